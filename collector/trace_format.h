@@ -95,14 +95,14 @@ enum trace_header_flag {
 };
 
 /* Why something was not recorded. One counter each in header.lost. */
-#define TRACE_LOSSES(X)                                                               \
-	X(FULL_DISK, "the disk is full or a limit was reached")                       \
-	X(FULL_FILE, "the trace reached PPERF_MAX")                                   \
-	X(NO_MEMORY, "no memory for a thread's buffers")                              \
-	X(BAD_FILE, "the trace's file descriptor was closed or taken by the program") \
-	X(REENTERED, "the call came from a signal handler inside pperf")              \
-	X(TOO_DEEP, "ranges nested deeper than the limit")                            \
-	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                  \
+#define TRACE_LOSSES(X)                                                                \
+	X(FULL_DISK, "the disk is full or a limit was reached")                        \
+	X(FULL_FILE, "the trace reached PPERF_MAX")                                    \
+	X(NO_MEMORY, "no memory for a thread's buffers")                               \
+	X(BAD_FILE, "the trace's file descriptor was closed or reused by the program") \
+	X(REENTERED, "the call came from a signal handler inside pperf")               \
+	X(TOO_DEEP, "ranges nested deeper than the limit")                             \
+	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
 	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
 
 enum trace_loss {
@@ -113,12 +113,12 @@ enum trace_loss {
 };
 
 /* What was seen outside of the windows of PPERF_SCHEDULE, and not recorded. */
-#define TRACE_SKIPS(X)                                                  \
-	X(RANGES, "beginnings and ends of ranges")                      \
-	X(CALLS, "calls to CUDA")                                       \
-	X(TENSORS, "blocks that PyTorch's allocator gave or took back") \
-	X(OTHERS, "marks, counters, start/end ranges")                  \
-	X(GPU, "records of the GPU")
+#define TRACE_SKIPS(X)                                             \
+	X(RANGES, "range starts and ends")                         \
+	X(CALLS, "CUDA calls")                                     \
+	X(TENSORS, "allocations and frees of PyTorch's allocator") \
+	X(OTHERS, "marks, counters, start/end ranges")             \
+	X(GPU, "GPU records")
 
 enum trace_skip_kind {
 #define X(name, text) TRACE_SKIPPED_##name,
@@ -190,63 +190,62 @@ struct trace_total {
 static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 
 /* Every kind of struct record: kind, struct, 1 if TIMED, what it is. New kinds go to the end. */
-#define TRACE_RECORDS(X)                                                                        \
-	/* in every stream */                                                                   \
-	X(CLOCK, trace_clock_record, 1, "the three clocks at one moment")                       \
-	X(OPEN, trace_open, 0, "a range that is open where this payload begins")                \
-	X(PUSH, trace_range, 1, "a range opens, with attributes or inline text")                \
-	X(POP_AT, trace_pop_at, 1, "a range that is not the innermost one closes")              \
-	X(START, trace_range, 1, "a start/end range begins")                                    \
-	X(END, trace_end, 1, "a start/end range ends, perhaps on another thread")               \
-	X(MARK, trace_range, 1, "a moment is marked")                                           \
-	X(OBJECT, trace_object, 1, "a category, thread, stream ... is given a name")            \
-	X(NVTX_SYNC, trace_nvtx_sync, 1, "a user-defined lock is waited for, taken, released")  \
-	X(METRIC, trace_metric, 1, "a counter has a value")                                     \
-	X(LOST, trace_lost, 1, "events were lost before this one")                              \
-	X(SELF, trace_self, 1, "time that pperf itself took")                                   \
-	/* calls to CUDA, written when they return */                                           \
-	X(LAUNCH, trace_launch, 1, "a kernel was launched")                                     \
-	X(GRAPH_LAUNCH, trace_graph_launch, 1, "a graph was launched")                          \
-	X(COPY, trace_copy, 1, "a copy was requested")                                          \
-	X(SET, trace_copy, 1, "a memset was requested")                                         \
-	X(SYNC, trace_sync, 1, "the CPU waited, or a wait was queued")                          \
-	X(ALLOC, trace_memory, 1, "memory was taken")                                           \
-	X(FREE, trace_memory, 1, "memory was given back")                                       \
-	/* what CUPTI delivered, on the stream of the thread that delivered it */               \
-	X(GPU_BATCH, trace_gpu_batch, 1, "a CUPTI buffer arrived; its records follow")          \
-	X(KERNEL, trace_kernel, 0, "a kernel as the GPU ran it")                                \
-	X(GPU_COPY, trace_gpu_copy, 0, "a copy as the GPU ran it")                              \
-	X(GPU_SET, trace_gpu_copy, 0, "a memset as the GPU ran it")                             \
-	X(GPU_SYNC, trace_gpu_sync, 0, "a synchronisation or event, timed by CUPTI")            \
-	X(GPU_MEMORY, trace_gpu_memory, 0, "an allocation or release, seen by CUPTI")           \
-	X(API, trace_api, 0, "a runtime or driver call, timed by CUPTI")                        \
-	X(OVERHEAD, trace_overhead, 0, "time that CUPTI or the driver took for itself")         \
-	/* the dictionary */                                                                    \
-	X(META, trace_meta, 0, "a fact about the process: key and value")                       \
-	X(NAME, trace_name, 0, "gives an id to a text")                                         \
-	X(NODE, trace_node, 0, "gives an id to a place in the tree of contexts")                \
-	X(COUNTER, trace_counter, 0, "gives an id to a counter")                                \
-	X(MODULE, trace_module, 0, "a loaded object, to resolve addresses by")                  \
-	X(STACK, trace_stack, 0, "gives an id to a call stack")                                 \
-	X(DEVICE, trace_device, 0, "a GPU and its limits")                                      \
-	X(CONTEXT, trace_context, 0, "a CUDA context or stream")                                \
-	X(GRAPH_NODE, trace_graph_node, 0, "a node of a CUDA graph and who created it")         \
-	X(GRAPH_EXEC, trace_graph_exec, 0, "an executable graph")                               \
-	/* in every stream */                                                                   \
-	X(AGAIN, trace_again, 1, "a call that an earlier one of this payload describes")        \
-	/* of PyTorch */                                                                        \
-	X(TENSOR, trace_tensor, 1, "PyTorch's allocator gave memory away, or took it back")     \
-	X(TENSOR_OOM, trace_tensor, 1, "PyTorch's allocator had none left")                     \
-	X(PYTHON_STACK, trace_python_stack, 0, "gives an id to a call stack of Python")         \
-	X(SOURCE, trace_source, 0, "where in the program's own code a place was first entered") \
-	X(TENSOR_NEXT, trace_tensor_next, 1,                                                    \
-		"a TENSOR whose totals follow from the one before it")                          \
-	/* in every stream */                                                                   \
-	X(WINDOW, trace_window, 1, "recording begins or stops, as PPERF_SCHEDULE says")         \
-	/* of CUPTI */                                                                          \
-	X(AWAY, trace_away, 1, "CUPTI is left to another client, or taken back")                \
-	/* of CUDA */                                                                           \
-	X(DEVICE_RATES, trace_device_rates, 0, "how fast a GPU's clocks go at most")
+#define TRACE_RECORDS(X)                                                                           \
+	/* in every stream */                                                                      \
+	X(CLOCK, trace_clock_record, 1, "the three clocks at the same time")                       \
+	X(OPEN, trace_open, 0, "a range that is open at the start of this payload")                \
+	X(PUSH, trace_range, 1, "a range opens, with attributes or inline text")                   \
+	X(POP_AT, trace_pop_at, 1, "a range that is not the innermost one closes")                 \
+	X(START, trace_range, 1, "a start/end range begins")                                       \
+	X(END, trace_end, 1, "a start/end range ends, perhaps on another thread")                  \
+	X(MARK, trace_range, 1, "a mark: a point in time with a name")                             \
+	X(OBJECT, trace_object, 1, "a category, thread, stream ... is given a name")               \
+	X(NVTX_SYNC, trace_nvtx_sync, 1, "a user-defined lock is waited for, acquired, released")  \
+	X(METRIC, trace_metric, 1, "a counter has a value")                                        \
+	X(LOST, trace_lost, 1, "events were lost before this one")                                 \
+	X(SELF, trace_self, 1, "time spent in pperf itself")                                       \
+	/* calls to CUDA, written when they return */                                              \
+	X(LAUNCH, trace_launch, 1, "a kernel was launched")                                        \
+	X(GRAPH_LAUNCH, trace_graph_launch, 1, "a graph was launched")                             \
+	X(COPY, trace_copy, 1, "a copy was requested")                                             \
+	X(SET, trace_copy, 1, "a memset was requested")                                            \
+	X(SYNC, trace_sync, 1, "the CPU waited, or a wait was queued")                             \
+	X(ALLOC, trace_memory, 1, "memory was allocated")                                          \
+	X(FREE, trace_memory, 1, "memory was freed")                                               \
+	/* what CUPTI delivered, on the stream of the thread that delivered it */                  \
+	X(GPU_BATCH, trace_gpu_batch, 1, "a CUPTI buffer arrived; its records follow")             \
+	X(KERNEL, trace_kernel, 0, "a kernel executed by the GPU")                                 \
+	X(GPU_COPY, trace_gpu_copy, 0, "a copy executed by the GPU")                               \
+	X(GPU_SET, trace_gpu_copy, 0, "a memset executed by the GPU")                              \
+	X(GPU_SYNC, trace_gpu_sync, 0, "a synchronisation or event, timed by CUPTI")               \
+	X(GPU_MEMORY, trace_gpu_memory, 0, "an allocation or release, seen by CUPTI")              \
+	X(API, trace_api, 0, "a runtime or driver call, timed by CUPTI")                           \
+	X(OVERHEAD, trace_overhead, 0, "overhead of CUPTI or the driver")                          \
+	/* the dictionary */                                                                       \
+	X(META, trace_meta, 0, "a fact about the process: key and value")                          \
+	X(NAME, trace_name, 0, "gives an id to a string")                                          \
+	X(NODE, trace_node, 0, "gives an id to a node of the tree of contexts")                    \
+	X(COUNTER, trace_counter, 0, "gives an id to a counter")                                   \
+	X(MODULE, trace_module, 0, "a loaded object, to resolve addresses")                        \
+	X(STACK, trace_stack, 0, "gives an id to a call stack")                                    \
+	X(DEVICE, trace_device, 0, "a GPU and its limits")                                         \
+	X(CONTEXT, trace_context, 0, "a CUDA context or stream")                                   \
+	X(GRAPH_NODE, trace_graph_node, 0, "a node of a CUDA graph and who created it")            \
+	X(GRAPH_EXEC, trace_graph_exec, 0, "an executable graph")                                  \
+	/* in every stream */                                                                      \
+	X(AGAIN, trace_again, 1, "a call described by an earlier record of this payload")          \
+	/* of PyTorch */                                                                           \
+	X(TENSOR, trace_tensor, 1, "PyTorch's allocator allocated or freed a block")               \
+	X(TENSOR_OOM, trace_tensor, 1, "PyTorch's allocator ran out of memory")                    \
+	X(PYTHON_STACK, trace_python_stack, 0, "gives an id to a Python call stack")               \
+	X(SOURCE, trace_source, 0, "where in the program's own code a node was first entered")     \
+	X(TENSOR_NEXT, trace_tensor_next, 1, "a TENSOR whose totals follow from the previous one") \
+	/* in every stream */                                                                      \
+	X(WINDOW, trace_window, 1, "recording starts or pauses, by PPERF_SCHEDULE")                \
+	/* of CUPTI */                                                                             \
+	X(AWAY, trace_away, 1, "CUPTI is released to another client, or acquired again")           \
+	/* of CUDA */                                                                              \
+	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")
 
 enum trace_kind {
 	TRACE_NONE,

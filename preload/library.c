@@ -264,7 +264,8 @@ static void claim_nvtx_injection(const char *self)
 	if (other && tool_refuses_sharing(there)) {
 		settings->nvtx = false;
 		meta_set("source.nvtx",
-			"off: another tool that does not share is in NVTX_INJECTION64_PATH (0)");
+			"off: NVTX_INJECTION64_PATH names another tool, which does not share "
+			"NVTX (0)");
 		return;
 	}
 	settings_export(settings, other ? there : NULL);
@@ -382,9 +383,9 @@ static bool may_print(void)
 
 static void print_open_error(char *line)
 {
-	const char *location = *trace_output() ? trace_output() : "in a folder that is gone";
+	const char *location = *trace_output() ? trace_output() : "in a deleted directory";
 	int bytes = snprintf(line, LINE_BYTES,
-		"pperf: no trace: %s: %s; PPERF_OUTPUT sets another place\n", location,
+		"pperf: no trace: %s: %s; set PPERF_OUTPUT to another path\n", location,
 		strerror(trace_open_error()));
 
 	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)

@@ -51,7 +51,7 @@ static void note_bad_value(
 	struct pperf_settings *s, const char *variable, const char *value, const char *wanted)
 {
 	snprintf(s->bad_value, sizeof s->bad_value,
-		"%s=%.80s was not understood (%s); the default was used", variable, value, wanted);
+		"%s=%.80s is not valid (%s); the default was used", variable, value, wanted);
 }
 
 /* ---- PPERF_RUN: "ID DIRECTORY-BYTES DIRECTORY OTHER-NVTX", so that children know what the first process of the run knew ---- */

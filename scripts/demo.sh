@@ -10,9 +10,9 @@ has_gpu() { command -v nvidia-smi > /dev/null && nvidia-smi -L 2> /dev/null | gr
 
 # The demo program for the real device, by nvcc; prints the reason if that cannot be.
 compile_for_gpu() {
-	has_gpu || { echo 'there is no GPU here'; return 1; }
+	has_gpu || { echo 'this machine has no GPU'; return 1; }
 	nvcc=$(command -v nvcc || echo "$(scripts/setup.sh --cuda)/bin/nvcc")
-	[ -x "$nvcc" ] || { echo 'there is a GPU here, but no nvcc to compile for it'; return 1; }
+	[ -x "$nvcc" ] || { echo 'this machine has a GPU, but no nvcc to compile for it'; return 1; }
 	mkdir -p "$build/demo"
 	"$nvcc" -x cu -cudart shared -arch=native -O2 -o "$build/demo/demo_train" tests/programs/demo_train.c \
 		-Xlinker -rpath -Xlinker "$(dirname "$(dirname "$nvcc")")/lib64" > "$build/demo/nvcc.log" 2>&1 ||
@@ -30,7 +30,7 @@ if reason=$(compile_for_gpu); then
 	echo "pperf demo: on $(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)"
 else
 	program=$build/cudasim/13/demo_train
-	echo "pperf demo: $reason, so the program runs on the simulated device; its times are no GPU's"
+	echo "pperf demo: $reason, so the program runs on the simulated device; its times are not those of a GPU"
 fi
 rm -f "$trace" "$trace.old"
 show env LD_PRELOAD="$(realpath "$build")/libpperf.so" PPERF_OUTPUT="$trace" "$program"

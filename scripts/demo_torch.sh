@@ -16,7 +16,7 @@ show() {
 
 # What torch.sh needs for that environment. The reason if it cannot be.
 prepare_device() {
-	case $1 in build/*) ;; *) echo 'there is no GPU here, and the simulated device is prepared for environments in build only'; return 1 ;; esac
+	case $1 in build/*) ;; *) echo 'this machine has no GPU, and the simulated device supports environments in build only'; return 1 ;; esac
 	[ "$2" != None ] || { echo 'this PyTorch was built without CUDA'; return 1; }
 	"${MAKE:-make}" --no-print-directory -s BUILD="$build" "$build/cudasim/torch/${1#build/}/libcudasim_rest.so" > "$build/demo_torch.log" 2>&1 ||
 		{ echo "the simulated device could not be prepared (see $build/demo_torch.log)"; return 1; }
@@ -44,7 +44,7 @@ for python; do
 		echo "pperf demo: PyTorch $version ($python) on $gpu"
 	elif reason=$(prepare_device "${python%/bin/python}" "$cuda"); then
 		where=simulated
-		echo "pperf demo: PyTorch $version ($python) on the simulated device, where kernels compute nothing: losses are 0, times are no GPU's"
+		echo "pperf demo: PyTorch $version ($python) on the simulated device, where kernels compute nothing: losses are 0, times are not those of a GPU"
 	else
 		where=CPU
 		echo "pperf demo: PyTorch $version ($python) on the CPU: $reason"
@@ -52,5 +52,5 @@ for python; do
 	train
 	exit 0
 done
-echo "pperf demo: no Python here can import torch (tried: $*); \`make torch\` fetches one into build, or say PYTHON=/path/to/python"
+echo "pperf demo: no Python can import torch (tried: $*); run \`make torch\` to download PyTorch into build, or set PYTHON=/path/to/python"
 exit 3

@@ -34,10 +34,10 @@ check_library() {
 	case $said in
 	*"cannot be preloaded"*)
 		problem "the dynamic linker ignores $library: $(printf '%s' "$said" | sed -n 's/.*cannot be preloaded//p' | head -1 | cut -c1-200)" \
-			"built for another architecture or a newer C library, or not readable: build it here, or take the tarball of \`make dist\`" ;;
+			"built for another architecture or a newer C library, or not readable: build it on this machine, or use the tarball of \`make dist\`" ;;
 	*"Error relocating"* | *"Error loading shared"*)
-		problem "this system's C library is musl (Alpine): $(printf '%s' "$said" | head -1 | cut -c1-200)" "the library is for glibc: take an image of Debian, Ubuntu or Fedora" ;;
-	*version*GLIBC*) problem "$(printf '%s' "$said" | head -1)" "this C library is too old for this build: take the tarball of \`make dist\` (glibc 2.17 and later)" ;;
+		problem "this system's C library is musl (Alpine): $(printf '%s' "$said" | head -1 | cut -c1-200)" "the library is for glibc: use an image of Debian, Ubuntu or Fedora" ;;
+	*version*GLIBC*) problem "$(printf '%s' "$said" | head -1)" "this C library is too old for this build: use the tarball of \`make dist\` (glibc 2.17 and later)" ;;
 	*)
 		if [ $ended != 0 ]; then
 			problem "a program that preloads $library ends with $ended" "the file is damaged: build or copy it again"
@@ -54,20 +54,20 @@ check_settings() {
 	known=$(LC_ALL=C tr -c 'A-Z_' '\n' < "$library" | grep -x 'PPERF_[A-Z_]*' | sort -u)
 	for name in $(env | sed -n 's/^\(PPERF_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		case $name in PPERF_PAGER) continue ;; esac
-		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, and is no setting of pperf" "see libpperf(7) for their names"
+		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, but pperf has no such setting" "see libpperf(7) for the settings"
 	done
 	case ${PPERF_DISABLE-0} in 0 | '' | false | off | no) ;; *) problem "PPERF_DISABLE is set: nothing is recorded" "unset PPERF_DISABLE" ;; esac
 	case ${NVTX_INJECTION64_PATH-} in
 	'' | "$library") ;;
-	*) note "NVTX_INJECTION64_PATH names another tool, $NVTX_INJECTION64_PATH" "it is called behind pperf if it can be shared; Nsight Systems cannot: unset it for NVTX ranges" ;;
+	*) note "NVTX_INJECTION64_PATH names another tool, $NVTX_INJECTION64_PATH" "NVTX calls are forwarded to it if it supports that; Nsight Systems does not: unset the variable to record NVTX ranges" ;;
 	esac
 	for name in $(printf %s "$preloaded" | tr : ' '); do
 		case $name in
-		*/*) [ -e "$name" ] || problem "LD_PRELOAD names $name, which is not there: the dynamic linker goes on without it" 'give the full path, or let pperf run set it' ;;
+		*/*) [ -e "$name" ] || problem "LD_PRELOAD names $name, which does not exist: the dynamic linker ignores it" 'give the full path, or let pperf run set it' ;;
 		esac
-		case $name in [!/]*/*) [ ! -e "$name" ] || note "LD_PRELOAD names $name, a path that is not full" 'a program that changes its folder starts others without it' ;; esac
+		case $name in [!/]*/*) [ ! -e "$name" ] || note "LD_PRELOAD names $name, a relative path" 'a program that changes its directory starts other programs without it' ;; esac
 	done
-	[ "${CUDA_LAUNCH_BLOCKING-0}" != 1 ] || note 'CUDA_LAUNCH_BLOCKING=1: each launch waits for its kernel' 'times are of that, not of the usual run'
+	[ "${CUDA_LAUNCH_BLOCKING-0}" != 1 ] || note 'CUDA_LAUNCH_BLOCKING=1: each launch waits for its kernel' 'times differ from those of a normal run'
 	case " ${PYTORCH_NO_CUDA_MEMORY_CACHING-} " in *" 1 "*) note 'PYTORCH_NO_CUDA_MEMORY_CACHING=1: each tensor is a cudaMalloc' 'the memory view shows them as device memory' ;; esac
 }
 
@@ -76,14 +76,14 @@ check_settings() {
 check_folder() {
 	target=${PPERF_OUTPUT:-trace.bin}
 	case $target in */*) folder=${target%/*} ;; *) folder=. ;; esac
-	case $folder in *%*) note "where PPERF_OUTPUT=$target leads is known when the program runs"; return ;; esac
+	case $folder in *%*) note "the directory of PPERF_OUTPUT=$target is known only when the program runs"; return ;; esac
 	shown=$(readlink -f "$folder" 2> /dev/null || printf '%s' "$folder")
 	if [ -e "$target" ] && [ ! -f "$target" ]; then
-		problem "$target is no file: no trace is made of that name" "set PPERF_OUTPUT to the name of a file"
+		problem "$target is not a file, so no trace can be written with that name" "set PPERF_OUTPUT to the name of a file"
 	elif [ ! -d "$folder" ]; then
-		problem "the trace's folder $folder is not there" "mkdir -p $folder"
+		problem "the directory of the trace, $folder, does not exist" "mkdir -p $folder"
 	elif ! (umask 077; : > "$folder/.pperf-doctor-$$") 2> /dev/null; then
-		problem "no file can be made in $shown" "set PPERF_OUTPUT to a file in a folder that can be written"
+		problem "no file can be created in $shown" "set PPERF_OUTPUT to a file in a writable directory"
 	else
 		rm -f "$folder/.pperf-doctor-$$"
 		free=$(df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1024) }')
@@ -104,11 +104,11 @@ check_gpu() { # "... x86_64 Kernel Module  535.54.03 ...", "... Open Kernel Modu
 	if [ -n "$version" ] && [ -n "$driver" ]; then
 		fine "NVIDIA driver $version, $driver"
 	elif [ -n "$version" ]; then
-		problem "the NVIDIA driver $version is loaded, but libcuda.so.1 is not found" 'in a container: start it with --gpus all; else install the driver'\''s user part'
+		problem "the NVIDIA driver $version is loaded, but libcuda.so.1 is not found" 'in a container: start it with --gpus all; otherwise install the driver'\''s user part'
 	elif [ -n "$driver" ]; then
-		note "$driver is there, but the NVIDIA kernel driver is not loaded" 'CUDA will refuse to work; NVTX, and PyTorch on the CPU, are recorded all the same'
+		note "$driver was found, but the NVIDIA kernel driver is not loaded" 'CUDA does not work; NVTX, and PyTorch on the CPU, can still be recorded'
 	else
-		note 'no NVIDIA driver: nothing of a GPU can be recorded here' 'NVTX, and PyTorch on the CPU, are recorded all the same'
+		note 'no NVIDIA driver: GPU activity cannot be recorded on this machine' 'NVTX, and PyTorch on the CPU, can still be recorded'
 	fi
 }
 
@@ -121,18 +121,18 @@ for base in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
 }
 
 check_cupti() {
-	case ${PPERF_CUPTI-} in /*) [ -f "$PPERF_CUPTI" ] && fine "CUPTI as PPERF_CUPTI names it, $PPERF_CUPTI" || problem "PPERF_CUPTI names $PPERF_CUPTI, which is not there" 'unset it, or name a libcupti.so'; return ;; esac
+	case ${PPERF_CUPTI-} in /*) [ -f "$PPERF_CUPTI" ] && fine "CUPTI is $PPERF_CUPTI, as set by PPERF_CUPTI" || problem "PPERF_CUPTI names $PPERF_CUPTI, which does not exist" 'unset it, or name a libcupti.so'; return ;; esac
 	found=$(cupti_folders | while read -r folder; do [ -n "$folder" ] && first "$folder"/libcupti.so.1[2-9]; done | head -1)
 	[ -n "$found" ] || found=$(finder 'libcupti.so.1[2-9]' || :)
 	if [ -n "$found" ]; then
-		fine "CUPTI is $found, unless the program brings its own"
+		fine "CUPTI is $found, unless the program has its own"
 	else
-		note 'no CUPTI 12 or later is found' 'without it GPU times are unknown: pip install nvidia-cuda-cupti (13) or nvidia-cuda-cupti-cu12, or PPERF_CUPTI=PATH'
+		note 'CUPTI 12 or later was not found' 'without it GPU times are unknown: pip install nvidia-cuda-cupti (13) or nvidia-cuda-cupti-cu12, or PPERF_CUPTI=PATH'
 	fi
 }
 
 check_python() {
-	[ -n "$python" ] || { note 'no python here'; return; }
+	[ -n "$python" ] || { note 'Python was not found'; return; }
 	said=$("$python" - 2> /dev/null << 'END'
 import sys, sysconfig
 version = "%d.%d" % sys.version_info[:2]
@@ -148,16 +148,16 @@ END
 	set -- $said
 	case ${3-} in
 	'') note "$python has no PyTorch" ;;
-	0.* | 1.* | 2.0.*) note "PyTorch $3 in $python is older than 2.1" 'its operators and modules may not be followed; NVTX, CUDA and memory are' ;;
+	0.* | 1.* | 2.0.*) note "PyTorch $3 in $python is older than 2.1" 'its operators and modules may not be recorded; NVTX, CUDA and memory are' ;;
 	*) fine "PyTorch $3 in $python" ;;
 	esac
-	[ "${2-}" != True ] || note "Python $1 is free-threaded" 'modules and Python stacks are not followed there'
+	[ "${2-}" != True ] || note "Python $1 is free-threaded" 'modules and Python stacks are not recorded'
 	case ${1-} in 3.9 | 3.1[0-4] | '') ;; *) note "Python $1 is not one of 3.9 to 3.14" 'Python stacks are not recorded' ;; esac
 }
 
 check_stacks() {
 	unwinder=$(finder libunwind.so.8 || :)
-	[ -n "$unwinder" ] && fine "call stacks by $unwinder" || note 'no libunwind.so.8: CUDA calls have no call stacks' 'apt install libunwind8, or dnf install libunwind; PyTorch brings none'
+	[ -n "$unwinder" ] && fine "call stacks by $unwinder" || note 'libunwind.so.8 was not found: CUDA calls have no call stacks' 'apt install libunwind8, or dnf install libunwind; PyTorch does not include it'
 }
 
 # ---- a command ----
@@ -183,31 +183,31 @@ gets_rights() {
 
 # Whether the loader will hear of LD_PRELOAD at all.
 check_file() {
-	path=$(command -v -- "$1") || { echo "pperf: there is no command '$1'" >&2; exit 127; }
+	path=$(command -v -- "$1") || { echo "pperf: command '$1' was not found" >&2; exit 127; }
 	path=$(readlink -f "$path")
 	! gets_rights "$path" || {
-		problem "$path runs with other rights than yours (setuid, setgid or capabilities): the loader ignores LD_PRELOAD there" \
+		problem "$path runs with elevated privileges (setuid, setgid or capabilities): the loader ignores LD_PRELOAD for it" \
 			'run the program itself, without such a wrapper, or after sudo: sudo env LD_PRELOAD=... COMMAND'
 		return
 	}
-	[ -r "$path" ] || { note "$path cannot be read: what kind of program it is is not known"; return; }
+	[ -r "$path" ] || { note "$path cannot be read, so the kind of program is unknown"; return; }
 	case $(od -An -tx1 -N5 "$path" | tr -d ' ') in
 	7f454c4602) ;;
-	7f454c4601) problem "$path is a program of 32 bits" 'the library has 64; there is no CUDA of 32 bits any more'; return ;;
-	2321*) note "$path is a script; its interpreter is what is recorded"; return ;;
+	7f454c4601) problem "$path is a 32-bit program" 'the library is 64-bit; CUDA no longer supports 32-bit programs'; return ;;
+	2321*) note "$path is a script; its interpreter is recorded"; return ;;
 	*) return ;;
 	esac
-	[ "$(number "$path" 18 2)" = "$(number "$library" 18 2)" ] || { problem "$path is a program for another processor" 'take the library that is built for it'; return; }
+	[ "$(number "$path" 18 2)" = "$(number "$library" 18 2)" ] || { problem "$path is a program for another processor architecture" 'use the library built for that architecture'; return; }
 	linker=$(interpreter "$path")
 	case ${linker##*/} in
-	'') problem "$path is linked statically: there is no loader to hear of LD_PRELOAD" 'build it with shared libraries (nvcc: -cudart shared)' ;;
-	ld-musl*) problem "$path uses musl as its C library, and the library is for glibc: under it the program does not start" 'build it for glibc' ;;
+	'') problem "$path is linked statically: no loader reads LD_PRELOAD" 'build it with shared libraries (nvcc: -cudart shared)' ;;
+	ld-musl*) problem "$path uses musl as its C library, but the library is for glibc: the program does not start with it" 'build it for glibc' ;;
 	esac
 }
 
 # Settings whose values the library did not understand.
 tell_settings() {
-	wrong=$(sed -n 's/^\(warnings\)\{0,1\} *settings \(.*was not understood.*\)/\2/p' "$scratch/info")
+	wrong=$(sed -n 's/^\(warnings\)\{0,1\} *settings \(.*is not valid.*\)/\2/p' "$scratch/info")
 	[ -z "$wrong" ] || [ "$wrong" = "$told" ] || problem "$wrong" 'see libpperf(7)'
 	told=$wrong
 }
@@ -237,7 +237,7 @@ tell_trace() {
 	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | sed -n 's/^\(sources\)\{0,1\} *\([a-z_]*\) \(on\|absent\|off.*\|partial.*\)$/\2 \3/p' | while read -r name what; do
 		case $what in
 		on) fine "$name" ;;
-		absent) say '-' "$name: nothing of it in this program" ;;
+		absent) say '-' "$name: not used by this program" ;;
 		*) say problem "$name $what" ;;
 		esac
 	done
@@ -258,7 +258,7 @@ check_command() {
 	if first "$scratch"/*.bin > /dev/null; then
 		for trace in "$scratch"/*.bin; do tell_trace "$trace"; done
 	elif [ "$status" = 0 ]; then
-		problem 'it left no trace: it did nothing that is recorded' 'pperf records NVTX ranges, CUDA and PyTorch; the program used none of them before it ended'
+		problem 'it wrote no trace: it did nothing that is recorded' 'pperf records NVTX ranges, CUDA and PyTorch; the program used none of them before it ended'
 	fi
 }
 

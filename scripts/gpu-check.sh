@@ -28,7 +28,7 @@ say() { echo "gpu-check: $*" >&2; }
 
 [ -e "$build/libpperf.so" ] || { say "$build/libpperf.so is not built"; exit 1; }
 if [ "$mode" = --simulated ]; then
-	machine="the simulated device; its figures say nothing about a GPU"
+	machine="the simulated device; its figures are not those of a GPU"
 	architecture=${GPU_ARCH:-sm_90}
 	evidence=${PPERF_CHECK_EVIDENCE:-}
 	LD_LIBRARY_PATH=$PWD/$build/cudasim/13${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -38,7 +38,7 @@ if [ "$mode" = --simulated ]; then
 	models="mlp graph"
 else
 	if ! command -v nvidia-smi > /dev/null || ! nvidia-smi -L 2> /dev/null | grep -q '^GPU 0'; then
-		say "there is no NVIDIA GPU on this machine, nothing was checked"
+		say "this machine has no NVIDIA GPU; nothing was checked"
 		exit 77
 	fi
 	machine=$(nvidia-smi --query-gpu=name,driver_version,compute_cap,mig.mode.current --format=csv,noheader | sort | uniq -c | sed 's/^ *//')
@@ -71,12 +71,12 @@ compile() { # PROGRAM SOURCE FLAGS...: in the background
 	# shellcheck disable=SC2086 # options are words
 	"$nvcc" -O2 -arch="$architecture" -Itests/programs $nvcc_includes -Wno-deprecated-gpu-targets -o "$programs/$name" "$source" "$@" \
 		-Xlinker --enable-new-dtags -Xlinker -rpath="$home/lib64" -lpthread -ldl > "$programs/$name.log" 2>&1 ||
-		say "$name does not compile and is left out: $(grep -m 3 -i 'error\|cannot find' "$programs/$name.log" | tr '\n' ' ')" &
+		say "$name does not compile and is skipped: $(grep -m 3 -i 'error\|cannot find' "$programs/$name.log" | tr '\n' ' ')" &
 }
 
 check_programs() {
 	if [ ! -x "$nvcc" ]; then
-		say "there is no nvcc; install the CUDA toolkit or set NVCC"
+		say "nvcc was not found; install the CUDA toolkit or set NVCC"
 		return 1
 	fi
 	echo "compiler: $("$nvcc" --version | sed -n 's/.*release/release/p') for $architecture"
@@ -88,7 +88,7 @@ check_programs() {
 	if [ -n "$cupti_library" ]; then
 		compile probe_cupti tests/gpu/probe_cupti.cu -cudart shared "$cupti_library" -Xlinker -rpath="$(dirname "$cupti_library")"
 	else
-		say "there is no CUPTI to link with; its own answers are left out"
+		say "CUPTI was not found to link with; those checks are skipped"
 	fi
 	if [ "$mode" != --simulated ]; then # which replaces the shared runtime only
 		compile known_work_static tests/programs/known_work.c -x cu -cudart static
@@ -106,13 +106,13 @@ check_torch() {
 
 check_calibration() {
 	if [ ! -e "$build/cudasim/13/libcuda.so.1" ]; then
-		say "the simulated device is not built; it is compared with nothing"
+		say "the simulated device is not built; nothing is compared with it"
 		return 0
 	fi
 	mkdir -p "$programs"
 	# shellcheck disable=SC2086
 	if ! ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 $includes -fPIC -shared -o "$programs/call_log.so" tests/gpu/call_log.c -lpthread -ldl; then
-		say "there is no CUPTI to compile with; the simulated device is compared with nothing"
+		say "CUPTI was not found to compile with; nothing is compared with the simulated device"
 		return 0
 	fi
 	LD_LIBRARY_PATH=$before python3 tests/gpu/calibrate.py --python "$python" --library "$programs/call_log.so" --build "$build" ${evidence:+--evidence "$evidence"} \
@@ -124,7 +124,7 @@ for part in $parts; do
 	programs) check_programs || status=1 ;;
 	torch) check_torch || status=1 ;;
 	calibration) check_calibration || status=1 ;;
-	*) say "there is no part called '$part': programs, torch, calibration"; status=64 ;;
+	*) say "unknown part '$part'; parts are programs, torch and calibration"; status=64 ;;
 	esac
 done
 exit $status

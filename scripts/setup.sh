@@ -118,13 +118,13 @@ packages_of() {
 		fuzz_clang || { need clang; need "$(clang_runtime)"; }
 		has_command objcopy || need binutils
 		;;
-	*) die "there is no part called '$1': build, library, demo, test, hosts, lint, torch, bench, peers, deb, arm64, fuzz" ;;
+	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, bench, peers, deb, arm64, fuzz" ;;
 	esac
 }
 
 install_packages() {
 	line="apt-get install -y --no-install-recommends$packages"
-	has_command apt-get || die "these packages of Debian, or what your system calls them, are missing:$packages"
+	has_command apt-get || die "these Debian packages, or their equivalents on this system, are missing:$packages"
 	as=
 	[ "$(id -u)" = 0 ] || as='sudo -n'
 	if [ -n "$check" ] || { [ -n "$as" ] && ! $as true 2> /dev/null; }; then
@@ -144,19 +144,19 @@ install_cuda() {
 	rm -rf build/wheels build/cuda
 	mkdir -p build/wheels
 	python3 -m pip download --quiet --no-deps --only-binary :all: --dest build/wheels $WHEELS ||
-		die "pip could not download CUDA's headers; with CUDA 13 installed, set CUDA_HOME to its folder"
+		die "pip could not download CUDA's headers; with CUDA 13 installed, set CUDA_HOME to its directory"
 	for wheel in build/wheels/*.whl; do
 		python3 -m zipfile -e "$wheel" build/wheels/unpacked || die "cannot unpack $wheel"
 	done
 	mv build/wheels/unpacked/nvidia/cu13 build/cuda && rm -rf build/wheels
 	rm -f build/cuda/lib/*nvperf* build/cuda/lib/*.a build/cuda/lib/libcheckpoint.so build/cuda/lib/libpcsamplingutil.so
-	is_cuda build/cuda || die "the wheels $WHEELS do not hold the headers expected"
+	is_cuda build/cuda || die "the wheels $WHEELS do not contain the expected headers"
 }
 
 # A list of packages of its own, so that this needs no rights and the system stays as it is.
 install_arm64() {
 	[ -z "$check" ] || die "the libraries for aarch64 are missing; run scripts/setup.sh arm64"
-	has_command apt-get || die "put these packages of Debian for arm64, unpacked, into build/aarch64:" $ARM64
+	has_command apt-get || die "unpack these Debian packages for arm64 into build/aarch64:" $ARM64
 	echo "pperf setup: unpacking libraries for aarch64 into build/aarch64"
 	rm -rf build/aarch64 build/aarch64.new
 	mkdir -p build/aarch64.new/apt/lists/partial build/aarch64.new/apt/archives/partial build/aarch64.new/usr/lib

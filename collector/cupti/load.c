@@ -175,7 +175,8 @@ static int open_any(struct cupti_library *library, const char *wanted, const cha
 			open_installed(library, toolkit, major))
 			return 1;
 	snprintf(reason, reason_bytes,
-		"libcupti.so.%d was not found; install CUDA's CUPTI or set PPERF_CUPTI to its path",
+		"libcupti.so.%d was not found; install CUDA's CUPTI, or set PPERF_CUPTI to its "
+		"path",
 		newest);
 	return 0;
 }

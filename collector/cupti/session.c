@@ -35,11 +35,11 @@ static const char *describe_result(const struct cupti_library *cupti, int result
 	switch (result) {
 	case CUPTI_OTHER_SUBSCRIBER:
 	case CUPTI_END_OF_BUFFER: /* old releases, to a second subscriber */
-		return "another tool holds CUPTI; run without it";
+		return "another tool uses CUPTI; run without it";
 	case CUPTI_NO_PRIVILEGES:
 		return "the driver does not let this user profile";
 	case CUPTI_HARDWARE_BUSY:
-		return "another tool has the GPU's counters";
+		return "another tool uses the GPU's counters";
 	case CUPTI_UNKNOWN_ERROR:
 		return "CUPTI found no driver that it can use";
 	}
@@ -54,15 +54,15 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 
 	if (id == CUPTI_WARNING) { /* of which one is enough */
 		if (!atomic_exchange(&cupti_session->warned, true))
-			cupti_set_state("warning.cupti_state", "CUPTI warns: %.400s (%d).", message,
-				state->result);
+			cupti_set_state("warning.cupti_state", "CUPTI warning: %.400s (%d).",
+				message, state->result);
 		return;
 	}
 	if (id ==
 		CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
 		atomic_store_explicit(&cupti_session->running, false, memory_order_release);
-	cupti_set_state("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message,
-		state->result);
+	cupti_set_state("source.cupti", "partial: CUPTI failed during the run: %.400s (%d)",
+		message, state->result);
 }
 
 /* What CUPTI calls may be called in a forked child, too, where there is no client. */
@@ -207,12 +207,12 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 	if (cupti->driver_version)
 		cupti_set_state("version.cuda_driver", "%d", cupti->driver_version);
 	if (cupti->version == CUPTI_VERSION_13_0)
-		cupti_set_state("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to "
-						 "hang; 13.0 Update 1 or later is not.");
+		cupti_set_state("warning.cupti",
+			"CUPTI 13.0 (130000) is known to crash and to hang; "
+			"use 13.0 Update 1 or later.");
 	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
 		cupti_set_state("warning.cupti",
-			"CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does "
-			"not.",
+			"CUPTI 13.2 (%u) is known to become slow in long runs; use 13.3 or later.",
 			cupti->version);
 }
 
@@ -230,8 +230,8 @@ static void end_session_on_stack(void *unused)
 	if (!cupti_runs())
 		return;
 	if (!cupti_flush_stop()) {
-		cupti_set_state("source.cupti",
-			"partial: CUPTI did not come back from a flush at the end (0)");
+		cupti_set_state(
+			"source.cupti", "partial: CUPTI did not return from the final flush (0)");
 		return;
 	}
 	cupti_client_end();
@@ -270,7 +270,7 @@ static void start_session(void *wanted)
 
 	cupti_session = fork_wiped_alloc(sizeof *cupti_session);
 	if (!cupti_session) {
-		cupti_set_state("source.cupti", "off: no memory (%d)", CUPTI_NO_MEMORY);
+		cupti_set_state("source.cupti", "off: out of memory (%d)", CUPTI_NO_MEMORY);
 		return;
 	}
 	cupti_session->config = config;

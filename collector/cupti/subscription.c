@@ -68,14 +68,14 @@ void cupti_enable_callbacks(struct cupti_session *s)
 			result != CUPTI_INVALID_PARAMETER)
 			refused = result;
 	if (refused)
-		cupti_note_refusal(s, "callbacks of calls", refused);
+		cupti_note_refusal(s, "callbacks for calls", refused);
 	refused = CUPTI_OK;
 	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
 		if ((result = cupti->enable_callback(
 			     1, s->subscriber, CUPTI_RESOURCE, resources[i])) != CUPTI_OK)
 			refused = result;
 	if (refused)
-		cupti_note_refusal(s, "callbacks of contexts and graphs", refused);
+		cupti_note_refusal(s, "callbacks for contexts and graphs", refused);
 	for (uint32_t id = CUPTI_FATAL_ERROR; id <= CUPTI_WARNING; id++)
 		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id); /* from 12.2 on */
 }
@@ -164,9 +164,10 @@ void cupti_check_stalled(void)
 		return;
 	s->stalled = true;
 	s->stalled_at = completed_buffers;
-	cupti_set_state("source.cupti", "partial: another profiler in the program has taken "
-					"CUPTI's buffers, by functions that it got from "
-					"dlsym; run it with PPERF_CUPTI=0, or without the other");
+	cupti_set_state("source.cupti",
+		"partial: another profiler in the program has replaced CUPTI's buffer callbacks, "
+		"through functions obtained with dlsym; run with PPERF_CUPTI=0, or without the "
+		"other profiler");
 }
 
 /* What CUPTI said of itself since, that it failed, is the last word. */

@@ -13,15 +13,15 @@
 #include <stdint.h>
 
 /* Why there are no frames; the texts are in the trace, behind `off: `. */
-#define PYTHON_TROUBLES(X)                                                                       \
-	X(NONE, "")                                                                              \
-	X(NO_PYTHON, "the interpreter does not export what reading its frames needs")            \
-	X(UNKNOWN_VERSION, "the frames of this Python version are not known")                    \
-	X(FREE_THREADED, "the frames of a free-threaded Python are not read")                    \
-	X(OTHER_OFFSETS, "the interpreter's own table of offsets does not read as expected")     \
-	X(NO_MEMORY_FILE, "/proc/self/mem cannot be read, so the frames cannot be tried safely") \
-	X(NOT_RUN, "the trial in Python did not run")                                            \
-	X(OTHER_FRAMES, "what was read in the trial is not what Python says")
+#define PYTHON_TROUBLES(X)                                                                    \
+	X(NONE, "")                                                                           \
+	X(NO_PYTHON, "the interpreter does not export the symbols needed to read its frames") \
+	X(UNKNOWN_VERSION, "the frame layout of this Python version is not known")            \
+	X(FREE_THREADED, "frames of free-threaded Python are not supported")                  \
+	X(OTHER_OFFSETS, "the interpreter's own table of offsets is not as expected")         \
+	X(NO_MEMORY_FILE, "/proc/self/mem cannot be read, so frames cannot be tested safely") \
+	X(NOT_RUN, "the self-test in Python did not run")                                     \
+	X(OTHER_FRAMES, "the self-test read other frames than Python reports")
 
 enum python_trouble {
 #define X(name, text) PYTHON_TROUBLE_##name,

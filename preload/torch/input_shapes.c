@@ -30,7 +30,7 @@ static struct {
 	uint16_t
 		offset; /* in a TensorImpl: the number of dimensions; behind it the sizes, or where they are. 0: not found */
 } few, many;
-static const char *failure = "the test operator was not seen";
+static const char *failure = "the test operator was not observed";
 
 /* ---- measuring ---- */
 
@@ -53,11 +53,13 @@ static bool read_impl(const void *at, struct ivalue *value, uint64_t impl[IMPL_W
 	struct inputs inputs;
 
 	if (!read_memory(&inputs, at, sizeof inputs))
-		return set_shapes_failure("memory cannot be looked at here");
+		return set_shapes_failure("memory cannot be read safely on this system");
 	if (inputs.count != 1 || !read_memory(value, inputs.first, sizeof *value))
-		return set_shapes_failure("an operator's inputs are not where they were expected");
+		return set_shapes_failure(
+			"an operator's inputs were not found at the expected offset");
 	return read_memory(impl, value->tensor, IMPL_WORDS * sizeof *impl) ||
-	       set_shapes_failure("a tensor is not where it was expected");
+	       set_shapes_failure("a tensor was not found at the "
+				  "expected offset");
 }
 
 /* The only place where `wanted` is; 0: none, or several. */
@@ -106,7 +108,7 @@ void torch_shapes_watch(const void *inputs, bool is_many)
 		few.offset = offset_of_sizes(impl, sizes_of_few, 4);
 		few.tensor_tag = value.tag;
 	}
-	failure = "a tensor's sizes are not where they were expected";
+	failure = "a tensor's sizes were not found at the expected offset";
 }
 
 bool torch_shapes_known(void)

@@ -454,7 +454,7 @@ void torch_modules_start(void)
 
 	if (!python_find()) {
 		meta_set("source.torch_modules",
-			"off: this Python keeps its functions to itself (5)");
+			"off: this Python does not export the functions needed (5)");
 		return;
 	}
 	write_python_version();
@@ -465,7 +465,7 @@ void torch_modules_start(void)
 		return;
 	has_key = has_key || !pthread_key_create(&thread_key, free_thread);
 	if (modules_wanted)
-		meta_set("source.torch_modules", "off: torch was not imported to its end (3)");
+		meta_set("source.torch_modules", "off: torch was not imported completely (3)");
 	if (!python_run(PYTHON_LABEL, torch_modules_source, functions,
 		    sizeof functions / sizeof functions[0]))
 		meta_set("source.torch_modules", "off: an error in Python (4)");

@@ -39,7 +39,7 @@ struct record_callback {
 	bool scopes[SCOPES];
 	bool needs_inputs, needs_outputs, needs_ids;
 };
-_Static_assert(sizeof(struct record_callback) == 40, "as PyTorch has it");
+_Static_assert(sizeof(struct record_callback) == 40, "as set in PyTorch");
 
 /* Their names as C++ has them. */
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
@@ -341,10 +341,11 @@ static bool add_callbacks(void)
 	*(void **)&remove_callback = torch_symbol(TORCH_CPU, REMOVE_CALLBACK);
 	*(void **)&nodes_made = torch_symbol(TORCH_CPU, SEQUENCE);
 	if (!add_global_callback || !record_function_name || !RESULTS_COME_BY_ARGUMENT) {
-		meta_set("source.torch_ops",
-			RESULTS_COME_BY_ARGUMENT
-				? "off: this PyTorch has no callbacks that we know (1)"
-				: "off: not on this kind of processor (2)");
+		meta_set("source.torch_ops", RESULTS_COME_BY_ARGUMENT
+						     ? "off: this PyTorch has no known callback "
+						       "interface (1)"
+						     : "off: not supported on this processor "
+						       "architecture (2)");
 		return false;
 	}
 	for (int i = 0; i < CALLBACKS; i++)
@@ -380,14 +381,16 @@ static void prepare_links(void)
 	*(void **)&numbers.thread = torch_symbol(TORCH_CPU, THREAD);
 	*(void **)&numbers.sequence = torch_symbol(TORCH_CPU, SEQUENCE);
 	if (!numbers.thread || !numbers.sequence) {
-		meta_set("source.torch_ops", "partial: backward is not linked to forward: this "
-					     "PyTorch does not tell its numbers");
+		meta_set("source.torch_ops",
+			"partial: backward is not linked to forward: this PyTorch does not "
+			"expose sequence numbers");
 		return;
 	}
 	torch_sequence_configure(numbers.thread);
 	torch_layout_configure(&numbers, with_shapes);
 	meta_set("source.torch_ops",
-		"partial: backward is not linked to forward: PyTorch was not imported to its end");
+		"partial: backward is not linked to forward: PyTorch was not imported "
+		"completely");
 }
 
 bool torch_ops_start(void)

@@ -124,19 +124,19 @@ static bool find_links(struct torch_layout *layout)
 
 	for (uint32_t i = 0; i < PROBES; i++)
 		if (!measure.forward[i].seen || !measure.backward[i].seen)
-			return set_measure_failure("the test operator was not seen");
+			return set_measure_failure("the test operator was not observed");
 	if (threads[0] == threads[1] || sequences[0] == sequences[1])
 		return set_measure_failure("two threads have the same number");
 	layout->sequence = find_offset(sequences, 0);
 	if (!layout->sequence)
-		return set_measure_failure("no place has the sequence number");
+		return set_measure_failure("no offset holds the sequence number");
 	for (uint32_t i = 0; i < PROBES; i++)
 		if (measure.forward[i].words[layout->sequence / 8] != measure.forward[i].sequence)
 			return set_measure_failure(
-				"an operator has not the thread's sequence number");
+				"an operator does not have its thread's sequence number");
 	layout->forward_thread = find_offset(threads, layout->sequence);
 	layout->inputs = (uint16_t)(layout->sequence + 8);
-	return layout->forward_thread || set_measure_failure("no place has the forward's thread");
+	return layout->forward_thread || set_measure_failure("no offset holds the forward thread");
 }
 
 /* No RecordFunction that ends on another thread can be had for the asking, so the place is the releases' own; in one that does not it is 0. */
@@ -306,7 +306,7 @@ static bool run_in_thread(struct python_object *callable)
 	failed = pthread_create(&thread, NULL, call_in_thread, callable);
 	signal_guard_end(&guard);
 	if (failed)
-		return set_measure_failure("no thread could be made");
+		return set_measure_failure("no thread could be created");
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += WAIT_S;
 	if (pthread_timedjoin_np(thread, NULL, &until) == 0)
@@ -363,7 +363,7 @@ static void write_layout_state(unsigned knowledge)
 		"sequence %u, forward thread %u, asynchronous %s%u, inputs %s%u",
 		torch_layout.sequence, torch_layout.forward_thread,
 		knowledge & TORCH_KNOWS_ASYNC ? "" : "not ", torch_layout.asynchronous,
-		knowledge & TORCH_KNOWS_SHAPES ? "" : "not looked at, ", torch_layout.inputs);
+		knowledge & TORCH_KNOWS_SHAPES ? "" : "not checked, ", torch_layout.inputs);
 	meta_set("torch.layout", measure.message);
 }
 

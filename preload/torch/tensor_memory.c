@@ -380,8 +380,9 @@ void torch_memory_begin(bool ask_python)
 	if (*setting)
 		meta_set("torch.allocator", setting);
 	if (strstr(setting, "cudaMallocAsync"))
-		write_memory_state("partial: the backend cudaMallocAsync reports no tensors; what "
-				   "it takes and gives back is recorded as device memory");
+		write_memory_state("partial: the backend cudaMallocAsync reports no tensors; its "
+				   "allocations and frees "
+				   "are recorded as device memory");
 	else
 		write_memory_state("on");
 	/* Last of all: from now on another thread may have something less pleasant to say, and that shall stand. */
@@ -418,8 +419,9 @@ void torch_memory_note_allocation(const void *caller, bool pool)
 		return;
 	if (atomic_exchange(&report_missing, true))
 		return;
-	write_memory_state(
-		pool ? "partial: PyTorch's backend cudaMallocAsync reports no tensors; what it "
-		       "takes and gives back is recorded as device memory"
-		     : "partial: PyTorch's allocator took device memory and reported no tensor");
+	write_memory_state(pool ? "partial: PyTorch's backend cudaMallocAsync reports no tensors; "
+				  "its allocations and "
+				  "frees are recorded as device memory"
+				: "partial: PyTorch's allocator allocated device memory and "
+				  "reported no tensor");
 }

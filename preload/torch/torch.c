@@ -46,8 +46,8 @@ static void start_all(void)
 		torch_modules_start(); /* says why there are none */
 	if (!in_python && operators)
 		meta_set("source.torch_ops",
-			with_python ? "partial: backward is not linked to forward: Python keeps "
-				      "its functions to itself"
+			with_python ? "partial: backward is not linked to forward: this "
+				      "Python does not export the functions needed"
 				    : "partial: backward is not linked to forward: PPERF_PYTHON=0");
 }
 

@@ -363,7 +363,7 @@ struct activities *activities_read(struct process *process)
 
 	activities->process = process;
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
-		compare_activities, "what happened on the GPU and around it");
+		compare_activities, "GPU activity and CUDA calls");
 	if (process_has_records(process))
 		profile_free(profile_build(process->reader, process->texts, &options));
 	return activities;

@@ -131,9 +131,8 @@ static enum unit read_unit(const char *name)
 
 static bool read_baseline_figure(struct baseline *baseline, const json_t *object)
 {
-	struct baseline_metric figure = {
-		.unit = read_unit(json_string_value(json_object_get(object, "unit")))
-	};
+	struct baseline_metric figure = { .unit = read_unit(json_string_value(
+						  json_object_get(object, "unit"))) };
 	const char *name = json_string_value(json_object_get(object, "name"));
 
 	if (!name || !*name || strlen(name) >= sizeof figure.name ||
@@ -181,12 +180,11 @@ static void load_baseline(struct baseline *baseline, FILE *file, const char *pat
 	json_t *root = json_loadf(file, 0, &error);
 
 	if (!root)
-		fatal(STATUS_UNREADABLE, "%s is a baseline that is damaged at line %d: %s", path,
-			error.line, error.text);
+		fatal(STATUS_UNREADABLE, "%s is a damaged baseline: line %d: %s", path, error.line,
+			error.text);
 	if (!read_baseline(baseline, root))
 		fatal(STATUS_UNREADABLE,
-			"%s is a baseline that is damaged: a member is missing or has a wrong type",
-			path);
+			"%s is a damaged baseline: a member is missing or has a wrong type", path);
 	json_decref(root);
 }
 

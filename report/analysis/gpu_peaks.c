@@ -69,12 +69,13 @@ static void read_peak_value(
 		key++;
 	if (!equals || key == KEYS)
 		fatal(STATUS_USAGE,
-			"%s:%u: `%s` is no KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, "
-			"fp16, bf16, fp8, int8, memory and sms",
+			"%s:%u: `%s` is not KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, "
+			"fp16, bf16, fp8, "
+			"int8, memory and sms",
 			table->path, number, printable_peaks_word(word));
 	value = strtod(given, &end);
 	if (*end || end == given || !isfinite(value) || value <= 0 || value > 1e9)
-		fatal(STATUS_USAGE, "%s:%u: `%s` is no number above 0", table->path, number,
+		fatal(STATUS_USAGE, "%s:%u: `%s` is not a number above 0", table->path, number,
 			printable_peaks_word(given));
 	line->values[key] = value;
 }
@@ -89,19 +90,19 @@ static void read_peaks_line(void *context, char *text, unsigned number)
 	if (!word || *word == '#')
 		return;
 	if (table->count == PEAKS_LINES_MAX)
-		fatal(STATUS_USAGE, "%s:%u: one GPU more than the %u that there is room for",
-			table->path, number, PEAKS_LINES_MAX);
+		fatal(STATUS_USAGE, "%s:%u: too many GPUs; the limit is %u", table->path, number,
+			PEAKS_LINES_MAX);
 	of = strtok_r(NULL, BLANKS, &rest);
 	if (!of || (strcmp(word, "device") != 0 && strcmp(word, "arch") != 0))
 		fatal(STATUS_USAGE,
-			"%s:%u: a line is `device PATTERN KEY=NUMBER...` or `arch CAPABILITY "
+			"%s:%u: expected `device PATTERN KEY=NUMBER...` or `arch CAPABILITY "
 			"KEY=NUMBER...`",
 			table->path, number);
 	if (*word == 'd')
 		line->pattern = of;
 	else if (sscanf(of, "%4u.%4u%c", &line->major, &line->minor, &behind) != 2)
-		fatal(STATUS_USAGE, "%s:%u: `%s` is no compute capability such as 9.0", table->path,
-			number, printable_peaks_word(of));
+		fatal(STATUS_USAGE, "%s:%u: `%s` is not a compute capability such as 9.0",
+			table->path, number, printable_peaks_word(of));
 	while ((word = strtok_r(NULL, BLANKS, &rest)))
 		read_peak_value(table, line, word, number);
 	table->count++;

@@ -191,9 +191,10 @@ static struct tree *group_by_module(struct process *process, char reason[GROUP_B
 	free(names);
 	if (grouping.flat->count == 2) {
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no call of a module is in this trace; pperf records those of "
-			"torch.nn.Module unless PPERF_MODULES=0, "
-			"torch.profiler with with_stack=True or with_modules=True");
+			"this trace has no calls of modules; pperf records those of "
+			"torch.nn.Module unless "
+			"PPERF_MODULES=0, torch.profiler with with_stack=True or "
+			"with_modules=True");
 		tree_free(grouping_end(&grouping));
 		return NULL;
 	}
@@ -248,7 +249,7 @@ struct tree *group_by_tree(struct process *process, enum rows_by by, const char 
 {
 	struct tree *tree;
 
-	snprintf(reason, GROUP_BY_REASON_BYTES, "no range and no work of a GPU is in this trace");
+	snprintf(reason, GROUP_BY_REASON_BYTES, "this trace has no ranges and no GPU work");
 	tree = by == BY_MODULE     ? group_by_module(process, reason)
 	       : by == BY_CATEGORY ? group_by_category(process, categories)
 	       : by == BY_RANK     ? group_by_rank(process)

@@ -280,32 +280,32 @@ static void explain_missing_key(
 
 	if (by == BY_SHAPE && own)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no shapes of inputs are in this trace; PPERF_SHAPES=1 records them");
+			"this trace has no input shapes; record them with PPERF_SHAPES=1");
 	else if (by == BY_SHAPE)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no shapes of inputs are in this trace; torch.profiler records them with "
-			"record_shapes=True");
+			"this trace has no input shapes; record them with "
+			"record_shapes=True in torch.profiler");
 	else if (by == BY_STACK && own)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no launch in this trace has a call stack; PPERF_PYSTACKS=launch records "
-			"Python's, PPERF_STACKS=launch those "
-			"of native functions");
+			"no launch in this trace has a call stack; record Python stacks with "
+			"PPERF_PYSTACKS=launch, native stacks with PPERF_STACKS=launch");
 	else if (by == BY_STACK)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no launch in this trace has a call stack; torch.profiler records them "
-			"with with_stack=True");
+			"no launch in this trace has a call stack; record them with "
+			"with_stack=True in "
+			"torch.profiler");
 	else if (by == BY_STEP)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no steps were found%s%s; --step-marker NAME says which ranges are steps",
+			"no steps were found%s%s; set --step-marker NAME to the name of "
+			"the ranges that are steps",
 			process->steps && *process->steps->reason ? ": " : "",
 			process->steps ? process->steps->reason : "");
 	else if (by == BY_STREAM)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no work of a GPU is in this trace; pperf-report info says which of its "
+			"this trace has no GPU work; pperf-report info shows which "
 			"sources were on");
 	else
-		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no range and no work of a GPU is in this trace");
+		snprintf(reason, GROUP_BY_REASON_BYTES, "this trace has no ranges and no GPU work");
 }
 
 /* What the first fold knows already, or the dictionary: false: there is nothing of the key in the trace. */

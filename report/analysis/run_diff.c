@@ -268,7 +268,7 @@ static void check_counter(const struct diff *diff)
 	units[1] = string_table_get(diff->sides[1].process->texts, after->counter_unit);
 	if (units[0].length != units[1].length ||
 		memcmp(units[0].bytes, units[1].bytes, units[0].length) != 0)
-		fatal(STATUS_UNREADABLE, "the counter `%s` has another unit in %s than in %s",
+		fatal(STATUS_UNREADABLE, "the counter `%s` has different units in %s and %s",
 			diff->counter, diff->sides[0].process->path, diff->sides[1].process->path);
 }
 
@@ -285,8 +285,7 @@ static void choose_metric(struct diff *diff, const char *name)
 	for (unsigned which = 0; which < 2; which++)
 		if (diff->metric == METRIC_GPU &&
 			diff->sides[which].process->profile->totals.gpu_sum_ns == 0)
-			fatal(STATUS_UNREADABLE,
-				"%s has no time on a GPU: there is nothing to compare",
+			fatal(STATUS_UNREADABLE, "%s has no GPU time to compare",
 				diff->sides[which].process->path);
 }
 
@@ -326,9 +325,7 @@ struct diff *diff_read(const struct options *options, const char *metric_name, c
 	struct diff *diff = diff_read_unmatched(options, metric_name, before, after);
 
 	if (!diff->common)
-		fatal(STATUS_UNREADABLE,
-			"%s and %s have no place in common with any `%s`: there is nothing to "
-			"compare",
+		fatal(STATUS_UNREADABLE, "%s and %s have no node in common with `%s` to compare",
 			before, after, diff_metric_name(diff));
 	return diff;
 }

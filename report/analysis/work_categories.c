@@ -84,8 +84,7 @@ static uint8_t category_named(struct categories *categories, const char *name, u
 		if (strcmp(categories->names[i], name) == 0)
 			return (uint8_t)i;
 	if (categories->count == CATEGORIES_MAX)
-		fatal(STATUS_USAGE,
-			"%s:%u: `%s` is one category more than the %u that there is room for",
+		fatal(STATUS_USAGE, "%s:%u: `%s`: too many categories; the limit is %u",
 			categories->path, line, printable_category_word(name), CATEGORIES_MAX - 1);
 	categories->names[categories->count] = name;
 	return (uint8_t)categories->count++;
@@ -102,25 +101,25 @@ static void read_conditions(
 			;
 		if (kind == CONDITIONS)
 			fatal(STATUS_USAGE,
-				"%s:%u: `%s` is no condition; there are kernel, memcpy, memset and "
-				"around",
+				"%s:%u: `%s` is not a condition; conditions are kernel, memcpy, "
+				"memset and around",
 				categories->path, line, printable_category_word(word));
 		pattern = strtok_r(NULL, BLANKS, rest);
 		if (!pattern)
-			fatal(STATUS_USAGE, "%s:%u: `%s` needs a pattern behind it, such as *gemm*",
+			fatal(STATUS_USAGE,
+				"%s:%u: `%s` must be followed by a pattern such as *gemm*",
 				categories->path, line, word);
 		if (rule->patterns[kind])
 			fatal(STATUS_USAGE,
-				"%s:%u: `%s` stands twice; a rule has one pattern for it, write a "
-				"line for each",
+				"%s:%u: `%s` is given twice; write one line for each pattern",
 				categories->path, line, word);
 		rule->patterns[kind] = pattern;
 		work += kind != OF_AROUND;
 	}
 	if (work > 1)
 		fatal(STATUS_USAGE,
-			"%s:%u: nothing is a kernel, a memcpy and a memset at once; write a line "
-			"for each",
+			"%s:%u: kernel, memcpy and memset exclude each other; write one line for "
+			"each",
 			categories->path, line);
 	if (!work && !rule->patterns[OF_AROUND])
 		fatal(STATUS_USAGE,
@@ -137,8 +136,8 @@ static void read_rule_line(void *context, char *text, unsigned line)
 	if (!name || *name == '#')
 		return;
 	if (categories->rule_count == CATEGORIES_RULES_MAX)
-		fatal(STATUS_USAGE, "%s:%u: one rule more than the %u that there is room for",
-			categories->path, line, CATEGORIES_RULES_MAX);
+		fatal(STATUS_USAGE, "%s:%u: too many rules; the limit is %u", categories->path,
+			line, CATEGORIES_RULES_MAX);
 	rule->category = category_named(categories, name, line);
 	read_conditions(categories, rule, &rest, line);
 	categories->rule_count++;
@@ -153,7 +152,8 @@ struct categories *categories_read(const char *path)
 	categories->names[categories->count++] = CATEGORY_OTHER_NAME;
 	builtin_table_for_lines(categories->text, read_rule_line, categories);
 	if (!categories->rule_count)
-		fatal(STATUS_USAGE, "%s: no rule is in it; a rule is CATEGORY CONDITION PATTERN",
+		fatal(STATUS_USAGE,
+			"%s: the file has no rules; a rule is CATEGORY CONDITION PATTERN",
 			categories->path);
 	return categories;
 }

@@ -8,7 +8,7 @@
 static _Noreturn void no_memory(size_t bytes)
 {
 	fatal(STATUS_UNREADABLE,
-		"no memory for another %zu bytes; close something or raise the limit", bytes);
+		"out of memory: %zu more bytes are needed; free memory or raise the limit", bytes);
 }
 
 void *xcalloc(size_t bytes)

@@ -57,7 +57,8 @@ static void spill_held_entries(struct external_sort *sorter)
 
 	if (!sorter->file && !(sorter->file = tmpfile()))
 		fatal(STATUS_UNREADABLE,
-			"no temporary file to sort %s in; set TMPDIR to a folder with room:",
+			"no temporary file to sort %s in; set TMPDIR to a directory with free "
+			"space:",
 			sorter->what);
 	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
 	run.begin = ftell(sorter->file);
@@ -126,8 +127,7 @@ static void refill_run(struct external_sort *sorter, struct sort_run *run)
 		return;
 	if (fseek(sorter->file, run->offset, SEEK_SET) ||
 		fread(run->entries, sorter->bytes, count, sorter->file) != count)
-		fatal(STATUS_UNREADABLE,
-			"the temporary file with %s cannot be read back:", sorter->what);
+		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", sorter->what);
 	run->offset += (long)(count * sorter->bytes);
 }
 

@@ -30,7 +30,7 @@ struct gzip_file *gzip_file_open(int fd)
 	lseek(fd, 0, SEEK_SET);
 	file->file = gzdopen(fd, "rb");
 	if (!file->file)
-		fatal(STATUS_UNREADABLE, "no memory to unpack a file");
+		fatal(STATUS_UNREADABLE, "out of memory while decompressing");
 	gzbuffer(file->file, PACKED_BYTES);
 	return file;
 }
@@ -50,11 +50,11 @@ static void set_gzip_problem(struct gzip_file *file)
 
 	gzerror(file->file, &code);
 	if (code == Z_BUF_ERROR)
-		file->problem = "the packed data end too early";
+		file->problem = "the compressed data end too early";
 	else if (code == Z_ERRNO)
 		file->problem = strerror(errno);
 	else if (code != Z_OK && code != Z_STREAM_END)
-		file->problem = "the packed data are damaged";
+		file->problem = "the compressed data are damaged";
 }
 
 size_t gzip_file_read(struct gzip_file *file, char *into, size_t room)

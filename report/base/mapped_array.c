@@ -19,7 +19,8 @@ static void open_array_file(struct mapped_array *array)
 		file = memfd_create("pperf-spool", MFD_CLOEXEC);
 	if (file < 0)
 		fatal(STATUS_UNREADABLE,
-			"no temporary file for %s; set TMPDIR to a folder with room:", array->what);
+			"no temporary file for %s; set TMPDIR to a directory with free space:",
+			array->what);
 	array->file = file + 1;
 }
 
@@ -35,7 +36,8 @@ static void set_array_room(struct mapped_array *array, size_t room)
 	if (error) {
 		errno = error;
 		fatal(STATUS_UNREADABLE,
-			"no room for %s in a temporary file; set TMPDIR to a folder with room:",
+			"no space for %s in a temporary file; set TMPDIR to a directory with "
+			"free space:",
 			array->what);
 	}
 	array->entries = array->entries ? mremap(array->entries, array->room * array->size, bytes,
@@ -50,8 +52,9 @@ static void set_array_room(struct mapped_array *array, size_t room)
 void mapped_array_resize(struct mapped_array *array, size_t count)
 {
 	if (count > MAPPED_ARRAY_MAX)
-		fatal(STATUS_UNREADABLE, "the trace has too much for one path; choose some of it "
-					 "with PPERF_SCHEDULE");
+		fatal(STATUS_UNREADABLE,
+			"the trace is too large for the critical path; record a part of it with "
+			"PPERF_SCHEDULE");
 	if (count > array->room)
 		set_array_room(array, count < ARRAY_ROOM_MIN ? ARRAY_ROOM_MIN : count);
 	array->count = count;
@@ -62,8 +65,9 @@ void *mapped_array_push(struct mapped_array *array)
 	if (array->count == array->room)
 		set_array_room(array, array->room ? array->room + array->room / 2 : ARRAY_ROOM_MIN);
 	if (array->count >= MAPPED_ARRAY_MAX)
-		fatal(STATUS_UNREADABLE, "the trace has too much for one path; choose some of it "
-					 "with PPERF_SCHEDULE");
+		fatal(STATUS_UNREADABLE,
+			"the trace is too large for the critical path; record a part of it with "
+			"PPERF_SCHEDULE");
 	return (char *)array->entries + array->count++ * array->size;
 }
 

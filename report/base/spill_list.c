@@ -46,7 +46,8 @@ static void spill_piece(struct spill_list *list)
 {
 	if (!list->file && !(list->file = tmpfile()))
 		fatal(STATUS_UNREADABLE,
-			"no temporary file for %s; set TMPDIR to a folder with room:", list->what);
+			"no temporary file for %s; set TMPDIR to a directory with free space:",
+			list->what);
 	if (fwrite(list->held, list->bytes, list->count, list->file) != list->count)
 		fatal(STATUS_UNREADABLE,
 			"the temporary file for %s cannot be written:", list->what);

@@ -13,67 +13,65 @@
 #include <unistd.h>
 
 /* id, short form or 0, long form, argument or NULL, help. */
-#define OPTIONS(X)                                                                                 \
-	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                           \
-	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                       \
-	X(METRIC, 'm', "metric", "NAME",                                                           \
-		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a "          \
-		"counter's name")                                                                  \
-	X(SORT, 's', "sort", "KEY",                                                                \
-		"order rows by this column, the largest first; --legend lists them")               \
-	X(COLUMNS, 0, "columns", "KEYS",                                                           \
-		"these columns, names separated by commas; --legend lists them")                   \
-	X(BY, 0, "by", "KEY",                                                                      \
-		"a row of table for each name, shape, module, stack, category, stream, thread, "   \
-		"rank or step (name)")                                                             \
-	X(CATEGORIES, 0, "categories", "FILE",                                                     \
-		"what belongs to which category: other rules than the built-in ones")              \
-	X(PEAKS, 0, "peaks", "FILE",                                                               \
-		"of roofline: what GPUs can do at most, in place of the built-in table")           \
-	X(ASSUME_TYPE, 0, "assume-type", "TYPE",                                                   \
-		"of roofline: fp64, fp32, fp16, bf16, fp8 or int8, for tensors whose type is not " \
-		"in the trace")                                                                    \
-	X(INSTANCES, 0, "instances", "WHICH",                                                      \
-		"of tree and critical: one instance of --focus (or of each root): worst, "         \
-		"first or last; of tree: all, a row each")                                         \
-	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                       \
-	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                          \
-	X(MIN_PERCENT, 0, "min-percent", "P",                                                      \
-		"no rows below P % of the whole (1 in the text of trees, and in critical)")        \
-	X(FOCUS, 0, "focus", "PATH",                                                               \
-		"of tree, critical and tui: only this place (critical starts there); names "       \
-		"joined by /, a / in a name written \\/")                                          \
-	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                           \
-	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")  \
-	X(STEP_MARKER, 0, "step-marker", "NAME",                                                   \
-		"each range NAME, or NAME and a number, is a step")                                \
-	X(DEVICE, 0, "device", "N", "only the GPU with this number")                               \
-	X(RANK, 0, "rank", "N", "the process with this rank")                                      \
-	X(ALL, 0, "all", NULL, "every process of the run")                                         \
-	X(BRIEF, 0, "brief", NULL,                                                                 \
-		"of diagnose: at most 8 KB, for other programs to read; text or JSON")             \
-	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")          \
-	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                    \
-	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")       \
-	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                              \
-	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                \
-	X(SOURCES, 0, "sources", NULL,                                                             \
-		"where each module was first called; of memory: in which native functions it was " \
-		"taken")                                                                           \
-	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")      \
-	X(MAX_REGRESSION, 0, "max-regression", "P",                                                \
-		"of gate: how much more is allowed, in percent (5)")                               \
-	X(WRITE_BASELINE, 0, "write-baseline", "FILE",                                             \
-		"of gate: write what later runs are compared with")                                \
-	X(NO_PAGER, 0, "no-pager", NULL,                                                           \
-		"what is longer than the screen is not shown by PPERF_PAGER, PAGER or less")       \
-	X(NO_PROGRESS, 0, "no-progress", NULL,                                                     \
-		"do not tell on a terminal how far reading has come")                              \
-	X(REDACT, 0, "redact", NULL,                                                               \
-		"no arguments, folders or host of the program, to pass it on")                     \
-	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")      \
-	X(LEGEND, 0, "legend", NULL, "what every figure means")                                    \
-	X(VERSION, 0, "version", NULL, "this program's version")                                   \
+#define OPTIONS(X)                                                                             \
+	X(FORMAT, 'f', "format", "text|json|csv", "output format (text)")                      \
+	X(OUTPUT, 'o', "output", "FILE", "write to this file (standard output)")               \
+	X(METRIC, 'm', "metric", "NAME",                                                       \
+		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a "      \
+		"counter's name")                                                              \
+	X(SORT, 's', "sort", "KEY", "sort rows by this column, largest first; see --legend")   \
+	X(COLUMNS, 0, "columns", "KEYS", "show these columns, comma-separated; see --legend")  \
+	X(BY, 0, "by", "KEY",                                                                  \
+		"one row of the view table per name, shape, module, stack, category, stream, " \
+		"thread, rank or step (name)")                                                 \
+	X(CATEGORIES, 0, "categories", "FILE",                                                 \
+		"rules for categories, in place of the built-in ones")                         \
+	X(PEAKS, 0, "peaks", "FILE",                                                           \
+		"roofline: peak rates of GPUs, in place of the built-in table")                \
+	X(ASSUME_TYPE, 0, "assume-type", "TYPE",                                               \
+		"roofline: type assumed for tensors without a type in the "                    \
+		"trace: fp64, fp32, fp16, bf16, fp8 or int8")                                  \
+	X(INSTANCES, 0, "instances", "WHICH",                                                  \
+		"tree and critical: one instance of --focus (or of each root): "               \
+		"worst, first or last; tree: also all, one row each")                          \
+	X(DEPTH, 'd', "depth", "N", "at most N levels")                                        \
+	X(TOP, 'n', "top", "N", "at most N rows per level; 0: all")                            \
+	X(MIN_PERCENT, 0, "min-percent", "P",                                                  \
+		"hide rows below P % of the total (1 in text of tree and critical)")           \
+	X(FOCUS, 0, "focus", "PATH",                                                           \
+		"tree, critical and tui: only the node with this path (critical starts "       \
+		"there); names joined by /, a / in a name written \\/")                        \
+	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                       \
+	X(NO_STEPS, 0, "no-steps", NULL, "do not detect steps that the program does not mark") \
+	X(STEP_MARKER, 0, "step-marker", "NAME",                                               \
+		"ranges named NAME, or NAME and a number, are the steps")                      \
+	X(DEVICE, 0, "device", "N", "only this GPU")                                           \
+	X(RANK, 0, "rank", "N", "only the process with this rank")                             \
+	X(ALL, 0, "all", NULL, "all processes of the run")                                     \
+	X(BRIEF, 0, "brief", NULL,                                                             \
+		"diagnose: at most 8 KB, for other programs to read; text or JSON")            \
+	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")      \
+	X(ASCII, 0, "ascii", NULL, "print ASCII characters only")                              \
+	X(WIDTH, 0, "width", "N",                                                              \
+		"width of text in columns; also COLUMNS (default: the terminal's, else 80)")   \
+	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB in place of kB, MB, GB")                         \
+	X(NO_FOLD, 0, "no-fold", NULL, "do not fold labels that differ only in numbers")       \
+	X(SOURCES, 0, "sources", NULL,                                                         \
+		"source line where each module was first called; memory: native "              \
+		"functions that allocated")                                                    \
+	X(DEMANGLE, 0, "demangle", "FORM",                                                     \
+		"form of kernel names: short, base, full or no (short)")                       \
+	X(MAX_REGRESSION, 0, "max-regression", "P", "gate: allowed increase in percent (5)")   \
+	X(WRITE_BASELINE, 0, "write-baseline", "FILE",                                         \
+		"gate: write a baseline for later comparisons")                                \
+	X(NO_PAGER, 0, "no-pager", NULL, "do not use a pager (PPERF_PAGER, PAGER or less)")    \
+	X(NO_PROGRESS, 0, "no-progress", NULL,                                                 \
+		"do not show the progress of reading on a terminal")                           \
+	X(REDACT, 0, "redact", NULL,                                                           \
+		"leave out the program's arguments, folders and host, to share the report")    \
+	X(STRICT, 0, "strict", NULL, "exit with 2 if data are missing or inconsistent")        \
+	X(LEGEND, 0, "legend", NULL, "explain all figures and columns")                        \
+	X(VERSION, 0, "version", NULL, "print the version")                                    \
 	X(HELP, 'h', "help", NULL, "this")
 
 enum option_id {
@@ -109,7 +107,7 @@ static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] < '0' || text[0] > '9' || value > most)
-		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name,
+		fatal(STATUS_USAGE, "--%s needs a whole number up to %llu, not `%s`", name,
 			(unsigned long long)most, text);
 	return value;
 }
@@ -131,7 +129,7 @@ static double parse_percentage(const char *text)
 	const double value = strtod(text, &end);
 
 	if (end == text || *end || !(value >= 0 && value <= 100))
-		fatal(STATUS_USAGE, "--min-percent takes a number from 0 to 100, not `%s`", text);
+		fatal(STATUS_USAGE, "--min-percent needs a number from 0 to 100, not `%s`", text);
 	return value;
 }
 
@@ -142,7 +140,7 @@ static double parse_regression(const char *text)
 	const double value = strtod(text, &end);
 
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
-		fatal(STATUS_USAGE, "--max-regression takes a number of percent like 5%%, not `%s`",
+		fatal(STATUS_USAGE, "--max-regression needs a percentage such as 5%%, not `%s`",
 			text);
 	return value;
 }
@@ -158,7 +156,7 @@ static unsigned parse_word(
 			return i;
 		strcat(strcat(known, i ? ", " : ""), words[i]);
 	}
-	fatal(STATUS_USAGE, "--%s takes one of %s, not `%s`", name, known, text);
+	fatal(STATUS_USAGE, "--%s needs one of %s, not `%s`", name, known, text);
 }
 
 static void parse_steps(struct options *options, const char *text)
@@ -169,7 +167,7 @@ static void parse_steps(struct options *options, const char *text)
 
 	if (length == 0 || length >= sizeof first || strspn(text, "0123456789-") != strlen(text) ||
 		(dash && !dash[1]))
-		fatal(STATUS_USAGE, "--steps takes numbers like 10-20 or 7, not `%s`", text);
+		fatal(STATUS_USAGE, "--steps needs numbers such as 10-20 or 7, not `%s`", text);
 	snprintf(first, sizeof first, "%.*s", (int)length, text);
 	options->steps = true;
 	options->first_step = parse_number("steps", first, UINT64_MAX);
@@ -308,7 +306,7 @@ static void set_option(struct options *options, enum option_id id, const char *v
 	case OPTION_WIDTH:
 		options->style.width = (unsigned)parse_number("width", value, 10000);
 		if (options->style.width < 20)
-			fatal(STATUS_USAGE, "--width takes at least 20 columns, not %s", value);
+			fatal(STATUS_USAGE, "--width needs at least 20 columns, not %s", value);
 		break;
 	case OPTION_DEMANGLE:
 		options->demangle = (enum demangle_form)parse_word(
@@ -352,12 +350,11 @@ static void parse_arguments(struct options *options, int argc, char **argv)
 		if (found == ':')
 			fatal(STATUS_USAGE, "%s needs a value; see pperf-report --help", text);
 		if (found == '?' && optopt && optopt < OPTION_NONE)
-			fatal(STATUS_USAGE, "there is no option -%c; see pperf-report --help",
-				optopt);
+			fatal(STATUS_USAGE, "unknown option -%c; see pperf-report --help", optopt);
 		if (found == '?')
 			fatal(STATUS_USAGE,
 				optopt ? "%s takes no value; see pperf-report --help"
-				       : "there is no option %s, or it is cut too short; see "
+				       : "unknown option or ambiguous abbreviation %s; see "
 					 "pperf-report --help",
 				text);
 		set_option(options, option_of(found), optarg);
@@ -381,7 +378,7 @@ static void check_output(const struct options *options, const char *output)
 			S_ISREG(read.st_mode) && written.st_dev == read.st_dev &&
 			written.st_ino == read.st_ino)
 			fatal(STATUS_USAGE,
-				"%s is what is to be read; give what is written another name",
+				"the output file %s is also an input; give -o another name",
 				output);
 }
 
@@ -392,7 +389,7 @@ static void check_view(const struct options *options, const struct view *view)
 		access(options->files[0], F_OK) == 0)
 		return;
 	fatal(STATUS_USAGE,
-		"there is neither a view nor a file `%s`; pperf-report --help lists the views",
+		"there is no view and no file named `%s`; pperf-report --help lists the views",
 		options->files[0]);
 }
 
@@ -422,7 +419,8 @@ struct options command_line_parse(int argc, char **argv)
 		strcmp(options.view->name, "critical") == 0)
 		options.instances = INSTANCES_WORST;
 	if (!view && options.file_count && is_misspelt_view(options.files[0]))
-		fatal(STATUS_USAGE, "there is no view and no file `%s`; see pperf-report --help",
+		fatal(STATUS_USAGE,
+			"there is no view and no file named `%s`; see pperf-report --help",
 			options.files[0]);
 	check_view(&options, view);
 	options.view = view_for_instances(&options);
@@ -433,21 +431,25 @@ struct options command_line_parse(int argc, char **argv)
 	}
 	if (options.view->subject && !options.file_count && !options.help && !options.version &&
 		!options.legend)
-		fatal(STATUS_USAGE, "%s takes a %s and then a trace: pperf-report %s %s trace.bin",
+		fatal(STATUS_USAGE,
+			"the view %s needs a %s before the trace: pperf-report %s %s trace.bin",
 			options.view->name, options.view->subject, options.view->name,
 			options.view->subject);
 	check_output(&options, options.output);
 	check_output(&options, options.baseline);
 	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
-		fatal(STATUS_USAGE, "--by is of the view table: pperf-report table --by KEY FILE");
+		fatal(STATUS_USAGE,
+			"--by works with the view table only: pperf-report table --by KEY FILE");
 	if (options.focus && !options.view->focus && !options.help)
-		fatal(STATUS_USAGE, "--focus is of the views tree, critical and tui: pperf-report "
-				    "tree --focus PATH FILE");
+		fatal(STATUS_USAGE, "--focus works with the views tree, critical and tui only: "
+				    "pperf-report tree "
+				    "--focus PATH FILE");
 	if (options.brief && (!options.view->brief || options.format == FORMAT_CSV))
-		fatal(STATUS_USAGE, "--brief is of the view diagnose, as text or JSON: "
-				    "pperf-report diagnose --brief FILE");
+		fatal(STATUS_USAGE,
+			"--brief works with the view diagnose only, as text or JSON: pperf-report "
+			"diagnose --brief FILE");
 	if (!options.file_count && !options.help && !options.version && !options.legend)
-		fatal(STATUS_USAGE, "no trace is named; try pperf-report trace.bin, or --help");
+		fatal(STATUS_USAGE, "no trace file given; try pperf-report trace.bin, or --help");
 	return options;
 }
 

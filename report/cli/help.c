@@ -12,242 +12,274 @@
 static const struct {
 	const char *title, *text;
 } definitions[] = {
-	{ "GPU work", "kernels, copies and memsets. A range owns what was launched in it; gpu has "
-		      "what was launched "
-		      "below it too. It is a sum: two streams at work at once count twice." },
-	{ "busy, idle", "busy is the union over a device's streams; its span goes from its first "
-			"work to its last; "
-			"idle = span - busy, less what is not known (away)." },
-	{ "idle before", "each idle moment belongs to the work that ended it, and so to the place "
-			 "that launched that: it kept "
-			 "the GPU waiting. All roots together have all of idle. Of --steps: what "
-			 "work launched in them ended." },
-	{ "delay", "from the begin of the call that launched work to that work's begin on the GPU: "
-		   "the call itself, and "
-		   "waiting behind other work. A graph counts once, up to the first of its work. "
-		   "At most 1 % off." },
-	{ "forward", "gpu is forward + backward + recompute + optimizer, by where in the tree the "
-		     "work was launched; forward "
-		     "is all that is none of the other three. Only where something is." },
-	{ "causes", "of idle, by the thread that asked for the work that ended it. dependency: "
-		    "asked for before the GPU was idle. "
-		    "synchronisation, allocation, copy: half of the gap was spent in calls that "
-		    "wait, take or give back memory, "
-		    "copy; or the thread was in one as the GPU became idle, and came to ask sooner "
-		    "after it than the call had "
-		    "taken. launch-bound: it had not asked yet. unknown: its call is not in the "
+	{ "GPU work", "kernels, copies and memsets. gpu self of a range counts what was launched "
+		      "directly in it, "
+		      "gpu also what was launched below it. Both are sums: two streams that run "
+		      "concurrently "
+		      "count twice." },
+	{ "busy, idle", "busy is the union over a device's streams. A device's span is from the "
+			"start of its "
+			"first operation to the end of its last. idle = span - busy - the time for "
+			"which nothing "
+			"is known (away)." },
+	{ "idle before", "an idle interval is attributed to the operation that ended it, and so to "
+			 "the node that "
+			 "launched this operation. All roots together have all idle time. With "
+			 "--steps: the idle "
+			 "time ended by operations launched in these steps." },
+	{ "delay", "launch-to-start latency: from the start of the launch call to the start of the "
+		   "operation on "
+		   "the GPU. It includes the call itself and waiting behind other operations. A "
+		   "graph launch "
+		   "counts once, up to its first operation. The error is at most 1 %." },
+	{ "forward",
+		"gpu = forward + backward + recompute + optimizer, by the node that launched the "
+		"work; "
+		"forward is what is none of the other three. Shown only where it is not zero." },
+	{ "causes", "why the GPU was idle, by the thread that launched the operation that ended "
+		    "the gap. "
+		    "dependency: it was launched before the gap began. synchronisation, "
+		    "allocation, copy: half "
+		    "of the gap was spent in calls that wait, allocate or free memory, or copy; or "
+		    "the thread "
+		    "was in such a call as the gap began, and launched sooner after it than the "
+		    "call had taken. "
+		    "launch-bound: it had not been launched yet. unknown: its launch is not in the "
 		    "trace." },
-	{ "away", "CUPTI was left to another profiler (PPERF_CUPTI=yield): what the GPU did then "
-		  "is in no figure; "
-		  "that time is neither busy nor idle." },
+	{ "away", "intervals in which CUPTI was released to another profiler (PPERF_CUPTI=yield). "
+		  "GPU activity "
+		  "in them is not recorded; this time counts neither as busy nor as idle." },
 	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; "
-		       "copies. Each is a "
-		       "union too. Exposed: while nothing is computed (copies: or communicated). "
-		       "In JSON's totals." },
-	{ "cpu", "wall time inside, on the range's thread. cpu self: without the ranges inside; "
-		 "CUDA calls stay in "
-		 "(cpu self x: without them too). Of a range that outlasts the one it began in, "
-		 "only the part inside is taken "
-		 "off that one: a moment is in one self time, and they add up." },
-	{ "place", "a path of names. An instance is one begin and end there." },
-	{ "folding", "labels that differ in numbers are one place: `kf: 71` and `kf: 72` are `kf: "
-		     "*`, layers.7.attn is "
-		     "layers.*.attn (xN: so many labels). Only whole numbers after a blank, `=`, "
-		     "`#`, a dot or in "
-		     "brackets, only in ranges, modules and steps; of operators only "
-		     "torch.compile's number of a "
-		     "function's version; --no-fold keeps all apart." },
-	{ "modules", "named below the module that called them, with their class. Wrappers "
-		     "(_orig_mod, module, "
-		     "_fsdp_wrapped_module, _checkpoint_wrapped_module) are left out of names that "
-		     "fold; modules of "
-		     "different classes never fold together. members: the least and the most that "
-		     "one of them took; "
-		     "`alone`: the one that is clearly out of line, at least 1.5 times the median "
-		     "or 2/3 of it, and "
-		     "more than three times as far off as most. On the GPU: with all below, and "
-		     "backward; on the "
-		     "CPU: without the longest call of each that had three or more." },
-	{ "(bwd)", "`X (bwd)` is what ran backward for X, the outermost operator that the module "
-		   "or range called. Its "
-		   "GPU work and memory count in the rows above it, its time on the CPU only where "
-		   "it ran: "
-		   "`(backward)`, autograd's engine, has it in cpu, not in cpu self. With it is "
-		   "what the engine reduces and "
-		   "adds for it, and AccumulateGrad; (gradient accumulation): the same where X is "
-		   "not known. "
-		   "(recompute): a module that is called while running backward." },
-	{ "without work", "operators in and below which nothing was launched, copied or allocated, "
-			  "in a program that "
-			  "did something on a GPU: one row in text, where they took at least "
-			  "--min-percent of the "
-			  "time on the CPU." },
+		       "copies. Each "
+		       "is a union. Exposed: time without concurrent computation (for copies: "
+		       "computation or "
+		       "communication). In the totals of JSON." },
+	{ "cpu", "wall time inside a range, on its thread. cpu self: without nested ranges, with "
+		 "CUDA calls (cpu "
+		 "self x: without both). If a range ends after its parent, only the part inside is "
+		 "subtracted "
+		 "from the parent, so self times are disjoint and add up." },
+	{ "place", "a call path of names, from the root to the node. Each entry of a node is one "
+		   "instance." },
+	{ "folding", "labels that differ only in numbers are one node: `kf: 71` and `kf: 72` are "
+		     "`kf: *`, "
+		     "layers.7.attn is layers.*.attn (xN: number of labels). Only whole numbers "
+		     "after a blank, "
+		     "`=`, `#`, a dot or in brackets are folded, and only in ranges, modules and "
+		     "steps; in "
+		     "operators, only the version number of a function of torch.compile. --no-fold "
+		     "keeps all "
+		     "labels apart." },
+	{ "modules", "PyTorch modules are named below the module that called them, with their "
+		     "class. Wrappers "
+		     "(_orig_mod, module, _fsdp_wrapped_module, _checkpoint_wrapped_module) are "
+		     "left out of "
+		     "folded names; modules of different classes are never folded. members: the "
+		     "times of the "
+		     "fastest and the slowest member. outlier: the one member that is at least 1.5 "
+		     "times the "
+		     "median or at most 2/3 of it, and whose deviation is more than three times "
+		     "the median "
+		     "deviation. GPU times include everything below, and backward; CPU times "
+		     "exclude the longest "
+		     "call of each member with three or more calls." },
+	{ "(bwd)", "`X (bwd)` is the backward pass of X, the outermost operator that the module or "
+		   "range called. "
+		   "Its GPU time and memory count in the rows above it; its CPU time counts where "
+		   "it ran: in "
+		   "`(backward)`, the autograd engine, as cpu but not as cpu self. Reductions, "
+		   "additions and "
+		   "AccumulateGrad of the engine are included; (gradient accumulation): the same "
+		   "where X is not "
+		   "known. (recompute): a module called during backward." },
+	{ "without work", "operators that launched, copied and allocated nothing, in a program "
+			  "that used a GPU: "
+			  "one row in text, if they took at least --min-percent of the CPU time." },
 	{ "percentiles", "the value at rank ceil(p * calls); exact for up to 4096 instances of a "
-			 "place, beyond that at "
-			 "most 1 % off." },
-	{ "counted", "operators of a trace of PPERF_OPS=totals: calls, cpu, cpu self and max of "
-		     "the whole run, added up "
-		     "while it ran; `-` is what nobody knows. Their GPU work and memory are as "
-		     "exact as ever. The tree "
-		     "is of the whole run, not of its steps; with --steps they are left out." },
-	{ "levels", "reserved is the device memory held (one device: --device), allocated what "
-		    "PyTorch's tensors hold "
-		    "of it, as its allocator says itself, a counter is what the program says. A "
-		    "range has the level at its begin and at its end; the difference is its own "
-		    "and that of other "
-		    "threads meanwhile. peak: the highest level in it." },
-	{ "flows", "alloc, free: bytes of device memory taken in a place, and of these given back "
-		   "since, wherever that "
-		   "was. tensor alloc, tensor free: the same of tensors, out of what PyTorch's "
-		   "allocator holds; they "
-		   "are a part of the device's memory and never added to it." },
-	{ "OOM", "PyTorch asked for memory, gave back what it kept for later, asked again and got "
-		 "none. In no tensor: "
-		 "what its allocator holds less what tensors hold. Past PyTorch's allocator: "
-		 "device memory that the "
-		 "trace saw taken less what that holds." },
+			 "node, above "
+			 "that with an error of at most 1 %." },
+	{ "counted", "operators in a trace recorded with PPERF_OPS=totals: calls, cpu, cpu self "
+		     "and max of the "
+		     "whole run, summed at run time; `-` is not available. Their GPU time and "
+		     "memory are exact. "
+		     "The tree covers the whole run, not its steps; with --steps these operators "
+		     "are left out." },
+	{ "levels", "reserved: device memory that the program holds (one device: --device). "
+		    "allocated: what "
+		    "PyTorch's tensors hold of it, as reported by its allocator. A counter: values "
+		    "that the "
+		    "program reports. A range has a level at its start and at its end; the "
+		    "difference includes "
+		    "other threads' changes. peak: the highest level during the range." },
+	{ "flows",
+		"alloc, free: bytes of device memory allocated at a node, and how many of these "
+		"bytes were "
+		"freed since, anywhere. tensor alloc, tensor free: the same for tensors, inside "
+		"the memory of "
+		"PyTorch's allocator; they are part of device memory and are never added to it." },
+	{ "OOM", "PyTorch's allocation failed, also after it freed its cached blocks. In no "
+		 "tensor: memory "
+		 "reserved by its allocator less memory in tensors. Outside PyTorch's allocator: "
+		 "device memory "
+		 "allocated in the trace less what that allocator reserved." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with "
-		       "wall time and change "
-		       "of level; they own no GPU work." },
-	{ "steps", "of PyTorch they are found without a mark: ranges named so (--step-marker, "
-		   "ProfilerStep#7, `step 7` "
-		   "around the model's calls), else what ends in an optimizer's step, else calls "
-		   "of the outermost "
-		   "module. From its first batch, zero_grad or call a step goes on to that of the "
-		   "next one; where "
-		   "the pause behind its optimizer is more than four times the usual one and a "
-		   "tenth of a step, the "
+		       "wall time and "
+		       "change of level; they own no GPU time." },
+	{ "steps", "in PyTorch programs, steps are found without markers, by the first of these "
+		   "that exists: "
+		   "ranges named so (--step-marker, ProfilerStep#7, `step 7` around the model's "
+		   "calls); the ends "
+		   "of optimizer steps; calls of the outermost module. A step starts with its "
+		   "first batch, "
+		   "zero_grad or module call and ends where the next one starts; if the pause "
+		   "after its "
+		   "optimizer is more than four times the usual pause and a tenth of a step, the "
 		   "rest of it is "
-		   "`(between steps)`. On one thread; what others do belongs to the step in which "
-		   "it begins or is "
-		   "launched. "
-		   "Warm-up: the first ones, that took more than 1.5 times what later ones do; "
-		   "unfinished: the trace "
-		   "ends in it; neither is in any average of `step`, nor in the time that shares "
-		   "are shares of. Of "
-		   "other programs, for --steps alone: ranges of kind step, or "
-		   "else ranges whose label begins with step, iter, ProfileStep, batch or epoch. "
-		   "Their number is that "
-		   "in the label, "
-		   "else their place in time, from 0." },
-	{ "window", "PPERF_SCHEDULE recorded some steps only: figures, wall time, busy and idle "
-		    "are of these windows, and "
-		    "ranges around them count for their part inside. Steps have the program's "
-		    "numbers; warm-up are those "
-		    "that the schedule says. outside: what was seen and not recorded; its cost is "
-		    "that of one event of "
-		    "64, measured, times all, in pperf's own code." },
-	{ "critical", "the root with the most of the metric (of a level: with the largest growth), "
-		      "there its worst "
-		      "instance, and in it the instances that make up at least 1 % of it, the "
-		      "largest first, equal "
-		      "ones latest first. Smaller ones of one place are a row with their number if "
-		      "they come to that "
-		      "together, and so are more than four whose names are the same, but for those "
-		      "that are three "
-		      "times the mean of the others; --min-percent 0 shows each. (backward): all "
-		      "that autograd's engine ran in the instance, by the modules whose "
-		      "backward it was. Several as one row have the level at the first begin and "
-		      "the last end, and as "
-		      "difference the sum of theirs." },
-	{ "distribution", "20 bins, of equal width, or of equal ratio where the longest took over "
-			  "ten times the shortest. On the GPU "
-			  "a range has what was launched in an instance and below; instances that "
-			  "launched nothing are left out. "
-			  "Outliers: over three interquartile ranges (at least 1 % of the median "
-			  "each) outside the quartiles. "
-			  "Modes: peaks of the histogram of logarithms, smoothed over 2 * IQR / "
-			  "cbrt(n), that a valley below 70 % "
-			  "of the lower one parts, with at least 5 % of the instances and 5; of "
-			  "fewer than 10 instances neither." },
-	{ "diagnose", "what a rule finds costs so much at most (up to), or exactly that. Steady: "
-		      "in usual steps; where no steps were "
-		      "found, from a quarter of the GPUs' span to its end, which is less sure. "
-		      "Where usual steps are less than half of "
-		      "the time from the first work to the last, rules of shares that find nothing "
-		      "look at these steps alone, too (in "
-		      "steps A to B). What is the end of one rule is the "
-		      "beginning of another: idle moments of 1 ms and more are dead windows, "
-		      "shorter ones overhead-bound; kernels "
-		      "below 5 us are tiny, not starved. So impacts of different rules still may "
-		      "overlap, and are no sum." },
+		   "`(between steps)`. Steps are on one thread; work of other threads belongs to "
+		   "the step in "
+		   "which it starts or is launched. Warm-up: the first steps, if they take more "
+		   "than 1.5 times "
+		   "as long as later ones. Unfinished: the trace ends in it. Neither counts in any "
+		   "average of "
+		   "`step`, nor in the total of percentages. In other programs, for --steps only: "
+		   "ranges of kind "
+		   "step, or else ranges whose label begins with step, iter, ProfileStep, batch or "
+		   "epoch. Their "
+		   "number is the one in the label, or else their index in time order, from 0." },
+	{ "window", "PPERF_SCHEDULE recorded only some steps: figures, wall time, busy and idle "
+		    "cover these "
+		    "windows, and ranges around a window count with their part inside. Step "
+		    "numbers are the "
+		    "program's; warm-up steps are those of the schedule. outside: events seen and "
+		    "not recorded; "
+		    "their cost is estimated from one event in 64, measured in pperf's own code." },
+	{ "critical", "the root with the largest value of the metric (for a level: the largest "
+		      "growth), its "
+		      "worst instance, and in it the instances with at least 1 % of it, the "
+		      "largest first, then "
+		      "the latest first. Smaller instances of one node are one row with their "
+		      "number if they add "
+		      "up to 1 %, and so are more than four of the same name, except those of "
+		      "three times the "
+		      "mean of the others; --min-percent 0 shows each. (backward): everything that "
+		      "the autograd "
+		      "engine ran in the instance, by the modules that it belongs to. A row of "
+		      "several instances "
+		      "has the level at the first start and the last end, and the sum of their "
+		      "differences." },
+	{ "distribution", "20 bins of equal width, or of equal ratio if the longest duration is "
+			  "over ten times the shortest. On the GPU an instance "
+			  "has what was launched in it and below; instances without launches are "
+			  "left out. Outliers: more than three "
+			  "interquartile ranges (each at least 1 % of the median) outside the "
+			  "quartiles. Modes: peaks of the histogram of "
+			  "logarithms, smoothed over 2 * IQR / cbrt(n), separated by a valley "
+			  "below 70 % of the lower peak, with at least 5 % "
+			  "of the instances and 5 instances; with fewer than 10 instances neither "
+			  "is computed." },
+	{ "diagnose", "the impact of a finding is its measured cost, or an upper bound (up to). "
+		      "Steady state: "
+		      "steady-state steps; without steps, from a quarter of the GPUs' span to its "
+		      "end, which is "
+		      "less certain. If these steps are less than half of the time from the first "
+		      "GPU operation "
+		      "to the last, rules on percentages that find nothing are evaluated again for "
+		      "these steps "
+		      "only (in steps A to B). Limits of neighbouring rules do not overlap: idle "
+		      "gaps of 1 ms "
+		      "and more are idle-gaps, shorter ones overhead-bound; kernels below 5 us are "
+		      "tiny-calls, "
+		      "not small-grids. Impacts of different rules may still overlap, so do not "
+		      "add them." },
 	{ "critical path",
-		"from the last moment of all back to what held it up, and so on to the first: of "
-		"each call and each work the begin "
-		"and the end, held up by the latest of what came before. A call: the one before on "
-		"its thread. Its end, if it "
-		"waits: the work it waits for. Work: its call's begin, the work before it on its "
-		"stream, events its stream was "
-		"told to wait for; a launch takes what 5 % of all take, at least; in a graph, "
-		"whose inner order is not known, the work of it that ended last. After 16 calls "
-		"of one thread in a row another one is taken to have waited for the last of them. "
-		"Not known: other waiting "
-		"between threads. The default stream waits for others and they for it unless made "
-		"with cudaStreamNonBlocking, which no "
-		"trace says: taken to be so of work that begins as another stream's ends, asked "
-		"for before, with nothing else in "
-		"its way, where the trace says which stream is the default one (`default stream`). "
-		"Where a file does not name the stream or event of "
-		"a wait of the host, it is taken to be for the last work that ended during the "
-		"call; of a stream's wait nothing "
-		"is taken. More than 20 us from one work to the next are unknown. Of --steps: the "
-		"part of the whole run's "
-		"path in them." },
-	{ "slack, gain", "slack: by how much a call or work could have taken longer, it alone, and "
-			 "the end of all would be the same. "
-			 "gain: by how much, at most, the end would come sooner if all GPU work of "
-			 "the row took no time, its calls returned as soon as "
-			 "what they wait for is over, and the rest took what it did (between "
-			 "calls, too): another chain is the longest then." },
-	{ "diff", "figures of a usual step, where both runs have 5; else of the whole run. p: how "
-		  "likely so much of a "
-		  "difference is by chance, in steps or instances; Mann-Whitney, a larger variance "
-		  "where values are like "
-		  "the one before, corrected by Holm's method for all places that were tested. "
-		  "Found: p < 0.01 and a "
-		  "shift (Hodges-Lehmann) of 1 % at least; of times also 0.05 % of the whole, and "
-		  "5 robust deviations "
-		  "away from how much a place in the middle changed: runs differ by more than "
-		  "their steps show. not "
-		  "tested: fewer than 5 values." },
-	{ "gate", "compares medians of usual steps (gpu, cpu, wall), means of steps (other flows), "
-		  "or whole runs where one "
-		  "has fewer than 5; peaks are of the whole run. It names the place with the "
-		  "largest growth, or one in it "
-		  "that has more than half of that. With 5 usual steps on both sides these are "
-		  "tested as diff does, corrected for all "
-		  "metrics judged: what is beyond the limit with p of 0.01 or more is noise, and "
-		  "passes." },
-	{ "roofline", "FLOPs are those of the definition (a product of M x K and K x N: 2 M N K), "
-		      "bytes each input read once and each "
-		      "output written once: modelled by the sizes of inputs. roof: what would take "
-		      "longer at the GPU's peak, "
-		      "computing or moving; of roof: that time / the time that the kernels took. "
-		      "fp32 multiplies at the rate of "
-		      "fp32, unless the kernel's name says tf32. Unknown: no sizes, no formula, a "
-		      "type, stride or mask that is "
-		      "not in the trace, graphs, or kernels that are missing." },
-	{ "left open", "ranges without an end count up to the last record of their thread." },
-	{ "parts", "with --steps and --device figures are of that part only; integrity is always "
-		   "of the whole trace." },
-	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-node "
-		    "(high): to the node of a "
-		    "graph, and so to the operator that was captured as it. graph-level (low): to "
-		    "the graph's launch; the "
-		    "operator inside is not known. enclosure (medium): an imported file has no "
-		    "such id; a call made where the "
-		    "work's External id says. none: no launch, or in no range: unattributed, a "
-		    "root of its own." },
-	{ "graphs", "below a graph stands what was captured into it, with what the GPU did for it "
-		    "in all replays: no CPU "
-		    "time, no calls, those are where it was captured. (graph replays): graphs that "
-		    "were launched in no "
-		    "range, but captured in some." },
-	{ "conserved", "attributed + unattributed = all, in whole nanoseconds and bytes; anything "
-		       "else is printed, and "
-		       "--strict exits with 2." },
-	{ "simulated",
-		"recorded on pperf's simulated device: counts are right, times are made up." },
+		"the longest chain of dependent calls and GPU operations, from the last event back "
+		"to "
+		"the first. Each start and end depends on the latest of its predecessors. A call "
+		"depends on the previous call of its thread; the end of a waiting call on the "
+		"operation it waits for. A GPU operation depends on its launch call, on the "
+		"previous "
+		"operation of its stream and on events that its stream waits for; a launch takes "
+		"at "
+		"least the 5th percentile of all launches; in a graph, whose inner order is not "
+		"known, the operation that ended last counts. After 16 consecutive calls of one "
+		"thread, another thread is assumed to have waited for the last of them. Other "
+		"waits "
+		"between threads are not known. The default stream waits for other streams and "
+		"they "
+		"wait for it unless they were created with cudaStreamNonBlocking, which the trace "
+		"does not show: this is assumed for operations that start as another stream's end, "
+		"were launched before, and have no other dependency, if the trace shows which "
+		"stream "
+		"is the default one (`default stream`). If a file does not name the stream or "
+		"event "
+		"of a host wait, the wait is assumed to be for the last operation that ended "
+		"during "
+		"the call; nothing is assumed for waits of streams. More than 20 us between two "
+		"operations count as unknown. With --steps: the part of the run's path inside the "
+		"steps." },
+	{ "slack, gain",
+		"slack: how much longer one call or operation could take without delaying the end "
+		"of "
+		"the run. gain: an upper bound on how much sooner the run would end if all GPU "
+		"work of "
+		"the row took no time, its waiting calls returned as soon as what they wait for is "
+		"over, and everything else took as long as before; another chain is then the "
+		"longest." },
+	{ "diff", "figures are per steady-state step if both runs have 5 of them, else for the "
+		  "whole run. p: "
+		  "probability of a difference this large by chance, over steps or instances; "
+		  "Mann-Whitney test, "
+		  "with a larger variance where neighbouring values are correlated, corrected by "
+		  "Holm's method "
+		  "for all nodes tested. Significant: p < 0.01 and a shift (Hodges-Lehmann) of at "
+		  "least 1 %; for "
+		  "times also 0.05 % of the whole, and beyond 5 MAD of the median change, since "
+		  "runs differ by "
+		  "more than their steps show. not tested: fewer than 5 values." },
+	{ "gate", "compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
+		  "flows), or "
+		  "whole runs if one has fewer than 5 such steps; peaks are of the whole run. It "
+		  "names the node "
+		  "with the largest growth, or its child with more than half of that growth. With "
+		  "5 such steps "
+		  "on both sides they are tested as in diff, corrected for all metrics compared: a "
+		  "change beyond "
+		  "the limit with p of 0.01 or more is not significant, and passes." },
+	{ "roofline", "FLOPs follow the operator's definition (a product of M x K and K x N: 2 M N "
+		      "K); bytes "
+		      "count each input read once and each output written once: both are modelled "
+		      "from input "
+		      "sizes. roof: the limit, compute or memory, that takes longer at the GPU's "
+		      "peak; of roof: "
+		      "that time / the kernels' time. fp32 products use the fp32 peak unless the "
+		      "kernel's name "
+		      "says tf32. Unknown: no sizes, no formula, a type, stride or mask that is "
+		      "not in the "
+		      "trace, graphs, or missing kernels." },
+	{ "left open", "ranges without an end are counted up to the last record of their thread." },
+	{ "parts", "with --steps and --device, figures cover that part only; integrity always "
+		   "covers the whole "
+		   "trace." },
+	{ "method", "how GPU work was matched to its launch. correlation (high): by CUPTI's "
+		    "correlation id. "
+		    "graph-node (high): by the graph node, and so by the operator that was "
+		    "captured as it. "
+		    "graph-level (low): by the graph launch; the operator inside is not known. "
+		    "enclosure "
+		    "(medium): an imported file without such an id; the call that the External id "
+		    "names. none: "
+		    "no launch in the trace, or a launch outside any range: unattributed, a root "
+		    "of its own." },
+	{ "graphs", "below a graph are the ranges captured into it, with the GPU time of all "
+		    "replays and without "
+		    "CPU time and calls, which count where the capture ran. (graph replays): "
+		    "graphs launched "
+		    "outside any range, but captured in one." },
+	{ "conserved", "attributed + unattributed = total, exactly, in nanoseconds and bytes; a "
+		       "difference is "
+		       "printed as a warning, and --strict exits with 2." },
+	{ "simulated", "recorded on pperf's simulated device: counts are real, times are not "
+		       "measurements." },
 };
 
 /* A line, wrapped to the width of the screen. */
@@ -266,9 +298,9 @@ static void help_options(const struct style *style)
 	command_line_help(style);
 	output_char(style->out, '\n');
 	put_entry(style, 13, "exit status",
-		"0 fine; 1 a difference was found, or a gate failed; 2 not a trace, not readable, "
-		"not written, nothing to compare, "
-		"or incomplete under --strict; 64 wrong usage");
+		"0: success; 1: a difference was found, or a gate failed; 2: not a trace, cannot "
+		"be read or "
+		"written, nothing to compare, or incomplete with --strict; 64: wrong usage");
 }
 
 static void help_view(const struct style *style, const struct view *view)
@@ -278,8 +310,7 @@ static void help_view(const struct style *style, const struct view *view)
 		view->traces ? view->traces : "TRACE...");
 	put_entry(style, 2, "", view->summary);
 	if (*view->columns) {
-		output_string(
-			style->out, "\ncolumns (-s, --columns); --legend says what each is\n");
+		output_string(style->out, "\ncolumns (-s, --columns); --legend explains them\n");
 		put_entry(style, 2, "", view->columns);
 	}
 	help_options(style);
@@ -290,11 +321,9 @@ static void help_all(const struct style *style)
 	char title[32];
 
 	output_string(style->out,
-		"usage: pperf-report [VIEW] TRACE... [options]\n\nShows what a program did, from "
-		"the "
-		"trace that libpperf.so wrote of it. "
-		"A trace named like a view is\ngiven as ./tree. A process of a file that holds "
-		"several (Nsight Systems) is FILE#PID.\n\nviews\n");
+		"usage: pperf-report [VIEW] TRACE... [options]\n\nReports on a trace recorded by "
+		"libpperf.so. A trace named like a view is\ngiven as ./tree. One process of a "
+		"file with several (Nsight Systems) is FILE#PID.\n\nviews\n");
 	for (const struct view *view = view_list; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
 		put_entry(style, 16, title, view->summary);
@@ -324,8 +353,9 @@ static void legend_all(const struct style *style)
 		snprintf(title, sizeof title, "  %s", rank_columns[i].key);
 		put_entry(style, 33, title, rank_columns[i].help);
 	}
-	put_entry(style, 33, "  drift_ppm", "how much faster its clock goes, in millionths");
-	put_entry(style, 33, "  aligned_by", "ends of collectives that its clock was aligned by");
+	put_entry(style, 33, "  drift_ppm",
+		"clock drift against the reference rank, in parts per million");
+	put_entry(style, 33, "  aligned_by", "number of collective ends used to align its clock");
 	output_string(style->out, "\ncolumns (-s, JSON, CSV)\n");
 	for (size_t i = 0; i < all_column_count; i++) {
 		snprintf(title, sizeof title, "  %s", all_columns[i].key);

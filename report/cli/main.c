@@ -19,7 +19,8 @@ static void check_sort(const struct options *options)
 {
 	if (options->sort && !column_find(options->sort, strlen(options->sort)))
 		fatal(STATUS_USAGE,
-			"there is no column `%s` to order by; pperf-report --legend lists them",
+			"there is no column `%s` to sort by; pperf-report --legend lists the "
+			"columns",
 			options->sort);
 }
 

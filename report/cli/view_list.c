@@ -35,9 +35,9 @@
 
 const struct view view_list[] = {
 	{ .name = "summary",
-		.summary = "what ran, what is known of it, where the time or the memory went; then "
-			   "the tree (no VIEW "
-			   "does the same)",
+		.summary = "what ran, what was recorded, and where time and memory went; then the "
+			   "tree (the "
+			   "default view)",
 		.layout = LAYOUT_SUMMARY,
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
@@ -46,7 +46,7 @@ const struct view view_list[] = {
 		.draw = draw_summary,
 		.arrange = arrange_tree },
 	{ .name = "tree",
-		.summary = "every place in the hierarchy, with what happened in it and below",
+		.summary = "every call path of the program, with the time and memory of each node",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
@@ -55,7 +55,8 @@ const struct view view_list[] = {
 		.focus = true,
 		.arrange = arrange_tree },
 	{ .name = "critical",
-		.summary = "the worst instance of the worst root, and what in it made it so",
+		.summary = "the worst instance of the worst root, and the instances in it that "
+			   "made it so",
 		.layout = LAYOUT_CRITICAL,
 		.columns = "id parent depth name label kind class path domain calls start_ns "
 			   "duration_ns value before after delta "
@@ -68,9 +69,9 @@ const struct view view_list[] = {
 		.focus = true,
 		.arrange = arrange_critical },
 	{ .name = "table",
-		.summary = "one row for each name, wherever it stands; --by: for each shape, "
-			   "module, stack, category, stream, "
-			   "thread, rank or step",
+		.summary = "one row per name, summed over the tree; --by: per shape, module, "
+			   "stack, category, "
+			   "stream, thread, rank or step",
 		.layout = LAYOUT_TABLE,
 		.columns = NODE_COLUMNS
 		" gpu_self_again_ns gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
@@ -82,9 +83,9 @@ const struct view view_list[] = {
 		.next = "critical -m %m",
 		.arrange = arrange_table },
 	{ .name = "categories",
-		.summary = "what GPUs spent their time on: norm, attention, GEMM, convolution ... "
-			   "by the rules of --categories, and "
-			   "the kernels of each",
+		.summary = "GPU time by category (norm, attention, GEMM, convolution ...), by the "
+			   "rules of "
+			   "--categories, with the kernels of each",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path gpu_self_share calls untimed "
 			   "gpu_total_ns gpu_avg_ns min_ns p50_ns "
@@ -98,9 +99,9 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange = arrange_categories },
 	{ .name = "steps",
-		.summary = "each step: how long, how busy the GPU, how much memory; what is cold "
-			   "start, warm-up or an outlier; and "
-			   "the median, spread and trend of usual ones",
+		.summary = "each step: duration, GPU busy time, memory; which steps are cold "
+			   "start, warm-up or "
+			   "outliers; and the median, spread and trend of the steady-state steps",
 		.layout = LAYOUT_TREE,
 		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns "
 			   "cpu_self_ns gpu_total_ns busy_ns "
@@ -116,7 +117,8 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange = arrange_steps },
 	{ .name = "kernels",
-		.summary = "one row for each kernel and shape of launch, with its occupancy",
+		.summary = "one row per kernel and launch configuration, with its theoretical "
+			   "occupancy",
 		.layout = LAYOUT_TABLE,
 		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns "
 			   "p95_ns p99_ns max_ns grid "
@@ -131,9 +133,8 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange = arrange_kernels },
 	{ .name = "memory",
-		.summary = "who holds how much memory of each kind: at its peak, at the end, and "
-			   "as PyTorch ran out of "
-			   "it",
+		.summary = "memory by owner and kind: at its peak, at the end, and when PyTorch "
+			   "ran out of memory",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes "
 			   "free_bytes "
@@ -149,8 +150,7 @@ const struct view view_list[] = {
 		.arrange_process = arrange_memory,
 		.header = memory_summary_header },
 	{ .name = "api",
-		.summary = "the calls to CUDA by name: how many, how long the CPU was in them, how "
-			   "many failed",
+		.summary = "CUDA calls by name: number, CPU time, failures",
 		.layout = LAYOUT_TABLE,
 		.columns = "name label kind path share wall_share calls failed captured "
 			   "cpu_total_ns mean_ns min_ns p50_ns "
@@ -162,9 +162,9 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_api },
 	{ .name = "streams",
-		.summary = "each stream of each GPU: what ran there, how busy it was, beside "
-			   "others or alone, and who put "
-			   "it there",
+		.summary = "each stream of each GPU: what ran, how long it was busy, alone or "
+			   "concurrently, and "
+			   "which threads launched it",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind device stream streams share calls "
 			   "kernels copies sets untimed "
@@ -179,9 +179,8 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_streams },
 	{ .name = "queue",
-		.summary = "how long work waited from the call that asked for it to its begin, and "
-			   "how far the host was "
-			   "ahead of the GPU",
+		.summary = "launch-to-start latency of GPU work, and how far the host ran ahead of "
+			   "the GPU",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path device stream calls delays early "
 			   "untimed delay_total_ns "
@@ -197,8 +196,9 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
-		.summary = "how the durations of one place, kernel or operator NAME are spread: "
-			   "histogram, modes, outliers",
+		.summary = "distribution of the durations of one node, kernel or operator NAME: "
+			   "histogram, "
+			   "modes, outliers",
 		.layout = LAYOUT_TABLE,
 		.subject = "NAME",
 		.columns = "name kind path measure calls share from_ns to_ns mean_ns min_ns p25_ns "
@@ -209,8 +209,8 @@ const struct view view_list[] = {
 		.arrange = arrange_distribution,
 		.draw = draw_distribution },
 	{ .name = "idle",
-		.summary = "each moment in which a GPU had nothing to do: who ended it, and why it "
-			   "came to that",
+		.summary = "each interval in which a GPU was idle: the operation that ended it, "
+			   "and the cause",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind cause path device share gap_ns gaps "
 			   "gap_max_ns start_ns ended_by "
@@ -223,8 +223,9 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
-		.summary = "how much of the copies and the communication was hidden behind "
-			   "computation, and whose was not",
+		.summary = "how much of the copies and the communication overlapped with "
+			   "computation, and which "
+			   "did not",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind traffic path device calls bytes "
 			   "gpu_total_ns busy_ns hidden_ns "
@@ -235,9 +236,9 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_overlap },
 	{ .name = "roofline",
-		.summary = "how near operators, copies and sets come to what the GPU could compute "
-			   "and move; only where FLOPs or "
-			   "bytes are known",
+		.summary = "how close operators, copies and memsets come to the GPU's peak compute "
+			   "and memory "
+			   "rates; only where FLOPs or bytes are known",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind device share calls gpu_calls untimed "
 			   "gpu_total_ns flops bytes intensity "
@@ -252,11 +253,11 @@ const struct view view_list[] = {
 		.next = "kernels",
 		.no_percentiles = true,
 		.arrange = arrange_roofline,
-		.header = roofline_lead },
+		.header = roofline_header },
 	{ .name = "diagnose",
-		.summary = "what an engineer would look for, rule by rule: what is wrong, what it "
-			   "costs, how sure that is, what to "
-			   "do, and the command that shows it",
+		.summary = "findings by rule: what is wrong, what it costs, how certain that is, "
+			   "what to do, and "
+			   "the command that shows it",
 		.layout = LAYOUT_TABLE,
 		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
 			   "start_ns confidence why next command "
@@ -267,9 +268,9 @@ const struct view view_list[] = {
 		.draw = draw_diagnose,
 		.brief = brief_diagnose },
 	{ .name = "critical-path",
-		.summary = "the longest chain from the end back to the start, over launches, "
-			   "streams, events, waits and threads; "
-			   "what it is made of, whose it is, and how far the rest is from it",
+		.summary = "the longest chain of dependent events, over launches, streams, events, "
+			   "waits and "
+			   "threads; what it consists of, and the slack of what is not on it",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path step share calls path_ns "
 			   "path_gpu_ns path_host_ns path_launch_ns "
@@ -285,45 +286,45 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_critical_path },
 	{ .name = "diff",
-		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place "
-			   "by place; exit status 1 if "
-			   "anything did",
+		.summary = "two traces, BEFORE and AFTER: statistically significant changes per "
+			   "node; exit "
+			   "status 1 if there are any",
 		.columns = "",
 		.text = "",
 		.traces = "BEFORE AFTER",
 		.run = diff_view },
 	{ .name = "gate",
-		.summary = "for CI: whether AFTER needs more than BEFORE, a trace or a baseline, "
-			   "by more than "
+		.summary = "for CI: whether AFTER uses more than BEFORE (a trace or a baseline) by "
+			   "more than "
 			   "--max-regression; exit status 1 if it does",
 		.columns = "",
 		.text = "",
 		.traces = "BEFORE AFTER",
 		.run = gate_view },
 	{ .name = "ranks",
-		.summary = "several ranks of one job: waiting told apart from transfer in each "
-			   "collective, who came last how "
-			   "often, and what it did meanwhile",
+		.summary = "several ranks of one job: waiting and transfer time of each "
+			   "collective, which rank "
+			   "came last how often, and what it did meanwhile",
 		.columns = "",
 		.text = "",
 		.run = ranks_view },
 	{ .name = "tui",
-		.summary = "to walk through on a terminal: the tree of a trace, or BEFORE and "
-			   "AFTER; ? shows the keys",
+		.summary = "interactive tree of a trace, or comparison of BEFORE and AFTER, on a "
+			   "terminal; ? "
+			   "shows the keys",
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = "",
 		.traces = "TRACE | BEFORE AFTER",
 		.focus = true,
 		.run = tui_view },
 	{ .name = "info",
-		.summary = "what a trace says of itself: what ran, settings, sources, how the file "
-			   "is made up, what is "
-			   "missing",
+		.summary = "what was recorded: program, settings, sources, file structure, and "
+			   "what is missing",
 		.columns = "",
 		.text = "",
 		.run = info_view },
 	{ .name = "dump",
-		.summary = "every record, one a line, by time",
+		.summary = "all records in time order, one per line",
 		.columns = "",
 		.text = "",
 		.run = dump_view },
@@ -364,6 +365,7 @@ const struct view *view_for_instances(const struct options *options)
 	if (!tree && (strcmp(options->view->name, "critical") != 0 ||
 			     options->instances == INSTANCES_ALL))
 		fatal(STATUS_USAGE,
-			"--instances is for tree, and worst, first and last for critical");
+			"--instances works with the views tree, and for worst, first and last also "
+			"critical");
 	return tree ? &instances_view : &critical_instances_view;
 }

@@ -9,11 +9,12 @@
 void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding)
 {
 	finding->confidence = diagnosis->facts.has_steps ? CONFIDENCE_HIGH : CONFIDENCE_LOW;
-	SET_TEXT(finding->why,
-		diagnosis->facts.has_steps
-			? "only usual steps count, not warm-up and what lies between"
-			: "no steps were found: all but the first quarter of the GPU's span "
-			  "counts as steady, without the longest call");
+	SET_TEXT(finding->why, diagnosis->facts.has_steps
+				       ? "only steady-state steps count, without warm-up and the "
+					 "time between steps"
+				       : "no steps were found: everything after the first quarter "
+					 "of the GPU's span counts as steady state, without the "
+					 "longest call");
 }
 
 /* What comes again and again: where no steps are known, the longest of them may be a late start. */
@@ -27,7 +28,8 @@ static void report_steady_calls(
 	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *calls)
 {
 	SET_TEXT(finding->evidence,
-		"%s in the steady part of the trace (%s long), %s in them; the longest %s (%s)",
+		"%s in the steady-state part of the trace (duration %s), taking %s; the longest "
+		"%s (%s)",
 		diagnose_plural(diagnosis, calls->count, "call"),
 		diagnose_time(diagnosis, diagnosis->facts.steady_ns),
 		diagnose_time(diagnosis, calls->total_ns),
@@ -51,14 +53,13 @@ void diagnose_planning_queries(struct diagnosis *diagnosis, struct finding *find
 		return;
 	report_steady_calls(diagnosis, finding, calls);
 	SET_TEXT(finding->sentence,
-		"Libraries plan anew all the time: attributes, occupancy and heuristics are asked "
-		"for in "
-		"steady state, for %s of it.",
+		"Libraries repeat planning work: attribute, occupancy and heuristics queries take "
+		"%s of the steady-state time.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
 	SET_TEXT(finding->next,
 		"Plan once: keep handles, plans and workspaces, keep shapes the same "
-		"(torch.backends.cudnn.benchmark with fixed shapes), "
-		"or capture the step in a CUDA graph, which asks nothing.");
+		"(torch.backends.cudnn.benchmark with fixed shapes), or capture the step in a CUDA "
+		"graph, which makes no queries.");
 	finding->upper_bound = true;
 }
 
@@ -74,22 +75,21 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 		return;
 	report_steady_calls(diagnosis, finding, calls);
 	SET_TEXT(finding->sentence,
-		"The driver is asked for memory, or given some back, in steady state: %s of it is "
-		"spent "
-		"there, and each such call may "
-		"stop the GPU.",
+		"Memory is allocated from or freed to the driver in steady state: these calls "
+		"take %s of the time, and each of them may stall the GPU.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
 	if (idle) {
 		snprintf(more, sizeof more,
-			"; in the whole trace the GPU was idle for %s over such calls",
+			"; in the whole trace the GPU was idle for %s during such calls",
 			diagnose_time(diagnosis, idle));
 		strncat(finding->evidence, more,
 			sizeof finding->evidence - strlen(finding->evidence) - 1);
 	}
-	SET_TEXT(finding->next, "Take memory once and keep it: no torch.cuda.empty_cache() in the "
-				"loop, the same shapes each step, "
-				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
-				"fragmentation; in C++ a pool (cudaMallocAsync).");
+	SET_TEXT(finding->next, "Allocate once and reuse: no torch.cuda.empty_cache() in the loop, "
+				"the same shapes in "
+				"each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+				"against fragmentation; "
+				"in C++ a memory pool (cudaMallocAsync).");
 	finding->impact_bytes = calls->bytes;
 }
 
@@ -102,8 +102,8 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 					       : 0;
 
 	if (facts->host_copies && !facts->known_copies) {
-		finding_set_unchecked(finding,
-			"it does not say in what memory of the host copies began or ended");
+		finding_set_unchecked(
+			finding, "the kind of host memory of the copies is not recorded");
 		return;
 	}
 	if (copies->count < LIMIT_CALLS_FEW ||
@@ -111,10 +111,10 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, "CUPTI says of each copy what memory it was");
+	SET_TEXT(finding->why, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
 		"Copies between the GPU and pageable host memory take %s of the time; pinned "
-		"memory is faster, and lets the host go on.",
+		"memory is faster and does not block the host.",
 		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
 	SET_TEXT(finding->evidence,
 		"%s of %s copies from or to the host, %s in %s%s%s%s; the longest %s",
@@ -145,24 +145,24 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why, "same stream and operator, one right after the other; what the copy "
-			       "is for the trace does not say");
+	SET_TEXT(finding->why, "same stream and operator, directly one after the other; the trace "
+			       "does not show what "
+			       "the copy is for");
 	SET_TEXT(finding->sentence,
-		"Matrix products copy an operand or a bias on the device first: %s of the GPU's "
-		"span goes "
-		"into copies nobody wrote.",
+		"Matrix products first copy an operand or a bias on the device: %s of the GPU's "
+		"span goes into these implicit copies.",
 		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
 	SET_TEXT(finding->evidence,
-		"%s copies from device to device right before a matrix product of the same "
+		"%s device-to-device copies directly before a matrix product of the same "
 		"operator, %s in %s; before %s",
 		diagnose_count(diagnosis, copies->count), diagnose_bytes(diagnosis, copies->bytes),
 		diagnose_time(diagnosis, copies->total_ns),
 		diagnose_name(diagnosis, copies->longest_name));
 	SET_TEXT(finding->next,
-		"Let the bias be an epilogue (a 1-d bias of F.linear goes through cublasLt), keep "
+		"Pass the bias as an epilogue (a 1-d bias of F.linear uses cublasLt), keep "
 		"operands "
-		"contiguous in the layout the product "
-		"wants, and write into the result (out=, addmm_) where it is overwritten anyway.");
+		"contiguous in the layout that the product needs, and write into the result (out=, "
+		"addmm_) where it is overwritten anyway.");
 	SET_TEXT(finding->view, "overlap");
 	occurrences_set_node(copies, finding);
 	finding->count = copies->count;

@@ -12,7 +12,7 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 	const bool has_gpu = step_busy_read(diagnosis->process, &busy, &idle);
 
 	if (!batches.node) {
-		finding_set_unchecked(finding, "no DataLoader of PyTorch is in its steps");
+		finding_set_unchecked(finding, "its steps contain no PyTorch DataLoader");
 		return;
 	}
 	/* time of the host that the GPU is busy in is nobody's loss */
@@ -22,22 +22,22 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
 	SET_TEXT(finding->why,
-		has_gpu ? "measured on the host, and the GPU has nothing to do for %s of the "
-			  "steps' time"
+		has_gpu ? "measured on the host; the GPU is idle for %s of the steps' time"
 			: "measured on the host",
 		diagnose_share(diagnosis, idle, busy + idle));
 	SET_TEXT(finding->sentence,
-		"Steps wait for data: getting the next batch from the DataLoader takes %s of their "
-		"time.",
+		"Steps wait for data: fetching the next batch from the DataLoader takes %s of "
+		"their time.",
 		diagnose_share(diagnosis, batches.ns, batches.steps_ns));
-	SET_TEXT(finding->evidence, "%s, %s of %s in usual steps, the longest %s",
+	SET_TEXT(finding->evidence, "%s, %s of %s in steady-state steps, the longest %s",
 		diagnose_plural(diagnosis, batches.count, "batch"),
 		diagnose_time(diagnosis, batches.ns), diagnose_time(diagnosis, batches.steps_ns),
 		diagnose_time(diagnosis, batches.longest_ns));
-	SET_TEXT(finding->next, "DataLoader(num_workers=...): as many as it takes, "
-				"persistent_workers=True, prefetch_factor; less work a sample "
-				"(decoding, augmentation: once beforehand, or on the GPU); files "
-				"nearer by. Without workers all of that is done in the step.");
+	SET_TEXT(finding->next,
+		"Increase DataLoader(num_workers=...), with persistent_workers=True and "
+		"prefetch_factor; do less work per sample (decode and augment beforehand, or on "
+		"the GPU); store "
+		"files on faster storage. Without workers, all of this runs inside the step.");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = batches.node;

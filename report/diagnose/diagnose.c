@@ -13,41 +13,43 @@
 #include <string.h>
 
 const struct diagnose_rule diagnose_rules[] = {
-	{ "overhead-bound", "the GPU waits for launches",
+	{ "overhead-bound", "the GPU waits for the host to launch work",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_overhead_bound },
 	{ "compute-bound", "the GPU is busy nearly all the time", NEED_TIMES | CHECK_STEPS_TOO,
 		diagnose_compute_bound },
-	{ "dominant-event", "one kernel, or without a GPU one operator, has most of the time",
+	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
 		CHECK_STEPS_TOO, diagnose_dominant_event },
-	{ "tiny-calls", "many kernels that are shorter than their launch",
+	{ "tiny-calls", "many kernels that are shorter than the cost of a launch",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_tiny_calls },
-	{ "launch-starvation", "fewer blocks than multiprocessors", NEED_TIMES | CHECK_STEPS_TOO,
-		diagnose_launch_starvation },
-	{ "dead-windows", "long moments with nothing launched",
+	{ "small-grids", "kernels with fewer blocks than multiprocessors",
+		NEED_TIMES | CHECK_STEPS_TOO, diagnose_launch_starvation },
+	{ "idle-gaps", "idle gaps of 1 ms or more with nothing launched",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_dead_windows },
-	{ "data-loading", "steps that wait for the next batch", NEED_STEPS, diagnose_data_loading },
-	{ "cold-start", "first steps that are much slower", NEED_STEPS, diagnose_cold_start },
-	{ "copy-before-gemm", "copies on the device before matrix products",
+	{ "data-loading", "steps wait for the next batch", NEED_STEPS, diagnose_data_loading },
+	{ "cold-start", "the first steps are much slower", NEED_STEPS, diagnose_cold_start },
+	{ "copy-before-gemm", "device-to-device copies before matrix products",
 		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO,
 		diagnose_copy_before_gemm },
-	{ "planning-queries", "attributes and heuristics asked for in steady state", NEED_CALLS,
+	{ "attribute-queries", "attribute and heuristics queries in steady state", NEED_CALLS,
 		diagnose_planning_queries },
-	{ "synchronisation", "waits that make the GPU idle",
+	{ "synchronisation", "the GPU is idle because the host waits for it",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_synchronisation },
-	{ "pageable-copies", "copies from and to pageable memory", NEED_TIMES | CHECK_STEPS_TOO,
-		diagnose_pageable_copies },
-	{ "steady-allocation", "memory of the driver taken or given back in steady state",
-		NEED_CALLS, diagnose_steady_allocation },
-	{ "compile-tax", "what each call of a compiled function costs beside it", NEED_RANGES,
+	{ "pageable-copies", "copies from and to pageable host memory",
+		NEED_TIMES | CHECK_STEPS_TOO, diagnose_pageable_copies },
+	{ "steady-allocation", "driver allocations or frees in steady state", NEED_CALLS,
+		diagnose_steady_allocation },
+	{ "compile-tax", "overhead of each call of a compiled function", NEED_RANGES,
 		diagnose_compile_tax },
-	{ "recompilation", "compiling in steady state", NEED_RANGES, diagnose_recompilation },
-	{ "kernel-variability", "different times for the same launch", NEED_TIMES,
+	{ "recompilation", "compilation in steady state", NEED_RANGES, diagnose_recompilation },
+	{ "kernel-variability", "the same launch takes different times", NEED_TIMES,
 		diagnose_kernel_variability },
-	{ "forward-backward", "backward out of proportion to forward",
+	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO, diagnose_forward_backward },
-	{ "another-process", "the GPU was somebody else's, as far as the trace can tell",
+	{ "queued-not-started",
+		"queued work did not start although the GPU was idle: possibly shared with another "
+		"process",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_other_process },
-	{ "profiler-cost", "measuring itself", 0, diagnose_profiler_cost },
+	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ .name = NULL },
 };
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1,
@@ -59,16 +61,16 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	if ((needs & NEED_TIMES) && !facts->works)
-		return "no work of a GPU with times is in it";
+		return "the trace has no GPU work with timestamps";
 	if ((needs & NEED_LAUNCHES) && !facts->launched)
-		return "no launch of that work is in it";
+		return "the trace has no launches of its GPU work";
 	if ((needs & NEED_CALLS) && !facts->calls)
-		return "no call to CUDA is in it";
+		return "the trace has no CUDA calls";
 	if ((needs & NEED_STEPS) &&
 		(!diagnosis->process->steps || !diagnosis->process->steps->count))
-		return "no steps were found in it (--step-marker NAME says what one is)";
+		return "no steps were found in the trace (see --step-marker)";
 	if ((needs & NEED_RANGES) && !diagnosis->profile->totals.cpu_self_ns)
-		return "no ranges or operators are in it";
+		return "the trace has no ranges or operators";
 	return NULL;
 }
 

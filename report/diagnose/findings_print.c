@@ -71,7 +71,7 @@ static void put_finding_path(const struct style *style, const struct row *row)
 	if (length > 64)
 		paragraph_add(&paragraph, " / ...");
 	if (finding_number(row, "start_ns", &at)) {
-		paragraph_add(&paragraph, length ? "; one of them at " : "one of them at ");
+		paragraph_add(&paragraph, length ? "; example at " : "example at ");
 		paragraph_value(&paragraph, UNIT_TIME, at);
 	}
 	if (paragraph.built.used)
@@ -174,13 +174,11 @@ static void put_nothing_found(
 
 	for (size_t i = 0; i < count; i++)
 		unchecked += is_finding_kind(&rows[i], "not checked");
-	snprintf(rules, sizeof rules, "what could be checked: %zu of %zu rules", count - unchecked,
-		count);
-	output_string(out, "nothing stands out");
+	snprintf(rules, sizeof rules, "%zu of %zu rules checked", count - unchecked, count);
+	output_string(out, "no findings");
 	if (unchecked > count / 2) {
-		output_string(out, sizeof "nothing stands out in" + strlen(rules) > columns
-					   ? " in\n  "
-					   : " in ");
+		output_string(out,
+			sizeof "no findings in" + strlen(rules) > columns ? " in\n  " : " in ");
 		output_string(out, rules);
 	}
 	output_char(out, '\n');
@@ -387,7 +385,7 @@ static void brief_end(
 			found, left);
 	else
 		snprintf(text, sizeof text, "%zu finding%s%s\n", found, found == 1 ? "" : "s",
-			left ? "; some have no room here: see diagnose without --brief" : "");
+			left ? "; more findings than fit here: see diagnose without --brief" : "");
 	output_string(out, text);
 }
 
@@ -411,7 +409,7 @@ void brief_diagnose(const struct report *report, struct output *out)
 		json ? simulated ? "{\"schema\": \"pperf.diagnose-brief/1\", \"simulated\": true, "
 				   "\"findings\": ["
 				 : "{\"schema\": \"pperf.diagnose-brief/1\", \"findings\": ["
-		: simulated ? "simulated device: no figure of the GPU here is a measurement\n"
+		: simulated ? "simulated device: GPU figures are not measurements\n"
 			    : "";
 
 	brief_tail(tail, rows, json, several);

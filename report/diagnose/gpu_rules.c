@@ -28,9 +28,9 @@ void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_time(diagnosis, totals->gpu_communication_ns),
 		diagnose_time(diagnosis, totals->gpu_copy_ns));
 	SET_TEXT(finding->why, "busy is a union of measured times");
-	SET_TEXT(finding->next, "Begin with the largest category and its kernels: lower precision "
-				"(bf16, TF32), fused attention, channels_last, "
-				"fusion by torch.compile.");
+	SET_TEXT(finding->next, "Start with the largest category and its kernels: lower precision "
+				"(bf16, TF32), fused "
+				"attention, channels_last, fusion by torch.compile.");
 	SET_TEXT(finding->view, "categories");
 	finding->count = facts->works;
 }
@@ -79,20 +79,22 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
 	SET_TEXT(finding->why, "sums of measured times");
-	SET_TEXT(finding->sentence, "One kernel has %s of all GPU time: %s.",
+	SET_TEXT(finding->sentence, "One kernel takes %s of all GPU time: %s.",
 		diagnose_share(diagnosis, sum->total_ns, whole), diagnose_name(diagnosis, name));
-	SET_TEXT(finding->evidence, "%s, together %s of %s; %s on average, the longest %s",
+	SET_TEXT(finding->evidence, "%s, %s of %s in total; %s on average, the longest %s",
 		diagnose_plural(diagnosis, sum->calls, "launch"),
 		diagnose_time(diagnosis, sum->total_ns), diagnose_time(diagnosis, whole),
 		diagnose_time(diagnosis, sum->total_ns / sum->calls),
 		diagnose_time(diagnosis, sum->longest_ns));
 	if (is_communication_kernel(diagnosis, name))
-		SET_TEXT(finding->next, "It communicates, and may mostly wait: compare the ranks "
-					"(pperf-report ranks) before you tune it, "
-					"and see what nothing hides (pperf-report overlap).");
+		SET_TEXT(finding->next,
+			"It is a communication kernel and may mostly wait: compare the ranks "
+			"(pperf-report ranks) before tuning it, and check what is not overlapped "
+			"(pperf-report overlap).");
 	else
-		SET_TEXT(finding->next, "Begin there: another algorithm or library for it, a lower "
-					"precision, fewer or larger calls.");
+		SET_TEXT(finding->next,
+			"Start with this kernel: another algorithm or library for it, a lower "
+			"precision, fewer or larger calls.");
 	SET_TEXT(finding->view, "kernels --top 10");
 	finding->node = sum->shape->node;
 	finding->count = sum->calls;
@@ -169,21 +171,22 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
 		finding->state = FINDING_FOUND;
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SET_TEXT(finding->why, "measured, but it may wait and not work: no record of a "
-				       "GPU, or of what it waits for, is there");
+		SET_TEXT(finding->why, "measured, but it may be waiting: the trace has no record "
+				       "of a GPU or of what "
+				       "it waits for");
 		SET_TEXT(finding->sentence,
-			"On the CPU %s has %s of the time of all threads in ranges, without what "
-			"is inside it.",
+			"On the CPU, %s takes %s of the time of all threads in ranges, nested "
+			"ranges excluded.",
 			diagnose_name(diagnosis, most),
 			diagnose_share(diagnosis, sums[most].self_ns, whole));
-		SET_TEXT(finding->evidence, "%s, together %s of %s; the longest %s",
+		SET_TEXT(finding->evidence, "%s, %s of %s in total; the longest %s",
 			diagnose_plural(diagnosis, sums[most].calls, "instance"),
 			diagnose_time(diagnosis, sums[most].self_ns),
 			diagnose_time(diagnosis, whole),
 			diagnose_time(diagnosis, sums[most].longest_ns));
 		SET_TEXT(finding->next,
-			"Begin there: see whether it works or waits (a lock, another rank, data), "
-			"with what sizes, and whether it is needed.");
+			"Start with it: check whether it computes or waits (a lock, another rank, "
+			"data), for which sizes, and whether it is needed.");
 		SET_TEXT(finding->view, "table -s cpu_self_ns --top 10");
 		finding->node = sums[most].node;
 		finding->count = sums[most].calls;
@@ -217,25 +220,24 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
 	SET_TEXT(finding->sentence,
-		"%s of all kernels run for less than %s each, about what launching one costs.",
+		"%s of all kernels run for less than %s each, about the cost of a launch.",
 		diagnose_share(diagnosis, tiny->count, facts->kernels),
 		diagnose_time(diagnosis, LIMIT_TINY_NS));
 	SET_TEXT(finding->evidence,
-		"%s of %s kernels, together %s on the GPU; the host was %s in the calls that "
+		"%s of %s kernels, %s on the GPU in total; the host spent %s in the calls that "
 		"launched them",
 		diagnose_count(diagnosis, tiny->count), diagnose_count(diagnosis, facts->kernels),
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
 	SET_TEXT(finding->why,
 		impact == saved
-			? "measured; the GPU waits for launches, so the host's time in these calls "
-			  "counts, as far as the GPU was idle"
-			: "measured; the GPU hardly waits for launches, so the kernels' own time "
-			  "counts");
+			? "measured; the GPU waits for launches, so the impact is the host's "
+			  "time in these calls, at most the GPU's idle time"
+			: "measured; the GPU hardly waits for launches, so the impact is the "
+			  "time of these kernels");
 	SET_TEXT(finding->next, "Fuse them (torch.compile, foreach or fused optimizers, one "
-				"batched call for many small ones), "
-				"or launch them together "
-				"by a CUDA graph.");
+				"batched call instead of "
+				"many small ones), or launch them together as a CUDA graph.");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
 	occurrences_set_node(tiny, finding);
 	finding->count = tiny->count;
@@ -310,8 +312,8 @@ void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *fin
 	for (uint32_t i = 0; i < kernels->count; i++)
 		add_starved_shape(diagnosis, &kernels->kernels[i], &starved);
 	if (!starved.known_ns) {
-		finding_set_unchecked(finding, "it does not say how many multiprocessors the GPU "
-					       "has, or with which grid kernels were launched");
+		finding_set_unchecked(finding, "the trace lacks the number of multiprocessors or "
+					       "the grids of the launches");
 		return;
 	}
 	if (!starved.most || starved.calls < LIMIT_CALLS_FEW ||
@@ -322,26 +324,26 @@ void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *fin
 	finding->confidence = totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10
 				      ? CONFIDENCE_MEDIUM
 				      : CONFIDENCE_HIGH;
-	SET_TEXT(finding->why,
-		finding->confidence == CONFIDENCE_HIGH
-			? "grids and multiprocessors are known, and hardly "
-			  "anything ran beside them"
-			: "other kernels ran at the same time and may have filled the gaps");
+	SET_TEXT(finding->why, finding->confidence == CONFIDENCE_HIGH
+				       ? "grids and multiprocessors are known, and few "
+					 "other kernels ran at the same time"
+				       : "other kernels ran at the same time and may "
+					 "have used the free multiprocessors");
 	SET_TEXT(finding->sentence,
 		"Kernels with fewer blocks than the GPU has multiprocessors leave %s of the GPU's "
 		"time unused.",
 		diagnose_share(diagnosis, starved.lost_ns, totals->gpu_sum_ns));
 	SET_TEXT(finding->evidence,
-		"%s of together %s; most of it %s with %s for %u multiprocessors%s, %s",
+		"%s, %s in total; the largest part is %s with %s for %u multiprocessors%s, %s",
 		diagnose_plural(diagnosis, starved.calls, "launch"),
 		diagnose_time(diagnosis, starved.total_ns),
 		diagnose_name(diagnosis, starved.most->name),
 		diagnose_plural(diagnosis, starved.blocks, "block"), starved.multiprocessors,
 		format_waves(diagnosis, starved.most, waves),
 		diagnose_plural(diagnosis, starved.most->calls, "launch"));
-	SET_TEXT(finding->next, "Give it more parallel work: a larger batch, smaller tiles, "
-				"split-K for narrow matrix "
-				"products, or another stream beside it.");
+	SET_TEXT(finding->next,
+		"Increase parallelism: a larger batch, smaller tiles, split-K for narrow matrix "
+		"products, or another stream running concurrently.");
 	SET_TEXT(finding->view, "kernels");
 	finding->node = starved.most->node;
 	finding->count = starved.calls;
@@ -379,8 +381,8 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 	forward = parts[PART_FORWARD];
 	backward = parts[PART_BACKWARD];
 	if (!backward || !forward) {
-		finding_set_unchecked(finding,
-			backward ? "nothing in it ran forward" : "nothing in it ran backward");
+		finding_set_unchecked(finding, backward ? "the trace has no forward pass"
+							: "the trace has no backward pass");
 		return;
 	}
 	if (!diagnose_is_share(backward, diagnosis->facts.span_ns, LIMIT_WORTH) ||
@@ -397,25 +399,25 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 			most = id;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why, "of usual models backward takes about twice as long as forward; "
-			       "communication is left out, "
-			       "evaluation counts as forward");
+	SET_TEXT(finding->why,
+		"in typical models backward takes about twice as long as forward; communication is "
+		"excluded, evaluation counts as forward");
 	SET_TEXT(finding->sentence,
 		"Backward takes %.1f times as long as forward on the GPU; about 2 is usual.",
 		(double)backward / (double)forward);
-	SET_TEXT(finding->evidence, "forward %s, backward %s, computed again %s, optimizers %s",
+	SET_TEXT(finding->evidence, "forward %s, backward %s, recomputation %s, optimizers %s",
 		diagnose_time(diagnosis, forward), diagnose_time(diagnosis, backward),
 		diagnose_time(diagnosis, parts[PART_RECOMPUTE]),
 		diagnose_time(diagnosis, parts[PART_OPTIMIZER]));
 	if (backward > forward)
-		SET_TEXT(finding->next, "See which operator's backward is out of line: scatter by "
-					"atomics (index, embedding), "
-					"communication in it, "
-					"deterministic algorithms, layouts that force copies.");
+		SET_TEXT(finding->next,
+			"Find the operator whose backward is unusually slow: scatter with atomics "
+			"(index, embedding), communication, deterministic algorithms, layouts that "
+			"force copies.");
 	else
-		SET_TEXT(finding->next, "See what runs forward that need not: evaluation without "
-					"torch.no_grad, preprocessing "
-					"on the GPU, recomputed inputs.");
+		SET_TEXT(finding->next,
+			"Look for unnecessary forward work: evaluation without torch.no_grad, "
+			"preprocessing on the GPU, recomputed inputs.");
 	SET_TEXT(finding->view, "tree --columns gpu_total_ns,gpu_forward_ns,gpu_backward_ns");
 	finding->node = most;
 	finding->count = 1;

@@ -15,7 +15,7 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 
 	if (steps->count < 3) {
 		finding_set_unchecked(
-			finding, "it takes three steps to tell which are slower at the beginning");
+			finding, "at least three steps are needed to detect slow first steps");
 		return;
 	}
 	for (size_t i = 0; i < steps->count; i++) {
@@ -33,24 +33,24 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why, "%zu usual steps to compare with; steps found by %s",
+	SET_TEXT(finding->why, "compared with %zu steady-state steps; steps found by %s",
 		steps_usual(steps),
 		steps->evidence[0]
 			? diagnose_escaped(diagnosis, steps->evidence, strlen(steps->evidence))
-			: "what repeats");
+			: "repetition");
 	SET_TEXT(finding->sentence,
-		"The first %s much slower than later ones: %s more than %zu usual step%s would "
-		"have taken.",
+		"The first %s much slower than later ones: they take %s more than %zu "
+		"steady-state step%s.",
 		steps->warm_up == 1 ? "step is" : "steps are", diagnose_time(diagnosis, extra),
 		steps->warm_up, steps->warm_up == 1 ? "" : "s");
-	SET_TEXT(finding->evidence, "%zu of %zu steps, the longest %s; a usual one %s",
+	SET_TEXT(finding->evidence, "%zu of %zu steps, the longest %s; a steady-state step %s",
 		steps->warm_up, steps->count, diagnose_time(diagnosis, longest),
 		diagnose_time(diagnosis, steps->p50_ns));
-	SET_TEXT(finding->next, "Leave these steps out of measurements (a schedule's warm-up). To "
-				"shorten them: warm up with "
-				"the real shapes before serving, "
-				"keep compiler caches, CUDA_MODULE_LOADING=EAGER where the first "
-				"call of each kernel hurts.");
+	SET_TEXT(finding->next,
+		"Leave these steps out of measurements (warm-up in a schedule). To shorten them: "
+		"warm "
+		"up with the real shapes before serving, keep compiler caches, set "
+		"CUDA_MODULE_LOADING=EAGER if the first call of each kernel is slow.");
 	SET_TEXT(finding->view, "steps");
 	finding->count = steps->warm_up;
 	finding->impact_ns = extra;
@@ -123,25 +123,27 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 				      ? CONFIDENCE_HIGH
 				      : CONFIDENCE_MEDIUM;
 	SET_TEXT(finding->why,
-		hidden ? "measured on the host; the GPU is busy meanwhile, which hides it"
+		hidden ? "measured on the host; the GPU is busy meanwhile, which hides the overhead"
 		: finding->confidence == CONFIDENCE_HIGH
-			? "measured on the host, and the GPU waits"
-			: "measured on the host; the GPU may hide some of it");
+			? "measured on the host; the GPU waits meanwhile"
+			: "measured on the host; GPU work may hide "
+			  "part of it");
 	SET_TEXT(finding->sentence,
-		"Each call of a compiled function pays %s before its kernels: guards, wrappers, "
-		"bytecode around the graph.",
+		"Each call of a compiled function spends %s before its kernels, on guards, "
+		"wrappers and bytecode around the graph.",
 		diagnose_time(diagnosis, tax / calls));
 	SET_TEXT(finding->evidence,
-		"%s, %s beside the graphs themselves (cache lookups %s, wrappers %s) of %s in "
+		"%s, %s outside the graphs themselves (cache lookups %s, wrappers %s) of %s in "
 		"compiled regions",
 		diagnose_plural(diagnosis, calls, "call"), diagnose_time(diagnosis, tax),
 		diagnose_time(diagnosis, compiled.lookup_ns),
 		diagnose_time(diagnosis, compiled.wrapper_ns),
 		diagnose_time(diagnosis, compiled.region_ns));
 	SET_TEXT(finding->next,
-		"Compile larger pieces (fullgraph=True, no graph breaks, the whole step), "
-		"mode=\"reduce-overhead\", fewer guards "
-		"(torch.compiler.set_stance, fixed attributes instead of globals).");
+		"Compile larger regions (fullgraph=True, no graph breaks, the whole step), "
+		"mode=\"reduce-overhead\", fewer guards (torch.compiler.set_stance, fixed "
+		"attributes "
+		"instead of globals).");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = compiled.node;
@@ -271,22 +273,25 @@ void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding
 	finding->confidence = recompiled.count && diagnosis->facts.has_steps ? CONFIDENCE_HIGH
 									     : CONFIDENCE_MEDIUM;
 	SET_TEXT(finding->why,
-		finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in usual steps"
+		finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in steady-state steps"
 		: recompiled.count
-			? "no steps were found: each compilation but the first at a place counts"
-			: "several versions of a function were called; when they were compiled is "
-			  "not in the trace");
-	SET_TEXT(finding->sentence, "torch.compile compiles again while the program runs%s.",
+			? "no steps were found: each compilation except the first of a node counts"
+			: "several versions of a function were called; the trace does not "
+			  "show when they were compiled");
+	SET_TEXT(finding->sentence, "torch.compile recompiles while the program runs%s.",
 		recompiled.versions ? ", or switches between versions of one function" : "");
 	SET_TEXT(finding->evidence, "%s, in %s, the longest %s; %s of compiled functions",
 		diagnose_plural(diagnosis, recompiled.count, "compilation"),
 		diagnose_time(diagnosis, recompiled.total_ns),
 		diagnose_time(diagnosis, recompiled.longest_ns),
-		diagnose_plural(diagnosis, recompiled.versions, "further version"));
+		diagnose_plural(diagnosis, recompiled.versions,
+			"additional "
+			"version"));
 	SET_TEXT(finding->next,
-		"TORCH_LOGS=recompiles says which guard failed: mark changing sizes "
-		"(torch._dynamo.mark_dynamic, dynamic=True), pad to a few "
-		"sizes, keep Python numbers and flags that change out of compiled functions.");
+		"TORCH_LOGS=recompiles shows which guard failed: mark changing sizes "
+		"(torch._dynamo.mark_dynamic, dynamic=True), pad to a few sizes, keep changing "
+		"Python "
+		"numbers and flags out of compiled functions.");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = recompiled.node;
@@ -308,31 +313,37 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 				->reader); /* both are of all of it, whatever part is looked at */
 
 	if (imported && !diagnosis->profile->counts.overhead_records) {
-		finding_set_unchecked(finding, "the file has no record of what profiling cost");
+		finding_set_unchecked(
+			finding, "the file does not record the overhead of profiling");
 		return;
 	}
 	if (!diagnose_is_share(cost, run, LIMIT_COST))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, imported ? "what the profiler says of itself; what Python stacks "
-					  "and shapes cost the host is not in it"
-					: "the recorder times itself; of all threads together");
+	SET_TEXT(finding->why,
+		imported ? "as reported by the profiler; the cost of Python stacks and shapes on "
+			   "the "
+			   "host is not included"
+			 : "the profiler's own measurement, the sum over all threads");
 	SET_TEXT(finding->sentence,
-		"Measuring took %s of the run's time: figures of the host and idle times are "
-		"larger than without it.",
+		"Profiling took %s of the run's time: host figures and idle times are larger than "
+		"without it.",
 		diagnose_share(diagnosis, cost, run));
 	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s, of %s",
 		diagnose_time(diagnosis, totals->overhead_ns),
 		diagnose_plural(diagnosis, diagnosis->profile->counts.overhead_records, "record"),
-		imported ? "" : ", of pperf's own code ",
+		imported ? ""
+			 : ", "
+			   "in pperf's own code ",
 		imported ? "" : diagnose_time(diagnosis, totals->self_ns),
 		diagnose_time(diagnosis, run));
-	SET_TEXT(finding->next, imported ? "Leave its first steps out (schedule with warm-up), and "
-					   "record without with_stack "
-					   "and record_shapes to compare."
-					 : "Record less to compare: PPERF_OPS=totals, no call "
-					   "stacks, only some steps (PPERF_SCHEDULE).");
+	SET_TEXT(finding->next,
+		imported
+			? "Skip the first steps of the profile (schedule with warm-up), and record "
+			  "without with_stack and record_shapes for comparison."
+			: "Record less for comparison: PPERF_OPS=totals, no call stacks, only some "
+			  "steps (PPERF_SCHEDULE).");
 	SET_TEXT(finding->view, "info");
 	finding->count = diagnosis->profile->counts.overhead_records;
 	finding->impact_ns = cost;

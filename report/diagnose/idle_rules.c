@@ -11,11 +11,12 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, "each gap is put down to what the thread did that launched the work "
-			       "which ended it");
+	SET_TEXT(finding->why, "each gap is attributed to what the thread did that launched the "
+			       "operation at its end");
 	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MAX)) {
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SET_TEXT(finding->why, "of %s of the idle time the launch is not in the trace",
+		SET_TEXT(finding->why,
+			"the launch that ended %s of the idle time is not in the trace",
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
 }
@@ -30,8 +31,9 @@ static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *fi
 			facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_HIDES)) {
 		finding->state = FINDING_UNCHECKED;
 		SET_TEXT(finding->why,
-			"the GPU is idle for %s of its span, and of %s of that the launch is not "
-			"in it",
+			"the GPU is idle for %s of its span, and for %s of that the launch is not "
+			"in "
+			"the trace",
 			diagnose_share(diagnosis, facts->idle_ns, facts->span_ns),
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
@@ -50,23 +52,22 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 	}
 	finding->state = FINDING_FOUND;
 	SET_TEXT(finding->sentence,
-		"The GPU waits for the program to launch: %s of the time it has nothing to do "
-		"because the "
-		"host has not asked yet.",
+		"The GPU waits for the host to launch: for %s of its span it is idle because the "
+		"host has not launched its next operation.",
 		diagnose_share(diagnosis, late, facts->span_ns));
 	SET_TEXT(finding->evidence,
-		"%s idle in %s gaps shorter than %s each, of a span of %s that is busy for %s; %s "
-		"pieces "
-		"of work, %s on average",
+		"%s idle in %s gaps shorter than %s each, of a span of %s with %s busy; %s GPU "
+		"operations, %s on average",
 		diagnose_time(diagnosis, late), diagnose_count(diagnosis, gaps),
 		diagnose_time(diagnosis, LIMIT_DEAD_NS), diagnose_time(diagnosis, facts->span_ns),
 		diagnose_time(diagnosis, facts->busy_ns), diagnose_count(diagnosis, facts->works),
 		diagnose_time(diagnosis, facts->busy_ns / (facts->works ? facts->works : 1)));
-	SET_TEXT(finding->next, "Give the GPU more per launch: CUDA graphs or "
-				"torch.compile(mode=\"reduce-overhead\"), fused "
-				"or foreach optimizers, a "
-				"larger batch. Measure once without the profiler's Python stacks: "
-				"recording them slows the host, too.");
+	SET_TEXT(finding->next,
+		"Give the GPU more work per launch: CUDA graphs or "
+		"torch.compile(mode=\"reduce-overhead\"), fused or foreach optimizers, a larger "
+		"batch. Measure once without the profiler's Python stacks: recording them slows "
+		"the "
+		"host as well.");
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	occurrences_set_node(&facts->launch_short, finding);
@@ -87,15 +88,15 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	}
 	finding->state = FINDING_NOTE;
 	SET_TEXT(finding->sentence,
-		"Before the first step the GPU stands idle for %s, %s or longer at a time.",
+		"Before the first step the GPU is idle for %s, in gaps of %s or longer.",
 		diagnose_time(diagnosis, before->total_ns),
 		diagnose_time(diagnosis, LIMIT_DEAD_NS));
 	SET_TEXT(finding->evidence, "%s; the longest %s, at %s",
-		diagnose_plural(diagnosis, before->count, "window"),
+		diagnose_plural(diagnosis, before->count, "gap"),
 		diagnose_time(diagnosis, before->longest_ns),
 		diagnose_time(diagnosis, before->longest_at_ns));
-	SET_TEXT(finding->next,
-		"Only what restarts often loses by it: see what the host does meanwhile.");
+	SET_TEXT(finding->next, "This matters only if the program restarts often: look at what the "
+				"host does meanwhile.");
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
 	occurrences_set_node(before, finding);
@@ -115,25 +116,26 @@ void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding)
 	}
 	finding->state = FINDING_FOUND;
 	SET_TEXT(finding->sentence,
-		"For %s of the time the GPU stands idle with nothing launched, %s or longer at a "
-		"time.",
+		"For %s of its span the GPU is idle with nothing launched, in gaps of %s or "
+		"longer.",
 		diagnose_share(diagnosis, dead->total_ns, facts->span_ns),
 		diagnose_time(diagnosis, LIMIT_DEAD_NS));
 	SET_TEXT(finding->evidence,
 		"%s, together %s of a span of %s%s%s; the longest %s, at %s%s%s%s",
-		diagnose_plural(diagnosis, dead->count, "window"),
+		diagnose_plural(diagnosis, dead->count, "gap"),
 		diagnose_time(diagnosis, dead->total_ns), diagnose_time(diagnosis, facts->span_ns),
-		before ? "; not counted are those before the first step, " : "",
+		before ? "; gaps before the first step are excluded: " : "",
 		before ? diagnose_time(diagnosis, before) : "",
 		diagnose_time(diagnosis, dead->longest_ns),
 		diagnose_time(diagnosis, dead->longest_at_ns), allocating ? "; for " : "",
 		allocating ? diagnose_time(diagnosis, allocating) : "",
-		allocating ? " of it memory was taken or given back" : "");
-	SET_TEXT(finding->next, "See what the host does meanwhile: loading data (more workers, "
-				"prefetching), checkpoints, "
-				"logging, compiling, loading of "
-				"libraries at a first call. The place is where the work was "
-				"launched that ended most of it.");
+		allocating ? " of it memory was "
+			     "allocated or freed"
+			   : "");
+	SET_TEXT(finding->next,
+		"Look at what the host does meanwhile: data loading (more workers, prefetching), "
+		"checkpoints, logging, compilation, loading of libraries at a first call. The call "
+		"path shown launched the work that ended most of this idle time.");
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
 	occurrences_set_node(dead, finding);
@@ -154,18 +156,17 @@ static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *f
 		if (memmem(name.bytes, name.length, "_local_scalar_dense", 19) ||
 			memmem(name.bytes, name.length, "::item", 6) ||
 			memmem(name.bytes, name.length, "nonzero", 7)) {
-			SET_TEXT(finding->next, "A value of a tensor is asked for on the host "
-						"(.item(), if tensor, nonzero, boolean indexing): "
-						"keep it on the GPU, ask every N steps, or copy it "
-						"with non_blocking=True and read it later.");
+			SET_TEXT(finding->next,
+				"The host reads a value of a tensor (.item(), if tensor, nonzero, "
+				"boolean indexing): keep it on the GPU, read it every N steps, or "
+				"copy it with non_blocking=True and read it later.");
 			return;
 		}
 	}
-	SET_TEXT(finding->next, "Take the wait out, or put it where the GPU has work queued: no "
-				".item(), .cpu(), print of a tensor or "
-				"cudaDeviceSynchronize inside a step; events instead of "
-				"whole-device waits; non_blocking "
-				"copies from pinned memory.");
+	SET_TEXT(finding->next,
+		"Remove the wait, or move it to where the GPU has work queued: no .item(), .cpu(), "
+		"print of a tensor or cudaDeviceSynchronize inside a step; events instead of "
+		"device-wide waits; non_blocking copies from pinned memory.");
 }
 
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
@@ -183,8 +184,8 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding->node = facts->cause_node[GAP_SYNC];
 	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->sentence,
-		"The host waits for the GPU, and then the GPU for the host: %s of the time is lost "
-		"to synchronisation.",
+		"The host waits for the GPU, and then the GPU for the host: %s of the time is "
+		"lost to synchronisation.",
 		diagnose_share(diagnosis, idle, facts->span_ns));
 	SET_TEXT(finding->evidence,
 		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
@@ -192,7 +193,9 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, idle),
 		diagnose_count(diagnosis, facts->cause_gaps[GAP_SYNC]),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
-		*facts->blocked_by ? facts->blocked_by : "no name",
+		*facts->blocked_by ? facts->blocked_by
+				   : "unnamed "
+				     "call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
 	advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
@@ -230,26 +233,28 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 			  diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH);
 
 	SET_TEXT(finding->view, other ? "queue --all" : "idle");
-	SET_TEXT(finding->next, "Look with nvidia-smi while it runs whether another process has "
-				"the GPU, and give each one of its own (CUDA_VISIBLE_DEVICES) or "
-				"use MPS; else look at what the longest of these moments waited "
-				"for (pperf-report idle).");
+	SET_TEXT(finding->next,
+		"Check with nvidia-smi while it runs whether another process uses the GPU; if so, "
+		"give each its own GPU (CUDA_VISIBLE_DEVICES) or use MPS; if not, look at what the "
+		"longest of "
+		"these gaps waited for (pperf-report idle).");
 	if (other) {
 		finding->state = much ? FINDING_FOUND : FINDING_NOTE;
 		finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 		SET_TEXT(finding->sentence,
-			"Process %u of the same run works on a GPU at the same time; on one GPU "
-			"the two take turns.",
+			"Process %u of the same run uses a GPU at the same time; if it is the "
+			"same GPU, the two take turns.",
 			other->pid);
 		SET_TEXT(finding->evidence,
-			"it has %s of GPU work, this process %s; work that was asked for did not "
-			"begin on an idle GPU %s, for %s",
+			"it has %s of GPU work, this process %s; launched work did not start on "
+			"an idle GPU %s, for %s",
 			diagnose_time(diagnosis, other->gpu_ns),
 			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
-			diagnose_plural(diagnosis, held->count, "time"),
+			diagnose_plural(diagnosis, held->count, "interval"),
 			diagnose_time(diagnosis, held->total_ns));
-		SET_TEXT(finding->why, "both traces have GPU work at that time; whether it is the "
-				       "same GPU they do not say");
+		SET_TEXT(finding->why, "both traces have GPU work at that time; they do not show "
+				       "whether it is the "
+				       "same GPU");
 		finding->node = occurrences_top_node(held);
 		finding->count = 1;
 		finding->impact_ns = held->total_ns;
@@ -261,21 +266,22 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_LOW;
 	SET_TEXT(finding->sentence,
-		"Work was asked for, nothing of this process ran, and still it did not begin: "
-		"%s%s%sanother process may have had the GPU.",
+		"Work was launched and nothing of this process ran, yet it did not start: "
+		"%s%s%sanother process may have used the GPU.",
 		facts->streams_waiting ? "it waited for an event, or " : "",
-		graphs ? "a part of a CUDA graph ran that is not in the trace, or " : "",
-		facts->streams_waiting || graphs ? "else " : "");
+		graphs ? "part of a CUDA graph ran that is not in the trace, or " : "",
+		facts->streams_waiting || graphs ? "otherwise " : "");
 	SET_TEXT(finding->evidence,
-		"%s %s or more, together %s of a span of %s; %s to wait for an event, %s of graphs "
-		"in the trace",
-		diagnose_plural(diagnosis, held->count, "time"),
+		"%s of %s or more, %s in total, of a span of %s; %s that wait for an event, %s of "
+		"graphs in the trace",
+		diagnose_plural(diagnosis, held->count, "interval"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, held->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_plural(diagnosis, facts->streams_waiting, "call"),
 		diagnose_plural(diagnosis, graphs, "launch"));
-	SET_TEXT(finding->why, "a trace sees its own process only; a host function in the stream, "
-			       "or the driver loading a kernel, looks the same");
+	SET_TEXT(finding->why,
+		"a trace shows its own process only; a host function in the stream, or the driver "
+		"loading a kernel, looks the same");
 	occurrences_set_node(held, finding);
 	finding->count = held->count;
 	finding->impact_ns = held->total_ns;

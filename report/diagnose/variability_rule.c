@@ -110,43 +110,42 @@ static void explain_spread(
 	finding->confidence = CONFIDENCE_MEDIUM;
 	if (alike * 1000 >= LIMIT_CLOCK_CORRELATION) {
 		SET_TEXT(finding->why,
-			"clock-like: other kernels are slower at the same times (correlation %.2f "
-			"over windows "
-			"of the trace)",
+			"correlated with clock rate: other kernels are slower at the same times "
+			"(correlation %.2f over windows of the trace)",
 			alike);
-		SET_TEXT(finding->next, "Lock the clocks (nvidia-smi -lgc) to compare runs; look "
-					"for throttling (nvidia-smi -q "
-					"-d PERFORMANCE) and at cooling.");
+		SET_TEXT(finding->next,
+			"Lock the clocks (nvidia-smi -lgc) to compare runs; check for throttling "
+			"(nvidia-smi -q -d PERFORMANCE) and at the cooling.");
 		return;
 	}
 	if (of->outliers && of->mode_count < 2 &&
 		!diagnose_is_share(of->outliers, of->count, LIMIT_RARE)) {
 		SET_TEXT(finding->why,
-			"rare slow instances: %s of %s are far off, the others are alike",
+			"rare slow instances: %s of %s are outliers, the others are similar",
 			diagnose_count(diagnosis, of->outliers),
 			diagnose_count(diagnosis, of->count));
-		SET_TEXT(finding->next, "Look at what ran beside the slow ones (pperf-report "
-					"streams), at page faults of "
-					"managed memory and at other processes.");
+		SET_TEXT(finding->next, "Look at what ran concurrently with the slow ones "
+					"(pperf-report streams), at "
+					"page faults of managed memory and at other processes.");
 		return;
 	}
 	if (of->mode_count > 1) {
-		SET_TEXT(finding->why, "bimodal: %u usual values, around %s (%s) and %s (%s)",
+		SET_TEXT(finding->why, "bimodal: %u typical values, around %s (%s) and %s (%s)",
 			of->mode_count, diagnose_time(diagnosis, of->modes[0].value),
 			diagnose_share(diagnosis, of->modes[0].count, of->count),
 			diagnose_time(diagnosis, of->modes[1].value),
 			diagnose_share(diagnosis, of->modes[1].count, of->count));
-		SET_TEXT(finding->next, "See what differs: data that is cached or not, sizes that "
-					"the grid does not show (K of "
-					"a product), a copy or another "
-					"stream beside it.");
+		SET_TEXT(finding->next,
+			"Find what differs: cached or uncached data, sizes that the grid does not "
+			"show (K of a matrix product), a concurrent copy or stream.");
 		return;
 	}
 	finding->confidence = CONFIDENCE_LOW;
-	SET_TEXT(finding->why, "spread without a shape: neither the clock, nor two usual values, "
-			       "nor few outliers");
+	SET_TEXT(finding->why,
+		"broad spread: not explained by the clock rate, by two typical values or by a few "
+		"outliers");
 	SET_TEXT(finding->next,
-		"Compare with the sizes that it works on, and with what runs beside it.");
+		"Compare with the sizes it runs on, and with what runs concurrently.");
 }
 
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding)
@@ -168,15 +167,13 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 		finding->example_ns = distributions->gpu.worst_outliers[0].at_ns;
 	}
 	SET_TEXT(finding->sentence,
-		"%s takes different times for the same launch at the same place: %s in the median, "
-		"%s at "
-		"the 95th percentile, %s at most.",
+		"%s takes different times for the same launch at the same node: median %s, 95th "
+		"percentile %s, maximum %s.",
 		diagnose_name(diagnosis, node->name),
 		diagnose_time(diagnosis, duration_percentile(node, 500)),
 		diagnose_time(diagnosis, duration_percentile(node, 950)),
 		diagnose_time(diagnosis, node->max_ns));
-	SET_TEXT(finding->evidence,
-		"%s instances, %s in all, %s more than if each had taken the median",
+	SET_TEXT(finding->evidence, "%s instances, %s in total, %s excess over the median",
 		diagnose_count(diagnosis, node->gpu->self_calls),
 		diagnose_time(diagnosis, node->gpu->self_ns),
 		diagnose_time(diagnosis, variable->excess_ns));

@@ -366,8 +366,7 @@ struct timeline *timeline_new(struct trace_reader *reader, int64_t device)
 	timeline->device = device;
 	timeline->reader = reader;
 	timeline->handovers = handover_list_read(reader);
-	timeline->noted = spill_list_new(
-		sizeof(struct noted_interval), "the times of what the GPU did");
+	timeline->noted = spill_list_new(sizeof(struct noted_interval), "GPU times");
 	return timeline;
 }
 

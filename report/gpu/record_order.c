@@ -74,7 +74,7 @@ struct record_order *record_order_read(struct trace_reader *reader)
 	int status;
 
 	order->sort = external_sort_new(sizeof(struct gpu_entry), RECORD_ORDER_IN_MEMORY,
-		compare_gpu_entries, "the GPU's records");
+		compare_gpu_entries, "GPU records");
 	while ((status = reader_next(reader, &event)) > 0)
 		if (kind_is_gpu(event.kind) && event.record)
 			add_gpu_entry(order, reader, &event);

@@ -142,7 +142,7 @@ static bool convert_file(
 		snprintf(error, READER_ERROR_BYTES,
 			"%.200s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
 	else if (!(made = write_all_traces(imported, &rows)))
-		snprintf(error, READER_ERROR_BYTES, "%.300s: no room for what is made of it: %s",
+		snprintf(error, READER_ERROR_BYTES, "%.300s: no space for the converted trace: %s",
 			path, strerror(errno));
 	event_rows_free(&rows);
 	if (sqlite)

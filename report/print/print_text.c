@@ -354,8 +354,7 @@ static void put_simulated(const struct style *style)
 	print_paint(style, PAINT_BOLD);
 	output_string(style->out, "simulated device:");
 	print_paint(style, PAINT_NONE);
-	print_line(style, " no figure of the GPU%shere is a measurement\n",
-		style->width < 60 ? "\n  " : " ");
+	print_line(style, " GPU figures are%snot measurements\n", style->width < 60 ? "\n  " : " ");
 }
 
 static void put_empty_report(const struct report *report, const struct style *style)
@@ -367,13 +366,15 @@ static void put_empty_report(const struct report *report, const struct style *st
 	if (report->options->view->layout == LAYOUT_CRITICAL &&
 		!process->profile->totals.has_tensors &&
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
-		output_string(style->out, "no tensor memory is in the trace (source torch_memory); "
-					  "try -m reserved\n");
+		output_string(style->out,
+			"no tensor memory in this trace (source torch_memory); try -m reserved\n");
 	else if (report->options->view->layout == LAYOUT_CRITICAL)
-		print_line(style, "no range has any of this metric; `pperf-report info` tells what "
-				  "the trace has\n");
+		print_line(style,
+			"no range has a value of this metric; `pperf-report info` shows what was "
+			"recorded\n");
 	else
-		output_string(style->out, "nothing of this kind is in the trace\n");
+		output_string(style->out,
+			"no rows: the trace has no data for this view (see pperf-report info)\n");
 }
 
 /* Whatever is being looked at: that is why the program ended, as like as not. */

@@ -46,7 +46,7 @@ static void grow_tree_arrays(struct tree *tree)
 	nodes = aligned_alloc(_Alignof(struct node), (size_t)room * sizeof *nodes);
 	if (!nodes || room < tree->room)
 		fatal(STATUS_UNREADABLE,
-			"no memory for %u places in the tree; close something or raise the limit",
+			"out of memory for %u nodes of the tree; free memory or raise the limit",
 			room);
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
@@ -129,7 +129,7 @@ static uint32_t find_or_add_child(struct tree *tree, const struct child_key *key
 	if (slot->number)
 		return tree->recent[key->parent][key->kind != NODE_KERNEL] = slot->number;
 	if (tree->count == UINT32_MAX)
-		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold",
+		fatal(STATUS_UNREADABLE, "more than %u nodes in the tree; try without --no-fold",
 			UINT32_MAX);
 	hash_index_add(&tree->index, slot, hash_child_key, tree->count);
 	return new_tree_node(tree, key);

@@ -54,8 +54,9 @@ static bool tensors_conserved(const struct profile_totals *totals, const struct 
 		sums->root_tensors.free_bytes == totals->tensor_free_bytes)
 		return true;
 	snprintf(problem, room,
-		"tensors are not conserved: they took %llu bytes, ranges own %llu; %llu were given "
-		"back, ranges own %llu",
+		"tensors are not conserved: %llu bytes were allocated, ranges own %llu; %llu were "
+		"freed, ranges "
+		"own %llu",
 		(unsigned long long)totals->tensor_alloc_bytes,
 		(unsigned long long)sums->tensors.alloc_bytes,
 		(unsigned long long)totals->tensor_free_bytes,
@@ -77,9 +78,9 @@ bool profile_check_conservation(const struct profile *profile, char *problem, si
 		sums.roots_ns != totals->gpu_sum_ns ||
 		sums.unattributed_ns != totals->unattributed_ns) {
 		snprintf(problem, room,
-			"GPU time is not conserved: %llu ns came in, ranges own %llu ns, kernels "
-			"and copies make %llu "
-			"ns, roots add up to %llu ns",
+			"GPU time is not conserved: the records have %llu ns, ranges own %llu ns, "
+			"kernels and "
+			"copies have %llu ns, the roots add up to %llu ns",
 			(unsigned long long)totals->gpu_sum_ns, (unsigned long long)sums.ranges_ns,
 			(unsigned long long)sums.work_ns, (unsigned long long)sums.roots_ns);
 		return false;
@@ -87,9 +88,9 @@ bool profile_check_conservation(const struct profile *profile, char *problem, si
 	if (sums.alloc_bytes != totals->alloc_bytes || sums.free_bytes != totals->free_bytes ||
 		sums.root_alloc != totals->alloc_bytes || sums.root_free != totals->free_bytes) {
 		snprintf(problem, room,
-			"memory is not conserved: %llu bytes were taken, ranges own %llu; %llu "
-			"were given back, ranges "
-			"own %llu",
+			"memory is not conserved: %llu bytes were allocated, ranges own %llu; %llu "
+			"were freed, "
+			"ranges own %llu",
 			(unsigned long long)totals->alloc_bytes,
 			(unsigned long long)sums.alloc_bytes,
 			(unsigned long long)totals->free_bytes,
@@ -100,8 +101,8 @@ bool profile_check_conservation(const struct profile *profile, char *problem, si
 		return false;
 	if (profile->counts.attributed + profile->counts.unattributed != records) {
 		snprintf(problem, room,
-			"GPU records are not conserved: %llu came in, %llu have a range, %llu have "
-			"none",
+			"GPU records are not conserved: %llu were read, %llu have a range, %llu "
+			"have none",
 			(unsigned long long)records, (unsigned long long)profile->counts.attributed,
 			(unsigned long long)profile->counts.unattributed);
 		return false;

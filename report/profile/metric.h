@@ -11,17 +11,18 @@
 enum metric_nature { METRIC_FLOW, METRIC_LEVEL };
 
 /* metric, key (-m), nature, unit, help. */
-#define METRICS(X)                                                                                \
-	X(GPU, "gpu", FLOW, TIME, "time of the kernels, copies and sets launched in it")          \
-	X(CPU, "cpu", FLOW, TIME,                                                                 \
-		"time inside, on its thread; of the whole run: of all threads together")          \
-	X(WALL, "wall", FLOW, TIME, "time from begin to end; of the whole run: how long it took") \
-	X(IDLE, "idle", FLOW, TIME, "time in which it was open and the GPU had nothing to do")    \
-	X(CALLS, "calls", FLOW, COUNT, "ranges entered and CUDA calls made, itself included")     \
-	X(RESERVED, "reserved", LEVEL, BYTES, "device memory held")                               \
-	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory that tensors hold")                       \
-	X(ALLOC, "alloc", FLOW, BYTES, "device memory taken")                                     \
-	X(TENSORS, "tensors", FLOW, BYTES, "memory that tensors took, from PyTorch's allocator")  \
+#define METRICS(X)                                                                                 \
+	X(GPU, "gpu", FLOW, TIME, "GPU time of the kernels, copies and memsets launched in it")    \
+	X(CPU, "cpu", FLOW, TIME,                                                                  \
+		"time inside it, on its thread; for the whole run: the sum over threads")          \
+	X(WALL, "wall", FLOW, TIME, "time from start to end; for the whole run: its duration")     \
+	X(IDLE, "idle", FLOW, TIME, "time in which it was open and the GPU was idle")              \
+	X(CALLS, "calls", FLOW, COUNT,                                                             \
+		"number of ranges entered and CUDA calls made, itself included")                   \
+	X(RESERVED, "reserved", LEVEL, BYTES, "device memory reserved")                            \
+	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory allocated by tensors")                     \
+	X(ALLOC, "alloc", FLOW, BYTES, "device memory allocated")                                  \
+	X(TENSORS, "tensors", FLOW, BYTES, "memory allocated by tensors from PyTorch's allocator") \
 	X(USER, "", LEVEL, USER, "the program's own counter of that name")
 
 enum metric {

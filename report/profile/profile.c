@@ -362,7 +362,8 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 		profile_free(profile);
 		timeline = timeline_open(reader, options->device);
 		if (!timeline)
-			fatal(STATUS_UNREADABLE, "%s: it changed while it was read; read it again",
+			fatal(STATUS_UNREADABLE,
+				"%s: the file changed while it was read; read it again",
 				reader_path(reader));
 	}
 	profile_async_close_all(profile);

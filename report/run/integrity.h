@@ -7,46 +7,47 @@
 #include "report/profile/profile.h"
 
 /* name, whether a value above 0 means that something is missing, what it counts. */
-#define INTEGRITY(X)                                                                           \
-	X(launches, 0, "kernel launches that worked")                                          \
-	X(kernels, 0, "kernels that the GPU ran")                                              \
-	X(copies_called, 0, "copies asked for")                                                \
-	X(copies, 0, "copies that the GPU made")                                               \
-	X(sets_called, 0, "memsets asked for")                                                 \
-	X(sets, 0, "memsets that the GPU made")                                                \
-	X(graph_launches, 0, "graph launches that worked")                                     \
-	X(graph_kernels, 0, "kernels of these graphs")                                         \
-	X(graph_copies, 0, "copies of these graphs")                                           \
-	X(graph_sets, 0, "memsets of these graphs")                                            \
-	X(captured, 0, "calls captured into a graph: nothing ran then")                        \
-	X(failed_calls, 0, "CUDA calls that failed")                                           \
-	X(missing_records, 1, "launches, copies and sets that the GPU never told of")          \
-	X(yielded, 1,                                                                          \
-		"times that CUPTI was left to another profiler: what the GPU did then is not " \
-		"known")                                                                       \
-	X(yielded_calls, 0, "launches, copies and memsets seen then")                          \
-	X(attributed, 0, "GPU records with the range that asked for them")                     \
-	X(unattributed, 0, "GPU records without a range")                                      \
-	X(without_launch, 0, "of these: with no launch in the trace")                          \
-	X(untimed, 0, "GPU records that CUPTI could not time")                                 \
-	X(dropped, 1, "GPU records dropped by CUPTI")                                          \
-	X(unread_buffers, 1, "CUPTI buffers that ended in something unreadable")               \
-	X(lost_events, 1, "events that could not be recorded")                                 \
-	X(unmatched_ends, 0, "ends of ranges that were not open")                              \
-	X(unended, 1, "ranges whose end was lost; they are in no figure")                      \
-	X(left_open, 0, "ranges still open at the end; they count up to there")                \
-	X(clock_violations, 0,                                                                 \
-		"times that cannot be: work before its launch, an end before its begin")       \
-	X(clock_steps, 0, "times that somebody set the clock")                                 \
-	X(truncated_streams, 1, "threads of which a part is missing")                          \
-	X(damaged, 1, "damaged parts of the file, which were left out")                        \
-	X(unknown_kinds, 1, "records of a newer pperf, which were left out")                   \
-	X(unknown_frees, 0, "releases of memory that the trace did not see taken")             \
-	X(tensors, 0, "times that tensors took or gave back memory")                           \
-	X(tensor_differences, 1,                                                               \
-		"times that the sum of tensors was not what PyTorch's allocator said")         \
-	X(unknown_tensor_frees, 0, "releases of tensors that the trace did not see taken")     \
-	X(late_work, 1, "GPU records too far out of order for the busy time")
+#define INTEGRITY(X)                                                                              \
+	X(launches, 0, "successful kernel launches")                                              \
+	X(kernels, 0, "kernels executed")                                                         \
+	X(copies_called, 0, "copies requested")                                                   \
+	X(copies, 0, "copies executed")                                                           \
+	X(sets_called, 0, "memsets requested")                                                    \
+	X(sets, 0, "memsets executed")                                                            \
+	X(graph_launches, 0, "successful graph launches")                                         \
+	X(graph_kernels, 0, "kernels in these graphs")                                            \
+	X(graph_copies, 0, "copies in these graphs")                                              \
+	X(graph_sets, 0, "memsets in these graphs")                                               \
+	X(captured, 0, "calls captured into a graph (executed nothing)")                          \
+	X(failed_calls, 0, "failed CUDA calls")                                                   \
+	X(missing_records, 1, "launches, copies and memsets without a matching GPU record")       \
+	X(yielded, 1,                                                                             \
+		"intervals in which CUPTI was released to another profiler (GPU activity not "    \
+		"recorded)")                                                                      \
+	X(yielded_calls, 0, "launches, copies and memsets requested in these intervals")          \
+	X(attributed, 0, "GPU records attributed to the range that launched them")                \
+	X(unattributed, 0, "GPU records outside any range")                                       \
+	X(without_launch, 0, "of these, without a launch in the trace")                           \
+	X(untimed, 0, "GPU records without timestamps from CUPTI")                                \
+	X(dropped, 1, "GPU records dropped by CUPTI")                                             \
+	X(unread_buffers, 1, "CUPTI buffers with an unreadable tail")                             \
+	X(lost_events, 1, "events that could not be recorded")                                    \
+	X(unmatched_ends, 0, "range ends without an open range")                                  \
+	X(unended, 1, "ranges with a lost end (excluded from all figures)")                       \
+	X(left_open, 0, "ranges still open at the end (counted up to there)")                     \
+	X(clock_violations, 0,                                                                    \
+		"impossible timestamps (GPU work before its launch, or an end before its start)") \
+	X(clock_steps, 0, "changes of the system clock")                                          \
+	X(truncated_streams, 1, "threads with missing records")                                   \
+	X(damaged, 1, "damaged parts of the file (skipped)")                                      \
+	X(unknown_kinds, 1, "records of a newer pperf (skipped)")                                 \
+	X(unknown_frees, 0, "frees of memory whose allocation is not in the trace")               \
+	X(tensors, 0, "tensor allocations and frees")                                             \
+	X(tensor_differences, 1,                                                                  \
+		"differences between the sum of tensors and the total reported by PyTorch's "     \
+		"allocator")                                                                      \
+	X(unknown_tensor_frees, 0, "tensor frees whose allocation is not in the trace")           \
+	X(late_work, 1, "GPU records too far out of order to count in busy time")
 
 struct integrity {
 #define X(name, missing, text) uint64_t name;

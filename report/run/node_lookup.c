@@ -97,7 +97,9 @@ static struct node_list nodes_with_text(const struct process *process, const cha
 			escape_text(shown[0], sizeof shown[0], other.bytes, other.length, true);
 			escape_text(shown[1], sizeof shown[1], name.bytes, name.length, true);
 			fatal(STATUS_USAGE,
-				"several names have `%s` in them, such as `%s` and `%s`; say which",
+				"`%s` is ambiguous: it is a part of several names, such as `%s` "
+				"and "
+				"`%s`; give a longer part",
 				part, shown[0], shown[1]);
 		}
 		add_found_node(&found, &room, id);
@@ -121,8 +123,9 @@ struct node_list node_lookup_name(const struct process *process, bool no_fold, c
 		found = nodes_with_text(process, text);
 	if (!found.count)
 		fatal(STATUS_USAGE,
-			"nothing is named `%s`, nor is it a place: names joined by /, a / in a "
-			"name written \\/",
+			"no name contains `%s`, and it is no path: names joined by /, a / in a "
+			"name "
+			"written \\/",
 			text);
 	return found;
 }

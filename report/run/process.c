@@ -80,7 +80,7 @@ static void add_trace(
 	array_grow_zeroed(&processes->all, room, processes->count + 1, sizeof *processes->all);
 	processes->all[processes->count] = (struct process){ .path = strdup(path) };
 	if (!processes->all[processes->count++].path)
-		fatal(STATUS_UNREADABLE, "no memory for a path");
+		fatal(STATUS_UNREADABLE, "out of memory for a path");
 }
 
 /* Those beside one that was named. `met`: the ones that were found so; the others of their run were found with them. */
@@ -453,8 +453,9 @@ struct processes processes_read_side(const struct options *options, const char *
 	struct options one = *options;
 
 	if (options->all)
-		fatal(STATUS_USAGE, "one process of each run is compared, not all of them: name "
-				    "the traces, or one of each run with --rank N");
+		fatal(STATUS_USAGE,
+			"diff compares one process of each run: name the two traces, or choose a "
+			"process of each run with --rank N");
 	one.files = &path;
 	one.file_count = 1;
 	one.metric_name = NULL;

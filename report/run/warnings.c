@@ -45,11 +45,12 @@ void warnings_collect(const struct options *options, struct processes *processes
 			processes_warn(processes, "%s: %s", process->path, process->steps->warning);
 		if (options->device >= 0 && !process->gpu_ns &&
 			!process_device(process, (uint32_t)options->device))
-			processes_warn(processes, "%s: nothing of GPU %lld is in this trace",
+			processes_warn(processes, "%s: this trace has no records of GPU %lld",
 				process->path, (long long)options->device);
 		if (options->steps && !process->profile->counts.steps)
 			processes_warn(processes,
-				"%s: no range is a step, so --steps leaves nothing", process->path);
+				"%s: no range is a step, so --steps selects nothing",
+				process->path);
 	}
 }
 
@@ -82,7 +83,7 @@ void warnings_check_metric(const struct options *options, const struct processes
 		used += list_counters(processes->all[i].reader, known + used, sizeof known - used);
 	}
 	fatal(STATUS_USAGE,
-		"there is no metric and no counter `%s`; this trace has %s, and --legend lists the "
+		"there is no metric and no counter `%s`; this trace has %s; --legend lists the "
 		"metrics",
 		options->metric_name, known);
 }

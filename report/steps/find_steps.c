@@ -133,7 +133,7 @@ static bool find_training(struct trace_reader *reader, const struct evidence_lis
 	}
 	steps->stream = evidence->threads[thread].stream;
 	snprintf(steps->evidence, sizeof steps->evidence, "%s",
-		ender == EVIDENCE_OPTIMIZER ? "optimizer.step" : "the computing of gradients");
+		ender == EVIDENCE_OPTIMIZER ? "optimizer.step" : "gradient computations");
 	return true;
 }
 
@@ -201,7 +201,7 @@ static bool find_calls(struct trace_reader *reader, const struct evidence_list *
 	steps->confidence = share >= 80 ? STEPS_MEDIUM : STEPS_LOW;
 	if (share < 80)
 		snprintf(steps->reason, sizeof steps->reason,
-			"it makes %u %% of the calls of outermost modules, in time", share);
+			"it makes %u %% of the calls of outermost modules, by time", share);
 	snprintf(steps->evidence, sizeof steps->evidence, "calls of the outermost module");
 	return true;
 }
@@ -315,11 +315,13 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 		steps_from_spans(evidence, &spans, false, steps);
 	} else {
 		snprintf(steps->reason, sizeof steps->reason,
-			"no optimizer steps twice, and no outermost module is called three times");
+			"no repeating step detected (needs 2 optimizer steps or 3 calls of a root "
+			"module); see "
+			"--step-marker");
 	}
 	if (marker && !evidence->count_of[EVIDENCE_NAMED])
 		snprintf(steps->warning, sizeof steps->warning,
-			"no range is named `%.100s`, as the step marker wants it", marker);
+			"no range is named `%.100s` (--step-marker)", marker);
 	free(spans.spans);
 	if (!steps->count)
 		return;

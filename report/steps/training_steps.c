@@ -473,14 +473,12 @@ static void rate_confidence(
 	steps->confidence = STEPS_HIGH;
 	if (!can_begin)
 		snprintf(steps->reason, sizeof steps->reason,
-			"no batches, zero_grad or calls of modules are in the trace, so a step is "
-			"taken to begin where "
-			"the one "
-			"before it ends");
+			"the trace has no batches, zero_grad or calls of modules, so each step is "
+			"assumed to "
+			"start where the previous one ends");
 	else if (!by_data && training->iteration_count > 2 &&
 		 iterations_alike(training, period) < 75)
-		snprintf(steps->reason, sizeof steps->reason,
-			"what is called differs from step to step");
+		snprintf(steps->reason, sizeof steps->reason, "the calls differ from step to step");
 	if (*steps->reason || training->ender != EVIDENCE_OPTIMIZER)
 		steps->confidence = STEPS_MEDIUM;
 }

@@ -62,7 +62,7 @@ static void *symbol_tree_insert(void **tree, void *key, int (*compare)(const voi
 	if (node)
 		return *node;
 	fatal(STATUS_UNREADABLE,
-		"no memory for the modules of the trace; close something or raise the limit");
+		"out of memory for the modules of the trace; free memory or raise the limit");
 }
 
 static void *symbol_tree_find(

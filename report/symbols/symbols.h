@@ -20,18 +20,18 @@
 #include <stdint.h>
 
 /* Why an address has no function. The texts complete "no function name: ". */
-#define SYMBOL_MISSES(X)                                                     \
-	X(NONE, "found")                                                     \
-	X(NO_MODULE, "the address lies in no module")                        \
-	X(NOT_A_FILE, "the module has no file (vdso, generated code)")       \
-	X(NO_FILE, "the file is gone or cannot be read")                     \
-	X(NOT_REGULAR, "the path is not a regular file")                     \
-	X(NO_BUILD_ID, "the module has no build id to compare")              \
-	X(OTHER_BUILD, "the file is of another build than the one that ran") \
-	X(BAD_ELF, "the file is not a whole 64-bit ELF file")                \
-	X(TOO_LARGE, "the symbol table is larger than the limit")            \
-	X(NO_SYMBOLS, "the file has no symbols and no separate debug file")  \
-	X(BETWEEN, "the address lies in no function that the file names")
+#define SYMBOL_MISSES(X)                                                       \
+	X(NONE, "found")                                                       \
+	X(NO_MODULE, "the address is in no module")                            \
+	X(NOT_A_FILE, "the module has no file (vdso, generated code)")         \
+	X(NO_FILE, "the file is missing or cannot be read")                    \
+	X(NOT_REGULAR, "the path is not a regular file")                       \
+	X(NO_BUILD_ID, "the module has no build id to compare")                \
+	X(OTHER_BUILD, "the file is from another build than the one that ran") \
+	X(BAD_ELF, "the file is not a complete 64-bit ELF file")               \
+	X(TOO_LARGE, "the symbol table is larger than the limit")              \
+	X(NO_SYMBOLS, "the file has no symbols and no separate debug file")    \
+	X(BETWEEN, "the address is in no function of the symbol table")
 
 enum symbol_miss {
 #define X(miss, text) SYMBOL_##miss,

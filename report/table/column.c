@@ -96,23 +96,26 @@ void columns_select(struct options *options)
 	if (!key)
 		return;
 	if (options->view->run && !*options->view->columns)
-		fatal(STATUS_USAGE, "--columns is for views that show rows of places, not for %s",
+		fatal(STATUS_USAGE,
+			"--columns works with views that have a row per node, not with %s",
 			options->view->name);
 	if (options->view->layout == LAYOUT_CRITICAL && options->format == FORMAT_TEXT)
 		fatal(STATUS_USAGE,
-			"%s has its own columns in text; --columns is for its -f json and -f csv",
+			"%s has fixed columns in text; --columns works with -f json and -f csv",
 			options->view->name);
 	for (key += strspn(key, " ,"); *key; key += strspn(key, " ,")) {
 		const size_t length = strcspn(key, " ,");
 
 		if (!column_find(key, length))
 			fatal(STATUS_USAGE,
-				"there is no column `%.*s`; pperf-report --legend lists them",
+				"there is no column `%.*s`; pperf-report --legend lists the "
+				"columns",
 				(int)(length < 100 ? length : 100), key);
 		key += length;
 	}
 	if (!options->columns[strspn(options->columns, " ,")])
-		fatal(STATUS_USAGE, "--columns takes names of columns, separated by commas; "
-				    "pperf-report --legend lists them");
+		fatal(STATUS_USAGE,
+			"--columns needs column names separated by commas; pperf-report --legend "
+			"lists them");
 	options->row_columns = selected_keys(options);
 }

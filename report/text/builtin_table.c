@@ -34,7 +34,8 @@ static char *read_table_file(const char *path, const char *what)
 		fatal(STATUS_USAGE, "%s: too large for a table of %s: more than 1 MB", path, what);
 	fclose(file);
 	if (strlen(text) != used)
-		fatal(STATUS_USAGE, "%s: a table of %s is text, and this has a byte 0", path, what);
+		fatal(STATUS_USAGE, "%s: a table of %s is text, but the file contains a zero byte",
+			path, what);
 	return text;
 }
 
@@ -43,7 +44,7 @@ char *builtin_table_read(const char *path, const char *built_in, const char *wha
 	char *text = path ? read_table_file(path, what) : strdup(built_in);
 
 	if (!text)
-		fatal(STATUS_UNREADABLE, "no memory for the table of %s", what);
+		fatal(STATUS_UNREADABLE, "out of memory for the table of %s", what);
 	return text;
 }
 

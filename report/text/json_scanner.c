@@ -178,7 +178,7 @@ static bool skip_value(struct json_scanner *scan, const char *at, struct json_te
 		case '[':
 			if (depth == JSON_DEPTH_MAX)
 				return json_set_problem(
-					scan, at, "brackets lie in brackets more than 4096 deep");
+					scan, at, "brackets are nested more than 4096 deep");
 			if (depth % 64 == 0)
 				kinds[depth / 64] = 0;
 			kinds[depth / 64] &= ~(UINT64_C(1) << depth % 64);
@@ -190,7 +190,7 @@ static bool skip_value(struct json_scanner *scan, const char *at, struct json_te
 			depth--;
 			if ((kinds[depth / 64] >> depth % 64 & 1) != (*at == '}'))
 				return json_set_problem(
-					scan, at, "a bracket closes what it did not open");
+					scan, at, "a closing bracket has no opening one");
 			if (depth)
 				break;
 			*text = (struct json_text){ begin, (size_t)(at + 1 - begin), *begin,
@@ -272,7 +272,7 @@ bool json_key(struct json_scanner *scan, struct json_text *key)
 		return false;
 	at = skip_white_space(scan->at);
 	if (*at != ':')
-		return json_set_problem(scan, at, "`:` was expected behind a key");
+		return json_set_problem(scan, at, "`:` was expected after a key");
 	scan->at = at + 1;
 	return true;
 }

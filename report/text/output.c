@@ -43,8 +43,8 @@ struct output *output_open(const char *path)
 
 	if (path && is_trace_file(path))
 		fatal(STATUS_USAGE,
-			"%s is a trace and is not written over; give -o another name, or remove it "
-			"first",
+			"%s is a trace and is not overwritten; give -o another name, or remove the "
+			"file first",
 			path);
 	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
 	if (out->fd < 0)
@@ -95,7 +95,7 @@ bool output_close(struct output *out, const char *path)
 	if (!path && pager_is_running()) {
 		if (!pager_finish(&pager))
 			fatal(STATUS_UNREADABLE,
-				"the pager `%s` cannot be run; --no-pager shows it without one",
+				"the pager `%s` cannot be run; --no-pager prints without one",
 				pager);
 		error = error == EPIPE ? 0 : error; /* who has seen enough leaves it */
 	}

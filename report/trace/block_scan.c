@@ -149,7 +149,8 @@ static bool is_plausible_head(struct block_scan *scan, const struct trace_block 
 	if (head->used <= head->extent - sizeof *head && head->used <= PAYLOAD_MAX)
 		return true;
 	read_warnings_add(scan->warnings, at,
-		"a block of %" PRIu64 " bytes says that %" PRIu64 " are used: damaged, left out",
+		"the header of a block of %" PRIu64 " bytes says that %" PRIu64
+		" are used: damaged, skipped",
 		head->extent, head->used);
 	scan->warnings->integrity.damaged_blocks++;
 	return false;
@@ -217,7 +218,7 @@ static void add_chunk(struct block_scan *scan, const struct trace_block *head, u
 		return;
 	if ((head->stream == 0) != (head->type == TRACE_DICT)) {
 		read_warnings_add(scan->warnings, at,
-			"a block of type %u belongs to stream %u: damaged, left out", head->type,
+			"a block of type %u belongs to stream %u: damaged, skipped", head->type,
 			head->stream);
 		scan->warnings->integrity.damaged_blocks++;
 		return;
@@ -300,7 +301,7 @@ static bool add_block(struct block_scan *scan, uint64_t at, uint64_t *next)
 		return true;
 	if (!head_is_good(&head)) {
 		read_warnings_add(scan->warnings, at,
-			"a block begins here, but its head is damaged: what it held is lost");
+			"a block with a damaged header starts here: its content is lost");
 		scan->warnings->integrity.damaged_blocks++;
 		return true;
 	}

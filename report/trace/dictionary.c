@@ -48,8 +48,8 @@ static bool load_dictionary_block(
 	if (result == LOAD_TORN) {
 		reading->warnings->integrity.damaged_blocks++;
 		read_warnings_add(reading->warnings, entry.offset,
-			"a dictionary block does not have the crc that its head gives: names may "
-			"be wrong");
+			"a dictionary block does not match the CRC in its header: names may be "
+			"wrong");
 	}
 	if (entry.cut)
 		reading->warnings->integrity.cut_blocks++;
@@ -120,7 +120,7 @@ static void note_damage(struct dictionary_reading *reading, const struct block_e
 {
 	reading->warnings->integrity.damaged_payloads++;
 	read_warnings_add(reading->warnings, entry->offset + sizeof(struct trace_block) + at,
-		"a dictionary record %s: the rest of its block is left out, names may be missing",
+		"a dictionary record %s: the rest of its block is skipped, names may be missing",
 		problem);
 }
 
@@ -137,7 +137,7 @@ static void read_records(struct dictionary_reading *reading, const struct block_
 			at += 4;
 			continue;
 		}
-		problem = at % 8 || word & 3 ? "does not begin where one may"
+		problem = at % 8 || word & 3 ? "does not start at a valid offset"
 					     : record_check(head, payload->used - at);
 		if (problem) {
 			if (reading->counting)

@@ -59,7 +59,7 @@ static uint64_t announced_bytes(const struct trace_head *head)
 const char *record_check(const struct trace_head *head, size_t room)
 {
 	if (room < sizeof *head || head->size > room)
-		return "reaches beyond its block";
+		return "extends beyond its block";
 	if (head->size < sizeof *head || head->size % 8)
 		return "has a size that is not a multiple of 8";
 	if (head->kind == TRACE_NONE)
@@ -69,7 +69,7 @@ const char *record_check(const struct trace_head *head, size_t room)
 	if (head->size < kinds[head->kind].bytes)
 		return "is smaller than its kind";
 	if (announced_bytes(head) > (uint64_t)head->size - kinds[head->kind].bytes)
-		return "announces more text than it holds";
+		return "has more text than fits in it";
 	return NULL;
 }
 

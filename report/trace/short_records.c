@@ -37,12 +37,12 @@ const char *repeated_call_expand(
 	const struct trace_head *was = (const void *)(payload + at);
 
 	if (at >= here || record_check(was, here - at))
-		return "repeats one that does not lie before it";
+		return "repeats a record that does not come before it";
 	bytes = call_record_bytes(was->kind);
 	if (!bytes)
-		return "repeats one that is no call";
+		return "repeats a record that is not a call";
 	if (sizeof whole->call + more > bytes)
-		return "repeats a call with more than it has";
+		return "repeats a call with fewer fields than it uses";
 	memcpy(whole, was, bytes);
 	memcpy(whole->words + sizeof whole->call / 8, again + 1, more);
 	whole->call.head.size = (uint16_t)bytes;

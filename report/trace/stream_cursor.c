@@ -77,8 +77,7 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 	if (!loaded && torn) {
 		integrity->torn_chunks++;
 		read_warnings_add(&state->warnings, first->offset,
-			"payload %u of stream %u does not have the crc that its head gives: left "
-			"out",
+			"payload %u of stream %u does not match the CRC in its header: skipped",
 			first->sequence, first->stream);
 	}
 	return loaded;
@@ -251,7 +250,7 @@ static void drop_damaged_payload(struct trace_reader *reader, const char *proble
 	state->warnings.integrity.damaged_payloads++;
 	read_warnings_add(&state->warnings, cursor->payload_at + at,
 		"a record of stream %u %s: the %" PRIu64
-		" bytes from here to the end of its block are left out",
+		" bytes from here to the end of its block are skipped",
 		reader->run->stream->stream, problem, cursor->payload.used - at);
 	mark_truncated(reader, cursor);
 	cursor->gap = true;
@@ -402,17 +401,17 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 	const struct trace_head *head = (const void *)reader->run->word;
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 	size_t room = (size_t)(reader->run->end - reader->run->word) * 4;
-	const char *problem = "does not begin where one may";
+	const char *problem = "does not start at a valid offset";
 	uint64_t stamp;
 	bool timed;
 
 	if (((const unsigned char *)reader->run->word - cursor->payload.bytes) % 8 == 0)
 		problem = record_check(head, room);
 	if (!problem && head->kind == TRACE_OPEN && !cursor->opening)
-		problem = "tells what is open, and is not at the beginning";
+		problem = "lists open ranges, but is not at the start of a payload";
 	timed = !problem && kind_is_timed(head->kind);
 	if (timed && ((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
-		problem = "has a time beyond any clock";
+		problem = "has a timestamp beyond the clock's range";
 	if (!problem && head->kind == TRACE_AGAIN) {
 		reader->state->repeated_from = NULL;
 		problem = repeated_call_expand(
@@ -440,7 +439,7 @@ static int step_short(struct trace_reader *reader, struct trace_event *event, ui
 	uint64_t stamp = reader->run->stamp;
 
 	if (reader->run->end - reader->run->word < words) {
-		drop_damaged_payload(reader, "reaches beyond its block");
+		drop_damaged_payload(reader, "extends beyond its block");
 		return 0;
 	}
 	if (has_surplus_ranges(reader))

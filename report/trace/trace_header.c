@@ -55,10 +55,10 @@ int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_B
 			refuse_file(error, path, "cannot be opened: %s", strerror(errno));
 		else
 			refuse_file(error, path,
-				"not a file but %s; give the trace that the program wrote "
+				"is %s, not a trace file; give the trace that the program wrote "
 				"(trace.bin)",
-				S_ISREG(status.st_mode)   ? "what the kernel says (/proc, /sys)"
-				: S_ISDIR(status.st_mode) ? "a folder"
+				S_ISREG(status.st_mode)   ? "a file of /proc or /sys"
+				: S_ISDIR(status.st_mode) ? "a directory"
 							  : "a device, pipe or socket");
 		return -1;
 	}
@@ -73,49 +73,46 @@ static bool check_magic(const char *magic, const char *path, char *error)
 		return true;
 	if (memcmp(magic, TRACE_MAGIC, 5))
 		return refuse_file(error, path,
-			"offset 0: not a trace of pperf, and none of another "
-			"tool; " ACCEPTED_FILES);
+			"offset 0: not a trace of pperf or of a supported tool; " ACCEPTED_FILES);
 	if (!memcmp(magic + 5, "\n\032", 2) || !memcmp(magic + 5, "\r\r\n", 3) ||
 		!memcmp(magic + 5, "\r\032", 2) || !memcmp(magic + 5, "\r\n", 2))
 		return refuse_file(error, path,
-			"offset 5: a trace whose line ends were changed: it was transferred in "
-			"text mode; copy it "
-			"again, as binary");
+			"offset 5: line ends of the trace were converted: it was transferred in "
+			"text mode; copy "
+			"it again, in binary mode");
 	return refuse_file(error, path,
-		"offset 5: a trace with a damaged beginning (CR LF ^Z was expected after `pperf`); "
-		"copy it again");
+		"offset 5: the start of the trace is damaged (CR LF ^Z was expected after "
+		"`pperf`); copy it again");
 }
 
 static bool check_fields(const struct trace_header *header, const char *path, char *error)
 {
 	if (header->endian == __builtin_bswap32(TRACE_ENDIAN))
 		return refuse_file(error, path,
-			"offset 12: written on a machine of the other byte order; read it on such "
-			"a machine");
+			"offset 12: recorded on a machine with the other byte order; read it on "
+			"such a machine");
 	if (header->endian != TRACE_ENDIAN)
 		return refuse_file(error, path,
-			"offset 12: byte order mark 0x%08x where 0x%08x was expected: the header "
-			"is damaged; copy it "
-			"again",
+			"offset 12: byte order mark 0x%08x instead of 0x%08x: the header is "
+			"damaged; copy it again",
 			header->endian, TRACE_ENDIAN);
 	if (header->version != TRACE_VERSION)
 		return refuse_file(error, path,
-			"offset 8: format version %u, this pperf-report reads version %u; use the "
-			"pperf-report that "
-			"belongs to the libpperf.so "
-			"that wrote it",
+			"offset 8: format version %u, but this pperf-report reads version %u; use "
+			"the "
+			"pperf-report of the libpperf.so that wrote it",
 			header->version, TRACE_VERSION);
 	if (header->header_bytes < sizeof *header || header->header_bytes > HEADER_BYTES_MAX ||
 		header->header_bytes % TRACE_ALIGN)
 		return refuse_file(error, path,
-			"offset 16: header of %u bytes where a multiple of %u from %zu on was "
-			"expected: the header is "
-			"damaged; copy it again",
+			"offset 16: header of %u bytes instead of a multiple of %u of at least "
+			"%zu: the header "
+			"is damaged; copy it again",
 			header->header_bytes, TRACE_ALIGN, sizeof *header);
 	if (header->clock_kind != TRACE_CLOCK_TSC && header->clock_kind != TRACE_CLOCK_MONOTONIC)
 		return refuse_file(error, path,
-			"offset 20: clock kind %u where %d or %d was expected: the header is "
-			"damaged; copy it again",
+			"offset 20: clock kind %u instead of %d or %d: the header is damaged; copy "
+			"it again",
 			header->clock_kind, TRACE_CLOCK_TSC, TRACE_CLOCK_MONOTONIC);
 	return true;
 }
@@ -131,13 +128,13 @@ bool header_read(
 		return refuse_file(error, path, "offset 0: cannot be read: %s", strerror(errno));
 	if (got == 0)
 		return refuse_file(error, path,
-			"an empty file: nothing was recorded, or the copy failed; record again");
+			"the file is empty: nothing was recorded, or the copy failed; record "
+			"again");
 	if (got >= 8 && !check_magic(header->magic, path, error))
 		return false;
 	if (got < 8 && memcmp(header->magic, TRACE_MAGIC, (size_t)got))
 		return refuse_file(error, path,
-			"offset 0: not a trace of pperf, and none of another "
-			"tool; " ACCEPTED_FILES);
+			"offset 0: not a trace of pperf or of a supported tool; " ACCEPTED_FILES);
 	if (got < (int64_t)sizeof *header)
 		return refuse_file(error, path,
 			"offset %lld: the file ends within the header of %zu bytes; copy it again",

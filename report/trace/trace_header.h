@@ -7,10 +7,10 @@
 #include "report/trace/trace_reader.h"
 
 /* What can be given, as the end of a sentence about what cannot. */
-#define ACCEPTED_FILES                                                                             \
-	"give a trace of pperf (trace.bin), torch.profiler's JSON (.json, .json.gz) or an SQLite " \
-	"export of "                                                                               \
-	"Nsight Systems (.sqlite)"
+#define ACCEPTED_FILES                                                                            \
+	"give a trace of pperf (trace.bin), a JSON trace of torch.profiler (.json, .json.gz) or " \
+	"an SQLite export "                                                                       \
+	"of Nsight Systems (.sqlite)"
 
 /* Opens a regular file for reading, never waiting for anything. -1: `error` is one sentence. */
 int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);

@@ -151,7 +151,7 @@ static void put_launch_shapes(
 	if (count) {
 		qsort(shapes, count, sizeof(struct launch_config *), by_kernel_time);
 		tui_linef(lines, "%s", "");
-		tui_linef(lines, "shapes of this kernel, wherever it was launched: %zu", count);
+		tui_linef(lines, "launch configurations of this kernel, at all nodes: %zu", count);
 		for (size_t i = 0; i < count && i < SHAPES_MAX; i++)
 			put_launch_shape(lines, style, row, shapes[i]);
 		if (count > SHAPES_MAX)
@@ -180,7 +180,7 @@ static void put_memory_site(struct tui_lines *lines, const struct style *style,
 	format_with_unit(
 		taken, UNIT_BYTES, (int64_t)site->flow.alloc_bytes, style->iec, style->ascii);
 	format_with_unit(held, UNIT_BYTES, (int64_t)site->flow.held, style->iec, style->ascii);
-	tui_linef(lines, "  %s memory: %s taken in %llu allocations, %s held at the end",
+	tui_linef(lines, "  %s memory: %s allocated in %llu allocations, %s held at the end",
 		memory_kind_name(row->process->profile->memory->levels[site->level].kind), taken,
 		(unsigned long long)site->flow.allocs, held);
 	for (uint32_t i = 0; i < frames; i++) {
@@ -207,7 +207,7 @@ static void put_memory_sites(
 	if (count) {
 		qsort(sites, count, sizeof(struct memory_site *), by_site_bytes);
 		tui_linef(lines, "%s", "");
-		tui_linef(lines, "%s", "memory that was taken right here");
+		tui_linef(lines, "%s", "memory allocated directly here");
 		for (size_t i = 0; i < count && i < SITES_MAX; i++)
 			put_memory_site(lines, style, row, sites[i]);
 		if (count > SITES_MAX)
@@ -237,7 +237,7 @@ void tui_details_diff(struct tui_lines *lines, const struct style *style, const 
 		return;
 	put_detail_path(lines, style, after ? after : before);
 	tui_linef(lines, "%s", "");
-	tui_linef(lines, "  %-22s %-14s  %s", "of the whole run", "before", "after");
+	tui_linef(lines, "  %-22s %-14s  %s", "for the whole run", "before", "after");
 	put_detail_values(lines, style, before, after);
 	if (before) {
 		tui_linef(lines, "%s", "");

@@ -95,13 +95,13 @@ static void draw_status_line(const struct tui_screen *screen)
 		escape_text(search + 1, sizeof search - 1, state->search, strlen(state->search),
 			state->model->style->ascii);
 	else if (state->mode == TUI_COLUMNS)
-		text = "space: show it or not   q: back";
+		text = "space: show or hide   q: back";
 	else if (state->mode == TUI_METRICS || state->mode == TUI_SORTS)
 		text = "enter: choose   q: back";
 	else if (state->mode != TUI_TREE)
 		text = "up, down, page up, page down   q: back";
 	if (state->pending_action != TUI_ACTION_NONE)
-		text = "reading the trace once more ...";
+		text = "reading the trace again ...";
 	else if (state->message[0])
 		text = state->message;
 	if (state->mode == TUI_SEARCH && state->message[0]) {
@@ -280,7 +280,7 @@ static void draw_tree(struct tui_screen *screen)
 	screen->rows = state->shown_count - state->top < room ? state->shown_count - state->top
 							      : room;
 	if (!screen->rows) {
-		draw_line(screen, 2, TUI_PLAIN, "nothing of this kind is in the trace");
+		draw_line(screen, 2, TUI_PLAIN, "no rows: the trace has no data for this view");
 		return;
 	}
 	choose_screen_columns(screen);
@@ -322,10 +322,9 @@ static void draw_menu(const struct tui_screen *screen)
 	const struct tui_state *state = screen->state;
 
 	draw_line(screen, 0, TUI_BAR,
-		state->mode == TUI_COLUMNS ? " columns"
-		: state->mode == TUI_METRICS
-			? " metric: what rows are ordered by, and what worst means"
-			: " order by");
+		state->mode == TUI_COLUMNS   ? " columns"
+		: state->mode == TUI_METRICS ? " metric: what rows are sorted by"
+					     : " sort by");
 	for (uint32_t i = 0; i < tui_row_count(state) && state->menu_top + i < state->menu_count;
 		i++)
 		draw_menu_line(screen, 1 + i, state->menu_top + i,
@@ -338,7 +337,7 @@ static void draw_lines(const struct tui_screen *screen)
 
 	draw_line(screen, 0, TUI_BAR,
 		state->mode == TUI_HELP       ? " keys"
-		: state->mode == TUI_WARNINGS ? " what must be said"
+		: state->mode == TUI_WARNINGS ? " warnings"
 					      : " details");
 	for (unsigned i = 0; i + 2 < state->height && state->line_top + i < state->lines.count; i++)
 		draw_line(screen, 1 + i, TUI_PLAIN, state->lines.lines[state->line_top + i]);

@@ -9,39 +9,39 @@
 
 static const char *const help_lines[] = {
 	"moving",
-	"  up, down, k, j        one row",
+	"  up, down, k, j        move one row",
 	"  page up, page down    one screen; space too",
-	"  home, end             the first row, the last",
-	"  right, +, l           open; on an open one: to the first row inside",
-	"  left, -, h            close; on a closed one: to the row around it",
-	"  enter                 open or close; of a kernel: all that is known of it",
-	"  *                     open it and all that lies in it; again: close",
-	"  f                     only this place and what lies in it (focus)",
-	"  u, backspace          back to what was shown before",
-	"  w                     down the critical path, a level with each press;",
-	"                        of two traces: to what changed most inside",
-	"  W                     to where that path ends: the worst place",
+	"  home, end             first, last row",
+	"  right, +, l           open; if open: go to the first row inside",
+	"  left, -, h            close; if closed: go to the parent row",
+	"  enter                 open or close; on a kernel: show its details",
+	"  *                     open it with everything below; again: close",
+	"  f                     show only this row and everything below (focus)",
+	"  u, backspace          go back to the previous display",
+	"  w                     follow the critical path, one level per press;",
+	"                        with two traces: to the largest change inside",
+	"  W                     go to the end of that path: the worst node",
 	"",
 	"finding",
-	"  /                     type a part of a name; enter stays, escape goes back",
-	"  n, N                  the next one, the one before",
+	"  /                     search for part of a name; enter accepts, escape cancels",
+	"  n, N                  next match, previous match",
 	"",
 	"figures",
-	"  s                     choose the column that rows are ordered by",
-	"  <, >                  order by the column before, after",
-	"  [, ]                  show columns further left, right",
+	"  s                     choose the column that rows are sorted by",
+	"  <, >                  sort by the previous, next column",
+	"  [, ]                  scroll columns left, right",
 	"  c                     choose the columns",
-	"  m                     choose the metric; the trace is read once more",
-	"  %                     parts of the whole (of the focus), or figures",
+	"  m                     choose the metric; the trace is read again",
+	"  %                     percentages of the total (of the focus), or figures",
 	"",
 	"more",
-	"  d                     all figures of a place, kernels' launches, call stacks",
-	"  !                     what must be said of the trace",
-	"  ?                     this",
-	"  q                     leave; out of a list: back",
+	"  d                     details of a node: all figures, launches, call stacks",
+	"  !                     warnings about the trace",
+	"  ?                     this help",
+	"  q                     quit; in a list: back",
 	"",
-	"Every figure is that of the view `tree`, of two traces of the view `diff`;",
-	"pperf-report --legend says what each means.",
+	"Every figure is that of the view `tree`, with two traces of the view `diff`;",
+	"pperf-report --legend explains them.",
 };
 
 static void set_message(struct tui_state *state, const char *text)
@@ -69,10 +69,9 @@ static void show_warnings(struct tui_state *state)
 	for (size_t i = 0; i < state->model->warnings.count; i++)
 		tui_linef(&state->lines, "%s", state->model->warnings.lines[i]);
 	if (state->model->simulated)
-		tui_linef(&state->lines,
-			"simulated device: no figure of the GPU here is a measurement");
+		tui_linef(&state->lines, "simulated device: GPU figures are not measurements");
 	if (!state->lines.count)
-		tui_linef(&state->lines, "nothing: no warning");
+		tui_linef(&state->lines, "no warnings");
 }
 
 static void show_details(struct tui_state *state)
@@ -88,7 +87,7 @@ static void show_details(struct tui_state *state)
 static void show_menu(struct tui_state *state, enum tui_mode mode, uint32_t count, uint32_t at)
 {
 	if (!count) {
-		set_message(state, "there is nothing to choose from");
+		set_message(state, "nothing to choose from");
 		return;
 	}
 	state->mode = mode;
@@ -179,7 +178,7 @@ static void focus_back(struct tui_state *state)
 	const uint32_t item = tui_focus_item(state);
 
 	if (!state->focus_count) {
-		set_message(state, "everything is shown");
+		set_message(state, "all columns are shown");
 		return;
 	}
 	state->focus_count--;
@@ -197,7 +196,7 @@ static void sort_by_next_column(struct tui_state *state, int by)
 			tui_sort(state, (uint32_t)i);
 			return;
 		}
-	set_message(state, by > 0 ? "no column further right" : "no column further left");
+	set_message(state, by > 0 ? "no more columns to the right" : "no more columns to the left");
 }
 
 static void find_again(struct tui_state *state, bool back)
@@ -208,9 +207,9 @@ static void find_again(struct tui_state *state, bool back)
 				      : TUI_NONE;
 
 	if (!*state->search)
-		set_message(state, "nothing is searched for: /");
+		set_message(state, "no search text; press / first");
 	else if (item == TUI_NONE)
-		set_message(state, "there is no such name");
+		set_message(state, "no match");
 	else
 		tui_reveal(state, item);
 }
@@ -374,7 +373,7 @@ static void search_as_typed(struct tui_state *state)
 					     : state->search_from;
 
 	if (item == TUI_NONE)
-		set_message(state, "there is no such name");
+		set_message(state, "no match");
 	memcpy(state->open, state->open_before, state->model->keys);
 	tui_reveal(state, item == TUI_NONE ? state->search_from : item);
 }

@@ -13,18 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS_OF_DIFF(X)                                                                         \
-	X(BEFORE, "before", "before", false, "what the first trace had of the metric")             \
-	X(AFTER, "after", "after", false, "what the second had")                                   \
-	X(CHANGE, "change", "change", false,                                                       \
-		"after - before; ordered by how much it is, up or down")                           \
-	X(RELATIVE, "relative", "%", false, "the change in percent of what was before")            \
-	X(FOUND, "found", "noise?", true,                                                          \
-		"more, less, new, gone: beyond noise; within: not; untested: too few values, or "  \
-		"nothing to compare with")                                                         \
-	X(P, "p", "p", false,                                                                      \
-		"how likely so much of a change is where there is none; corrected for all places") \
-	X(N, "n", "n", false, "values that were compared, of the side that has fewer")
+#define COLUMNS_OF_DIFF(X)                                                                        \
+	X(BEFORE, "before", "before", false, "value of the metric in the first trace")            \
+	X(AFTER, "after", "after", false, "value in the second trace")                            \
+	X(CHANGE, "change", "change", false, "after - before; sorted by size, up or down")        \
+	X(RELATIVE, "relative", "%", false, "change in percent of the value before")              \
+	X(FOUND, "found", "noise?", true,                                                         \
+		"more, less, new, gone: significant; within: not significant; untested: too few " \
+		"values, or "                                                                     \
+		"nothing to compare with")                                                        \
+	X(P, "p", "p", false,                                                                     \
+		"probability of a change this large by chance; corrected for all nodes")          \
+	X(N, "n", "n", false, "values compared, on the side with fewer")
 
 enum {
 #define X(id, key, title, left, help) DIFF_##id,
@@ -323,12 +323,12 @@ static uint32_t diff_worst(
 		next = below;
 	}
 	if (!next && at)
-		snprintf(message, room, "nothing inside of it changed by more than noise");
+		snprintf(message, room, "nothing inside it changed significantly");
 	else if (!next)
-		snprintf(message, room, "no place changed by more than noise");
+		snprintf(message, room, "no node changed significantly");
 	else
-		snprintf(message, room, "%u of %u places changed by more than noise",
-			pair->diff->found, pair->diff->count - 1);
+		snprintf(message, room, "%u of %u nodes changed significantly", pair->diff->found,
+			pair->diff->count - 1);
 	return next ? tui_model_find(model, next) : TUI_NONE;
 }
 
@@ -347,7 +347,7 @@ static void add_comparison(
 	const struct diff_pair *pair = model->context;
 
 	tui_linef(lines, "%s of %s", model->metric,
-		pair->diff->by_steps ? "a usual step (mean of the steps of each run)"
+		pair->diff->by_steps ? "a steady-state step (mean of the steps of each run)"
 				     : "the whole run");
 	add_value_line(model, lines, "before", node->before, false);
 	add_value_line(model, lines, "after", node->after, false);
@@ -356,7 +356,7 @@ static void add_comparison(
 	tui_linef(lines, "  %-22s %u before, %u after", "values", node->n[0], node->n[1]);
 	if (!node->comparison.tested)
 		return;
-	tui_linef(lines, "  %-22s %.4g (Mann-Whitney U, Holm over all places)", "p",
+	tui_linef(lines, "  %-22s %.4g (Mann-Whitney U, Holm over all nodes)", "p",
 		node->comparison.p);
 	add_value_line(model, lines, "shift (Hodges-Lehmann)", node->comparison.shift, true);
 	add_value_line(model, lines, "median before", node->comparison.median, false);

@@ -368,7 +368,7 @@ static void describe_instance(struct process *process, const struct instance *in
 		format_with_unit(
 			value, unit, clamp_to_i64(instance->value), style->iec, style->ascii);
 	snprintf(message, room, "critical, level %u: %s, %s%s", level, name, value,
-		instance->children ? "; w: further down" : "; it ends here");
+		instance->children ? "; w: one level down" : "; this is the last level");
 }
 
 static uint32_t trace_worst(
@@ -380,7 +380,7 @@ static uint32_t trace_worst(
 	const struct instance *instance = process_critical(process), *found = instance;
 	unsigned level = 1, found_level = 1;
 
-	snprintf(message, room, "no range has any of `%s`", model->metric);
+	snprintf(message, room, "no range has a value of `%s`", model->metric);
 	for (; instance; instance = instance->children, level++) {
 		const uint32_t item = item_of_instance(model, process, instance);
 

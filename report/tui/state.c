@@ -62,7 +62,7 @@ struct tui_state *tui_state_new(struct tui_model *model, unsigned width, unsigne
 	*state = (struct tui_state){ .model = model, .width = width, .height = height };
 	reset_state(state);
 	if (model->warnings.count)
-		strcpy(state->message, "! shows what must be said of this trace");
+		strcpy(state->message, "press ! for warnings about this trace");
 	return state;
 }
 

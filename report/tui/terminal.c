@@ -127,8 +127,9 @@ void terminal_open(bool color)
 	/* newterm says NULL where initscr would end the program with a sentence of its own. */
 	if (!can_place_text() || !newterm(NULL, stdout, stdin))
 		fatal(STATUS_USAGE,
-			"the terminal `%s` is not known here, or cannot place text; set TERM to "
-			"what it is like, as TERM=vt100",
+			"the terminal type `%s` is unknown, or cannot position text; set TERM to "
+			"the right type, "
+			"such as TERM=vt100",
 			term ? term : "");
 	append_restore_sequence("sgr0");
 	append_restore_sequence("cnorm");

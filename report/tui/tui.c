@@ -45,13 +45,13 @@ static void check_usage(const struct options *options)
 {
 	if (options->file_count > 2)
 		fatal(STATUS_USAGE, "tui shows one trace, or compares two: pperf-report tui TRACE, "
-				    "pperf-report tui BEFORE AFTER");
+				    "pperf-report "
+				    "tui BEFORE AFTER");
 	if (options->format != FORMAT_TEXT || options->output)
-		fatal(STATUS_USAGE, "tui shows rows on a terminal only; pperf-report tree and diff "
-				    "have them for -f and -o");
+		fatal(STATUS_USAGE, "tui writes to a terminal only; pperf-report tree and diff "
+				    "support -f and -o");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		fatal(STATUS_USAGE, "tui needs a terminal to show something on; pperf-report tree "
-				    "prints the same");
+		fatal(STATUS_USAGE, "tui needs a terminal; pperf-report tree prints the same rows");
 }
 
 int tui_view(const struct options *options)

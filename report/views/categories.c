@@ -58,8 +58,8 @@ void arrange_categories(
 			add_category_rows(options, process, rows);
 		else
 			processes_warn(processes,
-				"%s: no work of a GPU is in this trace; pperf-report info says "
-				"which of its sources were on",
+				"%s: no GPU work is in this trace; pperf-report info lists its "
+				"sources",
 				process->path);
 	}
 	rows->empty_explained = rows->count == 0;

@@ -351,7 +351,8 @@ static void add_step_rows(
 static void add_node_rows(
 	const struct options *options, struct critical_path *critical, struct rows *rows)
 {
-	const uint32_t head = computed_row_add_heading(critical->process, rows, "places", "places");
+	const uint32_t head = computed_row_add_heading(
+		critical->process, rows, "call paths", "places");
 	struct computed_row *computed;
 
 	for (uint32_t node = 0; node < critical->nodes_by_id.room; node++) {
@@ -368,7 +369,7 @@ static void add_node_rows(
 	}
 	if (critical->elsewhere.total_ns) {
 		computed = computed_row_new(critical->process, 0);
-		computed_row_format_name(computed, "(asked for in no step that is shown)");
+		computed_row_format_name(computed, "(launched in no step shown)");
 		computed_row_set_string(computed, "kind", "place");
 		set_time_cells(computed, &critical->elsewhere, critical->all.total_ns);
 		computed_row_add(rows, computed, head);

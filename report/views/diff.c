@@ -196,29 +196,26 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 	paragraph_add(&paragraph, "%s of ", diff_metric_name(diff));
 	if (diff->by_steps)
 		paragraph_add(&paragraph,
-			"a usual step (mean; %zu before, %zu after; warm-up left out)",
+			"a steady-state step (mean; %zu before, %zu after; warm-up excluded)",
 			diff->sides[0].steps, diff->sides[1].steps);
 	else if (!diff->sides[0].steps && !diff->sides[1].steps)
 		paragraph_add(&paragraph,
-			"the whole run (no usual steps were found); instances were tested");
+			"the whole run (no steady-state steps were found); instances were tested");
 	else
 		paragraph_add(&paragraph,
-			"the whole run (it takes %u usual steps of each, and %zu and %zu were "
-			"found); instances were tested",
+			"the whole run (%u steady-state steps of each are needed, %zu and %zu were "
+			"found); "
+			"instances were tested",
 			MANN_WHITNEY_VALUES_MIN, diff->sides[0].steps, diff->sides[1].steps);
 	paragraph_print(&paragraph, "compared");
 	paragraph_add(&paragraph,
-		MANN_WHITNEY_METHOD
-		"; found: p < %.2f and a shift of %.0f %% or more, "
-		"of times also %g %% of the whole; n of %u on each side at least",
+		MANN_WHITNEY_METHOD "; significant: p < %.2f and a shift of %.0f %% or more, for "
+				    "times also %g %% of the whole; n of at least %u on each side",
 		DIFF_ALPHA, 100 * DIFF_MIN_SHIFT, 100 * DIFF_MIN_SHARE, MANN_WHITNEY_VALUES_MIN);
 	paragraph_print(&paragraph, "method");
 	if (diff->spread <= 0 && diff->common_change == 0)
 		return;
-	paragraph_add(&paragraph,
-		"a place in the middle changed by %+.1f %%, the others by %.1f %% more or less "
-		"(robust deviation); found: what "
-		"is off by %d of these",
+	paragraph_add(&paragraph, "median change %+.1f %%, MAD %.1f %%; significant: beyond %d MAD",
 		100 * diff->common_change, 100 * diff->spread, DIFF_MIN_DEVIATIONS);
 	paragraph_print(&paragraph, "runs");
 }
@@ -235,7 +232,7 @@ static void put_diff_side(const struct diff *diff, const struct style *style, un
 		paragraph_add(&paragraph, " (rank %lld%s)", (long long)process->rank,
 			rank_given ? "" : "; --rank N: another");
 	if (!process->complete)
-		paragraph_add(&paragraph, " (incomplete: pperf-report says what is missing)");
+		paragraph_add(&paragraph, " (incomplete; run pperf-report on it for the reasons)");
 	paragraph_print(&paragraph, title);
 }
 
@@ -256,12 +253,11 @@ static void print_diff_text(
 			"p", "name");
 	put_subtree(diff, &style, &diff->nodes[0], &left, &more);
 	if (more)
-		print_line(&style, "%u more that changed (-n 0 shows all)\n", more);
+		print_line(&style, "%u more changes (-n 0 shows all)\n", more);
 	put_diff_values(diff, &style, diff->before, diff->after);
 	print_line(&style, "%*s%s\n\n", is_narrow(&style) ? 2 : 10, "",
-		diff->by_steps ? "all, a step" : "all");
-	print_line(&style,
-		"%u of %u places changed by more%sthan noise; %u tested, %u new, %u gone\n",
+		diff->by_steps ? "total per step" : "total");
+	print_line(&style, "%u of %u nodes changed significantly;%s%u tested, %u new, %u gone\n",
 		diff->found, diff->count - 1, is_narrow(&style) ? "\n  " : " ", diff->tested,
 		diff->added, diff->removed);
 	next_command_begin(&command, "gate");

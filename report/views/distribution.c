@@ -155,7 +155,7 @@ static void put_percentiles(const struct style *style, const struct distribution
 static void put_modes(const struct style *style, const struct distribution *of)
 {
 	if (of->count < DISTRIBUTION_COUNT_MIN) {
-		print_line(style, "  too few instances to tell modes and outliers (%u)\n",
+		print_line(style, "  too few instances for modes and outliers (%u)\n",
 			DISTRIBUTION_COUNT_MIN);
 		return;
 	}
@@ -248,12 +248,12 @@ static void put_distribution_title(const struct style *style, const struct row *
 	print_escaped(style, name.bytes, name.length, style->width > 42 ? style->width - 30 : 12);
 	print_paint(style, PAINT_NONE);
 	if (node_count > 1)
-		print_line(style, " (%zu places)", node_count);
+		print_line(style, " (%zu nodes)", node_count);
 	output_string(style->out, of->of_gpu ? " on the GPU:" : " on the CPU:");
 	output_string(style->out, style->width < NARROW ? "\n  " : " ");
 	put_count(style, of->count, 0);
 	print_line(style, " instance%s%s, ", of->count == 1 ? "" : "s",
-		is_range && of->of_gpu ? " with work" : "");
+		is_range && of->of_gpu ? " with GPU work" : "");
 	put_time(style, of->total_ns, 0);
 	output_string(style->out, "\n");
 }

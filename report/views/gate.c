@@ -49,15 +49,15 @@ static size_t parse_metric_names(const char *list, const char **names)
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
 		if (!baseline_has_metric(name))
 			fatal(STATUS_USAGE,
-				"a gate knows gpu, cpu, wall, idle, calls, alloc, tensors, "
+				"gate has the metrics gpu, cpu, wall, idle, calls, alloc, tensors, "
 				"reserved_peak and allocated_peak, not `%s`",
 				name);
 		if (count == METRICS_MAX)
-			fatal(STATUS_USAGE, "a gate takes %d metrics at most", METRICS_MAX);
+			fatal(STATUS_USAGE, "gate accepts at most %d metrics", METRICS_MAX);
 		names[count++] = name;
 	}
 	if (!count)
-		fatal(STATUS_USAGE, "-m names no metric");
+		fatal(STATUS_USAGE, "-m names no metric; see pperf-report gate --help");
 	return count;
 }
 
@@ -108,7 +108,7 @@ static void add_gate_metric(struct gate *gate, const char *name, bool required)
 	result->after = baseline_find_metric(gate->after, name);
 	if (!result->before || !result->after) {
 		if (required)
-			fatal(STATUS_UNREADABLE, "%s has nothing of `%s` to compare",
+			fatal(STATUS_UNREADABLE, "%s has no values of `%s` to compare",
 				result->before ? gate->after->path : gate->before->path, name);
 		return;
 	}
@@ -196,9 +196,9 @@ static void put_gate_result(
 		paragraph_add(&line, ", p %.4f", result->comparison.p);
 	paragraph_add(&line, ")");
 	if (result->beyond && !result->failed)
-		paragraph_add(&line, "; beyond the limit, but no more than noise");
+		paragraph_add(&line, "; beyond the limit, but not significant");
 	if (result->worst) {
-		paragraph_add(&line, "; most of it in ");
+		paragraph_add(&line, "; largest increase in ");
 		paragraph_text(&line, result->worst, strlen(result->worst));
 		paragraph_add(&line, " (+");
 		add_gate_value(&line, result->after->unit, result->worst_delta);
@@ -312,7 +312,8 @@ static void put_gate_method(
 
 	if (gate->tested) {
 		paragraph_add(&paragraph,
-			MANN_WHITNEY_METHOD "; steps are compared, p of %.2f or more is noise",
+			MANN_WHITNEY_METHOD "; steps are compared, p of %.2f or more is not "
+					    "significant",
 			MANN_WHITNEY_ALPHA);
 		paragraph_print(&paragraph, "method");
 	}
@@ -322,7 +323,8 @@ static void put_gate_method(
 	add_rank(&paragraph, gate->before->rank);
 	paragraph_add(&paragraph, " before, ");
 	add_rank(&paragraph, gate->after->rank);
-	paragraph_add(&paragraph, options->rank < 0 ? " after; --rank N: another" : " after");
+	paragraph_add(
+		&paragraph, options->rank < 0 ? " after; --rank N selects another" : " after");
 	paragraph_print(&paragraph, "rank");
 }
 
@@ -374,8 +376,7 @@ static void agree_on_basis(struct gate *gate)
 		gate->before->by_steps = false;
 		return;
 	}
-	fatal(STATUS_UNREADABLE,
-		"the baseline is of steps, and %s has too few of them: there is nothing to compare",
+	fatal(STATUS_UNREADABLE, "the baseline is per step, and %s has too few steps to compare",
 		gate->before->process ? gate->before->path : gate->after->path);
 }
 
@@ -386,7 +387,7 @@ static int write_baseline(const struct options *options, const char **names, siz
 
 	for (size_t i = 0; i < count; i++)
 		if (!baseline_find_metric(sheet, names[i]) && options->metric_name)
-			fatal(STATUS_UNREADABLE, "%s has nothing of `%s` to compare", sheet->path,
+			fatal(STATUS_UNREADABLE, "%s has no values of `%s` to compare", sheet->path,
 				names[i]);
 	out = output_open(options->baseline);
 	baseline_write(sheet, out);
@@ -403,9 +404,9 @@ int gate_view(const struct options *options)
 	int status;
 
 	if (options->file_count != (options->baseline ? 1 : 2))
-		fatal(STATUS_USAGE, "gate compares two files: pperf-report gate BEFORE AFTER, or "
-				    "writes what it compares with: "
-				    "pperf-report gate --write-baseline FILE TRACE");
+		fatal(STATUS_USAGE,
+			"gate compares two files: pperf-report gate BEFORE AFTER; or writes a "
+			"baseline: pperf-report gate --write-baseline FILE TRACE");
 	if (options->metric_name)
 		count = parse_metric_names(options->metric_name, names);
 	else
@@ -428,7 +429,7 @@ int gate_view(const struct options *options)
 		add_gate_metric(&gate, "allocated_peak", false);
 	}
 	if (!gate.count)
-		fatal(STATUS_UNREADABLE, "%s and %s have no figure in common", gate.before->path,
+		fatal(STATUS_UNREADABLE, "%s and %s have no metric in common", gate.before->path,
 			gate.after->path);
 	compare_metrics(&gate);
 	status = print_gate(&gate, options) ? (gate.failed ? STATUS_DIFFERENT : STATUS_OK)

@@ -165,7 +165,7 @@ static void info_put_process(const struct info_page *page)
 	put_meta_field(page, "imported", "import.format");
 	put_meta_field(page, "of processes", "import.processes");
 	put_meta_field(page, "of events", "import.events");
-	put_meta_field(page, "in no view", "import.left_out");
+	put_meta_field(page, "not shown in any view", "import.left_out");
 	put_meta_field(page, "CPU memory", "import.cpu_memory");
 	put_meta_field(page, "command", "command");
 	put_meta_field(page, "program", "exe");
@@ -175,7 +175,7 @@ static void info_put_process(const struct info_page *page)
 		put_field(page, "process", "%u", header->pid);
 	else
 		put_field(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
-			header->flags & TRACE_FORKED ? ", by fork alone" : "");
+			header->flags & TRACE_FORKED ? ", forked without exec" : "");
 	put_meta_field(page, "rank", "rank");
 	if (header->start.realtime_ns >=
 		YEAR_2001_NS) /* else its times count from nobody knows when */
@@ -186,7 +186,7 @@ static void info_put_process(const struct info_page *page)
 		put_field(page, "ended", "%s",
 			header->flags & TRACE_ENDED
 				? "cleanly"
-				: "no: it was killed, left by _exit, or is still running");
+				: "no: killed, ended by _exit, or still running");
 }
 
 static void info_put_sources(const struct info_page *page)
@@ -220,7 +220,7 @@ static void info_put_handover(const struct info_page *page)
 		format_with_unit(from, UNIT_TIME, (int64_t)span->begin_ns, false, page->ascii);
 		if (span->end_ns != UINT64_MAX)
 			format_with_unit(to, UNIT_TIME, (int64_t)span->end_ns, false, page->ascii);
-		put_field(page, i ? "" : "away", "from %s to %s CUPTI was another profiler's", from,
+		put_field(page, i ? "" : "away", "from %s to %s another profiler used CUPTI", from,
 			to);
 	}
 }
@@ -254,7 +254,7 @@ static void info_put_counted(const struct info_page *page)
 
 	for (uint32_t i = 0; i < node_count; i++)
 		calls += counted[i].calls;
-	put_field(page, "counted", "%" PRIu64 " calls of %u places, in %" PRIu64 " blocks", calls,
+	put_field(page, "counted", "%" PRIu64 " calls at %u nodes, in %" PRIu64 " blocks", calls,
 		node_count, reader_layout(page->reader)->totals);
 }
 
@@ -330,20 +330,20 @@ static size_t list_losses(const struct info *info, struct info_loss *losses)
 		TRACE_LOSSES(X)
 #undef X
 			{ info->dropped, "GPU records: dropped by CUPTI" },
-		{ info->unread, "CUPTI buffers that ended in something unreadable" },
-		{ all->missing_chunks, "blocks that are missing" },
-		{ all->torn_chunks, "blocks that are torn, left out" },
-		{ all->damaged_payloads, "blocks with a damaged record, read up to there" },
-		{ all->damaged_blocks, "damaged block heads or dictionary blocks" },
-		{ all->cut_blocks, "blocks that the file ends within, read up to there" },
+		{ info->unread, "CUPTI buffers with an unreadable tail" },
+		{ all->missing_chunks, "missing blocks" },
+		{ all->torn_chunks, "torn blocks, skipped" },
+		{ all->damaged_payloads, "blocks with a damaged record, read up to that record" },
+		{ all->damaged_blocks, "damaged block headers or dictionary blocks" },
+		{ all->cut_blocks, "blocks truncated by the end of the file, read up to there" },
 		{ all->cut_bytes, "bytes missing at the end of the file" },
-		{ all->skipped_bytes, "bytes that belong to no block" },
-		{ all->unmatched_ends, "ends of ranges that were not open" },
-		{ all->unended, "ranges whose end was lost" },
-		{ all->resumed, "ranges whose beginning was lost" },
-		{ all->unknown_kinds, "records of a newer pperf, left out" },
-		{ all->unknown_nodes, "uses of a node that the dictionary lacks" },
-		{ all->clock_violations, "times that ran backwards, set right" },
+		{ all->skipped_bytes, "bytes outside any block" },
+		{ all->unmatched_ends, "range ends without an open range" },
+		{ all->unended, "ranges with a lost end" },
+		{ all->resumed, "ranges with a lost start" },
+		{ all->unknown_kinds, "records of a newer pperf, skipped" },
+		{ all->unknown_nodes, "uses of a node that is not in the dictionary" },
+		{ all->clock_violations, "timestamps out of order, corrected" },
 		{ all->clock_samples_refused,
 			"clock samples that contradict the others, not used" },
 	};
@@ -367,8 +367,9 @@ static void info_put_losses(const struct info_page *page)
 			losses[i].what);
 	if (page->info->integrity.tail_at_risk)
 		put_field(page, "",
-			"the file system could not be mapped: what was recorded after the last "
-			"seal is missing");
+			"the file system does not support mapping: what was recorded after the "
+			"last sealed "
+			"block is missing");
 	put_meta_family(page, "warnings", "warning.");
 	for (unsigned i = 0; (warning = reader_warning(page->reader, i)); i++)
 		put_text_field(page, i ? "" : "damage", string_text(warning));

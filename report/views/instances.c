@@ -46,12 +46,11 @@ static struct node_list find_nodes(const struct options *options, const struct p
 			found.nodes[found.count++] = all.nodes[i];
 	if (options->focus && !all.count)
 		fatal(STATUS_USAGE,
-			"there is no place `%s`; names are joined by /, a / in a name is written "
+			"there is no node `%s`; names are joined by /, a / in a name is written "
 			"\\/",
 			options->focus);
 	if (options->focus && !found.count)
-		fatal(STATUS_USAGE,
-			"`%s` has no instances: it is no range, or they were only counted",
+		fatal(STATUS_USAGE, "`%s` has no instances: it is not a range, or was only counted",
 			options->focus);
 	free(all.nodes);
 	return found;

@@ -20,14 +20,14 @@ static void add_not_in_tensors(
 		paragraph_value(paragraph, UNIT_BYTES, reserved - allocated);
 		paragraph_add(paragraph, " (");
 		paragraph_percent(paragraph, reserved - allocated, reserved);
-		paragraph_add(paragraph, ") of it in no tensor");
+		paragraph_add(paragraph, ") of it unallocated");
 	}
 	if (outside > 0) {
 		paragraph_add(paragraph, "; ");
 		paragraph_value(paragraph, UNIT_BYTES, (uint64_t)outside);
-		paragraph_add(paragraph, " more were taken past PyTorch's allocator");
+		paragraph_add(paragraph, " more were allocated outside PyTorch's allocator");
 	} else if (outside < 0) {
-		paragraph_add(paragraph, "; how that was taken is not all in the trace");
+		paragraph_add(paragraph, "; part of it was reserved before the trace began");
 	}
 }
 
@@ -71,15 +71,15 @@ static void put_owners(
 	struct tensor_owner *owners = tensor_owners(process, oom->device, &count);
 
 	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
-		paragraph_add(&paragraph, i ? ", " : "live then: ");
+		paragraph_add(&paragraph, i ? ", " : "live at that time: ");
 		paragraph_value(&paragraph, UNIT_BYTES, owners[i].bytes);
 		paragraph_add(&paragraph, " (");
 		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
-		paragraph_add(&paragraph, ") taken ");
+		paragraph_add(&paragraph, ") allocated ");
 		headline_add_path(&paragraph, process, owners[i].node);
 	}
 	if (count > OWNERS_SHOWN)
-		paragraph_add(&paragraph, ", the rest in %zu other place%s", count - OWNERS_SHOWN,
+		paragraph_add(&paragraph, ", the rest at %zu other node%s", count - OWNERS_SHOWN,
 			count - OWNERS_SHOWN == 1 ? "" : "s");
 	if (count)
 		paragraph_print(&paragraph, "");
@@ -111,7 +111,7 @@ static void put_growth(
 			paragraph_add(&paragraph, ", ...");
 		}
 		paragraph_add(
-			&paragraph, i ? ", " : "tensors had grown since each of these began: ");
+			&paragraph, i ? ", " : "growth of tensor memory since the start of: ");
 		add_growth(&paragraph, process, &ranges[i]);
 	}
 	if (oom->open)
@@ -128,12 +128,12 @@ static void put_oom_sentence(
 	paragraph_value(&paragraph, UNIT_TIME, oom->time_ns);
 	paragraph_add(&paragraph, ": ");
 	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
-	paragraph_add(&paragraph, " were asked for ");
+	paragraph_add(&paragraph, " requested ");
 	headline_add_path(&paragraph, process, oom->node);
 	paragraph_print(&paragraph, "OOM");
-	paragraph_add(&paragraph, "tensors held ");
+	paragraph_add(&paragraph, "allocated by tensors: ");
 	paragraph_value(&paragraph, UNIT_BYTES, oom->allocated);
-	paragraph_add(&paragraph, "; PyTorch held ");
+	paragraph_add(&paragraph, "; reserved by PyTorch: ");
 	paragraph_value(&paragraph, UNIT_BYTES, oom->reserved);
 	if (device) {
 		paragraph_add(&paragraph, " of the GPU's ");
@@ -154,9 +154,10 @@ void memory_summary_put_oom(const struct process *process, const struct style *s
 	put_oom_sentence(process, &memory->ooms[memory->oom_count - 1], style);
 	put_owners(process, &memory->ooms[memory->oom_count - 1], style);
 	if (memory->counts.ooms > 1) {
-		paragraph_add(&paragraph, "memory ran out %llu times; this was the last%s",
+		paragraph_add(&paragraph,
+			"PyTorch ran out of memory %llu times; this is the last time%s",
 			(unsigned long long)memory->counts.ooms,
-			memory->counts.ooms > memory->oom_count ? " that was kept" : "");
+			memory->counts.ooms > memory->oom_count ? " that was recorded" : "");
 		paragraph_print(&paragraph, "");
 	}
 }
@@ -169,15 +170,15 @@ static void put_level(
 	const struct memory_pool *pool = &level->pool;
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_add(&paragraph, "on GPU %u tensors reached ", level->device);
+	paragraph_add(&paragraph, "GPU %u: peak of tensor memory ", level->device);
 	paragraph_value(&paragraph, UNIT_BYTES, pool->peak);
 	paragraph_add(&paragraph, ", ");
 	headline_add_path(&paragraph, process, pool->peak_node);
-	paragraph_add(&paragraph, ", and stood at ");
+	paragraph_add(&paragraph, "; ");
 	paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
-	paragraph_add(&paragraph, " at the end");
+	paragraph_add(&paragraph, " still allocated at the end");
 	if (pool->reserved_peak_bytes) {
-		paragraph_add(&paragraph, "; at that peak PyTorch held ");
+		paragraph_add(&paragraph, "; at the peak PyTorch reserved ");
 		paragraph_value(&paragraph, UNIT_BYTES, pool->reserved_at_peak);
 		add_not_in_tensors(
 			&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
@@ -194,8 +195,9 @@ static void put_no_reports(const struct process *process, const struct style *st
 	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
 		!process->profile->totals.reserved_peak)
 		return;
-	paragraph_add(&paragraph, "PyTorch's allocator reported none, and device memory was taken: "
-				  "by another allocator that PyTorch was given, or past it");
+	paragraph_add(&paragraph, "PyTorch's allocator reported no tensors, but device memory was "
+				  "allocated: by another allocator "
+				  "set in PyTorch, or outside PyTorch");
 	paragraph_print(&paragraph, "tensors");
 }
 
@@ -220,7 +222,7 @@ void memory_summary_header(const struct report *report, const struct style *styl
 					       : 0;
 
 		if (first)
-			print_line(style, "memory ran out %llu times; the last %u:\n",
+			print_line(style, "PyTorch ran out of memory %llu times; the last %u:\n",
 				(unsigned long long)memory->counts.ooms, OOMS_SHOWN);
 		for (uint32_t oom = first; oom < memory->oom_count; oom++)
 			put_oom_sentence(process, &memory->ooms[oom], style);

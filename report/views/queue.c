@@ -256,7 +256,7 @@ static void add_device_queue(const struct options *options, struct process *proc
 static void add_queue_nodes(const struct options *options, struct process *process,
 	struct rows *rows, const struct queue_report *queue)
 {
-	const uint32_t parent = computed_row_add_heading(process, rows, "places", "places");
+	const uint32_t parent = computed_row_add_heading(process, rows, "call paths", "places");
 
 	for (uint32_t node = 0; node < queue->node_room; node++) {
 		struct computed_row *computed;
@@ -316,8 +316,8 @@ void arrange_queue(const struct options *options, struct process *process, struc
 	struct queue_report *queue = xcalloc(sizeof *queue);
 
 	queue->activities = activities_read(process);
-	queue->events = external_sort_new(sizeof(struct queue_event), EVENTS_IN_MEMORY,
-		by_event_time, "what was asked of the GPU");
+	queue->events = external_sort_new(
+		sizeof(struct queue_event), EVENTS_IN_MEMORY, by_event_time, "GPU launches");
 	read_queue(queue);
 	qsort(queue->devices, queue->device_count, sizeof *queue->devices, compare_u32);
 	for (size_t i = 0; i < queue->device_count; i++)

@@ -52,9 +52,9 @@ static void put_rank_clock(
 			paragraph_add(&paragraph, ", drift %+.2f ppm", rank->fit.drift * 1e6);
 		paragraph_add(&paragraph, ", residual ");
 		paragraph_value(&paragraph, UNIT_TIME, rank->fit.residual_ns);
-		paragraph_add(&paragraph, " in the median, ");
+		paragraph_add(&paragraph, " median, ");
 		paragraph_value(&paragraph, UNIT_TIME, rank->fit.residual_max_ns);
-		paragraph_add(&paragraph, " at most, over %zu ends", rank->fit.moments);
+		paragraph_add(&paragraph, " maximum, over %zu ends", rank->fit.moments);
 		if (rank->by)
 			paragraph_add(&paragraph, " shared with rank %lld",
 				(long long)ranks->ranks[rank->by].number);
@@ -83,7 +83,7 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 		return;
 	paragraph_add(&paragraph, "%zu more, residual ", left_out);
 	paragraph_value(&paragraph, UNIT_TIME, worst);
-	paragraph_add(&paragraph, " in the median at most (-f json has each)");
+	paragraph_add(&paragraph, " median at most (-f json lists each)");
 	paragraph_print(&paragraph, "");
 }
 
@@ -116,38 +116,40 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 		untimed += ranks->ranks[i].collectives.untimed;
 	}
 	paragraph_add(&paragraph,
-		"%zu of %zu on the clock of rank %lld, by the ends of collectives", aligned,
+		"%zu of %zu aligned to the clock of rank %lld, by the ends of collectives", aligned,
 		ranks->count, (long long)ranks->ranks[0].number);
 	if (ranks->counted)
 		paragraph_add(&paragraph,
-			"; numbered in their order, as not all files say which rank they are");
+			"; numbered in file order, as not all files contain their rank");
 	if (ranks->without)
 		paragraph_add(
-			&paragraph, "; %u processes without collectives left out", ranks->without);
+			&paragraph, "; %u processes without collectives excluded", ranks->without);
 	paragraph_print(&paragraph, "ranks");
 	put_clocks(ranks, style);
 	paragraph_add(&paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count,
 		ranks->group_count, ranks->group_count == 1 ? "" : "s");
 	if (ranks->undecided)
-		paragraph_add(&paragraph, "; in %llu the last two came within the clocks' residual",
+		paragraph_add(&paragraph,
+			"; in %llu the last two arrived within the clocks' residual",
 			(unsigned long long)ranks->undecided);
 	if (unmatched)
-		paragraph_add(&paragraph, "; %llu of single ranks match nothing",
+		paragraph_add(&paragraph, "; %llu of single ranks have no match",
 			(unsigned long long)unmatched);
 	if (pairs)
 		paragraph_add(&paragraph,
-			"; %llu sends and receives are not compared: no range around their "
-			"launches says between whom",
+			"; %llu sends and receives are not compared: the ranges around their "
+			"launches do not name the peers",
 			(unsigned long long)pairs);
 	if (untimed)
-		paragraph_add(&paragraph, "; %llu have no times", (unsigned long long)untimed);
+		paragraph_add(&paragraph, "; %llu have no timestamps", (unsigned long long)untimed);
 	if (!names_groups(ranks))
-		paragraph_add(&paragraph, "; process groups are not named in these traces: each "
-					  "stream is taken for one, and matched "
-					  "with others' by kinds, order and ends");
+		paragraph_add(&paragraph,
+			"; process groups are not named in these traces: each stream is "
+			"assumed to be one, and matched with others by kind, order and end");
 	if (ranks->ranks[0].collectives.in_call)
-		paragraph_add(&paragraph, "; each begins with the range it was launched in, since "
-					  "the simulated NCCL waits there");
+		paragraph_add(&paragraph,
+			"; each starts with the range it was launched in, since the simulated "
+			"NCCL waits there");
 	paragraph_print(&paragraph, "matched");
 }
 
@@ -162,9 +164,9 @@ static void put_straggler(
 	paragraph_add(
 		&paragraph, " of %llu collectives, by ", (unsigned long long)rank->sums.matched);
 	paragraph_value(&paragraph, UNIT_TIME, rank->sums.late_median_ns);
-	paragraph_add(&paragraph, " in the median, ");
+	paragraph_add(&paragraph, " (median), ");
 	paragraph_value(&paragraph, UNIT_TIME, rank->sums.late_ns);
-	paragraph_add(&paragraph, " altogether; ");
+	paragraph_add(&paragraph, " in total; ");
 	if (straggler->more_ns) {
 		paragraph_add(&paragraph, "before them it spent ");
 		paragraph_value(&paragraph, UNIT_TIME, straggler->more_ns);
@@ -177,8 +179,7 @@ static void put_straggler(
 		paragraph_value(&paragraph, UNIT_TIME, straggler->others_ns);
 		paragraph_add(&paragraph, ")");
 	} else {
-		paragraph_add(
-			&paragraph, "nothing that was recorded took it longer than the others");
+		paragraph_add(&paragraph, "nothing recorded took it longer than the others");
 	}
 	paragraph_print(&paragraph, "straggler");
 }
@@ -192,8 +193,8 @@ static void put_stragglers(const struct ranks *ranks, const struct style *style)
 	if (ranks->straggler_count)
 		return;
 	paragraph_add(&paragraph, ranks->decided
-					  ? "none: no rank was last more often than chance has it"
-					  : "not known: no collective could be compared");
+					  ? "none: no rank was last more often than by chance"
+					  : "unknown: no collective could be compared");
 	paragraph_print(&paragraph, "straggler");
 }
 
@@ -396,8 +397,7 @@ static void print_ranks(
 	for (size_t i = 0; i < ranks->count; i++)
 		simulated |= ranks->ranks[i].process->simulated;
 	if (simulated)
-		output_string(
-			out, "simulated device: no figure of the GPU here is a measurement\n");
+		output_string(out, "simulated device: GPU figures are not measurements\n");
 	for (size_t i = 0; i < ranks->processes.warning_count; i++) {
 		output_string(out, "warning: ");
 		print_escaped(&style, ranks->processes.warnings[i],

@@ -5,42 +5,44 @@
 
 #define RANK_COLUMNS(X)                                                                           \
 	X(wait_ns, "wait", UNIT_TIME, sums->matched, sums->wait_ns,                               \
-		"from where its own part of a collective begins to where the last rank's does, "  \
-		"at most to its own end; all together")                                           \
+		"sum of the waits in collectives: from the start of its own part to that of the " \
+		"last rank's, "                                                                   \
+		"up to its own end")                                                              \
 	X(transfer_ns, "transfer", UNIT_TIME, sums->matched, sums->transfer_ns,                   \
 		"the rest of its time in collectives")                                            \
 	X(last, "last in", UNIT_COUNT, sums->matched, sums->last,                                 \
 		"collectives in which it came last, by more than the clocks' residual")           \
 	X(late_median_ns, "late by", UNIT_TIME, sums->last, sums->late_median_ns,                 \
-		"where it was last: by how much after the one before it, in the median")          \
+		"median lateness where it was last: behind the rank before it")                   \
 	X(gpu_exposed_communication_ns, "exposed", UNIT_TIME, gpu,                                \
-		totals->gpu_exposed_communication_ns, "its GPUs communicate and compute nothing") \
-	X(gpu_busy_ns, "gpu busy", UNIT_TIME, gpu, totals->gpu_busy_ns,                           \
-		"its GPUs have something to do")                                                  \
-	X(wall_ns, "wall", UNIT_TIME, true, totals->wall_ns, "from its trace's begin to its end") \
+		totals->gpu_exposed_communication_ns,                                             \
+		"time in which its GPUs communicate and compute nothing")                         \
+	X(gpu_busy_ns, "gpu busy", UNIT_TIME, gpu, totals->gpu_busy_ns, "busy time of its GPUs")  \
+	X(wall_ns, "wall", UNIT_TIME, true, totals->wall_ns,                                      \
+		"time from the start of its trace to the end")                                    \
 	X(gpu_computation_ns, "compute", UNIT_TIME, gpu, totals->gpu_computation_ns,              \
-		"its GPUs run kernels that are not communication, or sets")                       \
+		"time in which its GPUs run memsets, or kernels that are not communication")      \
 	X(gpu_communication_ns, "communic.", UNIT_TIME, gpu, totals->gpu_communication_ns,        \
-		"its GPUs run kernels of NCCL or RCCL")                                           \
+		"time in which its GPUs run kernels of NCCL or RCCL")                             \
 	X(matched, "matched", UNIT_COUNT, true, sums->matched,                                    \
 		"its collectives that match those of other ranks")                                \
 	X(unmatched, "unmatched", UNIT_COUNT, true, sums->unmatched,                              \
-		"its collectives that match nothing")                                             \
+		"its collectives without a match")                                                \
 	X(unmatched_ns, "unmatched", UNIT_TIME, true, sums->unmatched_ns, "time in these")        \
-	X(late_ns, "late, all", UNIT_TIME, sums->matched, sums->late_ns,                          \
-		"where it was last: by how much, altogether")                                     \
+	X(late_ns, "late total", UNIT_TIME, sums->matched, sums->late_ns,                         \
+		"sum of its lateness where it was last")                                          \
 	X(decided, "decided", UNIT_COUNT, true, sums->decided,                                    \
-		"matched ones in which somebody was last by more than the residual")              \
+		"matched collectives in which one rank was last by more than the residual")       \
 	X(pairs, "send/recv", UNIT_COUNT, true, rank->collectives.pairs,                          \
-		"its sends and receives of nobody knows whom, which are not compared")            \
+		"its sends and receives with unknown peers, which are not compared")              \
 	X(untimed, "untimed", UNIT_COUNT, true, rank->collectives.untimed,                        \
-		"its collectives without times")                                                  \
+		"its collectives without timestamps")                                             \
 	X(residual_ns, "residual", UNIT_TIME, fit->moments, fit->residual_ns,                     \
-		"how far ends of collectives are apart on the aligned clocks, in the median")     \
+		"distance between the ends of collectives on the aligned clocks: median")         \
 	X(residual_most_ns, "residual<=", UNIT_TIME, fit->moments, fit->residual_max_ns,          \
-		"the same of the worst")                                                          \
+		"distance between the ends of collectives on the aligned clocks: maximum")        \
 	X(offset_ns, "offset", UNIT_TIME, fit->moments, (uint64_t)fit->offset_ns,                 \
-		"the clock that it is laid over, less its own")
+		"reference clock minus its own clock")
 
 const struct rank_column rank_columns[] = {
 #define X(key, title, unit, known, value, help) { #key, title, unit, help },

@@ -270,16 +270,16 @@ static void warn_missing_inputs(
 	}
 	if (operators && !sized)
 		processes_warn(processes,
-			"%s: sizes of operators' inputs are not in this trace, so none has FLOPs "
-			"or bytes; record it with %s",
+			"%s: input sizes of operators are not in this trace, so no FLOPs or "
+			"bytes are known; record them with %s",
 			process->path, imported ? "record_shapes=True" : "PPERF_SHAPES=1");
 	if (!sized || typed || options->assumed != ELEMENT_UNKNOWN)
 		return;
 	text_add(&command.built, "pperf-report roofline");
 	shell_command_add_file(&command, process->path);
 	processes_warn(processes,
-		"%s: types of tensors are not in this trace, so no operator has bytes or a roof; "
-		"say what they are: %s --assume-type fp32",
+		"%s: element types of tensors are not in this trace, so no operator has bytes "
+		"or a roof; set the type with: %s --assume-type fp32",
 		process->path, command.built.text);
 	free(command.built.text);
 }
@@ -296,8 +296,7 @@ static void arrange_process_roofline(const struct options *options, struct proce
 		warn_missing_inputs(options, processes, process);
 	else
 		processes_warn(processes,
-			"%s: no work of a GPU is in this trace; pperf-report info says which of "
-			"its sources were on",
+			"%s: no GPU work is in this trace; pperf-report info lists its sources",
 			process->path);
 	roofline_free(&roofline);
 }
@@ -327,7 +326,7 @@ static void put_peaks(const struct style *style, uint32_t number, const struct p
 	for (unsigned i = 0; i < PEAK_COUNT; i++) {
 		if (peaks->flops[i] <= 0 || i == PEAK_FP64 || i == PEAK_FP64_MATRIX)
 			continue;
-		paragraph_add(&paragraph, "%s%s %.1f", any ? ", " : "TFLOP/s at most: ", names[i],
+		paragraph_add(&paragraph, "%s%s %.1f", any ? ", " : "peak TFLOP/s: ", names[i],
 			peaks->flops[i] / 1e12);
 		any = true;
 	}
@@ -335,19 +334,19 @@ static void put_peaks(const struct style *style, uint32_t number, const struct p
 		paragraph_add(
 			&paragraph, "%smemory %.2f TB/s", any ? "; " : "", peaks->bytes / 1e12);
 	if (peaks->from == PEAKS_NONE)
-		paragraph_add(&paragraph, "what it can do is not known (--peaks FILE says it)");
+		paragraph_add(&paragraph, "peak rates unknown (set them with --peaks FILE)");
 	else
 		paragraph_add(&paragraph, " (%s)", peaks_origin(peaks));
 	if (known->kind == CELL_REAL) {
 		format_real(share, known->real * 100, 1);
 		paragraph_add(
-			&paragraph, ". FLOPs or bytes are known of %s %% of its GPU time", share);
+			&paragraph, ". FLOPs or bytes are known for %s %% of its GPU time", share);
 	}
 	snprintf(title, sizeof title, "device %u", number);
 	paragraph_print(&paragraph, title);
 }
 
-void roofline_lead(const struct report *report, const struct style *style)
+void roofline_header(const struct report *report, const struct style *style)
 {
 	struct peaks_table *table = peaks_read(report->options->peaks);
 	const struct column *kind = column_find("kind", 4), *device = column_find("device", 6),

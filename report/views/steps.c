@@ -125,7 +125,8 @@ static void warn_growth(struct processes *processes, const struct process *proce
 		return;
 	format_with_unit(text, UNIT_BYTES, clamp_to_i64(round(trend)), false, true);
 	processes_warn(processes,
-		"%s: %s hold %s more after each of %zu usual steps than after the one before",
+		"%s: %s hold %s more after each of %zu steady-state steps than after the "
+		"previous one",
 		process->path, what, text, count);
 }
 
@@ -136,9 +137,9 @@ static void add_summary(struct processes *processes, struct process *process,
 	struct computed_row *median, *spread, *trend;
 
 	if (table->usual >= SUMMARY_MIN_STEPS) {
-		median = summary_row(process, "median of usual steps", rows);
-		spread = summary_row(process, "median distance from it", rows);
-		trend = summary_row(process, "trend, a step", rows);
+		median = summary_row(process, "median (steady state)", rows);
+		spread = summary_row(process, "MAD", rows);
+		trend = summary_row(process, "slope per step", rows);
 		for (size_t i = 0; i < STEP_COLUMNS; i++) {
 			if (!has_source(table, step_columns[i].source))
 				continue;
@@ -215,8 +216,8 @@ void arrange_steps(const struct options *options, struct processes *processes, s
 			add_steps_rows(options, processes, process, rows);
 		else
 			processes_warn(processes,
-				"%s: no steps were found%s%s; --step-marker NAME says which ranges "
-				"are steps",
+				"%s: no steps were found%s%s; set --step-marker NAME to the "
+				"name of the ranges that are steps",
 				process->path, *reason ? ": " : "", reason);
 	}
 	rows->empty_explained = rows->count == 0;

@@ -23,7 +23,7 @@ static void put_program(const struct process *process, const struct style *style
 	if (*process->command)
 		paragraph_text(&paragraph, process->command, strlen(process->command));
 	else
-		paragraph_add(&paragraph, "(the trace does not say what)");
+		paragraph_add(&paragraph, "(the trace does not record the command)");
 	paragraph_print(&paragraph, "ran");
 	paragraph_add(&paragraph, "pid %u", process->pid);
 	if (process->rank >= 0)
@@ -41,7 +41,7 @@ static void put_program(const struct process *process, const struct style *style
 	paragraph_text(&paragraph, process->path, strlen(process->path));
 	if (!(reader_header(process->reader)->flags & TRACE_ENDED) &&
 		!process_meta(process, "import.format").known)
-		paragraph_add(&paragraph, "%sit did not end by exit(): killed, or still running",
+		paragraph_add(&paragraph, "%sdid not end with exit(): killed, or still running",
 			known_separator(style));
 	paragraph_print(&paragraph, "");
 }
@@ -85,7 +85,7 @@ static void put_summary_devices(const struct process *process, const struct styl
 		if (name.length)
 			paragraph_text(&paragraph, name.bytes, name.length);
 		else
-			paragraph_add(&paragraph, "(the trace has no name of %s)",
+			paragraph_add(&paragraph, "(the trace does not record the name of %s)",
 				count > 1 ? "them" : "it");
 		if (i == 0) {
 			add_version(&paragraph, process, "version.cuda_runtime", "CUDA runtime");
@@ -95,8 +95,9 @@ static void put_summary_devices(const struct process *process, const struct styl
 		paragraph_print(&paragraph, i ? "" : "device");
 	}
 	if (process->simulated) {
-		paragraph_add(&paragraph, "SIMULATED: counts and bytes are what the program did; "
-					  "no time of this GPU is a measurement");
+		paragraph_add(&paragraph, "SIMULATED: counts and bytes are those of the program; "
+					  "times of this GPU are not "
+					  "measurements");
 		paragraph_print(&paragraph, "");
 	}
 }
@@ -107,7 +108,7 @@ static void add_excluded_steps(struct paragraph *paragraph, size_t count, const 
 		return;
 	paragraph_add(paragraph, ", ");
 	paragraph_value(paragraph, UNIT_COUNT, count);
-	paragraph_add(paragraph, " %s left out", what);
+	paragraph_add(paragraph, " %s excluded", what);
 }
 
 /* Steps that nobody marked, if somebody looked for them. */
@@ -120,7 +121,7 @@ static void put_summary_steps(const struct process *process, const struct style 
 	if (!steps)
 		return;
 	if (!steps->count) {
-		paragraph_add(&paragraph, "none found: %s", steps->reason);
+		paragraph_add(&paragraph, "%s", steps->reason);
 		paragraph_print(&paragraph, "steps");
 		return;
 	}
@@ -132,7 +133,7 @@ static void put_summary_steps(const struct process *process, const struct style 
 		if (usual > 1)
 			paragraph_add(&paragraph, " (p50)");
 	} else {
-		paragraph_add(&paragraph, " whole steps");
+		paragraph_add(&paragraph, " steady-state steps");
 	}
 	add_excluded_steps(&paragraph, steps->warm_up, "warm-up");
 	add_excluded_steps(&paragraph, steps->captures,
@@ -179,7 +180,7 @@ static void put_summary_critical(const struct report *report, const struct style
 	critical_keep_largest(&rows, TREE_LINES);
 	print_critical(&rows, &options, style);
 	if (rows.more)
-		print_line(style, "and %llu lines more\n", (unsigned long long)rows.more);
+		print_line(style, "and %llu more lines\n", (unsigned long long)rows.more);
 	free(rows.rows);
 }
 

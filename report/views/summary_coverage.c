@@ -13,18 +13,18 @@ const char *known_separator(const struct style *style)
 static const struct {
 	const char *key, *missing, *advice; /* NULL: the reason in the trace says it */
 } sources[] = {
-	{ "nvtx", "names of the program's parts",
-		"if it uses NVTX, start it with libpperf.so's full path in LD_PRELOAD" },
-	{ "cuda_symbols", "memory and launches seen on the CPU",
-		"a program with a static CUDA runtime needs CUPTI for this" },
+	{ "nvtx", "names of the program's phases",
+		"if it uses NVTX, start it with the full path of libpperf.so in LD_PRELOAD" },
+	{ "cuda_symbols", "memory calls and launches on the CPU",
+		"a program with a static CUDA runtime needs CUPTI for these" },
 	{ "cupti", "times of kernels and copies",
-		"let libcupti of the same CUDA version be found (beside libcudart, or in "
-		"LD_LIBRARY_PATH), and no "
-		"other profiler hold it" },
+		"make libcupti of the same CUDA version available (beside libcudart, or in "
+		"LD_LIBRARY_PATH), and "
+		"stop any other profiler that uses it" },
 	{ "torch_ops", "PyTorch's operators", NULL },
 	{ "torch_modules", "names of PyTorch's modules", NULL },
-	{ "torch_memory", "memory of tensors", NULL },
-	{ "python_stacks", "places in the program's Python files", NULL },
+	{ "torch_memory", "tensor memory", NULL },
+	{ "python_stacks", "source lines of the program's Python files", NULL },
 };
 
 /* What a reason says that has another remedy than most. */
@@ -33,17 +33,17 @@ static const struct {
 } remedies[] = {
 	{ "", "off: PPERF_", "unset that variable" },
 	{ "cupti", "let this user profile",
-		"start it as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or let "
-		"every user profile: the NVIDIA "
-		"driver's option NVreg_RestrictProfilingToAdminUsers=0" },
-	{ "cupti", "another tool", "run it without the other profiler" },
+		"run as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or allow all "
+		"users to "
+		"profile: option NVreg_RestrictProfilingToAdminUsers=0 of the NVIDIA driver" },
+	{ "cupti", "another tool", "run without the other profiler" },
 	{ "cupti", "found no driver",
-		"let it find the libcupti of a CUDA that the driver supports, or take a newer "
-		"driver" },
-	{ "nvtx", "another tool", "unset NVTX_INJECTION64_PATH, or run it without the other tool" },
+		"use the libcupti of a CUDA version that the driver supports, or install a "
+		"newer driver" },
+	{ "nvtx", "another tool", "unset NVTX_INJECTION64_PATH, or run without the other tool" },
 	{ "cuda_symbols", "no libcudart is loaded",
-		"start it with libpperf.so's full path in LD_PRELOAD, and the shared CUDA "
-		"runtime" },
+		"start it with the full path of libpperf.so in LD_PRELOAD, "
+		"and with the shared CUDA runtime" },
 };
 
 static const char *advice_of(const char *key, struct trace_text state, const char *usual)
@@ -79,7 +79,7 @@ static void put_source_states(const struct process *process, const struct style 
 		before = known_separator(style);
 	}
 	if (!*before)
-		paragraph_add(&paragraph, "none is noted in the trace");
+		paragraph_add(&paragraph, "none recorded in the trace");
 	paragraph_print(&paragraph, "sources");
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		char key[64];
@@ -113,7 +113,7 @@ static void put_import(const struct process *process, const struct style *style)
 	paragraph_add(&paragraph, "a file of ");
 	paragraph_text(&paragraph, format.bytes, format.length);
 	if (left_out.length) {
-		paragraph_add(&paragraph, "; in no view: ");
+		paragraph_add(&paragraph, "; not shown in any view: ");
 		paragraph_text(&paragraph, left_out.bytes, left_out.length);
 	}
 	paragraph_print(&paragraph, "imported");
@@ -126,7 +126,7 @@ static void add_pair(struct paragraph *paragraph, const char *what, uint64_t see
 		return;
 	paragraph_add(paragraph, "%s", *before);
 	paragraph_value(paragraph, UNIT_COUNT, seen);
-	paragraph_add(paragraph, " of ");
+	paragraph_add(paragraph, " / ");
 	paragraph_value(paragraph, UNIT_COUNT, of);
 	paragraph_add(paragraph, " %s", what);
 	*before = ", ";
@@ -161,7 +161,7 @@ static void put_coverage(const struct process *process, const struct style *styl
 	if (!records && !integrity->launches && !integrity->copies_called &&
 		!integrity->sets_called && !integrity->graph_launches) {
 		paragraph_add(&paragraph,
-			"no GPU work in this trace: what follows is the time of ranges on the CPU");
+			"no GPU work in this trace; the following figures are CPU times of ranges");
 		paragraph_print(&paragraph, "coverage");
 		return;
 	}
@@ -169,14 +169,15 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_percent(&paragraph, integrity->attributed, records);
 		paragraph_add(&paragraph, " of ");
 		paragraph_value(&paragraph, UNIT_COUNT, records);
-		paragraph_add(&paragraph, " GPU records have the range that asked for them");
+		paragraph_add(
+			&paragraph, " GPU records attributed to the range that launched them");
 		if (integrity->untimed)
-			paragraph_add(&paragraph, " (%llu without a time)",
+			paragraph_add(&paragraph, " (%llu without timestamps)",
 				(unsigned long long)integrity->untimed);
 	} else {
-		paragraph_add(&paragraph, "the GPU told of nothing");
+		paragraph_add(&paragraph, "no GPU records");
 	}
-	paragraph_add(&paragraph, "; recorded:");
+	paragraph_add(&paragraph, "; GPU records / calls:");
 	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels,
 		integrity->launches, &before);
 	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies,
@@ -192,9 +193,9 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_add(&paragraph, " graph launches");
 	}
 	if (integrity->without_launch) {
-		paragraph_add(&paragraph, "; of ");
+		paragraph_add(&paragraph, "; ");
 		paragraph_value(&paragraph, UNIT_COUNT, integrity->without_launch);
-		paragraph_add(&paragraph, " records the launch is not in the file");
+		paragraph_add(&paragraph, " records have no launch in the file");
 	}
 	paragraph_print(&paragraph, "coverage");
 	if (records)
@@ -224,9 +225,9 @@ static void put_handover(const struct process *process, const struct style *styl
 
 	if (!handovers || !handovers->count)
 		return;
-	paragraph_add(&paragraph, "CUPTI was left to another profiler ");
+	paragraph_add(&paragraph, "CUPTI was released to another profiler for ");
 	paragraph_value(&paragraph, UNIT_TIME, handovers->ns);
-	paragraph_add(&paragraph, " long:");
+	paragraph_add(&paragraph, ":");
 	for (size_t i = 0; i < handovers->count && i < WINDOWS_SHOWN; i++) {
 		const struct handover_span *span = &handovers->spans[HANDOVER_TRACE_TIME][i];
 
@@ -239,14 +240,16 @@ static void put_handover(const struct process *process, const struct style *styl
 			paragraph_value(&paragraph, UNIT_TIME, span->end_ns);
 	}
 	if (handovers->count > WINDOWS_SHOWN)
-		paragraph_add(&paragraph, " and %zu times more", handovers->count - WINDOWS_SHOWN);
+		paragraph_add(&paragraph, " and %zu more times", handovers->count - WINDOWS_SHOWN);
 	paragraph_add(&paragraph, " (PPERF_CUPTI=yield)");
 	paragraph_print(&paragraph, "away");
 	paragraph_add(&paragraph,
-		"%s what the GPU did then is not known: it is in no figure, nor is that time idle",
+		"%s GPU activity in that time is not recorded; it is in no figure and does not "
+		"count as idle",
 		style->ascii ? "->" : "\xe2\x86\x92");
 	if (process->integrity.yielded_calls) {
-		paragraph_add(&paragraph, "; launches, copies and memsets seen then: ");
+		paragraph_add(
+			&paragraph, "; launches, copies and memsets requested in that time: ");
 		paragraph_value(&paragraph, UNIT_COUNT, process->integrity.yielded_calls);
 	}
 	paragraph_print(&paragraph, "");
@@ -269,7 +272,7 @@ static void put_recording_windows(const struct process *process, const struct st
 			: windows->count > 1 || windows->windows[i].steps > 1 ? "steps "
 									      : "step ");
 	if (windows->count > WINDOWS_SHOWN)
-		paragraph_add(&paragraph, " and %llu windows more",
+		paragraph_add(&paragraph, " and %llu more windows",
 			(unsigned long long)(windows->count - WINDOWS_SHOWN));
 	paragraph_add(&paragraph, " of ");
 	paragraph_value(&paragraph, UNIT_COUNT, windows->steps);
@@ -294,17 +297,19 @@ static void put_unrecorded(const struct process *process, const struct style *st
 		if (!windows->skipped[kind].events)
 			continue;
 		paragraph_add(
-			&paragraph, "%s", paragraph.built.used ? ", " : "seen and not recorded: ");
+			&paragraph, "%s", paragraph.built.used ? ", " : "seen but not recorded: ");
 		paragraph_value(&paragraph, UNIT_COUNT, windows->skipped[kind].events);
 		paragraph_add(
 			&paragraph, " %s", recording_windows_skip_text((enum trace_skip_kind)kind));
 	}
 	if (!paragraph.built.used)
 		return;
-	paragraph_add(&paragraph, "; that cost about ");
+	paragraph_add(&paragraph, "; estimated cost about ");
 	paragraph_value(&paragraph, UNIT_TIME, windows->cost_ns);
-	paragraph_add(&paragraph, " in pperf, from those that were measured%s",
-		windows->unmeasured ? " (of some sort none was)" : "");
+	paragraph_add(&paragraph, " in pperf, from a measured sample%s",
+		windows->unmeasured ? " (some "
+				      "kinds have no sample)"
+				    : "");
 	paragraph_print(&paragraph, "outside");
 }
 
@@ -323,8 +328,9 @@ void coverage_put_counted(const struct process *process, const struct style *sty
 	paragraph_value(&paragraph, UNIT_COUNT, calls);
 	paragraph_add(&paragraph, " calls were counted, not recorded (PPERF_OPS=totals): ");
 	paragraph_add(&paragraph, process->profile->options.steps
-					  ? "of the whole run, so they are left out of these steps"
-					  : "the tree is of the whole run, not of its steps");
+					  ? "they cover the whole run, so they are not "
+					    "shown with --steps"
+					  : "the tree covers the whole run, not its steps");
 	paragraph_print(&paragraph, "operators");
 }
 
@@ -343,8 +349,8 @@ static void put_loss_line(const struct process *process, const struct style *sty
 				  strcmp(integrity_items[i].name, "failed_calls") == 0;
 
 		if (value && note)
-			paragraph_add(&paragraph, "%s%llu %s", paragraph.built.used ? "; " : "",
-				(unsigned long long)value, integrity_items[i].text);
+			paragraph_add(&paragraph, "%s%s: %llu", paragraph.built.used ? "; " : "",
+				integrity_items[i].text, (unsigned long long)value);
 	}
 	if (!integrity->conserved)
 		paragraph_add(
@@ -364,9 +370,9 @@ static void put_profiler_cost(const struct process *process, const struct style 
 
 	if (process_meta(process, "import.format").known)
 		return;
-	paragraph_add(&paragraph, "pperf measured ");
+	paragraph_add(&paragraph, "overhead ");
 	paragraph_value(&paragraph, UNIT_TIME, totals->self_ns);
-	paragraph_add(&paragraph, " of its own in the program (");
+	paragraph_add(&paragraph, " in pperf (");
 	paragraph_percent(&paragraph, totals->self_ns, run_ns);
 	paragraph_add(
 		&paragraph, options->steps || options->windows ? " of the whole run's " : " of ");

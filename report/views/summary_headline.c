@@ -82,7 +82,7 @@ void headline_add_path(struct paragraph *paragraph, const struct process *proces
 	const size_t length = row_path(&row, nodes, 16);
 
 	if (process->profile->tree->nodes[node].kind == NODE_UNATTRIBUTED) {
-		paragraph_add(paragraph, "outside of any range");
+		paragraph_add(paragraph, "outside any range");
 		return;
 	}
 	paragraph_add(paragraph, "in ");
@@ -115,7 +115,7 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 		if (!best || metric_amount(&tree->nodes[best], metric) < whole / 20)
 			return;
 		below = metric_amount(&tree->nodes[best], metric);
-		paragraph_add(paragraph, part ? ", `" : "; largest in it: `");
+		paragraph_add(paragraph, part ? ", `" : "; largest parts: `");
 		add_node_name(paragraph, process, best);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, below, whole);
@@ -141,20 +141,20 @@ static bool add_busy_share(struct paragraph *paragraph, const struct process *pr
 	const bool has_steps = step_busy_read(process, &busy, &idle);
 
 	if (has_steps) {
-		paragraph_add(paragraph, "in usual steps the GPU was busy ");
+		paragraph_add(paragraph, "in steady-state steps the GPU was busy ");
 		paragraph_percent(paragraph, busy, busy + idle);
 		paragraph_add(paragraph, " of the time");
 		if (whole && !shares_differ((double)busy / (double)(busy + idle),
 				     (double)totals->gpu_busy_ns / (double)whole))
 			return true;
-		paragraph_add(paragraph, ", in all ");
+		paragraph_add(paragraph, ", overall ");
 	} else {
 		paragraph_add(paragraph, "the GPU was busy ");
 	}
 	paragraph_percent(paragraph, totals->gpu_busy_ns, whole);
 	paragraph_add(paragraph, " of the ");
 	paragraph_value(paragraph, UNIT_TIME, whole);
-	paragraph_add(paragraph, " from its first work to its last");
+	paragraph_add(paragraph, " from its first operation to its last");
 	return has_steps;
 }
 
@@ -170,7 +170,7 @@ static void add_dataloader_wait(struct paragraph *paragraph, const struct proces
 	if (!batches.ns || batches.ns < batches.steps_ns / 100 * DATALOADER_MIN_PERCENT ||
 		!step_busy_read(process, &busy, &idle) || busy > idle)
 		return;
-	paragraph_add(paragraph, "; getting the next batch from the DataLoader took ");
+	paragraph_add(paragraph, "; fetching the next batch from the DataLoader took ");
 	paragraph_percent(paragraph, batches.ns, batches.steps_ns);
 	paragraph_add(paragraph, " of the steps' time");
 }
@@ -182,9 +182,9 @@ static void add_gpu_headline(struct paragraph *paragraph, const struct process *
 	const bool of_steps = add_busy_share(paragraph, process);
 
 	if (totals->gpu_unknown_ns) {
-		paragraph_add(paragraph, ", the ");
+		paragraph_add(paragraph, ", without the ");
 		paragraph_value(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
-		paragraph_add(paragraph, " apart in which CUPTI was another profiler's");
+		paragraph_add(paragraph, " in which another profiler used CUPTI");
 	}
 	if (of_steps)
 		add_dataloader_wait(paragraph, process);
@@ -195,7 +195,7 @@ static void add_gpu_headline(struct paragraph *paragraph, const struct process *
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_GPU),
 		totals->gpu_sum_ns);
 	paragraph_add(paragraph,
-		of_steps ? " of all GPU work was launched " : " of that work was launched ");
+		of_steps ? " of all GPU work was launched " : " of that GPU work was launched ");
 	headline_add_path(paragraph, process, node_id);
 	add_largest_children(paragraph, process, node_id, METRIC_GPU);
 }
@@ -205,19 +205,19 @@ static void add_memory_headline(struct paragraph *paragraph, const struct proces
 	const struct profile_totals *totals = &process->profile->totals;
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_ALLOC, totals->alloc_bytes);
 
-	paragraph_add(paragraph, "device memory reached ");
+	paragraph_add(paragraph, "device memory: peak ");
 	paragraph_value(paragraph, UNIT_BYTES, (uint64_t)totals->reserved_peak);
-	paragraph_add(paragraph, " and stood at ");
+	paragraph_add(paragraph, ", ");
 	paragraph_value(paragraph, UNIT_BYTES,
 		totals->reserved_now > 0 ? (uint64_t)totals->reserved_now : 0);
-	paragraph_add(paragraph, " at the end");
+	paragraph_add(paragraph, " still allocated at the end");
 	if (!node_id || !totals->alloc_bytes)
 		return;
 	paragraph_add(paragraph, "; ");
 	paragraph_percent(paragraph,
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_ALLOC),
 		totals->alloc_bytes);
-	paragraph_add(paragraph, " of all that was taken was taken ");
+	paragraph_add(paragraph, " of allocated bytes ");
 	headline_add_path(paragraph, process, node_id);
 }
 
@@ -229,8 +229,7 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 					 : 0;
 
 	if (!node_id) {
-		paragraph_add(paragraph,
-			"no range was recorded, so there is nothing that time could be laid to");
+		paragraph_add(paragraph, "no range was recorded, so time cannot be attributed");
 		return;
 	}
 	paragraph_percent(paragraph, process->profile->tree->nodes[node_id].total_ns, whole);
@@ -239,8 +238,8 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	paragraph_add(paragraph, " of ");
 	paragraph_value(paragraph, UNIT_TIME, whole);
 	paragraph_add(paragraph, process->steps && process->steps->count
-					 ? ", without what is in no step) is "
-					 : ", all threads) is ");
+					 ? ", time outside steps excluded) is spent "
+					 : ", all threads) is spent ");
 	headline_add_path(paragraph, process, node_id);
 	add_largest_children(paragraph, process, node_id, METRIC_CPU);
 }

@@ -343,7 +343,7 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) &&
 		!rows->small && !rows->deep)
 		fatal(STATUS_USAGE,
-			"there is no place `%s`; names are joined by /, a / in a name is written "
+			"there is no node `%s`; names are joined by /, a / in a name is written "
 			"\\/",
 			options->focus);
 }

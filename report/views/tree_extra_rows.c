@@ -57,7 +57,7 @@ struct row extra_row_workless_sum(
 	struct row row;
 
 	format_with_unit(number, UNIT_COUNT, (int64_t)operators, false, false);
-	snprintf(name, sizeof name, "(%s operators without work)", number);
+	snprintf(name, sizeof name, "(%s operators without GPU work)", number);
 	row = new_extra_row(process, like, name, NODE_OP);
 	process->extra_rows->nodes[row.node].is_group = true;
 	process->extra_rows->nodes[row.node].total_ns = cpu_ns;
@@ -76,9 +76,8 @@ bool extra_row_outlier(const struct row *of, const struct row *like, struct row 
 	label = string_table_get(of->process->texts, spread.outlier->label);
 	if (spread.median)
 		format_real(times, (long double)spread.outlier_ns / (long double)spread.median, 2);
-	snprintf(name, sizeof name, "%.*s alone%s%s%s",
-		label.length < 200 ? (int)label.length : 200, label.bytes,
-		spread.median ? ": " : "", spread.median ? times : "",
+	snprintf(name, sizeof name, "%.*s%s%s%s", label.length < 200 ? (int)label.length : 200,
+		label.bytes, spread.median ? ": " : " (outlier)", spread.median ? times : "",
 		spread.median ? " times the median" : "");
 	*odd = new_extra_row(of->process, like, name, NODE_MODULE);
 	node = &of->process->extra_rows->nodes[odd->node];

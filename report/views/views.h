@@ -42,7 +42,7 @@ void critical_keep_largest(struct rows *rows, size_t most);
 /* The summary's text: what ran, what was recorded, where the time or the memory went. */
 void draw_summary(const struct report *report, const struct style *style);
 /* The lines above roofline's table: a line for each GPU of the processes shown. */
-void roofline_lead(const struct report *report, const struct style *style);
+void roofline_header(const struct report *report, const struct style *style);
 
 /* Views that print everything themselves. Each returns the exit status. */
 int diff_view(const struct options *options);

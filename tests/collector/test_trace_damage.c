@@ -540,13 +540,13 @@ START_TEST(what_is_no_trace_is_refused_with_what_to_do)
 	size_t size;
 	const unsigned char *bytes;
 
-	ck_assert_ptr_nonnull(strstr(refusal_of("", 0), "an empty file"));
+	ck_assert_ptr_nonnull(strstr(refusal_of("", 0), "the file is empty"));
 	ck_assert_ptr_nonnull(strstr(refusal_of("\177ELF", 4), "not a trace of pperf"));
 	ck_assert_ptr_nonnull(strstr(refused_with(0, "\177ELF", 4), "not a trace of pperf"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\n\032", 2), "text mode"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\r\r\n", 3), "text mode"));
 	ck_assert_ptr_nonnull(strstr(refused_with(8, "\1\0\0\0", 4),
-		"format version 1, this pperf-report reads version 2"));
+		"format version 1, but this pperf-report reads version 2"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\2\3\4", 4), "other byte order"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\1\1\1", 4), "damaged"));
 	ck_assert_ptr_nonnull(strstr(refused_with(16, "\0\0\0\0", 4), "offset 16"));

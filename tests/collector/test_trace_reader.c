@@ -626,7 +626,7 @@ START_TEST(the_other_files_of_a_run_are_found)
 	run_files_free(&siblings);
 	snprintf(path, sizeof path, "%s/pipe", folder);
 	ck_assert(!run_files_find(path, &siblings, error));
-	ck_assert_ptr_nonnull(strstr(error, "not a file"));
+	ck_assert_ptr_nonnull(strstr(error, "not a trace file"));
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "%s/%s", folder, files[i]);
 		unlink(path);

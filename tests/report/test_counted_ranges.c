@@ -254,7 +254,7 @@ START_TEST(figures_of_a_counted_place_are_those_that_are_known)
 	screen = screen_show(NULL, "trace.bin");
 	has(screen.out, "operators 6 calls were counted, not recorded (PPERF_OPS=totals)");
 	screen = screen_show(NULL, "info trace.bin");
-	has(screen.out, "counted     6 calls of 1 places, in 1 blocks");
+	has(screen.out, "counted     6 calls at 1 nodes, in 1 blocks");
 }
 END_TEST
 

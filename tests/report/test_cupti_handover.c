@@ -144,12 +144,12 @@ START_TEST(every_view_says_so)
 {
 	struct screen screen = screen_show(once(), "trace.bin");
 
-	has(screen.out,
-		"away      CUPTI was left to another profiler 150 ns long: from 250 ns to 400 ns");
-	has(screen.out, "launches, copies and memsets seen then: 1");
+	has(screen.out, "away      CUPTI was released to another profiler for 150 ns: from 250 ns "
+			"to\n          400 ns");
+	has(screen.out, "memsets requested in that\n          time: 1");
 	has(screen.out, "the GPU was busy 70.0 % of the 400 ns");
-	has(screen.out, "100 ns apart in which CUPTI was another profiler's");
-	has(screen.out, "LOSSES    1 times that CUPTI was left to another profiler");
+	has(screen.out, "100 ns in which another profiler used CUPTI");
+	has(screen.out, "LOSSES    intervals in which CUPTI was released to another profiler (GPU");
 	screen = screen_show(once(), "tree trace.bin -f json");
 	has(screen.out,
 		"\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
@@ -158,7 +158,7 @@ START_TEST(every_view_says_so)
 	screen = screen_show(once(), "idle trace.bin -f json");
 	has(screen.out, "\"gap_ns\": 120");
 	screen = screen_show(once(), "info trace.bin");
-	has(screen.out, "from 250 ns to 400 ns CUPTI was another profiler's");
+	has(screen.out, "from 250 ns to 400 ns another profiler used CUPTI");
 	screen = screen_show(once(), "info trace.bin -f json");
 	has(screen.out, "\"away\":[{\"begin_ns\":250,\"end_ns\":400}]");
 	screen = screen_show(once(), "dump trace.bin");

@@ -181,7 +181,7 @@ START_TEST(a_window_that_was_cut_off_is_unfinished)
 	span(builder, 160, 200, "work");
 	screen = screen_show(builder, "trace.bin --width 120");
 	has(screen.out, "window    steps 1-2 (unfinished) of 2 recorded, ");
-	has(screen.out, ", 1 unfinished left out; found by PPERF_SCHEDULE (high)");
+	has(screen.out, ", 1 unfinished excluded; found by PPERF_SCHEDULE (high)");
 }
 END_TEST
 
@@ -280,9 +280,9 @@ START_TEST(what_was_passed_is_told_with_what_it_cost)
 	span(builder, 110, 140, "work");
 	edge(builder, 200, TRACE_WINDOW_ENDS, 2, 0);
 	screen = screen_show(builder, "trace.bin --width 200");
-	has(screen.out, "outside   seen and not recorded: 1,000 beginnings and ends of ranges, 40 "
-			"records of the GPU; "
-			"that cost about 51.00 µs in pperf, from those that were measured\n");
+	has(screen.out,
+		"outside   seen but not recorded: 1,000 range starts and ends, 40 GPU records; "
+		"estimated cost about 51.00 µs in pperf, from a measured sample\n");
 	ck_assert_msg(strstr(screen.out, "window    step 1 of 100 recorded, 100 ns "
 					 "(PPERF_SCHEDULE=skip_first:0,wait:1") != NULL,
 		"%s", screen.out);

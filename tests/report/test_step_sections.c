@@ -460,7 +460,7 @@ START_TEST(the_first_screen_says_what_was_found)
 	ck_assert_int_eq(screen.status, 0);
 	ck_assert_msg(
 		strstr(screen.out,
-			"steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up left out; found by "
+			"steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up excluded; found by "
 			"optimizer.step (high)\n"),
 		"%s", screen.out);
 	ck_assert_ptr_nonnull(strstr(screen.out, "step (warm-up)"));
@@ -524,7 +524,8 @@ START_TEST(no_steps_are_said_to_be_none)
 
 	train_forward(&training, "Net");
 	screen = screen_show(training.builder, "trace.bin");
-	ck_assert_msg(strstr(screen.out, "steps     none found: ") != NULL, "%s", screen.out);
+	ck_assert_msg(strstr(screen.out, "steps     no repeating step detected (needs ") != NULL,
+		"%s", screen.out);
 	screen = screen_show(NULL, "tree trace.bin -f json");
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"steps\": {\"count\": 0, "));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"confidence\": \"none\""));

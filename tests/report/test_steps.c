@@ -432,7 +432,7 @@ START_TEST(optimizers_alone_part_the_time)
 	ck_assert_uint_eq(steps->count, 5);
 	expect_step(steps, 1, 1150, 1300);
 	ck_assert_int_eq(steps->confidence, STEPS_MEDIUM);
-	ck_assert_ptr_nonnull(strstr(steps->reason, "taken to begin where"));
+	ck_assert_ptr_nonnull(strstr(steps->reason, "assumed to start where"));
 	steps_free(steps);
 }
 END_TEST
@@ -783,7 +783,7 @@ START_TEST(steps_that_differ_are_found_with_less_confidence)
 	steps = found(&training);
 	ck_assert_uint_eq(steps->count, 20);
 	ck_assert_int_eq(steps->confidence, STEPS_MEDIUM);
-	ck_assert_str_eq(steps->reason, "what is called differs from step to step");
+	ck_assert_str_eq(steps->reason, "the calls differ from step to step");
 	steps_free(steps);
 }
 END_TEST

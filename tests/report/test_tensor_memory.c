@@ -392,16 +392,16 @@ START_TEST(who_held_what_as_memory_ran_out_is_the_first_thing_said)
 	const struct screen screen = screen_show(exhausted(), "trace.bin");
 
 	ck_assert_ptr_nonnull(strstr(screen.out,
-		"OOM       out of memory on GPU 0 after 480 ns: 150.00 MB were asked for in\n"
-		"          `train / step * / history`\n"
-		"          tensors held 800.00 MB; PyTorch held 900.00 MB of the GPU's 85.90 GB,\n"
-		"          100.00 MB (11.1 %) of it in no tensor; 50.00 MB more were taken past\n"
-		"          PyTorch's allocator\n"
-		"          tensors had grown since each of these began: train +800.00 MB, step 4\n"
+		"OOM       out of memory on GPU 0 after 480 ns: 150.00 MB requested in `train /\n"
+		"          step * / history`\n"
+		"          allocated by tensors: 800.00 MB; reserved by PyTorch: 900.00 MB of the\n"
+		"          GPU's 85.90 GB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB more\n"
+		"          were allocated outside PyTorch's allocator\n"
+		"          growth of tensor memory since the start of: train +800.00 MB, step 4\n"
 		"          +100.00 MB, history +0 B\n"
-		"          live then: 500.00 MB (62.5 %) taken in `train / step * / history`,\n"
-		"          200.00 MB (25.0 %) taken in `train / weights`, 100.00 MB (12.5 %)\n"
-		"          taken in `train / step * / forward`\n"));
+		"          live at that time: 500.00 MB (62.5 %) allocated in `train / step * /\n"
+		"          history`, 200.00 MB (25.0 %) allocated in `train / weights`, 100.00 MB\n"
+		"          (12.5 %) allocated in `train / step * / forward`\n"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "next      pperf-report memory trace.bin\n"));
 	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "tree trace.bin").out,
 		"warning: PyTorch ran out of memory 1 time: pperf-report memory trace.bin\n"));
@@ -414,10 +414,10 @@ START_TEST(the_view_of_memory_shows_the_moment_when_it_ran_out)
 
 	ck_assert_int_eq(screen.status, 0);
 	ck_assert_str_eq(strstr(screen.out, "tensors   "),
-		"tensors   on GPU 0 tensors reached 800.00 MB, in `train / step * / history`, and\n"
-		"          stood at 700.00 MB at the end; at that peak PyTorch held 900.00 MB,\n"
-		"          100.00 MB (11.1 %) of it in no tensor; 50.00 MB more were taken past\n"
-		"          PyTorch's allocator\n"
+		"tensors   GPU 0: peak of tensor memory 800.00 MB, in `train / step * / history`;\n"
+		"          700.00 MB still allocated at the end; at the peak PyTorch reserved\n"
+		"          900.00 MB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB more were\n"
+		"          allocated outside PyTorch's allocator\n"
 		"\n"
 		"                                   at OOM    at peak     at end  allocs  frees\n"
 		"tensor memory, device 0         800.00 MB  800.00 MB  700.00 MB      10      5\n"
@@ -486,8 +486,8 @@ START_TEST(an_allocator_that_says_nothing_is_said_to)
 	build_meta(builder, "source.torch_memory", "on");
 	build_alloc(builder, 1, 5, 0x1000, 1000);
 	ck_assert_ptr_nonnull(strstr(screen_show(builder, "trace.bin").out,
-		"tensors   PyTorch's allocator reported none, and device memory was taken: by\n"
-		"          another allocator that PyTorch was given, or past it\n"));
+		"tensors   PyTorch's allocator reported no tensors, but device memory was\n"
+		"          allocated: by another allocator set in PyTorch, or outside PyTorch\n"));
 }
 END_TEST
 
@@ -524,8 +524,10 @@ START_TEST(a_place_is_one_whatever_step_it_is_in)
 {
 	const struct screen screen = screen_show(a_training_that_runs_out(), "trace.bin");
 
-	ck_assert_msg(strstr(screen.out,
-			      "live then: 130.00 MB (100 %) taken in `step / aten::cat`") != NULL,
+	ck_assert_msg(
+		strstr(screen.out,
+			"live at that time: 130.00 MB (100 %) allocated in `step / aten::cat`") !=
+			NULL,
 		"%s", screen.out);
 }
 END_TEST

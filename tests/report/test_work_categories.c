@@ -194,17 +194,18 @@ START_TEST(what_is_wrong_with_rules_is_said_with_the_line)
 	struct screen screen;
 
 	expect_refusal("a kernel x\nb kernl y\n",
-		":2: `kernl` is no condition; there are kernel, memcpy, memset and around");
-	expect_refusal("a \x1b[31m x\n",
-		":1: `\\x1b[31m` is no condition; there are kernel, memcpy, memset and around");
-	expect_refusal("a kernel\n", ":1: `kernel` needs a pattern behind it, such as *gemm*");
+		":2: `kernl` is not a condition; conditions are kernel, memcpy, memset and around");
+	expect_refusal("a \x1b[31m x\n", ":1: `\\x1b[31m` is not a condition; conditions are "
+					 "kernel, memcpy, memset and around");
+	expect_refusal("a kernel\n", ":1: `kernel` must be followed by a pattern such as *gemm*");
 	expect_refusal("\n\na\n",
 		":3: a rule is CATEGORY CONDITION PATTERN, such as `GEMM kernel *gemm*`");
 	expect_refusal("a kernel x kernel y\n",
-		":1: `kernel` stands twice; a rule has one pattern for it, write a line for each");
+		":1: `kernel` is given twice; write one line for each pattern");
 	expect_refusal("a kernel x memcpy y\n",
-		":1: nothing is a kernel, a memcpy and a memset at once; write a line for each");
-	expect_refusal("# nothing\n", ": no rule is in it; a rule is CATEGORY CONDITION PATTERN");
+		":1: kernel, memcpy and memset exclude each other; write one line for each");
+	expect_refusal(
+		"# nothing\n", ": the file has no rules; a rule is CATEGORY CONDITION PATTERN");
 	screen = screen_show(NULL, "categories trace.bin --categories absent");
 	ck_assert_str_eq(screen.err, "pperf-report: absent: the table of categories cannot be "
 				     "read: No such file or directory\n");
@@ -218,8 +219,8 @@ START_TEST(a_trace_without_a_gpu_has_none)
 	build_push(builder, 1, 100, "work");
 	build_pop(builder, 1, 200);
 	ck_assert_str_eq(screen_show(builder, "categories trace.bin").out,
-		"warning: trace.bin: no work of a GPU is in this trace; pperf-report info says "
-		"which of its sources were on\n");
+		"warning: trace.bin: no GPU work is in this trace; pperf-report info lists its "
+		"sources\n");
 }
 END_TEST
 

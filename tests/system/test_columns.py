@@ -64,7 +64,7 @@ def a_column_that_nobody_knows_is_named(folder):
     assert "there is no column `gpu_totl`" in result.stderr.decode(), result.stderr
     for wrong in (("dump",), ("critical",)):
         result = report(*wrong, trace(folder), "--columns", "calls", check=64)
-        assert "--columns is for" in result.stderr.decode(), result.stderr
+        assert "--columns works with" in result.stderr.decode(), result.stderr
 
 
 @case

@@ -114,7 +114,7 @@ def without_a_thread_of_ours_all_comes_at_the_end_and_it_is_said(folder):
         wrong = differences(said, trace)
         assert not wrong, "\n".join(wrong)
         text = report("info", folder / "trace.bin").stdout.decode()
-        assert "No thread could be created" in text and "(error %d)" % errno.EAGAIN in text, text
+        assert "CUPTI's buffers could not be created" in text and "(error %d)" % errno.EAGAIN in text, text
 
 
 @case
@@ -237,7 +237,7 @@ def works_missing(trace):
 @case
 def refused_the_host_side_goes_on_and_the_code_is_told(folder):
     for major in MAJORS:
-        for code, reason in ((39, "another tool holds CUPTI"), (35, "does not let this user profile"), (999, "found no driver"), (15, "")):
+        for code, reason in ((39, "another tool uses CUPTI"), (35, "does not let this user profile"), (999, "found no driver"), (15, "")):
             trace = degraded(folder, major, SIM_CUPTI_REFUSE=str(code))
             source = trace.meta["source.cupti"]
             assert source.startswith("off: ") and reason in source and source.endswith("(%d)" % code), source
@@ -323,7 +323,7 @@ def a_buffer_that_breaks_off_is_read_up_to_there(folder):
 def cupti_that_gives_up_leaves_the_host_side(folder):
     for major in MAJORS:
         output, trace = known_work(folder, major, 1, 1, 20, env={"SIM_CUPTI_FATAL": "20"})
-        assert trace.meta["source.cupti"].startswith("partial: CUPTI failed on the way: "), trace.meta["source.cupti"]
+        assert trace.meta["source.cupti"].startswith("partial: CUPTI failed during the run: "), trace.meta["source.cupti"]
         assert len(calls(trace, "LAUNCH")) == output["total"]["launches"]
 
 
@@ -343,7 +343,7 @@ def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
     for major in MAJORS:
         guest(folder, major, "robs", 5)
         trace = whole(folder / "trace.bin")
-        assert trace.meta["source.cupti"].startswith("partial: another profiler in the program has taken CUPTI's buffers"), trace.meta["source.cupti"]
+        assert trace.meta["source.cupti"].startswith("partial: another profiler in the program has replaced CUPTI's buffer callbacks"), trace.meta["source.cupti"]
         assert len(calls(trace, "LAUNCH")) == 10 and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
         (folder / "trace.bin").unlink()
         guest(folder, major, "works", 5)

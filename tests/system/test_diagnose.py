@@ -40,20 +40,20 @@ def named(part):
 def what_is_the_matter_is_found(folder):
     # ResNet-50 whose data are loaded by the training's own thread: five windows of some 60 ms, one a step
     rows = {row["name"]: row for row in rows_of(named("resnet50_num_workers_0"))}
-    assert rows["dead-windows"]["kind"] == "finding" and rows["dead-windows"]["impact_ns"] > 250_000_000, rows["dead-windows"]
-    assert rows["dead-windows"]["path"][-1] == "aten::copy_", rows["dead-windows"]
+    assert rows["idle-gaps"]["kind"] == "finding" and rows["idle-gaps"]["impact_ns"] > 250_000_000, rows["idle-gaps"]
+    assert rows["idle-gaps"]["path"][-1] == "aten::copy_", rows["idle-gaps"]
     data = rows["data-loading"]
     assert data["kind"] == "finding" and data["impact_ns"] > 350_000_000 and data["path"][-1].startswith("enumerate(DataLoader)#_SingleProcess"), data
     # BERT, one sequence at a time on an H100
     assert said(named("gaunernst_bert-small"), "finding")[0] == "overhead-bound"
     # half of the time the GPU has work, in CUDA graphs, and none of it is seen to run
     row = rows_of(named("negative_queue_length"))[0]
-    assert (row["name"], row["confidence"]) == ("another-process", "low") and row["impact_ns"] > 600_000_000, row
+    assert (row["name"], row["confidence"]) == ("queued-not-started", "low") and row["impact_ns"] > 600_000_000, row
     # all that decoding does is in CUDA graphs
     assert said(named("graph_execution"), "finding") == [] and "compute-bound" in said(named("graph_execution"), "note")
     # copies of 262 MB from memory that is not pinned, and two blocks for 108 multiprocessors
     found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
-    assert "pageable-copies" in found and "launch-starvation" in found, found
+    assert "pageable-copies" in found and "small-grids" in found, found
 
 
 @case

@@ -198,7 +198,7 @@ def devices_that_are_alike_share_a_line(folder):
         from_there = report(path).stdout.decode().split("\ndevice ")[1] # a long name of the file breaks the lines before
         return [line.strip() if i == 0 else line[10:] for i, line in enumerate(from_there.split("\nimported")[0].splitlines())]
     assert told("H100", "H100", "H100", "A100") == ["GPUs 0-2 H100", "GPU 3 A100"]
-    assert told(None, None) == ["GPUs 0-1 (the trace has no name of them)"]
+    assert told(None, None) == ["GPUs 0-1 (the trace does not record the name of them)"]
 
 
 @case
@@ -225,8 +225,8 @@ def what_is_no_trace_gets_one_sentence(folder):
     for arguments, status in cases:
         errors = report(*arguments, check=status).stderr.decode()
         assert errors.startswith("pperf-report: ") and errors.count("\n") == 1, (arguments, errors)
-    assert "nothing of GPU 7" in report("tree", trace, "--device", "7").stdout.decode()
-    assert "nothing of GPU" not in report("tree", trace, "--device", "1").stdout.decode()
+    assert "no records of GPU 7" in report("tree", trace, "--device", "7").stdout.decode()
+    assert "no records of GPU" not in report("tree", trace, "--device", "1").stdout.decode()
 
 
 if SOAK:

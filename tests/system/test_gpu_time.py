@@ -140,7 +140,7 @@ def events_of_an_imported_trace_hold_streams_up(folder):
     (folder / "trace.json").write_text(json.dumps({"traceEvents": events}))
     rows = view("critical-path", folder / "trace.json")["rows"]
     parts = {row["name"]: row["path_ns"] for row in rows if row["kind"] == "part"}
-    assert parts == {"kernels": 288000, "launch": 15000, "hand-over": 2000}, parts
+    assert parts == {"kernels": 288000, "launch": 15000, "gap between kernels": 2000}, parts
     slack = {row["name"]: row["slack_min_ns"] for row in rows if row["kind"] == "work"}
     assert slack == {"a": 0, "b": 135000, "c": 0}, slack
     assert rows[0]["stream_waits"] == 1 and rows[0]["stream_waits_unknown"] == 0, rows[0]

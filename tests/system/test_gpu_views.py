@@ -79,7 +79,7 @@ def the_tree_has_each_allocation_where_it_was_made(folder):
     for output, trace in everything(folder):
         rows = {tuple(r["path"]): r for r in view("tree", trace)["rows"] if r["kind"] == "range"}
         counts = said(output)
-        for path, row in rows.items(): # a row's flows are with everything below; a free belongs to where its memory was taken, and all was freed
+        for path, row in rows.items(): # a row's flows are with everything below; a free belongs to where its memory was allocated, and all was freed
             taken = sum(c["alloc_bytes"] for p, c in counts.items() if p[:len(path)] == path)
             assert (row.get("alloc_bytes", 0), row.get("free_bytes", 0)) == (taken, taken), path
 
@@ -159,7 +159,7 @@ def several_devices_have_what_was_done_on_each(folder):
 def what_is_missing_is_said_with_its_reason(folder):
     for major in MAJORS:
         for env, source, check in (
-            ({"SIM_CUPTI_REFUSE": "39"}, "off: another tool holds CUPTI; run without it (39)", lambda i, t: i["kernels"] == 0),
+            ({"SIM_CUPTI_REFUSE": "39"}, "off: another tool uses CUPTI; run without it (39)", lambda i, t: i["kernels"] == 0),
             ({"SIM_CUPTI_REFUSE": "35"}, "off: the driver does not let this user profile (35)", lambda i, t: i["kernels"] == 0),
             ({"SIM_CUPTI_ENABLE_FAIL": "10:14"}, "partial: CUPTI refused kernels (14)", lambda i, t: i["kernels"] == 0 < i["copies"]),
             ({"SIM_CUPTI_DROP": "10"}, "on", lambda i, t: i["dropped"] > 0 and not i["complete"]),

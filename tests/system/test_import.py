@@ -80,7 +80,7 @@ def work_without_launch_and_launches_outside_operators_are_shown(folder):
     assert got["totals"]["attributed_ns"] == 4000 and got["totals"]["unattributed_ns"] == 56000
     assert rows(got)["unattributed"]["gpu_total_ns"] == 56000
     screen = " ".join(report(folder / "trace.json").stdout.decode().split())
-    assert "recorded: 4 of 2 launches; of 2 records the launch is not in the file" in screen, screen
+    assert "GPU records / calls: 4 / 2 launches; 2 records have no launch in the file" in screen, screen
 
 
 @case
@@ -101,7 +101,7 @@ def gpus_of_one_name_are_one_line(folder):
         text = report(path).stdout.decode()
         return [line.strip() for line in text[text.index("device "):text.index("imported ")].splitlines()]
     assert lines(["A", "A", "B", "A"]) == ["device    GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
-    assert lines(["", ""]) == ["device    GPUs 0-1 (the trace has no name of them)"]
+    assert lines(["", ""]) == ["device    GPUs 0-1 (the trace does not record the name of them)"]
 
 
 @case
@@ -124,7 +124,7 @@ def touching_is_not_nesting_and_a_child_may_outlast_its_parent(folder):
     assert paths["second"] == ["second"] and paths["none"] == ["none"] and paths["after"] == ["after"], paths
     assert paths["longer"] == ["outer", "longer"] and paths["inside"] == ["outer", "longer", "inside"], paths
     assert [rows(got)[name]["cpu_total_ns"] for name in ("outer", "longer")] == [10000, 10000]
-    assert any("1 ranges end before one that began in them" in warning for warning in got["warnings"]), got["warnings"]
+    assert any("1 ranges end before a range inside them does" in warning for warning in got["warnings"]), got["warnings"]
 
 
 @case
@@ -199,7 +199,7 @@ def memory_without_totals_is_added_up_and_said_to_be(folder):
     got = tree(write(folder, [op("a", 0, 100)] + [memory(10 * i, size) for i, size in enumerate((512, 512, -512, -1024, 512, -512, -512))]))
     assert got["totals"]["allocated_peak_bytes"] == 2048 and got["totals"]["tensor_alloc_bytes"] == 1536
     assert got["integrity"]["tensor_differences"] == 0
-    assert got["capture"]["sources"]["torch_memory"].startswith("partial: the file does not say")
+    assert got["capture"]["sources"]["torch_memory"].startswith("partial: the file does not give")
 
 
 @case
@@ -249,7 +249,7 @@ def what_json_does_not_have_is_read_where_programs_write_it(folder):
     (folder / "trace.json").write_bytes(text)
     got = tree(folder / "trace.json")
     assert sorted(row["cpu_total_ns"] for row in got["rows"]) == [5000, 7000], got["rows"]
-    assert any("1 events have no time" in warning for warning in got["warnings"]), got["warnings"]
+    assert any("1 events have no readable time" in warning for warning in got["warnings"]), got["warnings"]
 
 
 @case
@@ -469,7 +469,7 @@ def an_event_whose_time_cannot_be_is_told_and_is_in_no_figure(folder):
     for odd in ({"ts": 10 ** 25}, {"dur": 10 ** 25}, {"dur": 2 ** 63 - 1}, {"dur": -3}, {"ts": -10 ** 25}, {"dur": None}, {"ts": "soon"}, {"ts": [1]}, {"dur": True}):
         for event in (op("odd", 50, 1), launch(50, 1, 9), kernel(80, 1, 9)):
             path = write(folder, events + [{**event, **odd}])
-            assert shown(path) == want and any("1 events have no time" in warning for warning in tree(path)["warnings"]), (odd, event, shown(path))
+            assert shown(path) == want and any("1 events have no readable time" in warning for warning in tree(path)["warnings"]), (odd, event, shown(path))
 
 
 def begins(name, time, category="cpu_op", tid=1):
@@ -488,7 +488,7 @@ def an_end_ends_what_its_thread_began_last(folder):
     got = tree(write(folder, events))
     assert {name: row["cpu_total_ns"] for name, row in rows(got).items()} == {
         "outer": 100000, "elsewhere": 40000, "inner": 10000, "last": 10000, "left open": 60000}, rows(got)
-    assert any("1 ranges have no end in the file; they count up to its last event" in warning for warning in got["warnings"]), got["warnings"]
+    assert any("1 ranges have no end in the file; they are counted up to its last event" in warning for warning in got["warnings"]), got["warnings"]
 
 
 @case
@@ -497,7 +497,7 @@ def an_end_before_its_beginning_ends_nothing(folder):
     events = [op("outer", 0, 200), op("later", 120, 10)]
     for bad, odd in ((1, [begins("odd", 100), ends(50)]), (2, [begins("odd", -(2 ** 63 - 1) // 1000), ends(2 ** 61 // 1000)]), (2, [begins("odd", 2 ** 62 // 1000), ends(0)])):
         got = tree(write(folder, events + odd))
-        assert rows(got)["outer"]["cpu_total_ns"] == 200000 and any("%d events have no time" % bad in warning for warning in got["warnings"]), (odd, got["rows"], got["warnings"])
+        assert rows(got)["outer"]["cpu_total_ns"] == 200000 and any("%d events have no readable time" % bad in warning for warning in got["warnings"]), (odd, got["rows"], got["warnings"])
 
 
 @case
@@ -626,7 +626,7 @@ def what_thousands_have_in_common_takes_no_longer(folder):
 def ranges_that_all_outlast_each_other_are_left_out_at_a_depth_nobody_has(folder):
     path = write(folder, [op("op", i, 10000) for i in range(5000)])
     process = view("info", path)
-    assert "904 ranges begin inside of more others than a program nests; they are left out" in json.dumps(process), process
+    assert "904 ranges are nested deeper than the limit; they are left out" in json.dumps(process), process
     assert sum(row["calls"] for row in tree(path)["rows"]) == 4096
 
 main()

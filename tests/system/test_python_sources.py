@@ -213,7 +213,7 @@ def a_forked_child_reads_its_own(folder):
 def a_setting_that_is_none_is_said(folder):
     script = written(folder, "holder.py", ALLOCATES)
     under(folder, PYTHONS[-1], script, env={"PPERF_PYSTACKS": "yes"})
-    assert "PPERF_PYSTACKS=yes was not understood" in meta(folder / "trace.bin")["warning.settings"]
+    assert "PPERF_PYSTACKS=yes is not valid" in meta(folder / "trace.bin")["warning.settings"]
 
 
 @case

@@ -98,7 +98,7 @@ def the_straggler_is_named_with_what_it_did_meanwhile(folder):
     [row] = got["collectives"]
     assert (row["name"], row["calls"], row["last"], row["last_rank"]) == ("all-reduce", 40, 35, 1) and row["path"] == ["train", "c10d::allreduce_"], row
     text = report("ranks", *[folder / ("rank%d.json" % r) for r in range(3)]).stdout.decode()
-    assert "rank 1 was last in 87.5 % of 40 collectives, by 1.50 ms in the" in text and "`train / load`" in " ".join(text.split()), text
+    assert "rank 1 was last in 87.5 % of 40 collectives, by 1.50 ms" in text and "`train / load`" in " ".join(text.split()), text
 
 
 @case
@@ -122,7 +122,7 @@ def a_rank_whose_gpu_has_more_to_do_is_told_from_one_whose_cpu_has(folder):
 def nobody_is_named_who_is_last_by_chance(folder):
     got = view(job(2, lambda r, step: (step * 7 + r * 3) % 5 * 100), folder)
     assert got["stragglers"] == [] and got["matched"] == 40, got
-    assert b"no rank was last more often than chance has it" in report("ranks", folder / "rank0.json", folder / "rank1.json").stdout
+    assert b"no rank was last more often than by chance" in report("ranks", folder / "rank0.json", folder / "rank1.json").stdout
 
 
 @case
@@ -141,10 +141,10 @@ def ranks_that_did_other_things_are_not_aligned_and_it_says_why(folder):
     other.number = 1
     got = view([one, other], folder)
     row = got["rows"][1]
-    assert not row["aligned"] and "same order" in row["not_aligned_because"] and row["wait_ns"] is None and row["offset_ns"] is None, row
+    assert not row["aligned"] and "another order" in row["not_aligned_because"] and row["wait_ns"] is None and row["offset_ns"] is None, row
     assert got["matched"] == 0 and [r["unmatched"] for r in got["rows"]] == [40, 40]
     text = report("ranks", folder / "rank0.json", folder / "rank1.json").stdout.decode()
-    assert "cannot be aligned" in text and "not known" in text, text
+    assert "cannot be aligned" in text and "unknown" in text, text
     few = job(2, lambda r, step: 0, steps=2)
     assert "3 are needed" in view(few, folder)["rows"][1]["not_aligned_because"]
 
@@ -200,7 +200,7 @@ def an_all_to_all_is_told_from_sends_and_receives(folder):
     near(got["rows"][0]["wait_ns"], 700000 * 20, 100)
     assert got["rows"][1]["last"] == 20 and got["collectives"][0]["name"] == "all-to-all", got
     text = " ".join(report("ranks", folder / "rank0.json", folder / "rank1.json").stdout.decode().split())
-    assert "1 sends and receives are not compared: no range around their launches says between whom" in text, text
+    assert "1 sends and receives are not compared: the ranges around their launches do not name the peers" in text, text
     assert "process groups are not named in these traces" in text, text
 
 
@@ -233,7 +233,7 @@ def numbers_of_collectives_say_how_far_one_trace_is_behind(folder):
             for number, kernel in enumerate(kernels):
                 kernel["args"].update({"Process Group Name": "0", "Process Group Ranks": "[0, 1]"}, **({"Seq": first + number} if numbered else {}))
         return ranks
-    assert b"keep no distance" in report("ranks", *[r.write(folder) for r in made(False)]).stdout
+    assert b"do not keep a constant distance" in b" ".join(report("ranks", *[r.write(folder) for r in made(False)]).stdout.split())
     got = view(made(True), folder)
     assert got["matched"] == 40 and [row["unmatched"] for row in got["rows"]] == [60, 0], got
     near(got["rows"][0]["wait_ns"], 300000 * 40, 100)
@@ -243,13 +243,13 @@ def numbers_of_collectives_say_how_far_one_trace_is_behind(folder):
 def what_cannot_be_compared_is_refused_in_a_sentence(folder):
     ranks = job(2, lambda r, step: 0)
     first, second = [r.write(folder) for r in ranks]
-    assert b"several ranks are needed" in report("ranks", first, check=64).stderr
+    assert b"give several ranks" in report("ranks", first, check=64).stderr
     ranks[1].number = 0
     (folder / "other").mkdir()
-    assert b"both say that they are rank 0" in report("ranks", first, ranks[1].write(folder / "other"), check=64).stderr
+    assert b"both have rank 0" in report("ranks", first, ranks[1].write(folder / "other"), check=64).stderr
     empty = Rank(0)
     empty.op("a", 1, 2)
-    assert b"no collective is in these traces" in report("ranks", empty.write(folder), check=64).stderr
+    assert b"these traces contain no collective" in report("ranks", empty.write(folder), check=64).stderr
 
 
 @case
@@ -300,7 +300,7 @@ def files_without_a_number_count_in_their_order(folder):
     paths = [r.write(folder, numbered=False) for r in ranks]
     got = json.loads(report("ranks", *paths, "-f", "json").stdout)
     assert [(r["rank"], r["file"], r["last"]) for r in got["rows"]] == [(0, str(paths[0]), 0), (1, str(paths[1]), 40)]
-    assert b"numbered in their order" in b" ".join(report("ranks", *paths).stdout.split())
+    assert b"numbered in file order" in b" ".join(report("ranks", *paths).stdout.split())
 
 
 @case

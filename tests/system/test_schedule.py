@@ -57,7 +57,7 @@ def the_first_screen_says_what_was_recorded_and_what_the_rest_cost(folder):
     train(folder, 10, PLAN)
     screen = report(folder / "trace.bin", "--width", "200").stdout.decode()
     assert "window    steps 2-5 of 10 recorded, " in screen and "(PPERF_SCHEDULE=%s)" % PLAN in screen, screen
-    assert "seen and not recorded: " in screen and " beginnings and ends of ranges, " in screen and "; that cost about " in screen, screen
+    assert "seen but not recorded: " in screen and " range starts and ends, " in screen and "; estimated cost about " in screen, screen
     assert "losses    none" in screen, screen
     edges = [(r["action"], r["value"]) for r in dump(folder / "trace.bin", {"window"})]
     assert edges == [("begins", 2), ("step", 3), ("step", 4), ("step", 5), ("ends", 6)], edges
@@ -92,7 +92,7 @@ def a_wrong_schedule_is_said_and_all_is_recorded(folder):
     for wrong in "wait:1", "active:3,wait", "3", "active:0":
         train(folder, 4, wrong)
         warning = info(folder / "trace.bin")["rows"][0]["meta"]["warning.settings"]
-        assert warning.startswith("PPERF_SCHEDULE=%s was not understood (such as wait:1," % wrong), warning
+        assert warning.startswith("PPERF_SCHEDULE=%s is not valid (such as wait:1," % wrong), warning
         assert len([n for n in names(folder / "trace.bin") if n.startswith("step")]) == 4
         assert "window" not in tree(folder / "trace.bin")["capture"]
 

@@ -139,7 +139,7 @@ def what_is_computed_again_has_nodes_of_its_own(folder):
 def the_layout_of_PyTorch_s_objects_is_found_out(folder):
     known = {"new": ("on", LINKED % (200, 304, "320"), "1"), "old": ("on", LINKED % (176, 280, "296"), "0"),
              "without-kwinputs": ("on", LINKED % (200, 248, "264"), "1"), "moved": ("on", LINKED % (208, 264, "not 0"), "1"),
-             "hidden": ("partial: backward is not linked to forward: no place has the sequence number", "", "1")}
+             "hidden": ("partial: backward is not linked to forward: no offset holds the sequence number", "", "1")}
     for layout, (source, said, abi) in known.items():
         for release in None, "2.1.0":
             trace = traced_net(folder, env={"FAKE_LAYOUT": layout, "FAKE_VERSION": release or "2.9.0"})
@@ -167,14 +167,14 @@ def a_PyTorch_without_the_symbols_still_has_modules(folder):
     shutil.copy(FAKE / "bare" / "libtorch_cpu.so", package / "torch" / "lib")
     trace = traced_net(folder, package=package)
     assert {p.kind for p in trace.calls()} == {MODULE} and len(trace.calls()) == 16
-    assert facts(folder / "trace.bin")["source.torch_ops"] == "off: this PyTorch has no callbacks that we know (1)"
+    assert facts(folder / "trace.bin")["source.torch_ops"] == "off: this PyTorch has no known callback interface (1)"
 
 
 @case
 def a_PyTorch_that_cannot_compute_still_has_its_operators(folder):
     trace = traced_net(folder, "import torch\ntorch._C._op('aten::it', 0, -1, 0, lambda: None)", env={"FAKE_TENSORS": "no"})
     assert trace.tree() == ["aten::it"], trace.tree()
-    assert facts(folder / "trace.bin")["source.torch_ops"] == "partial: backward is not linked to forward: the test operator was not seen"
+    assert facts(folder / "trace.bin")["source.torch_ops"] == "partial: backward is not linked to forward: the test operator was not observed"
 
 
 @case

@@ -131,11 +131,11 @@ def keys_change_it(folder):
         it.keys("/", "k", "e", "r", "n", "e", "l", "_", "0")
         it.until("\n/kernel_0\n", "    kernel_0")
         it.keys("Enter", "Enter")
-        it.until("details", "shapes of this kernel", "gpu_total_ns")
+        it.until("details", "launch configurations of this kernel", "gpu_total_ns")
         it.keys("q")
         it.until("▾ aten::mm")
         it.keys("m")
-        it.until("metric: what rows are ordered by")
+        it.until("metric: what rows are sorted by")
         it.keys("Down", "Enter")
         it.until("metric cpu, by cpu")
         it.keys("%")
@@ -187,7 +187,7 @@ def an_unknown_terminal_is_named(folder):
     for term in ("no-such-thing", "dumb"):
         with terminal(folder, "tui trace.json", env={"TERM": term}) as it:
             it.check_left(64)
-            it.until("the terminal `%s` is not known here" % term)
+            it.until("the terminal type `%s` is unknown" % term)
 
 
 COLORS = tuple("\x1b[%dm" % number for number in (31, 32, 33))
@@ -237,7 +237,7 @@ def two_traces_are_compared(folder):
         it.keys("W")
         it.until("changed")
         it.keys("d")
-        it.until("of the whole run", "before", "after")
+        it.until("for the whole run", "before", "after")
         it.keys("q", "q")
         it.check_left(0)
 

@@ -426,11 +426,11 @@ def a_compiled_model(folder):
 
 
 OOM = """
-OOM       out of memory on GPU 0 after ...: 2.10 MB were asked for in `step / Sequential / *
+OOM       out of memory on GPU 0 after ...: 2.10 MB requested in `step / Sequential / *
           (GELU) / aten::gelu`
-          tensors held 1.07 GB; PyTorch held 1.07 GB of the GPU's 1.07 GB, 1.29 MB (0.1 %) of it in
+          tensors held 1.07 GB; reserved by PyTorch: 1.07 GB of the GPU's 1.07 GB, 1.29 MB (0.1 %) of it in
           no tensor
-          tensors had grown since each of these began: step 72 +10.49 MB, Sequential +10.49 MB, 5
+          growth of tensor memory since the start of: step 72 +10.49 MB, Sequential +10.49 MB, 5
           +0 B, aten::gelu +0 B
           live then: 459.28 MB (42.9 %) taken in `step / Sequential / * (Linear) / aten::linear /
           aten::addmm`, 457.18 MB (42.7 %) taken in `step / Sequential / * (GELU) / aten::gelu`,
@@ -456,7 +456,7 @@ step 71 ────────────────────────
       └── 0 (Linear) ──────────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
           └── aten::linear ────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
               └── aten::addmm ─────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
-simulated device: no figure of the GPU here is a measurement
+simulated device: GPU figures are not measurements
 """
 
 
@@ -466,7 +466,7 @@ def out_of_memory(folder):
     tree = trained(folder, "oom", env={"SIM_MEM": str(1 << 30)}, backward=False)
     shown = report(tree.path, "--width", "100").stdout.decode()
     if RELEASE != NEWEST:
-        assert "were asked for in `" in shown and "tensors had grown since each of these began: " in shown and "+0 B, aten::" in shown, shown
+        assert "requested in `" in shown and "growth of tensor memory since the start of: " in shown and "+0 B, aten::" in shown, shown
         return
     story = re.search(r"^OOM .*?(?=^sources)", shown, re.S | re.M).group()
     assert re.sub(r"after \S+ .?s:", "after ...:", story) == OOM.lstrip(), story

@@ -435,7 +435,7 @@ def without_Python_or_operators_the_trace_says_so(folder):
     python(folder, program, env={"PPERF_OPS": "off", "PPERF_OUTPUT": "off.bin"})
     assert meta(folder / "off.bin")["source.torch_ops"] == "off: PPERF_OPS=off (0)" and names(folder / "off.bin") == []
     python(folder, program, env={"PPERF_OPS": "some", "PPERF_OUTPUT": "some.bin"})
-    assert "PPERF_OPS=some was not understood" in meta(folder / "some.bin")["warning.settings"] and names(folder / "some.bin")
+    assert "PPERF_OPS=some is not valid" in meta(folder / "some.bin")["warning.settings"] and names(folder / "some.bin")
 
 
 @case

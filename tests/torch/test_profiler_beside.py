@@ -221,7 +221,7 @@ def left_alone(path, sessions, rounds, ends=True):
     assert any(inside(c.stamp) for c in trace.calls) and not any(trace.lost), trace.lost
     assert not any(r.kind == "API" and r.domain == 2 for r in trace.records)
     screen = report(path).stdout.decode()
-    assert "CUPTI was left to another profiler" in screen and ("to the end" in " ".join(screen.split())) != ends, screen
+    assert "CUPTI was released to another profiler for" in screen and ("to the end" in " ".join(screen.split())) != ends, screen
     run_of = json.loads(report("tree", path, "-f", "json").stdout)
     totals = run_of["totals"]
     assert (totals["gpu_unknown_ns"] > 0 or not ends) and not run_of["integrity"]["complete"], (totals, run_of["integrity"])

@@ -169,11 +169,10 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 	path->process = process;
 	path->last = PATH_NONE;
 	path->nodes = (struct mapped_array){ .size = sizeof(struct path_node),
-		.what = "calls and the GPU's work" };
+		.what = "calls and GPU operations" };
 	path->edges = (struct mapped_array){ .size = sizeof(struct path_edge),
-		.what = "what waited for what" };
-	path->slacks = (struct mapped_array){ .size = sizeof(uint64_t),
-		.what = "what could have come later" };
+		.what = "dependencies" };
+	path->slacks = (struct mapped_array){ .size = sizeof(uint64_t), .what = "slack" };
 	path->segments = (struct mapped_array){ .size = sizeof(struct path_segment),
 		.what = "the critical path" };
 	path->activities = activities_read(process);
@@ -221,8 +220,7 @@ static uint64_t end_time_without(const struct critical_path_graph *path,
 uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
 	bool (*selected)(const struct path_node *node, void *context), void *context)
 {
-	struct mapped_array times = { .size = sizeof(uint64_t),
-		.what = "when all would have come" };
+	struct mapped_array times = { .size = sizeof(uint64_t), .what = "latest times" };
 	uint64_t end_ns;
 
 	mapped_array_resize(&times, path->nodes.count * 2);

@@ -49,17 +49,17 @@
 #define HANDOVER_MAX_NS 20000u
 
 /* What time on the chain is: name, help. */
-#define PATH_KINDS(X)                                                                                   \
-	X(KERNEL, "kernels")                                                                            \
-	X(COMMUNICATION, "communication")                                                               \
-	X(COPY, "copies")                                                                               \
-	X(MEMSET, "memsets")                                                                            \
-	X(HOST, "host")     /* between calls */                                                         \
-	X(CALL, "calls")    /* in calls that wait for nothing */                                        \
-	X(LAUNCH, "launch") /* from the begin of the call to the begin of the work */                   \
-	X(HANDOVER,                                                                                     \
-		"hand-over") /* from the end of the work before it, or of an event's: up to 20 us */    \
-	X(SYNC, "synchronisation") /* in calls that wait: after the work; all of it if none is known */ \
+#define PATH_KINDS(X)                                                                                          \
+	X(KERNEL, "kernels")                                                                                   \
+	X(COMMUNICATION, "communication")                                                                      \
+	X(COPY, "copies")                                                                                      \
+	X(MEMSET, "memsets")                                                                                   \
+	X(HOST, "host")     /* between calls */                                                                \
+	X(CALL, "calls")    /* in calls that wait for nothing */                                               \
+	X(LAUNCH, "launch") /* from the begin of the call to the begin of the work */                          \
+	X(HANDOVER,                                                                                            \
+		"gap between kernels") /* from the end of the work before it, or of an event's: up to 20 us */ \
+	X(SYNC, "synchronisation") /* in calls that wait: after the work; all of it if none is known */        \
 	X(UNKNOWN, "unknown")
 
 enum path_kind {

@@ -299,19 +299,23 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 		trial = try_shift(ranks, &first, &own, 0);
 	if (together < THEIL_SEN_PAIRS_MIN)
 		snprintf(rank->why, sizeof rank->why,
-			"it has %zu collectives that end together everywhere; %u are needed",
+			"it has %zu collectives that end at the same time on all "
+			"ranks; %u are needed",
 			together, THEIL_SEN_PAIRS_MIN);
 	else if (strangers)
 		snprintf(rank->why, sizeof rank->why,
-			"it shares no process group with rank %lld, nor with one that does",
+			"it shares no process group with rank %lld, directly or "
+			"through other ranks",
 			(long long)ranks->ranks[0].number);
 	else if (!trial.same)
 		snprintf(rank->why, sizeof rank->why,
-			"its collectives are not those of the others in the same order");
+			"its collectives differ from those of the others, or are "
+			"in another order");
 	else
 		snprintf(rank->why, sizeof rank->why,
-			"the ends of its collectives keep no distance to those of the others (off "
-			"by %llu ns in the median)",
+			"the ends of its collectives do not keep a constant distance to the "
+			"others' (median "
+			"deviation %llu ns)",
 			(unsigned long long)trial.fit.residual_ns);
 }
 

@@ -28,7 +28,7 @@ static void give_numbers(struct ranks *ranks)
 	for (size_t i = 1; i < ranks->count; i++)
 		if (ranks->ranks[i].number == ranks->ranks[i - 1].number)
 			fatal(STATUS_USAGE,
-				"%s and %s both say that they are rank %lld; name one trace a rank",
+				"%s and %s both have rank %lld; give one trace per rank",
 				ranks->ranks[i - 1].process->path, ranks->ranks[i].process->path,
 				(long long)ranks->ranks[i].number);
 }
@@ -48,12 +48,13 @@ static void choose(struct ranks *ranks)
 	}
 	ranks->without = (uint32_t)(ranks->processes.shown - ranks->count);
 	if (!ranks->count)
-		fatal(STATUS_USAGE, "no collective is in these traces: neither kernels of NCCL or "
-				    "RCCL nor ranges like gloo:all_reduce");
+		fatal(STATUS_USAGE, "these traces contain no collective: neither NCCL or RCCL "
+				    "kernels nor ranges "
+				    "such as gloo:all_reduce");
 	if (ranks->count < 2)
 		fatal(STATUS_USAGE,
-			"only %s has collectives; several ranks are needed: pperf-report ranks "
-			"TRACE TRACE ...",
+			"only %s has collectives; give several ranks: pperf-report ranks TRACE "
+			"TRACE ...",
 			ranks->ranks[0].process->path);
 	give_numbers(ranks);
 }

@@ -52,9 +52,9 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 		write_metadata(conversion, "source.torch_modules", "on");
 	if (imported->memory_count)
 		write_metadata(conversion, "source.torch_memory",
-			added ? "partial: the file does not say what the allocator holds; its "
-				"levels are added up from "
-				"the least that they can be"
+			added ? "partial: the file does not give the allocator's total at the "
+				"start; levels are "
+				"computed from the lowest possible one"
 			      : "on");
 	if (imported->gpu_count)
 		write_metadata(conversion, "source.cupti", "on");
@@ -132,40 +132,38 @@ static void write_warnings(struct conversion *conversion)
 
 	if (*imported->problem_table)
 		write_warning(conversion, "warning.import_cut",
-			"the table %s: %s; what follows in it is missing, what precedes it is "
-			"shown",
+			"the table %s: %s; the rest of it is missing, what comes before is shown",
 			imported->problem_table, imported->problem);
 	else if (imported->truncated)
 		write_warning(conversion, "warning.import_cut",
 			"byte %" PRIu64
-			" of the JSON: %s; what follows is missing, what precedes it is shown",
+			" of the JSON: %s; the rest is missing, what comes before is shown",
 			imported->problem_at, imported->problem);
 	if (imported->unreadable)
 		write_warning(conversion, "warning.import_bad",
 			"%" PRIu64
-			" events have no time or length that can be read; they are in no figure",
+			" events have no readable time or duration; they are in no figure",
 			imported->unreadable);
 	if (imported->unended)
 		write_warning(conversion, "warning.import_open",
 			"%" PRIu64
-			" ranges have no end in the file; they count up to its last event",
+			" ranges have no end in the file; they are counted up to its last event",
 			imported->unended);
 	if (imported->unsplit_graphs)
 		write_warning(conversion, "warning.import_graphs",
-			"%" PRIu64 " launches of graphs were recorded as a whole: each is one "
-				   "piece of work, from the start of its "
-			"first kernel to the end of its last",
+			"%" PRIu64
+			" graph launches were recorded as a whole: each is one operation, from the "
+			"start of its first kernel to the end of its last",
 			imported->unsplit_graphs);
 	if (conversion->counts.too_deep)
 		write_warning(conversion, "warning.import_deep",
-			"%" PRIu64 " ranges begin inside of more others than a program nests; they "
-				   "are left out",
+			"%" PRIu64 " ranges are nested deeper than the limit; they are left out",
 			conversion->counts.too_deep);
 	if (conversion->counts.overlapping)
 		write_warning(conversion, "warning.import_overlap",
-			"%" PRIu64 " ranges end before one that began in them does; that one's "
-				   "time from there on is "
-			"what is around both's",
+			"%" PRIu64
+			" ranges end before a range inside them does; the rest of that inner range "
+			"counts in their parent",
 			conversion->counts.overlapping);
 }
 

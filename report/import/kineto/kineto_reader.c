@@ -257,11 +257,11 @@ static bool is_chrome_trace(const struct kineto_reader *reader)
 					  imported->call_count || imported->gpu_count))
 		return true;
 	if (!reader->has_events && reader->window.scan.problem)
-		imported->problem = "is not JSON that can be read";
+		imported->problem = "is not readable JSON";
 	else
 		imported->problem =
 			reader->has_events
-				? "is a trace in Chrome's JSON, but not one of torch.profiler"
+				? "is a Chrome trace in JSON, but not one of torch.profiler"
 				: "is JSON without trace events";
 	return false;
 }

@@ -19,7 +19,7 @@ void read_window_open(struct read_window *window, struct gzip_file *file)
 	*window = (struct read_window){ .file = file, .room = READ_WINDOW_BYTES };
 	window->bytes = malloc(window->room + JSON_SLACK);
 	if (!window->bytes)
-		fatal(STATUS_UNREADABLE, "no memory to read a file");
+		fatal(STATUS_UNREADABLE, "out of memory while reading a file");
 	fill_read_window(window);
 	window->scan.at = window->bytes;
 	window->scan.end = window->bytes + window->used;

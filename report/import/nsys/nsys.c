@@ -347,7 +347,7 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 		read_nsys_tables(&reader);
 	else
 		snprintf(problem, problem_bytes,
-			"is an SQLite database, but not one that Nsight Systems exported");
+			"is an SQLite database, but not an export of Nsight Systems");
 	nsys_database_close(reader.db);
 	map_free(&reader.threads);
 	map_free(&reader.processes);

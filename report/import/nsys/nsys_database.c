@@ -63,8 +63,7 @@ static int count_steps(void *context)
 	struct nsys_database *db = context;
 
 	if (db->steps_left <= STEPS_PER_CALLBACK) {
-		note_database_problem(
-			db, "all of them", "its pages lead to each other without end");
+		note_database_problem(db, "all of them", "its pages form a cycle");
 		return 1;
 	}
 	db->steps_left -= STEPS_PER_CALLBACK;
@@ -185,7 +184,7 @@ static bool has_table(struct nsys_database *db, const char *table)
 {
 	if (is_in_list(db->unreadable_tables, db->unreadable_count, table))
 		note_database_problem(
-			db, table, "it is a view or a virtual table, and pperf reads tables only");
+			db, table, "it is a view or a virtual table; pperf reads tables only");
 	return is_in_list(db->tables, db->table_count, table);
 }
 
@@ -274,7 +273,7 @@ bool nsys_rows_next(struct nsys_rows *rows)
 		return true;
 	if (result == SQLITE_ROW)
 		note_database_problem(
-			rows->db, rows->table, "it has more rows than the file has room for");
+			rows->db, rows->table, "it has more rows than fit in the file");
 	else if (result != SQLITE_DONE)
 		note_database_problem(rows->db, rows->table, sqlite3_errmsg(rows->db->sqlite));
 	sqlite3_finalize(rows->statement);

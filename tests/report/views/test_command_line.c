@@ -67,44 +67,43 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 {
 	write_run("trace.bin");
 	expect_usage(
-		"", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
-	expect_usage(
-		"tree", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
-	expect_usage("tre trace.bin",
-		"pperf-report: there is no view and no file `tre`; see pperf-report --help\n");
-	expect_usage(
-		"-x trace.bin", "pperf-report: there is no option -x; see pperf-report --help\n");
-	expect_usage("--nonsense trace.bin", "pperf-report: there is no option --nonsense, or it "
-					     "is cut too short; see pperf-report --help\n");
+		"", "pperf-report: no trace file given; try pperf-report trace.bin, or --help\n");
+	expect_usage("tree",
+		"pperf-report: no trace file given; try pperf-report trace.bin, or --help\n");
+	expect_usage("tre trace.bin", "pperf-report: there is no view and no file named `tre`; see "
+				      "pperf-report --help\n");
+	expect_usage("-x trace.bin", "pperf-report: unknown option -x; see pperf-report --help\n");
+	expect_usage("--nonsense trace.bin", "pperf-report: unknown option or ambiguous "
+					     "abbreviation --nonsense; see pperf-report --help\n");
 	expect_usage("trace.bin -f", "pperf-report: -f needs a value; see pperf-report --help\n");
 	expect_usage("trace.bin -f xml",
-		"pperf-report: --format takes one of text, json, csv, not `xml`\n");
+		"pperf-report: --format needs one of text, json, csv, not `xml`\n");
 	expect_usage("trace.bin -d -1",
-		"pperf-report: --depth takes a whole number up to 4294967295, not `-1`\n");
+		"pperf-report: --depth needs a whole number up to 4294967295, not `-1`\n");
 	expect_usage("trace.bin --min-percent 101",
-		"pperf-report: --min-percent takes a number from 0 to 100, not `101`\n");
+		"pperf-report: --min-percent needs a number from 0 to 100, not `101`\n");
 	expect_usage("trace.bin --steps 5-3", "pperf-report: --steps 5-3 ends before it begins\n");
 	expect_usage("trace.bin --steps x",
-		"pperf-report: --steps takes numbers like 10-20 or 7, not `x`\n");
+		"pperf-report: --steps needs numbers such as 10-20 or 7, not `x`\n");
 	expect_usage("trace.bin --steps 5-",
-		"pperf-report: --steps takes numbers like 10-20 or 7, not `5-`\n");
+		"pperf-report: --steps needs numbers such as 10-20 or 7, not `5-`\n");
 	expect_usage(
-		"trace.bin --columns ,", "pperf-report: --columns takes names of columns, "
-					 "separated by commas; pperf-report --legend lists them\n");
+		"trace.bin --columns ,", "pperf-report: --columns needs column names separated by "
+					 "commas; pperf-report --legend lists them\n");
 	expect_usage("idle trace.bin --focus main",
-		"pperf-report: --focus is of the views tree, critical and tui: pperf-report tree "
-		"--focus PATH FILE\n");
+		"pperf-report: --focus works with the views tree, critical and tui only: "
+		"pperf-report tree --focus PATH FILE\n");
 	expect_usage(
-		"trace.bin --width 3", "pperf-report: --width takes at least 20 columns, not 3\n");
+		"trace.bin --width 3", "pperf-report: --width needs at least 20 columns, not 3\n");
 	expect_usage("trace.bin --all=1",
 		"pperf-report: --all=1 takes no value; see pperf-report --help\n");
-	expect_usage("trace.bin -s nothing", "pperf-report: there is no column `nothing` to order "
-					     "by; pperf-report --legend lists them\n");
+	expect_usage("trace.bin -s nothing", "pperf-report: there is no column `nothing` to sort "
+					     "by; pperf-report --legend lists the columns\n");
 	expect_usage("trace.bin --rank 3",
 		"pperf-report: no process of the run of trace.bin has rank 3\n");
 	expect_usage("tree trace.bin --focus nowhere",
-		"pperf-report: there is no place `nowhere`; names are joined by /, a / in a name "
-		"is written \\/\n");
+		"pperf-report: there is no node `nowhere`; names are joined by /, a / in a name is "
+		"written \\/\n");
 }
 END_TEST
 
@@ -143,8 +142,8 @@ START_TEST(help_version_and_legend_need_no_trace)
 	has(screen.out, "critical");
 	has(screen.out, "--min-percent P");
 	screen = screen_show_with("", "distribution --help");
-	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  how the "
-			"durations of one place");
+	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  "
+			"distribution of the durations of one node");
 	has(screen.out, "p75_ns");
 	has(screen.out, "--min-percent P");
 	ck_assert_ptr_null(strstr(screen.out, "critical-path"));
@@ -464,12 +463,13 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 	has(screen.out, "device    GPU 0 NVIDIA H100\n");
 	has(screen.out, "cupti off: not found (-1)");
 	has(screen.out, "→ no times of kernels and copies: ");
-	has(screen.out, "coverage  66.7 % of 3 GPU records have the range that asked for them");
-	has(screen.out, "2 of 2 launches, 1 of 1 copies");
+	has(screen.out,
+		"coverage  66.7 % of 3 GPU records attributed to the range that launched them");
+	has(screen.out, "2 / 2 launches, 1 / 1 copies");
 	has(screen.out, "verdict   the GPU was busy 80.6 % of the 310 ns");
 	has(screen.out, "96.0 % of");
 	has(screen.out, "losses    none\n");
-	has(screen.out, "cost      pperf measured 0 ns");
+	has(screen.out, "cost      overhead 0 ns");
 	has(screen.out, "step 1 ───");
 	has(screen.out, "next      pperf-report critical trace.bin -m reserved\n");
 }

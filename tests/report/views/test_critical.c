@@ -249,7 +249,8 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 		"  └── graph 3 ─────────────────────────────────────│ 0.36 µs (35.8 %)\n"
 		"      └── fused  <<<(64,1,1),(128,1,1)>>> ─────────│ 0.35 µs (35.0 %)\n");
 	expect(screen_show(NULL, "critical trace.bin -m idle -d 1"),
-		"no range has any of this metric; `pperf-report info` tells what the trace has\n");
+		"no range has a value of this metric; `pperf-report info` shows what was "
+		"recorded\n");
 }
 END_TEST
 
@@ -356,7 +357,7 @@ END_TEST
 START_TEST(tensors_memory_is_not_made_up)
 {
 	expect(screen_show(slam(), "critical trace.bin -m allocated"),
-		"no tensor memory is in the trace (source torch_memory); try -m reserved\n");
+		"no tensor memory in this trace (source torch_memory); try -m reserved\n");
 }
 END_TEST
 

@@ -594,54 +594,54 @@ static const struct scene {
 	{ slow_host, "compute-bound", "clear", "" },
 	{ one_kernel_above_all, "dominant-event", "finding", "60.0 % of all GPU time: k_a" },
 	{ healthy, "dominant-event", "clear", "" },
-	{ waiting_ranges, "dominant-event", "finding", "On the CPU gloo:all_reduce has 92.0 %" },
+	{ waiting_ranges, "dominant-event", "finding", "On the CPU, gloo:all_reduce takes 92.0 %" },
 	{ only_ranges, "dominant-event", "clear", "" },
 	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
 	{ healthy, "tiny-calls", "clear", "" },
-	{ small_grids, "launch-starvation", "finding",
+	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
-	{ healthy, "launch-starvation", "clear", "" },
-	{ long_pauses, "dead-windows", "finding", "5 windows, together 24.50 ms" },
-	{ slow_host, "dead-windows", "clear", "" },
-	{ a_long_start_only, "dead-windows", "note",
-		"Before the first step the GPU stands idle for 99.90 ms" },
-	{ a_long_start_and_pauses, "dead-windows", "finding",
-		"not counted are those before the first step, 99.90 ms" },
+	{ healthy, "small-grids", "clear", "" },
+	{ long_pauses, "idle-gaps", "finding", "5 gaps, together 24.50 ms" },
+	{ slow_host, "idle-gaps", "clear", "" },
+	{ a_long_start_only, "idle-gaps", "note",
+		"Before the first step the GPU is idle for 99.90 ms" },
+	{ a_long_start_and_pauses, "idle-gaps", "finding",
+		"gaps before the first step are excluded: 99.90 ms" },
 	{ slow_data, "data-loading", "finding", "takes 11.4 % of their time" },
 	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
 	{ quick_data, "data-loading", "clear", "" },
-	{ even_steps, "data-loading", "not checked", "no DataLoader of PyTorch is in its steps" },
+	{ even_steps, "data-loading", "not checked", "its steps contain no PyTorch DataLoader" },
 	{ slow_first_step, "cold-start", "finding", "9000000,,measured,1" },
 	{ even_steps, "cold-start", "clear", "" },
 	{ healthy, "cold-start", "not checked", "no steps were found" },
 	{ products_with_copies, "copy-before-gemm", "finding", "50000,40960,measured,10" },
 	{ products_beside_copies, "copy-before-gemm", "clear", "" },
-	{ asking, "planning-queries", "finding", "180000,,upper bound,200" },
-	{ asking_at_first, "planning-queries", "clear", "" },
+	{ asking, "attribute-queries", "finding", "180000,,upper bound,200" },
+	{ asking_at_first, "attribute-queries", "clear", "" },
 	{ waiting, "synchronisation", "finding", "cudaStreamSynchronize" },
 	{ waiting, "synchronisation", "finding", ".item()" },
 	{ slow_host, "synchronisation", "clear", "" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,upper bound,10" },
 	{ pinned, "pageable-copies", "clear", "" },
-	{ from_somewhere, "pageable-copies", "not checked", "in what memory of the host" },
+	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },
 	{ taking, "steady-allocation", "finding", "500000,10485760,measured,10" },
 	{ taking_at_first, "steady-allocation", "clear", "" },
-	{ taxed, "compile-tax", "finding", "pays 40.20" },
+	{ taxed, "compile-tax", "finding", "spends 40.20" },
 	{ hardly_taxed, "compile-tax", "clear", "" },
 	{ compiling, "recompilation", "finding", "90000,,measured,1" },
 	{ compiling_at_first, "recompilation", "clear", "" },
-	{ bimodal, "kernel-variability", "finding", "bimodal: 2 usual values" },
+	{ bimodal, "kernel-variability", "finding", "bimodal: 2 typical values" },
 	{ rare, "kernel-variability", "finding", "rare slow instances: 4 of 200" },
-	{ throttled, "kernel-variability", "finding", "clock-like" },
+	{ throttled, "kernel-variability", "finding", "correlated with clock rate" },
 	{ as_ever, "kernel-variability", "clear", "" },
 	{ long_backward, "forward-backward", "finding", "9.0 times" },
 	{ usual_backward, "forward-backward", "clear", "" },
-	{ healthy, "forward-backward", "not checked", "nothing in it ran backward" },
-	{ held_up, "another-process", "finding", "5600000,,upper bound,7" },
-	{ slow_host, "another-process", "clear", "" },
+	{ healthy, "forward-backward", "not checked", "the trace has no backward pass" },
+	{ held_up, "queued-not-started", "finding", "5600000,,upper bound,7" },
+	{ slow_host, "queued-not-started", "clear", "" },
 	{ dear, "profiler-cost", "finding", "499.00" },
 	{ healthy, "profiler-cost", "clear", "" },
-	{ only_ranges, "overhead-bound", "not checked", "no work of a GPU with times is in it" },
+	{ only_ranges, "overhead-bound", "not checked", "GPU work with timestamps" },
 };
 
 START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
@@ -682,7 +682,7 @@ START_TEST(the_moment_is_one_at_the_place)
 	ck_assert_msg(
 		strstr(screen.out, "together 18.00 ms") &&
 			strstr(screen.out, "the longest\n              8.00 ms, at 6.20 ms") &&
-			strstr(screen.out, "  where       a; one of them at 1.10 ms\n"),
+			strstr(screen.out, "  where       a; example at 1.10 ms\n"),
 		"%s", screen.out);
 }
 END_TEST
@@ -714,27 +714,26 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 
 	ck_assert_str_eq(screen.err, "");
 	ck_assert_str_eq(screen.out,
-		"nothing stands out\n"
+		"no findings\n"
 		"-  compute-bound\n"
 		"  The GPU is busy for 100 % of its span: only faster or fewer kernels make this\n"
 		"  program faster.\n"
 		"  evidence    1.00 ms busy of 1.00 ms; computation 1.00 ms, communication 0 ns,\n"
 		"              copies 0 ns\n"
 		"  confidence  high: busy is a union of measured times\n"
-		"  next        Begin with the largest category and its kernels: lower precision\n"
+		"  next        Start with the largest category and its kernels: lower precision\n"
 		"              (bf16, TF32), fused attention, channels_last, fusion by\n"
 		"              torch.compile.\n"
 		"  shown by    pperf-report categories trace.bin\n"
-		"nothing found   overhead-bound, dominant-event, tiny-calls, launch-starvation,\n"
-		"                dead-windows, copy-before-gemm, planning-queries,\n"
-		"                synchronisation, pageable-copies, steady-allocation,\n"
-		"                compile-tax, recompilation, kernel-variability, another-process,\n"
-		"                profiler-cost\n"
-		"not checked     data-loading, because no steps were found in it (--step-marker\n"
-		"                NAME says what one is)\n"
-		"                cold-start, because no steps were found in it (--step-marker\n"
-		"                NAME says what one is)\n"
-		"                forward-backward, because nothing in it ran backward\n");
+		"nothing found   overhead-bound, dominant-event, tiny-calls, small-grids,\n"
+		"                idle-gaps, copy-before-gemm, attribute-queries, synchronisation,\n"
+		"                pageable-copies, steady-allocation, compile-tax, recompilation,\n"
+		"                kernel-variability, queued-not-started, profiler-cost\n"
+		"not checked     data-loading, because no steps were found in the trace (see\n"
+		"                --step-marker)\n"
+		"                cold-start, because no steps were found in the trace (see\n"
+		"                --step-marker)\n"
+		"                forward-backward, because the trace has no backward pass\n");
 }
 END_TEST
 
@@ -742,17 +741,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(screen_show(only_ranges(), "diagnose trace.bin").out,
-		"nothing stands out in what could be checked: 4 of 19 rules\n"));
+		"no findings in 4 of 19 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --brief").out,
-		"nothing stands out in what could be checked: 4 of 19 rules\n"));
+		"no findings in 4 of 19 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --width 58").out,
-		"nothing stands out in what could be checked: 4 of 19 rules\n"));
-	for (int columns = 40; columns < 58; columns += 17) {
+		"no findings in 4 of 19 rules checked\n"));
+	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
-		ck_assert_ptr_nonnull(strstr(screen_show(NULL, words).out,
-			"nothing stands out in\n  what could be checked: 4 of 19 rules\n"));
+		ck_assert_ptr_nonnull(strstr(
+			screen_show(NULL, words).out, "no findings in\n  4 of 19 rules checked\n"));
 	}
 }
 END_TEST
@@ -822,7 +821,7 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_free(other);
 	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, ",another-process,finding,Process 200 of the same run"));
+		strstr(screen.out, ",queued-not-started,finding,\"Process 200 of the same run"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "5600000,,upper bound,1,,medium,"));
 	other = slow_host();
 	builder_header(other)->pid = 200;
@@ -832,7 +831,7 @@ START_TEST(another_process_of_the_run_is_named)
 	own = healthy();
 	build_meta(own, "rank", "0");
 	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
-	ck_assert_ptr_nonnull(strstr(screen.out, ",another-process,clear,"));
+	ck_assert_ptr_nonnull(strstr(screen.out, ",queued-not-started,clear,"));
 }
 END_TEST
 

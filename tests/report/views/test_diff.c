@@ -190,7 +190,7 @@ START_TEST(a_run_that_is_slower_as_a_whole_hides_nobody)
 	state = 25;
 	screen = diff(&before, &after, "");
 	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "a place in the middle changed by +6.");
+	has(screen.out, "median change +6.");
 	check_named(&before, &(struct run){ .marked = true, .factor = 1.05, .slower = 0.06 });
 }
 END_TEST
@@ -202,7 +202,7 @@ START_TEST(also_without_steps)
 	state = 30;
 	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1.05 }, "");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "of the whole run (no usual steps were found)");
+	has(screen.out, "of the whole run (no steady-state steps were found)");
 	has(screen.out, "op_17  n=100, 100");
 	has_not(screen.out, "op_16");
 }
@@ -217,13 +217,13 @@ START_TEST(on_the_gpu_the_kernel_and_its_operator)
 	state = 40;
 	screen = diff(&before, &after, "");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "gpu of a usual step (mean; 100 before, 100 after");
+	has(screen.out, "gpu of a steady-state step (mean; 100 before, 100 after");
 	has(screen.out, "op_17\n");
 	has(screen.out, "kernel_17\n");
 	has_not(screen.out, "kernel_18");
 	screen = diff(&before, &before, "");
 	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "0 of 101 places changed");
+	has(screen.out, "0 of 101 nodes changed");
 }
 END_TEST
 
@@ -307,12 +307,12 @@ START_TEST(wall_is_how_long_it_took_and_cpu_what_all_threads_did)
 	write_two_threads("a.bin", 80);
 	write_two_threads("b.bin", 100);
 	screen = screen_show(NULL, "diff a.bin b.bin -m cpu"); /* 10 times 180, 10 times 200 */
-	has(screen.out, "1.80 \u00b5s     2.00 \u00b5s     +200 ns   +11.1 %          all");
+	has(screen.out, "1.80 \u00b5s     2.00 \u00b5s     +200 ns   +11.1 %          total");
 	screen = screen_show(NULL,
 		"diff a.bin b.bin -m wall"); /* from the trace's start, which is 0, to its end */
-	has(screen.out, "1.19 \u00b5s     1.19 \u00b5s        0 ns    +0.0 %          all");
+	has(screen.out, "1.19 \u00b5s     1.19 \u00b5s        0 ns    +0.0 %          total");
 	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m wall");
-	has(screen.out, "100 ns      100 ns        0 ns    +0.0 %          all");
+	has(screen.out, "100 ns      100 ns        0 ns    +0.0 %          total");
 	screen = screen_show(NULL, "gate a.bin b.bin --ascii -m wall,cpu");
 	has(screen.out, "pass wall: 1.19 us -> 1.19 us, +0.0 %");
 	has(screen.out, "FAIL cpu: 1.80 us -> 2.00 us, +11.1 %");
@@ -382,7 +382,7 @@ START_TEST(what_cannot_be_compared)
 	screen = diff(
 		&(struct run){ .factor = 1 }, &(struct run){ .factor = 1, .prefix = "other_" }, "");
 	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
-	has(screen.err, "have no place in common with any `cpu`");
+	has(screen.err, "have no node in common with `cpu`");
 	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m gpu").status, STATUS_UNREADABLE);
 	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m nothing").status, STATUS_USAGE);
 	ck_assert_int_eq(screen_show(NULL, "diff a.bin").status, STATUS_USAGE);
@@ -411,8 +411,8 @@ START_TEST(a_gate_fails_and_says_who_it_was)
 	screen = gate(&before, &after, "");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
 	ck_assert_int_eq(strncmp(screen.out, "FAIL gpu: 1.15 ms → 1.2", 24), 0);
-	has(screen.out,
-		"% (limit +5 %; p <0.0001, n=100, 100); most of it in turn/op_17/kernel_17 (+");
+	has(screen.out, "% (limit +5 %; p <0.0001, n=100, 100); largest increase in "
+			"turn/op_17/kernel_17 (+");
 	ck_assert_ptr_eq(strchr(screen.out, '\n') + 1, strstr(screen.out, "method"));
 	ck_assert_int_eq(
 		screen_show(NULL, "gate a.bin b.bin --step-marker turn --max-regression 20%")
@@ -460,7 +460,7 @@ START_TEST(a_gate_does_not_fail_for_noise)
 		screen = screen_show(NULL, command);
 		ck_assert_int_lt(screen.status, 2);
 		failed += screen.status;
-		beyond += strstr(screen.out, "beyond the limit, but no more than noise") != NULL;
+		beyond += strstr(screen.out, "beyond the limit, but not significant") != NULL;
 	}
 	ck_assert_int_le(failed, 3);
 	ck_assert_int_ge(beyond, 15); /* so many would have failed it */
@@ -468,7 +468,7 @@ START_TEST(a_gate_does_not_fail_for_noise)
 	screen = screen_show(NULL, command);
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
 	has(screen.out, "FAIL cpu: ");
-	has(screen.out, "most of it in turn/work");
+	has(screen.out, "largest increase in turn/work");
 	has(screen.out, "Mann-Whitney");
 }
 END_TEST
@@ -489,7 +489,7 @@ START_TEST(a_gate_says_by_what_it_was_told_from_noise)
 	screen = screen_show(
 		NULL, "gate a.bin b.bin --step-marker none -m cpu"); /* a run is one value */
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "(limit +5 %); most of it in turn");
+	has(screen.out, "(limit +5 %); largest increase in turn");
 	has_not(screen.out, "Mann-Whitney");
 }
 END_TEST
@@ -503,7 +503,7 @@ START_TEST(a_gate_names_an_operator_that_takes_5_percent_more)
 			"-m gpu --max-regression 1%");
 
 		ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-		has(screen.out, "most of it in turn/op_17/kernel_17");
+		has(screen.out, "largest increase in turn/op_17/kernel_17");
 	}
 }
 END_TEST
@@ -545,7 +545,7 @@ START_TEST(the_rank_that_was_asked_for_is_compared)
 		"\"ranks\":[1,1],");
 	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn");
 	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "rank 0 before, 0 after; --rank N: another\n");
+	has(screen.out, "rank 0 before, 0 after; --rank N selects another\n");
 	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn --rank 1");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
 	has(screen.out, "rank 1 before, 1 after\n");
@@ -558,7 +558,7 @@ START_TEST(the_rank_that_was_asked_for_is_compared)
 	has(screen.err, "no process of the run of a0.bin has rank 5");
 	screen = screen_show(NULL, "gate a0.bin b0.bin --all");
 	ck_assert_int_eq(screen.status, STATUS_USAGE);
-	has(screen.err, "one process of each run is compared");
+	has(screen.err, "diff compares one process of each run");
 	ck_assert_int_eq(screen_show(NULL, "diff a0.bin b0.bin --all").status, STATUS_USAGE);
 }
 END_TEST
@@ -676,8 +676,8 @@ START_TEST(a_gate_of_peaks)
 	}
 	screen = screen_show(NULL, "gate a.bin b.bin --metric reserved_peak --max-regression 10%");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); most of it "
-			"in loss (+200.00 kB)\n");
+	has(screen.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); largest "
+			"increase in loss (+200.00 kB)\n");
 }
 END_TEST
 
@@ -688,7 +688,7 @@ START_TEST(what_a_gate_cannot_do)
 	state = 95;
 	screen = gate(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1 }, "-m gpu");
 	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
-	has(screen.err, "a.bin has nothing of `gpu` to compare");
+	has(screen.err, "a.bin has no values of `gpu` to compare");
 	ck_assert_int_eq(screen_show(NULL, "gate a.bin").status, STATUS_USAGE);
 	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin -m nothing").status, STATUS_USAGE);
 	ck_assert_int_eq(

@@ -159,7 +159,7 @@ START_TEST(work_of_a_gpu_is_counted_for_kernels_and_for_ranges)
 	ck_assert_ptr_null(strstr(screen.out, "\"measure\": \"cpu\""));
 	screen = screen_show(NULL, "distribution layer/gemm kept.bin");
 	has(screen.out, "gemm on the GPU: 4 instances, 100 ns\n");
-	has(screen.out, "too few instances to tell modes and outliers (10)");
+	has(screen.out, "too few instances for modes and outliers (10)");
 }
 END_TEST
 
@@ -179,15 +179,15 @@ START_TEST(a_name_is_one_or_says_which)
 	has(screen.out, "inner one on the CPU: 1 instance, 10 ns\n");
 	screen = screen_show(NULL, "distribution inner kept.bin");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "several names have `inner` in them");
+	has(screen.err, "`inner` is ambiguous");
 	ck_assert_ptr_null(strchr(screen.err, '\x1b'));
 	screen = screen_show(NULL, "distribution nothing kept.bin");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "nothing is named `nothing`");
+	has(screen.err, "no name contains `nothing`");
 	screen = screen_show(NULL, "distribution kept.bin");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "distribution takes a NAME and then a trace: pperf-report distribution "
-			"NAME trace.bin");
+	has(screen.err, "the view distribution needs a NAME before the trace: pperf-report "
+			"distribution NAME trace.bin");
 	screen = screen_show(NULL, "distribution two kept.bin");
 	ck_assert_int_eq(screen.status, 0);
 	ck_assert_ptr_null(strchr(screen.out, '\x1b'));

@@ -359,7 +359,7 @@ START_TEST(a_gap_is_a_line_and_only_strict_minds)
 	screen = screen_show(NULL, "info trace.bin --strict");
 	ck_assert_int_eq(screen.status, 2);
 	ck_assert_ptr_nonnull(strstr(screen.out, "complete    no\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "1 blocks that are missing\n"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "1 missing blocks\n"));
 	screen = screen_show(NULL, "info trace.bin");
 	ck_assert_int_eq(screen.status, 0);
 }

@@ -155,16 +155,17 @@ START_TEST(what_has_no_instances_is_said)
 	builder_write(builder, "kept.bin");
 	screen = screen_show(builder, "tree trace.bin --focus run/nowhere --instances all");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "there is no place `run/nowhere`");
+	has(screen.err, "there is no node `run/nowhere`");
 	screen = screen_show(NULL, "tree kept.bin --focus 'run/part */fit/gemm' --instances worst");
 	ck_assert_int_eq(screen.status, 64);
 	has(screen.err, "has no instances");
 	screen = screen_show(NULL, "table kept.bin --instances worst");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "--instances is for tree, and worst, first and last for critical");
+	has(screen.err, "--instances works with the views tree, and for worst, first and last also "
+			"critical");
 	screen = screen_show(NULL, "tree kept.bin --instances best");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "--instances takes one of worst, first, last, all, not `best`");
+	has(screen.err, "--instances needs one of worst, first, last, all, not `best`");
 }
 END_TEST
 

@@ -81,8 +81,9 @@ START_TEST(less_can_be_asked_for)
 	scene_has(screen.out, "copies");
 	scene_has(screen.out, "not shown: 3 deeper (--depth)");
 	screen = screen_show(NULL, "overlap trace.bin --device 1");
-	ck_assert_str_eq(screen.out, "nothing of this kind is in the trace\n"
-				     "warning: trace.bin: nothing of GPU 1 is in this trace\n");
+	ck_assert_str_eq(screen.out,
+		"no rows: the trace has no data for this view (see pperf-report info)\n"
+		"warning: trace.bin: this trace has no records of GPU 1\n");
 }
 END_TEST
 

@@ -90,7 +90,8 @@ START_TEST(nothing_ran)
 	build_push(builder, 1, 10, "a");
 	build_pop(builder, 1, 20);
 	screen = screen_show(builder, "queue trace.bin");
-	ck_assert_str_eq(screen.out, "nothing of this kind is in the trace\n");
+	ck_assert_str_eq(screen.out,
+		"no rows: the trace has no data for this view (see pperf-report info)\n");
 }
 END_TEST
 
@@ -100,7 +101,7 @@ START_TEST(text_fits)
 
 	scene_has(screen.out,
 		"                     delay  delay p50  delay p95   starved   ahead  delays");
-	scene_has(screen.out, "places\n  +-- step");
+	scene_has(screen.out, "call paths\n  +-- step");
 }
 END_TEST
 

@@ -116,7 +116,7 @@ START_TEST(text_says_of_how_much_nothing_is_known)
 		a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin --width 120");
 
 	/* 380 ns of GPU work, of these 75 without a figure. */
-	scene_has(screen.out, "are known of 80.3 % of its GPU time");
+	scene_has(screen.out, "are known for 80.3 % of its GPU time");
 	scene_has(screen.out, "modelled");
 	scene_has(screen.out, "(FLOPs and bytes unknown)");
 }
@@ -131,8 +131,8 @@ START_TEST(what_is_missing_and_what_to_do_is_said)
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]", 1, "gemm", 100);
 	out = screen_show(builder, "roofline trace.bin").out;
-	scene_has(out, "types of tensors are not in this trace, so no operator has bytes or a "
-		       "roof; say what they are: "
+	scene_has(out, "element types of tensors are not in this trace, so no operator has bytes "
+		       "or a roof; set the type with: "
 		       "pperf-report roofline trace.bin --assume-type fp32\n");
 	scene_lacks(screen_show(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
 	scene_lacks(
@@ -141,8 +141,8 @@ START_TEST(what_is_missing_and_what_to_do_is_said)
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", NULL, 1, "gemm", 100);
 	scene_has(screen_show(builder, "roofline trace.bin").out,
-		"sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; "
-		"record it with PPERF_SHAPES=1\n");
+		"input sizes of operators are not in this trace, so no FLOPs or bytes are known; "
+		"record them with PPERF_SHAPES=1\n");
 }
 END_TEST
 

@@ -67,32 +67,32 @@ START_TEST(each_step_has_its_times_and_its_memory)
 		eight_steps(), "steps trace.bin --ascii --width 165");
 
 	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  gaps  longest  tensor peak  "
-		"kernels  tensors at end  cpu self     peak  reserved at end  does           gpu\n"
-		"step 0                     900 ns  200 ns   400 ns     1   400 ns      5.10 kB    "
-		"    1           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 1                     900 ns  200 ns   700 ns     2   400 ns      5.20 kB    "
-		"    1           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 2                     900 ns  200 ns   700 ns     2   400 ns      5.30 kB    "
-		"    1           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 3                     900 ns  200 ns   700 ns     2   400 ns      5.40 kB    "
-		"    1           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB    "
-		"    1           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 5 (slow)             1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB    "
-		"    1           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB    "
-		"    1           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 7                     900 ns  200 ns   300 ns     1   300 ns      5.80 kB    "
-		"    1           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
-		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.40 kB    "
-		"    1           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
-		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        200 B    "
-		"    0           200 B      0 ns      0 B              0 B                0 ns\n"
-		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B    "
-		"    0           100 B      0 ns      0 B              0 B                0 ns\n"
-		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than "
-		"after the one before\n");
+		"                       duration    busy     idle  gaps  longest  tensor peak  "
+		"kernels  tensors at end  cpu self     peak  reserved at end  phase          gpu\n"
+		"step 0                   900 ns  200 ns   400 ns     1   400 ns      5.10 kB      "
+		"  1           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 1                   900 ns  200 ns   700 ns     2   400 ns      5.20 kB      "
+		"  1           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 2                   900 ns  200 ns   700 ns     2   400 ns      5.30 kB      "
+		"  1           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 3                   900 ns  200 ns   700 ns     2   400 ns      5.40 kB      "
+		"  1           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 4                   900 ns  200 ns   700 ns     2   400 ns      5.50 kB      "
+		"  1           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 5 (slow)           1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB      "
+		"  1           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 6                   900 ns  200 ns   700 ns     2   400 ns      5.70 kB      "
+		"  1           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 7                   900 ns  200 ns   300 ns     1   300 ns      5.80 kB      "
+		"  1           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
+		"median (steady state)    900 ns  200 ns   700 ns     2   400 ns      5.40 kB      "
+		"  1           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
+		"MAD                        0 ns    0 ns     0 ns     0     0 ns        200 B      "
+		"  0           200 B      0 ns      0 B              0 B                0 ns\n"
+		"slope per step             0 ns    0 ns     0 ns     0     0 ns        100 B      "
+		"  0           100 B      0 ns      0 B              0 B                0 ns\n"
+		"warning: trace.bin: tensors hold 100 B more after each of 8 steady-state steps "
+		"than after the previous one\n");
 }
 END_TEST
 
@@ -111,8 +111,8 @@ START_TEST(json_has_all_of_it)
 		"\"allocated_peak_bytes\": 5600, \"allocated_end_bytes\": 600, "
 		"\"reserved_peak_bytes\": 8000, "
 		"\"reserved_end_bytes\": 8000}"));
-	ck_assert_ptr_nonnull(strstr(screen.out,
-		"tensors hold 100 B more after each of 8 usual steps than after the one before"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "tensors hold 100 B more after each of 8 "
+						 "steady-state steps than after the previous one"));
 }
 END_TEST
 
@@ -122,13 +122,13 @@ START_TEST(only_those_asked_for)
 		eight_steps(), "steps trace.bin --ascii --steps 4-6 --no-fold");
 
 	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  gaps  longest  tensor peak\n"
-		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB\n"
-		"step 5                    1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB\n"
-		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB\n"
-		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.60 kB\n"
-		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        100 B\n"
-		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B\n");
+		"                       duration    busy     idle  gaps  longest  tensor peak\n"
+		"step 4                   900 ns  200 ns   700 ns     2   400 ns      5.50 kB\n"
+		"step 5                  1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB\n"
+		"step 6                   900 ns  200 ns   700 ns     2   400 ns      5.70 kB\n"
+		"median (steady state)    900 ns  200 ns   700 ns     2   400 ns      5.60 kB\n"
+		"MAD                        0 ns    0 ns     0 ns     0     0 ns        100 B\n"
+		"slope per step             0 ns    0 ns     0 ns     0     0 ns        100 B\n");
 }
 END_TEST
 
@@ -138,15 +138,15 @@ START_TEST(the_odd_ones_are_not_left_out)
 	const struct screen screen = screen_show(
 		eight_steps(), "steps trace.bin --ascii -n 2 --width 60");
 
-	ck_assert_str_eq(screen.out, "                         duration    busy     idle  gaps\n"
-				     "step 0                     900 ns  200 ns   400 ns     1\n"
-				     "step 5 (slow)             1.90 us  200 ns  1.70 us     2\n"
-				     "median of usual steps      900 ns  200 ns   700 ns     2\n"
-				     "median distance from it      0 ns    0 ns     0 ns     0\n"
-				     "trend, a step                0 ns    0 ns     0 ns     0\n"
+	ck_assert_str_eq(screen.out, "                       duration    busy     idle  gaps\n"
+				     "step 0                   900 ns  200 ns   400 ns     1\n"
+				     "step 5 (slow)           1.90 us  200 ns  1.70 us     2\n"
+				     "median (steady state)    900 ns  200 ns   700 ns     2\n"
+				     "MAD                        0 ns    0 ns     0 ns     0\n"
+				     "slope per step             0 ns    0 ns     0 ns     0\n"
 				     "not shown: 6 more (--top 0)\n"
 				     "warning: trace.bin: tensors hold 100 B more after each of 8 "
-				     "usual steps than after the one before\n");
+				     "steady-state steps than after the previous one\n");
 }
 END_TEST
 
@@ -157,15 +157,16 @@ START_TEST(the_verdict_is_of_usual_steps)
 	struct screen screen = screen_show(builder, "trace.bin --width 120");
 
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, "verdict   in usual steps the GPU was busy 21.3 % of the time; "
-				   "100 % of all GPU work was launched in "));
-	ck_assert_ptr_null(strstr(screen.out, "from its first work"));
+		strstr(screen.out, "verdict   in steady-state steps the GPU was busy 21.3 % of the "
+				   "time; 100 % of all GPU work was launched in\n"));
+	ck_assert_ptr_null(strstr(screen.out, "from its first operation"));
 	builder = eight_steps();
 	build_launch(builder, 1, 90010, 99);
 	build_kernel(builder, 9, 100500, 99, "late", 100000, 100010);
 	screen = screen_show(builder, "trace.bin --width 120");
-	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 20.3 % "
-						 "of the time, in all 1.6 % of the 98.71 "));
+	ck_assert_ptr_nonnull(
+		strstr(screen.out, "verdict   in steady-state steps the GPU was busy 20.3 % of the "
+				   "time, overall 1.6 % of the 98.71 "));
 	screen = screen_show(eight_steps(), "trace.bin --no-steps");
 	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   the GPU was busy 19.5 % of the 8.20 "));
 }
@@ -195,7 +196,7 @@ START_TEST(the_verdict_tells_of_data_that_steps_wait_for)
 		}
 		screen = screen_show(builder, "trace.bin --width 200");
 		ck_assert_msg(
-			(strstr(screen.out, "; getting the next batch from the DataLoader took "
+			(strstr(screen.out, "; fetching the next batch from the DataLoader took "
 					    "40.0 % of the steps' time; ") == NULL) == busy,
 			"%s", screen.out);
 	}
@@ -210,8 +211,8 @@ START_TEST(without_steps_a_sentence)
 	build_push(builder, 1, 100, "work");
 	build_pop(builder, 1, 200);
 	screen = screen_show(builder, "steps trace.bin");
-	expect(&screen, "warning: trace.bin: no steps were found; --step-marker NAME says which "
-			"ranges are steps\n");
+	expect(&screen, "warning: trace.bin: no steps were found; set --step-marker NAME to the "
+			"name of the ranges that are steps\n");
 }
 END_TEST
 
@@ -225,14 +226,14 @@ START_TEST(steps_that_nobody_marked)
 		train_step(&training, "Net");
 	screen = screen_show(training.builder, "steps trace.bin --ascii --width 100");
 	ck_assert_str_eq(screen.out,
-		"                         duration  cpu self  does        start\n"
-		"step 0                     290 ns    290 ns  training  1.00 us\n"
-		"step 1                     290 ns    290 ns  training  1.29 us\n"
-		"step 2                     290 ns    290 ns  training  1.58 us\n"
-		"step 3                     270 ns    270 ns  training  1.87 us\n"
-		"median of usual steps      290 ns    290 ns\n"
-		"median distance from it      0 ns      0 ns\n"
-		"trend, a step               -3 ns     -3 ns\n");
+		"                       duration  cpu self  phase       start\n"
+		"step 0                   290 ns    290 ns  training  1.00 us\n"
+		"step 1                   290 ns    290 ns  training  1.29 us\n"
+		"step 2                   290 ns    290 ns  training  1.58 us\n"
+		"step 3                   270 ns    270 ns  training  1.87 us\n"
+		"median (steady state)    290 ns    290 ns\n"
+		"MAD                        0 ns      0 ns\n"
+		"slope per step            -3 ns     -3 ns\n");
 }
 END_TEST
 
@@ -252,13 +253,13 @@ START_TEST(a_step_that_captured_is_marked_and_left_out)
 		training.now += 30;
 	}
 	screen = screen_show(training.builder, "steps trace.bin --ascii --width 60");
-	ck_assert_ptr_nonnull(strstr(screen.out, "step 1 (capture)           290 ns"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "step 1 (capture)         290 ns"));
 	screen = screen_show(NULL, "steps trace.bin -f json");
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"state\": \"capture\""));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"captures\": 1"));
 	screen = screen_show(NULL, "trace.bin --ascii");
 	ck_assert_ptr_nonnull(strstr(screen.out,
-		"4 steps of 290 ns (p50), 1 that captured a CUDA graph left out; found"));
+		"4 steps of 290 ns (p50), 1 that captured a CUDA graph excluded; found"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "step (capture)"));
 }
 END_TEST

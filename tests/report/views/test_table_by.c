@@ -85,22 +85,22 @@ static void expect(const char *by, const char *rows)
 START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
 {
 	expect("name",
-		"   gpu     cpu       %  calls  gpu self   again  cpu self  name\n"
-		"200 ns  100 ns  52.6 %      1    200 ns    0 ns    100 ns  aten::add\n"
-		"200 ns          52.6 %      1    200 ns  200 ns            "
-		"ncclKernel_AllReduce_RING  <<<(64,1,1),(128,1,1)>>>\n"
-		"150 ns  110 ns  39.5 %      1      0 ns    0 ns     20 ns  Net\n"
-		"150 ns   90 ns  39.5 %      1      0 ns    0 ns     20 ns  * (Linear)\n"
-		"150 ns   70 ns  39.5 %      2    100 ns    0 ns     40 ns  aten::linear\n"
-		"150 ns   50 ns  39.5 %      1     50 ns    0 ns     30 ns  aten::addmm\n"
-		"100 ns          26.3 %      1    100 ns  100 ns            sm80_xmma_gemm_f32  "
+		"   gpu     cpu       %  calls  gpu self  repeated  cpu self  name\n"
+		"200 ns  100 ns  52.6 %      1    200 ns      0 ns    100 ns  aten::add\n"
+		"200 ns          52.6 %      1    200 ns    200 ns            "
+		"ncclKernel_AllReduce_RING\n"
+		"150 ns  110 ns  39.5 %      1      0 ns      0 ns     20 ns  Net\n"
+		"150 ns   90 ns  39.5 %      1      0 ns      0 ns     20 ns  * (Linear)\n"
+		"150 ns   70 ns  39.5 %      2    100 ns      0 ns     40 ns  aten::linear\n"
+		"150 ns   50 ns  39.5 %      1     50 ns      0 ns     30 ns  aten::addmm\n"
+		"100 ns          26.3 %      1    100 ns    100 ns            sm80_xmma_gemm_f32  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		" 50 ns          13.2 %      1     50 ns   50 ns            "
+		" 50 ns          13.2 %      1     50 ns     50 ns            "
 		"vectorized_elementwise_kernel<AddFunctor>\n"
-		" 30 ns           7.9 %      1     30 ns   30 ns            mystery  "
+		" 30 ns           7.9 %      1     30 ns     30 ns            mystery  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		" 30 ns           7.9 %            30 ns    0 ns            unattributed\n"
-		"         15 ns              3                              cudaLaunchKernel\n");
+		" 30 ns           7.9 %            30 ns      0 ns            unattributed\n"
+		"         15 ns              3                                cudaLaunchKernel\n");
 }
 END_TEST
 
@@ -220,21 +220,21 @@ static struct trace_builder *plain(void)
 START_TEST(what_is_not_in_the_trace_is_said_with_what_records_it)
 {
 	expect_reason(traced(false), "shape",
-		"no shapes of inputs are in this trace; PPERF_SHAPES=1 records them");
+		"this trace has no input shapes; record them with PPERF_SHAPES=1");
 	expect_reason(traced(false), "stack",
-		"no launch in this trace has a call stack; PPERF_PYSTACKS=launch records Python's, "
-		"PPERF_STACKS=launch those of "
-		"native functions");
+		"no launch in this trace has a call stack; record Python stacks with "
+		"PPERF_PYSTACKS=launch, native stacks with "
+		"PPERF_STACKS=launch");
 	expect_reason(plain(), "stream",
-		"no work of a GPU is in this trace; pperf-report info says which of its sources "
-		"were on");
+		"this trace has no GPU work; pperf-report info shows which sources were on");
 	expect_reason(plain(), "module",
-		"no call of a module is in this trace; pperf records those of torch.nn.Module "
-		"unless PPERF_MODULES=0, torch.profiler "
+		"this trace has no calls of modules; pperf records those of torch.nn.Module unless "
+		"PPERF_MODULES=0, torch.profiler "
 		"with with_stack=True or with_modules=True");
 	expect_reason(plain(), "step",
-		"no steps were found; --step-marker NAME says which ranges are steps");
-	expect_reason(builder_new(), "category", "no range and no work of a GPU is in this trace");
+		"no steps were found; set --step-marker NAME to the name of the ranges that are "
+		"steps");
+	expect_reason(builder_new(), "category", "this trace has no ranges and no GPU work");
 }
 END_TEST
 
@@ -294,8 +294,8 @@ START_TEST(other_views_have_no_keys)
 {
 	const struct screen screen = screen_show(plain(), "tree trace.bin --by module");
 
-	ck_assert_str_eq(screen.err,
-		"pperf-report: --by is of the view table: pperf-report table --by KEY FILE\n");
+	ck_assert_str_eq(screen.err, "pperf-report: --by works with the view table only: "
+				     "pperf-report table --by KEY FILE\n");
 	ck_assert_int_eq(screen.status, 64);
 }
 END_TEST

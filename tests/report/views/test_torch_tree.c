@@ -555,30 +555,30 @@ END_TEST
 START_TEST(the_tree_of_folded_layers)
 {
 	show(screen_show(model(12, 7, 2400), "tree trace.bin --width 100"),
-		"                                                      cpu        %  calls         "
-		" members       p50\n"
-		"GPT                                              27.90 µs  100.0 %      2         "
-		"          13.95 µs\n"
-		"  └── layers.* (Block) ×12                       27.64 µs   99.1 %     24  2.06 "
-		"to 4.86 µs   1.04 µs\n"
-		"      ├── * (ReLU)                               14.98 µs   53.7 %     12         "
-		"           1.02 µs\n"
-		"      │   └── aten::op                           14.86 µs   53.3 %     12         "
-		"           1.00 µs\n"
-		"      ├── * (Linear)                             12.18 µs   43.7 %     12         "
-		"           1.01 µs\n"
-		"      │   └── aten::op                           12.06 µs   43.2 %     12         "
-		"           1.00 µs\n"
-		"      └── layers.7 alone: 2.35 times the median   4.86 µs   17.4 %\n");
+		"                                                cpu        %  calls          "
+		"members       p50\n"
+		"GPT                                        27.90 µs  100.0 %      2               "
+		"    13.95 µs\n"
+		"  └── layers.* (Block) ×12                 27.64 µs   99.1 %     24  2.06 to 4.86 "
+		"µs   1.04 µs\n"
+		"      ├── * (ReLU)                         14.98 µs   53.7 %     12               "
+		"     1.02 µs\n"
+		"      │   └── aten::op                     14.86 µs   53.3 %     12               "
+		"     1.00 µs\n"
+		"      ├── * (Linear)                       12.18 µs   43.7 %     12               "
+		"     1.01 µs\n"
+		"      │   └── aten::op                     12.06 µs   43.2 %     12               "
+		"     1.00 µs\n"
+		"      └── layers.7: 2.35 times the median   4.86 µs   17.4 %\n");
 	show(screen_show(NULL, "tree trace.bin --width 80 --ascii"),
-		"                                                      cpu        %  calls\n"
-		"GPT                                              27.90 us  100.0 %      2\n"
-		"  +-- layers.* (Block) x12                       27.64 us   99.1 %     24\n"
-		"      |-- * (ReLU)                               14.98 us   53.7 %     12\n"
-		"      |   +-- aten::op                           14.86 us   53.3 %     12\n"
-		"      |-- * (Linear)                             12.18 us   43.7 %     12\n"
-		"      |   +-- aten::op                           12.06 us   43.2 %     12\n"
-		"      +-- layers.7 alone: 2.35 times the median   4.86 us   17.4 %\n");
+		"                                                cpu        %  calls       p50\n"
+		"GPT                                        27.90 us  100.0 %      2  13.95 us\n"
+		"  +-- layers.* (Block) x12                 27.64 us   99.1 %     24   1.04 us\n"
+		"      |-- * (ReLU)                         14.98 us   53.7 %     12   1.02 us\n"
+		"      |   +-- aten::op                     14.86 us   53.3 %     12   1.00 us\n"
+		"      |-- * (Linear)                       12.18 us   43.7 %     12   1.01 us\n"
+		"      |   +-- aten::op                     12.06 us   43.2 %     12   1.00 us\n"
+		"      +-- layers.7: 2.35 times the median   4.86 us   17.4 %\n");
 	show(screen_show(NULL, "tree trace.bin --width 40"),
 		"                                     cpu\n"
 		"GPT                             27.90 µs\n"
@@ -587,7 +587,7 @@ START_TEST(the_tree_of_folded_layers)
 		"  │ └ aten::op                  14.86 µs\n"
 		"  ├ * (Linear)                  12.18 µs\n"
 		"  │ └ aten::op                  12.06 µs\n"
-		"  └ layers.7 alo…es the median   4.86 µs\n");
+		"  └ layers.7: 2.…es the median   4.86 µs\n");
 	show(screen_show(NULL, "tree trace.bin --no-fold --top 2"),
 		"                              cpu        %  calls       p50       max  cpu self\n"
 		"GPT                      27.90 µs  100.0 %      2  13.95 µs  13.95 µs    260 ns\n"
@@ -621,27 +621,28 @@ START_TEST(the_table_keeps_classes_apart)
 		"12.18 µs   43.7 %     12    120 ns   1.02 µs       0.4 %   1.01 µs   1.02 µs  * "
 		"(Linear)\n");
 	show(screen_show(linear_step(), "table trace.bin --width 100"),
-		"    gpu     cpu        %  calls  gpu self    again  cpu self  name\n"
-		"2.57 µs          100.0 %      5   2.57 µs  2.57 µs            gemm  "
+		"    gpu     cpu        %  calls  gpu self  repeated  cpu self  name\n"
+		"2.57 µs          100.0 %      5   2.57 µs   2.57 µs            gemm  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		"2.50 µs  100 ns   97.3 %      1      0 ns     0 ns     15 ns  Net\n"
-		"2.50 µs   85 ns   97.3 %      1      0 ns     0 ns     15 ns  fc (Linear)\n"
-		"1.50 µs   99 ns   58.4 %      1      0 ns     0 ns     39 ns  AddmmBackward0\n"
-		"1.50 µs   99 ns   58.4 %             0 ns     0 ns            aten::linear (bwd)\n"
-		"1.50 µs   60 ns   58.4 %      2   1.50 µs     0 ns     60 ns  aten::mm\n"
-		"1.00 µs   70 ns   38.9 %      1      0 ns     0 ns     20 ns  aten::linear\n"
-		"1.00 µs   50 ns   38.9 %      1   1.00 µs     0 ns     50 ns  aten::addmm\n"
-		"  70 ns  161 ns    2.7 %      2      0 ns     0 ns     13 ns  (backward)\n"
-		"  70 ns   49 ns    2.7 %             0 ns     0 ns            (gradient "
+		"2.50 µs  100 ns   97.3 %      1      0 ns      0 ns     15 ns  Net\n"
+		"2.50 µs   85 ns   97.3 %      1      0 ns      0 ns     15 ns  fc (Linear)\n"
+		"1.50 µs   99 ns   58.4 %      1      0 ns      0 ns     39 ns  AddmmBackward0\n"
+		"1.50 µs   99 ns   58.4 %             0 ns      0 ns            aten::linear "
+		"(bwd)\n"
+		"1.50 µs   60 ns   58.4 %      2   1.50 µs      0 ns     60 ns  aten::mm\n"
+		"1.00 µs   70 ns   38.9 %      1      0 ns      0 ns     20 ns  aten::linear\n"
+		"1.00 µs   50 ns   38.9 %      1   1.00 µs      0 ns     50 ns  aten::addmm\n"
+		"  70 ns  161 ns    2.7 %      2      0 ns      0 ns     13 ns  (backward)\n"
+		"  70 ns   49 ns    2.7 %             0 ns      0 ns            (gradient "
 		"accumulation)\n"
-		"  50 ns   20 ns    1.9 %      1     50 ns     0 ns     20 ns  aten::add_\n"
-		"  20 ns   29 ns    0.8 %      1      0 ns     0 ns      9 ns  "
+		"  50 ns   20 ns    1.9 %      1     50 ns      0 ns     20 ns  aten::add_\n"
+		"  20 ns   29 ns    0.8 %      1      0 ns      0 ns      9 ns  "
 		"torch::autograd::AccumulateGrad\n"
-		"  20 ns   20 ns    0.8 %      1     20 ns     0 ns     20 ns  aten::copy_\n"
-		"          50 ns               1                        50 ns  "
+		"  20 ns   20 ns    0.8 %      1     20 ns      0 ns     20 ns  aten::copy_\n"
+		"          50 ns               1                         50 ns  "
 		"Optimizer.step#SGD.step\n"
-		"          25 ns               5                               cudaLaunchKernel\n"
-		"           0 ns               1                               (allocation)\n");
+		"          25 ns               5                                cudaLaunchKernel\n"
+		"           0 ns               1                                (allocation)\n");
 }
 END_TEST
 
@@ -692,32 +693,32 @@ static struct trace_builder *much_ado(unsigned count)
 START_TEST(what_did_nothing_is_one_row)
 {
 	show(screen_show(much_ado(60), "tree trace.bin --width 100 -d 2"),
-		"                                         gpu      cpu       %  calls     p50     "
+		"                                           gpu      cpu       %  calls     p50    "
+		" max  reserved\n"
+		"Net                                    2.50 µs  1.00 µs  97.3 %      2  100 ns  "
+		"900 ns       0 B\n"
+		"  ├── fc (Linear)                      2.50 µs    85 ns  97.3 %      1   85 ns   "
+		"85 ns\n"
+		"  ├── Torch-Compiled Region: 0/* ×2              600 ns              2  100 ns  "
+		"500 ns       0 B\n"
+		"  └── (60 operators without GPU work)            300 ns\n"
+		"(backward)                               70 ns   161 ns   2.7 %      2   31 ns  "
+		"130 ns   4.10 kB\n"
+		"  └── (gradient accumulation)            70 ns    49 ns   2.7 %\n"
+		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
+	show(screen_show(much_ado(2), "tree trace.bin --width 100 -d 2"),
+		"                                          gpu     cpu       %  calls     p50     "
 		"max  reserved\n"
-		"Net                                  2.50 µs  1.00 µs  97.3 %      2  100 ns  900 "
+		"Net                                   2.50 µs  710 ns  97.3 %      2  100 ns  610 "
 		"ns       0 B\n"
-		"  ├── fc (Linear)                    2.50 µs    85 ns  97.3 %      1   85 ns   85 "
+		"  ├── fc (Linear)                     2.50 µs   85 ns  97.3 %      1   85 ns   85 "
 		"ns\n"
 		"  ├── Torch-Compiled Region: 0/* ×2            600 ns              2  100 ns  500 "
 		"ns       0 B\n"
-		"  └── (60 operators without work)              300 ns\n"
-		"(backward)                             70 ns   161 ns   2.7 %      2   31 ns  130 "
+		"  └── (2 operators without GPU work)            10 ns\n"
+		"(backward)                              70 ns  161 ns   2.7 %      2   31 ns  130 "
 		"ns   4.10 kB\n"
-		"  └── (gradient accumulation)          70 ns    49 ns   2.7 %\n"
-		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
-	show(screen_show(much_ado(2), "tree trace.bin --width 100 -d 2"),
-		"                                         gpu     cpu       %  calls     p50     "
-		"max  reserved\n"
-		"Net                                  2.50 µs  710 ns  97.3 %      2  100 ns  610 "
-		"ns       0 B\n"
-		"  ├── fc (Linear)                    2.50 µs   85 ns  97.3 %      1   85 ns   85 "
-		"ns\n"
-		"  ├── Torch-Compiled Region: 0/* ×2           600 ns              2  100 ns  500 "
-		"ns       0 B\n"
-		"  └── (2 operators without work)               10 ns\n"
-		"(backward)                             70 ns  161 ns   2.7 %      2   31 ns  130 "
-		"ns   4.10 kB\n"
-		"  └── (gradient accumulation)          70 ns   49 ns   2.7 %\n"
+		"  └── (gradient accumulation)           70 ns   49 ns   2.7 %\n"
 		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
 	ck_assert_ptr_nonnull(
 		strstr(screen_show(NULL, "tree trace.bin --min-percent 0").out, "aten::view_1 "));

@@ -287,9 +287,9 @@ START_TEST(a_focus_and_back)
 	ck_assert_str_eq(here(), "forward");
 	has("loss");
 	press('u');
-	has("everything is shown");
+	has("all columns are shown");
 	press('j');
-	has_not("everything is shown");
+	has_not("all columns are shown");
 	leave();
 }
 END_TEST
@@ -338,13 +338,13 @@ START_TEST(a_search_goes_on_while_it_is_typed)
 	press('n');
 	ck_assert_str_eq(here(), "soft");
 	type("/nobody");
-	has("/nobody  there is no such name");
+	has("/nobody  no match");
 	press(TUI_ESCAPE);
 	ck_assert_str_eq(here(), "soft");
 	press('n');
-	has("nothing is searched for: /");
+	has("no search text; press / first");
 	type("/GEMM");
-	has("there is no such name"); /* capitals count */
+	has("no match"); /* capitals count */
 	for (int i = 0; i < 4; i++)
 		press(TUI_BACKSPACE);
 	type("gem");
@@ -357,7 +357,7 @@ START_TEST(a_search_stays_in_the_focus)
 {
 	open_built(program(0), 70, 20);
 	type("jf/loss");
-	has("there is no such name");
+	has("no match");
 	ck_assert_str_eq(here(), "forward");
 	leave();
 }
@@ -374,10 +374,10 @@ START_TEST(order_by_another_column_keeps_the_place)
 	has("by cpu");
 	press('<');
 	press('<');
-	has("no column further left");
+	has("no more columns to the left");
 	ck_assert_str_eq(tui.model->columns[tui.model->sort].key, "gpu_total_ns");
 	type("s");
-	has(" order by");
+	has(" sort by");
 	press(TUI_END);
 	press(TUI_ENTER);
 	ck_assert_int_eq(tui.state->mode, TUI_TREE);
@@ -455,7 +455,7 @@ START_TEST(the_critical_path_level_by_level)
 	press('w'); /* from a place that is not on it: to its beginning */
 	ck_assert_str_eq(here(), "turn: * \xc3\x97"
 				 "3");
-	has("critical, level 1: turn: 2, 6.50 \xc2\xb5s; w: further down");
+	has("critical, level 1: turn: 2, 6.50 \xc2\xb5s; w: one level down");
 	press('w');
 	ck_assert_str_eq(here(), "forward");
 	press('w');
@@ -464,7 +464,7 @@ START_TEST(the_critical_path_level_by_level)
 	press(TUI_LEFT);
 	press('W');
 	ck_assert_str_eq(here(), "gemm");
-	has("it ends here");
+	has("this is the last level");
 	leave();
 }
 END_TEST
@@ -479,7 +479,8 @@ START_TEST(all_that_is_known_of_a_kernel)
 	has("\n      gemm  <<<(64,1,1),(128,1,1)>>>\n");
 	has("\n  registers              32\n");
 	has("\n  occupancy_theoretical  100.0 %\n");
-	has("\nshapes of this kernel, wherever it was launched: 1\n  calls 3, gpu 8.00 \xc2\xb5s");
+	has("\nlaunch configurations of this kernel, at all nodes: 1\n  calls 3, gpu 8.00 "
+	    "\xc2\xb5s");
 	press('q');
 	ck_assert_int_eq(tui.state->mode, TUI_TREE);
 	leave();
@@ -492,7 +493,7 @@ START_TEST(who_took_memory_there)
 	type("/loss");
 	press(TUI_ENTER);
 	press('d');
-	has("memory that was taken right here\n  device memory: 3.00 kB taken in 3 allocations, "
+	has("memory allocated directly here\n  device memory: 3.00 kB allocated in 3 allocations, "
 	    "3.00 kB held at the end");
 	leave();
 }
@@ -504,14 +505,14 @@ START_TEST(help_and_remarks_are_scrolled)
 	press('?');
 	has("page up, page down");
 	press(TUI_END);
-	has("--legend says what each means");
+	has("--legend explains them");
 	press(TUI_UP);
-	has_not("--legend says what each means");
+	has_not("--legend explains them");
 	press(TUI_HOME);
 	has("\nmoving\n");
 	press('q');
 	press('!');
-	has("nothing: no warning");
+	has("no warnings");
 	press(TUI_ESCAPE);
 	ck_assert_int_eq(tui.state->mode, TUI_TREE);
 	ck_assert(!tui.state->quit);
@@ -525,7 +526,7 @@ START_TEST(on_a_narrow_screen_help_is_wrapped)
 {
 	open_built(program(0), 40, 60);
 	press('?');
-	has("up, down, k, j        one row\n");
+	has("up, down, k, j        move one row\n");
 	has("page up, page down    one screen;\n    space too\n");
 	has_not("\u2026");
 	leave();
@@ -631,7 +632,7 @@ END_TEST
 START_TEST(a_trace_without_rows)
 {
 	open_built(builder_new(), 60, 10);
-	has("nothing of this kind is in the trace");
+	has("no rows");
 	for (int key = ' '; key < 127; key++)
 		if (key != 'q') {
 			press(key);
