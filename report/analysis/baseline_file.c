@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * sheet_file.c: baselines written and read, and traces opened.
+ *
+ * Writes and reads baseline files, and opens traces.
  */
 #include "report/stats/mann_whitney.h"
 #include "report/text/json_writer.h"
@@ -58,7 +59,7 @@ void baseline_write(const struct baseline *baseline, struct output *out)
 	output_char(out, '\n');
 }
 
-/* The file if it is a baseline, with JSON_SLACK zeros behind it; NULL: it is none. */
+/* Returns the file with JSON_SLACK zero bytes after it, or NULL if it is not a baseline. */
 static char *load_file(const char *path, size_t *bytes)
 {
 	char head[sizeof HEAD - 1];
@@ -87,7 +88,7 @@ static char *load_file(const char *path, size_t *bytes)
 	return text;
 }
 
-/* False: it is no number, or larger than any. */
+/* Returns false if `text` is not a number, or not a finite one. */
 static bool read_number(const struct json_text *text, double *number)
 {
 	char digits[64];
@@ -110,7 +111,7 @@ static bool read_count(const struct json_text *text, size_t *count)
 	return true;
 }
 
-/* null: of no rank. */
+/* `null` is stored as -1: no rank. */
 static bool read_rank(const struct json_text *text, int64_t *rank)
 {
 	*rank = -1;

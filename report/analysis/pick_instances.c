@@ -5,8 +5,8 @@
 
 struct instance_picker {
 	struct picked_instances *picked;
-	uint32_t *slots; /* by node: the place's index + 1; 0: not asked for */
-	uint8_t *wanted; /* by node: it is */
+	uint32_t *slots; /* by node: index of the picked node + 1; 0: not selected */
+	uint8_t *wanted; /* by node: 1 if selected */
 	uint32_t node_count;
 	size_t count, most;
 	enum instances_of which;
@@ -43,7 +43,7 @@ static struct picked_instance picked_from(const struct observed_instance *seen)
 		.value = seen->value };
 }
 
-/* In a heap, the least bad on top: it goes when there is no more room. */
+/* Adds an instance to a heap with the best one on top, which is dropped when the heap is full. */
 static void keep_worst(
 	struct picked_instances *picked, size_t most, const struct picked_instance *instance)
 {
@@ -71,7 +71,7 @@ static void keep_worst(
 	picked->list[i] = *instance;
 }
 
-/* Of the chosen, how many began before then. */
+/* Number of the picked instances that began before `ns`. */
 static size_t count_begun_before(const struct picked_instances *picked, uint64_t ns)
 {
 	size_t low = 0, high = picked->count;
@@ -95,7 +95,7 @@ static void count_earlier(void *context, const struct observed_instance *seen)
 		picked->earlier[count_begun_before(picked, seen->begin_ns + 1)]++;
 }
 
-/* The first, or the last. */
+/* Keeps the first or the last instance. */
 static void pick_by_time(void *context, const struct observed_instance *seen)
 {
 	const struct instance_picker *picker = context;

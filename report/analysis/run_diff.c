@@ -45,7 +45,7 @@ static void grow_diff_slots(struct diff *diff)
 	}
 }
 
-/* The node that is this place; made if there is none. */
+/* Returns the node equal to `wanted`, and adds it if there is none. */
 static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node *wanted)
 {
 	size_t slot;
@@ -62,7 +62,7 @@ static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node 
 	return diff->count++;
 }
 
-/* Which of a tree's nodes have anything of the metric that is compared, they or what is below. */
+/* Selects the tree nodes that have a value of the metric, themselves or below. */
 static uint8_t *select_nodes(const struct diff_side *side)
 {
 	const struct tree *tree = side->metric_samples->profile->tree;
@@ -104,7 +104,7 @@ static void add_side_nodes(struct diff *diff, unsigned which)
 	free(selected);
 }
 
-/* By steps, a place that one run alone has was 0 in the other's. */
+/* By steps, a node that only one run has counts as 0 in each step of the other run. */
 static const double *side_values(
 	const struct diff *diff, struct diff_node *node, unsigned which, const double *zeros)
 {
@@ -155,8 +155,9 @@ static int by_relative_change(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Two runs of one program differ as a whole, and its places by more than the steps of one run show: how much, the places
- * themselves say. Of bytes and counts nothing of the kind is known. */
+/* Measures by how much the two runs differ as a whole. Two runs of one program differ by more than
+ * the steps of one run show; the shifts of all nodes show by how much. For bytes and counts nothing
+ * of the kind is known. */
 static void measure_run_difference(struct diff *diff)
 {
 	double *changes = xcalloc(diff->count * sizeof *changes);
@@ -175,12 +176,13 @@ static void measure_run_difference(struct diff *diff)
 		for (size_t i = 0; i < count; i++)
 			changes[i] = fabs(changes[i] - diff->common_change);
 		qsort(changes, count, sizeof *changes, by_relative_change);
-		diff->spread = 1.4826 * changes[count / 2]; /* of normal values: their deviation */
+		/* 1.4826 * MAD is the standard deviation of normally distributed values. */
+		diff->spread = 1.4826 * changes[count / 2];
 	}
 	free(changes);
 }
 
-/* Beyond what the two runs differ in anyway. */
+/* Whether the shift of a node is larger than the difference of the runs as a whole. */
 static bool exceeds_run_difference(const struct diff *diff, const struct diff_node *node)
 {
 	const double base = fabs(node->comparison.median), shift = node->comparison.shift;
@@ -192,7 +194,8 @@ static bool exceeds_run_difference(const struct diff *diff, const struct diff_no
 	return shift != 0 && fabs(shift) >= DIFF_MIN_SHIFT * base && off >= least;
 }
 
-/* A part of the whole that can be told from how code happens to lie in memory: of times alone. */
+/* Whether a change is a large enough part of the whole: smaller changes of times may come from
+ * memory layout. Applies to times only. */
 static bool is_large_enough(const struct diff *diff, const struct diff_node *node, double whole)
 {
 	const double change = node->status == DIFF_BOTH && node->comparison.median != 0
@@ -218,7 +221,8 @@ static void judge_change(const struct diff *diff, struct diff_node *node)
 			      (node->status != DIFF_BOTH || exceeds_run_difference(diff, node));
 	else if (node->status != DIFF_BOTH)
 		node->found = fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole;
-	/* Who has called it more often, or only once, wants to see that too. */
+	/* Without steps, also show large changes of nodes that were called more often, or too rarely
+	 * for a test. */
 	node->shown |= node->found ||
 		       (!diff->by_steps &&
 			       fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole &&
@@ -246,7 +250,8 @@ static void sum_diff(struct diff *diff)
 	}
 }
 
-/* Of all: what the roots have, those of all threads. Of wall time, and of time on the CPU by steps: how long it took. */
+/* The total of a run: the sum of the roots of all threads. For wall time, and for CPU time by
+ * steps: the duration. */
 static double side_total(const struct diff *diff, const struct diff_side *side)
 {
 	const struct profile *profile = side->metric_samples->profile;

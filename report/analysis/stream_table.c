@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SLOTS \
-	(4 * STREAM_TABLE_MAX) /* a power of two, and never full: there are few devices (timeline.h) */
+/* A power of two. It is never full, because traces have few devices. */
+#define SLOTS (4 * STREAM_TABLE_MAX)
 
 static uint32_t *stream_slot(const struct stream_table *table, uint32_t device, uint64_t stream)
 {
