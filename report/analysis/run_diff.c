@@ -221,8 +221,8 @@ static void judge_change(const struct diff *diff, struct diff_node *node)
 			      (node->status != DIFF_BOTH || exceeds_run_difference(diff, node));
 	else if (node->status != DIFF_BOTH)
 		node->found = fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole;
-	/* Without steps, also show large changes of nodes that were called more often, or too rarely
-	 * for a test. */
+	/* Without steps, also show large changes of nodes that were called more often, or too
+	 * rarely for a test. */
 	node->shown |= node->found ||
 		       (!diff->by_steps &&
 			       fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole &&

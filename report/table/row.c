@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * row.c: what a row is called, and where it lies.
+ *
+ * Names and paths of rows.
  */
 #include "report/run/call_stack.h"
 #include "report/table/column.h"
@@ -84,7 +85,7 @@ size_t row_path(const struct row *row, uint32_t *nodes, size_t room)
 	return length;
 }
 
-/* A buffer that grows and stays: the label of one row at a time. */
+/* A buffer that grows and is never freed. It holds the label of one row at a time. */
 static char *label_buffer;
 static size_t label_room;
 
@@ -110,7 +111,7 @@ static struct string_view instance_name(const struct row *row)
 	return (struct string_view){ name.bytes, name.length };
 }
 
-/* And who called there, where that is known: the innermost function. */
+/* Appends the innermost function of the call stack, if it is known. */
 static size_t append_caller(const struct row *row, size_t used)
 {
 	char caller[1024] = "";
@@ -123,7 +124,8 @@ static size_t append_caller(const struct row *row, size_t used)
 	return append_label(append_label(used, " < ", 3), caller, length);
 }
 
-/* PyTorch's own way to write it; a model is named after its class. */
+/* Appends the class as PyTorch writes it. A name that begins with the class, as a model's does,
+ * gets none. */
 static size_t append_class(
 	const struct row *row, const struct node *node, struct string_view name, size_t used)
 {
@@ -138,7 +140,7 @@ static size_t append_class(
 		append_label(append_label(used, " (", 2), class.bytes, class.length), ")", 1);
 }
 
-/* A site is told apart by where it lies. */
+/* Appends the call path, because a memory site is identified by where it is. */
 static size_t append_path(const struct row *row)
 {
 	const size_t length = row_path(row, NULL, 0);
@@ -152,7 +154,8 @@ static size_t append_path(const struct row *row)
 
 		used = append_label(append_label(used, " / ", i ? 3 : 0), name.bytes, name.length);
 		if (name.length == 1 &&
-			name.bytes[0] == '*') /* modules that only have a number, folded */
+			/* The label pattern of modules whose name is only a number. */
+			name.bytes[0] == '*')
 			used = append_class(row, node, name, used);
 	}
 	free(nodes);
@@ -161,7 +164,7 @@ static size_t append_path(const struct row *row)
 				     : append_label(0, "(no range)", 10);
 }
 
-/* A place that stands for itself, away from the tree. */
+/* Whether the row is shown outside of the tree, where it needs its path. */
 bool row_has_path(const struct row *row)
 {
 	return row->kind == ROW_SITE || (row->kind == ROW_COMPUTED && !row->of.computed->name);
@@ -192,7 +195,7 @@ static size_t append_domain(const struct row *row, const struct node *node, size
 			    : used;
 }
 
-/* How many of the same a row stands for, if it says so. */
+/* Returns how many instances or labels the row represents; 1: a single one. */
 static uint64_t similar_count(const struct row *row)
 {
 	if (row->kind == ROW_INSTANCE)
@@ -226,7 +229,7 @@ static struct string_view build_label(const struct row *row, bool ascii, bool is
 	if (similar_count(row) > 1)
 		length = snprintf(extra, sizeof extra, ascii ? " x%llu" : " \xc3\x97%llu",
 			(unsigned long long)similar_count(row));
-	if (shape && shape->grid[0] && !is_short) /* 0: the trace does not say */
+	if (shape && shape->grid[0] && !is_short) /* grid 0: not in the trace */
 		snprintf(extra + length, sizeof extra - (size_t)length,
 			"  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
 			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
