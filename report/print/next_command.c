@@ -69,8 +69,8 @@ void next_command_put(struct shell_command *command, const struct style *style)
 	if (style->terminal && command->text) {
 		print_paint(style, PAINT_DIM);
 		output_string(style->out, style->ascii ? "next: " : "next \xc2\xb7 ");
-		output_bytes(style->out, command->text,
-			command->used); /* nothing in it must be hidden: command.h */
+		/* Needs no escapes: shell_command_add_word writes only printable bytes. */
+		output_bytes(style->out, command->text, command->used);
 		print_paint(style, PAINT_NONE);
 		output_char(style->out, '\n');
 	}
@@ -78,7 +78,8 @@ void next_command_put(struct shell_command *command, const struct style *style)
 	*command = (struct shell_command){ .text = NULL };
 }
 
-/* The place of the first row that has one; false: there is none. */
+/* Adds --focus with the path of the first row. Returns false if there is no such row, or it has no
+ * path. */
 static bool add_first_path(struct shell_command *command, const struct rows *rows)
 {
 	const struct row *row = rows->count ? &rows->rows[0] : NULL;

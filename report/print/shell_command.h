@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * command.h: a command for people to copy. Words are quoted as a shell takes them; what a terminal must not see is written as \OOO in $'...', which
- * bash, zsh and ksh read.
+ *
+ * Builds a shell command to be copied from the terminal. Words are quoted for the shell. Bytes that
+ * a terminal must not receive are written as \OOO in $'...', which bash, zsh and ksh read.
  */
 #ifndef PPERF_REPORT_PRINT_SHELL_COMMAND_H
 #define PPERF_REPORT_PRINT_SHELL_COMMAND_H
 
 #include "report/run/options.h"
 
-/* Begins as zeros but for `ascii`; `text` is to be freed, and is terminated once something was added. */
+/* All zeros but `ascii` at first. The caller frees `text`, which is terminated once something was
+ * added. */
 struct shell_command {
-	bool ascii; /* nothing beyond it is written as it is */
+	bool ascii; /* escape all bytes that are not ASCII */
 	char *text;
 	size_t used, room;
 };
 
-/* Ours, as it is. */
+/* Appends constant text unchanged. */
 void shell_command_add(struct shell_command *command, const char *text);
-/* A blank and somebody's word. */
+/* Appends a blank and a word, quoted if needed. */
 void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length);
-/* The same of a trace's path, which must be taken neither for a view nor for an option. */
+/* Appends the path of a trace, so that it is not read as a view or an option. */
 void shell_command_add_file(struct shell_command *command, const char *path);
-/* The traces that were asked for. */
+/* Appends the traces that the user named. */
 void shell_command_add_files(struct shell_command *command, const struct options *options);
 
 #endif

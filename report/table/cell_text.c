@@ -8,11 +8,8 @@
 static size_t frames_text(char *out, const struct row *row, uint32_t stack_id)
 {
 	const uint32_t frames = call_stack_frames(row->process, stack_id);
-	/* Bytes of a frame: Python frames are longer, with file and line. */
-	const int most = reader_python_stack(row->process->reader, stack_id)
-				 /* bytes of a frame */
-				 ? 40
-				 : 24;
+	/* Bytes of a frame. */
+	const int most = reader_python_stack(row->process->reader, stack_id) ? 40 : 24;
 	char text[512];
 	size_t used = 0;
 
