@@ -13,8 +13,8 @@
 uint32_t *nodes_in_any_step(const struct tree *tree);
 
 /* Merges the sites of all levels that share a call path, into memory->merged of the profile. A
- * second call does nothing. Native call stacks are dropped where the node itself says who
- * allocated: a range, module or operator, but not a step, a section of the run or `unattributed`.
+ * second call does nothing. Native call stacks are dropped where the node itself names the owner.
+ * Steps, sections of the run and `unattributed` do not.
  */
 void allocation_sites_merge(struct process *process);
 

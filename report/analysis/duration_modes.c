@@ -5,7 +5,7 @@
  * 1. A histogram of the logarithm of durations has 64 bins an octave (1.1 % each).
  * 2. Each value is spread over the values that it may have had before it was rounded. The unit of
  *    rounding is the greatest common divisor of all values.
- * 3. The histogram is smoothed by a triangle with a half width of 2 * IQR / cbrt(n) (Freedman and
+ * 3. The histogram is smoothed by a triangle. Its half width is 2 * IQR / cbrt(n) (Freedman and
  *    Diaconis), at least two bins and at most an octave.
  * 4. Peaks are modes. Two peaks are one mode unless the valley between them is below 70 % of the
  *    lower peak. Peaks with less than 5 % of the instances, or fewer than 5, are dropped.

@@ -15,8 +15,8 @@
  * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below       |
  * | launch-bound    | not launched yet: the program was slower than the GPU                   |
  *
- * For the last but one, the thread must have launched soon after the call had returned: no later
- * than the time for which the call had been running when the GPU became idle. Without the call it
+ * For the last but one, let t be the time for which the call had been running when the GPU became
+ * idle. The thread must have launched no later than t after the call returned. Without the call it
  * could have launched in time. A copy call applies only if its copy was the GPU's last operation.
  *
  * The call of the second rule prepares memory before the copy starts.

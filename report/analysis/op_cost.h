@@ -3,8 +3,8 @@
  * Models the FLOPs and bytes of a call of a PyTorch operator, from the sizes of its inputs, by one
  * table of formulas.
  *
- * The cost is modelled, not measured. FLOPs are those of the definition: a product of M x K and K x
- * N is 2 M N K, whatever the kernel does, and a bias counts for nothing. Each input is read once
+ * The cost is modelled, not measured. FLOPs are those of the definition, whatever the kernel
+ * does: a product of M x K and K x N is 2 M N K. A bias counts for nothing. Each input is read once
  * and each output written once: the minimum without a cache that outlives the call.
  *
  * A figure is unknown where the trace lacks what its formula needs, such as a type, a stride, or

@@ -19,7 +19,7 @@
  * - For times, if DIFF_MIN_NODES or more were tested: the relative shift is DIFF_MIN_DEVIATIONS
  *   robust deviations or more from the median shift of all nodes.
  *
- * The last two exist because two runs of one program differ by more than their steps show: memory
+ * The last two exist because two runs of one program differ by more than their steps show. Memory
  * layout and other load on the machine change.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RUN_DIFF_H

@@ -150,7 +150,7 @@ static void range_opened(struct collectives *collectives, struct trace_reader *r
 		collectives, &(struct communicator){ .device = UINT32_MAX });
 }
 
-/* Closes the newest range with this id. Only a few are open at a time. */
+/* Closes the newest open range with this id. Only a few are open at a time. */
 static void range_closed(struct collectives *collectives, struct trace_reader *reader,
 	const struct trace_event *event)
 {

@@ -34,7 +34,7 @@
  * duration. */
 #define RANK_RESIDUAL_MAX_NS 50000u
 
-/* Sums over the matched collectives of a rank. */
+/* Sums over the collectives of a rank: of matched ones, except for the last two members. */
 struct rank_sums {
 	uint64_t matched, decided;
 	/* How often the rank was last; by how much in total, and in the median. */
