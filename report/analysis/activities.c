@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAMS_MAX 65536u   /* that have a name */
-#define NAMES_MAX (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
+#define STREAMS_MAX 65536u   /* streams with a name */
+#define NAMES_MAX (1u << 22) /* larger name ids, which only a damaged trace has, are not cached */
 
-/* A stream that the program gave a name. */
+/* A stream that the program named. */
 struct named_stream {
 	uint64_t handle;
-	uint32_t name; /* of the trace */
+	uint32_t name; /* name id of the trace */
 };
 
 struct activities {
@@ -24,8 +24,9 @@ struct activities {
 	size_t counted_count, counted_room;
 	struct named_stream *streams;
 	size_t stream_count, stream_room;
-	size_t step;     /* the last one that something was found in */
-	uint8_t *nature; /* by name of a kernel: 0 not looked at yet, 1 computes, 2 communicates */
+	size_t step; /* index of the last step found */
+	/* by name id of a kernel: 0 not classified yet, 1 computes, 2 communicates */
+	uint8_t *nature;
 	size_t nature_room;
 };
 
@@ -45,7 +46,8 @@ static int compare_activities(const void *left, const void *right)
 	return COMPARE(a->arrival, b->arrival);
 }
 
-/* The step in which that moment lies. Most lie where the last one did, or in the next. */
+/* Returns the index of the step at `at_ns`. Usually this is the step found last, or the next
+ * one. */
 static uint32_t step_index_at(struct activities *activities, uint64_t at_ns)
 {
 	const struct steps *steps = activities->process->steps;
@@ -139,7 +141,7 @@ static enum activity_kind call_activity_kind(const struct trace_event *event)
 	}
 }
 
-/* What only records of some kinds have. */
+/* Sets the fields that only some kinds of records have. */
 static void set_call_fields(struct activity *activity, const struct trace_event *event)
 {
 	const struct trace_launch *launch = event->record;
@@ -314,8 +316,9 @@ static void add_cupti_activity(void *context, const struct trace_event *event)
 		return;
 	}
 	activity = add_activity(activities, is_api ? ACTIVITY_API : ACTIVITY_SYNC);
+	/* start_ns and end_ns are at the same offsets in struct trace_api. */
 	activity->timed = reader_gpu_times(activities->process->reader, sync->start_ns,
-		sync->end_ns, &activity->begin_ns, &activity->end_ns); /* both have them there */
+		sync->end_ns, &activity->begin_ns, &activity->end_ns);
 	if (!activity->timed)
 		activity->begin_ns = activity->end_ns = 0;
 	activity->call_begin_ns = activity->begin_ns;

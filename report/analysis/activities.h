@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * activity.h: everything that happened on GPUs, and on the host for them, one entry each, in the order in which it
- * began, with who owns it. For views that ask what came after what: gaps, queues, overlaps, waits, critical paths.
+ *
+ * Lists all GPU operations, CUDA calls and CUPTI records of a process by the time at which they
+ * begin, each with the call-tree node that owns it. Views of gaps, queues, overlaps, waits and the
+ * critical path are made from this list.
  *
  *	struct activities *activities = activities_read(process);
  *	const struct activity *one;
  *
- *	for (activities_rewind(activities); (one = activities_first(activities)); activities_next(activities))
+ *	for (activities_rewind(activities); (one = activities_first(activities));
+ *		activities_next(activities))
  *		...
  *	activities_free(activities);
  *
- * One more fold of the trace (its observer's hooks), so that an entry's owner is the tree's: by correlation id, never by
- * times. Then an external sort (sorter.h): ACTIVITY_HELD entries in memory, the rest in a temporary file; records of a
- * GPU that reach the trace late, or in no order, are in their place. Memory does not grow with the trace beyond that.
+ * activities_read builds the profile once more, with an observer. So the owner of an activity is
+ * the one in the call tree: it follows from the correlation id, never from times. An external sort
+ * puts GPU records that reach the trace late, or out of order, into their place.
  *
- * Times are nanoseconds since the trace's start, of the host's clock; a GPU's are put on it (trace_reader.h).
- * --device: only that device's work. --steps and PPERF_SCHEDULE: all is there, `counts` says what was asked for, and
- * activities_windows when that was. Threads: one.
+ * - Memory: ACTIVITY_HELD entries; the rest is in a temporary file.
+ * - Times: nanoseconds since the start of the trace, on the host's clock. GPU times are converted
+ *   to it.
+ * - Selection: --device leaves out the GPU operations of other devices. --steps and PPERF_SCHEDULE
+ *   leave out nothing: `counts` marks the selected activities. activities_counted_intervals returns
+ *   when they were.
+ * - Threads: one.
  */
 #ifndef PPERF_REPORT_ANALYSIS_ACTIVITIES_H
 #define PPERF_REPORT_ANALYSIS_ACTIVITIES_H
@@ -27,25 +34,28 @@
 #define ACTIVITY_NO_KERNEL UINT32_MAX
 #define ACTIVITY_NO_STEP UINT32_MAX
 
-/* What began first of two that began at once: as here. */
+/* Activities that begin at the same time are sorted in this order. */
 enum activity_kind {
-	/* Calls, on the host: from begin to return. CAPTURED ones made a node of a graph, and nothing ran. */
+	/* Calls on the host, from begin to return. A `captured` call made a graph node and ran
+	 * nothing. */
 	ACTIVITY_LAUNCH,       /* of a kernel */
-	ACTIVITY_GRAPH_LAUNCH, /* its work has the same correlation, all of it */
+	ACTIVITY_GRAPH_LAUNCH, /* all GPU work of the graph has the same correlation id */
 	ACTIVITY_COPY_CALL,
 	ACTIVITY_MEMSET_CALL,
 	ACTIVITY_ALLOC,
 	ACTIVITY_FREE,
-	ACTIVITY_WAIT, /* the host waits: for an event, a stream, a context (`sync` says for which) */
-	ACTIVITY_EVENT_RECORD, /* put into a stream: says when all before it there is done */
-	ACTIVITY_STREAM_WAIT, /* put into a stream: what comes after it there waits for the event */
-	ACTIVITY_OTHER_CALL,  /* any other that the trace has a record of */
-	/* What CUPTI told of calls. The same call has an entry above with the same correlation, if the trace has that. */
+	ACTIVITY_WAIT, /* the host waits for an event, a stream or a context (`sync` says which) */
+	/* queued on a stream: signals when all earlier work of the stream is done */
+	ACTIVITY_EVENT_RECORD,
+	ACTIVITY_STREAM_WAIT, /* queued on a stream: later work of the stream waits for the event */
+	ACTIVITY_OTHER_CALL,  /* any other call with a record in the trace */
+	/* CUPTI's records of API calls. If the trace has the same call as a record of its own, that
+	 * is an activity above, with the same correlation id. */
 	ACTIVITY_API,
-	/* What CUPTI told of synchronisation, by its own ids of streams and events; `sync` says of which kind. Before CUDA 12.8
-	 * it does not time records of events: not `timed`. */
+	/* CUPTI's synchronisation records. Streams and events have CUPTI's own ids; `sync` is the
+	 * kind. Before CUDA 12.8, records of events have no times (`timed` is false). */
 	ACTIVITY_SYNC,
-	/* Work, on a GPU. */
+	/* GPU operations. */
 	ACTIVITY_KERNEL,
 	ACTIVITY_COPY,
 	ACTIVITY_MEMSET,
@@ -53,77 +63,88 @@ enum activity_kind {
 };
 
 struct activity {
-	uint64_t begin_ns,
-		end_ns; /* never end before begin. Not timed: when its call began, or 0 */
-	/* Work: in the GPU's own nanoseconds, exactly; sums and differences on one device are made of these. start_unix_ns:
-	 * CLOCK_REALTIME, 0: not timed. Others: duration_ns is end_ns - begin_ns, start_unix_ns 0. */
+	/* end_ns >= begin_ns. If not timed, both are when the call began, or 0 without a call. */
+	uint64_t begin_ns, end_ns;
+	/* GPU operations: exact, in the GPU's own nanoseconds. Sums and differences on one device
+	 * use these.
+	 *
+	 * | field         | GPU operation                | other activities   |
+	 * |---------------|------------------------------|--------------------|
+	 * | start_unix_ns | CLOCK_REALTIME; 0: not timed | 0                  |
+	 * | duration_ns   | the GPU's own duration       | end_ns - begin_ns  | */
 	uint64_t start_unix_ns, duration_ns;
-	uint64_t call_begin_ns,
-		call_end_ns;  /* work: of the call that asked for it (has_call); others: as above */
-	uint64_t correlation; /* CUPTI's; 0: none. The call and all its work have the same */
-	uint64_t bytes;       /* copied, set, taken; 0: unknown, or none */
-	uint64_t stream;      /* work, SYNC: CUPTI's id; calls: the handle */
-	uint64_t event; /* RECORD, WAIT for an event, STREAM_WAIT: the handle; SYNC: CUPTI's id */
-	uint64_t
-		arrival; /* 0, 1, ... as the trace has them: which of two it is that are alike in all else */
-	uint32_t node; /* of the tree: its own leaf; 0: it does not count, or CUPTI told of it */
-	uint32_t
-		owner; /* of the tree: the range it was asked for in; `unattributed`; 0: as `node` */
-	uint32_t name; /* text: the function called; the kernel; the copy; 0: unknown */
-	uint32_t tid;  /* of the thread that called; work without a known call: 0 */
-	uint32_t
-		device; /* work: where it ran; calls: the thread's current one; ACTIVITY_NO_DEVICE: unknown */
-	uint32_t
-		other_device; /* COPY from one device to another: to which; else ACTIVITY_NO_DEVICE */
-	uint32_t
-		kernel; /* index in the fold's kernels (name and shape of launch); ACTIVITY_NO_KERNEL: none, or uncounted */
-	uint32_t
-		step; /* index in the process's steps, in which its call began (without a call: it); ACTIVITY_NO_STEP */
-	uint32_t result; /* calls, API: 0 worked */
+	/* GPU operation: of the launching call, if has_call; others: as begin_ns and end_ns. */
+	uint64_t call_begin_ns, call_end_ns;
+	uint64_t correlation; /* CUPTI's, shared by a call and its GPU operations; 0: none */
+	uint64_t bytes;       /* copied, set or allocated; 0: unknown, or none */
+	uint64_t stream;      /* GPU operation, SYNC: CUPTI's id; calls: the handle */
+	/* EVENT_RECORD, STREAM_WAIT, WAIT for an event: the handle; SYNC: CUPTI's id */
+	uint64_t event;
+	/* 0, 1, ... in the order of the trace: orders activities that are otherwise equal. */
+	uint64_t arrival;
+	uint32_t node; /* leaf of the call tree; 0: does not count, or is a record of CUPTI */
+	/* call-tree node of the range around the call, or `unattributed`; 0: as for `node` */
+	uint32_t owner;
+	uint32_t name; /* text: the function called, the kernel, the copy or memset; 0: unknown */
+	uint32_t tid;  /* of the calling thread; 0: GPU operation without a known call */
+	/* GPU operation: where it ran; calls: the thread's current device; or ACTIVITY_NO_DEVICE */
+	uint32_t device;
+	uint32_t other_device; /* COPY between two devices: the target; else ACTIVITY_NO_DEVICE */
+	/* index of name and launch configuration in the profile's kernels; ACTIVITY_NO_KERNEL: no
+	 * kernel, or it does not count */
+	uint32_t kernel;
+	/* index in process->steps of the step in which the call (without a call: the operation)
+	 * began; or ACTIVITY_NO_STEP */
+	uint32_t step;
+	uint32_t result; /* calls, API: 0 for success */
 	uint8_t kind;    /* enum activity_kind */
 	uint8_t sync;    /* WAIT, SYNC: enum trace_sync_type */
 	uint8_t copy_kind, source_kind,
-		target_kind; /* COPY, COPY_CALL (copy_kind alone): trace_format.h's enums; 0 unknown */
-	bool timed;          /* false: there are no times of it */
-	bool has_call;       /* work: its call is in the trace */
-	bool in_range;       /* it was asked for in some range, not in none */
+		/* COPY; of COPY_CALL copy_kind only. Enums of the trace format; 0: unknown. */
+		target_kind;
+	bool timed;    /* false: the times are not known */
+	bool has_call; /* GPU operation: its call is in the trace */
+	bool in_range; /* called, or launched, in some range */
 	bool captured;
-	bool of_graph;     /* work: launched by a graph */
-	bool communicates; /* KERNEL: one of NCCL or RCCL (timeline.h) */
-	bool counts;       /* of what was asked for */
+	bool of_graph;     /* GPU operation: launched by a CUDA graph */
+	bool communicates; /* KERNEL: one of NCCL or RCCL */
+	bool counts;       /* in the selected steps, device and recording windows */
 };
 
-/* From when to when things counted. */
+/* A time interval in which activities count. */
 struct counted_interval {
 	uint64_t begin_ns, end_ns;
 };
 
 struct activities;
 
-/* Of a process that was folded. `node`, `owner`, `name` and `kernel` are numbers of process->fold and process->texts. */
+/* Reads the activities of a process whose profile is built. `node`, `owner` and `kernel` are
+ * indices in process->profile; `name` is a text of process->texts. */
 struct activities *activities_read(struct process *process);
-void activities_free(struct activities *activities); /* NULL is fine */
+void activities_free(struct activities *activities); /* NULL is allowed */
 
-/* To the first; as often as wanted. */
+/* Goes back to the first activity. May be called any number of times. */
 void activities_rewind(struct activities *activities);
-/* The next one; NULL: no more. Lives until activities_next. By begin_ns, then by kind, then work by the GPU's own time,
- * then by arrival. */
+/* Returns the current activity, or NULL after the last. It is valid until activities_next. Order:
+ * begin_ns, then kind; GPU operations among each other by start_unix_ns; then arrival. */
 const struct activity *activities_first(const struct activities *activities);
 void activities_next(struct activities *activities);
 
 uint64_t activities_count(const struct activities *activities);
-/* Of these: work on a GPU; work without times. */
+/* Number of GPU operations, and of those among them without times. */
 uint64_t activities_work(const struct activities *activities);
 uint64_t activities_untimed(const struct activities *activities);
 
-/* By time; how many. 0: everything counted. */
+/* Stores the counted intervals, by time, in `*windows` and returns their number. 0: everything
+ * counts. */
 size_t activities_counted_intervals(
 	const struct activities *activities, const struct counted_interval **windows);
 
-/* Whether what happens at that moment counts: for what CUPTI told, which says nothing of it. */
+/* Whether activities at `at_ns` count. Needed for CUPTI's own records, whose `counts` is always
+ * set. */
 bool activities_count_at(const struct activities *activities, uint64_t at_ns);
 
-/* As the program named (NVTX) a stream of a device, by CUPTI's id. Empty: it did not. */
+/* The name that the program gave to a stream by NVTX, by CUPTI's stream id. Empty: none. */
 struct string_view activities_stream_name(
 	const struct activities *activities, uint32_t device, uint64_t stream);
 

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * memory_sites.c: see memory_sites.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/analysis/allocation_sites.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -12,7 +10,8 @@ static bool is_same_kind_of_node(const struct node *a, const struct node *b)
 	       a->domain == b->domain;
 }
 
-/* The child of `parent` that is the same place as `node`; of several kinds of steps the one that there were most of. 0: there is none. */
+/* Returns the child of `parent` with the same identity as `node`; for a step, the kind of step with
+ * the most calls. 0: there is none. */
 static uint32_t same_node_below(const struct tree *tree, uint32_t parent, const struct node *node)
 {
 	uint32_t best = 0;
@@ -73,7 +72,8 @@ static void add_site(struct memory_site *to, const struct memory_site *from)
 	to->flow.held += from->flow.held;
 	to->flow.at_peak += from->flow.at_peak;
 	to->flow.at_oom += from->flow.at_oom;
-	to->is_several = true; /* when each held most is not known */
+	/* the sites may have peaked at different times, so the peak of their sum is unknown */
+	to->is_several = true;
 }
 
 void allocation_sites_merge(struct process *process)

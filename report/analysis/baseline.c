@@ -53,7 +53,7 @@ static int by_path(const void *a, const void *b)
 		((const struct baseline_row *)a)->path, ((const struct baseline_row *)b)->path);
 }
 
-/* The names from the root, joined by `/`. */
+/* Returns the names from the root, joined by `/`. A `/` or `\` in a name gets a `\` before it. */
 static char *node_path(const struct process *process, const struct tree *tree, uint32_t id)
 {
 	uint32_t nodes[TREE_DEPTH_MAX + 8], count = 0;
@@ -102,7 +102,7 @@ static double sorted_median(double *values, size_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* Of the times of steps: one slow step shall not fail a gate. */
+/* The median step: one slow step must not fail a gate. */
 static double median_step(const struct baseline_metric *figure)
 {
 	double *values = xcalloc(figure->value_count * sizeof *values), result;
@@ -113,7 +113,7 @@ static double median_step(const struct baseline_metric *figure)
 	return result;
 }
 
-/* Whether what the place has is a part of the whole that no other place tells of. */
+/* Whether the node's value is a part of the whole that no other node counts. */
 static bool has_own_share(const struct metric_samples *metric_samples, uint32_t id, bool time)
 {
 	return metric_samples->metric == METRIC_CALLS ||
@@ -132,7 +132,7 @@ static long double roots_total(const struct metric_samples *metric_samples, bool
 	return sum;
 }
 
-/* What each step had of it. */
+/* Copies the metric's value in each step: durations of the steps for CPU and wall time. */
 static void copy_step_values(
 	struct baseline_metric *figure, const struct metric_samples *metric_samples)
 {

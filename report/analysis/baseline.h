@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * sheet.h: the figures of one run that a gate compares, of a trace or of a baseline file, and who has them.
  *
- * A baseline is JSON: {"schema":"pperf.baseline/1","basis":"step","steps":100,"rank":null,"figures":[{"name":"gpu","unit":"ns",
- * "value":1.5,"values":[1.4,1.6],"rows":[["turn/op",1.2], ...]}]}. Paths are written as --focus takes them.
+ * Computes the metrics of one run that `gate` compares, each with its value at every call path. The
+ * run is a trace or a baseline file.
+ *
+ * A baseline file is JSON, and paths in it are written as --focus takes them:
+ *
+ *	{"schema":"pperf.baseline/1","basis":"step","steps":100,"rank":null,"figures":[
+ *	 {"name":"gpu","unit":"ns","value":1.5,"values":[1.4,1.6],"rows":[["turn/op",1.2], ...]}]}
  */
 #ifndef PPERF_REPORT_ANALYSIS_BASELINE_H
 #define PPERF_REPORT_ANALYSIS_BASELINE_H
@@ -19,38 +23,41 @@ struct baseline_metric {
 	char name[32];
 	enum unit unit;
 	double value;
-	double *values; /* of usual steps by time, of many every k-th: what noise is told by; NULL: there are none */
+	/* of steady-state steps by time (of many steps every k-th): samples to separate a change
+	 * from noise; NULL: none */
+	double *values;
 	size_t value_count;
-	struct baseline_row *rows; /* by path; of equal paths the sum */
+	struct baseline_row *rows; /* sorted by path; rows with equal paths are added up */
 	size_t row_count, row_room;
 };
 
 struct baseline {
 	const char *path; /* of the file */
 	struct processes processes;
-	struct process *process; /* NULL: a baseline */
-	bool by_steps;           /* figures are of a usual step */
-	size_t steps;            /* usual ones */
-	int64_t rank;            /* -1: none, or not known */
+	struct process *process; /* NULL: read from a baseline file */
+	bool by_steps;           /* values are those of a steady-state step, not of the whole run */
+	size_t steps;            /* number of steady-state steps */
+	int64_t rank;            /* -1: none, or unknown */
 	struct baseline_metric *figures;
 	size_t count, room;
 };
 
-/* Opens the trace or baseline; a trace has no figures yet. One that cannot be read ends the program. */
+/* Opens a trace or a baseline file. The metrics of a trace are computed later, by
+ * baseline_find_metric. Ends the program if the file cannot be read. */
 struct baseline *baseline_open(const struct options *options, const char *path);
 void baseline_free(struct baseline *baseline);
 
-/* Whether there is a figure of that name at all: in any trace. */
+/* Whether `name` is a metric that a gate can compare, in any trace. */
 bool baseline_has_metric(const char *name);
-/* The n-th name; NULL: no more. */
+/* Returns the name at index `number`, or NULL behind the last one. */
 const char *baseline_metric_name(size_t number);
 
-/* The figure; made at the first call of a trace. NULL: the run has nothing of it. */
+/* Returns the metric; for a trace the first call computes it. NULL: the run has no data for it. */
 const struct baseline_metric *baseline_find_metric(struct baseline *baseline, const char *name);
-/* What the figure has at that path; 0: nothing. */
+/* Returns the value of the metric at `path`, or 0 if there is none. */
 double baseline_value_at(const struct baseline_metric *figure, const char *path);
 
-/* All figures that were made, as a baseline. */
+/* Writes all metrics computed so far as a baseline file. */
 void baseline_write(const struct baseline *baseline, struct output *out);
 
 #endif

@@ -8,19 +8,19 @@
 
 enum distribution_pass { PASS_QUARTILES, PASS_BINS, PASS_OUTLIER_NUMBERS, PASSES };
 
-/* What is gathered of one distribution on the way. */
+/* Data collected for one distribution during the passes. */
 struct distribution_builder {
 	struct distribution *result;
 	struct percentiles samples;
 	uint64_t granularity;
 	struct modes *modes;
-	uint64_t
-		earlier[DISTRIBUTION_OUTLIERS_MAX +
-			1]; /* instances that began behind so many of the outliers, and before the next */
-	uint64_t begins[DISTRIBUTION_OUTLIERS_MAX]; /* of the outliers, rising */
+	/* earlier[i]: instances that began at or after outlier i - 1 and before outlier i, by
+	 * begin. */
+	uint64_t earlier[DISTRIBUTION_OUTLIERS_MAX + 1];
+	uint64_t begins[DISTRIBUTION_OUTLIERS_MAX]; /* of the outliers, ascending */
 };
 
-/* One duration, as the trace has told it. */
+/* One duration of the trace, kept for later passes. */
 struct held_duration {
 	uint64_t at_ns, value;
 	uint32_t node;
@@ -33,8 +33,9 @@ struct distribution_reader {
 	struct percentiles_budget budget;
 	struct distribution_builder cpu, gpu;
 	enum distribution_pass pass;
-	struct held_duration *
-		held; /* all of them, in their order, unless there are more than DISTRIBUTION_HELD: `too_many` */
+	/* All durations in the order of the trace, unless `too_many`: more than
+	 * DISTRIBUTION_HELD_MAX. */
+	struct held_duration *held;
 	size_t held_count, held_room;
 	bool too_many;
 };
@@ -71,7 +72,7 @@ static uint64_t outlier_distance(const struct distribution *result, uint64_t val
 				     : 0;
 }
 
-/* `a` is shown before `b`. */
+/* Whether `a` is ranked before `b`. */
 static bool is_larger_outlier(const struct distribution_row *a, const struct distribution_row *b)
 {
 	const uint64_t left = outlier_distance(a->of, a->value),
@@ -138,7 +139,7 @@ static void count_before_outliers(struct distribution_builder *builder, uint64_t
 	builder->earlier[low]++;
 }
 
-/* For the passes to come. */
+/* Keeps a duration for the later passes. */
 static void hold_duration(struct distribution_reader *reader,
 	const struct distribution_builder *builder, uint32_t node, uint64_t at_ns, uint64_t value)
 {
@@ -204,7 +205,9 @@ static void restart_distribution(void *context)
 	struct distribution_reader *reader = context;
 
 	if (reader->pass != PASS_QUARTILES)
-		return; /* only the first pass can be made anew */
+		/* The later passes add to the results of the first one, which must not be
+		 * cleared. */
+		return;
 	reset_builder(&reader->cpu);
 	reset_builder(&reader->gpu);
 	reader->held_count = 0;
@@ -250,7 +253,7 @@ static void set_bins(struct distribution *result)
 			.node = result->whole.node };
 }
 
-/* All that the first pass tells. */
+/* Computes what follows from the first pass: percentiles, outlier limits and bins. */
 static void finish_quartiles(struct distribution_builder *builder, uint32_t node)
 {
 	struct distribution *result = builder->result;
@@ -291,7 +294,7 @@ static void finish_bins(struct distribution_builder *builder)
 	qsort(builder->begins, result->worst_outlier_count, sizeof *builder->begins, compare_u64);
 }
 
-/* One more than began before it. */
+/* Numbers each outlier: one more than the count of instances that began before it. */
 static void number_outliers(struct distribution_builder *builder)
 {
 	struct distribution *result = builder->result;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * distribution_modes.c: whether durations have one usual value or several.
  *
- * A histogram of the logarithm, 64 steps an octave (1.1 % each), each value spread over what it may have been before it
- * was rounded (their greatest common divisor), is smoothed by a triangle whose half width is 2 * IQR / cbrt(n) (Freedman and
- * Diaconis), at least two steps and at most an octave. Its peaks are modes, but for those that no valley below 70 % of the
- * lower peak parts from a neighbour, and those with less than 5 % of the instances, or less than 5.
+ * Finds out whether durations have one usual value or several.
+ *
+ * 1. A histogram of the logarithm of durations has 64 bins an octave (1.1 % each).
+ * 2. Each value is spread over the values that it may have had before it was rounded. The unit of
+ *    rounding is the greatest common divisor of all values.
+ * 3. The histogram is smoothed by a triangle. Its half width is 2 * IQR / cbrt(n) (Freedman and
+ *    Diaconis), at least two bins and at most an octave.
+ * 4. Peaks are modes. Two peaks are one mode unless the valley between them is below 70 % of the
+ *    lower peak. Peaks with less than 5 % of the instances, or fewer than 5, are dropped.
  */
 #include "report/analysis/duration_distribution.h"
 #include "report/base/alloc.h"
@@ -18,15 +22,15 @@
 #define LEAST_COUNT 5
 
 struct modes {
-	double *counts; /* by step */
-	double first;   /* the logarithm of the first one's edge, in steps */
+	double *counts; /* by bin */
+	double first;   /* lower edge of the first bin, in bins above 1 ns */
 	size_t count;
 	uint64_t granularity;
 };
 
-/* A peak, and how far it reaches. */
+/* A peak and its extent, in bins. */
 struct mode_peak {
-	size_t at, from, to; /* to: the first step that is no longer in it */
+	size_t at, from, to; /* to: exclusive */
 };
 
 static double bins_below(double value)
@@ -57,7 +61,7 @@ void modes_add(struct modes *modes, uint64_t value)
 	modes->counts[bin_of_value(modes, (double)value)]++;
 }
 
-/* Each step's count over the steps that its values may have come from. */
+/* Spreads the count of each bin over the bins that its values may have come from. */
 static double *resample(const struct modes *modes)
 {
 	double *out = xcalloc(modes->count * sizeof *out);
@@ -95,7 +99,8 @@ static size_t lowest_between(const double *density, size_t from, size_t to)
 	return lowest;
 }
 
-/* The peaks that valleys part. Their number; room for each step. */
+/* Finds the peaks that valleys separate. `peaks` has room for `count` elements. Returns their
+ * number. */
 static size_t find_peaks(const double *density, size_t count, struct mode_peak *peaks)
 {
 	size_t used = 0;

@@ -9,7 +9,7 @@ struct sweep_end {
 	struct sweep_mark mark;
 };
 
-/* The earliest end first. */
+/* A heap with the earliest end on top. */
 struct sweep_ends {
 	struct sweep_end *heap;
 	size_t count, room;
@@ -22,7 +22,8 @@ static bool is_earlier(const struct sweep_end *a, const struct sweep_end *b)
 
 DEFINE_HEAP(ends, struct sweep_end, is_earlier)
 
-/* What is over by then. Returns the last moment that was told, or `now_ns`. */
+/* Emits the ends up to `until_ns`. Returns the time of the last one, or `now_ns` if there is
+ * none. */
 static uint64_t emit_ends_until(struct sweep_ends *ends, const struct event_sweep_visitor *visitor,
 	uint64_t until_ns, uint64_t now_ns)
 {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_KEPT 64u /* of a thread: those that can hold it up */
+#define CALLS_KEPT 64u /* of a thread: calls that can block it */
 #define THREADS_MAX 65536u
 
-/* A call that holds its thread up. */
+/* A call that can block its thread. */
 struct recent_call {
 	uint64_t begin_ns, end_ns, correlation;
 	enum gap_cause as;
@@ -15,7 +15,7 @@ struct recent_call {
 };
 
 struct thread_calls {
-	struct recent_call calls[CALLS_KEPT]; /* a ring */
+	struct recent_call calls[CALLS_KEPT]; /* ring buffer */
 	uint64_t count;
 	uint32_t tid;
 };
@@ -66,7 +66,7 @@ static bool function_name_contains(struct string_view name, const char *part)
 	return memmem(name.bytes, name.length, part, strlen(part)) != NULL;
 }
 
-/* Of a call that the trace says no more of than its name. */
+/* Finds the cause of a call for which the trace has only the name. */
 static enum gap_cause cause_by_name(struct string_view name)
 {
 	if (function_name_contains(name, "Synchronize"))
@@ -84,7 +84,7 @@ static enum gap_cause cause_by_name(struct string_view name)
 	return GAP_UNKNOWN;
 }
 
-/* UNKNOWN: it holds nobody up. */
+/* Returns GAP_UNKNOWN for a call that does not block its thread. */
 static enum gap_cause blocking_cause(const struct gap_calls *calls, const struct activity *call)
 {
 	switch (call->kind) {
@@ -125,7 +125,7 @@ void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 	};
 }
 
-/* How long of from..to the call lasted. */
+/* Time of the call between `from_ns` and `to_ns`. */
 static uint64_t overlap_ns(const struct recent_call *call, uint64_t from_ns, uint64_t to_ns)
 {
 	const uint64_t begin = call->begin_ns > from_ns ? call->begin_ns : from_ns,
@@ -141,7 +141,8 @@ static const struct recent_call *nth_recent_call(const struct thread_calls *call
 		       : NULL;
 }
 
-/* What took at least half of the gap, before the work was asked for. False: nothing did. */
+/* Finds the kind of call that took at least half of the gap before the launch. Returns false if
+ * there is none. */
 static bool explain_by_time(
 	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
 {
@@ -169,7 +170,8 @@ static bool explain_by_time(
 	return true;
 }
 
-/* What the thread was in as the GPU became idle. What it did next could have been done meanwhile, had it not been longer. */
+/* Blames the call in which the thread was when the GPU became idle. Had the call not been there,
+ * the thread could have launched in time, unless its work after the call was longer. */
 static void explain_by_begin(
 	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
 {

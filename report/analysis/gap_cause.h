@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * gap_cause.h: why a GPU had nothing to do until a certain work began, from what the thread was doing that asked for it.
  *
- * In this order:
- *   unknown          the call that asked for it is not in the trace
- *   copy             it is a copy, and the thread was in the call already: memory was being made ready
- *   dependency       it was asked for before the GPU became idle, and waited for its stream, an event, the device itself
- *   synchronisation, allocation, copy
- *                    at least half of the gap the thread spent in calls that wait, take or give back memory, copy
- *                    the thread was in a call as the GPU became idle: in one that waits for it, takes or gives back memory, or
- *                    copies, if that copy was what the GPU did last; and what it did between that call and asking took
- *                    no longer than the call had: without it there need have been no gap
- *   launch-bound     it had not asked yet: the program was slower than the GPU
+ * Finds why a GPU was idle until an operation began, from the calls of the thread that launched it.
+ *
+ * The first rule that applies:
+ *
+ * | cause           | rule                                                                    |
+ * |-----------------|-------------------------------------------------------------------------|
+ * | unknown         | the launching call is not in the trace                                  |
+ * | copy            | the operation is a copy whose call was running when the GPU became idle |
+ * | dependency      | launched before the GPU was idle; waited for a stream, event or device  |
+ * | synchronisation | half of the gap or more was spent in calls that wait                    |
+ * | allocation      | the same, in calls that allocate or free memory                         |
+ * | copy            | the same, in copy calls                                                 |
+ * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below       |
+ * | launch-bound    | not launched yet: the program was slower than the GPU                   |
+ *
+ * For the last but one, let t be the time for which the call had been running when the GPU became
+ * idle. The thread must have launched no later than t after the call returned. Without the call it
+ * could have launched in time. A copy call applies only if its copy was the GPU's last operation.
+ *
+ * The call of the second rule prepares memory before the copy starts.
  */
 #ifndef PPERF_REPORT_ANALYSIS_GAP_CAUSE_H
 #define PPERF_REPORT_ANALYSIS_GAP_CAUSE_H
@@ -33,21 +42,21 @@ enum gap_cause {
 };
 
 struct gap {
-	uint64_t begin_ns, end_ns; /* since the trace's start */
-	uint64_t last_correlation; /* of what the GPU did before it */
+	uint64_t begin_ns, end_ns; /* since the start of the trace */
+	uint64_t last_correlation; /* of the GPU operation before the gap */
 	enum gap_cause cause;
-	uint32_t blocked_by; /* text: the call that it is put down to; 0: none */
+	uint32_t blocked_by; /* text: the call that caused the gap; 0: none */
 };
 
-/* What each thread did last, a bounded number of calls. */
+/* The last calls of each thread that can block it: a bounded number. */
 struct gap_calls;
 
 struct gap_calls *gap_calls_new(const struct string_table *texts);
 void gap_calls_free(struct gap_calls *calls);
 
-/* A call, in the order of its begin. */
+/* Adds a call. Calls must come in the order in which they begin. */
 void gap_calls_add(struct gap_calls *calls, const struct activity *call);
-/* Fills in cause and blocked_by. work: what ended it. */
+/* Sets cause and blocked_by of `gap`. `work` is the operation that ended the gap. */
 void gap_explain(const struct gap_calls *calls, const struct activity *work, struct gap *gap);
 
 const char *gap_cause_name(enum gap_cause cause);

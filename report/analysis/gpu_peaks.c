@@ -12,7 +12,7 @@
 
 #define BLANKS " \t\r"
 
-/* The file, as it is; the assembler finds it from the root of the project. */
+/* Includes the text of the table. The assembler finds the file from the project's root. */
 __asm__(".pushsection .rodata\n"
 	".hidden peaks_source\n"
 	".global peaks_source\n"
@@ -22,7 +22,7 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 extern const char peaks_source[] __attribute__((visibility("hidden")));
 
-/* Behind the peaks: */
+/* The keys after the peaks. */
 enum { KEY_MEMORY = PEAK_COUNT, KEY_SMS, KEYS };
 
 static const char *const keys[KEYS] = {
@@ -34,7 +34,7 @@ static const char *const keys[KEYS] = {
 };
 
 struct peaks_line {
-	const char *pattern; /* NULL: of an architecture */
+	const char *pattern; /* NULL: the line is for an architecture */
 	uint32_t major, minor;
 	double values[KEYS];
 };
@@ -46,7 +46,7 @@ struct peaks_table {
 	unsigned count;
 };
 
-/* A word of the file, in a sentence for the terminal. */
+/* Returns a word of the file, escaped for a message. The buffer is static. */
 static const char *printable_peaks_word(const char *word)
 {
 	static char text[64];
@@ -156,7 +156,7 @@ static void use_table_peaks(
 	peaks->bytes = other ? 0 : line->values[KEY_MEMORY] * 1e9;
 }
 
-/* Memory moves twice a clock. */
+/* Memory moves data twice a clock cycle. */
 static double attribute_bandwidth(const struct peaks_device *device)
 {
 	return 2.0 * (double)device->memory_clock_hz * (double)device->bus_bits / 8;
@@ -196,7 +196,9 @@ double peaks_flops(const struct peaks *peaks, enum element_type element, bool ma
 
 	if (element == ELEMENT_UNKNOWN || (element > ELEMENT_INT8 && matrix))
 		return 0;
-	if (!matrix) /* on the units for 32 bits, whatever is smaller; those for integers are others, and not in the table */
+	/* Smaller types than 32 bits compute on the 32-bit units. Integer units are separate, and
+	 * not in the table. */
+	if (!matrix)
 		return element == ELEMENT_FP64  ? peaks->flops[PEAK_FP64]
 		       : element <= ELEMENT_FP8 ? peaks->flops[PEAK_FP32]
 						: 0;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * peaks.h: what a GPU can do at most: arithmetic by type, memory. From a table that people can read, devices.table,
- * compiled in; --peaks puts a file of the same form in its place. What neither the table nor the trace says is not known.
+ *
+ * Finds the peak rates of a GPU: arithmetic by element type, and memory bandwidth.
+ *
+ * The rates come from gpu_peaks.table, which is compiled in; --peaks names a file of the same form
+ * to use instead. A rate that neither the table nor the trace has is unknown.
  *
  *	struct peaks_table *table = peaks_read(NULL);
  *	struct peaks peaks;
@@ -32,7 +35,7 @@ enum peak {
 		PEAK_COUNT
 };
 
-/* A GPU, as far as it is known; 0 and empty: it is not. */
+/* What is known of a GPU. 0 or empty: unknown. */
 struct peaks_device {
 	const char *name;
 	size_t name_bytes;
@@ -43,28 +46,28 @@ struct peaks_device {
 enum peaks_known_from {
 	PEAKS_NONE,
 	PEAKS_FROM_TABLE,
-	PEAKS_FROM_PARTIAL_GPU /* of the table, for fewer or more SMs */,
+	PEAKS_FROM_PARTIAL_GPU /* from the table, scaled to another number of SMs */,
 	PEAKS_FROM_ATTRIBUTES
 };
 
 struct peaks {
-	double flops[PEAK_COUNT]; /* a second; 0: not known */
-	double bytes;             /* of memory, a second; 0: not known */
+	double flops[PEAK_COUNT]; /* per second; 0: unknown */
+	double bytes;             /* memory bandwidth per second; 0: unknown */
 	enum peaks_known_from from;
 };
 
 struct peaks_table;
 
-/* A file; NULL: the built-in one. What is wrong with it ends the program with a sentence that names file and line, and
- * STATUS_USAGE. */
+/* Reads a file, or the built-in table if `path` is NULL. An error in it ends the program with
+ * STATUS_USAGE and a message with file and line. */
 struct peaks_table *peaks_read(const char *path);
-void peaks_free(struct peaks_table *table); /* NULL is fine */
+void peaks_free(struct peaks_table *table); /* NULL is allowed */
 
-/* False: nothing is known of it. */
+/* Returns false if no peak is known. */
 bool peaks_find(
 	const struct peaks_table *table, const struct peaks_device *device, struct peaks *peaks);
 
-/* Of arithmetic with such numbers, as products of matrices or not; 0: not known. */
+/* Returns the peak for `element`; `matrix`: of matrix products. 0: unknown. */
 double peaks_flops(const struct peaks *peaks, enum element_type element, bool matrix);
 
 #endif

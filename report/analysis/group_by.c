@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tree that is being turned flat. */
+/* A call tree that is being grouped. */
 struct grouping {
 	const struct profile *profile;
 	const struct tree *tree;
 	struct string_table *texts;
 	struct tree *flat;
-	uint32_t *key;    /* by node: a node of `flat` */
-	uint64_t *cpu_ns; /* by node: own time of all below and itself */
+	uint32_t *key;    /* by node: its group's node in `flat` */
+	uint64_t *cpu_ns; /* by node: self time of the node and its descendants */
 	uint64_t *gpu_ns, *gpu_calls;
 };
 
@@ -48,7 +48,7 @@ static struct tree *grouping_end(struct grouping *grouping)
 	return grouping->flat;
 }
 
-/* Start/end ranges overlap: they own nothing. */
+/* Start/end ranges overlap, so they own nothing. */
 static bool is_async_range(const struct grouping *grouping, uint32_t id)
 {
 	return grouping->profile->async_ranges &&
@@ -56,7 +56,7 @@ static bool is_async_range(const struct grouping *grouping, uint32_t id)
 		       grouping->tree->nodes[id].parent == grouping->profile->async_ranges);
 }
 
-/* Work itself, not a graph that is made of it. */
+/* Whether the node is a GPU operation, and not a graph that consists of them. */
 static bool is_gpu_leaf(const struct node *node)
 {
 	return node->kind == NODE_KERNEL || node->kind == NODE_MEMCPY || node->kind == NODE_MEMSET;
@@ -81,7 +81,7 @@ void group_by_add_work(struct tree *tree, uint32_t node, const struct node_gpu *
 	gpu->bytes += work->bytes;
 }
 
-/* Parents have lower numbers. */
+/* Sums up each node with its descendants. Parents have lower numbers than children. */
 static void sum_below(struct grouping *grouping)
 {
 	for (uint32_t id = grouping->tree->count - 1; id > 0; id--) {
@@ -98,7 +98,7 @@ static void sum_below(struct grouping *grouping)
 	}
 }
 
-/* inner: its key lies around it already. */
+/* Adds a node to its group. `inner`: an ancestor is in the same group. */
 static void add_node_to_group(struct grouping *grouping, uint32_t id, bool inner)
 {
 	const struct node *node = &grouping->tree->nodes[id];
@@ -122,8 +122,8 @@ static void add_node_to_group(struct grouping *grouping, uint32_t id, bool inner
 	}
 }
 
-/* All nodes have keys: a walk down to the first child, on to the next one, up when there is none; open[] counts what
- * lies around. */
+/* Adds all nodes to their groups, in depth-first order. All nodes must have a key. open[] counts
+ * the ancestors in each group. */
 static void sum_groups(struct grouping *grouping)
 {
 	const struct tree *tree = grouping->tree;
@@ -154,7 +154,7 @@ static uint32_t find_group_named(struct grouping *grouping, const char *name, en
 		string_table_intern(grouping->texts, name, strlen(name)), 0, kind);
 }
 
-/* `Model.layers.0`, as named_modules() has it. */
+/* Joins two names as in `Model.layers.0`, the form of named_modules(). */
 static uint32_t join_dotted(struct string_table *texts, uint32_t outer, uint32_t name)
 {
 	const struct string_view before = string_table_get(texts, outer),
@@ -174,7 +174,8 @@ static struct tree *group_by_module(struct process *process, char reason[GROUP_B
 {
 	struct grouping grouping = grouping_begin(process->profile, process->texts);
 	const uint32_t none = find_group_named(&grouping, "(in no module)", NODE_RANGE);
-	uint32_t *names = xcalloc(grouping.tree->count * sizeof *names); /* of the module around */
+	/* By node: the name of the innermost module around it. */
+	uint32_t *names = xcalloc(grouping.tree->count * sizeof *names);
 
 	for (uint32_t id = 1; id < grouping.tree->count; id++) {
 		const struct node *node = &grouping.tree->nodes[id];

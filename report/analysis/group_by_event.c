@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * keyed_events.c: keys of --by that a tree does not have: what an event happened on, or with. One more pass over the
- * trace, in which the fold tells of each range and of each piece of GPU work.
+ *
+ * Groups by keys that the call tree does not have: what an event used, or where it ran. One more
+ * pass over the trace; the observer receives each range and each GPU operation.
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
@@ -11,20 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES_MAX 16u /* of a call stack, in its row's name */
+#define FRAMES_MAX 16u /* of a call stack, in the name of its row */
 
 struct event_grouping {
 	struct process *process;
 	enum rows_by by;
 	struct tree *flat;
-	uint32_t *key_of; /* BY_SHAPE: by place of the trace; BY_STACK: by stack */
+	uint32_t *key_of; /* BY_SHAPE: by trace node; BY_STACK: by stack */
 	size_t key_room;
 	uint32_t *step_keys; /* BY_STEP: by step */
-	uint8_t *
-		inner; /* BY_SHAPE: by place, 0 not known yet, 1 no, 2: its key lies around it already */
-	uint32_t tid, tid_key; /* BY_THREAD: of the last one; 0: none yet */
+	/* BY_SHAPE, by trace node: 0 not computed yet, 1 no, 2 an ancestor has the same key. */
+	uint8_t *inner;
+	uint32_t tid, tid_key; /* BY_THREAD: the last thread; tid_key 0: none yet */
 	size_t inner_room, step;
-	bool has_key; /* something is there that the key is of */
+	bool has_key; /* the trace has at least one value of the key */
 };
 
 static uint32_t find_key_named(struct event_grouping *events, const char *name, enum node_kind kind)
@@ -52,7 +53,8 @@ static uint32_t stream_key(struct event_grouping *events, const struct trace_gpu
 	return find_key_named(events, name, NODE_STREAM);
 }
 
-/* The first step that ends after that moment; threads are a little apart, so it may lie before the last one. */
+/* Returns the index of the first step that ends after `at_ns`. Threads are slightly out of order,
+ * so this may be a step before the one found last. */
 static size_t key_step_at(struct event_grouping *events, uint64_t at_ns)
 {
 	const struct steps *steps = events->process->steps;
@@ -89,7 +91,7 @@ static uint32_t step_key(struct event_grouping *events, uint64_t at_ns)
 	return events->step_keys[index];
 }
 
-/* `aten::mm  [[2, 3], [3, 4]]` */
+/* The key is a name with shapes, such as `aten::mm  [[2, 3], [3, 4]]`. */
 static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 {
 	struct trace_reader *reader = events->process->reader;
@@ -191,7 +193,7 @@ static void add_key_total(struct event_grouping *events, uint32_t key, uint64_t 
 	gpu->total_calls++;
 }
 
-/* Each key around the launch once. */
+/* Adds a duration to each key around the launch, to each key once. */
 static void add_to_outer_keys(
 	struct event_grouping *events, uint32_t trace_node, uint64_t duration_ns)
 {
@@ -308,7 +310,7 @@ static void explain_missing_key(
 		snprintf(reason, GROUP_BY_REASON_BYTES, "this trace has no ranges and no GPU work");
 }
 
-/* What the first fold knows already, or the dictionary: false: there is nothing of the key in the trace. */
+/* Returns false if the first pass or the dictionary already shows that the trace lacks the key. */
 static bool may_have_key(const struct process *process, enum rows_by by)
 {
 	if (by == BY_STACK && !reader_dictionary_count(process->reader, TRACE_STACK) &&

@@ -39,7 +39,7 @@ static void collect_steps(struct metric_samples *metric_samples, const struct pr
 						    metric_samples->step_stride);
 }
 
-/* The number of the step in which that moment lies; SIZE_MAX: in none. */
+/* Returns the index of the steady-state step at `at_ns`, or SIZE_MAX. */
 static size_t sample_step_at(struct metric_samples *metric_samples, uint64_t at_ns)
 {
 	size_t low = 0, high = metric_samples->step_count;
@@ -85,7 +85,7 @@ static void add_step_sample(
 	samples->values[step / metric_samples->step_stride] += (double)value;
 }
 
-/* Full: every second one stays, and of those to come. */
+/* Makes room: keeps every second sample and doubles the stride. */
 static void halve_samples(struct node_samples *samples)
 {
 	for (uint32_t i = 0; i < samples->count / 2; i++)
@@ -159,7 +159,8 @@ static void add_instance_sample(void *context, uint32_t node, uint64_t at_ns, lo
 		value = 1;
 	if (metric_samples->metric != METRIC_GPU)
 		add_metric_value(metric_samples, node, at_ns, value);
-	else if (!metric_samples->steps) /* its total is that of the work in it */
+	/* Only samples are kept: the total of the range is added up from its GPU work. */
+	else if (!metric_samples->steps)
 		keep_instance_value(node_samples_of(metric_samples, node), value);
 }
 
@@ -180,7 +181,8 @@ static void add_samples_to_parent(
 		to->values[i] += from->values[i];
 }
 
-/* What is known of the parts alone. GPU work is a part of all that it is in; groups are what the ranges in them are. */
+/* Adds up values that are known only of parts. GPU work counts in all its ancestors, and a group is
+ * the sum of the ranges in it. */
 static void sum_samples(struct metric_samples *metric_samples)
 {
 	const struct tree *tree = metric_samples->profile->tree;

@@ -5,14 +5,15 @@
 #define NO_INPUT 255u
 
 struct op_formula {
-	const char *
-		name; /* without `aten::`; a `_` behind it: in place, the first input is the output */
+	/* Without `aten::`. A name with a trailing `_` is the in-place form: its first input is the
+	 * output. */
+	const char *name;
 	bool (*compute)(const struct op_inputs *inputs, const struct op_formula *formula,
 		struct op_cost *cost);
-	uint8_t a, b, c; /* which inputs, or what else the function wants */
+	uint8_t a, b, c; /* indices of inputs, or other parameters of `compute` */
 };
 
-/* A product that may not fit; false if it does not. */
+/* Multiplies `*value` by `by`. Returns false on overflow. */
 static bool multiply_checked(uint64_t *value, uint64_t by)
 {
 	return !__builtin_mul_overflow(*value, by, value);
@@ -26,7 +27,7 @@ static const struct op_input *input_tensor(const struct op_inputs *inputs, unsig
 
 /* ---- bytes ---- */
 
-/* Nothing is known any more once one of them is not. */
+/* Adds bytes. If one addend is unknown, the sum is unknown from then on. */
 static void add_bytes(struct op_cost *cost, uint64_t count, unsigned each)
 {
 	if (!each || !multiply_checked(&count, each) ||
@@ -47,7 +48,8 @@ static void add_write(struct op_cost *cost, uint64_t count, enum element_type el
 
 /* ---- products ---- */
 
-/* The sizes of both, spread over each other from the last on; false: they do not go together. */
+/* Broadcasts the shape of `to` with that of `by`, without the last `but` dimensions of each.
+ * Returns false if the shapes do not match. */
 static bool broadcast_shapes(struct op_input *to, const struct op_input *by, unsigned but)
 {
 	const unsigned own = to->dimensions > but ? to->dimensions - but : 0,
@@ -77,7 +79,8 @@ static bool matmul_flops(struct op_cost *cost, uint64_t batch, uint64_t m, uint6
 	       multiply_checked(&cost->flops, k) && multiply_checked(&cost->flops, n);
 }
 
-/* As torch.matmul has it, of vectors too; mm, bmm and the like are cases of it. c: what is added. */
+/* Any product that torch.matmul computes, of vectors too; mm, bmm and others are cases of it. `c`:
+ * the input that is added. */
 static bool cost_product(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -107,7 +110,7 @@ static bool cost_product(
 	return matmul_flops(cost, batch.count, m, k, n);
 }
 
-/* input [..., K], weight [N, K], bias [N] or none. */
+/* Inputs: input [..., K], weight [N, K], bias [N] or none. */
 static bool cost_linear(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -129,7 +132,8 @@ static bool cost_linear(
 
 /* ---- convolutions ---- */
 
-/* Each element of the output is a sum over all that a filter covers: weight is [out, in / groups, filter ...]. */
+/* Each output element is a sum over the elements of one filter. The weight is [out, in / groups,
+ * filter ...]. */
 static bool filter_flops(struct op_cost *cost, uint64_t outputs, const struct op_input *weight)
 {
 	if (weight->dimensions < 3 || !weight->sizes[0])
@@ -137,7 +141,7 @@ static bool filter_flops(struct op_cost *cost, uint64_t outputs, const struct op
 	return matmul_flops(cost, 1, outputs, weight->count / weight->sizes[0], 1);
 }
 
-/* Of one dimension; 0: it cannot be. */
+/* Output size of one dimension; 0: the parameters are invalid. */
 static uint64_t convolution_output_size(
 	uint64_t size, uint64_t filter, int64_t stride, int64_t padding, int64_t dilation)
 {
@@ -155,7 +159,8 @@ static int64_t dimension_value(const int64_t *numbers, unsigned count, unsigned 
 	return numbers[count == 1 ? 0 : dimension];
 }
 
-/* a, b: which values are stride and padding; dilation follows the later one. c: which says `transposed`, or none. */
+/* `a`, `b`: indices of stride and padding; dilation follows the later of the two. `c`: index of
+ * `transposed`, or NO_INPUT. */
 static bool cost_convolution(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -193,8 +198,8 @@ static bool cost_convolution(
 	return outputs && filter_flops(cost, outputs, weight);
 }
 
-/* grad_output, input, weight ..., transposed (value 7), ..., output_mask (value 10): for each gradient that is asked for of
- * input and weight as much as forward. */
+/* Inputs: grad_output, input, weight ..., transposed (value 7), ..., output_mask (value 10). Each
+ * requested gradient, of input and of weight, costs as much as the forward pass. */
 static bool cost_convolution_backward(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -210,7 +215,7 @@ static bool cost_convolution_backward(
 		return false;
 	cost->element = gradient->element;
 	add_read(cost, gradient);
-	if (length > 1 && mask[1] == 'T') { /* of the input: [True, ... */
+	if (length > 1 && mask[1] == 'T') { /* gradient of the input: [True, ... */
 		wanted++;
 		add_read(cost, weight);
 		add_write(cost, input->count, input->element);
@@ -230,9 +235,13 @@ static bool cost_convolution_backward(
 
 /* ---- attention ---- */
 
-/* a: which input is the query, key and value follow; b: which value says whether it is causal; c: how many products of
- * queries x keys x width it takes: 2 forward, 5 backward (one is done again). Under a causal mask a query meets the keys
- * up to its own. */
+/* Attention of queries and keys:
+ *
+ * - `a`: index of the query; key and value follow it.
+ * - `b`: index of the value that says whether attention is causal. A causal query uses only the
+ *   keys up to its own position.
+ * - `c`: number of products of queries x keys x width: 2 forward, 5 backward (one is recomputed).
+ */
 static bool cost_attention(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -256,7 +265,8 @@ static bool cost_attention(
 		add_read(cost, input_tensor(inputs, formula->a + i));
 	if (formula->c == 2) {
 		add_write(cost, query->count, query->element);
-	} else { /* the gradient of the output, and the output, are as large as the query */
+		/* The gradient of the output, and the output, are as large as the query. */
+	} else {
 		for (unsigned i = 0; i < 3; i++)
 			add_write(cost, query->count, query->element);
 		add_write(cost, key->count, key->element);
@@ -266,10 +276,14 @@ static bool cost_attention(
 	       multiply_checked(&cost->flops, formula->c);
 }
 
-/* ---- what goes over each element ---- */
+/* ---- elementwise operators ---- */
 
-/* Inputs spread over each other. a: operations an element, 0: how many is not defined; b: bytes of an element of the
- * output, 0: as the inputs; c: how many inputs there are: one behind them is where the output goes. */
+/* Operators over broadcast inputs:
+ *
+ * - `a`: operations for each element; 0: not defined.
+ * - `b`: bytes of an output element; 0: as the inputs.
+ * - `c`: number of inputs. One after these is the output tensor.
+ */
 static bool cost_elementwise(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -283,7 +297,7 @@ static bool cost_elementwise(
 			continue;
 		if (out.dimensions == 0)
 			element = input->element;
-		else if (input->element != element) /* what it becomes is a rule of its own */
+		else if (input->element != element) /* type promotion has rules of its own */
 			cost->has_bytes = false;
 		if (!broadcast_shapes(&out, input, 0))
 			return false;
@@ -298,7 +312,8 @@ static bool cost_elementwise(
 	return true;
 }
 
-/* Nothing is computed: a: the input that is written, in its type; b: the one that is read, or none. */
+/* Moves without computation. `a`: the input that is written, in its own type. `b`: the input that
+ * is read, or NO_INPUT. */
 static bool cost_moved(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -314,8 +329,12 @@ static bool cost_moved(
 	return true;
 }
 
-/* Input a, of which `b` times as much is moved in all, and what else is given (weights, statistics) read once. How many
- * operations it takes is not defined. c: how many inputs, from a on, are of that size. */
+/* Passes over a whole input. The number of operations is not defined.
+ *
+ * - `a`: the input; all other inputs (weights, statistics) are read once.
+ * - `b`: how many outputs of its size are written.
+ * - `c`: number of inputs, from `a` on, that have its size.
+ */
 static bool cost_swept(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -337,7 +356,8 @@ static bool cost_swept(
 	return true;
 }
 
-/* All of it, or along the dimensions of value 1, to numbers of the same type: an operation for each element that is read. */
+/* Reductions to the same type, over all elements or over the dimensions in value 1. One operation
+ * for each element read. */
 static bool cost_reduced(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -353,7 +373,7 @@ static bool cost_reduced(
 	cost->flops = input->count;
 	add_read(cost, input);
 	count = inputs->count > 2 ? op_inputs_numbers(inputs, 1, along, OP_DIMENSIONS_MAX)
-				  : 0; /* (self, dtype): all of it */
+				  : 0; /* (self, dtype): over all elements */
 	for (unsigned i = 0; i < count; i++) {
 		const int64_t at = along[i] < 0 ? along[i] + input->dimensions : along[i];
 
@@ -364,13 +384,13 @@ static bool cost_reduced(
 	}
 	if (count && each)
 		out = input->count / each;
-	if (!count && inputs->count > 2) /* along what was not recorded */
+	if (!count && inputs->count > 2) /* the dimensions were not recorded */
 		cost->has_bytes = false;
 	add_write(cost, out, input->element);
 	return true;
 }
 
-/* weight [rows, width], indices: the rows that they name. */
+/* Inputs: weight [rows, width] and indices. Reads and writes the rows that the indices select. */
 static bool cost_lookup(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
@@ -483,7 +503,8 @@ static const struct op_formula formulas[] = {
 	{ .name = NULL },
 };
 
-/* In place it is the same, but that the output is one of the inputs, and written all the same. */
+/* Finds the formula by name. The in-place form has the same cost: its output is one of the inputs,
+ * but is written just as well. */
 static const struct op_formula *find_formula(const char *name, size_t length)
 {
 	static const char space[] = "aten::";

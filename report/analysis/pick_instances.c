@@ -7,8 +7,8 @@
 
 struct instance_picker {
 	struct picked_instances *picked;
-	uint32_t *slots; /* by node: the place's index + 1; 0: not asked for */
-	uint8_t *wanted; /* by node: it is */
+	uint32_t *slots; /* by node: index of the picked node + 1; 0: not selected */
+	uint8_t *wanted; /* by node: 1 if selected */
 	uint32_t node_count;
 	size_t count, most;
 	enum instances_of which;
@@ -65,7 +65,7 @@ static void keep_worst(
 	}
 }
 
-/* Of the chosen, how many began before then. */
+/* Number of the picked instances that began before `ns`. */
 static size_t count_begun_before(const struct picked_instances *picked, uint64_t ns)
 {
 	size_t low = 0, high = picked->count;
@@ -89,7 +89,7 @@ static void count_earlier(void *context, const struct observed_instance *seen)
 		picked->earlier[count_begun_before(picked, seen->begin_ns + 1)]++;
 }
 
-/* The first, or the last. */
+/* Keeps the first or the last instance. */
 static void pick_by_time(void *context, const struct observed_instance *seen)
 {
 	const struct instance_picker *picker = context;

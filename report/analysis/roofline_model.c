@@ -9,16 +9,17 @@
 
 #define NO_COST UINT32_MAX
 
-/* An operator that is open on a thread, and has launched something. */
+/* An operator that is open on a thread and has launched something. */
 struct open_operator {
 	uint32_t trace_node, tid, device;
 	uint64_t launches;
 };
 
 struct node_cost {
-	uint32_t
-		at; /* the outermost place around it with a figure, or itself; NO_COST; 0: not looked at */
-	uint32_t key; /* of that place: text of name and inputs */
+	/* The outermost trace node with a known cost: an ancestor or the node itself. NO_COST:
+	 * none; 0: not computed yet. */
+	uint32_t at;
+	uint32_t key; /* text of the name and inputs of this node, if its cost is known */
 	struct op_cost cost;
 	bool assumed;
 };
@@ -60,7 +61,7 @@ static struct roofline_subject *subject_of(struct roofline_subjects *subjects, u
 	return &subjects->all[subjects->slots[text] - 1];
 }
 
-/* ---- which operator it was ---- */
+/* ---- attribution to operators ---- */
 
 static bool compute_node_cost(
 	struct roofline_state *state, uint32_t trace_node, struct node_cost *found)
@@ -87,7 +88,8 @@ static bool compute_node_cost(
 	return true;
 }
 
-/* Whose the work that was launched there is; NULL: nobody's with a figure. */
+/* Returns the cost of the operator that owns launches at `trace_node`, or NULL if none has a known
+ * cost. */
 static const struct node_cost *node_cost_at(struct roofline_state *state, uint32_t trace_node)
 {
 	uint32_t outermost = NO_COST;
@@ -119,7 +121,7 @@ static uint32_t name_of_kernel(struct roofline_state *state, const struct observ
 			  : string_table_intern(state->process->texts, "(not named)", 11);
 }
 
-/* ---- what the fold tells ---- */
+/* ---- observer of the pass ---- */
 
 void roofline_free(struct roofline *roofline)
 {
@@ -174,7 +176,8 @@ static void add_device_call(void *context, const struct observed_call *seen)
 	state->open[i].launches++;
 }
 
-/* A call of the operator is over. One that launched nothing computed on the CPU, or its work is a graph's by now. */
+/* Counts a call of an operator that has ended. An operator that launched nothing computed on the
+ * CPU, or was captured into a CUDA graph, and is not in `open`. */
 static void close_operator(void *context, const struct observed_segment *seen)
 {
 	struct roofline_state *state = context;
@@ -213,7 +216,7 @@ static void add_kernel(struct roofline_state *state, struct roofline_subject *su
 		subject->narrow = says_tf32(state, work->gpu);
 }
 
-/* Within a GPU each byte is read and written. */
+/* A copy within a GPU reads and writes each byte. */
 static uint64_t bytes_moved(const struct trace_gpu_copy *copy)
 {
 	const bool within = copy->gpu.head.kind == TRACE_GPU_COPY &&
@@ -255,7 +258,8 @@ static void add_roofline_work(void *context, const struct observed_gpu_work *see
 	device->works++;
 }
 
-/* Calls of which the trace does not say on what GPU: that which has the work, if it is one. */
+/* Merges calls whose GPU the trace does not name into the GPU that has their work, if there is only
+ * one. */
 static void merge_unknown(
 	struct roofline_state *state, const struct roofline_subjects *from, uint32_t text)
 {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * roofline.h: what GPUs worked on, from one more fold: operators with their inputs, wherever they stand; copies and sets by
- * name; kernels without a figure. FLOPs and bytes of an operator are modelled by the sizes of its inputs (op_cost.h); its time
- * is that of the kernels that it launched, itself and in what it called. What a graph replayed, and whatever has no formula, is
- * among what is not known: a device has each nanosecond of its work once.
+ *
+ * Collects the GPU work of a trace for the roofline, in one more pass. Its subjects are operators
+ * by name and inputs, wherever they are in the tree; copies and memsets by name; and kernels of
+ * unknown cost.
+ *
+ * FLOPs and bytes of an operator are modelled from the sizes of its inputs (op_cost.h). Its time is
+ * that of the kernels that it, or an operator in it, launched. Work of CUDA graphs and of operators
+ * without a formula is unknown. On each device every nanosecond of GPU time is counted once.
  */
 #ifndef PPERF_REPORT_ANALYSIS_ROOFLINE_MODEL_H
 #define PPERF_REPORT_ANALYSIS_ROOFLINE_MODEL_H
@@ -10,17 +14,18 @@
 #include "report/analysis/op_cost.h"
 #include "report/run/process.h"
 
-/* An operator with its inputs, wherever it stands; or copies or sets of one name; or a kernel without a figure. */
+/* An operator with its inputs, a copy or memset by name, or a kernel of unknown cost. */
 struct roofline_subject {
 	struct op_cost cost;
 	uint64_t calls, launches, works, untimed, ns;
-	uint64_t bytes;       /* of copies and sets: all of them */
-	uint32_t name;        /* text */
-	uint32_t shapes;      /* text; of an operator */
-	uint32_t kernel;      /* text: what it launched, if that is one */
-	uint32_t node;        /* of the tree: who asked for the first */
-	bool several, narrow; /* kernels; one says that it makes TF32 of what it multiplies */
-	bool assumed;         /* the type of its inputs is */
+	uint64_t bytes;  /* of copies and memsets: their sum */
+	uint32_t name;   /* text */
+	uint32_t shapes; /* text, for an operator */
+	uint32_t kernel; /* text: the kernel that it launched, if only one */
+	uint32_t node;   /* of the call tree: launched the first of it */
+	/* several: more than one kernel; narrow: a kernel's name says that it multiplies in TF32 */
+	bool several, narrow;
+	bool assumed; /* the element type of the inputs is assumed */
 };
 
 struct roofline_subjects {
@@ -32,17 +37,18 @@ struct roofline_subjects {
 
 struct roofline_device {
 	struct roofline_subjects operators, moves,
-		unknown; /* by name and inputs; by name; by kernel */
+		unknown; /* keyed by name and inputs; by name; by kernel */
 	uint64_t ns, works;
 	uint32_t device;
 };
 
 struct roofline {
-	struct roofline_device *devices; /* by number */
+	struct roofline_device *devices; /* sorted by number */
 	size_t device_count;
 };
 
-/* Of a process that was folded; texts are process->texts'. Types of inputs that the trace lacks are options->assumed. */
+/* Reads the roofline of a process whose profile is built. Texts are those of process->texts.
+ * options->assumed is the element type of inputs without a type. */
 struct roofline roofline_read(const struct options *options, struct process *process);
 void roofline_free(struct roofline *roofline);
 

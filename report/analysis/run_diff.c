@@ -29,7 +29,7 @@ static uint64_t hash_of(const struct diff_node *node)
 			(uint64_t)node->kind << 44);
 }
 
-/* The node that is this place; made if there is none. */
+/* Returns the node equal to `wanted`, and adds it if there is none. */
 static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node *wanted)
 {
 	const uint64_t hash_diff_node = hash_of(wanted);
@@ -46,7 +46,7 @@ static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node 
 	return diff->count++;
 }
 
-/* Which of a tree's nodes have anything of the metric that is compared, they or what is below. */
+/* Selects the tree nodes that have a value of the metric, themselves or below. */
 static uint8_t *select_nodes(const struct diff_side *side)
 {
 	const struct tree *tree = side->metric_samples->profile->tree;
@@ -88,7 +88,7 @@ static void add_side_nodes(struct diff *diff, unsigned which)
 	free(selected);
 }
 
-/* By steps, a place that one run alone has was 0 in the other's. */
+/* By steps, a node that only one run has counts as 0 in each step of the other run. */
 static const double *side_values(
 	const struct diff *diff, struct diff_node *node, unsigned which, const double *zeros)
 {
@@ -157,7 +157,7 @@ static void measure_run_difference(struct diff *diff)
 	free(changes);
 }
 
-/* Beyond what the two runs differ in anyway. */
+/* Whether the shift of a node is larger than the difference of the runs as a whole. */
 static bool exceeds_run_difference(const struct diff *diff, const struct diff_node *node)
 {
 	const double base = fabs(node->comparison.median), shift = node->comparison.shift;
@@ -169,7 +169,8 @@ static bool exceeds_run_difference(const struct diff *diff, const struct diff_no
 	return shift != 0 && fabs(shift) >= DIFF_MIN_SHIFT * base && off >= least;
 }
 
-/* A part of the whole that can be told from how code happens to lie in memory: of times alone. */
+/* Whether a change is a large enough part of the whole: smaller changes of times may come from
+ * memory layout. Applies to times only. */
 static bool is_large_enough(const struct diff *diff, const struct diff_node *node, double whole)
 {
 	const double change = node->status == DIFF_BOTH && node->comparison.median != 0
@@ -195,7 +196,8 @@ static void judge_change(const struct diff *diff, struct diff_node *node)
 			      (node->status != DIFF_BOTH || exceeds_run_difference(diff, node));
 	else if (node->status != DIFF_BOTH)
 		node->found = fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole;
-	/* Who has called it more often, or only once, wants to see that too. */
+	/* Without steps, also show large changes of nodes that were called more often, or too
+	 * rarely for a test. */
 	node->shown |= node->found ||
 		       (!diff->by_steps &&
 			       fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole &&
@@ -223,7 +225,8 @@ static void sum_diff(struct diff *diff)
 	}
 }
 
-/* Of all: what the roots have, those of all threads. Of wall time, and of time on the CPU by steps: how long it took. */
+/* The total of a run: the sum of the roots of all threads. For wall time, and for CPU time by
+ * steps: the duration. */
 static double side_total(const struct diff *diff, const struct diff_side *side)
 {
 	const struct profile *profile = side->metric_samples->profile;

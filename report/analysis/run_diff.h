@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * diff.h: two runs, place by place: what each had of a metric, and whether the change is more than noise.
  *
- * A place is matched by its path: names, kinds, classes and domains. Where both runs have steps, figures are means of
- * a usual step, and what is tested are the steps' values (a place that only one run has is 0 in the other's steps).
- * Else figures are of the whole run, and the values of instances are tested. A change is found where p, corrected for
- * all places that were tested, is below DIFF_ALPHA and the shift at least DIFF_LEAST of what it was. Two runs of one
- * program differ by more than their steps show (where memory lies, what else the machine does). So of times, where at
- * least DIFF_PLACES places were tested, a relative shift must also be DIFF_SPREADS robust deviations away from the
- * median of all places' shifts; and always DIFF_SHARE of the whole.
+ * Compares two runs node by node: the value of a metric in each, and whether the change is more
+ * than noise.
+ *
+ * Nodes match by call path: names, kinds, module classes and NVTX domains.
+ *
+ * | both runs have steps | values                        | samples                              |
+ * |----------------------|-------------------------------|--------------------------------------|
+ * | yes                  | means of a steady-state step  | values of the steps; 0 for the steps |
+ * |                      |                               | of a run that does not have the node |
+ * | no                   | of the whole run              | values of the instances              |
+ *
+ * A change is significant under these conditions:
+ *
+ * - p, corrected for all nodes tested, is below DIFF_ALPHA.
+ * - The shift is at least DIFF_MIN_SHIFT of the value before.
+ * - For times: it is at least DIFF_MIN_SHARE of the whole.
+ * - For times, if DIFF_MIN_NODES or more were tested: the relative shift is DIFF_MIN_DEVIATIONS
+ *   robust deviations or more from the median shift of all nodes.
+ *
+ * The last two exist because two runs of one program differ by more than their steps show. Memory
+ * layout and other load on the machine change.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 #define PPERF_REPORT_ANALYSIS_RUN_DIFF_H
@@ -29,25 +42,25 @@ struct diff_node {
 	uint32_t name, domain, class; /* texts of the diff */
 	uint8_t kind;                 /* enum node_kind */
 	enum diff_status status;
-	uint32_t of[2]; /* the first node of either tree that is here; 0: none */
+	uint32_t of[2]; /* the first matching node of each run's tree; 0: none */
 	double before, after;
-	uint32_t n[2];                         /* values on either side */
-	struct mann_whitney_result comparison; /* p: corrected */
+	uint32_t n[2];                         /* number of samples in each run */
+	struct mann_whitney_result comparison; /* p is corrected */
 	bool found;
-	bool shown; /* in text: it, or something below it, was found, or was not tested and is much */
-	double largest_change; /* the largest change shown in it or below */
+	bool shown; /* in text: it or a descendant is significant, or changed much without a test */
+	double largest_change; /* of the changes shown in it and below */
 };
 
 struct diff_side {
 	struct processes processes;
 	struct process *process;
 	struct metric_samples *metric_samples;
-	size_t steps; /* usual ones */
+	size_t steps; /* number of steady-state steps */
 };
 
 struct diff {
 	struct string_table *texts;
-	struct diff_node *nodes; /* parents first; 0: the root */
+	struct diff_node *nodes; /* parents before children; 0: the root */
 	uint32_t count;
 	size_t room;
 	struct hash_index index; /* of nodes, by what same_place compares */
@@ -56,24 +69,26 @@ struct diff {
 	const char *counter;
 	bool by_steps;
 	uint32_t tested, found, added, removed, common;
-	double before, after; /* of the whole */
+	double before, after; /* of the whole run or step */
 	double common_change,
-		spread; /* of relative shifts of all places: median, robust deviation; 0: not known */
+		/* of the relative shifts of all nodes: median and robust deviation; 0: unknown */
+		spread;
 };
 
-/* Reads and compares two files; ends the program with STATUS_UNREADABLE where they cannot be read or compared.
- * metric_name NULL: gpu, if both have anything timed on a GPU, else cpu. */
+/* Reads and compares two files. Ends the program with STATUS_UNREADABLE if they cannot be read or
+ * compared. `metric_name` NULL: gpu if both runs have GPU time, else cpu. */
 struct diff *diff_read(const struct options *options, const char *metric_name, const char *before,
 	const char *after);
-/* The same where they may have no place in common. */
+/* diff_read that allows runs without a common node. */
 struct diff *diff_read_unmatched(const struct options *options, const char *metric_name,
 	const char *before, const char *after);
 void diff_free(struct diff *diff);
 
-/* What a metric of levels or flows is measured in. */
+/* The unit of the compared metric. */
 enum unit diff_unit(const struct diff *diff);
 const char *diff_metric_name(const struct diff *diff);
-/* A figure of it as people read it, with its sign if that is asked for; room for NUMBER_BYTES + 1. Returns the length. */
+/* Formats a value for text output, with a sign if `sign`. `out` has NUMBER_BYTES + 1 bytes. Returns
+ * the length. */
 size_t diff_figure(
 	const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii);
 

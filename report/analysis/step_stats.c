@@ -7,19 +7,19 @@
 #include <string.h>
 
 #define TREND_MAX 1024u
-#define OUTLIERS_FROM 5u /* usual steps */
+#define OUTLIERS_FROM 5u /* steady-state steps */
 
-/* Where the fold is among the steps. */
+/* The position of the pass among the steps. */
 struct step_stats_reader {
 	struct process *process;
 	struct step_table *table;
-	size_t at;       /* what threads tell is a little out of order */
-	size_t level_at; /* the first step whose end has not been reached by the levels */
-	bool inside;     /* of that one, the begin has */
+	size_t at;       /* threads report slightly out of order */
+	size_t level_at; /* the first step whose end the memory levels have not reached */
+	bool inside;     /* they have reached its begin */
 	int64_t allocated, reserved;
 };
 
-/* NULL: in none. */
+/* Returns NULL if `at_ns` is in no step. */
 static struct step_stats *stats_of_step_at(struct step_stats_reader *reading, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
@@ -73,7 +73,7 @@ static void raise_peaks(struct step_stats_reader *reading, struct step_stats *st
 		step->reserved_peak = reading->reserved;
 }
 
-/* The levels stay what they are up to that moment. */
+/* Applies the current levels to all steps up to `at_ns`. */
 static void add_levels_until(struct step_stats_reader *reading, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
@@ -137,7 +137,7 @@ static struct step_table *new_table(const struct process *process)
 	return table;
 }
 
-/* What the gaps that are told of are put into. */
+/* The context of add_step_gap. */
 struct gap_reading {
 	struct step_table *table;
 	const struct handover_list *handovers;
@@ -149,7 +149,7 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 	const struct step_table *table = reading->table;
 	size_t low = 0, high = table->count;
 
-	while (low < high) { /* the first step that ends behind its begin */
+	while (low < high) { /* find the first step that ends after from_ns */
 		const size_t middle = (low + high) / 2;
 
 		if (table->steps[middle].step->end_ns > from_ns)
@@ -193,12 +193,12 @@ static void read_busy(struct step_table *table, const struct process *process)
 		step->idle_ns = timeline_idle(timeline, step->step->end_ns) - idle;
 	}
 	if (timeline)
-		timeline_busy(timeline,
-			UINT64_MAX); /* the gap behind the last step, too, may begin in it */
+		/* Emits the gap after the last step too, because it may begin in that step. */
+		timeline_busy(timeline, UINT64_MAX);
 	table->has_gpu |= timeline != NULL;
 }
 
-/* Off by more than 5 times what usual steps are off, and by 5 % at least. */
+/* Marks steps that differ from the median by more than 5 robust deviations, and by 5 % or more. */
 static void find_outliers(struct step_table *table)
 {
 	int64_t *values = xcalloc((table->usual + 1) * sizeof *values), median, spread;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * lanes.h: the streams of each device, numbered as they are met. At most LANES_MOST; what comes after is in one for all
- * the rest, of each device.
+ *
+ * Numbers the CUDA streams of all devices in the order in which they are found. Of each device, the
+ * streams beyond STREAM_TABLE_MAX share one entry.
  */
 #ifndef PPERF_REPORT_ANALYSIS_STREAM_TABLE_H
 #define PPERF_REPORT_ANALYSIS_STREAM_TABLE_H
@@ -9,7 +10,7 @@
 #include "report/base/hash_index.h"
 
 #define STREAM_TABLE_MAX 4096u
-#define STREAM_TABLE_REST UINT64_MAX /* the stream of that one */
+#define STREAM_TABLE_REST UINT64_MAX /* the stream of the shared entry */
 
 struct device_stream {
 	uint64_t stream; /* CUPTI's id */
@@ -24,12 +25,12 @@ struct stream_table {
 	struct hash_index index; /* of numbers + 1 */
 };
 
-/* Its number; the next one if it is new. */
+/* Returns the number of a stream, and adds the stream if it is new. */
 uint32_t stream_table_number(struct stream_table *table, uint32_t device, uint64_t stream);
 void stream_table_free(struct stream_table *table);
 
-/* `stream 7`, `stream 7 "copies"`: as the program named it (NVTX), if it did. Any bytes; returns their number, at most
- * `room` - 1, terminated. */
+/* Writes a label such as `stream 7`, or `stream 7 "copies"` with the program's NVTX name. The name
+ * may have any bytes. Returns the length, at most `room` - 1; `out` is terminated. */
 size_t stream_table_label(const struct device_stream *entry, const struct activities *activities,
 	char *out, size_t room);
 

@@ -11,7 +11,7 @@
 #define WORDS (CATEGORIES_RULES_MAX / 64)
 #define BLANKS " \t\r"
 
-/* The file, as it is; the assembler finds it from the root of the project. */
+/* Includes the text of the rules. The assembler finds the file from the project's root. */
 __asm__(".pushsection .rodata\n"
 	".hidden categories_source\n"
 	".global categories_source\n"
@@ -26,7 +26,7 @@ enum rule_condition { OF_KERNEL, OF_MEMCPY, OF_MEMSET, OF_AROUND, CONDITIONS };
 static const char *const conditions[CONDITIONS] = { "kernel", "memcpy", "memset", "around" };
 
 struct category_rule {
-	const char *patterns[CONDITIONS]; /* NULL: not asked for */
+	const char *patterns[CONDITIONS]; /* NULL: no such condition */
 	uint8_t category;
 };
 
@@ -38,7 +38,7 @@ struct categories {
 	struct category_rule rules[CATEGORIES_RULES_MAX];
 };
 
-/* Which rules something holds for. */
+/* A bit set of rules. */
 struct matching_rules {
 	uint64_t words[WORDS];
 };
@@ -69,7 +69,7 @@ bool category_matches(const char *pattern, const char *name, size_t length)
 	return !*pattern;
 }
 
-/* A word of the file, in a sentence for the terminal. */
+/* Returns a word of the file, escaped for a message. The buffer is static. */
 static const char *printable_category_word(const char *word)
 {
 	static char text[64];
@@ -181,7 +181,7 @@ static void add_matches(struct matching_rules *to, const struct matching_rules *
 		to->words[i] |= from->words[i];
 }
 
-/* The rules whose pattern of that condition matches. */
+/* Returns the rules whose pattern for `condition` matches `name`. */
 static struct matching_rules match_rules(
 	const struct categories *categories, enum rule_condition condition, struct string_view name)
 {
@@ -196,14 +196,14 @@ static struct matching_rules match_rules(
 	return matches;
 }
 
-/* What is asked of the same names again and again. */
+/* Results that are needed again for the same names. */
 struct category_lookup {
 	const struct categories *categories;
 	const struct string_table *texts;
 	struct matching_rules *around; /* by text */
 	bool *known;
-	struct matching_rules
-		any_around; /* rules that do not ask what is around, and those that ask for no work */
+	/* any_around: rules without a condition `around`. plain: rules without one for GPU work. */
+	struct matching_rules any_around;
 	struct matching_rules plain;
 };
 
@@ -275,8 +275,8 @@ uint8_t *categories_of_tree(const struct categories *categories, const struct tr
 	const struct string_table *texts)
 {
 	struct category_lookup up = lookup_new(categories, tree, texts);
-	struct matching_rules *around = xcalloc(
-		tree->count * sizeof *around); /* by node: of what it lies in, and of itself */
+	/* By node: rules whose `around` matches the node or an ancestor. */
+	struct matching_rules *around = xcalloc(tree->count * sizeof *around);
 	uint8_t *result = xcalloc(tree->count);
 
 	for (uint32_t id = 1; id < tree->count; id++) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * print_gpus.c: what each GPU of each process did as a whole, and each of its streams.
+ *
+ * Writes totals of each GPU of each process, and of each CUDA stream, as JSON.
  */
 #include "report/text/json_writer.h"
 #include "report/print/print.h"
 
-/* unknown_ns: of the device's whole span; only imported traces have work without a launch, and those no such time. */
+/* `unknown_ns` is of the device's whole span. It needs no split by launch: only imported traces
+ * have work without a launch, and they have no unknown time. */
 static void json_gpu_work(
 	struct json_writer *json, const struct timeline_work *work, uint64_t unknown_ns)
 {

@@ -60,7 +60,8 @@ void next_command_put(struct shell_command *command, const struct style *style)
 	*command = (struct shell_command){ .ascii = false };
 }
 
-/* The place of the first row that has one; false: there is none. */
+/* Adds --focus with the path of the first row. Returns false if there is no such row, or it has no
+ * path. */
 static bool add_first_path(struct shell_command *command, const struct rows *rows)
 {
 	const struct row *row = rows->count ? &rows->rows[0] : NULL;

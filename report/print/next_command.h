@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * next.h: what one may ask next: the last line of a view's text, on a terminal, dim: a command to copy, that works. Elsewhere nothing is written: there it
- * would be in the way of whoever compares or counts lines.
  *
- * A view names its own by a pattern of a command's words: %m the metric, %p the place of its first row as --focus takes it (then, without a place, there is
- * none).
+ * Prints the suggested next command: the last line of a view's text, dimmed, ready to be copied. It
+ * is printed on a terminal only, because elsewhere it would disturb scripts that compare or count
+ * lines.
+ *
+ * A view names its command by a pattern:
+ *
+ * | in the pattern | replaced by                                                              |
+ * |----------------|--------------------------------------------------------------------------|
+ * | %m             | the metric                                                               |
+ * | %p             | --focus and the path of the first row; no path: no command is printed    |
  */
 #ifndef PPERF_REPORT_PRINT_NEXT_COMMAND_H
 #define PPERF_REPORT_PRINT_NEXT_COMMAND_H
@@ -11,14 +17,15 @@
 #include "report/print/shell_command.h"
 #include "report/print/print.h"
 
-/* By the view's pattern. */
+/* Prints the command of the view's pattern. */
 void next_command_of_view(const struct report *report, const struct style *style);
 
-/* Of a view that does everything itself. Begins as { .ascii = style->ascii }, is printed and freed by next_put. */
+/* The following functions are for views that build their own command, which begins as { .ascii =
+ * style->ascii }. next_command_put prints and frees it. */
 void next_command_begin(struct shell_command *command, const char *view);
-/* Which traces, and what decides how their places are called. */
+/* Adds the traces, and the options that decide how their nodes are named. */
 void next_command_add_files(struct shell_command *command, const struct options *options);
-/* The path as a word: names joined by /. The same as --focus takes it. */
+/* Adds the path as one word, its names joined by /. next_command_add_focus adds it as --focus. */
 void next_command_add_path(
 	struct shell_command *command, const struct trace_text *path, size_t count);
 void next_command_add_focus(

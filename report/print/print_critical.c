@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * print_ruled.c: the critical tree: a line an instance, ruled to its figures, all in one unit.
+ *
+ * Prints the critical tree: one line for each instance, with a rule from the name to its values.
+ * All values of a tree have one unit.
  *
  *	slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)
  *	  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)
@@ -16,7 +18,7 @@
 #define COLUMN_MIN 51
 #define COLUMN_MAX 120
 #define LABEL_MIN 12
-#define LABEL_MIN_ALWAYS 5 /* even where lines become longer than the screen */
+#define LABEL_MIN_ALWAYS 5 /* even if lines become longer than the screen */
 #define VALUES_BYTES 384
 
 struct critical_layout {
@@ -24,12 +26,12 @@ struct critical_layout {
 	const struct style *style;
 	size_t first, count; /* the rows of one tree */
 	struct scale scale;
-	bool user; /* figures that need not be integers, in the program's own unit */
+	bool user; /* values in the program's own unit, which may not be integers */
 	char unit[64];
-	size_t column; /* where the bar stands */
-	bool narrow;   /* the lines of the tree, so that names have room */
+	size_t column; /* screen column of the bar */
+	bool narrow;   /* draw narrow tree lines, to leave room for names */
 	const bool *last;
-	struct shortened_name *names; /* of the rows; NULL: not yet */
+	struct shortened_name *names; /* of the rows; NULL: not computed yet */
 };
 
 static long double magnitude(long double value)
@@ -47,7 +49,7 @@ static bool shows_levels(const struct critical_layout *layout)
 	return metrics[layout->rows->rows[layout->first].process->metric].nature == METRIC_LEVEL;
 }
 
-/* One unit for the tree: that of its largest figure. */
+/* Selects the unit of the tree: that of its largest value. */
 static void find_scale(struct critical_layout *layout)
 {
 	const struct process *process = layout->rows->rows[layout->first].process;
@@ -109,13 +111,14 @@ static void format_row(const struct critical_layout *layout, size_t index, char 
 	snprintf(out, room, "%s%s%s (%s)", before, gap, layout->unit, change);
 }
 
-/* What a label needs. */
+/* The minimum width of a label. */
 static size_t min_label_width(size_t width)
 {
 	return width < LABEL_MIN ? width : LABEL_MIN;
 }
 
-/* The branch before a label, or its depth where it is too deep to draw. Returns its columns. */
+/* Writes the tree's lines before a label, or the depth if there is no room for lines. Returns the
+ * width. */
 static size_t critical_branch(const struct critical_layout *layout, size_t index,
 	size_t label_width, size_t most, char *text, size_t room)
 {
@@ -137,7 +140,7 @@ static size_t critical_branch(const struct critical_layout *layout, size_t index
 	return (size_t)length;
 }
 
-/* The label, made visible; to be freed. */
+/* Returns the escaped label; the caller frees it. */
 static char *critical_label(const struct critical_layout *layout, size_t index)
 {
 	const struct string_view label = row_label(
@@ -154,8 +157,8 @@ static size_t branch_bytes(const struct critical_layout *layout, size_t index)
 	return (size_t)layout->rows->rows[index].depth * 12 + 32;
 }
 
-/* Label line without the rule: branch and label. Returns its width; label shortened to what is left of `most` (0:
- * not). */
+/* Builds the tree's lines and the label, without the rule. The label is shortened to fit into
+ * `most` (0: not shortened). Returns the width. */
 static size_t critical_label_line(
 	const struct critical_layout *layout, size_t index, size_t most, char **line)
 {
@@ -174,7 +177,7 @@ static size_t critical_label_line(
 	return width;
 }
 
-/* Labels as short as the column asks for; those of one parent can still be told apart. */
+/* Shortens the labels to fit before the bar. Children of one parent keep distinct labels. */
 static void shorten_labels(struct critical_layout *layout)
 {
 	const size_t most = layout->column - 3;
@@ -213,7 +216,8 @@ static void find_bar_column(struct critical_layout *layout)
 			widest_values = escaped_width(text, strlen(text));
 	}
 	layout->column = widest + 3 > COLUMN_MIN ? widest + 3 : COLUMN_MIN;
-	/* Off a terminal the layout is the same everywhere, unless a width is asked for; names of templates are cut all the same. */
+	/* Without a terminal, lines have the same layout everywhere unless a width is given. Long
+	 * template names are still cut. */
 	if (!layout->style->terminal && !layout->style->width_given) {
 		layout->column = layout->column < COLUMN_MAX ? layout->column : COLUMN_MAX;
 		return;

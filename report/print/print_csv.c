@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * print_csv.c: rows as RFC 4180: a header, figures as plain integers, no unit in a cell.
+ *
+ * Prints rows as CSV (RFC 4180): a header, then numbers without units.
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * print_json.c: the envelope, the same for every view, and the rows, one a line. Written as it goes, so a report of a
- * million rows needs no more memory than one of ten.
+ *
+ * Prints the JSON document: an envelope that is the same for every view, and one row a line. Rows
+ * are written as they are computed, so a report of a million rows needs no more memory than one of
+ * ten.
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
@@ -140,7 +142,8 @@ static void put_json_cell(struct output *out, const struct row *row, const struc
 	}
 }
 
-/* Keys with a dot are gathered in an object; those of one object stand side by side in a view's list. */
+/* Writes a row. Keys with a dot form an object; the keys of one object are side by side in the list
+ * of columns. */
 static void put_json_row(struct output *out, const struct report *report, const struct row *row)
 {
 	const char *keys = report->options->row_columns, *dot;

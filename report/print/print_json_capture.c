@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * print_json_capture.c: of the envelope, what was recorded, how, and on what.
+ *
+ * Writes the object `capture`: what was recorded, how, and on which devices.
  */
 #include "report/print/print_json.h"
 #include <stdio.h>
@@ -84,7 +85,7 @@ static void capture_sources(struct output *out, const struct process *process)
 	output_char(out, '}');
 }
 
-/* What was found; not what --steps asks for. */
+/* The steps found, whatever --steps selects. */
 static void capture_steps(struct output *out, const struct steps *steps)
 {
 	bool first = true;
@@ -109,7 +110,7 @@ static void capture_steps(struct output *out, const struct steps *steps)
 	output_char(out, '}');
 }
 
-/* When CUPTI was another client's. */
+/* The time in which CUPTI was handed over to another client. */
 static void capture_handover(struct output *out, const struct handover_list *handovers)
 {
 	const struct handover_span *spans = handovers->spans[HANDOVER_TRACE_TIME];
@@ -135,7 +136,7 @@ static void capture_handover(struct output *out, const struct handover_list *han
 	output_string(out, "]}");
 }
 
-/* What PPERF_SCHEDULE had recorded, and what was not. */
+/* The recording windows of PPERF_SCHEDULE, and the events skipped outside of them. */
 static void capture_windows(struct output *out, const struct recording_windows *windows)
 {
 	bool first = true, inner_first = true;
@@ -208,7 +209,7 @@ static void capture_processes(struct output *out, const struct processes *proces
 	output_char(out, ']');
 }
 
-/* Of the first process shown. */
+/* Describes the first process shown. */
 void print_json_capture(struct output *out, const struct processes *processes)
 {
 	const struct process *process = &processes->all[0];

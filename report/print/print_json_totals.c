@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * print_json_totals.c: of the envelope, what it all comes to, and whether that is all.
+ *
+ * Writes the objects `totals` and `integrity`.
  */
 #include "report/print/print_json.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all processes shown, together. */
+/* Sums over all processes shown. */
 void print_json_integrity(struct output *out, const struct processes *processes)
 {
 	bool first = true, complete = true, conserved = true;
@@ -85,7 +86,7 @@ static void put_json_oom(struct output *out, struct process *process, const stru
 	output_char(out, '}');
 }
 
-/* Every time that PyTorch ran out of memory. */
+/* Each time that PyTorch ran out of memory. */
 static void put_json_ooms(struct output *out, const struct processes *processes, bool *first)
 {
 	const char *before = "";
@@ -102,7 +103,7 @@ static void put_json_ooms(struct output *out, const struct processes *processes,
 	output_char(out, ']');
 }
 
-/* What the busy time was spent on; null where only some steps are shown. */
+/* The parts of busy time. They are null if only some steps are shown. */
 static void put_json_gpu_parts(struct output *out, const struct processes *processes,
 	const struct profile_totals *sum, bool *first)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * print_text.c: rows for people: units, alignment, no more columns than fit, names shortened in their middle.
+ *
+ * Prints rows as text: with units, aligned, with the columns that fit, and long names shortened in
+ * the middle.
  */
 #include "report/text/shorten_names.h"
 #include "report/table/cell_text.h"
@@ -13,8 +15,8 @@
 #include <string.h>
 
 #define COLUMNS_MAX 512 /* more than there are */
-/* Percent of the width that names get, if they need it, before a column more is shown; those of ranges in a tree, whose
- * places say more than a figure more. */
+/* Percent of the width reserved for names, if they need it, before another column is added.
+ * TREE_SHARE applies to ranges in a tree, where call paths matter more than another column. */
 #define NAME_SHARE 45
 #define TREE_SHARE 60
 
@@ -29,14 +31,14 @@ struct text_table {
 	const struct style *style;
 	struct text_column shown[COLUMNS_MAX];
 	size_t count;
-	size_t name_width, widest_name,
-		widest_range; /* range: of a tree, with what lies before it */
+	/* Screen columns; widest_range: of ranges in a tree, with the tree's lines. */
+	size_t name_width, widest_name, widest_range;
 	struct branches branches;
 	struct shortened_name *names; /* of the rows */
-	size_t blanks; /* to be written before the next text: none at the end of a line */
+	size_t blanks; /* written before the next text, so that no line ends in blanks */
 };
 
-/* How wide a column must be; 0: no row has anything but zeros to show in it. */
+/* Returns the width that a column needs; 0: all its values are empty or zero. */
 static size_t text_column_width(const struct text_table *table, const struct column *column)
 {
 	size_t width = 0;
@@ -80,14 +82,14 @@ static void measure_names(struct text_table *table, enum layout layout)
 	}
 }
 
-#define NAME_MIN 24 /* of the width: names get that, whatever columns were asked for */
+#define NAME_MIN 24 /* minimum width of names, whatever columns are requested */
 
 static void set_name_width(struct text_table *table, size_t width)
 {
 	table->name_width = width < table->widest_name ? width : table->widest_name;
 }
 
-/* Those that were asked for, all of them, in that order, even if lines become longer than the screen. */
+/* Shows all requested columns in the order given, even if lines become longer than the screen. */
 static void add_requested_columns(struct text_table *table, const char *keys)
 {
 	const struct column *column;
@@ -105,7 +107,7 @@ static void add_requested_columns(struct text_table *table, const char *keys)
 		table->style->width > used + NAME_MIN ? table->style->width - used : NAME_MIN);
 }
 
-/* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
+/* Chooses the columns that fit beside the names. The view lists the most important ones first. */
 static void choose_text_columns(struct text_table *table, const struct options *options)
 {
 	const size_t share = table->style->width * NAME_SHARE / 100,
@@ -215,7 +217,7 @@ static char *escaped_label(const struct text_table *table, struct string_view la
 	return text;
 }
 
-/* The tree's lines before a name. Returns their width. */
+/* Writes the tree's lines before a name. Returns their width. */
 static size_t text_branch(
 	const struct text_table *table, size_t index, enum layout layout, char *branch, size_t room)
 {
@@ -234,7 +236,7 @@ static size_t text_branch(
 	return escaped_width(branch, strlen(branch));
 }
 
-/* All of them, before the first is shown: which are alike decides how they are made short. */
+/* Shortens all names before the first row is printed, so that similar names stay distinct. */
 static void shorten_row_names(struct text_table *table, enum layout layout)
 {
 	const bool ascii = table->style->ascii;
@@ -259,7 +261,7 @@ static void shorten_row_names(struct text_table *table, enum layout layout)
 	shorten_names(table->names, table->rows->count, ascii);
 }
 
-/* The name with the tree's lines before it. Returns its width. */
+/* Prints the tree's lines and the name. Returns their width. */
 static size_t put_row_name(struct text_table *table, size_t index, enum layout layout)
 {
 	const char *text = table->names[index].text;
@@ -282,7 +284,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	const bool name_first = layout == LAYOUT_TREE;
 	bool *last;
 
-	if (!rows->count) /* all are too small; what was left out is told below */
+	if (!rows->count) /* all rows are too small; put_hidden_counts reports them */
 		return;
 	last = print_last_children(rows);
 	table.branches = (struct branches){ .last = last, .ascii = style->ascii };
@@ -309,7 +311,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	free(last);
 }
 
-/* What was left out of the rows, and how to see it. */
+/* Prints how many rows are hidden, and the option that shows them. */
 static void put_hidden_counts(const struct report *report, const struct style *style)
 {
 	const struct rows *rows = &report->rows;
@@ -377,7 +379,7 @@ static void put_empty_report(const struct report *report, const struct style *st
 			"no rows: the trace has no data for this view (see pperf-report info)\n");
 }
 
-/* Whatever is being looked at: that is why the program ended, as like as not. */
+/* Printed in every view, because running out of memory is probably why the program ended. */
 static void put_oom_warning(const struct report *report, const struct style *style)
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {

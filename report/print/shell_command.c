@@ -17,7 +17,7 @@ static bool needs_no_quotes(const char *bytes, size_t length)
 	return length > 0;
 }
 
-/* Whether a terminal may see it as it is. */
+/* Whether a terminal shows the bytes unchanged. */
 static bool needs_no_escape(const char *bytes, size_t length, bool ascii)
 {
 	const size_t room = 6 * length + 1;

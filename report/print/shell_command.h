@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * command.h: a command for people to copy. Words are quoted as a shell takes them; what a terminal must not see is written as \OOO in $'...', which
- * bash, zsh and ksh read.
+ *
+ * Builds a shell command to be copied from the terminal. Words are quoted for the shell. Bytes that
+ * a terminal must not receive are written as \OOO in $'...', which bash, zsh and ksh read.
  */
 #ifndef PPERF_REPORT_PRINT_SHELL_COMMAND_H
 #define PPERF_REPORT_PRINT_SHELL_COMMAND_H
@@ -16,9 +17,9 @@ struct shell_command {
 
 /* A blank and somebody's word. */
 void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length);
-/* The same of a trace's path, which must be taken neither for a view nor for an option. */
+/* Appends the path of a trace, so that it is not read as a view or an option. */
 void shell_command_add_file(struct shell_command *command, const char *path);
-/* The traces that were asked for. */
+/* Appends the traces that the user named. */
 void shell_command_add_files(struct shell_command *command, const struct options *options);
 
 #endif

@@ -8,9 +8,8 @@
 static size_t frames_text(char *out, const struct row *row, uint32_t stack_id)
 {
 	const uint32_t frames = call_stack_frames(row->process, stack_id);
-	const int most = reader_python_stack(row->process->reader, stack_id)
-				 ? 40
-				 : 24; /* bytes of a frame */
+	/* Bytes of a frame. */
+	const int most = reader_python_stack(row->process->reader, stack_id) ? 40 : 24;
 	char text[512];
 	size_t used = 0;
 
@@ -39,7 +38,7 @@ static size_t number_text(
 		style->ascii);
 }
 
-/* `1.02 to 1.31 ms`, in the unit of the larger. */
+/* Writes both in the unit of the larger, such as `1.02 to 1.31 ms`. */
 static size_t range_text(
 	char *out, const struct style *style, enum unit unit, const struct cell *cell)
 {

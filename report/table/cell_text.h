@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cell_text.h: a figure as people read it, the same wherever text is shown.
+ *
+ * Formats a cell for text output, in the same form in every view.
  */
 #ifndef PPERF_REPORT_TABLE_CELL_TEXT_H
 #define PPERF_REPORT_TABLE_CELL_TEXT_H
@@ -7,13 +8,14 @@
 #include "report/table/column.h"
 #include "report/text/style.h"
 
-#define CELL_TEXT_BYTES 96 /* what `out` must have room for */
+#define CELL_TEXT_BYTES 96 /* size of `out` */
 
-/* A cell as visible text, terminated; returns its bytes. 0: there is nothing to show. */
+/* Writes the cell with control characters escaped, terminated by a zero byte. Returns the number of
+ * bytes; 0: the cell is empty. */
 size_t cell_text(char *out, const struct style *style, const struct column *column,
 	const struct row *row, const struct rows *rows);
 
-/* Words stand at the left of their column, figures at the right. */
+/* Text is aligned to the left of its column, numbers to the right. */
 bool cell_is_left_aligned(const struct column *column);
 
 #endif

@@ -57,15 +57,15 @@ static bool key_is_listed(const char *keys, const struct column *column)
 	return false;
 }
 
-/* What says which row it is, if the view has it. */
+/* Whether the column identifies a row. It is then always shown, if the view has it. */
 static bool identifies_row(const char *key)
 {
 	return strcmp(key, "id") == 0 || strcmp(key, "parent") == 0 || strcmp(key, "depth") == 0 ||
 	       strcmp(key, "name") == 0;
 }
 
-/* What says which row it is, and what was asked for, each once, in the order of all columns: those of one JSON object stand
- * side by side. Lives for ever. */
+/* Returns the identifying keys and those of --columns, each once, in the order of the list. Thus
+ * the columns of one JSON object stay side by side. The text is never freed. */
 static const char *selected_keys(const struct options *options)
 {
 	static char *keys;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * column_list.h: the one list of columns. key, title in text, unit, function (figure_X in figures*.c), help.
+ *
+ * Lists all columns: key, title in text, unit, function (column_value_NAME), help. The help is what
+ * --legend prints, and doc/metrics.md repeats it.
  */
 #ifndef PPERF_REPORT_TABLE_COLUMN_LIST_H
 #define PPERF_REPORT_TABLE_COLUMN_LIST_H

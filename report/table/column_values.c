@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * figures.c: the values of columns: what a row is, its time and its work. Of memory: figures_memory.c; of how durations are
- * spread, and of instances: figures_spread.c.
+ *
+ * Values of columns that identify a row, or that measure its time and GPU work.
  */
 #include "report/table/column_values_macros.h"
 #include "report/gpu/occupancy.h"
@@ -18,7 +18,7 @@ static bool row_occupancy(const struct row *row, struct occupancy *out)
 	COLUMN_VALUE_IF(               \
 		name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
 
-/* Of a tally only (tally.h), which has it itself. */
+/* A column that only computed rows have. They hold its cell themselves. */
 COLUMN_VALUE(computed)
 {
 	(void)row;
@@ -148,7 +148,7 @@ COLUMN_VALUE(cpu_total)
 		       : no_cell;
 }
 
-/* Ranges that overlap and cross threads have no time of a thread for themselves. */
+/* Start/end ranges overlap and cross threads, so they have no self time on a thread. */
 static bool has_self_time(const struct node *node)
 {
 	return is_range_node(node) && node->kind != NODE_ASYNC && (node->calls || node->self_ns);
@@ -202,7 +202,8 @@ COLUMN_VALUE_IF(idle, const struct node *node = row_node(row),
 		!row->tree->is_grouped),
 	unsigned_cell(node->gpu ? node->gpu->idle_ns : 0))
 
-/* Of the tree of a whole trace: not of parts, where some of it is not known, nor of what is put together by name. */
+/* Whether the row is of the tree of a whole trace. Values of parts and of rows grouped by name are
+ * incomplete. */
 static bool is_in_tree(const struct row *row)
 {
 	return row->kind == ROW_NODE && row->tree == row->process->profile->tree;
@@ -272,7 +273,7 @@ static struct cell triple_cell(const uint32_t *value)
 	return (struct cell){ .kind = CELL_TRIPLE, .triple = { value[0], value[1], value[2] } };
 }
 
-LAUNCH_VALUE(grid, shape->grid[0], triple_cell(shape->grid)) /* 0: the trace does not say */
+LAUNCH_VALUE(grid, shape->grid[0], triple_cell(shape->grid)) /* grid 0: not in the trace */
 LAUNCH_VALUE(block, shape->block[0], triple_cell(shape->block))
 LAUNCH_VALUE(shared_bytes, true,
 	unsigned_cell((uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes))
@@ -317,7 +318,7 @@ NODE_VALUE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth
 
 NODE_VALUE(elsewhere, node->ran_elsewhere, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
 
-/* The instance that its tree is of. */
+/* Returns the instance at the root of the row's tree. */
 static const struct instance *root_instance(const struct row *row, const struct rows *rows)
 {
 	if (!row->process->instance_count)
@@ -346,8 +347,8 @@ COLUMN_VALUE(share)
 		const struct instance *root = root_instance(row, rows);
 
 		if (row->tree == tree &&
-			row->process
-				->instance_count) /* a row alone, which is its place's instance */
+			/* A single row, which is an instance of its node. */
+			row->process->instance_count)
 			return base > 0 ? real_cell((double)(row->of.instance->value / base))
 					: no_cell;
 		return real_cell(

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * figures.h: the function of each column: its value for a row, CELL_NONE if the row has no such thing.
+ *
+ * Declares the function of each column. It returns the column's value for a row, or CELL_NONE if
+ * the row has none.
  */
 #ifndef PPERF_REPORT_TABLE_COLUMN_VALUES_H
 #define PPERF_REPORT_TABLE_COLUMN_VALUES_H

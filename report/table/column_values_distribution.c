@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * figures_spread.c: how durations are spread, and single instances: percentiles, distributions, members, the worst.
+ *
+ * Values of columns for distributions and instances: percentiles, bins, modules, the worst
+ * instance.
  */
 #include "report/table/column_values_macros.h"
 
@@ -49,7 +51,8 @@ DISTRIBUTION_VALUE(p25, unsigned_cell(whole->p25))
 DISTRIBUTION_VALUE(p75, unsigned_cell(whole->p75))
 DISTRIBUTION_VALUE(outliers, unsigned_cell(whole->outliers))
 
-/* Which of its place's instances it is; 0: it is none, or nobody has counted. at_ns: when it began. */
+/* Returns which instance of its node the row is, from 1. 0: the row is not an instance, or was not
+ * numbered. Stores its begin in `*at_ns`. */
 static uint64_t instance_number(const struct row *row, uint64_t *at_ns)
 {
 	const struct distribution_row *part = row_part(row);
@@ -69,7 +72,7 @@ static bool has_times(const struct node *node)
 	return node->min_ns != UINT64_MAX;
 }
 
-/* Instances that were only counted: of one alone nothing is known but how long the longest was. */
+/* The times of counted instances are null: only the longest is known. */
 COLUMN_VALUE_IF(shortest, const struct node *node = row_node(row);
 		const struct launch_config *kernel = row_kernel(row),
 		(node && (has_times(node) || node->is_counted)) ||
@@ -85,7 +88,7 @@ COLUMN_VALUE_IF(longest, const struct node *node = row_node(row);
 			      : node                ? node->max_ns
 						    : kernel->max_ns))
 
-/* Within what was seen: the middle of a histogram's step may lie outside. */
+/* The percentile is limited to the observed range: the middle of a histogram bin may be outside. */
 static struct cell percentile_cell(const struct row *row, unsigned per_mille)
 {
 	const struct distribution *whole = row_distribution(row);

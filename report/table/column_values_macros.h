@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * figure_cells.h: what the functions of figures.h are made with. For figures.c, figures_memory.c and figures_spread.c alone.
+ *
+ * Macros and helpers for the functions of columns. Only column_values*.c include this header.
  */
 #ifndef PPERF_REPORT_TABLE_COLUMN_VALUES_MACROS_H
 #define PPERF_REPORT_TABLE_COLUMN_VALUES_MACROS_H
@@ -35,7 +36,7 @@ static inline struct cell string_cell(const char *value)
 	return text_cell((struct string_view){ .bytes = value, .length = (uint32_t)strlen(value) });
 }
 
-/* A figure that may be no integer: of a program's own counter. */
+/* A value that may not be an integer, because it is of the program's own counter. */
 static inline struct cell number_cell(long double value)
 {
 	return value >= -9e18L && value <= 9e18L && value == (long double)(int64_t)value
@@ -88,7 +89,7 @@ static inline const struct launch_config *row_kernel(const struct row *row)
 	return row->kind == ROW_SHAPE ? row->of.shape : NULL;
 }
 
-/* Of a row of a distribution; of: the whole, if the row is of that. */
+/* Returns the row of a distribution; its `of` is the distribution. */
 static inline const struct distribution_row *row_part(const struct row *row)
 {
 	return row->kind == ROW_DISTRIBUTION ? row->of.part : NULL;
@@ -101,7 +102,7 @@ static inline bool metric_is_level(const struct row *row)
 
 #define COLUMN_VALUE(name) \
 	struct cell column_value_##name(const struct row *row, const struct rows *rows)
-/* One that only needs its row, and has a value where `has` holds. */
+/* Defines a column that needs only the row and has a value where `has` is true. */
 #define COLUMN_VALUE_IF(name, setup, has, value) \
 	COLUMN_VALUE(name)                       \
 	{                                        \

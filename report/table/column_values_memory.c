@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * figures_memory.c: the values of columns of memory, of places and of the view `memory`.
+ *
+ * Values of columns for memory, in the call tree and in the view `memory`.
  */
 #include "report/table/column_values_macros.h"
 

@@ -15,7 +15,7 @@ static char *copy_text(const char *bytes, size_t length)
 	return text;
 }
 
-/* The rows of a process: attached to it. */
+/* The computed rows of a process, attached to the process. */
 struct computed_rows {
 	struct computed_row **computed_rows;
 	size_t count, room;

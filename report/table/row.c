@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * row.c: what a row is called, and where it lies.
+ *
+ * Names and paths of rows.
  */
 #include "report/run/call_stack.h"
 #include "report/table/column.h"
@@ -155,7 +156,7 @@ static void append_path(const struct row *row)
 		text_add(&label_buffer, "(no range)");
 }
 
-/* A place that stands for itself, away from the tree. */
+/* Whether the row is shown outside of the tree, where it needs its path. */
 bool row_has_path(const struct row *row)
 {
 	return row->kind == ROW_SITE || (row->kind == ROW_COMPUTED && !row->of.computed->name);
@@ -187,7 +188,7 @@ static void append_domain(const struct row *row, const struct node *node)
 	text_add(&label_buffer, "]");
 }
 
-/* How many of the same a row stands for, if it says so. */
+/* Returns how many instances or labels the row represents; 1: a single one. */
 static uint64_t similar_count(const struct row *row)
 {
 	if (row->kind == ROW_INSTANCE)

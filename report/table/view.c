@@ -51,7 +51,7 @@ const struct column *view_sort(const struct options *options, const struct proce
 			  : options->view->sort ? options->view->sort
 						: keys[process->metric];
 
-	/* Whose program ran out of memory wants to know where it was then. */
+	/* After an out-of-memory error, order by what was held at that time. */
 	if (!options->sort && strcmp(key, "at_peak_bytes") == 0 &&
 		process->profile->memory->counts.ooms)
 		key = "at_oom_bytes";
@@ -73,10 +73,10 @@ uint32_t view_top(const struct options *options)
 								    : UINT32_MAX;
 }
 
-/* A row with what it is ordered by. */
+/* A row with its sort keys. */
 struct sortable_row {
 	struct row row;
-	long double number, time; /* time: on the CPU, where the first says nothing */
+	long double number, time; /* CPU time, for rows with equal or no `number` */
 	bool has_number;
 	struct string_view name;
 	size_t index;

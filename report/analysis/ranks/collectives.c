@@ -151,7 +151,7 @@ static void range_opened(struct collectives *collectives, struct trace_reader *r
 		collectives, &(struct communicator){ .device = UINT32_MAX });
 }
 
-/* The newest that is open with this id: few are at a time. */
+/* Closes the newest open range with this id. Only a few are open at a time. */
 static void range_closed(struct collectives *collectives, struct trace_reader *reader,
 	const struct trace_event *event)
 {
@@ -197,7 +197,7 @@ static void read_collectives(
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
-/* Those whose end was not seen tell nothing, nor do sends and receives of nobody knows whom. */
+/* Drops ranges without an end, and sends and receives with an unknown rank. */
 static void drop_unusable(struct collectives *collectives)
 {
 	size_t kept = 0;
@@ -230,7 +230,7 @@ static void sort_collectives(struct collectives *collectives)
 	}
 }
 
-/* Where collectives are, by correlation id. */
+/* Index of a collective by its correlation id. */
 struct awaited_launch {
 	uint64_t correlation;
 	size_t collective;
@@ -254,7 +254,7 @@ static size_t first_awaited(
 	return low;
 }
 
-/* When the open ranges of a thread began. */
+/* Begin times of the open ranges of a thread, by depth. */
 struct open_range_begins {
 	uint64_t *at;
 	size_t room;
@@ -280,7 +280,7 @@ static void free_thread_ranges(struct trace_stream *stream)
 	stream->user = NULL;
 }
 
-/* When the innermost range around it began; UINT64_MAX: there is none. */
+/* Returns the begin of the innermost range around the event, or UINT64_MAX if there is none. */
 static uint64_t innermost_range_begin(const struct trace_event *event)
 {
 	const struct open_range_begins *begins = event->stream->user;
@@ -303,7 +303,8 @@ static void set_request_time(struct collective *collective, struct trace_reader 
 		collective->start_ns = (int64_t)(reader_start_unix_ns(reader) + entered);
 }
 
-/* `nccl:send 0->1`, `nccl:recv 1<-0`: between whom. Hostile names have any numbers. */
+/* Parses the ranks of `nccl:send 0->1` or `nccl:recv 1<-0`. Names may be hostile: any number is
+ * possible. */
 static bool parse_pair(struct trace_text name, uint32_t *low, uint32_t *high)
 {
 	char text[64], *end;
@@ -326,7 +327,8 @@ static bool parse_pair(struct trace_text name, uint32_t *low, uint32_t *high)
 	return true;
 }
 
-/* Sends and receives are what the innermost range around their launch that says so is. */
+/* Finds the kind or the ranks of a send or receive, from the innermost range around its launch that
+ * names them. */
 static void name_pair(struct collectives *collectives, struct trace_reader *reader,
 	struct collective *collective, uint32_t trace_node)
 {
@@ -362,7 +364,7 @@ static void match_launch(struct collectives *collectives, struct trace_reader *r
 	}
 }
 
-/* When each was launched: the second reading. */
+/* Reads the trace a second time, to find when each collective was launched. */
 static void find_launches(struct collectives *collectives, struct trace_reader *reader)
 {
 	struct awaited_launch *awaited = xcalloc((collectives->count + 1) * sizeof *awaited);
@@ -406,7 +408,7 @@ static void name_group(struct communicator *communicator, const struct trace_rea
 						 : -1;
 }
 
-/* What two send each other is told apart by who they are. */
+/* Names the communicator of a pair by its group and its two ranks. */
 static void format_pair_name(struct communicator *communicator)
 {
 	const struct trace_text group = communicator->group;

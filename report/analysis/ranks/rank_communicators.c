@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * rank_groups.c: which communicators of different ranks are one, and how the ranks' clocks go beside each other. See ranks.h.
+ *
+ * Matches the communicators of different ranks and aligns the clocks of the ranks. rank_set.h has
+ * the rules.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLED 48u /* moments of a pair of communicators while they are tried */
+#define SAMPLED 48u /* collectives of two communicators that are compared in a trial */
 
 static const struct communicator *communicator_of(
 	const struct ranks *ranks, const struct rank_communicator *member)
@@ -28,11 +30,11 @@ struct collective *group_collective(
 	return &rank->collectives.all[communicator->first + (size_t)index];
 }
 
-/* Two communicators with one of them moved: how well that fits. */
+/* How well two communicators match if one is shifted. */
 struct shift_trial {
-	bool same; /* the kinds, all of them */
+	bool same; /* all kinds match */
 	struct theil_sen_fit fit;
-	uint64_t usual_ns; /* the longer one's duration, the median */
+	uint64_t usual_ns; /* median of the longer duration of each two collectives */
 	size_t common;
 };
 
@@ -41,7 +43,7 @@ static uint64_t collective_duration(const struct collective *collective)
 	return (uint64_t)(collective->end_ns - collective->start_ns);
 }
 
-/* Those that end together, evenly spread; none if the kinds differ. */
+/* Compares collectives that end together, evenly sampled. No fit if the kinds differ. */
 static struct shift_trial try_alignment(
 	const struct collective *left, const struct collective *right, size_t count)
 {
@@ -94,7 +96,8 @@ static bool is_good_fit(const struct shift_trial *trial)
 							 : RANK_RESIDUAL_MAX_NS);
 }
 
-/* Moved by as much as the numbers of their first collectives differ, where the traces have these. */
+/* Tries the shift by which the sequence numbers of the first collectives differ, if the traces have
+ * these numbers. Returns whether it fits. */
 static bool by_sequence(const struct ranks *ranks, const struct rank_communicator *first,
 	struct rank_communicator *other, struct shift_trial *best)
 {
@@ -111,7 +114,7 @@ static bool by_sequence(const struct ranks *ranks, const struct rank_communicato
 	return true;
 }
 
-/* Not moved, unless moved it is clearly better. */
+/* Finds the best shift. A shift other than 0 must be clearly better. */
 static struct shift_trial best_shift(const struct ranks *ranks,
 	const struct rank_communicator *first, struct rank_communicator *other)
 {
@@ -164,7 +167,7 @@ static void new_group(struct ranks *ranks, struct rank_communicator member)
 	add_member(group, member);
 }
 
-/* -1: they are of different process groups; 1: of the same; 0: not known. */
+/* Returns -1 if the process groups differ, 1 if they are equal, 0 if one is unknown. */
 static int compare_process_groups(const struct ranks *ranks, const struct rank_communicator *first,
 	const struct rank_communicator *other)
 {
@@ -176,7 +179,8 @@ static int compare_process_groups(const struct ranks *ranks, const struct rank_c
 	return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0 ? 1 : -1;
 }
 
-/* What two ranks send each other: nothing of it ends together, but as many in the same order are the same. */
+/* Whether both are the same pair of ranks. Sends and receives do not end together, so equal counts
+ * in equal order are taken as equal. */
 static bool is_of_two(const struct ranks *ranks, const struct rank_communicator *first,
 	const struct rank_communicator *other, const struct shift_trial *trial)
 {
@@ -186,7 +190,7 @@ static bool is_of_two(const struct ranks *ranks, const struct rank_communicator 
 	return a->high && b->high && trial->same && a->count == b->count;
 }
 
-/* The communicator joins the group that it fits best, or begins one. */
+/* Adds a communicator to the group that it fits best, or to a new group. */
 static void join_communicator(struct ranks *ranks, struct rank_communicator member)
 {
 	struct collective_group *best = NULL;
@@ -218,7 +222,8 @@ static void join_communicator(struct ranks *ranks, struct rank_communicator memb
 
 /* ---- clocks ---- */
 
-/* The moments at which collectives of both ranks ended, `from` on the reference's clock. To be freed. */
+/* Returns the times at which common collectives ended, those of `from` on the reference's clock.
+ * The caller frees the array. */
 static struct clock_readings *common_moments(
 	const struct ranks *ranks, uint32_t from, uint32_t to, size_t *count)
 {
@@ -277,8 +282,9 @@ int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns)
 static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 {
 	const struct collectives *mine = &rank->collectives;
-	size_t together = 0,
-	       strangers = 0; /* pairs of different process groups; then: whether all are */
+	/* First the number of communicator pairs with different process groups, then whether all
+	 * are. */
+	size_t together = 0, strangers = 0;
 	struct rank_communicator first = { .rank = 0 },
 				 own = { .rank = (uint32_t)(rank - ranks->ranks) };
 	struct shift_trial trial = { .same = false };
@@ -319,7 +325,8 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 			(unsigned long long)trial.fit.residual_ns);
 }
 
-/* Each is laid over the reference, or over one that is: whichever it has most in common with. */
+/* Aligns each rank with the reference or with a rank already aligned: the one with the most common
+ * collectives. */
 static void align_clocks(struct ranks *ranks)
 {
 	bool more = true;

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * ranks.c: reads the traces of all ranks and has them compared. See ranks.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
@@ -16,7 +14,7 @@ static int by_number(const void *a, const void *b)
 	return (left->process > right->process) - (left->process < right->process);
 }
 
-/* Files that do not say which rank they are count in the order they were given. */
+/* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. */
 static void give_numbers(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
@@ -33,7 +31,8 @@ static void give_numbers(struct ranks *ranks)
 				(long long)ranks->ranks[i].number);
 }
 
-/* A rank's loaders and compilers have its number, too, and no collectives. */
+/* Selects the processes with collectives. Data loaders and compilers of a rank have its number too,
+ * but no collectives. */
 static void choose(struct ranks *ranks)
 {
 	ranks->ranks = xcalloc((ranks->processes.count + 1) * sizeof *ranks->ranks);

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * ranks.h: several processes that work together in one report: their clocks laid over each other by the moments at which collectives ended, what each
- * waited and what it transferred, who came last how often, and what that one did meanwhile.
  *
- * A collective matches those of other ranks by its place in the order of its communicator. Communicators belong together if their process groups
- * are, where the traces name them, their kinds of collectives are the same in the same order and their ends keep the same distance; where traces do not begin at the same moment one of them is
- * moved by up to RANKS_SHIFT collectives. What matches nothing is counted.
+ * Compares the ranks of one distributed run: aligns their clocks by the ends of collectives,
+ * computes wait and transfer time, and finds stragglers and what delayed them.
  *
- * *Wait* of a rank: from where its own part begins to where the last rank's does, at most to its own end; *transfer*: the rest. Nobody came
- * last where the last two are apart by no more than their clocks' residual: undecided.
+ * A collective matches those of other ranks by its position in its communicator. Two communicators
+ * match under these conditions:
  *
- * Memory: places times ranks, and 80 bytes a collective and rank.
+ * - Their process groups are equal, if the traces name them.
+ * - Their kinds of collectives come in the same order.
+ * - Their ends keep the same distance.
+ *
+ * Traces may begin at different times, so one communicator may be shifted by up to RANKS_SHIFT_MAX
+ * collectives. Unmatched collectives are counted.
+ *
+ * | term      | meaning                                                                        |
+ * |-----------|--------------------------------------------------------------------------------|
+ * | wait      | of a rank: from its own start to the last rank's start, at most to its own end |
+ * | transfer  | the rest of the collective                                                     |
+ * | undecided | the last two starts differ by no more than the residual of the clock fits      |
+ *
+ * Memory: proportional to nodes times ranks, and 80 bytes a collective and rank.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_RANK_SET_H
 #define PPERF_REPORT_ANALYSIS_RANKS_RANK_SET_H
@@ -19,32 +29,34 @@
 #include "report/run/process.h"
 
 #define RANKS_SHIFT_MAX 32
-#define RANKS_STRAGGLERS_MAX 3u /* stragglers */
-#define RANK_RESIDUAL_MAX_NS \
-	50000u /* a fit is refused above this, and above half of a collective's usual duration */
+#define RANKS_STRAGGLERS_MAX 3u /* reported */
+/* A fit is refused above this residual, unless it is below half of a collective's usual
+ * duration. */
+#define RANK_RESIDUAL_MAX_NS 50000u
 
-/* What ranks and kinds of collectives come to, of those that matched. */
+/* Sums over the collectives of a rank: of matched ones, except for the last two members. */
 struct rank_sums {
 	uint64_t matched, decided;
-	uint64_t last, late_ns,
-		late_median_ns; /* how often it was the last, by how much: altogether, usually */
+	/* How often the rank was last; by how much in total, and in the median. */
+	uint64_t last, late_ns, late_median_ns;
 	uint64_t wait_ns, transfer_ns;
 	uint64_t unmatched, unmatched_ns;
 };
 
 struct rank_process {
 	struct process *process;
-	int64_t number; /* its own, else that of its file */
+	int64_t number; /* the trace's rank; if not all traces have one, the index of the file */
 	struct collectives collectives;
-	struct theil_sen_fit fit; /* to the reference; of the reference itself: none */
+	struct theil_sen_fit fit; /* to the reference's clock; unset for the reference */
 	bool aligned;
-	uint32_t by;   /* index of the rank that it was fitted to */
-	char why[200]; /* not aligned: why not */
+	uint32_t by;   /* index of the rank that it was aligned with */
+	char why[200]; /* if not aligned: the reason */
 	struct rank_sums sums;
-	struct profile *profile; /* of that pass: whose tree nodes are of; NULL before */
+	/* of the pass for stragglers; `node` refers to its tree; NULL before that pass */
+	struct profile *profile;
 };
 
-/* A rank's communicator in a group: instance i is its collective i + shift. */
+/* A communicator of a rank in a group. Instance i of the group is its collective i + shift. */
 struct rank_communicator {
 	uint32_t rank, communicator;
 	int64_t shift;
@@ -53,36 +65,37 @@ struct rank_communicator {
 struct collective_group {
 	struct rank_communicator *members; /* by rank */
 	size_t count, room;
-	size_t instances; /* of the first member; shift 0 */
+	size_t instances; /* number of collectives of the first member, whose shift is 0 */
 };
 
-/* How a matched collective ended. */
+/* The result of a matched collective. */
 struct outcome {
 	uint32_t group, instance;
-	uint32_t last; /* rank; UINT32_MAX: undecided */
+	uint32_t last; /* index of the rank that began last; UINT32_MAX: undecided */
 	uint64_t late_ns;
-	uint64_t wait_ns, transfer_ns; /* all ranks together */
+	uint64_t wait_ns, transfer_ns; /* sums over all ranks */
 	uint8_t kind;
 };
 
-/* One kind of collective at one place. */
+/* One kind of collective at one node. */
 struct collective_row {
 	uint8_t kind;
 	uint32_t node; /* of the reference's tree */
 	uint64_t count, wait_ns, transfer_ns, decided;
-	uint64_t last;      /* how often the rank that was last most often was it */
-	uint32_t last_rank; /* index; UINT32_MAX: none was decided */
+	uint64_t last;      /* of the rank that was last most often: how often */
+	uint32_t last_rank; /* its index; UINT32_MAX: all undecided */
 };
 
-/* Who was last more often than chance would have it, and where it spent more than the others before these collectives. */
+/* A rank that was last more often than by chance, and where it spent more time than the others
+ * before these collectives. */
 struct straggler {
 	uint32_t rank;
-	double expected; /* times, by chance */
+	double expected; /* how often it would be last by chance */
 	uint64_t late_ns;
-	bool gpu;                   /* more is explained by its GPU's work than by its CPU's time */
-	uint64_t more_ns;           /* in `node`, all in it; 0: nothing explains it */
-	uint32_t node;              /* of its own tree */
-	uint64_t own_ns, others_ns; /* there: its own, the median of the others */
+	bool gpu;         /* its GPU work explains more of the delay than its CPU time */
+	uint64_t more_ns; /* excess in `node`, descendants included; 0: no explanation found */
+	uint32_t node;    /* of the rank's own tree */
+	uint64_t own_ns, others_ns; /* time in `node`: its own, the median of the others */
 };
 
 struct ranks {
@@ -90,7 +103,7 @@ struct ranks {
 	struct rank_process *ranks; /* by number */
 	size_t count;
 	uint32_t without; /* processes without collectives, left out */
-	bool counted;     /* some have no number of their own */
+	bool counted;     /* some traces have no rank of their own */
 	struct collective_group *groups;
 	size_t group_count, group_room;
 	struct outcome *outcomes;
@@ -102,28 +115,30 @@ struct ranks {
 	uint64_t undecided, decided;
 };
 
-/* ---- between its files ---- */
+/* ---- internal: shared by the files of this folder ---- */
 
-/* rank_groups.c: fills groups, then each rank's fit. */
+/* Fills groups, then the clock fit of each rank. */
 void ranks_group(struct ranks *ranks);
-/* A time of a rank on the reference's clock. */
+/* Converts a time of `rank` to the reference's clock. */
 int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
-/* The collective of a member; NULL: there is none. */
+/* Returns the collective of a member, or NULL if it has none for `instance`. */
 struct collective *group_collective(
 	const struct ranks *ranks, const struct rank_communicator *member, size_t instance);
 
-/* rank_waits.c: fills outcomes and sums; when each collective has its node, rows. */
+/* ranks_wait fills outcomes and sums. ranks_rows fills rows; every collective must have its
+ * node. */
 void ranks_wait(struct ranks *ranks);
 void ranks_rows(struct ranks *ranks);
-/* rank_blame.c: one more pass over each trace, for where collectives were launched, and for stragglers. */
+/* Finds the nodes of collectives and the stragglers, by one more pass over each trace. */
 void ranks_find_stragglers(struct ranks *ranks);
 
-/* Whether --rank asks for it. */
+/* Whether --rank selects the rank. */
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
-/* The names from the root to a node of a rank's tree; to be freed. */
+/* Returns the names from the root to a node of the rank's tree. The caller frees the array. */
 struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count);
 
-/* Reads every rank of the run that options->files name, and fills all of `ranks`. Too few ranks end the program with a sentence. */
+/* Reads every rank of the run that options->files name, and fills all of `ranks`. Ends the program
+ * if there are fewer than two ranks. */
 void ranks_read(struct ranks *ranks, const struct options *options);
 void ranks_free(struct ranks *ranks);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * rank_blame.c: who was last more often than chance would have it, and where it spent more than the others before those collectives: on
- * the CPU, or in the GPU's work. See ranks.h.
  *
- * Before a collective: from when the process came to the one before it to when it came to this one. So the same stretches of the program are
- * compared in all ranks, and each with the median of the others, place by place, by path. From the place with most of it the largest in it is followed,
- * as long as that has most of it.
+ * Finds stragglers, and the node in which each spent more time than the others before the
+ * collectives for which it was last: CPU time or GPU work.
+ *
+ * The interval before a collective begins where the process requested the collective before it, and
+ * ends where it requested this one. So the same parts of the program are compared in all ranks.
+ * Each node is compared, by path, with the median of the other ranks. From the node with the
+ * largest excess, the search descends while one child has 60 % of the excess or more.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one straggler on one rank: stretches of time, and how much of such lay before each. */
+/* Intervals of one straggler on one rank. before_ns: total length of the intervals before it. */
 struct straggler_interval {
 	uint64_t begin_ns, end_ns, before_ns;
 };
@@ -24,7 +26,7 @@ struct straggler_interval {
 struct straggler_intervals {
 	struct straggler_interval *all;
 	size_t count, room;
-	uint64_t *cpu, *gpu; /* spent in them, by node */
+	uint64_t *cpu, *gpu; /* time spent in the intervals, by node */
 	size_t cpu_room, gpu_room;
 };
 
@@ -33,17 +35,17 @@ struct arrival {
 	size_t collective;
 };
 
-/* What a rank is watched for in its pass. */
+/* The state of the pass over one rank. */
 struct straggler_pass {
 	struct ranks *ranks;
 	struct rank_process *rank;
-	struct arrival *launched; /* by when */
+	struct arrival *launched; /* sorted by launch time */
 	struct straggler_intervals of[RANKS_STRAGGLERS_MAX];
 };
 
 COMPARE_BY_TWO(by_arrival, struct arrival, at_ns, collective)
 
-/* When collectives were launched, or come to; to be freed. */
+/* Returns the collectives by launch or request time. The caller frees the array. */
 static struct arrival *collectives_by_time(const struct collectives *collectives, bool launched)
 {
 	struct arrival *arrivals = xcalloc((collectives->count + 1) * sizeof *arrivals);
@@ -88,7 +90,7 @@ static void find_straggler_intervals(struct straggler_pass *straggler_pass)
 	free(arrivals);
 }
 
-/* The number of stretches that begin at or before that moment. */
+/* Number of intervals that begin at or before `at_ns`. */
 static size_t intervals_begun(const struct straggler_intervals *intervals, uint64_t at_ns)
 {
 	size_t low = 0, high = intervals->count;
@@ -104,7 +106,7 @@ static size_t intervals_begun(const struct straggler_intervals *intervals, uint6
 	return low;
 }
 
-/* How much of all stretches lies before that moment. */
+/* Total length of the intervals before `at_ns`. */
 static uint64_t time_before(const struct straggler_intervals *intervals, uint64_t at_ns)
 {
 	const size_t count = intervals_begun(intervals, at_ns);
@@ -144,7 +146,7 @@ static void add_gpu_time(
 	}
 }
 
-/* The leaf of its work; what that is and lies in is seen after the pass. */
+/* Stores the leaf of the GPU work. Its kind and parent are checked after the pass. */
 static void set_collective_node(
 	struct straggler_pass *straggler_pass, uint32_t leaf, uint64_t at_ns)
 {
@@ -203,7 +205,8 @@ static bool is_communication(const struct rank_process *rank, uint32_t node)
 	return collective_kernel((struct trace_text){ name.bytes, name.length, true }) >= 0;
 }
 
-/* Work is part of all that it lies in; communication is what is waited for, not what is done meanwhile. */
+/* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
+ * delays them. */
 static void sum_gpu_times(const struct rank_process *rank, struct straggler_intervals *of)
 {
 	const struct tree *tree = rank->profile->tree;
@@ -231,8 +234,9 @@ static void run_straggler_pass(struct straggler_pass *straggler_pass)
 	straggler_pass->launched = collectives_by_time(collectives, true);
 	options.metric = METRIC_CPU;
 	options.pick_metric = false;
-	options.found_steps =
-		NULL; /* what warms up in one rank may be usual in another: then their places would not be the same */
+	/* Warm-up steps of one rank may be steady-state steps of another. Their call paths would
+	 * differ. */
+	options.found_steps = NULL;
 	options.observer = &observer;
 	straggler_pass->rank->profile = profile_build(process->reader, process->texts, &options);
 	straggler_pass->rank->profile->options.observer = NULL;
@@ -249,9 +253,10 @@ static void run_straggler_pass(struct straggler_pass *straggler_pass)
 		sum_gpu_times(straggler_pass->rank, &straggler_pass->of[s]);
 }
 
-/* ---- places of all ranks ---- */
+/* ---- nodes of all ranks ---- */
 
-/* By node: the number of its path, the same in each rank. To be freed. */
+/* Returns, by node, the id of its call path, which is the same in each rank. The caller frees
+ * it. */
 static uint32_t *paths_of(const struct rank_process *rank, struct string_table *paths)
 {
 	const struct tree *tree = rank->profile->tree;
@@ -272,7 +277,7 @@ static uint32_t *paths_of(const struct rank_process *rank, struct string_table *
 	return keys;
 }
 
-/* What each rank spent at each place: by path, then rank. */
+/* Time of each rank at each node: by path, then rank. */
 struct node_times {
 	uint64_t *ns;
 	size_t room, ranks;
@@ -303,13 +308,13 @@ static uint64_t others_median(
 	return median;
 }
 
-/* A place, and by how much the straggler spent more there. */
+/* A node, and how much more time than the others the straggler spent there. */
 struct node_excess {
 	uint32_t node;
 	uint64_t own_ns, others_ns, more_ns;
 };
 
-/* Of two places the one with more. */
+/* Replaces `best` if node `id` has a larger excess. */
 static void compare_node(const struct ranks *ranks, const struct straggler *straggler,
 	const struct node_times *times, const uint32_t *paths, uint32_t id,
 	struct node_excess *best)
@@ -325,7 +330,8 @@ static void compare_node(const struct ranks *ranks, const struct straggler *stra
 		*best = (struct node_excess){ id, own, others, own - others };
 }
 
-/* The largest of all: what a place has more may be made up for in the one around it, by less waiting for the others. Then down. */
+/* Starts at the node with the largest excess, wherever it is, and descends. The excess may not show
+ * in its ancestors, because the rank then waits less for the others. */
 static struct node_excess follow_largest_excess(const struct ranks *ranks,
 	const struct straggler *straggler, const struct node_times *times, const uint32_t *paths)
 {
@@ -350,9 +356,8 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	const size_t index = (size_t)(straggler - ranks->stragglers);
 	struct node_times cpu = { .ranks = ranks->count }, gpu = { .ranks = ranks->count };
 	const struct rank_sums *sums = &ranks->ranks[straggler->rank].sums;
-	const uint64_t usual_ns =
-		sums->late_median_ns *
-		sums->last; /* what made one of them very late, such as the start, says nothing of all */
+	/* The median, because one very late collective, as at the start, says nothing about all. */
+	const uint64_t usual_ns = sums->late_median_ns * sums->last;
 	struct node_excess on_cpu, on_gpu, found;
 
 	for (size_t rank = 0; rank < ranks->count; rank++)
@@ -362,7 +367,7 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 		}
 	on_cpu = follow_largest_excess(ranks, straggler, &cpu, paths[straggler->rank]);
 	on_gpu = follow_largest_excess(ranks, straggler, &gpu, paths[straggler->rank]);
-	/* A program that waits for its GPU takes longer on the CPU, too: the GPU is asked first. */
+	/* Check the GPU first: a program that waits for its GPU takes longer on the CPU too. */
 	straggler->gpu = on_gpu.more_ns >= usual_ns / 2 || on_gpu.more_ns > on_cpu.more_ns;
 	found = straggler->gpu ? on_gpu : on_cpu;
 	if (found.more_ns && found.more_ns >= usual_ns / 10) {
@@ -375,11 +380,12 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	free(gpu.ns);
 }
 
-/* ---- who ---- */
+/* ---- finding stragglers ---- */
 
 COMPARE_BY_LARGEST(by_lateness, struct straggler, late_ns, rank)
 
-/* By chance each member is last as often as any other; two and a half deviations more come once in 160 times. */
+/* By chance each member is last equally often. A count 2.5 standard deviations higher occurs once
+ * in 160 times. */
 static struct straggler *find_stragglers(const struct ranks *ranks, size_t *count)
 {
 	struct straggler *found = xcalloc((ranks->count + 1) * sizeof *found);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * rank_waits.c: each matched collective on one clock: who began last, what the others waited, what was transferred. See ranks.h.
+ *
+ * Puts each matched collective on one clock: which rank began last, how long the others waited, and
+ * how long the transfer took.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <stdlib.h>
 
-/* One collective, as all its members had it. */
+/* The starts of one collective over all members. */
 struct instance_times {
 	const struct rank_communicator *last;
 	int64_t last_start, second_start; /* on the reference's clock */
-	uint64_t tolerance_ns;            /* what the clocks may be apart */
+	uint64_t tolerance_ns;            /* largest residual of the clock fits */
 	bool whole;
 };
 
@@ -127,7 +129,7 @@ static void count_unmatched(struct rank_process *rank)
 		}
 }
 
-/* ---- by kind and place ---- */
+/* ---- rows by kind and node ---- */
 
 static struct collective_row *collective_row_of(struct ranks *ranks, uint8_t kind, uint32_t node)
 {
@@ -142,7 +144,8 @@ static struct collective_row *collective_row_of(struct ranks *ranks, uint8_t kin
 	return &ranks->rows[ranks->row_count++];
 }
 
-/* Of the reference where it takes part; others' places are of other trees. */
+/* Returns the node in the reference's tree, or 0 if the reference is not a member: nodes of other
+ * ranks are in other trees. */
 static uint32_t collective_node_of(const struct ranks *ranks, const struct outcome *outcome)
 {
 	const struct collective_group *group = &ranks->groups[outcome->group];
@@ -168,7 +171,7 @@ static int by_longest_wait(const void *a, const void *b)
 
 void ranks_rows(struct ranks *ranks)
 {
-	uint64_t *last = NULL; /* by row and rank */
+	uint64_t *last = NULL; /* how often each rank was last, by row and rank */
 	size_t room = 0;
 
 	for (size_t i = 0; i < ranks->outcome_count; i++) {
