@@ -25,9 +25,9 @@ The program must not notice any of this:
 
   - No attribute is put on a module.
   - None of the program's code is called. Modules are read through dictionaries only.
-  - No error of this code reaches the program. An exception that its signal handlers raise here does
-    reach it, because the C code passes it on. So nothing that runs in a call catches exceptions; only
-    at_end does, once.
+  - No error of this code reaches the program. An exception that its signal handlers raise here
+    does reach it, because the C code passes it on. So nothing that runs in a call catches
+    exceptions. Only at_end does, once.
   - PyTorch's compiler does not trace this code: hide().
 """
 import sys
@@ -78,8 +78,9 @@ WALKED = 16384  # modules that a Place may examine before find() limits its repe
 class Place:
     """A module that calls others, and the paths of modules below it.
 
-    The search goes level by level and stops when the wanted module is found, so that a large model
-    is not searched completely from each of its parts. A submodule with two paths has the shorter one.
+    The search goes level by level and stops when the wanted module is found, so that a large
+    model is not searched completely from each of its parts. A submodule with two paths has the
+    shorter one.
     """
     __slots__ = ("reference", "paths", "queue", "next", "looked_at", "misses")
 
@@ -201,8 +202,8 @@ def is_as_expected(function):
 
 
 def move(node, line):
-    """Moves REPLACED to the lines of the original, whose `def` is on `line`. Lines that the original
-    has get their own number, added lines that of the `def`."""
+    """Moves REPLACED to the lines of the original, whose `def` is on `line`. Lines that the
+    original has get their own number, added lines that of the `def`."""
     if type(node) is list:
         for each in node:
             move(each, line)

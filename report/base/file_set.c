@@ -11,7 +11,7 @@
 struct file_set_entry {
 	dev_t device;
 	ino_t inode;
-	char *path; /* of what is no file; else NULL */
+	char *path; /* set if the path is not a file; else NULL */
 	uint64_t hash;
 	bool used;
 };
@@ -28,7 +28,7 @@ static uint64_t mix_hash(uint64_t value)
 	return value ^ value >> 32;
 }
 
-/* The path is the caller's. */
+/* Returns the entry of `path`, which it borrows. */
 static struct file_set_entry file_set_entry_of(const char *path)
 {
 	struct file_set_entry entry = { .path = (char *)path, .used = true };
@@ -53,7 +53,7 @@ static bool is_same_file(const struct file_set_entry *a, const struct file_set_e
 	return a->device == b->device && a->inode == b->inode;
 }
 
-/* Where it is, or would be. */
+/* Returns the slot that holds the entry or would hold it. */
 static struct file_set_entry *find_file_entry(
 	const struct file_set *set, const struct file_set_entry *entry)
 {
