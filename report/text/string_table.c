@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BYTES 65536u /* texts are kept in pieces, so that their addresses stay */
+#define CHUNK_BYTES 65536u /* strings are kept in chunks, so that their addresses stay valid */
 
 struct string_chunk {
 	struct string_chunk *next;
@@ -14,13 +14,13 @@ struct string_chunk {
 struct string_table {
 	struct string_view *strings;
 	size_t count, room;
-	uint32_t *slots; /* hash table of ids, 0 empty; a power of two */
+	uint32_t *slots; /* hash table of ids, 0: free; slot_count is a power of two */
 	size_t slot_count;
 	struct string_chunk *chunks;
-	size_t used, chunk_room; /* of the first piece */
+	size_t used, chunk_room; /* bytes of the first chunk */
 };
 
-/* Eight bytes at a time: names of kernels are long. */
+/* Hashes eight bytes at a time, as kernel names are long. */
 static uint64_t hash_string_bytes(const char *bytes, size_t length)
 {
 	uint64_t value = 0xcbf29ce484222325u ^ length, word = 0;
@@ -57,7 +57,7 @@ static const char *store_string(struct string_table *table, const char *bytes, s
 	return copy;
 }
 
-/* The slot where the text is or belongs. */
+/* Returns the slot that holds the string or would hold it. */
 static uint32_t *string_slot(const struct string_table *table, const char *bytes, size_t length)
 {
 	size_t i = hash_string_bytes(bytes, length) & (table->slot_count - 1);
