@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the sizes of an operator's inputs from PyTorch's objects: the tag and tensor of an
- * IValue, the dimensions and sizes of a tensor.
+ * Reads the sizes of an operator's inputs from PyTorch's objects: tag and tensor of an IValue,
+ * dimensions and sizes of a tensor.
  *
  * The offsets are measured on two tensors of known sizes. One has few dimensions, which are
  * stored in the tensor; the other has many, which are stored elsewhere. During the measurement,

@@ -406,7 +406,10 @@ static void prepare_links(void)
 
 bool torch_ops_start(void)
 {
-	/* 0: not started; 1: one thread is registering; 2: registered; 3: impossible. */
+	/* 0: not started
+	 * 1: one thread is registering
+	 * 2: registered
+	 * 3: impossible */
 	static _Atomic int start_state;
 	int saved = errno, before = 0;
 

@@ -14,8 +14,8 @@
 
 struct external_sort;
 
-/* Creates a sorter of entries of `bytes` bytes, which holds at most `held` of them in memory,
- * plus some of each run while it is read. `order`: as for qsort. `what`: the entries in error
+/* Creates a sorter of entries of `bytes` bytes. At most `held` of them are in memory, plus some
+ * of each run during the merge. `order`: as for qsort. `what`: the entries in error
  * messages ("the GPU's records"); it must outlive the sorter. */
 struct external_sort *external_sort_new(
 	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what);

@@ -6,8 +6,8 @@
 #define PPERF_REPORT_TEXT_BUILTIN_TABLE_H
 
 /* Returns the text of the file at `path`, or a copy of `built_in` if `path` is NULL. The caller
- * frees it. If the file cannot be read, exceeds 1 MB or has a zero byte, the program ends with
- * an error message that names a table of `what`. */
+ * frees it. A file that cannot be read, exceeds 1 MB or has a zero byte ends the program with an
+ * error message. `what`: the contents of the table, for that message. */
 char *builtin_table_read(const char *path, const char *built_in, const char *what);
 
 /* Calls `on_line` for each line of `text`, which is terminated in place. `number` starts at 1. */

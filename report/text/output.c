@@ -291,9 +291,9 @@ static void put_csv_byte(struct output *out, unsigned char byte)
 	put_hex(out, byte, 2, false);
 }
 
-/* Returns whether a spreadsheet would take the character at `at` as the start of a formula, at
- * the start of the cell or after `;`, which some locales use to separate cells. Includes
- * full-width forms. */
+/* Returns whether a spreadsheet would take the character at `at` as the start of a formula. That
+ * is possible at the start of a cell and after `;`, which some locales use to separate cells.
+ * Includes full-width forms. */
 static bool begins_formula(uint32_t point, const char *text, size_t at)
 {
 	static const uint32_t first[] = { '=', '+', '-', '@', 0xff1d, 0xff0b, 0xff0d, 0xff20 };
