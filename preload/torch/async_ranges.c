@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * torch_async.c: see torch_async.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/torch/async_ranges.h"
 
 #include "collector/stream/ranges.h"
@@ -8,10 +6,10 @@
 
 #include <stddef.h>
 
-#define OPEN_RANGES 4096u   /* places for ranges under way; a power of two */
-#define PROBES 32u          /* places that one range may take */
-#define ELSEWHERE 32u       /* ranges to be closed by their own threads */
-#define CLOSE_TRIES 100000u /* beginnings of ranges until we take it that nobody has it open */
+#define OPEN_RANGES 4096u   /* slots for start/end ranges; a power of two */
+#define PROBES 32u          /* slots that one range may use */
+#define ELSEWHERE 32u       /* slots for ranges that their own threads have to close */
+#define CLOSE_TRIES 100000u /* starts of ranges after which an entry is dropped */
 
 static struct {
 	const void *_Atomic range; /* NULL: free */
@@ -73,7 +71,8 @@ void torch_async_ended_elsewhere(const void *range)
 	}
 }
 
-/* Two threads may come to the same conclusion: one of them counts. */
+/* Frees slot `i` if it still holds `range`. Two threads may try at once; only one decrements the
+ * count. */
 static void drop_elsewhere(uint32_t i, const void *range)
 {
 	if (atomic_compare_exchange_strong(&elsewhere[i].range, &range, NULL))

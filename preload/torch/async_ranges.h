@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * torch_async.h: ranges of PyTorch that end on another thread than the one they began on. Known beforehand (the work of a communication library): a
- * start/end range, found again by its object. Not known (a record_function that a future ends): the thread where it is open closes it at its next
- * operator, so that nothing goes on below it.
+ * Records PyTorch ranges that may end on another thread than the one they began on.
  *
- * Threads: any; no lock. What finds no room is counted as lost.
+ * - Known at the start (a collective of a communication library): recorded as a start/end
+ *   range, which is found at its end by the address of its RecordFunction.
+ * - Not known at the start (a record_function that a future ends): the thread that has the
+ *   range open closes it at its next operator, so that later operators are not nested in it.
+ *
+ * Threads: any. No function takes a lock. torch_async_begin counts a range without a free slot as
+ * lost.
  */
 #ifndef PPERF_PRELOAD_TORCH_ASYNC_RANGES_H
 #define PPERF_PRELOAD_TORCH_ASYNC_RANGES_H
@@ -14,16 +18,17 @@
 
 void torch_async_begin(const void *range, const char *text);
 
-/* false: torch_async_begin was not told of it. */
+/* Ends the start/end range of `range`. Returns false if torch_async_begin has not recorded it. */
 bool torch_async_end(const void *range);
 
-/* A range that range_close did not find on this thread. */
+/* Notes that `range` has ended on a thread where range_close did not find it. */
 void torch_async_ended_elsewhere(const void *range);
 
-extern _Atomic uint32_t torch_async_waiting; /* ranges to be closed by their own threads */
+extern _Atomic uint32_t torch_async_waiting; /* ranges that their own threads still have to close */
 void torch_async_close_waiting(const void *starting);
 
-/* At each beginning of a range, before it opens: closes what has ended elsewhere. An object at the same address has gone. */
+/* Closes the calling thread's ranges that have ended elsewhere. Called before each range opens;
+ * an entry with the address `starting` belongs to a freed object and is dropped. */
 static inline void torch_async_close_ended(const void *starting)
 {
 	if (__builtin_expect(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * torch_sequence.c: see torch_sequence.h. A word of a ring holds the number and the node, so that whoever reads it has both or neither. There is no lock
- * that a fork could leave taken.
+ * A word of a ring holds the sequence number and the node, so that a reader gets both or
+ * neither. There is no lock that a fork could leave locked.
  */
 #include "preload/torch/autograd_sequence.h"
 
@@ -13,17 +13,18 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define NODE_BITS 20 /* as many as a node has: NODE_BUDGET */
+#define NODE_BITS 20 /* node ids fit 20 bits: NODE_BUDGET */
 #define NODE_MASK ((UINT64_C(1) << NODE_BITS) - 1)
-#define THREADS \
-	(1u << 16) /* of the directory; a thread's number modulo this is its place, and the last one to come has it */
+/* Slots of the directory. A thread's slot is its number modulo THREADS; the last one to claim it
+ * keeps it. */
+#define THREADS (1u << 16)
 #define RINGS_MAX 16384u
 
 struct sequence_ring {
-	_Atomic uint64_t
-		owner; /* the thread's logical number. 0: nobody's, the words are not to be believed */
-	_Atomic uint64_t
-		ended; /* when its thread ended: how many had ended before, plus 1. 0: it has not */
+	/* logical number of the thread; 0: no owner, the words are not valid */
+	_Atomic uint64_t owner;
+	/* 0: the thread still runs; else 1 + the number of threads that had ended before it */
+	_Atomic uint64_t ended;
 	_Atomic uint64_t words[TORCH_SEQUENCES];
 };
 
@@ -31,20 +32,23 @@ static uint64_t (*logical_thread)(void);
 static pthread_key_t end_key;
 static bool end_key_made;
 
-static struct { /* memory that a child inherits, since the graphs that it inherits may run there */
+/* Inherited by a forked child, because inherited graphs may run there. */
+static struct {
 	struct sequence_ring *_Atomic by_thread[THREADS];
 	struct sequence_ring *_Atomic all[RINGS_MAX];
 	_Atomic uint32_t count;
 	_Atomic uint64_t ended;
 } * rings;
 
-/* The calling thread's. */
+/* The calling thread's ring.
+ *   NULL     none yet
+ *   NO_RING  none available, or the thread is ending */
 static _Thread_local struct sequence_ring *mine __attribute__((tls_model("initial-exec")));
-static _Alignas(struct
-	sequence_ring) char no_ring; /* stands for the ring of a thread that gets none, or none any more */
+/* Its address is NO_RING. */
+static _Alignas(struct sequence_ring) char no_ring;
 #define NO_RING ((struct sequence_ring *)(void *)&no_ring)
 
-/* ---- the end of a thread ---- */
+/* ---- end of a thread ---- */
 
 static void retire_ring(void *ring)
 {
@@ -65,9 +69,10 @@ void torch_sequence_configure(uint64_t (*current_thread)(void))
 		logical_thread = current_thread;
 }
 
-/* ---- a thread's ring ---- */
+/* ---- ring of a thread ---- */
 
-/* The ring whose thread ended first, if enough have ended since. NULL: none. Two threads may want the same one: one gets it. */
+/* Returns the ring whose thread ended first, if more than TORCH_SEQUENCE_ENDED threads have
+ * ended. Returns NULL if there is none. If two threads want the same ring, one gets it. */
 static struct sequence_ring *reuse_ended_ring(void)
 {
 	uint64_t newest = atomic_load(&rings->ended), best = UINT64_MAX, ended;
@@ -89,7 +94,7 @@ static struct sequence_ring *reuse_ended_ring(void)
 		return NULL;
 	atomic_store(&oldest->owner, 0);
 	if (madvise(oldest->words, sizeof oldest->words, MADV_DONTNEED) != 0)
-		return NULL; /* it is lost: nobody's, and never ended */
+		return NULL; /* the ring is lost: it has no owner and never ends */
 	return oldest;
 }
 
@@ -131,7 +136,7 @@ static __attribute__((noinline)) struct sequence_ring *claim_ring(void)
 	return mine;
 }
 
-/* ---- what is known ---- */
+/* ---- recording and reading ---- */
 
 void torch_sequence_record(uint64_t sequence, uint32_t node)
 {
@@ -155,7 +160,7 @@ uint32_t torch_sequence_node(uint64_t thread, uint64_t sequence)
 	if (!ring || sequence > TORCH_SEQUENCE_MAX || atomic_load(&ring->owner) != thread)
 		return 0;
 	word = atomic_load(&ring->words[sequence % TORCH_SEQUENCES]);
-	if (atomic_load(&ring->owner) != thread) /* given to another in between */
+	if (atomic_load(&ring->owner) != thread) /* reused meanwhile */
 		return 0;
 	return word >> NODE_BITS == sequence ? (uint32_t)(word & NODE_MASK) : 0;
 }

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * torch_shapes.c: see torch_shapes.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/torch/input_shapes.h"
 
 #include "collector/file/dictionary.h"
@@ -11,13 +9,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define IMPL_WORDS 30u     /* of a TensorImpl that are looked at */
-#define INLINE_MAX 5u      /* so many dimensions lie in the tensor itself */
+#define IMPL_WORDS 30u     /* words of a TensorImpl that are examined */
+#define INLINE_MAX 5u      /* dimensions that are stored in the tensor itself */
 #define DIMENSIONS_MAX 64u /* no tensor has more */
 #define TEXT_BYTES 512u
 
 struct ivalue {
-	const char *tensor; /* TensorImpl, if the tag is a tensor's */
+	const char *tensor; /* TensorImpl, if the tag is that of a tensor */
 	uint32_t tag, reserved;
 };
 struct inputs {
@@ -27,14 +25,15 @@ struct inputs {
 
 static struct {
 	uint32_t tensor_tag;
-	uint16_t
-		offset; /* in a TensorImpl: the number of dimensions; behind it the sizes, or where they are. 0: not found */
+	/* In a TensorImpl, of the number of dimensions. The sizes or a pointer to them follow.
+	 * 0: not found. */
+	uint16_t offset;
 } few, many;
 static const char *failure = "the test operator was not observed";
 
-/* ---- measuring ---- */
+/* ---- measurement ---- */
 
-/* Without a fault, whatever the address. */
+/* Reads without a fault, whatever the address is. */
 static bool read_memory(void *to, const void *from, size_t bytes)
 {
 	struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)from, bytes };
@@ -62,7 +61,7 @@ static bool read_impl(const void *at, struct ivalue *value, uint64_t impl[IMPL_W
 				  "expected offset");
 }
 
-/* The only place where `wanted` is; 0: none, or several. */
+/* Returns the only offset of `wanted`, or 0 if there is none or more than one. */
 static uint16_t offset_of_sizes(
 	const uint64_t impl[IMPL_WORDS], const uint64_t *wanted, uint32_t words)
 {
@@ -121,7 +120,7 @@ const char *torch_shapes_failure(void)
 	return failure;
 }
 
-/* ---- the text ---- */
+/* ---- text ---- */
 
 struct shapes_text {
 	char chars[TEXT_BYTES];
@@ -130,13 +129,14 @@ struct shapes_text {
 
 static void append_chars(struct shapes_text *text, const char *chars, size_t bytes)
 {
-	if (text->bytes + bytes > sizeof text->chars - 4) /* room for "...]" stays */
+	if (text->bytes + bytes > sizeof text->chars - 4) /* keeps room for "...]" */
 		return;
 	memcpy(text->chars + text->bytes, chars, bytes);
 	text->bytes += bytes;
 }
 
-/* A size that is not known yet (a compiler's symbol) may be anything. */
+/* A size that is not known yet (a compiler's symbol) may have any value; a negative one is
+ * written as `?`. */
 static void append_size(struct shapes_text *text, int64_t size)
 {
 	char digits[20];

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * torch_libraries.c: see torch_libraries.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/torch/libraries.h"
 
 #include <dlfcn.h>
@@ -10,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What their file names begin with: wheels and distributions append versions of their own. */
+/* Prefixes of file names. Wheels and distributions append their own versions. */
 static const char *const names[TORCH_LIBRARIES] = {
 	[TORCH_CPU] = "libtorch_cpu.so",
 	[TORCH_PYTHON] = "libtorch_python.so",
@@ -22,7 +20,7 @@ static void *_Atomic handles[TORCH_LIBRARIES];
 
 struct library_search {
 	const char *name; /* NULL: any object */
-	unsigned skip;    /* so many of them */
+	unsigned skip;    /* matching objects to pass over */
 	uintptr_t begin, end;
 	char path[PATH_MAX];
 };
@@ -44,7 +42,8 @@ static void set_range(const struct dl_phdr_info *object, struct library_search *
 	}
 }
 
-/* The path is copied, as the object may be gone when dl_iterate_phdr has returned. 1: found. */
+/* A callback for dl_iterate_phdr; 1: found. The path is copied because the object may be
+ * unloaded when dl_iterate_phdr has returned. */
 static int match_object(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct library_search *search = data;
@@ -61,7 +60,7 @@ static int match_object(struct dl_phdr_info *object, size_t size, void *data)
 	return 1;
 }
 
-/* RTLD_NOLOAD: nothing is loaded that was not. */
+/* Opens the object that matches. RTLD_NOLOAD: nothing is loaded. */
 static void *open_loaded(struct library_search *search)
 {
 	void *handle = NULL;
@@ -69,7 +68,7 @@ static void *open_loaded(struct library_search *search)
 	if (dl_iterate_phdr(match_object, search)) {
 		handle = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
 		if (!handle)
-			dlerror(); /* the program does not find our misses */
+			dlerror(); /* clears our error, which the program must not see */
 	}
 	return handle;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * torch_libraries.h: PyTorch's shared objects in this process. Python loads them without RTLD_GLOBAL, so no dlsym by name alone finds what is in
- * them, and we never load one that the program has not loaded.
+ * Finds PyTorch's shared objects in this process and the symbols in them. Python loads them
+ * without RTLD_GLOBAL, so a plain dlsym does not find their symbols. Nothing is loaded that the
+ * program has not loaded.
  *
- * Threads: any. No lock of ours is held while the dynamic linker is asked. errno is kept. Not in a hot path before it has answered once; nothing here
- * allocates, but the dynamic linker may.
+ * Threads: any. No lock of ours is held during calls to the dynamic linker. errno is preserved.
+ * Nothing here allocates, but the dynamic linker may. A hot path may call torch_library only
+ * once it has returned a handle.
  */
 #ifndef PPERF_PRELOAD_TORCH_LIBRARIES_H
 #define PPERF_PRELOAD_TORCH_LIBRARIES_H
@@ -13,16 +15,21 @@
 
 enum torch_library { TORCH_CPU, TORCH_PYTHON, TORCH_C10, TORCH_C10_CUDA, TORCH_LIBRARIES };
 
-/* A handle for dlsym; it stays good for ever, since the object is not unloaded any more. NULL: it is not loaded, or not yet: ask again later. */
+/* Returns a handle for dlsym, or NULL if the object is not loaded yet. A handle stays valid,
+ * because it is never closed and so the object is never unloaded. */
 void *torch_library(enum torch_library which);
 
-/* Where the object lies: from its first mapped byte to behind its last. false: it is not loaded. */
+/* Sets `begin` to the object's first mapped byte and `end` to the byte after its last one.
+ * Returns false if the object is not loaded. */
 bool torch_library_range(enum torch_library which, uintptr_t *begin, uintptr_t *end);
 
-/* What the object itself, or one that it needs, defines under this (mangled) name. NULL: nothing, or the object is not loaded. */
+/* Returns what the object, or one that it depends on, defines as `name` (mangled). Returns NULL
+ * if there is no definition or the object is not loaded. */
 void *torch_symbol(enum torch_library which, const char *name);
 
-/* For a symbol of PyTorch that we define: another definition than `own`, in whatever object comes first after us. NULL: there is none. */
+/* Returns a definition of `name` other than `own`, for a PyTorch symbol that this library
+ * defines too. Objects are searched in load order, those after this library first. Returns NULL
+ * if there is none. */
 void *torch_symbol_elsewhere(const void *own, const char *name);
 
 #endif

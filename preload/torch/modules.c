@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * torch_modules.c: see torch_modules.h. These are the functions that torch_modules.py has of us.
+ * Implements the functions that modules.py calls.
  *
- * A module is a number: how many were known before it << 20 | the name id of its class. A thread keeps the numbers of the modules that it is inside of;
- * what one is called below another is asked of Python once and then found in a table.
+ * A module is identified by a number: its serial number << 20 | the name id of its class. Each
+ * thread keeps the numbers of the modules it is inside. A module's path below another is
+ * computed by Python once and then cached in `edges`.
  */
 #include "preload/torch/modules.h"
 
@@ -25,10 +26,10 @@
 #define HOOKS_MAX 8
 #define OPEN_BYTES (64u << 10)
 #define OPEN_MODULES_MAX ((OPEN_BYTES - sizeof(struct open_modules)) / sizeof(struct open_module))
-#define PARENTS_MAX 16u   /* of the open modules, when one is looked for */
+#define PARENTS_MAX 16u   /* open modules that are searched for a parent */
 #define PATH_EDGES 16384u /* a power of two */
 
-/* The file, as it is; the assembler finds it from the root of the project. */
+/* The text of modules.py. The assembler finds it relative to the root of the project. */
 __asm__(".pushsection .rodata\n"
 	".hidden torch_modules_source\n"
 	".global torch_modules_source\n"
@@ -39,11 +40,11 @@ __asm__(".pushsection .rodata\n"
 extern const char torch_modules_source[] __attribute__((visibility("hidden")));
 
 static bool python_wanted, modules_wanted, in_children;
-static _Atomic bool deferred; /* for something worth a file: see is_quiet */
+static _Atomic bool deferred; /* in a forked child without a trace file: is_module_deferred */
 static void (*hooks[HOOKS_MAX])(void);
 static size_t hook_count;
 
-/* ---- the modules that a thread is inside of ---- */
+/* ---- modules that a thread is inside ---- */
 
 struct open_module {
 	const void *call;
@@ -64,7 +65,7 @@ static void free_thread(void *memory)
 	fork_kept_free(memory, OPEN_BYTES);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct open_modules *open_modules(void)
 {
 	if (!mine && has_key) {
@@ -83,7 +84,8 @@ static void push_module(struct open_modules *open, const void *call, uint64_t nu
 		open->rows[open->count++] = (struct open_module){ call, number };
 }
 
-/* Nearly always the last; threads that are switched by hand (greenlets) close others first. */
+/* Removes the innermost entry of `call`. It is nearly always the last one; threads that are
+ * switched by hand (greenlets) may close others first. */
 static void pop_module(const void *call)
 {
 	struct open_modules *open = mine;
@@ -97,18 +99,20 @@ static void pop_module(const void *call)
 	open->count--;
 }
 
-/* ---- what a module is called below another ---- */
+/* ---- paths of modules ---- */
 
-/* Where free-threaded Python has no lock, one writes at a time and a reader looks at the key before and after. */
+/* A cached path. Free-threaded Python has no GIL, so writers exclude each other by
+ * `edges_written`, and readers check the key before and after reading the text. */
 static struct edge {
-	_Atomic uint64_t
-		key; /* low halves of how many were known before the parent and before the child; 0: none */
-	const char *_Atomic text; /* a dictionary's, for ever */
+	/* serial number of the parent << 32 | low 32 bits of the child's; 0: free */
+	_Atomic uint64_t key;
+	/* in the dictionary; never freed */
+	const char *_Atomic text;
 } edges[PATH_EDGES];
 static atomic_flag edges_written = ATOMIC_FLAG_INIT;
 
-static struct python_object *numbers_by_module, *modules_by_number, *number_of,
-	*path_below; /* of torch_modules.py */
+/* Objects of modules.py, set by set_callables. */
+static struct python_object *numbers_by_module, *modules_by_number, *number_of, *path_below;
 
 static inline uint64_t edge_key(uint64_t parent, uint64_t child)
 {
@@ -128,8 +132,8 @@ static inline const char *cached_text(uint64_t key)
 
 	if (atomic_load_explicit(&edge->key, memory_order_acquire) != key)
 		return NULL;
-	text = atomic_load_explicit(
-		&edge->text, memory_order_acquire); /* the key is looked at again after it */
+	/* acquire: the key is read again after the text */
+	text = atomic_load_explicit(&edge->text, memory_order_acquire);
 	return atomic_load_explicit(&edge->key, memory_order_relaxed) == key ? text : NULL;
 }
 
@@ -138,10 +142,10 @@ static void cache_text(uint64_t key, const char *text)
 	struct edge *edge = edge_slot(key);
 
 	if (atomic_flag_test_and_set_explicit(&edges_written, memory_order_acquire))
-		return; /* next time */
+		return; /* another thread is writing; the next call caches it */
 	atomic_store_explicit(&edge->key, 0, memory_order_relaxed);
-	atomic_store_explicit(
-		&edge->text, text, memory_order_release); /* and after the key is gone */
+	/* release: after the key was cleared */
+	atomic_store_explicit(&edge->text, text, memory_order_release);
 	atomic_store_explicit(&edge->key, key, memory_order_release);
 	atomic_flag_clear_explicit(&edges_written, memory_order_release);
 }
@@ -158,7 +162,7 @@ static const char *class_text(uint64_t number)
 	return class_id(number) ? name_text(class_id(number), &bytes) : "Module";
 }
 
-/* The id of a text of Python's; 0: there is no room for one. */
+/* Returns the name id of a Python string, or 0 if no id is left. */
 static uint32_t python_name_id(struct python_object *object)
 {
 	ptrdiff_t bytes = 0;
@@ -174,7 +178,8 @@ static uint32_t python_name_id(struct python_object *object)
 	return name;
 }
 
-/* A tuple of the module's number and those of the open ones, innermost first. */
+/* Returns a tuple of `number` and the numbers of the open modules, innermost first. Returns NULL
+ * with an exception set on failure. */
 static struct python_object *path_arguments(const struct open_modules *open, uint64_t number)
 {
 	uint32_t count = open->count < PARENTS_MAX ? open->count : PARENTS_MAX;
@@ -191,7 +196,8 @@ static struct python_object *path_arguments(const struct open_modules *open, uin
 	return tuple;
 }
 
-/* Python tells: a path; None, it has none; anything else, not known this time. */
+/* Calls path_below of modules.py. It returns a path, None (no path), or False (unknown this
+ * time, not cached). Returns the class name if there is no path. */
 static __attribute__((noinline)) const char *query_path(
 	const struct open_modules *open, uint64_t number, uint64_t key)
 {
@@ -228,9 +234,10 @@ static inline const char *module_text(const struct open_modules *open, uint64_t 
 	return text ? text : query_path(open, number, key);
 }
 
-/* ---- what Python calls ---- */
+/* ---- functions called by Python ---- */
 
-/* A forked child that only computes, such as a worker that loads data, is nobody's concern until it calls CUDA or NVTX. */
+/* Returns whether the call must be skipped in a forked child. A child that only computes, such
+ * as a data loader worker, gets no file until it calls CUDA or NVTX. */
 static bool is_module_deferred(void)
 {
 	if (!atomic_load_explicit(&deferred, memory_order_relaxed))
@@ -241,7 +248,7 @@ static bool is_module_deferred(void)
 	return false;
 }
 
-/* Of a module that is called for the first time. */
+/* Registers a module at its first call. Returns 0 on failure. */
 static __attribute__((noinline)) uint64_t new_number(struct python_object *module)
 {
 	struct python_object *arguments = python.PyTuple_New(1), *answer = NULL;
@@ -264,7 +271,7 @@ static uint64_t number_of_module(struct python_object *module)
 {
 	struct python_object *key = python.PyLong_FromVoidPtr(module);
 	struct python_object *number = key ? python.PyDict_GetItemWithError(numbers_by_module, key)
-					   : NULL; /* it lives as long as the module */
+					   : NULL; /* borrowed; it lives as long as the module */
 
 	if (key)
 		python.Py_DecRef(key);
@@ -292,7 +299,8 @@ static void leave_module(const void *call)
 	pop_module(call);
 }
 
-/* `calls[module] = call`, `del calls[call]`. An assignment, since Python's profilers see calls, of whatever is written in C too. */
+/* Implements `calls[module] = call` and `del calls[call]`. It is an assignment because Python's
+ * profilers see every call, even of a function written in C. */
 static int assign_item(
 	struct python_object *self, struct python_object *key, struct python_object *value)
 {
@@ -335,7 +343,7 @@ static struct python_object *new_module_id(
 	return python.PyLong_FromUnsignedLongLong(number << CLASS_BITS | class);
 }
 
-/* Each stays. */
+/* Keeps a reference, which is never released. */
 static bool take_item(struct python_object **target, struct python_object *tuple, ptrdiff_t index)
 {
 	*target = python.PyTuple_GetItem(tuple, index);
@@ -367,7 +375,7 @@ static void delete_item(
 	python_clear_error();
 }
 
-/* A module is gone. */
+/* Called by the weak reference of a freed module. */
 static struct python_object *on_module_freed(
 	struct python_object *self, struct python_object *reference)
 {
@@ -408,7 +416,7 @@ static struct python_object *write_outcome(struct python_object *self, struct py
 	return python_none();
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 void torch_modules_configure(bool python_is, bool modules, bool children)
 {

@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: MIT
- * torch_modules.h: the calls of PyTorch's modules become ranges, and the end of `import torch` is made known.
+ * Records the calls of PyTorch's modules as ranges, and runs hooks at the end of `import torch`.
  *
- * What runs in Python is torch_modules.py, which is part of the library. A range's text is the module's path below the module that called it, the
- * class's name where there is no such path; its detail is the class. Nothing of ours is an attribute of a module, and compilers do not see us.
+ * The Python part is modules.py, which is embedded in the library. A range's name is the
+ * module's path below the module that called it, or the class name if there is no such path. Its
+ * detail is the class. No attribute is added to a module, and torch.compile does not see the
+ * wrapper.
  */
 #ifndef PPERF_PRELOAD_TORCH_MODULES_H
 #define PPERF_PRELOAD_TORCH_MODULES_H
 
 #include <stdbool.h>
 
-/* In the constructor: PPERF_PYTHON, PPERF_MODULES, and whether modules alone make a forked child a file. */
+/* Called by the constructor. `python`: PPERF_PYTHON; `modules`: PPERF_MODULES. `in_children`:
+ * module calls alone make a forked child create a trace file. */
 void torch_modules_configure(bool python, bool modules, bool in_children);
 
-/* In a forked child. */
+/* Called in a forked child. */
 void torch_modules_forked(void);
 
-/* `hook` is called once, when torch has been imported to its end and before whoever imported it goes on: on that thread, with the GIL, no exception
- * set, nothing of torch's locked. It may run Python. Not called if the import fails. Hooks run in the order in which they were given. Before
- * torch_modules_start. false: there are too many. */
+/* Registers `hook`, which is called once when torch has been imported completely.
+ *
+ * It runs on the importing thread before the import returns. The GIL is held, no exception is
+ * set, and no lock of torch is held; it may run Python. Hooks run in the order of registration,
+ * and not at all if the import fails. Must be called before torch_modules_start. Returns false
+ * if there is no room for another hook. */
 bool torch_modules_at_end_of_import(void (*hook)(void));
 
-/* While torch is imported, its libraries being initialised: GIL held. Python is asked to tell the end of the import. Says in the trace's facts how that
- * went: source.torch_modules, version.python. */
+/* Runs modules.py and writes META source.torch_modules and version.python. Called with the GIL
+ * held, while torch is imported and its libraries are initialised. */
 void torch_modules_start(void);
 
 #endif

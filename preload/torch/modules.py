@@ -1,39 +1,53 @@
 # SPDX-License-Identifier: MIT
-"""torch_modules.py: what of the library runs in Python: the end of `import torch` is made known, and torch.nn.Module.__call__ tells which module runs.
+"""Records which torch.nn.Module runs, and runs hooks at the end of `import torch`.
 
-It is part of libpperf.so (torch_modules.c), which runs it while torch is imported, in a dictionary that nobody else sees, with these functions of its own:
+libpperf.so embeds this file (modules.c) and runs it while torch is imported. It runs in a private
+dictionary, with these functions written in C:
 
-    recorder() -> calls                calls[module] = call: it is called, on this thread; del calls[call]: that call ends
-    identify(class_name) -> number     a number for a module, for ever its own; its class is part of it
-    ask(known, places, number_of, path_below)  what is below is asked of these
-    forget(reference)                  to be called when a module is gone. It is written in C: an interrupt never comes there, and what Python's
-                                       own text raised there would be lost
-    imported()                         torch has been imported
-    wanted() -> bool                   whether modules are
-    outcome(text)                      source.torch_modules in the trace
+    recorder() -> calls
+        calls[module] = call: `module` is called on this thread
+        del calls[call]: that call ends
+    identify(class_name) -> number
+        a number that is never used for another module; it includes the class
+    ask(known, places, number_of, path_below)
+        sets the objects that the C code uses
+    forget(reference)
+        called when a module is freed; in C, because an exception raised there by the handler of a
+        signal would be lost in Python code
+    imported()
+        runs the hooks: torch has been imported
+    wanted() -> bool
+        whether modules are recorded
+    outcome(text)
+        sets source.torch_modules in the trace
 
-The program must not notice. So no attribute is put on a module, nothing of the program's own is called but what a dictionary holds, and nothing that
-fails here gets out. But what its handlers of signals raise is the program's, wherever they run: who calls us hands it back, so nothing that runs in a
-call catches it (at_end, once, does). PyTorch's compiler must not look at any of it either: hide().
+The program must not notice any of this:
+
+  - No attribute is put on a module.
+  - None of the program's code is called. Modules are read through dictionaries only.
+  - No error of this code reaches the program. An exception that its signal handlers raise here
+    does reach it, because the C code passes it on. So nothing that runs in a call catches
+    exceptions. Only at_end does, once.
+  - PyTorch's compiler does not trace this code: hide().
 """
 import sys
 from _weakref import ref
 
 torch = sys.modules.get("torch")
 
-# ---- which module is which ----
+# ---- numbers of modules ----
 
 class Reference(ref):
     __slots__ = ("key", "number")
 
 
-known = {}  # id of a module: its number; until it dies, when the id may become another's
-places = {}  # number: Place, as long
-class_name = type.__dict__["__name__"].__get__  # whatever the class of the class says
+known = {}  # id of a module -> number; removed when the module is freed, as ids are reused
+places = {}  # number -> Place; removed at the same time
+class_name = type.__dict__["__name__"].__get__  # a metaclass may define another __name__
 
 
 def number_of(module):
-    """Makes a module known."""
+    """Registers a module and returns its number."""
     reference = Reference(module, forget)
     reference.key = id(module)
     reference.number = identify(class_name(type(module)))
@@ -42,10 +56,10 @@ def number_of(module):
     return reference.number
 
 
-# ---- what it is called below another ----
+# ---- paths of modules ----
 
 def submodules(module):
-    """[(name, module), ...] as they are now, by none of the program's code."""
+    """Returns the current [(name, module), ...] without calling the program's code."""
     try:
         return list(dict.items(object.__getattribute__(module, "__dict__")["_modules"]))
     except (AttributeError, KeyError, TypeError):
@@ -58,12 +72,16 @@ def stands_at(root, path, wanted):
     return root is wanted
 
 
-WALKED = 16384  # modules that are looked at again, for each that calls others, before it has to be worth it
+WALKED = 16384  # modules that a Place may examine before find() limits its repeated searches
 
 
 class Place:
-    """A module that calls others: where they are below it. It is searched level by level, and no further than is asked for, so that a large model is not
-    searched from each of its parts; a submodule that is found at two places has the shorter path."""
+    """A module that calls others, and the paths of modules below it.
+
+    The search goes level by level and stops when the wanted module is found, so that a large
+    model is not searched completely from each of its parts. A submodule with two paths has the
+    shorter one.
+    """
     __slots__ = ("reference", "paths", "queue", "next", "looked_at", "misses")
 
     def __init__(self, reference):
@@ -72,18 +90,19 @@ class Place:
         self.begin()
 
     def begin(self):
-        self.paths = {}  # id: path; whether it is still that one's is checked
+        self.paths = {}  # id -> path; stands_at checks whether it is still valid
         self.queue = [("", self.reference)]
-        self.next = 0  # in the queue
+        self.next = 0  # index in the queue
 
     def find(self, wanted):
-        """The path. None: it is not below this one. False: that would have to be searched once more, which has led to nothing too often."""
+        """Returns the path, or None if `wanted` is not below this module. Returns False if another
+        search is needed but too many searches have failed."""
         root = self.reference()
         path = self.paths.get(id(wanted))
         if path is not None and stands_at(root, path, wanted):
             return path
         path = self.search(wanted)
-        if path is None:  # something may have been put in its place since
+        if path is None:  # the submodules may have changed since the last search
             self.misses += 1
             if self.looked_at > WALKED + 8 * self.misses:
                 return False
@@ -107,8 +126,11 @@ class Place:
 
 
 def path_below(number, *open):
-    """The path of a module below the nearest of the open ones (their numbers, innermost first) that it is part of. None: of none of them. False: not
-    known this time."""
+    """Returns the path of a module below the nearest open module that contains it.
+
+    `open`: the numbers of the open modules, innermost first. Returns None if none contains it, and
+    False if the path is unknown this time.
+    """
     wanted = places[number].reference()
     answer = None
     for other in open:
@@ -124,18 +146,19 @@ def path_below(number, *open):
 # ---- the call ----
 
 def wrapping(original, calls):
-    """For a __call__ that we do not know."""
+    """Wraps a __call__ whose code is not ORIGINAL."""
     def __call__(self, *args, **kwargs):
         try:
-            calls[self] = kwargs  # an object that this call alone has
+            calls[self] = kwargs  # identifies the call: no other call has this object
             return original(self, *args, **kwargs)
         finally:
             del calls[kwargs]
     return __call__
 
 
-# What PyTorch's own does since 2.1, and what takes its place then: the same with ours around it, in one and the same frame, so that call stacks, warnings
-# that count frames, recursion limits and profilers of Python show what they showed.
+# ORIGINAL is PyTorch's __call__ since 2.1, and REPLACED is the same code with the recording around
+# it. One frame is kept, so that call stacks, warnings that count frames, recursion limits and
+# profilers of Python do not change.
 ORIGINAL = """
 class Module:
     def _wrapped_call_impl(self, *args, **kwargs):
@@ -169,7 +192,7 @@ def functions_in(code):
 
 
 def does(code):
-    """Everything that says what a function does, and which line does it."""
+    """Returns everything that defines what a function does, and on which line."""
     lines = code.co_linetable if hasattr(code, "co_linetable") else code.co_lnotab
     return code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_consts, code.co_flags & 15, lines
 
@@ -179,7 +202,8 @@ def is_as_expected(function):
 
 
 def move(node, line):
-    """Puts REPLACED where the original is, whose `def` is in `line`: the lines that are the original's to their own, ours to the `def`."""
+    """Moves REPLACED to the lines of the original, whose `def` is on `line`. Lines that the
+    original has get their own number, added lines that of the `def`."""
     if type(node) is list:
         for each in node:
             move(each, line)
@@ -194,7 +218,7 @@ def move(node, line):
 
 
 def in_place_of(original):
-    """What makes the function that takes the place of the original; it lives among the same global names."""
+    """Returns replacing(), compiled with the file name, lines and globals of the original."""
     code = original.__code__
     tree = compile(REPLACED, "", "exec", ONLY_TREE, True)
     move(tree, code.co_firstlineno)
@@ -215,7 +239,8 @@ def dress(function, original):
 # ---- PyTorch's compiler ----
 
 def skipper():
-    """Tells the compiler to leave a function alone, without loading it. None: this PyTorch has no way."""
+    """Returns a function that makes torch.compile skip a code object. Does not load the compiler.
+    Returns None if this PyTorch has no such function."""
     frames = torch._C._dynamo.eval_frame
     if hasattr(frames, "skip_code"):
         return frames.skip_code
@@ -235,7 +260,8 @@ def hide(skip, *objects):
 
 
 def stand_in(function, original):
-    """Where the compiler meets the function, it is to read the original; and a __call__ that nobody has changed is this one."""
+    """Makes torch.compile read `original` instead of `function`, and take `function` for the
+    unpatched __call__."""
     function._torchdynamo_inline = original
     for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
         module = sys.modules.get(name)
@@ -264,7 +290,7 @@ def install():
 
 
 def at_end():
-    """torch has been imported, or that has failed."""
+    """Called when the import of torch has ended, successfully or not."""
     try:
         if sys.modules.get("torch") is not torch or not hasattr(torch, "nn"):
             return outcome("off: import torch failed (3)")
@@ -276,7 +302,8 @@ def at_end():
 
 
 def watch(spec):
-    """importlib sets spec._initializing when a module's code is about to run, and clears it when it has run, before anybody gets the module."""
+    """Calls at_end when the module of `spec` is imported. importlib sets spec._initializing before
+    the module's code runs, and clears it afterwards, before the import returns."""
     kind = type(spec)
 
     class Watched(kind):

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * torch_ops.c: see torch_ops.h. The callbacks run in the middle of the program's operators, on any thread: they call nothing but the collector and
- * PyTorch's own getters, throw nothing and allocate nothing. One set of callbacks for each scope, so that nobody has to ask which it was. PyTorch copies
- * their addresses into every operator that is under way: they are called also after an exit handler has run, and by a forked child.
+ * The callbacks run inside the program's operators, on any thread. They call nothing but the
+ * collector and PyTorch's own getters, throw nothing and allocate nothing. Each scope has its
+ * own set of callbacks, so that none has to query the scope. PyTorch copies their addresses into
+ * every running operator, so they are also called after exit handlers have run, and in a forked
+ * child.
  */
 #include "preload/torch/operators.h"
 
@@ -22,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* at::RecordScope: what we want of it. */
+/* The values of at::RecordScope that are used here. */
 enum record_scope {
 	SCOPE_FUNCTION = 0,
 	SCOPE_BACKWARD = 1,
@@ -31,7 +33,7 @@ enum record_scope {
 	SCOPES = 10
 };
 
-/* at::RecordFunctionCallback. */
+/* Mirrors at::RecordFunctionCallback. */
 struct record_callback {
 	void *(*start)(void **result, const void *record_function);
 	void (*end)(const void *record_function, void *context);
@@ -41,7 +43,7 @@ struct record_callback {
 };
 _Static_assert(sizeof(struct record_callback) == 40, "as set in PyTorch");
 
-/* Their names as C++ has them. */
+/* Mangled names of PyTorch's functions. */
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define NAME "_ZNK2at14RecordFunction4nameEv"
 #define THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
@@ -49,13 +51,14 @@ _Static_assert(sizeof(struct record_callback) == 40, "as set in PyTorch");
 #define REMOVE_CALLBACK "_ZN2at14removeCallbackEm"
 
 static const char *(*record_function_name)(const void *record_function);
-static uint64_t (*nodes_made)(void); /* NULL: not known */
+static uint64_t (*nodes_made)(void); /* NULL: unknown */
 
-static bool wanted, with_shapes, in_children; /* wanted: false also where the library is disabled */
-static bool counting; /* PPERF_OPS=totals: operators leave no records; ranges of the program do */
-static _Atomic bool
-	deferred; /* in a forked child that has no file: nothing is recorded until something else makes it one */
-static _Atomic uint64_t unlinked; /* autograd nodes with a number whose operator is not known */
+static bool wanted, with_shapes, in_children; /* wanted: false also if the library is disabled */
+static bool counting; /* PPERF_OPS=totals: operators leave no records, ranges of the program do */
+/* Set in a forked child without a file: nothing is recorded until another event creates the
+ * file. */
+static _Atomic bool deferred;
+static _Atomic uint64_t unlinked; /* autograd nodes that have a number but no known operator */
 
 bool torch_ops_configure(const char *what, bool shapes, bool children)
 {
@@ -70,7 +73,7 @@ bool torch_ops_configure(const char *what, bool shapes, bool children)
 	return !what || off || !strcmp(what, "events") || !strcmp(what, "totals");
 }
 
-/* ---- what a RecordFunction says ---- */
+/* ---- fields of a RecordFunction ---- */
 
 static inline unsigned layout_known(void)
 {
@@ -89,7 +92,8 @@ static inline uint64_t forward_thread_of(const void *record_function)
 						 torch_layout.forward_thread);
 }
 
-/* Where that is not known: the work of communication libraries is called after them. */
+/* Returns whether the range may end on another thread. Without a measured offset, the work of
+ * communication libraries is recognised by its name. */
 static bool is_async(const void *record_function, const char *name)
 {
 	static const char *const libraries[] = { "nccl:", "gloo:", "ucc:", "mpi:", "xccl:" };
@@ -102,9 +106,10 @@ static bool is_async(const void *record_function, const char *name)
 	return false;
 }
 
-/* ---- beginnings ---- */
+/* ---- start callbacks ---- */
 
-/* A forked child that only computes, such as a worker that loads data, is nobody's concern until it calls CUDA or NVTX. */
+/* Returns whether the operator must be skipped in a forked child. A child that only computes,
+ * such as a data loader worker, gets no file until it calls CUDA or NVTX. */
 static bool is_operator_deferred(void)
 {
 	if (!trace_header())
@@ -113,7 +118,7 @@ static bool is_operator_deferred(void)
 	return false;
 }
 
-/* The rare cases. true: it is not to be recorded. */
+/* Handles the rare cases. Returns true if the operator must not be recorded. */
 static inline bool skip_start(const void *record_function, const char *name, bool backward)
 {
 	if (__builtin_expect(layout_known() & TORCH_IS_MEASURED, 0) &&
@@ -126,13 +131,14 @@ static inline bool skip_start(const void *record_function, const char *name, boo
 	return false;
 }
 
-/* The window was shut before there was an operator, or while they were still needed for measurements. */
+/* Removes the operators' callbacks if recording was paused before there was one, or while the
+ * measurement still needed them. */
 static __attribute__((noinline)) void remove_callbacks_while_paused(void)
 {
 	if (layout_known() & TORCH_IS_MEASURED || !(layout_known() & TORCH_KNOWS_LINKS))
 		return;
 	torch_ops_record(false);
-	if (!recording_is_paused()) /* opened meanwhile */
+	if (!recording_is_paused()) /* resumed meanwhile */
 		torch_ops_record(true);
 }
 
@@ -143,16 +149,20 @@ static inline uint32_t open_operator_range(const void *record_function, const ch
 			: range_open(record_function, name, kind, link, shapes);
 }
 
-/* autograd's engine runs each function in a range of its own, in which it also computes what it needs besides: the sum over what had been broadcast,
- * the sum of two gradients of one tensor. Those have no number; they are of that function. So is AccumulateGrad of the one before it: the engine runs
- * it at once behind the last function that contributed to its gradient. */
+/* autograd's engine runs each function in a range of its own. In that range it also computes
+ * sums of its own, over broadcast dimensions or of two gradients of one tensor. These have no
+ * sequence number, so they are linked to the operator of that function.
+ *
+ * AccumulateGrad is linked to the operator of the function before it. The engine runs it
+ * immediately after the last function that contributed to its gradient. */
 #define ENGINE "autograd::engine::evaluate_function: "
 #define ACCUMULATES ENGINE "torch::autograd::AccumulateGrad"
 
 static _Thread_local struct {
-	uint32_t node; /* of the last range of the engine's on this thread */
-	uint32_t
-		link; /* of the function that ran in it, or, of AccumulateGrad, in the one before; 0: not known */
+	uint32_t node; /* of the last engine range on this thread */
+	/* Operator of the function in that range (AccumulateGrad: in the range before).
+	 * 0: unknown. */
+	uint32_t link;
 } engine __attribute__((tls_model("initial-exec")));
 
 static inline bool is_engine_range(const char *name)
@@ -197,7 +207,8 @@ static void *start_operator(void **result, const void *record_function)
 	return result;
 }
 
-/* Told while it grows, at powers of two, as a process may be killed. */
+/* Counts an autograd node without a known operator. META is written at powers of two, because
+ * the process may be killed. */
 static __attribute__((noinline)) void count_unlinked(void)
 {
 	uint64_t count = atomic_fetch_add(&unlinked, 1) + 1;
@@ -209,7 +220,8 @@ static __attribute__((noinline)) void count_unlinked(void)
 	meta_set("torch.unlinked", text);
 }
 
-/* Nodes that add up gradients have no number. */
+/* Returns the node of the operator that created an autograd node, or 0 if it is unknown. Nodes
+ * that accumulate gradients have no sequence number. */
 static uint32_t backward_link(const void *record_function)
 {
 	int64_t sequence = layout_known() & TORCH_KNOWS_LINKS ? sequence_of(record_function) : -1;
@@ -262,9 +274,10 @@ static void *start_user(void **result, const void *record_function)
 	return result;
 }
 
-/* ---- ends ---- */
+/* ---- end callbacks ---- */
 
-/* The same rare cases: what was left out is not looked for, since that would begin the thread's stream, and the file. */
+/* Handles the same rare cases as skip_start. A range that was skipped is not searched for,
+ * because the search would create the thread's stream and the file. */
 static inline bool skip_end(void)
 {
 	if (__builtin_expect(layout_known() & TORCH_IS_MEASURED, 0) && torch_layout_is_ours())
@@ -294,10 +307,11 @@ static void end_user(const void *record_function, void *context)
 		schedule_range_ended((uintptr_t)record_function);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
-/* Whether `start` is what C++ calls: on x86-64 the place of a result that is an object comes as a first argument and goes back as the result. Elsewhere it comes in
- * a register that C does not show. */
+/* Whether a C function can be a `start` callback, which returns an object. On x86-64 the address
+ * of such a result is passed as the first argument and returned. Elsewhere it is passed in a
+ * register that C cannot read. */
 #if defined(__x86_64__)
 #define RESULTS_COME_BY_ARGUMENT true
 #else
@@ -322,10 +336,10 @@ static const struct record_callback callbacks[CALLBACKS] = {
 };
 
 static uint64_t (*add_global_callback)(struct record_callback);
-static void (*remove_callback)(uint64_t handle); /* NULL: not known, they stay */
-static _Atomic uint64_t handles[CALLBACKS];      /* of those that PyTorch has; 0: it has not */
+static void (*remove_callback)(uint64_t handle); /* NULL: unknown, the callbacks stay */
+static _Atomic uint64_t handles[CALLBACKS];      /* 0: not registered */
 
-/* The struct goes by value, as its C++ twin, which is trivially copyable. */
+/* The struct is passed by value, as its C++ twin is, because that is trivially copyable. */
 static void add_callback(int which)
 {
 	struct record_callback callback = callbacks[which];
@@ -353,7 +367,7 @@ static bool add_callbacks(void)
 	return true;
 }
 
-/* PyTorch takes a lock of its own for it, under which it calls nobody. */
+/* PyTorch takes a lock for this, and calls no callback under it. */
 void torch_ops_record(bool on)
 {
 	for (int i = 0; i < CALLBACKS; i++) {
@@ -373,7 +387,7 @@ uint64_t torch_ops_nodes(void)
 	return nodes_made ? nodes_made() : 0;
 }
 
-/* Without these the names still come. */
+/* Prepares the links of autograd nodes. Without them operators are still recorded. */
 static void prepare_links(void)
 {
 	struct torch_number_functions numbers = { 0 };
@@ -395,8 +409,11 @@ static void prepare_links(void)
 
 bool torch_ops_start(void)
 {
-	static _Atomic int
-		start_state; /* 1: one thread is at it; 2: it is done; 3: it cannot be done */
+	/* 0: not started
+	 * 1: one thread is registering
+	 * 2: registered
+	 * 3: impossible */
+	static _Atomic int start_state;
 	int saved = errno, before = 0;
 
 	if (!wanted || !torch_library(TORCH_CPU))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * torch_ops.h: PyTorch's operators, autograd nodes and record_function ranges become ranges of the trace, on every thread, by the callbacks that
- * PyTorch itself has for profilers (at::addGlobalCallback). They stay for the life of the process.
+ * Records PyTorch's operators, autograd nodes and record_function ranges on every thread. It
+ * uses the callbacks that PyTorch has for profilers (at::addGlobalCallback). Those of
+ * record_function stay for the life of the process.
  */
 #ifndef PPERF_PRELOAD_TORCH_OPERATORS_H
 #define PPERF_PRELOAD_TORCH_OPERATORS_H
@@ -8,25 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In the constructor. what: PPERF_OPS, NULL for events. shapes: PPERF_SHAPES. in_children: whether operators alone make a forked child a file.
- * false: no such value of PPERF_OPS; then it is events. */
+/* Called by the constructor. `what`: PPERF_OPS (NULL: events); `shapes`: PPERF_SHAPES.
+ * `in_children`: operators alone make a forked child create a trace file. Returns false if
+ * `what` is not a valid value, which then means events. */
 bool torch_ops_configure(const char *what, bool shapes, bool in_children);
 
-/* As soon as libtorch_cpu is in the process: any number of times, from any thread, outside of stream_enter. Says in the trace's facts how it went. false:
- * it is not there, or nothing is wanted of it. */
+/* Registers the callbacks once libtorch_cpu is loaded, and writes META source.torch_ops. May be
+ * called repeatedly and from any thread, outside stream_enter. Returns false if the callbacks
+ * are not registered or PPERF_OPS=off. */
 bool torch_ops_start(void);
 
-/* Whether operators are to be recorded from now on: else PyTorch is asked not to call us for them. Ranges of the program go on. Any number of times, from any
- * thread. */
+/* Turns the recording of operators on or off by adding or removing their callbacks. The ranges
+ * of record_function are not affected. May be called repeatedly and from any thread. */
 void torch_ops_record(bool on);
 
-/* How many autograd nodes the calling thread has made so far; 0: PyTorch does not tell. */
+/* Returns how many autograd nodes the calling thread has created so far, or 0 if PyTorch has no
+ * function for it. */
 uint64_t torch_ops_nodes(void);
 
-/* In a forked child. */
+/* Called in a forked child. */
 void torch_ops_forked(void);
 
-/* At the end of the process: how many autograd nodes had no operator that we know. */
+/* Writes META torch.unlinked at the end of the process: the number of autograd nodes whose
+ * operator is unknown. */
 void torch_ops_finish(void);
 
 #endif

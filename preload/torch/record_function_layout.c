@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * torch_layout.c: see torch_layout.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/torch/record_function_layout.h"
 
 #include "collector/file/dictionary.h"
@@ -14,8 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#define WORDS \
-	41u /* of a RecordFunction that are looked at: the smallest is 33 words, and behind it is the stack of its thread */
+/* Words of a RecordFunction that are examined. The smallest one has 33 words, and what follows
+ * is on the stack of its thread. */
+#define WORDS 41u
 #define PROBES 2u
 #define WAIT_S 10
 
@@ -25,19 +24,20 @@ struct torch_layout torch_layout;
 static struct torch_number_functions numbers;
 static bool with_shapes;
 
-/* What the layout is in the releases that we have seen, for what cannot be measured. */
+/* The layouts of the releases that we have seen, for the field that cannot be measured. */
 static const struct torch_layout known_layouts[] = {
 	{ .sequence = 200, .forward_thread = 304, .asynchronous = 320 }, /* the new string ABI */
-	{ .sequence = 176, .forward_thread = 280, .asynchronous = 296 }, /* the old one */
+	{ .sequence = 176, .forward_thread = 280, .asynchronous = 296 }, /* the old string ABI */
 	{ .sequence = 200,
 		.forward_thread = 248,
 		.asynchronous = 264 }, /* without kwinputs: 2.1 and before */
 	{ .sequence = 176, .forward_thread = 224, .asynchronous = 240 },
 };
 
-/* ---- what is watched ---- */
+/* ---- observed objects ---- */
 
-struct layout_probe { /* a RecordFunction as it started, and what ought to be in it */
+/* A copy of a RecordFunction at its start, and the values expected in it. */
+struct layout_probe {
 	uint64_t words[WORDS];
 	uint64_t sequence, thread;
 	bool seen;
@@ -47,10 +47,10 @@ enum measure_step { NOTHING, FORWARD, BACKWARD, SHAPES_FEW, SHAPES_MANY };
 
 static struct {
 	struct layout_probe forward[PROBES], backward[PROBES];
-	uint32_t round; /* which of them */
+	uint32_t round; /* index of the probe */
 	_Atomic int step;
-	_Atomic uintptr_t thread; /* the one that is at work. 0: none */
-	const char *failure;      /* a sentence without its end; NULL: all is well */
+	_Atomic uintptr_t thread; /* the measuring thread; 0: none */
+	const char *failure;      /* a sentence without its end; NULL: none */
 	char message[96];
 } measure;
 
@@ -91,7 +91,7 @@ bool torch_layout_watch(const void *record_function, const char *name, bool back
 	return true;
 }
 
-/* ---- what follows from it ---- */
+/* ---- offsets ---- */
 
 static bool set_measure_failure(const char *failure)
 {
@@ -100,7 +100,8 @@ static bool set_measure_failure(const char *failure)
 	return false;
 }
 
-/* The only place behind `after` where each of the probes has its number; 0: there is none, or several. */
+/* Returns the only offset after `after` at which each probe has its number. Returns 0 if there
+ * is none or more than one. */
 static uint16_t find_offset(const uint64_t wanted[PROBES], uint16_t after)
 {
 	uint16_t found = 0;
@@ -139,7 +140,8 @@ static bool find_links(struct torch_layout *layout)
 	return layout->forward_thread || set_measure_failure("no offset holds the forward thread");
 }
 
-/* No RecordFunction that ends on another thread can be had for the asking, so the place is the releases' own; in one that does not it is 0. */
+/* Takes the offset from the known releases, because no RecordFunction that ends on another
+ * thread can be made here. In all probes the field must be 0. */
 static bool find_async(struct torch_layout *layout)
 {
 	for (size_t i = 0; i < sizeof known_layouts / sizeof known_layouts[0]; i++) {
@@ -170,19 +172,22 @@ static void finish_measurement(void)
 	atomic_fetch_or_explicit(&torch_layout_known, knowledge, memory_order_release);
 }
 
-/* ---- the Python of it ---- */
+/* ---- Python part ---- */
 
-/* All that computes does so on threads of ours: the program's may be where an operator means something else (no_grad, a mode of its own). */
+/* Operators run on threads of ours. On the program's thread they may mean something else
+ * (no_grad, a mode of its own). */
 static const char source[] =
 	"import sys\n"
 	"torch = sys.modules['torch']\n"
 	"facts(torch.__version__, torch._C._GLIBCXX_USE_CXX11_ABI)\n"
 	"nodes = []\n"
 	"settable = hasattr(torch._C._FunctionBase, '_set_sequence_nr')\n" /* not in 2.1 */
+	/* without the setter, the numbers are at least not small */
 	"def forward():\n"
 	"	x = torch.ones(1, requires_grad=True, device='cpu', dtype=torch.float32)\n"
 	"	if not settable:\n"
-	"		for _ in range(300 + 200 * len(nodes)):\n" /* then the numbers are at least not the smallest */
+	"		for _ in range(300 + 200 * len(nodes)):\n"
+	/* leaves nothing that only the garbage collector would free */
 	"			x * 2\n"
 	"	step(1)\n"
 	"	nodes.append((x * 2).grad_fn)\n"
@@ -211,7 +216,7 @@ static const char source[] =
 	"	if settle():\n"
 	"		in_thread(shapes)\n"
 	"finally:\n"
-	"	del forward, backward, shapes, nodes\n"; /* nothing is left that only the garbage collector would take away */
+	"	del forward, backward, shapes, nodes\n";
 
 static long long_value(struct python_object *object)
 {
@@ -293,8 +298,9 @@ static void *call_in_thread(void *callable)
 	return NULL;
 }
 
-/* A thread of the C library's, of which Python knows nothing before and nothing afterwards, and that is really gone then: what is forked later is forked in a
- * process with no thread more. It gets none of the program's signals. */
+/* Runs `callable` on a pthread, which Python does not know before or after, and waits for its
+ * end. A later fork so happens in a process without an additional thread. The program's signals
+ * are blocked on it. Returns false on failure. */
 static bool run_in_thread(struct python_object *callable)
 {
 	struct timespec until;
@@ -321,7 +327,7 @@ static struct python_object *python_in_thread(
 	void *state;
 
 	(void)self;
-	python.Py_IncRef(callable); /* the thread's; if there is none it is left behind */
+	python.Py_IncRef(callable); /* owned by the thread; leaked if there is none */
 	state = python.PyEval_SaveThread();
 	run_in_thread(callable);
 	python.PyEval_RestoreThread(state);
@@ -338,7 +344,7 @@ static const struct python_function python_functions[] = {
 	{ "in_thread", python_in_thread, PYTHON_ONE_ARGUMENT, NULL },
 };
 
-/* ---- the whole ---- */
+/* ---- measurement ---- */
 
 void torch_layout_configure(const struct torch_number_functions *torch, bool shapes)
 {
@@ -373,7 +379,8 @@ void torch_layout_measure(void)
 
 	if (!numbers.thread)
 		return;
-	numbers.thread(); /* so that the program's thread has the number that it would have without us */
+	/* Gives the program's thread the number that it would have without us. */
+	numbers.thread();
 	atomic_fetch_or(&torch_layout_known, TORCH_IS_MEASURED);
 	if (!python_run(PYTHON_LABEL, source, python_functions,
 		    sizeof python_functions / sizeof python_functions[0]))

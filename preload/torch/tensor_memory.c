@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * torch_memory.c: see torch_memory.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/torch/tensor_memory.h"
 
 #include "preload/cuda/traced_call.h"
@@ -22,7 +20,7 @@ typedef void report_usage(void *address, int64_t bytes, size_t allocated, size_t
 typedef void report_exhausted(
 	int64_t bytes, size_t allocated, size_t reserved, struct torch_device device);
 
-/* The totals are size_t in 2.x and int64_t in 1.13: for the processor the same. */
+/* The totals are size_t in 2.x and int64_t in 1.13. Both are passed in the same registers. */
 #define USAGE _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
 #define USAGE_1_13 _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE
 #define EXHAUSTED _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE
@@ -47,7 +45,7 @@ static void exhausted_nowhere(
 
 enum target { TARGET_USAGE, TARGET_USAGE_1_13, TARGET_EXHAUSTED, TARGET_EXHAUSTED_1_13, TARGETS };
 
-union report_function { /* a function of PyTorch's, by what it is */
+union report_function { /* a PyTorch function, by its type */
 	report_usage *usage;
 	report_exhausted *exhausted;
 	void *found;
@@ -67,26 +65,30 @@ static const struct {
 };
 
 #define CONFIGURATION_BYTES 512u
-#define UNREPORTED_MAX \
-	2 /* times that the allocator may take memory before it reports what it did with it */
-#define SEARCHES_MAX \
-	4 /* allocations at which it is looked for, in a program that does not import it */
+/* Device allocations by PyTorch's allocator without a report: at this number it is taken as
+ * silent. */
+#define UNREPORTED_MAX 2
+/* Allocations at which the library is searched for, in a program that does not import torch. */
+#define SEARCHES_MAX 4
 
-/* Of a device: what its last record said; how many more may refer to the one before them. In fork memory: a child's trace begins anew. */
+/* The last record of a device, and how many more records may refer to it. Kept in memory that a
+ * fork wipes, because a child's trace starts anew. */
 struct last_report {
 	_Atomic uint64_t allocated, reserved;
 	_Atomic uint32_t run;
 };
 
 static bool enabled;
-static struct last_report
-	*last_report; /* TRACE_TENSOR_DEVICES of them; NULL: no memory, every record is whole */
-static char configuration_text[CONFIGURATION_BYTES]; /* "": nothing */
-static void *_Atomic real[TARGETS];                  /* PyTorch's; NULL: not looked up */
-static _Atomic uintptr_t code_begin,
-	code_end; /* of its allocator's library; the end is stored last */
-static _Atomic bool found_library, reported,
-	report_missing; /* known: somebody has found the library, and says so */
+/* TRACE_TENSOR_DEVICES entries; NULL: no memory, and every record has the totals. */
+static struct last_report *last_report;
+static char configuration_text[CONFIGURATION_BYTES]; /* "": none */
+static void *_Atomic real[TARGETS];                  /* PyTorch's functions; NULL: not looked up */
+/* Mapped range of libc10_cuda. The end is stored last. */
+static _Atomic uintptr_t code_begin, code_end;
+/* found_library: a thread has found libc10_cuda and writes its state.
+ * reported: a report has come.
+ * report_missing: the state says that reports are missing. */
+static _Atomic bool found_library, reported, report_missing;
 static _Atomic unsigned unreported, searches;
 
 static void write_memory_state(const char *state)
@@ -94,7 +96,7 @@ static void write_memory_state(const char *state)
 	meta_set("source.torch_memory", enabled ? state : "off: PPERF_TENSORS=0 (0)");
 }
 
-/* ---- PyTorch's own ---- */
+/* ---- PyTorch's functions ---- */
 
 static void look_up_reports(void)
 {
@@ -106,7 +108,8 @@ static void look_up_reports(void)
 	}
 }
 
-/* Not in an object of the usual name: linked into another, or the program has a copy. */
+/* Looks in all objects if libc10 does not define the function: PyTorch may be linked into
+ * another object, or the program has a copy. Falls back to a function that does nothing. */
 static void *look_up_report_elsewhere(enum target target)
 {
 	void *found = torch_symbol_elsewhere(targets[target].own.found, targets[target].name);
@@ -140,9 +143,9 @@ static inline union report_function real_report(enum target target)
 								  : find_report(target);
 }
 
-/* ---- what is recorded ---- */
+/* ---- recording ---- */
 
-/* It was late, if it was missed. */
+/* Corrects the state if reports were taken as missing: the first one was only late. */
 static __attribute__((noinline)) void first_report(void)
 {
 	struct signal_guard guard;
@@ -154,7 +157,7 @@ static __attribute__((noinline)) void first_report(void)
 	signal_guard_end(&guard);
 }
 
-/* A report, as it came. */
+/* The arguments of a report. */
 struct tensor_report {
 	uint64_t address;
 	int64_t bytes;
@@ -173,7 +176,8 @@ static uint64_t report_bytes(const struct tensor_report *tensor_report)
 					: (uint64_t)tensor_report->bytes;
 }
 
-/* Whether its totals are those of the last one of the device and its own bytes, so that they need not be written. */
+/* Returns whether the totals follow from the device's last record and the report's bytes. If so,
+ * they need not be written. */
 static bool follows_last(
 	const struct last_report *before, const struct tensor_report *tensor_report)
 {
@@ -219,8 +223,9 @@ static bool append_tensor(
 	return true;
 }
 
-/* The next one may refer to this one, if it was written. Under the allocator's lock, as all of a device's reports are; should some not be, the
- * report finds that they do not add up, and says so. */
+/* Writes the report and remembers its totals, so that the next one may refer to them if this one
+ * was written. All reports of a device come under the allocator's lock. If some should not,
+ * pperf-report finds that the totals do not add up, and warns. */
 static void append_report(enum trace_kind kind, const struct tensor_report *tensor_report)
 {
 	struct last_report *before = last_report ? &last_report[tensor_report->device] : NULL;
@@ -238,7 +243,7 @@ static void append_report(enum trace_kind kind, const struct tensor_report *tens
 	atomic_store_explicit(&before->run, written ? run : 0, memory_order_relaxed);
 }
 
-/* Outside of the schedule's windows: the totals are remembered. */
+/* Counts a report while recording is paused, and remembers the totals. */
 static void skip_report(const struct tensor_report *tensor_report)
 {
 	uint64_t began = stream_begin_skipped_event(TRACE_SKIPPED_TENSORS);
@@ -323,13 +328,13 @@ void torch_memory_write_levels(void)
 
 		if (tensor_report.allocated || tensor_report.reserved)
 			append_tensor(TRACE_TENSOR, TRACE_TENSOR_LEVEL, &tensor_report);
-		atomic_store_explicit(&last_report[device].run, 0,
-			memory_order_relaxed); /* the next one is whole, whoever is before it */
+		/* The device's next record has the totals, whichever record precedes it. */
+		atomic_store_explicit(&last_report[device].run, 0, memory_order_relaxed);
 	}
 	stream_leave();
 }
 
-/* ---- what is said of it ---- */
+/* ---- state in META ---- */
 
 void torch_memory_configure(bool wanted, const char *configuration)
 {
@@ -339,7 +344,8 @@ void torch_memory_configure(bool wanted, const char *configuration)
 		snprintf(configuration_text, sizeof configuration_text, "%s", configuration);
 }
 
-/* What os.getenv says of it now. The environment itself may not be read here: a thread may be changing it. */
+/* Copies the result of os.getenv(`variable`) to configuration_text. Returns false if it is
+ * unset. The environment itself must not be read here: a thread may be changing it. */
 static bool read_python_environment(const char *variable)
 {
 	struct python_object *os = python.PyDict_GetItemString(
@@ -372,7 +378,7 @@ void torch_memory_begin(bool ask_python)
 
 	look_up_reports();
 	if (atomic_load(&code_end) || !torch_library_range(TORCH_C10_CUDA, &begin, &end))
-		return; /* said already; or PyTorch without CUDA, which has nothing to say of this */
+		return; /* written already, or PyTorch without CUDA, which has no such allocator */
 	if (ask_python && !read_python_environment("PYTORCH_ALLOC_CONF"))
 		read_python_environment("PYTORCH_CUDA_ALLOC_CONF");
 	if (atomic_exchange(&found_library, true))
@@ -385,7 +391,8 @@ void torch_memory_begin(bool ask_python)
 				   "are recorded as device memory");
 	else
 		write_memory_state("on");
-	/* Last of all: from now on another thread may have something less pleasant to say, and that shall stand. */
+	/* Stored last. From here on, another thread may write that reports are missing, and that
+	 * must not be overwritten. */
 	atomic_store(&code_begin, begin);
 	atomic_store(&code_end, end);
 }

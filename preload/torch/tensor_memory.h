@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * torch_memory.h: what PyTorch's caching allocator tells of every block of memory that it gives to a tensor or takes back.
+ * Records every block of memory that PyTorch's caching allocator gives to a tensor or frees.
  *
- * libc10_cuda calls c10::reportMemoryUsageToProfiler each time, whether a profiler is at work or not, with what the device's tensors (allocated) and the
- * allocator itself (reserved) hold after it; and c10::reportOutOfMemoryToProfiler before it gives up. Both are defined here (torch_memory.c; names
- * with PyTorch's own mangling, of 2.x and of 1.13), write a TENSOR or TENSOR_OOM record on the calling thread, and go on to PyTorch's, which tells
- * its profiler: that sees what it always saw.
+ * libc10_cuda calls c10::reportMemoryUsageToProfiler for each block, even if no profiler runs.
+ * Its arguments include the totals of the device after the operation: `allocated` for tensors,
+ * `reserved` by the allocator. Before it fails, it calls c10::reportOutOfMemoryToProfiler. Both
+ * functions are defined here under PyTorch's mangled names, those of 2.x and those of 1.13. They
+ * write a TENSOR or TENSOR_OOM record on the calling thread and then call PyTorch's function, so
+ * that its profiler works as before.
  *
- * They run under the allocator's lock of the device, with or without the GIL: nothing here calls CUDA or Python or takes a lock that is held while
- * anybody waits for the allocator. PyTorch's functions are looked up beforehand, as `import torch` ends. Where that was not seen (a C++ program), the first
- * report looks them up: the dynamic linker's lock inside of the allocator's, an order which CUDA's own loading of its driver inside of
- * the first cudaMalloc has made before.
+ * They run under the allocator's lock of the device, with or without the GIL. So nothing here
+ * calls CUDA or Python, or takes a lock that is held while a thread waits for the allocator.
+ * PyTorch's functions are looked up during `import torch`. If the import was not seen (a C++
+ * program), the first report looks them up and takes the dynamic linker's lock inside the
+ * allocator's. CUDA has used that order before, when the first cudaMalloc loads the driver.
  *
- * Only devices of type CUDA (ROCm's builds call theirs so, too): `allocated` is a level of one device, and the numbers of other types'
- * devices, the CPU's among them, begin at 0 again.
+ * Only devices of type CUDA are recorded; ROCm's builds use that type too. `allocated` is the
+ * total of one device, and the indices of other device types, such as the CPU, start at 0 again.
  */
 #ifndef PPERF_PRELOAD_TORCH_TENSOR_MEMORY_H
 #define PPERF_PRELOAD_TORCH_TENSOR_MEMORY_H
@@ -26,19 +29,23 @@ struct torch_device { /* c10::Device */
 };
 #define TORCH_DEVICE_CUDA 1
 
-/* By the constructor. wanted false: reports are passed on and not recorded. configuration: PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF, or NULL;
- * it is copied. */
+/* Called by the constructor. `wanted`: false if reports are only forwarded, not recorded.
+ * `configuration`: PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF, or NULL; it is copied. */
 void torch_memory_configure(bool wanted, const char *configuration);
 
-/* Records what tensors and the allocator hold on each device, as it was said last: after reports that were not recorded (collector/stream/recording_switch.h). */
+/* Writes the last reported totals of each device, after reports that were skipped while
+ * recording was paused. */
 void torch_memory_write_levels(void);
 
-/* PyTorch has been loaded: finds its functions, says in the trace what is known of its allocator. Any number of times; not under a lock.
- * ask_python: with the GIL: the program may have set PYTORCH_ALLOC_CONF itself, before it imported torch. */
+/* Looks up PyTorch's functions and writes what is known of its allocator to META torch.allocator
+ * and source.torch_memory. Called once PyTorch is loaded, repeatedly if needed, with no lock
+ * held. `ask_python`: the GIL is held, and the program may have set PYTORCH_ALLOC_CONF itself
+ * before it imported torch. */
 void torch_memory_begin(bool ask_python);
 
-/* A call that returns to `caller` has taken device memory, from a pool or not. Where it was PyTorch's allocator that called, and no report follows, that
- * is said in the trace. */
+/* Notes that a call which returns to `caller` has allocated device memory. `pool`: from a memory
+ * pool. If PyTorch's allocator made the call and reports no block, META source.torch_memory says
+ * so. */
 void torch_memory_note_allocation(const void *caller, bool pool);
 
 #endif

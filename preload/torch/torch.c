@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * torch.c: see torch.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/torch/torch.h"
 
 #include "collector/file/dictionary.h"
@@ -17,8 +15,8 @@
 #include <stdint.h>
 
 static bool enabled, with_python;
-static atomic_bool import_seen;         /* initModule was called, or what comes of it has begun */
-static atomic_bool pending_call_queued; /* Python has been asked to call us when it is at leisure */
+static atomic_bool import_seen;         /* initModule of torch was called */
+static atomic_bool pending_call_queued; /* Py_AddPendingCall has accepted on_main_thread */
 
 void torch_configure(bool run_python)
 {
@@ -26,7 +24,7 @@ void torch_configure(bool run_python)
 	with_python = run_python;
 }
 
-/* With the GIL. */
+/* Called with the GIL held. */
 static void start_in_python(bool operators)
 {
 	if (operators)
@@ -43,7 +41,7 @@ static void start_all(void)
 	if (in_python)
 		start_in_python(operators);
 	else
-		torch_modules_start(); /* says why there are none */
+		torch_modules_start(); /* writes why modules are not recorded */
 	if (!in_python && operators)
 		meta_set("source.torch_ops",
 			with_python ? "partial: backward is not linked to forward: this "
@@ -51,11 +49,12 @@ static void start_all(void)
 				    : "partial: backward is not linked to forward: PPERF_PYTHON=0");
 }
 
-/* ---- the usual way ---- */
+/* ---- at initModule ---- */
 
 typedef struct python_object *init_module(void);
 
-/* What a module that needs the symbol gets in a process without it. */
+/* Returns NULL with ImportError set, for a module that imports the symbol in a process without
+ * PyTorch. */
 static struct python_object *no_module(void)
 {
 	if (python_find())
@@ -88,7 +87,7 @@ struct python_object *initModule(void)
 	return module;
 }
 
-/* ---- the late way ---- */
+/* ---- after initModule ---- */
 
 static struct python_object *get_attribute(struct python_object *object, const char *name)
 {
@@ -99,7 +98,7 @@ static struct python_object *get_attribute(struct python_object *object, const c
 	return value;
 }
 
-/* Half of an import may be done. */
+/* Returns whether torch.nn.Module exists. The import may be half done. */
 static bool torch_is_whole(void)
 {
 	struct python_object *torch = python.PyDict_GetItemString(
@@ -115,7 +114,8 @@ static bool torch_is_whole(void)
 	return whole;
 }
 
-/* By Python's main thread, between two steps of the program. What is not there yet is asked for again at a later call to CUDA. */
+/* Runs on Python's main thread between two bytecodes of the program. If torch is not complete
+ * yet, a later CUDA call queues it again. */
 static int on_main_thread(void *unused)
 {
 	int saved = errno;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Allocates memory, or ends the program with a sentence (STATUS_UNREADABLE) if there is none.
+ * Allocates memory, or ends the program with an error message (STATUS_UNREADABLE) if there is
+ * none.
  */
 #ifndef PPERF_REPORT_BASE_ALLOC_H
 #define PPERF_REPORT_BASE_ALLOC_H
@@ -9,10 +10,11 @@
 /* Returns `bytes` bytes of zeroed memory, never NULL. */
 void *xcalloc(size_t bytes);
 
-/* Makes room for at least `count` elements of `size` bytes in *array, which has room for *room. New elements are zeroed.
- * The room grows by half. */
+/* Grows `*array` to at least `count` elements of `size` bytes. `*room` is its capacity, which
+ * grows by half or to `count`. New elements are zeroed. */
 void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size);
-/* Like grow, but new elements are uninitialised: pages that are never used are never touched. */
+/* Grows like array_grow_zeroed, but leaves new elements uninitialised, so that unused pages are
+ * never touched. */
 void array_grow(void *array, size_t *room, size_t count, size_t size);
 
 #endif

@@ -14,7 +14,7 @@
 
 void (*fatal_restore_terminal)(void);
 
-/* Paths and names in it come from anywhere. */
+/* Escapes the message, because paths and names in it may hold any bytes. */
 static void print_error(const char *message)
 {
 	static char escaped[6 * MESSAGE_BYTES + 1];

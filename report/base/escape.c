@@ -7,7 +7,7 @@ struct code_point_range {
 	uint32_t first, last;
 };
 
-/* Takes no column: combining marks, joiners, variation selectors. Sorted. */
+/* Code points of no column: combining marks, joiners, variation selectors. Sorted. */
 static const struct code_point_range narrow[] = {
 	{ 0x0300, 0x036f },
 	{ 0x0483, 0x0489 },
@@ -31,7 +31,8 @@ static const struct code_point_range narrow[] = {
 	{ 0xe0100, 0xe01ef },
 };
 
-/* Takes two: East Asian wide and full-width, and pictures. Sorted. */
+/* Code points of two columns: East Asian wide and full-width characters, and pictographs.
+ * Sorted. */
 static const struct code_point_range wide[] = {
 	{ 0x1100, 0x115f },
 	{ 0x231a, 0x231b },
@@ -118,7 +119,8 @@ static const struct code_point_range wide[] = {
 	{ 0x20000, 0x3fffd },
 };
 
-/* Would act on the terminal, turn text round, or not be seen. Sorted. */
+/* Code points that would control the terminal, change the text direction, or be invisible.
+ * Sorted. */
 static const struct code_point_range hidden[] = {
 	{ 0x0000, 0x001f },
 	{ 0x007f, 0x009f },
@@ -199,7 +201,8 @@ uint32_t utf8_decode(const char *text, size_t bytes, size_t *length)
 	return point;
 }
 
-/* One character as it is shown; its bytes. */
+/* Writes the first character of `text` escaped, and returns the bytes written. `*taken`: the
+ * bytes read. */
 static size_t escape_character(
 	char out[16], const char *text, size_t bytes, bool ascii, size_t *taken)
 {
@@ -245,7 +248,7 @@ size_t escaped_width(const char *text, size_t bytes)
 	return width;
 }
 
-/* The bytes at the front that take at most `columns`. */
+/* Returns how many bytes at the front take at most `columns`. */
 static size_t head_bytes_that_fit(const char *text, size_t bytes, size_t columns)
 {
 	size_t at = 0, length, width = 0;
@@ -259,7 +262,7 @@ static size_t head_bytes_that_fit(const char *text, size_t bytes, size_t columns
 	return at;
 }
 
-/* Where the last `columns` columns begin. */
+/* Returns the offset at which the last `columns` columns begin. */
 static size_t tail_bytes_that_fit(const char *text, size_t bytes, size_t columns)
 {
 	size_t width = escaped_width(text, bytes), at = 0, length;
@@ -269,11 +272,11 @@ static size_t tail_bytes_that_fit(const char *text, size_t bytes, size_t columns
 		at += length;
 	}
 	while (at < bytes && code_point_columns(utf8_decode(text + at, bytes - at, &length)) == 0)
-		at += length; /* a mark without its letter */
+		at += length; /* a combining mark without its letter */
 	return at;
 }
 
-/* `share`: of the columns, how many of 2 the beginning gets. */
+/* `share`: halves of the columns that the beginning keeps. */
 static size_t shorten_escaped(char *text, size_t room, size_t columns, bool ascii, size_t share)
 {
 	const char *dots = ascii ? "..." : "\xe2\x80\xa6";
@@ -290,7 +293,8 @@ static size_t shorten_escaped(char *text, size_t room, size_t columns, bool asci
 	kept = columns - dot_columns;
 	head = head_bytes_that_fit(text, bytes, kept * share / 2);
 	tail = tail_bytes_that_fit(text, bytes, kept - kept * share / 2);
-	/* A character that takes no column, or is shorter than the dots, can leave them without room. */
+	/* Characters of no column, or of fewer bytes than the dots, can leave no room for the
+	 * dots. */
 	while (head && head + dot_bytes + (bytes - tail) + 1 > room)
 		for (head--; head && (text[head] & 0xc0) == 0x80; head--)
 			;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * sorter.c: see sorter.h. Sorted runs go to the file, then the runs are merged.
+ * Writes sorted runs to the file and merges them by a heap.
  */
 #include "report/base/external_sort.h"
 
@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_AHEAD 64u /* entries of a run that are in memory while merging */
+#define RUN_AHEAD 64u /* entries of a run that are in memory during the merge */
 
 struct sort_run {
-	long begin, offset;         /* in the file: of the run; of what is not yet in memory */
-	size_t entries_total, left; /* of the run; of those not yet in memory */
-	size_t at, count;           /* of `entries` */
+	/* file offsets: of the run; of its first entry not yet in memory. begin -1: all is in
+	 * memory */
+	long begin, offset;
+	size_t entries_total, left; /* entries of the run; those not yet in memory */
+	size_t at, count;           /* in `entries`: index of the next entry; number of entries */
 	unsigned char *entries;
 };
 
@@ -24,12 +26,13 @@ struct external_sort {
 	size_t bytes, held_max;
 	int (*order)(const void *, const void *);
 	const char *what;
-	unsigned char *held; /* the run being collected; then the last one */
+	unsigned char *held; /* the run being collected; NULL after the first rewind */
 	size_t held_count, held_room;
 	uint64_t total;
-	FILE *file; /* NULL: everything fits */
-	struct sort_run *
-		runs; /* a heap, the run with the least first entry on top; those that are used up lie behind it */
+	FILE *file; /* NULL: everything fits in memory */
+	/* A heap of run_count runs, with the run of the smallest first entry on top. Exhausted
+	 * runs follow, up to run_total. */
+	struct sort_run *runs;
 	size_t run_count, run_room, run_total;
 };
 
@@ -115,7 +118,7 @@ static void sift_run_down(struct external_sort *sorter, size_t at)
 	}
 }
 
-/* More of a run into memory; its part in memory was used up. */
+/* Reads the next entries of a run, once those in memory are used up. */
 static void refill_run(struct external_sort *sorter, struct sort_run *run)
 {
 	const size_t count = run->left < RUN_AHEAD ? run->left : RUN_AHEAD;
@@ -131,7 +134,7 @@ static void refill_run(struct external_sort *sorter, struct sort_run *run)
 	run->offset += (long)(count * sorter->bytes);
 }
 
-/* Collecting is over: what is held is the last run, and stays in memory as it is. */
+/* Ends the collection. The entries in memory become the last run and stay in memory. */
 static void finish_adding(struct external_sort *sorter)
 {
 	if (!sorter->held_count)
@@ -177,7 +180,7 @@ void external_sort_next(struct external_sort *sorter)
 
 	if (++run->at == run->count && run->begin >= 0)
 		refill_run(sorter, run);
-	if (run->at >= run->count) { /* kept behind the others, for the next time */
+	if (run->at >= run->count) { /* kept behind the heap for the next rewind */
 		const struct sort_run over = *run;
 
 		*run = sorter->runs[--sorter->run_count];

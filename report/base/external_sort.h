@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * sorter.h: any number of entries of one size in order, in bounded memory: so many at a time are held and sorted, the
- * rest lies in a temporary file that has no name, and is merged as it is read.
+ * Sorts any number of entries of one size in bounded memory. A limited number is held and
+ * sorted; the rest is in a temporary file without a name, and is merged while it is read.
  *
- * First all are put in, then they are read, as often as wanted. Equal entries come in any order: whoever wants one
- * has a comparison that knows no equal ones. Ends the program with a sentence if the file cannot be written or read.
+ * First all entries are added; then they are read, any number of times. Equal entries come in
+ * any order, so `order` must be total where the order matters. Ends the program with an error
+ * message if the file cannot be written or read.
  */
 #ifndef PPERF_REPORT_BASE_EXTERNAL_SORT_H
 #define PPERF_REPORT_BASE_EXTERNAL_SORT_H
@@ -13,21 +14,23 @@
 
 struct external_sort;
 
-/* Entries of `bytes` each, `held` of them in memory at most (and some of each part of the file while it is read).
- * order: as qsort's. of: whose entries they are, for a sentence ("the GPU's records"); outlives the sorter. */
+/* Creates a sorter of entries of `bytes` bytes. At most `held` of them are in memory, plus some
+ * of each run during the merge. `order`: as for qsort. `what`: the entries in error
+ * messages ("the GPU's records"); it must outlive the sorter. */
 struct external_sort *external_sort_new(
 	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what);
-void external_sort_free(struct external_sort *sorter); /* NULL is fine */
+void external_sort_free(struct external_sort *sorter); /* `sorter` may be NULL */
 
-/* Room for one more, zeroed, to be filled before the next call. Never after sorter_rewind. */
+/* Returns a zeroed entry, to be filled before the next call. Must not be called after
+ * external_sort_rewind. */
 void *external_sort_add(struct external_sort *sorter);
-/* Forgets all entries: they come anew. */
+/* Drops all entries, so that new ones can be added. */
 void external_sort_clear(struct external_sort *sorter);
 uint64_t external_sort_count(const struct external_sort *sorter);
 
-/* Reading begins, or begins anew, at the least. */
+/* Starts reading at the smallest entry. May be called again. */
 void external_sort_rewind(struct external_sort *sorter);
-/* The next one; NULL: no more. Lives until sorter_next. */
+/* Returns the next entry, or NULL if there is none. It is valid until external_sort_next. */
 const void *external_sort_peek(const struct external_sort *sorter);
 void external_sort_next(struct external_sort *sorter);
 

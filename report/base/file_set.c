@@ -10,7 +10,7 @@
 struct file_set_entry {
 	dev_t device;
 	ino_t inode;
-	char *path; /* of what is no file; else NULL */
+	char *path; /* set if the path is not a file; else NULL */
 	uint64_t hash;
 };
 
@@ -27,7 +27,7 @@ static uint64_t mix_hash(uint64_t value)
 	return value ^ value >> 32;
 }
 
-/* The path is the caller's. */
+/* Returns the entry of `path`, which it borrows. */
 static struct file_set_entry file_set_entry_of(const char *path)
 {
 	struct file_set_entry entry = { .path = (char *)path };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * file_set.h: files that were met, each once, whatever it was called: by device and inode; what is no file (a process in another
- * tool's export) by its name.
+ * Stores a set of files. A file is identified by device and inode, so that its other names are
+ * found too. A name that is not a file (a process in another tool's export) is identified by its
+ * text.
  */
 #ifndef PPERF_REPORT_BASE_FILE_SET_H
 #define PPERF_REPORT_BASE_FILE_SET_H
@@ -10,7 +11,7 @@
 struct file_set;
 
 struct file_set *file_set_new(void);
-/* false: it was there. */
+/* Adds `path`. Returns false if the set already has it. */
 bool file_set_add(struct file_set *set, const char *path);
 bool file_set_has(const struct file_set *set, const char *path);
 void file_set_free(struct file_set *set);

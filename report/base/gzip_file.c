@@ -16,7 +16,7 @@
 struct gzip_file {
 	gzFile file;
 	const char *problem;
-	uint64_t bytes; /* of the file, packed */
+	uint64_t bytes; /* of the compressed file */
 };
 
 struct gzip_file *gzip_file_open(int fd)
@@ -43,7 +43,8 @@ void gzip_file_close(struct gzip_file *file)
 	free(file);
 }
 
-/* A packed file that was cut short gives what it has first. */
+/* Sets `problem` after the end of the data. zlib returns all data of a file that was cut off
+ * before it reports the error. */
 static void set_gzip_problem(struct gzip_file *file)
 {
 	int code = Z_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * unpacked.h: a file's bytes in order, those of a gzip file unpacked on the way (zlib; the only file that knows it).
+ * Reads a file from the beginning to the end, and decompresses it if it is a gzip file. This is
+ * the only module that uses zlib.
  */
 #ifndef PPERF_REPORT_BASE_GZIP_FILE_H
 #define PPERF_REPORT_BASE_GZIP_FILE_H
@@ -10,13 +11,14 @@
 
 struct gzip_file;
 
-/* From the file's beginning. Takes the descriptor. */
+/* Starts at the file's beginning. Takes ownership of `fd`. */
 struct gzip_file *gzip_file_open(int fd);
 void gzip_file_close(struct gzip_file *file);
 
-/* Up to `room` bytes; 0: there are no more, or unpacked_problem says why not. */
+/* Reads up to `room` bytes. Returns 0 at the end or on an error, which gzip_file_problem
+ * returns. */
 size_t gzip_file_read(struct gzip_file *file, char *into, size_t room);
-/* NULL: none so far. */
+/* Returns the error as text, or NULL if there is none. */
 const char *gzip_file_problem(const struct gzip_file *file);
 
 #endif

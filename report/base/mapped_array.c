@@ -31,7 +31,7 @@ static void set_array_room(struct mapped_array *array, size_t room)
 
 	if (!array->file)
 		open_array_file(array);
-	/* Really taken: a disk that is full says so here, and not by a signal later. */
+	/* Allocates the blocks, so that a full disk fails here and not with SIGBUS later. */
 	error = posix_fallocate(array->file - 1, 0, (off_t)bytes);
 	if (error) {
 		errno = error;

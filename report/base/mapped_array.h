@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * spool.h: an array that lies in a temporary file without a name and is mapped: as large as the disk has room for, in
- * memory only as far as the system finds it worth it. For what must be gone through backwards, or here and there.
+ * Stores an array in a mapped temporary file without a name. Its size is limited by the disk,
+ * and the kernel decides how much of it is in memory. Use it for data that is read backwards or
+ * at random.
  *
- *	struct spool nodes = { .size = sizeof(struct node), .of = "the calls and the work" };
- *	struct node *one = spool_add(&nodes);
+ *	struct mapped_array nodes = { .size = sizeof(struct node), .what = "the calls" };
+ *	struct node *node = mapped_array_push(&nodes);
  *
- * Addresses change by spool_add. Ends the program with a sentence if there is no room for it. Threads: one.
+ * mapped_array_push and mapped_array_resize may move the entries. The program ends with an error
+ * message if there is no room. Threads: one.
  */
 #ifndef PPERF_REPORT_BASE_MAPPED_ARRAY_H
 #define PPERF_REPORT_BASE_MAPPED_ARRAY_H
@@ -13,20 +15,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAPPED_ARRAY_MAX \
-	(UINT32_MAX / 4) /* entries: their numbers, and those of two moments of each, fit 32 bits */
+/* Entries. Their indices, and the indices of a begin and an end of each, fit in 32 bits. */
+#define MAPPED_ARRAY_MAX (UINT32_MAX / 4)
 
 struct mapped_array {
-	size_t size;      /* of an entry, in bytes */
-	const char *what; /* whose entries they are, for a sentence */
+	size_t size;      /* bytes of an entry */
+	const char *what; /* the entries in error messages */
 	void *entries;
 	size_t count, room;
-	int file; /* + 1; 0: none yet */
+	int file; /* file descriptor + 1; 0: no file yet */
 };
 
-/* One more, zeroed. */
+/* Appends an entry and returns it. It is zeroed if its memory is new. */
 void *mapped_array_push(struct mapped_array *array);
-/* So many, zeroed where they are new. */
+/* Sets the number of entries. Entries whose memory is new are zeroed. */
 void mapped_array_resize(struct mapped_array *array, size_t count);
 void mapped_array_free(struct mapped_array *array);
 

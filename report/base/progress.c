@@ -10,8 +10,8 @@
 
 static bool allowed, drawn;
 static uint64_t began_ms, drawn_ms, read_bytes;
-static char file[81];  /* the end of its path, which says more than its beginning */
-static unsigned shown; /* percent: two readers of one file do not make it go back and forth */
+static char file[81];  /* the end of the path, which says more than its beginning */
+static unsigned shown; /* percent; never decreases, since two readers may read one file */
 
 static uint64_t progress_now_ms(void)
 {
@@ -53,7 +53,7 @@ static unsigned progress_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20 ? size.ws_col : 80;
 }
 
-/* Never longer than the line: what has been wrapped cannot be taken back. */
+/* Keeps the text within one line of the terminal, because wrapped lines cannot be cleared. */
 static void draw_progress(uint64_t passed_ms)
 {
 	char name[6 * sizeof file + 1], line[640];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * progress.h: how far reading has come, on a terminal, where it takes long: one line on stderr that goes away again. Only if stderr is a terminal that
- * can take a line back, this process is in its foreground, and PROGRESS_AFTER_MS have passed; never anywhere else.
+ * Shows the progress of a long read as one line on stderr, which is cleared at the end. It is
+ * shown only if stderr is a terminal that can clear a line, this process is in the foreground,
+ * and PROGRESS_AFTER_MS have passed.
  *
- * A trace is read several times: each time it begins at 0 % again.
+ * A trace is read several times, and each pass starts at 0 %.
  */
 #ifndef PPERF_REPORT_BASE_PROGRESS_H
 #define PPERF_REPORT_BASE_PROGRESS_H
@@ -13,15 +14,16 @@
 #define PROGRESS_AFTER_MS 500
 #define PROGRESS_INTERVAL_MS 100
 
-/* Not before it is told so. */
+/* Enables or disables the line. It is disabled at first. */
 void progress_allow(bool allow);
-/* What is read from here on; for the user. */
+/* Sets the path that is shown for the following reads. */
 void progress_file(const char *path);
-/* So many bytes more were read of a file, which is now read up to `at` of `of`. */
+/* Adds `bytes` that were read. The file is now read up to offset `at` of `of`. */
 void progress_read(uint64_t bytes, uint64_t at, uint64_t of);
-/* Somebody begins from the start. */
+/* Sets the percentage to 0 for a new pass. */
 void progress_restart(void);
-/* Takes the line away: before anything else is written to a terminal. It comes again if reading goes on. */
+/* Clears the line; must be called before other output to a terminal. Further reads show it
+ * again. */
 void progress_clear(void);
 
 #endif

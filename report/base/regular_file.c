@@ -10,12 +10,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* Those that linux/magic.h has not. */
+/* Numbers that linux/magic.h lacks. */
 #define CGROUP_MAGIC 0x27e0eb
 #define CONFIGFS_MAGIC 0x62656570
 #define FUSECTL_MAGIC 0x65735543
 
-/* Files there are the kernel talking: reading one may wait, or do something. */
+/* Returns whether files there are kernel interfaces, where reading may block or have an effect. */
 static bool is_kernel_filesystem(const struct statfs *system)
 {
 	static const uint32_t magics[] = {
@@ -41,7 +41,8 @@ static bool is_kernel_filesystem(const struct statfs *system)
 	return false;
 }
 
-/* Asked once more of what was opened, which may have taken the other's place meanwhile; hence O_NONBLOCK, too. */
+/* Checks the open file again, because another file may have replaced the first. This is also why
+ * O_NONBLOCK is set. */
 int regular_file_open(const char *path, struct stat *status)
 {
 	struct statfs system;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * regular_file.h: files whose names come from somebody else: what a trace names, what lies or is linked to in its folder.
+ * Opens files whose names come from untrusted data: names in a trace, and links in its folder.
  */
 #ifndef PPERF_REPORT_BASE_REGULAR_FILE_H
 #define PPERF_REPORT_BASE_REGULAR_FILE_H
 
 #include <sys/stat.h>
 
-/* Opens for reading, never waiting for anything. Only a regular file outside of /proc, /sys and their like, which is found out
- * without opening: to open a device can be to do something with it, and to read /proc/kmsg takes away what is read.
- * -1: errno says why; ENOTSUP: what is there is something else. *status is of what is there, zeros if nothing is. */
+/* Opens a regular file for reading, and never blocks. Files in /proc, /sys and the like are
+ * refused.
+ *
+ * The check is made before the file is opened: opening a device can have an effect, and reading
+ * /proc/kmsg removes what is read. Returns -1 and sets errno on failure; ENOTSUP: not such a
+ * file. `*status` describes what exists at `path`, and is zeroed if nothing does. */
 int regular_file_open(const char *path, struct stat *status);
 
 #endif

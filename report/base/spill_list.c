@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tape.c: see tape.h. The last entries are in memory, all before them in the file, in pieces of as many.
+ * Holds the last piece in memory. The pieces before it are in the file, all of piece_max
+ * entries.
  */
 #include "report/base/spill_list.h"
 
@@ -11,14 +12,14 @@
 #include <stdlib.h>
 
 struct spill_list {
-	size_t bytes, piece_max; /* of an entry; entries of a piece */
+	size_t bytes, piece_max; /* bytes of an entry; entries of a piece */
 	const char *what;
-	unsigned char *held;  /* the piece that is written, later the one that is read */
-	size_t at, count;     /* of `held`: what was read; what is there */
-	size_t pieces, piece; /* in the file; that were read */
-	size_t last;          /* entries of the last piece */
+	unsigned char *held;  /* the piece being written, later the one being read */
+	size_t at, count;     /* in `held`: entries read; entries present */
+	size_t pieces, piece; /* pieces in the file; pieces read */
+	size_t last;          /* entries of the last piece in the file */
 	bool is_read;
-	FILE *file; /* NULL: all of it fits */
+	FILE *file; /* NULL: everything fits in memory */
 };
 
 struct spill_list *spill_list_new(size_t bytes, const char *what)
@@ -76,7 +77,7 @@ void spill_list_rewind(struct spill_list *list)
 	list->piece = list->count = 0;
 }
 
-/* The next piece from the file; false: there is none. */
+/* Reads the next piece from the file. Returns false if there is none. */
 static bool load_piece(struct spill_list *list)
 {
 	if (list->piece == list->pieces)

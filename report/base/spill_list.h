@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * tape.h: entries of one size, written one after the other, then read in that order as often as somebody likes. What does
- * not fit into TAPE_HELD bytes lies in a temporary file without a name; memory: those bytes.
+ * Stores entries of one size, which are appended and then read in that order, any number of
+ * times. It holds SPILL_LIST_MEMORY_BYTES in memory and the rest in a temporary file without a
+ * name.
  *
- *	struct tape *tape = tape_new(sizeof(struct entry), "what the GPU did");
- *	*(struct entry *)tape_add(tape) = ...;
- *	for (tape_rewind(tape); (entry = tape_next(tape));)
+ *	struct spill_list *list = spill_list_new(sizeof(struct entry), "the GPU's records");
+ *	*(struct entry *)spill_list_push(list) = ...;
+ *	for (spill_list_rewind(list); (entry = spill_list_next(list));)
  *
- * Ends the program with a sentence if there is no room for it. Threads: one.
+ * The program ends with an error message if there is no room. Threads: one.
  */
 #ifndef PPERF_REPORT_BASE_SPILL_LIST_H
 #define PPERF_REPORT_BASE_SPILL_LIST_H
@@ -17,15 +18,15 @@
 
 struct spill_list;
 
-/* of: whose entries they are, for a sentence. */
+/* Creates a list of entries of `bytes` bytes. `what`: the entries in error messages. */
 struct spill_list *spill_list_new(size_t bytes, const char *what);
-void spill_list_free(struct spill_list *list); /* NULL is fine */
+void spill_list_free(struct spill_list *list); /* `list` may be NULL */
 
-/* Room for one more, to be filled before the next call. Not once it is being read. */
+/* Returns an entry to be filled before the next call. Must not be called once reading has begun. */
 void *spill_list_push(struct spill_list *list);
-/* The first one comes next. */
+/* Starts reading at the first entry. */
 void spill_list_rewind(struct spill_list *list);
-/* Lives until the next call; NULL: there are no more. */
+/* Returns the next entry, valid until the next call, or NULL at the end. */
 const void *spill_list_next(struct spill_list *list);
 
 #endif

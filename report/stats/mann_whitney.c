@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEIGHBOURS_MIN 10u /* values from which on neighbours are looked at */
-#define DIFFERENCES_MAX \
-	64u /* of each side so many values at most make differences: evenly spaced ranks */
+/* values of each side from which on the correlation of neighbours is computed */
+#define NEIGHBOURS_MIN 10u
+/* Values of each side that are used for differences, at evenly spaced ranks. */
+#define DIFFERENCES_MAX 64u
 
 struct ranked_value {
 	double value;
@@ -17,7 +18,8 @@ struct ranked_value {
 
 COMPARE_BY_TWO(compare_ranked_values, struct ranked_value, value, index)
 
-/* Fills `ranks`, by index; equal values share theirs. Returns the sum of t³ - t over groups of t equal ones. */
+/* Stores the rank of each value at its index in `ranks`. Equal values share the mean of their
+ * ranks. Returns the sum of t³ - t over groups of t equal values. */
 static double rank_all(struct ranked_value *all, size_t count, double *ranks)
 {
 	double ties = 0;
@@ -36,14 +38,15 @@ static double rank_all(struct ranked_value *all, size_t count, double *ranks)
 	return ties;
 }
 
-/* Sums over neighbours, of one side: what the correlation is made of. */
+/* Adds the sums of one side from which the correlation of neighbours' ranks is computed.
+ * `together`: products of neighbours. `alone`: squares. */
 static void add_neighbour_products(
 	const double *ranks, size_t count, double *together, double *alone)
 {
 	double mean = 0;
 
 	for (size_t i = 0; i < count; i++)
-		mean += ranks[i]; /* halves: exact, so equal ranks are no distance from it */
+		mean += ranks[i]; /* ranks are multiples of 1/2, so the sum is exact */
 	mean /= (double)count;
 	for (size_t i = 0; i < count; i++) {
 		*alone += (ranks[i] - mean) * (ranks[i] - mean);
@@ -52,7 +55,7 @@ static void add_neighbour_products(
 	}
 }
 
-/* By how much the variance is larger than that of independent values. */
+/* Returns the factor by which the variance exceeds that of independent values. */
 static double variance_inflation(const double *ranks, size_t before_count, size_t after_count)
 {
 	double together = 0, alone = 0, correlation;
@@ -78,7 +81,7 @@ static double p_value(const double *ranks, double ties, size_t before_count, siz
 		sum += ranks[i];
 	variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
 	if (variance <= 0)
-		return 1; /* all are equal */
+		return 1; /* all values are equal */
 	off = fabs(sum - n * (all + 1) / 2) - 0.5;
 	if (off <= 0)
 		return 1;
@@ -100,7 +103,7 @@ static double median_of_sorted(const double *values, size_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* The i-th of `wanted` values that stand for all. */
+/* Returns the value with number `i` of `wanted` evenly spaced ones. */
 static double evenly_spaced_value(const double *values, size_t count, size_t i, size_t wanted)
 {
 	return values[(2 * i + 1) * count / (2 * wanted)];

@@ -28,7 +28,7 @@ static void histogram_count_value(struct histogram *histogram, uint64_t value, u
 	*count = times > UINT32_MAX - *count ? UINT32_MAX : *count + times;
 }
 
-/* The middle of the step. */
+/* Returns the middle of a step. */
 static uint64_t histogram_step_value(unsigned octave, unsigned step)
 {
 	if (octave == 0)
@@ -54,7 +54,8 @@ static void switch_to_histogram(struct percentiles *samples, struct percentiles_
 	samples->is_wide = false;
 }
 
-/* Values of `bytes` bytes each, room for `room`; false: that would be beyond the budget. */
+/* Resizes the array to `room` values of `bytes` bytes. Returns false if that would exceed the
+ * budget. */
 static bool resize_values(
 	struct percentiles *samples, unsigned room, size_t bytes, struct percentiles_budget *budget)
 {
@@ -144,8 +145,8 @@ static void sort_narrow(uint32_t *values, size_t count)
 		return;
 	}
 	to = scratch = xcalloc(count * sizeof *scratch);
-	for (unsigned shift = 0; shift < 32;
-		shift += 8) { /* four times: they end where they began */
+	/* Four passes, so the result is in `values` again. */
+	for (unsigned shift = 0; shift < 32; shift += 8) {
 		uint32_t ends[256] = { 0 }, *swap = from;
 
 		for (size_t i = 0; i < count; i++)

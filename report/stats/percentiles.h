@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * samples.h: the durations of a node's instances, for their percentiles. Exact up to SAMPLES_EXACT values; from then
- * on a histogram of 64 steps an octave: a percentile is then the middle of its step, at most 0.8 % off. A percentile
- * is the value at rank ceil(p * count) ("nearest rank").
+ * Collects the durations of a node's instances and returns their percentiles.
  *
- * Memory: 4 bytes a value while exact (8 once one does not fit 32 bits), later 1 KiB and 256 bytes for each octave in
- * which there is a value. The exact values of all nodes together take at most SAMPLES_BYTES: beyond that a node that
- * needs more room turns into a histogram early, and another pass over the trace must make it exact again
- * (fold_refine).
+ * They are exact up to PERCENTILES_EXACT_MAX values. More values go into a histogram of 64 steps
+ * per octave. A percentile is then the middle of its step, which is at most 0.8 % off. A
+ * percentile is the value at rank ceil(p * count) ("nearest rank").
+ *
+ * An exact value takes 4 bytes, or 8 once one value of the node exceeds 32 bits. A histogram
+ * takes 1 KiB, and 256 bytes for each octave in use. The exact values of all nodes take at most
+ * PERCENTILES_BYTES_MAX. Beyond that, a node that needs more room becomes a histogram early.
+ * Another pass over the trace must then make it exact again (profile/exact_percentiles.c).
  */
 #ifndef PPERF_REPORT_STATS_PERCENTILES_H
 #define PPERF_REPORT_STATS_PERCENTILES_H
@@ -17,29 +19,32 @@
 
 #define PERCENTILES_EXACT_MAX 4096u
 #define PERCENTILES_BYTES_MAX (12u << 20)
-#define PERCENTILES_PENDING_MAX \
-	64u /* values gathered before they are put into a histogram: one visit of its memory for many */
-#define PERCENTILES_OCTAVES 59 /* the first holds the values below 64, each its own step */
+/* Values that are collected before they go into a histogram, to visit its memory less often. */
+#define PERCENTILES_PENDING_MAX 64u
+#define PERCENTILES_OCTAVES 59 /* the first has the values below 64, one step each */
 
 struct histogram {
-	uint32_t *octaves[PERCENTILES_OCTAVES]; /* 64 counts each, full at UINT32_MAX; NULL: none */
+	/* 64 counters each, which saturate at UINT32_MAX; NULL: no values */
+	uint32_t *octaves[PERCENTILES_OCTAVES];
 };
 
 struct percentiles {
+	/* `used` values, with room for `room`. In the order of arrival until percentiles_get
+	 * sorts them. */
 	union {
 		uint32_t *narrow;
 		uint64_t *wide;
-	} values; /* in the order of arrival until a percentile is asked for; `room` of them fit, `used` are there */
-	struct histogram *
-		histogram; /* NULL: `values` are all; else those of them that are still to be put into it */
+	} values;
+	/* NULL: `values` has all values; else it has those not yet in the histogram. */
+	struct histogram *histogram;
 	uint16_t used, room;
-	bool is_wide, is_disabled; /* off: nothing is kept */
+	bool is_wide, is_disabled; /* is_disabled: no values are stored */
 };
 
-/* What all exact values take. */
+/* The memory of all exact values. */
 struct percentiles_budget {
 	size_t bytes;
-	uint64_t early; /* nodes that became a histogram for want of room */
+	uint64_t early; /* nodes that became a histogram for lack of memory */
 };
 
 void percentiles_add_slow(
@@ -55,11 +60,11 @@ static inline void percentiles_add(
 		percentiles_add_slow(samples, value, budget);
 }
 
-/* All of `from` too. */
+/* Adds all values of `from`. */
 void percentiles_merge(struct percentiles *samples, const struct percentiles *from,
 	struct percentiles_budget *budget);
 
-/* The value at `per_mille` thousandths; 0 if there are none. */
+/* Returns the value at `per_mille` / 1000, or 0 if there are no values. */
 uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille);
 bool percentiles_are_exact(const struct percentiles *samples);
 void percentiles_free(struct percentiles *samples);

@@ -11,7 +11,8 @@ static double sort_and_median(double *values, size_t count)
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Every so manieth; the first and the last are among them. */
+/* Copies at most THEIL_SEN_PAIRS_MAX evenly spaced pairs, with the first and the last. Returns
+ * their number. */
 static size_t pick_evenly(
 	const struct clock_readings *moments, size_t count, struct clock_readings *picked)
 {
@@ -27,7 +28,7 @@ static double clock_difference(const struct clock_readings *moment)
 	return (double)(moment->other_ns - moment->own_ns);
 }
 
-/* The median of the slopes of all pairs. */
+/* Returns the median slope of all pairs of readings. */
 static double median_slope(const struct clock_readings *moments, size_t count)
 {
 	double *slopes = xcalloc(count * count / 2 * sizeof *slopes), slope;
@@ -48,8 +49,8 @@ static void fit_offset(
 	struct theil_sen_fit *fit, const struct clock_readings *moments, size_t count, double drift)
 {
 	double *rest = xcalloc(count * sizeof *rest);
-	const int64_t first = moments[0].other_ns -
-			      moments[0].own_ns; /* kept apart: a double has 53 bits */
+	/* Kept as an integer, because a double has only 53 bits. */
+	const int64_t first = moments[0].other_ns - moments[0].own_ns;
 
 	fit->drift = drift;
 	for (size_t i = 0; i < count; i++)
@@ -82,7 +83,8 @@ struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t 
 	drifting = fit;
 	slope = median_slope(picked, used);
 	fit_offset(&drifting, picked, used, slope);
-	/* It must explain something: noise has a slope, too. */
+	/* Accepts a drift only if it reduces the residual by more than a fifth, because noise
+	 * has a slope too. */
 	return fabs(slope) * 1e6 <= THEIL_SEN_DRIFT_PPM_MAX &&
 			       drifting.residual_ns * 5 < fit.residual_ns * 4
 		       ? drifting

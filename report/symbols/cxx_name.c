@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cxx_name.c: one walk from left to right. Brackets are stepped over; a blank, `*` or `&` outside of them means
- * that what came before was the return type, so the name begins anew; a parenthesis right behind a name begins its
- * parameters.
+ * Parses the text once from left to right. Brackets are skipped. A blank, `*` or `&` outside
+ * brackets means that the text before it was the return type, so the name starts again. A
+ * parenthesis directly after a name starts its parameters.
  */
 #include "report/symbols/cxx_name.h"
 
@@ -13,8 +13,9 @@
 struct cxx_parser {
 	const char *at, *end;
 	char *out;
-	size_t used, last, before_last; /* where the last component begins, and the one before it */
-	bool is_function; /* something was seen that only functions of C++ and Rust have */
+	/* `out`: bytes used; start of the last component; start of the one before it. */
+	size_t used, last, before_last;
+	bool is_function; /* the text has something that only C++ and Rust functions have */
 };
 
 static bool is_identifier_byte(char c)
@@ -38,7 +39,8 @@ static bool starts_with_word(const char *at, const char *end, const char *word)
 	       (at + length == end || !is_identifier_byte(at[length]));
 }
 
-/* `at` is one of ( [ {: the place behind its partner, NULL if it has none. */
+/* Returns the end of the group that begins at `at` with one of ( [ {. Returns NULL if it is not
+ * closed. */
 static const char *skip_group(const char *at, const char *end)
 {
 	size_t depth = 0;
@@ -52,7 +54,8 @@ static const char *skip_group(const char *at, const char *end)
 	return NULL;
 }
 
-/* Behind `operator`, at its blank: a conversion to a type, which ends at the parameters. */
+/* Returns the end of a conversion operator's type, which ends at the parameters. `at`: at or
+ * after the blank behind `operator`. */
 static const char *skip_conversion(const char *at, const char *end)
 {
 	size_t depth = 0;
@@ -70,7 +73,7 @@ static const char *skip_conversion(const char *at, const char *end)
 	return at;
 }
 
-/* The place behind the operator's name that begins at `at`, or `at` if none does. */
+/* Returns the end of the operator name that begins at `at`, or `at` if there is none. */
 static const char *skip_operator(const char *at, const char *end)
 {
 	static const char *const signs[] = {
@@ -135,8 +138,8 @@ static const char *skip_operator(const char *at, const char *end)
 	return name < end && *name == ' ' ? skip_conversion(name + 1, end) : at;
 }
 
-/* The length of `<`, `<<`, `>=` ... when it compares or shifts: demanglers put the operands in parentheses, and
- * `)>(` in one more pair. */
+/* Returns the length of `<`, `<<`, `>=` and the like if it compares or shifts, else 0.
+ * Demanglers put its operands in parentheses, and `>` in an additional pair. */
 static size_t comparison_length(const char *begin, const char *at, const char *end)
 {
 	size_t length = 1;
@@ -148,7 +151,7 @@ static size_t comparison_length(const char *begin, const char *at, const char *e
 	return at + length < end && at[length] == '(' && (*at == '<' || length > 1) ? length : 0;
 }
 
-/* `at` is the < of template arguments: the place behind their end, NULL if there is none. */
+/* Returns the end of the template arguments whose < is at `at`, or NULL if they are not closed. */
 static const char *skip_arguments(const char *at, const char *end)
 {
 	const char *begin = at, *behind, *after_operator = NULL;
@@ -198,7 +201,7 @@ static bool append_group(struct cxx_parser *parser)
 	return behind;
 }
 
-/* What came so far was not the name yet. */
+/* Drops the text so far, which was not the name, and skips a character. */
 static void restart_name(struct cxx_parser *parser)
 {
 	parser->used = parser->last = parser->before_last = 0;
@@ -265,7 +268,8 @@ static const char *skip_qualifiers(const char *at, const char *end)
 	return at;
 }
 
-/* At the ( of parameters. Behind them, another component may follow (f(int)::local), or nothing of the name. */
+/* Skips the parameters at their parenthesis. A further component may follow, as in
+ * f(int)::local; other text does not belong to the name. */
 static bool parse_cxx_parameters(struct cxx_parser *parser)
 {
 	const char *behind = skip_group(parser->at, parser->end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * demangle.c: what nvcc and clang do to the names of kernels is undone here; decode.c decodes, cxx_name.c shortens.
+ * Undoes what nvcc and clang add to the names of kernels. libiberty.c decodes, cxx_name.c
+ * shortens.
  */
 #include "report/symbols/demangle.h"
 #include "report/symbols/cxx_name.h"
@@ -10,16 +11,18 @@
 #include <string.h>
 
 #define ANONYMOUS "(anonymous namespace)"
-/* Followed by the kernel's mangled name, or by _ and its name if that is not mangled (extern "C", and all of clang's). */
+/* Followed by the kernel's mangled name, or by _ and its name if that is not mangled (extern
+ * "C", and always with clang). */
 #define STUB_NVCC "__device_stub_"
 #define STUB_TEMPLATE "__wrapper__device_stub_"
-/* Followed by <n>_<n bytes of hash and file>_ and the mangled name. Made by nvcc -rdc=true. */
+/* Added by nvcc -rdc=true. Followed by <n>_<n bytes of hash and file>_ and the mangled name. */
 #define STATIC_NVCC "__nv_static_"
 
 static struct demangle_counts counts;
 static uint64_t spent_ns;
 
-/* A decimal number at `*at`, which is moved behind it. 0: none, or more than a name can have. */
+/* Reads a decimal number at `*at` and moves `*at` behind it. Returns 0 if there is none. Stops
+ * at numbers that exceed the length of a name. */
 static size_t parse_length(const char **at)
 {
 	size_t value = 0;
@@ -29,8 +32,8 @@ static size_t parse_length(const char **at)
 	return value;
 }
 
-/* The kernel's own name in that of its host stub or of its entry in the device code: a part of `name`, which is
- * cut; or `name`. */
+/* Returns the kernel's own name in the name of its host stub or device entry. The result points
+ * into `name`, which may be cut, or is `name`. */
 static char *strip_kernel_stub(char *name)
 {
 	const char *at = name;
@@ -62,8 +65,8 @@ static bool is_symbol_byte(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* `_INTERNAL_` and `_GLOBAL__N_`, hash, file: names of unnamed namespaces that change with each build. `length`: of
- * the identifier. */
+/* Returns whether the identifier names an unnamed namespace and changes with each build:
+ * `_INTERNAL_` or `_GLOBAL__N__`, hash, file. `length`: of the identifier. */
 static bool is_build_hash(const char *identifier, size_t length)
 {
 	static const char *const prefixes[] = { "_INTERNAL_", "_GLOBAL__N__" };
@@ -89,8 +92,8 @@ static size_t stub_prefix(const char *identifier)
 	return 0;
 }
 
-/* Rewrites the identifiers in the decoded `text` that a compiler made up. It only becomes shorter. Returns the new
- * length. */
+/* Rewrites identifiers in the decoded `text` that a compiler generated. The text never becomes
+ * longer. Returns the new length. */
 static size_t strip_build_hashes(char *text)
 {
 	char *to = text;
@@ -136,8 +139,8 @@ static bool decode_counted(
 	return end == DECODE_DONE;
 }
 
-/* The text of `name` in `out`; for SHORT and BASE the one without parameters, once the whole was seen to be sound.
- * */
+/* Writes the decoded `name` to `out`. For SHORT and BASE it is decoded without parameters, after
+ * the full form has been decoded successfully. */
 static size_t decode_text(enum demangle_form form, const char *name, char *out, size_t room)
 {
 	size_t bytes;
@@ -161,9 +164,9 @@ static size_t copy_demangled(const char *text, size_t bytes, char *out, size_t r
 	return bytes;
 }
 
-/* The arguments of a template in decoded text, one qualified name after the other. */
+/* A qualified name among the template arguments in a decoded text. */
 struct template_argument {
-	const char *begin, *end; /* its last component */
+	const char *begin, *end; /* the last component */
 };
 
 static bool is_one_of_words(const char *text, size_t bytes, const char *const *words, size_t count)
@@ -177,7 +180,8 @@ static bool is_one_of_words(const char *text, size_t bytes, const char *const *w
 #define IS_ONE_OF(text, bytes, words) \
 	is_one_of_words(text, bytes, words, sizeof(words) / sizeof *(words))
 
-/* The next name from `at` on, which is behind it then; unnamed namespaces are no component. false: there is none. */
+/* Reads the next name from `*at` on and moves `*at` behind it. Unnamed namespaces are not
+ * components. Returns false if there is none. */
 static bool next_name(const char **at, struct template_argument *argument)
 {
 	const char *from = *at;
@@ -203,8 +207,9 @@ static bool next_name(const char **at, struct template_argument *argument)
 	return argument->begin < from;
 }
 
-/* PyTorch's templates for kernels say how they go over the data; what they do to it is an argument, maybe inside of
- * others: the first name that is no number, type or such a shell. */
+/* Finds the operation in the arguments of a PyTorch kernel template, whose own name only says
+ * how it iterates. It may be nested: the first name that is not a number, a type or one of the
+ * `shells`. */
 static bool skip_to_functor(const char *at, struct template_argument *argument)
 {
 	static const char *const shells[] = {
@@ -272,9 +277,12 @@ static bool first_argument(const char *at, struct template_argument *argument)
 	return argument->begin < at && *at;
 }
 
-/* CUTLASS launches everything through a few templates, whose names say nothing, and so does PyTorch what goes over
- * elements: what runs is an argument. Appends its last component to the `bytes` of `base` (room for as many as `text`
- * has): Kernel<Gemm>; one that says that it is CUTLASS's takes the place of the last component: cutlass_80_gemm. */
+/* Appends to `base` the argument that says what runs. CUTLASS and PyTorch launch most kernels
+ * through a few templates, whose names say nothing.
+ *
+ * The last component of that argument is appended, as in Kernel<Gemm>. If it begins with
+ * cutlass_, it replaces the last component of `base`, as in cutlass_80_gemm. `bytes`: the length
+ * of `base`, which has room for as many bytes as `text` has. Returns the new length. */
 static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
 {
 	static const char own[] = "cutlass_";

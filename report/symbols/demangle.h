@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * demangle.h: C++ and Rust names as people write them. Pure text in, pure text out; nothing here knows of traces.
+ * Demangles C++ and Rust names into readable forms. It works on text only, and knows nothing of
+ * traces.
  *
- * The decoding is done by GNU libiberty (Debian: libiberty-dev, linked statically; LICENSE-third-party says on
- * which terms). It was chosen over libstdc++'s __cxa_demangle, which is the same decoder behind an interface that
- * allocates as much as a name asks for, and over LLVM's, which Debian only ships inside 110 MB of libLLVM and whose
- * output cannot be capped either: libiberty hands its text to a callback and allocates nothing for C++ names.
+ * GNU libiberty decodes the names (Debian: libiberty-dev, linked statically, terms in
+ * LICENSE-third-party). It passes its text to a callback and allocates nothing for C++ names.
+ * The alternatives cannot be bounded:
  *
- * A name is hostile input. Bounds, whichever is hit first; the name is then shown as it is, and counted:
- *   DEMANGLE_INPUT     bytes in
- *   DEMANGLE_OUTPUT    bytes out
- *   DEMANGLE_TIME_NS   of processor time for one name: 200 bytes can ask for 2^60 steps that print nothing
- *   DEMANGLE_BURNT_NS  for all that ran into it: after that no mangled name is decoded any more
- * Real names need under a millisecond, so what is shown does not depend on the machine.
+ *  libstdc++'s __cxa_demangle    the same decoder, but it allocates as much as a name requires
+ *  LLVM's demangler              only in the 110 MB libLLVM on Debian; its output has no limit
  *
- * Nothing is cached: callers keep the result by name id. One thread at a time. The handler of SIGVTALRM becomes ours.
+ * A name is hostile input. At the first of these limits, the name is shown as it is, and
+ * counted:
+ *
+ *  DEMANGLE_INPUT          bytes of input
+ *  DEMANGLE_OUTPUT         bytes of output
+ *  DEMANGLE_TIME_NS        processor time for one name: 200 bytes can require 2^60 steps that print
+ *                          nothing
+ *  DEMANGLE_TOTAL_TIME_NS  for all names that reached that limit; then no name is decoded any more
+ *
+ * Real names need less than a millisecond, so the output does not depend on the machine.
+ *
+ * Nothing is cached; callers store the result by name id. Threads: one at a time. The handler of
+ * SIGVTALRM is replaced.
  */
 #ifndef PPERF_REPORT_SYMBOLS_DEMANGLE_H
 #define PPERF_REPORT_SYMBOLS_DEMANGLE_H
@@ -26,13 +34,19 @@
 #define DEMANGLE_TIME_NS 250000000u
 #define DEMANGLE_TOTAL_TIME_NS 2000000000u
 
-/* What is made of `_ZN2at6native10add_kernelILi4EEEvPf`. The texts are the values of --demangle. */
-#define DEMANGLE_FORMS(X)                                                                                             \
-	X(NO, "no") /* the name as it is */                                                                           \
-	X(SHORT,                                                                                                      \
-		"short") /* add_kernel: the last component of base; of CUTLASS and PyTorch what runs: Kernel<Gemm> */ \
-	X(BASE, "base") /* at::native::add_kernel: no template arguments, parameters, return type */                  \
-	X(FULL, "full") /* void at::native::add_kernel<4>(float*) */
+/* The forms of a name, here of `_ZN2at6native10add_kernelILi4EEEvPf`. The strings are the values
+ * of --demangle.
+ *
+ *  no     the name as it is
+ *  short  add_kernel: the last component of base; for CUTLASS and PyTorch what runs: Kernel<Gemm>
+ *  base   at::native::add_kernel: no template arguments, parameters or return type
+ *  full   void at::native::add_kernel<4>(float*)
+ */
+#define DEMANGLE_FORMS(X) \
+	X(NO, "no")       \
+	X(SHORT, "short") \
+	X(BASE, "base")   \
+	X(FULL, "full")
 
 enum demangle_form {
 #define X(form, text) DEMANGLE_##form,
@@ -42,17 +56,17 @@ enum demangle_form {
 };
 
 struct demangle_counts {
-	uint64_t decoded, too_long,
-		too_slow; /* names; those that are not mangled are in none of them */
+	/* Numbers of names. Names that are not mangled are not counted. */
+	uint64_t decoded, too_long, too_slow;
 };
 
-/* Writes `form` of the `bytes` bytes at `name` (not terminated, any content) to `out`, terminated. Returns the
- * bytes written, at most room - 1, or 0: the name is to be shown as it is (not mangled, `form` is NO, or a bound
- * was hit, `room` among them).
+/* Writes `name` in `form` to `out`, terminated. `name` has `bytes` bytes of any content and is
+ * not terminated. Returns the bytes written, at most room - 1. Returns 0 if the caller has
+ * to show the name as it is: not mangled, `form` is NO, or a limit (also `room`) was reached.
  *
- * SHORT and BASE also take names that are decoded already, with or without return type and parameters. Texts that
- * are neither (a Triton kernel, a label) stay as they are. Per-build hashes of anonymous namespaces become
- * `(anonymous namespace)`, and a host stub (`__device_stub__...`) becomes its kernel. */
+ * SHORT and BASE also accept decoded names, with or without return type and parameters. Other
+ * texts (a Triton kernel, a label) do not change. Per-build hashes of anonymous namespaces
+ * become `(anonymous namespace)`, and a host stub (`__device_stub__...`) becomes its kernel. */
 size_t demangle(enum demangle_form form, const char *name, size_t bytes, char *out, size_t room);
 
 struct demangle_counts demangle_counts(void);

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOTES_MAX 65536u /* bytes of one note section that are looked at */
-#define ENCLOSING_MAX 16 /* functions before an address that are asked whether they reach it */
+#define NOTES_MAX 65536u /* bytes of one note section that are read */
+#define ENCLOSING_MAX 16 /* functions before an address that may enclose it */
 
 static bool note_matches(Elf_Data *data, const struct build_id *id)
 {
@@ -31,7 +31,8 @@ static bool note_matches(Elf_Data *data, const struct build_id *id)
 	return false;
 }
 
-/* libelf keeps what it has read: *left is what it may still read, of however many notes that overlap. */
+/* Reads notes and looks for the build id. libelf keeps what it has read, so `*left` limits the
+ * bytes of all notes, even if they overlap. */
 static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align,
 	const struct build_id *id, uint64_t *left)
 {
@@ -45,7 +46,8 @@ static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t ali
 	return data && data->d_buf && note_matches(data, id);
 }
 
-/* Sections first: in a separate debug file the segments' offsets are those of the file that was stripped. */
+/* Looks at sections first. In a separate debug file, the segments have the offsets of the
+ * stripped file. */
 static bool has_build_id(Elf *elf, size_t sections, const struct build_id *id)
 {
 	uint64_t left = ELF_NOTES_BYTES;
@@ -98,7 +100,7 @@ static bool is_function(const Elf64_Sym *symbol, uint64_t names_bytes)
 	       symbol->st_value != 0 && symbol->st_name != 0 && symbol->st_name < names_bytes;
 }
 
-/* Of several names of one address the global one is taken. */
+/* Ranks the names of one address: a global one is preferred. */
 static uint32_t symbol_rank(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_BIND(symbol->st_info)) {
@@ -146,7 +148,7 @@ static void sort_elf_functions(struct elf_symbols *symbols)
 	symbols->count = kept;
 }
 
-/* `table` and `names` are what libelf read; copied, because it forgets them. */
+/* Copies the functions from `table` and `names`, which belong to libelf and are freed by it. */
 static void add_elf_functions(struct elf_symbols *out, const Elf_Data *table, const Elf_Data *names)
 {
 	const Elf64_Sym *symbols = table->d_buf;
@@ -234,7 +236,8 @@ void elf_symbols_free(struct elf_symbols *symbols)
 	*symbols = (struct elf_symbols){ 0 };
 }
 
-/* A function may hold others (hand-written assembly names its parts), so the nearest start need not be the one. */
+/* A function may contain others (hand-written assembly names its parts). So the nearest start
+ * may belong to a function that ends before `address`. */
 const struct elf_function *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address)
 {
 	const struct elf_function *functions = symbols->functions;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * elf_symbols.h: the functions that one ELF file names. The only user of libelf.
+ * Reads the functions of one ELF file. This is the only module that uses libelf.
  *
- * A path comes from a trace and a file from anywhere. What is opened is a regular file (regular_file.h); it is read with pread, never mapped, so that a file cut meanwhile cannot end us.
- * What is read: the headers (at most ELF_SECTIONS_MOST sections), ELF_NOTES_BYTES of notes, and a symbol and a string section of at
- * most ELF_SYMBOLS_BYTES together, each checked against the file's size first; a section that lies about itself
- * makes the file BAD_ELF.
+ * Paths come from a trace and files from anywhere. Only regular files are opened. They are read
+ * by pread and never mapped, so that a file that is truncated meanwhile causes no SIGBUS. What
+ * is read, after a check against the file's size:
+ *
+ *  - the headers of at most ELF_SECTIONS_MAX sections
+ *  - at most ELF_NOTES_BYTES of notes
+ *  - a symbol and a string section of at most ELF_SYMBOLS_BYTES together
+ *
+ * A section with wrong values makes the file BAD_ELF.
  */
 #ifndef PPERF_REPORT_SYMBOLS_ELF_SYMBOLS_H
 #define PPERF_REPORT_SYMBOLS_ELF_SYMBOLS_H
@@ -12,17 +17,17 @@
 #include "report/symbols/symbols.h"
 
 #define ELF_SECTIONS_MAX 65536u
-#define ELF_NOTES_BYTES (4u << 20)     /* of all notes that are looked at */
-#define ELF_SYMBOLS_BYTES (512u << 20) /* twice that is needed while they are read */
+#define ELF_NOTES_BYTES (4u << 20)     /* of all notes that are read */
+#define ELF_SYMBOLS_BYTES (512u << 20) /* twice as much is needed while they are read */
 
 struct elf_function {
-	uint64_t start; /* as the file counts */
-	uint64_t bytes; /* 0: up to the next */
-	uint32_t name;  /* in names */
-	uint32_t rank;  /* the lowest of one address is taken */
+	uint64_t start; /* address in the file */
+	uint64_t bytes; /* 0: up to the next function */
+	uint32_t name;  /* offset in `names` */
+	uint32_t rank;  /* the name with the lowest rank is kept for each address */
 };
 
-/* By start, none twice. Freed with elf_symbols_free. */
+/* Functions sorted by start, one for each address. Freed by elf_symbols_free. */
 struct elf_symbols {
 	struct elf_function *functions;
 	size_t count;
@@ -38,13 +43,13 @@ struct build_id {
 	size_t bytes;
 };
 
-/* SYMBOL_NONE: *out holds the functions of the file's `table`. Else why not (of NO_FILE to NO_SYMBOLS), and *out is
- * empty. */
+/* Reads the functions of the file's `table` into `*out` and returns SYMBOL_NONE. On failure it
+ * returns the reason (NOT_REGULAR, NO_FILE, OTHER_BUILD to NO_SYMBOLS), and `*out` is empty. */
 enum symbol_miss elf_symbols_read(
 	struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
 void elf_symbols_free(struct elf_symbols *symbols);
 
-/* The function around `address`, NULL if it lies between functions. */
+/* Returns the function that contains `address`, or NULL if there is none. */
 const struct elf_function *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address);
 
 #endif

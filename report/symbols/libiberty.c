@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * decode.c: libiberty's decoder, made to stop.
+ * Bounds libiberty's decoder. There are three bounds, each for something that a short name can
+ * cause:
  *
- * It takes three measures, each for something that a short name can ask for:
- *   time      A parsed name is a graph in which parts are shared, and the decoder walks it as a tree: 2^60 steps from
- *             200 bytes, and not all of them print. So a timer of the thread's processor time jumps out of it.
- *   output    The callback jumps out when the text is longer than the room.
- *   stack     It recurses over the name. Up to 1024 bytes it bounds that itself. CUTLASS's kernels have names of several
- *             thousand bytes: these are decoded with DMGL_NO_RECURSE_LIMIT, on a stack that is large enough.
- * Jumping out is sound because the C++ decoder behind the callback interface owns nothing: no memory, no locks, all
- * of its state is on the stack (libiberty is the same there from binutils 2.38 to 2.44). The Rust decoder does
- * allocate, so no timer runs for it: its work grows with what it prints, but for one construct that is refused
- * before.
+ *  time      A parsed name is a graph with shared parts, and the decoder traverses it as a tree.
+ *            That takes 2^60 steps for 200 bytes, and not all of them print. So a timer of the
+ *            thread's processor time jumps out of it.
+ *  output    The callback jumps out when the text is longer than the room.
+ *  stack     The decoder is recursive. It limits the recursion itself for names up to 1024 bytes.
+ *            CUTLASS's kernels have names of several thousand bytes. These are decoded with
+ *            DMGL_NO_RECURSE_LIMIT, on a stack that is large enough.
+ *
+ * It is safe to jump out of the C++ decoder. Behind its callback interface it owns no memory
+ * and no locks. All of its state is on the stack (the same in binutils 2.38 to 2.44). The Rust
+ * decoder allocates, so it runs without a timer. Its work is proportional to its output, except
+ * for one construct, which is refused before.
  */
 #include "report/symbols/libiberty.h"
 #include "report/symbols/demangle.h"
@@ -25,16 +28,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef sigev_notify_thread_id /* glibc has the name from 2.39 on, the field always */
+#ifndef sigev_notify_thread_id /* glibc defines the name since 2.39, the field always */
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define SHORT_NAME 1024u /* libiberty refuses longer ones unless told not to */
-#define LARGE_STACK \
-	(64u << 20) /* DEMANGLE_INPUT bytes were seen to take 8 MiB of it, and SCOPES_STACK */
-#define SCOPES_STACK \
-	(16u << 20) /* for an array that libiberty sizes by a product, see scopes_bytes() */
-#define RUST_BINDER_DIGITS 2 /* of the count in `for<'a, 'b>`, base 62 */
+#define SHORT_NAME 1024u /* libiberty refuses longer names by default */
+/* For DEMANGLE_INPUT bytes, which needed up to 8 MiB in tests, and for SCOPES_STACK. */
+#define LARGE_STACK (64u << 20)
+/* For an array whose size libiberty computes as a product: scopes_array_bytes. */
+#define SCOPES_STACK (16u << 20)
+#define RUST_BINDER_DIGITS 2 /* of the count in `for<'a, 'b>`, in base 62 */
 
 struct decode_job {
 	const char *mangled;
@@ -45,7 +48,7 @@ struct decode_job {
 	enum decode_result end;
 };
 
-/* One thread at a time is decoding, so one place to jump to is enough. */
+/* Only one thread decodes at a time, so one jump buffer is enough. */
 static sigjmp_buf decode_stop;
 static volatile sig_atomic_t decoder_running;
 
@@ -56,7 +59,8 @@ static void on_decode_timeout(int signal)
 		siglongjmp(decode_stop, DECODE_TOO_SLOW);
 }
 
-/* The Rust decoder holds memory while it prints what is not ASCII; the next text is as good a place to stop. */
+/* Returns whether append_decoded may jump out. The Rust decoder owns memory while it prints text
+ * that is not ASCII; the jump then happens at a later text. */
 static bool is_ascii(const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -81,7 +85,8 @@ static void append_decoded(const char *text, size_t bytes, void *opaque)
 		siglongjmp(decode_stop, DECODE_TOO_LONG);
 }
 
-/* A timer that ends after DEMANGLE_TIME_NS of this thread's processor time, in a signal to this thread. */
+/* Starts a timer that sends a signal to this thread after DEMANGLE_TIME_NS of its processor
+ * time. Returns false on failure. */
 static bool decode_timer_start(timer_t *timer)
 {
 	struct sigaction action = { .sa_handler = on_decode_timeout,
@@ -135,8 +140,9 @@ static void *run_decoder_timed(void *opaque)
 	return NULL;
 }
 
-/* libiberty makes an array of 16 bytes times the templates times the references to template parameters in the
- * graph, each of which it may count twice. At least this many letters are needed to write them. */
+/* Returns an upper bound of an array on libiberty's stack. It has 16 bytes per template and per
+ * reference to a template parameter in the graph (a product), and each may be counted twice.
+ * Writing them takes at least the letters that are counted here. */
 static size_t scopes_array_bytes(const char *mangled)
 {
 	size_t references = 0, templates = 0;
@@ -171,8 +177,9 @@ static bool is_rust_legacy(const char *mangled)
 	       hash[19] == 'E';
 }
 
-/* `G` and a count in base 62 up to `_` declares that many lifetimes, silently where a path is skipped. Letters of
- * an identifier can look the same; a name is then shown mangled without need. */
+/* Returns whether no binder declares a large number of lifetimes. A binder is `G` and a count in
+ * base 62 up to `_`, and prints nothing where a path is skipped. The letters of an identifier
+ * can look the same. Such a name is then shown mangled without need. */
 static bool rust_binders_are_small(const char *mangled)
 {
 	static const char digits[] =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * symbols.c: two search trees of libc's: the modules by the addresses they take up, the symbol tables by build id.
+ * Keeps two search trees of libc: modules by address range, symbol tables by build id.
  */
 #include "report/symbols/symbols.h"
 #include "report/symbols/elf_symbols.h"
@@ -22,9 +22,9 @@ struct symbol_build {
 
 struct symbol_module {
 	uint64_t start, end, bias;
-	struct symbol_build *build; /* NULL: it has no build id */
+	struct symbol_build *build; /* NULL: no build id */
 	char *path;
-	enum symbol_miss miss; /* once it was tried */
+	enum symbol_miss miss; /* valid if `tried` */
 	bool tried;
 };
 
@@ -34,7 +34,7 @@ struct symbols {
 	uint64_t missed[SYMBOL_MISS_COUNT];
 };
 
-/* Modules that overlap are the same place in the tree. */
+/* Overlapping modules compare as equal. */
 static int compare_modules(const void *left, const void *right)
 {
 	const struct symbol_module *a = left, *b = right;
@@ -54,7 +54,8 @@ static int compare_builds(const void *left, const void *right)
 	return memcmp(a->content, b->content, a->bytes);
 }
 
-/* What lies at the place of `key` in the tree: what was there, or else `key` itself. */
+/* Returns the tree's entry that equals `key`. If there was none, that is `key`, which is
+ * inserted. */
 static void *symbol_tree_insert(void **tree, void *key, int (*compare)(const void *, const void *))
 {
 	void **node = tsearch(key, tree, compare);
@@ -164,7 +165,8 @@ static enum symbol_miss read_debug_file(const struct symbols *symbols, struct sy
 	return elf_symbols_read(&build->table, path, &build->id, ELF_SYMTAB);
 }
 
-/* Says why the module's own file was no use, unless another one was. */
+/* Reads the symbols of a module. If no file can be used, returns the reason for the module's own
+ * file. */
 static enum symbol_miss load_build(
 	const struct symbols *symbols, const struct symbol_module *module)
 {

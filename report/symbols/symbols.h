@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * symbols.h: addresses of a traced process -> functions, from its MODULE records and the ELF files they name.
+ * Maps addresses of the target program to functions, by its MODULE records and the ELF files
+ * that they name.
  *
- * A module's table is read at the first address that falls into it, from the first of these that is a regular file
- * with the module's build id (NT_GNU_BUILD_ID): the module's path and /usr/lib/debug/.build-id/xx/yyyy.debug for
- * .symtab, the module's path for .dynsym. Both the records and the files are hostile input; elf_symbols.h says what
- * is opened and how much of it is read.
+ * A module's table is read at the first address in it. Files are tried in this order; a file
+ * must be regular and have the module's build id (NT_GNU_BUILD_ID):
  *
- * Memory: 100 bytes and its path for each module; 24 bytes for each function and the string table of each build
- * that was asked about, once however many paths lead to it. All of it, texts that are returned included, belongs to
- * struct symbols and lives until symbols_close. Function names are those in the files, any bytes: make them visible
- * before they reach a terminal. Threads: one.
+ *  1. .symtab of the module's path
+ *  2. .symtab of /usr/lib/debug/.build-id/xx/yyyy.debug
+ *  3. .dynsym of the module's path
+ *
+ * Records and files are hostile input; elf_symbols.h lists the limits.
+ *
+ * A module takes 100 bytes and its path. A build whose addresses are looked up takes 24 bytes
+ * per function and its string table, once for all of its paths. All memory, including returned
+ * strings, belongs to struct symbols and is valid until symbols_close. Function names may hold
+ * any bytes, so escape them before they are written to a terminal. Threads: one.
  */
 #ifndef PPERF_REPORT_SYMBOLS_SYMBOLS_H
 #define PPERF_REPORT_SYMBOLS_SYMBOLS_H
@@ -43,35 +48,38 @@ enum symbol_miss {
 struct symbol {
 	enum symbol_miss miss;
 	const char *function; /* as in the file, mangled; NULL unless miss is NONE */
-	uint64_t
-		offset; /* into the function, else into the module as its file counts, else the address */
+	/* In the function. Without a function, in the module's file. Without a module, the
+	 * address. */
+	uint64_t offset;
 	const char *module; /* file name without folders; NULL if NO_MODULE */
 	const char *path;   /* of the module, terminated, as recorded */
 };
 
 struct symbols;
 
-/* Of one process. Memory is the only thing that can fail: the program then ends with a sentence. */
+/* Creates an empty table for one process. The program ends with an error message if there is no
+ * memory. */
 struct symbols *symbols_open(void);
 void symbols_close(struct symbols *symbols);
 
-/* Another root than /usr/lib/debug for separate debug files. Kept, not copied. */
+/* Sets another root than /usr/lib/debug for separate debug files. `folder` is not copied. */
 void symbols_debug_folder(struct symbols *symbols, const char *folder);
 
-/* A module, copied. An earlier one that it overlaps was unloaded and is forgotten, so add modules in the order of
- * the dictionary. -1: the record's texts do not fit in its size, or start..end is empty; it is then left out. */
+/* Adds a copy of a module. Earlier modules that it overlaps were unloaded and are removed, so
+ * modules must be added in the dictionary's order. Returns -1 and adds nothing if the record's
+ * texts exceed its size or its address range is empty. */
 int symbols_add(struct symbols *symbols, const struct trace_module *module);
 
-/* The function around a return address (the byte before it is looked up, since a call may be a function's last
- * instruction). */
+/* Returns the function of a return address. The byte before it is looked up, because a call may
+ * be the last instruction of a function. */
 struct symbol symbols_find(struct symbols *symbols, uint64_t return_address);
 
-/* `function+0x12 (module)`, `module+0x1234`, `0x7f00...`, the function in `form`. Returns bytes written, at most
- * room - 1, terminated. */
+/* Writes `function+0x12 (module)`, `module+0x1234` or `0x7f00...`, terminated, with the function
+ * in `form`. Returns the bytes written, at most room - 1. */
 size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum demangle_form form,
 	char *out, size_t room);
 
-/* How many symbols_find ended so. */
+/* Returns how many calls of symbols_find had the result `miss`. */
 uint64_t symbols_miss_count(const struct symbols *symbols, enum symbol_miss miss);
 const char *symbol_miss_text(enum symbol_miss miss);
 

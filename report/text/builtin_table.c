@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * text_table.c: see text_table.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/text/builtin_table.h"
 
 #include "report/base/alloc.h"

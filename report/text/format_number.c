@@ -22,7 +22,7 @@ static const struct scale flop_rates[] = { { 1000000000000000, "PFLOP/s" },
 static const struct scale byte_rates[] = { { 1000000000000, "TB/s" }, { 1000000000, "GB/s" },
 	{ 1000000, "MB/s" }, { 1000, "kB/s" }, { 1, "B/s" } };
 
-/* NULL: such figures are shown as they are. */
+/* Returns NULL if figures of this unit are printed without a scale. */
 static const struct scale *unit_scales(enum unit unit, bool iec)
 {
 	switch (unit) {
@@ -93,7 +93,7 @@ size_t format_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimal
 		return format_unsigned(out, (uint64_t)value, divisor, decimals);
 	length = 1 + format_unsigned(out + 1, 0 - (uint64_t)value, divisor, decimals);
 	out[0] = '-';
-	if (strspn(out + 1, "0.") == length - 1) { /* -0.00 */
+	if (strspn(out + 1, "0.") == length - 1) { /* removes the sign of -0.00 */
 		memmove(out, out + 1, length);
 		length--;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * number.h: figures as people read them, computed from exact integers and rounded half to even. Nothing here depends
- * on a locale.
+ * Formats numbers for people. Results are computed from exact integers and rounded half to even.
+ * Nothing depends on a locale.
  */
 #ifndef PPERF_REPORT_TEXT_FORMAT_NUMBER_H
 #define PPERF_REPORT_TEXT_FORMAT_NUMBER_H
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORMAT_NUMBER_BYTES \
-	64 /* room for any number written here, terminated: what every `out` below must have */
+/* Bytes of each `out` below: enough for any formatted number and its terminator. */
+#define FORMAT_NUMBER_BYTES 64
 
 enum unit {
 	UNIT_COUNT,
@@ -19,29 +19,30 @@ enum unit {
 	UNIT_PERCENT, /* a share, 0 to 1 */
 	UNIT_RATIO,
 	UNIT_FLOPS,
-	UNIT_FLOP_RATE, /* a second */
-	UNIT_BYTE_RATE, /* a second */
-	UNIT_TEXT,      /* not a figure */
-	UNIT_USER,      /* of a program's own counter: as it is */
+	UNIT_FLOP_RATE, /* per second */
+	UNIT_BYTE_RATE, /* per second */
+	UNIT_TEXT,      /* not a number */
+	UNIT_USER,      /* of a counter of the program; printed unchanged */
 };
 
-/* A unit to show figures in: `divisor` of the base unit. */
+/* A unit for output, of `divisor` base units. */
 struct scale {
 	uint64_t divisor;
-	const char *name; /* "ms", "GB"; "us" rather than "µs" where `ascii` was asked for */
+	const char *name; /* "ms", "GB"; "us" instead of "µs" if `ascii` is set */
 };
 
-/* The largest unit that is not larger than `largest` (an absolute value). iec: KiB, MiB ... for bytes. */
+/* Returns the largest unit that does not exceed `largest` (an absolute value). `iec`: bytes are
+ * scaled to KiB, MiB and so on. */
 struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii);
 
-/* The whole part, of a figure that may be anything, as quotients and products of what a file says: 0 below 0 and of what is
- * no number, UINT64_MAX where it is larger than that. */
+/* Returns the integer part of `value`, clamped to the range of uint64_t. NaN becomes 0. For
+ * quotients and products of figures in a file, which may be anything. */
 uint64_t clamp_to_u64(long double value);
 
-/* The same of a figure that may be below 0. */
+/* Returns the integer part of `value`, clamped to the range of int64_t. NaN becomes 0. */
 int64_t clamp_to_i64(long double value);
 
-/* Sums and differences of levels that a file says: the nearest there is. */
+/* Sums and differences of figures in a file, clamped to the range of int64_t. */
 static inline int64_t saturating_add(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -56,16 +57,16 @@ static inline int64_t saturating_subtract(int64_t a, int64_t b)
 							 : difference;
 }
 
-/* value / divisor with so many decimals (at most 9). Returns the length. */
+/* Writes value / divisor with `decimals` decimals (at most 9). Returns the length. */
 size_t format_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimals);
 size_t format_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals);
-/* The same of a figure that is no integer. */
+/* Writes a real number with `decimals` decimals. Returns the length. */
 size_t format_real(char *out, long double value, unsigned decimals);
 
-/* part / whole as `64.2 %`, `100 %`. A whole of 0 is 0 %. */
+/* Writes part / whole as `64.2 %` or `100 %`. If `whole` is 0, writes `0 %`. */
 size_t format_percent(char *out, int64_t part, int64_t whole);
 
-/* With its own unit: `12.31 ms`, `532 ns`, `8.78 GB`; counts with commas: `1,234`. */
+/* Writes `value` in the best unit: `12.31 ms`, `532 ns`, `8.78 GB`. Counts get commas: `1,234`. */
 size_t format_with_unit(char *out, enum unit unit, int64_t value, bool iec, bool ascii);
 
 #endif

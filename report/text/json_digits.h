@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * json_digits.h: digits by the sixteen, for json_scan.c (where a number ends) and json_value.c (what it is) alone. From
- * `at` on JSON_SLACK bytes are readable.
+ * Skips decimal digits, 16 at a time. For json_scanner.c and json_value.c only. JSON_SLACK bytes
+ * from `at` on must be readable.
  */
 #ifndef PPERF_REPORT_TEXT_JSON_DIGITS_H
 #define PPERF_REPORT_TEXT_JSON_DIGITS_H
@@ -23,7 +23,7 @@ static inline const char *skip_digits(const char *at)
 	return at;
 }
 
-/* Past up to 16 digits. */
+/* Skips up to 16 digits. */
 static inline const char *skip_up_to_16_digits(const char *at)
 {
 #if defined(__SSE2__)

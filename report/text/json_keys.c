@@ -5,7 +5,8 @@
 static_assert(JSON_KEY_BYTES == 32,
 	"a bit of the mask for each byte; the slack behind a window can be compared");
 
-/* Its row; 0: it is not known. `quoted` is from quote to colon. */
+/* Returns the row of a key, or 0 if it is unknown. `quoted`: the text from the quote to the
+ * colon. */
 static unsigned find_key_row(const struct json_keys *keys, const char *quoted, size_t length)
 {
 	for (unsigned row = 1; row <= keys->count; row++)

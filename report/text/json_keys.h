@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT
- * json_keys.h: the keys of many objects that are alike. A program writes them in the same order again and again, so each
- * key is compared first with the one that came behind its predecessor last time; what it means was found out then.
+ * Recognises the keys of many similar objects. Programs write their keys in the same order again
+ * and again. So each key is first compared with the one that followed its predecessor last time,
+ * whose meaning is cached.
  */
 #ifndef PPERF_REPORT_TEXT_JSON_KEYS_H
 #define PPERF_REPORT_TEXT_JSON_KEYS_H
 
 #include "report/text/json_scanner.h"
 
-#define JSON_KEYS_MAX 48u         /* kept; others are found each time */
-#define JSON_KEY_BYTES JSON_SLACK /* with quotes and colon; longer ones are not kept */
+#define JSON_KEYS_MAX 48u         /* cached keys; others are looked up each time */
+#define JSON_KEY_BYTES JSON_SLACK /* with quotes and colon; longer keys are not cached */
 
-/* None is known where all but `meaning` is zeros. */
+/* The cache, empty if all members except `meaning` are 0. */
 struct json_keys {
-	unsigned (*meaning)(const struct json_text
-			*key); /* of a key without escapes, as the caller counts; below 65536 */
-	unsigned last;         /* the key before: its row; 0: an object begins */
-	unsigned count;        /* rows, but for row 0, which is no key's */
+	/* Returns the caller's number of a key without escapes; below 65536. */
+	unsigned (*meaning)(const struct json_text *key);
+	unsigned last;  /* row of the previous key; 0: at the start of an object */
+	unsigned count; /* rows, without row 0, which is no key */
 	struct json_key_row {
-		char text[JSON_KEY_BYTES]; /* from quote to colon, zeros behind it */
-		uint32_t mask;             /* a bit for each of its bytes */
+		char text[JSON_KEY_BYTES]; /* from quote to colon, then zeros */
+		uint32_t mask;             /* one bit for each byte of `text` in use */
 		uint16_t length, meaning;
-		uint16_t next; /* the row of what came behind it */
+		uint16_t next; /* row of the key that followed last time */
 	} rows[JSON_KEYS_MAX + 1];
 };
 
-/* For json_keys_next alone: another key came than was expected. */
+/* Reads a key that is not the expected one. Only json_keys_next calls it. */
 bool json_keys_next_unexpected(
 	struct json_scanner *scan, struct json_keys *keys, unsigned *meaning);
 
@@ -51,7 +52,8 @@ static inline bool json_key_is_expected(const char *at, const struct json_key_ro
 }
 #endif
 
-/* As json_key, but for what the key means. Where an object begins, keys->last is to be 0. */
+/* Reads a key like json_key, but returns its meaning. Set keys->last to 0 at the start of an
+ * object. */
 static inline bool json_keys_next(
 	struct json_scanner *scan, struct json_keys *keys, unsigned *meaning)
 {

@@ -25,7 +25,8 @@ static inline const char *skip_white_space(const char *at)
 	return at;
 }
 
-/* The first quote or backslash from here on; at the slack's zeros or later: there is none. */
+/* Returns the first quote or backslash, or a pointer not before `end` if there is none. Bytes of
+ * the slack are zeros. */
 static inline const char *find_quote(const char *at, const char *end)
 {
 #if defined(__SSE2__)
@@ -47,7 +48,7 @@ static inline const char *find_quote(const char *at, const char *end)
 #endif
 }
 
-/* `at` is behind the opening quote; returns the closing one, NULL if there is none. */
+/* Returns the closing quote, or NULL if there is none. `at`: after the opening quote. */
 static inline const char *string_end(const char *at, const char *end, bool *escaped)
 {
 	for (;;) {
@@ -77,7 +78,8 @@ static inline __attribute__((always_inline)) bool scan_string(
 	return true;
 }
 
-/* Moves *at behind a number as JSON has them. False: it is none, from *at on. */
+/* Moves `*at` behind a JSON number. Returns false if there is none; `*at` is then at the wrong
+ * byte. */
 static inline __attribute__((always_inline)) bool skip_number(const char **at)
 {
 	const char *digits;
@@ -101,7 +103,8 @@ static inline __attribute__((always_inline)) bool skip_number(const char **at)
 	return true;
 }
 
-/* Past digits, and a point between them: what nearly all numbers are. Else less, or nothing, of what may be one. */
+/* Skips digits and a decimal point between them, which is the form of nearly all numbers. May
+ * stop early in other numbers. */
 static inline const char *skip_plain_bytes(const char *at)
 {
 	const char *const point = skip_up_to_16_digits(at), *behind;
@@ -159,10 +162,10 @@ static inline __attribute__((always_inline)) bool scan_number(
 	return true;
 }
 
-/* Past an object or an array, by its brackets and strings alone. */
+/* Skips an object or an array by its brackets and strings only. */
 static bool skip_value(struct json_scanner *scan, const char *at, struct json_text *text)
 {
-	uint64_t kinds[JSON_DEPTH_MAX / 64]; /* one bit a level: it is an object */
+	uint64_t kinds[JSON_DEPTH_MAX / 64]; /* one bit per level; 1: an object */
 	const char *begin = at;
 	unsigned depth = 0;
 	bool escaped;

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * json_scan.h: JSON read in place, value by value, from a window of bytes. Nothing is built: texts are spans of the
- * window, numbers keep their digits, what nobody asks for is passed over.
+ * Reads JSON in place, value by value, from a buffer. No tree is built. Strings are spans of the
+ * buffer, numbers keep their digits, and unwanted values are skipped.
  *
- *	struct json_scan scan = { .at = window, .end = window + bytes };
+ *	struct json_scanner scan = { .at = buffer, .end = buffer + bytes };
  *	struct json_text key, value;
  *
- *	for (more = json_open(&scan, '{'); more && json_key(&scan, &key); more = json_next(&scan, '}'))
+ *	for (more = json_open(&scan, '{'); more && json_key(&scan, &key);
+ *			more = json_next(&scan, '}'))
  *		if (!json_value(&scan, &value))
  *			break;
  *	if (scan.problem) ...
  *
- * The window must have JSON_SLACK readable bytes behind `end`, zeros. Where it ends too early, `problem` is
- * JSON_MORE: the caller gets more bytes and begins the value again. Anything else is a sentence's end, about the byte
- * at `at`.
+ * The buffer must have JSON_SLACK readable zero bytes behind `end`. If it ends too early,
+ * `problem` is JSON_MORE: the caller gets more bytes and reads the value again. Any other
+ * `problem` completes a sentence about the byte at `at`.
  *
- * Strict about structure (brackets, colons, commas, quotes, the form of numbers), whatever is not passed over; not about
- * what real traces hold: NaN and Infinity, raw control characters, bytes that are not UTF-8, lone surrogates, a comma before
- * the bracket that closes.
+ * The scanner is strict about the structure of what it does not skip: brackets, colons, commas,
+ * quotes, the form of numbers. It accepts what real traces contain:
+ *
+ *  - NaN and Infinity
+ *  - raw control characters
+ *  - bytes that are not UTF-8
+ *  - lone surrogates
+ *  - a comma before the closing bracket
  */
 #ifndef PPERF_REPORT_TEXT_JSON_SCANNER_H
 #define PPERF_REPORT_TEXT_JSON_SCANNER_H
@@ -27,48 +33,62 @@
 #include <string.h>
 
 #define JSON_SLACK 32
-#define JSON_DEPTH_MAX 4096 /* brackets within brackets */
+#define JSON_DEPTH_MAX 4096 /* nested brackets */
 
 extern const char JSON_MORE[];
 
 struct json_scanner {
 	const char *at, *end;
 	const char *problem; /* NULL: none so far */
-	uint64_t
-		nonstandard_values; /* values that JSON does not have, but programs write: NaN, Infinity */
+	/* Number of NaN and Infinity values, which JSON does not have but programs write. */
+	uint64_t nonstandard_values;
 };
 
-/* A value, as it stands in the window. */
+/* A value in the buffer. */
 struct json_text {
 	const char *bytes; /* of a string: without its quotes */
 	size_t length;
-	char form; /* '"', '0' a number, 'n' null, 't' true, 'f' false, 'N' NaN or infinite, '{', '['; 0: none */
-	bool escaped; /* a string with backslashes */
+	/* The kind of value:
+	 *  '"'       string
+	 *  '0'       number
+	 *  'n'       null
+	 *  't' 'f'   true, false
+	 *  'N'       NaN or infinite
+	 *  '{' '['   object, array
+	 *  0         none
+	 */
+	char form;
+	bool escaped; /* the string contains backslashes */
 };
 
-/* All of these return false, and say so in `problem`, where the text is not as they want it. */
+/* These functions return false and set `problem` if the text is not what they expect. */
 
-/* Past white space and the bracket `open`. False without a problem: it closes again at once, and was passed. What comes
- * behind a bracket or comma must be at hand: json_open and json_next are begun again as a value is. */
+/* Skips white space and the bracket `open`. Returns false without a problem if the bracket
+ * closes immediately; the closing bracket is skipped too. What follows a bracket or comma must
+ * be in the buffer, so json_open and json_next are repeated after JSON_MORE like json_value. */
 bool json_open(struct json_scanner *scan, char open);
-/* A key and its colon. */
+/* Reads a key and its colon. */
 bool json_key(struct json_scanner *scan, struct json_text *key);
-/* Past a comma: true. Past `close`, be it behind a comma: false without a problem. */
+/* Skips a comma and returns true. Skips `close`, also after a comma, and returns false without a
+ * problem. */
 bool json_next(struct json_scanner *scan, char close);
-/* Any value. Objects and arrays are passed over whole; `bytes` and `length` are their text, brackets included. */
+/* Reads any value. Objects and arrays are skipped as a whole; `bytes` and `length` are their
+ * text with brackets. */
 bool json_value(struct json_scanner *scan, struct json_text *value);
-/* What comes next, not passed; 0: nothing does (JSON_MORE). */
+/* Returns the next byte after white space without skipping it, or 0 at the end (JSON_MORE). */
 char json_peek(struct json_scanner *scan);
 
-/* The string without its escapes; `out` has room for text->length bytes. A lone surrogate becomes the three bytes
- * that it would have in UTF-8. An escape that JSON does not have stays as it is. */
+/* Writes the string without escapes to `out`, which has room for text->length bytes. A lone
+ * surrogate becomes the three bytes that it would have in UTF-8. An unknown escape is copied. */
 size_t json_unescape(const struct json_text *text, char *out);
 
-/* A number, or a string that holds one, as an integer; hexadecimal after 0x. False: it is none, or does not fit. A number
- * must lie in a window, as json_scaled's text must: JSON_SLACK bytes behind it are readable. */
+/* Converts a number, or a string that holds one, to an integer. `0x` begins a hexadecimal one.
+ * Returns false if it is not an integer or does not fit. A number must have JSON_SLACK readable
+ * bytes behind it, which is true in a buffer. */
 bool json_unsigned(const struct json_text *text, uint64_t *value);
 bool json_signed(const struct json_text *text, int64_t *value);
-/* A number times 10 to the power of `digits`, rounded half to even, from its text: nothing is lost on the way. */
+/* Converts a number times 10 to the power of `digits`, rounded half to even. It uses the digits
+ * of the text, so no precision is lost. Needs JSON_SLACK readable bytes behind it. */
 bool json_scaled(const struct json_text *text, int digits, int64_t *value);
 
 static inline bool json_is(const struct json_text *text, const char *word)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * json_value.c: what a text of JSON says: a string without its escapes, a number as an integer.
+ * Converts the text of a JSON value: a string without its escapes, a number as an integer.
  */
 #include "report/text/json_digits.h"
 
-/* Of eight characters, the first in the lowest byte, with '0' taken off each. */
+/* Converts eight digit values, one per byte, with the first digit in the lowest byte. */
 static inline uint64_t parse_eight_digits(uint64_t digits)
 {
 	digits = digits * 10 + (digits >> 8);
@@ -12,7 +12,7 @@ static inline uint64_t parse_eight_digits(uint64_t digits)
 	       32;
 }
 
-/* Of up to 16 digits that are known to be such, with JSON_SLACK readable bytes from their first one on. */
+/* Converts up to 16 digits, with JSON_SLACK readable bytes from `at` on. */
 static inline uint64_t parse_up_to_19_digits(const char *at, unsigned count)
 {
 	uint64_t first, last, sum = 0;
@@ -38,7 +38,7 @@ static int hex_digit(char byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* The four digits behind \u; below 0: they are none. */
+/* Returns the value of the four digits behind \u, or a negative number if they are not digits. */
 static int32_t parse_hex_four(const char *at, const char *end)
 {
 	int32_t value = 0;
@@ -76,7 +76,8 @@ static char *put_code_point(char *out, uint32_t code)
 	return out;
 }
 
-/* `at` is behind \u, `code` its four digits; takes in the second of a pair. */
+/* Skips the digits behind \u, and a second surrogate that forms a pair with `*code`, which is
+ * then combined. `at`: behind \u. `*code`: the value of its four digits. */
 static const char *join_surrogates(const char *at, const char *end, uint32_t *code)
 {
 	int32_t low;
@@ -145,7 +146,7 @@ bool json_unsigned(const struct json_text *text, uint64_t *value)
 		*value = parse_up_to_19_digits(at, (unsigned)text->length);
 		return true;
 	}
-	if (text->length <= 19) { /* fits, whatever it is */
+	if (text->length <= 19) { /* any 19 digits fit */
 		for (; at < end && json_is_digit(*at); at++)
 			sum = sum * 10 + (uint64_t)(*at - '0');
 		if (at == end)
@@ -177,7 +178,8 @@ bool json_signed(const struct json_text *text, int64_t *value)
 static const uint64_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
 	1000000000 };
 
-/* The same of 1414456661852.962: few enough digits, and no more decimals than are asked for. False: not so. */
+/* Converts a number such as 1414456661852.962, which has few digits and at most `power`
+ * decimals. Returns false if it has another form. */
 static inline bool scale_short_number(const struct json_text *text, int power, int64_t *value)
 {
 	const char *const end = text->bytes + text->length, *const point = skip_up_to_16_digits(
@@ -202,7 +204,7 @@ static inline bool scale_short_number(const struct json_text *text, int power, i
 	return true;
 }
 
-/* Where a number's digits are, its point taken out of them. */
+/* The digits of a number. A decimal point may be among them. */
 struct decimal_digits {
 	const char *at, *end;
 	int64_t scale; /* of the last digit: a power of ten */
@@ -246,7 +248,7 @@ static bool read_digits(const struct json_text *text, struct decimal_digits *dig
 	return true;
 }
 
-/* Half to even: what is cut off, as its first digit and whether any other is there. */
+/* Rounds half to even. `first`: the first digit that is cut off. `more`: a later one is not 0. */
 static void round_off(uint64_t *sum, int first, bool more)
 {
 	if (first > 5 || (first == 5 && (more || *sum & 1)))
@@ -257,7 +259,7 @@ bool json_scaled(const struct json_text *text, int power, int64_t *value)
 {
 	struct decimal_digits digits;
 	uint64_t sum = 0;
-	int64_t left; /* digits of the text that count, and zeros behind it */
+	int64_t left; /* digits of the result that are still to come, from the text or as zeros */
 	int cut = 0;
 	bool more = false;
 

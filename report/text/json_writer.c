@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * emit.c: see emit.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/text/json_writer.h"
 
 #include <string.h>

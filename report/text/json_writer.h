@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * emit.h: JSON written as it is thought of: begin, key, value ..., end. Commas are set here; that it nests rightly
- * is the caller's.
+ * Writes JSON as a sequence of calls: begin, key, value, end. Commas are written automatically.
+ * The caller is responsible for correct nesting.
  */
 #ifndef PPERF_REPORT_TEXT_JSON_WRITER_H
 #define PPERF_REPORT_TEXT_JSON_WRITER_H
@@ -11,10 +11,10 @@
 
 struct json_writer {
 	struct output *out;
-	bool needs_comma; /* a value stands before in this object or array */
+	bool needs_comma; /* this object or array already has a value */
 };
 
-void json_write_begin(struct json_writer *json, char bracket); /* { or [ */
+void json_write_begin(struct json_writer *json, char bracket); /* `bracket`: { or [ */
 void json_write_end(struct json_writer *json, char bracket);
 void json_write_key(struct json_writer *json, const char *key);
 
@@ -27,10 +27,10 @@ void json_write_id(struct json_writer *json, uint64_t value);            /* "0x1
 void json_write_string(struct json_writer *json, const char *string);    /* NULL: null */
 void json_write_text(struct json_writer *json, struct string_view text); /* bytes NULL: null */
 
-/* A key and its value. */
+/* The json_put functions write a key and its value. */
 void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value);
 void json_put_bool(struct json_writer *json, const char *key, bool value);
-/* A number; -1, a process that is no rank: null. */
+/* Writes a rank as a number, or null if it is -1, which means a process without a rank. */
 void json_write_rank(struct json_writer *json, int64_t rank);
 void json_put_string(struct json_writer *json, const char *key, const char *string);
 void json_put_text(struct json_writer *json, const char *key, struct string_view text);

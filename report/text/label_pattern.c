@@ -7,7 +7,7 @@ static bool is_label_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* May follow a number and make it part of a longer word. */
+/* Returns whether `c` after a number makes the number part of a longer word. */
 static bool continues_word(char c)
 {
 	const unsigned char byte = (unsigned char)c;
@@ -16,7 +16,8 @@ static bool continues_word(char c)
 	       c == '-' || byte >= 0x80;
 }
 
-/* Whether a number may begin after the character before `at`. *brackets: how many are open there. */
+/* Returns whether a number may begin at `at`, judged by the character before. `*brackets`: how
+ * many are open there. */
 static bool number_may_begin(const char *text, size_t at, unsigned *brackets)
 {
 	const char c = at ? text[at - 1] : '\0';
@@ -36,13 +37,13 @@ static size_t skip_label_digits(const char *text, size_t length, size_t at)
 	return at;
 }
 
-/* 1.2.3 is no number with a fraction. */
+/* Returns whether another fraction follows at `at`: 1.2.3 is not a number with a fraction. */
 static bool is_version(const char *text, size_t length, size_t at)
 {
 	return text[at] == '.' && at + 1 < length && is_label_digit(text[at + 1]);
 }
 
-/* Where the number that begins at `at`, after the character before it, ends; `at` itself if none does. */
+/* Returns the end of the number that begins at `at` (at least 1), or `at` if there is none. */
 static size_t label_number_end(const char *text, size_t length, size_t at)
 {
 	const bool dotted = text[at - 1] == '.';
@@ -88,7 +89,8 @@ static bool equals_word(const char *text, size_t length, const char *word)
 	return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
-/* What torch.compile, FSDP and activation checkpointing put around a module, and DDP around a whole model. */
+/* Returns whether `part` is the name of a wrapper: torch.compile, FSDP and activation
+ * checkpointing add one around a module, DDP around a whole model. */
 static bool is_wrapper_module(const char *part, size_t length, bool first)
 {
 	return equals_word(part, length, "_orig_mod") ||

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * out.c: see out.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/text/output.h"
 
 #include "collector/trace_format.h"
@@ -19,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Who names a trace to print to has mistyped: it may not be had again. */
+/* Returns whether `path` is a trace. A user who names a trace as the output has mistyped, and
+ * the trace could not be recovered. */
 static bool is_trace_file(const char *path)
 {
 	char head[sizeof TRACE_MAGIC - 1] = "";
@@ -52,7 +51,7 @@ struct output *output_open(const char *path)
 	return out;
 }
 
-/* The first that is written to a terminal decides whether it goes through a pager. */
+/* Decides at the first write whether a terminal's output goes through a pager. */
 static void output_begin(struct output *out)
 {
 	int to;
@@ -97,7 +96,7 @@ bool output_close(struct output *out, const char *path)
 			fatal(STATUS_UNREADABLE,
 				"the pager `%s` cannot be run; --no-pager prints without one",
 				pager);
-		error = error == EPIPE ? 0 : error; /* who has seen enough leaves it */
+		error = error == EPIPE ? 0 : error; /* the user may leave the pager early */
 	}
 	free(out);
 	if (error && error != EPIPE) {
@@ -184,7 +183,7 @@ void output_double(struct output *out, double value)
 			break;
 	}
 	if (strchr(text, ','))
-		*strchr(text, ',') = '.'; /* some locales */
+		*strchr(text, ',') = '.'; /* some locales have a decimal comma */
 	output_string(out, text);
 }
 
@@ -199,7 +198,7 @@ void output_json_double(struct output *out, double value)
 		output_char(out, '"');
 }
 
-/* Beyond 16 bits: two halves. */
+/* Writes \uXXXX. A code point beyond 16 bits becomes two surrogates. */
 static void put_json_code_point(struct output *out, uint32_t point)
 {
 	if (point > 0xffff) {
@@ -233,8 +232,8 @@ static void put_json_special(struct output *out, unsigned char c)
 
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 
-/* Does any of eight bytes need more than to be copied? A byte below n borrows in x - n; 0x7f and above have their
- * high bit in x or x + 1. */
+/* Returns whether one of eight bytes must be escaped or decoded. In x - n, a byte below n
+ * borrows and sets its high bit. Bytes from 0x7f on have it set in x or x + 1. */
 static bool has_special_byte(uint64_t x)
 {
 	uint64_t quote = x ^ EACH_BYTE('"'), backslash = x ^ EACH_BYTE('\\');
@@ -243,7 +242,7 @@ static bool has_special_byte(uint64_t x)
 	return (low | x | (x + EACH_BYTE(1))) & EACH_BYTE(0x80);
 }
 
-/* How many bytes from `text` on stand for themselves. */
+/* Returns how many bytes at the front can be copied unchanged. */
 static size_t plain_prefix_bytes(const char *text, size_t bytes)
 {
 	size_t count = 0;
@@ -292,7 +291,9 @@ static void put_csv_byte(struct output *out, unsigned char byte)
 	put_hex(out, byte, 2, false);
 }
 
-/* What a spreadsheet begins a formula with, in every width; where it takes `;` to part cells, behind that, too. */
+/* Returns whether a spreadsheet would take the character at `at` as the start of a formula. That
+ * is possible at the start of a cell and after `;`, which some locales use to separate cells.
+ * Includes full-width forms. */
 static bool begins_formula(uint32_t point, const char *text, size_t at)
 {
 	static const uint32_t first[] = { '=', '+', '-', '@', 0xff1d, 0xff0b, 0xff0d, 0xff20 };

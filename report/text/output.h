@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * out.h: output by the million lines: a buffer, numbers without printf, and texts as JSON and CSV want them.
+ * Writes large outputs: a buffer, numbers without printf, texts escaped for JSON and CSV.
  */
 #ifndef PPERF_REPORT_TEXT_OUTPUT_H
 #define PPERF_REPORT_TEXT_OUTPUT_H
@@ -13,20 +13,20 @@
 
 struct output {
 	int fd;
-	int error;        /* errno of the first write that failed; what follows goes nowhere */
+	int error;        /* errno of the first failed write; later output is dropped */
 	bool has_written; /* something was written */
 	size_t used;
 	char buffer[OUTPUT_BUFFER_BYTES];
 };
 
-/* To `path`, or to stdout if it is NULL. Never NULL: ends the program with a sentence if it cannot be opened, or is a
- * trace. */
+/* Opens `path`, or stdout if it is NULL. Never returns NULL: the program ends with an error
+ * message if the file cannot be opened or is a trace. */
 struct output *output_open(const char *path);
-/* Writes what is left, closes, frees. Ends the program with a sentence if not everything could be written (a reader
- * that went away, EPIPE, is no news: false). */
+/* Flushes, closes and frees. Ends the program with an error message if a write failed. Returns
+ * false if a reader other than the pager closed the pipe (EPIPE), which is not an error. */
 bool output_close(struct output *out, const char *path);
 
-/* As out_bytes, where the buffer is nearly full. */
+/* Appends like output_bytes, also if the buffer is too full. Only output_bytes calls it. */
 void output_bytes_slow(struct output *out, const char *bytes, size_t count);
 
 static inline void output_bytes(struct output *out, const char *bytes, size_t count)
@@ -47,21 +47,26 @@ static inline void output_char(struct output *out, char c)
 void output_string(struct output *out, const char *string);
 void output_unsigned(struct output *out, uint64_t value);
 void output_signed(struct output *out, int64_t value);
-/* 0x1f; at least `digits` digits, upper case if asked for. */
+/* Writes `value` as 0x1f, with at least `digits` digits. */
 void output_hex(struct output *out, uint64_t value, unsigned digits, bool upper);
-/* The shortest form that reads back as the same number; nan, inf, -inf. */
+/* Writes the shortest form that reads back as the same number, or nan, inf, -inf. */
 void output_double(struct output *out, double value);
 
-/* A JSON string, with its quotes. Control characters, and those that turn text round or that nobody sees
- * (text_hides), are escaped as \u00XX. A byte that is no UTF-8 becomes the lone surrogate \udcXX, which no text can contain: the bytes can be
- * had back (Python: errors="surrogateescape"). */
+/* Writes a JSON string with its quotes. Control characters and hidden code points
+ * (is_hidden_code_point) are written as \uXXXX. A byte that is not UTF-8 becomes the lone
+ * surrogate \udcXX, which no text can contain. So a reader can restore the bytes (Python:
+ * errors="surrogateescape"). */
 void output_json_text(struct output *out, const char *text, size_t bytes);
-/* As out_double; nan and infinities, for which JSON has no number, as strings. */
+/* Writes a number as output_double does, but NaN and infinities as strings: JSON has no number
+ * for them. */
 void output_json_double(struct output *out, double value);
 
-/* A CSV cell (RFC 4180). Backslashes are doubled; what JSON escapes, bytes that are no UTF-8, and a first character (or
- * one behind a semicolon) that a spreadsheet would take for a formula (= + - @) are written \xXX: a cell is valid
- * UTF-8 text, and the bytes can be had back. */
+/* Writes a CSV cell (RFC 4180), which is valid UTF-8 and from which the bytes can be restored.
+ *
+ *  quote, backslash                                  doubled
+ *  hidden code points, bytes that are not UTF-8      \xXX
+ *  = + - @ at the start or after a semicolon         \xXX, as spreadsheets read a formula
+ */
 void output_csv_text(struct output *out, const char *text, size_t bytes);
 
 #endif

@@ -17,7 +17,7 @@ extern char **environ;
 static bool allowed;
 static pid_t running; /* 0: none */
 static int pager_fd = -1;
-static void (*on_interrupt)(int), (*on_quit)(int); /* as they were before the pager */
+static void (*on_interrupt)(int), (*on_quit)(int); /* handlers before the pager was started */
 
 void pager_allow(bool allow)
 {
@@ -44,7 +44,7 @@ static bool program_exists(const char *program)
 	return false;
 }
 
-/* NULL: none. */
+/* Returns the pager's command, or NULL if there is none. */
 static const char *pager_command(void)
 {
 	const char *pager = getenv("PPERF_PAGER");
@@ -56,7 +56,8 @@ static const char *pager_command(void)
 	return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
 }
 
-/* Lines that a terminal so wide makes of it. Bytes are not columns; of lines that are longer than it, few are told for too many. */
+/* Returns the number of lines on a terminal of `width` columns. Characters are counted instead
+ * of columns, so lines that wrap may be counted slightly wrong. */
 static size_t count_lines(const char *bytes, size_t count, unsigned width)
 {
 	size_t lines = 0, in_line = 0;
@@ -79,7 +80,7 @@ bool pager_wanted(const char *bytes, size_t count)
 		return false;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row == 0)
 		size.ws_row = 24;
-	/* The shell's next prompt needs a line, too. */
+	/* One line is for the shell's next prompt. */
 	return count_lines(bytes, count, size.ws_col ? size.ws_col : 80) + 1 > size.ws_row;
 }
 
@@ -102,7 +103,8 @@ static void restore_terminal_signals(void)
 	signal(SIGQUIT, on_quit);
 }
 
-/* It has the terminal's signals as they usually are; we wait for it and leave it ^C, before it can be told of one. */
+/* Starts the pager with the default actions of SIGINT, SIGQUIT and SIGPIPE. This process ignores
+ * the first two already, so that ^C affects only the pager, and waits for it. */
 static pid_t spawn_pager(const char *program, int from)
 {
 	posix_spawn_file_actions_t actions;
@@ -138,7 +140,7 @@ int pager_start(void)
 		return -1;
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
-	/* Who may run this as another user may not thereby run anything as him, which less would do at a key. */
+	/* Under sudo, less must not run commands as the other user. */
 	if (getenv("SUDO_UID"))
 		setenv("LESSSECURE", "1", 0);
 	ignore_terminal_signals();

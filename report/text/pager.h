@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * pager.h: what is longer than the screen goes through a pager, as git does it: $PPERF_PAGER, else $PAGER, else less if there is one; `cat` or an
- * empty one is none. LESS is FRX and LV -c where they are not set.
+ * Shows output that is longer than the screen through a pager, as git does. The pager is
+ * $PPERF_PAGER, else $PAGER, else less if it is installed. `cat` or an empty variable means no
+ * pager. LESS is set to FRX and LV to -c if they are unset.
  */
 #ifndef PPERF_REPORT_TEXT_PAGER_H
 #define PPERF_REPORT_TEXT_PAGER_H
@@ -8,17 +9,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether one may be used at all: not before it is told so. */
+/* Allows or forbids a pager. It is forbidden at first. */
 void pager_allow(bool allow);
 
-/* Whether that much on the standard output, which may be the beginning, is longer than its terminal. False: it is no terminal, or no pager may be used. */
+/* Returns whether `count` bytes on stdout, which may be only the beginning, exceed its terminal.
+ * Returns false if stdout is not a terminal or no pager may be used. */
 bool pager_wanted(const char *bytes, size_t count);
 
-/* Starts it. A descriptor to write to; -1: there is none, or it cannot be started. One at a time. */
+/* Starts the pager and returns a descriptor to write to. Returns -1 if there is none or it
+ * cannot be started. Only one can run at a time. */
 int pager_start(void);
-/* Whether it was started and is not finished. */
+/* Returns whether a pager was started and has not been finished. */
 bool pager_is_running(void);
-/* Closes the descriptor and waits until the user has seen enough. False: its shell found no such command; `name` is it. */
+/* Closes the descriptor and waits for the pager to exit. Returns false if the shell did not find
+ * the command; `*name` is the command. */
 bool pager_finish(const char **name);
 
 #endif

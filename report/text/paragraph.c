@@ -15,7 +15,6 @@ void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 	va_end(list);
 }
 
-/* Somebody else's text. */
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length)
 {
 	const size_t room = length * 10 + 1;
@@ -37,7 +36,7 @@ void paragraph_shorten(struct paragraph *paragraph, size_t from, size_t columns)
 				     paragraph->style->ascii);
 }
 
-#define NARROW_COLUMNS 50u /* columns; with fewer, titles have a line of their own */
+#define NARROW_COLUMNS 50u /* with fewer, titles have their own line */
 #define NARROW_INDENT 2u
 
 static bool has_narrow_indent(const struct paragraph *paragraph)
@@ -52,7 +51,7 @@ static size_t indent_of(const struct paragraph *paragraph)
 	return has_narrow_indent(paragraph) && indent > NARROW_INDENT ? NARROW_INDENT : indent;
 }
 
-/* The columns of a line behind its title. */
+/* Returns the columns of a line after its title. */
 static size_t line_columns(const struct paragraph *paragraph)
 {
 	const size_t indent = indent_of(paragraph);
@@ -86,7 +85,7 @@ void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whol
 	paragraph_add(paragraph, "%s", text);
 }
 
-/* A number and its unit are one word. */
+/* Returns whether the space is between a number and its unit, which are one word. */
 static bool is_number_with_unit(const char *text, size_t space)
 {
 	static const char *const units[] = { "%", "ns", "us", "\xc2\xb5s", "ms", "s", "min", "h",
@@ -111,7 +110,7 @@ static size_t word_end(const char *text, size_t from)
 	return end;
 }
 
-/* The bytes of the next line: as many words as fit into `columns`, at least one. */
+/* Returns the bytes of the next line: as many words as fit in `columns`, at least one. */
 static size_t line_bytes(const char *text, size_t columns)
 {
 	size_t end = word_end(text, 0);

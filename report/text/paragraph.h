@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * paragraph.h: text that is put together from pieces, then printed under a title, wrapped between words.
+ * Collects a text from pieces and prints it under a title, wrapped between words.
  */
 #ifndef PPERF_REPORT_TEXT_PARAGRAPH_H
 #define PPERF_REPORT_TEXT_PARAGRAPH_H
@@ -8,27 +8,30 @@
 #include "report/text/style.h"
 #include "report/base/text_builder.h"
 
-#define PARAGRAPH_INDENT 10 /* columns of titles, unless it says otherwise */
+#define PARAGRAPH_INDENT 10 /* columns of a title if `indent` is 0 */
 
-/* Begins as { .style = style } or with an indent too, and is that again after paragraph_put. */
+/* Initialised as { .style = style }, optionally with an indent. paragraph_print resets it to
+ * that. */
 struct paragraph {
 	struct text_builder built;
 	const struct style *style;
-	size_t indent; /* 0: INDENT */
+	size_t indent; /* 0: PARAGRAPH_INDENT */
 };
 
-/* Ours, as printf; somebody else's, made visible; a figure with its unit; a share. */
+/* Appends our own text, formatted as by printf (at most 2047 bytes). */
 void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Appends foreign text, escaped. */
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length);
-/* Somebody else's name: made visible, and shortened in its middle where it would be wider than a line. */
+/* Appends a foreign name, escaped, and shortened in its middle if it is wider than a line. */
 void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t length);
 /* Shortens what was added behind the first `from` bytes in its middle, to `columns`. */
 void paragraph_shorten(struct paragraph *paragraph, size_t from, size_t columns);
 void paragraph_value(struct paragraph *paragraph, enum unit unit, uint64_t value);
+/* Appends part / whole as a percentage. */
 void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whole);
 
-/* Prints it, at least one line, and empties it. */
+/* Prints at least one line and empties the paragraph. */
 void paragraph_print(struct paragraph *paragraph, const char *title);
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS_MAX 4u     /* of two that differ, a third may differ further behind */
-#define COLUMNS_MIN 12u   /* columns: with fewer, nothing more can be shown */
-#define ELLIPSIS_BYTES 3u /* bytes */
+#define ROUNDS_MAX 4u   /* a round separates names only at their first difference */
+#define COLUMNS_MIN 12u /* with fewer, a difference is not shown */
+#define ELLIPSIS_BYTES 3u
 
 static void set_short_text(struct shortened_name *name, bool ascii)
 {
@@ -35,7 +35,7 @@ static bool has_same_short_text(const struct shortened_name *a, const struct sho
 	return a->group == b->group && !strcmp(a->text, b->text);
 }
 
-/* How much all begin with; SIZE_MAX: they are the same, or nothing more has room. */
+/* Returns the length of the prefix that all names share, or SIZE_MAX if all are identical. */
 static size_t common_prefix_length(struct shortened_name *const *names, size_t count)
 {
 	size_t length = SIZE_MAX;
@@ -56,7 +56,8 @@ static bool is_utf8_continuation(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Back to where the component or word begins in which they differ, if that is near; and never into a character. */
+/* Returns the start of the component or word around `at` if that is near, else `at`. Never
+ * returns a position inside a character. */
 static size_t component_start(const struct shortened_name *name, size_t at)
 {
 	const size_t near = name->is_path ? name->columns : name->columns / 6;
@@ -72,7 +73,7 @@ static size_t component_start(const struct shortened_name *name, size_t at)
 	return from;
 }
 
-/* Paths that differ in their first component: its beginning and its end. */
+/* Shortens a path in its middle, if the paths differ in their first component. */
 static void keep_both_ends(struct shortened_name *name, bool ascii)
 {
 	const size_t bytes = strlen(name->whole);
@@ -81,7 +82,7 @@ static void keep_both_ends(struct shortened_name *name, bool ascii)
 	escaped_shorten(name->text, bytes + ELLIPSIS_BYTES + 1, name->columns, ascii);
 }
 
-/* Its beginning (of a path: nothing), an ellipsis, and what stands at `at` and behind. */
+/* Shows the beginning (of a path: nothing), an ellipsis, and the text from about `at` on. */
 static void show_difference(struct shortened_name *name, size_t at, bool ascii)
 {
 	const char *dots = ascii ? "..." : "\xe2\x80\xa6";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * apart.h: the names of a table, made short so that those of one list can still be told apart, as far as one more
- * stretch of each can do that. What the ellipsis would hide of several names that then read the same is shown from
- * where they differ.
+ * Shortens the names of a table so that the names of one group remain distinct where possible.
+ * If several names look the same because the ellipsis hides their difference, each is shown from
+ * there on.
  *
  *	sm80_xmma_fprop_64x128_warpgroup_cudnn   ->  sm80_...64x1...cudnn
  *	sm80_xmma_fprop_64x64_warpgroup_cudnn    ->  sm80_...64x6...cudnn
@@ -14,16 +14,17 @@
 #include <stdint.h>
 
 struct shortened_name {
-	char *whole,
-		*text; /* visible.h; text: what is shown, made by apart_names; both freed by apart_free */
-	size_t columns; /* for it */
-	uint32_t group; /* of those that are to be told apart */
-	bool is_path;   /* its end tells most, then its components */
+	/* `whole`: the escaped name. `text`: the name to show, set by shorten_names.
+	 * shorten_names_free frees both. */
+	char *whole, *text;
+	size_t columns; /* for `text` */
+	uint32_t group; /* names of one group must differ */
+	bool is_path;   /* shortened at the beginning, as the end says most, and at `/` */
 };
 
-/* Makes the texts. */
+/* Sets the text of each name. */
 void shorten_names(struct shortened_name *names, size_t count, bool ascii);
-/* The array, too. */
+/* Frees the texts and the array. */
 void shorten_names_free(struct shortened_name *names, size_t count);
 
 #endif

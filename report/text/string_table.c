@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BYTES 65536u /* texts are kept in pieces, so that their addresses stay */
+#define CHUNK_BYTES 65536u /* strings are kept in chunks, so that their addresses stay valid */
 
 struct string_chunk {
 	struct string_chunk *next;
@@ -18,7 +18,7 @@ struct string_table {
 	size_t count, room;
 	struct hash_index index;
 	struct string_chunk *chunks;
-	size_t used, chunk_room; /* of the first piece */
+	size_t used, chunk_room; /* bytes of the first chunk */
 };
 
 /* Eight bytes at a time: names of kernels are long. */

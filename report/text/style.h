@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Says what text output may use (colour, width, characters beyond ASCII) and prints pieces of text in that style.
+ * Decides what text output may use (colour, width, characters beyond ASCII) and prints text in
+ * that style.
  */
 #ifndef PPERF_REPORT_TEXT_STYLE_H
 #define PPERF_REPORT_TEXT_STYLE_H
@@ -8,15 +9,15 @@
 
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* What the command line asks for. */
+/* What the command line requests. */
 struct style_settings {
 	enum color_when color;
-	bool ascii;     /* no character beyond ASCII */
+	bool ascii;     /* no characters beyond ASCII */
 	bool iec;       /* KiB instead of kB */
 	unsigned width; /* columns to fill; 0: not given */
 };
 
-/* How text may look. */
+/* The style of text output. */
 struct style {
 	struct output *out;
 	bool terminal, color, ascii, iec;
@@ -24,17 +25,18 @@ struct style {
 	unsigned width;
 };
 
-/* Decides the style from the settings, the environment (NO_COLOR, FORCE_COLOR, TERM, COLUMNS) and what `out` writes to. */
+/* Decides the style from the settings, the environment (NO_COLOR, FORCE_COLOR, TERM, COLUMNS)
+ * and the kind of file that `out` writes to. */
 struct style style_of(const struct style_settings *settings, struct output *out);
 
-/* Prints one line of foreign text, escaped; shortened to `columns` if that is not 0. */
+/* Prints one line of foreign text, escaped. Shortens it to `columns` if that is not 0. */
 void print_escaped(const struct style *style, const char *text, size_t bytes, size_t columns);
-/* printf to style->out, for our own texts. */
+/* Prints our own text to style->out, formatted as by printf. */
 void print_line(const struct style *style, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_HOT, PAINT_WARM };
-/* Switches the colour; prints nothing where style->color is false. */
+/* Switches the colour. Prints nothing if style->color is false. */
 void print_paint(const struct style *style, enum paint paint);
 
 #endif
