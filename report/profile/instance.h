@@ -61,9 +61,8 @@ struct instance {
 	uint32_t kept, group_count, slot_count;
 	uint64_t times;    /* instances in a group; else 1 */
 	uint64_t total_ns; /* end - begin; of a group the sum */
-	long double before,
-		/* The metric's level; of a group: at the first begin and the last end. */
-		after;
+	/* The metric's level; of a group: at the first begin and the last end. */
+	long double before, after;
 	long double change; /* after - before; of a group the sum */
 	long double value;  /* of the metric, larger is worse; set when final */
 	/* Owned copy if it is a kernel, or a group of kernels of one launch configuration. */
@@ -113,8 +112,9 @@ void instance_merge(struct instance *of, struct instance *one);
  *
  *   - INSTANCE_TRACE_NODE groups below `least` are added to their node's group.
  *   - Other groups below `least` are freed.
- *   - If `least` is not 0 and more than three instances have one name, they are added to their node's
- *     group. An instance that is three times as bad as the mean of the others stays. */
+ *   - If `least` is not 0 and more than three instances have one name, they are added to
+ *     their node's group. An instance that is three times as bad as the mean of the others
+ *     stays. */
 void instance_finish_children(struct instance *root, long double least);
 
 /* Whether `a` is worse than `b`: the larger value, then the later begin, then the larger ids. */

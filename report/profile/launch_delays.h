@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * delays.h: how long what was launched in a place waited for its turn: from the launching call's begin to the work's
- * begin on the GPU.
+ * Computes launch delays: from the begin of the launching call to the begin of its work on the
+ * GPU.
  */
 #ifndef PPERF_REPORT_PROFILE_LAUNCH_DELAYS_H
 #define PPERF_REPORT_PROFILE_LAUNCH_DELAYS_H
 
 #include "report/profile/call_tree.h"
 
-/* Of all launches in the node and below, in ns, at most 1 % off. False: nothing that was launched there was timed. Not
- * for several threads at once. */
+/* A percentile of the delays of all launches in `node` and below, in ns, at most 1 % off.
+ * Returns false if no launch there was timed. Not thread-safe. */
 bool launch_delays_percentile(
 	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value);
 

@@ -45,10 +45,9 @@ struct memory_pool {
 	/* now: bytes of tensors; bytes that the allocator holds */
 	uint64_t allocated, reserved;
 	uint64_t peak, reserved_at_peak, reserved_peak_bytes;
-	int64_t outside,
-		/* Device memory allocated by others than PyTorch. Negative: not all memory of
-		 * the allocator was seen allocated. */
-		outside_at_peak;
+	/* Device memory allocated by others than PyTorch. Negative: not all memory of
+	 * the allocator was seen allocated. */
+	int64_t outside, outside_at_peak;
 	uint32_t peak_node; /* tree node where the peak was reached */
 	bool unknown;       /* memory_owners_resume was called: the next record sets the values */
 };
@@ -58,9 +57,8 @@ struct memory_level {
 	uint32_t kind, device; /* device UINT32_MAX: unknown, or the host's */
 	struct memory_flow flow;
 	struct memory_pool pool; /* MEMORY_TENSOR only */
-	uint64_t peak_ns,
-		/* When the level was highest; how often it reached a new peak. */
-		serial;
+	/* When the level was highest; how often it reached a new peak. */
+	uint64_t peak_ns, serial;
 	uint64_t ooms;
 };
 
@@ -99,7 +97,7 @@ struct memory_owners {
 	uint32_t level_count;
 	struct memory_site *sites;
 	uint32_t site_count;
-	struct memory_site *merged; /* made by report/analysis/memory_sites.h; NULL: not made */
+	struct memory_site *merged; /* made by report/analysis/allocation_sites.h; NULL: not made */
 	uint32_t merged_count;
 	struct memory_oom *ooms;
 	uint32_t oom_count;

@@ -165,10 +165,9 @@ struct profile_counts {
 	uint64_t backwards;    /* work that ended before it began */
 	uint64_t unknown_ends; /* END of a start/end range that is not open */
 	uint64_t async_left_open;
-	uint64_t yielded,
-		/* Times that another client had CUPTI. Launches, copies and memsets called
-		 * meanwhile. */
-		yielded_calls;
+	/* Times that another client had CUPTI. Launches, copies and memsets called
+	 * meanwhile. */
+	uint64_t yielded, yielded_calls;
 	uint64_t steps; /* seen */
 	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
 	uint64_t counted;
