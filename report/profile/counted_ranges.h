@@ -6,7 +6,7 @@
  * inside such a node is not subtracted from its parent's frame, but from the counted node. Self
  * times are computed node by node:
  *
- * 	self = total - what was counted or recorded directly in it
+ *	self = total - what was counted or recorded directly in it
  *
  * Totals are sums of ticks, exact to the mean rate of the clock. If the children of a node have
  * more than the node itself, or if it has not ended yet, its total is raised to theirs. So

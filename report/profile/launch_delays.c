@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/launch_delays.h"
 
-/* The next node behind `id` in the tree below `top`, parents first; 0: there is none. */
+/* The node after `id` in the tree below `top`, parents first. 0: there is none. */
 static uint32_t next_node_below(const struct tree *tree, uint32_t top, uint32_t id)
 {
 	if (tree->nodes[id].first_child)
@@ -16,7 +16,8 @@ static bool has_delays(const struct percentiles *delays)
 	return delays->used || delays->histogram;
 }
 
-/* Of a leaf they are there; of others they are put together each time: kept, they would take a multiple of the tree. */
+/* Leaves keep their delays. Those of other nodes are merged at each call, because keeping them
+ * would take a multiple of the tree's memory. */
 bool launch_delays_percentile(
 	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value)
 {

@@ -6,17 +6,17 @@
  * outermost operator that the module or range called, and F is the operator in it that created
  * the backward function:
  *
- * 	Net                                      Net
- * 	    fc                                       fc
- * 	        aten::linear                             aten::linear
- * 	            aten::addmm  <- F                        aten::addmm
- * 	autograd::engine::evaluate_function: A           aten::linear (bwd)
- * 	    AddmmBackward0   -> F                            AddmmBackward0
- * 	        aten::mm                                         aten::mm
- * 	    aten::sum        -> F                            aten::sum
- * 	    aten::add_                               (backward)
- * 	                                                 (gradient accumulation)
- * 	                                                     aten::add_
+ *	Net                                      Net
+ *	    fc                                       fc
+ *	        aten::linear                             aten::linear
+ *	            aten::addmm  <- F                        aten::addmm
+ *	autograd::engine::evaluate_function: A           aten::linear (bwd)
+ *	    AddmmBackward0   -> F                            AddmmBackward0
+ *	        aten::mm                                         aten::mm
+ *	    aten::sum        -> F                            aten::sum
+ *	    aten::add_                               (backward)
+ *	                                                 (gradient accumulation)
+ *	                                                     aten::add_
  *
  * `(backward)` is what autograd's engine ran at that node, less what was moved to its module. It
  * keeps functions whose operator is unknown, and communication. `(gradient accumulation)` in it

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * integrity.h: what is missing, in numbers. One list makes the JSON object and the sentences of the first screen.
+ * Counts what is missing. One list makes the JSON object and the sentences of the first screen.
  */
 #ifndef PPERF_REPORT_RUN_INTEGRITY_H
 #define PPERF_REPORT_RUN_INTEGRITY_H
 
 #include "report/profile/profile.h"
 
-/* name, whether a value above 0 means that something is missing, what it counts. */
+/* name, whether a value above 0 means that something is missing, help */
 #define INTEGRITY(X)                                                                           \
 	X(launches, 0, "kernel launches that worked")                                          \
 	X(kernels, 0, "kernels that the GPU ran")                                              \
@@ -53,7 +53,7 @@ struct integrity {
 	INTEGRITY(X)
 #undef X
 	bool complete, conserved;
-	char problem[256]; /* if not conserved */
+	char problem[256]; /* why, if not conserved */
 };
 
 struct integrity integrity_of(const struct profile *profile);
