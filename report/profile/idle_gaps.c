@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Charges each idle gap of a GPU to the work that ended it, and so to the range that launched
- * the work and kept the GPU waiting.
+ * Charges each idle gap of a GPU to the work that ended it.
+ *
+ * So the gap belongs to the range that launched the work and kept the GPU waiting.
  *
  * Records come roughly in the order of their starts. They wait here until no earlier one is
  * expected, as in the timeline, so that both compute the same idle time.
@@ -14,7 +15,7 @@
 struct idle_gaps_device {
 	uint32_t device;
 	struct interval_queue waiting;
-	uint64_t covered; /* busy, or charged, up to this time */
+	uint64_t covered; /* end of the last busy time */
 	bool begun;
 };
 

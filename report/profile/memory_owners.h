@@ -2,10 +2,9 @@
  * Tracks who holds how much memory, from the program's allocations and releases.
  *
  * A release carries an address only. The table of addresses knows the size and the owner, so
- * released bytes belong to the node that allocated them. `reserved` is
- * the level of device memory (TRACE_MEMORY_DEVICE and DEVICE_STATIC) of one device. Pinned,
- * managed and array memory are counted separately. Failed calls allocate nothing and are
- * counted.
+ * released bytes belong to the node that allocated them. `reserved` is the level of device
+ * memory (TRACE_MEMORY_DEVICE and DEVICE_STATIC) of one device. Pinned, managed and array memory
+ * are counted separately. Failed calls allocate nothing and are counted.
  *
  * Tensors are a memory kind of their own (MEMORY_TENSOR): what PyTorch's caching allocator hands
  * out of the device memory that it holds (`reserved`). Their bytes are in the device's level
@@ -13,8 +12,8 @@
  * device's tensors. If it differs from the sum in the trace, something is missing. The
  * difference is counted, and the allocator's total is used.
  *
- * Memory: 80 to 160 bytes per allocation that was live at the same time, and 136 bytes per site
- * (a tree node, a call stack and a memory kind).
+ * Memory: 80 to 160 bytes per allocation that was live at the same time. A site (a tree node, a
+ * call stack and a memory kind) takes 136 bytes.
  */
 #ifndef PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
 #define PPERF_REPORT_PROFILE_MEMORY_OWNERS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Maps a trace's names and nodes to the report's texts and tree nodes.
  *
- * A node of the trace (a path of labels as the program gave them) belongs to one node of the
- * tree (a path of label patterns). This mapping is an array that is filled once, so entering a
- * range costs one lookup however many names there are. An exception are trace nodes below texts
- * without an id in the trace. They depend on the open ranges (NODE_UNRESOLVED).
+ * A node of the trace is a path of labels as the program gave them. It belongs to one node of
+ * the tree, a path of label patterns. This mapping is an array that is filled once, so entering
+ * a range costs one lookup however many names there are. An exception are trace nodes below
+ * texts without an id in the trace. They depend on the open ranges (NODE_UNRESOLVED).
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_NAMES_H
 #define PPERF_REPORT_PROFILE_NODE_NAMES_H

@@ -3,8 +3,8 @@
  *
  * Most nodes stay below the node around them. What runs backward for an operator is shown beside
  * that operator, whatever thread ran it and whenever. In the example, X (aten::linear) is the
- * outermost operator that the module or range called, and F is the operator in it that created
- * the backward function:
+ * outermost operator that the module or range called. F is the operator in it that created the
+ * backward function:
  *
  *	Net                                      Net
  *	    fc                                       fc

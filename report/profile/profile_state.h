@@ -157,7 +157,7 @@ void profile_recording_window(struct profile *profile, const struct trace_event 
 void profile_warm_up_end(struct profile *profile);
 /* Whether the figures are of parts of the trace only. */
 bool profile_is_partial(const struct profile *profile);
-/* Step `number` begins. Starts or stops counting for --steps. */
+/* Step `number` begins. Starts counting for --steps, or stops it after the last step. */
 void profile_step_begin(struct profile *profile, uint64_t number);
 /* The last step that began has ended. */
 void profile_step_end(struct profile *profile);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Sums small instances inside the target (profile_options.target) without an instance for each.
  *
- * A node whose instances are all too small to be shown is added to its group (instance.h) at
- * once, as long as the trace has only ranges. The result must equal that of the plain way. Test:
- * tests/report/test_small_instances.c.
+ * If all instances of a node are too small to be shown, they are added to its group (instance.h)
+ * at once. This works as long as the trace has only ranges. The result must equal that of the
+ * plain way. Test: tests/report/test_small_instances.c.
  *
  * Such an open range has neither an instance nor details. Before another kind of event is
  * handled, small_instances_pause gives it both.

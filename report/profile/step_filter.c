@@ -128,7 +128,7 @@ void profile_warm_up_end(struct profile *profile)
 	profile->state->warming_up = false;
 }
 
-/* Starts counting if step `number` is chosen, and stops it otherwise. */
+/* Starts counting if step `number` is chosen, and stops it after the last chosen step. */
 void profile_step_begin(struct profile *profile, uint64_t number)
 {
 	struct profile_state *state = profile->state;

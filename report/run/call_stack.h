@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Gives the text of call stacks: the frames of native stacks (functions, from the program's
- * files) and of Python stacks (file, line, function), and the source line where a trace node was
- * first entered.
+ * Gives the text of call stacks, native (functions, from the program's files) and of Python
+ * (file, line, function).
+ *
+ * Also gives the source line where a trace node was first entered.
  */
 #ifndef PPERF_REPORT_RUN_CALL_STACK_H
 #define PPERF_REPORT_RUN_CALL_STACK_H

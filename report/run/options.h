@@ -35,8 +35,8 @@ enum rows_by {
 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
+/* Which instances of a node are shown. SUM: all of them together. */
 enum instances_of {
-	/* SUM: all instances together. */
 	INSTANCES_SUM,
 	INSTANCES_WORST,
 	INSTANCES_FIRST,

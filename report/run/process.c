@@ -394,8 +394,9 @@ static void keep_best(
 	}
 }
 
-/* Returns the index of the process with the most GPU work among those of the chosen rank, or
- * SIZE_MAX. Skips unreadable files, unless they were named. */
+/* Returns the index of the process with the most GPU time among those of the chosen rank, or with
+ * --all of the last one. SIZE_MAX: none has that rank. Skips unreadable files that were not
+ * named. */
 static size_t read_all_processes(struct processes *processes, const struct options *options)
 {
 	char error[READER_ERROR_BYTES];

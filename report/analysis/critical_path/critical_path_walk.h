@@ -11,19 +11,19 @@
  * The points of the graph are the begin and the end of each call and of each GPU operation.
  * Edges say what a point comes after:
  *
- *	begin of a call  The end of the call before it on its thread, or the begin of the call around
- *	                 it. And the last call of another thread, if that thread made 16 calls in a
- *	                 row just before: threads take turns.
- *	end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
- *	                 that ended in its own call: that end. For cudaFree: the last work that ended
- *	                 in it.
- *	begin of work    The begin of the call that launched it. The end of the work that ended last
- *	                 before it on its CUDA stream (of a graph: or in the graph, whose inner order
- *	                 is not known). The work of the events that its CUDA stream had to wait for.
- *	end of work      Its begin.
+ *   begin of a call  The end of the call before it on its thread, or the begin of the call around
+ *                    it. And the last call of another thread, if that thread made 16 calls in a
+ *                    row just before: threads take turns.
+ *   end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
+ *                    that ended in its own call: that end. For cudaFree: the last work that ended
+ *                    in it.
+ *   begin of work    The begin of the call that launched it. The end of the work that ended last
+ *                    before it on its CUDA stream (of a graph: or in the graph, whose inner order
+ *                    is not known). The work of the events that its CUDA stream had to wait for.
+ *   end of work      Its begin.
  *
- * A launch takes at least as long as the shortest 5 % of all launches. From then on the work is
- * ready as far as its call is concerned. The latest of a point's predecessors holds it up. Of
+ * A launch counts as taking at least the 5th percentile of all launches. From then on the work
+ * is ready as far as its call is concerned. The latest of a point's predecessors holds it up. Of
  * equal ones this is the GPU's own order, then events, then the launch. The time from the latest
  * predecessor to the point itself is spent whatever came before. Each other predecessor could
  * have come later by its distance to the latest one. This is what slack is computed from. The
@@ -36,8 +36,8 @@
  * another stream if
  *
  *   - one of the two streams is the default one,
- *   - that work was launched earlier, and
- *   - that work ended at most HANDOVER_MAX_NS before.
+ *   - the other stream's work was launched earlier, and
+ *   - it ended at most HANDOVER_MAX_NS before.
  *
  * Work that could have held it up as well, but did not, gets no edge, so its slack is too large.
  *
@@ -62,17 +62,18 @@
  * something that is not in the graph. */
 #define HANDOVER_MAX_NS 20000u
 
-/* What the time of a segment is: name, text. */
-#define PATH_KINDS(X)                                                                                   \
-	X(KERNEL, "kernels")                                                                            \
-	X(COMMUNICATION, "communication")                                                               \
-	X(COPY, "copies")                                                                               \
-	X(MEMSET, "memsets")                                                                            \
-	X(HOST, "host")          /* between calls */                                                    \
-	X(CALL, "calls")         /* in calls that do not wait */                                        \
-	X(LAUNCH, "launch")      /* from the begin of the call to the begin of the work */              \
-	X(HANDOVER, "hand-over") /* from the end of the work or event before it: up to 20 us */         \
-	X(SYNC, "synchronisation") /* in calls that wait: after the work; all of it if none is known */ \
+/* What the time of a segment is: kind, text. SYNC is the time in a waiting call after the end of
+ * the work. If that work is not known, it is all of the call. */
+#define PATH_KINDS(X)                                                                             \
+	X(KERNEL, "kernels")                                                                      \
+	X(COMMUNICATION, "communication")                                                         \
+	X(COPY, "copies")                                                                         \
+	X(MEMSET, "memsets")                                                                      \
+	X(HOST, "host")            /* between calls */                                            \
+	X(CALL, "calls")           /* in calls that do not wait */                                \
+	X(LAUNCH, "launch")        /* from the begin of the call to the begin of the work */      \
+	X(HANDOVER, "hand-over")   /* from the end of the work or event before it: up to 20 us */ \
+	X(SYNC, "synchronisation") /* in calls that wait */                                       \
 	X(UNKNOWN, "unknown")
 
 enum path_kind {
@@ -91,7 +92,7 @@ struct path_node {
 	uint64_t stream, event; /* calls: handles */
 	/* Work: the node of its call. Calls: the node of the call around it. PATH_NONE: none. */
 	uint32_t call;
-	/* Work: index in `streams`. Calls: the same by CUPTI's stream id, or PATH_NONE. */
+	/* Index in `streams`. Calls: found by CUPTI's stream id; PATH_NONE: not known. */
 	uint32_t stream_index;
 	/* Calls: the copy that ended in it; of a graph: the last of its work that ended.
 	 * PATH_NONE: none. */

@@ -32,8 +32,8 @@ struct event_record *cuda_events_find(struct cuda_events *events, uint64_t event
 void cuda_events_wait(struct cuda_events *events, uint64_t event, uint32_t stream, uint64_t at_ns);
 
 /* Work that was requested at `requested_ns` begins on `stream`. Calls `held_up` once for each
- * event that the stream had to wait for, with the last node of the event's work, which is over
- * by now. PATH_NONE: that is not known. */
+ * event that the stream had to wait for, with the last node of the event's work. That work is
+ * over by now. PATH_NONE: it is not known. */
 void cuda_events_work_begin(struct cuda_events *events, uint32_t stream, uint64_t requested_ns,
 	void (*held_up)(void *context, uint32_t node), void *context);
 /* The work `node` of `stream` is over. `ran_there`: it ran on `stream`; otherwise it is part of
