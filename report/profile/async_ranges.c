@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fold_spans.c: what NVTX has besides nested ranges: start/end ranges, marks and counters.
+ * Handles NVTX start/end ranges, marks and counters.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
@@ -66,7 +66,7 @@ void profile_async_start(struct profile *profile, const struct trace_event *even
 	if (state->async_count >= state->async_slot_count)
 		grow_async_slots(state);
 	slot = async_range_slot(state, record->id);
-	if (*slot) /* ids are never given twice; a damaged trace may say so */
+	if (*slot) /* ids are unique, except in a damaged trace */
 		return;
 	span = xcalloc(sizeof *span + text.length);
 	*span = (struct open_async_range){ .id = record->id,
@@ -133,7 +133,7 @@ void profile_async_end(struct profile *profile, const struct trace_event *event)
 		profile->counts.unknown_ends++;
 }
 
-/* Those still open at the end, up to there. */
+/* Closes the ranges that are still open at the end, at that time. */
 void profile_async_close_all(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
@@ -164,7 +164,7 @@ void profile_mark(struct profile *profile, const struct trace_event *event)
 	}
 }
 
-/* The ids of the counter asked for: a name may stand in several domains. */
+/* Finds the ids of the counter: several domains may have one of its name. */
 void profile_find_counter(struct profile *profile)
 {
 	const struct trace_counter *counter;

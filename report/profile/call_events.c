@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_calls.c: what the CPU asked of CUDA: launches, copies, sets, waits, memory. Each call is also a leaf below the
- * range it was made in.
+ * Handles CUDA calls of the CPU: launches, copies, memsets, waits, memory. Each call is also a
+ * leaf below the range in which it was made.
  */
 #include "report/profile/profile_state.h"
 #include "report/text/format_number.h"
@@ -69,7 +69,7 @@ static uint32_t graph_node(
 		0, NODE_GRAPH);
 }
 
-/* Whose GPU time is known only once the last record of it is there: somebody must want to know. */
+/* Whether instances must wait for their GPU records: their GPU time is needed. */
 static bool instances_need_gpu_time(const struct profile *profile)
 {
 	const struct profile_observer *observer = profile->options.observer;
@@ -78,8 +78,8 @@ static bool instances_need_gpu_time(const struct profile *profile)
 	       (!observer || profile->options.target || observer->instance || observer->ended);
 }
 
-/* The instance that waits for the GPU's record. Where children are kept, a graph is one itself, and what it runs lies
- * in it. */
+/* The instance that waits for the GPU record of `call`. If children are kept, a graph is an
+ * instance of its own, and the work it runs is inside it. */
 static struct instance *waiting_instance(struct profile *profile, const struct trace_event *event,
 	const struct timed_call *call, uint32_t graph)
 {
@@ -103,7 +103,7 @@ static struct instance *waiting_instance(struct profile *profile, const struct t
 	return instance;
 }
 
-/* Launched in no range, it has those that it was captured in. */
+/* A graph that was launched in no range belongs to the ranges of its capture. */
 static void prepare_graph_launch(
 	struct profile *profile, struct gpu_launch *launch, const struct trace_graph_launch *record)
 {
@@ -119,7 +119,7 @@ static void prepare_graph_launch(
 	profile->tree->nodes[launch->graph_node].calls += launch->counts;
 }
 
-/* A call whose work a GPU record will tell of. */
+/* Registers a call whose work a GPU record will report. */
 static void add_pending_launch(
 	struct profile *profile, const struct trace_event *event, const struct timed_call *call)
 {
@@ -145,7 +145,7 @@ static void add_pending_launch(
 	profile_gpu_limit_pending(profile);
 }
 
-/* Device memory only: what reserved is made of. */
+/* Updates `reserved`, which is made of device memory only. */
 static void add_memory_change(struct profile *profile, const struct trace_event *event,
 	const struct timed_call *call, const struct memory_change *change)
 {
@@ -187,7 +187,7 @@ static void add_memory_change(struct profile *profile, const struct trace_event 
 	}
 }
 
-/* Of a whole context. */
+/* The memory of a whole context. */
 static struct memory_change free_context_memory(
 	struct profile *profile, const struct trace_event *event, const struct timed_call *call)
 {
@@ -265,7 +265,8 @@ static void observe_call(struct profile *profile, const struct trace_event *even
 	observer->call(observer->context, &seen);
 }
 
-/* A call is written when it has returned; where there was no room its slot was sealed first, and that is no part of it. */
+/* A call is recorded when it has returned. If its slot was full, it was flushed first, and that
+ * time is not part of the call. */
 static uint64_t exclude_flush_pause(
 	const struct trace_event *event, uint64_t begin_ns, uint64_t duration_ns)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What tells the children of a node apart. */
+/* What distinguishes the children of a node. */
 struct child_key {
 	uint32_t parent, name, domain, class;
 	enum node_kind kind;
@@ -211,15 +211,15 @@ void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)
 	percentiles_add(&node->samples, duration_ns, &tree->budget);
 }
 
-/* What it adds to the row that it lies in. */
+/* Adds the GPU figures of `node` to its parent. */
 static void add_gpu(struct tree *tree, const struct node *node)
 {
 	struct node_gpu *parent;
 
 	if (node->gpu->idle_before_ns)
 		tree_gpu(tree, node->parent)->idle_before_ns += node->gpu->idle_before_ns;
-	/* What a GPU did for a range is in the range's self already, and a graph's in the graph's; their nodes below only
-	 * say what it was. */
+	/* GPU work of a range is in the range's self_ns already, and that of a graph in the
+	 * graph's. The nodes below only show what the work was. */
 	if (node_kind_class(node->kind) == NODE_WORK ||
 		(node->captured && !tree->nodes[node->parent].captured) || !node->gpu->total_calls)
 		return;
@@ -256,7 +256,8 @@ static void add_node_to_parent(struct tree *tree, uint32_t id)
 	}
 }
 
-/* By where it stands: as what is around it, unless it is one of those itself. */
+/* The part of `node`'s GPU work: its own if it is one of these kinds, else that of its parent
+ * (`around`). */
 static enum node_part gpu_part_of(const struct node *node, enum node_part around)
 {
 	if (node->kind == NODE_BACKWARD || node->ran_elsewhere)
@@ -266,7 +267,8 @@ static enum node_part gpu_part_of(const struct node *node, enum node_part around
 	return node->is_recompute ? PART_RECOMPUTE : around;
 }
 
-/* A graph, and who launched it, have what was captured as that was. */
+/* Moves captured work to the part in which it was captured, in its graph and in the node that
+ * launched the graph. */
 static void split_graph_parts(struct tree *tree, const uint8_t *parts, uint32_t captured)
 {
 	const uint64_t own = tree->nodes[captured].gpu->self_ns;
@@ -284,7 +286,7 @@ static void split_graph_parts(struct tree *tree, const uint8_t *parts, uint32_t 
 	}
 }
 
-/* All of a node's own is of one part, but for graphs. */
+/* All work of a node is of one part, except that of graphs. */
 static void split_gpu_parts(struct tree *tree)
 {
 	uint8_t *parts = xcalloc(tree->count);

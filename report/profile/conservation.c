@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fold_sums.c: the check that nothing is owned twice and nothing is lost between the records and the tree.
+ * Checks that nothing is owned twice, and nothing is lost between the records and the tree.
  */
 #include "report/profile/profile.h"
 #include <stdio.h>

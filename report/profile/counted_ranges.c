@@ -4,14 +4,15 @@
 #include "report/text/format_number.h"
 #include <stdlib.h>
 
-/* Of a place. self_ns may be below 0 until the end: what lies in it may be known before itself. */
+/* Of a trace node. self_ns may be negative until the end, because children may be known before
+ * it. */
 struct counted_sums {
 	int64_t self_ns;
-	uint64_t recorded_ns; /* of self_ns: what the tree has already */
+	uint64_t recorded_ns; /* part of self_ns that the tree already has */
 };
 
 struct counted_ranges {
-	struct counted_sums *sums; /* by place */
+	struct counted_sums *sums; /* by trace node */
 };
 
 void counted_ranges_begin(struct profile *profile)
@@ -34,7 +35,7 @@ void counted_ranges_free(struct counted_ranges *counted)
 	free(counted);
 }
 
-/* All operators are counted in a trace where any is. */
+/* If any operator of a trace was only counted, all were. */
 static bool is_counted(const struct profile *profile, uint32_t trace_node)
 {
 	const unsigned kind = reader_node(profile->reader, trace_node)->kind;
@@ -49,7 +50,7 @@ bool counted_ranges_contain(const struct profile *profile, const struct open_ran
 	       is_counted(profile, reader_node(profile->reader, frame->trace_node)->parent);
 }
 
-/* What is counted in a file may come to more than there is time. */
+/* Saturates: the counts of a damaged file may exceed any time. */
 static void add_counted_self(struct counted_sums *sums, uint32_t trace_node, int64_t ns)
 {
 	sums[trace_node].self_ns = saturating_add(sums[trace_node].self_ns, ns);
@@ -67,7 +68,8 @@ void counted_ranges_add(struct profile *profile, const struct open_range *frame,
 			-(int64_t)total_ns);
 }
 
-/* Below texts without an id there is no place to be had but that of the range around them, in whose own time it is. */
+/* The tree node of a counted trace node. Below texts without an id it is a child of the range
+ * around it, whose own time includes it. */
 static uint32_t counted_node_of(const struct profile *profile, uint32_t trace_node)
 {
 	const struct trace_node_info *at = reader_node(profile->reader, trace_node);
@@ -101,7 +103,8 @@ static void add_counted(struct profile *profile, const struct trace_counted *cou
 		-(int64_t)counted->total_ns);
 }
 
-/* What a place lacks, it and all around it have had more. Those inside come first. */
+/* If `trace_node` has less time than its children, raises its total and that of all nodes around
+ * it. Children come first. */
 static void finish_counted_node(struct profile *profile, uint32_t trace_node)
 {
 	struct counted_sums *sums = profile->state->counted_ranges->sums;

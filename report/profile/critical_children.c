@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fold_critical.c: where what happened in the worst instance is kept below it. What ran where it stands is a child of
- * the range around it; what ran backward is kept by what it ran backward for:
+ * Decides where what happened in the target instance is kept below it. What ran forward is a
+ * child of the range around it. What ran backward is kept below the modules and operators it ran
+ * backward for:
  *
  *	step 7                                            step 7
  *	    autograd::engine::evaluate_function: A            (backward)
@@ -13,13 +14,14 @@
  *	                                                              aten::add_
  *	                                                              AccumulateGrad
  *
- * `(backward)` has all that the engine took in that instance. What of it lies in no backward function, and in no sum of
- * gradients, is in that row alone.
+ * `(backward)` includes all time of the engine in that instance. What is in no backward function
+ * and in no sum of gradients is in that row alone.
  */
 #include "report/profile/profile_state.h"
 #include "report/profile/node_placement.h"
 
-#define PATH_MAX 256u /* ranges around an operator that are told apart, from the inside out */
+/* Ranges around an operator that are kept apart, innermost first. */
+#define PATH_MAX 256u
 
 static bool is_engine_instance(const struct profile *profile, const struct instance *instance)
 {
@@ -45,7 +47,7 @@ static struct instance *critical_backward_group(
 	return descend_to_group(of, node, 0, instance);
 }
 
-/* The place of the innermost range of the program that is open around, 0 if none is. */
+/* The trace node of the innermost open range of the program around `of`. 0: none. */
 static uint32_t trace_node_around(const struct profile *profile, const struct instance *of)
 {
 	while (of && (!of->trace_node || is_engine_instance(profile, of)))
@@ -53,7 +55,8 @@ static uint32_t trace_node_around(const struct profile *profile, const struct in
 	return of ? of->trace_node : 0;
 }
 
-/* Down the modules and ranges around the operator, but for those that are open `around` the whole, too. */
+/* Descends along the modules and ranges around `operator`, except those that are open around the
+ * whole (`around`). */
 static struct instance *descend_trace_nodes(struct profile *profile, struct instance *of,
 	uint32_t operator, uint32_t around, const struct instance *instance)
 {
@@ -62,7 +65,7 @@ static struct instance *descend_trace_nodes(struct profile *profile, struct inst
 
 	for (uint32_t at = reader_node(reader, operator)->parent; at && length < PATH_MAX;
 		at = reader_node(reader, at)->parent) {
-		while (around > at) /* a parent's number is below its children's */
+		while (around > at) /* a parent's id is lower than its children's */
 			around = reader_node(reader, around)->parent;
 		if (around == at)
 			break;
@@ -78,8 +81,8 @@ static struct instance *descend_trace_nodes(struct profile *profile, struct inst
 	return of;
 }
 
-/* Down what lies between a range and the node of something that happened in it: `unattributed`, or a range that began
- * before the section. */
+/* Descends along the nodes between a range and the node of something that happened in it. These
+ * are `unattributed`, or a range that began before the section. */
 static struct instance *descend_nodes(
 	struct profile *profile, struct instance *of, const struct instance *instance)
 {
@@ -95,7 +98,7 @@ static struct instance *descend_nodes(
 	return of;
 }
 
-/* What one is kept in that is in the instance `of`. */
+/* The instance or group inside `of` that keeps `instance`. */
 static struct instance *critical_owner(
 	struct profile *profile, struct instance *of, const struct instance *instance)
 {

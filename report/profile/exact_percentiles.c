@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * fold_refine.c: percentiles made exact in further passes, where the durations of all places did not fit into memory
- * at once.
+ * Makes percentiles exact in further passes, if the durations of all nodes did not fit into
+ * memory.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* What its values will take; 0: they are there, or are too many to be kept. */
+/* The memory for exact values. 0: they are there, or too many to be kept. */
 static size_t exact_bytes(const struct percentiles *samples, uint64_t calls, uint64_t longest_ns)
 {
 	if (!samples->histogram || calls > PERCENTILES_EXACT_MAX)
 		return 0;
-	return 2 * calls *
-	       (longest_ns > UINT32_MAX ? sizeof(uint64_t)
-					: sizeof(uint32_t)); /* room grows by doubling */
+	/* capacity grows by doubling */
+	return 2 * calls * (longest_ns > UINT32_MAX ? sizeof(uint64_t) : sizeof(uint32_t));
 }
 
-/* Marks as many as fit. Returns how many. */
+/* Marks as many as fit, and returns their number. */
 static size_t choose_samples_to_keep(const struct profile *profile, struct durations_kept *only)
 {
 	size_t room = PERCENTILES_BYTES_MAX, count = 0;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * fold_gpu.c: what the GPU did, joined to the call that asked for it by correlation id.
+ * Handles GPU records, joined by correlation id to the call that launched the work.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* A GPU record, read. */
+/* A decoded GPU record. */
 struct gpu_work {
 	const struct trace_gpu *gpu;
 	enum node_kind kind;
 	uint32_t name;
-	uint64_t start_ns, end_ns;    /* since the trace's start */
-	uint64_t duration_ns;         /* in CUPTI's own nanoseconds */
-	uint32_t leaf, owner, kernel; /* once it is owned: nodes; index in fold.kernels */
+	uint64_t start_ns, end_ns; /* since the trace's start */
+	uint64_t duration_ns;      /* in CUPTI's own nanoseconds */
+	/* set once it has an owner: nodes; index in profile.kernels */
+	uint32_t leaf, owner, kernel;
 	bool untimed;
 };
 
@@ -73,7 +74,8 @@ static void add_work_time(struct node_gpu *gpu, const struct gpu_work *work, enu
 	gpu->method = method;
 }
 
-/* The leaf of the work, in its owner or in what lies between them. */
+/* Adds the work to its leaf below `parent`, which is the owner or a node of a graph. Returns the
+ * leaf. */
 static uint32_t work_leaf(
 	struct profile *profile, uint32_t parent, const struct gpu_work *work, enum method method)
 {
@@ -88,8 +90,8 @@ static uint32_t work_leaf(
 	return leaf;
 }
 
-/* The graph has all that was done in it; what was captured, what was directly in that. Returns where the work's leaf
- * is. */
+/* Adds the work to the graph, and to the node that shows where it was captured. Returns the
+ * parent of the work's leaf. */
 static uint32_t add_work_to_graph(
 	struct profile *profile, uint32_t graph, const struct gpu_work *work, enum method *method)
 {
@@ -121,7 +123,8 @@ static void add_work_to_instance(
 	instance_release(&profile->state->instances, instance);
 }
 
-/* From the call to the begin of what it launched; two clocks that are a little apart may have it end before it began. */
+/* Adds the delay from the call to the begin of its work. It is 0 if the work seems to begin
+ * before the call, because two clocks may differ a little. */
 static void add_launch_delay(
 	struct profile *profile, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
 {
@@ -200,7 +203,7 @@ static void observe_gpu_work(struct profile *profile, const struct gpu_launch *l
 	observer->work(observer->context, &seen);
 }
 
-/* A record whose launch is known, or never will be (NULL). */
+/* `launch`: NULL if the launch is not in the trace. */
 static void finish_gpu_work(
 	struct profile *profile, struct gpu_launch *launch, const struct trace_gpu *gpu)
 {
@@ -259,7 +262,7 @@ void profile_gpu_match_held(struct profile *profile, uint64_t correlation)
 	}
 }
 
-/* Launches and records that nothing more is expected of. */
+/* Launches and records for which nothing more is expected. */
 void profile_gpu_evict(struct profile *profile, bool all)
 {
 	struct trace_gpu *lone;

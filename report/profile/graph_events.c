@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fold_graph.c: what is inside of a CUDA graph. Its work stands below the modules and operators that it was captured in,
- * as these stand elsewhere in the tree, less what was open around the whole capture (that is where the graph was
- * instantiated):
+ * Finds the nodes inside a CUDA graph. Its work is shown below the modules and operators in
+ * which it was captured, as they are elsewhere in the tree. What was open around the whole
+ * capture, where the graph was instantiated, is left out:
  *
  *	warm up                                  replay
  *	    Net                <- captured           graph 1
@@ -14,11 +14,11 @@
 #include "report/profile/profile_state.h"
 #include "report/gpu/graph_nodes.h"
 
-/* Where the nodes of graphs stand that came last: a replay has the same ones again. */
+/* The cache of the last graph nodes' parents. A replay has the same nodes again. */
 #define GRAPH_PARENTS 4096u
 
 struct graph_parent {
-	uint64_t node; /* CUPTI's; 0: none is here */
+	uint64_t node; /* CUPTI's id; 0: empty slot */
 	uint32_t graph, parent;
 	bool known;
 };
@@ -30,7 +30,7 @@ static const struct graph_nodes *graph_nodes(struct profile *profile)
 	return profile->state->graph_nodes;
 }
 
-/* The node of a place, or of the next one around that has one. */
+/* The tree node of `trace_node`, or of the next one around it that has one. */
 static uint32_t node_of_trace_node(struct profile *profile, uint32_t trace_node)
 {
 	const uint32_t *nodes = node_names_nodes(profile->names, 0);
@@ -45,7 +45,7 @@ static uint32_t tree_level(const struct tree *tree, uint32_t node)
 	return node ? tree->nodes[node].depth + 1u : 0;
 }
 
-/* The innermost node around both, or one of them; 0: the root. */
+/* The innermost node that contains both or is one of them. 0: the root. */
 static uint32_t common_ancestor(const struct tree *tree, uint32_t a, uint32_t b)
 {
 	while (a != b) {

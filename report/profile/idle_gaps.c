@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * fold_gaps.c: each moment in which a GPU had nothing to do, charged to the work that ended it, and so to whoever
- * launched that: it kept the GPU waiting. Records come roughly by their start; they wait here until nothing earlier is
- * expected, as in the timeline, so that both come to the same idle time.
+ * Charges each idle gap of a GPU to the work that ended it.
+ *
+ * So the gap belongs to the range that launched the work and kept the GPU waiting.
+ *
+ * Records come roughly in the order of their starts. They wait here until no earlier one is
+ * expected, as in the timeline, so that both compute the same idle time.
  */
 #include "report/gpu/cupti_handover.h"
 #include "report/base/alloc.h"
@@ -12,7 +15,7 @@
 struct idle_gaps_device {
 	uint32_t device;
 	struct interval_queue waiting;
-	uint64_t covered; /* the last moment at which it was busy */
+	uint64_t covered; /* end of the last busy time */
 	bool begun;
 };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS_LISTED 16u /* more are looked up in a table */
-#define ALIKE_MAX 3u      /* of one name, shown one by one */
-#define STANDS_OUT 3      /* times the mean of the others of its name */
+#define GROUPS_LISTED 16u /* more are found by a hash table */
+#define ALIKE_MAX 3u      /* instances of one name that are listed one by one */
+#define STANDS_OUT 3      /* times the mean of the others of its name: listed by itself */
 
 struct instance *instance_new(
 	struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
@@ -36,7 +36,7 @@ void instance_retain(struct instance *instance)
 	instance->references++;
 }
 
-/* Puts the row `first` before `rest`. */
+/* Appends the list `rest` to the list `first`. */
 static struct instance *concat_instances(struct instance *first, struct instance *rest)
 {
 	struct instance *last = first;
@@ -49,7 +49,7 @@ static struct instance *concat_instances(struct instance *first, struct instance
 	return first;
 }
 
-/* A tree can be as deep as the program's ranges, so no recursion. */
+/* Without recursion, because a tree can be as deep as the program's ranges. */
 void instance_free(struct instance *instance)
 {
 	struct instance *next;
@@ -109,7 +109,7 @@ static struct instance **group_slot(
 	return &of->slots[i];
 }
 
-/* What a group is looked up by: the place of one that is many only names it. */
+/* The trace node by which a group is looked up. That of an INSTANCE_MANY group only names it. */
 static uint32_t group_key_node(const struct instance *group)
 {
 	return group->form == INSTANCE_TRACE_NODE ? group->trace_node : 0;
@@ -137,7 +137,7 @@ static struct instance *find_group(
 	return group;
 }
 
-/* One that is not there yet. */
+/* Adds a group that is not in `of` yet. */
 static void link_group(struct instance *of, struct instance *group)
 {
 	group->next = of->groups;
@@ -164,7 +164,7 @@ struct instance *instance_group(
 	return group;
 }
 
-/* Of work, its shape, as long as it is the same. */
+/* A group of GPU work keeps its launch configuration as long as all of it has the same one. */
 static void merge_shape(struct instance *group, const struct instance *one)
 {
 	if (group->times == 0 && one->kernel) {
@@ -177,7 +177,7 @@ static void merge_shape(struct instance *group, const struct instance *one)
 	}
 }
 
-/* Of several places it is named after its node. */
+/* A group of several trace nodes is named after its tree node. */
 static void merge_trace_node(struct instance *group, uint32_t trace_node)
 {
 	if (group->times == 0)
@@ -224,7 +224,8 @@ void instance_add_time(
 	group->times++;
 }
 
-/* Into the row, by value. False: it is not among the worst. out: who had to go for it, or NULL. */
+/* Inserts `one` into the list of children, by value. Returns false if it is not among the worst.
+ * `*out`: the child that it replaces, or NULL. */
 static bool insert_kept(struct instance *of, struct instance *one, struct instance **out)
 {
 	struct instance **link = &of->children;
@@ -254,7 +255,7 @@ static void add_to_group(struct instance *of, struct instance *one)
 	struct instance *group = instance_group(of, INSTANCE_MANY, one->node, 0);
 
 	instance_add(group, one);
-	if (one->node == of->node) /* so deep that nothing is told apart */
+	if (one->node == of->node) /* deeper than TREE_DEPTH_MAX: nodes are not distinguished */
 		instance_free(one);
 	else
 		instance_merge(group, one);
@@ -273,7 +274,7 @@ void instance_adopt(struct instance *of, struct instance *one, bool large)
 		add_to_group(of, out);
 }
 
-/* Goes as deep as nodes do, which is bounded (TREE_DEEPEST). */
+/* Recursion is bounded by the depth of tree nodes (TREE_DEPTH_MAX). */
 void instance_merge(struct instance *of, struct instance *one)
 {
 	struct instance *children = one->children, *groups = one->groups, *next;
@@ -311,7 +312,7 @@ static bool is_small(const struct instance *group, long double least)
 	return (group->value < 0 ? -group->value : group->value) < least;
 }
 
-/* Places that are too small by themselves go together with those of their node. */
+/* Adds trace node groups below `least` to the groups of their tree nodes. */
 static void group_small_trace_nodes(struct instance *of, long double least)
 {
 	struct instance *groups = of->groups, *next, *small = NULL;
@@ -340,7 +341,8 @@ static bool same_name(const struct instance *a, const struct instance *b)
 	return a->node == b->node && a->trace_node == b->trace_node && !a->label && !b->label;
 }
 
-/* So many of one name are there, and it is not much worse than the others. */
+/* Whether more than ALIKE_MAX instances have the name of `one`, and it is not much worse than
+ * the others. */
 static bool is_one_of_many(const struct instance *of, const struct instance *one)
 {
 	const struct instance *group = find_group(of, INSTANCE_MANY, one->node, 0);
@@ -356,7 +358,8 @@ static bool is_one_of_many(const struct instance *of, const struct instance *one
 	       one->value * (long double)(times - 1) < STANDS_OUT * (value - one->value);
 }
 
-/* Rows that only their order would tell apart go together: a reader counts them otherwise, and does not see their sum. */
+/* Groups rows that differ only in their order. Otherwise a reader has to count them, and does
+ * not see their sum. */
 static void group_alike(struct instance *of)
 {
 	struct instance *many[INSTANCE_KEPT], **link = &of->children;
@@ -377,7 +380,7 @@ static void group_alike(struct instance *of)
 		add_to_group(of, many[i]);
 }
 
-/* The children of one become a row. */
+/* Makes one sorted list of children and groups. */
 static void finish_one(struct instance *of, long double least)
 {
 	struct instance **all, *next;

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * instance.h: one begin..end of a range, kept until all is known of it.
+ * Keeps one instance (begin to end) of a range until all is known about it.
  *
- * GPU work is known long after its range has closed. An instance lives while it is open, while a launch made in it
- * waits for its record, and while an instance inside it lives; then it is final: its GPU time goes to the one around
- * it, and whoever asked (instances.final) sees it.
+ * GPU work is reported long after its range has closed. An instance lives while
  *
- * Where children are kept (the critical tree), an instance holds the INSTANCE_KEPT worst of those that are large enough
- * to be shown by themselves, and of all others what they come to together: one group for each node. What is inside of
- * those goes into groups of that group, and so on. Groups of another form stand for places, whatever their size: in
- * `(backward)`, the modules whose backward it was. When all is known, instance_settle makes one row of it.
+ *   - it is open,
+ *   - a launch made in it waits for its GPU record, or
+ *   - an instance inside it lives.
  *
- * Memory: the open instances, those with launches under way, and of what is kept no more than places each.
+ * Then it is final. Its GPU time is added to its parent, and instances.final is called.
+ *
+ * Where children are kept (the critical tree), an instance holds the INSTANCE_KEPT worst of the
+ * children that are large enough to be shown. The others are summed in one group per node. What
+ * is inside them is summed in groups of that group, and so on. Groups of the form
+ * INSTANCE_TRACE_NODE represent trace nodes, whatever their size. In `(backward)` these are the
+ * modules whose backward ran. When all is known, instance_finish_children makes one list of
+ * children and groups.
+ *
+ * Memory: the open instances, those with pending launches, and of what is kept at most one group
+ * per node.
  */
 #ifndef PPERF_REPORT_PROFILE_INSTANCE_H
 #define PPERF_REPORT_PROFILE_INSTANCE_H
@@ -22,87 +29,95 @@
 
 #define INSTANCE_KEPT 64
 
-/* What adds up while a range is open, with everything inside. */
+/* Sums while a range is open, including all that is inside it. */
 struct instance_flows {
 	uint64_t calls, alloc_bytes, tensor_bytes;
 };
 
 enum instance_form {
-	INSTANCE_ONE,        /* one begin..end */
-	INSTANCE_MANY,       /* several of the same node, none of them shown by itself */
-	INSTANCE_TRACE_NODE, /* what others did that belong to it; it has no begin and end of its own */
+	INSTANCE_ONE,  /* one begin and end */
+	INSTANCE_MANY, /* the sum of instances of one node that are not shown by themselves */
+	/* what others did that belongs to it; has no begin and end of its own */
+	INSTANCE_TRACE_NODE,
 };
 
 struct instance {
-	struct instance *parent; /* the one around it; NULL: none, or it is no longer of interest */
-	uint32_t references;     /* launches and live instances in it; and 1 while it is open */
-	uint32_t node, trace_node, stream; /* place: 0: it is named after its node */
-	uint64_t begin_ns, end_ns;         /* of a group: the first begin, the last end */
-	uint64_t gpu_ns, idle_ns;          /* with everything inside */
+	struct instance *parent; /* NULL: none, or the parent is not of interest any more */
+	uint32_t references;     /* launches and live instances in it; plus 1 while it is open */
+	uint32_t node, trace_node, stream; /* trace_node 0: named after its node */
+	uint64_t begin_ns, end_ns;         /* of a group: first begin, last end */
+	uint64_t gpu_ns, idle_ns;          /* including all inside */
 	struct instance_flows flows;
-	const uint32_t *nodes; /* of all places as they stood when it began (names_nodes_below) */
-	char *label;           /* its own text if the dictionary has none; owned */
+	const uint32_t *nodes; /* tree node of each trace node, when it began */
+	char *label;           /* its text if the dictionary has none; owned */
 	uint32_t label_bytes;
 	uint8_t form; /* enum instance_form */
-	bool keep;    /* its children are wanted */
-	/* What one has only where children are kept, or levels are asked for. */
-	struct instance *children, *next; /* kept children, worst first */
-	struct instance
-		*groups; /* what is kept of the others, in no order; a row through `next`, too */
-	struct instance **slots; /* hash table of the groups, once there are many */
+	bool keep;    /* keep its children */
+	/* Set only where children are kept or the metric is a level: */
+	struct instance *children, *next; /* children kept, worst first */
+	/* Sums of the other children, unordered; linked by `next`. */
+	struct instance *groups;
+	struct instance **slots; /* hash table of the groups; NULL: few groups */
 	uint32_t kept, group_count, slot_count;
-	uint64_t times;    /* how many a group stands for; of one: 1 */
-	uint64_t total_ns; /* from begin to end, of a group the sum */
-	long double before,
-		after; /* of the level asked for; of a group: at its first begin and last end */
-	long double change; /* after - before, of a group the sum */
-	long double value;  /* of the metric asked for, the larger the worse; set when final */
-	struct trace_kernel *
-		kernel; /* a copy that it owns, if it is a kernel, or all of it had the same shape */
-	uint64_t
-		number; /* of its place's instances, from 1, where somebody has counted them; else 0 */
+	uint64_t times;    /* instances in a group; else 1 */
+	uint64_t total_ns; /* end - begin; of a group the sum */
+	/* The metric's level; of a group: at the first begin and the last end. */
+	long double before, after;
+	long double change; /* after - before; of a group the sum */
+	long double value;  /* of the metric, larger is worse; set when final */
+	/* Owned copy if it is a kernel, or a group of kernels of one launch configuration. */
+	struct trace_kernel *kernel;
+	/* Number among the instances of its node, from 1. 0: not counted. */
+	uint64_t number;
 };
 
 struct instances {
-	/* `instance` is final, and its parent, if it has one, still is not. Returns whether it was taken over; what was
-	 * not is freed. */
+	/* Called when `instance` is final. Its parent, if any, is not final yet. Returns true if
+	 * the callback took ownership; otherwise the instance is freed. */
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
-	bool plain; /* none is taken over, and no level is asked for: their memory is used again as it is */
-	struct instance *reusable; /* such; a row through `parent` */
+	/* `final` never takes ownership, and levels are not needed: memory is reused */
+	bool plain;
+	struct instance *reusable; /* instances for reuse, linked by `parent` */
 };
 
-/* Gives back what is spare. */
+/* Frees the instances kept for reuse. */
 void instances_free_spare(struct instances *instances);
 
-/* A new one with one reference, its parent referenced too. */
+/* Allocates an instance with one reference, and adds a reference to `parent` (may be NULL). */
 struct instance *instance_new(
 	struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns);
 void instance_retain(struct instance *instance);
-/* Gives a reference back; the last one makes it final. NULL is fine. */
+/* Drops a reference. The last one makes `instance` final. NULL is allowed. */
 void instance_release(struct instances *instances, struct instance *instance);
-/* With all that it keeps. */
+/* Frees `instance` (may be NULL) with all children and groups. */
 void instance_free(struct instance *instance);
 
-/* The group of that form in `of`, made if there is none: MANY of that node; PLACE of that place, if it is 0 of that
- * node. */
+/* The group of `form` in `of`, allocated if there is none. INSTANCE_MANY: keyed by `node`.
+ * INSTANCE_TRACE_NODE: keyed by `trace_node`, or by `node` if that is 0. */
 struct instance *instance_group(
 	struct instance *of, enum instance_form form, uint32_t node, uint32_t trace_node);
-/* The figures of one are part of a group's. */
+/* Adds the figures of `one` to `group`. */
 void instance_add(struct instance *group, const struct instance *one);
-/* The same of one of a group of many that has a time and nothing else: that is its value. */
+/* Adds an instance to an INSTANCE_MANY group whose metric is time and which has no other
+ * figures. */
 void instance_add_time(
 	struct instance *group, uint32_t trace_node, uint64_t begin_ns, uint64_t end_ns);
-/* Takes over one that is final: as a child of `of` if it is large and there is room, else in its node's group. */
+/* Takes ownership of `one`, which is final. It becomes a child of `of` if `large` and among the
+ * worst, else part of its node's group. */
 void instance_adopt(struct instance *of, struct instance *one, bool large);
-/* Takes over what it keeps; frees it. */
+/* Moves the children and groups of `one` to `of`, and frees `one`. */
 void instance_merge(struct instance *of, struct instance *one);
-/* All that is kept of the children, of theirs, and so on becomes a row, the worst first: places below `least` go to
- * their node's group, groups below it go. Where `least` is not 0, instances whose names do not tell them apart go to
- * that group, too, if they are more than three; those that are three times as bad as the mean of the others stay. */
+/* Makes one list of children and groups, worst first, in `root` and everything below:
+ *
+ *   - INSTANCE_TRACE_NODE groups below `least` are added to their node's group.
+ *   - Other groups below `least` are freed.
+ *   - If `least` is not 0 and more than three instances have one name, they are added to
+ *     their node's group. An instance that is three times as bad as the mean of the others
+ *     stays. */
 void instance_finish_children(struct instance *root, long double least);
 
-/* `a` is worse than `b`: the larger value, then the later begin. */
+/* Whether `a` is worse than `b`: the larger value, then the later begin, then the larger ids. */
 bool instance_worse(const struct instance *a, const struct instance *b);
 
 #endif

@@ -5,23 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One that is held. */
+/* An allocation that is held. */
 struct allocation {
 	uint64_t address, bytes;
 	uint64_t since_ns;
 	uint32_t site;
-	uint32_t
-		late_frees; /* releases of earlier owners of the address that are still to be seen */
-	uint16_t context;   /* 0: not known */
-	uint8_t space;      /* enum space */
+	/* Releases by earlier owners of the address whose records are still to come. */
+	uint32_t late_frees;
+	uint16_t context; /* 0: unknown */
+	uint8_t space;    /* enum address_space */
 	bool live;
-	bool physical; /* no context's */
+	bool physical; /* belongs to no context */
 };
 
-/* What an address is one of: a handle of an array may equal an address, and a tensor lies in device memory. */
+/* What an address identifies. The handle of an array may equal an address, and a tensor is in
+ * device memory. */
 enum address_space { SPACE_MEMORY, SPACE_ARRAY, SPACE_TENSOR };
 
-/* Open addressing with tombless deletion (later entries move up). */
+/* Open addressing. A deletion moves later entries up, so there are no tombstones. */
 struct allocation_table {
 	struct allocation *allocations;
 	size_t count, slots;     /* slots: a power of two */
@@ -94,8 +95,8 @@ static void remove_allocation(struct allocation_table *table, struct allocation 
 	table->count--;
 }
 
-/* A machine has tens of GPUs. Of a file that names thousands, the rest are one device that is not known: levels are looked
- * through one by one. */
+/* A machine has tens of GPUs. If a file names thousands, the rest count as one unknown device,
+ * because levels are searched one by one. */
 #define LEVELS_MAX 1024
 
 static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t device)
@@ -165,8 +166,8 @@ void memory_owners_destroy(struct memory_owners *memory)
 	free(memory);
 }
 
-/* What a site held at the peak is what it holds, unless that has changed since: so note it before the first change
- * after a new peak. The same for the last time that memory ran out. */
+/* Notes what a site held at the last peak, before the first change after it. The same for the
+ * last time that memory ran out. Without a change, the site still holds what it held then. */
 static void note_moments(struct memory_flow *flow, const struct memory_level *level)
 {
 	if (flow->peak_serial != level->serial) {
@@ -201,7 +202,7 @@ static void add_allocation(
 	}
 }
 
-/* Gives back what `held` is. */
+/* Releases the bytes of `allocation`; its entry stays. */
 static void free_allocation(struct memory_owners *memory, const struct allocation *allocation,
 	struct memory_change *change)
 {
@@ -222,7 +223,7 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 	change->known = true;
 }
 
-/* Puts it into the map; what was held there is given back. */
+/* Adds an entry to the table. An allocation that was held at the address is released. */
 static void insert_allocation(struct memory_owners *memory, const struct allocation *allocated,
 	struct memory_change *change)
 {
@@ -290,8 +291,8 @@ struct memory_change memory_owners_free(
 	} else if (!allocation->live) {
 		memory->counts.unknown_frees++;
 	} else if (allocation->late_frees && begin_ns < allocation->since_ns) {
-		/* Another thread was given the address before this call's record was written; it has counted as
-		 * released then. */
+		/* Another thread allocated the address before this call's record was written.
+		 * The release was counted then. */
 		allocation->late_frees--;
 	} else {
 		free_allocation(memory, allocation, &change);
@@ -300,7 +301,7 @@ struct memory_change memory_owners_free(
 	return change;
 }
 
-/* What a context had on a device goes with it. */
+/* Whether releasing the context frees `allocation`: it is of that context and device. */
 static bool is_of_context(const struct memory_owners *memory, const struct allocation *allocation,
 	const struct trace_memory *record)
 {
@@ -325,11 +326,12 @@ bool memory_owners_free_context(struct memory_owners *memory, const struct trace
 		return false;
 	*change = (struct memory_change){ .kind = TRACE_MEMORY_UNKNOWN };
 	free_allocation(memory, &table->allocations[*at], change);
-	remove_allocation(table, &table->allocations[*at]); /* another may have come to its place */
+	/* another entry may have moved to this slot */
+	remove_allocation(table, &table->allocations[*at]);
 	return true;
 }
 
-/* Device memory that is held on a device, whoever took it. */
+/* The device memory held on `device`, in any node. */
 static uint64_t device_held(const struct memory_owners *memory, uint32_t device)
 {
 	uint64_t held = 0;
@@ -340,7 +342,7 @@ static uint64_t device_held(const struct memory_owners *memory, uint32_t device)
 	return held;
 }
 
-/* What the allocator says of itself. */
+/* Stores what the allocator reports about itself. */
 static void update_pool(
 	struct memory_owners *memory, struct memory_level *level, const struct trace_tensor *record)
 {
@@ -435,7 +437,7 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	return &memory->ooms[memory->oom_count++];
 }
 
-/* Tensors that are held: their sites hold them no longer, as far as anybody knows. */
+/* Forgets the tensors that are held: it is not known whether they still are. */
 static void drop_tensors(struct memory_owners *memory)
 {
 	struct allocation_table *table = memory->tables;
@@ -452,7 +454,8 @@ static void drop_tensors(struct memory_owners *memory)
 		memory->sites[allocation->site].flow.held -= allocation->bytes;
 		memory->levels[memory->sites[allocation->site].level].flow.held -=
 			allocation->bytes;
-		remove_allocation(table, allocation); /* another may have come to its place */
+		/* another entry may have moved to this slot */
+		remove_allocation(table, allocation);
 	}
 }
 

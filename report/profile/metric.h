@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * metric.h: what a tree can be ordered by, and what "worst" means. One list.
+ * Lists the metrics: what a tree can be ordered by, and what "worst" means.
  */
 #ifndef PPERF_REPORT_PROFILE_METRIC_H
 #define PPERF_REPORT_PROFILE_METRIC_H
 
 #include "report/text/format_number.h"
 
-/* Flows add up: an instance's is its own and its children's. Levels have a value before and after; what counts is the
- * difference. */
+/* The value of a flow includes that of the children. A level has a value before and after; its
+ * value is the difference. */
 enum metric_nature { METRIC_FLOW, METRIC_LEVEL };
 
 /* metric, key (-m), nature, unit, help. */
@@ -41,7 +41,7 @@ struct metric_facts {
 /* By enum metric. */
 extern const struct metric_facts metrics[METRIC_COUNT];
 
-/* METRIC_USER: no other of that name. */
+/* METRIC_USER if `key` is not in the list. */
 enum metric metric_find(const char *key);
 
 #endif

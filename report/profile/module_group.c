@@ -46,7 +46,8 @@ uint32_t module_group_number(
 
 COMPARE_BY_TWO(by_module_node, struct module_instance, node, label)
 
-/* `0` in layers.1 and `0` in layers.2 are one member of their place; they were apart only for what is around them. */
+/* Merges entries of one node and label. `0` in layers.1 and `0` in layers.2 are one instance,
+ * and differed only in `above`. */
 static void group_instances_by_node(struct module_group *group)
 {
 	uint32_t kept = 1;
@@ -93,7 +94,7 @@ static uint64_t absolute_difference(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The middle one of those in use, the lower of two. */
+/* The middle value; of an even count the lower one. Sorts `values`. */
 static uint64_t median_value(uint64_t *values, uint32_t count)
 {
 	qsort(values, count, sizeof *values, compare_u64);
@@ -107,7 +108,7 @@ static uint64_t instance_value(const struct module_instance *instance, bool by_g
 	return instance->cpu_ns - (instance->calls < 3 ? 0 : instance->longest_ns);
 }
 
-/* The member furthest from the median, the first of equals. */
+/* The instance furthest from the median; the first of equals. */
 static void find_outlier(struct module_spread *spread, const struct module_instance *group,
 	const uint64_t *values, uint64_t *scratch)
 {
@@ -128,7 +129,7 @@ static void find_outlier(struct module_spread *spread, const struct module_insta
 	spread->outlier_ns = values[furthest];
 }
 
-/* The first member of a node; count if there is none. */
+/* The index of a node's first instance. If there is none, that of the next node's, or count. */
 static uint32_t first_instance_of(const struct module_group *group, uint32_t node)
 {
 	uint32_t low = 1, high = group->count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * members.h: the modules that fold into one place, such as layers.0 to layers.11, each with what it took, so that the
- * one that differs from the others can be named.
+ * Keeps the figures of each module whose label pattern is shared, such as layers.0 to layers.11.
  *
- * What a member takes on the GPU is all that was launched in it and in what it calls, and what runs backward for that.
+ * So the instance that differs from the others can be named. Its GPU time includes all that was
+ * launched in it and in what it calls, and what runs backward for that.
  */
 #ifndef PPERF_REPORT_PROFILE_MODULE_GROUP_H
 #define PPERF_REPORT_PROFILE_MODULE_GROUP_H
@@ -14,14 +14,15 @@
 #include <stdint.h>
 
 struct module_instance {
-	uint32_t node, label; /* of the tree; text */
-	uint32_t above;       /* the member around it, a number below its own; 0: none */
-	uint64_t calls, cpu_ns, longest_ns, gpu_ns; /* longest: of the calls, on the CPU */
+	uint32_t node, label; /* tree node; text */
+	uint32_t above;       /* number of the instance around it, lower than its own; 0: none */
+	uint64_t calls, cpu_ns, longest_ns, gpu_ns; /* longest_ns: of the calls, on the CPU */
 };
 
 struct module_group {
-	struct module_instance
-		*all; /* 1 to count - 1; before members_sum one for each that is around it */
+	/* Entries 1 to count - 1. Before module_group_finish there is one for each instance
+	 * around it. */
+	struct module_instance *all;
 	uint32_t count;
 	size_t room;
 	struct hash_index index; /* by node, label and the member around it */
@@ -31,24 +32,30 @@ struct module_group {
 struct module_group *module_group_new(void);
 void module_group_free(struct module_group *group);
 
-/* The number of a member; made if it is new. Before members_sum. */
+/* The number of an instance; added if it is new. Before module_group_finish. */
 uint32_t module_group_number(
 	struct module_group *group, uint32_t node, uint32_t label, uint32_t above);
 
-/* Adds up what members have with those inside, drops those that took nothing, and puts those of a node side by side: numbers change. */
+/* Adds the GPU time of inner instances to outer ones, drops those without figures, and sorts the
+ * entries by node. Numbers change. */
 void module_group_finish(struct module_group *group);
 
-/* What the members of a node have, in ns; on the CPU without the longest call of each that was called three times or
- * more: that is the first one so often. odd: the one that is furthest from the median, if it is clearly out of line
- * (at least three members, at least 1.5 times the median or two thirds of it, and three times as far off as most are). */
+/* The times of a node's instances in ns. CPU time leaves out the longest call of an instance
+ * with three or more calls, because it is often the first one. `outlier` is the instance
+ * furthest from the median. It must be
+ *
+ *   - one of at least three instances,
+ *   - at least 1.5 times the median, or at most two thirds of it, and
+ *   - more than three times as far from the median as the median distance. */
 struct module_spread {
 	uint32_t count;
 	uint64_t least, median, most;
-	const struct module_instance *outlier; /* NULL: none is */
+	const struct module_instance *outlier; /* NULL: none */
 	uint64_t outlier_ns;
 };
 
-/* by_gpu: of GPU time, else CPU time. False: the node has less than two members. After members_sum. */
+/* `by_gpu`: GPU time, else CPU time. Returns false if the node has fewer than two instances.
+ * After module_group_finish. */
 bool module_group_spread(
 	const struct module_group *group, uint32_t node, bool by_gpu, struct module_spread *spread);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHED_NAMES \
-	(1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
+/* Larger ids are looked up each time, because only a damaged trace has them. */
+#define CACHED_NAMES (1u << 22)
 
 uint32_t node_names_text(struct node_names *names, uint32_t name)
 {
@@ -24,8 +24,9 @@ uint32_t node_names_text(struct node_names *names, uint32_t name)
 	return names->texts_of[name] - 1;
 }
 
-/* Writes what the label folds to, at most as long, and returns its length. The names of kernels, calls and what runs
- * backward are never folded, and of operators only one: conv2d is not conv3d. */
+/* Writes the label pattern of `text`, which is not longer, and returns its length. Names of
+ * kernels, calls and what runs backward keep their numbers. Operators lose only some, because
+ * conv2d is not conv3d. */
 static size_t normalize_label(struct trace_text text, enum node_kind kind, char *out)
 {
 	switch (kind) {
@@ -112,7 +113,7 @@ uint32_t node_names_deeper(struct node_names *names, uint32_t parent, enum node_
 		NODE_RANGE);
 }
 
-/* A label that need not have an id in the trace: bounded, since such labels may never repeat. */
+/* Labels without an id in the trace may never repeat, so their nodes are limited. */
 uint32_t node_names_child(struct node_names *names, uint32_t parent, struct trace_text text,
 	uint32_t domain_name, enum node_kind kind)
 {

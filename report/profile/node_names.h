@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * names.h: from a trace's names and places to the report's texts and nodes; placement.h says where these stand.
+ * Maps a trace's names and nodes to the report's texts and tree nodes.
  *
- * A place of the trace (a path of labels as the program gave them) belongs to one node of the tree (a path of folded
- * names): an array, filled once, so entering a range costs one look-up however many names there are. Only places
- * below texts that were not worth an id in the trace depend on what is open at the time (NAMES_OPEN).
+ * A node of the trace is a path of labels as the program gave them. It belongs to one node of
+ * the tree, a path of label patterns. This mapping is an array that is filled once, so entering
+ * a range costs one lookup however many names there are. An exception are trace nodes below
+ * texts without an id in the trace. They depend on the open ranges (NODE_UNRESOLVED).
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_NAMES_H
 #define PPERF_REPORT_PROFILE_NODE_NAMES_H
@@ -13,45 +14,51 @@
 #include "report/trace/trace_reader.h"
 #include "report/profile/call_tree.h"
 
-#define NODE_UNRESOLVED UINT32_MAX /* ask names_open_node */
-#define NODE_NAMES_INLINE_MAX \
-	65536u /* nodes made of texts without an id; what comes after is `(other labels)` */
+#define NODE_UNRESOLVED UINT32_MAX /* call node_names_resolve */
+/* Nodes made of texts without an id. Further ones are `(other labels)`. */
+#define NODE_NAMES_INLINE_MAX 65536u
 
 struct node_names;
 struct module_group;
 
-/* fold: labels that differ only in numbers are one node. All arguments but fold and form must outlive it. */
+/* `fold_labels`: labels that differ only in numbers are one node. `reader`, `texts` and `tree`
+ * must outlive the result. */
 struct node_names *node_names_new(struct trace_reader *reader, struct string_table *texts,
 	struct tree *tree, bool fold_labels, enum demangle_form form);
 void node_names_free(struct node_names *names);
 
-/* The node of each place, below reader_nodes(), where the outermost places stand below the node `root` (0: at the
- * top); place 0 has `root` itself. So one place of the trace can stand in several parts of the tree, such as steps and
- * what lies between them: each `root` has an array of its own, made at the first call and then always the same one; it
- * lives as long as `names`. Nodes are made for every place of the trace at once: ask for few roots. Asking adds to the
- * tree, so addresses of its nodes change. */
+/* The tree node of each trace node, up to reader_node_count(). The outermost ones are below the
+ * tree node `root` (0: at the top), and trace node 0 is `root` itself. So a trace node can be in
+ * several parts of the tree, such as steps and what is between them. Each `root` has one array,
+ * made at its first call, which lives as long as `names`. That call adds tree nodes for every
+ * trace node, so keep the number of roots small. Addresses of tree nodes may change. */
 const uint32_t *node_names_nodes(struct node_names *names, uint32_t root);
 
-/* A place that stands where it does for root 0, whatever root is asked for: a part of the tree such as a step is then
- * found again below it, a node with the name and kind of `root`, and what it calls stands in that; or, if it is itself
- * such a part, in itself. */
+/* Trace nodes that keep the tree node of root 0 whatever the root is.
+ *
+ *   NODE_ABOVE_ROOT  It is around parts of the tree such as steps. What it calls is in its child
+ *                    with the name and kind of the root.
+ *   NODE_IS_ROOT     It is such a part itself, and what it calls is in it. */
 enum node_above { NODE_ABOVE_ROOT = 1, NODE_IS_ROOT };
-/* above: by place, 0 or one of these; to outlive `names`. After the first call for root 0, before any other. */
+/* `above`: by trace node, 0 or an enum node_above. Must outlive `names`. Call it after the first
+ * call for root 0, and before any other root. */
 void node_names_keep_above(struct node_names *names, const uint8_t *above);
-/* By place, for the same root: the innermost folded module around it or itself, or 0 (members.h). */
+/* By trace node, for the same root: the number of the innermost module instance around it or
+ * itself, 0: none (module_group.h). */
 const uint32_t *node_names_modules(struct node_names *names, uint32_t root);
 struct module_group *node_names_module_group(struct node_names *names);
-/* The node of a place under the range that is open, `parent`; event: its PUSH, START or MARK, or NULL if only the
- * place is known. */
+/* The tree node of `trace_node` inside the open range `parent`. `event`: its PUSH, START or
+ * MARK; NULL if only the trace node is known. */
 uint32_t node_names_resolve(struct node_names *names, uint32_t parent, uint32_t trace_node,
 	const struct trace_event *event);
 
-/* A start/end range or mark below `parent`. domain: the trace's. */
+/* The node of a start/end range or mark below `parent`. `domain`: name id of the trace. */
 uint32_t node_names_child(struct node_names *names, uint32_t parent, struct trace_text text,
 	uint32_t domain, enum node_kind kind);
 
-/* Texts: as it is; a kernel's as asked for. */
+/* The text of a name as it is. */
 uint32_t node_names_text(struct node_names *names, uint32_t name);
+/* The text of a kernel's name, demangled as set at the start. */
 uint32_t node_names_kernel(struct node_names *names, uint32_t name);
 
 /* How many ranges went to `(other labels)`. */

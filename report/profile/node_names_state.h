@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * names_state.h: what names.c and placement.c share. Nobody else includes it.
+ * Declares what node_names.c and node_placement.c share.
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_NAMES_STATE_H
 #define PPERF_REPORT_PROFILE_NODE_NAMES_STATE_H
@@ -15,21 +15,23 @@ struct node_names {
 	struct module_group *module_group;
 	bool fold_labels;
 	enum demangle_form form;
-	struct node_placement *
-		placements; /* one for each root that was asked for; the first is the whole tree's */
-	const uint8_t *above; /* by place: enum names_above; NULL: none; not owned */
+	/* One for each root in use. The first is that of the whole tree. */
+	struct node_placement *placements;
+	const uint8_t *above; /* by trace node: enum node_above; NULL: none; not owned */
 	size_t placement_count, placement_room;
-	uint32_t *texts_of, *kernels_of; /* by name, the text + 1; 0: not asked for yet */
+	uint32_t *texts_of, *kernels_of; /* by name: text + 1; 0: not looked up yet */
 	size_t text_room, kernel_room;
 	uint32_t inline_nodes;
 	uint64_t others;
 };
 
+/* The kind of a trace node's tree node. */
 enum node_kind node_names_kind(const struct trace_node_info *trace_node);
-/* The text's id, folded as its kind wants it. known: 0 rather than a new id. */
+/* The text id of the label pattern of `text`, by the rules of `kind`. `known`: returns 0 instead
+ * of making a new id. */
 uint32_t node_names_label(
 	struct node_names *names, struct trace_text text, enum node_kind kind, bool known);
-/* `(deeper)`, if a range below `parent` would be too deep to be told apart; else 0. */
+/* The node `(deeper)` if a range below `parent` would exceed TREE_DEPTH_MAX; else 0. */
 uint32_t node_names_deeper(struct node_names *names, uint32_t parent, enum node_kind kind);
 
 #endif

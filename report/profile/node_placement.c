@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a place lies in, as far as its own placement asks. */
+/* What a trace node is in or is, as far as its placement depends on it. */
 enum placed_within {
 	IN_NOTHING,
-	IN_ENGINE, /* it is autograd's engine at work on one function */
+	IN_ENGINE, /* autograd's engine works on one function */
 	IN_BACKWARD,
 	IN_MODULE,
 };
 
-/* Which labels a node was folded from: pairs of node and name, each once. */
+/* The labels that were merged into nodes: pairs of node and name, each once. */
 struct label_pairs {
 	uint64_t *slots;
 	size_t count, slot_count;
@@ -46,9 +46,10 @@ static bool pair_is_new(struct label_pairs *pairs, uint64_t pair)
 struct placement_pass {
 	struct node_names *names;
 	struct node_placement made;
-	uint8_t *within; /* by place: the innermost of these around it or itself */
-	uint32_t *
-		caller; /* by place: of the row of operators that it ends, the outermost; 0: it is no operator */
+	uint8_t *within; /* by trace node: the innermost of these around it or itself */
+	/* By trace node: the outermost of the operators that call each other down to it. 0: it
+	 * is no operator. */
+	uint32_t *caller;
 	struct label_pairs pairs;
 };
 
@@ -57,7 +58,8 @@ static bool text_begins_with(struct trace_text text, const char *with)
 	return text.length >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
 }
 
-/* autograd's engine at work on one function: hooks and sums of gradients are in it, and the function itself. */
+/* autograd's engine works on one function: the function, its hooks and sums of gradients are
+ * inside. */
 static bool is_engine_text(enum node_kind kind, struct trace_text text)
 {
 	return (kind == NODE_OP || kind == NODE_BACKWARD) &&
@@ -105,7 +107,7 @@ static uint32_t backward_group(struct node_names *names, uint32_t parent, const 
 				NODE_BACKWARD);
 }
 
-/* The row `X (bwd)` beside X, the operator that `link` was part of; 0: that has no place of its own. */
+/* The node `X (bwd)` beside X, the outermost operator around `link`. 0: X has no tree node. */
 static uint32_t backward_row(struct placement_pass *placing, uint32_t link)
 {
 	const uint32_t caller = placing->caller[link] ? placing->caller[link] : link,
@@ -128,7 +130,8 @@ static uint32_t backward_row(struct placement_pass *placing, uint32_t link)
 	return row;
 }
 
-/* The node that a place's children lie below: for one that stands above a part of the tree, that part's in it. */
+/* The tree node below which a trace node's children are. For one above the sections, it is the
+ * section's node in it. */
 static uint32_t node_inside(struct placement_pass *placing, uint32_t trace_node)
 {
 	const uint32_t node = placing->made.nodes[trace_node];
@@ -141,7 +144,7 @@ static uint32_t node_inside(struct placement_pass *placing, uint32_t trace_node)
 	return tree_child(names->tree, node, part->name, part->domain, (enum node_kind)part->kind);
 }
 
-/* The node that the place's own lies below. */
+/* The tree node below which the trace node's own is. */
 static uint32_t placement_parent(
 	struct placement_pass *placing, uint32_t id, enum node_kind kind, struct trace_text text)
 {
@@ -166,7 +169,8 @@ static uint32_t placement_parent(
 	return parent;
 }
 
-/* The place whose members the place's own time counts for, too. */
+/* The number of the module instance for which the trace node's time counts, too. `moved`: the
+ * node was put beside its operator. */
 static uint32_t module_above(const struct placement_pass *placing, uint32_t id, bool moved)
 {
 	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
@@ -244,7 +248,7 @@ static void place_node(struct placement_pass *placing, uint32_t id)
 		*module = module_group_number(names->module_group, *node, plain, *module);
 }
 
-/* What stands above is where it is without the part that is made. */
+/* Nodes above the sections are where they are without sections. */
 static void place_unless_above(struct placement_pass *placing, uint32_t id)
 {
 	const struct node_names *names = placing->names;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * placement.h: where each place of the trace stands in the tree.
+ * Decides where each node of the trace goes in the tree.
  *
- * Mostly where it was: below the place around it. But what runs backward for an operator stands beside that operator,
- * whatever thread ran it and whenever (X: the outermost operator that the module or range called; F is what in it
- * created the backward function):
+ * Most nodes stay below the node around them. What runs backward for an operator is shown beside
+ * that operator, whatever thread ran it and whenever. In the example, X (aten::linear) is the
+ * outermost operator that the module or range called. F is the operator in it that created the
+ * backward function:
  *
  *	Net                                      Net
  *	    fc                                       fc
@@ -17,9 +18,10 @@
  *	                                                 (gradient accumulation)
  *	                                                     aten::add_
  *
- * `(backward)` is what autograd's engine ran at that place, less what has gone to its module; in it are functions of
- * which no operator is known, communication, and, as `(gradient accumulation)`, sums and AccumulateGrad of which no
- * operator is known. A module that is called inside a backward function is computed once more: `layers.* (recompute)`.
+ * `(backward)` is what autograd's engine ran at that node, less what was moved to its module. It
+ * keeps functions whose operator is unknown, and communication. `(gradient accumulation)` in it
+ * holds sums and AccumulateGrad whose operator is unknown. A module that is called inside a
+ * backward function is computed again: `layers.* (recompute)`.
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
 #define PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
@@ -32,18 +34,20 @@ struct trace_reader;
 
 struct node_placement {
 	uint32_t root;
-	uint32_t *nodes; /* by place */
-	uint32_t *
-		modules; /* by place: the innermost folded module around it or itself (members.h), or 0 */
+	uint32_t *nodes; /* by trace node */
+	/* By trace node: the number of the innermost module instance around it or itself
+	 * (module_group.h). 0: none. */
+	uint32_t *modules;
 };
 
-/* Its arrays are the caller's. */
+/* The caller owns the arrays of the result. */
 struct node_placement node_placement_make(struct node_names *names, uint32_t root);
 
-/* At that place autograd's engine works on one function: hooks and sums of gradients are in it, and the function. */
+/* Whether autograd's engine works on one function at `trace_node`: the function, its hooks and
+ * sums of gradients are inside. */
 bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node);
-/* Of the row of operators that ends at that place, each called by the one before, the outermost. What is no operator is
- * so itself. */
+/* The outermost of the operators that call each other down to `trace_node`. If that is not an
+ * operator, returns `trace_node`. */
 uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node);
 
 #endif

@@ -16,14 +16,14 @@ static void add_overhead(struct profile *profile, const struct trace_event *even
 	struct profile_thread *thread = event->stream->user;
 
 	profile->totals.self_ns += ns;
-	if (self->what != TRACE_SELF_SEAL ||
-		!thread) /* of a thread without ranges and calls nobody asks */
+	/* a thread without ranges and calls does not need it */
+	if (self->what != TRACE_SELF_SEAL || !thread)
 		return;
 	thread->pause_ns = ns;
 	thread->pause_begin_ns = event->time_ns > ns ? event->time_ns - ns : 0;
 }
 
-/* Everything but the opening and closing of ranges. */
+/* Handles every event that neither opens nor closes a range. */
 static void add_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_away *away = event->record;
@@ -93,14 +93,14 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 	}
 }
 
-/* To the end all the same: what the reader has counted then is of the whole trace. */
+/* Reads to the end, so that the reader's counts are of the whole trace. */
 static int skip_to_end(struct profile *profile)
 {
 	struct trace_event event;
 	int status;
 
 	do {
-		struct trace_event next; /* in registers: nobody looks at it */
+		struct trace_event next; /* stays in registers: it is not used */
 
 		while (reader_next_short(profile->reader, &next))
 			;
@@ -112,8 +112,8 @@ static int skip_to_end(struct profile *profile)
 static void run_events(struct profile *profile)
 {
 	struct trace_event event;
-	uint64_t events = 0,
-		 others = 0; /* others: what the reader concluded, not the program recorded */
+	/* others: events that the reader derived; the program did not record them. */
+	uint64_t events = 0, others = 0;
 	int status;
 
 	while ((status = profile_next_event(profile, &event, &events)) > 0) {
@@ -131,7 +131,7 @@ static void run_events(struct profile *profile)
 		}
 		events++;
 		if (__builtin_expect(profile->target && !profile->options.observer, 0)) {
-			status = skip_to_end(profile); /* nothing else was asked for */
+			status = skip_to_end(profile); /* only the target was requested */
 			break;
 		}
 	}
@@ -140,8 +140,8 @@ static void run_events(struct profile *profile)
 	profile->counts.events = events - others;
 }
 
-/* Who is told what ranges come to leaves them to the quick way only where that is their time, or their GPU time: none
- * before the first launch. */
+/* Whether the observer needs instances. It does not if the metric is CPU or wall time, which the
+ * fast path knows. Nor for GPU time, because there is none before the first launch. */
 static bool needs_instances(const struct profile_options *options)
 {
 	const bool quick = options->metric == METRIC_GPU || options->metric == METRIC_CPU ||
@@ -152,7 +152,7 @@ static bool needs_instances(const struct profile_options *options)
 		       (profile_observes_values(options) && (options->pick_metric || !quick)));
 }
 
-/* Nothing but the target itself needs more, and it begins then. */
+/* Whether instances are not needed before the target begins. */
 static bool can_await_target(const struct profile_options *options)
 {
 	return options->target && !options->observer && !options->pick_metric &&
@@ -168,7 +168,7 @@ static bool has_node_kind(struct trace_reader *reader, enum trace_node_kind kind
 	return false;
 }
 
-/* The first window began with the program. */
+/* Whether the first recording window began with the program. */
 static bool first_window_from_start(const struct profile_options *options)
 {
 	return options->windows->count && !options->windows->windows->begin_ns;
@@ -193,8 +193,9 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 		reader, texts, profile->tree, !options->no_fold, options->demangle);
 	profile->kernels = launch_configs_new();
 	profile->memory = memory_owners_new();
+	/* the program began before the file did */
 	if (reader_meta(reader, "import.format").known)
-		memory_owners_resume(profile->memory); /* it began before the file did */
+		memory_owners_resume(profile->memory);
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
 	if (options->only) {
@@ -329,7 +330,7 @@ static void compute_totals(struct profile *profile)
 	profile->totals.allocated_now = profile->state->allocated;
 }
 
-/* NULL: nobody asks, or a GPU is not expected to have been timed. */
+/* NULL: the timeline is not needed, or no timed GPU work is expected. */
 static struct timeline *open_timeline(
 	struct trace_reader *reader, const struct profile_options *options)
 {

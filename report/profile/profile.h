@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * fold.h: one pass over a trace, and what it comes to. Memory grows with places, sites and shapes, never with events.
+ * Builds the call tree and metrics of a trace in one pass.
  *
- * Work of a GPU is owned by the range in which it was launched; the join is by correlation id only. What was launched
- * in no range, or whose launch is not in the trace, belongs to the node `unattributed` (or one of that kind in the
- * section that it was launched in). Ranges that start on one
- * thread and end on another (start/end) own nothing and stand below the node `spans`.
+ * Memory grows with nodes, allocation sites and launch configurations, never with events.
+ *
+ * GPU work is owned by the range in which it was launched. Records are joined to launches by
+ * correlation id only. Work that was launched in no range, or whose launch is not in the trace,
+ * belongs to the node `unattributed`. Each step section has its own `unattributed` node.
+ *
+ * Start/end ranges may begin on one thread and end on another. They own nothing, and are below
+ * the node `start-end ranges`.
  */
 #ifndef PPERF_REPORT_PROFILE_PROFILE_H
 #define PPERF_REPORT_PROFILE_PROFILE_H
@@ -19,9 +23,9 @@
 #include "report/gpu/device_timeline.h"
 #include "report/steps/schedule_windows.h"
 
-/* Two clocks, read one after the other, are apart by what came between the readings: some microseconds where a processor
- * is shared. Work that seems to begin before its launch by no more than this tells of that, not of a clock that is
- * wrong. */
+/* Two clocks read one after the other differ by the time between the two readings: some
+ * microseconds on a shared processor. GPU work that seems to begin before its launch by no more
+ * than this shows that difference, not a wrong clock. */
 #define CLOCK_TOLERANCE_NS 20000u
 
 /* An instance of a range, found in an earlier pass. */
@@ -29,24 +33,26 @@ struct profile_target {
 	uint32_t stream, node;
 	uint64_t begin_ns, end_ns;
 	long double value; /* of the metric */
-	const struct tree *
-		previous_tree; /* of a fold with the same options that has ended: how long places took; NULL: there is none */
+	/* Tree of a finished pass with the same options, which says how long nodes took. NULL:
+	 * none. */
+	const struct tree *previous_tree;
 };
 
-/* Whose durations are to be kept in a pass that is made for them: by node, by kernel. */
+/* The nodes and launch configurations whose durations one further pass keeps. Indexed by id. */
 struct durations_kept {
 	uint8_t *nodes, *kernels;
 	uint32_t node_count, kernel_count;
 };
 
-/* A range, or the part of one that counts, that is over. */
+/* A range that has ended, or the part of a range that is counted. */
 struct observed_segment {
 	const struct trace_stream *thread;
-	uint32_t node, trace_node; /* place 0: a section */
+	uint32_t node, trace_node; /* trace_node 0: a step section */
 	uint64_t begin_ns, total_ns, self_ns;
 };
 
-/* A call to CUDA, as the fold saw it. node: its leaf; owner: of whom; both as far as it counts, else 0. */
+/* A CUDA call. `node` is its leaf, `owner` the node of the range around it. Both are 0 if the
+ * call is not counted. */
 struct observed_call {
 	const struct trace_event *event; /* its record begins with struct trace_call */
 	uint64_t begin_ns, duration_ns;
@@ -54,110 +60,129 @@ struct observed_call {
 	bool counts;
 };
 
-/* Work of a GPU, joined to its call. launch: NULL: none is known. node, owner: as above; kernel: index in fold.kernels. */
+/* GPU work, joined to its call. `launch` is NULL if the call is not known. `node` and `owner`
+ * are as in struct observed_call. `kernel` is an index in profile.kernels. */
 struct observed_gpu_work {
 	const struct trace_gpu *gpu;
 	const struct gpu_launch *launch;
-	uint64_t begin_ns, end_ns; /* since the trace's start; not timed: 0 */
+	uint64_t begin_ns, end_ns; /* since the trace's start; 0 if not timed */
 	uint32_t node, owner, name, kernel;
 	bool timed, counts;
 };
 
-/* An instance of a range. value: of the metric, not known when it closes. */
+/* An instance of a range. `value`: of the metric; not known yet in the callback `closed`. */
 struct observed_instance {
 	uint32_t node, stream, trace_node;
 	uint64_t begin_ns, end_ns;
 	long double value;
 };
 
-/* Who is told, one by one, in a pass that is made for it, what is in a trace. NULL: of no interest. at_ns: when its range
- * or call began, since the trace's start. */
+/* Callbacks for one pass over the trace. Members that are not set are skipped. `at_ns` is when
+ * the range or call began, since the trace's start. */
 struct profile_observer {
 	void *context;
-	void (*restart)(void *context); /* the trace is read from its beginning; maybe once more */
-	/* Each amount of the metric: */
-	/* A call, or work of a GPU. */
+	/* The trace is read from its beginning. A second call is possible. */
+	void (*restart)(void *context);
+	/* The callbacks `leaf`, `instance` and `ended` receive contributions to the metric. */
+
+	/* A call, or GPU work. */
 	void (*leaf)(
 		void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns);
-	void (*instance)(void *context, uint32_t node, uint64_t at_ns,
-		long double value); /* of a range, all in it */
-	void (*ended)(void *context,
-		const struct observed_instance *instance); /* the same, and more of it */
-	void (*segment)(void *context,
-		const struct observed_segment *part); /* each time, as far as it counts */
-	/* How long an instance of a range took, whatever the metric; before the two above tell of it. */
+	/* An instance of a range, with the metric's value of all inside it. */
+	void (*instance)(void *context, uint32_t node, uint64_t at_ns, long double value);
+	/* As `instance`, with the instance's stream, trace node and end. */
+	void (*ended)(void *context, const struct observed_instance *instance);
+	/* Each range that ends, as far as it is counted. */
+	void (*segment)(void *context, const struct observed_segment *part);
+	/* An instance's duration, whatever the metric is. Called before `instance` and `ended`. */
 	void (*closed)(void *context, const struct observed_instance *instance);
-	const uint8_t *closed_nodes; /* by node: not 0: of these only; NULL: of all */
+	const uint8_t *closed_nodes; /* by node, 0: not reported; NULL: all nodes are */
 	uint32_t closed_node_count;
-	/* What tensors and device memory hold from then on; without a record of device memory, what PyTorch's allocator does. */
+	/* The bytes held by tensors and of device memory from `at_ns` on. Without records of
+	 * device memory, `reserved` is what PyTorch's allocator holds. */
 	void (*level)(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved);
-	/* Whatever happened, whether it counts or not: */
+	/* The following callbacks receive all that happened, whether it is counted or not. */
+
 	void (*call)(void *context, const struct observed_call *call);
 	void (*work)(void *context, const struct observed_gpu_work *work);
-	void (*record)(void *context, const struct trace_event *event); /* API, GPU_SYNC, OBJECT */
-	void (*counting)(void *context, bool counts,
-		uint64_t at_ns); /* from then on; parts of a trace only */
+	/* An API, GPU_SYNC or OBJECT record. */
+	void (*record)(void *context, const struct trace_event *event);
+	/* Counting starts or stops at `at_ns`. Called only if a part of the trace is
+	 * profiled. */
+	void (*counting)(void *context, bool counts, uint64_t at_ns);
 };
 
 struct profile_options {
 	bool no_fold;
 	enum demangle_form demangle;
-	int64_t device;     /* -1: work of all; the level of the one that is seen first */
-	enum metric metric; /* what is worst */
-	bool pick_metric; /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
-	const char *counter; /* METRIC_USER: its name */
-	const struct steps *
-		found_steps; /* steps that nobody marked; NULL: none, or not wanted. Outlives the fold */
-	const struct recording_windows
-		*windows; /* NULL: everything was recorded. Outlives the fold */
-	bool steps;       /* only from first_step to last_step */
+	int64_t device;     /* -1: work of all devices, and memory levels of the first one seen */
+	enum metric metric; /* defines the worst instance */
+	/* Replace `metric` by gpu if a GPU timed anything, else by cpu. The result is in
+	 * profile.options. */
+	bool pick_metric;
+	const char *counter; /* METRIC_USER: name of the counter */
+	/* Steps that were found without marks. NULL: none, or not wanted. Must outlive the
+	 * profile. */
+	const struct steps *found_steps;
+	/* Recording windows. NULL: everything was recorded. Must outlive the profile. */
+	const struct recording_windows *windows;
+	bool steps; /* count only from first_step to last_step */
 	uint64_t first_step, last_step;
-	/* With this one, or an observer of calls or ranges, what places come to is not complete. */
-	const struct profile_target *target; /* keep the children of this one; NULL: of none */
-	double min_percent_of_target; /* of its value: children with less are kept together only; 0: 1, below: 0 */
-	const struct durations_kept *only;       /* NULL: all durations */
-	const struct profile_observer *observer; /* NULL: nobody */
-	struct timeline *
-		timeline; /* made in an earlier pass; outlives the fold. NULL: the fold makes its own, if there is one */
-	bool no_timeline;    /* nobody asks for busy and idle */
-	bool no_owners;      /* nor who ended idle moments, and how long launches waited */
-	bool no_percentiles; /* nor for percentiles of places */
+	/* With a target, or with an observer of calls or ranges, the sums of nodes are
+	 * incomplete, because the fast path then skips them. */
+	const struct profile_target *target; /* keep this instance's children; NULL: none */
+	/* Percent of the target's value. Smaller children are kept as groups only. 0: 1 percent.
+	 * Negative: 0 percent. */
+	double min_percent_of_target;
+	const struct durations_kept *only;       /* NULL: keep all durations */
+	const struct profile_observer *observer; /* NULL: none */
+	/* Timeline of an earlier pass, which must outlive the profile. NULL: the pass makes one
+	 * if the trace has timed GPU work. */
+	struct timeline *timeline;
+	bool no_timeline;    /* skip busy and idle time */
+	bool no_owners;      /* skip who ended idle gaps, and launch delays */
+	bool no_percentiles; /* skip percentiles of nodes */
 };
 
-/* Numbers of things; what is not named says so. Of the whole trace, whatever the options. */
+/* Counts over the whole trace, whatever the options are. */
 struct profile_counts {
 	uint64_t events;
-	uint64_t
-		records; /* of calls, tensors and what CUPTI told: whatever is neither a range nor a mark, a counter, a clock */
-	uint64_t launches, copies_called, sets_called,
-		graph_launches;                           /* that worked and were not captured */
-	uint64_t kernels, copies, sets;                   /* delivered by CUPTI */
-	uint64_t graph_kernels, graph_copies, graph_sets; /* of these: made by graphs */
+	/* CUDA calls, tensor events and CUPTI's records. */
+	uint64_t records;
+	uint64_t launches, copies_called, sets_called, graph_launches; /* succeeded, not captured */
+	uint64_t kernels, copies, sets;                                /* delivered by CUPTI */
+	/* part of the above: made by graphs */
+	uint64_t graph_kernels, graph_copies, graph_sets;
 	uint64_t captured, failed_calls, syncs;
-	uint64_t attributed, unattributed; /* GPU records: with a range, without; together all */
-	uint64_t
-		without_launch; /* of unattributed: no launch of that id is known; the rest was launched in no range */
+	/* GPU records launched in a range, in none; the sum is all */
+	uint64_t attributed, unattributed;
+	/* Part of `unattributed` whose correlation id has no launch. The rest was launched in no
+	 * range. */
+	uint64_t without_launch;
 	uint64_t untimed, missing_records, dropped, unread_buffers, batches;
-	uint64_t
-		early; /* work that began clearly before the call that launched it: one of the clocks is wrong */
+	/* Work that began clearly before the call that launched it. One of the clocks is wrong. */
+	uint64_t early;
 	uint64_t backwards;    /* work that ended before it began */
-	uint64_t unknown_ends; /* start/end: END of a range that is not open */
+	uint64_t unknown_ends; /* END of a start/end range that is not open */
 	uint64_t async_left_open;
-	uint64_t yielded,
-		yielded_calls; /* times that CUPTI was another client's; launches, copies and sets then */
-	uint64_t steps;        /* seen */
-	uint64_t
-		counted; /* calls of operators that were only counted, as far as they are in the tree */
+	/* Times that another client had CUPTI. Launches, copies and memsets called
+	 * meanwhile. */
+	uint64_t yielded, yielded_calls;
+	uint64_t steps; /* seen */
+	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
+	uint64_t counted;
 	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
 };
 
 struct profile_totals {
-	uint64_t wall_ns; /* from the trace's start to its last event, or of the steps asked for */
-	uint64_t cpu_self_ns; /* in ranges, each moment of a thread once */
+	uint64_t wall_ns;     /* from the trace's start to its last event; or of the chosen steps */
+	uint64_t cpu_self_ns; /* in ranges; each nanosecond of a thread once */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns, gpu_unknown_ns;
-	uint64_t
-		gpu_idle_charged_ns; /* to work that ended it; of the whole trace all of gpu_idle_ns */
-	/* of the devices' unions (timeline.h); of the whole trace only */
+	/* Idle time charged to the work that ended it. Equals gpu_idle_ns if the whole trace is
+	 * profiled. */
+	uint64_t gpu_idle_charged_ns;
+	/* Unions over each device's work (device_timeline.h). Only if the whole trace is
+	 * profiled. */
 	uint64_t gpu_computation_ns, gpu_communication_ns, gpu_exposed_communication_ns,
 		gpu_copy_ns, gpu_exposed_copy_ns;
 	uint64_t attributed_ns, unattributed_ns;
@@ -166,7 +191,7 @@ struct profile_totals {
 	uint64_t self_ns, overhead_ns;    /* pperf's own time; CUPTI's */
 	int64_t reserved_now, reserved_peak;
 	uint64_t reserved_peak_at_ns;
-	uint32_t level_device; /* whose levels these are; UINT32_MAX: no device memory was taken */
+	uint32_t level_device; /* device of the levels; UINT32_MAX: no memory was allocated */
 	bool has_tensors;
 	int64_t allocated_now, allocated_peak;
 	uint64_t tensor_alloc_bytes, tensor_free_bytes;
@@ -175,16 +200,16 @@ struct profile_totals {
 /* A range that was open when memory ran out. */
 struct oom_open_range {
 	uint32_t label; /* text */
-	int64_t grown;  /* what tensors held more than when it began */
+	int64_t grown;  /* growth of the bytes held by tensors since it began */
 };
 
-/* What the ranges of a thread come to, each moment once, as far as it counts. */
+/* The time that a thread spent in ranges, each nanosecond once, as far as it is counted. */
 struct profile_thread_time {
 	uint32_t tid;
 	uint64_t self_ns;
 };
 
-/* A call that CUPTI timed (struct trace_api), by name. */
+/* The calls that CUPTI timed (struct trace_api) of one name. */
 struct api_time {
 	uint32_t name;
 	uint64_t calls, total_ns, failed;
@@ -198,45 +223,46 @@ struct profile {
 	struct node_names *names;
 	struct launch_configs *kernels;
 	struct memory_owners *memory;
-	struct timeline *timeline; /* NULL: nothing was timed on a GPU */
+	struct timeline *timeline; /* NULL: no GPU work was timed */
 	bool owns_timeline;
 	struct profile_counts counts;
 	struct profile_totals totals;
 	struct api_time *apis;
 	uint32_t api_count;
-	struct profile_thread_time
-		*threads; /* those on which a range was, in the order of their ends */
+	/* The threads that had a range, in the order of their ends. */
+	struct profile_thread_time *threads;
 	size_t thread_count, thread_room;
-	struct oom_open_range *oom_ranges; /* of memory->ooms, each from the outermost on */
+	struct oom_open_range *oom_ranges; /* of each entry of memory->ooms; outermost first */
 	uint32_t oom_range_count;
-	uint32_t unattributed, async_ranges; /* nodes; 0: there is nothing of it */
-	struct instance *target; /* the instance that was asked for, with its kept children */
-	uint32_t counter_unit;   /* METRIC_USER: text */
+	uint32_t unattributed, async_ranges; /* nodes; 0: none was needed */
+	struct instance *target;             /* the target instance, with the children kept */
+	uint32_t counter_unit;               /* METRIC_USER: text */
 	bool counter_found, has_steps;
-	struct profile_state *state; /* while it runs */
+	struct profile_state *state; /* NULL after the pass */
 };
 
-/* The whole trace from its beginning. A read error ends the program. texts: where names go; shared by the folds of
- * one trace. */
+/* Makes one pass over the whole trace from its beginning. A read error ends the program. `texts`
+ * receives the names, and is shared by all profiles of one trace. */
 struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options);
 void profile_free(struct profile *profile);
 
-/* The options of one more pass over the same trace that is only made to tell an observer: no figure of its own that takes
- * time (busy and idle, owners of idle moments, percentiles), and no metric but the one that was found. */
+/* The options of one more pass over the same trace that only serves `observer`. The pass keeps
+ * the metric of `profile`. It skips busy and idle time, owners of idle gaps, and percentiles. */
 struct profile_options profile_options_for_observer(
 	const struct profile *profile, const struct profile_observer *observer);
 
-/* Whether that root of the tree is part of what shares are shares of. time: of the CPU; what ran backward has that
- * where it ran, and what is in no step would make those small that somebody looks for. */
+/* Whether the root node `root` is part of the total that percentages are computed of. `time`: of
+ * CPU time. Time of what ran backward is in the nodes where it ran. Sections that are not usual
+ * steps would make the shares of the steps too small. */
 bool profile_root_has_share(const struct profile *profile, uint32_t root, bool time);
 
-/* Makes the percentiles of places with up to SAMPLES_EXACT instances exact, where all values together did not fit: as
- * many more passes as it takes to see them in parts. Usually none. */
+/* Makes the percentiles of nodes with up to PERCENTILES_EXACT_MAX instances exact, if the
+ * durations of all nodes did not fit into memory. Makes as many passes as needed, usually none. */
 void profile_refine_percentiles(struct profile *profile);
 
-/* Whether every nanosecond and byte that came in is owned by exactly one node, and the sums agree. `problem`: room
- * for a sentence. */
+/* Returns whether every nanosecond and byte is owned by exactly one node, and all sums agree.
+ * Otherwise `problem` receives a sentence, cut to `room` bytes. */
 bool profile_check_conservation(const struct profile *profile, char *problem, size_t room);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fold_state.h: what the parts of the fold share while it runs: fold.c, fold_plain.c, fold_ranges.c and fold_instances.c (ranges),
- * fold_calls.c (what the CPU asked for), fold_gpu.c (what the GPU did), fold_spans.c (start/end ranges, marks, counters).
- * Nobody else includes it.
+ * Declares what the files of the profile pass share while it runs.
  */
 #ifndef PPERF_REPORT_PROFILE_PROFILE_STATE_H
 #define PPERF_REPORT_PROFILE_PROFILE_STATE_H
@@ -9,42 +7,46 @@
 #include "report/profile/profile.h"
 #include "report/profile/module_group.h"
 
+/* profile_thread.section_frame and profile_state.step_frame: there is no such frame. */
 #define NO_SECTION_FRAME UINT32_MAX
 
-/* A range that is open. */
+/* A range that is open on a thread. */
 struct open_range {
 	uint32_t node, trace_node;
-	uint64_t begin_ns; /* of the part that counts */
+	uint64_t begin_ns; /* of the part that is counted */
 	uint64_t child_ns; /* in ranges inside it that have closed */
 };
 
-/* More of it, from the first record on that needs it (fold_state.rich): a trace of ranges alone does without. */
+/* What an open range has besides while instances are tracked (profile_state.tracks_instances). A
+ * trace of ranges alone needs none of it. */
 struct open_range_details {
-	struct instance *instance; /* NULL: not of interest so far */
-	char *label;               /* the text if the dictionary has none; owned */
+	struct instance *instance; /* NULL: not needed so far */
+	char *label;               /* its text if the dictionary has none; owned */
 	uint32_t label_bytes;
-	uint32_t section; /* fold_state.section when it began */
-	bool outside;     /* it is a section, or a step, or lies around them */
+	uint32_t section; /* profile_state.section when it began */
+	bool outside;     /* it is a section or a step, or is around them */
 	uint64_t idle_ns;
 	struct instance_flows flows;
-	int64_t reserved,
-		peak; /* when it began; the highest while it was the innermost, or those inside it were */
+	/* Level when it began; highest level while it, or a range inside it, was the innermost. */
+	int64_t reserved, peak;
 	int64_t allocated, allocated_peak;
-	long double level; /* of the metric asked for, when it began */
+	long double level; /* of the metric, when it began */
 };
 
 struct profile_thread {
 	const struct trace_stream *of;
 	struct open_range *frames;
-	struct open_range_details *more; /* NULL unless rich */
+	struct open_range_details *more; /* NULL: instances were never tracked */
 	size_t room, details_room;
-	uint32_t depth, stream, index;     /* index: in fold_state.threads */
-	uint64_t self_ns;                  /* of the ranges that have closed and count */
-	uint64_t pause_begin_ns, pause_ns; /* when its slot was last sealed */
-	bool has_ranges;                   /* one of them */
-	uint32_t
-		section_frame; /* which of the frames is a section, and no range of the trace; NOT_INSERTED: none */
-	uint32_t small_from_depth; /* fold_state.gather: from this one on frames have no more */
+	uint32_t depth, stream, index;     /* index: in profile_state.threads */
+	uint64_t self_ns;                  /* of the counted ranges that have closed */
+	uint64_t pause_begin_ns, pause_ns; /* the last flush of its slot */
+	bool has_ranges;                   /* a counted range has closed */
+	/* Index of the frame that is a section, not a range of the trace. NO_SECTION_FRAME:
+	 * none. */
+	uint32_t section_frame;
+	/* Frames from this index on have no details (small_instances.h). */
+	uint32_t small_from_depth;
 };
 
 struct open_async_range;
@@ -54,171 +56,196 @@ struct idle_gaps;
 struct small_instances;
 
 struct profile_state {
-	const uint32_t *
-		nodes; /* by place: names_nodes_below; of the part of the tree that is being filled */
-	const uint32_t *modules;         /* by place: names_members_below */
-	struct profile_thread **threads; /* those with a stream that goes on */
+	/* By trace node: its tree node (node_names_nodes) below the root in use. */
+	const uint32_t *nodes;
+	const uint32_t *modules;         /* by trace node: node_names_modules */
+	struct profile_thread **threads; /* of the streams that have not ended */
 	size_t thread_count, thread_room;
 	struct step_sections *sections;        /* NULL: no steps were found */
 	struct counted_ranges *counted_ranges; /* NULL: nothing was only counted */
-	struct profile_thread
-		*sections_thread; /* of the steps; NULL: it is not there (yet), or there are none */
-	uint32_t
-		step_frame; /* where in its row the range is that is the step itself; NOT_INSERTED: there is none */
-	uint64_t section_end_ns; /* when the present one is over */
-	uint32_t section;        /* the number of the present one, 0 where there are none */
+	/* The thread of the steps. NULL: not seen yet or ended, or there are no steps. */
+	struct profile_thread *sections_thread;
+	/* Index of the frame of sections_thread that is the step itself. NO_SECTION_FRAME: none. */
+	uint32_t step_frame;
+	uint64_t section_end_ns; /* end of the present section */
+	uint32_t section;        /* number of the present section; 0: there are none */
 	bool tracks_instances;
-	bool tracks_flows; /* somebody asks for what adds up in instances: the metric, or who keeps children */
-	bool tracks_target_only; /* and nobody else needs that */
-	struct small_instances *
-		small_instances; /* what is in the target, as far as it is small; NULL: each has an instance */
-	uint64_t
-		target_ns; /* when options.target begins, as long as nothing is rich before; UINT64_MAX: there is none */
-	bool cupti_handed_over; /* CUPTI is another client's */
-	bool counting;          /* false: outside of the steps asked for */
-	bool warming_up;        /* in a window, before its first step that counts */
-	bool has_step_kind;     /* the trace has ranges of kind step; else labels tell */
-	const struct profile_thread *step_thread; /* in a step now; at step_depth */
+	/* The metric needs the flows of instances, or children are kept. */
+	bool tracks_flows;
+	bool tracks_target_only; /* only the target needs tracks_instances */
+	/* The small instances inside the target. NULL: each of them has an instance. */
+	struct small_instances *small_instances;
+	/* Begin of options.target if instances are not tracked before it. UINT64_MAX: none. */
+	uint64_t target_ns;
+	bool cupti_handed_over; /* another client has CUPTI */
+	bool counting;          /* false: outside the chosen steps or recording windows */
+	bool warming_up;        /* in a recording window, before its first step that counts */
+	bool has_step_kind;     /* the trace has ranges of kind step; else labels decide */
+	/* The thread with an open step, at step_depth. NULL: none. */
+	const struct profile_thread *step_thread;
 	uint32_t step_depth;
 	uint64_t step, now_ns, counting_begin_ns, counted_ns, busy_at_begin_ns, idle_at_begin_ns,
 		unknown_at_begin_ns;
-	int64_t reserved; /* the level now */
+	int64_t reserved; /* present level of device memory */
 	bool has_reserved;
-	int64_t allocated;   /* the tensors' */
-	long double counter; /* METRIC_USER: its value now */
-	uint32_t *counters;  /* and its ids */
+	int64_t allocated;   /* present level of tensors */
+	long double counter; /* METRIC_USER: present value */
+	uint32_t *counters;  /* METRIC_USER: ids of the counter */
 	size_t counter_count, counter_room;
 	struct instances instances;
 	struct correlation_join *join;
-	struct idle_gaps *idle_gaps; /* NULL: no work was timed, or nobody asks who ended them */
+	/* NULL: there is no timed GPU work, or owners of gaps are not needed. */
+	struct idle_gaps *idle_gaps;
 	struct graph_nodes *graph_nodes;
-	struct graph_parent *
-		graph_parents; /* where nodes of graphs stand (fold_graph.c); NULL: no graph was met yet */
+	/* Cache of graph nodes' parents (graph_events.c). NULL: no graph seen yet. */
+	struct graph_parent *graph_parents;
 	struct open_async_range **async_ranges; /* hash table by id */
 	size_t async_slot_count, async_count;
-	bool restart;     /* GPU work was met, and the timeline is not there yet */
-	uint32_t *api_of; /* by text: the index in fold.apis + 1 */
+	bool restart;     /* timed GPU work was met without a timeline: make the pass again */
+	uint32_t *api_of; /* by text: index in profile.apis + 1; 0: none */
 	size_t api_of_room, api_room;
 };
 
-/* The next event, as reader_next; plain ranges before it are done, and added to `events`. */
+/* Reads the next event like reader_next. Plain ranges before it are handled by the fast path and
+ * added to `*events`. */
 int profile_next_event(struct profile *profile, struct trace_event *event, uint64_t *events);
 
-/* Ranges. close_at: accounts for the range at that depth up to end_ns; it stays on the stack. rebase: it counts from
- * now on only. */
+/* A PUSH or EVENT_RESUMED event. */
 void profile_open_range(struct profile *profile, const struct trace_event *event);
+/* The range of `event` closes at `end_ns`. */
 void profile_close_range(struct profile *profile, const struct trace_event *event, uint64_t end_ns);
+/* EVENT_UNENDED: the end of the range was lost. It is not counted unless others are inside it. */
 void profile_drop_range(struct profile *profile, const struct trace_event *event);
+/* EVENT_LEFT_OPEN: the range was open at the end. Closes it, and marks its node. */
 void profile_end_open_range(struct profile *profile, const struct trace_event *event);
+/* Counts the range at `depth` up to `end_ns`. It stays on the range stack. */
 void profile_count_until(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns);
-/* The same, and it leaves the stack, from between others if need be. forget: it leaves without a trace, the innermost. */
+/* Counts the range at `depth` up to `end_ns` and removes it from the range stack. Others may be
+ * inside. */
 void profile_remove_frame(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns);
+/* Removes the range at `depth`, which is the innermost, without counting it. */
 void profile_discard_frame(struct profile *profile, struct profile_thread *thread, uint32_t depth);
+/* The range counts from now on only: takes its initial levels and idle time anew. */
 void profile_restart_frame(
 	struct profile *profile, struct open_range *frame, struct open_range_details *more);
+/* Makes the instance of the range at `depth` now, if it is the target or inside it. */
 void profile_track_target_children(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth);
+/* The callback instances.final. */
 bool profile_instance_final(void *context, struct instance *instance);
-/* fold_options.target: one that has a parent is final, with its value. Returns whether it was taken over. */
+/* `instance` is final, with its value, and its parent keeps children (profile_options.target).
+ * Adds it to the critical tree. Returns whether it took ownership. */
 bool profile_adopt_critical(struct profile *profile, struct instance *instance);
-/* What is shown by itself has at least so much of the metric. */
+/* The least value of the metric of a child that is shown by itself. */
 long double profile_critical_min(const struct profile *profile);
 
-/* Steps: what to do when a range opens that is one, and when one closes. */
+/* Whether the range that `event` opens is a step. */
 bool profile_is_step(const struct profile *profile, const struct trace_event *event);
+/* The range of a step opens on `thread`. */
 void profile_step_range_begin(
 	struct profile *profile, const struct trace_event *event, struct profile_thread *thread);
+/* The range at `depth` closes; ends the step if the range is the step's. */
 void profile_step_range_end(
 	struct profile *profile, const struct profile_thread *thread, uint32_t depth);
+/* Counts all open ranges up to now, and stops counting. */
 void profile_stop_counting(struct profile *profile);
-/* A WINDOW record: things count while PPERF_SCHEDULE had them recorded. */
+/* A WINDOW record. Only what PPERF_SCHEDULE recorded is counted. */
 void profile_recording_window(struct profile *profile, const struct trace_event *event);
-/* Its warm-up is over. */
+/* The warm-up of a recording window is over. */
 void profile_warm_up_end(struct profile *profile);
-/* Whether figures are of parts of the trace only. */
+/* Whether the figures are of parts of the trace only. */
 bool profile_is_partial(const struct profile *profile);
-/* A step of that number comes; the last one that came is over. */
+/* Step `number` begins. Starts counting for --steps, or stops it after the last step. */
 void profile_step_begin(struct profile *profile, uint64_t number);
+/* The last step that began has ended. */
 void profile_step_end(struct profile *profile);
 
-/* The node at which a record happened. */
+/* The tree node in which `event` happened. Also sets now_ns and tracks instances. */
 uint32_t profile_event_node(struct profile *profile, const struct trace_event *event);
-/* Whose instance it is part of, a thread and where in its row: the innermost range there, or, if that began before the
- * present section or there is none, the section. NULL: nobody's. */
+/* The thread and frame index that own what happens on `thread` now: the innermost range. If
+ * there is none, or if it began before the present section, it is the section. NULL: no owner. */
 struct profile_thread *profile_find_owner(
 	const struct profile *profile, struct profile_thread *thread, uint32_t *depth);
-/* It counts for that one, and for the section. */
+/* Adds `flows` to the owner on `thread` and to the section. */
 void profile_add_tracked_flows(
 	struct profile *profile, struct profile_thread *thread, const struct instance_flows *flows);
-/* Where fold_state.rich: the innermost range of a thread opened, and is told of what is in it from now on; one that counts
- * is over. own_label: the dictionary has no text of it. */
+/* The innermost range of `thread` has opened, and instances are tracked. `own_label`: the
+ * dictionary does not have its text. */
 void profile_open_instance(struct profile *profile, const struct trace_event *event,
 	struct profile_thread *thread, bool own_label);
+/* The range at `depth` is counted up to `end_ns`, and instances are tracked. */
 void profile_close_instance(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns);
-/* fold_options.target: whether that is it; it is known: what is open has nothing more to tell. */
+/* Whether `frame` is profile_options.target. */
 bool profile_is_target(const struct profile *profile, const struct profile_thread *thread,
 	const struct open_range *frame);
+/* The target is complete: releases the instances of all open ranges, and stops tracking. */
 void profile_drop_instances(struct profile_state *state);
-/* The instance of a thread's range at that depth, and those around it. */
+/* The instance of the range at `depth`; makes it and those around it if needed. */
 struct instance *profile_instance_at(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth);
-/* A thread's first event; the caller passes the thread to sections_meet. */
+/* Registers a thread at its first event. The caller then calls step_sections_thread_begin. */
 struct profile_thread *profile_add_thread(struct profile *profile, struct trace_stream *stream);
-/* step_sections.c: a thread begins. */
+/* A thread begins. Defined in step_sections.c. */
 void step_sections_thread_begin(struct profile *profile, struct profile_thread *thread);
-/* Its last one. */
+/* The stream of a thread has ended. Frees the thread. */
 void fold_thread_ends(struct profile *profile, struct trace_stream *stream);
-/* Adds the thread's time in ranges to fold->threads, if it had any. */
+/* Adds the thread's time in ranges to profile->threads, if it had ranges. */
 void fold_keep_time(struct profile *profile, const struct profile_thread *thread);
-/* For good; for as long as the target is open. */
+/* Tracks instances from now on. */
 void profile_track_instances(struct profile *profile);
+/* Tracks instances while the target is open. */
 void profile_track_target(struct profile *profile);
-/* reserved has changed: the peaks of what is open. */
+/* `reserved` has changed: updates the peaks of the innermost ranges. */
 void profile_update_peaks(struct profile *profile);
-/* The level asked for, now. */
+/* The present level of the metric. */
 long double profile_metric_level(const struct profile *profile);
-/* Below the tree's node of a graph, the node of what was captured as `gpu`, a record of that graph; the graph itself if
- * nothing lies between them. method: set. */
+/* The node below `graph` that holds the work `gpu`, a record of that graph, by where its graph
+ * node was captured. It is `graph` itself if that is unknown. Sets `*method`. */
 uint32_t profile_graph_parent(
 	struct profile *profile, uint32_t graph, const struct trace_gpu *gpu, enum method *method);
-/* The node of a graph that was launched in no range, if it is known in which ranges it was captured; else 0. */
+/* The node `(graph replays)`, for a graph launched in no range whose capture is known. Else 0. */
 uint32_t profile_graph_replay_node(
 	struct profile *profile, uint32_t unattributed, uint32_t exec_id);
-/* The node of what belongs to no range, below `root`. */
+/* The node below `root` of what belongs to no range. */
 uint32_t profile_unattributed_node(struct profile *profile, uint32_t root);
 
-/* An instance of `node`, if it is the worst so far. own: its text if the dictionary has none. */
+/* An instance of a node, proposed as its worst. `own` is its text if the dictionary has none. */
 struct worst_candidate {
 	long double value, before, after;
 	uint64_t begin_ns, end_ns;
 	uint32_t trace_node, stream, own_bytes;
 	const char *own;
 };
+/* Keeps a copy of `candidate` if it is the worst of `node` so far. */
 void profile_offer_worst(
 	struct profile *profile, uint32_t node, const struct worst_candidate *candidate);
 
-/* Records. */
+/* The following functions handle one record each, or finish a kind of records. */
+
 void profile_call_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);
 void profile_gpu_finish(struct profile *profile);
+/* Finishes what the join evicts. `all`: everything that it holds. */
 void profile_gpu_evict(struct profile *profile, bool all);
-/* Work of a GPU, with its leaf in the tree (0: it does not count): the idle time before it is charged to that. end: no
- * more comes. */
+/* GPU work. Charges the idle time before it to `leaf`. 0: it is not counted. */
 void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gpu *gpu);
+/* No more GPU work comes: charges the remaining gaps. */
 void idle_gaps_finish(struct profile *profile);
 void idle_gaps_free(struct idle_gaps *idle_gaps);
+/* Finishes the held GPU records of `correlation`, whose launch is now known. */
 void profile_gpu_match_held(struct profile *profile, uint64_t correlation);
 void profile_async_start(struct profile *profile, const struct trace_event *event);
 void profile_async_end(struct profile *profile, const struct trace_event *event);
 void profile_async_close_all(struct profile *profile);
 void profile_mark(struct profile *profile, const struct trace_event *event);
 void profile_counter_value(struct profile *profile, const struct trace_event *event);
+/* Finds the ids of profile_options.counter. */
 void profile_find_counter(struct profile *profile);
 
 static inline struct profile_thread *profile_thread_of(
@@ -233,7 +260,7 @@ static inline struct profile_thread *profile_thread_of(
 	return thread;
 }
 
-/* An observer wants what instances have of the metric. */
+/* Whether the observer needs the metric's value of instances. */
 static inline bool profile_observes_values(const struct profile_options *options)
 {
 	return options->observer && (options->observer->instance || options->observer->ended);
@@ -253,27 +280,28 @@ static inline void profile_add_flows(
 		profile_add_tracked_flows(profile, thread, flows);
 }
 
-/* Launches and records that wait for each other: what has waited for too long, where they are too many. */
+/* Evicts old launches and records if too many wait for each other. */
 static inline void profile_gpu_limit_pending(struct profile *profile)
 {
 	if (__builtin_expect(join_is_full(profile->state->join), 0))
 		profile_gpu_evict(profile, false);
 }
 
-/* What opens and happens from now on stands below that node of the tree; what is open stays where it is. */
+/* Puts what opens and happens from now on below the node `root`. Open ranges keep their nodes. */
 static inline void profile_set_root(struct profile *profile, uint32_t root)
 {
 	profile->state->nodes = node_names_nodes(profile->names, root);
 	profile->state->modules = node_names_modules(profile->names, root);
 }
 
-/* Where in its thread's row of frames the range of an event is. */
+/* The index in thread->frames of the trace's range at `depth`. A section's frame shifts it by
+ * one. */
 static inline uint32_t profile_frame_index(const struct profile_thread *thread, uint32_t depth)
 {
 	return depth + (depth >= thread->section_frame);
 }
 
-/* A range that counts is over; child_ns is known. */
+/* A counted range is over, and its child_ns is known. */
 static inline void profile_observe_segment(const struct profile *profile,
 	const struct profile_thread *thread, const struct open_range *frame, uint64_t end_ns)
 {
@@ -289,7 +317,7 @@ static inline void profile_observe_segment(const struct profile *profile,
 				.self_ns = end_ns - frame->begin_ns - frame->child_ns });
 }
 
-/* The same, as an instance whose value is not known. */
+/* Reports a counted range as an instance whose value is not known. */
 static inline void profile_observe_closed(const struct profile *profile,
 	const struct profile_thread *thread, const struct open_range *frame, uint64_t end_ns)
 {
@@ -306,7 +334,7 @@ static inline void profile_observe_closed(const struct profile *profile,
 						   .end_ns = end_ns });
 }
 
-/* The same, with its value, where that is its time. */
+/* Reports an instance with its value if the metric is CPU or wall time. */
 void profile_observe_timed(const struct profile *profile, const struct profile_thread *thread,
 	const struct open_range *frame, uint64_t end_ns);
 
@@ -321,7 +349,7 @@ static inline void profile_observe_leaf(
 			duration_ns);
 }
 
-/* A folded module counts for its member, too. */
+/* Counts the duration for the module instance if the node merges several (module_group.h). */
 static inline void profile_count_module(
 	struct profile *profile, const struct open_range *frame, uint64_t duration)
 {
@@ -339,7 +367,7 @@ static inline void profile_count_module(
 	}
 }
 
-/* The figures that every range has. */
+/* Adds the figures that every range has to its node and thread. */
 static inline void profile_count_range(struct profile *profile, struct profile_thread *thread,
 	const struct open_range *frame, uint64_t end_ns)
 {

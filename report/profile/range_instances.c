@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_instances.c: what one begin..end of a range comes to besides its time: the levels at its edges, what happened in it,
- * whether it is the worst, or one that is wanted.
+ * Computes what an instance of a range has besides its time: levels at begin and end, flows,
+ * whether it is the worst of its node, and its children if they are kept.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
@@ -35,7 +35,7 @@ void profile_track_target(struct profile *profile)
 	start_tracking(state);
 }
 
-/* The target is known: what is open has nothing more to tell. */
+/* The target is known, so open ranges need no instances any more. */
 void profile_drop_instances(struct profile_state *state)
 {
 	for (size_t i = 0; i < state->thread_count; i++)
@@ -104,7 +104,7 @@ void profile_offer_worst(
 	}
 }
 
-/* What began before the steps asked for counts from here. */
+/* A range that began before the chosen steps counts from now on. */
 void profile_restart_frame(
 	struct profile *profile, struct open_range *frame, struct open_range_details *more)
 {
@@ -128,9 +128,10 @@ static void keep_label(
 	more->label_bytes = text.length;
 }
 
-/* Where the range is that lies around one, a thread and where in its row; NULL: none does. For what has begun in the
- * present section, but not inside of a range that has, it is the section, or the step; unless it lies around that one
- * itself, or is it. */
+/* The thread and frame index `at` of the range around frame `depth` of `thread`. NULL: none.
+ *
+ * A range that began in the present section, but not inside a range that did, is in the section
+ * or step. Exceptions are the section itself and ranges around it. */
 static struct profile_thread *range_around(
 	const struct profile *profile, struct profile_thread *thread, uint32_t depth, uint32_t *at)
 {
@@ -163,7 +164,7 @@ static void sum_flows(struct instance_flows *to, const struct instance_flows *fl
 	to->tensor_bytes += flows->tensor_bytes;
 }
 
-/* A section has it at once: what happens on other threads may go on in ranges for longer than the section does. */
+/* Adds `flows` to the present section at once, because ranges on other threads may outlast it. */
 static void add_to_section(const struct profile *profile, const struct open_range_details *more,
 	const struct instance_flows *flows)
 {
@@ -186,7 +187,7 @@ void profile_add_tracked_flows(
 	add_to_section(profile, &owner->more[depth], flows);
 }
 
-/* When a range closes, what was in it was in the one around it, too; a section has it already. */
+/* When a range closes, its flows are added to the range around it. A section already has them. */
 static void pass_flows_up(
 	struct profile_thread *thread, uint32_t depth, const struct instance_flows *flows)
 {
@@ -210,7 +211,7 @@ static struct instance *make_instance(struct profile *profile, const struct prof
 	return thread->more[depth].instance = instance;
 }
 
-/* The instance whose children are wanted, or one inside it, begins: it is made now. */
+/* The target, or a range inside it, begins: makes its instance now. */
 void profile_track_target_children(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth)
 {
@@ -272,7 +273,8 @@ struct instance *profile_instance_at(
 			break;
 		known--;
 	}
-	if (!thread->more[known].instance) /* in a section: no deeper than once */
+	/* at most one recursion: a section is around no section */
+	if (!thread->more[known].instance)
 		make_instance(
 			profile, thread, known, of ? profile_instance_at(profile, of, at) : NULL);
 	for (; known < depth; known++)
@@ -348,7 +350,7 @@ static void observe_closed_instance(const struct profile *profile,
 	observe_instance_value(profile, &seen);
 }
 
-/* The last part of an instance is known. */
+/* The callback instances.final: all of an instance is known now. */
 bool profile_instance_final(void *context, struct instance *instance)
 {
 	struct profile *profile = context;
@@ -420,7 +422,7 @@ static void add_memory_levels(
 	memory->has_level = true;
 }
 
-/* The same of tensors. */
+/* As add_memory_levels, for tensors. */
 static void add_tensor_levels(
 	struct profile *profile, uint32_t node, const struct open_range_details *more)
 {
@@ -433,7 +435,8 @@ static void add_tensor_levels(
 	tensors->has_level = true;
 }
 
-/* What of it is known is of interest to somebody now: nothing waits for its GPU time. */
+/* Proposes a closing instance as the worst of its node, and reports it. For metrics other than
+ * GPU time all is known now. */
 static void offer_instance(struct profile *profile, const struct profile_thread *thread,
 	uint32_t depth, uint64_t end_ns, uint64_t idle_ns)
 {
@@ -464,7 +467,7 @@ static void offer_instance(struct profile *profile, const struct profile_thread 
 		observe_closed_instance(profile, thread, frame, &seen);
 }
 
-/* All of an instance but its GPU time, which may come later. */
+/* Accounts for all of an instance but its GPU time, which may be known later. */
 void profile_close_instance(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fold_ranges.c: ranges that open and close on a thread.
+ * Handles ranges that open and close on a thread, as frames of its range stack.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
@@ -75,8 +75,9 @@ void profile_open_range(struct profile *profile, const struct trace_event *event
 		step_sections_resume(profile, event->time_ns);
 }
 
-/* A range closes that has others inside, of other domains: they stay open and move out by one. Their time up to here
- * was its children's; what they take from here on is its parent's. */
+/* Closes a range that has others inside, of other domains. They stay open and move out by one
+ * frame. Their time up to now was spent in the range that closes. Later time is spent in its
+ * parent. */
 static void close_outer_range(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t now_ns)
 {
@@ -130,7 +131,8 @@ void profile_close_range(struct profile *profile, const struct trace_event *even
 		profile_drop_instances(profile->state);
 }
 
-/* A range whose end was lost: how long it took is not known, so it has no instance. */
+/* The end of the range was lost, so its duration is not known. It is removed without an
+ * instance. */
 void profile_discard_frame(struct profile *profile, struct profile_thread *thread, uint32_t depth)
 {
 	struct open_range_details *more;
@@ -159,7 +161,7 @@ void profile_drop_range(struct profile *profile, const struct trace_event *event
 		    step_sections_suspend(profile, thread, depth, 0, event->time_ns);
 	if (depth + 1 == thread->depth)
 		profile_discard_frame(profile, thread, depth);
-	else /* a step goes on in which the range around it was lost */
+	else /* a step continues although the range around it was lost */
 		profile_remove_frame(profile, thread, depth, event->last_ns);
 	if (suspended)
 		step_sections_resume(profile, event->time_ns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_plain.c: ranges alone, as long as nothing else comes: the least work for each.
+ * Handles ranges with the least work for each, as long as no other event comes. The result must
+ * equal that of range_stack.c. Test: tests/report/test_profile.c.
  */
 #include "report/profile/small_instances.h"
 
@@ -10,13 +11,19 @@ static inline void observe_plain_range(const struct profile *profile,
 	profile_observe_closed(profile, thread, frame, end_ns);
 }
 
-/* What is done with a range that closes. */
+/* What is done when a range closes.
+ *
+ *   counted   adds to the sums of its node
+ *   modules   adds to its module instance: some module label patterns are shared
+ *   observed  calls the observer's `segment` and `closed`
+ *   timed     calls the observer's `instance` and `ended`
+ *   grouped   the range may be a small instance (small_instances.h) */
 struct close_actions {
 	bool counted, modules, observed, timed, grouped;
 };
 
-/* A range opens or closes in the usual way. False: nothing was done. counted: somebody reads what ranges come
- * to together; members: and some modules are folded. told: an observer is; timed: and of values. gathered: fold_gather.h. */
+/* Opens or closes a range in the usual way. Returns false, with nothing done, if `event` is not
+ * of that kind. */
 static inline __attribute__((always_inline)) bool fast_range_event(struct profile *profile,
 	const struct trace_event *event, struct profile_thread **last,
 	const struct close_actions actions)
@@ -68,17 +75,17 @@ static inline __attribute__((always_inline)) bool fast_range_event(struct profil
 	return false;
 }
 
-/* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
- * that is for others. */
+/* Runs the fast path as long as the events are ranges. Returns like reader_next, with the first
+ * event that others must handle. */
 static inline __attribute__((always_inline)) int run_ranges_as(struct profile *profile,
 	struct trace_event *event, uint64_t *events, const struct close_actions actions)
 {
-	struct profile_thread
-		nobody = { .of = NULL },
-		*last = &nobody; /* of the last event: nearly always that of the next */
+	/* The thread of the last event, which nearly always is that of the next one. */
+	struct profile_thread nobody = { .of = NULL }, *last = &nobody;
 
 	for (;; ++*events) {
-		struct trace_event next; /* in registers: its address goes nowhere */
+		/* stays in registers, because its address does not escape */
+		struct trace_event next;
 		int status;
 
 		if (__builtin_expect(reader_next_short(profile->reader, &next), 1)) {
@@ -125,7 +132,7 @@ static int run_ranges_all_observed(
 			.counted = true, .modules = true, .observed = true, .timed = true });
 }
 
-/* Inside of the target. */
+/* Inside the target. */
 static int run_ranges_grouped(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
 	int status;

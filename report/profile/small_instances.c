@@ -4,7 +4,7 @@
 #include "report/profile/node_placement.h"
 #include <stdlib.h>
 
-/* What autograd's engine runs is not kept where it ran (fold_critical.c). */
+/* Whether something runs backward. Such work is not kept where it ran (critical_children.c). */
 static bool has_backward(const struct profile *profile)
 {
 	for (uint32_t id = 1; id < profile->tree->count; id++)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * fold_gather.h: what is inside of an instance whose children are kept (fold_options.target), without an instance for each:
- * a place none of whose instances is large enough to be shown by itself goes into its group (instance.h) at once, as long as
- * the trace has nothing but ranges. What comes of it is the same. Only the fold includes it.
+ * Sums small instances inside the target (profile_options.target) without an instance for each.
  *
- * A range that is open so has neither an instance nor a frame_more. Before anything else happens, gather_pause gives it both.
+ * If all instances of a node are too small to be shown, they are added to its group (instance.h)
+ * at once. This works as long as the trace has only ranges. The result must equal that of the
+ * plain way. Test: tests/report/test_small_instances.c.
+ *
+ * Such an open range has neither an instance nor details. Before another kind of event is
+ * handled, small_instances_pause gives it both.
  */
 #ifndef PPERF_REPORT_PROFILE_SMALL_INSTANCES_H
 #define PPERF_REPORT_PROFILE_SMALL_INSTANCES_H
@@ -13,24 +16,26 @@
 #define SMALL_INSTANCES_NONE UINT32_MAX
 
 struct small_instances {
-	uint32_t *
-		around; /* by node: the one around it, if all of its instances are small; else GATHER_NONE */
-	uint32_t count; /* of nodes: those that places had from the start */
-	struct instance **
-		groups; /* by depth in the target's thread's row: what a range there is a part of; NULL: of nothing */
+	/* By node: its parent if all its instances are small; else SMALL_INSTANCES_NONE. */
+	uint32_t *around;
+	uint32_t count; /* nodes that the tree had at the start */
+	/* By depth on the target's thread: the group that the range there is part of. NULL:
+	 * none. */
+	struct instance **groups;
 	size_t room;
 	const struct profile_thread *thread; /* the target's */
 };
 
-/* NULL: it is not known what is small, or time is not what is asked for. */
+/* NULL: it is not known what is small, or the metric is not CPU or wall time. */
 struct small_instances *small_instances_new(const struct profile *profile);
 void small_instances_free(struct small_instances *small_instances);
 
-/* Begins, and goes on after a pause: ranges that open from here on may be gathered. */
+/* Starts, or resumes after a pause: ranges that open from now on may be small instances. */
 void small_instances_resume(struct profile *profile);
+/* Gives all open ranges the details that they lack. */
 void small_instances_pause(struct profile *profile);
 
-/* A range of that node opens there. False: it is none that can be gathered. */
+/* A range of `node` opens at `depth`. Returns false if it must have an instance. */
 static inline bool small_instances_open(struct small_instances *small_instances,
 	const struct profile_thread *thread, uint32_t depth, uint32_t node)
 {
@@ -48,7 +53,7 @@ static inline bool small_instances_open(struct small_instances *small_instances,
 	return true;
 }
 
-/* The one there closes. False: it was none. */
+/* The range at `depth` closes. Returns false if it is not a small instance. */
 static inline bool small_instances_close(struct small_instances *small_instances,
 	const struct profile_thread *thread, uint32_t depth, uint64_t end_ns)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fold_steps.c: --steps. From the begin of the first step asked for to the end of the last one things count; what is
- * open around them counts for that time only.
+ * Implements --steps: counts from the begin of the first chosen step to the end of the last one.
+ * Ranges around them count for that time only. Recording windows limit the counting in the same
+ * way.
  */
 #include "report/profile/profile_state.h"
 #include "report/text/label_pattern.h"
@@ -16,7 +17,7 @@ static void observe_counting(const struct profile *profile)
 			observer->context, profile->state->counting, profile->state->now_ns);
 }
 
-/* The last step asked for is over: what is still open counts up to here, and nothing after. */
+/* The last chosen step is over: open ranges count up to now. */
 void profile_stop_counting(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
@@ -66,7 +67,7 @@ void profile_step_range_end(
 	profile_step_end(profile);
 }
 
-/* From now on things count, and what is open counts for what is left of it. */
+/* Counts from now on. Open ranges count for the rest of their time. */
 static void start_counting(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
@@ -97,8 +98,9 @@ bool profile_is_partial(const struct profile *profile)
 	return profile->options.steps || profile->options.windows;
 }
 
-/* With --steps, the steps in it begin and end the counting. What was not recorded before it is not missing. Steps that have rows of their own are
- * all in one: there those that are to be left out of averages do not count. */
+/* With --steps, the steps inside the recording window start and stop the counting. What was not
+ * recorded before the window is not missing. If the steps have nodes of their own, all are in
+ * one node. Then warm-up steps, which averages leave out, are not counted. */
 void profile_recording_window(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_window *record = event->record;
@@ -126,7 +128,7 @@ void profile_warm_up_end(struct profile *profile)
 	profile->state->warming_up = false;
 }
 
-/* It is asked for, or it is not. */
+/* Starts counting if step `number` is chosen, and stops it after the last chosen step. */
 void profile_step_begin(struct profile *profile, uint64_t number)
 {
 	struct profile_state *state = profile->state;
@@ -143,7 +145,7 @@ void profile_step_begin(struct profile *profile, uint64_t number)
 	start_counting(profile);
 }
 
-/* A range that is a step begins. */
+/* The range of a step begins. */
 void profile_step_range_begin(
 	struct profile *profile, const struct trace_event *event, struct profile_thread *thread)
 {
@@ -156,7 +158,8 @@ void profile_step_range_begin(
 	profile_step_begin(profile, number);
 }
 
-/* Where the trace has no ranges of kind step, those are steps whose label begins with such a word. */
+/* If the trace has no ranges of kind step, ranges whose label begins with one of `words` are
+ * steps. */
 bool profile_is_step(const struct profile *profile, const struct trace_event *event)
 {
 	static const char *const words[] = { "step", "iter", "profilerstep", "profilestep", "batch",

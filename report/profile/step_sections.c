@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOTS_MAX \
-	32u /* nodes that stand for sections, each of which places every place of the trace */
+/* Nodes used as roots of sections. Each maps all trace nodes anew. */
+#define ROOTS_MAX 32u
 
 enum step_section {
 	SECTION_BEFORE,
@@ -35,14 +35,15 @@ static const struct {
 
 struct step_sections {
 	const struct steps *steps;
-	uint8_t *above; /* by place: names_keep_above */
+	uint8_t *above; /* by trace node: node_names_keep_above */
 	enum step_section now;
-	size_t step; /* the one that it is in, or the next one */
+	size_t step; /* index of the present step, or of the next one */
 	uint32_t roots[ROOTS_MAX], first[SECTION_COUNT];
 	unsigned root_count;
 };
 
-/* Ranges around steps stand above, and steps that are ranges are what they are. */
+/* Marks the ranges around steps, which stay above sections, and the ranges that are steps
+ * themselves. */
 static void find_nodes_above(struct profile *profile, struct step_sections *sections)
 {
 	const struct steps *steps = sections->steps;
@@ -59,7 +60,7 @@ static void find_nodes_above(struct profile *profile, struct step_sections *sect
 			trace_node = reader_node(profile->reader, trace_node)->parent)
 			sections->above[trace_node] = NODE_ABOVE_ROOT;
 	}
-	/* what is below texts without an id has no place that is known beforehand */
+	/* nodes below texts without an id are not known in advance */
 	for (uint32_t id = 1; id < reader_node_count(profile->reader); id++)
 		if (sections->above[id] && profile->state->nodes[id] == NODE_UNRESOLVED)
 			sections->above[id] = 0;
@@ -71,8 +72,8 @@ static bool is_own_range(const struct step_sections *sections)
 	return sections->steps->own_ranges && kinds[sections->now].is_step;
 }
 
-/* Other threads' ranges stand below `root` from now on. There may be many roots where nothing is folded: then below
- * the first of its kind. */
+/* Puts later ranges of other threads below `root`. Without label patterns there may be many
+ * roots. Then the first root of this kind of section is used. */
 static void set_section_root(struct profile *profile, struct step_sections *sections, uint32_t root)
 {
 	bool known = root == 0;
@@ -88,7 +89,7 @@ static void set_section_root(struct profile *profile, struct step_sections *sect
 	profile_set_root(profile, root);
 }
 
-/* How many of the thread's open ranges stand above. */
+/* The number of open ranges of `thread` that stay above sections. */
 static uint32_t frames_above(
 	const struct step_sections *sections, const struct profile_thread *thread)
 {
@@ -100,8 +101,9 @@ static uint32_t frames_above(
 	return depth;
 }
 
-/* Room in the thread's row for a section. What is open above that depth reaches over from the one before: it lies in
- * the new one from here on, and its time so far stays with what is around both. */
+/* Makes a frame for a section at index `depth`. Frames from there on began in the section
+ * before. They are inside the new one from now on, and their time so far stays with the frame
+ * around both sections. */
 static void insert_section_frame(struct profile_thread *thread, uint32_t depth, uint32_t node,
 	uint64_t begin_ns, uint32_t number)
 {
@@ -208,7 +210,7 @@ static enum step_section next_section(const struct step_sections *sections, bool
 	return sections->step < sections->steps->count ? SECTION_BETWEEN : SECTION_AFTER;
 }
 
-/* When what is in force is over. */
+/* The end of the present section. */
 static uint64_t next_edge_ns(const struct step_sections *sections)
 {
 	const struct step *step = &sections->steps->steps[sections->step];
@@ -246,8 +248,8 @@ static void cross_edge(struct profile *profile)
 	profile->state->section_end_ns = next_edge_ns(sections);
 }
 
-/* At the very moment of an edge what closes belongs before it, and on the thread of the steps what lies inside of the
- * section, too. */
+/* Whether `event` is beyond the end of the present section. At exactly that time, ranges that
+ * close belong before it. So does all that is inside the section on the steps' thread. */
 static bool is_beyond_edge(const struct profile *profile, const struct trace_event *event)
 {
 	const struct step_sections *sections = profile->state->sections;
@@ -267,8 +269,8 @@ static bool is_beyond_edge(const struct profile *profile, const struct trace_eve
 
 void step_sections_advance(struct profile *profile, const struct trace_event *event)
 {
-	profile_thread_of(
-		profile, event); /* it may be the one with the steps, and begin with one */
+	/* The thread may be the one with the steps, and may begin with a step. */
+	profile_thread_of(profile, event);
 	while (is_beyond_edge(profile, event))
 		cross_edge(profile);
 }

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: MIT
- * sections.h: the parts of a tree whose steps were found: `step`, `step (warm-up)`, `step (unfinished)`, and `(before
- * first step)`, `(between steps)`, `(after last step)`. Only the fold includes it.
+ * Makes sections of the tree from the steps that were found.
  *
- * On the thread of the steps, a section is an open range like others, put into its row of open ranges when its time
- * comes, in the ranges around several steps that are open then (`train`, `epoch 3`). Those stand above the sections
- * wherever they begin and end: outside of a step, the section makes way for them and begins anew inside. A range that
- * reaches over the edge of a section stays below the one in which it began. All that begins or is launched in a
- * section, on whatever thread, stands below it. Steps that are ranges of the program itself keep their row; only what
- * lies around them is put into sections.
+ * The sections are `step`, `step (warm-up)`, `step (unfinished)`, `step (capture)`, `(before
+ * first step)`, `(between steps)` and `(after last step)`.
+ *
+ * On the steps' thread a section is an open range like others. It is put onto the range stack
+ * when it begins, inside the ranges around several steps that are open then (`train`, `epoch
+ * 3`). Those stay above the sections wherever they begin and end. Outside a step, the section is
+ * closed before such a range opens or closes, and opened again after it. A range that extends
+ * beyond a section stays below the section in which it began. All that begins or is launched in
+ * a section, on any thread, is below it. Steps that are ranges of the program itself keep their
+ * nodes. Only what is around them is put into sections.
  */
 #ifndef PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 #define PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 
 #include "report/profile/profile_state.h"
 
-/* Takes the steps of fold->options.found. */
+/* Starts with the steps of profile_options.found_steps. */
 void step_sections_begin(struct profile *profile);
 void step_sections_free(struct step_sections *sections);
 
-/* The event is beyond what is in force (fold_state.edge_ns): goes on to the section that it lies in. */
+/* Moves to the section of `event`, which is at or after profile_state.section_end_ns. */
 void step_sections_advance(struct profile *profile, const struct trace_event *event);
 
 /* A thread ends. */
 void step_sections_thread_end(
 	struct profile *profile, struct profile_thread *thread, uint64_t now_ns);
 
-/* Before a range opens or closes at `index` of its thread's row: whether its section was closed to make way. Then
- * sections_come_back is due, after it. place: of the range that opens; 0: one closes. Only where there are sections. */
+/* Called before a range opens or closes at frame `index`. Returns whether the section was closed
+ * for it. Then the caller calls step_sections_resume afterwards. `trace_node`: of the range that
+ * opens; 0: one closes. Only if there are sections. */
 bool step_sections_suspend_slow(struct profile *profile, struct profile_thread *thread,
 	uint32_t index, uint32_t trace_node, uint64_t now_ns);
 static inline bool step_sections_suspend(struct profile *profile, struct profile_thread *thread,
@@ -37,8 +41,8 @@ static inline bool step_sections_suspend(struct profile *profile, struct profile
 }
 void step_sections_resume(struct profile *profile, uint64_t now_ns);
 
-/* Where the section, or the step, is open in which things happen now, on whatever thread: the thread that it is on, and
- * where in its row. NULL: nowhere. */
+/* The thread and frame index of the section or step that is open now, for events of any thread.
+ * NULL: none is. */
 static inline struct profile_thread *step_sections_current(
 	const struct profile *profile, uint32_t *index)
 {

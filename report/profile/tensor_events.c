@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * fold_tensors.c: what PyTorch's allocator gave to tensors and took back, in the ranges that asked, and what was going on
- * when it had none left.
+ * Handles what PyTorch's allocator allocated and freed for tensors, by range, and the open
+ * ranges when it ran out of memory.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/text/format_number.h"
 #include <string.h>
 
-#define RANGES_MAX 64u /* of those open as memory ran out: the outermost, and the innermost */
+#define RANGES_MAX 64u /* kept per out-of-memory event: the outermost ones, and the innermost */
 
-/* The level has changed: the peaks of what is open. A peak of a range is one of those around it when it closes. */
+/* The level has changed: updates the peaks of the innermost ranges. A range passes its peak on
+ * when it closes. */
 static void update_allocated(struct profile *profile, int64_t allocated)
 {
 	struct profile_state *state = profile->state;
@@ -79,13 +80,13 @@ static uint32_t range_label(struct profile *profile, const struct open_range *fr
 {
 	if (more->label)
 		return string_table_intern(profile->texts, more->label, more->label_bytes);
-	if (!frame->trace_node) /* a section */
+	if (!frame->trace_node) /* a step section */
 		return profile->tree->nodes[frame->node].name;
 	return node_names_text(
 		profile->names, reader_node(profile->reader, frame->trace_node)->name);
 }
 
-/* What was open on the thread, and what has become of the level since it began. */
+/* Keeps the open ranges of `thread`, and how the level grew since each began. */
 static void keep_oom_ranges(
 	struct profile *profile, const struct profile_thread *thread, struct memory_oom *oom)
 {
@@ -123,7 +124,8 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 		keep_oom_ranges(profile, event->stream->user, oom);
 }
 
-/* What was live at the moments that count, by place. After memory_finish. */
+/* Adds what tensors held at the peak, and when memory last ran out, to the nodes. After
+ * memory_owners_finish. */
 void profile_tensors_finish(struct profile *profile)
 {
 	const struct memory_owners *memory = profile->memory;

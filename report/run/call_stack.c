@@ -1,6 +1,3 @@
-/* SPDX-License-Identifier: MIT
- * call_stack.c: see call_stack.h.
- */
 #include "report/run/call_stack.h"
 
 #include <stdio.h>
@@ -14,7 +11,7 @@ uint32_t call_stack_frames(const struct process *process, uint32_t id)
 	return id == 0 ? 0 : of_python ? of_python->frames : stack ? stack->frames : 0;
 }
 
-/* What fits. */
+/* Appends as much as fits. */
 static size_t append_frame_text(
 	char *out, size_t room, size_t used, const char *bytes, size_t length)
 {

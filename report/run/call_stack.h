@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * call_stack.h: who called, as text: the frames of a native stack (functions, from the program's files) or of one
- * of Python (file, line, function), and where in the program's own files a place was first entered.
+ * Gives the text of call stacks, native (functions, from the program's files) and of Python
+ * (file, line, function).
+ *
+ * Also gives the source line where a trace node was first entered.
  */
 #ifndef PPERF_REPORT_RUN_CALL_STACK_H
 #define PPERF_REPORT_RUN_CALL_STACK_H
 
 #include "report/run/process.h"
 
-#define CALL_STACK_TEXT \
-	DEMANGLE_OUTPUT /* bytes in which any frame's text fits, or what it is cut to */
+/* Bytes that hold any frame's text; longer texts are cut. */
+#define CALL_STACK_TEXT DEMANGLE_OUTPUT
 
-/* How many frames it has, 0: there is no such stack. */
+/* The number of frames of `stack`. 0: there is no such stack. */
 uint32_t call_stack_frames(const struct process *process, uint32_t stack);
 
-/* A frame below that number, innermost 0: a function as --demangle wants it, or `file:line function`. is_short: in
- * their shortest form, and of the file only the last part of its path. Any bytes, terminated; returns how many. */
+/* Writes frame `index` (0: the innermost) to `out`: a function, demangled by --demangle, or
+ * `file:line function`. `index` must be less than call_stack_frames. `is_short`: the shortest
+ * form, and only the last part of the file's path. The text may hold any bytes and is
+ * terminated. Returns its length. */
 size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index, bool is_short,
 	char *out, size_t room);
 
-/* `file:line function` of a place of the trace. 0: not known. */
+/* Writes `file:line function` of a trace node. Returns the length, 0: not known. */
 size_t call_stack_source(
 	const struct process *process, uint32_t trace_node, bool is_short, char *out, size_t room);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * integrity.h: what is missing, in numbers. One list makes the JSON object and the sentences of the first screen.
+ * Counts what is missing. One list makes the JSON object and the sentences of the first screen.
  */
 #ifndef PPERF_REPORT_RUN_INTEGRITY_H
 #define PPERF_REPORT_RUN_INTEGRITY_H
@@ -54,7 +54,7 @@ struct integrity {
 	INTEGRITY(X)
 #undef X
 	bool complete, conserved;
-	char problem[256]; /* if not conserved */
+	char problem[256]; /* why, if not conserved */
 };
 
 struct integrity integrity_of(const struct profile *profile);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `fc (Linear)`, as text shows it. */
+/* Whether `rest` is the node's class as text shows it: ` (Linear)` of `fc (Linear)`. */
 static bool node_has_class(
 	const struct process *process, const struct node *node, struct string_view rest)
 {
@@ -76,7 +76,7 @@ static bool contains_text(struct string_view text, const char *part, size_t leng
 	return false;
 }
 
-/* The places of the one name that has the text in it. */
+/* The nodes of the one name that contains `part`. */
 static struct node_list nodes_with_text(const struct process *process, const char *part)
 {
 	const struct tree *tree = process->profile->tree;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * places.h: the places that somebody means by what they typed: a path of names joined by `/` (`\/` is a slash in a name),
- * from the root on; a name, wherever it stands.
+ * Finds the tree nodes that the user means by a path or a name.
+ *
+ * A path is names joined by `/`, from the root on; `\/` is a slash in a name. A name may be
+ * anywhere.
  */
 #ifndef PPERF_REPORT_RUN_NODE_LOOKUP_H
 #define PPERF_REPORT_RUN_NODE_LOOKUP_H
@@ -8,17 +10,22 @@
 #include "report/run/process.h"
 
 struct node_list {
-	uint32_t *
-		nodes; /* in rising order of their numbers where they are found by name; the caller's */
+	/* Owned by the caller. In ascending order if found by name. */
+	uint32_t *nodes;
 	size_t count;
 };
 
-/* All at that path, of whatever kind and domain, in which something happened. alive: by node, NULL: all are. */
+/* All nodes at `path`, of any kind and domain. `alive`: by node, false: skipped; NULL: none is
+ * skipped. */
 struct node_list node_lookup_path(
 	const struct process *process, bool no_fold, const char *path, const bool *alive);
-/* With a `/` in it: at that path; else, or if there are none, those of that name wherever they stand, else those whose one
- * name has the text in it. Ends the program with a sentence
- * if there is none, or there are several names with it. */
+/* Tries these in order, until nodes are found:
+ *
+ *   1. the nodes at the path `text`, if it has a `/`
+ *   2. all nodes with the name `text`
+ *   3. all nodes of the one name that contains `text`
+ *
+ * Ends the program with a message if there is none, or if several names contain `text`. */
 struct node_list node_lookup_name(const struct process *process, bool no_fold, const char *text);
 
 #endif

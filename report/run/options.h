@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Holds what the user asks for: the parsed command line. Plain data, filled by command_line_parse.
+ * Holds what the user requests: the parsed command line. Plain data, filled by
+ * command_line_parse.
  */
 #ifndef PPERF_REPORT_RUN_OPTIONS_H
 #define PPERF_REPORT_RUN_OPTIONS_H
@@ -14,7 +15,7 @@
 
 struct view;
 
-/* What the rows of a table are made by. */
+/* What the rows of a table are grouped by. */
 #define ROWS_BY(X)            \
 	X(NAME, name)         \
 	X(SHAPE, shape)       \
@@ -34,17 +35,18 @@ enum rows_by {
 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
+/* Which instances of a node are shown. SUM: all of them together. */
 enum instances_of {
 	INSTANCES_SUM,
 	INSTANCES_WORST,
 	INSTANCES_FIRST,
 	INSTANCES_LAST,
 	INSTANCES_ALL
-}; /* SUM: of all */
+};
 
 struct options {
 	const struct view *view; /* never NULL */
-	const char *subject;     /* what the view is of, if it takes a name; else NULL */
+	const char *subject;     /* the name that the view takes, if any; else NULL */
 	const char **files;
 	size_t file_count;
 	enum format format;
@@ -52,28 +54,28 @@ struct options {
 	const char *metric_name; /* NULL: not given */
 	enum metric metric;
 	const char *sort; /* key of a column; NULL: the view's */
-	const char *
-		columns; /* keys, separated by commas, instead of the view's own columns; NULL: those */
-	const char *row_columns; /* keys of all that JSON and CSV say of a row (columns_choose) */
-	enum instances_of instances; /* of a place: what they come to, or single ones */
-	uint32_t depth;              /* levels shown; UINT32_MAX all */
-	uint32_t top;                /* rows of each level shown; UINT32_MAX all; 0: not given */
-	double min_percent;          /* below 0: not given */
-	double max_regression;       /* percent; below 0: not given */
-	const char *baseline;        /* what a gate is to write; NULL: it compares */
+	/* Keys, separated by commas. NULL: the view's own columns. */
+	const char *columns;
+	const char *row_columns;     /* keys of the columns of JSON and CSV (columns_choose) */
+	enum instances_of instances; /* of a node: their sum, or single ones */
+	uint32_t depth;              /* levels shown; UINT32_MAX: all */
+	uint32_t top;                /* rows shown per level; UINT32_MAX: all; 0: not given */
+	double min_percent;          /* negative: not given */
+	double max_regression;       /* percent; negative: not given */
+	const char *baseline;        /* file that a gate writes; NULL: the gate compares */
 	enum rows_by by;
 	const char *categories; /* file of rules; NULL: the built-in ones */
-	const char *peaks;      /* file of what GPUs can do; NULL: the built-in one */
-	enum element_type
-		assumed; /* the type of tensors of which the trace has none; UNKNOWN: none is assumed */
+	const char *peaks;      /* file of GPU peaks; NULL: the built-in one */
+	/* Type of tensors whose type is not in the trace. UNKNOWN: none is assumed. */
+	enum element_type assumed;
 	const char *focus; /* NULL: everything */
 	bool steps;
 	uint64_t first_step, last_step;
-	bool no_steps;           /* the tree without steps that nobody marked */
-	const char *step_marker; /* NULL: as the program's environment said */
+	bool no_steps;           /* the tree without steps that were found without marks */
+	const char *step_marker; /* NULL: the setting of the program's environment */
 	int64_t device, rank;    /* -1: not given */
-	bool brief;              /* what a view has to say in few bytes */
-	bool no_percentiles;     /* the view shows no percentiles of ranges: none are computed */
+	bool brief;              /* the view's short form */
+	bool no_percentiles;     /* the view shows no percentiles of ranges: compute none */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
 	struct style_settings style;
 	enum demangle_form demangle;

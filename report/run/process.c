@@ -71,7 +71,7 @@ static int64_t process_rank(const struct process *process)
 	return text.length ? rank : -1;
 }
 
-/* A file that is new to the set. */
+/* Adds the file at `path` if it is not in `set`. */
 static void add_trace(
 	struct processes *processes, struct file_set *set, size_t *room, const char *path)
 {
@@ -83,7 +83,8 @@ static void add_trace(
 		fatal(STATUS_UNREADABLE, "out of memory for a path");
 }
 
-/* Those beside one that was named. `met`: the ones that were found so; the others of their run were found with them. */
+/* Adds the traces beside the named file `path`. `met` holds files that were found so. The
+ * siblings of these are known already. */
 static void add_siblings(struct processes *processes, struct file_set *set, struct file_set *met,
 	size_t *room, const char *path)
 {
@@ -102,7 +103,7 @@ static void add_siblings(struct processes *processes, struct file_set *set, stru
 	run_files_free(&siblings);
 }
 
-/* Each trace that is shown stays open: as many as the system lets this user have. */
+/* Each shown trace stays open, so raise the limit to what the system allows. */
 static void allow_many_files(void)
 {
 	struct rlimit limit;
@@ -113,7 +114,7 @@ static void allow_many_files(void)
 	}
 }
 
-/* The traces that were named, and with_siblings those of the same runs beside them. */
+/* Finds the named traces, and if `with_siblings` those of the same runs beside them. */
 static void find_traces(
 	struct processes *processes, const struct options *options, bool with_siblings)
 {
@@ -130,7 +131,8 @@ static void find_traces(
 		allow_many_files();
 }
 
-/* Of text, only if it is asked for: it takes a sixth more time where there is much work of GPUs. */
+/* Text needs owners only if a column shows them: they take a sixth more time in traces with much
+ * GPU work. */
 static bool asks_for_owners(const struct options *options)
 {
 	static const char *const keys[] = { "idle_before", "delay_" };
@@ -162,7 +164,7 @@ static struct profile_options profile_options_of(const struct options *options)
 	};
 }
 
-/* What a node has of a metric. Levels do not add up: its worst change. */
+/* A node's value of a metric. Levels do not add up, so it is the worst change. */
 static long double node_metric_value(const struct node *node, enum metric metric)
 {
 	switch (metric) {
@@ -189,7 +191,7 @@ static bool is_time_metric(enum metric metric)
 	return metric == METRIC_CPU || metric == METRIC_WALL;
 }
 
-/* What the roots have of the metric, together. */
+/* The sum of the metric over the roots. */
 static long double metric_total(const struct profile *profile)
 {
 	long double sum = 0;
@@ -211,7 +213,7 @@ static void use_profile_metric(struct process *process)
 	process->whole = metric_total(process->profile);
 }
 
-/* All that must be known before the fold, in as few passes as it takes. */
+/* Reads all that must be known before the profile, in as few passes as possible. */
 static void read_before_profile(struct process *process, const struct options *options)
 {
 	struct timeline *timeline = NULL;
@@ -230,7 +232,7 @@ static void read_before_profile(struct process *process, const struct options *o
 		timeline_close(timeline);
 }
 
-/* Reads and folds a trace; false: it cannot be read, which is in `error`. */
+/* Reads a trace and makes its profile. On failure returns false and fills `error`. */
 static bool read_process(struct process *process, const struct options *options, char *error)
 {
 	struct profile_options wanted = profile_options_of(options);
@@ -261,7 +263,7 @@ static bool read_process(struct process *process, const struct options *options,
 	return true;
 }
 
-/* One thing that a view keeps with its process. */
+/* Data that a view keeps with its process. */
 struct process_attachment {
 	struct process_attachment *next;
 	const void *key;
@@ -372,7 +374,7 @@ static bool has_more_work(const struct process *a, const struct process *b)
 	return a->events != b->events ? a->events > b->events : by_process_start(a, b) < 0;
 }
 
-/* Keeps of a process that was read what it may be shown for; the others let go. */
+/* Releases the one of `candidate` and `*best` that is not to be shown. */
 static void keep_best(
 	struct processes *processes, const struct options *options, size_t candidate, size_t *best)
 {
@@ -392,7 +394,9 @@ static void keep_best(
 	}
 }
 
-/* The number of the one that did most, of those with the rank asked for. What cannot be read is left out. */
+/* Returns the index of the process with the most GPU time among those of the chosen rank, or with
+ * --all of the last one. SIZE_MAX: none has that rank. Skips unreadable files that were not
+ * named. */
 static size_t read_all_processes(struct processes *processes, const struct options *options)
 {
 	char error[READER_ERROR_BYTES];
@@ -476,7 +480,8 @@ void processes_free(struct processes *processes)
 	free(processes->all);
 }
 
-/* The root with the most of it, and its worst instance; 0: no root has any. outside: also of what lies outside of usual steps. */
+/* The root with the highest value that has a worst instance. 0: none. `outside`: includes
+ * sections that are not usual steps. */
 static uint32_t worst_root_in(const struct profile *profile, enum metric metric, bool outside)
 {
 	uint32_t best = 0;
@@ -501,7 +506,8 @@ static uint32_t worst_root_in(const struct profile *profile, enum metric metric,
 	return best;
 }
 
-/* Memory is taken by a program's first steps, and then used again. */
+/* Programs allocate memory in their first steps and then reuse it, so the usual steps may have
+ * no worst instance. */
 static uint32_t worst_root(const struct profile *profile, enum metric metric)
 {
 	const uint32_t usual = worst_root_in(profile, metric, false);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * process.h: the traces that were asked for, each folded: a program and its children.
+ * Reads the requested traces and makes a profile of each: a program and its children.
  *
- * The one shown is the one that did most (most GPU time, then most events, then the earliest), or with --all each. Of
- * the others a line is left; their readers, folds and texts are gone (NULL).
+ * Shown is the process with the most GPU time (then most events, then the earliest), or with
+ * --all each one. The others keep a few members for one line. Their readers, profiles and texts
+ * are freed (NULL).
  */
 #ifndef PPERF_REPORT_RUN_PROCESS_H
 #define PPERF_REPORT_RUN_PROCESS_H
@@ -13,37 +14,39 @@
 #include "report/run/options.h"
 #include "report/symbols/symbols.h"
 
-/* One instance that is shown: with its children, or alone. */
+/* An instance that is shown, with its children or alone. */
 struct kept_instance {
-	struct profile *profile;   /* whose target it is; NULL: it is */
-	struct instance *instance; /* alone; NULL */
+	struct profile *profile;   /* its target is the instance; NULL: `instance` is */
+	struct instance *instance; /* alone; NULL: profile->target is the instance */
 };
 
 struct process {
 	char *path;
 	struct trace_reader *reader;
 	struct string_table *texts;
-	struct recording_windows
-		*windows; /* what PPERF_SCHEDULE had recorded; NULL: everything was */
-	struct handover_list *handovers; /* when CUPTI was another client's; NULL: never */
-	struct steps *steps; /* NULL: nobody looked for them (--no-steps), or there can be none */
-	struct timeline *timeline; /* NULL: nothing is known to have been timed on a GPU */
+	/* What PPERF_SCHEDULE recorded. NULL: everything was recorded. */
+	struct recording_windows *windows;
+	struct handover_list *handovers; /* when another client had CUPTI; NULL: never */
+	/* NULL: not searched (--no-steps), or there can be none. */
+	struct steps *steps;
+	struct timeline *timeline; /* NULL: no timed GPU work is known */
 	struct profile *profile;
 	struct integrity integrity;
-	struct profile *
-		critical; /* a second fold with the worst instance's children kept; NULL: not made */
+	/* A second profile that keeps the worst instance's children. NULL: not made. */
+	struct profile *critical;
 	struct kept_instance *instances; /* of --instances */
 	size_t instance_count, instance_room;
-	struct tree *flat; /* one node a name, or whatever --by asks for; NULL: not made */
-	struct profile *usual_steps_profile; /* a fold of its usual steps alone; NULL: not made */
-	struct profile *
-		full_names_profile; /* a fold in which kernels have their full names; NULL: not made */
-	struct tree *extra_rows;    /* rows of text alone (asides.h); NULL: none */
-	struct process_attachment
-		*attachments; /* what views keep with the process (process_attach); NULL: nothing */
-	struct symbols *symbols; /* NULL: not asked for yet */
-	enum metric metric;      /* what it is ordered by: what was asked for, else gpu or cpu */
-	long double whole; /* of that metric: what shares are shares of; 0: it has none (levels) */
+	struct tree *flat; /* one node per name, or per key of --by; NULL: not made */
+	struct profile *usual_steps_profile; /* profile of its usual steps; NULL: not made */
+	/* Profile with the full names of kernels. NULL: not made. */
+	struct profile *full_names_profile;
+	struct tree *extra_rows; /* extra rows of text output (tree_extra_rows.h); NULL: none */
+	/* Data that views keep with the process (process_attach). NULL: none. */
+	struct process_attachment *attachments;
+	struct symbols *symbols; /* NULL: not opened yet */
+	enum metric metric;      /* the order of rows: the requested one, else gpu or cpu */
+	/* Total of that metric, which percentages are computed of. 0: none (levels). */
+	long double whole;
 	uint32_t pid;
 	int64_t rank; /* -1: none */
 	uint64_t start_unix_ns, gpu_ns, events, wall_ns;
@@ -52,53 +55,56 @@ struct process {
 };
 
 struct processes {
-	struct process *all; /* those shown first; the rest by start */
+	struct process *all; /* the shown ones first; others by start */
 	size_t count, shown;
-	char **warnings; /* of traces that could not be read, and the like */
+	char **warnings; /* about traces that could not be read, for example */
 	size_t warning_count, warning_room;
 };
 
-/* Finds the traces of the runs, reads and chooses. A file that was named and cannot be read ends the program. */
+/* Finds the traces of the runs, reads them, and chooses the ones to show. If a named file cannot
+ * be read, the program ends. */
 struct processes processes_read(const struct options *options);
-/* Only those that were named, all of them shown. */
+/* Reads only the named traces. All of them are shown. */
 struct processes processes_read_named(const struct options *options);
-/* One side of a comparison, by METRIC_CPU, the first of `all`: the file that was named, or of its run the process with
- * --rank. Of several there is no comparison: --all ends the program. */
+/* Reads one side of a comparison, by METRIC_CPU, as `all[0]`. It is the file `path`, or with
+ * --rank the process of that rank in its run. With --all the program ends, because one process
+ * is compared. */
 struct processes processes_read_side(const struct options *options, const char *path);
-/* Folds it once more, by another metric (counter: the name of METRIC_USER's): the places keep their numbers. The rest of
- * what was made of the first fold is made anew when it is asked for. */
+/* Makes the profile again by another metric (`counter`: the name, for METRIC_USER). Nodes keep
+ * their numbers. What was made from the first profile is freed, and made again when needed. */
 void process_measure(struct process *process, enum metric metric, const char *counter);
 void processes_free(struct processes *processes);
 
 void processes_warn(struct processes *processes, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A fact about the process; not known: not given. */
+/* A META value. Not `known` if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);
-/* The GPU of that number, NULL if the trace does not describe it. */
+/* The GPU number `device`. NULL: the trace does not describe it. */
 const struct trace_device *process_device(const struct process *process, uint32_t device);
 bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device);
 
-/* Keeps `data` with the process under `key`, an address that its owner alone uses, until process_release or processes_free,
- * which pass it to `release`. */
+/* Keeps `data` with the process under `key`, an address that only its owner uses. processes_free
+ * and process_detach_all pass it to `release`. */
 void process_attach(
 	struct process *process, const void *key, void *data, void (*release)(void *data));
-/* Returns what was attached under `key`, or NULL. */
+/* The data attached under `key`, or NULL. */
 void *process_attached(const struct process *process, const void *key);
-/* Releases all that is attached. */
+/* Releases all attached data. */
 void process_detach_all(struct process *process);
 
-/* The critical tree of its metric, found at the first call: NULL if no range has anything of it. */
+/* The critical tree of process->metric, made at the first call. NULL if no range has any of the
+ * metric. */
 const struct instance *process_critical(struct process *process);
 
-/* Whether calls, tensors or what CUPTI told are in the trace; without them nobody who waits for such has to read it once
- * more. Of parts of a trace always true. */
+/* Whether the trace has CUDA calls, tensor events or CUPTI's records. Without them, a pass that
+ * observes them is not needed. Always true for parts of a trace. */
 bool process_has_records(const struct process *process);
 
-/* The fold with full names, made at the first call. */
+/* The profile with full kernel names, made at the first call. */
 const struct profile *process_named(struct process *process);
 
-/* Returns the function of an address of this process, as symbols_print does. */
+/* Writes the function at `address` of this process, like symbols_print. */
 size_t process_symbol(
 	struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room);
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the program's side wants to be known. */
+/* The warnings that the library recorded in the trace. */
 static void collect_recorded(struct processes *processes, const struct process *process)
 {
 	static const char prefix[] = "warning.";
@@ -54,7 +54,7 @@ void warnings_collect(const struct options *options, struct processes *processes
 	}
 }
 
-/* Their names, as many as fit. */
+/* Writes the counters' names, as many as fit. */
 static size_t list_counters(struct trace_reader *reader, char *out, size_t room)
 {
 	const struct trace_counter *counter;

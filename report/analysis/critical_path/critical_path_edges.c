@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * path_edges.c: what came after what: one moment after the other, with what each waited for.
+ * Makes the edges of the graph: visits the points by time, and finds what each waited for.
  */
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
@@ -7,31 +7,34 @@
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
 
-/* Threads that take turns: after so many calls of one thread in a row, another one is taken to have waited for the last of
- * them. As autograd's thread and the one that called backward do; threads at work at once have no such rows. */
+/* Threads take turns. After this many calls of one thread in a row, a call of another thread is
+ * assumed to have waited for the last of them. Autograd's thread and the thread that called
+ * backward do this. Threads that work at the same time do not have such series. */
 #define TURN_CALLS 16u
 
-/* A thread while time goes on. */
+/* A thread at the present point. */
 struct edge_thread {
-	uint32_t open, last,
-		inner; /* node + 1: the innermost call that is open; the last that is over; the last inside another */
-	struct event_record *wait; /* what the call that waits waits for */
+	/* All node + 1: the innermost open call; the last outer call that is over; the last
+	 * inner call that is over. */
+	uint32_t open, last, inner;
+	struct event_record *wait; /* what its waiting call waits for */
 };
 
 struct edge_builder {
 	struct critical_path_graph *path;
 	struct cuda_events *events;
 	struct edge_thread *threads;
-	uint32_t *running; /* by lane: node + 1 */
-	uint32_t *ends;    /* a heap of nodes that have begun, what ends first on top */
+	uint32_t *running; /* by stream index: node + 1 */
+	uint32_t *ends;    /* heap of nodes that have begun; the first to end on top */
 	size_t thread_room, running_room, end_count, end_room;
-	bool *is_default;                 /* by lane: the default stream of its context */
-	uint32_t turn_thread, turn_calls; /* whose calls were the last ones, in a row; how many */
-	uint32_t now;                     /* the moment that edges lead to */
-	uint64_t latest_ns;               /* of the moments that work waits for: the last one */
+	bool *is_default;                 /* by stream index: the default stream of its context */
+	uint32_t turn_thread, turn_calls; /* thread of the last calls in a row; how many */
+	uint32_t now;                     /* the point that edges lead to */
+	uint64_t latest_ns;               /* of the points that the work waits for: the latest */
 };
 
-/* Ends before the other; of equal ones work first, then what is inside. */
+/* Whether `left` ends before `right`. At equal times work ends first, then inner calls before
+ * outer ones. */
 static bool ends_before(const struct critical_path_graph *path, uint32_t left, uint32_t right)
 {
 	const struct path_node *a = path_node(path, left), *b = path_node(path, right);
@@ -106,8 +109,8 @@ static void add_event_edge(void *context, uint32_t node)
 		builder->path->counts.stream_waits_unknown++;
 }
 
-/* The last work of another stream that, if one of the two is the default stream, this one may have waited for: it ended just
- * before, and was asked for earlier. */
+/* Whether `work` may have waited for the last work of stream `stream_index`: one of the two is
+ * the default stream, and that work was launched earlier and ended just before. */
 static bool may_hold_up(
 	const struct edge_builder *builder, const struct path_node *work, uint32_t stream_index)
 {
@@ -121,7 +124,7 @@ static bool may_hold_up(
 	       work->call_begin_ns && other->call_begin_ns < work->call_begin_ns;
 }
 
-/* Nothing that is known of held it up for so long. */
+/* No known edge explains why the work began so late. */
 static void add_default_stream_edge(struct edge_builder *builder, const struct path_node *work)
 {
 	const uint64_t call_ns = work->call_begin_ns;
@@ -172,7 +175,8 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	builder->running[work->stream_index] = number + 1;
 }
 
-/* What comes into the stream that the graph was launched in waits for all of it, wherever it ran. */
+/* Later work of the CUDA stream in which the graph was launched waits for all of the graph, on
+ * any stream. */
 static void end_of_graph(struct edge_builder *builder, struct path_node *call, uint32_t work)
 {
 	const uint32_t stream_index = stream_of_call(builder->path, call);
@@ -271,7 +275,8 @@ static void begin_call_moment(struct edge_builder *builder, uint32_t number)
 
 static void end_moment(struct edge_builder *builder, uint32_t number);
 
-/* Two clocks are not quite one: work that is being waited for and seems to end just after the wait has ended. */
+/* Two clocks differ a little. Work that is waited for, and seems to end just after the wait,
+ * ends with it. */
 static void end_running(
 	struct edge_builder *builder, const struct path_node *wait, uint32_t stream_index)
 {
@@ -290,7 +295,8 @@ static void end_running(
 	builder->now = now;
 }
 
-/* The last work of the stream, if the wait is for its device and came after it was asked for. */
+/* The last work of the stream, if `wait` is for its device and began after the work was
+ * launched. */
 static uint32_t last_work_of_stream(
 	const struct edge_builder *builder, const struct path_node *wait, uint32_t stream_index)
 {
@@ -320,7 +326,8 @@ static uint32_t last_work_of_device(
 	return found;
 }
 
-/* A wait for all of a device: each of its streams could have been the last. */
+/* A wait for all of a device: each of its streams could have been the last. `but` has its edge
+ * already. */
 static void add_device_edge(
 	struct edge_builder *builder, const struct path_node *wait, uint32_t but)
 {
@@ -333,7 +340,7 @@ static void add_device_edge(
 	}
 }
 
-/* A wait for nobody knows what came back after something: the last work that ended meanwhile. */
+/* A wait for something unknown counts as one for the last work that ended during it. */
 static uint32_t last_ended_inside(const struct edge_builder *builder, const struct path_node *wait)
 {
 	const uint32_t last = last_work_of_device(builder, wait);
@@ -343,7 +350,8 @@ static uint32_t last_ended_inside(const struct edge_builder *builder, const stru
 		       : PATH_NONE;
 }
 
-/* The work that the call waited for. Called before edges to its end are made: it may end work. */
+/* The work that the call waited for. May end work, so call it before making edges to the end of
+ * `call`. */
 static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thread *thread,
 	const struct path_node *call)
 {
@@ -393,7 +401,7 @@ static void end_call_moment(struct edge_builder *builder, uint32_t number)
 		thread->last = number + 1;
 	else
 		thread->inner = number + 1;
-	thread->open = call->call + 1; /* none: 0 */
+	thread->open = call->call + 1; /* 0: none */
 }
 
 static void end_moment(struct edge_builder *builder, uint32_t number)
@@ -417,7 +425,7 @@ static void end_moments_until(struct edge_builder *builder, uint64_t at_ns)
 		end_moment(builder, pop_end(builder));
 }
 
-/* NULL: there is nothing beside it, or the trace does not say which that is. */
+/* NULL: there is one stream only, or the trace does not say which is the default. */
 static bool *find_default_streams(struct critical_path_graph *path)
 {
 	const struct trace_context *context;

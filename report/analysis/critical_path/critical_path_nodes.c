@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * path_nodes.c: the calls and the work of a run as nodes, by begin: work finds its call, and shows on which stream of the
- * GPU the calls on that handle end up.
+ * Makes the nodes of the graph: calls and GPU work, by begin. Work finds its call, and shows
+ * which GPU stream the call's handle is.
  */
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include <string.h>
 
-#define LOOK_BACK 64u /* calls that may have begun between a call and what CUPTI told of it */
+#define LOOK_BACK 64u /* calls that may begin between a call and CUPTI's record of it */
 
 static struct path_node *add_path_node(struct critical_path_graph *path, const struct activity *one)
 {
@@ -48,7 +48,7 @@ static void add_call_node(struct critical_path_graph *path, const struct activit
 		       !node_name_contains(path, one->name, "Async");
 }
 
-/* The first node that began then. */
+/* The first node that begins at or after `begin_ns`. */
 static uint32_t first_node_at(const struct critical_path_graph *path, uint64_t begin_ns)
 {
 	size_t low = 0, high = path->nodes.count;
@@ -64,7 +64,7 @@ static uint32_t first_node_at(const struct critical_path_graph *path, uint64_t b
 	return (uint32_t)low;
 }
 
-/* Of several at once, the one with that correlation. */
+/* The call that launched `work`. If several began at that time, prefers the correlation id. */
 static uint32_t find_launching_call(struct critical_path_graph *path, const struct activity *work)
 {
 	const uint32_t thread = stream_table_number(&path->threads, 0, work->tid);
@@ -85,7 +85,7 @@ static uint32_t find_launching_call(struct critical_path_graph *path, const stru
 	return found;
 }
 
-/* The handle that the call named is that stream; of two it is neither. */
+/* The handle of `call` is this stream. A handle with two streams is neither. */
 static void note_handle_stream(
 	struct critical_path_graph *path, const struct path_node *call, uint32_t stream_index)
 {
@@ -121,7 +121,8 @@ static void add_work_node(struct critical_path_graph *path, const struct activit
 	}
 }
 
-/* CUPTI has its own numbers of streams and events; a call that names no handle of its own has them from there. */
+/* CUPTI numbers streams and events by itself. A call that names no handle gets its ids from
+ * CUPTI's record. */
 static void add_cupti_call(struct critical_path_graph *path, const struct activity *record)
 {
 	const size_t count = path->nodes.count;
@@ -142,7 +143,7 @@ static void add_cupti_call(struct critical_path_graph *path, const struct activi
 	}
 }
 
-/* A number of CUPTI's, which says nothing of the device. */
+/* Converts CUPTI's stream ids, which do not name a device, to stream indexes. */
 static void find_handle_streams(struct critical_path_graph *path)
 {
 	for (uint32_t i = 0; i < path->nodes.count; i++) {

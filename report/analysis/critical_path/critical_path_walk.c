@@ -14,15 +14,15 @@ const char *path_kind_name(enum path_kind kind)
 	return names[kind];
 }
 
-/* The edges to one moment: from `first` up to the end of the array's part that is given. */
+/* The edges to one point: a part of the array of edges. */
 struct edge_group {
 	const struct path_edge *edges;
 	size_t count;
-	uint32_t held_up_by; /* the moment that was last */
+	uint32_t held_up_by; /* the latest predecessor */
 	uint64_t latest_ns;
 };
 
-/* As far as `from` goes, `to` could have come then. */
+/* When `to` could have come as far as `from` is concerned. */
 static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from, uint32_t to)
 {
 	const uint64_t at_ns = path_moment(path, from), to_ns = path_moment(path, to);
@@ -51,7 +51,7 @@ static struct edge_group group_of(
 	return group;
 }
 
-/* The group that ends before edge `end`; that begins at edge `begin`. */
+/* The group that ends before edge `end`. */
 static struct edge_group group_before(const struct critical_path_graph *path, size_t end)
 {
 	const struct path_edge *edges = path->edges.entries;
@@ -62,6 +62,7 @@ static struct edge_group group_before(const struct critical_path_graph *path, si
 	return group_of(path, edges + first, end - first);
 }
 
+/* The group that begins at edge `begin`. */
 static struct edge_group group_from(const struct critical_path_graph *path, size_t begin)
 {
 	const struct path_edge *edges = path->edges.entries;
@@ -80,7 +81,7 @@ static enum path_kind kind_of_work(const struct path_node *work)
 					       : PATH_MEMSET;
 }
 
-/* What the time between two moments is, and whose. */
+/* What the time between two points is. `*whose`: the node that owns it. */
 static enum path_kind kind_between(
 	const struct critical_path_graph *path, uint32_t from, uint32_t to, uint32_t *whose)
 {
@@ -112,7 +113,8 @@ static void append_segment(struct critical_path_graph *path, uint64_t begin_ns, 
 		};
 }
 
-/* Each moment can come as much later as all that came after it can, and what it would have to wait for then anyway. */
+/* A predecessor can come later by the slack of the point, plus its distance to the latest
+ * predecessor. */
 static void propagate_slack(struct critical_path_graph *path, const struct edge_group *group)
 {
 	uint64_t *slacks = path->slacks.entries;
@@ -128,7 +130,8 @@ static void propagate_slack(struct critical_path_graph *path, const struct edge_
 	}
 }
 
-/* What came first waited for nothing that the trace has: a thread was there before, a GPU was not. */
+/* The first point waited for nothing in the trace. Before it a thread was running, but no GPU
+ * work is known. */
 static void add_first(struct critical_path_graph *path, uint32_t first)
 {
 	const bool is_work = path_is_work(path_node(path, first / 2));
@@ -186,7 +189,7 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 	return path;
 }
 
-/* When each moment would come, if so. */
+/* Computes when each point would come without the time of what `selected` accepts. */
 static uint64_t end_time_without(const struct critical_path_graph *path,
 	bool (*selected)(const struct path_node *node, void *context), void *context,
 	uint64_t *times)

@@ -1,39 +1,53 @@
 /* SPDX-License-Identifier: MIT
- * path.h: the longest chain of a run: what had to be over before what could begin, from the end back to the start.
+ * Computes the critical path of a run: the longest chain of dependencies, from the end to the
+ * start.
  *
- *	struct path *path = path_read(process);
+ *	struct critical_path_graph *path = critical_path_graph_read(process);
  *
  *	for (size_t i = 0; i < path->segments.count; i++)
  *		... path_segment(path, i) ...
- *	path_free(path);
+ *	critical_path_graph_free(path);
  *
- * A graph of moments: the begin and the end of each call and of each work. A moment comes after others, for these reasons:
+ * The points of the graph are the begin and the end of each call and of each GPU operation.
+ * Edges say what a point comes after:
  *
- *	begin of a call		after the end of the call before it on its thread, or the begin of the one around it; and after
- *				the last call of another thread, if that made 16 in a row just before: threads take turns
- *	end of a call		after its begin; of one that waits: after the end of the work that it waited for; of a copy that
- *				ended in its own call: after that; of cudaFree: after the last work that ended in it
- *	begin of work		after the begin of the call that asked for it, the end of the work that ended last before it on
- *				its stream (of a graph: or in the graph: its inner order is not known), and the end of what the
- *				events stand for that its stream was told to wait for
- *	end of work		after its begin
+ *   begin of a call  The end of the call before it on its thread, or the begin of the call around
+ *                    it. And the last call of another thread, if that thread made 16 calls in a
+ *                    row just before: threads take turns.
+ *   end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
+ *                    that ended in its own call: that end. For cudaFree: the last work that ended
+ *                    in it.
+ *   begin of work    The begin of the call that launched it. The end of the work that ended last
+ *                    before it on its CUDA stream (of a graph: or in the graph, whose inner order
+ *                    is not known). The work of the events that its CUDA stream had to wait for.
+ *   end of work      Its begin.
  *
- * A launch takes as long as 5 % of all launches do, at least: from then on the work is ready as far as its call goes. The
- * latest of these holds it up (of equal ones the GPU's own order, then events, then the launch); what is left up to
- * the moment itself takes its time whatever came before. Any other could have come later by the time in between: that is
- * what slack is made of. The chain goes from the last moment of all to the one that held it up, and so on; its segments
- * are disjoint and together the whole time from the first moment to the last.
+ * A launch counts as taking at least the 5th percentile of all launches. From then on the work
+ * is ready as far as its call is concerned. The latest of a point's predecessors holds it up. Of
+ * equal ones this is the GPU's own order, then events, then the launch. The time from the latest
+ * predecessor to the point itself is spent whatever came before. Each other predecessor could
+ * have come later by its distance to the latest one. This is what slack is computed from. The
+ * path leads from the last point of all to the one that held it up, and so on. Its segments are
+ * disjoint, and cover the time from the first point to the last.
  *
- * The default stream of a context waits for its other streams and they for it, but for those that were made with
- * cudaStreamNonBlocking, and which these are is in no trace. So it is seen by what happened: work that for no reason above
- * begins within HANDOVER_MOST_NS of the end of another stream's, which was asked for before, one of the two streams being the
- * default one, waited for that. What could have held it up as well, and did not, is not known to have: its slack is too large.
+ * The default stream of a context waits for its other streams, and they wait for it. Streams
+ * made with cudaStreamNonBlocking do not, and a trace does not say which these are. So this is
+ * inferred for work that begins later than its other edges explain. It waited for the work of
+ * another stream if
  *
- * What is not known: that one thread waits for another, but for turns. A wait for nobody knows which stream or event is taken to be for the last work that ended during it. Work
- * without times is not in the graph.
+ *   - one of the two streams is the default one,
+ *   - the other stream's work was launched earlier, and
+ *   - it ended at most HANDOVER_MAX_NS before.
  *
- * Memory: the graph lies in mapped temporary files (spool.h), about 200 bytes an event; beyond it only what was asked for
- * and is not done is held, threads, streams and events. Threads: one.
+ * Work that could have held it up as well, but did not, gets no edge, so its slack is too large.
+ *
+ * Not known is whether one thread waits for another, except for turns. A wait for an unknown
+ * stream or event counts as a wait for the last work that ended during it. Work without times is
+ * not in the graph.
+ *
+ * Memory: the graph is in mapped temporary files (mapped_array.h), about 200 bytes per event.
+ * Only requested work that has not ended, threads, streams and events are in memory. Not
+ * thread-safe.
  */
 #ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 #define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
@@ -44,8 +58,8 @@
 
 #define PATH_NONE UINT32_MAX
 
-/* A GPU goes from one work to the next within microseconds. What took longer waited for something that is not in the
- * graph. */
+/* A GPU goes from one operation to the next within microseconds. A longer gap is due to
+ * something that is not in the graph. */
 #define HANDOVER_MAX_NS 20000u
 
 /* What time on the chain is: name, help. */
@@ -70,39 +84,42 @@ enum path_kind {
 };
 
 struct path_node {
-	uint64_t begin_ns,
-		end_ns; /* as in the graph: work that seems to end just after a wait for it has ended then */
-	uint64_t call_begin_ns; /* work: of its call; 0: not known. Calls: correlation */
+	/* As in the graph: if work seems to end just after a wait for it, its end is that of the
+	 * wait. */
+	uint64_t begin_ns, end_ns;
+	/* work: begin of its call, 0: not known; calls: correlation id */
+	uint64_t call_begin_ns;
 	uint64_t stream, event; /* calls: handles */
-	uint32_t
-		call; /* work: the node of its call; calls: that of the call around it. PATH_NONE */
-	uint32_t
-		stream_index; /* work: number in lanes; calls: what CUPTI said of the stream, or PATH_NONE */
-	uint32_t
-		after; /* calls: the copy that ended in them; of a graph: the last of its work that ended; PATH_NONE */
+	/* Work: the node of its call. Calls: the node of the call around it. PATH_NONE: none. */
+	uint32_t call;
+	/* Index in `streams`. Calls: found by CUPTI's stream id; PATH_NONE: not known. */
+	uint32_t stream_index;
+	/* Calls: the copy that ended in it; of a graph: the last of its work that ended.
+	 * PATH_NONE: none. */
+	uint32_t after;
 	uint32_t owner, name, thread, device;
-	uint8_t kind, sync;               /* as the activity's */
-	bool counts, communicates, works; /* works: it did not fail, and was not captured */
-	bool blocks; /* a call that gives memory back, after all work of the device */
+	uint8_t kind, sync;               /* as in struct activity */
+	bool counts, communicates, works; /* works: it succeeded and was not captured */
+	bool blocks; /* a call that frees memory, after all work of the device */
 	bool over;
 };
 
-/* A moment: of node m / 2, its end if m is odd. */
+/* A point of node p / 2: its end if p is odd, else its begin. */
 struct path_edge {
 	uint32_t from, to;
 };
 
 struct path_segment {
 	uint64_t begin_ns, end_ns;
-	uint32_t node; /* of whom; HOST: it comes before this call, on its thread */
+	uint32_t node; /* owner of the time; HOST: before this call, on its thread */
 	uint8_t kind;  /* enum path_kind */
 };
 
-/* How much of what the graph is made of is known. */
+/* How much is known of what the graph is made of. */
 struct path_counts {
 	uint64_t works, untimed, without_call;
-	uint64_t waits, waits_unknown;               /* of the host; whose end nothing explains */
-	uint64_t stream_waits, stream_waits_unknown; /* of a stream for an event */
+	uint64_t waits, waits_unknown;               /* of the host; without a known reason */
+	uint64_t stream_waits, stream_waits_unknown; /* of a CUDA stream for an event */
 	uint64_t default_waits;                      /* of or for a default stream, inferred */
 };
 
@@ -110,22 +127,22 @@ struct critical_path_graph {
 	struct process *process;
 	struct activities *activities;
 	struct mapped_array nodes; /* struct path_node, by begin */
-	struct mapped_array
-		edges; /* struct path_edge: those to one moment together, by the time of it */
-	struct mapped_array
-		slacks; /* uint64_t, by moment: by how much it could come later and the end would be the same */
+	/* struct path_edge: by time of `to`, and all to one point together. */
+	struct mapped_array edges;
+	/* uint64_t, by point: how much later it could come without changing the end. */
+	struct mapped_array slacks;
 	struct mapped_array segments; /* struct path_segment, the last one first */
 	struct stream_table streams, threads, handles;
-	uint32_t *stream_of_handle; /* by number in handles; PATH_NONE: not known, or of several */
+	uint32_t *stream_of_handle; /* by number in handles; PATH_NONE: unknown, or several */
 	uint8_t *handle_known;
 	size_t handle_room, handle_known_room;
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
-	struct percentiles
-		launches; /* from the begins of calls to those of their work, without graphs */
+	/* From the begin of calls to the begin of their work, without graphs. */
+	struct percentiles launches;
 	struct percentiles_budget budget;
-	uint64_t launch_ns; /* what a launch takes at least: 5 % of them were not longer */
-	uint32_t last;      /* moment; PATH_NONE: there is nothing */
+	uint64_t launch_ns; /* least duration of a launch: the 5th percentile */
+	uint32_t last;      /* point; PATH_NONE: there is nothing */
 };
 
 struct critical_path_graph *critical_path_graph_read(struct process *process);
@@ -133,8 +150,9 @@ void critical_path_graph_free(struct critical_path_graph *path);
 
 const char *path_kind_name(enum path_kind kind);
 
-/* If all work of which `chosen` is true took no time, and calls of which it is true returned as soon as what they wait for
- * was over: by how much, at most, the last moment of all would come sooner. */
+/* Returns by how much, at most, the last point would come earlier without the time of what
+ * `selected` accepts. Accepted work takes no time. Accepted calls return as soon as what they
+ * wait for is over. */
 uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
 	bool (*selected)(const struct path_node *node, void *context), void *context);
 
@@ -161,7 +179,7 @@ static inline uint64_t path_slack(const struct critical_path_graph *path, uint32
 	return ((const uint64_t *)path->slacks.entries)[2 * (size_t)node + 1];
 }
 
-/* In the order of time. */
+/* Segment `number` in the order of time. */
 static inline const struct path_segment *path_segment(
 	const struct critical_path_graph *path, size_t number)
 {
@@ -169,8 +187,9 @@ static inline const struct path_segment *path_segment(
 	       (path->segments.count - 1 - number);
 }
 
-/* For path.c: the nodes, then the edges. */
+/* Used by critical_path_graph_read only: makes the nodes. */
 void critical_path_graph_read_nodes(struct critical_path_graph *path);
+/* Used by critical_path_graph_read only: makes the edges, after the nodes. */
 void critical_path_graph_read_edges(struct critical_path_graph *path);
 
 #endif

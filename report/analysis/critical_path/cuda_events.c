@@ -7,12 +7,12 @@
 
 struct event_record {
 	uint64_t at_ns;
-	uint32_t stream, last; /* last: of its work; once it is closed */
+	uint32_t stream, last; /* last: of its work, once it is closed */
 	uint32_t holders;
 	bool closed;
 };
 
-/* A stream waits for it with all that was asked for from then on. */
+/* Work that was requested from at_ns on waits for `record`. */
 struct stream_wait {
 	struct event_record *record;
 	uint64_t at_ns;
@@ -147,7 +147,7 @@ void cuda_events_wait(struct cuda_events *events, uint64_t event, uint32_t strea
 	struct event_stream_state *of;
 
 	if (!record)
-		return; /* an event that was never recorded holds nobody up */
+		return; /* an event that was never recorded does not block */
 	of = event_stream_of(events, stream);
 	array_grow_zeroed(
 		&of->barriers, &of->barrier_room, of->barrier_count + 1, sizeof *of->barriers);
@@ -172,7 +172,7 @@ uint32_t cuda_events_done(const struct cuda_events *events, const struct event_r
 		       : cuda_events_last(events, record->stream);
 }
 
-/* Records made before this work was asked for have seen all of theirs. */
+/* Records made before this work was requested are complete: all of their work is over. */
 static void close_records(struct event_stream_state *stream, uint64_t requested_ns)
 {
 	size_t kept = 0;

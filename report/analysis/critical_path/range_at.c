@@ -29,7 +29,7 @@ struct range_lookup {
 	size_t count, room, last;
 };
 
-/* What is around others comes before them. */
+/* Ranges that contain others come before them. */
 static int compare_thread_ranges(const void *left, const void *right)
 {
 	const struct thread_range *a = left, *b = right;
@@ -111,7 +111,7 @@ static void close_ranges_until(struct range_thread *thread, uint64_t at_ns)
 		thread->count--;
 }
 
-/* All ranges that begin before or then are open, on whatever thread. */
+/* Opens all ranges that begin up to `at_ns`, on any thread. */
 static void open_ranges_until(struct range_lookup *lookup, uint64_t at_ns)
 {
 	const struct thread_range *range;
