@@ -75,10 +75,10 @@ clean:
 help:
 	@sed -n 's/^#: //p' $(MAKEFILE_LIST)
 #: make              build/libpperf.so and build/pperf-report
-#: make demo         sets up, builds, runs a training-like program under the library, shows where its memory goes; then demo-torch
-#: make demo-torch   an unmodified PyTorch script under the library, and the tree of it, where PyTorch can be imported
+#: make demo         sets up, builds, runs a training-like program under the library, shows what uses its memory; then demo-torch
+#: make demo-torch   runs an unmodified PyTorch script with the library and shows its tree, if PyTorch can be imported
 #: make test         sets up, builds, and runs every test; ends with one line, `N passed, N failed`
-#: make setup        installs what is missing (apt, or the command to type; CUDA headers from wheels)
+#: make setup        installs missing packages (by apt, or prints the command; CUDA headers from wheels)
 #: make clean        removes the build folder; BUILD=folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
 
 .PHONY: all clean demo demo-build demo-torch help setup

@@ -60,7 +60,7 @@ deb:
 	@$(MAKE) --no-print-directory all
 	@packaging/deb.sh $(DIST) $(BUILD) $(VERSION)
 
-#: make install      into PREFIX (/usr/local) under DESTDIR, the library into LIBDIR (PREFIX/lib); make uninstall takes it away
+#: make install      into PREFIX (/usr/local) under DESTDIR, the library into LIBDIR (PREFIX/lib); make uninstall removes it
 #: make dist         a tarball in build/dist that runs on any Linux with glibc 2.17 or later; make wheel: the same for pip
 #: make deb          a package for this Debian or Ubuntu, in build/dist
 .PHONY: install uninstall portable dist wheel deb

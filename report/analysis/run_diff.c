@@ -265,8 +265,7 @@ static void check_counter(const struct diff *diff)
 	if (!before->counter_found || !after->counter_found)
 		fatal(before->counter_found || after->counter_found ? STATUS_UNREADABLE
 								    : STATUS_USAGE,
-			"there is no metric `%s`, and not both traces have a counter of that name",
-			diff->counter);
+			"unknown metric `%s`: it is not a counter in both traces", diff->counter);
 	units[0] = string_table_get(diff->sides[0].process->texts, before->counter_unit);
 	units[1] = string_table_get(diff->sides[1].process->texts, after->counter_unit);
 	if (units[0].length != units[1].length ||

@@ -27,11 +27,11 @@ static const struct {
 			 "launched this operation. All roots together have all idle time. With "
 			 "--steps: the idle "
 			 "time ended by operations launched in these steps." },
-	{ "delay", "launch-to-start latency: from the start of the launch call to the start of the "
-		   "operation on "
-		   "the GPU. It includes the call itself and waiting behind other operations. A "
-		   "graph launch "
-		   "counts once, up to its first operation. The error is at most 1 %." },
+	{ "latency", "launch-to-start latency: from the start of the launch call to the start of "
+		     "the operation on "
+		     "the GPU. It includes the call itself and waiting behind other operations. A "
+		     "graph launch "
+		     "counts once, up to its first operation. The error is at most 1 %." },
 	{ "forward",
 		"gpu = forward + backward + recompute + optimizer, by the node that launched the "
 		"work; "
@@ -59,8 +59,8 @@ static const struct {
 		 "self x: without both). If a range ends after its parent, only the part inside is "
 		 "subtracted "
 		 "from the parent, so self times are disjoint and add up." },
-	{ "place", "a call path of names, from the root to the node. Each entry of a node is one "
-		   "instance." },
+	{ "node", "a call path of names, from the root to the node. Each entry of a node is one "
+		  "instance." },
 	{ "folding", "labels that differ only in numbers are one node: `kf: 71` and `kf: 72` are "
 		     "`kf: *`, "
 		     "layers.7.attn is layers.*.attn (xN: number of labels). Only whole numbers "
@@ -322,8 +322,9 @@ static void help_all(const struct style *style)
 
 	output_string(style->out,
 		"usage: pperf-report [VIEW] TRACE... [options]\n\nReports on a trace recorded by "
-		"libpperf.so. A trace named like a view is\ngiven as ./tree. One process of a "
-		"file with several (Nsight Systems) is FILE#PID.\n\nviews\n");
+		"libpperf.so. A trace named like a view is given as\n./tree. FILE#PID is one "
+		"process "
+		"of a file with several (Nsight Systems).\n\nviews\n");
 	for (const struct view *view = view_list; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
 		put_entry(style, 16, title, view->summary);

@@ -247,7 +247,7 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 			other->pid);
 		SET_TEXT(finding->evidence,
 			"it has %s of GPU work, this process %s; launched work did not start on "
-			"an idle GPU %s, for %s",
+			"an idle GPU in %s, %s in total",
 			diagnose_time(diagnosis, other->gpu_ns),
 			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
 			diagnose_plural(diagnosis, held->count, "interval"),

@@ -10,8 +10,8 @@
 		"of the GPU's span, or of the time looked at: less than 2 % is not worth an "      \
 		"engineer's day")                                                                  \
 	X(LITTLE, 5,                                                                               \
-		"of the time looked at: what is mended by one line, or should not be there at "    \
-		"all, needs less to be named")                                                     \
+		"of the time looked at: problems with a one-line fix are reported from a lower "   \
+		"share")                                                                           \
 	X(LAUNCH_IDLE, 200,                                                                        \
 		"of the span idle, as the host was late: beyond a fifth no faster kernel helps "   \
 		"much")                                                                            \
@@ -22,47 +22,45 @@
 		"a launch costs the host about that much: a shorter kernel is never worth its "    \
 		"launch")                                                                          \
 	X(TINY_SHARE, 500, "of all kernels")                                                       \
-	X(TINY_COUNT, 50, "fewer are over before anybody sees them")                               \
+	X(TINY_COUNT, 50, "fewer kernels are not worth a finding")                                 \
 	X(STARVED, 100,                                                                            \
-		"of all GPU time that multiprocessors stood empty in kernels with too few blocks") \
-	X(DEAD_NS, 1000000,                                                                        \
-		"an idle moment of 1 ms is hundreds of launches long: not launches are slow, "     \
-		"nothing came")                                                                    \
+		"of all GPU time in which multiprocessors were unused by kernels with too few "    \
+		"blocks")                                                                          \
+	X(DEAD_NS, 1000000, "a gap of 1 ms is hundreds of launches long: nothing was launched")    \
 	X(DATALOADER_WAIT, 100,                                                                    \
-		"of the steps' time: a DataLoader that keeps up takes next to none of it")         \
+		"of the steps' time: a DataLoader that is fast enough takes almost none of it")    \
 	X(CALLS_FEW, 3, "what happens once or twice may belong to the beginning or the end")       \
 	X(SUCCESSION, 3, "pairs of a copy and a matrix product: one may be chance")                \
 	X(COMPILE_SHARE, 100, "of the compiled regions' own time on the CPU")                      \
-	X(VARIABLE_CALLS, 20, "of fewer instances percentiles say little")                         \
+	X(VARIABLE_CALLS, 20, "with fewer instances percentiles are not meaningful")               \
 	X(VARIABLE_SPREAD, 200,                                                                    \
 		"between median and 95th percentile, of the median: clocks alone stay within 10 "  \
 		"%")                                                                               \
-	X(RARE, 100, "of the instances at most are far off: a rare slow one, not a spread")        \
+	X(RARE, 100, "of the instances at most are outliers: rare slow ones, not a spread")        \
 	X(CLOCK_CORRELATION, 700,                                                                  \
 		"of its slowness and the other kernels', window by window: they share the clock")  \
 	X(CLOCK_WINDOWS, 8, "windows in which both ran: of fewer, two things agree by chance")     \
 	X(BACKWARD_MAX, 4000,                                                                      \
-		"of forward: twice is usual, three times with recomputing; beyond that something " \
-		"is odd")                                                                          \
+		"of forward: twice is usual, three times with recomputing; more than that is "     \
+		"unusual")                                                                         \
 	X(BACKWARD_MIN, 700,                                                                       \
 		"of forward: gradients of inputs and weights are hardly cheaper than the pass "    \
 		"itself")                                                                          \
 	X(HELD_NS, 500000,                                                                         \
-		"work that was asked for and did not begin on an idle GPU for that long: "         \
-		"launches take 10 us")                                                             \
-	X(COST, 20, "of the wall time: what measuring costs begins to be in the figures")          \
+		"launched work that did not start on an idle GPU for that long: launches take 10 " \
+		"us")                                                                              \
+	X(COST, 20, "of the wall time: overhead starts to distort the figures")                    \
 	X(UNKNOWN_MAX, 200,                                                                        \
-		"of the idle time without a known cause: findings on idle time are less sure "     \
-		"beyond")                                                                          \
+		"of the idle time without a known cause: above this, findings on idle time are "   \
+		"less certain")                                                                    \
 	X(UNKNOWN_HIDES, 500,                                                                      \
-		"of the idle time without a known cause: what is found nothing of may still be "   \
-		"there beyond")                                                                    \
+		"of the idle time without a known cause: above this, a rule without a finding is " \
+		"inconclusive")                                                                    \
 	X(STEPS_SMALL, 500,                                                                        \
-		"of the GPUs' whole time in usual steps: beyond, what is much of these is much "   \
-		"of the whole, too")                                                               \
+		"of the GPUs' time in steady-state steps: above this, large shares of the steps "  \
+		"are large shares of the run")                                                     \
 	X(STEADY_FROM, 250,                                                                        \
-		"of the GPUs' span, where no steps were found: what comes before is taken for "    \
-		"start-up")
+		"of the GPUs' span, where no steps were found: earlier time counts as start-up")
 
 enum {
 #define X(name, value, reason) LIMIT_##name = value,

@@ -82,8 +82,6 @@ void warnings_check_metric(const struct options *options, const struct processes
 			return;
 		used += list_counters(processes->all[i].reader, known + used, sizeof known - used);
 	}
-	fatal(STATUS_USAGE,
-		"there is no metric and no counter `%s`; this trace has %s; --legend lists the "
-		"metrics",
+	fatal(STATUS_USAGE, "unknown metric `%s`: the trace has %s; --legend lists the metrics",
 		options->metric_name, known);
 }

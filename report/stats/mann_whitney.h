@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MANN_WHITNEY_METHOD                                                                        \
-	"Mann-Whitney U, neighbours' correlation in its variance; shift: Hodges-Lehmann; p: Holm " \
-	"over all tested"
+#define MANN_WHITNEY_METHOD                                                                  \
+	"Mann-Whitney U, variance corrected for autocorrelation; shift: Hodges-Lehmann; p: " \
+	"Holm's correction over all tested"
 #define MANN_WHITNEY_ALPHA 0.01    /* a corrected p below this means more than noise */
 #define MANN_WHITNEY_VALUES_MIN 5u /* values of each side; smaller samples are not tested */
 

@@ -70,12 +70,11 @@
 		"GPU idle time that ended with an operation launched in it or below it; all "      \
 		"roots together "                                                                  \
 		"have all idle time")                                                              \
-	X("delay_p50_ns", "delay p50", TIME, delay_p50,                                            \
+	X("delay_p50_ns", "lat p50", TIME, delay_p50,                                              \
 		"launch-to-start latency, median: from the start of the launch call to the start " \
 		"of the GPU "                                                                      \
 		"operation; for a graph launch, to its first operation")                           \
-	X("delay_p95_ns", "delay p95", TIME, delay_p95,                                            \
-		"launch-to-start latency, 95th percentile")                                        \
+	X("delay_p95_ns", "lat p95", TIME, delay_p95, "launch-to-start latency, 95th percentile")  \
 	X("measure", "measure", TEXT, measure,                                                     \
 		"whether durations are measured on the cpu or the gpu")                            \
 	X("from_ns", "from", TIME, bin_from,                                                       \
@@ -269,9 +268,9 @@
 		"GPU operations with a known latency: both call and timestamps are in the trace; " \
 		"for a graph "                                                                     \
 		"launch, its first operation on each stream")                                      \
-	X("delay_total_ns", "delay", TIME, computed,                                               \
+	X("delay_total_ns", "latency", TIME, computed,                                             \
 		"sum of launch-to-start latencies, waiting in a full queue included")              \
-	X("delay_max_ns", "delay max", TIME, computed, "largest launch-to-start latency")          \
+	X("delay_max_ns", "lat max", TIME, computed, "largest launch-to-start latency")            \
 	X("early", "early", COUNT, computed,                                                       \
 		"operations that start more than 20 us before their launch call, which is "        \
 		"impossible; not "                                                                 \
@@ -304,12 +303,11 @@
 	X("path_ns", "on path", TIME, computed,                                                    \
 		"time on the critical path; the sum of the path columns that "                     \
 		"follow")                                                                          \
-	X("path_gpu_ns", "path gpu", TIME, computed, "of it: kernels, copies and memsets at work") \
-	X("path_host_ns", "path time in which kernels, copies and memsets ran", TIME, computed,    \
-		"of it: a thread between calls, and in calls that wait for nothing")               \
-	X("path_launch_ns",                                                                        \
-		"path time of a thread between CUDA calls, and in calls that do not wait", TIME,   \
-		computed,                                                                          \
+	X("path_gpu_ns", "path gpu", TIME, computed,                                               \
+		"path time in which kernels, copies and memsets ran")                              \
+	X("path_host_ns", "path host", TIME, computed,                                             \
+		"path time of a thread between CUDA calls, and in calls that do not wait")         \
+	X("path_launch_ns", "path launch", TIME, computed,                                         \
 		"path time from the start of a launch call, or the end of what came before, to "   \
 		"the start of "                                                                    \
 		"the GPU operation")                                                               \
@@ -353,8 +351,8 @@
 	X("labels", "labels", COUNT, labels, "number of distinct labels folded into the name")     \
 	X("members.count", "members", COUNT, members_count,                                        \
 		"number of modules folded into the row")                                           \
-	X("members.metric", "metric that members are compared by: gpu, or cpu without GPU time",   \
-		TEXT, members_metric, "what they are compared in: gpu, or else cpu")               \
+	X("members.metric", "members by", TEXT, members_metric,                                    \
+		"metric that members are compared by: gpu, else cpu")                              \
 	X("members.min_ns", "min", TIME, members_min,                                              \
 		"time of the fastest member, over all its instances")                              \
 	X("members.p50_ns", "median", TIME, members_median, "time of the median member")           \

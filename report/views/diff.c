@@ -230,7 +230,7 @@ static void put_diff_side(const struct diff *diff, const struct style *style, un
 	paragraph_text(&paragraph, process->path, __builtin_strlen(process->path));
 	if (process->rank >= 0)
 		paragraph_add(&paragraph, " (rank %lld%s)", (long long)process->rank,
-			rank_given ? "" : "; --rank N: another");
+			rank_given ? "" : "; --rank N selects another");
 	if (!process->complete)
 		paragraph_add(&paragraph, " (incomplete; run pperf-report on it for the reasons)");
 	paragraph_print(&paragraph, title);

@@ -49,8 +49,8 @@ static size_t parse_metric_names(const char *list, const char **names)
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
 		if (!baseline_has_metric(name))
 			fatal(STATUS_USAGE,
-				"gate has the metrics gpu, cpu, wall, idle, calls, alloc, tensors, "
-				"reserved_peak and allocated_peak, not `%s`",
+				"unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
+				"tensors, reserved_peak and allocated_peak, not `%s`",
 				name);
 		if (count == METRICS_MAX)
 			fatal(STATUS_USAGE, "gate accepts at most %d metrics", METRICS_MAX);

@@ -3,7 +3,7 @@
 BENCH_OWN = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 BENCH_PROGRAMS = $(BUILD)/tests/bench/nvtx_load $(BUILD)/tests/bench/lib_floor.so
 
-#: make bench        costs against the project's floors; exits with 1 if a gate is missed (a quiet machine, some minutes)
+#: make bench        overhead against the project's floors; exits with 1 if a limit is exceeded (a quiet machine, some minutes)
 bench:
 	@scripts/setup.sh build test bench
 	@$(MAKE) --no-print-directory -j$$(nproc) bench-run

@@ -40,7 +40,7 @@ def a_tree_of_rows_that_are_all_too_small_is_told_of(folder):
 @case
 def text_has_the_columns_that_were_asked_for_in_their_order(folder):
     lines = report("tree", trace(folder), "--columns", "idle_before_ns,calls,delay_p50_ns", "--width", "80").stdout.decode().splitlines()
-    assert lines[0].split() == ["idle", "before", "calls", "delay", "p50"], lines[0]
+    assert lines[0].split() == ["idle", "before", "calls", "lat", "p50"], lines[0]
     relu = next(line for line in lines if line.startswith("aten::relu"))
     assert relu.split()[1:] == ["20.00", "µs", "1", "28.00", "µs"], relu
     mm = next(line for line in lines if line.startswith("aten::mm"))
@@ -72,7 +72,7 @@ def more_columns_than_have_room_are_all_shown(folder):
     keys = [row.split()[0] for row in report("--legend").stdout.decode().split("columns (-s")[1].splitlines()[1:] if row.startswith("  ") and row[2] != " "]
     assert len(keys) > 60, keys
     first = report("tree", trace(folder), "--columns", ",".join(keys), "--width", "80").stdout.decode().splitlines()
-    assert "delay p95" in first[0] and "worst delta" in first[0]
+    assert "lat p95" in first[0] and "worst delta" in first[0]
 
 
 def real():

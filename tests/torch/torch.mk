@@ -10,11 +10,11 @@ TORCH_SETUP = scripts/setup.sh build test torch && $(MAKE) --no-print-directory
 test-torch:
 	@$(TORCH_SETUP) -j$$(nproc) programs build/torch/.installed $(TORCH_RELEASES:%=build/torch-%/.installed)
 	@$(RUN) torch
-#: make torch        fetches what `make test` needs to try PyTorch too (0.6 GB, unpacked 1.4); without it those tests are skipped
+#: make torch        downloads what `make test` needs to test PyTorch (0.6 GB, unpacked 1.4); without it those tests are skipped
 torch:
 	@scripts/setup.sh build test torch
 	@PYTHON='$(PYTHON)' tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
-#: make bench-torch  what following PyTorch costs, against PyTorch's own tools; exits with 1 if a gate is missed
+#: make bench-torch  overhead in PyTorch programs, against PyTorch's own tools; exits with 1 if a limit is exceeded
 bench-torch:
 	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
 	@$(PYTHON) tests/torch/bench_torch.py $(BUILD) build/torch/bin/python

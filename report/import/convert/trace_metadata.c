@@ -104,12 +104,12 @@ static void write_counts(struct conversion *conversion)
 	if (!cpu->allocs && !cpu->frees)
 		return;
 	used = snprintf(line, sizeof line,
-		"%" PRIu64 " times %" PRIu64 " bytes taken, %" PRIu64 " times %" PRIu64
-		" given back",
+		"%" PRIu64 " allocations of %" PRIu64 " bytes, %" PRIu64 " frees of %" PRIu64
+		" bytes",
 		cpu->allocs, cpu->alloc_bytes, cpu->frees, cpu->free_bytes);
 	if (cpu->peak)
-		snprintf(line + used, sizeof line - (size_t)used,
-			", %" PRIu64 " at most at one time", cpu->peak);
+		snprintf(line + used, sizeof line - (size_t)used, ", peak %" PRIu64 " bytes",
+			cpu->peak);
 	write_metadata(conversion, "import.cpu_memory", line);
 }
 

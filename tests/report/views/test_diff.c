@@ -536,7 +536,7 @@ START_TEST(the_rank_that_was_asked_for_is_compared)
 	write_ranks();
 	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn");
 	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "a0.bin (rank 0; --rank N: another)");
+	has(screen.out, "a0.bin (rank 0; --rank N selects another)");
 	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
 	has(screen.out, "a1.bin (rank 1)");

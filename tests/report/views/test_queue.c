@@ -100,7 +100,7 @@ START_TEST(text_fits)
 	const struct screen screen = screen_show(a_trace(), "queue trace.bin --ascii");
 
 	scene_has(screen.out,
-		"                     delay  delay p50  delay p95   starved   ahead  delays");
+		"                    latency  lat p50  lat p95   starved   ahead  delays");
 	scene_has(screen.out, "call paths\n  +-- step");
 }
 END_TEST
