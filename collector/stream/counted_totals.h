@@ -35,9 +35,9 @@ struct totals {
 	struct total_slot *slots; /* hash table of all rows, by node */
 	uint32_t mask;            /* number of slots minus one; their number is a power of two */
 	uint32_t rows;
-	uint32_t
-		refusals; /* failed attempts to add a block since the last success; limits retries */
-	uint32_t reason;  /* enum trace_loss of the last failure */
+	/* Failed attempts to add a block since the last success; limits retries. */
+	uint32_t refusals;
+	uint32_t reason; /* enum trace_loss of the last failure */
 	uint32_t block_count;
 	/* TOTALS_BLOCKS entries, allocated by fork_kept_alloc: a forked child keeps their
 	 * content. */

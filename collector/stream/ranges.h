@@ -35,8 +35,9 @@ int range_pop_plain(void);
  * range_close closes it, with the same `object`, wherever it is in the range stack. `object` need
  * not be an address. If an object has several ranges open, the innermost closes first. `kind`,
  * `link`, `detail`: of struct trace_node. While recording is paused, `text` is not copied and must
- * stay valid until the range closes. Returns the node of the range. 0: there is none, or recording
- * is off or paused. Then range_close need not be called, but may be. */
+ * stay valid until the range closes. Returns the range's node. 0: recording is paused, or no range
+ * was opened, because recording is off or there is no room. range_close may be called in each of
+ * these cases. */
 uint32_t range_open(const void *object, const char *text, enum trace_node_kind kind, uint32_t link,
 	uint32_t detail);
 
