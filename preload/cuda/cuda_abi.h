@@ -18,8 +18,8 @@ enum {
 	CUDA_ARRAY_LAYERED = 1,     /* cudaArrayLayered */
 	CUDA_ARRAY_CUBEMAP = 4,     /* cudaArrayCubemap */
 	CUDA_FORMAT_NV12 = 4,       /* cudaChannelFormatKindNV12 */
-	/* cudaChannelFormatKindUnsignedBlockCompressed1, the first format that encodes blocks of 4
-	 * x 4 texels */
+	/* cudaChannelFormatKindUnsignedBlockCompressed1, the first format that encodes 4 x 4 texels
+	 * together */
 	CUDA_FORMAT_BLOCKS_FIRST = 17,
 	CUDA_FORMAT_BLOCKS_LAST = 30, /* ...UnsignedBlockCompressed7SRGB */
 	/* A block of BC1, BC1_SRGB, BC4 and BC4_SIGNED has 8 bytes, of the other formats 16. */
