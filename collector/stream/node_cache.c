@@ -11,7 +11,7 @@ static uint32_t cached_bytes(size_t bytes)
 }
 
 /* Stores `child` in its slot of by_parent. If another child of the same parent is there, the slot
- * is marked CACHED_MANY, and the children of this parent go to by_text, which has more room. The
+ * is marked CACHED_MANY. The children of this parent then go to by_text, which has more room. The
  * root's children soon do. */
 static void cache_child(struct stream *s, const char *text, struct cached_child child)
 {

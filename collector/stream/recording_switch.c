@@ -22,7 +22,7 @@ static struct call_span {
 } spans[CALL_SPANS];
 static uint32_t span_count; /* atomic; the last span is in use */
 
-static uint64_t open_async[ASYNC_SLOTS]; /* atomic; ids of recorded ranges that are open; 0: free */
+static uint64_t open_async[ASYNC_SLOTS]; /* atomic ids of recorded ranges that are open; 0: free */
 static uint32_t open_async_overflowed;   /* atomic; 1: some are missing, so every end is recorded */
 
 void recording_use_schedule(bool open)

@@ -2,9 +2,12 @@
  * Finds the steps of the program while it runs, and decides which of them are recorded
  * (PPERF_SCHEDULE).
  *
- * The schedule means what torch.profiler's does. After `skip_first` steps come cycles of `wait`
- * steps that are not recorded, `warmup` steps that are recorded but left out of averages, and
- * `active` steps that are recorded and count. There are `repeat` cycles; 0: without end.
+ * The schedule means what torch.profiler's does. The first `skip_first` steps are not recorded.
+ * Then come `repeat` cycles (0: without end) of these steps:
+ *
+ *   `wait`     not recorded
+ *   `warmup`   recorded, but left out of averages
+ *   `active`   recorded and counted
  *
  * A step is found by the first of these that the program has. Evidence of a higher rank begins a
  * count of its own:

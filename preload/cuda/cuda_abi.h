@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Declares those of CUDA's types that the interposed functions take by value or read through a
- * pointer. They are declared here so that pperf builds without CUDA. tests/test_real.c compares
- * them with NVIDIA's headers where those are installed. Handles (streams, graphs, pools, arrays)
- * are void *; results and enumerations are int.
+ * pointer. They are declared here so that pperf builds without CUDA.
+ * tests/preload/test_array_bytes.c compares them with NVIDIA's headers where those are installed.
+ * Handles (streams, graphs, pools, arrays) are void *. Results and enumerations are int.
  */
 #ifndef PPERF_PRELOAD_CUDA_CUDA_ABI_H
 #define PPERF_PRELOAD_CUDA_CUDA_ABI_H

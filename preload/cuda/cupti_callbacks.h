@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Records the CUDA calls that interposed symbols do not see, through CUPTI's callbacks: calls of a
- * static runtime, of libraries with a runtime of their own, and of the driver API. Also provides
- * the correlation ids of all calls.
+ * Records the CUDA calls that interposed symbols do not see, through CUPTI's callbacks. These are
+ * calls of a static runtime, of libraries with a runtime of their own, and of the driver API. Also
+ * provides the correlation ids of all calls.
  *
  * CUPTI is started by InitializeInjection, which the driver calls inside cuInit if
  * CUDA_INJECTION64_PATH names this library. If another tool uses that variable, the first

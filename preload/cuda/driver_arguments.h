@@ -162,7 +162,7 @@ struct arguments_physical { /* cuMemCreate */
 	uint64_t bytes;
 	const struct physical_properties {
 		uint32_t type, shared_types, location_type,
-			/* location_type 1: a device; greater: the host */
+			/* location_type 1 is a device, a greater one the host */
 			location;
 	} * properties;
 };

@@ -2,8 +2,8 @@
  * The functions of the CUDA driver that CUPTI's callbacks report, and what their arguments mean.
  *
  * All GPU work, allocations and waits pass through these functions, whatever the caller: the
- * runtime, also if it is linked statically or its symbols are not seen, libraries, Triton. So the
- * runtime's own callbacks are not enabled, because each call would be seen twice, with two ids.
+ * runtime, libraries or Triton. A runtime may be linked statically, or its symbols may not be seen.
+ * The runtime's own callbacks are not enabled, because each call would be seen twice, with two ids.
  * Functions from before CUDA 3.2, which have 32-bit sizes, are left out.
  *
  * The callback ids and argument structs are the driver's, the same in CUDA 12 and 13.

@@ -124,8 +124,8 @@ const struct real *real_find(const void *caller);
  * does not see the queries. Keeps errno. */
 void real_prepare(const void *caller);
 
-/* Returns the runtime of a call that returns to `caller`. Any thread; no lock; a few instructions
- * once the caller is cached. */
+/* Returns the runtime of a call that returns to `caller`. Any thread, no lock. Takes a few
+ * instructions once the caller is cached. */
 static inline const struct real *real_of(const void *caller)
 {
 	uint64_t site = atomic_load_explicit(real_site(caller), memory_order_acquire);

@@ -30,15 +30,18 @@ void python_location_prepare(void);
 bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t offset,
 	struct python_location *location);
 
-/* The parts of a code object: addresses of the file, the name and the line table, the first line,
- * and the version. python_code_read returns false if `code` is no code object; python_code_line
- * returns the line of the instruction at `offset`, or 0. */
+/* The parts of a code object: the addresses of its file, name and line table, its first line and
+ * its version. 0: it has no version. */
 struct python_code {
 	uintptr_t file, name, lines;
 	uint32_t line, version;
 };
+
+/* Reads the parts of a code object. Returns false if `code` is none. */
 bool python_code_read(
 	const struct python_layout *layout, uintptr_t code, struct python_code *parts);
+
+/* Returns the line of the instruction at `offset`; 0 if it has none. */
 uint32_t python_code_line(
 	const struct python_layout *layout, const struct python_code *parts, int64_t offset);
 

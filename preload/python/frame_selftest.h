@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Tests that frames are read correctly, before any is trusted. Python code of pperf calls `probe`,
- * a C function, from functions, methods, comprehensions, generators, coroutines, class bodies,
- * exception handlers and callbacks of C functions, on lines near and far. It passes what Python
- * itself reports as the stack: file, qualified name and line of every frame. What is read from
- * memory must equal it, byte by byte.
+ * a C function, and passes what Python itself reports as the stack: file, qualified name and line
+ * of every frame. What is read from memory must equal it, byte by byte.
+ *
+ * The calls are on lines near and far, in functions, methods, comprehensions, generators,
+ * coroutines, class bodies, exception handlers and callbacks of C functions.
  */
 #ifndef PPERF_PRELOAD_PYTHON_FRAME_SELFTEST_H
 #define PPERF_PRELOAD_PYTHON_FRAME_SELFTEST_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Finds CPython's C functions in the program (in an executable that exports them, or in a
- * libpython), and runs Python code of pperf. Uses only functions of the stable ABI: CPython 3.8 and
- * later, also free-threaded builds. Needs no Python headers.
+ * Finds CPython's C functions in the program, and runs Python code of pperf. They are exported by
+ * the executable or by a libpython. Uses only functions of the stable ABI: CPython 3.8 and later,
+ * also free-threaded builds. Needs no Python headers.
  *
- * The caller of these functions and of python_run holds the GIL; on a free-threaded build it has an
- * attached thread state. The list marks the functions that need no GIL. Nothing here prints or
- * leaves an exception set.
+ * The caller of python_run and of these functions holds the GIL; on a free-threaded build it has an
+ * attached thread state. Exceptions are the functions that acquire the GIL and those marked below.
+ * Nothing here prints or leaves an exception set.
  */
 #ifndef PPERF_PRELOAD_PYTHON_PYTHON_H
 #define PPERF_PRELOAD_PYTHON_PYTHON_H
@@ -53,82 +53,82 @@ struct python_type {
 
 /* The functions, as in Python's manual. Those that return an object return a new reference, or NULL
  * with an exception set, unless marked otherwise. */
-#define PYTHON_FUNCTIONS(X)                                                                       \
-	X(Py_CompileString, struct python_object *,                                               \
-		(const char *text, const char *file, int start))                                  \
-	X(PyEval_EvalCode, struct python_object *,                                                \
-		(struct python_object * code, struct python_object * globals,                     \
-			struct python_object * locals))                                           \
-	X(PyEval_GetBuiltins, struct python_object *, (void)) /* borrowed */                      \
-	X(PyCFunction_NewEx, struct python_object *,                                              \
-		(const struct python_function *function, struct python_object *self,              \
-			struct python_object *module))                                            \
-	X(PyDict_New, struct python_object *, (void))                                             \
-	X(PyDict_SetItemString, int,                                                              \
-		(struct python_object * dict, const char *key, struct python_object *value))      \
-	X(PyDict_GetItemString, struct python_object *,                                           \
-		(struct python_object * dict, const char *key)) /* borrowed; sets no exception */ \
-	X(PyDict_GetItemWithError,                                                                \
-		struct python_object *, /* borrowed; NULL without an exception: missing */        \
-		(struct python_object * dict, struct python_object * key))                        \
-	X(PyDict_DelItem, int, (struct python_object * dict, struct python_object * key))         \
-	X(PyType_FromSpec, struct python_object *, (const struct python_type *type))              \
-	X(PyImport_GetModuleDict, struct python_object *, (void)) /* borrowed */                  \
-	X(PyObject_GetAttrString, struct python_object *,                                         \
-		(struct python_object * object, const char *name))                                \
-	X(PyObject_SetAttrString, int,                                                            \
-		(struct python_object * object, const char *name, struct python_object *value))   \
-	X(PyObject_CallObject, struct python_object *,                                            \
-		(struct python_object * callable, struct python_object * arguments))              \
-	X(PyObject_IsTrue, int, (struct python_object * object))                                  \
-	X(PyTuple_New, struct python_object *, (ptrdiff_t size))                                  \
-	X(PyTuple_Size, ptrdiff_t, (struct python_object * tuple))                                \
-	X(PyTuple_GetItem, struct python_object *,                                                \
-		(struct python_object * tuple, ptrdiff_t index)) /* borrowed */                   \
-	X(PyTuple_SetItem, int,                                                                   \
-		(struct python_object * tuple, ptrdiff_t index, struct python_object * stolen))   \
-	X(PyLong_FromLong, struct python_object *, (long value))                                  \
-	X(PyLong_FromVoidPtr, struct python_object *, (const void *address))                      \
-	X(PyLong_FromLongLong, struct python_object *, (long long value))                         \
-	X(PyLong_FromUnsignedLongLong, struct python_object *, (unsigned long long value))        \
-	X(PyLong_AsLong, long, (struct python_object * object))                                   \
-	X(PyLong_AsLongLong, long long, (struct python_object * object))                          \
-	X(PyLong_AsUnsignedLongLong, unsigned long long, (struct python_object * object))         \
-	X(PyFloat_AsDouble, double, (struct python_object * object))                              \
-	X(PyUnicode_FromString, struct python_object *, (const char *utf8))                       \
-	X(PyUnicode_AsUTF8AndSize, const char *,                                                  \
-		(struct python_object * text, ptrdiff_t * bytes)) /* owned by the object */       \
-	X(Py_IncRef, void, (struct python_object * object))                                       \
-	X(Py_DecRef, void, (struct python_object * object))                                       \
-	X(PyErr_Occurred, struct python_object *, (void)) /* borrowed; NULL: none */              \
-	X(PyErr_Clear, void, (void))                                                              \
-	X(PyErr_SetString, void, (struct python_object * type, const char *text))                 \
-	X(PyErr_SetObject, void, (struct python_object * type, struct python_object * value))     \
-	X(PyErr_ExceptionMatches, int, (struct python_object * type))                             \
-	X(PyErr_Fetch, void,                                                                      \
-		(struct python_object * *type, struct python_object * *value,                     \
-			struct python_object * *traceback))                                       \
-	X(PyErr_NormalizeException, void,                                                         \
-		(struct python_object * *type, struct python_object * *value,                     \
-			struct python_object * *traceback))                                       \
-	X(PyErr_GetExcInfo, void,                                                                 \
-		(struct python_object * *type, struct python_object * *value,                     \
-			struct python_object * *traceback))                                       \
-	X(PyErr_SetExcInfo, void,                                                                 \
-		(struct python_object * type, struct python_object * value,                       \
-			struct python_object * traceback))                                        \
-	X(PyThreadState_SetAsyncExc, int, (unsigned long thread, struct python_object *type))     \
-	X(PyObject_Type, struct python_object *, (struct python_object * object))                 \
-	X(PyException_SetTraceback, int,                                                          \
-		(struct python_object * exception, struct python_object * traceback))             \
-	X(PyGILState_Ensure, int, (void))                                                         \
-	X(PyGILState_Release, void, (int state))                                                  \
-	X(PyGILState_GetThisThreadState, void *,                                                  \
-		(void)) /* needs no GIL; NULL: not a Python thread */                             \
-	X(PyEval_SaveThread, void *, (void))                                                      \
-	X(PyEval_RestoreThread, void, (void *state))                                              \
-	X(Py_AddPendingCall, int, (int (*call)(void *), void *argument)) /* needs no GIL */       \
-	X(Py_IsInitialized, int, (void))                                                          \
+#define PYTHON_FUNCTIONS(X)                                                                     \
+	X(Py_CompileString, struct python_object *,                                             \
+		(const char *text, const char *file, int start))                                \
+	X(PyEval_EvalCode, struct python_object *,                                              \
+		(struct python_object * code, struct python_object * globals,                   \
+			struct python_object * locals))                                         \
+	X(PyEval_GetBuiltins, struct python_object *, (void)) /* borrowed */                    \
+	X(PyCFunction_NewEx, struct python_object *,                                            \
+		(const struct python_function *function, struct python_object *self,            \
+			struct python_object *module))                                          \
+	X(PyDict_New, struct python_object *, (void))                                           \
+	X(PyDict_SetItemString, int,                                                            \
+		(struct python_object * dict, const char *key, struct python_object *value))    \
+	X(PyDict_GetItemString, struct python_object *,                                         \
+		(struct python_object * dict, const char *key)) /* borrowed; no error */        \
+	X(PyDict_GetItemWithError,                                                              \
+		struct python_object *, /* borrowed; NULL, no exception: missing */             \
+		(struct python_object * dict, struct python_object * key))                      \
+	X(PyDict_DelItem, int, (struct python_object * dict, struct python_object * key))       \
+	X(PyType_FromSpec, struct python_object *, (const struct python_type *type))            \
+	X(PyImport_GetModuleDict, struct python_object *, (void)) /* borrowed */                \
+	X(PyObject_GetAttrString, struct python_object *,                                       \
+		(struct python_object * object, const char *name))                              \
+	X(PyObject_SetAttrString, int,                                                          \
+		(struct python_object * object, const char *name, struct python_object *value)) \
+	X(PyObject_CallObject, struct python_object *,                                          \
+		(struct python_object * callable, struct python_object * arguments))            \
+	X(PyObject_IsTrue, int, (struct python_object * object))                                \
+	X(PyTuple_New, struct python_object *, (ptrdiff_t size))                                \
+	X(PyTuple_Size, ptrdiff_t, (struct python_object * tuple))                              \
+	X(PyTuple_GetItem, struct python_object *,                                              \
+		(struct python_object * tuple, ptrdiff_t index)) /* borrowed */                 \
+	X(PyTuple_SetItem, int,                                                                 \
+		(struct python_object * tuple, ptrdiff_t index, struct python_object * stolen)) \
+	X(PyLong_FromLong, struct python_object *, (long value))                                \
+	X(PyLong_FromVoidPtr, struct python_object *, (const void *address))                    \
+	X(PyLong_FromLongLong, struct python_object *, (long long value))                       \
+	X(PyLong_FromUnsignedLongLong, struct python_object *, (unsigned long long value))      \
+	X(PyLong_AsLong, long, (struct python_object * object))                                 \
+	X(PyLong_AsLongLong, long long, (struct python_object * object))                        \
+	X(PyLong_AsUnsignedLongLong, unsigned long long, (struct python_object * object))       \
+	X(PyFloat_AsDouble, double, (struct python_object * object))                            \
+	X(PyUnicode_FromString, struct python_object *, (const char *utf8))                     \
+	X(PyUnicode_AsUTF8AndSize, const char *,                                                \
+		(struct python_object * text, ptrdiff_t * bytes)) /* owned by the object */     \
+	X(Py_IncRef, void, (struct python_object * object))                                     \
+	X(Py_DecRef, void, (struct python_object * object))                                     \
+	X(PyErr_Occurred, struct python_object *, (void)) /* borrowed; NULL: none */            \
+	X(PyErr_Clear, void, (void))                                                            \
+	X(PyErr_SetString, void, (struct python_object * type, const char *text))               \
+	X(PyErr_SetObject, void, (struct python_object * type, struct python_object * value))   \
+	X(PyErr_ExceptionMatches, int, (struct python_object * type))                           \
+	X(PyErr_Fetch, void,                                                                    \
+		(struct python_object * *type, struct python_object * *value,                   \
+			struct python_object * *traceback))                                     \
+	X(PyErr_NormalizeException, void,                                                       \
+		(struct python_object * *type, struct python_object * *value,                   \
+			struct python_object * *traceback))                                     \
+	X(PyErr_GetExcInfo, void,                                                               \
+		(struct python_object * *type, struct python_object * *value,                   \
+			struct python_object * *traceback))                                     \
+	X(PyErr_SetExcInfo, void,                                                               \
+		(struct python_object * type, struct python_object * value,                     \
+			struct python_object * traceback))                                      \
+	X(PyThreadState_SetAsyncExc, int, (unsigned long thread, struct python_object *type))   \
+	X(PyObject_Type, struct python_object *, (struct python_object * object))               \
+	X(PyException_SetTraceback, int,                                                        \
+		(struct python_object * exception, struct python_object * traceback))           \
+	X(PyGILState_Ensure, int, (void))                                                       \
+	X(PyGILState_Release, void, (int state))                                                \
+	X(PyGILState_GetThisThreadState, void *,                                                \
+		(void)) /* needs no GIL; NULL: not a Python thread */                           \
+	X(PyEval_SaveThread, void *, (void))                                                    \
+	X(PyEval_RestoreThread, void, (void *state))                                            \
+	X(Py_AddPendingCall, int, (int (*call)(void *), void *argument)) /* needs no GIL */     \
+	X(Py_IsInitialized, int, (void))                                                        \
 	X(Py_GetVersion, const char *, (void))
 
 /* Valid once python_find has returned true. No function is NULL. */
@@ -167,10 +167,10 @@ static inline struct python_object *python_none(void)
 /* The file name of pperf's Python code. All such names begin with it, without the `>`. */
 #define PYTHON_LABEL "<pperf>"
 
-/* Clears the exception that is set, if any. An exception of the program is raised again where the
- * program continues: Python runs the program's signal handlers wherever it happens to be, so also
- * in pperf's code. Here all that is not a subclass of Exception is the program's (Ctrl-C, sys.exit
- * in a handler). */
+/* Clears the exception that is set, if any. Python runs the program's signal handlers wherever it
+ * happens to be, so also in pperf's code. An exception of the program is therefore raised again
+ * where the program continues. Here all that is not a subclass of Exception is the program's
+ * (Ctrl-C, sys.exit in a handler). */
 void python_clear_error(void);
 
 /* As python_clear_error, after Python code of pperf in which only Python's own types can raise.
