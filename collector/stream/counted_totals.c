@@ -130,9 +130,8 @@ struct trace_total *totals_row(struct totals *totals, uint32_t node, enum trace_
 
 void totals_write_back(const struct totals *totals)
 {
-	const uint32_t count = __atomic_load_n(&totals->block_count,
-		/* `totals` may belong to another thread: at the end of the process. */
-		__ATOMIC_ACQUIRE);
+	/* `totals` may belong to another thread: at the end of the process. */
+	const uint32_t count = __atomic_load_n(&totals->block_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count && trace_tail_at_risk(); i++)
 		trace_write_back(totals->blocks[i].block, totals->blocks[i].offset);

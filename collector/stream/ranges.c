@@ -87,9 +87,8 @@ static int push_too_deep(struct stream *s, uint32_t domain)
 {
 	s->too_deep++;
 	stream_update_limits(s);
-	trace_lose(TRACE_LOST_TOO_DEEP,
-		/* Not a loss of the stream: its range stack stays correct. */
-		1);
+	/* Not a loss of the stream: its range stack stays correct. */
+	trace_lose(TRACE_LOST_TOO_DEEP, 1);
 	return (int)(range_level(s, domain) + s->too_deep - 1);
 }
 

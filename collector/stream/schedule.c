@@ -31,16 +31,14 @@ static char marker[MARKER_MAX];
 static void (*on_recording_changed)(bool recorded);
 
 static atomic_flag schedule_lock = ATOMIC_FLAG_INIT;
-static enum step_evidence
-	trusted_evidence; /* the members from here on are protected by schedule_lock */
+static enum step_evidence trusted_evidence; /* state from here on is protected by schedule_lock */
 static uint64_t steps_ended[EVIDENCES];     /* steps that ended, by each evidence */
 static enum step_evidence pending_evidence; /* a range of this evidence is about to open */
 static enum step_evidence open_evidence;    /* and one of this evidence is open */
 static _Atomic uint64_t open_key;           /* 0: none is open; read without the lock */
-static bool stepped, batches,
-	/* `stepped`: an optimizer has stepped since the last batch. `batches`: the program has
-	 * batches. `models`: an outermost module was called. */
-	models;
+/* `stepped`: an optimizer has stepped since the last batch. `batches`: the program has batches.
+ * `models`: an outermost module was called. */
+static bool stepped, batches, models;
 static uint64_t model_nodes;
 static bool recording;
 static uint32_t cycle;

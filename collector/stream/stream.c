@@ -255,9 +255,8 @@ void stream_write_clock(struct stream *s)
 {
 	struct trace_clock now;
 
-	if (!seal_for_room(s,
-		    /* If there is no room, the event has none either; that is counted then. */
-		    sizeof(struct trace_clock_record) + 4))
+	/* If there is no room, the event has none either, and is counted then. */
+	if (!seal_for_room(s, sizeof(struct trace_clock_record) + 4))
 		return;
 	/* Sampled after making room, which may take long and writes stamps. An earlier sample would
 	 * tie a later stamp to an earlier time. */

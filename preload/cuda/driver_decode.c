@@ -301,9 +301,8 @@ DRIVER_READER(read_free)
 /* Converts a CUarray_format to the runtime's texel. All members are 0 if the format is unknown. */
 static struct cuda_channels texel_of(uint32_t format, uint32_t channels)
 {
-	static const uint8_t normalized[] = { 8, 16, 32, 16, 32,
-		/* Bits per texel of UNORM_INT8X1, 8X2, 8X4, 16X1, 16X2, 16X4. */
-		64 };
+	/* Bits per texel of UNORM_INT8X1, 8X2, 8X4, 16X1, 16X2, 16X4. */
+	static const uint8_t normalized[] = { 8, 16, 32, 16, 32, 64 };
 	struct cuda_channels texel = { 0, 0, 0, 0, 0 };
 
 	if (format == 0x01 || format == 0x08) /* CU_AD_FORMAT_UNSIGNED_INT8, SIGNED_INT8 */
