@@ -67,8 +67,8 @@ __attribute__((no_sanitize("address"))) static inline bool equal_fast(
 	size_t last = bytes + 1 - 16, middle = last < 16 ? last : 16;
 	__m128i first;
 
-	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096,
-		    0)) /* always true for CACHED_LONG */
+	/* Always true for CACHED_LONG. */
+	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096, 0))
 		return false;
 	first = compare_16(cached, text);
 	if (bytes < 15)

@@ -9,7 +9,7 @@
  *
  *	if (!stream_enter())
  *		return;
- *	struct trace_mark *mark = stream_record(TRACE_MARK, sizeof *mark);
+ *	struct trace_range *mark = stream_record(TRACE_MARK, sizeof *mark);
  *	if (mark) {
  *		mark->name = id;
  *		stream_commit();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The inside of a thread's stream, for the hot paths of this folder and of
- * preload/cuda/traced_call.c. No other file may include it.
+ * The inside of a thread's stream, for the hot paths of this folder. No file outside of the folder
+ * may include it, except tests.
  */
 #ifndef PPERF_COLLECTOR_STREAM_STREAM_STATE_H
 #define PPERF_COLLECTOR_STREAM_STREAM_STATE_H

@@ -320,7 +320,7 @@ uint32_t cupti_callbacks_graph_id(void)
 static void start_injected(void *unused)
 {
 	(void)unused;
-	native_stack_load(); /* the trace is opened with the first context */
+	native_stack_load(); /* not call_prepare: the first context opens the trace */
 	call_hook_first_call();
 	if (enabled)
 		cupti_start(&config);
