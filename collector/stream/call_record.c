@@ -5,10 +5,10 @@
 
 #include <assert.h>
 
-#define CALL_BYTES_MAX \
-	(4 + sizeof(struct trace_launch)) /* of a call's record, padding before it included */
+/* The longest call record, with the padding before it. */
+#define CALL_BYTES_MAX (4 + sizeof(struct trace_launch))
 
-/* Where the words of a call record lie. */
+/* The index of each word in a call record. */
 enum call_word { HEAD, STAMP, DURATION, CORRELATION, RESULT_API, STACK_DEVICE, REST };
 static_assert(offsetof(struct trace_call, duration) == 8 * DURATION &&
 		      offsetof(struct trace_call, correlation) == 8 * CORRELATION &&
@@ -27,8 +27,8 @@ static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) ==
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"call_pair puts the first number into the low half");
 
-/* Where the last call that was like this one would be noted. Words that AGAIN may change do not count, but what is
- * launched does. */
+/* Returns the slot of s->calls that holds the last similar call. The hash leaves out the words that
+ * AGAIN may change, but includes the function of a launch. */
 static inline uint16_t *similar_call_slot(struct stream *s, const struct call_record *record)
 {
 	uint64_t key = record->result_api + record->rest[2] +
@@ -37,7 +37,8 @@ static inline uint16_t *similar_call_slot(struct stream *s, const struct call_re
 	return &s->calls[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(STREAM_CALLS))];
 }
 
-/* Whether an AGAIN of `was` can stand for the call. A loop would take longer than all this. */
+/* True if an AGAIN record that refers to the record at `was` can express this call. Unrolled,
+ * because a loop would take longer than the comparisons. */
 static inline bool is_repeat_of(const uint64_t *was, const struct call_record *record)
 {
 	uint64_t differ = (uint32_t)was[HEAD] ^ record->head;
@@ -54,7 +55,8 @@ static inline bool is_repeat_of(const uint64_t *was, const struct call_record *r
 	return !differ;
 }
 
-/* The record's size in words. */
+/* Writes an AGAIN record to `at`. `of`: the position of the earlier record, which is at `was`.
+ * Returns the record's size in words. */
 static inline size_t append_repeated(uint64_t *at, const struct call_record *record, uint32_t node,
 	uint16_t of, const uint64_t *was)
 {
@@ -83,7 +85,8 @@ static inline size_t append_full(uint64_t *at, const struct call_record *record,
 	return REST + record->words;
 }
 
-/* Writes the record, or the AGAIN that says as much. There is room. */
+/* Writes the call as an AGAIN record if possible, else in full. The caller has reserved the
+ * room. */
 static inline void append_call(struct stream *s, struct call_record *record)
 {
 	uint64_t *payload = (void *)(s->slot + 1);
@@ -108,7 +111,8 @@ uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words)
 	return (uint32_t)(8 * (REST + words)) | (uint32_t)kind << 16 | flags << 24;
 }
 
-/* Outside of the recording windows only allocations and frees are recorded. */
+/* True if the call is skipped; the stream is then released. While recording is paused, only
+ * allocations and frees of CUDA are recorded. */
 static bool is_skipped(struct stream *s, enum trace_kind kind)
 {
 	if (!recording_is_paused() || recording_skip_kind(kind) < 0)

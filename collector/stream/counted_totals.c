@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * totals.c: see totals.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/stream/counted_totals.h"
 
 #include "collector/process/fork_wiped_memory.h"
@@ -13,9 +11,8 @@
 #define SLOTS_MIN 1024u
 #define RETRY_EVERY 1024u
 
-/* ---- the table ---- */
-
-/* Where the node is or belongs. Half of the places are free. */
+/* Returns the slot that holds `node`, or the free slot where it belongs. At least half of the slots
+ * are free. */
 static struct total_slot *find_slot(struct total_slot *slots, uint32_t mask, uint32_t node)
 {
 	uint32_t at = node & mask;
@@ -25,7 +22,8 @@ static struct total_slot *find_slot(struct total_slot *slots, uint32_t mask, uin
 	return &slots[at];
 }
 
-/* Room for one more. A smaller table stays: at most as much again. */
+/* Makes room for one more row. The smaller table is not freed: all of them together are no larger
+ * than the last one. */
 static bool grow_slots(struct totals *totals)
 {
 	const uint32_t had = totals->slots ? totals->mask + 1 : 0,
@@ -44,8 +42,6 @@ static bool grow_slots(struct totals *totals)
 	totals->mask = slots - 1;
 	return true;
 }
-
-/* ---- the rows ---- */
 
 static bool block_is_full(const struct trace_block *block)
 {
@@ -75,7 +71,8 @@ static bool map_next_block(struct totals *totals)
 	return true;
 }
 
-/* The row is whole before a reader can see it. */
+/* Appends a zeroed row. `used` is stored last, with release, so that a reader never sees half a
+ * row. */
 static struct trace_total *append_row(struct totals *totals, uint32_t node)
 {
 	struct trace_block *block = totals->block_count
@@ -133,8 +130,8 @@ struct trace_total *totals_row(struct totals *totals, uint32_t node, enum trace_
 
 void totals_write_back(const struct totals *totals)
 {
-	const uint32_t count = __atomic_load_n(&totals->block_count,
-		__ATOMIC_ACQUIRE); /* another thread's, at the end of the process */
+	/* `totals` may belong to another thread: at the end of the process. */
+	const uint32_t count = __atomic_load_n(&totals->block_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count && trace_tail_at_risk(); i++)
 		trace_write_back(totals->blocks[i].block, totals->blocks[i].offset);

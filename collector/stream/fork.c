@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * stream_fork.c: a fork by a thread that is in the middle of its own work: see stream.h.
+ * A fork by a thread that is in the middle of pperf's own work, which the child may then continue.
+ * The child gets private memory at the address of the parent's slot. There the work completes
+ * without effect, and the child's next event attaches a new stream.
  */
 #include "collector/stream/stream_state.h"
 
 #include <sys/mman.h>
 
-/* Of the thread that forks in the middle of its own work: its slot, which the child does not inherit, and how far it is. */
+/* What the child needs of the forking thread's stream: its slot, which the child does not inherit,
+ * and how far the thread has written. */
 static __thread struct {
 	struct trace_block *slot;
 	const struct totals_block *totals;
@@ -30,7 +33,7 @@ void stream_forked(void)
 	struct stream *s = stream_tls.mine;
 	void *slot;
 
-	stream_tls.refused_ranges = 0; /* the parent's */
+	stream_tls.refused_ranges = 0; /* counted for the parent only */
 	if (!forking.slot)
 		return;
 	totals_forked(forking.totals);
@@ -45,7 +48,7 @@ void stream_forked(void)
 	s->room = forking.bytes - sizeof *s->slot;
 	__atomic_store_n(&s->fast_room, 0, __ATOMIC_RELAXED);
 	s->frames = s->first_frames;
-	stream_set_top(s, s->frames + 1); /* there may be something to close */
+	stream_set_top(s, s->frames + 1); /* one frame, for a pop that may be under way */
 	s->top_limit = s->frames + STREAM_FRAMES_INLINE - 1;
-	stream_tls.mine = NULL; /* and the next event begins a stream of its own */
+	stream_tls.mine = NULL; /* the next event attaches a new stream */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * range_nodes.c: see range_nodes.h. What the caches do not have.
+ * Resolves what the caches do not have, and adds it to them.
  */
 #include "collector/stream/node_cache.h"
 
@@ -10,7 +10,9 @@ static uint32_t cached_bytes(size_t bytes)
 	return bytes < CACHED_INLINE_BYTES ? (uint32_t)bytes : CACHED_LONG;
 }
 
-/* Where two children of a parent would have the same place near it, all of them go where there is more room. So it is with the root soon. */
+/* Stores `child` in its slot of by_parent. If another child of the same parent is there, the slot
+ * is marked CACHED_MANY. The children of this parent then go to by_text, which has more room. The
+ * root's children soon do. */
 static void cache_child(struct stream *s, const char *text, struct cached_child child)
 {
 	struct cached_child *by_parent = by_parent_slot(s, s->node, text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * range_nodes.h: the node that a range opens, by the thread's own caches: what each asks costs a few comparisons. For ranges.c, owned_ranges.c and
- * quiet_ranges.c only.
+ * Finds the node that a range opens in the calling thread's own caches, by a few comparisons. Only
+ * for ranges.c, object_ranges.c and unrecorded_ranges.c.
  */
 #ifndef PPERF_COLLECTOR_STREAM_NODE_CACHE_H
 #define PPERF_COLLECTOR_STREAM_NODE_CACHE_H
@@ -12,14 +12,16 @@
 #include <emmintrin.h>
 #endif
 
-/* The child of the innermost open range. sort: a domain, or CACHED_SORT(kind). 0: it gets no id of its own. */
+/* Returns the child of the innermost open range for `text`. `domain_or_kind`: a domain below
+ * CACHED_DOMAINS, or CACHED_KIND(kind). Returns 0 if the child gets no id of its own. */
 uint32_t range_child_node(struct stream *s, uint32_t domain_or_kind, const char *text);
 
-/* The same of any domain, without the caches: names and nodes are looked up by content, or made. */
+/* As range_child_node, for any domain and without the caches: looks the name and node up by
+ * content, or adds them to the dictionary. */
 uint32_t range_resolve_child(
 	struct stream *s, uint32_t domain, enum trace_node_kind kind, const char *text);
 
-/* The same with a link and a detail (struct trace_node). */
+/* As range_child_node, with a link and a detail (struct trace_node). */
 uint32_t range_linked_child_node(struct stream *s, const char *text, enum trace_node_kind kind,
 	uint32_t link, uint32_t detail);
 
@@ -55,16 +57,18 @@ static inline bool all_equal(__m128i bytes)
 	return _mm_movemask_epi8(bytes) == 0xFFFF;
 }
 
-/* strcmp, for a text whose length we know; without a call, and false also where that will not do. Most texts take one question of 16 bytes, or one of three
- * times 16 that overlap. Of a `text` that is shorter than ours, and only then, bytes behind its end are looked at, in the same page. */
+/* True if `text` equals `cached`, whose length `bytes` is known. False also if that cannot be
+ * decided here. Makes no call: most texts need one comparison of 16 bytes, or three that overlap.
+ * If `text` is shorter than `cached`, bytes after its end are read, but only within the same
+ * page. */
 __attribute__((no_sanitize("address"))) static inline bool equal_fast(
 	const char *cached, size_t bytes, const char *text)
 {
 	size_t last = bytes + 1 - 16, middle = last < 16 ? last : 16;
 	__m128i first;
 
-	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096,
-		    0)) /* always so for CACHED_LONG */
+	/* Always true for CACHED_LONG. */
+	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096, 0))
 		return false;
 	first = compare_16(cached, text);
 	if (bytes < 15)
@@ -79,7 +83,8 @@ static inline bool equal_fast(const char *cached, size_t bytes, const char *text
 }
 #endif
 
-/* Only the text itself decides: programs reuse their buffers. A kept text that is gone: this is a child, forked since its place was found. */
+/* True if `text` equals the cached text. The content decides, because programs reuse their buffers.
+ * `cached` is NULL if a fork has emptied the entry. */
 static inline bool matches_text_fast(const char *cached, size_t bytes, const char *text)
 {
 	return cached && equal_fast(cached, bytes, text);
@@ -95,7 +100,8 @@ static inline bool is_cached_child(const struct cached_child *slot, uint32_t key
 	return slot->key == key && matches_text(slot->chars, slot->bytes, text);
 }
 
-/* The place of the cache where this child would be, if it has its parent's key. */
+/* Returns the cache entry whose key matches a child of s->node, or NULL. Its text is not compared
+ * yet. */
 static inline const struct cached_child *lookup_child(
 	struct stream *s, uint32_t domain_or_kind, const char *text)
 {

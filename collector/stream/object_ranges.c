@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * owned_ranges.c: ranges that an object stands for, recorded or only counted: see ranges.h. The quick ways are those of ranges.c.
+ * Ranges that belong to an object of the program, recorded or only counted. Their fast paths work
+ * as those of ranges.c.
  */
 #include "collector/stream/ranges.h"
 
@@ -28,7 +29,8 @@ static inline void push_counted(struct stream *s, uint32_t node, const void *obj
 	s->top = frame;
 }
 
-/* No event of the stream is lost with what is only counted: its records stay right. */
+/* Counts a lost range. A range that is only counted is not lost to the stream, whose records stay
+ * correct. */
 static void lose_object_range(struct stream *s, uint32_t domain, enum trace_loss reason)
 {
 	if (domain == FRAME_OBJECT && !recording_is_paused())
@@ -37,7 +39,8 @@ static void lose_object_range(struct stream *s, uint32_t domain, enum trace_loss
 		trace_lose(reason, 1);
 }
 
-/* domain: FRAME_OWNED or FRAME_COUNTED. */
+/* Opens a range of an object where the fast path could not. `domain`: FRAME_OBJECT or
+ * FRAME_COUNTED. */
 static __attribute__((noinline)) uint32_t open_object_slow(const void *object, const char *text,
 	enum trace_node_kind kind, uint32_t link, uint32_t detail, uint32_t domain)
 {
@@ -71,7 +74,7 @@ bool range_is_innermost(uint32_t node)
 	return s && s->slot && s->node == node;
 }
 
-/* As range_push_plain. */
+/* Works as range_push_plain. */
 uint32_t range_open(const void *object, const char *text, enum trace_node_kind kind, uint32_t link,
 	uint32_t detail)
 {
@@ -112,7 +115,7 @@ slow_path:
 	return open_object_slow(object, text, kind, link, detail, FRAME_OBJECT);
 }
 
-/* What runs backward, mostly. */
+/* Opens a counted range with a link or a detail: mostly operators of the backward pass. */
 static __attribute__((noinline)) uint32_t open_counted_linked(const void *object, const char *text,
 	enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {
@@ -137,7 +140,7 @@ static __attribute__((noinline)) uint32_t open_counted_linked(const void *object
 	return linked->node;
 }
 
-/* As range_push_plain, and nothing is written. */
+/* Works as range_push_plain, but writes no record. */
 uint32_t range_open_counted(const void *object, const char *text, enum trace_node_kind kind,
 	uint32_t link, uint32_t detail)
 {
@@ -174,7 +177,8 @@ static inline bool is_counted_frame(const struct range_frame *frame, const void 
 	return frame->domain == FRAME_COUNTED && frame->object == object;
 }
 
-/* Its row may have to be made. A stream without records notes the clocks now and then all the same. */
+/* Adds a counted range to its row, which may have to be created, and removes its frame. A stream
+ * without records still writes a CLOCK record at times, so that ticks have a rate. */
 static void count_closed_frame(struct stream *s, struct range_frame *frame)
 {
 	const uint64_t now = clock_now();
@@ -210,8 +214,9 @@ static __attribute__((noinline)) bool close_object_slow(const void *object)
 	struct range_frame *frame;
 	bool found;
 
-	if (!s || !s->slot ||
-		!(s = range_begin())) /* where nothing is open, as in a forked child, no file is begun either */
+	/* A thread without a slot, as in a forked child, has no open range. Then no file is
+	 * made. */
+	if (!s || !s->slot || !(s = range_begin()))
 		return false;
 	frame = s->top;
 	while (frame > s->frames &&

@@ -4,8 +4,10 @@
 #include "collector/process/clock.h"
 #include "collector/stream/range_stack.h"
 
-/* Room for a short form, and the gap that it shall hold, in this order: making room may stamp. After a long gap the clocks are noted
- * first. A counter that seems to step back stands still. false: no room, the event is lost. */
+/* Reserves `bytes` for a short form, then computes the gap since the last stamp. In this order,
+ * because making room may write a stamp. Writes a CLOCK record before a gap that is too long. The
+ * gap is 0 if the clock seems to go backwards. Returns false if there is no room; the event is then
+ * lost. */
 static bool reserve_short(struct stream *s, size_t bytes, uint64_t *gap)
 {
 	bool room = stream_reserve(s, bytes);
@@ -17,8 +19,8 @@ static bool reserve_short(struct stream *s, size_t bytes, uint64_t *gap)
 		now = clock_now();
 	}
 	*gap = now > s->last ? now - s->last : 0;
-	if (room &&
-		*gap >= STREAM_GAP_MAX) /* halted for long since the clocks were noted: the event came with them */
+	/* Stopped for long since the CLOCK record: the event gets that record's time. */
+	if (room && *gap >= STREAM_GAP_MAX)
 		*gap = 0;
 	s->last += *gap;
 	return room;
@@ -61,7 +63,8 @@ int range_pop_frame(struct stream *s, struct range_frame *frame)
 	return level;
 }
 
-/* Before the frame goes: if this seals, the new payload begins with the range still open. */
+/* Writes the pop before it removes the frame: if this seals the slot, the new payload begins with
+ * the range still open. */
 int range_pop_innermost(struct stream *s)
 {
 	uint64_t gap;

@@ -6,15 +6,15 @@
 
 #include "collector/stream/stream_state.h"
 
-/* The short forms of trace_format.h. */
+/* The short forms of records, the low two bits of a word (trace_format.h). */
 #define FORM_PUSH4 1u
 #define FORM_POP4 2u
 #define FORM_PUSH8 3u
 
-/* Writes the push of a range of `node`: one word of 4 bytes, or two where it fits no 4-byte form. */
+/* Writes the push of a range of `node`: 4 bytes, or 8 if the node or the gap does not fit. */
 void range_write_push(struct stream *s, uint32_t node);
 
-/* Close a recorded range: the innermost, or any. Return its level. */
+/* Close a recorded range: the innermost one, or any. Return its level. */
 int range_pop_innermost(struct stream *s);
 int range_pop_frame(struct stream *s, struct range_frame *frame);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * range_frames.h: a thread's row of open ranges, and the words that tell of it. For ranges.c, owned_ranges.c and quiet_ranges.c only.
+ * The range stack of a thread: its open ranges. Only for ranges.c, object_ranges.c,
+ * unrecorded_ranges.c and range_records.c.
  */
 #ifndef PPERF_COLLECTOR_STREAM_RANGE_STACK_H
 #define PPERF_COLLECTOR_STREAM_RANGE_STACK_H
 
 #include "collector/stream/stream_state.h"
 
-/* stream_begin for ranges: the quick ways are made right if the window has turned. */
+/* Does what stream_begin does, and updates the fast paths if recording was paused or resumed
+ * since. */
 static inline struct stream *range_begin(void)
 {
 	struct stream *s = stream_begin();
@@ -18,13 +20,14 @@ static inline struct stream *range_begin(void)
 	return s;
 }
 
-/* The level that a new range of the domain has. */
+/* Returns the level that a new range of `domain` has. */
 uint32_t range_level(const struct stream *s, uint32_t domain);
 
-/* Out of the row, without a record. */
+/* Removes `frame`, which may be below others, without writing a record. */
 void range_remove_frame(struct stream *s, struct range_frame *frame);
 
-/* The new innermost range. Its level. There is room. */
+/* Opens a range as the new innermost one and returns its level. The caller has made room for a
+ * frame. */
 static inline int range_open_frame(struct stream *s, uint32_t node, uint32_t domain)
 {
 	uint32_t level = s->top->domain == domain ? s->top->level + 1 : range_level(s, domain);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ranges.c: see ranges.h. range_push and range_pop are the hot path of the whole library: one look into the thread's cache, one stamp, one word.
+ * range_push_plain and range_pop_plain are the hot path of the whole library: a lookup in the
+ * thread's cache, a time stamp, and one word written.
  */
 #include "collector/stream/ranges.h"
 
@@ -12,8 +13,6 @@
 #include "collector/file/trace_file.h"
 
 #include <string.h>
-
-/* ---- records with attributes or inline text ---- */
 
 static void fill_range(struct trace_range *record, uint32_t domain, uint32_t name, const char *text,
 	size_t inline_bytes, const struct range_attributes *attributes)
@@ -34,7 +33,8 @@ static void fill_range(struct trace_range *record, uint32_t domain, uint32_t nam
 	}
 }
 
-/* A PUSH, START or MARK at the present stamp. `name` 0: the text goes along, cut if it must be. NULL: no room. */
+/* Appends a PUSH, START or MARK at the current time. `name` 0: the text is stored in the record,
+ * and cut if it is too long. Returns NULL if there is no room. */
 static struct trace_range *append_range(enum trace_kind kind, uint32_t domain, uint32_t name,
 	const char *text, const struct range_attributes *attributes)
 {
@@ -49,7 +49,8 @@ static struct trace_range *append_range(enum trace_kind kind, uint32_t domain, u
 	return record;
 }
 
-/* The node of pushes whose texts get no ids: one below each parent, or the parent itself at the very end. */
+/* Returns the node for pushes whose texts get no id: each parent has one such child. Returns the
+ * parent itself if even that child gets no id. */
 static uint32_t nameless_child(const struct stream *s, uint32_t domain)
 {
 	uint32_t node = node_id(s->node, 0, domain, TRACE_NODE_RANGE);
@@ -81,13 +82,13 @@ static int push_plain(struct stream *s, uint32_t node, uint32_t domain)
 	return range_open_frame(s, node, domain);
 }
 
-/* Deeper than anything we keep: only counted, so that its pop is known again. */
+/* Counts a push beyond the deepest frame, so that its pop is recognised. */
 static int push_too_deep(struct stream *s, uint32_t domain)
 {
 	s->too_deep++;
 	stream_update_limits(s);
-	trace_lose(TRACE_LOST_TOO_DEEP,
-		1); /* not the stream's loss: its row of open ranges stays right */
+	/* Not a loss of the stream: its range stack stays correct. */
+	trace_lose(TRACE_LOST_TOO_DEEP, 1);
 	return (int)(range_level(s, domain) + s->too_deep - 1);
 }
 
@@ -118,15 +119,17 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	return level;
 }
 
-/* ready: of the stream that was taken. */
+/* Releases the stream and takes the slow path. `owner_word`: that of the acquired stream. */
 static __attribute__((noinline)) int push_slow(const char *text, char *owner_word)
 {
 	stream_tls.owner_word = owner_word;
 	return range_push(0, text, NULL);
 }
 
-/* The hot path, without a call. Reading the counter waits for what stands before it, so little does: the text is compared, and all else loaded, behind
- * it, while the next event comes near. Nothing has happened yet where it gives up. */
+/* The hot path, without a call. Reading the counter waits for earlier loads, so only the cache
+ * lookup comes before it. The text is compared and all else loaded after it, overlapping the
+ * program's next work. Nothing is stored before the last check, so each failed check can fall back
+ * to push_slow(). */
 int range_push_plain(const char *text)
 {
 	struct stream *s = stream_acquire();
@@ -164,9 +167,7 @@ int range_push_plain(const char *text)
 	return (int)top[1].level;
 }
 
-/* ---- closing ---- */
-
-/* A range of `domain` under open ones of other domains. */
+/* Closes a range of `domain` that is below open ranges of other domains. */
 static int pop_not_innermost(struct stream *s, uint32_t domain)
 {
 	struct range_frame *frame = s->top;
@@ -237,9 +238,7 @@ int range_pop_plain(void)
 	return (int)top->level;
 }
 
-/* ---- start/end and marks ---- */
-
-/* Outside of the schedule's windows, or the end of what began there. */
+/* Counts a start/end range or mark as skipped and releases the stream. */
 static void skip_range(struct stream *s)
 {
 	stream_skip_end(s, TRACE_SKIPPED_OTHERS, stream_skip_begin(s, TRACE_SKIPPED_OTHERS));

@@ -1,12 +1,12 @@
-/* SPDX-License-Identifier: MIT
- * window.c: see window.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/stream/recording_switch.h"
 
 #include "collector/file/trace_file.h"
 
-#define CALL_SPANS 64u /* windows whose calls are known; records of the GPU are never that late */
-#define ASYNC_SLOTS 4096u /* start/end ranges that are open at once; a power of two */
+/* Recording windows whose calls are remembered. GPU records never arrive later than that. */
+#define CALL_SPANS 64u
+/* Recorded start/end ranges that may be open at once; a power of two. */
+#define ASYNC_SLOTS 4096u
 #define ASYNC_PROBES 16u
 
 uint32_t recording_paused;
@@ -14,15 +14,16 @@ bool recording_scheduled;
 
 static uint64_t steps_ended; /* atomic; for a file that is made later */
 
-/* The calls that were recorded in a window: ids are given in order, so the first and the last tell. Those at its edges may have been handed out just
- * before or after. */
+/* The correlation ids of the calls that a recording window recorded. CUPTI assigns ids in order, so
+ * the first and the last are enough. Calls at the edges may have received their ids slightly before
+ * or after. */
 static struct call_span {
-	uint64_t first, last; /* atomic; 0: none so far */
+	uint64_t first, last; /* atomic; 0: none yet */
 } spans[CALL_SPANS];
-static uint32_t span_count; /* atomic; the last one is the one in use */
+static uint32_t span_count; /* atomic; the last span is in use */
 
-static uint64_t open_async[ASYNC_SLOTS]; /* atomic; recorded and not ended; 0: free */
-static uint32_t open_async_overflowed;   /* atomic; not all are there: any end is recorded */
+static uint64_t open_async[ASYNC_SLOTS]; /* atomic ids of recorded ranges that are open; 0: free */
+static uint32_t open_async_overflowed;   /* atomic; 1: some are missing, so every end is recorded */
 
 void recording_use_schedule(bool open)
 {
@@ -110,8 +111,6 @@ void recording_add_skipped(
 	__atomic_fetch_add(&header->skipped[kind].ticks, ticks, __ATOMIC_RELAXED);
 }
 
-/* ---- which were recorded ---- */
-
 void recording_note_call(uint64_t correlation)
 {
 	uint32_t count = __atomic_load_n(&span_count, __ATOMIC_RELAXED);
@@ -141,8 +140,8 @@ bool recording_has_call(uint64_t correlation)
 	for (uint32_t i = count; i > oldest; i--) {
 		const struct call_span *call_span = &spans[(i - 1) % CALL_SPANS];
 		uint64_t first = __atomic_load_n(&call_span->first, __ATOMIC_RELAXED);
-		bool goes_on = i == count &&
-			       !recording_is_paused(); /* and the call has not returned yet */
+		/* The present window has no last call yet: this one may not have returned. */
+		bool goes_on = i == count && !recording_is_paused();
 
 		if (first && correlation >= first &&
 			(goes_on ||

@@ -19,7 +19,7 @@ void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 	struct stream *s = stream_tls.mine;
 	struct trace_timed *record;
 
-	if (__builtin_expect(!s, 0)) /* stream_forked */
+	if (__builtin_expect(!s, 0)) /* stream_forked has cleared it */
 		return NULL;
 	if (recording_is_paused() && stream_is_skipped(s, kind))
 		return NULL;
@@ -42,7 +42,7 @@ void *stream_record(enum trace_kind kind, size_t size)
 
 void stream_commit(void)
 {
-	if (__builtin_expect(stream_tls.mine != NULL, 1)) /* stream_forked */
+	if (__builtin_expect(stream_tls.mine != NULL, 1)) /* stream_forked has cleared it */
 		stream_publish(stream_tls.mine);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * schedule.c: see schedule.h. What is known of the steps is kept under a flag that nobody waits for.
+ * The state of the steps is protected by a flag that no thread waits for: a thread that finds it
+ * locked ignores the event.
  */
 #include "collector/stream/schedule.h"
 
@@ -15,7 +16,7 @@
 
 bool schedule_wanted, schedule_has_marker;
 
-/* What steps are told by; a greater one is believed. */
+/* What steps are found by. Greater values override smaller ones. */
 enum step_evidence {
 	EVIDENCE_NONE,
 	EVIDENCE_MODEL,
@@ -30,19 +31,18 @@ static char marker[MARKER_MAX];
 static void (*on_recording_changed)(bool recorded);
 
 static atomic_flag schedule_lock = ATOMIC_FLAG_INIT;
-static enum step_evidence trusted_evidence; /* from here on under at_work */
-static uint64_t steps_ended[EVIDENCES];     /* steps, by each sign */
-static enum step_evidence pending_evidence; /* a range of that sign is about to open */
-static enum step_evidence open_evidence;    /* and one is open */
-static _Atomic uint64_t open_key;           /* 0: none is; read without the flag */
-static bool stepped, batches,
-	models; /* an optimizer has stepped since the last batch; there are batches; a model was called */
+static enum step_evidence trusted_evidence; /* state from here on is protected by schedule_lock */
+static uint64_t steps_ended[EVIDENCES];     /* steps that ended, by each evidence */
+static enum step_evidence pending_evidence; /* a range of this evidence is about to open */
+static enum step_evidence open_evidence;    /* and one of this evidence is open */
+static _Atomic uint64_t open_key;           /* 0: none is open; read without the lock */
+/* `stepped`: an optimizer has stepped since the last batch. `batches`: the program has batches.
+ * `models`: an outermost module was called. */
+static bool stepped, batches, models;
 static uint64_t model_nodes;
 static bool recording;
 static uint32_t cycle;
 static uint64_t current_step; /* the step that has begun */
-
-/* ---- what is to be recorded ---- */
 
 static bool parse_field(const char **text, struct schedule *schedule)
 {
@@ -100,8 +100,6 @@ struct schedule_phase schedule_phase(const struct schedule *schedule, uint64_t s
 	return phase;
 }
 
-/* ---- the recording windows ---- */
-
 static void set_paused(bool paused)
 {
 	recording_set_paused(paused);
@@ -158,9 +156,8 @@ void schedule_configure(
 	recording_use_schedule(recording);
 }
 
-/* ---- turning ---- */
-
-/* Step number `step` begins, or may begin. A cycle that follows another without a pause has a window of its own. */
+/* Called when step `step` begins, or may begin. A cycle that follows another without a pause has a
+ * recording window of its own. */
 static void advance_to_step(uint64_t step)
 {
 	const struct schedule_phase phase = schedule_phase(&plan, step);
@@ -184,7 +181,8 @@ static void advance_to_step(uint64_t step)
 	}
 }
 
-/* A step has ended, and the next one may be far. */
+/* Called when a step has ended. The next one may begin much later, so recording is paused now if
+ * the next step is not recorded. */
 static void finish_step(uint64_t step)
 {
 	recording_set_steps_ended(step);
@@ -192,7 +190,7 @@ static void finish_step(uint64_t step)
 		advance_to_step(step);
 }
 
-/* false: somebody else is at it. */
+/* Returns false if another thread has the lock. */
 static bool try_lock_schedule(void)
 {
 	return !atomic_flag_test_and_set_explicit(&schedule_lock, memory_order_acquire);
@@ -203,7 +201,8 @@ static void unlock_schedule(void)
 	atomic_flag_clear_explicit(&schedule_lock, memory_order_release);
 }
 
-/* false: the same, or steps are told by something better. */
+/* Locks the schedule. Returns false if another thread has the lock, or if steps are found by better
+ * evidence. */
 static bool lock_for_evidence(enum step_evidence step_evidence)
 {
 	if (!try_lock_schedule())
@@ -218,8 +217,6 @@ void schedule_forked(void)
 {
 	unlock_schedule();
 }
-
-/* ---- signs ---- */
 
 static bool is_step_number(const char *text)
 {
@@ -266,7 +263,7 @@ bool schedule_range_begins(const char *text)
 	}
 	if (!lock_for_evidence(step_evidence))
 		return false;
-	if (open_evidence) { /* one lies in another */
+	if (open_evidence) { /* a step within a step */
 		unlock_schedule();
 		return false;
 	}

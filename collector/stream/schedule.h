@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * schedule.h: PPERF_SCHEDULE: which steps of a program are recorded, and what its steps are while it runs.
+ * Finds the steps of the program while it runs, and decides which of them are recorded
+ * (PPERF_SCHEDULE).
  *
- * As torch.profiler's schedule: after skip_first steps, cycles of `wait` steps that are not recorded, `warmup` steps that are, and are left out of averages,
- * and `active` steps that are recorded and count; `repeat` cycles, 0: for ever.
+ * The schedule means what torch.profiler's does. The first `skip_first` steps are not recorded.
+ * Then come `repeat` cycles (0: without end) of these steps:
  *
- * A step is, by what is seen of the program (the first of these that is there decides, and begins to count anew):
- *	ranges named as PPERF_STEP_MARKER says, or that and a number; where that is set, nothing else is looked at
- *	ProfilerStep#N
- *	what ends with Optimizer.step#...; where batches come from a DataLoader, what goes on to the next batch after it
- *	a call of the outermost module in which no gradients are prepared, up to the next one
+ *   `wait`     not recorded
+ *   `warmup`   recorded, but left out of averages
+ *   `active`   recorded and counted
  *
- * Threads: any; who is told of two edges at once believes one.
+ * A step is found by the first of these that the program has. Evidence of a higher rank begins a
+ * count of its own:
+ *
+ *   1. ranges named as PPERF_STEP_MARKER says, perhaps with a number; if set, nothing else counts
+ *   2. ranges ProfilerStep#N
+ *   3. ranges Optimizer.step#..., whose end ends the step; with a DataLoader, the next batch after
+ *   4. calls of the outermost module without new autograd nodes since the one before
+ *
+ * Threads: any. If two threads report a step boundary at once, one of them is ignored.
  */
 #ifndef PPERF_COLLECTOR_STREAM_SCHEDULE_H
 #define PPERF_COLLECTOR_STREAM_SCHEDULE_H
@@ -22,44 +29,50 @@ struct schedule {
 	uint32_t skip_first, wait, warmup, active, repeat;
 };
 
-/* `wait:1,warmup:1,active:3,repeat:1,skip_first:0`; what is not given is 0, `active` must be. false: that is no schedule. */
+/* Parses a schedule such as `wait:1,warmup:1,active:3,repeat:1,skip_first:0`. Members that are
+ * missing are 0; `active` must be positive. Returns false if `text` is no schedule. */
 bool schedule_parse(const char *text, struct schedule *schedule);
 
 struct schedule_phase {
 	bool recorded;
 	uint32_t cycle;  /* from 0 */
-	uint32_t warmup; /* of this and the steps behind it, so many are warm-up */
+	uint32_t warmup; /* warm-up steps left, this step included */
 };
 struct schedule_phase schedule_phase(const struct schedule *schedule, uint64_t step);
 
-/* By the constructor. schedule NULL: everything is recorded. marker: PPERF_STEP_MARKER or NULL. Both are copied. turned: told each time after recording began
- * or stopped; may be NULL. */
+/* Called by the constructor. `schedule` NULL: everything is recorded. `marker`: PPERF_STEP_MARKER
+ * or NULL. Both are copied. `recording_changed`: called after recording was paused or resumed; may
+ * be NULL. */
 void schedule_configure(const struct schedule *schedule, const char *marker,
 	void (*recording_changed)(bool recorded));
 
-/* In a forked child. */
+/* Called in a forked child: unlocks the schedule. */
 void schedule_forked(void);
 
-extern bool schedule_wanted;     /* there is one: the functions below want to be told */
-extern bool schedule_has_marker; /* and a marker */
+extern bool schedule_wanted;     /* there is a schedule: call the functions below */
+extern bool schedule_has_marker; /* there is a marker, too */
 
-/* A range is about to begin, or a range of that key has ended, both outside of the collector. begins: true if it may be a step; its end must be told, with a
- * key that no other open range has: schedule_is_open says it. */
+/* The three calls that report a range that begins or ends. They are made outside of stream_enter.
+ * schedule_range_begins is called first; it returns true if the range may be a step. Then
+ * schedule_range_opened gives it a key that no other open range has, and schedule_range_ended
+ * reports the end of the range with this key. */
 bool schedule_range_begins(const char *text);
 void schedule_range_opened(uint64_t key);
 void schedule_range_ended(uint64_t key);
 
-/* The outermost module is about to be called; nodes: how many autograd nodes the thread has made so far. */
+/* Called before the outermost module is called. `nodes`: autograd nodes that the thread has made so
+ * far. */
 void schedule_model_begins(uint64_t nodes);
 
-/* Resumes or pauses recording and writes the WINDOW record on this thread; the arguments are members of struct trace_window.
- * One thread at a time, not within stream_enter. Called by the schedule itself, and by tests. */
+/* Resume or pause recording and write the WINDOW record on this thread. The arguments are members
+ * of struct trace_window. One thread at a time, not within stream_enter. Called by the schedule
+ * itself and by tests. */
 void recording_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup);
 void recording_pause(uint64_t step, uint32_t cycle_number);
-/* Writes the record of the next step of a recording window. */
+/* Writes the WINDOW record of the next step of a recording window. */
 void recording_next_step(uint64_t step, uint32_t cycle_number);
 
-/* The key of a range of NVTX that was pushed on this thread. */
+/* Returns the key of an NVTX range that was pushed on this thread. */
 uint64_t schedule_key(uint32_t domain, int level);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * stream_skips.c: events that are not recorded since the window is shut (window.h): counted by the thread, told now and then.
+ * Events that are skipped while recording is paused. Each thread counts its own, and adds them to
+ * the header's counters in groups.
  */
 #include "collector/stream/stream_state.h"
 

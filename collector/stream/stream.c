@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * stream.c: see stream.h. A thread's stream is a slot of the trace file, mapped, and a cursor in it.
+ * A thread's stream is a mapped slot of the trace file, and a cursor in it.
  */
 #include "collector/stream/stream_state.h"
 
@@ -16,18 +16,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RETRY_EVERY 1024u /* refused events between two attempts at a full disk */
-#define INTERRUPTION_MIN \
-	768 /* bytes of stack: the kernel puts down the registers, which are more than this */
+/* Refused events between two attempts to get space or a stream. */
+#define RETRY_EVERY 1024u
+/* The fewest bytes of stack between interrupted work and a signal handler: the kernel saves more
+ * than this for the registers alone. */
+#define INTERRUPTION_MIN 768
 
-/* What the threads share. Emptied in a forked child. */
+/* What the threads share. Allocated by fork_wiped_alloc: all zeros in a forked child. */
 static struct stream_registry {
 	pthread_mutex_t lock;
 	struct stream *free_streams;
-	struct stream *streams; /* all that were ever made, in use or not */
-	uint32_t off;           /* there is no file and there will be none */
-	uint32_t refusals; /* of streams that were to begin, since the last that could: backs off */
-	uint32_t reason;   /* enum trace_loss of the last of them. All three atomic */
+	struct stream *streams; /* all streams that were ever made, in use or not */
+	uint32_t off;           /* atomic; 1: there is no file and there will be none */
+	/* Atomic: threads that got no stream since the last that did. Limits retries. */
+	uint32_t refusals;
+	uint32_t reason; /* atomic; enum trace_loss of the last refusal */
 } * stream_registry;
 
 static bool is_off(void)
@@ -53,7 +56,7 @@ void stream_configure(const struct trace_settings *settings)
 	end_key_made = !pthread_key_create(&end_key, end_thread_stream);
 }
 
-/* A slot for `s`. */
+/* Acquires a slot for `s`. */
 static bool acquire_slot(struct stream *s, bool large, enum trace_loss *reason)
 {
 	uint64_t offset;
@@ -92,7 +95,9 @@ static void append_clock(struct stream *s, const struct trace_clock *now)
 	clock->realtime_ns = now->realtime_ns;
 }
 
-/* Told once more after it is done: whoever shuts the window shuts it first, and then the quick ways. */
+/* Reads the switch after storing fast_room, and stores 0 if recording is paused. The thread that
+ * pauses recording stores in the opposite order: first the switch, then fast_room of all streams.
+ * So a capacity other than 0 never remains. */
 void stream_update_limits(struct stream *s)
 {
 	__atomic_store_n(&s->fast_room, clock_has_fast_read() && !s->too_deep ? s->room : 0,
@@ -107,7 +112,7 @@ void stream_recording_changed(bool paused)
 	struct signal_guard guard;
 
 	if (!paused || !stream_registry)
-		return; /* each thread settles its stream as it comes by */
+		return; /* each thread updates its own stream at its next slow path */
 	signal_guard_begin(&guard);
 	pthread_mutex_lock(&stream_registry->lock);
 	for (struct stream *s = stream_registry->streams; s; s = s->next_listed)
@@ -133,7 +138,8 @@ static void append_open_ranges(struct stream *s)
 	}
 }
 
-/* Begins a payload in the (empty) slot: where the clocks stand and what is open, so that it can be read alone. */
+/* Begins a payload in the empty slot: writes the clocks and the open ranges, so that the payload
+ * can be read alone. */
 static void begin_slot_payload(struct stream *s, uint32_t sequence)
 {
 	struct trace_block *slot = s->slot;
@@ -153,7 +159,7 @@ static void begin_slot_payload(struct stream *s, uint32_t sequence)
 	stream_publish(s);
 }
 
-/* What the last seal cost, and what was lost before it: into the new payload. */
+/* Writes the cost of the last seal, and the losses before it, into the new payload. */
 static void append_seal_cost(struct stream *s, uint64_t began)
 {
 	struct trace_self *self = stream_put_head(s, TRACE_SELF, sizeof *self);
@@ -197,7 +203,7 @@ static bool seal_guarded(struct stream *s)
 	return true;
 }
 
-/* One seal: the slot's bytes go to the end of the file, then the slot is empty. */
+/* Seals the slot: writes its bytes to the end of the file as a chunk and empties it. */
 static bool seal_slot(struct stream *s)
 {
 	struct signal_guard guard;
@@ -233,7 +239,8 @@ static bool seal_for_room(struct stream *s, size_t bytes)
 	return s->slot->used + bytes <= s->room;
 }
 
-/* After a loss nothing more goes into the payload, even if it would fit: what is open is then known again only from the OPEN records of the next one. */
+/* After a loss nothing more goes into the payload, even if it would fit. Its records no longer give
+ * the right range stack; the OPEN records of the next payload do. */
 bool stream_reserve_slow(struct stream *s, size_t bytes)
 {
 	if (seal_for_room(s, bytes))
@@ -248,11 +255,12 @@ void stream_write_clock(struct stream *s)
 {
 	struct trace_clock now;
 
-	if (!seal_for_room(s,
-		    sizeof(struct trace_clock_record) +
-			    4)) /* then there is none for the event either, and that is counted */
+	/* If there is no room, the event has none either, and is counted then. */
+	if (!seal_for_room(s, sizeof(struct trace_clock_record) + 4))
 		return;
-	now = clock_sample(); /* making room may take long, and stamps: a sample from before would tie the later stamp to the earlier time */
+	/* Sampled after making room, which may take long and writes stamps. An earlier sample would
+	 * tie a later stamp to an earlier time. */
+	now = clock_sample();
 	append_clock(s, &now);
 	stream_publish(s);
 }
@@ -272,13 +280,14 @@ bool stream_grow_frames(struct stream *s)
 	if (!more)
 		return false;
 	memcpy(more, s->frames, used * sizeof *more);
-	s->frames = more; /* the smaller one stays: at most as much again */
+	/* The smaller stack is not freed: all of them together are no larger than the last one. */
+	s->frames = more;
 	stream_set_top(s, more + used - 1);
 	s->top_limit = more + room - 1;
 	return true;
 }
 
-/* A stream's memory: that of a thread which ended, or new. */
+/* Returns a stream's memory: that of a thread that ended, or new memory. NULL: no memory. */
 static struct stream *acquire_stream(void)
 {
 	struct stream *s;
@@ -291,7 +300,8 @@ static struct stream *acquire_stream(void)
 	return s ? s : fork_wiped_alloc(sizeof *s);
 }
 
-/* Once for each stream's memory, and once more in a forked child, where it is zeros. */
+/* Adds `s` to the list of all streams. Done once for the memory of each stream, and once more in a
+ * forked child, where it is all zeros. */
 static void list_stream(struct stream *s)
 {
 	if (s->listed)
@@ -311,7 +321,8 @@ static void release_stream(struct stream *s)
 	pthread_mutex_unlock(&stream_registry->lock);
 }
 
-/* Gives `s` an identity and a slot. What a former thread left (frames' room, the cache, its totals) is still good. */
+/* Gives `s` an id and a slot. What a former thread left is still valid: the frames' memory, the
+ * caches, the totals. */
 static bool start_stream(struct stream *s, struct trace_header *header, enum trace_loss *reason)
 {
 	s->too_deep = s->refusals = s->unresolved = s->unrecorded_texts_used = 0;
@@ -333,13 +344,14 @@ static bool start_stream(struct stream *s, struct trace_header *header, enum tra
 	return true;
 }
 
-/* The first event of a thread, or of a forked child (whose stream is all zeros). */
+/* Makes the stream of a thread at its first event, or at that of a forked child, whose stream is
+ * all zeros. */
 static struct stream *attach_stream(struct trace_header *header, enum trace_loss *reason)
 {
 	struct stream *s = stream_tls.mine;
 
 	if (s && s->slot)
-		return s; /* a signal handler came first */
+		return s; /* a signal handler has attached it already */
 	if (!dictionary_open(reason))
 		return NULL;
 	*reason = TRACE_LOST_NO_MEMORY;
@@ -356,7 +368,8 @@ static struct stream *attach_stream(struct trace_header *header, enum trace_loss
 	return s;
 }
 
-/* Tries to attach, now and then where that fails. NULL: it cannot be, and the event is counted. */
+/* Tries to attach a stream; after a failure only at every RETRY_EVERY-th event. Returns NULL if
+ * there is none; the event is then counted as lost. */
 static struct stream *try_attach_stream(void)
 {
 	uint32_t refusals = __atomic_load_n(&stream_registry->refusals, __ATOMIC_RELAXED);
@@ -385,12 +398,20 @@ static struct stream *try_attach_stream(void)
 	return NULL;
 }
 
-/* There in a program that was built with ThreadSanitizer: it calls handlers itself, later, out of any function of libc, with nothing of the kernel's between. */
+/* Defined in a program built with ThreadSanitizer. Its runtime calls signal handlers itself, later,
+ * from within some libc function, so that the kernel's frame is not on the stack between. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Was the work that seems to be under way left, by a handler of the program's with siglongjmp? Then the stack is in use again where that work began: whatever
- * interrupts it lies further down, but for handlers that have a stack of their own. Where signals are held back nothing leaves, and who calls us then was called
- * by us: a function of libc that somebody stands in for. */
+/* True if the work that the owner word shows was abandoned: a handler of the program left it by
+ * siglongjmp. Then the stack is in use again at or above the address where that work began, because
+ * an interruption is always further down.
+ *
+ * This cannot be concluded in three cases:
+ * - on an alternate signal stack, which is elsewhere
+ * - under the signal guard, where no handler runs: the caller is a libc function that another
+ *   library interposes, called by pperf itself
+ * - with ThreadSanitizer
+ */
 static __attribute__((noinline)) bool work_was_abandoned(void)
 {
 	const char *began = stream_tls.owner_word, *here = __builtin_frame_address(0);
@@ -402,7 +423,8 @@ static __attribute__((noinline)) bool work_was_abandoned(void)
 	return !sigaltstack(NULL, &handlers) && !(handlers.ss_flags & SS_ONSTACK);
 }
 
-/* What was half done is forgotten. The row of open ranges may not be what the payload says, so the next event begins another, which tells it. */
+/* Drops abandoned work. The range stack may differ from what the payload says. So the stream counts
+ * a loss, and the next event begins a new payload, which has OPEN records. */
 static void drop_abandoned_work(void)
 {
 	struct stream *s = stream_tls.mine;
@@ -469,7 +491,8 @@ uint32_t stream_tid(void)
 	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
 }
 
-/* A mapped slot whose last seal fails stays as it is: all is in the file. */
+/* Seals the slot for the last time and releases it. If that fails and the slot is mapped, it stays
+ * as it is: all its records are in the file. */
 static void retire_slot(struct stream *s)
 {
 	enum trace_loss reason;
@@ -504,7 +527,8 @@ void stream_end(void)
 	stream_tls.busy = 0;
 }
 
-/* Of all threads: those that go on have only what is not mapped to lose. */
+/* Flushes all streams at the end of the process. Other threads may still be running, but can only
+ * lose what is not mapped. */
 static void flush_all_streams(void)
 {
 	struct signal_guard guard;

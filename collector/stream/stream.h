@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * stream.h: what one thread records. Reserve, fill, commit: no lock, no malloc, and no system call but when a slot is full.
+ * Records the events of one thread. An event reserves, fills and commits: no lock, no malloc, and a
+ * system call only when a slot is full.
  *
- * Every function here works on the calling thread's own stream and may be called from any thread at any time, also before the file
- * exists (it is then made) and in a forked child (which gets a stream and a file of its own). From a signal handler that interrupts
- * pperf itself, stream_enter refuses and the event is counted.
+ * Every function works on the calling thread's own stream. It may be called from any thread at any
+ * time, also before the file exists and in a forked child. Then the file is made; a child gets a
+ * stream and a file of its own. In a signal handler that interrupted pperf itself, stream_enter
+ * refuses and the event is counted.
  *
  *	if (!stream_enter())
  *		return;
- *	struct trace_mark *mark = stream_record(TRACE_MARK, sizeof *mark);
+ *	struct trace_range *mark = stream_record(TRACE_MARK, sizeof *mark);
  *	if (mark) {
  *		mark->name = id;
  *		stream_commit();
@@ -23,47 +25,55 @@
 struct stream;
 struct trace_settings;
 
-/* Once, before any thread records: what trace_file.h says of the settings. Creates no file. Without it nothing is ever recorded. */
+/* Configures the collector; `settings` are those of trace_configure. Called once, before any thread
+ * records. Creates no file. Without this call nothing is recorded. */
 void stream_configure(const struct trace_settings *settings);
 
-/* Begins pperf's own work on this thread. false: it is already at work here (re-entered), or recording is off: leave it be. */
+/* Begins pperf's work on this thread. Returns false if pperf is already working here (re-entry) or
+ * recording is off. Then the caller does nothing, and does not call stream_leave. */
 bool stream_enter(void);
 void stream_leave(void);
 
-/* The same without a stream: for work that only the dictionary sees. Creates no file. */
+/* Begins work that writes only to the dictionary: needs no stream and creates no file. Returns as
+ * stream_enter does. */
 bool stream_enter_dictionary_only(void);
 
-/* Room for a struct record of `size` bytes (a multiple of 8; texts may follow the struct), zeroed, with its head filled: kind, size, node =
- * the innermost open range; and for TIMED kinds stamp = now. NULL: no room, counted. Between stream_enter and stream_leave only, and nothing else may be recorded
- * between this and stream_commit. */
+/* Reserves a record of `size` bytes, a multiple of 8; texts may follow the struct. It is zeroed,
+ * and its head has kind, size and the node of the innermost open range. TIMED kinds also have the
+ * stamp. Returns NULL if there is no room; the event is then counted. Between stream_enter and
+ * stream_leave. Nothing else may be recorded before stream_commit. */
 void *stream_record(enum trace_kind kind, size_t size);
 
-/* The same with the stamp given (it must not lie before the stream's last one). */
+/* As stream_record, with a given `stamp`. It must not be before the stream's last one. */
 void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp);
 
-/* Publishes what stream_record returned: from here on it survives the process. */
+/* Publishes the record that stream_record returned. From here on it survives the end of the
+ * process. */
 void stream_commit(void);
 
-/* Around what is done for an event that is not recorded, the window being shut (window.h), and that nobody else counts. Between stream_enter and
- * stream_leave; the second gets what the first has said. */
+/* Enclose the handling of an event that is skipped because recording is paused, if nothing else
+ * counts it. Between stream_enter and stream_leave. `begin`: what the first one returned. */
 uint64_t stream_begin_skipped_event(enum trace_skip_kind kind);
 void stream_end_skipped_event(enum trace_skip_kind kind, uint64_t begin);
 
-/* The innermost open range of this thread: 0 if none. Between stream_enter and stream_leave. */
+/* Returns the node of this thread's innermost open range; 0 if there is none. Between stream_enter
+ * and stream_leave. */
 uint32_t stream_node(void);
 
-/* The kernel's id of this thread, cached. */
+/* Returns the kernel's id of this thread, which is cached. */
 uint32_t stream_tid(void);
 
-/* Seals what this thread has, gives its slot back. Called at the thread's end. */
+/* Seals this thread's slot and releases it. Called when the thread ends. */
 void stream_end(void);
 
-/* Around a fork, on the thread that forks; stream_forked in the child. A signal handler that has interrupted work on a stream may fork and its child
- * return from it: then that work ends in memory of no consequence. */
+/* stream_fork_prepare is called before a fork, on the thread that forks, and stream_forked in the
+ * child. They matter if a signal handler that interrupted pperf's work forks, and the child returns
+ * from it. The interrupted work then ends in private memory that is never written to a file. */
 void stream_fork_prepare(void);
 void stream_forked(void);
 
-/* Seals this thread's slot and the dictionary's CRC at a clean end of the process. */
+/* Ends recording at a clean end of the process: seals this thread's slot and closes the dictionary,
+ * whose blocks get their CRC. */
 void stream_end_process(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * stream_state.h: a thread's stream from the inside, for the hot paths of ranges.c and preload/cuda/traced_call.c. Nobody else includes it.
+ * The inside of a thread's stream, for the hot paths of this folder. No file outside of the folder
+ * may include it, except tests.
  */
 #ifndef PPERF_COLLECTOR_STREAM_STREAM_STATE_H
 #define PPERF_COLLECTOR_STREAM_STREAM_STATE_H
@@ -11,123 +12,158 @@
 
 #define STREAM_BY_PARENT 16384u /* entries of the two caches; powers of two */
 #define STREAM_BY_TEXT 16384u
-#define STREAM_CALLS 1024u        /* call records that later ones may refer to; a power of two */
-#define STREAM_FRAMES_INLINE 256u /* open ranges before more room is fetched */
+#define STREAM_CALLS 1024u /* call records that later ones may refer to; a power of two */
+/* Range frames that a stream has from the start; stream_grow_frames doubles them. */
+#define STREAM_FRAMES_INLINE 256u
 #define STREAM_FRAMES_MAX 65536u
 
-/* Short forms hold no longer gaps than this; before a longer one a CLOCK record is written, which also keeps the clocks of a
- * stream that is never sealed in step (0.1 s at 2.7 GHz). */
+/* The longest gap between two stamps that a short form can hold, in ticks: 0.1 s at 2.7 GHz. A
+ * CLOCK record is written before a longer gap. So a stream that is never sealed still relates its
+ * ticks to the other clocks. */
 #define STREAM_GAP_MAX ((uint64_t)1 << 28)
-/* The same where ranges are only counted: what a process that is killed has counted needs the rate of its clock. */
+/* The longest gap, in ticks, between two CLOCK records of a stream whose ranges are only counted.
+ * If the process is killed, the ticks that it counted need the rate of its clock. */
 #define STREAM_COUNTED_GAP_MAX ((uint64_t)1 << 32)
 
-struct range_frame { /* an open range */
+struct range_frame { /* an open range: an entry of the range stack */
 	uint64_t begin;
 	uint32_t node, domain;
-	uint32_t level;     /* in its domain, from 0 */
-	uint32_t reserved;  /* quiet_ranges.c */
-	const void *object; /* whose range it is: of those that have one */
+	/* In its domain, from 0. FRAME_UNRECORDED_OBJECT: the detail of the node. */
+	uint32_t level;
+	/* Only used while recording is paused; unrecorded_ranges.c describes the value. */
+	uint32_t reserved;
+	const void *object; /* object that the range belongs to, if any */
 };
-/* Domains that no domain of NVTX closes: */
-#define FRAME_NONE \
-	UINT32_MAX /* of the frame below all others, which is no range: node 0, level UINT32_MAX */
-#define FRAME_OBJECT (UINT32_MAX - 1) /* of ranges that range_open opened */
-#define FRAME_COUNTED \
-	(UINT32_MAX - 2) /* and that range_open_counted opened: no record tells of them */
-#define FRAME_UNRECORDED_OBJECT \
-	(UINT32_MAX - 3) /* and either of them while nothing is recorded (window.h): nor of them */
-#define FRAME_UNRECORDED \
-	0x80000000u /* with the domain of NVTX: the same of ranges without an owner */
+/* Values of range_frame.domain. NVTX pops the first two kinds only.
+ *
+ *   below FRAME_UNRECORDED    an NVTX domain (a name id): a recorded range
+ *   domain | FRAME_UNRECORDED a range of that NVTX domain, pushed while recording was paused
+ *   FRAME_UNRECORDED_OBJECT   opened by range_open or range_open_counted while it was paused
+ *   FRAME_COUNTED             opened by range_open_counted: counted, without a record
+ *   FRAME_OBJECT              opened by range_open: a recorded range
+ *   FRAME_NONE                the bottom frame, which is no range: node 0, level UINT32_MAX
+ */
+#define FRAME_NONE UINT32_MAX
+#define FRAME_OBJECT (UINT32_MAX - 1)
+#define FRAME_COUNTED (UINT32_MAX - 2)
+#define FRAME_UNRECORDED_OBJECT (UINT32_MAX - 3)
+#define FRAME_UNRECORDED 0x80000000u
 
-/* Whether the trace's records have it: they tell of a row of open ranges without the others. */
+/* True if this frame has a record in the trace. */
 static inline bool frame_is_recorded(const struct range_frame *frame)
 {
 	return frame->domain < FRAME_UNRECORDED || frame->domain == FRAME_OBJECT;
 }
 
-struct cached_child {      /* of a push: this text in this domain under this parent is that node */
-	const char *chars; /* the text, kept by the dictionary */
-	uint32_t
-		key; /* parent and domain; 0: free. CACHED_MANY: the children of place `node` are so many that they are all in `far` */
-	uint32_t bytes : 12, node : 20; /* of the text, or CACHED_LONG; the child. In memory only */
+struct cached_child {      /* a cached child: the node of a text in a domain under a parent */
+	const char *chars; /* the text in the dictionary, which is never freed */
+	/* CACHED_KEY(parent, domain or kind). 0: free. CACHED_MANY: the children of the parent
+	 * `node` are all in by_text, because two of them needed this slot. */
+	uint32_t key;
+	/* `bytes`: length of the text, or CACHED_LONG. `node`: the child's id. */
+	uint32_t bytes : 12, node : 20;
 };
-#define CACHED_LONG 4095u /* longer than what is compared without a call */
+/* Texts of CACHED_INLINE_BYTES and more have the length CACHED_LONG: equal_fast does not compare
+ * them. */
+#define CACHED_LONG 4095u
 #define CACHED_INLINE_BYTES 48u
 #define CACHED_MANY UINT32_MAX
 
-/* The same of range_open where a link or detail is asked for. */
+/* A cached child that has a link or a detail (struct trace_node). */
 struct cached_linked_child {
 	const char *chars;
 	uint32_t parent, kind, link, detail;
-	uint32_t bytes, node; /* bytes: CACHED_LONG alike */
+	uint32_t bytes, node; /* bytes: as in struct cached_child */
 };
 #define STREAM_LINKED 8192u /* a power of two */
 
-/* Parent and sort in one word, neither 0 nor CACHED_MANY. A sort is a domain, of a range; only those that fit are cached, nearly all. Sorts from
- * CACHED_DOMAINS on are the other kinds of nodes, which have no domain. */
+/* Packs a parent and a domain or kind into one word, which is never 0 or CACHED_MANY. Values below
+ * CACHED_DOMAINS are domains of ranges; other domains are not cached. Values from CACHED_DOMAINS on
+ * are the other kinds of nodes, which have no domain. */
 #define CACHED_DOMAINS 4080u
 #define CACHED_KIND(kind) (CACHED_DOMAINS + (uint32_t)(kind))
 #define CACHED_KEY(parent, domain_or_kind) (((domain_or_kind) << 20 | (parent)) + 1)
 
-/* Events of a sort that were not recorded, and not told of yet: see window_skipped. */
+/* Skipped events of one kind that are not yet in the header's counters. Atomic, because the thread
+ * that ends the process flushes the counters of all threads. */
 struct stream_skips {
-	uint32_t events, measured; /* atomic: told at the end of the process by whoever ends it */
+	uint32_t events, measured;
 	uint64_t ticks;
 };
-#define STREAM_SKIPS_FLUSH_AT 64u /* at a time; one of so many is measured */
+/* Skipped events are added to the header in groups of this size. One event of each is measured. */
+#define STREAM_SKIPS_FLUSH_AT 64u
 
-struct stream {                   /* lies in fork memory: in a forked child all of it is zero */
-	struct trace_block *slot; /* slot->used is the cursor. NULL: the stream has yet to begin */
-	uint64_t room;            /* payload bytes of the slot */
-	uint64_t
-		fast_room; /* the same for the quick ways of ranges, or 0 while they may not be gone: stream_settle. Atomic: see window.h */
-	uint64_t last;     /* the last stamp: what deltas count from */
-	struct range_frame *top;       /* the innermost open range: stream_set_top */
-	uint32_t node;                 /* top->node, without a detour */
-	struct range_frame *top_limit; /* the last one there is room for */
-	struct range_frame *frames;    /* the first is FRAME_NONE */
-	uint64_t pending;              /* bytes written beyond slot->used and not yet published */
+/* Allocated by fork_wiped_alloc: in a forked child every byte of it is zero. */
+struct stream {
+	struct trace_block *slot; /* NULL: not attached yet. slot->used is the cursor. */
+	uint64_t room;            /* payload bytes that the slot can hold */
+	/* The capacity that the fast paths check: `room`, or 0 if they may not be used
+	 * (stream_update_limits). Atomic: another thread sets it to 0 when it pauses recording. */
+	uint64_t fast_room;
+	uint64_t last;                 /* the last stamp, from which short forms count */
+	struct range_frame *top;       /* innermost open range; changed by stream_set_top */
+	uint32_t node;                 /* copy of top->node, for the fast paths */
+	struct range_frame *top_limit; /* last frame that is allocated */
+	struct range_frame *frames;    /* frames[0] is FRAME_NONE */
+	uint64_t pending;              /* bytes after slot->used that are not published yet */
 	uint64_t slot_offset;
-	uint64_t lost, lost_reported; /* events not recorded; of these, said in LOST records */
-	uint32_t too_deep;            /* pushes refused by STREAM_FRAMES_MOST and not yet popped */
+	uint64_t lost, lost_reported; /* events not recorded; those already in LOST records */
+	uint32_t too_deep;            /* pushes beyond STREAM_FRAMES_MAX that are still open */
 	uint32_t id, tid;
-	uint32_t refusals;          /* since the last successful seal: backs off */
-	uint32_t reason;            /* enum trace_loss of the last refusal */
-	struct stream *next;        /* in the list of free ones */
-	struct stream *next_listed; /* in the list of all, if `listed`; never changes */
+	uint32_t refusals;          /* failed seals since the last success; limits retries */
+	uint32_t reason;            /* enum trace_loss of the last failure */
+	struct stream *next;        /* in the list of free streams */
+	struct stream *next_listed; /* in the list of all streams; constant once `listed` */
 	bool listed;
-	bool paused;            /* as stream_settle found the window */
-	uint32_t unresolved;    /* open ranges whose nodes are not known: see stream_find_path */
-	char *unrecorded_texts; /* of those, see quiet_ranges.c */
+	bool paused;            /* recording_paused as stream_update_limits last read it */
+	uint32_t unresolved;    /* open ranges without a node yet: stream_resolve_nodes */
+	char *unrecorded_texts; /* copies of their texts: unrecorded_ranges.c */
 	uint32_t unrecorded_texts_used;
 	struct stream_skips skips[TRACE_SKIP_KINDS];
-	uint16_t calls
-		[STREAM_CALLS]; /* call records of this payload, each in a place by what it says: words of 8 bytes to it. 0: none */
-	_Alignas(64) struct range_frame first_frames
-		[STREAM_FRAMES_INLINE]; /* no frame or entry of a cache lies in two lines */
-	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side
-	 * by side, so that memory is touched as contexts are; far: by parent and text together, for parents with many children. */
+	/* Hash table of this payload's call records, by their content. An entry is the record's
+	 * position in the payload, in words of 8 bytes. 0: free. */
+	uint16_t calls[STREAM_CALLS];
+	/* Aligned, so that no frame or cache entry crosses a cache line. */
+	_Alignas(64) struct range_frame first_frames[STREAM_FRAMES_INLINE];
+	/* Two caches of children. Both are indexed by the address of the text and compare its
+	 * content. In by_parent each parent has two adjacent slots, so that memory is touched in
+	 * the order of contexts. by_text is indexed by parent and text, for parents with many
+	 * children. */
 	struct cached_child by_parent[STREAM_BY_PARENT], by_text[STREAM_BY_TEXT];
 	struct cached_linked_child linked[STREAM_LINKED];
-	struct totals totals; /* of ranges that are only counted */
+	struct totals totals; /* of counted ranges */
 };
 
-/* All that a thread has of us in its thread-local storage (with call_here). */
+/* The thread-local storage of a thread, besides call_tls of preload/cuda/traced_call.h.
+ *
+ * The owner word says whether pperf is working on this thread. It is a tagged pointer:
+ *
+ *   owner_word                  meaning                                   set by
+ *   odd: stream address + 1     idle: an event may acquire the stream     stream_release
+ *   even: a stack address       working; the work began at that address   stream_mark_working
+ *   NULL                        no stream yet                             thread start
+ *
+ * An even value counts as work only if `busy` is set or `mine` has a slot (stream_is_working).
+ * After a fork the child's stream is all zeros, so its slot is NULL: nothing is working there. */
 struct stream_tls {
-	char *owner_word; /* the stream, and 1, while pperf is not at work on this thread: who begins takes it, and gives it back at the end. Else, an even
-			       * number, the stack where that work began, or NULL */
+	char *owner_word;
 	struct stream *mine;
-	uint8_t busy; /* at work without having taken it: it has no slot yet, or is not needed */
-	uint32_t
-		refused_ranges; /* open ranges from when the thread was refused a stream: their ends are lost, too */
+	/* 1 while pperf works without having acquired the stream, which has no slot yet or is not
+	 * needed. */
+	uint8_t busy;
+	/* Open ranges that began while the thread was refused a stream. Their ends are counted as
+	 * lost. */
+	uint32_t refused_ranges;
 };
 extern __thread struct stream_tls stream_tls __attribute__((tls_model("initial-exec")));
 
-/* The first event of a thread, or one that comes from within pperf. NULL: refused. */
+/* Begins an event where stream_acquire could not: the first one of a thread, or one from inside
+ * pperf. Returns NULL if the event is refused. */
 struct stream *stream_begin_slow(void);
 
-/* From here on pperf is at work. Where the stack is: what an interruption puts there lies below that, by much. On x86-64 it takes no instruction more than a
- * zero would. */
+/* Marks pperf as working on this thread: sets the owner word to the stack pointer. The frames of an
+ * interruption are far below that address, so work_was_abandoned() can compare with it. On x86-64
+ * this takes no more instructions than storing a zero. */
 static inline __attribute__((always_inline)) void stream_mark_working(void)
 {
 #if defined(__x86_64__)
@@ -142,15 +178,17 @@ static inline bool stream_is_idle(const char *owner_word)
 	return (uintptr_t)owner_word & 1;
 }
 
-/* Is pperf at work on this thread? In a forked child the stream is all zeros, and whatever was at work is not any more. */
+/* True if pperf is working on this thread. In a forked child the stream is all zeros, and no work
+ * continues there. */
 static inline bool stream_is_working(void)
 {
 	return stream_tls.busy ||
 	       (!stream_is_idle(stream_tls.owner_word) && stream_tls.mine && stream_tls.mine->slot);
 }
 
-/* The stream, if pperf is not at work already; now it is. NULL: nothing has changed. It is taken before anything in it is looked at: a signal
- * handler, and the child that it may fork, see that before anything half done. */
+/* Acquires the thread's stream. Returns NULL and changes nothing if pperf is already working on
+ * this thread. The owner word is stored before anything in the stream is read. So a signal handler,
+ * and a child that it forks, find the word even before they can find a half-done change. */
 static inline struct stream *stream_acquire(void)
 {
 	char *owner_word = stream_tls.owner_word;
@@ -167,14 +205,15 @@ static inline char *stream_owner_word(struct stream *s)
 	return (char *)s + 1;
 }
 
-/* By those who took it and had it in hand. In a child that was forked meanwhile it is nobody's any more: stream_begin. */
+/* Releases a stream that stream_acquire returned. In a child that was forked in between, the owner
+ * word then points to an empty stream: stream_begin notices that. */
 static inline void stream_release(struct stream *acquired)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	stream_tls.owner_word = stream_owner_word(acquired);
 }
 
-/* stream_enter for those who want the stream. NULL: refused. */
+/* Does what stream_enter does and returns the stream. NULL: refused. */
 static inline struct stream *stream_begin(void)
 {
 	struct stream *s = stream_acquire();
@@ -182,7 +221,7 @@ static inline struct stream *stream_begin(void)
 	return __builtin_expect(s && s == stream_tls.mine && s->slot, 1) ? s : stream_begin_slow();
 }
 
-/* Pieces of work that have not taken the stream, around what they do. */
+/* Marks pperf as working without acquiring the stream. Ended by stream_finish. */
 static inline void stream_begin_unacquired(void)
 {
 	stream_mark_working();
@@ -203,10 +242,11 @@ static inline void stream_set_top(struct stream *s, struct range_frame *top)
 	s->node = top->node;
 }
 
-/* After a change of what the quick ways rely on: the room, the clock, no range beyond those we keep, the window. */
+/* Recomputes fast_room after a change of the room, too_deep or the recording switch. */
 void stream_update_limits(struct stream *s);
 
-/* One word, and either value of it will do: an atomic load would be an instruction more on each of the quick ways. */
+/* Returns fast_room. A plain load: either value suits an event under way, and an atomic load costs
+ * one more instruction on each fast path. */
 static inline uint64_t stream_fast_room(const struct stream *s)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -216,42 +256,49 @@ static inline uint64_t stream_fast_room(const struct stream *s)
 #endif
 }
 
-/* Makes `node` what it should be, before anything names it, if `vague` is not 0. */
+/* Resolves the nodes of the open ranges that were pushed while recording was paused, and sets
+ * s->node. Called before a record names a node, if `unresolved` is not 0. */
 void stream_resolve_nodes(struct stream *s);
 
-/* The window was shut or opened, just now. Those who are on their quick ways on other threads go them to the end. */
+/* Called after recording was paused or resumed. Events that are on their fast path on other threads
+ * still complete. */
 void stream_recording_changed(bool paused);
 
-/* Around what is done for an event that is not recorded. Between stream_begin and stream_finish. */
+/* Begins a skipped event. Returns the begin time if this event is measured, else 0. Between
+ * stream_begin and stream_finish. */
 static inline uint64_t stream_skip_begin(const struct stream *s, enum trace_skip_kind kind)
 {
 	return s->skips[kind].events == STREAM_SKIPS_FLUSH_AT / 2 ? clock_now() : 0;
 }
 void stream_skip_end(struct stream *s, enum trace_skip_kind kind, uint64_t begin);
 
-/* What has not been told yet, to the header. By the thread itself, or at the end of the process. */
+/* Adds the skipped events of `s` to the header's counters. Called by the stream's own thread, or at
+ * the end of the process for all streams. */
 void stream_flush_skips(struct stream *s);
 
-/* While the window is shut: whether records of the kind are not written; one is counted. */
+/* True if records of `kind` are skipped while recording is paused; the event is then counted. */
 bool stream_is_skipped(struct stream *s, enum trace_kind kind);
 
-/* Makes room for `bytes` where there is none: seals. false: no room, one event is counted as lost. */
+/* Makes room for `bytes` by sealing the slot. Returns false if there is none; the event is then
+ * counted as lost. */
 bool stream_reserve_slow(struct stream *s, size_t bytes);
 
-/* Begins a record behind those that are pending: zeroed, with its head filled in and aligned to 8 bytes. There is room for `size`
- * bytes and 4 of padding. */
+/* Appends a zeroed record of `size` bytes after the pending ones, aligned to 8 bytes, with its head
+ * filled. The caller has reserved `size` bytes and 4 of padding. */
 void *stream_put_head(struct stream *s, enum trace_kind kind, size_t size);
 
-/* One event of this stream was not recorded. */
+/* Counts one event of this stream as lost. */
 void stream_lose(struct stream *s, enum trace_loss reason);
 
-/* The end of a range that was open before the thread had a stream. Not the stream's loss: its row of open ranges stays right. */
+/* Counts the end of a range that began before the thread had a stream. Not a loss of the stream,
+ * whose range stack stays correct. */
 void stream_lose_refused_end(void);
 
-/* A CLOCK record now: the stream's last stamp becomes the present. */
+/* Writes a CLOCK record now, and with it the stream's last stamp. */
 void stream_write_clock(struct stream *s);
 
-/* One frame more. false: too deep. */
+/* Doubles the capacity of the range stack. Returns false if it is at STREAM_FRAMES_MAX or no
+ * memory. */
 bool stream_grow_frames(struct stream *s);
 
 static inline bool stream_reserve(struct stream *s, size_t bytes)
@@ -265,7 +312,8 @@ static inline uint8_t *stream_cursor(const struct stream *s)
 	return (uint8_t *)(s->slot + 1) + s->slot->used + s->pending;
 }
 
-/* The short forms: one or two words, published at once. Release: whoever sees the length sees the bytes. */
+/* Writes one or two words of a short form and publishes them. Release: a reader that sees the
+ * length sees the bytes. */
 static inline void stream_put_words(struct stream *s, const void *words, size_t bytes)
 {
 	uint64_t used = s->slot->used;
@@ -274,14 +322,14 @@ static inline void stream_put_words(struct stream *s, const void *words, size_t 
 	__atomic_store_n(&s->slot->used, used + bytes, __ATOMIC_RELEASE);
 }
 
-/* One word, where `used` (the slot's) is known already. */
+/* Writes and publishes one word. `used`: the slot's, already loaded by the caller. */
 static inline void stream_put_word_at(struct trace_block *slot, uint64_t used, uint32_t word)
 {
 	__builtin_memcpy((uint8_t *)(slot + 1) + used, &word, sizeof word);
 	__atomic_store_n(&slot->used, used + sizeof word, __ATOMIC_RELEASE);
 }
 
-/* Publishes what is pending. */
+/* Publishes the pending bytes. */
 static inline void stream_publish(struct stream *s)
 {
 	__atomic_store_n(&s->slot->used, s->slot->used + s->pending, __ATOMIC_RELEASE);

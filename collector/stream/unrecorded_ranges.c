@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * quiet_ranges.c: see quiet_ranges.h. In the frame of such a range `begin`, which no record will tell, is where its text lies as long as its node is not
- * known, and 0 afterwards; `node` is then that of what is known around it. Texts of NVTX lie in a stack of their own.
+ * The members of a frame that have another meaning here, because no record needs them:
+ *
+ *   begin       the address of the text while the node is unresolved, then 0
+ *   node        while unresolved: the node of the nearest resolved frame around it
+ *   reserved    NVTX: unrecorded_texts_used before this text was copied. Object: the node's kind
+ *   level       Object: the detail of the node
+ *
+ * Texts of NVTX are copied to a stack of their own (unrecorded_texts).
  */
 #include "collector/stream/unrecorded_ranges.h"
 
@@ -52,7 +58,7 @@ void stream_resolve_nodes(struct stream *s)
 	s->node = s->top->node;
 }
 
-/* NULL: no room. */
+/* Copies `text` to the stack of texts. Returns NULL if there is no room. */
 static char *copy_text(struct stream *s, const char *text)
 {
 	const size_t bytes = strlen(text) + 1;

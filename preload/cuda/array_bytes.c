@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * cuda_array.c: see cuda_array.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/cuda/array_bytes.h"
 
 uint64_t volume_bytes(uint64_t a, uint64_t b, uint64_t c)
@@ -34,8 +32,8 @@ static uint64_t texel_bits(const struct cuda_channels *texel)
 {
 	if (texel->kind == CUDA_FORMAT_1010102)
 		return 32;
-	if (texel->kind ==
-		CUDA_FORMAT_NV12) /* a byte of luma each, and two of chroma for every four */
+	/* One byte of luma per texel, and two bytes of chroma for every four texels. */
+	if (texel->kind == CUDA_FORMAT_NV12)
 		return 12;
 	return (uint64_t)texel->x + (uint64_t)texel->y + (uint64_t)texel->z + (uint64_t)texel->w;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * cuda_array.h: how many bytes memory of a shape has.
+ * Computes the bytes of CUDA memory from its shape.
  */
 #ifndef PPERF_PRELOAD_CUDA_ARRAY_BYTES_H
 #define PPERF_PRELOAD_CUDA_ARRAY_BYTES_H
@@ -8,11 +8,13 @@
 
 #include <stdint.h>
 
-/* a * b * c, UINT64_MAX if that is too much. */
+/* Returns a * b * c; UINT64_MAX if that overflows. */
 uint64_t volume_bytes(uint64_t a, uint64_t b, uint64_t c);
 
-/* Of the texels of an array of `levels` mip levels (1: no mipmap), without what the device adds to align them. An extent of 0 stands for 1, and
- * flags are CUDA_ARRAY_*. A level has half the width, height and depth of the one before; layers and cube faces stay. */
+/* Returns the bytes of the texels of an array, without what the device adds for alignment.
+ * `levels`: its mip levels, 1 if it has no mipmap. `flags`: CUDA_ARRAY_*. An extent of 0 counts as
+ * 1. Each level has half the width, height and depth of the one before; layers and cube faces are
+ * not halved. */
 uint64_t array_bytes(const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels,
 	unsigned flags);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * cuda_abi.h: of CUDA's types, those that cross the interposed functions by value or are read behind a pointer. Written down here so that
- * pperf builds without CUDA; tests/test_real.c holds them against the real headers where there are any. Handles (streams, graphs, pools,
- * arrays) are void *, results and enumerations are int.
+ * Declares those of CUDA's types that the interposed functions take by value or read through a
+ * pointer. They are declared here so that pperf builds without CUDA.
+ * tests/preload/test_array_bytes.c compares them with NVIDIA's headers where those are installed.
+ * Handles (streams, graphs, pools, arrays) are void *. Results and enumerations are int.
  */
 #ifndef PPERF_PRELOAD_CUDA_CUDA_ABI_H
 #define PPERF_PRELOAD_CUDA_CUDA_ABI_H
@@ -9,36 +10,38 @@
 #include <stddef.h>
 
 enum {
-	CUDA_ERROR_INITIALIZATION =
-		3, /* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED */
+	/* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED */
+	CUDA_ERROR_INITIALIZATION = 3,
 	CUDA_ERROR_CAPTURE_INVALIDATED = 901,
 	CUDA_ERROR_CAPTURE_UNJOINED = 904,
 	CUDA_HOST_ALLOC_MAPPED = 2, /* cudaHostAllocMapped, cudaHostRegisterMapped */
 	CUDA_ARRAY_LAYERED = 1,     /* cudaArrayLayered */
 	CUDA_ARRAY_CUBEMAP = 4,     /* cudaArrayCubemap */
 	CUDA_FORMAT_NV12 = 4,       /* cudaChannelFormatKindNV12 */
-	CUDA_FORMAT_BLOCKS_FIRST =
-		17, /* ...UnsignedBlockCompressed1, the first of those that code 4 x 4 texels together */
+	/* cudaChannelFormatKindUnsignedBlockCompressed1, the first format that encodes 4 x 4 texels
+	 * together */
+	CUDA_FORMAT_BLOCKS_FIRST = 17,
 	CUDA_FORMAT_BLOCKS_LAST = 30, /* ...UnsignedBlockCompressed7SRGB */
-	CUDA_FORMAT_BC1 = 17,         /* of these four a block has 8 bytes, of the others 16 */
+	/* A block of BC1, BC1_SRGB, BC4 and BC4_SIGNED has 8 bytes, of the other formats 16. */
+	CUDA_FORMAT_BC1 = 17,
 	CUDA_FORMAT_BC1_SRGB = 18,
 	CUDA_FORMAT_BC4 = 23,
 	CUDA_FORMAT_BC4_SIGNED = 24,
-	CUDA_FORMAT_1010102 = 31, /* ...UnsignedNormalized1010102: 4 bytes a texel */
+	CUDA_FORMAT_1010102 = 31, /* ...UnsignedNormalized1010102: 4 bytes per texel */
 };
 
 struct cuda_dim3 {
 	unsigned x, y, z;
 };
 struct cuda_extent {
-	size_t width, height, depth; /* width: in texels for arrays, in bytes else */
+	size_t width, height, depth; /* width: in texels for arrays, else in bytes */
 };
 struct cuda_pitched_pointer {
 	void *pointer;
 	size_t pitch, width, height;
 };
 struct cuda_channels {  /* cudaChannelFormatDesc */
-	int x, y, z, w; /* bits of each */
+	int x, y, z, w; /* bits of each channel */
 	int kind;
 };
 struct cuda_launch_config { /* cudaLaunchConfig_t */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * cuda_callbacks.c: see cuda_callbacks.h.
- *
- * A callback writes an event only where no interposed symbol and no other callback is around it;
- * within a symbol's call it lends its id. It runs in the middle of the program's call: it takes no
- * lock, allocates nothing, and calls neither CUDA nor, but for the number of a graph, CUPTI.
+ * A callback writes a record only if no interposed symbol and no other callback encloses it. Inside
+ * the call of a symbol it lends its correlation id. It runs in the middle of the program's call. So
+ * it takes no lock, allocates nothing, and calls neither CUDA nor CUPTI, except for the id of a
+ * graph.
  */
 #include "preload/cuda/cupti_callbacks.h"
 
@@ -24,10 +23,10 @@
 
 static bool enabled, injected;
 
-/* A graph node was made in this thread's outermost call: its work was captured. */
+/* True if this thread's outermost call made a graph node, so its work was captured. */
 static _Thread_local bool captured __attribute__((tls_model("initial-exec")));
 
-/* Of the graph that this thread launched last. */
+/* The graph that this thread launched last: its id, and the correlation id of the launch. */
 static _Thread_local struct {
 	uint64_t correlation;
 	uint32_t id;
@@ -151,22 +150,24 @@ static void write_driver_event(
 			call_capture_began();
 		break;
 	case DRIVER_CAPTURE_END:
+		/* The capture has ended with these errors, too. */
 		if (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED ||
-			result == CUDA_ERROR_CAPTURE_UNJOINED) /* it has ended */
+			result == CUDA_ERROR_CAPTURE_UNJOINED)
 			call_capture_ended();
 		break;
 	}
 }
 
-/* Within a symbol's call the id is lent only by what the symbols stand for, lest a copy on the way
- * takes a launch's place. */
+/* True if this call lends its id to an enclosing call. Only calls of the kinds that the symbols
+ * record do. Otherwise a copy inside a launch could lend its id in place of the launch's. */
 static bool lends_correlation(const struct driver_function *callee)
 {
 	return callee->kind == DRIVER_LAUNCH || callee->kind == DRIVER_GRAPH_LAUNCH ||
 	       callee->kind == DRIVER_ALLOC || callee->kind == DRIVER_FREE;
 }
 
-/* A call that was begun when CUPTI went to another client has no end here. Symbols find that out by themselves. */
+/* Drops a call that began before CUPTI was handed over to another client: its end was not seen.
+ * Calls of symbols are recognised by call_begin itself. */
 static void drop_unended_call(void)
 {
 	static _Thread_local uint32_t seen __attribute__((tls_model("initial-exec")));
@@ -204,7 +205,7 @@ static void end_driver_call(struct driver_function *callee, const struct cupti_c
 {
 	uint32_t outer;
 
-	if (!call_is_ticket(*call->data, &outer)) /* it began before we listened */
+	if (!call_is_ticket(*call->data, &outer)) /* its begin was not seen */
 		return;
 	*call->data = 0;
 	if (outer == 0 || lends_correlation(callee))
@@ -240,7 +241,8 @@ static void on_node_created(void)
 	captured = true;
 }
 
-/* Its memory goes with it. Whatever call that happens in goes on afterwards as it was. */
+/* Records that a context ends, which frees all its memory. This may happen inside any call, whose
+ * state is restored afterwards. */
 static void on_context_ends(uint32_t context, uint32_t device)
 {
 	static struct call_site site = { .name = "(context destroyed)",
@@ -268,13 +270,14 @@ static struct cupti_config config = {
 	.context_ends = on_context_ends,
 };
 
-/* Whether the value is none of the words for yes, but a path. */
+/* Returns `setting` if it is a path, not a word such as `on`; else NULL. */
 static const char *library_path(const char *setting)
 {
 	return setting && strchr(setting, '/') ? setting : NULL;
 }
 
-/* Copied, as the program may change its environment before we need it. NULL: not said. */
+/* Returns a copy of the path: the program may change its environment before it is needed. NULL:
+ * there is none. */
 static const char *toolkit_path(const char *home)
 {
 	static char copy[4096];
@@ -317,13 +320,14 @@ uint32_t cupti_callbacks_graph_id(void)
 static void start_injected(void *unused)
 {
 	(void)unused;
-	native_stack_load(); /* the trace is opened with the first context */
+	native_stack_load(); /* not call_prepare: the first context opens the trace */
 	call_hook_first_call();
 	if (enabled)
 		cupti_start(&config);
 }
 
-/* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */
+/* Called by the driver inside cuInit. Always returns success, so that CUDA continues in any
+ * case. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * cupti_calls.c: the functions of CUPTI by which a process has one client: another profiler's calls
- * (torch.profiler's, as libtorch_cpu links libcupti) come here, and are served beside ours
- * (collector/cupti/client.h). A tool that asks the dynamic linker for libcupti's own is not seen.
+ * Interposes the functions of CUPTI that a process can use for one client only. Calls of another
+ * profiler arrive here, and it is served beside pperf (collector/cupti/client.h). torch.profiler's
+ * do, because libtorch_cpu links libcupti. A tool that takes the functions from libcupti by dlsym
+ * is not seen.
  */
 #include "collector/cupti/client.h"
 #include "preload/cuda/traced_call.h"
@@ -52,8 +53,8 @@
 		(on, subscriber, domain, id))                                                      \
 	X(cuptiFinalize, cupti_client_finalize, (void), ())
 
-/* First of all our own session begins, so that it is never the second; and what we ask of the runtime is asked, so that it is
- * not among the calls that the other sees. */
+/* Starts pperf's own session before the client's call, so that it is never the second one. Before
+ * that, queries what pperf needs of the runtime, so that the client does not see these calls. */
 static void start_own_session(const void *caller)
 {
 	static atomic_bool prepared;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * cuda_memory.c: the runtime's functions that take memory and give it back.
+ * Interposes the runtime's functions that allocate and free memory.
  *
- * Sizes are what was asked for; of pitched memory, what the program was told that it has (pitch times rows). A function with an output pointer that
- * is NULL fails in the runtime; ours look at it only after a success.
+ * A size is what was requested. For pitched memory it is the pitch that the runtime returned times
+ * the rows. If a required output pointer is NULL, the runtime's function fails, so the wrappers
+ * read output pointers only after success.
  */
 #include "preload/cuda/traced_call.h"
 #include "preload/cuda/array_bytes.h"
@@ -36,7 +37,7 @@ static const void *allocated_address(int result, void *const *address)
 	return result == 0 && address ? *address : NULL;
 }
 
-/* Memory without a stream. */
+/* Records an allocation that is not ordered by a CUDA stream. */
 static inline void record_alloc(struct call_site *site, int result, const void *address,
 	uint64_t bytes, enum trace_memory_kind kind, uint32_t flags)
 {
@@ -52,8 +53,6 @@ static void record_free(struct call_site *site, int result, const void *address,
 	write_memory_call(site, TRACE_FREE, result,
 		&(struct memory_call){ address, 0, CALL_NO_STREAM, kind, flags });
 }
-
-/* ---- of the device ---- */
 
 int cudaMalloc(void **address, size_t bytes)
 {
@@ -122,13 +121,11 @@ int cudaFree(void *address)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFree(address);
 
-	if (outer == 0) /* managed memory, too */
+	if (outer == 0) /* also frees managed memory */
 		record_free(&site, result, address, TRACE_MEMORY_UNKNOWN, 0);
 	call_end(outer);
 	return result;
 }
-
-/* ---- arrays: the address is the handle ---- */
 
 static void record_array_alloc(struct call_site *site, int result, void *const *array,
 	const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels,
@@ -208,8 +205,6 @@ int cudaFreeMipmappedArray(void *array)
 	return result;
 }
 
-/* ---- of the host ---- */
-
 static uint32_t host_memory_flags(unsigned flags)
 {
 	return flags & CUDA_HOST_ALLOC_MAPPED ? TRACE_MEMORY_MAPPED : 0;
@@ -282,8 +277,6 @@ int cudaFreeHost(void *address)
 	call_end(outer);
 	return result;
 }
-
-/* ---- in the order of a stream, from a pool ---- */
 
 static void record_pool_alloc(struct call_site *site, int result, void *const *address,
 	uint64_t bytes, const void *stream)
@@ -387,9 +380,9 @@ int cudaFreeAsync_ptsz(void *address, void *stream)
 	return result;
 }
 
-/* ---- all of it ---- */
-
-/* Afterwards nobody knows which device it was. Where CUPTI is there it says which context ends; else it is whatever the device has. */
+/* Records that all memory of the device is freed. The device is queried first, because it cannot be
+ * known afterwards. With CUPTI, callbacks say which context ends; without it, all of the device's
+ * memory counts as freed. */
 int cudaDeviceReset(void)
 {
 	static struct call_site site = { .name = "cudaDeviceReset", .type = CALL_RESET };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * driver_arguments.h: the argument structs of the driver's functions, as CUPTI hands them to a
- * callback. One struct serves all functions whose arguments lie the same. For driver_calls.c and
- * its test.
+ * The argument structs of the driver's functions, as CUPTI passes them to a callback. Functions
+ * whose arguments have the same layout share a struct. Only for driver_decode.c, cupti_callbacks.c
+ * and the test.
  */
 #ifndef PPERF_PRELOAD_CUDA_DRIVER_ARGUMENTS_H
 #define PPERF_PRELOAD_CUDA_DRIVER_ARGUMENTS_H
@@ -29,7 +29,7 @@ struct arguments_graph_launch {
 struct arguments_copy { /* cuMemcpy, HtoD, DtoH, DtoD and their Async forms */
 	uint64_t target, source, bytes, stream;
 };
-/* cuMemcpyDtoA, HtoA, AtoD, AtoH: an array and an offset in it, and an address, in either order */
+/* cuMemcpyDtoA, HtoA, AtoD, AtoH: an array with an offset, and an address, in either order */
 struct arguments_copy_array {
 	uint64_t first, second, third, bytes, stream;
 };
@@ -122,7 +122,8 @@ struct arguments_memset_2d { /* cuMemsetD2D*: `value` is 1, 2 or 4 bytes wide */
 	uint64_t width, height, stream;
 };
 
-struct arguments_alloc { /* cuMemAlloc, AllocHost, HostAlloc, AllocManaged; AllocAsync with the stream */
+/* cuMemAlloc, AllocHost, HostAlloc, AllocManaged; AllocAsync has the stream */
+struct arguments_alloc {
 	const uint64_t *address;
 	uint64_t bytes, stream;
 };
@@ -138,14 +139,15 @@ struct arguments_alloc_pool { /* cuMemAllocFromPoolAsync */
 struct arguments_register { /* cuMemHostRegister */
 	uint64_t address, bytes;
 };
-/* cuMemFree, FreeHost, HostUnregister, ArrayDestroy, MipmappedArrayDestroy, MemRelease; FreeAsync with the stream */
+/* cuMemFree, FreeHost, HostUnregister, ArrayDestroy, MipmappedArrayDestroy, MemRelease; FreeAsync
+ * has the stream */
 struct arguments_free {
 	uint64_t address, stream;
 };
 struct arguments_array { /* cuArrayCreate, Array3DCreate, MipmappedArrayCreate */
 	const uint64_t *array;
 	const void *shape;
-	uint32_t levels; /* the last only */
+	uint32_t levels; /* of MipmappedArrayCreate only */
 };
 struct array_2d { /* CUDA_ARRAY_DESCRIPTOR */
 	uint64_t width, height;
@@ -160,14 +162,15 @@ struct arguments_physical { /* cuMemCreate */
 	uint64_t bytes;
 	const struct physical_properties {
 		uint32_t type, shared_types, location_type,
-			location; /* location_type 1: a device, more: the host */
+			/* location_type 1 is a device, a greater one the host */
+			location;
 	} * properties;
 };
 
 struct arguments_stream { /* cuStreamSynchronize, cuStreamBeginCapture..., cuStreamEndCapture */
 	uint64_t stream;
 };
-struct arguments_event { /* cuEventSynchronize; cuEventRecord with the stream */
+struct arguments_event { /* cuEventSynchronize; cuEventRecord has the stream */
 	uint64_t event, stream;
 };
 struct arguments_wait { /* cuStreamWaitEvent */

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * driver_read.c: see driver_read.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/cuda/driver_decode.h"
 
 #include "preload/cuda/array_bytes.h"
@@ -43,8 +41,8 @@ DRIVER_READER(read_launch_ex)
 	event->stream = launch->config->stream;
 }
 
-/* cuLaunch of old, and the launch on several devices: what they launch is in the records of the
- * GPU. */
+/* For the obsolete cuLaunch functions and the launch on several devices: GPU records say what they
+ * launch. */
 DRIVER_READER(read_nothing)
 {
 	UNUSED;
@@ -99,7 +97,8 @@ DRIVER_READER(read_copy_peer)
 		event->stream = copy->stream;
 }
 
-/* Of memory types; unknown where either may be anything. */
+/* Returns the enum trace_copy_kind of a copy between two CUmemorytype. It is unknown if either type
+ * may be anything. */
 static uint32_t copy_kind_between(uint32_t source, uint32_t target)
 {
 	static const uint8_t kinds[4][4] = {
@@ -235,7 +234,8 @@ DRIVER_READER(read_memset_32)
 		event->stream = set->stream;
 }
 
-/* call->flags: bytes of a value. Little-endian, so the narrow ones are the low bytes. */
+/* `call->flags` is the width of a value in bytes. The arguments are little-endian, so a narrow
+ * value is in the low bytes. */
 DRIVER_READER(read_memset_2d)
 {
 	const struct arguments_memset_2d *set = arguments;
@@ -298,11 +298,11 @@ DRIVER_READER(read_free)
 		event->stream = memory->stream;
 }
 
-/* CUarray_format as the runtime would say it. All zero: not known. */
+/* Converts a CUarray_format to the runtime's texel. All members are 0 if the format is unknown. */
 static struct cuda_channels texel_of(uint32_t format, uint32_t channels)
 {
-	static const uint8_t normalized[] = { 8, 16, 32, 16, 32,
-		64 }; /* bits of UNORM_INT8X1, 8X2, 8X4, 16X1 ... */
+	/* Bits per texel of UNORM_INT8X1, 8X2, 8X4, 16X1, 16X2, 16X4. */
+	static const uint8_t normalized[] = { 8, 16, 32, 16, 32, 64 };
 	struct cuda_channels texel = { 0, 0, 0, 0, 0 };
 
 	if (format == 0x01 || format == 0x08) /* CU_AD_FORMAT_UNSIGNED_INT8, SIGNED_INT8 */
@@ -366,7 +366,7 @@ DRIVER_READER(read_array_mipmapped)
 	read_array_levels(event, array, done, array->levels);
 }
 
-/* Physical memory, known by its handle; that it is mapped somewhere takes no more. */
+/* Physical memory, identified by its handle. Mapping it allocates no further memory. */
 DRIVER_READER(read_physical)
 {
 	const struct arguments_physical *memory = arguments;
@@ -377,8 +377,6 @@ DRIVER_READER(read_physical)
 	if (memory->properties && memory->properties->location_type > 1)
 		event->detail = TRACE_MEMORY_PINNED;
 }
-
-/* ---- waiting, capturing ---- */
 
 DRIVER_READER(read_stream)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * driver_read.h: what the arguments of the driver's functions say, a reader for each shape of
- * arguments. For driver_calls.c only.
+ * Decodes the arguments of the driver's functions: one reader per layout of arguments. Only for
+ * driver_functions.c.
  */
 #ifndef PPERF_PRELOAD_CUDA_DRIVER_DECODE_H
 #define PPERF_PRELOAD_CUDA_DRIVER_DECODE_H
 
 #include "preload/cuda/driver_functions.h"
 
-/* As driver_call.read. */
+/* Declares a reader, as driver_function.read describes it. */
 #define DRIVER_READER(name)                                                       \
 	void name(struct driver_event *event, const struct driver_function *call, \
 		const void *arguments, bool done)

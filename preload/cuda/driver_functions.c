@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * driver_calls.c: see driver_calls.h. A line for each function; how its arguments are read is in
- * driver_read.c.
+ * The table of the driver's functions, one line each. driver_decode.c reads their arguments.
  */
 #include "preload/cuda/driver_functions.h"
 
 #include "preload/cuda/driver_decode.h"
 
-#define CALLBACK_IDS 1024u /* callback ids are below that */
+#define CALLBACK_IDS 1024u /* all callback ids are smaller */
 #define NAME_BYTES 40u
 
 enum reader {
@@ -15,8 +14,8 @@ enum reader {
 #undef X
 };
 
-/* A function as it is written down here: without an address in it, since the dynamic linker would put it right in every process, also where CUDA
- * never comes, and copy the pages for that. */
+/* A line of the table. It contains no address: the dynamic linker would relocate it in every
+ * process, also without CUDA, and copy the pages for that. */
 struct function_line {
 	char name[NAME_BYTES];
 	uint32_t detail;
@@ -202,32 +201,39 @@ static const struct function_line function_lines[] = {
 };
 
 const uint16_t driver_timed_ids[] = {
+	/* cuModuleLoad, LoadData, LoadDataEx, LoadFatBinary, Unload */
 	18,
 	19,
 	20,
 	21,
-	22, /* cuModuleLoad, LoadData, LoadDataEx, LoadFatBinary, Unload */
+	22,
+	/* cuLibraryLoadData, LoadFromFile, Unload */
 	678,
 	679,
-	680, /* cuLibraryLoadData, LoadFromFile, Unload */
+	680,
+	/* cuOccupancyMaxActiveBlocksPerMultiprocessor, ...WithFlags, MaxPotentialBlockSize,
+	 * ...WithFlags */
 	374,
 	451,
 	384,
-	452, /* cuOccupancyMaxActiveBlocksPerMultiprocessor, ...WithFlags, MaxPotentialBlockSize, ...WithFlags */
+	452,
+	/* cuOccupancyAvailableDynamicSMemPerBlock, MaxPotentialClusterSize, MaxActiveClusters */
 	543,
 	675,
-	676, /* cuOccupancyAvailableDynamicSMemPerBlock, MaxPotentialClusterSize, MaxActiveClusters */
+	676,
+	/* cuGraphInstantiate, _v2, WithFlags, WithParams, _ptsz, cuGraphUpload, _ptsz */
 	513,
 	578,
 	643,
 	656,
 	657,
 	580,
-	581, /* cuGraphInstantiate, _v2, WithFlags, WithParams, _ptsz, cuGraphUpload, _ptsz */
+	581,
 	0,
 };
 
-/* By callback id; those of the others have no kind. Filled when CUPTI is to call us. */
+/* The functions by callback id; entries of other ids have kind 0. Filled before CUPTI's callbacks
+ * are enabled. */
 static struct driver_function functions_by_id[CALLBACK_IDS];
 
 static void fill_functions(void)
@@ -271,5 +277,7 @@ const uint16_t *driver_function_ids(void)
 	for (uint16_t id = 0; id < CALLBACK_IDS; id++)
 		if (functions_by_id[id].kind)
 			ids[count++] = id;
-	return ids; /* ended by a 0 that was never overwritten: no id is 0, so there are fewer than CALLS */
+	/* The last entry is a 0 that was never overwritten: no id is 0, so there are fewer than
+	 * CALLBACK_IDS. */
+	return ids;
 }

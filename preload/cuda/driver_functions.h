@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * driver_calls.h: the driver's functions that are heard of through CUPTI's callbacks, and what
- * their arguments say.
+ * The functions of the CUDA driver that CUPTI's callbacks report, and what their arguments mean.
  *
- * Everything that puts work on a GPU, takes its memory or waits for it passes through these,
- * whoever calls: the runtime, also where it is linked statically or its symbols are not seen,
- * libraries, Triton. So the runtime's own callbacks are not asked for: each call would be told
- * twice, with two ids. Functions of CUDA before 3.2 (32-bit sizes) are left out.
+ * All GPU work, allocations and waits pass through these functions, whatever the caller: the
+ * runtime, libraries or Triton. A runtime may be linked statically, or its symbols may not be seen.
+ * The runtime's own callbacks are not enabled, because each call would be seen twice, with two ids.
+ * Functions from before CUDA 3.2, which have 32-bit sizes, are left out.
  *
- * The numbers and argument structs are the driver's, the same in CUDA 12 and 13;
- * tests/preload/test_driver_functions.c holds them against the real headers.
+ * The callback ids and argument structs are the driver's, the same in CUDA 12 and 13.
+ * tests/preload/test_driver_functions.c compares them with NVIDIA's headers.
  */
 #ifndef PPERF_PRELOAD_CUDA_DRIVER_FUNCTIONS_H
 #define PPERF_PRELOAD_CUDA_DRIVER_FUNCTIONS_H
@@ -27,15 +26,16 @@ enum driver_event_kind {
 	DRIVER_CAPTURE_END,
 };
 
-/* What a call's arguments say. Zero where they say nothing. */
+/* What the arguments of a call mean. Members that do not apply are 0. */
 struct driver_event {
-	uint64_t stream; /* handle */
-	uint64_t
-		object; /* LAUNCH: CUfunction, GRAPH_LAUNCH: executable graph, SYNC: event, ALLOC and FREE: address */
+	uint64_t stream; /* CUDA stream handle */
+	/* LAUNCH: CUfunction. GRAPH_LAUNCH: executable graph. SYNC: event. ALLOC and FREE:
+	 * address. */
+	uint64_t object;
 	uint64_t bytes;
 	uint32_t grid[3], block[3], shared_bytes; /* LAUNCH */
-	/* COPY: enum trace_copy_kind, SET: the value, SYNC: enum trace_sync_type, ALLOC and FREE:
-	 * enum trace_memory_kind */
+	/* COPY: enum trace_copy_kind. MEMSET: the value. SYNC: enum trace_sync_type. ALLOC and
+	 * FREE: enum trace_memory_kind. */
 	uint32_t detail;
 	uint32_t flags; /* ALLOC and FREE: enum trace_memory_flag */
 };
@@ -43,23 +43,28 @@ struct driver_event {
 struct driver_function {
 	struct call_site site;
 	enum driver_event_kind kind;
-	uint32_t detail; /* what the event's are, unless `read` knows better */
+	/* Initial values of the event's `detail` and `flags`, which `read` may replace. MEMSET:
+	 * `flags` is the width of a value in bytes. */
+	uint32_t detail;
 	uint32_t flags;
-	bool streamed; /* the arguments have a stream, where functions differ in that only */
-	/* Reads the arguments at the call's end, when what they point to is still there. done: it
-	 * succeeded, so output pointers are good. */
+	/* The arguments include a CUDA stream; some functions share a struct and differ only in
+	 * this. */
+	bool streamed;
+	/* Reads the arguments at the end of the call, when what they point to is still valid.
+	 * `done`: the call succeeded, so output pointers are valid. */
 	void (*read)(struct driver_event *event, const struct driver_function *call,
 		const void *arguments, bool done);
 };
 
-/* The call with this callback id; NULL: not one of these, or driver_call_ids has not been called yet. Its site's name id may be changed. */
+/* Returns the function with this callback id. NULL: it is none of these, or driver_function_ids has
+ * not been called yet. `site.api`, a name id, is set at the first record. */
 struct driver_function *driver_function(uint32_t cbid);
 
-/* All callback ids, ended by 0. The first time by one thread. */
+/* Returns all callback ids, ended by 0. One thread must make the first call. */
 const uint16_t *driver_function_ids(void);
 
-/* Those that CUPTI shall time because nothing here records them: occupancy queries, loading of
- * modules and libraries, instantiation of graphs. Ended by 0. */
+/* Callback ids of calls that CUPTI times, because nothing here records them: occupancy queries,
+ * loading of modules and libraries, instantiation of graphs. Ended by 0. */
 extern const uint16_t driver_timed_ids[];
 
 #endif

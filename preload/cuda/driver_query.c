@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 #define DRIVER_NAME "libcuda.so.1"
-#define DRIVER_TRIES 64 /* calls without a driver in the process, before we stop looking for one */
+/* Calls without a driver in the process before the search for it ends. */
+#define DRIVER_TRIES 64
 
 #define DRIVER_FUNCTIONS(X)                                            \
 	X(cuCtxGetDevice, (int *device))                               \
@@ -21,12 +22,13 @@ struct driver_functions {
 #undef X
 };
 
-/* The driver's functions, found once it is in the process. NULL: it is not, or not yet; then nothing can be asked. */
+/* The driver's functions, found once the driver is in the process. NULL: it is not there yet, and
+ * cannot be queried. */
 static const struct driver_functions *_Atomic driver;
 
 static const struct driver_functions *load_driver_functions(void)
 {
-	static struct driver_functions found; /* two threads that look at once write the same */
+	static struct driver_functions found; /* two threads write the same */
 	static _Atomic int tries;
 	void *library;
 

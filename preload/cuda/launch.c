@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * cuda_launch.c: the runtime's functions that launch kernels and graphs, and those that begin and end a capture. Copies, memsets and waits
- * are seen by CUPTI, not here.
+ * Interposes the runtime's functions that launch kernels and graphs, and those that begin and end a
+ * capture. Copies, memsets and waits are seen by CUPTI's callbacks only.
  *
- * nvcc 13 compiles `k<<<>>>()` into __cudaLaunchKernel, whose first argument is a kernel's handle; the others name the kernel by the address of its
- * host function, which the report finds in the object it lies in.
+ * nvcc 13 compiles `k<<<>>>()` into __cudaLaunchKernel, whose first argument is a kernel handle.
+ * The other functions name the kernel by the address of its host function, which the report
+ * resolves in the object that contains it.
  */
 #include "preload/cuda/traced_call.h"
 #include "collector/file/dictionary.h"
@@ -15,23 +16,23 @@
 
 #include <string.h>
 
-#define FUNCTION_SLOTS \
-	4096u /* host functions, and kernel handles, that are remembered; a power of two */
+/* Entries of the caches of host functions and of kernel handles; a power of two. */
+#define FUNCTION_SLOTS 4096u
 
-/* What a launch asks for. */
+/* The arguments of a launch. */
 struct launch_arguments {
-	const void *function; /* what the caller named */
+	const void *function; /* as the caller gave it */
 	struct cuda_dim3 grid, block;
 	size_t shared_bytes;
 	const void *stream;
-	uint32_t name; /* 0: not known here */
+	uint32_t name; /* 0: unknown */
 };
 
-/* Direct-mapped by address: two that share a place take turns. */
+/* The caches are direct-mapped by address: two addresses with one slot replace each other. */
 #define SLOT_OF(pointer, slots) \
 	((uintptr_t)(pointer)*UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(slots)))
 
-/* The report will look for the function in its object. */
+/* Records the object that contains `function`, because the report resolves the function in it. */
 static void record_function_object(const void *function)
 {
 	static const void *_Atomic covered[FUNCTION_SLOTS];
@@ -131,13 +132,15 @@ int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 	return result;
 }
 
-/* ---- nvcc 13: the function is a cudaKernel_t, and the driver knows its name ---- */
-
-/* Kernels whose names are known: the handle and, in the bits that it leaves free, its name's id, in one word. A handle
- * may come to mean another kernel when libraries are unloaded and loaded; but the code that launches it got it from
- * __cudaGetKernel, once, when the library was new. */
+/* Cache of kernel names. An entry is one word: the handle, shifted left by 16, and in its low
+ * NAME_BITS the name id. 0: free.
+ *
+ * After libraries are unloaded and loaded, a handle may denote another kernel. But the code that
+ * launches it got the handle from __cudaGetKernel once, when the library was new. The wrapper of
+ * that function clears the entry. */
 static _Atomic uint64_t kernels[FUNCTION_SLOTS];
-#define NAME_BITS 19 /* of addresses below 2^48 that are multiples of 8 */
+/* Free bits of a shifted handle, if the handle is below 2^48 and a multiple of 8. */
+#define NAME_BITS 19
 
 static uint32_t query_kernel_name(const void *kernel)
 {
@@ -157,7 +160,7 @@ static uint32_t query_kernel_name(const void *kernel)
 	return name;
 }
 
-/* The id of a kernel's name; 0: not known. */
+/* Returns the name id of a kernel; 0 if it is unknown. */
 static inline uint32_t cached_kernel_name(const void *kernel)
 {
 	uint64_t cached = atomic_load_explicit(
@@ -220,8 +223,6 @@ int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 	return result;
 }
 
-/* ---- by a configuration ---- */
-
 static struct launch_arguments launch_from_config(
 	const struct cuda_launch_config *config, const void *function)
 {
@@ -263,7 +264,7 @@ int cudaLaunchKernelExC_ptsz(
 	return result;
 }
 
-/* One record for each device's kernel. */
+/* Writes one record for each device's kernel. */
 static void write_launches(struct call_site *site, int result,
 	const struct cuda_launch_params *launches, unsigned count)
 {
@@ -334,8 +335,6 @@ int cudaGraphLaunch_ptsz(void *exec, void *stream)
 	return result;
 }
 
-/* ---- captures: only that there are some; nothing is written ---- */
-
 static int capture_began(uint32_t outer, int result)
 {
 	if (outer == 0 && result == 0)
@@ -344,7 +343,8 @@ static int capture_began(uint32_t outer, int result)
 	return result;
 }
 
-/* With some errors the capture has ended all the same; with others (wrong stream, wrong thread) it goes on. */
+/* Some errors end the capture, too. With others (wrong stream, wrong thread) the capture
+ * continues. */
 static int capture_ended(uint32_t outer, int result)
 {
 	if (outer == 0 && (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED ||

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * stack.c: see stack.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/cuda/native_stack.h"
 
 #include "collector/file/dictionary.h"
@@ -12,7 +10,8 @@
 #include <stdatomic.h>
 
 #define LIBRARY "libunwind.so.8"
-#define OWN_FRAMES 8u /* at most as many frames of ours lie inside the call */
+/* The largest number of pperf's own frames inside the call. */
+#define OWN_FRAMES 8u
 
 static int no_backtrace(void **frames, int max_frames)
 {
@@ -21,13 +20,13 @@ static int no_backtrace(void **frames, int max_frames)
 	return 0;
 }
 
-/* no_backtrace: not wanted, not loaded, not to be had. */
+/* no_backtrace: stacks are disabled, or libunwind is not loaded or missing */
 static int (*_Atomic backtrace_)(void **, int) = no_backtrace;
 static _Atomic bool wanted;
 static _Atomic bool tried;
 static _Atomic bool used;
 
-/* This library in memory, from the linker. */
+/* This library's first and last byte in memory, defined by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
@@ -52,11 +51,11 @@ static void load_libunwind(void *unused)
 	else if (library)
 		meta_set("warning.stacks",
 			"no call stacks: " LIBRARY " has no unw_backtrace; install libunwind 1.3 "
-						   "or later, or set PPERF_STACKS=off");
+			"or later, or set PPERF_STACKS=off");
 	else
 		meta_set("warning.stacks",
 			"no call stacks: " LIBRARY " was not found; install libunwind (Debian: "
-						   "libunwind8), or set PPERF_STACKS=off");
+			"libunwind8), or set PPERF_STACKS=off");
 	signal_guard_end(&guard);
 }
 
@@ -71,7 +70,7 @@ static bool is_own_frame(const void *frame)
 	return (const char *)frame >= __ehdr_start && (const char *)frame < _end;
 }
 
-/* How many frames lie inside the call. */
+/* Returns the number of frames inside the call. */
 static uint32_t inner_frames(void *const *frames, uint32_t count, const void *caller)
 {
 	uint32_t i = 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * stack.h: native call stacks, by libunwind. The only file that knows it.
+ * Captures native call stacks with libunwind. No other file uses it.
  *
- * It is loaded at the first need, RTLD_LOCAL: were it linked, its _Unwind_* functions would take the place of the program's own and handle
- * its C++ exceptions. unw_backtrace neither allocates by malloc nor takes a lock once it has seen a frame.
+ * libunwind is loaded at the first need, with RTLD_LOCAL. If it were linked, its _Unwind_*
+ * functions would replace the program's own and handle its C++ exceptions. unw_backtrace does not
+ * call malloc, and takes no lock once it has seen a frame.
+ *
  * Threads: any.
  */
 #ifndef PPERF_PRELOAD_CUDA_NATIVE_STACK_H
@@ -11,18 +13,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* No stack is taken before this. */
+/* Enables call stacks. No stack is captured before this call. */
 void native_stack_enable(void);
 
-/* Loads libunwind if stacks are wanted and it has not been tried; if there is none, notes warning.stacks in the trace. To be called where the
- * program's own call would have the dynamic linker at work, too, outside of stream_enter. Cheap when done. */
+/* Loads libunwind, at the first call after native_stack_enable. If there is none, sets
+ * warning.stacks in the trace. Called where the program's own call would run the dynamic linker,
+ * too, and outside of stream_enter. Cheap afterwards. */
 void native_stack_load(void);
 
-/* The id of the calling thread's stack, innermost frame first and at most STACK_FRAMES_MOST: from the return to `caller` outwards if that is given and found, else from the first frame
- * outside of this library. Objects that the frames lie in are described first. 0: none. Between stream_enter and stream_leave. */
+/* Returns the id of the calling thread's stack; 0: none. It has at most STACK_FRAMES_MAX frames,
+ * innermost first. The first is the return address `caller`; if that is NULL or not found, the
+ * first frame outside of this library. Also records the objects that contain the frames. Between
+ * stream_enter and stream_leave. */
 uint32_t native_stack_capture(const void *caller);
 
-/* In a forked child: no more stacks if the parent took any, since another of its threads may have held libunwind's locks. */
+/* Called in a forked child. Disables stacks if the parent has captured one, because another of its
+ * threads may have held libunwind's locks. */
 void native_stack_forked(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * real.c: see real.h. No lock is held while the dynamic linker is asked: what was found is put into a slot of its own, and two threads that
- * find the same runtime at once fill two slots with the same.
+ * No lock of pperf is held while the dynamic linker is called. Each thread that finds a new runtime
+ * fills an index of its own. If two threads find the same runtime at once, they fill two with the
+ * same content.
  */
 #include "preload/cuda/real.h"
 
@@ -22,11 +23,12 @@
 
 struct runtime_search {
 	uintptr_t caller;
-	const char *caller_path; /* its object's, "": the program's */
-	const char *
-		version; /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
-	const char *needed;  /* the runtime that its object names, "": none */
-	char path[PATH_MAX]; /* the best runtime so far */
+	const char *caller_path; /* path of its object; "": the program */
+	/* The version of the runtime's symbols that its object refers to, such as libcudart.so.12.
+	 * "": none. */
+	const char *version;
+	const char *needed;  /* the runtime that its object depends on; "": none */
+	char path[PATH_MAX]; /* best runtime so far */
 	uintptr_t base;
 	int rank;
 };
@@ -63,11 +65,10 @@ static const struct real missing = {
 struct real real_runtimes[REAL_RUNTIMES];
 _Alignas(64) _Atomic uint64_t real_sites[REAL_SITES];
 
-/* Whose functions real_runtimes[i] holds: the object's base address, stored last; 0: not (yet) filled. */
+/* The base address of the object whose functions real_runtimes[i] holds. Stored last; 0: not filled
+ * yet. */
 static _Atomic uintptr_t bases[REAL_RUNTIMES];
 static _Atomic uint32_t claimed;
-
-/* ---- which runtime ---- */
 
 static const char *base_name(const char *path)
 {
@@ -81,7 +82,8 @@ static bool is_runtime(const char *path)
 	return !strncmp(base_name(path), RUNTIME_NAME, sizeof RUNTIME_NAME - 1);
 }
 
-/* libcudart.so.12, libcudart-d0da41ae.so.12.4 -> 12; 0: not said. */
+/* Returns the major version in a name: libcudart.so.12 and libcudart-d0da41ae.so.12.4 -> 12. 0:
+ * none. */
 static int soname_major(const char *name)
 {
 	const char *version = strstr(base_name(name), ".so.");
@@ -102,7 +104,8 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 	return NULL;
 }
 
-/* What `tag` points to; some C libraries have made it an address, others have left it an offset. */
+/* Returns the address of a dynamic tag. Some C libraries have relocated it, others leave an
+ * offset. */
 static const char *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Sxword) tag)
 {
 	for (const ElfW(Dyn) *d = dynamic_of(object); d && d->d_tag != DT_NULL; d++)
@@ -113,7 +116,7 @@ static const char *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Sxwor
 	return NULL;
 }
 
-/* The first text of `tag` that begins like a runtime, "" if none. */
+/* Returns the first string of `tag` that names a runtime; "" if there is none. */
 static const char *dynamic_runtime(const struct dl_phdr_info *object, ElfW(Sxword) tag)
 {
 	const char *strings = dynamic_pointer(object, DT_STRTAB);
@@ -124,7 +127,7 @@ static const char *dynamic_runtime(const struct dl_phdr_info *object, ElfW(Sxwor
 	return "";
 }
 
-/* The first version that the object needs and that begins like a runtime, "" if none. */
+/* Returns the first symbol version that the object requires of a runtime; "" if there is none. */
 static const char *version_needed(const struct dl_phdr_info *object)
 {
 	const char *strings = dynamic_pointer(object, DT_STRTAB),
@@ -163,7 +166,8 @@ static void set_candidate(
 	search->rank = (int)rank;
 }
 
-/* The caller is executing, so its object and the texts in it stay. */
+/* Finds the object of the caller. The caller is executing, so its object and the strings in it
+ * stay. */
 static int find_caller(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct runtime_search *search = data;
@@ -171,7 +175,7 @@ static int find_caller(struct dl_phdr_info *object, size_t size, void *data)
 	(void)size;
 	if (!object_contains(object, search->caller))
 		return 0;
-	if (is_runtime(object->dlpi_name)) /* from one of its functions to another */
+	if (is_runtime(object->dlpi_name)) /* a call from within a runtime */
 		set_candidate(search, object->dlpi_name, object->dlpi_addr, RANK_NAME);
 	search->caller_path = object->dlpi_name;
 	search->version = version_needed(object);
@@ -221,7 +225,8 @@ static bool set_candidate_of(struct runtime_search *search, const void *address)
 	return search->rank == RANK_NAME;
 }
 
-/* As the linker does: the global scope, then that of the caller's object. By a function that nobody interposes. */
+/* Searches as the dynamic linker does: the global scope, then that of the caller's object. Looks
+ * for cudaRuntimeGetVersion, which no other tool interposes. */
 static bool find_in_scopes(struct runtime_search *search)
 {
 	void *object;
@@ -246,9 +251,8 @@ static bool find_caller_runtime(struct runtime_search *search)
 	return search->rank != RANK_NONE;
 }
 
-/* ---- its functions ---- */
-
-/* The function of another interposer that was preloaded after us: without us it would be called. It has no versions, and dlvsym would miss it. */
+/* Returns the function of another interposer that was preloaded after pperf, or NULL. Without pperf
+ * it would be called. Its symbol has no version, so dlvsym would not find it. */
 static void *next_interposer(const char *name)
 {
 	void *next = dlsym(RTLD_NEXT, name);
@@ -270,7 +274,8 @@ static void fill_runtime(struct real *real, void *library)
 	}
 }
 
-/* Says in the trace that there is a runtime, and which versions there are, in the order in which they were found. */
+/* Records in the trace that there is a runtime, and the versions of all runtimes, in the order in
+ * which they were found. */
 static void write_runtime_versions(void *library)
 {
 	static _Atomic int versions[REAL_RUNTIMES];
@@ -295,7 +300,7 @@ static void write_runtime_versions(void *library)
 		meta_set("version.cuda_runtime", text);
 }
 
-/* The index of the runtime at `base`, 0: not known yet. */
+/* Returns the index of the runtime at `base`; 0 if it is not known yet. */
 static uint32_t known_runtime(uintptr_t base)
 {
 	for (uint32_t i = 1; i < REAL_RUNTIMES; i++)
@@ -304,7 +309,8 @@ static uint32_t known_runtime(uintptr_t base)
 	return 0;
 }
 
-/* The runtime stays loaded from here on: its functions are called without asking again. */
+/* Adds a runtime and returns its index; 0 on failure. The runtime stays loaded from here on,
+ * because its functions are called without checking again. */
 static uint32_t add_runtime(const struct runtime_search *search)
 {
 	void *library = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
@@ -323,14 +329,12 @@ static uint32_t add_runtime(const struct runtime_search *search)
 	return index;
 }
 
-/* ---- which caller ---- */
-
 static _Atomic uint64_t *site_set(const void *caller)
 {
 	return real_sites + ((size_t)(real_site(caller) - real_sites) & ~(size_t)(REAL_WAYS - 1));
 }
 
-/* The runtime of a caller whose first place is another's; 0: it has none. */
+/* Returns the runtime of a caller that is cached in any of its slots; 0 if it is not. */
 static uint32_t find_cached_site(const void *caller)
 {
 	const _Atomic uint64_t *ways = site_set(caller);
@@ -344,7 +348,8 @@ static uint32_t find_cached_site(const void *caller)
 	return 0;
 }
 
-/* In its first place if that is free, else in another, else in that one all the same. */
+/* Caches a caller: in its first slot if that is free, else in another free one. If none is free, it
+ * replaces the first. */
 static void remember_site(const void *caller, uint32_t index)
 {
 	const uint64_t site = (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index;
@@ -367,8 +372,9 @@ static const struct real *find_runtime_slow(const void *caller)
 	struct signal_guard guard;
 	uint32_t index = 0;
 
-	signal_guard_begin(
-		&guard); /* the dynamic linker's lock is held, and our callers' errno stays */
+	/* The guard is needed because the dynamic linker's lock is held, and it keeps the caller's
+	 * errno. */
+	signal_guard_begin(&guard);
 	if (find_caller_runtime(&search)) {
 		index = known_runtime(search.base);
 		if (!index)
@@ -383,8 +389,8 @@ static const struct real *find_runtime_slow(const void *caller)
 	call_prepare();
 	cupti_callbacks_start_if_needed();
 	call_hook_first_call();
-	if (index &&
-		trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
+	/* Without a CUPTI session nothing else records the GPU. */
+	if (index && trace_header())
 		gpu_device_record();
 	return index ? &real_runtimes[index] : &missing;
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * real.h: the one list of the CUDA runtime's functions that libpperf.so defines, and the real ones behind them.
+ * Finds the real functions behind the interposed functions of the CUDA runtime, and has the one
+ * list of these functions.
  *
- * A process may have several runtimes: CUDA 12 and 13 at once, copies that a wheel renamed (libcudart-d0da41ae.so.12), each loaded globally or
- * by RTLD_LOCAL. A call goes to the one that the dynamic linker would have given its caller without us, by the version that the caller's object asks
- * for: the first in the global scope after us (another interposer that was preloaded, too); else the first among the object's dependencies; else,
- * for an object that asks for nothing, any that is loaded. What counts as the caller is the object that the call returns to; a tail call
- * hides the one that made it. The answer is kept by that address, so that a runtime that is loaded later finds its own callers.
+ * A process may have several runtimes: CUDA 12 and 13 at once, or copies that a wheel renamed
+ * (libcudart-d0da41ae.so.12), each loaded globally or with RTLD_LOCAL. A call goes to the runtime
+ * that the dynamic linker would have given its caller without pperf, by the version that the
+ * caller's object requires. These are searched in order:
  *
- * These symbols exist in every process under the preload: dlsym(RTLD_DEFAULT, "cudaMalloc") finds them also where there is no CUDA (a call
- * then answers cudaErrorInitializationError), and no setting can take them away.
+ *   1. the global scope after this library, which includes other preloaded interposers
+ *   2. the dependencies of the caller's object
+ *   3. for an object that requires nothing, any runtime that is loaded
+ *
+ * The caller is the object that the call returns to; a tail call hides its caller. The result is
+ * cached by the return address, so that a runtime that is loaded later is found by its own callers.
+ *
+ * These symbols exist in every process with the preload. dlsym(RTLD_DEFAULT, "cudaMalloc") finds
+ * them also without CUDA, where a call returns cudaErrorInitializationError. No setting can remove
+ * them.
  */
 #ifndef PPERF_PRELOAD_CUDA_REAL_H
 #define PPERF_PRELOAD_CUDA_REAL_H
@@ -78,42 +86,46 @@
 	X(cudaStreamEndCapture, (void *stream, void **graph))                                      \
 	X(cudaStreamEndCapture_ptsz, (void *stream, void **graph))
 
-/* What we define. */
+/* The functions that this library defines. */
 #define X(name, parameters) __attribute__((visibility("default"))) int name parameters;
 REAL_FUNCTIONS(X)
 #undef X
 
-/* A runtime's own. None is NULL: one that a runtime lacks answers CUDA_ERROR_INITIALIZATION. */
+/* The functions of one runtime. None is NULL: one that the runtime lacks returns
+ * CUDA_ERROR_INITIALIZATION. */
 struct real {
 #define X(name, parameters) int(*name) parameters;
 	REAL_FUNCTIONS(X)
 #undef X
 };
 
-#define REAL_SITES 8192u  /* callers that are remembered; a power of two */
-#define REAL_WAYS 8u      /* places where one may stand: those of a cache line */
-#define REAL_RUNTIMES 16u /* 0: none was found */
+#define REAL_SITES 8192u  /* callers in the cache; a power of two */
+#define REAL_WAYS 8u      /* slots where a caller may be, those of one cache line */
+#define REAL_RUNTIMES 16u /* index 0: none was found */
 #define REAL_INDEX_BITS 4
 
 extern struct real real_runtimes[REAL_RUNTIMES];
-extern _Atomic uint64_t
-	real_sites[REAL_SITES]; /* caller's address << REAL_INDEX_BITS | index of its runtime */
+/* Entries: the caller's address << REAL_INDEX_BITS | the index of its runtime. */
+extern _Atomic uint64_t real_sites[REAL_SITES];
 
-/* The first place of a caller. Each kernel of a program is launched from a call of its own, so two often have the same. */
+/* Returns the first slot of a caller. Each kernel of a program is launched from a call site of its
+ * own, so that two callers often share a slot. */
 static inline _Atomic uint64_t *real_site(const void *caller)
 {
 	return &real_sites[((uintptr_t)caller * UINT64_C(0x9e3779b97f4a7c15)) >>
 			   (64 - __builtin_ctz(REAL_SITES))];
 }
 
-/* The slow way: asks the dynamic linker, of a caller that has no place yet; notes in the trace what was found. Keeps errno. */
+/* Slow path of real_of: searches the runtime of a caller that is not cached, and records the result
+ * in the trace. Keeps errno. */
 const struct real *real_find(const void *caller);
 
-/* The same before the first call, for whoever wants to see none of the questions that are asked of a runtime when it is met.
- * Keeps errno. */
+/* Finds and queries the runtime of `caller` before its first call. For a CUPTI client, which then
+ * does not see the queries. Keeps errno. */
 void real_prepare(const void *caller);
 
-/* The runtime of a call that returns to `caller`. Any thread, no lock; a few instructions once the caller is known. */
+/* Returns the runtime of a call that returns to `caller`. Any thread, no lock. Takes a few
+ * instructions once the caller is cached. */
 static inline const struct real *real_of(const void *caller)
 {
 	uint64_t site = atomic_load_explicit(real_site(caller), memory_order_acquire);

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * call.c: see call.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/cuda/traced_call.h"
 
 #include "collector/file/dictionary.h"
@@ -72,7 +70,7 @@ void call_capture_began(void)
 	atomic_fetch_add(&captures, 1);
 }
 
-/* A capture that began unseen may end, so the count stops at zero. */
+/* The end of a capture whose begin was not seen may be reported, so the count stops at 0. */
 void call_capture_ended(void)
 {
 	int open = atomic_load(&captures);
@@ -110,7 +108,8 @@ static inline bool wants_python_stack(const struct call_site *site)
 	       (site->type == CALL_LAUNCH && python_stacks == PYTHON_STACKS_LAUNCH);
 }
 
-/* The call's stack, Python's where that is asked for and there is one, and what it cost. The call ended at `end`. */
+/* Captures the call's stack and returns its id. The Python stack is preferred, if PPERF_PYSTACKS
+ * requests it and there is one. `end`: when the call ended. *ticks: the cost. */
 static uint32_t capture_stack(const struct call_site *site, uint64_t end, uint64_t *ticks)
 {
 	const bool native = with_stack >> site->type & 1, of_python = wants_python_stack(site);
@@ -128,7 +127,8 @@ static uint32_t capture_stack(const struct call_site *site, uint64_t end, uint64
 	return stack;
 }
 
-/* A callback may not ask the driver, and launches are not worth the question: CUPTI says where they work. */
+/* Returns the device of the call. A callback may not query the driver, and for launches the query
+ * is not worth its cost: CUPTI says where they run. */
 static inline uint32_t call_device(const struct call_site *site)
 {
 	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH ||

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python_place.c: see python_place.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/code_location.h"
 
 #include "collector/file/dictionary.h"
@@ -13,15 +11,16 @@
 #include <stdatomic.h>
 
 #define ENTRIES 16384u /* a power of two */
-#define WAYS 4u        /* places where one may stand */
+#define WAYS 4u        /* entries where a location may be */
 #define SAMPLES 8u
 
-/* A place that has been looked at. `turn` is odd while somebody writes: then it is none. */
+/* A cached location, protected by a sequence number: it is odd while a thread writes, and then the
+ * entry is not used. */
 struct location_entry {
 	_Atomic uint32_t sequence;
 	_Atomic uint64_t code, check;
 	_Atomic uint64_t offset;
-	_Atomic uint64_t texts, lines; /* function and file; line and own */
+	_Atomic uint64_t texts, lines; /* function and file; line and user_code */
 };
 
 static struct location_entry *entries;
@@ -69,7 +68,7 @@ static uint64_t hash_combine(uint64_t value, uint64_t more)
 	return value ^ value >> 29;
 }
 
-/* How long it is, and some of its bytes from beginning to end. */
+/* Combines the length of a text and a sample of its bytes, from beginning to end, into a hash. */
 static uint64_t hash_sample(uint64_t value, const void *from, uint64_t bytes)
 {
 	const uint64_t steps = bytes / 8 < SAMPLES ? bytes / 8 : SAMPLES;
@@ -98,7 +97,7 @@ static uint64_t hash_text(uint64_t value, const struct python_layout *layout, ui
 	return bytes ? hash_sample(value, bytes, length * width) : value;
 }
 
-/* What says that it is the code object that it was. Never 0. */
+/* Returns a checksum that identifies the code object. Never 0. */
 static uint64_t code_checksum(const struct python_layout *layout, const struct python_code *parts)
 {
 	uint64_t value = hash_combine(
@@ -122,8 +121,9 @@ static struct location_entry *cache_set(uintptr_t code, int64_t offset)
 				 (ENTRIES - 1) & ~(uint64_t)(WAYS - 1));
 }
 
-/* false: it is another, or was being written. Each part is loaded with acquire and stored with release: so none is read before the first look at
- * `turn` or after the second, none is written before it is odd. */
+/* Loads an entry. Returns false if it is another location, or was being written. Each member is
+ * loaded with acquire and stored with release. So no member is read before the first load of
+ * `sequence` or after the second, and none is written before `sequence` is odd. */
 static bool cache_load(struct location_entry *location_entry, uintptr_t code, int64_t offset,
 	uint64_t check, struct python_location *location)
 {
@@ -155,7 +155,7 @@ static void cache_store(struct location_entry *location_entry, uintptr_t code, i
 	if (sequence & 1 ||
 		!atomic_compare_exchange_strong_explicit(&location_entry->sequence, &sequence,
 			sequence + 1, memory_order_acquire, memory_order_relaxed))
-		return; /* another thread is at it */
+		return; /* another thread writes it */
 	atomic_store_explicit(&location_entry->code, code, memory_order_release);
 	atomic_store_explicit(&location_entry->offset, (uint64_t)offset, memory_order_release);
 	atomic_store_explicit(&location_entry->check, check, memory_order_release);
@@ -167,7 +167,8 @@ static void cache_store(struct location_entry *location_entry, uintptr_t code, i
 	atomic_store_explicit(&location_entry->sequence, sequence + 2, memory_order_release);
 }
 
-/* Where a new one goes: that of the same place with other code, a free one, else any. */
+/* Returns the entry for a new location: the one of the same place in other code, or a free one,
+ * else any. */
 static struct location_entry *cache_victim(
 	struct location_entry *set, uintptr_t code, int64_t offset, uint64_t check)
 {
@@ -221,8 +222,8 @@ bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t o
 		if (cache_load(&set[i], code, offset, check, location))
 			return true;
 	read_location(layout, &parts, offset, location);
-	if (location->frame.file &&
-		location->frame.function) /* else there was no room for the text: perhaps later */
+	/* A text without an id had no room: it may get one later. */
+	if (location->frame.file && location->frame.function)
 		cache_store(cache_victim(set, code, offset, check), code, offset, check, location);
 	return true;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * python_place.h: a place in Python code, by the code object and the instruction in it: which function, file and
- * line.
+ * Finds the function, file and line of a place in Python code, given by a code object and an
+ * instruction in it.
  *
- * Texts are looked at where a place is seen for the first time; later it is found in a table of fixed size. A code
- * object's memory may be another's later, so what is found is checked each time: against its version, which no two
- * of them share (3.12 on), or against where its parts lie, how long they are and a part of what they say. Threads:
- * any, between stream_hold or stream_enter and stream_leave. No lock, no malloc.
+ * The texts are read when a location is first seen. Later the location is found in a table of fixed
+ * size. The memory of a code object may later belong to another one, so each entry that is found is
+ * verified. From 3.12 on this compares the code object's version, which is unique. Before, it
+ * compares the addresses and lengths of the parts and a sample of their content.
+ *
+ * Threads: any, between stream_enter or stream_enter_dictionary_only and stream_leave. No lock, no
+ * malloc.
  */
 #ifndef PPERF_PRELOAD_PYTHON_CODE_LOCATION_H
 #define PPERF_PRELOAD_PYTHON_CODE_LOCATION_H
@@ -15,24 +18,30 @@
 
 struct python_location {
 	struct trace_python_frame frame;
-	bool user_code; /* of the program's own files: python_own.h */
+	bool user_code; /* in a file of the program's own (user_code.h) */
 };
 
-/* Memory for the table: once, before the first place. Without it each is looked at each time. */
+/* Allocates the table; called once, before the first location. Without it every location is read
+ * each time. */
 void python_location_prepare(void);
 
-/* offset: of the instruction, in bytes of code. false: `code` is no code object. The code object must be running,
- * so that it stays. */
+/* Finds the location of an instruction. `offset`: of the instruction in the code, in bytes. Returns
+ * false if `code` is no code object. The code object must be running, so that it stays valid. */
 bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t offset,
 	struct python_location *location);
 
-/* A code object's parts, and a line of it. */
+/* The parts of a code object: the addresses of its file, name and line table, its first line and
+ * its version. 0: it has no version. */
 struct python_code {
 	uintptr_t file, name, lines;
 	uint32_t line, version;
 };
+
+/* Reads the parts of a code object. Returns false if `code` is none. */
 bool python_code_read(
 	const struct python_layout *layout, uintptr_t code, struct python_code *parts);
+
+/* Returns the line of the instruction at `offset`; 0 if it has none. */
 uint32_t python_code_line(
 	const struct python_layout *layout, const struct python_code *parts, int64_t offset);
 

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python_check.c: see python_check.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/frame_selftest.h"
 #include "preload/python/code_location.h"
 #include "preload/python/frame_walk.h"
@@ -14,18 +12,18 @@
 #include <string.h>
 
 #define LABEL "<pperf: the frames are tried>"
-#define TEXT_BYTES (256u << 10) /* of a stack as text */
+#define TEXT_BYTES (256u << 10) /* bytes of a stack as text */
 #define FRAMES_MAX 64u
 #define SEARCH_MAX 512u
 #define PART_MAX 200u /* bytes of a text that are compared */
-#define PROBES 20     /* calls of `probe` in the text below */
+#define PROBES 20     /* calls of `probe` in the code below */
 
-/* A stack as text: a frame a line, innermost first: its line number, file and function, tabs between. `stack` is
- * given the frame and asked on the probe's own line, so that Python's line is that of the call; once a line
- * further, where an instruction or two make the difference. Bytes travel as hexadecimal digits. */
+/* The Python code of the test. A stack is passed as text, one line per frame, innermost first: line
+ * number, file and function, separated by tabs. The bytes are hexadecimal digits. `stack` is called
+ * on the same line as `probe`, so that Python reports the line of that call. In one case it is
+ * called one line further, where an instruction or two make the difference. */
 #define TEN "\n\n\n\n\n\n\n\n\n\n"
-#define FAR \
-	TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines on which nothing stands */
+#define FAR TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines without code */
 static const char selftest_source[] =
 	"import sys\n"
 	"def text(of):\n"
@@ -104,7 +102,7 @@ static const char selftest_source[] =
 	"    file = getattr(sys.modules.get(name), '__file__', None)\n"
 	"    file and not_own(file.rpartition('/')[0])\n";
 
-/* One at a time: the GIL is held. */
+/* The state of the test. One thread at a time uses it, because the GIL is held. */
 static const struct python_layout *tested_layout;
 static char *stack_text; /* TEXT_BYTES */
 static unsigned matches, mismatches;
@@ -123,7 +121,8 @@ static size_t append_text(char *to, size_t at, uintptr_t object, char end)
 	return at + bytes + 1;
 }
 
-/* The stack as `stack` gives it: how many bytes. */
+/* Writes the thread's stack, read from memory, as `stack` does. Returns its length in bytes; 0 on
+ * failure. */
 static size_t read_stack(char *to)
 {
 	uintptr_t at = python_frame_first(

@@ -32,8 +32,8 @@ bool python_frame_read(const struct python_layout *l, uintptr_t address, struct 
 	if (!safe_read(&owner, address + l->frame_owner, sizeof owner) ||
 		!safe_read_pointer(&instruction, address + l->frame_at))
 		return false;
-	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3
-					   : 0; /* 3.14 marks references in the lowest bits */
+	/* 3.14 marks references in the lowest two bits. */
+	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0;
 	frame->offset = (int64_t)(instruction - (frame->code + l->code_bytes));
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads CPython's frames from memory, one after the other, by a layout that says where their fields are.
+ * Reads CPython's frames from memory, one after the other, by a layout that says where their fields
+ * are.
  */
 #ifndef PPERF_PRELOAD_PYTHON_FRAME_WALK_H
 #define PPERF_PRELOAD_PYTHON_FRAME_WALK_H
@@ -9,17 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A frame, and the place where it is, read one by one:
- *	struct python_frame frame = python_frame_first(layout, thread state);
- *	for (; python_frame_read(layout, &frame); frame = frame.previous ...) */
+/* A frame: its code object and the instruction that it is at. The frames of a thread are read like
+ * this:
+ *
+ *	uintptr_t at = python_frame_first(layout, thread);
+ *	struct python_frame frame;
+ *
+ *	for (; at && python_frame_read(layout, at, &frame); at = frame.previous)
+ */
 struct python_frame {
-	uintptr_t code, previous; /* code 0: a frame of the interpreter's own */
+	uintptr_t code, previous; /* code 0: a frame of the interpreter itself */
 	int64_t offset;
 };
 
-/* The thread's innermost; 0: it has none. thread: what PyGILState_GetThisThreadState gives. */
+/* Returns the address of the thread's innermost frame; 0 if it has none. `thread`: what
+ * PyGILState_GetThisThreadState returns. */
 uintptr_t python_frame_first(const struct python_layout *layout, uintptr_t thread);
-/* false: it is none. */
+/* Reads the frame at `address`. Returns false if the memory is no frame. */
 bool python_frame_read(
 	const struct python_layout *layout, uintptr_t address, struct python_frame *frame);
 

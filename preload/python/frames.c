@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python_frames.c: see python_frames.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/frames.h"
 
 #include "collector/file/dictionary.h"
@@ -17,15 +15,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_SEARCH_MAX \
-	512u /* frames, the interpreter's own among them, of which a stack is taken */
-#define USER_SEARCH_MAX 512u /* frames among which the program's own is looked for */
+/* Frames that are read for a stack, those of the interpreter included. */
+#define STACK_SEARCH_MAX 512u
+/* Frames that are searched for one of the program's own. */
+#define USER_SEARCH_MAX 512u
 
 enum python_stack_mode python_stacks;
-static struct python_layout layout; /* valid once `works` is true */
+static struct python_layout layout; /* valid once `available` is true */
 static _Atomic bool available, tried;
-static _Atomic uint8_t
-	*recorded_nodes; /* a bit for each node: its source is known, or there is none */
+/* One bit per node: its source is recorded, or was found missing. */
+static _Atomic uint8_t *recorded_nodes;
 
 bool python_frames_configure(const char *stacks)
 {
@@ -38,16 +37,12 @@ bool python_frames_configure(const char *stacks)
 	return !stacks || launch || alloc || !strcmp(stacks, "off");
 }
 
-/* ---- one frame after the other ---- */
-
 static uintptr_t first_frame(void)
 {
 	if (!atomic_load_explicit(&available, memory_order_acquire))
 		return 0;
 	return python_frame_first(&layout, (uintptr_t)python.PyGILState_GetThisThreadState());
 }
-
-/* ---- stacks ---- */
 
 uint32_t python_stack_capture(void)
 {
@@ -68,8 +63,6 @@ uint32_t python_stack_capture(void)
 	errno = saved;
 	return python_stack_id(frames, count);
 }
-
-/* ---- sources ---- */
 
 static bool find_user_frame(struct python_location *location)
 {
@@ -117,8 +110,6 @@ void python_source_record(uint32_t node)
 	write_source(node);
 	errno = saved;
 }
-
-/* ---- the beginning ---- */
 
 static enum python_trouble selftest_layout(struct python_layout *l)
 {

@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: MIT
- * python_frames.h: where in Python a thread is: its own chain of frames, read from memory without the GIL.
+ * Finds where in Python code a thread is: reads its own chain of frames from memory without the
+ * GIL.
  *
- * While a thread is in C, whether it holds the GIL or has given it up, nobody changes the frames that it will
- * return to, and they hold the code objects that they run. So a thread may read its own, and only its own. Nothing
- * is read before a trial in Python (python_check.h) has shown that it is read right.
+ * While a thread is in C, whether or not it holds the GIL, no other thread changes the frames that
+ * it will return to. These frames hold references to their code objects. So a thread may read its
+ * own frames, and only its own. Nothing is read before a test in Python (frame_selftest.h) has
+ * shown that it is read correctly.
  *
- * Two things come of it. SOURCE: where in the program's own files a place in the tree of contexts was first
- * entered. And call stacks, where PPERF_PYSTACKS asks for them: of launches and allocations; PPERF_STACKS gives the
- * native one where a thread has no Python.
+ * The frames have two uses. SOURCE records say where in the program's own files a node was first
+ * entered. Call stacks of launches and allocations are captured if PPERF_PYSTACKS requests them.
+ * PPERF_STACKS gives the native stack if a thread has no Python.
  */
 #ifndef PPERF_PRELOAD_PYTHON_FRAMES_H
 #define PPERF_PRELOAD_PYTHON_FRAMES_H
 
 #include "preload/python/code_location.h"
 
-/* In the constructor. stacks: the value of PPERF_PYSTACKS (NULL: off). false: no such value; then it is off. */
+/* Called by the constructor. `stacks`: the value of PPERF_PYSTACKS (NULL: off). Returns false if
+ * that is no such value; off is used then. */
 bool python_frames_configure(const char *stacks);
 
-/* Tries whether frames can be read, once in a process (a forked child keeps what is known), and says in the trace
- * how that went: source.python_stacks. Holding the GIL, no exception set; runs Python. */
+/* Tests whether frames can be read, once per process; a forked child keeps the result. Writes it to
+ * the trace (source.python_stacks). Requires the GIL and no exception set; runs Python code. */
 void python_frames_start(void);
 
-/* What PPERF_PYSTACKS asks for. Written by the constructor only. */
+/* The calls that get Python stacks (PPERF_PYSTACKS). Written by the constructor only. */
 enum python_stack_mode {
 	PYTHON_STACKS_OFF,
 	PYTHON_STACKS_ALLOC,
-	PYTHON_STACKS_LAUNCH /* and of allocations */
+	PYTHON_STACKS_LAUNCH /* and allocations */
 };
 extern enum python_stack_mode python_stacks;
 
-/* The id of the calling thread's Python stack, innermost frame first and at most STACK_FRAMES_MOST. 0: this thread
- * has no Python, or its frames cannot be read. Between stream_enter and stream_leave. Keeps errno. */
+/* Returns the id of the calling thread's Python stack, innermost frame first, of STACK_FRAMES_MAX
+ * frames at most. 0: this thread has no Python, or its frames cannot be read. Between stream_enter
+ * and stream_leave. Keeps errno. */
 uint32_t python_stack_capture(void);
 
-/* The calling thread has entered the place `node` of the tree: if nobody has before, and a frame of the program's
- * own is there, it is noted. Cheap when noted. Not within stream_enter. */
+/* Notes that the calling thread has entered `node`. The first such call writes a SOURCE record, if
+ * the thread has a frame in the program's own files. Cheap afterwards. Not within stream_enter. */
 void python_source_record(uint32_t node);
 
 #endif

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python_layout.c: see python_layout.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/layout.h"
 
 #include "preload/python/safe_read.h"
@@ -10,7 +8,7 @@
 
 #define FIRST_MINOR 9
 #define LAST_MINOR 14
-#define FIELD_MAX 4096u /* no field lies beyond */
+#define FIELD_MAX 4096u /* all offsets are smaller */
 
 static const struct python_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
 	[9 - FIRST_MINOR] = { .thread_frame = 24,
@@ -110,8 +108,9 @@ static const struct python_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
 		.lines = PYTHON_LINES_LOCATIONS },
 };
 
-/* The beginning of _PyRuntime: a row of 8-byte words. 0 "xdebugpy", 1 the version, 2 whether it is free-threaded, then
- * groups of offsets, each begun by the size of what it describes. Which word tells what: */
+/* Which 8-byte word at the beginning of _PyRuntime holds which offset. Word 0 is "xdebugpy", word 1
+ * the version, word 2 whether the build is free-threaded. Groups of offsets follow, each begun by
+ * the size of the struct that it describes. */
 struct offset_words {
 	uint8_t thread_frame, frame_previous, frame_code, frame_at, frame_owner, code_file,
 		code_name, code_lines, code_line, code_bytes;
@@ -134,7 +133,7 @@ const char *python_trouble_text(enum python_trouble trouble)
 	return texts[trouble];
 }
 
-/* Takes the offsets that the interpreter gives. */
+/* Replaces the offsets in `layout` by those that the interpreter publishes. */
 static enum python_trouble read_offsets(struct python_layout *layout, const struct offset_words *at,
 	unsigned minor, const void *runtime)
 {

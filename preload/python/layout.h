@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * python_layout.h: where the fields of a thread, a frame and a code object lie in the memory of a CPython
- * interpreter, from 3.9 to 3.14.
+ * Says where the fields of a thread state, a frame and a code object are in the memory of a CPython
+ * interpreter, 3.9 to 3.14.
  *
- * A table for each minor version, of 64-bit builds without Py_TRACE_REFS. From 3.13 on the interpreter tells where
- * its fields are (the beginning of _PyRuntime): what it says is taken, the table only fills in what it does not
- * say. Nothing of this is trusted before python_check.h has tried it.
+ * There is a table for each minor version, of 64-bit builds without Py_TRACE_REFS. From 3.13 on the
+ * interpreter publishes offsets of its fields, at the beginning of _PyRuntime. They replace those
+ * of the table, which then only supplies the rest. None of this is trusted before the test of
+ * frame_selftest.h.
  */
 #ifndef PPERF_PRELOAD_PYTHON_LAYOUT_H
 #define PPERF_PRELOAD_PYTHON_LAYOUT_H
@@ -32,35 +33,37 @@ const char *python_trouble_text(enum python_trouble trouble);
 
 /* Offsets in bytes. */
 struct python_layout {
-	uint16_t
-		thread_frame; /* in the thread's state: its innermost frame, or with a cframe that */
-	uint16_t cframe_frame;   /* and in the cframe: the frame */
-	uint16_t frame_previous; /* the frame that called */
+	/* In the thread state: the address of its innermost frame; with has_cframe, of its
+	 * cframe. */
+	uint16_t thread_frame;
+	uint16_t cframe_frame;   /* in the cframe: the frame */
+	uint16_t frame_previous; /* the calling frame */
 	uint16_t frame_code;
-	uint16_t frame_at; /* a pointer to the instruction, or with at_is_index an int */
-	uint16_t
-		frame_owner; /* a byte; from owner_end on the frame is none of Python code. 0: there is none */
+	uint16_t frame_at; /* a pointer to the instruction; with at_is_index an int */
+	/* A byte; from owner_end on the frame is not of Python code. 0: no such field. */
+	uint16_t frame_owner;
 	uint16_t code_file, code_name, code_line, code_lines;
-	uint16_t
-		code_version; /* 4 bytes that no other code object has, if not 0. 0: there are none */
+	/* 4 bytes that are unique to a code object, unless 0. Offset 0: no such field. */
+	uint16_t code_version;
 	uint16_t code_bytes; /* the first instruction; 0 with at_is_index */
-	uint16_t text_ascii; /* of a str: the characters, if all are ASCII */
-	uint16_t text_other; /* else */
+	uint16_t text_ascii; /* of a str: its characters, if all are ASCII */
+	uint16_t text_other; /* of a str: its characters otherwise */
 	uint8_t owner_end;
-	uint8_t at_scale; /* the index, times this, is the offset in bytes */
+	uint8_t at_scale; /* the index times this is the offset in bytes */
 	bool has_cframe, at_is_index, has_offsets, name_is_qualified;
 	enum python_line_format lines;
 };
 
-/* The same in every version: of any object, of a str, of bytes. */
+/* Offsets that are the same in every version: of any object, of a str, of a bytes object. */
 #define PYTHON_TYPE 8
 #define PYTHON_STR_LENGTH 16
 #define PYTHON_STR_STATE 32
 #define PYTHON_BYTES_SIZE 16
 #define PYTHON_BYTES_DATA 32
 
-/* version: as Py_GetVersion gives it. runtime: _PyRuntime, NULL if it is not exported; read by peek
- * (python_peek.h). */
+/* Fills `layout`. `version`: what Py_GetVersion returns. `runtime`: the address of _PyRuntime, NULL
+ * if it is not exported; read by safe_read. Returns why frames cannot be read, or
+ * PYTHON_TROUBLE_NONE. */
 enum python_trouble python_layout_of(
 	struct python_layout *layout, const char *version, const void *runtime);
 

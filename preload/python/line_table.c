@@ -1,12 +1,10 @@
-/* SPDX-License-Identifier: MIT
- * python_lines.c: see python_lines.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/line_table.h"
 
 #define NO_LINE_DELTA (-128)
-#define UNIT 2 /* bytes of code */
+#define UNIT 2 /* bytes of a code unit */
 
-/* How an entry of LOCATIONS moves the line. */
+/* The codes of LOCATIONS that need a name. */
 enum location_code { CODE_ONE_LINE = 10, CODE_NO_COLUMNS = 13, CODE_LONG = 14, CODE_NONE = 15 };
 
 struct line_cursor {
@@ -69,7 +67,8 @@ static int64_t read_signed_varint(struct line_cursor *line_cursor)
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* What follows an entry's first byte; how many lines it goes on. */
+/* Skips what follows the first byte of an entry. Returns by how many lines the entry moves the
+ * line. */
 static int64_t skip_entry(struct line_cursor *line_cursor, unsigned code)
 {
 	int64_t lines = 0;

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python.c: see python.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/python.h"
 
 #include <dlfcn.h>
@@ -15,7 +13,8 @@
 
 struct python python;
 
-/* "3.13.1 experimental free-threading build (main, ...)". false: older than what we know. */
+/* Reads a version such as "3.13.1 experimental free-threading build (main, ...)". Returns false if
+ * it is older than 3.8. */
 static bool parse_version(struct python *p)
 {
 	const char *version = p->Py_GetVersion();
@@ -53,19 +52,18 @@ bool python_find(void)
 		return true;
 	if (!find_functions(&candidate))
 		return false;
-	python = candidate; /* two threads that come here at once write the same */
+	python = candidate; /* two threads write the same */
 	atomic_store_explicit(&found, true, memory_order_release);
 	return true;
 }
 
-/* ---- exceptions ---- */
-
-/* An exception that is set, taken. */
+/* An exception that was set and has been fetched. */
 struct raised {
-	struct python_object *type, *value, *traceback; /* traceback: NULL, none */
+	struct python_object *type, *value, *traceback; /* traceback: NULL if there is none */
 };
 
-/* The last exception of the program's that was raised again on this thread; only compared. */
+/* The program's exception that was last raised again on this thread. Only its address is
+ * compared. */
 static __thread struct python_object *last_reraised __attribute__((tls_model("initial-exec")));
 
 static void decref(struct python_object *object)
@@ -82,7 +80,7 @@ static struct python_object *take_attribute(struct python_object *object, const 
 	return value;
 }
 
-/* Whether an entry of a traceback is of our text. */
+/* True if an entry of a traceback is in pperf's Python code. */
 static bool is_our_line(struct python_object *entry)
 {
 	struct python_object *code, *file;
@@ -98,7 +96,7 @@ static bool is_our_line(struct python_object *entry)
 	return ours;
 }
 
-/* What follows an entry; the entry is let go. NULL: nothing. */
+/* Returns the entry after `entry`, which is released; NULL if there is none. */
 static struct python_object *take_next_entry(struct python_object *entry)
 {
 	struct python_object *next = take_attribute(entry, "tb_next");
@@ -109,7 +107,8 @@ static struct python_object *take_next_entry(struct python_object *entry)
 	return NULL;
 }
 
-/* What was raised further in than where our text ends; NULL: it was our text. A new reference. */
+/* Returns the traceback without its leading entries of pperf's code, as a new reference. NULL: all
+ * entries are pperf's. */
 static struct python_object *traceback_beyond_ours(const struct raised *raised)
 {
 	struct python_object *entry = raised->traceback;
@@ -121,7 +120,8 @@ static struct python_object *traceback_beyond_ours(const struct raised *raised)
 	return entry;
 }
 
-/* Py_AddPendingCall. -1: an exception is set. */
+/* The function of Py_AddPendingCall that raises an exception again. Returns -1: an exception is
+ * set. */
 static int reraise(void *exception)
 {
 	struct python_object *type = python.PyObject_Type(exception);
@@ -133,7 +133,8 @@ static int reraise(void *exception)
 	return -1;
 }
 
-/* Handlers of signals run on the main thread, and so do pending calls. What another thread raised in this one has a type only. */
+/* Raises an exception of the program again. On the main thread, where signal handlers run, by a
+ * pending call. On another thread by an asynchronous exception, which has a type only. */
 static void return_exception(struct raised *raised, struct python_object *traceback)
 {
 	python.PyException_SetTraceback(raised->value, traceback ? traceback : python.none);
@@ -177,8 +178,6 @@ void python_clear_own_error(void)
 	clear_error(true);
 }
 
-/* ---- text of ours ---- */
-
 static bool add_function(struct python_object *globals, const struct python_function *function)
 {
 	struct python_object *callable = python.PyCFunction_NewEx(function, NULL, NULL);
@@ -208,7 +207,7 @@ bool python_run(const char *label, const char *source, const struct python_funct
 	for (size_t i = 0; done && i < count; i++)
 		done = add_function(globals, &functions[i]);
 	done = done && run_source(globals, label, source);
-	decref(globals); /* functions that it left behind hold it */
+	decref(globals); /* functions that the code defined keep it alive */
 	python_clear_error();
 	return done;
 }

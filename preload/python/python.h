@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * python.h: CPython's C functions, found in the process that we are in (an executable that exports them, or a libpython), and Python text of
- * ours run by them. Only functions of the stable ABI: CPython 3.8 and later, free-threaded builds too. No Python headers.
+ * Finds CPython's C functions in the program, and runs Python code of pperf. They are exported by
+ * the executable or by a libpython. Uses only functions of the stable ABI: CPython 3.8 and later,
+ * also free-threaded builds. Needs no Python headers.
  *
- * Whoever calls one of them, or python_run, holds the GIL (on a free-threaded build: has a thread state attached), but for those that take it. None of
- * this prints, and none leaves an exception behind.
+ * The caller of python_run and of these functions holds the GIL; on a free-threaded build it has an
+ * attached thread state. Exceptions are the functions that acquire the GIL and those marked below.
+ * Nothing here prints or leaves an exception set.
  */
 #ifndef PPERF_PRELOAD_PYTHON_PYTHON_H
 #define PPERF_PRELOAD_PYTHON_PYTHON_H
@@ -11,13 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct python_object; /* PyObject: a reference is owned unless "borrowed" is said */
+struct python_object; /* PyObject: a reference is owned unless marked as borrowed */
 
-/* What a function of ours is: PyCFunction. arguments: as its flags say. Returns a new reference. */
+/* PyCFunction: a C function of pperf that Python calls. `arguments`: as its flags say. Returns a
+ * new reference. */
 typedef struct python_object *python_c_function(
 	struct python_object *self, struct python_object *arguments);
 
-/* PyMethodDef. It must stay for the life of the process, as the name and the code must. */
+/* PyMethodDef. It must stay valid for the life of the process, as must the name and the code. */
 struct python_function {
 	const char *name;
 	python_c_function *call;
@@ -27,28 +30,29 @@ struct python_function {
 
 #define PYTHON_VARARGS 0x0001 /* arguments: a tuple */
 #define PYTHON_NO_ARGUMENTS 0x0004
-#define PYTHON_ONE_ARGUMENT 0x0008 /* arguments: that one, borrowed */
+#define PYTHON_ONE_ARGUMENT 0x0008 /* arguments: the argument itself, borrowed */
 #define PYTHON_FASTCALL 0x0080     /* call is a python_fast_function, cast */
 
 typedef struct python_object *python_fast_function(
 	struct python_object *self, struct python_object *const *arguments, ptrdiff_t count);
 
-/* PyType_Spec and PyType_Slot. They must stay; the slots end with a zero. */
+/* PyType_Spec and PyType_Slot. Both must stay valid; the slots end with a zero. */
 struct python_slot {
 	int slot; /* PYTHON_SLOT_... */
 	void *function;
 };
 struct python_type {
-	const char *name;          /* with a dot */
-	int basic_size, item_size; /* 0: as object's */
+	const char *name;          /* must contain a dot */
+	int basic_size, item_size; /* 0: that of `object` */
 	unsigned flags;            /* PYTHON_TYPE_PLAIN */
 	const struct python_slot *slots;
 };
 #define PYTHON_TYPE_PLAIN (1u << 18) /* Py_TPFLAGS_DEFAULT */
-#define PYTHON_SLOT_ASSIGN_ITEM \
-	3 /* Py_mp_ass_subscript: int (*)(self, key, value); value NULL: `del` */
+/* Py_mp_ass_subscript: int (*)(self, key, value). `value` NULL: `del`. */
+#define PYTHON_SLOT_ASSIGN_ITEM 3
 
-/* As in Python's manual. Those that return an object return a new reference or NULL with an exception set, unless said otherwise. */
+/* The functions, as in Python's manual. Those that return an object return a new reference, or NULL
+ * with an exception set, unless marked otherwise. */
 #define PYTHON_FUNCTIONS(X)                                                                     \
 	X(Py_CompileString, struct python_object *,                                             \
 		(const char *text, const char *file, int start))                                \
@@ -65,8 +69,7 @@ struct python_type {
 	X(PyDict_GetItemString, struct python_object *,                                         \
 		(struct python_object * dict, const char *key)) /* borrowed; no error */        \
 	X(PyDict_GetItemWithError,                                                              \
-		struct python_object                                                            \
-			*, /* borrowed; NULL also without an exception: it is not there */      \
+		struct python_object *, /* borrowed; NULL, no exception: missing */             \
 		(struct python_object * dict, struct python_object * key))                      \
 	X(PyDict_DelItem, int, (struct python_object * dict, struct python_object * key))       \
 	X(PyType_FromSpec, struct python_object *, (const struct python_type *type))            \
@@ -88,13 +91,13 @@ struct python_type {
 	X(PyLong_FromVoidPtr, struct python_object *, (const void *address))                    \
 	X(PyLong_FromLongLong, struct python_object *, (long long value))                       \
 	X(PyLong_FromUnsignedLongLong, struct python_object *, (unsigned long long value))      \
-	X(PyLong_AsLong, long, (struct python_object * object)) /* -1 with an exception */      \
-	X(PyLong_AsLongLong, long long, (struct python_object * object)) /* the same */         \
+	X(PyLong_AsLong, long, (struct python_object * object))                                 \
+	X(PyLong_AsLongLong, long long, (struct python_object * object))                        \
 	X(PyLong_AsUnsignedLongLong, unsigned long long, (struct python_object * object))       \
 	X(PyFloat_AsDouble, double, (struct python_object * object))                            \
 	X(PyUnicode_FromString, struct python_object *, (const char *utf8))                     \
 	X(PyUnicode_AsUTF8AndSize, const char *,                                                \
-		(struct python_object * text, ptrdiff_t * bytes)) /* the object's own */        \
+		(struct python_object * text, ptrdiff_t * bytes)) /* owned by the object */     \
 	X(Py_IncRef, void, (struct python_object * object))                                     \
 	X(Py_DecRef, void, (struct python_object * object))                                     \
 	X(PyErr_Occurred, struct python_object *, (void)) /* borrowed; NULL: none */            \
@@ -121,22 +124,22 @@ struct python_type {
 	X(PyGILState_Ensure, int, (void))                                                       \
 	X(PyGILState_Release, void, (int state))                                                \
 	X(PyGILState_GetThisThreadState, void *,                                                \
-		(void)) /* needs no GIL; NULL: not a thread of Python's */                      \
+		(void)) /* needs no GIL; NULL: not a Python thread */                           \
 	X(PyEval_SaveThread, void *, (void))                                                    \
 	X(PyEval_RestoreThread, void, (void *state))                                            \
 	X(Py_AddPendingCall, int, (int (*call)(void *), void *argument)) /* needs no GIL */     \
 	X(Py_IsInitialized, int, (void))                                                        \
 	X(Py_GetVersion, const char *, (void))
 
-/* Valid once python_find has returned true: none is NULL. */
+/* Valid once python_find has returned true. No function is NULL. */
 struct python {
 #define X(name, result, parameters) result(*name) parameters;
 	PYTHON_FUNCTIONS(X)
 #undef X
 	struct python_object *none, *false_;      /* borrowed */
-	struct python_object *const *ImportError; /* what PyExc_ImportError is */
-	struct python_object *const
-		*Exception; /* what programs catch; KeyboardInterrupt and SystemExit are none */
+	struct python_object *const *ImportError; /* the value of PyExc_ImportError */
+	/* What programs catch. KeyboardInterrupt and SystemExit are not among its subclasses. */
+	struct python_object *const *Exception;
 	const void *code_type, *runtime; /* PyCode_Type, _PyRuntime; NULL: not exported */
 	unsigned minor;                  /* of Python 3.minor */
 	bool free_threaded;
@@ -144,29 +147,34 @@ struct python {
 
 extern struct python python;
 
-/* Finds them. false: this process has no CPython, or keeps its functions to itself. Cheap when asked again; any thread, GIL or not. */
+/* Finds the functions. Returns false if the process has no CPython, or one that does not export
+ * them. Cheap once found. Any thread, with or without the GIL. */
 bool python_find(void);
 
-/* Runs `source` (UTF-8) as a module of its own: a dictionary that holds __builtins__ and the functions, and that nobody else sees. `label` stands for the
- * file name. false: it raised; the exception is gone as by python_forget_error. */
+/* Runs `source` (UTF-8) as a module of its own: a new dictionary that holds __builtins__ and
+ * `functions`. `label` is its file name. Returns false if it raised; the exception is cleared by
+ * python_clear_error. */
 bool python_run(const char *label, const char *source, const struct python_function *functions,
 	size_t count);
 
-/* None, for a function of ours to return. */
+/* Returns None, as a new reference for a C function to return. */
 static inline struct python_object *python_none(void)
 {
 	python.Py_IncRef(python.none);
 	return python.none;
 }
 
-/* What stands for the file name of our text; all such names begin as this one, without the >. */
+/* The file name of pperf's Python code. All such names begin with it, without the `>`. */
 #define PYTHON_LABEL "<pperf>"
 
-/* Forgets the exception that is set, if any. But the program's handlers of signals run wherever Python happens to be, in our text, too: what they raise
- * is the program's, and comes again once it goes on. Here that is what is no Exception (Ctrl-C, sys.exit in a handler). */
+/* Clears the exception that is set, if any. Python runs the program's signal handlers wherever it
+ * happens to be, so also in pperf's code. An exception of the program is therefore raised again
+ * where the program continues. Here all that is not a subclass of Exception is the program's
+ * (Ctrl-C, sys.exit in a handler). */
 void python_clear_error(void);
 
-/* The same after text of ours that calls nothing that raises but Python's own types: then all that was not raised by that text itself is the program's. */
+/* As python_clear_error, after Python code of pperf in which only Python's own types can raise.
+ * Then any exception that this code did not raise itself is the program's. */
 void python_clear_own_error(void);
 
 #endif

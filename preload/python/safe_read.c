@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python_peek.c: see python_peek.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/safe_read.h"
 
 #include "collector/process/fork_wiped_memory.h"

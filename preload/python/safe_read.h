@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * python_peek.h: reading memory of which we believe to know what it is.
+ * Reads memory whose layout is assumed but not proven.
  *
- * Until peek_trust each read goes through the kernel, so that a wrong address is an answer and no crash: that is
- * how layouts are tried. Afterwards they are plain reads. Threads: before peek_trust one only.
+ * Until safe_read_trust each read goes through the kernel, so that a wrong address is an error and
+ * no crash. This is how layouts are tested. Afterwards reads are plain. Threads: only one before
+ * safe_read_trust.
  */
 #ifndef PPERF_PRELOAD_PYTHON_SAFE_READ_H
 #define PPERF_PRELOAD_PYTHON_SAFE_READ_H
@@ -12,19 +13,19 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SAFE_READ_MIN_ADDRESS UINT64_C(0x10000) /* nothing lies below it */
+#define SAFE_READ_MIN_ADDRESS UINT64_C(0x10000) /* nothing is mapped below */
 
 extern bool safe_read_trusted; /* written before another thread reads anything */
 
-/* false: the memory cannot be read so. Then peek fails. */
+/* Opens /proc/self/mem. Returns false if it cannot be read; every read fails then. */
 bool safe_read_open(void);
 void safe_read_trust(void);
-/* Ends what peek_open began; trust stays. */
+/* Closes what safe_read_open opened. Trust remains. */
 void safe_read_close(void);
 
 bool safe_read_checked(void *to, uintptr_t from, size_t bytes);
 
-/* false: there is no memory. */
+/* Reads `bytes` bytes. Returns false if there is no memory at `from`. */
 static inline bool safe_read(void *to, uintptr_t from, size_t bytes)
 {
 	if (__builtin_expect(from < SAFE_READ_MIN_ADDRESS, 0))
@@ -40,8 +41,8 @@ static inline bool safe_read_pointer(uintptr_t *to, uintptr_t from)
 	return safe_read(to, from, sizeof *to);
 }
 
-/* The bytes themselves, or before peek_trust a copy of them, of which there is one at a time. NULL: there is no
- * memory, or too much of it. */
+/* Returns the bytes at `from`, or before safe_read_trust a copy that is valid until the next call.
+ * NULL: there is no memory, or more than 256 KiB before safe_read_trust. */
 const void *safe_read_bytes(uintptr_t from, size_t bytes);
 
 #endif

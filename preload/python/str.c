@@ -1,13 +1,11 @@
-/* SPDX-License-Identifier: MIT
- * python_text.c: see python_text.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/str.h"
 
 #include "collector/trace_format.h"
 #include "preload/python/safe_read.h"
 
 #define LENGTH_MAX (UINT64_C(1) << 32)
-#define ESCAPED 0xdc00u /* U+DC80 to U+DCFF stand for the bytes 0x80 to 0xff */
+#define ESCAPED 0xdc00u /* U+DC80 to U+DCFF represent the bytes 0x80 to 0xff */
 #define REPLACEMENT 0xfffdu
 
 uintptr_t python_str_data(const struct python_layout *layout, uintptr_t text, uint64_t *length,
@@ -43,7 +41,7 @@ static uint32_t read_character(const void *data, unsigned width, uint64_t at)
 	return four;
 }
 
-/* At most 4 bytes. */
+/* Writes a character as UTF-8. Returns its length, 4 bytes at most. */
 static size_t put_character(char *to, uint32_t c)
 {
 	if (c < 0x80 || (c >= ESCAPED + 0x80 && c <= ESCAPED + 0xff)) {

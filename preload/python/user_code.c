@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * python_own.c: see python_own.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "preload/python/user_code.h"
 
 #include <string.h>
@@ -34,7 +32,8 @@ static bool path_contains(const char *file, size_t bytes, const char *part)
 	return memmem(file, bytes, part, strlen(part)) != NULL;
 }
 
-/* What has no file: typed in, given with -c, a notebook's cell. All else is made by somebody's code. */
+/* True for names of code without a file that the user typed: given with -c, in a console or in a
+ * notebook's cell. Other names in `<>` are code that was generated. */
 static bool is_typed(const char *file, size_t bytes)
 {
 	static const char *const names[] = { "<stdin>", "<string>", "<console>", "<python-input-",
