@@ -1,13 +1,11 @@
-/* SPDX-License-Identifier: MIT
- * trace_again.c: see trace_again.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/trace/repeated_call.h"
 
 #include "report/trace/record_check.h"
 
 #include <string.h>
 
-/* A call record's struct; 0: `kind` is none. */
+/* Returns the struct size of a call record, or 0 if `kind` is not a call. */
 static size_t call_record_bytes(unsigned kind)
 {
 	switch (kind) {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * trace_tensors.h: the short form of what PyTorch's allocator reports, made whole by what it reported before.
+ * Expands the short form of PyTorch allocator records (TENSOR_NEXT) with the totals of the record
+ * before it.
  */
 #ifndef PPERF_REPORT_TRACE_TENSOR_DELTA_H
 #define PPERF_REPORT_TRACE_TENSOR_DELTA_H
 
 #include "collector/trace_format.h"
 
-/* What the last record of each device said. Zeros at first. */
+/* The totals in the last record of each device. Zeros at first. */
 struct tensor_totals {
 	struct {
 		uint64_t allocated, reserved;
 	} devices[TRACE_TENSOR_DEVICES];
 };
 
-/* Any record, in the order of time. Of the short form: what it stands for, in `whole`; else the record itself. */
+/* Call it for every record of the trace, in time order. Returns `whole`, filled from the short
+ * form, if `record` is a TENSOR_NEXT. Returns `record` itself for all other kinds. */
 const struct trace_head *tensor_delta_expand(
 	struct tensor_totals *totals, const struct trace_head *record, struct trace_tensor *whole);
 
