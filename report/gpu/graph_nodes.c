@@ -3,12 +3,12 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-#define COPY_CHAIN_MAX 16u /* of a graph of a graph ...: a damaged trace may have them go round */
+#define COPY_CHAIN_MAX 16u /* clones of clones; in a damaged trace they may form a cycle */
 
 struct graph_nodes {
 	struct trace_reader *reader;
-	const struct trace_graph_node *
-		*slots; /* hash table by the node's id; the last record of an id counts */
+	/* Hash table by the node's id. The last record of an id counts. */
+	const struct trace_graph_node **slots;
 	size_t slot_count;
 	struct graph_id_list {
 		uint32_t *values; /* ascending */
@@ -33,8 +33,8 @@ static int compare_graph_ids(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Graphs with nodes that were captured in a range. Which of a graph and its copy an executable graph is said to be made of
- * is not the same in all versions of CUPTI: both are here. */
+/* Returns the graphs that have nodes captured in a range. CUPTI versions differ on whether an
+ * executable graph names the original graph or its clone, so both are included. */
 static struct graph_id_list captured_graphs(const struct graph_nodes *nodes, uint32_t count)
 {
 	struct graph_id_list graphs = { .values = xcalloc(
