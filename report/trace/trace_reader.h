@@ -161,8 +161,8 @@ static inline struct string_view trace_text_or_null(struct trace_text text)
 	return (struct string_view){ text.known ? text.bytes : NULL, text.length };
 }
 
-/* A node of the call tree. Node 0 is the root. The last one, reader_node_count() - 1, stands for
- * ids that are not in the dictionary. */
+/* A node of the call tree. Node 0 is the root. The last one, reader_node_count() - 1, is
+ * used for all ids that are not in the dictionary. */
 struct trace_node_info {
 	uint32_t parent, name, domain;
 	/* BACKWARD: node of the operator that created the function; smaller than its own id, or
