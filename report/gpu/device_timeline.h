@@ -31,15 +31,12 @@
 struct timeline_work {
 	uint64_t records, sum_ns; /* timed GPU work */
 	uint64_t busy_ns;         /* union */
-	uint64_t kernel_ns, computation_ns, communication_ns,
-		/* These are unions too. kernel_ns does not include memsets. */
-		copy_ns;
+	/* These are unions too. kernel_ns does not include memsets. */
+	uint64_t kernel_ns, computation_ns, communication_ns, copy_ns;
 	uint64_t exposed_communication_ns; /* while nothing was computed */
 	uint64_t exposed_copy_ns;          /* while nothing was computed or communicated */
-	uint64_t first_ns,
-		/* CLOCK_REALTIME. Span = last - first, idle = span - busy - the device's
-		 * unknown_ns. */
-		last_ns;
+	/* CLOCK_REALTIME. Span = last - first, idle = span - busy - the device's unknown_ns. */
+	uint64_t first_ns, last_ns;
 };
 
 struct timeline_stream {
@@ -49,9 +46,8 @@ struct timeline_stream {
 
 struct timeline_device {
 	uint32_t device;
-	struct timeline_work all,
-		/* launched: without work that is known to have no launch in the trace */
-		launched;
+	/* launched: without work that is known to have no launch in the trace */
+	struct timeline_work all, launched;
 	/* The part of the span of `all` that was not busy while CUPTI was handed over
 	 * (cupti_handover.h). */
 	uint64_t unknown_ns;

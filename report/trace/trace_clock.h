@@ -13,10 +13,9 @@
 #include "report/trace/read_warnings.h"
 
 struct clock_piece {
-	uint64_t raw, ns,
-		/* `ns` is the time at `raw`. Up to the `raw` of the next piece, a stamp is at ns
-		 * + (stamp - raw) * scale >> READER_SCALE_BITS. */
-		scale;
+	/* `ns` is the time at `raw`. Up to the `raw` of the next piece, a stamp is at ns +
+	 * (stamp - raw) * scale >> READER_SCALE_BITS. */
+	uint64_t raw, ns, scale;
 };
 
 /* CLOCK_REALTIME minus the axis. The offset took effect at some time between `after` and `seen`,

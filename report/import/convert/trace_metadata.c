@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_facts.c: what the file knows of the run and of its devices, and what of the file is missing, odd or in no view.
+ * Writes what the file says about the run and its devices, and what of the file is missing or
+ * damaged.
  */
 #include "report/import/convert/convert.h"
 #include <inttypes.h>
@@ -60,7 +61,8 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 		write_metadata(conversion, "source.python_stacks", "on");
 }
 
-/* What of the file is in no view, by category; those for which there is no room together. */
+/* Writes the numbers of events that are not imported, by category. Categories beyond the length
+ * of the line are summed up. */
 static void write_skipped(struct conversion *conversion)
 {
 	const struct event_rows *imported = conversion->imported;
@@ -90,7 +92,7 @@ static void write_skipped(struct conversion *conversion)
 		writer_meta(conversion->writer, "import.left_out", line, used);
 }
 
-/* How much of the file was read, and what is kept as sums only. */
+/* Writes the number of events, and the sums of the CPU's allocator events. */
 static void write_counts(struct conversion *conversion)
 {
 	const struct conversion_cpu_memory *cpu = &conversion->cpu;
@@ -150,18 +152,18 @@ static void write_warnings(struct conversion *conversion)
 	if (imported->unsplit_graphs)
 		write_warning(conversion, "warning.import_graphs",
 			"%" PRIu64 " launches of graphs were recorded as a whole: each is one "
-				   "piece of work, from the start of its "
+			"piece of work, from the start of its "
 			"first kernel to the end of its last",
 			imported->unsplit_graphs);
 	if (conversion->counts.too_deep)
 		write_warning(conversion, "warning.import_deep",
 			"%" PRIu64 " ranges begin inside of more others than a program nests; they "
-				   "are left out",
+			"are left out",
 			conversion->counts.too_deep);
 	if (conversion->counts.overlapping)
 		write_warning(conversion, "warning.import_overlap",
 			"%" PRIu64 " ranges end before one that began in them does; that one's "
-				   "time from there on is "
+			"time from there on is "
 			"what is around both's",
 			conversion->counts.overlapping);
 }

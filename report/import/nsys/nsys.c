@@ -9,8 +9,6 @@
 
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
 
-/* ---- numbers ---- */
-
 static uint32_t *nsys_id_slot(const struct nsys_id_map *map, uint64_t key)
 {
 	size_t i = (key * 0x9e3779b97f4a7c15u >> 20) & (map->room - 1);
@@ -40,7 +38,7 @@ uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key)
 	return nsys_id_slot(map, key);
 }
 
-/* A thread's global number ends in 24 bits of its id, below 24 bits of its process's. */
+/* A global thread id has the thread id in its low 24 bits, below 24 bits of the process id. */
 uint32_t nsys_pid(int64_t global)
 {
 	return (uint32_t)((uint64_t)global >> 24 & 0xffffff);
@@ -68,8 +66,6 @@ static bool is_process(const struct nsys_reader *reader, int64_t global)
 
 	return map->room && *nsys_id_slot(map, (uint64_t)global >> 24);
 }
-
-/* ---- what is known of the run ---- */
 
 static void add_nsys_metadata(struct nsys_reader *reader, const char *key, struct string_view value)
 {
@@ -128,7 +124,7 @@ static void read_host(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* Only those which have events: the table holds every process of the machine. */
+/* Adds the names of processes that have events. The table holds every process of the machine. */
 static void read_processes(struct nsys_reader *reader)
 {
 	struct nsys_rows *rows = nsys_rows_open(
@@ -154,7 +150,7 @@ static void read_processes(struct nsys_reader *reader)
 			reader, "import.processes", (struct string_view){ all, (uint32_t)used });
 }
 
-/* `74e128b2-90b6-...`, perhaps with other letters before it. */
+/* Parses `74e128b2-90b6-...`, possibly with other letters before it. */
 static void read_uuid(struct string_view text, uint8_t *uuid)
 {
 	size_t digits = 32;
@@ -172,7 +168,7 @@ static void read_uuid(struct string_view text, uint8_t *uuid)
 	}
 }
 
-/* A device is called what CUDA calls it, where that is said. */
+/* The id of a device is CUDA's number, if the file has it. */
 static void read_devices(struct nsys_reader *reader)
 {
 	static const char *const columns[] = { "id", "cuDevice", "name", "totalMemory",
@@ -211,7 +207,7 @@ static void read_devices(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* Of threads that have events: the system's names for them. */
+/* Adds the system's names of threads that have events. */
 static void read_threads(struct nsys_reader *reader)
 {
 	struct nsys_rows *rows = nsys_rows_open(
@@ -237,8 +233,6 @@ static void read_threads(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* ---- what is in no view ---- */
-
 static bool is_known_table(const char *table)
 {
 	for (size_t i = 0; nsys_event_tables[i]; i++)
@@ -247,7 +241,7 @@ static bool is_known_table(const char *table)
 	return false;
 }
 
-/* Tables of events that nobody asks for, by their names. */
+/* Counts the rows of event tables that are not imported. */
 static void count_unread_tables(struct nsys_reader *reader)
 {
 	struct event_rows *imported = reader->imported;
@@ -273,8 +267,6 @@ static void count_unread_tables(struct nsys_reader *reader)
 	}
 }
 
-/* ---- all of it ---- */
-
 static void close_open_ranges(struct nsys_reader *reader)
 {
 	struct event_rows *imported = reader->imported;
@@ -287,7 +279,8 @@ static void close_open_ranges(struct nsys_reader *reader)
 	imported->unended += reader->open_count;
 }
 
-/* Any of its own tables will do: an export has only those that have rows. */
+/* Returns true if the database has any of nsys's tables. An export contains only tables with
+ * rows. */
 static bool is_export(struct nsys_reader *reader)
 {
 	bool found = nsys_database_has_column(reader->db, "StringIds", "value") &&
