@@ -8,9 +8,9 @@
  * (256 before compute capability 8), including what the driver reserves per block.
  *
  * The formulas are those of NVIDIA's cuda_occupancy.h. A test compares the results where that
- * header is present. Theoretical means what the launch allows, not what was reached. If the trace
- * has the shared memory that was configured on the SM while the kernel ran, this amount is used
- * instead of the SM's maximum.
+ * header is present. Theoretical means what the launch allows, not what was reached. A trace may
+ * have the shared memory that was configured on the SM while the kernel ran. This amount is then
+ * used instead of the SM's maximum.
  *
  * Pure functions without state or allocation, callable from any thread.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Links backward functions to their operators. PyTorch numbers the nodes of autograd's graph per
- * thread. The operator that created a node and the run of the node have the same sequence number,
- * and the run also has the logical number of the thread.
+ * thread. The operator that created a node has the node's sequence number, and so has the run of
+ * the node. The run also has the logical number of the operator's thread.
  *
  * Flow arrows from operators to backward functions show which thread of the file has a logical
  * number. Without arrows, a number is linked only if a single thread has it.

@@ -102,7 +102,7 @@ struct imported_sync {
 struct imported_memory {
 	int64_t time, bytes;
 	uint64_t address, allocated, reserved;
-	uint32_t thread, device, type; /* type: 0: CPU, 1: CUDA, other values: other vendors */
+	uint32_t thread, device, type; /* type: 0 is the CPU, 1 CUDA, others other vendors */
 	bool has_totals;               /* false: the file has neither `allocated` nor `reserved` */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Builds Python call stacks from either form in a file: calls of functions on a thread
- * (`python_function`), or a text per operator (`Call stack`, until 2022). A stack is written to the
- * trace when the first event uses it. Equal stacks are written once.
+ * Builds Python call stacks from either form in a file. The forms are calls of functions on a
+ * thread (`python_function`), and a text per operator (`Call stack`, until 2022). A stack is
+ * written to the trace when the first event uses it. Equal stacks are written once.
  */
 #ifndef PPERF_REPORT_IMPORT_CONVERT_PYTHON_STACKS_H
 #define PPERF_REPORT_IMPORT_CONVERT_PYTHON_STACKS_H
