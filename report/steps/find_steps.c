@@ -217,8 +217,8 @@ static uint64_t step_duration_ns(const struct steps *steps, size_t step)
  * medians over the later half. Slow means above 1.5 times the usual duration, and above it by 6
  * times the usual deviation. Warm-up ends at the first two consecutive steps that are not slow.
  *
- * If more than half are slow (a busy machine), a stricter limit applies: longer than all steps of
- * the later half, and longer than 1.5 times the usual duration. */
+ * More than half may be slow on a busy machine. Then slow means longer than all steps of the later
+ * half, and longer than 1.5 times the usual duration. */
 static void mark_warm_up(struct steps *steps)
 {
 	const size_t count = steps->count - steps->unfinished, half = count / 2;

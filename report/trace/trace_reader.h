@@ -92,9 +92,9 @@ struct trace_stream {
 
 struct trace_event {
 	uint32_t kind;
-	/* range events: the range; other records: the innermost open range (0: none) */
+	/* The range of a range event. For other records the innermost open range, 0 if none. */
 	uint32_t node;
-	/* range events: index in the range stack (0: outermost); others: number of open ranges */
+	/* Index in the range stack for range events, 0 is outermost. Else the number of ranges. */
 	uint32_t depth;
 	uint32_t missing;  /* GAP only */
 	uint64_t time_ns;  /* for a record without a stamp: that of the record before it */
