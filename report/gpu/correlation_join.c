@@ -12,24 +12,19 @@ struct held_record {
 	struct trace_gpu *record;
 };
 
-enum launch_state {
-	FREE,
-	WAITING,
-	MATCHED,
-	REPLAYED,
-	RECORDS_ONLY,
-	STATES
-}; /* REPLAYED: a graph that is matched; AWAITED: only records of it are there */
+/* The state of an entry. MATCHED: not a graph. REPLAYED: a graph that has a record.
+ * RECORDS_ONLY: records are held, the launch has not come. */
+enum launch_state { FREE, WAITING, MATCHED, REPLAYED, RECORDS_ONLY, STATES };
 
 static const uint32_t queue_limits[STATES] = {
 	[WAITING] = JOIN_WAITING, [MATCHED] = JOIN_MATCHED, [REPLAYED] = JOIN_REPLAYED
 };
 
-/* A launch in the table; in the queue of its state, by age. */
+/* An entry of the table. It is also in the queue of its state, which is ordered by age. */
 struct join_entry {
 	struct gpu_launch launch;
 	struct held_record *held, *last_held; /* oldest first */
-	uint32_t next; /* in its bucket, or of the free ones, or of those pushed out */
+	uint32_t next; /* in its bucket, in the free list, or in the list of evicted entries */
 	uint32_t older, newer;
 	enum launch_state state;
 };
@@ -41,15 +36,17 @@ struct join_queue {
 struct correlation_join {
 	struct join_entry *entries;
 	size_t room;
-	uint32_t used, free, evicted; /* pushed_out: replaced by one of the same id */
+	/* `used`: entries in use or free. `free`, `evicted`: heads of lists. Evicted entries were
+	 * replaced by one with the same id. */
+	uint32_t used, free, evicted;
 	uint32_t *buckets;
 	size_t bucket_count;
 	struct join_queue queues[STATES];
 	uint32_t held_count;
 };
 
-/* Ids are given in turn, and what has neighbouring ids happens at about the same time: it lies side by side. Ids with
- * long strides are spread all the same. */
+/* Ids are assigned in sequence, so neighbouring ids occur at about the same time. The hash puts
+ * them into neighbouring buckets. Ids with long strides are still spread. */
 static uint32_t *bucket_of(const struct correlation_join *join, uint64_t correlation)
 {
 	const uint64_t spread = (correlation >> 16) * 0x9e3779b97f4a7c15u;
@@ -142,7 +139,8 @@ static uint32_t find_launch(const struct correlation_join *join, uint64_t correl
 	return index;
 }
 
-/* Out of the table; the entry's content stays readable until it is used again. */
+/* Removes an entry from its bucket and queue. Its contents stay valid until the entry is used
+ * again. */
 static void remove_from_table(struct correlation_join *join, uint32_t index)
 {
 	uint32_t *link = bucket_of(join, join->entries[index].launch.correlation);
@@ -213,7 +211,8 @@ struct gpu_launch *join_match(struct correlation_join *join, uint64_t correlatio
 	return &entry->launch;
 }
 
-/* Of those that are matched some more than the most are let in, to give up many in one go. */
+/* The matched launches may exceed their limit by MATCHED_SLACK, so that many are evicted at
+ * once. */
 bool join_is_full(const struct correlation_join *join)
 {
 	return join->queues[WAITING].count > JOIN_WAITING ||

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * join.h: from a correlation id to the launch that it belongs to, while the GPU's record of it may still come; and
- * GPU records whose launch has not been seen yet.
+ * Joins GPU records to the launches that issued them, by correlation id and never by time. Either
+ * may come first: launches wait for their records, and records wait for their launch.
  *
- * Bounded: JOIN_WAITING launches without a record; after their last record JOIN_REPLAYED graphs, which have many, and
- * JOIN_MATCHED other launches, which now and then have another one soon; JOIN_HELD records. What is pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are
- * looked up, never times.
+ * Memory is bounded. The table holds at most:
+ *
+ *	JOIN_WAITING	launches without a record
+ *	JOIN_REPLAYED	matched graph launches, which have many records
+ *	JOIN_MATCHED	other matched launches, which rarely have a second record
+ *	JOIN_HELD	records without a launch
+ *
+ * What exceeds these limits is evicted, oldest first. The caller fetches and counts it with
+ * join_next_evicted and join_next_unmatched.
  */
 #ifndef PPERF_REPORT_GPU_CORRELATION_JOIN_H
 #define PPERF_REPORT_GPU_CORRELATION_JOIN_H
@@ -14,27 +20,30 @@
 
 #define JOIN_WAITING 131072u
 #define JOIN_REPLAYED 16384u
-#define JOIN_MATCHED \
-	2048u /* few, since a range is final when all of its launches are given up: what is held fits the processor's cache */
+/* Small, because a range is final only when all of its launches are evicted. The ranges that wait
+ * then fit into the processor's cache. */
+#define JOIN_MATCHED 2048u
 #define JOIN_HELD 16384u
 
 struct instance;
 
-/* A call that makes a GPU work. */
+/* A call that issued GPU work. */
 struct gpu_launch {
 	uint64_t correlation, begin_ns, end_ns;
-	struct instance
-		*instance; /* of the range that it was made in, referenced; NULL: of no interest */
-	uint32_t tid;      /* of the thread that called */
-	uint32_t node;     /* of the tree: where it was made */
-	uint32_t module;   /* the folded module it was made in, or 0 (members.h) */
-	uint32_t graph_node;        /* of the tree: the graph that it launched; 0: it is no graph */
-	uint32_t trace_node, stack; /* of the call, in the trace */
-	uint32_t records;           /* that came for it */
-	uint64_t
-		first_ns; /* a graph: when the first of its work began, as far as records came; 0: none was timed */
-	bool counts;   /* false: outside of what was asked for (--steps) */
-	bool in_range; /* it was made in some range */
+	/* Instance of the range that made the call, with a reference held. NULL: not needed. */
+	struct instance *instance;
+	uint32_t tid;  /* of the calling thread */
+	uint32_t node; /* node of the call tree that made the call */
+	/* index of the module (module_group.h) that made the call, or 0 */
+	uint32_t module;
+	/* node of the launched graph in the call tree; 0: not a graph launch */
+	uint32_t graph_node;
+	uint32_t trace_node, stack; /* trace ids of the call's node and stack */
+	uint32_t records;           /* number of records matched so far */
+	/* Graph launch: earliest start of its records so far. 0: none was timed. */
+	uint64_t first_ns;
+	bool counts;   /* false: outside of the steps selected by --steps */
+	bool in_range; /* the call was made inside a range */
 };
 
 struct correlation_join;
@@ -42,22 +51,27 @@ struct correlation_join;
 struct correlation_join *join_new(void);
 void join_free(struct correlation_join *join);
 
-/* Adds a launch, a copy. One of the same id that is there is pushed out. */
+/* Adds a copy of `launch`. An earlier launch with the same id is evicted. Records already held
+ * for the id stay held: fetch them with join_take_held. */
 void join_add(struct correlation_join *join, const struct gpu_launch *launch);
-/* The launch of that id, which now has one record more; NULL: none is known. Lives until the next join_add. */
+/* Finds the launch of `correlation` and increments its `records`. Returns NULL if there is none.
+ * The pointer is valid until the next join_add or join_hold. */
 struct gpu_launch *join_match(struct correlation_join *join, uint64_t correlation);
-/* The next launch that is given up: because there is no room, or (`all`) because nothing more will come. False: none. */
+/* Removes the next evicted launch and copies it to `launch`. With `all`, every launch is
+ * evicted, because no more records will come. Returns false if there is none. */
 bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launch *launch);
 
-/* It is time to ask for those that are given up. */
+/* Returns true if a limit is exceeded: call join_next_evicted and join_next_unmatched. */
 bool join_is_full(const struct correlation_join *join);
 
-/* Keeps a copy of a GPU record (it begins with struct trace_gpu) until its launch is seen. */
+/* Keeps a copy of a GPU record until its launch is added. `record` is the beginning of a whole
+ * record, head.size bytes long. */
 void join_hold(struct correlation_join *join, const struct trace_gpu *record);
-/* The next record that was held for this launch, in the order of coming; the caller frees it. NULL: none, or no more. */
+/* Removes and returns the next record held for `correlation`, in order of arrival, or NULL. The
+ * caller frees it. */
 struct trace_gpu *join_take_held(struct correlation_join *join, uint64_t correlation);
-/* The next held record that is given up: the oldest of too many, or (`all`) whatever is left; the caller frees it.
- * NULL: none. */
+/* Removes and returns the oldest held record if more than JOIN_HELD are held, or any with `all`.
+ * Returns NULL if there is none. The caller frees it. */
 struct trace_gpu *join_next_unmatched(struct correlation_join *join, bool all);
 
 #endif

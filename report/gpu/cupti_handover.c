@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * away.c: see away.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/gpu/cupti_handover.h"
 
 #include "report/base/alloc.h"
@@ -14,7 +12,8 @@ static struct handover_span *last_handover(
 	return handovers->count ? &handovers->spans[axis][handovers->count - 1] : NULL;
 }
 
-/* A damaged trace, or a clock that was set, may say what cannot be: none begins before the one before it has ended. */
+/* Adds a span without an end. A damaged trace or a change of the clock may yield overlaps. No
+ * span begins before the end of the one before it. */
 static void begin_handover(struct handover_list *handovers, const uint64_t *at_ns)
 {
 	for (int axis = 0; axis < HANDOVER_AXES; axis++) {

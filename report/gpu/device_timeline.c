@@ -11,10 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define LENGTH_MAX (UINT64_MAX / TIMELINE_DEVICES) /* work that takes years */
-#define NAMES_MAX (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
+#define LENGTH_MAX (UINT64_MAX / TIMELINE_DEVICES) /* 9 years; longer work is cut to it */
+#define NAMES_MAX (1u << 22) /* larger ids are looked up each time: only a damaged trace has them */
 
-/* What a device was doing. Bits: a union is of any of several. */
+/* The bits of an activity. Each union is made of intervals that have any of its bits. */
 enum gpu_doing {
 	COMPUTING = 1,
 	COMMUNICATING = 2,
@@ -22,7 +22,7 @@ enum gpu_doing {
 	SETTING_MEMORY = 8,
 	WITHOUT_LAUNCH = 16
 };
-#define ACTIVITY_MASK 31u /* all of them; an interval's tag has its stream's row + 1 above */
+#define ACTIVITY_MASK 31u /* all bits; an interval's tag has its CUDA stream's row + 1 above them */
 
 enum { BUSY, COMPUTATION, COMMUNICATION, COPIES, NOT_COPIES, KERNELS, UNIONS };
 static const unsigned union_activities[UNIONS] = { [BUSY] = COMPUTING | SETTING_MEMORY |
@@ -33,50 +33,54 @@ static const unsigned union_activities[UNIONS] = { [BUSY] = COMPUTING | SETTING_
 	[NOT_COPIES] = COMPUTING | SETTING_MEMORY | COMMUNICATING,
 	[KERNELS] = COMPUTING | COMMUNICATING };
 
-/* Of intervals by their start: how long together, and where the last of them ends. */
+/* The union of intervals that are added in order of their starts: total length, and the latest
+ * end. */
 struct interval_union {
 	uint64_t length, covered;
 };
 
-/* The union of intervals that come roughly by their start. */
+/* Computes the unions of one device. Its intervals arrive in nearly the order of their starts. */
 struct device_sweep {
 	struct interval_queue waiting;
-	struct interval_union unions[UNIONS]; /* of all that were taken */
-	struct interval_union launched
-		[UNIONS]; /* from the first work without a launch on; until then they are the same */
+	struct interval_union unions[UNIONS]; /* of all intervals taken from `waiting` */
+	/* Without the work that has no launch. Kept from the first such work on. Until then it
+	 * equals `unions`. */
+	struct interval_union launched[UNIONS];
 	bool some_not_launched;
-	uint64_t
-		busy_handover_ns; /* of the busy time, while CUPTI was another's: what was running when it went */
+	/* The part of the busy time during handovers of CUPTI: work that was still running then. */
+	uint64_t busy_handover_ns;
 	bool has_started;
 };
 
-/* When work began and ended since the trace's start, of a device by the order in which they came. */
+/* Times of a GPU operation since the start of the trace, saved for later. */
 struct noted_interval {
 	uint64_t start;
-	uint64_t length; /* * TIMELINE_DEVICES + device */
+	/* duration * TIMELINE_DEVICES + row of the device, in order of appearance */
+	uint64_t length;
 };
 
 struct timeline {
-	struct trace_reader *reader; /* not owned */
+	struct trace_reader *reader; /* not owned; NULL after timeline_end */
 	struct spill_list *noted;
-	struct handover_list *handovers; /* NULL: never */
+	struct handover_list *handovers; /* NULL: none */
 	int64_t device;
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct device_sweep sweeps[TIMELINE_DEVICES];
 	struct stream_unions {
 		struct interval_union *covered;
-		size_t last, room, covered_room; /* last: the one found last */
+		size_t last, room, covered_room; /* last: row used last */
 	} streams[TIMELINE_DEVICES];
-	struct interval spans[TIMELINE_DEVICES]; /* first and last moment since the trace's start */
-	uint32_t
-		order[TIMELINE_DEVICES]; /* which row of `devices` the first one to come has, ... */
-	size_t count, waiting;           /* devices; intervals that were not taken */
-	uint64_t late, late_at_end;      /* late_shown: up to timeline_end */
-	uint64_t next_ns; /* up to here no interval that waits begins, and enough of them wait */
-	bool has_ended, all_read; /* read: nothing more is noted */
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: nobody asks */
+	/* first and last time since the start of the trace */
+	struct interval spans[TIMELINE_DEVICES];
+	/* from the row of a device in order of appearance to its row in `devices` */
+	uint32_t order[TIMELINE_DEVICES];
+	size_t count, waiting;      /* devices; intervals in all queues */
+	uint64_t late, late_at_end; /* late_at_end: at timeline_end */
+	uint64_t next_ns; /* no waiting interval begins before it, and enough of them wait */
+	bool has_ended, all_read; /* all_read: all of `noted` was read */
+	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: not set */
 	void *gap_context;
-	uint8_t *activity; /* by name of a kernel: enum doing; 0: not looked at yet */
+	uint8_t *activity; /* by name id of a kernel: enum gpu_doing; 0: not yet determined */
 	size_t activity_room;
 };
 
@@ -90,7 +94,8 @@ static void extend_union(struct interval_union *merged, const struct interval *i
 		merged->covered = interval->end;
 }
 
-/* Of the busy time, how much of it what is about to be covered has while CUPTI was another's. */
+/* Adds the handover time that `interval` adds to the busy time. Called before the interval is
+ * added to the union. */
 static void count_busy_handover(const struct timeline *timeline, struct device_sweep *sweep,
 	const struct interval *interval, enum handover_axis axis)
 {
@@ -101,7 +106,7 @@ static void count_busy_handover(const struct timeline *timeline, struct device_s
 			interval->start > covered ? interval->start : covered, interval->end);
 }
 
-/* The earliest interval into all unions. */
+/* Moves the earliest waiting interval into all unions. */
 static void sweep_all_unions(struct timeline *timeline, struct device_sweep *sweep)
 {
 	const struct interval interval = interval_queue_pop(&sweep->waiting);
@@ -124,7 +129,7 @@ static void sweep_all_unions(struct timeline *timeline, struct device_sweep *swe
 	sweep->has_started = true;
 }
 
-/* The earliest interval into what was busy. */
+/* Moves the earliest waiting interval into the busy union. Reports the gap before it. */
 static void sweep_busy_union(struct timeline *timeline, struct device_sweep *sweep)
 {
 	const struct interval interval = interval_queue_pop(&sweep->waiting);
@@ -187,7 +192,7 @@ static unsigned activity_of_record(struct timeline *timeline, const struct trace
 	return timeline->activity[kernel->name];
 }
 
-/* What the unions come to, once all intervals are in them. */
+/* Stores the lengths of `unions`, which must be complete, in `work`. */
 static void store_union_lengths(struct timeline_work *work, const struct interval_union *unions)
 {
 	work->busy_ns = unions[BUSY].length;
@@ -209,7 +214,8 @@ static void count_work_record(struct timeline_work *work, uint64_t start, uint64
 	work->sum_ns += end - start;
 }
 
-/* Its row among the device's streams; most work is of the same one as the work before. */
+/* Returns the row of the record's CUDA stream. Most work is of the same CUDA stream as the work
+ * before. */
 static uint32_t timeline_stream_row(
 	struct timeline *timeline, size_t device, const struct trace_gpu *gpu)
 {
@@ -238,7 +244,7 @@ static uint32_t timeline_stream_row(
 
 COMPARE_BY_TWO(compare_timeline_streams, struct timeline_stream, context, stream)
 
-/* Since the trace's start, for later. */
+/* Saves the times of a record, in nanoseconds since the start of the trace. */
 static void note_interval(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)
 {
 	struct noted_interval *noted = spill_list_push(timeline->noted);
@@ -255,7 +261,7 @@ static void note_interval(struct timeline *timeline, size_t index, const struct 
 		span->end = end;
 }
 
-/* Totals, in CUPTI's own nanoseconds. */
+/* Computes the totals in CUPTI's own nanoseconds. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event)
 {
 	const struct trace_gpu *gpu = event->record;
@@ -289,7 +295,7 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 		sweep_all_unions(timeline, &timeline->sweeps[index]);
 }
 
-/* What is left of a device's intervals, and what all of them come to. */
+/* Adds a device's remaining intervals to the unions and stores the results. */
 static void end_device(struct timeline *timeline, size_t index)
 {
 	struct timeline_device *device = &timeline->devices[index];
@@ -420,7 +426,8 @@ uint64_t timeline_late_records(const struct timeline *timeline)
 	return timeline ? timeline->late : 0;
 }
 
-/* Goes on until enough is waiting that nothing which began before now_ns can be missing. */
+/* Reads until TIMELINE_AHEAD intervals wait, or all are read. Then none that begins earlier can
+ * be missing, unless it is counted as late. */
 static void read_noted_ahead(struct timeline *timeline)
 {
 	while (!timeline->all_read && timeline->waiting < TIMELINE_AHEAD) {
@@ -468,7 +475,7 @@ static void advance_timeline(struct timeline *timeline, uint64_t now_ns)
 	timeline->next_ns = next_ns;
 }
 
-/* Of this device, up to a moment that is not behind its last. */
+/* Returns the unknown time of a device up to `until`, which must not be after its last time. */
 static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
 {
 	const struct device_sweep *sweep = &timeline->sweeps[index];

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * timeline.h: when each device was busy: the union of its kernels, copies and sets over all streams, never their sum;
- * and what of that was computation (kernels and sets), communication (kernels of NCCL or RCCL) and copies.
+ * Computes when each device was busy: the union, never the sum, of its kernels, copies and memsets
+ * over all CUDA streams. The busy time is split into computation (kernels and memsets),
+ * communication (kernels of NCCL or RCCL) and copies. It is also computed for each CUDA stream, and
+ * for the work that was launched within the trace.
  *
- * And the same of what was launched within the trace, and of each stream.
+ * GPU records reach a trace long after the work ran, and in no strict order. The timeline is
+ * therefore built in one pass over the trace, which finds each device's first and last time and its
+ * totals. That pass also saves when each GPU operation began and ended, in a temporary file. With
+ * these times it can later return how long a device had been idle, for ever later times.
  *
- * Records of the GPU reach a trace long after they ran, in no strict order. So a pass over the trace comes first, in
- * which they are shown to the timeline: it finds each device's first and last moment and its totals, and notes when
- * each began and ended, out of memory, to answer later, for ever later moments, how long a device had been idle. Memory:
- * TIMELINE_AHEAD intervals. Records further out of order than that are counted (late); their time may then be missing
- * from busy.
+ * Memory: TIMELINE_AHEAD intervals. Records that are further out of order are counted
+ * (timeline_late_records). Their time may be missing from the busy time.
  *
  *	timeline = timeline_new(reader, -1);
- *	for each event of a pass: timeline_show(timeline, &event);
+ *	reader_rewind(reader);
+ *	for each event of a pass: timeline_add(timeline, &event);
  *	timeline_end(timeline);
  */
 #ifndef PPERF_REPORT_GPU_DEVICE_TIMELINE_H
@@ -22,18 +25,18 @@
 #include <stdint.h>
 
 #define TIMELINE_AHEAD 65536u
-#define TIMELINE_DEVICES 64u /* more are counted as the last */
+#define TIMELINE_DEVICES 64u /* further devices are counted as the last one */
 #define TIMELINE_STREAMS 4096u
 
 struct timeline_work {
-	uint64_t records, sum_ns; /* timed work */
-	uint64_t busy_ns;         /* the union */
-	uint64_t kernel_ns, computation_ns, communication_ns,
-		copy_ns;                   /* unions, too; kernels without sets */
+	uint64_t records, sum_ns; /* timed GPU work */
+	uint64_t busy_ns;         /* union */
+	/* These are unions too. kernel_ns does not include memsets. */
+	uint64_t kernel_ns, computation_ns, communication_ns, copy_ns;
 	uint64_t exposed_communication_ns; /* while nothing was computed */
 	uint64_t exposed_copy_ns;          /* while nothing was computed or communicated */
-	uint64_t first_ns,
-		last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy - the device's unknown */
+	/* CLOCK_REALTIME. Span = last - first, idle = span - busy - the device's unknown_ns. */
+	uint64_t first_ns, last_ns;
 };
 
 struct timeline_stream {
@@ -43,12 +46,14 @@ struct timeline_stream {
 
 struct timeline_device {
 	uint32_t device;
-	struct timeline_work all,
-		launched; /* launched: but for work that is known to have no launch in the trace */
-	uint64_t
-		unknown_ns; /* of the span of all, not busy: while CUPTI was another client's (away.h) */
-	struct timeline_stream *
-		streams; /* by context, then number; those beyond TIMELINE_STREAMS are the last one */
+	/* launched: without work that is known to have no launch in the trace */
+	struct timeline_work all, launched;
+	/* The part of the span of `all` that was not busy while CUPTI was handed over
+	 * (cupti_handover.h). */
+	uint64_t unknown_ns;
+	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_STREAMS are added to the
+	 * last one. */
+	struct timeline_stream *streams;
 	size_t stream_count;
 };
 
@@ -76,41 +81,45 @@ struct trace_event;
 struct trace_reader;
 struct trace_text;
 
-/* A kernel of that name (mangled or not) is communication. */
+/* Returns true if a kernel with this name, mangled or not, is communication. */
 bool timeline_is_communication(struct trace_text name);
 
-/* Of what the reader is about to read from its beginning; device: only that one, -1 all. The reader must live until
- * timeline_end. */
+/* Starts a timeline of `device`, or of all devices if it is -1. Reads `reader` for handovers, so
+ * rewind it before the pass. `reader` must live until timeline_end. */
 struct timeline *timeline_new(struct trace_reader *reader, int64_t device);
-/* Any event; what is not timed work of a GPU is passed over. */
+/* Adds an event. Ignores everything but timed GPU work. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event);
-/* All of it was shown. */
+/* Ends the pass: all events were added. */
 void timeline_end(struct timeline *timeline);
-/* It was, in some pass. */
+/* Returns true after timeline_end. */
 bool timeline_has_ended(const struct timeline *timeline);
-void timeline_close(struct timeline *timeline); /* NULL is fine */
+void timeline_close(struct timeline *timeline); /* NULL is allowed */
 
-/* The same in a pass of its own. NULL: nothing was timed on a GPU. */
+/* Builds a timeline with a pass of its own, and rewinds `reader` afterwards. Returns NULL if no
+ * GPU work was timed. */
 struct timeline *timeline_open(struct trace_reader *reader, int64_t device);
-/* Moments are asked for from the first one on again, and nobody watches. */
+/* Starts again at the first time, and removes the callback of timeline_on_gap. */
 void timeline_rewind(struct timeline *timeline);
 
-/* By number of the device. */
+/* Sets `devices` to the devices, sorted by number. Returns how many there are. */
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);
 uint64_t timeline_late_records(const struct timeline *timeline);
 
-/* When CUPTI was another client's; NULL: never. */
+/* Returns the handovers of CUPTI, or NULL if there were none. */
 const struct handover_list *timeline_handovers(const struct timeline *timeline);
 
-/* How long, summed over the devices, each had been idle between its first moment and this one (ns since the trace's
- * start), its last one at most. Never called for an earlier moment than before. */
+/* Returns how long each device had been idle, summed over the devices. Counts from a device's
+ * first time to `now_ns` or its last time, in ns since the start of the trace. `now_ns` must
+ * never decrease from call to call, until timeline_rewind. */
 uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns);
-/* The same for busy, and for what is not known. */
+/* These two return the busy and the unknown time up to `now_ns`, under the same rules. */
 uint64_t timeline_busy(struct timeline *timeline, uint64_t now_ns);
 uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns);
 
-/* From now on `gap` is told of each stretch in which a device had nothing to do (ns since the trace's start), as somebody
- * asks for later moments; UINT64_MAX: all. Of one device by time. What is not known (away) is still in it. */
+/* Sets a callback for each interval in which a device had no work. It is called while later
+ * calls of timeline_idle or timeline_busy advance. A call with UINT64_MAX reports all intervals.
+ * They come in time order per device, in ns since the start of the trace. Times of CUPTI
+ * handovers are included. */
 void timeline_on_gap(struct timeline *timeline,
 	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context);
 

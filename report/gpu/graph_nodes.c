@@ -4,12 +4,12 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-#define COPY_CHAIN_MAX 16u /* of a graph of a graph ...: a damaged trace may have them go round */
+#define COPY_CHAIN_MAX 16u /* clones of clones; in a damaged trace they may form a cycle */
 
 struct graph_nodes {
 	struct trace_reader *reader;
-	const struct trace_graph_node *
-		*slots; /* hash table by the node's id; the last record of an id counts */
+	/* Hash table by the node's id. The last record of an id counts. */
+	const struct trace_graph_node **slots;
 	size_t slot_count;
 	struct graph_id_list {
 		uint32_t *values; /* ascending */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * intervals.h: intervals that come roughly by their start, taken in that order; of equal starts those first that came
- * in order. Memory: those that wait.
+ * Sorts intervals by start that arrive in nearly that order. Of intervals with equal starts, those
+ * that arrived in order come first. Memory: the intervals that wait.
  */
 #ifndef PPERF_REPORT_GPU_INTERVAL_QUEUE_H
 #define PPERF_REPORT_GPU_INTERVAL_QUEUE_H
@@ -11,21 +11,22 @@
 
 struct interval {
 	uint64_t start, end;
-	uint32_t tag; /* whatever the caller wants back */
+	uint32_t tag; /* for the caller */
 };
 
 struct interval_queue {
-	/* most come in order: those lie in a ring, the others in a heap; the earliest start first in both */
+	/* Most intervals arrive in order and go to the ring buffer, the others to a min-heap.
+	 * Both begin with the earliest start. `in_ring`, `count`: lengths of ring and heap. */
 	struct interval *ring, *heap;
 	size_t first, in_ring, ring_room, count, room;
 };
 
 void interval_queue_push(struct interval_queue *queue, struct interval interval);
-/* The earliest, which is no longer there then; some must be waiting. */
+/* Removes and returns the earliest interval. The queue must not be empty. */
 struct interval interval_queue_pop(struct interval_queue *queue);
-/* When it begins. */
+/* Returns the start of the earliest interval. The queue must not be empty. */
 uint64_t interval_queue_next_start(const struct interval_queue *queue);
-/* None waits any more. */
+/* Removes all intervals. */
 void interval_queue_clear(struct interval_queue *queue);
 void interval_queue_free(struct interval_queue *queue);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX (1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
+#define NAMES_MAX (1u << 22) /* larger ids are searched each time: only a damaged trace has them */
 
 bool launch_config_equal(const struct trace_kernel *a, const struct trace_kernel *b)
 {
@@ -85,7 +85,8 @@ static struct launch_config *find_or_add_config(
 	return &configs->kernels[slot->number - 1];
 }
 
-/* Most are of the shape that the last one of that name had. */
+/* Returns the index of the entry. Most kernels have the configuration of the last one with their
+ * name. */
 static uint32_t launch_config_index(
 	struct launch_configs *configs, const struct trace_kernel *record, uint32_t name)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * occupancy.c: four quotients, the smallest of which is the answer.
+ * The answer is the smallest of four quotients.
  */
 #include "report/gpu/occupancy.h"
 
 #define WARP_THREADS 32u
-#define REGISTER_UNIT 256u /* registers are given to a warp in units of this */
-#define REGISTERS_MAX 255u /* a thread can name */
+#define REGISTER_UNIT 256u /* registers are allocated to a warp in these units */
+#define REGISTERS_MAX 255u /* highest number that a thread can address */
 #define UNLIMITED UINT32_MAX
 
 static uint64_t round_up_to_unit(uint64_t value, uint64_t unit)
@@ -20,7 +20,7 @@ static uint32_t blocks_by_warps(const struct trace_device *device, uint64_t thre
 	return (uint32_t)(device->max_threads_per_sm / WARP_THREADS / warps);
 }
 
-/* Each SM is made of partitions with registers of their own. */
+/* An SM is divided into partitions with registers of their own. */
 static uint32_t blocks_by_warp_registers(
 	const struct trace_device *device, uint32_t partitions, uint32_t registers, uint64_t warps)
 {
@@ -28,7 +28,8 @@ static uint32_t blocks_by_warp_registers(
 
 	if (registers == 0)
 		return UNLIMITED;
-	/* The launch check counts as if each partition held as many of the block's warps as the fullest. */
+	/* The launch check assumes that every partition holds as many warps of the block as the
+	 * fullest one. */
 	if (registers > REGISTERS_MAX ||
 		per_warp * round_up_to_unit(warps, partitions) > device->registers_per_block)
 		return 0;
@@ -40,7 +41,8 @@ static uint32_t blocks_by_registers(
 {
 	uint32_t limit = blocks_by_warp_registers(device, 4, registers, warps);
 
-	/* GP100 has two, and yet runs only what the rest of its family runs. */
+	/* GP100 has two partitions, but a launch must also be valid for the four of the rest of
+	 * its family. */
 	if (limit && device->compute_major == 6 && device->compute_minor == 0)
 		limit = blocks_by_warp_registers(device, 2, registers, warps);
 	return limit;

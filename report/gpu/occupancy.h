@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * occupancy.h: how full a kernel can make a multiprocessor (SM), from the device's limits and what one block needs.
+ * Computes the theoretical occupancy of a multiprocessor (SM) from the device's limits and the
+ * needs of one block.
  *
- * An SM holds as many blocks at once as its warp slots, its registers, its shared memory and its block slots allow;
- * the scarcest decides. Registers are given to warps in units of 256, to each of the SM's four partitions apart;
- * shared memory to blocks in units of 128 bytes (256 before compute capability 8), plus what the driver keeps for
- * itself of each block. The same sums as NVIDIA's cuda_occupancy.h, held equal by a test where that header is
- * present. Theoretical: what the launch allows, not what was reached. Where the trace says how
- * much shared memory was configured on the SM as the kernel ran, that much counts, not all that the SM could have.
+ * An SM holds as many blocks at once as its warp slots, registers, shared memory and block slots
+ * allow. The scarcest of them decides. Registers are allocated to warps in units of 256, in each of
+ * the SM's four partitions separately. Shared memory is allocated to blocks in units of 128 bytes
+ * (256 before compute capability 8), including what the driver reserves per block.
  *
- * Pure computation: no state, no allocation, any thread.
+ * The formulas are those of NVIDIA's cuda_occupancy.h. A test compares the results where that
+ * header is present. Theoretical means what the launch allows, not what was reached. A trace may
+ * have the shared memory that was configured on the SM while the kernel ran. This amount is then
+ * used instead of the SM's maximum.
+ *
+ * Pure functions without state or allocation, callable from any thread.
  */
 #ifndef PPERF_REPORT_GPU_OCCUPANCY_H
 #define PPERF_REPORT_GPU_OCCUPANCY_H
@@ -17,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What keeps further blocks off the SM; several may at once. */
+/* What limits the blocks per SM. Several limits may apply at once. */
 enum occupancy_limit {
 	OCCUPANCY_WARPS = 1,
 	OCCUPANCY_REGISTERS = 2,
@@ -26,23 +30,26 @@ enum occupancy_limit {
 };
 
 struct occupancy {
-	uint32_t
-		blocks_per_sm; /* resident at once; 0: one block alone does not fit by the limits known here */
-	uint32_t active_warps; /* blocks_per_sm times the block's warps */
+	/* Blocks resident at once. 0: a single block does not fit into the limits known here. */
+	uint32_t blocks_per_sm;
+	uint32_t active_warps; /* blocks_per_sm times the warps of a block */
 	uint32_t max_warps;    /* of the SM */
-	uint32_t limits;       /* enum occupancy_limit, or-ed */
-	uint64_t blocks;       /* of the grid, saturated at UINT64_MAX */
+	uint32_t limits;       /* bits of enum occupancy_limit */
+	uint64_t blocks;       /* of the grid; UINT64_MAX if larger */
 	double theoretical;    /* active_warps / max_warps, 0 to 1 */
-	double waves_per_sm; /* blocks / (multiprocessors * blocks_per_sm); 0 if blocks_per_sm is 0 */
+	/* blocks / (multiprocessors * blocks_per_sm); 0 if blocks_per_sm is 0 */
+	double waves_per_sm;
 };
 
-/* false, and nothing written: the device's limits are unknown (zeros, a warp that is not 32 threads, compute
- * capability before 5) or the launch is empty. Clusters and block barriers (capability 9 on) are not in a trace and
- * are left out: they can only lower the figure. */
+/* Computes `out`. Returns false without writing it if the launch is empty or the device's limits
+ * are unknown. They are unknown if they are 0, a warp does not have 32 threads, or the compute
+ * capability is below 5. Clusters and block barriers (compute capability 9 and later) are not in
+ * a trace and are ignored. They can only lower the result. */
 bool occupancy_of(const struct trace_device *device, const struct trace_kernel *kernel,
 	struct occupancy *out);
 
-/* "registers", "shared memory, blocks", ...: static text for each combination. "" for 0. */
+/* Returns a static text such as "registers" or "shared memory, blocks" for a combination of
+ * limits. Returns "" for 0. */
 const char *occupancy_limit_text(uint32_t limits);
 
 #endif

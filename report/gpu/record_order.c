@@ -25,7 +25,7 @@ static int compare_gpu_entries(const void *left, const void *right)
 	return COMPARE(a->arrival, b->arrival);
 }
 
-/* When it began and how long it took. */
+/* Sets the start and the duration of `entry`. */
 static void set_entry_times(
 	struct trace_reader *reader, struct gpu_entry *entry, const struct trace_event *event)
 {
@@ -35,12 +35,13 @@ static void set_entry_times(
 	case TRACE_GPU_MEMORY:
 		start_ns = end_ns = entry->record.memory.time_ns;
 		break;
+	/* All of these have their times at the same offset. */
 	case TRACE_GPU_SYNC:
 	case TRACE_API:
 	case TRACE_OVERHEAD:
 	case TRACE_KERNEL:
 	case TRACE_GPU_COPY:
-	case TRACE_GPU_SET: /* all of them have their times there */
+	case TRACE_GPU_SET:
 		start_ns = entry->record.kernel.gpu.start_ns;
 		end_ns = entry->record.kernel.gpu.end_ns;
 		break;

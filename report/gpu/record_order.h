@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * gpu_order.h: the records that CUPTI delivered, in the order in which the GPU did the work. They arrive long
- * afterwards and in no strict order, so a trace is read once to sort them; GPU_ORDER_HELD at a time in memory, the
- * rest in a temporary file that has no name.
+ * Sorts the GPU records of a trace by the time at which the GPU did the work. CUPTI delivers them
+ * much later and in no strict order. One pass over the trace sorts them: RECORD_ORDER_IN_MEMORY at
+ * a time in memory, the rest in a temporary file without a name.
  */
 #ifndef PPERF_REPORT_GPU_RECORD_ORDER_H
 #define PPERF_REPORT_GPU_RECORD_ORDER_H
@@ -11,10 +11,10 @@
 #define RECORD_ORDER_IN_MEMORY 32768u
 
 struct gpu_entry {
-	uint64_t time_ns; /* when it began; what CUPTI could not time: when it was delivered */
+	uint64_t time_ns; /* start of the work; if CUPTI could not time it, when it was delivered */
 	uint64_t duration_ns;
-	uint64_t arrival;     /* 0, 1, ... as the trace has them */
-	uint32_t stream, tid; /* that delivered it */
+	uint64_t arrival;     /* 0, 1, ... in the order of the trace */
+	uint32_t stream, tid; /* stream and thread that delivered it */
 	uint32_t kind, node;
 	bool timed;
 	union {
@@ -30,12 +30,13 @@ struct gpu_entry {
 
 struct record_order;
 
-/* Reads the trace from where it stands to its end, then rewinds it. Never NULL. Ends the program with a sentence if
- * there is no room. */
+/* Reads the trace from its current position to the end, then rewinds it. Never returns NULL.
+ * Exits with a message if the temporary file cannot be written. */
 struct record_order *record_order_read(struct trace_reader *reader);
 void record_order_free(struct record_order *order);
 
-/* The next one by time, then stream, then arrival; NULL: no more. Lives until gpu_order_next. */
+/* Returns the next record by time, stream and arrival, or NULL at the end. It is valid until
+ * record_order_next. */
 const struct gpu_entry *record_order_peek(const struct record_order *order);
 void record_order_next(struct record_order *order);
 

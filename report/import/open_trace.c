@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file that was made into traces, one a process; for the life of the program. */
+/* A file that was converted to traces, one per process. Kept until the program ends. */
 struct imported_file {
 	struct imported_file *next;
 	dev_t device;
@@ -25,7 +25,7 @@ struct imported_file {
 	struct timespec changed;
 	off_t size;
 	struct imported_trace {
-		uint32_t pid; /* not used of the first: that is who has the plain path */
+		uint32_t pid; /* unused in the first trace, which the plain path means */
 		int fd;
 	} * traces;
 	size_t count, room;
@@ -54,7 +54,8 @@ static struct imported_file *find_imported(const struct stat *status)
 	return imported;
 }
 
-/* JSON begins with a bracket, perhaps behind a mark of UTF-8 and white space; gzip with two bytes of its own. */
+/* Returns true for JSON or gzip. JSON begins with a bracket, possibly after a UTF-8 byte order
+ * mark and white space. */
 static bool may_be_json(const unsigned char *head, size_t bytes)
 {
 	size_t at = bytes >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -71,7 +72,8 @@ static bool is_sqlite(const unsigned char *head, size_t bytes)
 	return bytes >= 16 && !memcmp(head, "SQLite format 3", 16);
 }
 
-/* False: `problem` says what it is instead. */
+/* Reads a file of another tool into `rows`. Returns false if it is none. `problem` then says
+ * what it is instead. */
 static bool read_foreign_file(
 	struct event_rows *rows, int from, bool sqlite, char *problem, size_t problem_bytes)
 {
@@ -115,7 +117,7 @@ static bool write_process_trace(
 	return kept;
 }
 
-/* The process that did most comes first. */
+/* Writes one trace per process. The main process comes first. */
 static bool write_all_traces(struct imported_file *imported, struct event_rows *rows)
 {
 	const uint32_t first = split_main_process(rows);
@@ -130,7 +132,7 @@ static bool write_all_traces(struct imported_file *imported, struct event_rows *
 	return true;
 }
 
-/* Closes the file. */
+/* Reads and converts the file `from`, and closes it. Returns false with a sentence in `error`. */
 static bool convert_file(
 	struct imported_file *imported, const char *path, int from, bool sqlite, char *error)
 {
@@ -158,7 +160,8 @@ static void free_imported(struct imported_file *imported)
 	free(imported);
 }
 
-/* The traces made of an open file, which is closed. */
+/* Returns the traces made from the file `from`, which is closed. Returns NULL with a sentence in
+ * `error`. */
 static struct imported_file *get_imported(
 	const char *path, int from, bool sqlite, const struct stat *status, char *error)
 {
@@ -182,7 +185,8 @@ static struct imported_file *get_imported(
 	return imported;
 }
 
-/* Of `export.sqlite#4711` the path before the number sign; NULL: it is none of these, or a file of that very name. */
+/* Splits `export.sqlite#4711` into path and pid. Returns the path, which the caller frees.
+ * Returns NULL if there is no pid, or if a file with the whole name exists. */
 static char *split_pid_suffix(const char *path, uint32_t *pid)
 {
 	const char *sign = strrchr(path, '#');
@@ -213,7 +217,8 @@ static const struct imported_trace *find_process_trace(
 	return NULL;
 }
 
-/* NULL and a descriptor: it is a trace of our own, or nothing that is known. NULL and -1: `error`. */
+/* Opens a file and converts it if it is another tool's. If it is not, returns NULL with its
+ * descriptor in `fd`. On failure returns NULL with -1 in `fd` and a sentence in `error`. */
 static struct imported_file *open_and_detect(
 	const char *path, int *fd, uint64_t *bytes, char *error)
 {

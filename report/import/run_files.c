@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_siblings.c: the files of one run. Every file of the folder whose header has the run's id, whatever it is
- * called.
+ * Finds the files of a run: every file in the folder whose header has the run's id, whatever its
+ * name.
  */
 #include "report/base/alloc.h"
 #include "report/import/open_trace.h"
@@ -28,8 +28,8 @@ static bool same_process(const struct run_file *a, const struct run_file *b)
 	return a->pid == b->pid && a->start_unix_ns == b->start_unix_ns;
 }
 
-/* A process writes one trace: other files with its number and start are copies. Of those from `first` on, which are in order, one is
- * kept, if it is not among those before. */
+/* A process writes one trace, so files with equal pid and start are copies. Of the sorted files
+ * from `first` on, one copy each is kept, and none if it is among those before `first`. */
 static void drop_copies(struct run_files *siblings, uint32_t first)
 {
 	uint32_t kept = first;
@@ -57,7 +57,7 @@ static void add_run_file(struct run_files *siblings, size_t *room, char *path,
 		header->parent_pid, header->start.realtime_ns, bytes };
 }
 
-/* The header of a file that may be anything. named: somebody asked for it, so it may be another tool's. */
+/* Reads the header of any file. `named`: the user named the file, so it may be another tool's. */
 static bool read_run_header(
 	const char *path, bool named, struct trace_header *header, uint64_t *bytes, char *error)
 {
@@ -109,7 +109,7 @@ static void find_in_folder_of(
 		closedir(entries);
 }
 
-/* The other processes in a file of another tool. */
+/* Adds the other processes of a file of another tool. */
 static void find_in_folder(const char *path, struct run_files *siblings, size_t *room)
 {
 	char error[READER_ERROR_BYTES];

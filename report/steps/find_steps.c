@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRAINING_MIN 2u /* rows: one optimizer's step alone is no loop */
+#define TRAINING_MIN 2u /* iterations: a single optimizer step is not a loop */
 #define CALLS_MIN 3u    /* calls of the same model */
 
 void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, bool unfinished)
@@ -38,9 +38,7 @@ uint32_t steps_find_thread(
 	return best;
 }
 
-/* ---- ranges that are steps by themselves ---- */
-
-/* In a range of the same kind. */
+/* Returns true if the item is inside another one of the same kind. */
 static bool is_inside_kind(
 	const struct evidence_list *evidence, uint32_t item, enum evidence_kind kind)
 {
@@ -51,8 +49,9 @@ static bool is_inside_kind(
 	return false;
 }
 
-/* Whether at least half of the thread's signs of `what` lie in ranges of that kind. Else those are a part of steps: a
- * range `step` around the optimizer's. */
+/* Returns true if at least half of the thread's items of kind `what` are inside ranges of kind
+ * `kind`. If not, those ranges are a part of steps, such as a range `step` around the optimizer
+ * only. */
 static bool contains_most(const struct evidence_list *evidence, uint32_t thread,
 	enum evidence_kind kind, enum evidence_kind what)
 {
@@ -108,8 +107,6 @@ static bool find_ranges(struct trace_reader *reader, const struct evidence_list 
 	return true;
 }
 
-/* ---- rows of a training, calls of a model ---- */
-
 static bool find_training(struct trace_reader *reader, const struct evidence_list *evidence,
 	struct steps *steps, struct step_spans *spans)
 {
@@ -137,7 +134,7 @@ static bool find_training(struct trace_reader *reader, const struct evidence_lis
 	return true;
 }
 
-/* Outermost modules of one name, and what they took. */
+/* Outermost modules of one name, and their total time. */
 struct model_time {
 	uint32_t name;
 	uint64_t ns;
@@ -145,7 +142,8 @@ struct model_time {
 
 COMPARE_BY(by_name, struct model_time, name)
 
-/* The name of the outermost modules with most time on a thread, and its share of all of theirs in hundredths. */
+/* Returns the name of the outermost modules with most time on a thread. `share`: its percentage
+ * of the time of all outermost modules. */
 static uint32_t main_model(struct trace_reader *reader, const struct evidence_list *evidence,
 	uint32_t thread, unsigned *share)
 {
@@ -206,16 +204,17 @@ static bool find_calls(struct trace_reader *reader, const struct evidence_list *
 	return true;
 }
 
-/* ---- what they come to ---- */
-
 static uint64_t step_duration_ns(const struct steps *steps, size_t step)
 {
 	return steps->steps[step].end_ns - steps->steps[step].begin_ns;
 }
 
-/* The first steps that took more than 1.5 times what the later ones take, and clearly more than those differ among
- * themselves: up to the first two in a row that did not. Where steps differ too much for that (a busy machine), the first that took
- * longer than any of the later half. */
+/* Marks the slow steps at the begin as warm-up. The usual duration and the usual deviation are
+ * medians over the later half. Slow means above 1.5 times the usual duration, and above it by 6
+ * times the usual deviation. Warm-up ends at the first two consecutive steps that are not slow.
+ *
+ * More than half may be slow on a busy machine. Then slow means longer than all steps of the later
+ * half, and longer than 1.5 times the usual duration. */
 static void mark_warm_up(struct steps *steps)
 {
 	const size_t count = steps->count - steps->unfinished, half = count / 2;
@@ -261,7 +260,8 @@ static bool captures_in(const struct evidence_list *evidence, const struct step 
 	return *at < evidence->capture_count && evidence->captures[*at].begin_ns < step->end_ns;
 }
 
-/* Steps in which a CUDA graph was made: others launch it, and take a fraction of the time or many times as long. */
+/* Marks steps in which a CUDA graph was captured, unless most steps do that. Other steps launch
+ * the graph, and take a fraction of the time or many times as long. */
 static void mark_captures(const struct evidence_list *evidence, struct steps *steps)
 {
 	size_t count = 0;
@@ -330,7 +330,8 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 	steps_sum(steps);
 }
 
-/* What the program's environment said. Lives as long as the caller keeps it. */
+/* Returns the step marker from the program's environment, "" if there is none. The caller frees
+ * it. */
 static char *noted_marker(struct trace_reader *reader)
 {
 	const struct trace_text text = reader_meta(reader, "env.PPERF_STEP_MARKER");

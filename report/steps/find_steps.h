@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * steps.h: the steps of a program that nobody marked: found before the fold, from what its trace has.
+ * Finds the steps of a program in a pass before the profile pass. The program need not mark them.
  *
- * Ranges that say so themselves win: those of the name that was asked for (--step-marker, PPERF_STEP_MARKER),
- * ProfilerStep#N, ranges named like `step 7` with the model's calls in them. Else a program that trains has a step for
- * each row of data, zero_grad, forward, backward and optimizer step (several of each: accumulated gradients; several
- * rows, told by the batches or by what repeats: several optimizers), and one that only calls models has a step for
- * each call of the outermost one.
+ * Ranges that mark steps take precedence. These are ranges of the requested name (--step-marker,
+ * PPERF_STEP_MARKER), ProfilerStep#N, or ranges named like `step 7` that contain the model's calls.
+ * Otherwise a training program has one step per iteration: data, zero_grad, forward, backward and
+ * optimizer step. Several forwards and backwards in one iteration are accumulated gradients.
+ * Several optimizers per step are recognised by the batches, or by what repeats. A program that
+ * only calls models has one step per call of the outermost module.
  *
- * A step of a training goes from its first sign to the first sign of the next one. Where the pause after the optimizer
- * is much longer than it usually is (evaluation, a checkpoint), the step ends a usual pause after it, and the rest
- * lies between steps. Ranges of the program that begin and end with a step belong to it; those around several steps
- * stand above them.
+ * A training step extends from its first evidence item to the first one of the next step. The pause
+ * after the optimizer may be much longer than usual (evaluation, a checkpoint). Then the step ends
+ * after a usual pause, and the rest is between steps. Ranges of the program that begin and end with
+ * a step belong to it. Ranges around several steps enclose them.
  *
- * Steps are on one thread, the one with most of such work; what other threads do belongs to the step in which it
- * begins.
+ * Steps are on one thread, the one with most of this work. What other threads do belongs to the
+ * step in which it begins.
  *
- * Memory: 40 bytes a step, and the signs while they are looked for (step_signs.h).
+ * Memory: 40 bytes per step, and the evidence during the search (step_evidence.h).
  */
 #ifndef PPERF_REPORT_STEPS_FIND_STEPS_H
 #define PPERF_REPORT_STEPS_FIND_STEPS_H
@@ -26,46 +27,52 @@ struct timeline;
 
 struct step {
 	uint64_t begin_ns, end_ns;
-	uint64_t number;     /* in its own label, else its place in time, from 0 */
-	uint32_t trace_node; /* of the range around it, 0 none. own_ranges: of its own range */
+	uint64_t number;     /* from the labels if all have one, else its position from 0 */
+	uint32_t trace_node; /* the range around it, 0: none; with own_ranges: its own range */
 	uint8_t kind;        /* enum step_kind */
 };
 
 enum step_kind {
 	STEP_USUAL,
 	STEP_WARM_UP,    /* one of the first, and much slower than the others */
-	STEP_UNFINISHED, /* the trace ends before it does */
-	STEP_CAPTURE, /* work was made a CUDA graph of, and not done; where most steps do that, they are usual ones */
+	STEP_UNFINISHED, /* the trace ends before the step does */
+	/* A CUDA graph was captured instead of doing the work. If most steps capture, they are
+	 * usual steps. */
+	STEP_CAPTURE,
 };
 
 enum steps_confidence { STEPS_NONE, STEPS_LOW, STEPS_MEDIUM, STEPS_HIGH };
 
 struct steps {
-	struct step *steps; /* by time; they do not overlap */
+	struct step *steps; /* in time order, without overlaps */
 	size_t count, room;
-	size_t warm_up, unfinished, captures; /* of count */
-	uint32_t stream;                      /* of the thread they are on */
-	bool own_ranges;                      /* each is a range that the program has itself */
+	/* numbers of steps of these kinds, included in count */
+	size_t warm_up, unfinished, captures;
+	uint32_t stream; /* stream of the thread they are on */
+	bool own_ranges; /* every step is a range of the program */
 	enum steps_confidence confidence;
-	char evidence[64]; /* what they were found by: `Optimizer.step`; "" none were found */
-	char reason
-		[256]; /* why no more can be said, or none were found: a sentence without a full stop; "" nothing */
-	char warning[256]; /* a sentence for the user, "" none */
-	/* of the usual ones; 0: there are none. p50: the value at rank ceil(n / 2) */
+	/* what the steps were found by, such as `Optimizer.step`; "": none found */
+	char evidence[64];
+	/* Why confidence is limited, or why none were found: a sentence without a full stop. "":
+	 * nothing to add. */
+	char reason[256];
+	char warning[256]; /* a sentence for the user; "": none */
+	/* Statistics of the usual steps. 0: there are none. p50: the value at rank ceil(n / 2). */
 	uint64_t min_ns, p50_ns, max_ns, sum_ns;
 };
 
-/* NULL: nothing in this trace can be a step, and nobody asked. marker: as the user gave it, NULL or "" if not; then it
- * is the one that is noted in the trace. Reads the trace through unless that is so, and then shows it to `timeline`, too
- * (NULL: to nobody). */
+/* Finds the steps of a trace. Returns NULL, without reading the events, if nothing in the trace
+ * can be a step and no marker is given. `marker`: the user's choice; if NULL or "", the one
+ * stored in the trace is used. Otherwise makes one pass over the trace and adds its events to
+ * `timeline`, unless that is NULL. */
 struct steps *steps_find(
 	struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void steps_free(struct steps *steps);
 
-/* How many are usual ones. */
+/* Returns the number of usual steps. */
 size_t steps_usual(const struct steps *steps);
 
-/* The figures of the usual ones, anew. */
+/* Computes the statistics of the usual steps again. */
 void steps_sum(struct steps *steps);
 
 const char *steps_confidence_name(enum steps_confidence confidence);

@@ -31,7 +31,7 @@ const char *recording_windows_skip_text(enum trace_skip_kind kind)
 	return skips[kind].text;
 }
 
-/* The number behind a word of the schedule: `warmup:`. */
+/* Returns the number after a keyword of the schedule such as `,warmup:`, or 0. */
 static uint32_t schedule_field(struct trace_text schedule, const char *word)
 {
 	char text[128];
@@ -81,7 +81,8 @@ static void end_window(struct recording_windows *windows, struct recording_windo
 	windows->ns += at_ns - window->begin_ns;
 }
 
-/* The first says whether anything was recorded before it. */
+/* Handles a WINDOW record. If the first one does not begin a window, recording began with the
+ * program. */
 static void add_window_event(struct recording_windows *windows, const struct trace_event *event)
 {
 	const struct trace_window *record = event->record;
@@ -159,9 +160,8 @@ void recording_windows_free(struct recording_windows *windows)
 	free(windows);
 }
 
-/* ---- steps ---- */
-
-/* How many of the steps begin in the window; *first is the first that does not begin before it. */
+/* Returns how many steps begin in the window. Advances `first` to the first step that does not
+ * begin before it. */
 static size_t steps_in(
 	const struct steps *steps, const struct recording_window *window, size_t *first)
 {
@@ -181,7 +181,8 @@ static bool windows_match_steps(const struct recording_windows *windows, const s
 	for (size_t i = 0; i < windows->count; i++) {
 		const size_t found = steps_in(steps, &windows->windows[i], &first);
 
-		/* what comes behind the last edge of a window that goes on may not be a step yet */
+		/* The part after the last step boundary of an unended window may not be a step
+		 * yet. */
 		if (found != windows->windows[i].steps &&
 			(windows->windows[i].ended || found + 1 != windows->windows[i].steps))
 			return false;
@@ -225,7 +226,7 @@ static void append_step(struct steps *steps, const struct step *step)
 	steps->steps[steps->count++] = *step;
 }
 
-/* As the program counted them. */
+/* Replaces `steps` by the steps that the program counted. */
 static void use_recorded_steps(const struct recording_windows *windows, struct steps *steps)
 {
 	char warning[sizeof steps->warning];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * windows.h: the parts of a program that PPERF_SCHEDULE had recorded, and the steps that it was told by.
+ * Finds the recording windows of PPERF_SCHEDULE in a trace, and the steps at which they began and
+ * ended.
  *
- * Steps that were found in the trace (steps.h) get the numbers that they had in the program, and those that the schedule
- * calls warm-up are that and no others. Where what was found differs from what the program counted, its own edges count.
+ * Steps found in the trace (find_steps.h) get the numbers that they had in the program. The warm-up
+ * steps are those of the schedule, and no others. If the steps found do not match the steps that
+ * the program counted, the program's own step boundaries are used.
  *
- * Memory: 48 bytes a window, 16 a step recorded.
+ * Memory: 48 bytes per window, 16 per recorded step.
  */
 #ifndef PPERF_REPORT_STEPS_SCHEDULE_WINDOWS_H
 #define PPERF_REPORT_STEPS_SCHEDULE_WINDOWS_H
@@ -12,39 +14,43 @@
 #include "report/steps/find_steps.h"
 
 struct recording_window {
-	uint64_t begin_ns, end_ns; /* end_ns: of the trace where it did not end */
+	uint64_t begin_ns, end_ns; /* end_ns: end of the trace if the window did not end */
 	uint64_t first;            /* number of its first step */
-	size_t edge, steps;        /* of edges: its first one; so many steps have begun in it */
-	uint32_t warmup;           /* of its first steps, so many */
+	/* edge: index of its first recorded step; steps: number of steps that began in it */
+	size_t edge, steps;
+	uint32_t warmup; /* number of warm-up steps at its begin */
 	bool ended;
 };
 
 struct recorded_step {
-	uint64_t at_ns; /* a step begins */
+	uint64_t at_ns; /* begin of a step */
 	uint32_t stream;
 };
 
 struct recording_windows {
-	struct recording_window *windows; /* by time */
+	struct recording_window *windows; /* in time order */
 	struct recorded_step *recorded_steps;
 	size_t count, room, recorded_step_count, recorded_step_room;
-	struct trace_text schedule; /* as the trace has it */
-	uint64_t steps;             /* that ended in the program, recorded or not */
-	uint64_t ns;                /* in windows, together */
+	struct trace_text schedule; /* as in the trace */
+	uint64_t steps;             /* steps that ended in the program, recorded or not */
+	uint64_t ns;                /* total length of all windows */
 	struct trace_skip skipped[TRACE_SKIP_KINDS];
-	uint64_t
-		cost_ns; /* of looking at what was skipped: as much each as those that were measured took, of their sort */
-	bool unmeasured; /* of some sort none was */
+	/* Cost of the skipped events. Of each kind only some were measured, and their mean is
+	 * used for all. */
+	uint64_t cost_ns;
+	bool unmeasured; /* no event of some kind was measured */
 };
 
-/* NULL: everything was recorded. Reads the trace through if not. */
+/* Reads the windows from the whole trace. Returns NULL without reading if everything was
+ * recorded. */
 struct recording_windows *recording_windows_read(struct trace_reader *reader);
 void recording_windows_free(struct recording_windows *windows);
 
-/* The steps of such a trace. found: those of steps_find, which are changed, or NULL; they are also the result where `windows` is NULL. */
+/* Returns the steps of a trace with windows. `found`: the result of steps_find, which is changed
+ * and returned, or NULL. If `windows` is NULL, returns `found` unchanged. */
 struct steps *recording_windows_steps(const struct recording_windows *windows, struct steps *found);
 
-/* The name of what was skipped: `ranges`. */
+/* Returns the name of a kind of skipped events, such as `ranges`. Valid until the next call. */
 const char *recording_windows_skip_name(enum trace_skip_kind kind);
 const char *recording_windows_skip_text(enum trace_skip_kind kind);
 

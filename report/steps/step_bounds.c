@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * step_times.c: when steps begin and end.
+ * Finds when steps begin and end.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -19,7 +19,7 @@ uint64_t steps_median(const uint64_t *values, size_t count)
 	return middle;
 }
 
-/* How many ranges are around both. */
+/* Returns the number of ranges that enclose both items. */
 static uint32_t common_depth(const struct evidence_list *evidence, uint32_t a, uint32_t b)
 {
 	while (a != EVIDENCE_NO_INDEX && b != EVIDENCE_NO_INDEX && a != b) {
@@ -35,12 +35,14 @@ struct step_timing {
 	const struct evidence_list *evidence;
 	const struct step_spans *spans;
 	uint16_t thread;
-	uint32_t depth;           /* ranges that stand above steps */
-	uint64_t pause_ns, limit; /* the usual one behind a step's last sign; more is none */
-	uint64_t *ends; /* by span: the end of its last sign, with the program's ranges around it */
+	uint32_t depth; /* number of ranges that enclose the steps */
+	/* usual pause after a step's last item; longer ones than `limit` are not pauses */
+	uint64_t pause_ns, limit;
+	/* by span: end of its last item, with the ranges of the program around it */
+	uint64_t *ends;
 };
 
-/* The outermost range around a sign that belongs to its step. */
+/* Returns the outermost range around an item that belongs to its step. */
 static uint32_t outermost_around(const struct step_timing *timing, uint32_t item)
 {
 	while (timing->evidence->items[item].depth > timing->depth &&
@@ -92,7 +94,8 @@ static void measure_pauses(struct step_timing *timing)
 	free(works);
 }
 
-/* Up to where a step may reach: the end of the range around it, the next evaluation, the next step. */
+/* Returns the latest time at which a step may end: the end of the range around it, the next
+ * evaluation, or the next step. */
 static uint64_t latest_end(const struct step_timing *timing, size_t index)
 {
 	const struct evidence_list *evidence = timing->evidence;
@@ -129,7 +132,6 @@ static void append_timed_step(struct steps *steps, const struct step *step)
 	steps->count++;
 }
 
-/* pauses: what comes behind a step's last sign still belongs to it, up to the usual pause. */
 void steps_from_spans(const struct evidence_list *evidence, const struct step_spans *spans,
 	bool pauses, struct steps *steps)
 {
@@ -176,7 +178,6 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
 	free(timing.ends);
 }
 
-/* Each has its number from its own label, if all have one. */
 void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
 	const struct step_spans *spans, struct steps *steps)
 {

@@ -7,36 +7,37 @@
 #include <string.h>
 #include <strings.h>
 
-#define THREADS_MAX 65535u /* more are not looked at */
+#define THREADS_MAX 65535u /* further threads are ignored */
 
-/* What a place means. */
+/* Bits of a node's meaning, above the enum evidence_kind in the low 4 bits. */
 enum node_flag {
 	NODE_FLAG_IN_MODULE = 16,
 	NODE_FLAG_IN_BACKWARD = 32,
 	NODE_FLAG_PER_EVENT = 64 /* each of its ranges has its own text */
 };
 
-/* A range that is open. */
+/* An open range. */
 struct searched_range {
 	uint64_t begin_ns;
-	uint32_t trace_node, item; /* SIGN_ALONE: it is none */
+	uint32_t trace_node, item; /* item: EVIDENCE_NO_INDEX: none */
 };
 
 struct search_thread {
 	struct searched_range *open;
 	size_t room;
-	uint32_t depth, thread; /* thread: index + 1; 0: it has no signs so far */
+	uint32_t depth, thread; /* thread: index + 1; 0: no evidence yet */
 };
 
 struct evidence_search {
 	struct trace_reader *reader;
 	struct evidence_list *evidence;
 	const char *marker;
-	uint8_t *node_meaning; /* by place: enum sign_kind and flags */
+	uint8_t *node_meaning; /* by node: enum evidence_kind and node flags */
 	struct search_thread **thread_searches;
 	size_t thread_search_count, thread_search_room;
-	uint8_t *captures;              /* by name of a function: enum capture_answer */
-	size_t name_room, items_before; /* as many signs as there were at the last captured call */
+	uint8_t *captures; /* by name of a function: enum capture_answer */
+	/* items_before: number of items at the last captured call */
+	size_t name_room, items_before;
 };
 
 enum capture_answer { CAPTURE_NOT_ASKED, CAPTURE_NO, CAPTURE_YES };
@@ -48,7 +49,8 @@ static bool text_starts_with(struct trace_text text, const char *word)
 	return text.length >= length && memcmp(text.bytes, word, length) == 0;
 }
 
-/* Only digits and what stands around numbers in labels. */
+/* Returns true if all characters are digits or separators that are common around numbers in
+ * labels. */
 static bool is_number_text(const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -65,7 +67,7 @@ bool step_is_marker(struct trace_text text, const char *marker)
 	       is_number_text(text.bytes + length, text.length - length);
 }
 
-/* Programs name their steps like this; `epoch` would hold many of them. */
+/* Returns true for usual names of steps. `epoch` is not one, because it contains many steps. */
 static bool is_named_like_a_step(struct trace_text text)
 {
 	static const char *const words[] = { "step", "iter", "iteration", "train_step",
@@ -103,7 +105,8 @@ static enum evidence_kind evidence_by_name(const struct evidence_search *search,
 	return EVIDENCE_NONE;
 }
 
-/* A place is what its kind and name say, unless it lies in one of the same sort. */
+/* Returns the meaning of a node, given by its kind and name. A module inside a module, or a
+ * backward function inside another, is no evidence. */
 static uint8_t meaning_of(const struct evidence_search *search, uint32_t id)
 {
 	const struct trace_node_info *trace_node = reader_node(search->reader, id);
@@ -124,7 +127,7 @@ static uint8_t meaning_of(const struct evidence_search *search, uint32_t id)
 	return (uint8_t)kind | inherited;
 }
 
-/* Whether it is worth a pass: a program that is not PyTorch's has steps only where it is told which. */
+/* Returns true if a pass is worthwhile. Without PyTorch, only marked ranges can be steps. */
 static bool may_have_steps(struct evidence_search *search)
 {
 	const uint32_t node_count = reader_node_count(search->reader);
@@ -175,7 +178,8 @@ static uint16_t evidence_thread_of(
 	return (uint16_t)(thread_search->thread - 1);
 }
 
-/* The sign of an open range, made if it has none yet, with those of all around it. */
+/* Returns the item of the open range at `depth`. Adds items for it and for the ranges around it
+ * if they have none yet. */
 static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_search,
 	uint32_t stream, uint32_t depth, enum evidence_kind kind)
 {
@@ -206,7 +210,7 @@ static uint32_t evidence_at(struct evidence_search *search, struct search_thread
 	return around;
 }
 
-/* Gradients that are computed in a row are one sign, whatever thread they are computed on. */
+/* Consecutive backward ranges are one item, on any thread. */
 static bool extends_last(const struct evidence_list *evidence, enum evidence_kind kind)
 {
 	return kind == EVIDENCE_BACKWARD && evidence->count &&
@@ -246,7 +250,7 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
 }
 
-/* is_open: it did not close by itself. */
+/* Closes a range. `is_open`: its end is missing from the trace. */
 static void close_searched_range(struct evidence_search *search, const struct trace_event *event,
 	uint64_t end_ns, bool is_open)
 {
@@ -272,7 +276,8 @@ static void close_searched_range(struct evidence_search *search, const struct tr
 	thread_search->depth--;
 }
 
-/* Functions that begin or end the making of a CUDA graph. Traces of other tools have only these. */
+/* Returns true for functions that begin or end a CUDA graph capture. In traces of other tools,
+ * these calls are the only evidence of a capture. */
 static bool is_capturing(struct evidence_search *search, uint32_t api)
 {
 	static const char *const names[] = { "StreamBeginCapture", "StreamEndCapture",
@@ -280,7 +285,8 @@ static bool is_capturing(struct evidence_search *search, uint32_t api)
 	const struct trace_text name = reader_name(search->reader, api);
 	const size_t prefix = text_starts_with(name, "cuda") ? 4 : 2;
 
-	if (!name.known) /* any number, which is none of an array's */
+	/* An unknown id may be any number, so it must not be used as an index. */
+	if (!name.known)
 		return false;
 	if (api >= search->name_room)
 		array_grow_zeroed(&search->captures, &search->name_room, (size_t)api + 1, 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * step_signs.h: what in a trace may tell of steps: a batch is fetched, gradients are zeroed, the outermost module is
- * called, gradients are computed, an optimizer steps, or the program says it itself. Found in a pass of its own; all
- * else is forgotten.
+ * Collects evidence of steps in a pass of its own. Evidence: a batch is fetched, gradients are
+ * zeroed, the outermost module is called, gradients are computed, an optimizer steps, or the
+ * program marks a step. Everything else is ignored.
  *
- * Memory: 32 bytes a sign and one a place. Gradients that are computed in a row are one sign, a module inside a module
- * is none, so a step has a handful of them.
+ * Memory: 32 bytes per evidence item and one per trace node. Consecutive backward ranges are one
+ * item and nested modules are none, so a step has only a few items.
  */
 #ifndef PPERF_REPORT_STEPS_STEP_EVIDENCE_H
 #define PPERF_REPORT_STEPS_STEP_EVIDENCE_H
@@ -15,14 +15,14 @@ struct timeline;
 
 enum evidence_kind {
 	EVIDENCE_NONE,
-	EVIDENCE_AROUND,    /* a range with signs in it */
-	EVIDENCE_NAMED,     /* of the name that was asked for */
+	EVIDENCE_AROUND,    /* a range that contains evidence */
+	EVIDENCE_NAMED,     /* a range of the requested name */
 	EVIDENCE_PROFILER,  /* ProfilerStep#N */
 	EVIDENCE_RANGE,     /* a range of kind step, or with a name such as `step 7` */
 	EVIDENCE_DATA,      /* the next batch of a DataLoader */
 	EVIDENCE_ZERO_GRAD, /* Optimizer.zero_grad */
-	EVIDENCE_FORWARD,   /* a module that no module calls */
-	EVIDENCE_BACKWARD,  /* autograd's engine runs; on whatever thread */
+	EVIDENCE_FORWARD,   /* a module that no other module calls */
+	EVIDENCE_BACKWARD,  /* autograd's engine runs, on any thread */
 	EVIDENCE_OPTIMIZER, /* Optimizer.step */
 	EVIDENCE_KINDS
 };
@@ -31,23 +31,25 @@ enum evidence_kind {
 
 struct evidence_range {
 	uint64_t begin_ns, end_ns;
-	uint32_t trace_node; /* of the trace */
-	uint32_t
-		around; /* the sign of the range around it, SIGN_ALONE if it is the outermost one */
-	uint16_t thread; /* index of signs.threads */
-	uint16_t depth;  /* of ranges around it; 65535 and more: 65535 */
-	uint8_t kind;    /* enum sign_kind */
-	bool is_open; /* it never ended: the program did, or its end was lost; end_ns is the last that was seen */
+	uint32_t trace_node;
+	/* Index of the enclosing item. EVIDENCE_NO_INDEX: outermost. */
+	uint32_t around;
+	uint16_t thread; /* index in evidence_list.threads */
+	uint16_t depth;  /* number of enclosing ranges; 65535 means 65535 or more */
+	uint8_t kind;    /* enum evidence_kind */
+	/* It never ended, because the program did or the end was lost. end_ns is then the last
+	 * time seen. */
+	bool is_open;
 };
 
-/* A thread that has signs. */
+/* A thread that has evidence items. */
 struct evidence_thread {
 	uint32_t stream;
 	uint64_t count[EVIDENCE_KINDS], ns[EVIDENCE_KINDS];
-	uint64_t last_ns; /* when it was last seen */
+	uint64_t last_ns; /* end of the last item */
 };
 
-/* Work is made a CUDA graph of, from the first to the last of the calls between two signs. */
+/* The first and the last captured call (CUDA graph) between two evidence items. */
 struct evidence_capture {
 	uint64_t begin_ns, end_ns;
 };
@@ -64,13 +66,14 @@ struct evidence_list {
 	bool has_torch;   /* the trace has operators, modules or optimizers */
 };
 
-/* NULL: no place of the trace can be a sign, which is known without reading it through. marker: the name of the
- * program's own steps, NULL if it did not say. Reads the trace from its beginning to its end. timeline: as in steps.h. */
+/* Collects evidence in one pass over the trace. Returns NULL without a pass if `marker` is NULL and
+ * the trace has nothing of PyTorch. `marker`: name of the program's steps. `timeline`: as in
+ * steps_find. */
 struct evidence_list *step_evidence_read(
 	struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void step_evidence_free(struct evidence_list *evidence);
 
-/* `text` names the steps that `marker` means: it is the marker, or that and a number: `step` means `step 7`. */
+/* Returns true if `text` is `marker` or `marker` with a number: `step` matches `step 7`. */
 bool step_is_marker(struct trace_text text, const char *marker);
 
 #endif

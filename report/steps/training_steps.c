@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * step_training.c: steps of a program that trains. Its signs are cut into rows behind each optimizer's step. A row is
- * rid of what precedes the training in it (an evaluation: batches and forwards without gradients), compared with its
- * neighbours, and then is a step, part of one (several optimizers), or several (an optimizer that was skipped).
+ * Finds the steps of a training program. The evidence is split into iterations after each optimizer
+ * step. What precedes the training in an iteration is removed (an evaluation: batches and forwards
+ * without gradients). Each iteration is then compared with its neighbours. It is a step, a part of
+ * one (several optimizers), or several (a skipped optimizer step).
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -10,30 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PERIOD_MAX 8u /* rows that repeat together */
+#define PERIOD_MAX 8u /* iterations that repeat together */
 
-/* Signs up to and with the one that ends them. Indices are of training.tokens. */
+/* Items up to the one that ends an iteration. The members are indexes in training_loop.tokens. */
 struct training_iteration {
-	uint32_t first, end; /* end: behind the last one */
-	uint32_t start;      /* the first one that belongs to the step */
+	uint32_t first, end; /* end: after the last one */
+	uint32_t start;      /* first one that belongs to the step */
 	uint32_t ender;
-	uint32_t runs;      /* of BACKWARD */
-	uint64_t signature; /* of what is called in it, and when gradients are computed */
+	uint32_t runs;      /* runs of consecutive BACKWARD items */
+	uint64_t signature; /* hash of the modules called, and of when gradients are computed */
 	bool has_data, has_work;
 };
 
 struct training_loop {
 	struct trace_reader *reader;
 	const struct evidence_list *evidence;
-	uint32_t *tokens; /* signs that count here */
+	uint32_t *tokens; /* evidence items that are relevant here */
 	size_t token_count, token_room;
 	struct training_iteration *iterations;
 	size_t iteration_count, iteration_room;
-	uint32_t tail;                  /* the first token behind the last row */
-	enum evidence_kind ender, unit; /* unit: what a step begins with */
-	uint32_t units,
-		runs; /* as many of them as usual, at a row's begin; and of BACKWARD in a row */
-	bool ended;   /* the program, by itself */
+	uint32_t tail;                  /* first token after the last iteration */
+	enum evidence_kind ender, unit; /* unit: kind of item that begins a step */
+	/* Usual numbers per iteration: units at the begin, and runs of BACKWARD. */
+	uint32_t units, runs;
+	bool ended; /* the program ended by itself */
 	struct step_spans *spans;
 };
 
@@ -62,8 +63,9 @@ static void collect_tokens(struct training_loop *training, uint16_t thread)
 	}
 }
 
-/* Two optimizers that step one behind the other, whatever is zeroed between them, end the same row; unless nothing is
- * known but optimizers. */
+/* Adds an iteration. An optimizer step directly after another one, with at most zero_grad
+ * between them, extends the iteration before it. This does not apply if the only evidence is
+ * optimizer steps. */
 static void add_iteration(struct training_loop *training,
 	const struct training_iteration *iteration, bool work_is_known)
 {
@@ -88,9 +90,9 @@ static void split_iterations(struct training_loop *training)
 				   evidence->count_of[EVIDENCE_BACKWARD];
 	struct training_iteration iteration = { .first = 0 };
 	enum evidence_kind last = EVIDENCE_NONE;
-	uint64_t until = 0; /* what lies in an optimizer's step belongs to it */
-	bool ended = false,
-	     inside = false; /* inside: the work was done in the optimizer's step, by a closure */
+	uint64_t until = 0; /* items inside an optimizer step belong to it */
+	/* inside: the forward pass runs in the optimizer step, as a closure */
+	bool ended = false, inside = false;
 
 	for (uint32_t i = 0; i < training->token_count; i++) {
 		const struct evidence_range *item = token_at(training, i);
@@ -122,7 +124,7 @@ static void split_iterations(struct training_loop *training)
 	add_iteration(training, &iteration, work_is_known);
 }
 
-/* Where the first run of BACKWARD begins, or what ends the row. */
+/* Returns the index of the first BACKWARD or OPTIMIZER item, or `end`. */
 static uint32_t lead_end(const struct training_loop *training, uint32_t first, uint32_t end)
 {
 	while (first < end && token_at(training, first)->kind != EVIDENCE_BACKWARD &&
@@ -171,7 +173,8 @@ static uint32_t usual_runs(const struct training_loop *training)
 	return usual;
 }
 
-/* zero_grad begins a step only where it stands before the first forward. */
+/* Returns true if zero_grad comes before the backward pass in 9 of 10 iterations, so that it can
+ * begin a step. */
 static bool zero_comes_first(const struct training_loop *training)
 {
 	size_t first = 0;
@@ -184,7 +187,7 @@ static bool zero_comes_first(const struct training_loop *training)
 		for (uint32_t at = iteration->first; at < end; at++)
 			if (token_at(training, at)->kind != EVIDENCE_DATA)
 				last = (enum evidence_kind)token_at(training, at)->kind;
-		/* `... forward, zero, backward` ends in zero_grad */
+		/* `... forward, zero, backward` has zero_grad last */
 		first += units_in(training, iteration->first, iteration->end, EVIDENCE_ZERO_GRAD) >
 				 0 &&
 			 (last != EVIDENCE_ZERO_GRAD || !units_in(training, iteration->first,
@@ -193,8 +196,9 @@ static bool zero_comes_first(const struct training_loop *training)
 	return first * 10 >= training->iteration_count * 9;
 }
 
-/* `forward, backward, step, zero_grad`: the first row has none before its gradients, each other one begins with it, and so does what comes
- * behind the last. */
+/* Returns true for the order `forward, backward, step, zero_grad`. There the first iteration has
+ * no zero_grad before its gradients. All others begin with one, and so does what follows the
+ * last. */
 static bool zero_comes_last(const struct training_loop *training)
 {
 	const struct training_iteration *iterations = training->iterations;
@@ -212,7 +216,7 @@ static bool zero_comes_last(const struct training_loop *training)
 	return begin == training->iteration_count - 1;
 }
 
-/* Then it is the row's before it. */
+/* Moves leading zero_grad items to the iteration before. */
 static void return_leading_zero_grads(struct training_loop *training)
 {
 	for (size_t i = 0; i < training->iteration_count; i++) {
@@ -244,7 +248,8 @@ static void choose_unit(struct training_loop *training)
 	training->units = usual_units(training, training->unit, &iterations);
 }
 
-/* Where the step begins in a row: as many units before its first gradients as usual. */
+/* Returns the index at which the step begins in an iteration: the usual number of units before
+ * the first gradients. */
 static uint32_t iteration_start(const struct training_loop *training, uint32_t first, uint32_t end,
 	enum evidence_kind unit, uint32_t usual)
 {
@@ -283,7 +288,7 @@ static uint64_t iteration_signature(
 	return signature;
 }
 
-/* How many of 100 rows are like the one `period` before. */
+/* Returns the percentage of iterations that equal the one `period` before. */
 static unsigned iterations_alike(const struct training_loop *training, size_t period)
 {
 	size_t count = 0;
@@ -296,7 +301,8 @@ static unsigned iterations_alike(const struct training_loop *training, size_t pe
 	return (unsigned)(count * 100 / (training->iteration_count - period));
 }
 
-/* What most rows with (or without) data are like: right if there is a majority. */
+/* Returns the signature of most iterations with (or without) data. It is correct if there is a
+ * majority (Boyer-Moore vote). */
 static uint64_t most_common_signature(const struct training_loop *training, bool with_data)
 {
 	uint64_t common = 0;
@@ -317,7 +323,8 @@ static uint64_t most_common_signature(const struct training_loop *training, bool
 	return common;
 }
 
-/* Some rows fetch a batch, the others are different and go on with it: several optimizers. */
+/* Returns true if some iterations fetch a batch and the others differ and continue with it, as
+ * with several optimizers. */
 static bool data_leads(const struct training_loop *training)
 {
 	const uint64_t leader = most_common_signature(training, true);
@@ -332,7 +339,7 @@ static bool data_leads(const struct training_loop *training)
 	       followers * 10 >= (training->iteration_count - with) * 9;
 }
 
-/* 1: each row is a step, as far as rows can tell. */
+/* Returns the number of iterations per step. 1 is also the result if no period is found. */
 static size_t iteration_period(const struct training_loop *training)
 {
 	if (iterations_alike(training, 1) >= 50)
@@ -344,7 +351,8 @@ static size_t iteration_period(const struct training_loop *training)
 	return 1;
 }
 
-/* A row with several times as many gradients as usual: the optimizer was skipped (a scaler found infinities). */
+/* Adds the steps of an iteration. A multiple of the usual number of gradient runs means that the
+ * optimizer was skipped (a scaler found infinities). The iteration is then several steps. */
 static void add_partial_steps(
 	struct training_loop *training, const struct training_iteration *iteration)
 {
@@ -379,7 +387,8 @@ static bool begins_group(
 		return index == 0 || iterations[index].has_data;
 	for (size_t i = 1; i < period; i++)
 		if (iterations[i].signature == iterations[0].signature)
-			return index % period == 0; /* the first kind of row is in it twice */
+			/* The first kind of iteration occurs twice in a period. */
+			return index % period == 0;
 	return iterations[index].signature == iterations[0].signature;
 }
 
@@ -393,7 +402,7 @@ static uint32_t forwards_before_start(
 	return count;
 }
 
-/* Moves a row's begin back to the last `count` forwards before it. */
+/* Moves the start of an iteration back to the last `count` forwards before it. */
 static void begin_with_forwards(
 	const struct training_loop *training, struct training_iteration *iteration, uint32_t count)
 {
@@ -404,8 +413,9 @@ static void begin_with_forwards(
 		}
 }
 
-/* What is called before zero_grad is no evaluation where nearly every row of that place in the period has it: a GAN's generator makes its pictures,
- * then the discriminator's gradients are emptied. */
+/* Forwards before zero_grad are not an evaluation if nearly every iteration in this position of
+ * the period has them. Example: a GAN's generator creates images, then the gradients of the
+ * discriminator are zeroed. */
 static void move_forwards_before_zero_grad(struct training_loop *training, size_t period)
 {
 	uint32_t *counts = xcalloc((training->iteration_count + 1) * sizeof *counts), usual;
@@ -426,7 +436,7 @@ static void move_forwards_before_zero_grad(struct training_loop *training, size_
 	free(counts);
 }
 
-/* Rows between one that begins a step and the next that does. The last step may lack some. */
+/* Adds one step per group of iterations. The last group may be incomplete. */
 static void add_groups(struct training_loop *training, size_t period, bool by_data)
 {
 	for (size_t from = 0, to; from < training->iteration_count; from = to) {
@@ -444,7 +454,7 @@ static void add_groups(struct training_loop *training, size_t period, bool by_da
 	}
 }
 
-/* What comes behind the last row: the begin of a step that never ended, or an evaluation. */
+/* Adds what follows the last iteration if it is an unfinished step and not an evaluation. */
 static void add_tail(struct training_loop *training, bool ended)
 {
 	const uint32_t end = (uint32_t)training->token_count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_walk.c: a trace file from head to head, also where some are damaged, or being written: blocks_find of trace_blocks.h.
+ * Scans a trace file from block head to block head. Some heads may be damaged, and the program may
+ * still be writing.
  */
 #include "report/trace/trace_blocks.h"
 
@@ -20,26 +21,29 @@
 #define SCAN_WINDOW_BYTES 65536u
 #define SLOT_TRIES 8
 #define GROWTHS_MAX 16
-#define HEAD_WAITS_MAX 16u /* in all, for heads of which only the payload is there */
+#define HEAD_WAITS_MAX 16u /* per scan, for heads of which only the payload has arrived */
 #define HEAD_WAIT_NS 500000
 
-/* A walk over the file from head to head. */
+/* A scan of the file from head to head. */
 struct block_scan {
 	struct trace_blocks *blocks;
 	struct read_warnings *warnings;
-	uint64_t end; /* of the file, as last seen */
-	uint64_t at;  /* what `window` holds */
+	uint64_t end; /* of the file, as last measured */
+	uint64_t at;  /* file offset of `window` */
 	size_t count;
 	unsigned growths;
-	bool lost_sync; /* no head was found at the last place: look at whole windows */
-	uint64_t lost_sync_at, skipped_before; /* since where; skipped_bytes at that time */
-	bool looked_back;                      /* there, in vain */
+	bool lost_sync; /* no head at the last position: read whole windows */
+	/* first offset without a head; skipped_bytes when it was reached */
+	uint64_t lost_sync_at, skipped_before;
+	bool looked_back; /* head_has_appeared gave up for this position */
 	unsigned waits;
-	bool slots_over; /* blocks found now lie after the file's first end: their slots are newer than what was seen */
+	/* second scan: slots found now are newer than the first scan and are skipped */
+	bool slots_over;
 	unsigned char window[SCAN_WINDOW_BYTES];
 };
 
-/* What lies at `at`, up to a head and the record after it; *count bytes of it are there. NULL: errno. */
+/* Reads a block head and the record after it at `at`. Sets `count` to the bytes available.
+ * Returns NULL with errno on failure. */
 static const unsigned char *read_head_bytes(struct block_scan *scan, uint64_t at, size_t *count)
 {
 	int64_t got;
@@ -98,8 +102,8 @@ static void add_sample(struct trace_blocks *blocks, const unsigned char *payload
 		record.monotonic_ns, record.realtime_ns };
 }
 
-/* Every CLOCK of a payload, up to the first record that makes no sense. A process that was killed may have sealed
- * nothing: all that is known of its clock's rate is then here. */
+/* Adds every CLOCK of a payload, up to the first malformed record. A process that was killed may
+ * never have sealed a slot. Then these samples are the only source for the rate of its clock. */
 static void add_samples(struct trace_blocks *blocks, const unsigned char *payload, size_t count)
 {
 	size_t at = 0, step;
@@ -121,7 +125,8 @@ static void add_samples(struct trace_blocks *blocks, const unsigned char *payloa
 	}
 }
 
-/* The file may have grown since it was measured. */
+/* Updates `end` if the file has grown. Returns false if it has not, or after GROWTHS_MAX
+ * updates. */
 static bool file_has_grown(struct block_scan *scan)
 {
 	uint64_t now;
@@ -136,7 +141,7 @@ static bool file_has_grown(struct block_scan *scan)
 	return true;
 }
 
-/* How much of a payload of `used` bytes at `at` is in the file. */
+/* Returns how many of the `used` payload bytes at `at` are in the file. */
 static uint64_t bytes_present(struct block_scan *scan, uint64_t at, uint64_t used)
 {
 	while (at + used > scan->end && file_has_grown(scan))
@@ -156,9 +161,9 @@ static bool is_plausible_head(struct block_scan *scan, const struct trace_block 
 	return false;
 }
 
-/* A slot's records as they are now. The head is read again afterwards: with the same owner and sequence the slot
- * was not emptied meanwhile, and what lies below `used` was complete. 1: copied, 0: it has nothing (any more), -1:
- * errno. */
+/* Copies the present records of the slot at `at`. Afterwards the head is read again. If owner
+ * and sequence are unchanged, the slot was not emptied meanwhile, so the bytes below `used` were
+ * complete. Returns 1 with a copy, 0 if the slot is or has become empty, -1 with errno. */
 static int copy_slot(struct block_scan *scan, uint64_t at, struct slot_copy **copy)
 {
 	for (int tries = 0; tries < SLOT_TRIES; tries++) {
@@ -254,7 +259,7 @@ static void add_totals_block(struct block_scan *scan, const struct trace_block *
 	blocks->layout.totals_bytes += entry->used;
 }
 
-/* Of a newer pperf. */
+/* Counts a block of a type that only a newer pperf knows. */
 static void count_unknown_block(struct block_scan *scan, const struct trace_block *head)
 {
 	scan->warnings->integrity.unknown_kinds++;
@@ -268,7 +273,8 @@ static bool head_is_good(const struct trace_block *head)
 	       head->extent % TRACE_ALIGN == 0 && head->extent < UINT64_C(1) << 62;
 }
 
-/* The head of a block that a process was about to make when it was killed, or makes just now: nothing was ever in it. */
+/* Returns true for the head of a block that has no contents yet. Its process was killed before
+ * writing it, or is writing it now. */
 static bool is_unwritten_head(const struct block_scan *scan, const void *bytes, size_t count)
 {
 	static const unsigned char
@@ -282,7 +288,8 @@ static bool is_unwritten_head(const struct block_scan *scan, const void *bytes, 
 	       !memcmp(&head.stream, nothing, sizeof nothing);
 }
 
-/* Takes the block at `at`, if there is one, and goes behind it: *next. false: errno. */
+/* Adds the block at `at`, if there is one. Sets `next` to the end of the block, or to `at` if
+ * there is none. Returns false with errno on failure. */
 static bool add_block(struct block_scan *scan, uint64_t at, uint64_t *next)
 {
 	struct trace_block head;
@@ -328,7 +335,7 @@ static uint64_t next_data(const struct block_scan *scan, uint64_t at)
 		       : at;
 }
 
-/* No head at `at`: what is not zero is counted. false: errno. */
+/* Counts the nonzero bytes at `at`, where no head is. Returns false with errno on failure. */
 static bool skip_unknown_bytes(struct block_scan *scan, uint64_t at)
 {
 	size_t count;
@@ -349,8 +356,8 @@ static bool skip_unknown_bytes(struct block_scan *scan, uint64_t at)
 	return bytes != NULL;
 }
 
-/* A process that is at work may write the head just now whose payload was met behind it. Whether it is there; then nothing
- * was skipped since. */
+/* Waits for a missing head. A live process writes the payload first, so the scan may reach it
+ * before its head. Returns true if the head is there now, and resets skipped_bytes. */
 static bool head_has_appeared(struct block_scan *scan)
 {
 	struct trace_integrity *integrity = &scan->warnings->integrity;
@@ -373,7 +380,8 @@ static bool head_has_appeared(struct block_scan *scan)
 	return true;
 }
 
-/* From head to head, from *at to the file's end; holes are jumped over. false: errno. */
+/* Adds all blocks from `at` to the end of the file and jumps over holes. Advances `at`. Returns
+ * false with errno on failure. */
 static bool scan_blocks(struct block_scan *scan, uint64_t *at)
 {
 	while (*at < scan->end) {
@@ -398,11 +406,12 @@ static bool scan_blocks(struct block_scan *scan, uint64_t *at)
 	return true;
 }
 
-/* A second walk finds the chunks that were written during the first: what was sealed before a slot was looked at is
- * then known. */
+/* Scans again what was appended during the first scan. This finds the chunks that were sealed
+ * before their slots were copied. */
 static bool scan_blocks_twice(struct block_scan *scan)
 {
-	/* From the end of the struct on, not from header_bytes: should that be damaged, no block is overlooked. */
+	/* Start after the struct instead of at header_bytes: if that field is damaged, no block
+	 * is missed. */
 	uint64_t at = (sizeof(struct trace_header) + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
 
 	if (!scan_blocks(scan, &at))

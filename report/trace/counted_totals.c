@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_totals.c: see trace_totals.h. Rows have no crc, being added to: what cannot be is taken for what it may have been.
+ * The rows have no crc because programs add to them in place. Impossible values are limited to
+ * possible ones.
  */
 #include "report/trace/counted_totals.h"
 
@@ -32,7 +33,7 @@ static void add_counted_rows(
 
 COMPARE_BY(compare_counted_nodes, struct trace_counted, node)
 
-/* One for each node. */
+/* Sorts the rows and adds up those of the same node. */
 static void merge_same_nodes(struct counted_totals *totals)
 {
 	uint32_t kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_totals.h: the rows of TRACE_TOTALS blocks, added up by place.
+ * Reads the rows of TRACE_TOTALS blocks and adds them up by node.
  */
 #ifndef PPERF_REPORT_TRACE_COUNTED_TOTALS_H
 #define PPERF_REPORT_TRACE_COUNTED_TOTALS_H
@@ -7,15 +7,19 @@
 #include "report/trace/trace_blocks.h"
 
 struct counted_totals {
-	struct trace_counted *nodes; /* by node, one each; times in ticks until totals_scale */
+	/* one per node; times are in ticks until counted_totals_scale */
+	struct trace_counted *nodes;
 	uint32_t count;
 	size_t room;
 };
 
-/* Before the dictionary is read: a process that is alive adds places to it, and then rows of theirs. false: errno. */
+/* Reads all TRACE_TOTALS blocks into `totals`. Returns false with errno if a read fails. Call it
+ * before dictionary_read: a live process adds a node to the dictionary first, then the row that
+ * names it. */
 bool counted_totals_read(struct counted_totals *totals, const struct trace_blocks *blocks,
 	struct read_warnings *warnings);
-/* To nanoseconds; what names no place (not below place_end) goes to place_end and is counted. */
+/* Converts the times to nanoseconds. A row whose node is 0 or not below `node_end` moves to
+ * `node_end` and is counted in integrity.unknown_nodes. */
 void counted_totals_scale(struct counted_totals *totals, double ticks_per_second, uint32_t node_end,
 	struct read_warnings *warnings);
 void counted_totals_free(struct counted_totals *totals);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_dictionary.c: see trace_dictionary.h. Two rounds over the records: what there is, then where it is.
+ * Reads the records twice. The first pass counts them, the second fills the tables.
  */
 #include "report/trace/dictionary.h"
 
@@ -15,8 +15,8 @@ struct dictionary_reading {
 	struct trace_dictionary *dictionary;
 	const struct trace_blocks *blocks;
 	struct read_warnings *warnings;
-	uint32_t id_end; /* ids from here on are damage */
-	bool counting;   /* the first round */
+	uint32_t id_end; /* ids at or above it are damage */
+	bool counting;   /* first pass */
 };
 
 static uint32_t record_node_id(const struct trace_head *head)
@@ -26,7 +26,8 @@ static uint32_t record_node_id(const struct trace_head *head)
 	return head->kind == TRACE_NAME ? ((const struct trace_name *)record)->name : head->node;
 }
 
-/* A block's payload. A process that is alive may have added to it since it was found, and set its crc. false: errno. */
+/* Loads the payload of `entry`. A live process may have added to the block since the scan, or
+ * set its crc. A wrong crc is therefore checked twice. Returns false with errno if a read fails. */
 static bool load_dictionary_block(
 	struct dictionary_reading *reading, struct block_entry entry, struct block_payload *payload)
 {
@@ -97,8 +98,8 @@ static void store_node(struct dictionary_reading *reading, const struct trace_no
 		.detail = record->detail,
 		.kind = record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind
 								   : TRACE_NODE_RANGE };
-	/* A parent has its id before its children, and an operator before what runs backward for it; anything else
-	 * would be a circle or point nowhere. */
+	/* A parent has a smaller id than its children, and an operator a smaller one than its
+	 * backward functions. Other links would be circular or point nowhere. */
 	if (record->parent >= id || record->link >= id)
 		reading->warnings->integrity.unknown_nodes++;
 }
@@ -191,8 +192,8 @@ static void set_depths(struct trace_dictionary *dictionary)
 	}
 }
 
-/* Payloads stay where they are read, so an address tells which of two records came first in a block only: compare
- * by place in the list. */
+/* A record with its position in the list. Payloads are separate allocations, so addresses order
+ * the records of one block only. */
 struct positioned_record {
 	const struct trace_head *record;
 	uint32_t position;
@@ -263,7 +264,7 @@ static struct positioned_record *list_positions(const struct record_list *list)
 	return positioned;
 }
 
-/* Leaves the last META of each key, in the order of the file. */
+/* Keeps the last META of each key, in file order. */
 static void keep_last_metas(struct record_list *list)
 {
 	struct positioned_record *positioned = list_positions(list);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * trace_dictionary.h: what a trace says by number: names, nodes, and the records that stand for themselves. Read
- * whole, kept in memory.
+ * Holds the dictionary of a trace in memory: names, nodes, and all other records that are referred
+ * to by id.
  *
- * The writer gives ids one after another, so a file cannot have ids much beyond the number of records that fit into
- * it: an id above (file bytes / 16) + 1024 is damage. Tables therefore take at most twice the file.
+ * The writer assigns ids consecutively, so a file cannot hold ids far beyond the number of records
+ * that fit into it. An id of (file bytes / 16) + 1024 or more is damage. The tables therefore take
+ * at most twice the size of the file.
  */
 #ifndef PPERF_REPORT_TRACE_DICTIONARY_H
 #define PPERF_REPORT_TRACE_DICTIONARY_H
@@ -21,20 +22,22 @@ struct record_list {
 };
 
 struct trace_dictionary {
-	struct block_payload *payloads; /* texts and records lie here */
+	struct block_payload *payloads; /* names and records point into these */
 	uint32_t payload_count;
 	struct dictionary_name *names; /* by id */
-	uint32_t name_end;             /* ids are below it */
-	struct trace_node_info *nodes; /* by id, and the unknown one behind them */
-	uint32_t node_end;             /* index of the unknown one */
-	/* META: the last of each key; STACK, PYTHON_STACK, COUNTER, SOURCE: by id */
+	uint32_t name_end;             /* all ids are below it */
+	struct trace_node_info *nodes; /* by id, followed by the node for unknown ids */
+	uint32_t node_end;             /* all ids are below it; index of the node for unknown ids */
+	/* META: the last record of each key, in file order. STACK, PYTHON_STACK, COUNTER and
+	 * SOURCE are sorted by id, the other kinds are in file order. */
 	struct record_list lists[TRACE_KINDS];
 };
 
-/* Reads all dictionary blocks. false: errno. */
+/* Reads all dictionary blocks into `dictionary`, which is overwritten. Returns false with errno
+ * if a read fails. */
 bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks,
 	struct read_warnings *warnings);
-/* Of a STACK, PYTHON_STACK or COUNTER; the place of a SOURCE. */
+/* Returns the id of a STACK, PYTHON_STACK or COUNTER record; for SOURCE, its node. */
 uint32_t dictionary_record_id(const struct trace_head *record);
 void dictionary_free(struct trace_dictionary *dictionary);
 

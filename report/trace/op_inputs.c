@@ -98,7 +98,7 @@ static bool parse_size(struct inputs_cursor *cursor, uint64_t *number)
 	return cursor->at > start;
 }
 
-/* `[64, 128]`. A list of tensors is none of these, and is not read. */
+/* Parses `[64, 128]`. Returns false for a list of tensors, which has another form. */
 static bool parse_sizes(struct inputs_cursor *cursor, struct op_input *input)
 {
 	*input = (struct op_input){ .count = 1 };
@@ -134,7 +134,8 @@ static bool parse_inputs(struct inputs_cursor *cursor, struct op_inputs *inputs)
 	return accept_char(cursor, ']');
 }
 
-/* The text at `index` of `["a","b"]`. No value that is asked for has a quote in it. */
+/* Finds the string at `index` of a list such as `["a","b"]`. Returns false if it or one before
+ * it has an escape; no value that is needed has one. */
 static bool list_item(
 	const char *list, size_t bytes, unsigned index, const char **text, size_t *length)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * op_inputs.h: what a trace says of the inputs of an operator: sizes, and where the recorder had them, types and the
- * values of those that are no tensors (struct trace_node's `detail`, as trace_format.h describes it).
+ * Parses what a trace holds about the inputs of an operator: sizes, element types, and the values
+ * of inputs that are not tensors. Types and values are present only if the recorder had them. The
+ * text is `detail` of struct trace_node, in the form that trace_format.h describes.
  */
 #ifndef PPERF_REPORT_TRACE_OP_INPUTS_H
 #define PPERF_REPORT_TRACE_OP_INPUTS_H
@@ -9,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OP_INPUTS_MAX 16u /* later ones are not looked at: no formula needs them */
+#define OP_INPUTS_MAX 16u /* further inputs are skipped: no formula needs them */
 #define OP_DIMENSIONS_MAX 8u
 
-/* What numbers a tensor has. TF32: no type of a tensor, but what a matrix unit makes of FP32. */
+/* Element type of a tensor. TF32 is not a storage type: it is what tensor cores reduce FP32 to. */
 enum element_type {
 	ELEMENT_UNKNOWN,
 	ELEMENT_FP64,
@@ -28,41 +29,44 @@ enum element_type {
 	ELEMENT_COUNT
 };
 
-const char *element_name(enum element_type element); /* "fp32"; of UNKNOWN: "" */
+const char *element_name(enum element_type element); /* "fp32"; "" for ELEMENT_UNKNOWN */
 unsigned element_bytes(enum element_type element);
-/* As PyTorch prints it (`float`, `c10::BFloat16`) or as above; UNKNOWN: of no tensor, or of none that is known here. */
+/* Finds the type of a name in PyTorch's spelling (`float`, `c10::BFloat16`) or in that of
+ * element_name. Returns ELEMENT_UNKNOWN for any other name, and for an input that is not a
+ * tensor. */
 enum element_type element_find(const char *name, size_t length);
 
 struct op_input {
-	uint64_t sizes[OP_DIMENSIONS_MAX], count; /* count: of its elements */
-	unsigned dimensions;                      /* 0: no tensor, or one of a single number */
+	uint64_t sizes[OP_DIMENSIONS_MAX], count; /* count: number of elements */
+	unsigned dimensions; /* 0: not a tensor, or a tensor with a single element */
 	enum element_type element;
 };
 
 struct op_inputs {
 	struct op_input inputs[OP_INPUTS_MAX];
 	unsigned count;
-	const char *
-		values; /* `["","[1,1]"]`, one for each input; lives as long as the text that was parsed */
+	const char *values; /* `["","[1,1]"]`, one per input; points into the parsed text */
 	size_t value_bytes;
-	bool typed; /* types were given */
+	bool typed; /* the text has element types */
 	bool has_flops;
-	uint64_t flops; /* as the recorder itself reckoned them */
+	uint64_t flops; /* as computed by the recorder */
 };
 
-/* False: it is not of that form, was cut, or has sizes that nobody knew. */
+/* Parses `text`. Returns false if it has another form, was cut, or has a size that is not known. */
 bool op_inputs_read(struct op_inputs *inputs, const char *text, size_t length);
 
-/* Where the sizes end and the rest begins. */
+/* Returns the number of bytes of `text` that hold the sizes. Types, values and FLOPs follow. */
 size_t op_inputs_shapes_length(const char *text, size_t length);
 
-/* The value of an input that is no tensor, without its quotes. False: it was not recorded. */
+/* Finds the value of input `index`, without its quotes. Returns false if it was not recorded, as
+ * for tensors. */
 bool op_inputs_value(
 	const struct op_inputs *inputs, unsigned index, const char **value, size_t *length);
-/* The same as whole numbers, `[1, 2]` or `1`; how many there are, 0: none, or more than `room`. */
+/* Parses the value of input `index` as integers: `[1, 2]` or `1`. Returns their number, or 0 if
+ * there are none or more than `room`. */
 unsigned op_inputs_numbers(
 	const struct op_inputs *inputs, unsigned index, int64_t *numbers, unsigned room);
-/* 1 True, 0 False, -1 unknown. */
+/* Returns the value of input `index` as 1 (True), 0 (False) or -1 (unknown). */
 int op_inputs_bool(const struct op_inputs *inputs, unsigned index);
 
 #endif

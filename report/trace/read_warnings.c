@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * trace_notes.c: see trace_notes.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/trace/read_warnings.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_notes.h: what the parts of the reader note while they read: counts, and the first few findings as sentences.
+ * Collects what the parts of the reader find wrong: counters, and the first findings as sentences.
  */
 #ifndef PPERF_REPORT_TRACE_READ_WARNINGS_H
 #define PPERF_REPORT_TRACE_READ_WARNINGS_H
@@ -10,13 +10,14 @@
 #define READ_WARNING_BYTES 512u
 
 struct read_warnings {
-	const char *path; /* the caller's */
+	const char *path; /* owned by the caller */
 	struct trace_integrity integrity;
-	uint32_t count; /* of all findings; the first NOTES_MOST are kept */
+	uint32_t count; /* of all findings; the first READ_WARNINGS_MAX are kept */
 	char warnings[READ_WARNINGS_MAX][READ_WARNING_BYTES];
 };
 
-/* Adds "PATH: offset N: sentence"; UINT64_MAX: no offset. */
+/* Adds the warning "PATH: offset N: sentence". With offset UINT64_MAX, the warning has no
+ * offset. */
 __attribute__((format(printf, 3, 4))) void read_warnings_add(
 	struct read_warnings *warnings, uint64_t offset, const char *format, ...);
 

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * trace_check.c: see trace_check.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/trace/record_check.h"
 
 static const struct {
@@ -28,7 +26,7 @@ bool kind_is_gpu(unsigned kind)
 	return kind >= TRACE_KERNEL && kind <= TRACE_OVERHEAD;
 }
 
-/* Bytes that must follow the struct. */
+/* Returns the number of bytes that must follow the struct. */
 static uint64_t announced_bytes(const struct trace_head *head)
 {
 	const void *record = head;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * trace_check.h: what is known of each kind of record, and whether a record is what its kind promises before
- * anybody looks into it.
+ * Describes the kinds of records, and checks that a record is well formed before its fields are
+ * read.
  */
 #ifndef PPERF_REPORT_TRACE_RECORD_CHECK_H
 #define PPERF_REPORT_TRACE_RECORD_CHECK_H
 
 #include "report/trace/trace_reader.h"
 
-/* NULL: the record is whole (its struct, and the texts that its counts announce, lie within its size, and that
- * within `room` bytes). Else what is wrong, as the end of a sentence that begins "a record". Unknown kinds are
- * whole. */
+/* Checks that the struct of `head` and the texts that its counts announce fit into its size, and
+ * that its size fits into `room` bytes. Returns NULL if so, else the end of a sentence that
+ * begins with "a record". Records of unknown kinds pass if their size fits. */
 const char *record_check(const struct trace_head *head, size_t room);
 
 bool kind_is_timed(unsigned kind);
 bool kind_is_dictionary(unsigned kind);
 bool kind_is_gpu(unsigned kind); /* delivered by CUPTI, without a stamp */
 
-/* The word for an event.kind in views; NULL: none. */
+/* Returns the word that views print for `kind` (event.kind), or NULL if there is none. */
 const char *event_kind_name(uint32_t kind);
 
 #endif

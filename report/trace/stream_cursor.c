@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * trace_stream.c: the records of one stream, one small step after the other:
+ * Decodes the records of one stream in small steps:
  *
- *	next payload -> [gap] -> CLOCK, OPENs against what is open -> records ... -> next payload ... -> what is left open -> end
+ *	next payload -> [gap] -> CLOCK, OPENs compared with the open ranges -> records ...
+ *		-> next payload ... -> ranges left open -> end
  */
 #include "report/trace/trace_reader_state.h"
 
@@ -15,7 +16,8 @@
 #include <string.h>
 
 #define RANGES_INITIAL 32u
-#define INSIDE_MAX 4096u /* ranges that stay open as one around them ends; each moves out by one */
+/* ranges inside one that closes; each must be moved, so more are refused */
+#define INSIDE_MAX 4096u
 
 static void mark_truncated(struct trace_reader *reader, struct stream_cursor *cursor)
 {
@@ -23,7 +25,7 @@ static void mark_truncated(struct trace_reader *reader, struct stream_cursor *cu
 	cursor->truncated = true;
 }
 
-/* The next payload is being written just now: the trace as it was at the opening ends before it. */
+/* Ends the stream before a payload that was being written when the file was opened. */
 static int stop_at_unstable(const struct trace_reader *reader, struct stream_cursor *cursor)
 {
 	cursor->next = reader->run->stream->block + reader->run->stream->blocks;
@@ -31,7 +33,8 @@ static int stop_at_unstable(const struct trace_reader *reader, struct stream_cur
 	return 0;
 }
 
-/* Loads the best copy of the sequence at cursor->next and goes behind all of its copies. 1, 0: none is whole, -1. */
+/* Loads the best copy of the sequence at cursor->next and skips its other copies. Returns 1 if
+ * loaded, 0 if no copy is whole, -1 with errno. */
 static int load_sequence(struct trace_reader *reader, struct stream_cursor *cursor)
 {
 	struct reader_state *state = reader->state;
@@ -83,7 +86,7 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 	return loaded;
 }
 
-/* A payload is at hand: its records come next. */
+/* Prepares the loaded payload for reading. */
 static void begin_read_payload(struct trace_reader *reader, struct stream_cursor *cursor)
 {
 	struct trace_integrity *integrity = &reader->state->warnings.integrity;
@@ -107,7 +110,7 @@ static void begin_read_payload(struct trace_reader *reader, struct stream_cursor
 	reader->until = 0;
 }
 
-/* The first record after a payload's CLOCK and OPENs: from here on the stream runs by itself. */
+/* Ends the CLOCK and OPEN part of a payload. From here on the fast paths may run. */
 static void end_opening(struct trace_reader *reader)
 {
 	if (!reader->run->stream->cursor->opening)
@@ -116,7 +119,7 @@ static void end_opening(struct trace_reader *reader)
 	merge_advance_clock(reader, reader->run->stamp);
 }
 
-/* Goes on to the next payload that can be read. 1; 0: there is none; -1. */
+/* Loads the next readable payload. Returns 1, 0 if there is none, -1 with state->error. */
 static int next_payload(struct trace_reader *reader)
 {
 	struct stream_cursor *cursor = reader->run->stream->cursor;
@@ -210,7 +213,7 @@ static int emit_gap(struct trace_reader *reader, struct trace_event *event)
 	return 1;
 }
 
-/* The innermost open range goes, its end unknown. */
+/* Removes the innermost open range, whose end is not known. */
 static int emit_dropped_range(
 	struct trace_reader *reader, struct trace_event *event, enum trace_event_kind kind)
 {
@@ -234,13 +237,13 @@ static uint32_t checked_node(struct trace_reader *reader, uint32_t node)
 	return reader->node_last + 1;
 }
 
-/* A range's own node: 0, no room for a node, counts as unknown too. */
+/* Returns the checked node of a range. 0 counts as unknown too: the root is not a range. */
 static uint32_t range_node(struct trace_reader *reader, uint32_t node)
 {
 	return node ? checked_node(reader, node) : reader->node_last + 1;
 }
 
-/* The rest of the payload makes no sense. */
+/* Drops the rest of the payload, because the current record is malformed. */
 static void drop_damaged_payload(struct trace_reader *reader, const char *problem)
 {
 	struct reader_state *state = reader->state;
@@ -257,7 +260,7 @@ static void drop_damaged_payload(struct trace_reader *reader, const char *proble
 	reader->run->word = reader->run->end;
 }
 
-/* The stream goes. Its memory stays until the next call. */
+/* Ends the stream. Its memory is freed at the next call. */
 static int emit_stream_end(struct trace_reader *reader, struct trace_event *event)
 {
 	struct reader_state *state = reader->state;
@@ -269,7 +272,8 @@ static int emit_stream_end(struct trace_reader *reader, struct trace_event *even
 	return 1;
 }
 
-/* What is open at the end of a stream. A thread that had not ended lasts as long as the trace. */
+/* Reports the ranges that are open at the end of the stream. If the thread had not ended, they
+ * extend to the end of the trace. */
 static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 {
 	struct reader_state *state = reader->state;
@@ -300,7 +304,8 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 				  : emit_stream_end(reader, event);
 }
 
-/* An OPEN: a range that goes on, or one that was not known. 1: an event, 0: nothing to tell. */
+/* Compares an OPEN with the range stack. Returns 0 if the range was already open, 1 with an
+ * event otherwise. */
 static int handle_open(
 	struct trace_reader *reader, struct trace_event *event, const struct trace_open *open)
 {
@@ -328,7 +333,7 @@ static int handle_open(
 	return 1;
 }
 
-/* A POP where nothing is open. */
+/* Reports a POP for which no range is open. */
 static int emit_unmatched(
 	struct trace_reader *reader, struct trace_event *event, const void *record)
 {
@@ -349,7 +354,8 @@ static int emit_pop_at(
 	return 1;
 }
 
-/* Hands out the struct record at hand, whole and due. */
+/* Returns the checked struct record at the read position as an event. Returns 1, or 0 if it
+ * yields no event. */
 static int emit_struct(
 	struct trace_reader *reader, struct trace_event *event, const struct trace_head *head)
 {
@@ -377,7 +383,8 @@ static int emit_struct(
 	return 1;
 }
 
-/* The stamp of the struct at hand. Stamps of a stream do not go back. */
+/* Returns the record's stamp, or the stream's last one if that is later. Stamps of a stream
+ * never decrease. */
 static uint64_t non_decreasing_stamp(struct trace_reader *reader, const struct trace_timed *record)
 {
 	if (record->stamp >= reader->run->stamp)
@@ -386,8 +393,8 @@ static uint64_t non_decreasing_stamp(struct trace_reader *reader, const struct t
 	return reader->run->stamp;
 }
 
-/* Before the first record after a payload's OPENs: what they did not name is no longer open, or lies deeper than
- * they reach. */
+/* Called before the first record after a payload's OPENs. Returns true if ranges are open that
+ * the OPENs do not list. Ranges deeper than TRACE_OPEN_MAX are surplus only after a gap. */
 static bool has_surplus_ranges(const struct trace_reader *reader)
 {
 	const struct stream_cursor *cursor = reader->run->stream->cursor;

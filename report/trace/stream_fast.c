@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * trace_quick.c: the structs of which a trace has millions (calls, tensors, what the GPU did), where nothing is odd about
- * them and it is their stream's turn: the same as trace_stream.c does, in one go.
+ * Decodes the structs of which a trace has millions: calls, tensors and GPU records. Does in one
+ * function what stream_cursor.c does in steps, for records without special cases in the current
+ * stream.
  */
 #include "report/trace/trace_reader_state.h"
 
@@ -8,7 +9,7 @@
 
 enum { SLOW, TIMED = 1, UNTIMED = 2 };
 
-/* Kinds without texts behind their struct, and without a meaning for the row of open ranges. */
+/* Kinds without texts after their struct that do not change the range stack. */
 static const struct {
 	uint16_t bytes;
 	uint8_t form;
@@ -29,7 +30,8 @@ static const struct {
 	[TRACE_TENSOR_NEXT] = { sizeof(struct trace_tensor_next), TIMED },
 };
 
-/* The call that an AGAIN stands for. Of one that repeats the same call as the one before, only what differs is new. */
+/* Returns the call that `again` describes, or NULL if it is malformed. If it repeats the same
+ * call as the last one, only the differing fields are written. */
 static const struct trace_head *expand_repeated_call(
 	struct trace_reader *reader, const struct trace_again *again)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * trace_turn.c: whose turn it is. Streams wait in a heap, each with the stamp of its next record. The first one
- * runs until its next record would be later than what the second one waits with, or than the end of the clock's
- * present piece: struct trace_reader has what it needs for that, so that the common records never leave the header.
+ * Waiting streams are in a heap, keyed by the stamp of their next record. The current stream runs
+ * until its next record would come after the first waiting one, or after the end of the clock
+ * piece. struct trace_reader holds this limit, so common records are decoded by the inline
+ * functions of its header.
  */
 #include "report/trace/trace_reader_state.h"
 
@@ -20,8 +21,8 @@ void merge_push(struct reader_state *state, struct trace_stream *stream, uint64_
 	turns_up(state->heap, state->heap_count++, MERGE_KEY(stamp, stream));
 }
 
-/* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at
- * all by itself while a payload's beginning is compared with what is open. */
+/* Sets how far the current stream may run: up to the first waiting stream and the end of the
+ * clock piece. The limit is 0 while the OPENs of a payload are compared. */
 static inline void set_run_limit(struct trace_reader *reader, const struct stream_cursor *cursor)
 {
 	const struct reader_state *state = reader->state;
@@ -68,7 +69,7 @@ static struct stream_cursor *get_cursor(struct trace_stream *stream, uint64_t st
 	return cursor;
 }
 
-/* The turn goes to the stream that waited so. */
+/* Makes the stream with the merge key `waiting` the current one. */
 static inline void switch_to_stream(struct trace_reader *reader, wide_uint waiting)
 {
 	struct reader_state *state = reader->state;

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * trace_blocks.c: see trace_blocks.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/trace/trace_blocks.h"
 
 #include "report/base/alloc.h"
@@ -15,7 +13,7 @@
 #include <unistd.h>
 
 #define NEW_BLOCK_BYTES 131072u /* no slot or dictionary block is larger */
-#define STARTING_MAX 16u        /* threads that had no slot yet */
+#define STARTING_MAX 16u        /* threads that may be getting their first slot */
 
 static int compare_block_entries(const void *left, const void *right)
 {
@@ -47,8 +45,9 @@ static void sort_block_entries(struct trace_blocks *blocks)
 	}
 }
 
-/* A process that was killed, or is at work, has often moved the header's end for what it was about to write: chunks
- * of its slots, new slots, dictionary blocks. Nothing is lost then. One that ended is as long as it says. */
+/* Reports a file that ends before header.end. A killed or live process has often reserved space
+ * that it has not written: chunks of its slots, new slots, dictionary blocks. Nothing is missing
+ * then. A process that ended by exit() has written everything. */
 static void check_end(struct trace_blocks *blocks, struct read_warnings *warnings)
 {
 	uint64_t end = blocks->header.end,
@@ -66,7 +65,7 @@ static void check_end(struct trace_blocks *blocks, struct read_warnings *warning
 		end - have);
 }
 
-/* A process that is at work has moved the header's end meanwhile. */
+/* Sets unstable_from if header.end has moved since the file was opened. */
 static void check_growth(struct trace_blocks *blocks)
 {
 	struct trace_header now;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * trace_blocks.h: the blocks of a trace file: found, ordered, and read one at a time. Never mapped: a file that
- * shrinks or is being written must not raise a signal here.
+ * Finds and orders the blocks of a trace file, and reads them one at a time. The file is never
+ * mapped: one that shrinks or is being written must not raise a signal here.
  */
 #ifndef PPERF_REPORT_TRACE_TRACE_BLOCKS_H
 #define PPERF_REPORT_TRACE_TRACE_BLOCKS_H
 
 #include "report/trace/read_warnings.h"
 
-/* What a slot held when the file was opened: it may be something else by now. */
+/* The contents of a slot when the file was opened. The slot in the file may hold something else
+ * by now. */
 struct slot_copy {
 	uint64_t offset;
 	struct trace_block head;
 	unsigned char payload[];
 };
 
-/* 32 bytes a block. */
+/* One block. 32 bytes each. */
 struct block_entry {
-	uint64_t offset;     /* of the head */
-	uint64_t base_stamp; /* as the head said, not yet checked by a crc */
+	uint64_t offset;     /* of the block's head */
+	uint64_t base_stamp; /* from the head, before its crc was checked */
 	uint32_t stream, sequence;
-	uint32_t used; /* payload bytes that are in the file */
+	uint32_t used; /* payload bytes present in the file */
 	uint8_t type;  /* enum trace_block_type */
 	bool cut;      /* the file ends before the payload does */
 	uint16_t reserved;
@@ -29,45 +30,55 @@ struct trace_blocks {
 	int fd;
 	uint64_t file_bytes;
 	struct trace_header header;
-	/* slots and chunks by stream, sequence, worth (whole chunk, slot, cut chunk), offset; then the dictionary's */
+	/* Slots and chunks, followed by dictionary blocks. Sorted by stream, sequence, rank,
+	 * then offset. The rank of copies is: whole chunk, slot, cut block. */
 	struct block_entry *entries;
-	uint32_t count, streams_end; /* entries in all; those before the dictionary's */
+	/* count: all entries. streams_end: number of entries before the dictionary's. */
+	uint32_t count, streams_end;
 	size_t room;
-	struct block_entry *totals; /* TRACE_TOTALS, in the order of the file */
+	struct block_entry *totals; /* TRACE_TOTALS blocks, in file order */
 	uint32_t totals_count;
 	size_t totals_room;
 	struct slot_copy **copies; /* by offset */
 	uint32_t copy_count;
 	size_t copy_room;
-	struct trace_clock *
-		samples; /* as the payloads' CLOCK records say, unchecked, in the order of the file */
+	/* from the CLOCK records of the payloads, unchecked, in file order */
+	struct trace_clock *samples;
 	uint32_t sample_count;
 	size_t sample_room;
 	struct trace_layout layout;
-	/* blocks from here on were begun while this was read: they may be half written. UINT64_MAX: none were */
+	/* Blocks at or after this offset were begun while the file was read and may be half
+	 * written. UINT64_MAX: there are none. */
 	uint64_t unstable_from;
 	uint64_t in_flight; /* bytes that the slots' next chunks would take */
 };
 
-/* A payload that was read. Zeros: nothing yet. */
+/* A payload that was read. Initialise it with zeros. */
 struct block_payload {
-	const unsigned char *bytes; /* 8-aligned; in `storage`, or a slot's copy */
+	const unsigned char *bytes; /* 8-byte aligned; points into `storage` or to a slot's copy */
 	unsigned char *storage;
 	size_t room;
 	uint32_t used, tid;
 	uint64_t base_stamp, lost;
 };
 
-/* Finds the blocks of the file `fd` of `file_bytes` bytes, which blocks_close closes. false: refused or unreadable, `error` is one sentence. */
+/* Finds the blocks of the open file `fd` with `file_bytes` bytes. Takes ownership of `fd`:
+ * blocks_close closes it, also after a failure. Returns false if the file is refused or cannot
+ * be read, with one sentence in `error`. */
 bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes,
 	struct read_warnings *warnings, char error[READER_ERROR_BYTES]);
 void blocks_close(struct trace_blocks *blocks);
-/* For blocks_open alone: the blocks of the open file, as they lie there. false: errno. */
+/* Lists all blocks of the open file in file order. Only blocks_open calls it. Returns false with
+ * errno. */
 bool blocks_scan(struct trace_blocks *blocks, struct read_warnings *warnings);
 
-enum load_result { LOAD_FINE, LOAD_TORN /* its crc is wrong */, LOAD_ERROR /* errno */ };
+enum load_result {
+	LOAD_FINE,
+	LOAD_TORN, /* the crc is wrong, or the head has changed */
+	LOAD_ERROR /* a read failed; errno is set */
+};
 
-/* Reads the payload of an entry; what it held before is overwritten. */
+/* Reads the payload of `entry` into `payload` and overwrites what it held before. */
 enum load_result blocks_load(const struct trace_blocks *blocks, const struct block_entry *entry,
 	struct block_payload *payload);
 void block_payload_free(struct block_payload *payload);

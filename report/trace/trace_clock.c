@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * trace_clock.c: see trace_clock.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/trace/trace_clock.h"
 
 #include "report/base/compare.h"
@@ -12,17 +10,20 @@
 #include <string.h>
 
 #define PIECE_NS \
-	100000000u /* shortest; a sample is off by less than 0.1 us, so its slope is right to 1e-6 */
+/* Shortest piece. A sample is off by less than 0.1 us, so the slope is right to 1e-6. */
+100000000u
 #define LAST_PIECE_NS 50000000u
 #define SAMPLE_SLACK_NS \
-	1000000 /* a sample whose process was interrupted between two clocks may be that far off */
+	/* possible error of a sample whose process was interrupted between reading two clocks */
+	1000000
 #define RATE_SLACK 0.01
-#define RATE_MIN 0.001 /* ns a tick; 1 THz */
-#define RATE_MAX 100.0 /* 10 MHz */
+#define RATE_MIN 0.001 /* ns per tick: 1 THz */
+#define RATE_MAX 100.0 /* ns per tick: 10 MHz */
 #define STEP_NS \
-	200000 /* CLOCK_REALTIME against CLOCK_MONOTONIC: a difference that the next sample confirms */
-#define STEP_LAST_NS 1000000  /* that nothing confirms */
-#define BASELINE_NS 10000000u /* over less than that, a rate is a guess */
+	/* a change of CLOCK_REALTIME against CLOCK_MONOTONIC that the next sample confirms */
+	200000
+#define STEP_LAST_NS 1000000  /* such a change at the last sample, which nothing confirms */
+#define BASELINE_NS 10000000u /* a rate over less than this is inaccurate */
 #define SAMPLES_MAX READER_TIME_MAX
 
 COMPARE_BY_TWO(compare_raw_stamps, struct trace_clock, raw, monotonic_ns)
@@ -37,7 +38,7 @@ static double ns_between(const struct trace_clock *from, const struct trace_cloc
 	return (double)to->monotonic_ns - (double)from->monotonic_ns;
 }
 
-/* What two neighbouring samples say of the rate. */
+/* The rate between two adjacent samples, weighted by the ticks between them. */
 struct rate_vote {
 	double rate, weight;
 };
@@ -61,9 +62,9 @@ static uint32_t collect_votes(
 	return used;
 }
 
-/* Nanoseconds a tick: the median of what neighbours say. The longer the time between them the more it counts, but
- * none counts for more than three usual ones: neither a damaged sample nor a time when the machine slept decides.
- * 0: nobody knows. */
+/* Returns the nanoseconds per tick, 0 if unknown. It is the weighted median of the rates between
+ * adjacent samples. A longer distance weighs more, but at most three times the median weight. So
+ * neither a damaged sample nor a suspension of the machine decides. */
 static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 {
 	struct rate_vote *votes = xcalloc(count * sizeof *votes);
@@ -89,7 +90,8 @@ static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 	return rate;
 }
 
-/* A later sample that fits the rate, up to what an interruption may do. */
+/* Returns true if `to` fits `from` and the rate, within the error that an interruption can
+ * cause. */
 static bool samples_agree(const struct trace_clock *from, const struct trace_clock *to, double rate)
 {
 	double expected = ticks_between(from, to) * rate, off = ns_between(from, to) - expected;
@@ -100,7 +102,8 @@ static bool samples_agree(const struct trace_clock *from, const struct trace_clo
 	       off >= -expected * RATE_SLACK - SAMPLE_SLACK_NS;
 }
 
-/* Does samples[i] stay, the last that stayed being `kept`? If it contradicts that one, the next sample decides. */
+/* Returns true if samples[i] is to be kept. `kept` is the last kept sample, or NULL. If they
+ * contradict each other, the next sample decides. */
 static bool sample_is_kept(const struct trace_clock *kept, const struct trace_clock *samples,
 	uint32_t i, uint32_t count, double rate)
 {
@@ -150,7 +153,7 @@ static uint64_t scale_between(const struct trace_clock *from, const struct trace
 	return (uint64_t)((ns << READER_SCALE_BITS) / (to->raw - from->raw));
 }
 
-/* The samples between which pieces are straight: put to the front. */
+/* Moves the samples at which pieces meet to the front of `samples`. Returns their number. */
 static uint32_t choose_knots(struct trace_clock *samples, uint32_t count)
 {
 	uint32_t knots = 1;
@@ -168,7 +171,7 @@ static uint32_t choose_knots(struct trace_clock *samples, uint32_t count)
 	return knots;
 }
 
-/* Where the axis ends, so that no time overflows. */
+/* Adds a piece of slope 0 from READER_TIME_MAX on, so that no time overflows. */
 static void add_last_piece(struct clock_map *map, size_t *room)
 {
 	const struct clock_piece *last = &map->pieces[map->count - 1];
@@ -201,7 +204,7 @@ static void build_pieces(
 					ns_between(&knots[0], &knots[count - 1]) * 1e9;
 }
 
-/* Ticks are nanoseconds. */
+/* Builds the map of a clock whose ticks are nanoseconds. */
 static void build_single_piece(struct clock_map *map, const struct trace_clock *start)
 {
 	size_t room = 0;

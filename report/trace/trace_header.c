@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * trace_header.c: see trace_header.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/trace/trace_header.h"
 #include "report/base/regular_file.h"
 
@@ -11,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADER_BYTES_MAX (1u << 20) /* of any page there is */
+#define HEADER_BYTES_MAX (1u << 20) /* larger than any page */
 
 __attribute__((format(printf, 3, 4))) static bool refuse_file(
 	char error[READER_ERROR_BYTES], const char *path, const char *format, ...)
@@ -66,7 +64,7 @@ int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_B
 	return fd;
 }
 
-/* The line end and the ^Z in the magic are there to be changed by a transfer in text mode. */
+/* Checks the magic. Its line end and ^Z reveal a transfer in text mode. */
 static bool check_magic(const char *magic, const char *path, char *error)
 {
 	if (!memcmp(magic, TRACE_MAGIC, 8))

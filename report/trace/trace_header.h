@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_header.h: is a file a trace, and one that this program reads?
+ * Opens trace files and checks their headers: is the file a trace, and of a version that this
+ * program reads?
  */
 #ifndef PPERF_REPORT_TRACE_TRACE_HEADER_H
 #define PPERF_REPORT_TRACE_TRACE_HEADER_H
@@ -12,14 +13,17 @@
 	"an SQLite export "                                                                       \
 	"of Nsight Systems (.sqlite)"
 
-/* Opens a regular file for reading, never waiting for anything. -1: `error` is one sentence. */
+/* Opens a regular file for reading without ever blocking. Sets `bytes` to its size. Returns the
+ * descriptor, or -1 with one sentence in `error`. */
 int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
 
-/* Reads and checks the header. false: `error` says in one sentence what was expected where, and what to do. */
+/* Reads and checks the header. Returns false with one sentence in `error`: what was expected at
+ * which offset, and what to do. */
 bool header_read(
 	int fd, const char *path, struct trace_header *header, char error[READER_ERROR_BYTES]);
 
-/* pread of all that is there; fewer bytes: the file ends. -1: errno. */
+/* Reads up to `bytes` bytes at `offset`. Returns the number of bytes read, which is smaller at
+ * the end of the file, or -1 with errno. */
 int64_t pread_all(int fd, void *into, size_t bytes, uint64_t offset);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_facts.c: the dictionary, as trace_reader.h offers it.
+ * Implements the functions of trace_reader.h that read the dictionary.
  */
 #include "report/trace/trace_reader_state.h"
 
@@ -96,7 +96,8 @@ static bool begins_with_listed(struct trace_text key, const char *const *list)
 	return false;
 }
 
-/* Without what may be nobody else's business: of a command its first word, of a path its last part. */
+/* Hides what may be private. Of a command only the first word is kept, of a path only the last
+ * part. */
 static struct trace_text redact_value(struct trace_text key, struct trace_text value)
 {
 	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_reader.c: opening, passes and closing. See trace_reader.h.
+ * Opens and closes traces, starts passes, and returns the trace's properties.
  */
 #include "report/trace/trace_header.h"
 #include "report/trace/trace_reader_state.h"
@@ -21,7 +21,8 @@ int reader_next_any(struct trace_reader *reader, struct trace_event *event)
 		stream_free(state->ended_stream);
 		state->ended_stream = NULL;
 	}
-	if (__builtin_expect(reader->until != 0, 1)) { /* until 0: what is open comes first */
+	/* until 0: the range stack is compared first */
+	if (__builtin_expect(reader->until != 0, 1)) {
 		if (reader->run->word != reader->run->end && *reader->run->word == 0 &&
 			!state->failed)
 			reader->run->word++; /* padding */
@@ -64,8 +65,8 @@ static void list_streams(struct reader_state *state)
 	}
 }
 
-/* The least of what its heads say: one of them may be damaged, and a stream that waits too long would be late for
- * ever. */
+/* Returns the smallest base stamp of the stream's blocks. The first one may be damaged and too
+ * large. The stream would then wait too long and all its events would be late. */
 static uint64_t first_stamp(const struct reader_state *state, const struct trace_stream *stream)
 {
 	const struct block_entry *entry = &state->blocks.entries[stream->block];
@@ -224,8 +225,8 @@ uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint
 {
 	const uint64_t from = ticks < stamp ? stamp - ticks : 0;
 
-	if (from >= reader->clock_raw &&
-		stamp <= reader->state->piece_end) /* it lies in the present piece of the clock */
+	/* Fast path: both ends are in the current clock piece. */
+	if (from >= reader->clock_raw && stamp <= reader->state->piece_end)
 		return reader_stamp_time(reader, stamp) - reader_stamp_time(reader, from);
 	return reader_time(reader, stamp) - reader_time(reader, from);
 }
@@ -235,7 +236,8 @@ uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns)
 	return clock_from_realtime(&reader->state->clock, realtime_ns, reader->state->last_ns);
 }
 
-/* CLOCK_REALTIME was never set. */
+/* Converts a time if CLOCK_REALTIME was never set while the program ran. Returns false
+ * otherwise. */
 static bool reader_plain_realtime(
 	const struct trace_reader *reader, uint64_t realtime_ns, uint64_t *ns)
 {
@@ -267,7 +269,7 @@ bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t e
 	return true;
 }
 
-/* Events that the streams' heads count as lost, of the streams read so far. */
+/* Returns the number of lost events in the block heads of the streams read so far. */
 static uint64_t lost_in_streams(const struct reader_state *state)
 {
 	uint64_t lost = state->last_stream_lost;

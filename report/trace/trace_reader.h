@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_reader.h: a trace as one row of events in time order, across all of its streams.
+ * Reads a trace as one sequence of events in time order, merged from all of its streams.
  *
  *	struct trace_reader *reader = reader_open(path, error);
  *	struct trace_event event;
@@ -15,22 +15,26 @@
  *		fatal("%s", reader_error(reader));
  *	integrity = reader_integrity(reader);
  *
- * What is read is the file as it stood at reader_open: a trace that is being written may grow meanwhile, a second
- * pass sees the same events. Damage and loss never end the reading: they are counted (struct trace_integrity), the
- * first of them described (reader_warning), and show up as EVENT_GAP where they lie.
+ * The reader shows the file as it was at reader_open. A trace that is being written may grow
+ * meanwhile, yet a second pass sees the same events. Damage and loss never end the reading. They
+ * are counted (struct trace_integrity), the first of them are described (reader_warning), and they
+ * appear as EVENT_GAP at their position.
  *
- * Time. Every time handed out is in nanoseconds since the trace's start, never decreasing from event to event;
- * stamps are brought to CLOCK_MONOTONIC piece by piece between the CLOCK samples. CUPTI's times (CLOCK_REALTIME) go
- * through reader_realtime. Order: by stamp, then by stream. Records of the GPU come with the GPU_BATCH that brought
- * them.
+ * Time: all times are in nanoseconds since the start of the trace and never decrease from event to
+ * event. Between CLOCK samples, stamps are converted linearly to CLOCK_MONOTONIC. CUPTI's times
+ * (CLOCK_REALTIME) are converted by reader_realtime. Events are ordered by stamp, then by stream.
+ * GPU records come right after the GPU_BATCH that they arrived with.
  *
- * Ids are checked: event.node is below reader_nodes(); every other id goes through a function here that knows what
- * to say when there is nothing of that id. A node's parent is always below the node's own id, so one ascending loop
- * visits parents first.
+ * Ids are checked: event.node is below reader_node_count(). Every other id goes through a function
+ * here, which returns a defined value if the id is unknown. The id of a node's parent is always
+ * smaller than the node's own, so one ascending loop visits parents first.
  *
- * Memory: the dictionary; 32 bytes a block; 64 a stream; one payload for each stream that has begun and not ended.
- * Never more than ten times the file and 1 MiB. Pointers into the dictionary live as long as the reader;
- * event.record and what follows it until the next call of reader_next. Threads: one reader, one thread.
+ * Memory: the dictionary, 32 bytes per block, 64 per stream, and one payload for each stream that
+ * has begun and not ended. In total at most ten times the size of the file plus 1 MiB. Pointers
+ * into the dictionary are valid as long as the reader. event.record and what follows it are valid
+ * until the next call of reader_next.
+ *
+ * Threads: a reader must be used by one thread only.
  */
 #ifndef PPERF_REPORT_TRACE_TRACE_READER_H
 #define PPERF_REPORT_TRACE_TRACE_READER_H
@@ -43,92 +47,104 @@
 #define READER_SCALE_BITS 56
 #define READER_TIME_MAX (UINT64_C(1) << 62) /* no time is later; about 146 years */
 
-/* event.kind is enum trace_kind (the records of trace_format.h as they are, but for OPEN, POP_AT, AGAIN (the call
- * that it stands for) and the dictionary's, which the reader deals with itself) or one of these. */
+/* event.kind is one of these or an enum trace_kind, whose record is passed as it is in the file.
+ * The reader handles OPEN, POP_AT and dictionary records itself, and replaces AGAIN by the call
+ * it describes. */
 enum trace_event_kind {
-	/* a range closes; record is a POP_AT or NULL. depth need not be the innermost: those inside move out by one */
+	/* A range closes. `record` is a POP_AT or NULL. If `depth` is not the innermost, the
+	 * ranges inside move out by one. */
 	EVENT_POP = TRACE_KINDS,
-	/* a range that is open here, although its PUSH was not seen (lost before this point); begin_ns is right */
+	/* A range that is open here although its PUSH is missing (lost earlier). `begin_ns` is
+	 * correct. */
 	EVENT_RESUMED,
-	/* a range that closed somewhere in a gap, between last_ns and time_ns. Always the innermost; see EVENT_GAP */
+	/* A range that closed inside a gap, between last_ns and time_ns. Always the innermost
+	 * one; comes after EVENT_GAP. */
 	EVENT_UNENDED,
-	/* a range still open at its stream's end: the thread ended, or the process did. Innermost first */
+	/* A range that is still open at the end of its stream, where the thread or the process
+	 * ended. Innermost first. */
 	EVENT_LEFT_OPEN,
-	/* `missing` payloads of this stream are lost or unreadable (0: part of one); UNENDED and RESUMED follow */
+	/* `missing` payloads of this stream are lost or unreadable (0: a part of one). UNENDED
+	 * and RESUMED events follow. */
 	EVENT_GAP,
-	EVENT_UNMATCHED, /* a POP where nothing is open, or of a range with thousands in it: it has no range; counted as unmatched_ends */
-	EVENT_STREAM_END, /* nothing more of this stream will come; event.stream dies at the next call */
+	/* A POP without a range: none is open, or thousands are open inside the range. Counted
+	 * in unmatched_ends. */
+	EVENT_UNMATCHED,
+	/* No more events of this stream follow. event.stream is freed at the next call. */
+	EVENT_STREAM_END,
 	EVENT_KINDS
 };
 
-/* A range that is open. */
 struct trace_open_range {
 	uint64_t begin_ns;
 	uint32_t node, reserved;
 };
 
-/* A thread that recorded. Lives until EVENT_STREAM_END. */
+/* A thread that recorded. Valid until EVENT_STREAM_END. */
 struct trace_stream {
 	uint32_t stream;  /* its id in the trace */
-	uint32_t tid;     /* the kernel's id of the thread */
-	uint32_t ordinal; /* 0, 1, ... below reader_streams(), in the order of ids */
-	uint32_t started; /* 1 once an event of it was handed out */
-	void *user; /* the caller's; NULL at first; to be freed by the caller at EVENT_STREAM_END */
+	uint32_t tid;     /* the kernel's thread id */
+	uint32_t ordinal; /* 0, 1, ... below reader_stream_count(), in the order of ids */
+	uint32_t started; /* 1 after its first event was returned */
+	void *user;       /* owned by the caller, NULL at first; free it at EVENT_STREAM_END */
 	struct stream_cursor *cursor;
-	uint32_t block, blocks; /* its part of the block index */
+	uint32_t block, blocks; /* its part of the block index: first entry, number of entries */
 };
 
 struct trace_event {
 	uint32_t kind;
-	uint32_t
-		node; /* range events: the range; other records: where they happened (0: in no range) */
-	uint32_t
-		depth; /* range events: in the row of open ranges, outermost 0; others: how many are open */
-	uint32_t missing;  /* GAP */
-	uint64_t time_ns;  /* of a record without a stamp: of the one before it */
+	/* The range of a range event. For other records the innermost open range, 0 if none. */
+	uint32_t node;
+	/* Index in the range stack for range events, 0 is outermost. Else the number of ranges. */
+	uint32_t depth;
+	uint32_t missing;  /* GAP only */
+	uint64_t time_ns;  /* for a record without a stamp: that of the record before it */
 	uint64_t begin_ns; /* PUSH, POP, RESUMED, UNENDED, LEFT_OPEN: when the range opened */
-	uint64_t last_ns;  /* UNENDED, LEFT_OPEN, GAP: the last time at which the stream was seen */
-	/* struct record of `kind` (PUSH: trace_range, POP: trace_pop_at), at least as long as its struct; NULL: a
-	 * short form, or no record */
+	/* UNENDED, LEFT_OPEN, GAP: time of the last record before the gap or end */
+	uint64_t last_ns;
+	/* The record of `kind` (PUSH: trace_range, POP: trace_pop_at), at least as long as its
+	 * struct. NULL: a short form, or no record. */
 	const void *record;
 	struct trace_stream *stream;
 };
 
-/* What is missing or wrong, after the last event of a pass. Zeros are good. */
+/* What is missing or damaged, complete after the last event of a pass. All zero is good. */
 struct trace_integrity {
-	/* counted by the writer: the larger of the header's sum and the streams' */
+	/* counted by the writer: the larger of the header's sum and the streams' sum */
 	uint64_t lost_events;
-	uint64_t lost[TRACE_LOSS_KINDS]; /* header, by enum trace_loss */
-	uint64_t missing_chunks;         /* sequences of which no block is left */
-	uint64_t torn_chunks;      /* chunks with a wrong crc and no other copy: dropped whole */
-	uint64_t damaged_payloads; /* a record made no sense: the rest of the payload was dropped */
-	/* dictionary blocks with a wrong crc (used all the same), heads that contradict themselves */
+	uint64_t lost[TRACE_LOSS_KINDS]; /* from the header, by enum trace_loss */
+	uint64_t missing_chunks;         /* sequence numbers of which the file has no block */
+	uint64_t torn_chunks; /* chunks with a wrong crc and no other copy; dropped whole */
+	/* payloads with a malformed record; the rest of the payload was dropped */
+	uint64_t damaged_payloads;
+	/* dictionary blocks with a wrong crc (used anyway), and heads that contradict themselves */
 	uint64_t damaged_blocks;
-	uint64_t cut_blocks;    /* the file ends inside them */
-	uint64_t skipped_bytes; /* not zero, and not in any block */
-	/* the file ends that much before its header says (and not for a seal under way) */
+	uint64_t cut_blocks;    /* blocks that the end of the file cuts off */
+	uint64_t skipped_bytes; /* nonzero bytes outside all blocks */
+	/* bytes missing at the end, compared with the header (without what a live or killed
+	 * process was still writing) */
 	uint64_t cut_bytes;
-	uint64_t
-		duplicate_chunks; /* more than one chunk of a sequence: the first whole one counts */
-	uint64_t truncated_streams; /* streams with a gap, a torn, missing or cut chunk */
-	uint64_t unmatched_ends;    /* POP with nothing open, or of what thousands are in */
-	uint64_t unended, left_open, resumed; /* as many events of these kinds */
+	/* further chunks of a sequence number; the first whole one is used */
+	uint64_t duplicate_chunks;
+	uint64_t truncated_streams; /* streams with a gap, or with a torn, missing or cut chunk */
+	uint64_t unmatched_ends;    /* POPs without a range (EVENT_UNMATCHED) */
+	uint64_t unended, left_open, resumed; /* number of events of these kinds */
 	uint64_t clock_violations;            /* times that ran backwards and were clamped */
-	uint64_t clock_steps;                 /* CLOCK_REALTIME was set while the program ran */
-	uint64_t clock_samples_refused;       /* CLOCK records that contradict the others */
-	uint64_t unknown_kinds;               /* records skipped: of a newer pperf */
+	uint64_t clock_steps;           /* how often CLOCK_REALTIME was set while the program ran */
+	uint64_t clock_samples_refused; /* CLOCK records that contradict the others */
+	/* records and blocks of unknown kinds, skipped: written by a newer pperf */
+	uint64_t unknown_kinds;
 	uint64_t unknown_nodes, unknown_names;
-	uint64_t unknown_bytes; /* of unknown kinds */
-	bool ended;             /* the process ended by exit(): no tail can be missing */
-	bool tail_at_risk;      /* TRACE_TAIL_AT_RISK and not ended */
-	/* nothing of the above was lost or damaged (left_open and clocks aside) */
+	uint64_t unknown_bytes; /* size of what unknown_kinds counts */
+	bool ended;             /* the process ended by exit(), so that no tail can be missing */
+	bool tail_at_risk; /* TRACE_TAIL_AT_RISK is set and the process did not end by exit() */
+	/* Nothing was lost or damaged. left_open and the clock counters do not count. */
 	bool complete;
 };
 
-/* How the file is made up. */
+/* The composition of the file. */
 struct trace_layout {
 	uint64_t file_bytes;                        /* when it was opened */
-	uint64_t slots, chunks, dictionary, totals; /* blocks; slots: those in use */
+	uint64_t slots, chunks, dictionary, totals; /* number of blocks; slots: those in use */
 	uint64_t slot_bytes, chunk_bytes, dictionary_bytes, totals_bytes; /* payload */
 	uint64_t streams;
 };
@@ -136,132 +152,144 @@ struct trace_layout {
 struct trace_text {
 	const char *bytes; /* any bytes, not terminated; never NULL */
 	uint32_t length;
-	bool known; /* false: no such id, or id 0 */
+	bool known; /* false: the id is 0 or unknown */
 };
 
-/* The same bytes; NULL if the text is not known. */
+/* Converts `text` to a string view. Its bytes are NULL if the text is not known. */
 static inline struct string_view trace_text_or_null(struct trace_text text)
 {
 	return (struct string_view){ text.known ? text.bytes : NULL, text.length };
 }
 
-/* A place in the tree of contexts. Node 0 is the root; the last one (reader_nodes() - 1) stands for ids that the
- * dictionary lacks. */
+/* A node of the call tree. Node 0 is the root. The last one, reader_node_count() - 1, is
+ * used for all ids that are not in the dictionary. */
 struct trace_node_info {
 	uint32_t parent, name, domain;
-	uint32_t
-		link; /* BACKWARD: the place of the operator that created it; below its own number, or 0 */
-	uint32_t detail; /* a name or 0. MODULE: its class; OP: its inputs (op_inputs.h) */
+	/* BACKWARD: node of the operator that created the function; smaller than its own id, or
+	 * 0 */
+	uint32_t link;
+	uint32_t detail; /* name id or 0. MODULE: its class; OP: its inputs (op_inputs.h) */
 	uint16_t kind;   /* enum trace_node_kind; 0: the root, or not in the dictionary */
-	uint16_t depth;  /* root 0; 65535 and more: 65535 */
+	uint16_t depth;  /* root 0; 65535 means 65535 or more */
 };
 
-/* Where a stream is. */
+/* The read position of a stream. */
 struct stream_run {
-	const uint32_t *word, *end; /* the next record; the end of its payload */
-	uint64_t stamp;             /* the last one */
+	const uint32_t *word, *end; /* next record; end of its payload */
+	uint64_t stamp;             /* of the last record */
 	struct trace_open_range *ranges;
-	uint32_t depth, room; /* ranges open, ranges that fit */
+	uint32_t depth, room; /* number of open ranges; capacity of `ranges` */
 	struct trace_stream *stream;
 };
 
 struct trace_reader {
-	struct stream_run *run; /* the stream whose turn it is */
-	/* up to this stamp it may go on: then another stream comes first, or the clock's next piece begins */
+	struct stream_run *run; /* the current stream, whose records come next */
+	/* The current stream may return records up to this stamp. After it another stream comes
+	 * first, or the next clock piece begins. */
 	uint64_t until;
 	/* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
 	uint64_t clock_raw, clock_ns, clock_scale;
-	uint32_t node_last; /* nodes 1 .. node_last are in the table */
+	uint32_t node_last; /* nodes 1 to node_last are in the table */
 	uint32_t reserved;
 	struct reader_state *state;
 };
 
-/* Opens a trace. NULL: refused, with one sentence in `error`: path, offset, what was expected, what to do. */
+/* Opens the trace at `path`. Returns NULL if the file is refused, with one sentence in `error`:
+ * path, offset, what was expected, what to do. */
 struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES]);
 
-/* Reads the trace in the open file `fd`, which the reader closes, also on failure. `path` names it in messages and is copied. */
+/* Opens the trace in the open file `fd` and takes ownership of `fd`, also on failure. `path`
+ * names the trace in messages and is copied. Returns NULL with one sentence in `error`. */
 struct trace_reader *reader_open_fd(
 	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES]);
-void reader_close(struct trace_reader *reader); /* NULL is fine */
+void reader_close(struct trace_reader *reader); /* NULL is allowed */
 
-/* The next pass begins at the first event again. Streams are new; integrity's counts begin anew. */
+/* Starts a new pass at the first event. Streams and the counters of the pass are reset. */
 void reader_rewind(struct trace_reader *reader);
 
-/* As reader_next; for anything but the common short forms. */
+/* Does what reader_next does. reader_next calls it for everything but the common short forms. */
 int reader_next_any(struct trace_reader *reader, struct trace_event *event);
 
-/* Facts, all valid from reader_open on. */
+/* The functions from here to reader_ticks_per_second return properties of the trace, valid from
+ * reader_open on. */
 const char *reader_path(const struct trace_reader *reader);
 const struct trace_header *reader_header(const struct trace_reader *reader);
 const struct trace_layout *reader_layout(const struct trace_reader *reader);
 uint32_t reader_stream_count(const struct trace_reader *reader);
-/* ordinal below reader_streams() */
+/* `ordinal` must be below reader_stream_count(). */
 struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal);
 uint64_t reader_start_unix_ns(const struct trace_reader *reader);
-/* to the last CLOCK sample or event seen so far, whichever is later */
+/* Returns the time of the last CLOCK sample or of the last event returned, whichever is later. */
 uint64_t reader_duration_ns(const struct trace_reader *reader);
 double reader_ticks_per_second(const struct trace_reader *reader);
 
-/* Counts of this pass so far; complete after reader_next returned 0. Lives in the reader. */
+/* Returns the counts of this pass so far. They are complete after reader_next returned 0. Owned
+ * by the reader. */
 const struct trace_integrity *reader_integrity(struct trace_reader *reader);
-/* The first few of what was wrong, each a sentence with path and offset; NULL: no more. */
+/* Returns the finding `index` as a sentence with path and offset, or NULL. Only the first few
+ * are kept. */
 const char *reader_warning(const struct trace_reader *reader, unsigned index);
-/* The sentence for reader_next's -1 (a read error, or no memory). */
+/* Returns the sentence for a -1 of reader_next (a read error). */
 const char *reader_error(const struct trace_reader *reader);
 
-/* A raw stamp as time; stamps before the start are 0. */
+/* Converts a raw stamp. Stamps before the start of the trace become 0. */
 uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp);
-/* A duration in ticks that ended at `stamp`. */
+/* Converts a duration of `ticks` that ended at `stamp`. */
 uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint64_t ticks);
-/* CUPTI's time on the same axis. Ambiguous moments (the clock was set back) are taken to lie before the event last
- * handed out. */
+/* Converts a time of CUPTI to the trace's axis. If the clock was set back and two times fit, the
+ * result is the one that is not after the last event. */
 uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns);
-/* Both ends of a GPU record; an end before its start becomes its start, counted. false: CUPTI could not time it
- * (both 0). */
+/* Converts both ends of a GPU record. An end before its start is set to the start and counted in
+ * clock_violations. Returns false if both are 0: CUPTI could not time it. */
 bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t end_ns,
 	uint64_t *start, uint64_t *end);
 
-/* The dictionary. */
+/* The functions from here to reader_counter read the dictionary. */
 struct trace_text reader_name(struct trace_reader *reader, uint32_t name);
 uint32_t reader_node_count(const struct trace_reader *reader);
-/* never NULL; below reader_nodes() */
+/* Never returns NULL. An unknown `node` yields the node for unknown ids. */
 const struct trace_node_info *reader_node(const struct trace_reader *reader, uint32_t node);
-/* The text of a PUSH, START or MARK record: its own, or its name's, or its node's. Of an event without record: its
- * node's. */
+/* Returns the text of a PUSH, START or MARK record: its own text, its name, or the name of its
+ * node. For an event without a record, returns the name of its node. */
 struct trace_text reader_event_text(struct trace_reader *reader, const struct trace_event *event);
-/* The texts that follow a record, checked against its size. */
+/* These two return a text that follows the record. Its length was checked against the record's
+ * size. */
 struct trace_text reader_module_path(const struct trace_module *module);
 struct trace_text reader_module_build_id(const struct trace_module *module);
-/* META; the last of its key. Not known: not given. */
+/* Returns the last value of META `key`. `known` is false if the trace does not have it. */
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
-/* From now on META tells no arguments, folders, host and paths: what may be nobody else's business. */
+/* From now on, META values hide arguments, folders, the host name and paths, which may be
+ * private. */
 void reader_redact(void);
 uint32_t reader_meta_count(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key,
 	struct trace_text *value);
-/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC, PYTHON_STACK,
- * SOURCE), in the order of the file (COUNTER, STACK, PYTHON_STACK: of their ids; SOURCE: of its places); NULL: no more. Each is whole: what its counts say follows does
- * follow. */
+/* Returns record `index` of a dictionary kind, or NULL past the last one: COUNTER, MODULE,
+ * STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC, PYTHON_STACK, SOURCE. COUNTER, STACK and
+ * PYTHON_STACK are sorted by id, SOURCE by node, the others are in file order. Every record is
+ * whole, including what follows its struct. */
 const void *reader_dictionary(
 	const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);
-/* The STACK, the PYTHON_STACK, the COUNTER of an id, the SOURCE of a place, NULL if there is none. A call's stack is one of
- * the first two. */
+/* These four return the record of an id (of a node, for SOURCE), or NULL. The stack id of a call
+ * belongs to a STACK or a PYTHON_STACK. */
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack);
 const struct trace_python_stack *reader_python_stack(
 	const struct trace_reader *reader, uint32_t stack);
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node);
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
 
-/* What ranges that were only counted come to, on all threads: one for each place that has any, ascending. They are in
- * no event; nothing is known of when they were, and of each alone. total_ns is as exact as the mean rate of the clock. */
+/* The sums of the counted ranges (PPERF_OPS=totals) of a node, over all threads. These ranges
+ * are in no event: their times and their single instances are not known. total_ns is as exact as
+ * the mean rate of the clock. */
 struct trace_counted {
 	uint32_t node, reserved;
 	uint64_t calls, total_ns, longest_ns;
 };
 const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count);
 
-/* Traces of one run (header.run_id), in the folder of `path` and with it, by start, then pid, then path. */
+/* The traces of one run (header.run_id) in the folder of `path`, including `path`. Sorted by
+ * start, pid and path. */
 struct run_file {
 	char *path;
 	uint32_t pid, parent_pid;
@@ -271,11 +299,12 @@ struct run_files {
 	struct run_file *traces;
 	uint32_t count;
 };
-/* false: `path` itself cannot be read as a trace; `error` says why. */
+/* Lists the traces of the run that `path` belongs to. Returns false if `path` itself cannot be
+ * read as a trace, with a sentence in `error`. */
 bool run_files_find(const char *path, struct run_files *siblings, char error[READER_ERROR_BYTES]);
 void run_files_free(struct run_files *siblings);
 
-/* Forms of a record's first word. */
+/* The two lowest bits of a record's first word. */
 enum trace_form { FORM_STRUCT, FORM_PUSH4, FORM_POP4, FORM_PUSH8 };
 
 __extension__ typedef unsigned __int128 wide_uint;
@@ -337,7 +366,8 @@ static inline __attribute__((always_inline)) int reader_short_pop(
 	return 1;
 }
 
-/* The next event if it is a common one and due. 1; 0: reader_next_any must look. */
+/* Returns 1 and the next event if it is a short form of the current stream that is due now.
+ * Returns 0 otherwise, without a change: reader_next_any must be called. */
 static inline __attribute__((always_inline)) int reader_next_short(
 	struct trace_reader *reader, struct trace_event *event)
 {
@@ -362,7 +392,8 @@ static inline __attribute__((always_inline)) int reader_next_short(
 	}
 }
 
-/* The next event. 1: `event` is filled; 0: there are no more; -1: reader_error() says why it cannot go on. */
+/* Reads the next event. Returns 1 if `event` is filled, 0 after the last event, -1 if reading
+ * failed (reader_error). */
 static inline int reader_next(struct trace_reader *reader, struct trace_event *event)
 {
 	return __builtin_expect(reader_next_short(reader, event), 1)

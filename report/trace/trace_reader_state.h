@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_state.h: what the reader keeps to itself. For trace_reader.c, trace_turn.c, trace_stream.c and
- * trace_quick.c only.
+ * Declares the reader's internal state. Only for trace_reader.c, trace_lookup.c, stream_merge.c,
+ * stream_cursor.c and stream_fast.c.
  */
 #ifndef PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 #define PPERF_REPORT_TRACE_TRACE_READER_STATE_H
@@ -13,29 +13,29 @@
 
 #define STAMP_END (UINT64_C(1) << 63) /* no clock reaches it */
 
-/* What a stream needs to go on. */
+/* The reading state of one stream. */
 struct stream_cursor {
 	struct stream_run run;
 	struct block_payload payload;
 	uint64_t last_ns;    /* when the last payload ended */
-	uint64_t lost;       /* as its heads say */
-	size_t room;         /* of run.ranges */
-	uint32_t next;       /* block entry from which the next payload is taken */
-	uint32_t sequence;   /* that the next payload should have */
-	uint32_t missing;    /* payloads, up to the one at hand */
-	uint32_t open_index; /* OPEN records seen in this payload */
+	uint64_t lost;       /* lost events, from the payloads' heads */
+	size_t room;         /* capacity of run.ranges */
+	uint32_t next;       /* index of the block entry that holds the next payload */
+	uint32_t sequence;   /* expected sequence of the next payload */
+	uint32_t missing;    /* payloads missing before the current one */
+	uint32_t open_index; /* OPEN records read in this payload */
 	uint64_t payload_at; /* offset in the file, for warnings */
-	bool opening;        /* still among the CLOCK and OPENs of a payload */
+	bool opening;        /* still in the CLOCK and OPEN records that begin a payload */
 	bool gap;            /* EVENT_GAP is due */
-	bool broken;         /* this payload does not go on where the last one ended */
-	bool truncated;      /* something of it is missing; counted */
+	bool broken;         /* events are missing between the last payload and this one */
+	bool truncated;      /* part of the stream is missing; already counted */
 	bool alive;          /* its last payload is a slot: the thread had not ended */
-	bool stopped;        /* what comes next was being written while the file was opened */
+	bool stopped;        /* the next payload was being written while the file was opened */
 	bool finishing;      /* no more payloads */
 };
 
-/* A stream that waits: the stamp of its next record, and below it the address of its struct trace_stream (which is
- * in the order of ids), so that one comparison orders them. */
+/* Merge key of a waiting stream: the stamp of its next record above the address of its struct
+ * trace_stream. The structs are ordered by id, so one comparison orders by stamp and stream. */
 #define MERGE_KEY(stamp, stream) ((wide_uint)(stamp) << 64 | (uintptr_t)(stream))
 #define MERGE_KEY_NONE (~(wide_uint)0)
 #define MERGE_KEY_STAMP(waiting) ((uint64_t)((waiting) >> 64))
@@ -49,46 +49,50 @@ struct reader_state {
 	struct counted_totals totals;
 	struct trace_stream *streams;
 	uint32_t stream_count;
-	/* of WAITING, the least first; without the stream whose turn it is. heap[0] is WAITING_NONE if none waits. */
+	/* Min-heap of merge keys, followed by MERGE_KEY_NONE. The current stream is not in it. */
 	wide_uint *heap;
 	uint32_t heap_count;
-	uint32_t piece;         /* of the clock */
-	uint64_t piece_end;     /* its last stamp */
-	struct stream_run idle; /* reader->run when it is nobody's turn: nothing to run */
-	uint64_t now;           /* stamps only go up */
-	uint64_t last_ns;       /* the latest time handed out by reader_next_any */
+	uint32_t piece;         /* index of the current clock piece */
+	uint64_t piece_end;     /* last stamp of the current clock piece */
+	struct stream_run idle; /* reader->run while there is no current stream; has no records */
+	uint64_t now;           /* latest stamp read; never decreases */
+	uint64_t last_ns;       /* the latest time that reader_next_any returned */
 	uint64_t last_stream_lost;
-	union expanded_call call; /* what the AGAIN that was handed out stands for */
-	const struct trace_call *
-		repeated_from; /* which call that repeats as it is; of the payload at hand. NULL: not known */
-	struct trace_tensor tensor; /* what the TENSOR_NEXT that was handed out stands for */
+	union expanded_call call; /* the call that the last AGAIN describes */
+	/* The call of the current payload that `call` repeats without further fields. NULL: not
+	 * known. */
+	const struct trace_call *repeated_from;
+	struct trace_tensor tensor; /* the expanded form of the last TENSOR_NEXT */
 	struct tensor_totals tensor_totals;
-	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was handed out */
+	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was returned */
 	bool failed;
 	char *path;
 	char error[READER_ERROR_BYTES];
 };
 
-/* trace_turn.c: whose turn it is. */
+/* The merge_* functions choose the stream that returns the next record. */
 
-/* `stream` waits with `stamp`. */
+/* Adds `stream` to the heap. `stamp`: of its next record. */
 void merge_push(struct reader_state *state, struct trace_stream *stream, uint64_t stamp);
-/* The first stream that waits has the turn; false: none waits. */
+/* Makes the first waiting stream the current one. Returns false if no stream waits. */
 bool merge_take_next(struct trace_reader *reader);
-/* May the present stream hand out something at `stamp`? If not, another one has the turn now. */
+/* Returns true if the current stream may return a record with `stamp`. Otherwise makes the
+ * stream that comes first the current one. */
 bool merge_may_continue(struct trace_reader *reader, uint64_t stamp);
-/* Brings clock and limit to `stamp`, which it is the present stream's turn to hand out. */
+/* Moves clock piece and run limit to `stamp`, at which the current stream returns a record. */
 void merge_advance_clock(struct trace_reader *reader, uint64_t stamp);
 
-/* The same for a stream amid its short records: hands the turn over if it must, as fast as can be. */
+/* A fast version of merge_may_continue for a stream whose next record is a short form: switches
+ * to another stream if that one comes first. */
 void merge_switch_if_due(struct trace_reader *reader);
 
-/* trace_stream.c: one step of the stream whose turn it is. 1: an event; 0: none yet; -1: state->error. */
+/* Advances the current stream by one step. Returns 1 with an event, 0 without one, -1 on failure
+ * (state->error). */
 int stream_step(struct trace_reader *reader, struct trace_event *event);
 void stream_free(struct trace_stream *stream);
 
-/* trace_quick.c: the next record, where it is one of those that are many and nothing speaks against it; false: nothing was done. Some word must be
- * left. */
+/* Returns the next record if it is of a frequent kind, due, and needs no special handling.
+ * Returns false without a change otherwise. run->word must be before run->end. */
 bool stream_step_fast(struct trace_reader *reader, struct trace_event *event);
 
 #endif

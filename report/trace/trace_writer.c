@@ -27,7 +27,7 @@ struct trace_writer {
 	struct trace_open *open;
 	size_t open_room;
 	uint32_t depth;
-	bool streaming; /* a stream was begun */
+	bool streaming;
 };
 
 static void write_bytes(
@@ -48,7 +48,7 @@ static void write_bytes(
 	}
 }
 
-/* Writes a block to the file, and empties it for the next one of its kind. */
+/* Writes `block` to the file and empties it. */
 static void seal_writer_block(struct trace_writer *writer, struct writer_block *block)
 {
 	struct trace_block *head = &block->head;
@@ -162,7 +162,7 @@ uint32_t writer_node(struct trace_writer *writer, const struct trace_node *node)
 	return writer->nodes++;
 }
 
-/* Each payload can be read alone: it begins with the time, and what is open. */
+/* Starts a payload with a CLOCK and the open ranges, so that it can be read alone. */
 static void begin_stream_payload(struct trace_writer *writer)
 {
 	struct writer_block *block = writer->stream;
@@ -179,7 +179,8 @@ static void begin_stream_payload(struct trace_writer *writer)
 	block->head.used = sizeof clock + open * sizeof *writer->open;
 }
 
-/* Room for a record, at a multiple of `align` (4 or 8); what lies between is padding. */
+/* Reserves `size` bytes for a record at a multiple of `align` (4 or 8). Fills a gap with
+ * padding. */
 static void *reserve_stream(struct trace_writer *writer, size_t size, size_t align)
 {
 	struct writer_block *block = writer->stream;
@@ -208,7 +209,8 @@ void writer_stream(struct trace_writer *writer, uint32_t tid)
 	writer->depth = 0;
 }
 
-/* Ticks since the last record; the short forms hold less than 2^30. */
+/* Returns the ticks since the last record. Writes a CLOCK first if they are 2^30 or more, which
+ * the short forms cannot hold. */
 static uint32_t ticks_since(struct trace_writer *writer, uint64_t time)
 {
 	const uint64_t stamp = time + START_TICKS;

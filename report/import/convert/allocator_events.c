@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * kineto_memory.c: what PyTorch's allocator did, made complete where the file does not say all of it. PyTorch of 2021 gave
- * neither addresses nor what the allocator held: what it held is added up, from the least that it can have been; a block
- * that was given back is the last one of its size that is not.
+ * Completes the events of PyTorch's allocator. PyTorch of 2021 gave neither addresses nor the
+ * allocator's total. The total is summed up, starting from the smallest possible value. A free is
+ * paired with the latest unpaired allocation of the same size.
  */
 #include "report/base/alloc.h"
 #include "report/base/hash_index.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define DEVICES 64u
-#define MADE_ADDRESS (UINT64_C(1) << 62) /* no device has such */
+#define MADE_ADDRESS (UINT64_C(1) << 62) /* added to made-up addresses; no device has such */
 
 static void count_cpu_event(struct conversion_cpu_memory *cpu, const struct imported_memory *memory)
 {
@@ -25,7 +25,7 @@ static void count_cpu_event(struct conversion_cpu_memory *cpu, const struct impo
 		cpu->peak = memory->allocated;
 }
 
-/* Memory of the CPU is no level of a device: it is only counted. */
+/* Removes and counts the events of CPU memory, which are not part of a device's level. */
 static void drop_cpu_events(struct conversion *conversion)
 {
 	struct event_rows *imported = conversion->imported;
@@ -40,7 +40,8 @@ static void drop_cpu_events(struct conversion *conversion)
 	imported->memory_count = kept;
 }
 
-/* The level of each device, event by event. round 0: how low it goes; round 1: with that as its beginning. */
+/* Computes the allocated bytes of each device after each event. The first round finds the
+ * minimum, the second starts high enough that no level is negative. */
 static void add_up_levels(struct event_rows *imported, const uint32_t *order)
 {
 	int64_t level[DEVICES] = { 0 }, least[DEVICES] = { 0 };
@@ -61,7 +62,7 @@ static void add_up_levels(struct event_rows *imported, const uint32_t *order)
 	}
 }
 
-/* Blocks that are held, by their size: a stack each. */
+/* Open allocations, as one stack per size. */
 struct allocation_sizes {
 	struct hash_index last; /* by size and device: the event that took the last one + 1 */
 	uint32_t *before;       /* by event: the one below it in its stack + 1 */

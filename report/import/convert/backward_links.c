@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: MIT
- * kineto_links.c: which operator a backward function runs for. PyTorch numbers the nodes of autograd's graph thread by
- * thread; the operator that made a node and the node's own run carry the same number, the latter with the logical number
- * of the thread. Which thread of the file that is, the arrows from operators to their backward functions say; without
- * arrows a number leads to its operator where only one thread has it.
+ * Links backward functions to their operators. PyTorch numbers the nodes of autograd's graph per
+ * thread. The operator that created a node has the node's sequence number, and so has the run of
+ * the node. The run also has the logical number of the operator's thread.
+ *
+ * Flow arrows from operators to backward functions show which thread of the file has a logical
+ * number. Without arrows, a number is linked only if a single thread has it.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-#define LOGICAL_THREADS_MAX 256u /* threads with a logical number that arrows can name */
-#define SAME_NUMBER_MAX \
-	256u /* ranges of a thread that begin at one moment and are looked at: more than that nest nowhere */
+#define LOGICAL_THREADS_MAX 256u /* logical thread numbers that arrows can map */
+/* ranges examined per thread that begin at the same time; more would not be plausible nesting */
+#define SAME_NUMBER_MAX 256u
 
 static const char engine[] = "autograd::engine::evaluate_function: ";
 
 struct backward_linker {
 	struct conversion *conversion;
-	uint32_t *forward_ranges; /* operators with a number, by number, then start */
-	uint32_t *of_threads;     /* the same by number, thread, start */
-	bool *mixed; /* of makers: it, and those of its number before it, are not all of one thread */
+	uint32_t *forward_ranges; /* operators with a sequence number, by number, then start */
+	uint32_t *of_threads;     /* these ranges by number, thread, start */
+	/* By index in forward_ranges: the ranges up to this one with the same number are of
+	 * several threads. */
+	bool *mixed;
 	size_t forward_count;
-	uint32_t threads[LOGICAL_THREADS_MAX]; /* by logical number: the thread + 1 */
+	uint32_t threads[LOGICAL_THREADS_MAX]; /* by logical number: the thread + 1; 0: not known */
 };
 
 static bool range_name_begins(
@@ -57,7 +61,7 @@ static int compare_threads(const struct imported_range *left, const struct impor
 	return compare_sequence_numbers(left, right);
 }
 
-/* Of equal ones the first in the file. */
+/* Orders equal ranges as in the file. */
 static int order_by_sequence(const void *a, const void *b, void *ranges)
 {
 	const struct imported_range *left = (struct imported_range *)ranges + *(const uint32_t *)a,
@@ -89,7 +93,7 @@ static int compare_flows(const void *a, const void *b)
 	return COMPARE(left->thread, right->thread);
 }
 
-/* The backward function of that thread which starts then; NULL: there is none. */
+/* Returns the backward function of `thread` that starts at `time`, or NULL. */
 static const struct imported_range *find_started_range(
 	const struct conversion *conversion, uint32_t thread, int64_t time)
 {
@@ -117,7 +121,7 @@ static const struct imported_range *find_started_range(
 	return NULL;
 }
 
-/* Arrows tell which thread a logical number stands for. */
+/* Finds the thread of each logical number from the arrows. */
 static void find_logical_threads(struct backward_linker *linker)
 {
 	struct event_rows *imported = linker->conversion->imported;
@@ -170,7 +174,7 @@ static void list_forward_ranges(struct backward_linker *linker)
 	}
 }
 
-/* How many of `makers`, which are in that order, are not behind `key`. */
+/* Returns how many of the sorted `forward_ranges` are not after `key`. */
 static size_t count_up_to(const struct backward_linker *linker, const uint32_t *forward_ranges,
 	const struct imported_range *key,
 	int (*compare)(const struct imported_range *, const struct imported_range *))
@@ -189,7 +193,8 @@ static size_t count_up_to(const struct backward_linker *linker, const uint32_t *
 	return low;
 }
 
-/* The operator that started last before it, of those that may have made its node; + 1, 0: none is known. */
+/* Returns the last operator that started before `backward` and may have created its node, as row
+ * + 1. Returns 0 if none is known. */
 static uint32_t find_forward_range(
 	const struct backward_linker *linker, const struct imported_range *backward)
 {
@@ -201,7 +206,7 @@ static uint32_t find_forward_range(
 	struct imported_range key = *backward;
 	size_t count;
 
-	key.duration = 0; /* behind all that start then */
+	key.duration = 0; /* sorts after all ranges with the same start */
 	key.thread = wanted - 1;
 	count = count_up_to(
 		linker, forward_ranges, &key, wanted ? compare_threads : compare_sequence_numbers);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_trace.c: the trace as a whole: whose it is, from when to when, and its parts in their order.
+ * Converts the trace as a whole: finds its process and its time range, then calls the other parts
+ * in order.
  */
 #include "report/import/convert/convert.h"
 #include "report/base/alloc.h"
@@ -8,7 +9,7 @@
 
 #define YEAR_2100_NS INT64_C(4102444800000000000)
 
-/* Whether all of Python's calls are of thread 0 of process 0. */
+/* Returns true if all Python calls are on thread 0 of process 0. */
 static bool frames_have_no_thread(const struct event_rows *imported)
 {
 	for (size_t i = 0; i < imported->frame_count; i++) {
@@ -22,8 +23,9 @@ static bool frames_have_no_thread(const struct event_rows *imported)
 	return imported->frame_count > 0;
 }
 
-/* Python's calls have come as thread 0 of process 0 where their own was not known. Modules among them are of the thread
- * with most operators, and so are functions, if none has a thread. */
+/* Kineto reports Python calls on thread 0 of process 0 if it does not know their thread. Moves
+ * modules among them to the thread with most operators. Moves functions too if none has a
+ * thread. */
 static void find_module_threads(struct event_rows *imported)
 {
 	size_t *operators = xcalloc((imported->thread_count + 1) * sizeof *operators), best = 0;
@@ -49,7 +51,7 @@ static void find_module_threads(struct event_rows *imported)
 	free(operators);
 }
 
-/* The process is that of most threads' events. */
+/* Returns the pid of the thread with most events. */
 static uint32_t main_pid(const struct event_rows *imported)
 {
 	size_t *events = xcalloc((imported->thread_count + 1) * sizeof *events), best = 0;
@@ -99,8 +101,8 @@ static void find_time_range(struct conversion *conversion)
 		conversion->first = conversion->last = 0;
 }
 
-/* CLOCK_REALTIME at the first event. Times of the file count from baseTimeNanoseconds, unless they are of our day by
- * themselves. */
+/* Returns CLOCK_REALTIME at the first event. Times of the file count from baseTimeNanoseconds,
+ * unless they are already times of the present. */
 static uint64_t realtime_at_first(const struct conversion *conversion)
 {
 	const int64_t base = conversion->imported->base_ns, first = conversion->first;
@@ -110,7 +112,7 @@ static uint64_t realtime_at_first(const struct conversion *conversion)
 	return first > 0 ? (uint64_t)first : 1;
 }
 
-/* Threads on which nothing runs backward come first: what runs backward links to what ran there. */
+/* Threads with links to other threads come last, because a link needs the node of its operator. */
 static void write_threads(struct conversion *conversion)
 {
 	const struct event_rows *imported = conversion->imported;

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * kineto_trace.h: from Kineto's rows to a trace of our own. kineto_trace.c (all of it), kineto_order.c (rows by thread and
- * time), kineto_places.c (the dictionary), kineto_facts.c (what is known of the run and the file), kineto_thread.c (one
- * thread), kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work), kineto_enclosure.c
- * (work without ids), kineto_python.c (stacks), kineto_memory.c, kineto_gpu.c.
+ * Converts the rows of event_rows.h to a trace in pperf's format. The files of this folder:
+ *
+ *	convert.c		the trace as a whole
+ *	row_order.c		rows sorted by thread and time
+ *	node_dictionary.c	names and nodes
+ *	trace_metadata.c	META records and devices
+ *	thread_events.c		the events of one thread
+ *	backward_links.c	from backward functions to their operators
+ *	cuda_calls.c		calls and their correlation ids
+ *	match_without_ids.c	GPU work without correlation ids
+ *	python_stacks.c		Python call stacks
+ *	allocator_events.c	memory events
+ *	gpu_events.c		GPU work
  */
 #ifndef PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 #define PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
@@ -12,27 +21,28 @@
 #include "report/import/convert/python_stacks.h"
 #include "report/trace/trace_writer.h"
 
-/* Writes the trace into an empty file. False: errno. The rows are put in order, and are of no further use. */
+/* Writes a trace of `imported` to the empty file `fd`. Sorts the rows, which must not be used
+ * afterwards. Returns false with errno if writing failed. */
 bool convert_rows(struct event_rows *imported, int fd);
 
-/* ---- between those files ---- */
+/* Everything below is shared by the files of this folder only. */
 
 struct node_key {
 	uint32_t parent, name, link, kind, domain, detail;
 };
 
-/* The call that a correlation id belongs to, and what the GPU did for it. */
+/* The call that issued the GPU work of a correlation id. */
 struct correlation_owner {
 	uint64_t correlation;
-	uint32_t call; /* its row + 1; 0: the file does not have it */
-	uint32_t work; /* bits, 1 << enum kineto_work */
+	uint32_t call; /* its row + 1; 0: not in the file */
+	uint32_t work; /* bits 1 << enum imported_gpu_kind */
 };
 
 struct conversion {
 	struct event_rows *imported;
 	struct trace_writer *writer;
-	int64_t first, last; /* times of the file */
-	uint32_t *names;     /* by text: the trace's name, 0: none so far */
+	int64_t first, last; /* times of the first and last event, on the file's axis */
+	uint32_t *names;     /* by text: name id in the trace; 0: none yet */
 	size_t name_room;
 	struct hash_index nodes;    /* the trace's nodes, by node_keys */
 	struct node_key *node_keys; /* by node */
@@ -42,71 +52,75 @@ struct conversion {
 	uint32_t *calls, *memories, *instants,
 		*frames; /* the same of calls, of memory events, of moments, of Python's calls */
 	size_t *call_begin, *memory_begin, *instant_begin, *frame_begin;
-	uint32_t *range_nodes; /* by range: its node, 0: not yet */
-	uint32_t *links;       /* by range: the range that it runs backward for + 1 */
+	uint32_t *range_nodes; /* by range: its node; 0: none yet */
+	uint32_t *links; /* by range: the forward operator of a backward function, + 1; 0: none */
 	struct imported_stacks stacks;
 	struct correlation_owner *owners; /* hash table */
 	size_t owner_slots;
 	struct conversion_call_name {
-		enum trace_kind kind; /* 0: not asked for yet */
+		enum trace_kind kind; /* 0: not determined yet */
 		uint32_t sync;
 	} * call_names; /* by text */
 	size_t call_name_room;
 	struct conversion_counts {
-		uint64_t too_deep;    /* ranges that are left out: too many were open */
-		uint64_t overlapping; /* ranges that end after one around them */
-		uint64_t duplicates;  /* calls that the file has a second time, in themselves */
+		uint64_t too_deep;    /* ranges left out because too many were open */
+		uint64_t overlapping; /* ranges that end after an enclosing one */
+		/* calls that the file contains a second time, inside themselves */
+		uint64_t duplicates;
 	} counts;
 	struct conversion_cpu_memory {
 		uint64_t allocs, frees, alloc_bytes, free_bytes;
-		uint64_t peak; /* of what the allocator said that it had given; 0: it did not say */
+		uint64_t peak; /* largest total that the allocator reported; 0: not reported */
 	} cpu;
 };
 
 uint32_t convert_name(struct conversion *conversion, uint32_t text);
-/* Of a range, with that parent and link. */
+/* Returns the trace node of `range` below `parent`. Writes it to the dictionary if it is new.
+ * `link`: node of the forward operator, or 0. */
 uint32_t convert_node(struct conversion *conversion, uint32_t parent,
 	const struct imported_range *range, uint32_t link);
-/* The text of a domain by its row + 1. */
+/* Returns the text of a domain's name. `domain`: its row + 1; 0: the default domain. */
 uint32_t convert_domain_name(const struct event_rows *imported, uint32_t domain);
 
-/* Sorts rows by their numbers, unless they are in order, as files often are. */
+/* Sorts row numbers. Skips sorting if they are already in order, as is common in files. */
 void sort_row_numbers(uint32_t *rows, size_t count,
 	int (*compare)(const void *, const void *, void *), void *context);
 
-/* Fills order, calls, memories, moments, frames. */
+/* Fills order, calls, memories, instants and frames, and their begin arrays. */
 void convert_sort_rows(struct conversion *conversion);
 
-/* After all else, of which it tells. added: of the memory, something is added up. */
+/* Writes META records and devices. Called last, because it reports counts of the conversion.
+ * `added`: result of convert_prepare_memory. */
 void convert_metadata(struct conversion *conversion, uint32_t pid, bool added);
 
-/* Of memory events, by time. Drops those of the CPU. True: something had to be added up that the file does not say. */
+/* qsort_r comparison of memory rows by time, then row. `memories`: the rows. */
 int compare_memory_times(const void *a, const void *b, void *memories);
 bool convert_prepare_memory(struct conversion *conversion);
 
-/* Writes the GPU's events as a stream of their own. */
+/* Writes the GPU events as a stream of their own. */
 void convert_gpu_events(struct conversion *conversion);
 
-/* The record that a call becomes, by its name alone: TRACE_SYNC where it makes no GPU work. */
+/* Returns the record kind of a call, judged by its name alone. TRACE_SYNC means that it issues
+ * no GPU work. */
 enum trace_kind cuda_call_kind(struct string_view name);
-/* Finds the calls of work without a correlation id, where External ids lead to some. */
+/* Assigns GPU work without a correlation id to calls with the same External id. */
 void match_calls_without_ids(struct event_rows *imported);
-/* Fills owners. */
+/* Fills `owners`. */
 void convert_find_owners(struct conversion *conversion);
-/* NULL: nothing on a GPU has this id. */
+/* Returns the owner of `correlation`, or NULL if no GPU work has this id. */
 struct correlation_owner *convert_owner(const struct conversion *conversion, uint64_t correlation);
-/* Where a call was made. */
+/* The trace ids of a call's node and stack. */
 struct call_location {
 	uint32_t node, stack;
 };
-/* Writes the record of a call that returns at `end`. inner: it lies in another call. */
+/* Writes the record of row `call`, which returns at `end`. `inner`: it is inside another call. */
 void convert_call(struct conversion *conversion, uint32_t call, struct call_location place,
 	uint64_t end, bool inner);
 
-/* Sets kind and links of what runs backward. */
+/* Sets the kind of backward functions, and their links. */
 void convert_find_backward_links(struct conversion *conversion);
 
-/* Writes a thread's events as a stream. */
+/* Writes the events of a thread as a stream. */
 void convert_thread(struct conversion *conversion, uint32_t thread);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_calls.c: calls to the runtime and the driver, and their ids. Kineto gives each its own; where an id comes twice,
- * the first call in the file has it.
+ * Converts calls of the CUDA runtime and driver, and finds the call of each correlation id. Kineto
+ * gives every call an id of its own. If an id occurs twice, the first call in the file owns it.
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
@@ -8,7 +8,7 @@
 static struct correlation_owner *owner_slot(
 	const struct conversion *conversion, uint64_t correlation)
 {
-	/* Ids count up: neighbours in the file are neighbours here. */
+	/* Ids increase, so neighbours in the file become neighbours in the table. */
 	size_t i = (correlation + (correlation >> 20) * 0x9e3779b97f4a7c15u) &
 		   (conversion->owner_slots - 1);
 
@@ -61,7 +61,7 @@ static bool is_graph_building(struct string_view name)
 		       (!memcmp(name.bytes, "cudaGr", 6) || !memcmp(name.bytes, "hipGra", 6)));
 }
 
-/* The record that a call becomes, by its name; TRACE_SYNC of type 0: another call. */
+/* Returns the record kind of a call by its name. TRACE_SYNC with `sync` 0 means any other call. */
 static enum trace_kind call_kind_by_name(struct string_view name, uint32_t *sync)
 {
 	static const struct {
@@ -98,7 +98,7 @@ enum trace_kind cuda_call_kind(struct string_view name)
 	return call_kind_by_name(name, &sync);
 }
 
-/* The same by the name's number, found once. */
+/* Does the same as call_kind_by_name, but only once per name. */
 static enum trace_kind cached_call_kind(
 	struct conversion *conversion, uint32_t text, uint32_t *sync)
 {
@@ -114,7 +114,8 @@ static enum trace_kind cached_call_kind(
 	return known->kind;
 }
 
-/* What the GPU did for it says more than its name. */
+/* Returns the record kind of a call. If GPU work has its id, the kind of that work decides
+ * instead of the name. */
 static enum trace_kind call_record_kind(struct conversion *conversion, uint32_t name,
 	const struct correlation_owner *owner, uint32_t *sync)
 {
@@ -146,7 +147,8 @@ void convert_call(struct conversion *conversion, uint32_t number, struct call_lo
 		[TRACE_SYNC] = sizeof record.sync };
 	enum trace_kind kind;
 	uint32_t sync;
-	bool second; /* a call in or around the one that asked for the work, of the same id: it asked for nothing more */
+	/* A call inside or around the owner of its id: it issued no work of its own. */
+	bool second;
 
 	second = owner && owner->call != number + 1;
 	if (second)

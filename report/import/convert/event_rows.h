@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * kineto.h: what a trace of torch.profiler (Kineto's Chrome JSON, plain or gzip) holds, as rows of events, of all its
- * eras: `Operator` and `Kernel` of 2021, `cpu_op` and `kernel` since.
+ * Defines the neutral rows that every importer fills: ranges, calls, GPU work, memory events and
+ * the like. The field names follow torch.profiler's (Kineto's) traces.
  *
- * Times are integer nanoseconds, made of the digits in the file; durations are read by themselves, so an end is the sum
- * of two rounded numbers only where the file has more than three decimals of a microsecond. Memory: some 50 to 110
- * bytes an event that is of use, each text once; nothing for the others.
+ * Times are integer nanoseconds, computed from the file's digits. Start and duration are read
+ * separately. Their sum has a rounding error only if the file has more than three decimals of a
+ * microsecond. Memory: about 50 to 110 bytes per event that is used, each text once, and nothing
+ * for other events.
  */
 #ifndef PPERF_REPORT_IMPORT_CONVERT_EVENT_ROWS_H
 #define PPERF_REPORT_IMPORT_CONVERT_EVENT_ROWS_H
@@ -15,50 +16,57 @@
 
 struct gzip_file;
 
-/* A thread, by what the file calls its process and itself: numbers, or texts such as `stream 7`. */
+/* A thread, by the file's names of its process and of itself. These are numbers, or texts such
+ * as `stream 7`. */
 struct imported_thread {
 	uint32_t pid, tid; /* texts */
-	uint32_t process;  /* its row; 0 where there are none */
+	uint32_t process;  /* its row; 0 if there are no process rows */
 };
 
 #define IMPORTED_NO_SEQUENCE INT64_MIN
-#define IMPORTED_NOT_ENDED UINT64_MAX /* the duration of what has begun, and not ended */
+#define IMPORTED_NOT_ENDED UINT64_MAX /* duration of a range that has no end */
 
-/* An operator, an annotation, a module. */
+/* An operator, an annotation or a module call. */
 struct imported_range {
 	int64_t start;
 	uint64_t duration;
-	uint64_t external; /* its own id; 0: none */
-	int64_t sequence;  /* of autograd */
+	uint64_t external; /* the range's own External id; 0: none */
+	int64_t sequence;  /* autograd's sequence number */
 	uint32_t name, thread;
-	uint32_t forward; /* the logical thread that it runs backward for; 0: it does not */
-	uint32_t shapes;  /* an operator's inputs, as struct trace_node's `detail`; 0: not known */
-	uint32_t
-		stack; /* Python's, as files of 2021 and 2022 have it: `FILE(LINE): FUNCTION;...`, innermost first; 0: none */
-	uint16_t kind; /* enum trace_node_kind */
-	uint16_t domain; /* of NVTX: its row + 1; 0: the default one */
+	/* logical number of the thread that ran the forward operator; 0: not a backward function */
+	uint32_t forward;
+	/* inputs of an operator, in the form of `detail` of struct trace_node; 0: not known */
+	uint32_t shapes;
+	/* Python stack as in files of 2021 and 2022: `FILE(LINE): FUNCTION;...`, innermost
+	 * first. 0: none. */
+	uint32_t stack;
+	uint16_t kind;   /* enum trace_node_kind */
+	uint16_t domain; /* NVTX domain: its row + 1; 0: the default domain */
 };
 
-/* A call of a Python function that is no module. */
+/* A call of a Python function that is not a module. */
 struct imported_frame {
 	int64_t start;
 	uint64_t duration;
-	uint32_t name, thread; /* `FILE(LINE): FUNCTION`, or what else Kineto says of it */
+	uint32_t name, thread; /* name: `FILE(LINE): FUNCTION`, or another text of Kineto */
 };
 
-/* NVTX besides nested ranges: marks, the ends of start/end ranges, what a thread is called. */
+/* An NVTX event that is not a nested range: a mark, an end of a start/end range, or a thread's
+ * name. */
 struct imported_instant {
 	int64_t time;
-	uint64_t id; /* START, END: the same, not 0 */
+	uint64_t id; /* equal in a START and its END, not 0 */
 	uint32_t name, thread;
-	uint16_t kind, domain; /* TRACE_MARK, _START, _END, _OBJECT; as above */
+	/* kind: TRACE_MARK, TRACE_START, TRACE_END or TRACE_OBJECT. domain: as in
+	 * imported_range. */
+	uint16_t kind, domain;
 };
 
 struct imported_domain {
-	uint32_t name; /* 0: the file does not say */
+	uint32_t name; /* 0: not in the file */
 };
 
-/* A call to the runtime or the driver. */
+/* A call of the CUDA runtime or driver. */
 struct imported_call {
 	int64_t start;
 	uint64_t duration, correlation, external;
@@ -67,37 +75,38 @@ struct imported_call {
 
 enum imported_gpu_kind { IMPORTED_KERNEL, IMPORTED_COPY, IMPORTED_MEMSET };
 
-/* What a GPU did. */
+/* A GPU operation. */
 struct imported_gpu {
 	int64_t start;
 	uint64_t duration, correlation, graph_node, bytes;
 	uint32_t name, device, stream, context, graph;
-	uint32_t grid[3], block[3], registers, shared,
-		static_shared; /* shared: all of it, or what static_shared does not have */
-	uint64_t external;     /* of what was open at its launch; 0: not said */
+	/* shared: total shared memory, or the dynamic part if static_shared is set. */
+	uint32_t grid[3], block[3], registers, shared, static_shared;
+	uint64_t external; /* External id of the range that was open at the launch; 0: not known */
 	uint32_t process;
-	uint16_t kind; /* enum kineto_work */
-	bool enclosed; /* its call is known by `external` only */
+	uint16_t kind; /* enum imported_gpu_kind */
+	bool enclosed; /* the call was found by `external` only */
 };
 
-/* The profiler's own view of a wait. */
+/* A wait as the profiler recorded it. */
 struct imported_sync {
 	int64_t start;
 	uint64_t duration, correlation;
-	uint64_t
-		record; /* of an event: the correlation of the call that recorded it, into that stream; 0: not said */
+	/* Correlation id of the call that recorded the awaited event in waited_stream. 0: not
+	 * known. */
+	uint64_t record;
 	uint32_t name, stream, context, event, waited_stream, process;
 };
 
-/* PyTorch's allocator gave memory, or took it back. */
+/* An allocation (bytes > 0) or a free (bytes < 0) of PyTorch's allocator. */
 struct imported_memory {
 	int64_t time, bytes;
 	uint64_t address, allocated, reserved;
-	uint32_t thread, device, type; /* type: 0 the CPU, 1 CUDA, others of other makers */
-	bool has_totals;               /* false: the file says neither allocated nor reserved */
+	uint32_t thread, device, type; /* type: 0 is the CPU, 1 CUDA, others other vendors */
+	bool has_totals;               /* false: the file has neither `allocated` nor `reserved` */
 };
 
-/* One end of an arrow from an operator to what runs backward for it. */
+/* One end of a flow arrow from an operator to its backward function. */
 struct imported_flow {
 	uint64_t id;
 	int64_t time;
@@ -111,7 +120,7 @@ struct imported_overhead {
 	uint32_t process;
 };
 
-/* Of files that tell apart what belongs to whom. */
+/* A process, in files that assign events to processes. */
 struct imported_process {
 	uint32_t pid; /* a text */
 };
@@ -124,15 +133,15 @@ struct imported_device {
 	uint8_t uuid[16]; /* zeros: not known */
 };
 
-/* A fact of the file: key and value as texts. */
+/* A property of the file. Key and value are texts. */
 struct imported_metadata {
 	uint32_t key, value;
-	uint64_t min_value; /* of a number, the least that was met */
+	uint64_t min_value; /* for numbers: the smallest one found */
 };
 
-#define IMPORTED_OTHERS "of other categories" /* where there are very many */
+#define IMPORTED_OTHERS "of other categories" /* used if there are too many categories */
 
-/* Events that nothing is made of, by category. */
+/* The number of events of a category that are not imported. */
 struct imported_skip {
 	uint32_t category;
 	uint64_t events;
@@ -162,33 +171,35 @@ struct event_rows {
 	size_t type##_count, type##_room;
 	EVENT_ROWS(X)
 #undef X
-	int64_t base_ns;     /* baseTimeNanoseconds; 0: none */
-	uint64_t events;     /* all that the file has */
-	uint64_t unreadable; /* without a time or a name that can be read; they are left out */
-	uint64_t nonstandard_values; /* values that JSON does not have */
-	uint64_t unended;            /* B without E */
-	uint32_t pid;                /* whose rows these are, a text; 0: of who has most of them */
-	bool is_kineto;              /* something in it is Kineto's alone */
-	bool truncated;              /* it ends, or breaks, in the middle */
-	uint64_t problem_at;         /* the byte */
+	int64_t base_ns;             /* baseTimeNanoseconds; 0: none */
+	uint64_t events;             /* number of all events in the file */
+	uint64_t unreadable;         /* events left out because time or name is unreadable */
+	uint64_t nonstandard_values; /* values that JSON does not define */
+	uint64_t unended;            /* ranges without an end */
+	uint32_t pid;                /* process of these rows, a text; 0: the one with most rows */
+	bool is_kineto;              /* the file contains something that only Kineto writes */
+	bool truncated;              /* the file ends early or is damaged */
+	uint64_t problem_at;         /* byte offset of the damage */
 	const char *problem;         /* what is wrong there */
-	char producer[96];           /* what wrote the file, where that is not torch.profiler */
-	char problem_table[128];     /* the part that is, where it is no byte of JSON */
-	uint64_t
-		unsplit_graphs; /* pieces of work that are graphs, from the first start to the last end */
+	char producer[96];           /* tool that wrote the file; "": torch.profiler */
+	char problem_table[128];     /* table with the damage; "": not a database */
+	/* Graph launches that were recorded as one operation, from the first start to the last
+	 * end. */
+	uint64_t unsplit_graphs;
 };
 
-/* A row more; what is in it is to be set. */
+/* Adds an uninitialised row and returns a pointer to it. */
 #define EVENT_ROWS_ADD(imported, type, rows)                                                   \
 	(array_grow(&(imported)->rows, &(imported)->type##_room, (imported)->type##_count + 1, \
 		 sizeof *(imported)->rows),                                                    \
 		&(imported)->rows[(imported)->type##_count++])
 
-/* Reads all of it. False: this is no JSON with trace events; `problem` says what it is instead. */
+/* Reads a whole JSON file. Returns false if it is not a JSON trace. `problem` then says what it
+ * is instead. */
 bool kineto_read(struct event_rows *imported, struct gzip_file *file);
 void event_rows_free(struct event_rows *imported);
 
-/* A text as a number, 0 if it is none; of `stream 7` the 7. */
+/* Returns a text as a number, or 0 if it is none. For `stream 7`, returns 7. */
 uint32_t event_rows_number(const struct event_rows *imported, uint32_t text);
 
 #endif

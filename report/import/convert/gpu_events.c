@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_gpu.c: what the GPU did, in the order in which it began, a few hundred at a time, each told when all of them and
- * the calls that asked for them were over.
+ * Writes GPU work in the order of its start, in batches. The batch record gets the time at which
+ * all of its work and the calls that issued it have ended.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -19,7 +19,7 @@ static int compare_gpu_rows(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-/* Of `Memcpy HtoD (Pageable -> Device)`; of AMD's `CopyHostToDevice`. */
+/* Parses `Memcpy HtoD (Pageable -> Device)` and AMD's `CopyHostToDevice`. */
 static uint32_t copy_kind_of_name(struct string_view name)
 {
 	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD",
@@ -120,7 +120,8 @@ static void write_gpu_copy(struct conversion *conversion, const struct imported_
 		conversion->writer, is_copy ? TRACE_GPU_COPY : TRACE_GPU_SET, &copy, sizeof copy);
 }
 
-/* When all that is told in a batch was over, and its launches had returned. */
+/* Returns the time when all work of a batch has ended and its launches have returned, at least
+ * `time`. */
 static int64_t batch_time(
 	const struct conversion *conversion, const uint32_t *rows, size_t count, int64_t time)
 {
@@ -205,7 +206,7 @@ static int compare_sync_records(const void *a, const void *b)
 	return COMPARE(left->record, right->record);
 }
 
-/* The waits for events that say by which call, and into which stream, those were recorded; by that call. */
+/* Collects the waits that name the call which recorded their event. Sorts them by that call. */
 static size_t waits_for_records(
 	const struct event_rows *imported, const struct imported_sync **waits)
 {
@@ -218,7 +219,8 @@ static size_t waits_for_records(
 	return count;
 }
 
-/* The file tells of records of events only with the waits for them; CUPTI has an entry for each. */
+/* Writes a record for each recorded event. CUPTI reports these events one by one, but the file
+ * has only the waits for them. */
 static void write_event_records(struct conversion *conversion)
 {
 	const struct event_rows *imported = conversion->imported;

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * kineto_enclosure.c: work of a GPU without a correlation id, as some writers leave it. It still has the External id of what
- * was open at its launch, and so have the calls made there: it is taken for the work of one of these, in their order.
- * Which range the call lies in, the nesting on its thread says as ever.
+ * Assigns GPU work without a correlation id, as some tools write it, to calls. The work has the
+ * External id of the range that was open at its launch, and so have the calls made there. Work is
+ * assigned to these calls in their order. The range of a call follows from the nesting on its
+ * thread, as always.
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-#define MADE_ID (UINT64_C(1) << 62) /* no correlation id is as large */
+#define MADE_ID (UINT64_C(1) << 62) /* no real correlation id is as large */
 
 #define GPU_KINDS (IMPORTED_MEMSET + 1)
 
 struct candidates {
 	struct event_rows *imported;
-	uint32_t *calls; /* those with an External id that make a GPU work, by it, then by start */
+	/* calls that issue GPU work and have an External id, by that id, then start */
+	uint32_t *calls;
 	size_t count;
-	/* Of each kind of work, by place in calls, all + 1: `next` the first from there on that makes it and has none yet (or
-	 * a place on the way to that), `last` the last up to there that makes it; 0: none does. */
+	/* Both are indexed by position in `calls`, one array per kind of work. All values are a
+	 * position + 1. `next`: the first call from there on that issues such work and has none
+	 * yet, or a position on the way to it. `last`: the last call up to there that issues
+	 * such work, 0 if none. */
 	size_t *next[GPU_KINDS], *last[GPU_KINDS];
 };
 
@@ -42,7 +46,8 @@ static int compare_external_ids(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-/* How many have a lower External id, or this one and begin before that moment. */
+/* Returns the number of calls with a lower External id, or with `external` and a start before
+ * `start`. */
 static size_t count_before(const struct candidates *candidates, uint64_t external, int64_t start)
 {
 	size_t low = 0, high = candidates->count;
@@ -61,7 +66,8 @@ static size_t count_before(const struct candidates *candidates, uint64_t externa
 	return low;
 }
 
-/* The place of the first from `at` on that is free; candidates->count: none is. What leads there is made shorter. */
+/* Returns the position of the first free call from `at` on, or candidates->count. Shortens the
+ * path that it follows in `next`. */
 static size_t first_unmatched(const struct candidates *candidates, size_t *next, size_t at)
 {
 	while (at < candidates->count && next[at] != at + 1) {
@@ -72,7 +78,8 @@ static size_t first_unmatched(const struct candidates *candidates, size_t *next,
 	return at;
 }
 
-/* The first that asked for such work before it began and has none yet, else the last; NULL: none did. */
+/* Returns the first call that may have issued the work: it began earlier and has none yet. If
+ * all have some, returns the last one. Returns NULL if there is none. */
 static struct imported_call *find_call(
 	struct candidates *candidates, const struct imported_gpu *gpu)
 {
@@ -91,7 +98,7 @@ static struct imported_call *find_call(
 		       : NULL;
 }
 
-/* Which of them make such work; none has any yet. */
+/* Initialises `next` and `last` for a kind of work. No call has work yet. */
 static void index_calls_of_kind(
 	struct candidates *candidates, const enum trace_kind *kinds, int work)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kineto_places.c: the trace's dictionary: names, and the places of ranges.
+ * Writes the trace's dictionary: names and nodes.
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
@@ -26,7 +26,8 @@ static uint64_t hash_of(const struct node_key *key)
 	return hash_u64(hash ^ ((uint64_t)key->detail << 32 | key->domain));
 }
 
-/* The class in a module's name, `ViTLayer_3`: its length, 0 if it is not of that form. */
+/* Returns the length of the class in a module's name such as `ViTLayer_3`, or 0 if it has
+ * another form. */
 static uint32_t module_class_length(struct string_view text)
 {
 	uint32_t length = text.length;
@@ -37,8 +38,8 @@ static uint32_t module_class_length(struct string_view text)
 										    : 0;
 }
 
-/* Kineto numbers the modules of a class as it meets them, and does not know their paths. `ViTLayer.3` folds as a path
- * does that ends in a number. */
+/* Kineto numbers the modules of a class in order of appearance and does not know their paths.
+ * The name `ViTLayer.3` merges with its siblings like a path that ends in a number. */
 static void name_module(struct conversion *conversion, uint32_t id, struct trace_node *node)
 {
 	struct string_table *texts = conversion->imported->texts;

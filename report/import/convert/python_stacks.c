@@ -14,7 +14,7 @@ static bool is_digit(char byte)
 	return byte >= '0' && byte <= '9';
 }
 
-/* Where `(12): ` begins that precedes a function; NULL: there is none. */
+/* Finds `(12): ` before a function name. Sets `line` and returns its position, or NULL. */
 static const char *parse_line_number(struct string_view text, uint32_t *line)
 {
 	const char *at = text.bytes, *end = text.bytes + text.length;
@@ -96,7 +96,7 @@ static uint32_t write_function_name(
 	return write_name_part(conversion, (struct string_view){ closed, text.length + 1 });
 }
 
-/* The id of the stack that ends in a call. */
+/* Returns the id of the stack whose innermost call is `call`. Writes it if it is new. */
 static uint32_t write_imported_stack(struct conversion *conversion, uint32_t call)
 {
 	struct imported_stacks *stacks = &conversion->stacks;
@@ -121,8 +121,6 @@ static uint32_t write_imported_stack(struct conversion *conversion, uint32_t cal
 		sizeof record.stack + count * sizeof *record.frames);
 	return record.stack.stack;
 }
-
-/* ---- functions that are open ---- */
 
 static void push_python_call(struct python_cursor *cursor, const struct imported_frame *frame)
 {
@@ -158,8 +156,6 @@ uint32_t python_cursor_stack(
 			known ? cursor->open[known - 1].call : 0, cursor->open[known].name);
 	return write_imported_stack(conversion, cursor->open[cursor->depth - 1].call);
 }
-
-/* ---- stacks as texts ---- */
 
 uint32_t python_stack_of_text(struct conversion *conversion, uint32_t text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kineto_order.c: rows by their thread and time.
+ * Sorts rows by thread and time.
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
@@ -70,7 +70,8 @@ void sort_row_numbers(uint32_t *rows, size_t count,
 		qsort_r(rows, count, sizeof *rows, compare, context);
 }
 
-/* Rows by their thread, each thread's in order. `thread_at`: where a row has its thread. */
+/* Returns the numbers of rows, grouped by thread and sorted within each thread. Fills `begins`.
+ * `thread_at`: offset of the thread in a row. */
 static uint32_t *sort_by_thread(const struct event_rows *imported, const void *rows, size_t count,
 	size_t bytes, size_t thread_at, size_t *begins,
 	int (*compare)(const void *, const void *, void *), void *context)

@@ -3,7 +3,7 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-/* Whose a row is, of each type that has an owner. */
+/* The owner_of_* functions return the process of a row. */
 #define DEFINE_OWNER_BY_THREAD(type)                                                  \
 	static uint32_t owner_of_##type(                                              \
 		const struct event_rows *imported, const struct imported_##type *row) \

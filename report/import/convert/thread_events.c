@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT
- * kineto_thread.c: a thread's ranges, calls and memory, in the order in which a recording of our own has them.
+ * Writes a thread's ranges, calls and memory events in the order in which pperf would have recorded
+ * them.
  *
- * A range lies in what was open when it began, whether or not that lasts to its end; touching is not nesting. A call is
- * made where it begins, in a range that begins at the same moment too, and is told when it returns.
+ * A range is inside what was open when it began, even if that ends earlier. Ranges that only touch
+ * are not nested. A call belongs to the innermost range open at its begin, including one that
+ * begins at the same time. Its record is written when it returns.
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-#define DEPTH_MAX \
-	4096u /* ranges open at once: each that ends is looked for, and those in it move out by one */
-#define LATE_MAX \
-	2u /* rows around a place of ranges that had ended; beyond, only what is open is around it */
+/* Limits the cost of a range that ends: it is searched, and those inside it move out by one. */
+#define DEPTH_MAX 4096u
+/* Ranges that ended early and may still enclose a node. With more of them, only open ranges do. */
+#define LATE_MAX 2u
 
 struct converted_range {
 	int64_t start, end;
 	uint32_t range, node;
 };
 
-/* A call that has not returned. What begins before it does lies in it. */
+/* A call that has not returned. Calls that begin before it returns are inside it. */
 struct pending_call {
 	int64_t end;
 	struct call_location site;
-	uint32_t call, depth; /* depth: frames around it */
+	uint32_t call, depth; /* depth: number of ranges around it */
 	bool active;
 };
 
@@ -31,10 +33,11 @@ struct thread_walk {
 	struct converted_range *frames;
 	size_t room;
 	uint32_t depth;
-	uint32_t late;   /* rows around the innermost place of ranges that are no longer open */
-	bool disordered; /* some frame ends after one around it */
+	/* ranges that ended before one inside them, since the stack was last empty */
+	uint32_t late;
+	bool disordered; /* a range on the stack ends after an enclosing one */
 	struct pending_call pending;
-	struct converted_range last_closed; /* the last frame that was closed */
+	struct converted_range last_closed; /* the range closed last */
 	struct python_cursor python;
 };
 
@@ -43,7 +46,8 @@ static uint64_t ns_since_start(const struct thread_walk *walk, int64_t time)
 	return (uint64_t)(time - walk->conversion->first);
 }
 
-/* Writes the call that has returned by then; of frames from `depth` on, whether it has or not. */
+/* Writes the pending call if it has returned by `time`. Also writes it if `depth` or more ranges
+ * are around it, because one of them ends now. */
 static void emit_call(struct thread_walk *walk, int64_t time, uint32_t depth)
 {
 	const struct pending_call *call = &walk->pending;
@@ -55,7 +59,8 @@ static void emit_call(struct thread_walk *walk, int64_t time, uint32_t depth)
 	walk->pending.active = false;
 }
 
-/* The frame that ends first, the innermost of equals. */
+/* Returns the index of the range that ends first. Of ranges with equal ends, returns the
+ * innermost. */
 static uint32_t first_to_end(const struct thread_walk *walk)
 {
 	uint32_t best = walk->depth - 1;
@@ -85,7 +90,7 @@ static void close_converted_range(struct thread_walk *walk, uint32_t index)
 	}
 }
 
-/* What has ended by then ends. keep_empty: not what has no length and lies at that very moment. */
+/* Closes the ranges that end by `time`. `keep_empty`: except those of length 0 at `time`. */
 static void end_ranges_until(struct thread_walk *walk, int64_t time, bool keep_empty)
 {
 	while (walk->depth) {
@@ -99,7 +104,8 @@ static void end_ranges_until(struct thread_walk *walk, int64_t time, bool keep_e
 	emit_call(walk, time, UINT32_MAX);
 }
 
-/* The place of a range in the innermost open one: with what has ended around that, as long as it is not much. */
+/* Returns the node of a range inside the innermost open one. The parents include ranges that
+ * ended early, up to LATE_MAX of them. */
 static uint32_t node_of_range(
 	struct thread_walk *walk, const struct imported_range *range, uint32_t link)
 {
@@ -152,7 +158,8 @@ static bool has_external_id(
 	       (range->kind == TRACE_NODE_OP || range->kind == TRACE_NODE_BACKWARD);
 }
 
-/* What Python was at, by the functions that are open or by what the innermost operator says. */
+/* Returns the Python stack at `time`, from the open functions, or from the innermost operator
+ * that has a stack text. */
 static uint32_t python_stack_at(struct thread_walk *walk, int64_t time)
 {
 	struct conversion *conversion = walk->conversion;
@@ -167,8 +174,8 @@ static uint32_t python_stack_at(struct thread_walk *walk, int64_t time)
 	return stack;
 }
 
-/* Where a call is made. Times alone cannot tell at the edge of an operator: there its own id decides, if the call has
- * that of an operator which it touches. */
+/* Returns the node of a call. At the edge of an operator, times are ambiguous. There the
+ * External id decides, if an operator that touches the call has the same one. */
 static uint32_t call_node(struct thread_walk *walk, const struct imported_call *call)
 {
 	const struct converted_range *top = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
@@ -186,7 +193,8 @@ static uint32_t call_node(struct thread_walk *walk, const struct imported_call *
 	return top ? top->node : 0;
 }
 
-/* Nsight Systems has its own record of a call around that of CUPTI: the same id and, but for the version, the same name. */
+/* Returns true for the second record of a call. Nsight Systems writes its own record around that
+ * of CUPTI, with the same id and, except for the version suffix, the same name. */
 static bool is_duplicate_call(const struct thread_walk *walk, const struct imported_call *call)
 {
 	const struct imported_call *around =
@@ -277,7 +285,8 @@ static void emit_instant(struct thread_walk *walk, uint32_t number)
 		(enum trace_kind)instant->kind, &record, bytes);
 }
 
-/* The next of each kind, by time; equal ones: ranges, calls, memory, moments. */
+/* Merges the rows of a thread by time. At equal times the order is: ranges, calls, memory
+ * events, instants. */
 static void merge_thread_rows(struct thread_walk *walk, uint32_t thread)
 {
 	const struct conversion *conversion = walk->conversion;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_facts.c: what the file knows of the run and of its devices, and what of the file is missing, odd or in no view.
+ * Writes what the file says about the run and its devices, and what of the file is missing or
+ * damaged.
  */
 #include "report/base/text_builder.h"
 #include "report/import/convert/convert.h"
@@ -62,7 +63,8 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 		write_metadata(conversion, "source.python_stacks", "on");
 }
 
-/* What of the file is in no view, by category; those for which there is no room together. */
+/* Writes the numbers of events that are not imported, by category. Categories beyond the length
+ * of the line are summed up. */
 static void write_skipped(struct conversion *conversion)
 {
 	const struct event_rows *imported = conversion->imported;
@@ -92,7 +94,7 @@ static void write_skipped(struct conversion *conversion)
 		writer_meta(conversion->writer, "import.left_out", line, used);
 }
 
-/* How much of the file was read, and what is kept as sums only. */
+/* Writes the number of events, and the sums of the CPU's allocator events. */
 static void write_counts(struct conversion *conversion)
 {
 	const struct conversion_cpu_memory *cpu = &conversion->cpu;

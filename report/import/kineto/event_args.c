@@ -41,7 +41,7 @@ bool kineto_args_read(struct json_scanner *scan, struct json_keys *known, struct
 	return !scan->problem;
 }
 
-/* A number below 0 is its two's complement, a fraction is cut off. */
+/* A negative number becomes its two's complement. A fraction is cut off. */
 uint64_t kineto_arg(const struct kineto_args *args, enum kineto_arg arg)
 {
 	const struct json_text *text = &args->values[arg];
@@ -60,7 +60,7 @@ uint32_t kineto_arg32(const struct kineto_args *args, enum kineto_arg arg)
 	return (uint32_t)kineto_arg(args, arg);
 }
 
-/* The same of what is not plain digits and commas. */
+/* Parses any JSON array. Slower than kineto_arg_triple, which handles plain digits and commas. */
 static void read_triple(const struct json_text *text, uint32_t *three)
 {
 	struct json_scanner scan = { .at = text->bytes, .end = text->bytes + text->length };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_args.h: the arguments of an event that somebody asks for. One list makes the numbers and the search.
+ * Reads the arguments of an event that the importer uses. One list defines both the enumerators and
+ * the keys.
  */
 #ifndef PPERF_REPORT_IMPORT_KINETO_EVENT_ARGS_H
 #define PPERF_REPORT_IMPORT_KINETO_EVENT_ARGS_H
@@ -51,19 +52,20 @@ enum kineto_arg {
 };
 
 struct kineto_args {
-	struct json_text values[KINETO_ARG_COUNT]; /* form 0: not there */
+	struct json_text values[KINETO_ARG_COUNT]; /* form 0: absent */
 };
 
 void kineto_args_clear(struct kineto_args *args);
-/* Reads an object of arguments; what is no object is passed over. `keys`: of objects that are alike. False: scan->problem. */
+/* Reads an object of arguments. A value that is not an object is skipped. `keys`: cache of the
+ * key order, for events of one class. Returns false with scan->problem. */
 bool kineto_args_read(struct json_scanner *scan, struct json_keys *keys, struct kineto_args *args);
-/* enum kineto_arg; KINETO_ARG_COUNT: nobody asks for it. */
+/* Returns the enum kineto_arg of `key`, or KINETO_ARG_COUNT if it is not used. */
 unsigned kineto_arg_of_key(const struct json_text *key);
 
-/* As a number; 0 if it is not there, or none. */
+/* Returns an argument as a number. Returns 0 if it is absent or not a number. */
 uint64_t kineto_arg(const struct kineto_args *args, enum kineto_arg arg);
 uint32_t kineto_arg32(const struct kineto_args *args, enum kineto_arg arg);
-/* The three numbers of `[4, 1, 1]`; zeros if it is something else. */
+/* Reads the three numbers of `[4, 1, 1]` into `three`. Sets zeros for any other value. */
 void kineto_arg_triple(const struct kineto_args *args, enum kineto_arg arg, uint32_t *three);
 
 #endif

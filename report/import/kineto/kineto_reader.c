@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * kineto_read.c: the file's outer form: an object with the events and facts, or an array of events alone.
+ * Reads the outer form of the file: an object with events and metadata, or an array of events.
  */
 #include "report/import/kineto/kineto_reader.h"
 #include "report/base/alloc.h"
 #include "report/base/gzip_file.h"
 #include <stdlib.h>
 
-/* Facts of the file that are worth keeping, as the trace's own facts are called. */
+/* Metadata of the file that are kept, with their META keys in the trace. */
 static const struct {
 	const char *key, *metadata;
 } metadata[] = {
@@ -68,7 +68,7 @@ static void read_distributed(struct kineto_reader *reader, const struct json_tex
 	}
 }
 
-/* What Kineto has called the same thing over the years. */
+/* Kineto's names of the same property over the years. */
 static const struct {
 	const char *key;
 	size_t offset;
@@ -127,7 +127,7 @@ static void read_kineto_devices(struct kineto_reader *reader, const struct json_
 	}
 }
 
-/* A fact beside the events. */
+/* Reads metadata outside of the events. */
 static void read_metadata(
 	struct kineto_reader *reader, const struct json_text *key, const struct json_text *value)
 {
@@ -147,7 +147,7 @@ static void read_metadata(
 			       json_is(key, "baseTimeNanoseconds") || json_is(key, "traceName");
 }
 
-/* The file ends behind an event, or behind its comma: that one is whole. */
+/* Adds an event after which the file ends, possibly after its comma. The event itself is whole. */
 static void add_last_event(struct kineto_reader *reader)
 {
 	struct json_scanner *scan = &reader->window.scan;
@@ -160,7 +160,7 @@ static void add_last_event(struct kineto_reader *reader)
 	scan->problem = JSON_MORE;
 }
 
-/* The events, one after the other; one is taken in when what follows it is at hand too. */
+/* Reads the events. An event is added only when the bytes after it are loaded too. */
 static bool read_events(struct kineto_reader *reader)
 {
 	struct read_window *window = &reader->window;
@@ -200,7 +200,7 @@ static bool read_events(struct kineto_reader *reader)
 	return true;
 }
 
-/* One key of the outer object. */
+/* Reads one member of the outer object. */
 static bool read_trace_member(struct kineto_reader *reader)
 {
 	struct json_scanner *scan = &reader->window.scan;
@@ -248,7 +248,8 @@ static void read_outer(struct kineto_reader *reader)
 			return;
 }
 
-/* Whether this can be meant as a trace at all; `problem` says what it is. */
+/* Returns true if the file may be a trace of torch.profiler. Otherwise `problem` says what it
+ * is. */
 static bool is_chrome_trace(const struct kineto_reader *reader)
 {
 	struct event_rows *imported = reader->imported;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * kineto_read.h: what the parts of the reading share: kineto_read.c (the file), kineto_events.c (an event of it), and the
- * row that becomes of one: kineto_rows.c, kineto_ranges.c (what has a begin and an end on a thread), kineto_tids.c (threads).
- * Nobody else includes it.
+ * Declares what the files of this folder share, and nothing for other folders:
+ *
+ *	kineto_reader.c		the file
+ *	parse_event.c		one event
+ *	parse_ranges.c		rows of events with begin and end on a thread
+ *	parse_other.c		rows of other events
+ *	thread_ids.c		threads
  */
 #ifndef PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
 #define PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
@@ -11,7 +15,7 @@
 #include "report/import/kineto/event_args.h"
 #include "report/import/kineto/read_window.h"
 
-/* What kind of event it is, by its phase and category. */
+/* The class of an event, by its phase and category. */
 enum kineto_class {
 	KINETO_OTHER,
 	KINETO_IS_OPERATOR,
@@ -26,46 +30,47 @@ enum kineto_class {
 	KINETO_IS_MEMORY,
 	KINETO_IS_FLOW,
 	KINETO_IS_META,
-	KINETO_IS_END, /* of what phase B began */
+	KINETO_IS_END, /* end of a phase B event */
 	KINETO_CLASSES
 };
 
 #define KINETO_NO_RANGE UINT32_MAX
 
-/* The event at hand: spans of the window. */
+/* The current event. Its texts point into the read window. */
 struct kineto_event {
 	struct json_text phase, category, name, pid, tid, time, duration, id;
 	enum kineto_class class;
 	bool has_args;
-	struct kineto_args args; /* if the class asks for them */
+	struct kineto_args args; /* valid if the class uses arguments */
 };
 
 struct kineto_reader {
 	struct event_rows *imported;
 	struct read_window window;
 	struct kineto_event event;
-	struct json_keys keys, args[KINETO_CLASSES]; /* of events, of the arguments of each class */
+	/* key orders of events, and of the arguments of each class */
+	struct json_keys keys, args[KINETO_CLASSES];
 	bool has_events;
-	char *plain; /* a text without its escapes */
+	char *plain; /* buffer for a text without its escapes */
 	size_t plain_room;
 	struct hash_index threads;       /* of kineto->threads, by pid and tid */
 	char last_pid[24], last_tid[24]; /* of the thread found last, as they stood in the window */
 	size_t last_pid_bytes, last_tid_bytes;
 	uint32_t last_thread;
 	struct kineto_open_event {
-		uint32_t range; /* its row; KINETO_NO_RANGE: it is none */
-		uint32_t
-			outer; /* what its thread had begun before and not ended, + 1; 0: nothing */
-	} * open_events;       /* all of phase B */
+		uint32_t range; /* its row; KINETO_NO_RANGE: none */
+		/* The enclosing open event of its thread, + 1. 0: none. */
+		uint32_t outer;
+	} * open_events; /* all events of phase B */
 	size_t open_event_count, open_event_room;
-	uint32_t *innermost; /* by thread: what it began last and has not ended, + 1; 0: nothing */
+	uint32_t *innermost; /* by thread: the innermost open event, + 1; 0: none */
 	size_t innermost_room;
-	uint8_t *wants_values; /* by an operator's name */
+	uint8_t *wants_values; /* by name of an operator: whether its input values are kept */
 	size_t wants_room;
-	int64_t latest_time;       /* the latest moment of any event */
-	uint32_t *metadata_of_key; /* by a key's text: its row + 1; 0: none */
+	int64_t latest_time;       /* latest time of any event */
+	uint32_t *metadata_of_key; /* by text of a key: its row + 1; 0: none */
 	size_t metadata_of_key_room;
-	size_t names; /* of processes */
+	size_t names; /* number of process names kept */
 };
 
 uint32_t kineto_intern(struct kineto_reader *reader, const struct json_text *text);
@@ -74,26 +79,27 @@ void kineto_add_metadata(
 
 struct kineto_times {
 	int64_t start;
-	uint64_t duration; /* KINETO_OPEN: phase B */
+	uint64_t duration; /* IMPORTED_NOT_ENDED: phase B */
 };
 
-/* Reads the event that the scan stands at into reader->event. False: scan.problem. */
+/* Reads the event at the scan position into reader->event. Returns false with scan.problem. */
 bool kineto_event_read(struct kineto_reader *reader);
-/* Makes a row of it. */
+/* Adds a row for the current event. */
 void kineto_add_event(struct kineto_reader *reader);
-/* All events were read. */
+/* Closes open ranges and frees memory, after the last event. */
 void kineto_finish_events(struct kineto_reader *reader);
 
-/* Of the event at hand: its thread, its External id (0: none). */
+/* These two return the thread and the External id (0: none) of the current event. */
 uint32_t kineto_thread_of(struct kineto_reader *reader);
 uint64_t kineto_external_id(const struct kineto_args *args);
-/* It is a range, or a call of Python's. */
+/* Adds the current event as a range or as a Python call. */
 void kineto_add_range(struct kineto_reader *reader, const struct kineto_times *span);
-/* Phase B: its E is to find it. range: its row, or KINETO_NO_RANGE. */
+/* Opens an event of phase B, to be closed by its E. `range`: its row, or KINETO_NO_RANGE. */
 void kineto_begin_event(struct kineto_reader *reader, uint32_t range);
-/* Phase E: ends what its thread began last. False: there is nothing, or it began later. */
+/* Closes the innermost open event of the current event's thread (phase E). Returns false if none
+ * is open, or if it began after `time`. */
 bool kineto_end_event(struct kineto_reader *reader, int64_t time);
-/* What has not ended does with the last event. */
+/* Ends all open ranges at the time of the last event. */
 void kineto_close_open_ranges(struct kineto_reader *reader);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kineto_events.c: one event of the file: what kind it is, and those of its keys and arguments that somebody asks for.
+ * Reads one event of the file: its class, and the keys and arguments that are used.
  */
 #include "report/import/kineto/kineto_reader.h"
 
@@ -72,7 +72,7 @@ static bool wants_args(enum kineto_class class)
 	       class != KINETO_IS_FLOW && class != KINETO_IS_END;
 }
 
-/* The keys of an event. */
+/* The keys of an event that are used. */
 static const struct {
 	const char *key;
 	size_t offset; /* of its value in struct kineto_event */
@@ -107,7 +107,8 @@ static bool read_args_of(struct kineto_reader *reader, struct json_scanner *scan
 	return kineto_args_read(scan, keys, &reader->event.args);
 }
 
-/* Arguments come last as a rule, when it is known who wants them; else they are read a second time. */
+/* Arguments usually come last, when the event's class is known. Otherwise they are skipped and
+ * read a second time, from `later`. */
 static bool read_args(struct kineto_reader *reader, struct json_text *later)
 {
 	struct kineto_event *event = &reader->event;

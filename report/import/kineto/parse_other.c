@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * kineto_rows.c: the row that becomes of an event: calls, the GPU's work, memory, arrows, facts. Ranges: kineto_ranges.c.
+ * Adds rows for events that are not ranges: calls, GPU work, memory events, flow arrows, metadata.
  */
 #include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SKIPPED_CATEGORIES_MAX 64u /* categories, the last of which is all others */
+#define SKIPPED_CATEGORIES_MAX 64u /* including the last one, which sums up all others */
 #define PROCESS_NAMES_MAX 64u      /* processes whose names are kept */
 
 uint64_t kineto_external_id(const struct kineto_args *args)
@@ -29,7 +29,8 @@ static void add_cuda_call(struct kineto_reader *reader, const struct kineto_time
 		.thread = kineto_thread_of(reader) };
 }
 
-/* Of the GPU's events the process is the device and the thread the stream, where the arguments do not say. */
+/* Returns the device or CUDA stream of a GPU event. If the arguments lack it, the event's
+ * process is the device and its thread the CUDA stream. */
 static uint32_t device_or_stream(
 	struct kineto_reader *reader, enum kineto_arg arg, const struct json_text *otherwise)
 {
@@ -40,7 +41,7 @@ static uint32_t device_or_stream(
 	return event_rows_number(reader->imported, kineto_intern(reader, otherwise));
 }
 
-/* The fact of that key, made where there is none: *is_new. */
+/* Returns the metadata row of `key`. Adds one if there is none, and sets `is_new`. */
 static struct imported_metadata *metadata_of(
 	struct kineto_reader *reader, uint32_t key, bool *is_new)
 {
@@ -57,7 +58,8 @@ static struct imported_metadata *metadata_of(
 	return &imported->metadata[reader->metadata_of_key[key] - 1];
 }
 
-/* A stream of NCCL's is one process group's: told as a fact, once; nothing is known of a stream on which two are. */
+/* Adds the process group of an NCCL stream as metadata, once. If a CUDA stream has several
+ * groups, its value is removed. */
 static void add_process_group(struct kineto_reader *reader, uint32_t device, uint32_t stream)
 {
 	const struct json_text *name = &reader->event.args.values[KINETO_GROUP],
@@ -79,7 +81,7 @@ static void add_process_group(struct kineto_reader *reader, uint32_t device, uin
 	metadata->value = is_new || metadata->value == value ? value : 0;
 }
 
-/* The number of its first collective in its process group. */
+/* Adds the lowest sequence number of a collective on the CUDA stream as metadata. */
 static void add_first_sequence(struct kineto_reader *reader, uint32_t device, uint32_t stream)
 {
 	const struct json_text *given = &reader->event.args.values[KINETO_GROUP_SEQUENCE];
@@ -178,7 +180,7 @@ static void add_flow(struct kineto_reader *reader, int64_t time)
 	*EVENT_ROWS_ADD(reader->imported, flow, flows) = flow;
 }
 
-/* What processes are called; that of the one which computed is the command, as far as it is known. */
+/* Adds the name of a process. The name of the main process becomes the trace's command. */
 static void add_process_name(struct kineto_reader *reader)
 {
 	const struct kineto_event *event = &reader->event;
@@ -218,7 +220,7 @@ static void skip_event(struct kineto_reader *reader)
 		kineto_begin_event(reader, KINETO_NO_RANGE);
 }
 
-/* False: no time that can be, or none at all. */
+/* Reads the times of an event. Returns false if they are absent or out of range. */
 static bool read_event_times(const struct kineto_event *event, struct kineto_times *span)
 {
 	const int64_t far = INT64_MAX / 4;
@@ -233,7 +235,7 @@ static bool read_event_times(const struct kineto_event *event, struct kineto_tim
 	return duration >= 0 && duration < far;
 }
 
-/* An open range that nothing ends lasts to the latest moment. */
+/* Updates the latest time. Open ranges without an end last until it. */
 static void extend_latest(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	const int64_t end = span->start +
@@ -243,7 +245,7 @@ static void extend_latest(struct kineto_reader *reader, const struct kineto_time
 		reader->latest_time = end;
 }
 
-/* An event with a time. False: nothing can be made of it. */
+/* Adds a row for an event with a time. Returns false if the event is unreadable. */
 static bool add_timed_event(struct kineto_reader *reader)
 {
 	struct kineto_times span;
@@ -285,7 +287,7 @@ static bool add_timed_event(struct kineto_reader *reader)
 	return true;
 }
 
-/* From a call to its work on the GPU: the correlation id says the same. */
+/* Returns true for arrows from a call to its GPU work, which the correlation id already gives. */
 static bool is_correlation_flow(const struct kineto_event *event)
 {
 	return event->phase.length == 1 && memchr("stf", event->phase.bytes[0], 3);

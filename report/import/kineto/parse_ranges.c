@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kineto_ranges.c: operators, annotations, modules and Python's functions, with an end or without.
+ * Adds rows for operators, annotations, modules and Python functions, with or without an end.
  */
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHAPES_BYTES_MAX 4096u /* bytes; longer ones are not kept */
+#define SHAPES_BYTES_MAX 4096u /* longer texts are not kept */
 
 static bool json_text_begins(const struct json_text *text, const char *with)
 {
@@ -27,7 +27,8 @@ static enum trace_node_kind node_kind_of_event(const struct kineto_event *event)
 						  : TRACE_NODE_RANGE;
 }
 
-/* A list without the white space of the file, which differs. `apart`: a blank behind each comma. */
+/* Copies a list without its white space, which differs between files. `spaced`: with a space
+ * after each comma. */
 static size_t copy_compact(char *to, const struct json_text *list, bool spaced)
 {
 	size_t length = 0;
@@ -44,7 +45,8 @@ static size_t copy_compact(char *to, const struct json_text *list, bool spaced)
 	return length;
 }
 
-/* Of the types, in which names have blanks (`long int`), nothing is taken out but what would end them. */
+/* Copies the types unchanged except for tabs and line ends, which would end the text. Type names
+ * contain spaces (`long int`). */
 static size_t copy_types(char *to, const struct json_text *list)
 {
 	for (size_t i = 0; i < list->length; i++)
@@ -54,7 +56,8 @@ static size_t copy_types(char *to, const struct json_text *list)
 	return list->length;
 }
 
-/* Only these are asked what numbers they were given (op_cost.c); with those of others each call would be a place. */
+/* Returns true for operators whose input values the cost formulas need (op_cost.c). For other
+ * operators, the values would make each call a node of its own. */
 static bool uses_concrete_inputs(struct string_view name)
 {
 	static const char *const inside[] = { "convolution", "::conv", "_attention" },
@@ -71,7 +74,7 @@ static bool uses_concrete_inputs(struct string_view name)
 	return false;
 }
 
-/* The same by the name's number, found once. */
+/* Does the same as uses_concrete_inputs, but only once per name. */
 static bool wants_concrete_inputs(struct kineto_reader *reader, uint32_t name)
 {
 	enum { UNKNOWN, NO, YES };
@@ -85,7 +88,8 @@ static bool wants_concrete_inputs(struct kineto_reader *reader, uint32_t name)
 	return reader->wants_values[name] == YES;
 }
 
-/* As the text of our own traces: `[[64, 1024], []]`, and behind it what they do not have (trace_format.h). */
+/* Returns the inputs as pperf itself records them: `[[64, 1024], []]`, followed by types, values
+ * and FLOPs (trace_format.h). */
 static uint32_t op_inputs_text(struct kineto_reader *reader, uint32_t name)
 {
 	const struct kineto_args *args = &reader->event.args;
@@ -132,7 +136,7 @@ static uint32_t call_stack_text(struct kineto_reader *reader)
 	return given->form == '"' && given->length ? kineto_intern(reader, given) : 0;
 }
 
-/* What the event's thread has begun last, + 1. */
+/* Returns the index + 1 of the innermost open event of the current event's thread. */
 static uint32_t *innermost_open(struct kineto_reader *reader)
 {
 	const uint32_t of = kineto_thread_of(reader);
@@ -202,7 +206,7 @@ static void add_plain_range(struct kineto_reader *reader, const struct kineto_ti
 		kineto_begin_event(reader, (uint32_t)imported->range_count - 1);
 }
 
-/* A call of Python that is no module's. */
+/* Returns true for a Python call that is not a module call. */
 static bool is_frame(const struct kineto_event *event)
 {
 	return event->class == KINETO_IS_PYTHON && !json_text_begins(&event->name, "nn.Module: ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kineto_tids.c: the threads of a file, by what it calls their processes and them.
+ * Finds the threads of a file by the names of thread and process.
  */
 #include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
@@ -31,7 +31,7 @@ static bool is_same_text(const struct json_text *text, const char *bytes, size_t
 	return text->length == length && !memcmp(text->bytes, bytes, length);
 }
 
-/* Most are of the same one as the event before. */
+/* Most events are on the same thread as the event before. */
 uint32_t kineto_thread_of(struct kineto_reader *reader)
 {
 	const struct json_text *pid = &reader->event.pid, *tid = &reader->event.tid;

@@ -50,7 +50,7 @@ static void map_free(struct nsys_id_map *map)
 	free(map->pairs);
 }
 
-/* A thread's global number ends in 24 bits of its id, below 24 bits of its process's. */
+/* A global thread id has the thread id in its low 24 bits, below 24 bits of the process id. */
 uint32_t nsys_pid(int64_t global)
 {
 	return (uint32_t)((uint64_t)global >> 24 & 0xffffff);
@@ -76,8 +76,6 @@ static bool is_process(const struct nsys_reader *reader, int64_t global)
 {
 	return map_value(&reader->processes, (uint64_t)global >> 24) != 0;
 }
-
-/* ---- what is known of the run ---- */
 
 static void add_nsys_metadata(struct nsys_reader *reader, const char *key, struct string_view value)
 {
@@ -136,7 +134,7 @@ static void read_host(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* Only those which have events: the table holds every process of the machine. */
+/* Adds the names of processes that have events. The table holds every process of the machine. */
 static void read_processes(struct nsys_reader *reader)
 {
 	struct nsys_rows *rows = nsys_rows_open(
@@ -162,7 +160,7 @@ static void read_processes(struct nsys_reader *reader)
 			reader, "import.processes", (struct string_view){ all, (uint32_t)used });
 }
 
-/* `74e128b2-90b6-...`, perhaps with other letters before it. */
+/* Parses `74e128b2-90b6-...`, possibly with other letters before it. */
 static void read_uuid(struct string_view text, uint8_t *uuid)
 {
 	size_t digits = 32;
@@ -180,7 +178,7 @@ static void read_uuid(struct string_view text, uint8_t *uuid)
 	}
 }
 
-/* A device is called what CUDA calls it, where that is said. */
+/* The id of a device is CUDA's number, if the file has it. */
 static void read_devices(struct nsys_reader *reader)
 {
 	static const char *const columns[] = { "id", "cuDevice", "name", "totalMemory",
@@ -219,7 +217,7 @@ static void read_devices(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* Of threads that have events: the system's names for them. */
+/* Adds the system's names of threads that have events. */
 static void read_threads(struct nsys_reader *reader)
 {
 	struct nsys_rows *rows = nsys_rows_open(
@@ -243,8 +241,6 @@ static void read_threads(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* ---- what is in no view ---- */
-
 static bool is_known_table(const char *table)
 {
 	for (size_t i = 0; nsys_event_tables[i]; i++)
@@ -253,7 +249,7 @@ static bool is_known_table(const char *table)
 	return false;
 }
 
-/* Tables of events that nobody asks for, by their names. */
+/* Counts the rows of event tables that are not imported. */
 static void count_unread_tables(struct nsys_reader *reader)
 {
 	struct event_rows *imported = reader->imported;
@@ -279,8 +275,6 @@ static void count_unread_tables(struct nsys_reader *reader)
 	}
 }
 
-/* ---- all of it ---- */
-
 static void close_open_ranges(struct nsys_reader *reader)
 {
 	struct event_rows *imported = reader->imported;
@@ -293,7 +287,8 @@ static void close_open_ranges(struct nsys_reader *reader)
 	imported->unended += reader->open_count;
 }
 
-/* Any of its own tables will do: an export has only those that have rows. */
+/* Returns true if the database has any of nsys's tables. An export contains only tables with
+ * rows. */
 static bool is_export(struct nsys_reader *reader)
 {
 	bool found = nsys_database_has_column(reader->db, "StringIds", "value") &&

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * nsys.h: what Nsight Systems exports as an SQLite database, as the rows that kineto.h has: NVTX, calls, the GPU's work.
- * nsys.c (the database as a whole, processes, devices), nsys_events.c (NVTX, calls and the GPU's work).
+ * Reads an SQLite export of Nsight Systems (NVTX, calls and GPU work) into event rows.
+ * nsys.c reads the database as a whole, processes and devices. nsys_events.c reads everything that
+ * has a time.
  *
- * Its schema differs from version to version: each table and column is asked for, and none must be there.
+ * The schema differs between versions. Every table and column is looked up, and all of them may be
+ * absent.
  */
 #ifndef PPERF_REPORT_IMPORT_NSYS_NSYS_H
 #define PPERF_REPORT_IMPORT_NSYS_NSYS_H
@@ -11,12 +13,13 @@
 #include "report/import/convert/event_rows.h"
 #include "report/import/nsys/nsys_database.h"
 
-/* Reads an open file. False: `problem` says what it is instead, as in "it ...". kineto_free in either case. */
+/* Reads an open file. Returns false if it is not an export. `problem` then says what it is, as
+ * the end of a sentence that begins with "it". Call event_rows_free in both cases. */
 bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t problem_bytes);
 
-/* ---- between those files ---- */
+/* Everything below is shared by nsys.c and nsys_events.c only. */
 
-/* Numbers of the file, and what they stand for here. */
+/* A hash table from ids of the file to indexes. */
 struct nsys_id_map {
 	struct nsys_id_pair {
 		uint64_t key;
@@ -30,22 +33,23 @@ struct nsys_reader {
 	struct nsys_database *db;
 	struct event_rows *imported;
 	struct nsys_id_map threads, processes, texts, domains;
-	uint32_t caller; /* the process that made the first call */
+	uint32_t caller; /* process that made the first call */
 	int64_t earliest, latest;
-	uint64_t spans; /* start/end ranges, from 1 */
-	size_t *open;   /* ranges without an end, by row */
+	uint64_t spans; /* number of start/end ranges; the last id used */
+	size_t *open;   /* rows of ranges without an end */
 	size_t open_count, open_room;
 };
 
-/* The value's place, *value 0 if it is new: then it is to be filled with what it stands for, + 1. */
+/* Returns the slot of `key`. A new slot is 0, and the caller must set it to the index + 1. */
 uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key);
-/* The process's number in the order in which they are met, from 0. */
+/* Returns the index of a process, in order of appearance. Adds a row if it is new. `global`:
+ * global id of it or of one of its threads. */
 uint32_t nsys_process(struct nsys_reader *reader, int64_t global);
 uint32_t nsys_pid(int64_t global);
 
-/* Everything with a time. */
+/* Reads everything that has a time. */
 void nsys_events_read(struct nsys_reader *reader);
-/* The tables that it reads; NULL behind the last. */
+/* the tables that nsys_events_read reads, ended by NULL */
 extern const char *const nsys_event_tables[];
 
 #endif

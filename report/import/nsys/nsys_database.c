@@ -10,19 +10,18 @@
 
 #define VALUE_BYTES_MAX (64 << 20)
 #define TABLES_MAX 1024u
-#define ROW_BYTES_MIN 4u /* a cell's pointer, and a cell */
-/* What it takes to read a row of a real export is less than a step for each of its bytes. */
+#define ROW_BYTES_MIN 4u /* a cell's pointer and a cell */
+/* A row of a real export takes less than one step per byte. */
 #define STEPS_PER_BYTE 16u
 #define STEPS_MIN 20000000u
 #define STEPS_PER_CALLBACK 1000
 
 struct nsys_database {
 	sqlite3 *sqlite;
-	uint64_t rows_max;   /* that the file has room for */
-	uint64_t steps_left; /* of SQLite's machine */
-	char *tables[TABLES_MAX],
-		*unreadable_tables
-			[TABLES_MAX]; /* others: views and virtual tables, which are not read */
+	uint64_t rows_max;   /* rows that fit into the file */
+	uint64_t steps_left; /* remaining steps of SQLite's virtual machine */
+	/* views and virtual tables, which are not read */
+	char *tables[TABLES_MAX], *unreadable_tables[TABLES_MAX];
 	size_t table_count, unreadable_count;
 	sqlite3_stmt *string;
 	char problem[256], problem_table[128];
@@ -35,7 +34,7 @@ struct nsys_rows {
 	uint64_t count;
 };
 
-/* Only what we ask ourselves: plain rows of tables, and which columns a table has. */
+/* Allows only pperf's own queries: rows of tables, and the columns of a table. */
 static int authorize_statement(void *context, int action, const char *first, const char *second,
 	const char *base, const char *inner)
 {
@@ -43,7 +42,7 @@ static int authorize_statement(void *context, int action, const char *first, con
 	(void)second;
 	(void)base;
 	if (inner)
-		return SQLITE_DENY; /* a trigger's or a view's */
+		return SQLITE_DENY; /* from a trigger or a view */
 	if (action == SQLITE_PRAGMA)
 		return sqlite3_stricmp(first, "table_info") ? SQLITE_DENY : SQLITE_OK;
 	return action == SQLITE_SELECT || action == SQLITE_READ ? SQLITE_OK : SQLITE_DENY;
@@ -57,7 +56,8 @@ static void note_database_problem(struct nsys_database *db, const char *table, c
 	snprintf(db->problem_table, sizeof db->problem_table, "%s", table);
 }
 
-/* Pages that lead to each other again and again can make a file of some kilobytes endless: it gets so many steps. */
+/* Stops a query when its steps are used up. Pages that form a cycle can make a file of a few
+ * kilobytes endless. */
 static int count_steps(void *context)
 {
 	struct nsys_database *db = context;
@@ -99,7 +99,8 @@ static sqlite3_stmt *prepare_query(struct nsys_database *db, const char *table, 
 	return statement;
 }
 
-/* A virtual table has no page of its own; what nobody would call a table is not asked for. */
+/* Lists tables, and separately views and virtual tables. A virtual table has no root page. Names
+ * that no export uses are skipped. */
 static bool list_tables(struct nsys_database *db)
 {
 	sqlite3_stmt *statement = prepare_query(db, "sqlite_master",
@@ -179,7 +180,8 @@ static bool is_in_list(char *const *names, size_t count, const char *name)
 	return false;
 }
 
-/* What is asked for and no table is a loss that is told: an export of Nsight Systems has tables only. */
+/* A requested view or virtual table counts as damage, because exports of Nsight Systems have
+ * tables only. */
 static bool has_table(struct nsys_database *db, const char *table)
 {
 	if (is_in_list(db->unreadable_tables, db->unreadable_count, table))
@@ -188,7 +190,7 @@ static bool has_table(struct nsys_database *db, const char *table)
 	return is_in_list(db->tables, db->table_count, table);
 }
 
-/* 0: no such column; 1: it is there; 2: it is the key by which rows are found. */
+/* Returns 0 if there is no such column, 1 if there is, 2 if it is the integer primary key. */
 static int find_table_column(struct nsys_database *db, const char *table, const char *column)
 {
 	sqlite3_stmt *statement = NULL;
@@ -217,7 +219,8 @@ bool nsys_database_has_column(struct nsys_database *db, const char *table, const
 	return find_table_column(db, table, column) > 0;
 }
 
-/* Ids are the key in every version; where they are not, each name would take a walk through all of them. */
+/* In every version, the id is the primary key. If it is not, each lookup would scan the whole
+ * table, so nothing is returned. */
 bool nsys_database_string(struct nsys_database *db, int64_t id, struct string_view *text)
 {
 	int result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * nsys_events.c: what has a time in the database: NVTX, calls, the GPU's work, waits, the profiler's own time.
+ * Reads the tables with times: NVTX, calls, GPU work, waits, and the profiler's overhead.
  */
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
@@ -10,7 +10,7 @@
 
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
 
-/* What nsys calls the kinds of NVTX_EVENTS. */
+/* nsys's numbers of the kinds in NVTX_EVENTS. */
 enum {
 	NVTX_CATEGORY = 33,
 	NVTX_MARK,
@@ -31,9 +31,8 @@ struct nsys_times {
 	uint64_t duration;
 };
 
-/* ---- what rows have in common ---- */
-
-/* Columns 0 and 1. False, and counted: no times that can be. open: the end may be missing. */
+/* Reads start and end from columns 0 and 1, and counts the event. Counts it as unreadable and
+ * returns false if the times are not valid. `open`: the end may be missing. */
 static bool read_nsys_times(struct nsys_reader *reader, const struct nsys_rows *rows,
 	struct nsys_times *span, bool open)
 {
@@ -62,7 +61,7 @@ static uint32_t nsys_rows_number32(const struct nsys_rows *rows, unsigned column
 	return number < 0 ? 0 : number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* A text by its id in StringIds; 0: there is none. */
+/* Returns the text of a StringIds id, or 0 if there is none. */
 static uint32_t intern_string_column(
 	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
 {
@@ -108,7 +107,8 @@ static uint32_t thread_of_row(
 	return *known - 1;
 }
 
-/* Old versions do not say whose work it is: that of the process which made the first call. */
+/* Returns the process of a row. Old versions do not have it. Then it is the process that made
+ * the first call. */
 static uint32_t process_of_row(
 	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
 {
@@ -130,8 +130,6 @@ static void skip_nsys_row(struct nsys_reader *reader, const char *what)
 	imported->skips[i].events++;
 }
 
-/* ---- NVTX ---- */
-
 enum { V_START, V_END, V_TYPE, V_TEXT, V_TEXT_ID, V_THREAD, V_END_THREAD, V_DOMAIN };
 static const char *const nvtx_columns[] = { "start", "end", "eventType", "text", "textId",
 	"globalTid", "endGlobalTid", "domainId" };
@@ -145,7 +143,8 @@ static uint32_t nvtx_text(struct nsys_reader *reader, const struct nsys_rows *ro
 		       : intern_string_column(reader, rows, V_TEXT_ID);
 }
 
-/* Its row + 1; 0: the default one. Those beyond 65535 are the last one. */
+/* Returns the row + 1 of a domain, or 0 for the default domain. Domains beyond 65535 share the
+ * last row. */
 static uint16_t domain_of_row(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
 	const uint64_t id = nsys_rows_number32(rows, V_DOMAIN);
@@ -237,13 +236,11 @@ static void add_nvtx_row(struct nsys_reader *reader, const struct nsys_rows *row
 	}
 }
 
-/* ---- calls ---- */
-
 enum { C_START, C_END, C_NAME, C_THREAD, C_CORRELATION };
 static const char *const call_columns[] = { "start", "end", "nameId", "globalTid",
 	"correlationId" };
 
-/* `cudaMalloc_v3020` is cudaMalloc as it has been since CUDA 3.2. */
+/* Removes the version suffix: `cudaMalloc_v3020` is cudaMalloc as of CUDA 3.2. */
 static uint32_t without_version(struct nsys_reader *reader, uint32_t name)
 {
 	const struct string_view text = string_table_get(reader->imported->texts, name);
@@ -272,8 +269,6 @@ static void add_nsys_call(struct nsys_reader *reader, const struct nsys_rows *ro
 		reader->caller = reader->imported->threads[call.thread].process;
 	*EVENT_ROWS_ADD(reader->imported, call, calls) = call;
 }
-
-/* ---- the GPU ---- */
 
 enum {
 	G_START,
@@ -325,7 +320,8 @@ static const char *const kernel_columns[] = { GPU_COLUMNS, "mangledName", "deman
 	"shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
 	"staticSharedMemory", "dynamicSharedMemory" };
 
-/* The mangled one, which says most; `[...]` is none. */
+/* Returns the mangled name if there is one, because it contains most information. A name that
+ * begins with `[` is a placeholder. */
 static uint32_t nsys_kernel_name(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
 	uint32_t name = 0;
@@ -373,7 +369,8 @@ static void add_nsys_copy(struct nsys_reader *reader, const struct nsys_rows *ro
 {
 	static const char *const ways[] = { "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
 		"DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH",
-		"DtoD" }; /* the last three: unified memory */
+		/* The last three are copies of unified memory. */
+		"DtoD" };
 	const uint32_t way = nsys_rows_number32(rows, M_COPY_KIND);
 	struct imported_gpu gpu;
 	char name[96];
@@ -449,8 +446,6 @@ static void add_nsys_overhead(struct nsys_reader *reader, const struct nsys_rows
 			span.start, span.duration, process_of_row(reader, rows, 2)
 		};
 }
-
-/* ---- all of it ---- */
 
 void nsys_events_read(struct nsys_reader *reader)
 {
