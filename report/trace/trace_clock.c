@@ -9,19 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_NS \
 /* Shortest piece. A sample is off by less than 0.1 us, so the slope is right to 1e-6. */
-100000000u
+#define PIECE_NS 100000000u
 #define LAST_PIECE_NS 50000000u
-#define SAMPLE_SLACK_NS \
-	/* possible error of a sample whose process was interrupted between reading two clocks */
-	1000000
+/* possible error of a sample whose process was interrupted between reading two clocks */
+#define SAMPLE_SLACK_NS 1000000
 #define RATE_SLACK 0.01
 #define RATE_MIN 0.001 /* ns per tick: 1 THz */
 #define RATE_MAX 100.0 /* ns per tick: 10 MHz */
-#define STEP_NS \
-	/* a change of CLOCK_REALTIME against CLOCK_MONOTONIC that the next sample confirms */
-	200000
+/* a change of CLOCK_REALTIME against CLOCK_MONOTONIC that the next sample confirms */
+#define STEP_NS 200000
 #define STEP_LAST_NS 1000000  /* such a change at the last sample, which nothing confirms */
 #define BASELINE_NS 10000000u /* a rate over less than this is inaccurate */
 #define SAMPLES_MAX READER_TIME_MAX
