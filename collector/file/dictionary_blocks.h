@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * dictionary_file.h: the dictionary's blocks in the file. For stream.c, which opens it before a stream's first record.
+ * Opens and closes the dictionary's blocks in the trace file. The stream opens them before its
+ * first record.
  */
 #ifndef PPERF_COLLECTOR_FILE_DICTIONARY_BLOCKS_H
 #define PPERF_COLLECTOR_FILE_DICTIONARY_BLOCKS_H
@@ -7,15 +8,19 @@
 #include "collector/trace_format.h"
 #include <stdbool.h>
 
+/* Allocates the state. Called once, before any other dictionary function. */
 void dictionary_setup(void);
 
-/* This process's dictionary blocks exist and hold all that is known. Any thread; cheap once open. false: no room, *reason says why. */
+/* Makes the dictionary blocks of this process and writes everything known to them. Any thread may
+ * call it; once open, a call is cheap. Returns false if there is no space, with the reason in
+ * `reason`. */
 bool dictionary_open(enum trace_loss *reason);
 
-/* Brings a dictionary that cannot be mapped to the file, before records that name what is in it. */
+/* Writes a dictionary that is not mapped to the file. Called before records that refer to it are
+ * written. */
 void dictionary_write_back(void);
 
-/* At a clean end: gives the last block its CRC. */
+/* Gives the last block its CRC, at a clean end. */
 void dictionary_close(void);
 
 #endif
