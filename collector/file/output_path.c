@@ -93,8 +93,8 @@ static bool is_live(int fd, const struct trace_header *header)
 	return !kill((pid_t)header->pid, 0) || errno != ESRCH;
 }
 
-/* Whether the file is a trace of another run whose writer has ended. pperf moves only such files
- * aside. */
+/* Whether the file is a trace of another run whose writer has ended. pperf renames only such
+ * files. */
 static bool is_finished_trace(int fd, uint64_t run_id)
 {
 	struct trace_header old;
