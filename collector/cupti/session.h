@@ -28,7 +28,7 @@ struct cupti_call {
 	const char *symbol;    /* of launches: the kernel's mangled name */
 	void *context_handle;
 	uint32_t context; /* its id; 0: none current */
-	/* The same 64 bits at the begin and at the end of a call, zero at first. */
+	/* 64 bits for the subscriber, kept from the begin to the end of a call. Zero at first. */
 	uint64_t *data;
 	uint32_t correlation;
 };

@@ -80,7 +80,7 @@ static inline bool cupti_times_call(uint32_t cbid)
 void cupti_set_state(const char *key, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* flush_thread.c: starts the thread that requests completed buffers ten times a second. Only the
+/* Starts the thread that requests completed buffers ten times a second (flush_thread.c). Only the
  * first call has an effect. Any thread may call it, also from a callback. */
 void cupti_flush_start(void);
 /* Starts the thread if `call` is made in a context. If the session began after the first context,
@@ -96,7 +96,7 @@ static inline void cupti_flush_start_if_needed(const struct cupti_call *call)
 /* Ends the thread. Returns false if it does not end, because a CUPTI call does not return. */
 bool cupti_flush_stop(void);
 
-/* resources.c: handles CUPTI's callbacks about contexts, streams, graphs and modules. */
+/* Handles CUPTI's callbacks about contexts, streams, graphs and modules (resources.c). */
 void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);
 
 #endif
