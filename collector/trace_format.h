@@ -1,65 +1,102 @@
 /* SPDX-License-Identifier: MIT
+ * Defines the trace file. This is the only description of the format, and the only header of
+ * collector/ that report/ includes.
  *
- * trace_format.h: the trace file, whole. The only description of the format, and all that report/ may see of collector/.
- *
- * A trace is one file a process: a header, then blocks.
+ * A trace is one file per process: a header, then blocks.
  *
  *   offset 0                  struct trace_header, in a page of its own (header_bytes)
- *   offset header_bytes ...   blocks, each at a multiple of TRACE_ALIGN, `extent` bytes long, begun by struct trace_block
+ *   offset header_bytes ...   blocks, each at a multiple of TRACE_ALIGN and `extent` bytes long;
+ *                             each begins with struct trace_block
  *
- * Space is handed out by adding to header.end, so blocks lie in the order in which they were begun. A block that was
- * handed out and never written is a hole of zero bytes: a reader goes on in steps of TRACE_ALIGN until a head checks out.
- * header.end is a hint (a killed process has it right; a cut file is shorter).
+ * Space is allocated by adding to header.end, so blocks are in the order in which they were begun.
+ * A block that was allocated and never written is a hole of zero bytes. A reader skips it in steps
+ * of TRACE_ALIGN until it finds a valid block head. header.end is a hint: it is right in a killed
+ * process, but a truncated file is shorter.
  *
- * Four types of block; of any other type a block is passed over, by its extent:
- *   TRACE_SLOT   one thread's present tail, mapped by the process and used again and again. `used` is stored last, with
- *                release: every byte below it is whole. When full it is sealed: written as a TRACE_CHUNK elsewhere; only
- *                then is the slot emptied (used = 0), given the next sequence and filled again. stream == 0: nobody's.
- *   TRACE_CHUNK  a sealed slot. `crc` is the CRC-32C of the head's bytes from `stream` on, with crc = 0, and then of the payload.
- *   TRACE_DICT   names, nodes, modules, devices ...: written once, never reused. Grows like a slot until full; then and
- *                at a clean end `crc` is set as in a chunk (0: not set). Dictionary blocks have stream == 0 and count by sequence.
- *   TRACE_TOTALS a row of struct trace_total, mapped and added to in place: what came of the ranges that are only counted
- *                (PPERF_OPS=totals). `used` grows by a row at a time, stored with release when the row's node is filled; rows are never taken
- *                away. stream == 0, crc == 0. One node may have rows in several blocks (of several threads): they add up. A row of a process
- *                that was killed may be off by the event that was being added. Readers older than this type take such a block for a
- *                damaged one, say so, and read all else.
- * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk whose crc is wrong was
- * torn by the kill and is dropped whole: the slot still has it.
+ * There are four types of block. A reader skips a block of any other type by its extent.
  *
- * The payload is a row of 32-bit little-endian words. The two lowest bits of a record's first word are its form:
- *   00  a struct below, begun by struct trace_head, at a multiple of 8 bytes; `size` (a multiple of 8) leads to the next.
- *       The word 0 is padding, 4 bytes long, and stands where an 8-byte boundary must be reached.
- *   01  PUSH4: bits 2..15 ticks since the stream's last stamp, bits 16..31 the node that was entered
+ *   TRACE_SLOT    The current tail of one thread's records, mapped by the process and reused.
+ *                 `used` is stored last, with release: every byte below it is complete.
+ *                 A full slot is sealed: it is written as a TRACE_CHUNK elsewhere. Only then is
+ *                 it emptied (used = 0), given the next sequence and filled again.
+ *                 stream == 0: no thread owns it.
+ *   TRACE_CHUNK   A sealed slot. `crc` is the CRC-32C of the head's bytes from `stream` on,
+ *                 with crc = 0, and then of the payload.
+ *   TRACE_DICT    Names, nodes, modules, devices and so on, written once and never reused.
+ *                 It grows like a slot until it is full. Then, and at a clean end, `crc` is set
+ *                 as in a chunk (0: not set). stream == 0; sequence counts dictionary blocks.
+ *   TRACE_TOTALS  An array of struct trace_total, mapped and added to in place. It holds the
+ *                 ranges that are only counted (PPERF_OPS=totals). `used` grows by one row at a
+ *                 time, stored with release when the row's node is set. Rows are never removed.
+ *                 stream == 0 and crc == 0. Several blocks (of several threads) may have rows of
+ *                 one node: add them up. A row of a killed process may be off by the event that
+ *                 was being added. Readers older than this type report such a block as damaged
+ *                 and read everything else.
+ *
+ * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk
+ * with a wrong crc was torn by the kill and is dropped whole, because the slot still has its
+ * records.
+ *
+ * The payload is a sequence of 32-bit little-endian words. The two lowest bits of a record's first
+ * word are its form:
+ *
+ *   00  A struct below, which begins with struct trace_head at a multiple of 8 bytes. Adding `size`
+ *       (a multiple of 8) gives the next record. The word 0 is 4 bytes of padding, used where a
+ *       struct must be aligned to 8 bytes.
+ *   01  PUSH4: bits 2..15 ticks since the stream's last stamp, bits 16..31 the node that is entered
  *   10  POP4:  bits 2..31 ticks since the last stamp; the innermost open range closes
- *   11  PUSH8: bits 2..31 the node, second word: ticks since the last stamp
- * A call to CUDA that is like an earlier one of its payload is told in a quarter of the bytes by AGAIN: see struct trace_again.
- * The last stamp is at first the block's base_stamp; each of these and each struct of a kind marked TIMED sets it.
- * A kind that a reader does not know is skipped by its size.
+ *   11  PUSH8: bits 2..31 the node; second word: ticks since the last stamp
  *
- * Losses. Where the head's `lost` has grown since the stream's last payload, events are missing before this payload: what is open is what its
- * OPEN records say, not what the records before it left. Likewise where a sequence is missing.
+ * The record AGAIN stores a call to CUDA that resembles an earlier one of its payload in a quarter
+ * of the bytes (struct trace_again). The last stamp is at first the block's base_stamp. Each of
+ * these forms sets it, and so does each struct of a kind marked TIMED. A reader skips a kind that
+ * it does not know by its size.
  *
- * Order. Records of a thread are in order of their stamps. Every payload of a slot or chunk begins with one CLOCK and one
- * OPEN for each recorded range that is open at that point (outermost first, TRACE_OPEN_MOST at most), so that it can be read alone. A record never names
- * a node or name that is not yet in a dictionary block.
+ * Losses. If the head's `lost` has grown since the stream's last payload, events are missing before
+ * this payload. The open ranges are then those of its OPEN records, not those that the records
+ * before it left open. The same holds if a sequence is missing.
  *
- * Stamps are raw ticks of header.clock_kind. CLOCK records pair them with CLOCK_MONOTONIC and CLOCK_REALTIME; times that
- * come from CUPTI are CLOCK_REALTIME nanoseconds. Durations of calls are ticks.
+ * Order. Records of a thread are in the order of their stamps. Every payload of a slot or chunk can
+ * be read alone. It begins with one CLOCK, then one OPEN for each recorded range that is open at
+ * that point (outermost first, TRACE_OPEN_MAX at most). A record never refers to a node or name
+ * that is not yet in a dictionary block.
  *
- * META keys: exe, command (arguments, blanks between, quoted where needed), directory, host, rank (absent: none), env.PPERF_*
- * (each setting in force), version.pperf, version.cuda_runtime, version.cuda_driver, version.cupti (numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`),
- * version.torch, version.python, cupti.library (path), source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops,
- * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
- * schedule: what PPERF_SCHEDULE was understood as: `skip_first:0,wait:1,warmup:1,active:3,repeat:1`; absent: everything is recorded.
- * cupti.yielded: how often CUPTI was left to another client: there are AWAY records; absent: never.
- * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). torch.abi: 1 if its strings are of C++11's ABI, else 0. torch.layout: where its
- * objects have what we read, as measured. torch.unlinked: backward functions whose operator is not known, at least so many. warning.*: a sentence for the reader.
- * import.format: of a trace that was made of another tool's file: which; import.left_out: what of that file is in no record;
- * import.processes: whose events it holds, if it is more than one process.
+ * Stamps are raw ticks of header.clock_kind. CLOCK records pair them with CLOCK_MONOTONIC and
+ * CLOCK_REALTIME. Times that come from CUPTI are CLOCK_REALTIME nanoseconds. Durations of calls are
+ * ticks.
  *
- * Ids. stream: a thread that recorded, from 1, never reused. name: a text; 0 is none. node: a place in the tree of
- * contexts (parent, name, domain, kind); 0 is the root, "no range open". domain: the name id of an NVTX domain, 0 the
- * default one. stack: a call stack; 0 is none. Correlation ids are CUPTI's, extended to 64 bits; 0 is none.
+ * META keys:
+ *
+ *   exe, directory, host    of the process
+ *   command                 its arguments, separated by blanks, quoted where needed
+ *   rank                    absent: none
+ *   env.PPERF_*             each setting in force
+ *   version.cuda_runtime, version.cuda_driver, version.cupti
+ *                           numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`
+ *   version.pperf, version.torch, version.python
+ *   cupti.library           its path
+ *   source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops, source.torch_modules,
+ *   source.torch_memory, source.python_stacks
+ *                           `on`, `off: REASON (CODE)` or `partial: REASON`;
+ *                           absent: the program does not use it
+ *   schedule                PPERF_SCHEDULE as parsed:
+ *                           `skip_first:0,wait:1,warmup:1,active:3,repeat:1`;
+ *                           absent: everything is recorded
+ *   cupti.yielded           how often CUPTI was handed over to a second client, which the AWAY
+ *                           records show; absent: never
+ *   torch.allocator         the configuration of PyTorch's allocator (PYTORCH_ALLOC_CONF)
+ *   torch.abi               1 if PyTorch's strings have the C++11 ABI, else 0
+ *   torch.layout            measured offsets of the members that pperf reads in PyTorch
+ *   torch.unlinked          number of backward functions whose operator is unknown (a lower bound)
+ *   warning.*               a sentence for the user
+ *   import.format           in a trace made of another tool's file: that file's format
+ *   import.left_out         what that file holds and no record has
+ *   import.processes        the processes whose events it holds, if there are several
+ *
+ * Ids. stream: a thread that recorded, counted from 1, never reused. name: a text; 0 is none. node:
+ * a node of the calling-context tree (parent, name, domain, kind); 0 is the root, which means that
+ * no range is open. domain: the name id of an NVTX domain; 0 is the default one. stack: a call
+ * stack; 0 is none. Correlation ids are CUPTI's, extended to 64 bits; 0 is none.
  */
 #ifndef PPERF_COLLECTOR_TRACE_FORMAT_H
 #define PPERF_COLLECTOR_TRACE_FORMAT_H
@@ -70,13 +107,13 @@
 
 #define TRACE_MAGIC "pperf\r\n\032" /* 8 bytes; the line end shows a transfer in text mode */
 #define TRACE_VERSION 2u
-#define TRACE_ENDIAN \
-	0x01020304u /* read back as another number: written on a machine of the other byte order */
-#define TRACE_ALIGN 64u               /* of every block in the file */
+/* Reads as another number if the file was written on a machine of the other byte order. */
+#define TRACE_ENDIAN 0x01020304u
+#define TRACE_ALIGN 64u               /* alignment of every block in the file */
 #define TRACE_BLOCK_MAGIC 0x4b6c4250u /* "PBlK" */
-#define TRACE_OPEN_MAX 240u           /* OPEN records at the head of a payload */
-#define TRACE_TEXT_MAX \
-	60000u /* longest text stored, in bytes; longer ones are cut and end in TRACE_TEXT_CUT */
+#define TRACE_OPEN_MAX 240u           /* maximum number of OPEN records at the head of a payload */
+/* Longest stored text, in bytes. Longer ones are cut and end in TRACE_TEXT_CUT. */
+#define TRACE_TEXT_MAX 60000u
 #define TRACE_TEXT_CUT "...[cut]"
 
 enum trace_clock_kind {
@@ -85,13 +122,15 @@ enum trace_clock_kind {
 };
 
 enum trace_header_flag {
-	TRACE_TAIL_AT_RISK =
-		1, /* the file system cannot be mapped safely: slots live in memory and reach the file when sealed */
-	TRACE_ENDED =
-		2, /* the process ended through exit(); absent: it was killed, is alive, or called _exit */
+	/* The file system cannot be mapped safely: slots are in private memory and reach the file
+	 * when they are sealed. */
+	TRACE_TAIL_AT_RISK = 1,
+	/* The process ended through exit(). Absent: it was killed, is alive, or called _exit. */
+	TRACE_ENDED = 2,
 	TRACE_FORKED = 4, /* of a child made by fork that did not exec */
-	TRACE_PAUSED =
-		8, /* PPERF_SCHEDULE: recording has stopped, or has not begun yet; changed while running */
+	/* PPERF_SCHEDULE: recording has stopped, or has not begun yet. Changes while the process
+	 * runs. */
+	TRACE_PAUSED = 8,
 };
 
 /* Why something was not recorded. One counter each in header.lost. */
@@ -127,34 +166,35 @@ enum trace_skip_kind {
 		TRACE_SKIP_KINDS
 };
 
-/* What looking at them cost: some were measured, in pperf's own code. Threads add to it now and then, and as windows begin and end. */
+/* The number of skipped events and their cost, of which pperf's own code measures a sample. Threads
+ * add to it now and then, and whenever a recording window begins or ends. */
 struct trace_skip {
-	uint64_t events, measured, ticks; /* ticks: of those that were measured */
+	uint64_t events, measured, ticks; /* ticks: of the measured ones */
 };
 
-struct trace_clock { /* one moment, three clocks; raw is the middle of a bracket around the other two */
+/* The three clocks at one time. `raw` is the middle of a bracket around the other two. */
+struct trace_clock {
 	uint64_t raw, monotonic_ns, realtime_ns;
 };
 
 struct trace_header {
 	char magic[8];
 	uint32_t version, endian;
-	uint32_t header_bytes; /* where blocks begin */
+	uint32_t header_bytes; /* offset of the first block */
 	uint32_t clock_kind;   /* enum trace_clock_kind */
-	uint8_t build_id[20];  /* of the libpperf.so that wrote it; zeros if it had none */
+	uint8_t build_id[20];  /* of the libpperf.so that wrote the file; zeros if it has none */
 	uint8_t reserved[20];
-	/* 64 bytes so far */
 	uint64_t run_id; /* PPERF_RUN: shared by a program and its children */
 	uint32_t pid, parent_pid;
-	uint32_t flags; /* enum trace_header_flag; changed while running */
+	uint32_t flags; /* enum trace_header_flag; changes while the process runs */
 	uint32_t page_bytes;
 	uint64_t limit_bytes; /* PPERF_MAX */
 	struct trace_clock start;
-	struct trace_clock last;      /* at the end, with TRACE_ENDED; zeros before */
-	uint64_t end;                 /* next free byte of the file */
-	uint64_t streams;             /* ids given so far */
-	uint64_t lost[16];            /* by enum trace_loss; events */
-	uint64_t steps;               /* PPERF_SCHEDULE: that have ended so far, recorded or not */
+	struct trace_clock last; /* set at the end, with TRACE_ENDED; zeros before */
+	uint64_t end;            /* next free byte of the file */
+	uint64_t streams;        /* ids given out so far */
+	uint64_t lost[16];       /* events, by enum trace_loss */
+	uint64_t steps;          /* PPERF_SCHEDULE: steps that have ended so far, recorded or not */
 	struct trace_skip skipped[8]; /* by enum trace_skip_kind */
 };
 static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file format");
@@ -170,8 +210,8 @@ struct trace_block {
 	uint32_t type;
 	uint64_t extent;   /* bytes in the file, head included */
 	uint32_t head_crc; /* CRC-32C of the 16 bytes before it */
-	uint32_t stream;   /* from here on a slot changes */
-	uint32_t sequence; /* of the stream's payloads, from 0 */
+	uint32_t stream;   /* from here on, the head of a slot changes */
+	uint32_t sequence; /* number of the payload in its stream, from 0 */
 	uint32_t tid;      /* the kernel's thread id */
 	uint64_t base_stamp;
 	uint64_t lost; /* events of this stream that were not recorded, so far */
@@ -181,11 +221,13 @@ struct trace_block {
 };
 static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 
-/* Of TRACE_TOTALS: the instances of a node that have ended, on the threads that use the row. They are in no stream; what happened in them names the
- * node, and ranges inside them that were recorded have it as their parent. The time of what is inside, counted or recorded, is in `ticks`. */
+/* A row of TRACE_TOTALS: the instances of a node that have ended on the threads that use the row.
+ * These instances are in no stream. Records of what happened in them name the node, and recorded
+ * ranges inside them have it as their parent. `ticks` includes the time of ranges inside, counted
+ * or recorded. */
 struct trace_total {
 	uint32_t node, reserved;
-	uint64_t calls, ticks, longest; /* ticks: of all; longest: of one of them */
+	uint64_t calls, ticks, longest; /* ticks: sum of all; longest: of one call */
 };
 static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 
@@ -255,14 +297,17 @@ enum trace_kind {
 		TRACE_KINDS
 };
 
-struct trace_head {    /* begins every struct record */
-	uint16_t size; /* of the whole record, a multiple of 8 */
+/* Begins every struct record. */
+struct trace_head {
+	uint16_t size; /* bytes of the whole record, a multiple of 8 */
 	uint8_t kind;  /* enum trace_kind */
-	uint8_t flags; /* of the kind */
-	uint32_t
-		node; /* where it happened: the innermost open range; in dictionary records the id that is given, if a node's */
+	uint8_t flags; /* their meaning depends on the kind */
+	/* The innermost range that was open. In a dictionary record: the id that it gives, if that
+	 * is a node's. */
+	uint32_t node;
 };
-struct trace_timed { /* begins every record of a TIMED kind */
+/* Begins every record of a TIMED kind. */
+struct trace_timed {
 	struct trace_head head;
 	uint64_t stamp;
 };
@@ -276,7 +321,7 @@ struct trace_open {
 	uint64_t begin_stamp;
 };
 
-/* The attributes as NVTX gave them. PUSH: head.node is the new node. */
+/* The attributes that NVTX gave. In a PUSH, head.node is the new node. */
 enum trace_range_flag {
 	TRACE_HAS_COLOR = 1,
 	TRACE_HAS_CATEGORY = 2,
@@ -286,10 +331,11 @@ enum trace_range_flag {
 struct trace_range {
 	struct trace_head head;
 	uint64_t stamp;
-	uint64_t id;      /* START: process-wide, not 0. Else 0 */
-	uint64_t payload; /* the union's 8 bytes; narrower types in the low bytes */
-	uint32_t
-		name; /* 0 with TRACE_HAS_TEXT: text_bytes of text follow the struct (a text that was not worth an id) */
+	uint64_t id;      /* START: unique in the process, not 0; else 0 */
+	uint64_t payload; /* the 8 bytes of NVTX's union; narrower types are in the low bytes */
+	/* 0 with TRACE_HAS_TEXT: the text was given no id, and its text_bytes bytes follow the
+	 * struct. */
+	uint32_t name;
 	uint32_t domain;
 	uint32_t category;
 	uint32_t color;        /* ARGB */
@@ -297,9 +343,9 @@ struct trace_range {
 	uint32_t text_bytes;
 };
 struct trace_pop_at {
-	struct trace_head head; /* node: the one that closes */
+	struct trace_head head; /* node: the range that closes */
 	uint64_t stamp;
-	uint32_t index; /* in the row of open ranges that were recorded, outermost 0 */
+	uint32_t index; /* among the recorded open ranges; 0 is the outermost */
 	uint32_t reserved;
 };
 struct trace_end {
@@ -307,7 +353,8 @@ struct trace_end {
 	uint64_t stamp, id;
 };
 
-enum trace_object_type {           /* what `object` is */
+/* The meaning of `object`. */
+enum trace_object_type {
 	TRACE_OBJECT_CATEGORY = 1, /* a number, in a domain */
 	TRACE_OBJECT_THREAD,       /* a kernel thread id */
 	TRACE_OBJECT_CU_DEVICE,
@@ -317,9 +364,11 @@ enum trace_object_type {           /* what `object` is */
 	TRACE_OBJECT_CUDA_DEVICE,
 	TRACE_OBJECT_CUDA_STREAM,
 	TRACE_OBJECT_CUDA_EVENT,
-	TRACE_OBJECT_RESOURCE, /* nvtxDomainResourceCreate: our handle; subtype is NVTX's identifier type, other its identifier */
+	/* nvtxDomainResourceCreate. object: our handle; subtype: NVTX's identifier type; other: the
+	 * identifier. */
+	TRACE_OBJECT_RESOURCE,
 	TRACE_OBJECT_SYNC,      /* nvtxDomainSyncUserCreate */
-	TRACE_OBJECT_DESTROYED, /* a resource, lock or domain handle that is no longer used; name 0 */
+	TRACE_OBJECT_DESTROYED, /* a resource, lock or domain handle that was destroyed; name 0 */
 };
 struct trace_object {
 	struct trace_head head;
@@ -353,72 +402,86 @@ struct trace_metric {
 struct trace_lost {
 	struct trace_head head;
 	uint64_t stamp, events;
-	uint32_t reason, reserved; /* enum trace_loss */
+	/* reason: enum trace_loss */
+	uint32_t reason, reserved;
 };
-/* A call is written once it has returned; where it found no room, the SEAL that made some lies between its begin and its stamp, and is no part of it. */
+/* A call record is written after the call has returned. If the slot is full then, the SEAL that
+ * empties it is between the call's begin and its stamp. The SEAL's duration is no part of the
+ * call. */
 enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
 struct trace_self {
 	struct trace_head head;
-	uint64_t stamp, duration; /* stamp: its end */
+	uint64_t stamp, duration; /* stamp: end of the interval */
 	uint32_t what, reserved;
 };
 
-/* On the thread that did the step. From BEGINS on everything is recorded; STEP: the next step begins; from ENDS on only ends of ranges that are open, calls that take memory or give
- * it back, TENSOR_OOM and names. Where the first of a trace is not BEGINS, recording began with the process and step 0; where there is none, TRACE_SHUT says whether
- * anything was recorded. */
+/* A recording window of PPERF_SCHEDULE begins or ends. The record is in the stream of the thread
+ * that ended the step.
+ *
+ *   BEGINS  From here on everything is recorded.
+ *   STEP    The next step begins.
+ *   ENDS    From here on only these are recorded: ends of open ranges, calls that allocate or
+ *           free memory, TENSOR_OOM, and names.
+ *
+ * If the first WINDOW of a trace is not BEGINS, recording began with the process and step 0. If a
+ * trace has none, TRACE_PAUSED says whether anything was recorded. */
 enum trace_window_edge { TRACE_WINDOW_BEGINS = 1, TRACE_WINDOW_ENDS = 2, TRACE_WINDOW_STEP = 3 };
 struct trace_window {
 	struct trace_head head;
 	uint64_t stamp;
-	uint64_t
-		step; /* of the program, from 0. BEGINS, STEP: the one that comes; ENDS: the one behind the last that was recorded */
-	uint32_t edge, cycle;      /* cycle: from 0 */
-	uint32_t warmup, reserved; /* BEGINS: so many steps from `step` on count in no average */
+	/* The program's step, from 0. BEGINS, STEP: the step that begins. ENDS: the step after the
+	 * last recorded one. */
+	uint64_t step;
+	uint32_t edge, cycle; /* cycle: from 0 */
+	/* warmup: BEGINS: number of steps from `step` on that are left out of averages. */
+	uint32_t warmup, reserved;
 };
 
-/* From BEGINS to ENDS CUPTI was another's (PPERF_CUPTI=yield): nothing is known of what the GPU did, and of calls only those that were seen by symbol, without
- * correlation. Without ENDS: to the end of the trace. */
+/* From BEGINS to ENDS, CUPTI was handed over to another client (PPERF_CUPTI=yield). What the GPU
+ * did is then unknown. Of calls, only those seen by symbol are recorded, without correlation.
+ * Without ENDS, the handover lasts to the end of the trace. */
 enum trace_away_edge { TRACE_AWAY_BEGINS = 1, TRACE_AWAY_ENDS = 2 };
 struct trace_away {
 	struct trace_head head;
 	uint64_t stamp;
-	uint64_t realtime_ns; /* the same moment as the GPU's records have theirs */
+	uint64_t realtime_ns; /* the time of `stamp` on the clock of GPU records */
 	uint32_t edge, reserved;
 };
 
-/* Begins every call record. head.flags: enum trace_call_flag. */
+/* Begins every call record. head.flags is of enum trace_call_flag. */
 enum trace_call_flag {
-	TRACE_CALL_CAPTURED =
-		1, /* the stream was being captured: a graph node was made, nothing ran */
-	TRACE_CALL_DRIVER = 2,   /* the result is a CUresult, not a cudaError_t */
+	/* The CUDA stream was being captured: a graph node was made, and nothing ran. */
+	TRACE_CALL_CAPTURED = 1,
+	TRACE_CALL_DRIVER = 2,   /* `result` is a CUresult, not a cudaError_t */
 	TRACE_CALL_CALLBACK = 4, /* seen by a CUPTI callback, not by symbol */
 };
 struct trace_call {
 	struct trace_head head;
-	uint64_t stamp;       /* when it returned */
-	uint64_t duration;    /* ticks inside */
+	uint64_t stamp;       /* when the call returned */
+	uint64_t duration;    /* ticks inside the call */
 	uint64_t correlation; /* of the outermost call; 0 without CUPTI */
-	uint32_t result;      /* 0 is success */
+	uint32_t result;      /* 0: success */
 	uint32_t api;         /* name of the function */
 	uint32_t stack;
-	uint32_t
-		device; /* current device of the thread; UINT32_MAX: not known (launches without CUPTI) */
+	/* The thread's current device. UINT32_MAX: unknown (launches without CUPTI). */
+	uint32_t device;
 };
 struct trace_launch {
 	struct trace_call call;
-	uint64_t stream; /* the handle */
-	uint64_t
-		function; /* what the caller named: host stub address, cudaKernel_t or CUfunction */
+	uint64_t stream; /* handle */
+	/* What the caller named: host stub address, cudaKernel_t or CUfunction. */
+	uint64_t function;
 	uint32_t grid[3], block[3]; /* zeros: unknown */
-	uint32_t shared_bytes;      /* dynamic */
-	uint32_t name;              /* the kernel's name if it is known here, mangled; else 0 */
+	uint32_t shared_bytes;      /* dynamic shared memory */
+	/* The kernel's mangled name. 0: not known to this record. */
+	uint32_t name;
 };
 struct trace_graph_launch {
 	struct trace_call call;
 	uint64_t stream, exec;      /* handles */
-	uint32_t exec_id, reserved; /* CUPTI's id of the executable graph; 0 unknown */
+	uint32_t exec_id, reserved; /* exec_id: CUPTI's id of the executable graph; 0: unknown */
 };
-/* Where bytes lie. As in CUPTI's CUpti_ActivityMemoryKind. */
+/* The kind of memory, as in CUPTI's CUpti_ActivityMemoryKind. */
 enum trace_memory_kind {
 	TRACE_MEMORY_UNKNOWN = 0,
 	TRACE_MEMORY_PAGEABLE = 1,
@@ -429,7 +492,7 @@ enum trace_memory_kind {
 	TRACE_MEMORY_DEVICE_STATIC = 6,
 	TRACE_MEMORY_MANAGED_STATIC = 7,
 };
-/* As in CUPTI's CUpti_ActivityMemcpyKind. */
+/* The direction of a copy, as in CUPTI's CUpti_ActivityMemcpyKind. */
 enum trace_copy_kind {
 	TRACE_COPY_UNKNOWN = 0,
 	TRACE_COPY_HTOD = 1,
@@ -445,10 +508,11 @@ enum trace_copy_kind {
 };
 struct trace_copy {
 	struct trace_call call;
-	uint64_t stream, bytes;    /* bytes 0: unknown */
-	uint32_t copy_kind, value; /* SET: the value; COPY: 0 */
+	uint64_t stream, bytes;    /* bytes: 0 if unknown */
+	uint32_t copy_kind, value; /* value: of a SET; COPY: 0 */
 };
-/* 0: a call of another kind (imported traces have all that their files have). */
+/* What the CPU or a CUDA stream waited for. 0: another call, which only imported traces have,
+ * because they keep all calls of their files. */
 enum trace_sync_type {
 	TRACE_SYNC_EVENT = 1,
 	TRACE_SYNC_STREAM_WAIT = 2,
@@ -464,91 +528,114 @@ struct trace_sync {
 enum trace_memory_flag {
 	TRACE_MEMORY_POOL = 1, /* stream-ordered, from a pool */
 	TRACE_MEMORY_REGISTERED = 2,
-	TRACE_MEMORY_MAPPED =
-		4, /* of the host's: where the device sees it; of a device: physical memory, known by its handle, which is no context's */
-	TRACE_MEMORY_ALL =
-		8, /* FREE, address 0: what the context had on call.device, which has ended, but for physical memory */
+	/* Host memory: mapped, and `address` is where the device sees it. Device memory: physical
+	 * memory, known by its handle, which belongs to no context. */
+	TRACE_MEMORY_MAPPED = 4,
+	/* FREE with address 0: the context on call.device has ended, and all its memory but the
+	 * physical one is freed. */
+	TRACE_MEMORY_ALL = 8,
 };
-#define TRACE_MEMORY_CONTEXT_SHIFT \
-	16 /* from this bit of the flags on the last 16 bits of the context's id, of ALLOC and with ALL; 0: not known, with ALL: any */
-/* Taken when the call returned, given back when it began (stamp - duration): from then on another thread may be given the address. */
+/* The bits of `flags` from this one on are the last 16 bits of the context's id. ALLOC: 0 if
+ * unknown. With TRACE_MEMORY_ALL: 0 means any context. */
+#define TRACE_MEMORY_CONTEXT_SHIFT 16
+/* An ALLOC takes effect when the call returned. A FREE takes effect when the call began (stamp -
+ * duration), because from then on another thread may be given the address. */
 struct trace_memory {
 	struct trace_call call;
 	uint64_t address; /* 0: failed, or freeing NULL */
-	uint64_t bytes;   /* as asked for; FREE: 0, the reader finds the ALLOC by address */
+	/* The requested size. FREE: 0, because the reader finds the ALLOC by its address. */
+	uint64_t bytes;
 	uint64_t stream;
 	uint32_t memory_kind, flags;
 };
-/* Stands for a call record: for the one that lies at `of`, which is no AGAIN, of this payload and before this one, but with this head.node, stamp
- * and duration, and with `correlation` added to its own. As many words of 8 bytes as this record is longer than its struct follow, and
- * take the place of the first ones behind struct trace_call there, such as the address of an allocation. head.flags is 0. */
+/* Replaces a call record that repeats the one at `of`. That one is in the same payload, before this
+ * one, and is no AGAIN. The repeated record has these differences:
+ *  - head.node, stamp and duration are those of this record,
+ *  - `correlation` is added to its own,
+ *  - the 8-byte words that follow this struct, up to its size, replace the first ones after struct
+ *    trace_call, such as the address of an allocation.
+ *
+ * head.flags is 0. */
 struct trace_again {
 	struct trace_head head;
 	uint64_t stamp;
 	uint32_t duration;
-	uint16_t
-		of; /* words of 8 bytes from the payload's beginning to that LAUNCH, GRAPH_LAUNCH, COPY, SET, SYNC, ALLOC or FREE */
+	/* 8-byte words from the payload's beginning to that LAUNCH, GRAPH_LAUNCH, COPY, SET, SYNC,
+	 * ALLOC or FREE. */
+	uint16_t of;
 	uint16_t correlation;
 };
 
-/* As PyTorch's caching allocator reports it, under its lock: a block of `bytes`, and what the device's tensors (allocated) and the allocator itself
- * (reserved) hold after it. */
+/* A block of PyTorch's caching allocator, as reported under the allocator's lock. `allocated` is
+ * what the tensors of the device hold afterwards, `reserved` what the allocator holds. */
 struct trace_tensor {
 	struct trace_head head;
-	uint64_t stamp, address; /* TENSOR_OOM: 0 */
-	int64_t bytes;           /* below 0: given back */
+	uint64_t stamp, address; /* address: 0 in a TENSOR_OOM */
+	int64_t bytes;           /* below 0: freed */
 	uint64_t allocated, reserved;
 	uint32_t device, stack;
 };
-/* head.flags of a TENSOR: no block was given or taken back (bytes and address are 0), this is where the totals stand. After what came before it, some
- * may have been skipped. */
+/* head.flags of a TENSOR: no block was allocated or freed, and bytes and address are 0. The record
+ * restates the totals, because earlier records may have been skipped. */
 #define TRACE_TENSOR_LEVEL 1u
-/* Stands for a TENSOR without a stack whose `allocated` is that of the device's last record of these kinds (of whatever thread, by stamps) plus
- * its bytes, and whose `reserved` is the same: who wrote it has compared. At least one in TRACE_TENSOR_RUN is whole. head.flags: the device, and
- * TRACE_TENSOR_GIVEN_BACK if its bytes are below 0. */
+/* Replaces a TENSOR whose totals follow from the device's last record of these kinds, by stamps and
+ * of any thread. The writer has compared them: `allocated` is that record's plus the bytes of this
+ * one, `reserved` is the same, and there is no stack. At least one of TRACE_TENSOR_RUN records is a
+ * whole TENSOR.
+ *
+ * head.flags is the device, with TRACE_TENSOR_FREED if the bytes are below 0. */
 struct trace_tensor_next {
 	struct trace_head head;
 	uint64_t stamp;
-	uint64_t
-		block; /* the address / TRACE_TENSOR_UNIT, and from bit TRACE_TENSOR_BYTES_BIT on the bytes (without their sign) / TRACE_TENSOR_UNIT */
+	/* Low bits: the address / TRACE_TENSOR_UNIT. From bit TRACE_TENSOR_BYTES_BIT on: the bytes,
+	 * without their sign, / TRACE_TENSOR_UNIT. */
+	uint64_t block;
 };
+/* Flag and limits of struct trace_tensor_next. */
 #define TRACE_TENSOR_FREED 0x80u
 #define TRACE_TENSOR_DEVICES 0x80u
 #define TRACE_TENSOR_UNIT 512u
 #define TRACE_TENSOR_BYTES_BIT 40
 #define TRACE_TENSOR_RUN 64u
 
-/* start_ns and end_ns: CLOCK_REALTIME; both 0: CUPTI could not time it. */
+/* A CUPTI buffer. In the records that follow it, start_ns and end_ns are CLOCK_REALTIME. Both are 0
+ * if CUPTI could not time the operation. */
 struct trace_gpu_batch {
 	struct trace_head head;
 	uint64_t stamp;
 	uint64_t dropped; /* records that CUPTI dropped since the last batch */
-	uint32_t records,
-		unread; /* in this buffer; unread: 1 if it ended in a record that could not be read */
+	/* records: number in this buffer. unread: 1 if the buffer ended in a record that could not
+	 * be read. */
+	uint32_t records, unread;
 };
-/* head.flags of KERNEL, GPU_COPY and GPU_SET: whoever wrote the trace had all calls before him, and the one that asked for this was not among them. */
+/* head.flags of KERNEL, GPU_COPY and GPU_SET: the writer of the trace had all calls, and the launch
+ * of this operation was not among them. */
 #define TRACE_GPU_NO_LAUNCH 1u
-#define TRACE_GPU_ENCLOSED \
-	2u /* it had no correlation id; the one here was given to it, for a call that was made where its launch was */
-struct trace_gpu { /* begins KERNEL, GPU_COPY and GPU_SET */
+/* The operation had no correlation id. This one was assigned: that of a call inside the range that
+ * was open at the launch. */
+#define TRACE_GPU_ENCLOSED 2u
+/* Begins KERNEL, GPU_COPY and GPU_SET. */
+struct trace_gpu {
 	struct trace_head head;
-	uint64_t start_ns, end_ns, correlation, graph_node; /* graph_node 0: not of a graph */
-	uint32_t device, context, stream, graph; /* CUPTI's ids; graph: of the executable graph */
+	/* graph_node: 0 if not part of a graph */
+	uint64_t start_ns, end_ns, correlation, graph_node;
+	/* CUPTI's ids. graph: id of the executable graph. */
+	uint32_t device, context, stream, graph;
 };
 struct trace_kernel {
 	struct trace_gpu gpu;
 	uint32_t grid[3], block[3];
 	uint32_t static_shared_bytes, dynamic_shared_bytes;
-	uint32_t registers;   /* a thread */
-	uint32_t local_bytes; /* a thread */
+	uint32_t registers;   /* per thread */
+	uint32_t local_bytes; /* per thread */
 	uint32_t name;        /* mangled */
-	uint32_t
-		shared_carveout_bytes; /* shared memory configured on the SM as it ran; 0 unknown */
+	/* Shared memory configured on the SM while the kernel ran. 0: unknown. */
+	uint32_t shared_carveout_bytes;
 };
 struct trace_gpu_copy {
 	struct trace_gpu gpu;
 	uint64_t bytes;
-	uint32_t copy_kind;                /* GPU_SET: 0 */
+	uint32_t copy_kind;                /* 0 in a GPU_SET */
 	uint32_t source_kind, target_kind; /* enum trace_memory_kind */
 	uint32_t other_device;             /* PTOP: the destination; else UINT32_MAX */
 	uint32_t value, async;
@@ -556,12 +643,13 @@ struct trace_gpu_copy {
 struct trace_gpu_sync {
 	struct trace_head head;
 	uint64_t start_ns, end_ns, correlation;
-	uint32_t type, context, stream, event; /* enum trace_sync_type */
+	/* type: enum trace_sync_type */
+	uint32_t type, context, stream, event;
 };
 struct trace_gpu_memory {
 	struct trace_head head;
 	uint64_t time_ns, correlation, address, bytes;
-	uint32_t operation; /* 1 taken, 2 given back */
+	uint32_t operation; /* 1: allocation, 2: release */
 	uint32_t memory_kind, device, stream;
 };
 struct trace_api {
@@ -576,8 +664,10 @@ struct trace_overhead {
 	uint32_t type, tid; /* type: CUpti_ActivityOverheadKind */
 };
 
-/* Texts of META, NAME, MODULE ... follow their struct, not terminated, padded with zeros to the size. */
-struct trace_meta { /* a later one of the same key replaces an earlier one */
+/* The texts of META, NAME, MODULE and so on follow their struct. They have no terminator, and are
+ * padded with zeros to the record's size. */
+/* A later META of the same key replaces an earlier one. */
+struct trace_meta {
 	struct trace_head head;
 	uint32_t key_bytes, value_bytes;
 };
@@ -594,14 +684,19 @@ enum trace_node_kind {
 	TRACE_NODE_STEP
 };
 struct trace_node {
-	struct trace_head head; /* node: its id */
-	uint32_t parent,
-		name; /* name 0: texts that were not worth an id; each PUSH carries its own */
-	uint32_t domain, kind; /* enum trace_node_kind */
-	uint32_t
-		link; /* BACKWARD: the node of the operator that created it, or 0; OP, called by autograd's engine: that of the function it is for */
-	/* A name or 0. MODULE: its class. OP: the sizes of its inputs, `[[64, 128], []]`, and behind these, a tab before each, what is known of
-	 * their types, `["float","Scalar"]`, of the values of what is no tensor, `["","2"]`, and the FLOPs that the recorder reckoned. */
+	struct trace_head head; /* node: the id of this node */
+	/* name: 0 for texts without an id, which each PUSH carries inline. */
+	uint32_t parent, name;
+	uint32_t domain, kind; /* kind: enum trace_node_kind */
+	/* BACKWARD: the node of the operator that created the function, or 0. OP called by
+	 * autograd's engine: the node of the backward function that it serves. */
+	uint32_t link;
+	/* A name id or 0. MODULE: its class. OP: up to four fields, separated by tabs:
+	 *  - the sizes of its inputs, `[[64, 128], []]`,
+	 *  - what is known of their types, `["float","Scalar"]`,
+	 *  - the values of inputs that are no tensors, `["","2"]`,
+	 *  - the FLOPs that the recorder computed.
+	 */
 	uint32_t detail;
 };
 struct trace_counter {
@@ -610,22 +705,29 @@ struct trace_counter {
 };
 struct trace_module {
 	struct trace_head head;
-	uint64_t start, end,
-		bias; /* of its mapped segments; address - bias is the address in the file */
+	/* start, end: of the mapped segments. An address minus bias is the address in the file. */
+	uint64_t start, end, bias;
 	uint32_t path_bytes, build_id_bytes; /* path, then build id, follow */
 };
 struct trace_stack {
 	struct trace_head head;
-	uint32_t stack, frames; /* that many uint64_t return addresses follow, innermost first */
+	/* Then `frames` return addresses (uint64_t) follow, innermost first. */
+	uint32_t stack, frames;
 };
 struct trace_python_frame {
-	uint32_t function, file, line, reserved; /* names; qualified where Python has it so */
+	/* function, file: name ids. The function's name is qualified if Python knows a qualified
+	 * one. */
+	uint32_t function, file, line, reserved;
 };
-struct trace_python_stack { /* its id is of the same row as those of STACK: wherever one stands, the other may */
+/* The stack's id is from the same sequence as those of STACK: each may be used where the other
+ * may. */
+struct trace_python_stack {
 	struct trace_head head;
-	uint32_t stack, frames; /* that many struct trace_python_frame follow, innermost first */
+	/* Then `frames` structs trace_python_frame follow, innermost first. */
+	uint32_t stack, frames;
 };
-struct trace_source { /* head.node: the place */
+/* The line of the program's code where head.node was first entered. */
+struct trace_source {
 	struct trace_head head;
 	struct trace_python_frame at;
 };
@@ -641,24 +743,28 @@ struct trace_device {
 	uint64_t memory_bytes;
 	uint8_t uuid[16];
 };
-struct trace_device_rates { /* as the driver says; 0: it does not */
+/* As the driver reports them. 0: not reported. */
+struct trace_device_rates {
 	struct trace_head head;
 	uint32_t device; /* as in DEVICE */
 	uint32_t clock_khz, memory_clock_khz, bus_bits;
 };
-struct trace_context { /* a context: stream == UINT32_MAX */
+/* A CUDA stream, or a context if stream == UINT32_MAX. */
+struct trace_context {
 	struct trace_head head;
 	uint32_t context, device, stream, null_stream;
 	uint64_t handle;
 	uint32_t priority, reserved;
 };
-struct trace_graph_node { /* head.node: the range in which it was created; original: the node it is a clone of, or 0 */
+/* head.node: the range in which the graph node was created. original: the graph node it is a clone
+ * of, or 0. */
+struct trace_graph_node {
 	struct trace_head head;
 	uint64_t graph_node, original;
 	uint32_t type, graph; /* type: CUgraphNodeType */
 };
 struct trace_graph_exec {
-	struct trace_head head; /* node: where it was instantiated */
+	struct trace_head head; /* node: the range in which the graph was instantiated */
 	uint64_t handle;
 	uint32_t exec_id, graph;
 };
@@ -686,7 +792,8 @@ static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device)
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");
 
-/* CRC-32C (Castagnoli, reflected, initial and final ~0), continued from `crc` (0 to begin). Part of the format, so it stands here. */
+/* Continues the CRC-32C (Castagnoli, reflected, initial and final ~0) `crc` over `count` bytes.
+ * Begin with 0. This is part of the format, so it is defined here. */
 static inline uint32_t trace_crc32c_portable(uint32_t crc, const void *bytes, size_t count)
 {
 	static const uint32_t nibble[16] = {
@@ -722,19 +829,22 @@ static inline uint32_t trace_crc32c_portable(uint32_t crc, const void *bytes, si
 #define TRACE_CPU_PCLMUL (1u << 1)
 #define TRACE_CPU_SSE42 (1u << 20)
 
-/* What glibc found out about the processor when the process began (2.33 and later; weak, so that an older one does as well). */
+/* What glibc 2.33 and later found out about the processor when the process began. The function is
+ * weak, so that the code also works with an older glibc. */
 struct trace_cpu_leaf {
 	uint32_t cpuid_bits[4], usable_bits[4];
 };
 extern const struct trace_cpu_leaf *__x86_get_cpuid_feature_leaf(unsigned leaf)
 	__attribute__((weak));
 
-/* To ask the processor leaves a virtual machine each time: 1 us, nested 30. So not where glibc has asked, and not as __builtin_cpu_supports does, which
- * brings a constructor that asks five times in every process. */
+/* Returns the processor's features (ecx of CPUID leaf 1). The cpuid instruction leaves a virtual
+ * machine each time: 1 us, nested 30. It is therefore not executed if glibc has the answer.
+ * __builtin_cpu_supports is not used, because it adds a constructor that executes cpuid five times
+ * in every process. */
 static inline uint32_t trace_cpu_features(void)
 {
-	static uint32_t
-		cached_features; /* 0: not yet; threads that ask at once get the same answer */
+	/* 0: not known yet. Threads that test it concurrently get the same result. */
+	static uint32_t cached_features;
 	uint32_t a = 1, b, c = __atomic_load_n(&cached_features, __ATOMIC_RELAXED), d;
 
 	if (__x86_get_cpuid_feature_leaf)
@@ -746,8 +856,10 @@ static inline uint32_t trace_cpu_features(void)
 	return c;
 }
 
-/* The crc instruction takes three cycles and can begin in every one, so three lanes of a block go side by side. A lane's crc is moved past the
- * bytes that follow it by a multiplication with x to the power of their bits (less 33, which the product and the instruction add). */
+/* CRC-32C of three adjacent lanes at once. The crc instruction takes three cycles, and one can
+ * begin in every cycle. A lane's crc is moved past the bytes that follow it by a multiplication
+ * with x to the power of their bits. The power is 33 less, which the product and the instruction
+ * add. */
 #define TRACE_CRC_LANE 512u
 #define TRACE_CRC_PAST_ONE 0xdd7e3b0cu
 #define TRACE_CRC_PAST_TWO 0x170076fau
@@ -804,7 +916,8 @@ static inline uint32_t trace_crc32c(uint32_t crc, const void *bytes, size_t coun
 	return trace_crc32c_portable(crc, bytes, count);
 }
 
-/* The crc of a sealed block: `block` with its crc taken as 0, then the payload that follows it in memory. */
+/* Returns the crc of a sealed block: of `block` with its crc taken as 0, then of the payload, which
+ * follows it in memory. */
 static inline uint32_t trace_block_crc(const struct trace_block *block, const void *payload)
 {
 	struct trace_block plain = *block;

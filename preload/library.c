@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pperf.c: the library's entry and its end. The constructor reads the settings and sets three variables, so that NVTX and CUDA find us; all
- * else waits until the program does something worth recording.
+ * Starts and ends the library. The constructor reads the settings and sets three variables, by
+ * which NVTX and CUDA find us. Everything else is deferred until there is something to record.
  */
 #include "preload/settings.h"
 
@@ -36,14 +36,16 @@
 #define PPERF_VERSION "0.1.0"
 #endif
 
-static struct pperf_settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
+/* NULL with PPERF_DISABLE: nothing is ever done. */
+static struct pperf_settings *settings;
 
-/* ---- what is said of the process in its trace ---- */
+/* ---- the description of the process in its trace ---- */
 
-#define REDACTED "[redacted]" /* PPERF_REDACT: in place of what may be nobody else's business */
+#define REDACTED "[redacted]" /* PPERF_REDACT: replaces values that may be private */
 
 #define COMMAND_BYTES 16384u
-#define SCRATCH_BYTES (2 * COMMAND_BYTES) /* not on the stack: the host's threads may have little */
+/* Not on the stack, because the program's threads may have little. */
+#define SCRATCH_BYTES (2 * COMMAND_BYTES)
 
 static void write_link(const char *key, const char *link, char *scratch)
 {
@@ -60,7 +62,7 @@ static bool needs_quotes(const char *word)
 	return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}();&|<>#~!") != NULL;
 }
 
-/* One argument as a shell would take it. Returns how much was written. */
+/* Writes one argument as a shell would read it. Returns the number of bytes written. */
 static size_t shell_quote(char *to, size_t room, const char *word)
 {
 	size_t used = 0;
@@ -104,7 +106,7 @@ static void write_command_line(char *scratch)
 		close(fd);
 }
 
-/* NULL: not given. */
+/* Returns a copy, or NULL if `value` is NULL or empty. */
 static const char *copy_string(const char *value)
 {
 	size_t bytes = value ? strlen(value) + 1 : 1;
@@ -115,7 +117,7 @@ static const char *copy_string(const char *value)
 	return copy;
 }
 
-/* In the constructor, for say_settings. */
+/* Keeps the settings for write_settings(). Called in the constructor. */
 static void save_settings(void)
 {
 	static const char names[SETTING_COUNT][24] = {
@@ -140,7 +142,7 @@ static void save_settings(void)
 		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
 }
 
-/* At the first event: most processes have none. */
+/* Called at the first event, because most processes have none. */
 static void write_settings(void)
 {
 	static const struct {
@@ -163,7 +165,8 @@ static void write_settings(void)
 	meta_set_all(all, SETTING_COUNT + 2);
 }
 
-/* At the first event. The environment is not read any more: another thread may be changing it. */
+/* Called at the first event. It does not read the environment, because another thread may be
+ * changing it. */
 static void describe_process(void)
 {
 	char host[256] = "", *scratch = fork_kept_alloc(SCRATCH_BYTES);
@@ -183,9 +186,10 @@ static void describe_process(void)
 	fork_kept_free(scratch, SCRATCH_BYTES);
 }
 
-/* ---- the beginning ---- */
+/* ---- the start ---- */
 
-/* Our own file, as a path that stays right after a chdir. false: it cannot be found. */
+/* Returns our own file, as a path that stays valid after a chdir. Returns false if it is not
+ * found. */
 static bool own_library_path(char path[4096])
 {
 	Dl_info info;
@@ -224,13 +228,14 @@ ours:
 	return 1;
 }
 
-/* A tool that says by its name, or by variables of its own, that it would not share. */
+/* Whether the tool would not share NVTX, by its name or by variables of its own. */
 static bool tool_refuses_sharing(const char *tool)
 {
 	return strstr(tool, "ToolsInjection") || getenv("NSYS_PROFILING_SESSION_ID");
 }
 
-/* Is it pperf that stands there, by this path, by another, or another copy of it, whose parent process was recorded by that? */
+/* Whether `tool` is pperf, by this path, another path, or as another copy, which may have recorded
+ * the parent process. */
 static bool is_pperf(const char *tool, const char *self)
 {
 	const char *slash = strrchr(tool, '/');
@@ -242,18 +247,20 @@ static bool is_pperf(const char *tool, const char *self)
 	       there.st_dev == own.st_dev;
 }
 
-/* A thread that reads the environment while another changes it may crash, so a process that has threads keeps its own: one that has loaded us late,
- * by NVTX_INJECTION64_PATH, which is then set already. */
+/* Sets a variable, unless the process has threads. A thread that reads the environment while
+ * another changes it may crash. Such a process has loaded us late, by NVTX_INJECTION64_PATH, which
+ * is then set already. */
 static void set_variable(const char *name, const char *value, bool replace)
 {
-	const char *single = dlsym(RTLD_DEFAULT,
-		"__libc_single_threaded"); /* glibc 2.32 and later; an older one does not tell */
+	/* glibc 2.32 and later; an older one does not have it. */
+	const char *single = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
 
 	if (!single || *single)
 		setenv(name, value, replace);
 }
 
-/* NVTX_INJECTION64_PATH: ours if it is free. Another tool that is named there is chained behind us, or left alone. */
+/* Sets NVTX_INJECTION64_PATH to this library. Another tool that it names is chained behind us. A
+ * tool that does not share keeps it, and NVTX is then not recorded. */
 static void claim_nvtx_injection(const char *self)
 {
 	const char *there = getenv("NVTX_INJECTION64_PATH");
@@ -273,7 +280,8 @@ static void claim_nvtx_injection(const char *self)
 	set_variable("NVTX_INJECTION64_PATH", self, true);
 }
 
-/* CUDA_INJECTION64_PATH: ours if it is free. Where it is not, CUPTI is started at the first call that is seen. */
+/* Sets CUDA_INJECTION64_PATH to this library if it is unset. If it is set, CUPTI is started before
+ * the first CUDA call that is seen. */
 static void claim_cuda_injection(const char *self)
 {
 	const bool wanted = settings->cuda && settings->cupti;
@@ -287,7 +295,8 @@ static void claim_cuda_injection(const char *self)
 		there && !strcmp(there, self));
 }
 
-/* How PyTorch's allocator is to work; newer releases look at the first of these first. */
+/* Returns the configuration of PyTorch's allocator. Newer releases read the first of these
+ * variables first. */
 static const char *allocator_setting(void)
 {
 	const char *setting = getenv("PYTORCH_ALLOC_CONF");
@@ -295,7 +304,7 @@ static const char *allocator_setting(void)
 	return setting ? setting : getenv("PYTORCH_CUDA_ALLOC_CONF");
 }
 
-/* In a child made by fork. What lies in fork memory is empty there already. */
+/* Runs in a child made by fork. Memory of fork_wiped_alloc() is zeroed there already. */
 static void fork_child_library(void)
 {
 	stream_forked();
@@ -307,7 +316,7 @@ static void fork_child_library(void)
 	torch_ops_forked();
 }
 
-/* A window of the schedule begins or ends. */
+/* Called when a recording window begins or ends. */
 static void on_recording_changed(bool recorded)
 {
 	torch_ops_record(recorded);
@@ -328,7 +337,8 @@ static void configure_schedule(void)
 	schedule_configure(plan, settings->step_marker, on_recording_changed);
 }
 
-/* By the user; or the kernel gave this program privileges, and NVTX has loaded us all the same. */
+/* Whether the user disabled pperf. Also true if the kernel gave this program privileges, because
+ * NVTX may load the library there all the same. */
 static bool is_disabled(void)
 {
 	const char *value = getenv("PPERF_DISABLE");
@@ -371,7 +381,8 @@ __attribute__((constructor)) static void start_library(void)
 
 /* ---- the end ---- */
 
-/* On a terminal, or where it was asked for; never among the program's own output in a file. */
+/* Whether a line may be printed: on a terminal, or if requested. It never mixes with the program's
+ * own output in a file. */
 static bool may_print(void)
 {
 	if (settings->quiet >= 0)
@@ -422,9 +433,9 @@ __attribute__((destructor)) static void end_library(void)
 		stream_end_process();
 		trace_end();
 	}
+	/* The thread that ends the program may have a small stack. */
 	if ((header || trace_open_error()) && may_print())
-		line = fork_kept_alloc(
-			LINE_BYTES); /* the thread that ends the program may have a small stack */
+		line = fork_kept_alloc(LINE_BYTES);
 	if (line && header)
 		print_closing_line(header, line);
 	else if (line)

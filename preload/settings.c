@@ -54,7 +54,8 @@ static void note_bad_value(
 		"%s=%.80s is not valid (%s); the default was used", variable, value, wanted);
 }
 
-/* ---- PPERF_RUN: "ID DIRECTORY-BYTES DIRECTORY OTHER-NVTX", so that children know what the first process of the run knew ---- */
+/* ---- PPERF_RUN: "ID DIRECTORY-BYTES DIRECTORY OTHER-NVTX", set for the run's child processes
+ * ---- */
 
 static uint64_t new_run_id(void)
 {
@@ -87,8 +88,9 @@ static bool parse_run(struct pperf_settings *s, const char *run)
 static void start_run(struct pperf_settings *s)
 {
 	s->trace.run_id = new_run_id();
+	/* The folder was removed, and no file can be created in it. */
 	if (!getcwd(s->directory, sizeof s->directory))
-		s->directory[0] = '\0'; /* it was removed: nothing can be made there */
+		s->directory[0] = '\0';
 	s->other_nvtx = "";
 }
 
@@ -114,7 +116,8 @@ const char *settings_rank(void)
 	return NULL;
 }
 
-/* A value becomes part of a file name, never a folder or a field. */
+/* Appends a value to a file name. A slash or percent sign becomes `_`, so the value is never a
+ * folder or a field. */
 static size_t append_value(char *to, size_t room, const char *value)
 {
 	size_t used = 0;
@@ -124,7 +127,7 @@ static size_t append_value(char *to, size_t room, const char *value)
 	return used;
 }
 
-/* %q{VAR}: how much of the pattern it takes, 0 if it is none. */
+/* Expands %q{VAR}. Returns the length of the field in the pattern, 0 if it is no such field. */
 static size_t append_variable(char *to, size_t room, const char *pattern, size_t *used)
 {
 	char name[128];
@@ -141,7 +144,8 @@ static size_t append_variable(char *to, size_t room, const char *pattern, size_t
 	return bytes + 4;
 }
 
-/* One %-field at `pattern`; %p, %n and %% stay as they are. Returns how much of the pattern it took. */
+/* Expands the %-field at `pattern`. %p, %n and %% are copied unchanged. Returns the length of the
+ * field. */
 static size_t append_field(char *to, size_t room, const char *pattern, size_t *used)
 {
 	char host[256] = "";
@@ -239,7 +243,7 @@ void settings_read(struct pperf_settings *s)
 		settings_flag(cupti, true) != settings_flag(cupti, false))
 		note_bad_value(
 			s, "PPERF_CUPTI", cupti, "0, 1, share, yield or the path of a libcupti");
-	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
+	s->cupti = s->cuda && settings_flag(cupti, true); /* any other value is a path */
 	if (cupti)
 		snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti);
 	s->tensors = variable_flag(s, "PPERF_TENSORS", true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * settings.h: the PPERF_* variables, read once by the constructor. What they mean to users: libpperf(7).
+ * Reads the PPERF_* variables, once, in the constructor. libpperf(7) describes them for users.
  */
 #ifndef PPERF_PRELOAD_SETTINGS_H
 #define PPERF_PRELOAD_SETTINGS_H
@@ -8,7 +8,8 @@
 #include "collector/stream/schedule.h"
 #include <stdbool.h>
 
-/* Every setting: its variable, what it is without it. PPERF_STEP_MARKER is for the report, which finds it in the trace. */
+/* Every setting with its default. The report also uses PPERF_STEP_MARKER, which it reads from the
+ * trace. */
 #define SETTINGS(X)                   \
 	X(PPERF_OUTPUT, "trace.bin")  \
 	X(PPERF_MAX, "4G")            \
@@ -36,48 +37,53 @@ enum setting {
 		SETTING_COUNT,
 };
 
-/* What is long comes last: of what every process reads, most lies in one page. */
+/* The settings of a process. Large members are last, so that most of what every process reads is in
+ * one page. The members marked "environment" point into it. They are valid in the constructor only,
+ * because programs write their titles over their environment. */
 struct pperf_settings {
 	bool nvtx, cuda, cupti;
-	bool redact;          /* no arguments, folder, host or paths of settings in the trace */
-	bool tensors;         /* PyTorch's allocator */
-	bool python, modules; /* whether we run anything in Python; PyTorch's modules */
-	bool all_children;    /* PPERF_CHILDREN=all */
-	const char *ops;      /* of PyTorch, as given; like `stacks` */
-	bool shapes;          /* of operators' inputs */
-	const char *python_stacks; /* PPERF_PYSTACKS, as given; like `stacks` */
+	bool redact;  /* the trace has no arguments, folder, host or paths of settings */
+	bool tensors; /* record PyTorch's allocator */
+	/* python: run Python code in the program; modules: record PyTorch's modules */
+	bool python, modules;
+	bool all_children;         /* PPERF_CHILDREN=all */
+	const char *ops;           /* PPERF_OPS; NULL: not set; environment */
+	bool shapes;               /* record the shapes of operators' inputs */
+	const char *python_stacks; /* PPERF_PYSTACKS; NULL: not set; environment */
 	bool scheduled;
 	struct schedule schedule; /* PPERF_SCHEDULE */
-	const char *step_marker;  /* PPERF_STEP_MARKER, as given; like `stacks` */
-	const char *
-		stacks; /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
-	bool cupti_hands_over; /* PPERF_CUPTI=yield */
-	const char *
-		other_nvtx; /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
-	int quiet;          /* PPERF_QUIET: 1 or 0 as given, -1 not given */
-	char bad_value[256]; /* a value that was not understood, as a sentence; "" none */
-	const char *given_values[SETTING_COUNT],
-		*rank; /* as the trace is to say them; NULL: not given */
+	const char *step_marker;  /* PPERF_STEP_MARKER; NULL: not set; environment */
+	const char *stacks;       /* PPERF_STACKS; NULL: not set; environment */
+	bool cupti_hands_over;    /* PPERF_CUPTI=yield */
+	/* The tool that NVTX_INJECTION64_PATH named before us, in this process or an earlier one of
+	 * the run. "": none. Environment. */
+	const char *other_nvtx;
+	int quiet;           /* PPERF_QUIET: 1 or 0; -1: not set */
+	char bad_value[256]; /* a sentence about a value that was not understood; "": none */
+	/* The values for the trace, copied. NULL: not set. */
+	const char *given_values[SETTING_COUNT], *rank;
 	struct trace_settings trace;
-	char directory
-		[4096]; /* where the run began: what a relative output is relative to. "": nowhere */
+	/* The folder where the run began. A relative output is relative to it. "": the folder was
+	 * removed. */
+	char directory[4096];
 	char run[4096 * 2 + 64];  /* PPERF_RUN for this process and its children */
-	char cupti_library[4096]; /* what PPERF_CUPTI is */
+	char cupti_library[4096]; /* value of PPERF_CUPTI */
 };
 
-/* Reads the environment. Changes nothing in it. */
+/* Reads the environment. It does not change it. */
 void settings_read(struct pperf_settings *settings);
 
-/* This process's rank, as a launcher gave it; NULL: none did. */
+/* Returns this process's rank, as set by a launcher. NULL: not set. */
 const char *settings_rank(void);
 
-/* Writes PPERF_RUN for this process's children. other_nvtx: what NVTX_INJECTION64_PATH names, if it is another tool; else NULL. */
+/* Formats PPERF_RUN for this process's children. `other_nvtx` is the other tool that
+ * NVTX_INJECTION64_PATH names, or NULL. */
 void settings_export(struct pperf_settings *settings, const char *other_nvtx);
 
-/* 0/1, false/true, off/on, no/yes; `otherwise` for what is none of them or not set. */
+/* Parses 0/1, false/true, off/on and no/yes. Returns `fallback` for other values and NULL. */
 bool settings_flag(const char *value, bool fallback);
 
-/* 64K, 128M, 4G, or bytes. 0: not a size. */
+/* Parses 64K, 128M, 4G, or bytes. Returns 0 if it is not a size. */
 uint64_t settings_size(const char *value);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * cupti_abi.h: what pperf knows of CUPTI's binary interface. For the cupti*.c and gpu_activity.c
- * files and their tests only.
+ * Declares what pperf uses of CUPTI's binary interface. Only this folder and its tests include it.
  *
- * libcupti is found at run time, of whatever version the program has, so nothing here comes from
- * its headers: numbers and record layouts are written down, and tests/collector/test_cupti_abi.c asserts each
- * of them against the real headers where there are any.
+ * libcupti is found at run time, in whatever version the program has, so nothing here comes from
+ * its headers. Numbers and record layouts are written down, and tests/collector/test_cupti_abi.c
+ * asserts each of them against the real headers where there are any.
  *
- * A library always writes the newest record layout it knows. From CUDA 12.0 (API version 19) on the
- * layouts of the kinds below have only grown at their end, so the structs here are the part that
- * all versions share; what came later is read only if the loaded version is at least the one noted.
- * Never use sizeof of these to step from record to record.
+ * A library always writes the newest record layout it knows. From CUDA 12.0 (API version 19) on,
+ * the layouts of the kinds below have only grown at their end. The structs here are therefore the
+ * part that all versions share. A later member is read only if the loaded version is at least the
+ * one noted. Never use sizeof of these structs to step from record to record.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_ABI_H
 #define PPERF_COLLECTOR_CUPTI_ABI_H
@@ -17,18 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* API versions (cuptiGetVersion). Up to 12.9 they count; from 13.0 on they are 10000 major + 100
+/* API versions (cuptiGetVersion). They count up to 12.9. From 13.0 on they are 10000 major + 100
  * minor + update. */
 #define CUPTI_VERSION_12_0 19u /* the oldest that pperf uses */
 #define CUPTI_VERSION_12_2 20u /* overhead records carry a correlation id */
-#define CUPTI_VERSION_12_8 26u /* event records carry the device's time */
-#define CUPTI_VERSION_12_9 27u /* a client may decline to give a buffer */
+#define CUPTI_VERSION_12_8 26u /* event records carry the time on the device */
+#define CUPTI_VERSION_12_9 27u /* a client may decline to provide a buffer */
 #define CUPTI_VERSION_13_0 130000u
 #define CUPTI_VERSION_13_0_1 130001u
 #define CUPTI_VERSION_13_2 130200u
 #define CUPTI_VERSION_13_3 130300u
 
-/* CUptiResult, as far as they mean something to us. */
+/* The values of CUptiResult that pperf tests for. */
 enum cupti_result {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
@@ -63,7 +62,7 @@ enum cupti_thread_id_type { CUPTI_THREAD_ID_SYSTEM = 1 };
 enum cupti_kind {
 	CUPTI_MEMCPY = 1,
 	CUPTI_MEMSET = 2,
-	CUPTI_KERNEL = 3, /* another client's */
+	CUPTI_KERNEL = 3, /* enabled by another client only */
 	CUPTI_DRIVER_CALL = 4,
 	CUPTI_RUNTIME_CALL = 5,
 	CUPTI_CONTEXT = 9,
@@ -73,7 +72,7 @@ enum cupti_kind {
 	CUPTI_CUDA_EVENT = 36,
 	CUPTI_SYNCHRONIZATION = 38,
 	CUPTI_MEMORY = 49,      /* MEMORY2 */
-	CUPTI_GRAPH_TRACE = 51, /* another client's */
+	CUPTI_GRAPH_TRACE = 51, /* enabled by another client only */
 };
 
 struct cupti_kernel { /* Kernel9 and later */
@@ -86,18 +85,18 @@ struct cupti_kernel { /* Kernel9 and later */
 	uint32_t grid[3], block[3];
 	uint32_t static_shared, dynamic_shared, local_per_thread, local_total, correlation;
 	int64_t grid_id;
-	const char *name; /* lives as long as its module */
+	const char *name; /* valid as long as its module is loaded */
 	void *reserved;
 	uint64_t queued, submitted;
 	uint8_t launch_type, carveout[2], padding;
 	uint32_t shared_executed;
 	uint64_t graph_node;
-	uint32_t shared_limit, graph; /* graph: of the executable graph */
+	uint32_t shared_limit, graph; /* graph: id of the executable graph */
 };
 
 struct cupti_memcpy { /* Memcpy5 and later */
 	uint32_t kind;
-	uint8_t copy_kind, source_kind, target_kind, flags; /* flags 1: asynchronous */
+	uint8_t copy_kind, source_kind, target_kind, flags; /* flags: 1 if asynchronous */
 	uint64_t bytes, start, end;
 	uint32_t device, context, stream, correlation, runtime_correlation, padding;
 	void *reserved;
@@ -142,13 +141,13 @@ struct cupti_synchronization {
 struct cupti_event {
 	uint32_t kind, correlation, context, stream, event;
 	uint32_t padding;
-	uint32_t device, padding2; /* CUPTI_VERSION_12_8: from here on */
+	uint32_t device, padding2; /* this and the following members: CUPTI_VERSION_12_8 */
 	void *reserved;
 	uint64_t device_time;
 };
 
 struct cupti_overhead {
-	uint32_t kind, type, object_kind; /* object_kind 2: a thread, object[1] its id */
+	uint32_t kind, type, object_kind; /* object_kind: 2 if a thread, whose id is in object[1] */
 	uint32_t object[3];
 	uint64_t start, end;
 	uint32_t correlation; /* CUPTI_VERSION_12_2 */
@@ -166,17 +165,18 @@ struct cupti_context {
 	uint16_t api, null_stream;
 };
 
-/* What RESOURCE and STATE callbacks are given. */
+/* The argument of RESOURCE callbacks. */
 struct cupti_resource {
 	void *context;
-	void *stream;           /* STREAM_CREATED */
-	const void *descriptor; /* of graphs: struct cupti_graph */
+	void *stream;           /* for STREAM_CREATED */
+	const void *descriptor; /* for graphs: struct cupti_graph */
 };
 struct cupti_graph {
 	void *graph, *original_graph, *node, *original_node;
 	uint32_t node_type; /* CUgraphNodeType */
 	void *dependency, *exec;
 };
+/* The argument of STATE callbacks. */
 struct cupti_state {
 	int result;
 	const char *message;
@@ -189,8 +189,8 @@ typedef void (*cupti_buffer_completed)(
 
 typedef uint64_t (*cupti_clock)(void);
 
-/* Every function that is used: 1 if pperf cannot do without, member, symbol, arguments. All return
- * a CUptiResult. */
+/* Every function that is used: 1 if pperf cannot work without it, member, symbol, arguments. All
+ * return a CUptiResult. */
 #define CUPTI_FUNCTIONS(X)                                                                        \
 	X(1, get_version, cuptiGetVersion, (uint32_t * version))                                  \
 	X(1, subscribe, cuptiSubscribe, (void **subscriber, cupti_callback callback, void *data)) \
@@ -231,20 +231,20 @@ typedef uint64_t (*cupti_clock)(void);
 	X(0, graph_node_id, cuptiGetGraphNodeId, (void *node, uint64_t *id))                      \
 	X(0, graph_exec_id, cuptiGetGraphExecId, (void *exec, uint32_t *id))
 
-/* A loaded libcupti. Members that are not needed may be NULL. */
+/* A loaded libcupti. Functions that are not needed may be NULL. */
 struct cupti_library {
 #define X(needed, member, symbol, arguments) int(*member) arguments;
 	CUPTI_FUNCTIONS(X)
 #undef X
 	void *handle;
 	uint32_t version;
-	int driver_version; /* cuDriverGetVersion; 0 unknown */
+	int driver_version; /* cuDriverGetVersion; 0: unknown */
 	char path[4096];
 };
 
-/* Finds libcupti, loads it without showing it to anyone else, and resolves the functions. wanted: a
- * path to take instead; toolkit: where CUDA is installed; NULL: not said. false: `reason` says in a
- * sentence why not. errno is not kept. */
+/* Finds libcupti, loads it without making its symbols visible, and resolves the functions. `wanted`
+ * is the path of the library to use, `toolkit` the folder where CUDA is installed. Either may be
+ * NULL. Returns false on failure, with a sentence in `reason`. errno is not preserved. */
 int cupti_load(struct cupti_library *library, const char *wanted, const char *toolkit, char *reason,
 	size_t reason_bytes);
 

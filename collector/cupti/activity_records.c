@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * gpu_activity.c: see gpu_activity.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/cupti/activity_records.h"
 
 #include "collector/cupti/contexts.h"
@@ -24,17 +22,19 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define KERNEL_NAME_MAX \
-	16384u /* bytes of a kernel's name that are kept; CUTLASS has some of 4000 */
+/* Longest stored kernel name, in bytes. CUTLASS has names of 4000 bytes. */
+#define KERNEL_NAME_MAX 16384u
 
 #define READERS_WAIT_NS UINT64_C(1000000000)
 
 _Atomic uint64_t correlation_newest;
 static atomic_bool modules_unload;
-static atomic_uint direct_readers; /* threads that read a name where it lies, just now */
+/* Threads that read a name without a check at present. */
+static atomic_uint direct_readers;
 
-/* Either the reader sees that modules go, or it is seen here: both ask after they have said. A name is read in less than a microsecond; the bound is for a thread
- * that never comes back to it. */
+/* Both sides store first and load afterwards. Either the reader sees modules_unload, or it is
+ * counted here. A name is read in less than a microsecond. The wait is bounded, in case a reading
+ * thread never runs again. */
 void activity_records_module_unloads(void)
 {
 	const uint64_t began = clock_monotonic_ns();
@@ -44,14 +44,15 @@ void activity_records_module_unloads(void)
 		sched_yield();
 }
 
-/* Whether a page can be read: the kernel looks at the eight bytes of a signal set before it refuses what to do with
- * them. Even a strict sandbox lets a program ask that. */
+/* Whether a page can be read. The kernel reads the eight bytes of a signal set before it refuses
+ * the invalid operation. Even a strict sandbox allows this system call. */
 static bool is_readable(uintptr_t page)
 {
 	return syscall(SYS_rt_sigprocmask, ~0, (void *)page, NULL, 8L) != -1 || errno != EFAULT;
 }
 
-/* A name that may no longer be there: the kernel refuses where we would crash. false: it is gone. */
+/* Copies a name that may have vanished: the kernel refuses the read where pperf would crash.
+ * Returns false if the name is gone. */
 static bool copy_name_checked(char *copy, const char *name)
 {
 	uintptr_t at = (uintptr_t)name, page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -66,8 +67,9 @@ static bool copy_name_checked(char *copy, const char *name)
 		if (got <= 0) {
 			if (errno == EFAULT || !is_readable((at + done) & ~(page - 1)))
 				return false;
-			memcpy(local.iov_base, remote.iov_base,
-				local.iov_len); /* not EFAULT: a sandbox forbids asking so */
+			/* Not EFAULT: a sandbox forbids process_vm_readv, and the page can be
+			 * read. */
+			memcpy(local.iov_base, remote.iov_base, local.iov_len);
 			got = (ssize_t)local.iov_len;
 		}
 		if (memchr(copy + done, 0, (size_t)got))
@@ -77,7 +79,7 @@ static bool copy_name_checked(char *copy, const char *name)
 	return true;
 }
 
-/* The name, while no module has ever been unloaded. false: one has. */
+/* Copies the name if no module was ever unloaded. Returns false if one was. */
 static bool copy_name_direct(char *copy, const char *name)
 {
 	bool all_stay;
@@ -297,7 +299,8 @@ static void write_context(const struct cupti_library *cupti, const void *record)
 	cupti_write_context(from->context, from->device, from->null_stream);
 }
 
-/* Who writes which kind, and where the id of its call lies; 0: it has none, and is recorded always. */
+/* For each kind the function that writes it, and the offset of its call's correlation id. 0: it has
+ * no id, and is always recorded. */
 static const struct {
 	void (*write)(const struct cupti_library *, const void *);
 	size_t correlation;
@@ -323,7 +326,8 @@ static bool is_known_record(const void *record)
 	return kind < sizeof kinds / sizeof *kinds && kinds[kind].write;
 }
 
-/* It tells of a call outside of the schedule's windows. Where nothing is said of a call, when it comes decides. */
+/* Whether the record belongs to a call outside the recording windows of PPERF_SCHEDULE. A record
+ * without a call id is judged by the time when it arrives. */
 static bool is_skipped_record(const struct cupti_library *cupti, const void *record)
 {
 	const uint32_t kind = *(const uint32_t *)record;
@@ -337,10 +341,11 @@ static bool is_skipped_record(const struct cupti_library *cupti, const void *rec
 }
 
 struct buffer_contents {
-	uint32_t known, unknown,
-		broken;   /* broken: 1 if the buffer ends in a record that is not whole */
-	uint32_t skipped; /* of neither: not to be recorded */
-	uint32_t others;  /* another client asked for them, not we */
+	/* broken: 1 if the buffer ends in an incomplete record. */
+	uint32_t known, unknown, broken;
+	/* Known records that are not recorded. `known` does not count them. */
+	uint32_t skipped;
+	uint32_t others; /* enabled only by the second client */
 };
 
 static struct buffer_contents count_records(
@@ -388,7 +393,8 @@ void activity_records_read(
 	const uint64_t began = clock_now();
 	struct buffer_contents buffer_contents = count_records(cupti, buffer, valid);
 
-	if (buffer_contents.skipped) /* of the time that it took to look at all, their part */
+	/* The skipped records' share of the time that reading all records took. */
+	if (buffer_contents.skipped)
 		recording_add_skipped(TRACE_SKIPPED_GPU, buffer_contents.skipped,
 			buffer_contents.skipped,
 			(clock_now() - began) * buffer_contents.skipped /

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * gpu_activity.h: from CUPTI's buffers of activity records to records of the trace.
+ * Converts CUPTI's buffers of activity records to records of the trace.
  *
- * Everything that CUPTI's records point to is copied here: it is only good until the buffer is
- * given back. Nothing of a buffer is lost without being counted: what CUPTI dropped, what could not
- * be read, what nobody asked for.
+ * Everything that CUPTI's records point to is copied, because it is valid only until the buffer is
+ * released. Records that are not written are counted: those that CUPTI dropped, those that could
+ * not be read, and those of unknown kinds.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_ACTIVITY_RECORDS_H
 #define PPERF_COLLECTOR_CUPTI_ACTIVITY_RECORDS_H
@@ -13,14 +13,15 @@
 
 struct cupti_library;
 
-/* Writes a GPU_BATCH and what is in the first `valid` bytes of `buffer` to the calling thread's
- * stream. dropped: records that CUPTI says it lost. Called by CUPTI's threads and by those that
- * flush. Keeps errno. */
+/* Writes a GPU_BATCH and the records in the first `valid` bytes of `buffer` to the calling thread's
+ * stream. `dropped` is the number of records that CUPTI reports as lost. Called by CUPTI's threads
+ * and by threads that flush. errno is preserved. */
 void activity_records_read(
 	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
-/* A module is about to be unloaded: the names that records point to may go, and are read with care
- * from now on. Nobody reads one otherwise any more when this comes back. */
+/* Announces that a module is about to be unloaded. The names that records point to may vanish with
+ * it, so from now on they are read with a check. When this returns, no thread reads a name without
+ * the check. */
 void activity_records_module_unloads(void);
 
 #endif

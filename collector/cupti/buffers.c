@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cupti_buffers.c: see cupti_buffers.h. One mapping, cut into at most 1024 buffers; a bit for each
- * that is free. The lowest free one is given, so that the same few are used again and again and
- * only as many have memory as were ever in use at once.
+ * One mapping is cut into at most 1024 buffers, with one bit for each free one. The lowest free
+ * buffer is used, so that the same few are reused. Only as many take memory as were ever in use at
+ * once.
  */
 #include "collector/cupti/buffers.h"
 
@@ -20,7 +20,7 @@
 
 static uint8_t *buffer_memory, *scratch;
 static uint64_t buffer_bytes;
-static uint32_t buffer_count, prefaulted; /* ready: that many have memory */
+static uint32_t buffer_count, prefaulted; /* number of buffers whose pages are present */
 static _Atomic uint32_t most_used;
 static _Atomic uint64_t free_bits[BUFFERS_MAX / 64];
 
@@ -30,7 +30,7 @@ static void mark_free(uint32_t index)
 		&free_bits[index / 64], UINT64_C(1) << index % 64, memory_order_release);
 }
 
-/* Really there, not only promised. Buffers in use may be touched: nothing in them changes. */
+/* Makes the pages present. Buffers in use may be touched, because their contents do not change. */
 static void populate_pages(uint8_t *from, uint64_t bytes)
 {
 	if (madvise(from, bytes, MADV_POPULATE_WRITE) == 0)
@@ -54,8 +54,9 @@ bool cupti_buffers_setup(uint64_t total)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	buffer_memory =
-		memory; /* a forked child has it, too: CUPTI may write to the buffer it holds there */
+	/* A forked child inherits the mapping, because CUPTI may write to a buffer that it holds
+	 * there. */
+	buffer_memory = memory;
 	scratch = buffer_memory + buffer_count * buffer_bytes;
 	for (uint32_t i = 0; i < buffer_count; i++)
 		mark_free(i);
@@ -63,7 +64,7 @@ bool cupti_buffers_setup(uint64_t total)
 	return true;
 }
 
-/* The lowest free buffer of 64, or -1. */
+/* Acquires the lowest free buffer of 64 and returns its bit, or -1. */
 static int acquire_bit(_Atomic uint64_t *word)
 {
 	uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * cupti_buffers.h: the memory that CUPTI writes its records to. A bounded pool, made before it is
- * needed, never freed: a buffer is CUPTI's from the moment it asks for it until it says that it is
- * complete, whatever happens in between.
+ * Provides the memory that CUPTI writes its records to.
  *
- * Threads: any, without locks.
+ * The pool is bounded, allocated before it is needed, and never freed. A buffer belongs to CUPTI
+ * from its request until its completion, whatever happens in between. Any thread may call, without
+ * locks.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_BUFFERS_H
 #define PPERF_COLLECTOR_CUPTI_BUFFERS_H
@@ -12,26 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reserves the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of a mebibyte or
- * more. false: no memory. */
+/* Allocates the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of 1 MiB or
+ * more. Returns false if there is no memory. */
 bool cupti_buffers_setup(uint64_t total);
 
-/* A buffer, NULL if all are in use. */
+/* Returns a buffer and its size in `bytes`, or NULL if all are in use. */
 uint8_t *cupti_buffers_acquire(size_t *bytes);
 
-/* Where to write what nobody will read: one piece for all who find the pool empty. */
+/* Returns a buffer whose records are never read. All requests that find the pool empty share it. */
 uint8_t *cupti_buffers_scratch(size_t *bytes);
 
-/* Whether it is of the pool, and holds records: not the scratch, not another client's. */
+/* Whether `buffer` is in the pool. The scratch buffer and another client's buffers are not. */
 bool cupti_buffers_contains(const uint8_t *buffer);
 
 bool cupti_buffers_is_scratch(const uint8_t *buffer);
 
-/* Takes back one that has been read. Others are let be. */
+/* Releases a buffer that has been read. Does nothing if it is not in the pool. */
 void cupti_buffers_release(const uint8_t *buffer);
 
-/* Makes sure that a few more buffers than are in use have memory behind them, so that a launch does
- * not wait for it. On one thread at a time. */
+/* Makes the pages of a few more buffers present than were ever in use, so that a launch does not
+ * wait for that. Called by one thread at a time. */
 void cupti_buffers_prefault(void);
 
 #endif

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * cupti_guest.c: see cupti_guest.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/cupti/client.h"
 
 #include "collector/cupti/subscription.h"
@@ -15,7 +13,7 @@
 
 #define KINDS 128u
 #define CALLS 1024u
-#define WAIT_NS 1000000L /* between two looks at whether a delivery has ended */
+#define WAIT_NS 1000000L /* between two checks whether deliveries have ended */
 #define WAITS_MAX 2000
 
 struct client_bits {
@@ -24,21 +22,24 @@ struct client_bits {
 
 static struct {
 	_Atomic(cupti_clock) clock;
-	struct client_bits on, ever_enabled;    /* kinds: enabled now; at any time since it began */
-	struct client_bits calls_on, calls_off; /* of the driver's calls, one by one */
-	atomic_int context_kinds;            /* kinds that are on for one context, each for each */
-	_Atomic uint32_t first, last;        /* correlation ids of its calls; 0: none yet */
+	/* Kinds that are enabled now, and those enabled at any time in the session. */
+	struct client_bits on, ever_enabled;
+	/* Single driver calls that the client enabled or disabled. */
+	struct client_bits calls_on, calls_off;
+	atomic_int context_kinds;     /* kinds enabled for one context, counted per context */
+	_Atomic uint32_t first, last; /* correlation ids of its session's calls; 0: none yet */
 	_Atomic uint64_t began_ns, ended_ns; /* by CUPTI's clock */
 	_Atomic uint64_t dropped;
-	atomic_bool open; /* there are, or may still come, records for it */
+	/* Records for the client exist or may still arrive. */
+	atomic_bool open;
 	atomic_int delivering, flushing;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards `origin` */
 	struct clock_pair origin;
 } client = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 atomic_bool cupti_client_is_active;
 
-/* ---- small things ---- */
+/* ---- bit sets and the lock ---- */
 
 static bool bits_has(struct client_bits *bits, uint32_t i)
 {
@@ -87,9 +88,9 @@ static void unlock_client(const struct signal_guard *guard)
 		return real && real->member ? real->member arguments : CUPTI_NOT_INITIALIZED; \
 	} while (0)
 
-/* ---- its clock ---- */
+/* ---- the client's clock ---- */
 
-/* Both clocks at the beginning of what is to be converted. */
+/* Samples both clocks, as the first of the two samples that times are converted by. */
 static void set_origin(void)
 {
 	struct clock_pair origin = client_clock_pair(atomic_load(&client.clock));
@@ -111,9 +112,10 @@ static struct clock_pair get_origin(void)
 	return origin;
 }
 
-/* ---- its records ---- */
+/* ---- the client's records ---- */
 
-/* Ids are given in order, and begin again after 2^32. */
+/* Whether the id is of a call in the session. Ids are given in order, and start again after
+ * 2^32. */
 static bool correlation_within(uint32_t id)
 {
 	uint32_t first = atomic_load(&client.first), last = atomic_load(&client.last);
@@ -148,14 +150,15 @@ static bool client_wants(const uint8_t *record)
 		if (!bits_has(&client.calls_on, cbid) && (!bits_has(&client.ever_enabled, kind) ||
 								 bits_has(&client.calls_off, cbid)))
 			return false;
-	} else if (!bits_has(&client.ever_enabled, kind) &&
-		   kind != CUPTI_RUNTIME_CALL) { /* these may be asked for one by one */
+		/* Runtime calls may also be enabled one by one. */
+	} else if (!bits_has(&client.ever_enabled, kind) && kind != CUPTI_RUNTIME_CALL) {
 		return false;
 	}
 	return in_session(record, kind);
 }
 
-/* origin, now: both clocks at two moments. */
+/* Appends a copy of the record, with times converted through the clock samples `origin` and
+ * `now`. */
 static void append_record(struct client_buffer *to, const uint8_t *record, size_t bytes,
 	const struct clock_pair *origin, const struct clock_pair *now)
 {
@@ -187,9 +190,9 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 			continue;
 		if (result == CUPTI_OK || result == CUPTI_END_OF_BUFFER)
 			append_record(&to, record, (size_t)(end - record), &origin, &now);
+		/* The following record is incomplete, so the end of this one is unknown. */
 		else
-			atomic_fetch_add(&client.dropped,
-				1); /* what follows is not whole: nobody knows where this one ends */
+			atomic_fetch_add(&client.dropped, 1);
 	}
 	client_buffer_release(&to);
 }
@@ -214,9 +217,10 @@ bool cupti_client_owns_record(const void *record)
 	uint32_t head[2];
 
 	memcpy(head, record, sizeof head);
+	/* there has never been a client */
 	if (!atomic_load_explicit(&client.began_ns, memory_order_relaxed) &&
 		!atomic_load_explicit(&cupti_handovers, memory_order_relaxed))
-		return false; /* there has never been one */
+		return false;
 	return !cupti_owns_kind(head[0]) &&
 	       !(head[0] == CUPTI_DRIVER_CALL && cupti_times_call(head[1]));
 }
@@ -232,7 +236,7 @@ void cupti_client_note_call(uint32_t correlation)
 		;
 }
 
-/* ---- its calls ---- */
+/* ---- the client's calls ---- */
 
 int cupti_client_register(cupti_buffer_requested requested, cupti_buffer_completed completed)
 {
@@ -240,7 +244,7 @@ int cupti_client_register(cupti_buffer_requested requested, cupti_buffer_complet
 		FORWARD(register_buffers, (requested, completed));
 	if (!requested || !completed)
 		return CUPTI_INVALID_PARAMETER;
-	client_buffers_complete(); /* to the callback that was */
+	client_buffers_complete(); /* to the former callback */
 	client_buffers_set_callbacks(requested, completed);
 	return CUPTI_OK;
 }
@@ -271,7 +275,7 @@ static void begin_client_session(void)
 	atomic_store(&cupti_client_is_active, true);
 }
 
-/* It has asked for something. A buffer of its own is there from now on. */
+/* Notes that the client has enabled `i`, and makes sure that a buffer of its own is pending. */
 static void note_enabled(struct client_bits *bits, uint32_t i)
 {
 	if (!atomic_load(&cupti_client_is_active))
@@ -290,7 +294,9 @@ static void note_disabled(struct client_bits *bits, uint32_t i)
 	atomic_store(&client.ended_ns, client_clock_cupti_ns());
 }
 
-/* Where it has CUPTI to itself its calls are CUPTI's affair; that there is something enabled is ours. */
+/* Whether CUPTI is handed over to the client, which starts with the first call that enables
+ * something. During a handover its calls go to CUPTI, and pperf only keeps track of what is
+ * enabled. */
 static bool client_has_cupti(bool enables)
 {
 	if (enables && cupti_session->config->hands_over)
@@ -346,7 +352,8 @@ int cupti_client_enable_and_dump(int kind)
 			(uint32_t)kind, true);
 	if (kind < 0 || kind >= (int)KINDS)
 		return cupti_session->library.enable_and_dump(kind);
-	note_enabled(&client.on, (uint32_t)kind); /* first: what is there comes at once */
+	/* Noted first, because the records of existing objects arrive during the call. */
+	note_enabled(&client.on, (uint32_t)kind);
 	bits_set(&client.ever_enabled, (uint32_t)kind, true);
 	result = cupti_session->library.enable_and_dump(kind);
 	if (result != CUPTI_OK)
@@ -380,7 +387,7 @@ int cupti_client_disable_context(void *context, int kind)
 	if (!cupti_session->library.disable_context)
 		return CUPTI_NOT_INITIALIZED;
 	if (!cupti_is_handed_over())
-		return CUPTI_OK; /* ours stay on */
+		return CUPTI_OK; /* our kinds stay enabled */
 	result = cupti_session->library.disable_context(context, kind);
 	if (atomic_load(&client.context_kinds) > 0 &&
 		atomic_fetch_sub(&client.context_kinds, 1) == 1)
@@ -399,8 +406,9 @@ int cupti_client_disable(int kind)
 			cupti_session->library.disable(kind), &client.on, (uint32_t)kind, false);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.disable(kind);
+	/* Disabling the kind may have disabled our timed calls too. */
 	if (kind == CUPTI_DRIVER_CALL)
-		cupti_time_calls(); /* with the kind, ours may have gone */
+		cupti_time_calls();
 	if (kind >= 0 && kind < (int)KINDS)
 		note_disabled(&client.on, (uint32_t)kind);
 	return result;
@@ -429,7 +437,8 @@ int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on)
 	return CUPTI_OK;
 }
 
-/* Deliveries on other threads. Bounded, should the guest's callback wait for the thread that flushes. */
+/* Waits for deliveries on other threads. The wait is bounded, because the client's callback may
+ * wait for the thread that flushes. */
 static void wait_for_deliveries(void)
 {
 	const struct timespec wait = { 0, WAIT_NS };
@@ -458,8 +467,8 @@ int cupti_client_flush(uint32_t flags)
 	}
 	atomic_fetch_add(&client.flushing, 1);
 	signal_guard_begin(&guard);
-	pthread_mutex_lock(
-		&s->lock); /* a flush of ours that has begun has come back; another does not begin */
+	/* Waits for the end of a flush of ours. No other one begins. */
+	pthread_mutex_lock(&s->lock);
 	pthread_mutex_unlock(&s->lock);
 	signal_guard_end(&guard);
 	result = s->library.flush_all(flags);
@@ -485,8 +494,9 @@ int cupti_client_get_dropped(void *context, uint32_t stream, size_t *dropped)
 	return CUPTI_OK;
 }
 
-/* What sizes its buffers is the guest's affair. Buffers for each thread are not had while others are
- * in use, and ours always are. */
+/* The client may set attributes that size its buffers. A buffer for each thread is refused
+ * silently, because CUPTI does not allow that while other buffers are in use, and ours always
+ * are. */
 int cupti_client_set_attribute(int attribute, size_t *bytes, void *value)
 {
 	if (cupti_runs() && attribute == CUPTI_BUFFER_EACH_THREAD)
@@ -494,7 +504,7 @@ int cupti_client_set_attribute(int attribute, size_t *bytes, void *value)
 	FORWARD(set_attribute, (attribute, bytes, value));
 }
 
-/* Ends the guest's session, not ours. */
+/* Ends the client's session, not ours. */
 int cupti_client_finalize(void)
 {
 	if (!cupti_runs())

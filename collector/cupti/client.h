@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * cupti_guest.h: another profiler in this process that uses CUPTI's activity records: torch.profiler.
+ * Serves another profiler in this process that uses CUPTI's activity records, such as
+ * torch.profiler. It is called the client.
  *
- * CUPTI has one pair of buffer callbacks, one set of kinds and one clock in a process, and whoever
- * sets them takes them from the other. As the guest's calls come to us first (preload/cuda/cupti_interpose.c),
- * neither loses anything: the buffers stay ours, and what the guest asked for is copied into buffers
- * of its own, with times of its own clock.
+ * CUPTI has one pair of buffer callbacks, one set of kinds and one clock in a process. Setting them
+ * takes them away from the profiler that set them before. preload/cuda/cupti_interpose.c intercepts
+ * the client's calls, so neither side loses anything. The buffers stay ours. The records that the
+ * client enabled are copied into its own buffers, with times converted to its clock.
  *
- * A session of the guest lasts from its first enabled kind until it has disabled the last one. It
- * gets the records of the kinds that it enabled, of calls that begin in its session; what is left of
- * them comes with its next flush. None of its records are in our trace, unless they are ours, too.
+ * A session of the client lasts from its first enabled kind until it has disabled the last one. It
+ * gets the records of the kinds that it enabled, of calls that begin in its session. The last of
+ * them arrive with its next flush. Records that only the client enabled are not in our trace.
  *
- * Threads: any. No lock of ours is held across a call to CUPTI or to the guest.
+ * Any thread may call. No lock of ours is held across a call to CUPTI or to the client.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_CLIENT_H
 #define PPERF_COLLECTOR_CUPTI_CLIENT_H
@@ -24,8 +25,10 @@
 
 struct cupti_call;
 
-/* ---- for the guest: its calls to CUPTI, with CUPTI's results. Where there is no session of ours
- * they go on to the libcupti that is loaded; without one the answer is CUPTI_NOT_INITIALIZED. ---- */
+/* ---- for the client ----
+ *
+ * The client's calls to CUPTI, with CUPTI's results. Without a session of ours, they are forwarded
+ * to the loaded libcupti. Without libcupti they return CUPTI_NOT_INITIALIZED. */
 
 int cupti_client_register(cupti_buffer_requested requested, cupti_buffer_completed completed);
 int cupti_client_set_clock(cupti_clock clock);
@@ -33,7 +36,7 @@ int cupti_client_enable(int kind);
 int cupti_client_disable(int kind);
 int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on);
 int cupti_client_enable_and_dump(int kind);
-/* Of one context only: that is not shared, CUPTI is left to the guest (cupti_yield.h). */
+/* Kinds of one context only are not shared: CUPTI is handed over to the client (handover.h). */
 int cupti_client_enable_context(void *context, int kind);
 int cupti_client_disable_context(void *context, int kind);
 int cupti_client_flush(uint32_t flags);
@@ -48,35 +51,36 @@ int cupti_client_enable_domain(uint32_t on, void *handle, int domain);
 int cupti_client_enable_all_domains(uint32_t on, void *handle);
 int cupti_client_callback_state(uint32_t *on, void *handle, int domain, uint32_t id);
 
-/* CUPTI itself: the session's, or that of a guest beside whom we are not (the session was refused, or
- * is of a process that has forked). NULL: there is none. */
+/* Returns the CUPTI to call. That is the session's, or if there is no session (refused, or in a
+ * forked child), one loaded for the client. Returns NULL if there is none. */
 const struct cupti_library *cupti_client_library(void);
 
 /* ---- for the session ---- */
 
-/* A callback has come: the guest's turn, after ours. */
+/* Forwards a callback to the client, after our own callback has run. */
 void cupti_client_forward_callback(int domain, uint32_t id, const void *what);
 
-/* Copies to the guest what it asked for of a buffer that CUPTI completed. dropped: records that were
- * lost. Keeps errno. */
+/* Copies the client's records from a buffer that CUPTI completed. `dropped` is the number of lost
+ * records. errno is preserved. */
 void cupti_client_deliver(
 	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
-/* The process ends: nothing is handed over any more. */
+/* Ends the client's session when the process ends. No record is copied afterwards. */
 void cupti_client_end(void);
 
-/* The guest's callback has been asked for on this id. */
+/* Whether the client has enabled this callback. */
 bool cupti_client_has_callback(int domain, uint32_t id);
 
-/* A record is the guest's alone. */
+/* Whether only the client enabled this record's kind. */
 bool cupti_client_owns_record(const void *record);
 
-/* The guest is flushing, or will be in a moment: others wait. */
+/* Whether the client is flushing or about to flush. Our own flushes wait meanwhile. */
 bool cupti_client_is_flushing(void);
 
-extern atomic_bool cupti_client_is_active; /* the guest has kinds enabled */
+extern atomic_bool cupti_client_is_active; /* the client has kinds enabled */
+/* Extends the client's session to this call. */
 void cupti_client_note_call(uint32_t correlation);
-/* A call of the driver begins. */
+/* Called at the begin of each driver call. */
 static inline void cupti_client_on_call(uint32_t correlation)
 {
 	if (__builtin_expect(

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * cupti_guest_buffer.c: see cupti_guest_buffer.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/cupti/client_buffers.h"
 
 #include "collector/process/signal_guard.h"
@@ -11,7 +9,7 @@
 
 static _Atomic(cupti_buffer_requested) on_requested;
 static _Atomic(cupti_buffer_completed) on_completed;
-static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `pending` */
 static struct client_buffer pending;
 
 void client_buffers_set_callbacks(
@@ -49,7 +47,8 @@ static void complete_buffer(const struct client_buffer *buffer)
 static struct client_buffer request_buffer(void)
 {
 	struct client_buffer buffer = { NULL, 0, 0 };
-	size_t max_records_unused; /* as many as fit: a bound on their number is not kept */
+	/* Ignored: a buffer gets as many records as fit in it. */
+	size_t max_records_unused;
 
 	client_buffer_forward_request(&buffer.memory, &buffer.bytes, &max_records_unused);
 	return buffer;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * cupti_guest_buffer.h: the buffers of another client of CUPTI's (cupti_guest.h), asked of its own callback and
- * given back to the other.
+ * Requests buffers from the callback of the second CUPTI client, and completes them by its other
+ * callback.
  *
- * One that is not full waits for the next records. Whoever fills it takes it out first; who finds none there asks the
- * guest for another. The guest always holds one while it has kinds enabled: Kineto does not flush before it was asked
- * for a buffer.
+ * A partly filled buffer is pending: it waits for the next records. A thread acquires it before it
+ * adds records. A thread that finds none pending requests another from the client. The client
+ * always has one requested while it has kinds enabled, because Kineto does not flush before a
+ * buffer was requested from it.
  *
- * Threads: any. No lock is held across a call to the guest.
+ * Any thread may call. No lock is held across a call to the client.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_CLIENT_BUFFERS_H
 #define PPERF_COLLECTOR_CUPTI_CLIENT_BUFFERS_H
@@ -21,24 +22,28 @@ struct client_buffer {
 	size_t bytes, used;
 };
 
-/* The guest's callbacks, from now on. */
+/* Sets the client's callbacks. */
 void client_buffers_set_callbacks(
 	cupti_buffer_requested requested, cupti_buffer_completed completed);
 
-/* The one that waits; that of nobody if there is none. */
+/* Acquires the pending buffer. Returns an empty struct if there is none. */
 struct client_buffer client_buffer_acquire(void);
-/* For the next records; or the guest gets it as it is, where another thread has left one. */
+/* Makes the buffer pending. If another thread has left one pending, completes this one instead. */
 void client_buffer_release(const struct client_buffer *buffer);
-/* Where `bytes` more go, in this one or, once that is full, in another; NULL: nowhere. */
+/* Reserves `bytes` in this buffer, or once it is full, in a newly requested one. Returns NULL if
+ * the client provides no buffer, or one that is too small. */
 uint8_t *client_buffer_reserve(struct client_buffer *buffer, size_t bytes);
 
-/* One waits from now on. */
+/* Requests a buffer if none is pending. */
 void client_buffers_prefetch(void);
-/* The guest gets the one that waits, as it is. */
+/* Completes the pending buffer. */
 void client_buffers_complete(void);
 
-/* The guest's callbacks, called as CUPTI calls them. Without: there is no buffer, and one that is completed is forgotten. */
+/* Calls the client's callback that provides a buffer, as CUPTI does. Without callbacks there is no
+ * buffer. */
 void client_buffer_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
+/* Calls the client's callback for a completed buffer, as CUPTI does. Without callbacks the buffer
+ * is ignored. */
 void client_buffer_forward_complete(
 	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 

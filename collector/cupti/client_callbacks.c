@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * cupti_guest_calls.c: callbacks for another client beside ours (cupti_guest.h). CUPTI has one
- * subscriber; what the guest enables is enabled for that one, and handed on.
+ * CUPTI has one subscriber. What the client enables is enabled for our subscription, and its
+ * callbacks are forwarded.
  *
- * One guest: another is refused, as CUPTI does. The 64 bits that a callback may keep from a call's
- * beginning to its end are ours in calls that begin while both of us hear of them; there the guest
- * finds zero, also at the end of one during which CUPTI was left to it (cupti_yield.h). In calls that
- * begin while CUPTI is its, they are its.
+ * There is one client. Another is refused, as CUPTI does. A callback may keep 64 bits from a call's
+ * begin to its end, and CUPTI has them once for each call:
+ *
+ *   call begins                            the 64 bits are
+ *   while both have its callback           ours; the client finds 0, also if the call ends during
+ *                                          a handover (handover.h)
+ *   during a handover                      the client's
  */
 #include "collector/cupti/client.h"
 
@@ -76,8 +79,9 @@ int cupti_client_subscribe(void **handle, cupti_callback callback, void *data)
 	return CUPTI_OK;
 }
 
-/* From 13.2 on there are functions that want this handle (cuptiActivityEnable_v2), which are not shared: one of ours would crash there. So CUPTI answers, who
- * has us already. */
+/* Since 13.2 some functions require this handle (cuptiActivityEnable_v2). They are not shared, and
+ * would crash with a handle of ours. CUPTI therefore answers itself, and refuses because we are
+ * subscribed. */
 static int forward_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
 {
 	const struct cupti_library *real = &cupti_session->library;
@@ -92,7 +96,8 @@ static int forward_subscribe_v2(void **handle, cupti_callback callback, void *da
 	return result;
 }
 
-/* `more` has the other one's name in it where there is one, which it keeps as it was: nobody is before the guest. */
+/* `more` has space for the name of an earlier subscriber. It stays unchanged, because the client
+ * sees none. */
 int cupti_client_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
 {
 	const struct cupti_library *real = cupti_client_library();
@@ -131,7 +136,7 @@ int cupti_client_enable_callback(uint32_t on, void *handle, int domain, uint32_t
 	return set_callback(domain, id, on != 0);
 }
 
-/* Ids that this release does not have yet answer that they are invalid. */
+/* Ids that this release does not have return an error, which is ignored. */
 int cupti_client_enable_domain(uint32_t on, void *handle, int domain)
 {
 	if (handle != &subscriber || !cupti_runs()) {
@@ -176,7 +181,8 @@ int cupti_client_callback_state(uint32_t *on, void *handle, int domain, uint32_t
 	return CUPTI_OK;
 }
 
-/* Its end comes here after it was ours, so that what is left there is of one that ends elsewhere. */
+/* Whether the call's 64 bits are ours. At the end of a call, our own callback has run before and
+ * cleared its bits. Bits of ours that are left are of a call that ends during a handover. */
 static bool data_is_ours(int domain, uint32_t id, const struct cupti_call *call)
 {
 	if (domain != CUPTI_DRIVER)

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * cupti_guest_clock.c: see cupti_guest_clock.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/cupti/client_clock.h"
 
 #include <string.h>
@@ -16,7 +14,7 @@ uint64_t client_clock_cupti_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The tightest of a few: a thread may be stopped between two looks. */
+/* Takes the shortest of several samples, because the thread may be preempted between two reads. */
 struct clock_pair client_clock_pair(cupti_clock clock)
 {
 	struct clock_pair best = { 0, 0 };
@@ -46,7 +44,7 @@ static uint64_t convert_time(
 	       (uint64_t)(int64_t)((double)(int64_t)(time - from->cupti) * (ticks / ns));
 }
 
-/* Where the times of a record lie, ended by 0. Layouts have only grown at their end. */
+/* The offsets of a record's times, ended by 0. Layouts have only grown at their end. */
 static const uint16_t time_offsets[][6] = {
 	[CUPTI_MEMCPY] = { offsetof(struct cupti_memcpy, start),
 		offsetof(struct cupti_memcpy, end) },
@@ -83,10 +81,11 @@ void client_clock_convert(
 	for (size_t i = 0;
 		kind < sizeof time_offsets / sizeof *time_offsets && i < 6 && time_offsets[kind][i];
 		i++) {
+		/* An older release does not have this member. */
 		if (time_offsets[kind][i] + sizeof time > bytes)
-			continue; /* an older release's */
+			continue;
 		memcpy(&time, record + time_offsets[kind][i], sizeof time);
-		time = time ? convert_time(time, from, to) : 0; /* 0: not known */
+		time = time ? convert_time(time, from, to) : 0; /* 0: unknown */
 		memcpy(record + time_offsets[kind][i], &time, sizeof time);
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * cupti_guest_clock.h: the clock of another client of CUPTI's (cupti_guest.h), and where a record has what differs
- * by clock or by session. CUPTI's own clock is CLOCK_REALTIME, as nobody has set it another.
+ * Converts the times in a record to the clock of the second CUPTI client. Knows where a record has
+ * what depends on the clock or the session.
  *
- * Threads: any; nothing is kept.
+ * CUPTI's own clock is CLOCK_REALTIME, because no client has set another. Any thread may call;
+ * there is no state.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_CLIENT_CLOCK_H
 #define PPERF_COLLECTOR_CUPTI_CLIENT_CLOCK_H
@@ -12,23 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct clock_pair { /* the same moment by both clocks */
+/* Two clocks sampled at the same time. */
+struct clock_pair {
 	uint64_t cupti, client;
 };
 
 uint64_t client_clock_cupti_ns(void);
 
-/* Both now. clock NULL: both 0. */
+/* Samples both clocks. Both values are 0 if `clock` is NULL. */
 struct clock_pair client_clock_pair(cupti_clock clock);
 
-/* Brings the times in a record to the guest's clock, by what both said at two moments. A time of 0 is not known, and stays. */
+/* Converts the times in a record to the client's clock, linearly through two samples of both
+ * clocks. A time of 0 is unknown and stays 0. */
 void client_clock_convert(
 	uint8_t *record, size_t bytes, const struct clock_pair *from, const struct clock_pair *to);
 
-/* Where the correlation id lies of what the GPU did for a call; 0: of other kinds, which have a time that says whether they
- * are of the session. */
+/* Returns the offset of a record's correlation id, for kinds of GPU activity. 0 for other kinds,
+ * whose time shows whether they belong to the session. */
 size_t client_record_correlation_offset(uint32_t kind);
-/* Where its first time lies, 0: it has none. */
+/* Returns the offset of the record's first time, 0 if it has none. */
 size_t client_record_time_offset(uint32_t kind);
 
 #endif

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * cupti_guest_library.c: the CUPTI of a guest (cupti_guest.h).
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/cupti/client.h"
 
 #include "collector/cupti/session_state.h"
@@ -22,8 +20,8 @@ const struct cupti_library *cupti_client_library(void)
 	if (!found)
 		return NULL;
 	signal_guard_begin(&guard);
-	cupti_load(found, NULL, NULL, reason,
-		sizeof reason); /* a version that we cannot use is good enough for its own client */
+	/* A version that pperf cannot use still serves its own client. */
+	cupti_load(found, NULL, NULL, reason, sizeof reason);
 	signal_guard_end(&guard);
 	if (atomic_compare_exchange_strong(&loaded, &other, found))
 		return found;

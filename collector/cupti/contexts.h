@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Writes the context into the dictionary. `null_stream`: id of its default stream, UINT32_MAX if it is not known. Between
- * stream_enter and stream_leave. */
+/* Writes the context into the dictionary. `null_stream` is the id of its default stream, UINT32_MAX
+ * if unknown. Called between stream_enter and stream_leave. */
 void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream);
 
 #endif

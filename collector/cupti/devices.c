@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * gpu_device.c: see gpu_device.h. The driver's functions are looked up in the driver that the
- * program has loaded.
+ * The driver's functions are looked up in the libcuda that the program has loaded.
  */
 #include "collector/cupti/devices.h"
 
@@ -23,14 +22,14 @@ static struct device_functions {
 	int (*uuid)(uint8_t uuid[16], int device);
 } driver;
 
-/* Which attribute (CUdevice_attribute) goes where. */
+/* The member for each attribute (CUdevice_attribute). */
 static const struct {
 	uint16_t attribute, offset;
 } attributes[] = {
 	{ 1, offsetof(struct trace_device, max_threads_per_block) },
 	{ 8, offsetof(struct trace_device, shared_bytes_per_block) },
-	{ 97, offsetof(struct trace_device,
-		      shared_bytes_per_block) }, /* where a kernel may opt in to more */
+	/* The maximum that a kernel may opt in to, if there is one. */
+	{ 97, offsetof(struct trace_device, shared_bytes_per_block) },
 	{ 10, offsetof(struct trace_device, warp_threads) },
 	{ 12, offsetof(struct trace_device, registers_per_block) },
 	{ 16, offsetof(struct trace_device, multiprocessors) },
@@ -43,7 +42,7 @@ static const struct {
 	{ 111, offsetof(struct trace_device, reserved_shared_bytes_per_block) },
 };
 
-/* Of struct trace_device_rates. */
+/* The members of struct trace_device_rates. */
 static const struct {
 	uint16_t attribute, offset;
 } rates[] = {
@@ -52,7 +51,8 @@ static const struct {
 	{ 37, offsetof(struct trace_device_rates, bus_bits) },
 };
 
-/* The driver stays loaded: a program that uses CUDA holds it. */
+/* Looks up the driver's functions. The driver stays loaded, because a program that uses CUDA holds
+ * it. */
 static int find_driver(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
@@ -65,8 +65,8 @@ static int find_driver(void)
 	*(void **)&driver.name = dlsym(library, "cuDeviceGetName");
 	*(void **)&driver.attribute = dlsym(library, "cuDeviceGetAttribute");
 	*(void **)&driver.memory = dlsym(library, "cuDeviceTotalMem_v2");
-	*(void **)&driver.uuid = dlsym(
-		library, "cuDeviceGetUuid_v2"); /* of the MIG instance, where it is one */
+	/* On a MIG instance, this is the UUID of the instance. */
+	*(void **)&driver.uuid = dlsym(library, "cuDeviceGetUuid_v2");
 	if (!driver.uuid)
 		*(void **)&driver.uuid = dlsym(library, "cuDeviceGetUuid");
 	dlerror();
@@ -120,9 +120,9 @@ void gpu_device_record(void)
 		if (find_driver() && driver.count(&count) == 0)
 			for (int i = 0; i < count && i < DEVICES_MAX; i++)
 				record_device(i);
+		/* The driver is not loaded yet, or not initialised. */
 		else
-			atomic_flag_clear(
-				&begun); /* the driver is not there yet, or not initialised */
+			atomic_flag_clear(&begun);
 	}
 	errno = saved;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * cupti_flush.c: the thread that asks CUPTI for what is complete. Left to itself CUPTI gives a
- * buffer back when it is full, which in an idle program is never; asking ten times a second costs
- * nothing to speak of, and a program that is killed loses no more than that.
+ * This thread requests completed buffers from CUPTI. CUPTI itself completes a buffer only when it
+ * is full, which never happens in an idle program. Requesting ten times a second has no noticeable
+ * cost, and a program that is killed loses no more than that.
  *
- * There is no thread before the first context: a program that merely asks whether there is a GPU,
- * and then forks, stays with one.
+ * The thread starts with the first context. A program that only checks for a GPU and then forks
+ * keeps one thread.
  */
 #include "collector/cupti/subscription.h"
 #include "collector/process/clock.h"
@@ -22,11 +22,11 @@
 
 #define FLUSH_INTERVAL_NS 100000000L
 #define JOIN_TIMEOUT_S 10
-#define EMPTY_FLUSHES_MAX 20u /* flushes: two seconds */
+#define EMPTY_FLUSHES_MAX 20u /* two seconds */
 #define STACK_BYTES (512u << 10)
 #define FLUSH_COST_MIN_NS 1000000u
 
-/* Sleeps. false: the thread is to end. */
+/* Sleeps for one interval. Returns false if the thread shall end. */
 static bool sleep_until_next_flush(struct cupti_session *s)
 {
 	struct timespec until;
@@ -61,7 +61,8 @@ static void record_flush_cost(uint64_t began)
 	stream_leave();
 }
 
-/* What CUPTI's clients hear of leaves records, and those a buffer, sooner or later. */
+/* Checks that buffers arrive. Every driver call that CUPTI reports leads to records, and these to a
+ * completed buffer, sooner or later. */
 static void check_buffers_arrive(struct cupti_session *s, uint32_t completed_buffers)
 {
 	const bool arrived = !atomic_load(&s->records_expected) ||
@@ -120,7 +121,8 @@ static int create_flush_thread(struct cupti_session *s)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	failed = pthread_create(&s->thread, &attributes, run_flush_thread, s);
 	pthread_attr_destroy(&attributes);
-	if (failed) /* a program with much thread-local data needs more stack than that */
+	/* A program with much thread-local data needs a larger stack than that. */
+	if (failed)
 		failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 	return failed;
 }
@@ -152,8 +154,8 @@ void cupti_flush_start(void)
 	pthread_cond_init(&s->wake, &clock);
 	pthread_condattr_destroy(&clock);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all,
-		&before); /* inherited: the program's signals are never delivered there */
+	/* The thread inherits the mask, so the program's signals are never delivered to it. */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&s->sleep_lock);
 	if (!s->ending)
 		s->thread_runs = !(failed = create_flush_thread(s));

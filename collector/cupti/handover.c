@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * cupti_yield.c: see cupti_yield.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/cupti/handover.h"
 
 #include "collector/cupti/subscription.h"
@@ -13,8 +11,8 @@
 
 #include <stdio.h>
 
-#define CLIENT_FETCH_NS \
-	UINT64_C(1000000000) /* so long may the other take until it fetches what is left */
+/* The time that an idle client has to fetch its last records. */
+#define CLIENT_FETCH_NS UINT64_C(1000000000)
 
 _Atomic uint32_t cupti_handovers;
 
@@ -45,7 +43,7 @@ static void write_handover_edge(enum trace_away_edge edge)
 	stream_leave();
 }
 
-/* The report looks for the edges where this is set. */
+/* Stores how often CUPTI was handed over. The report looks for AWAY records if this is set. */
 static void write_handover_count(void)
 {
 	char times[16];
@@ -93,14 +91,15 @@ int cupti_handover_set_clock(cupti_clock clock)
 	return result;
 }
 
-/* A clock that was set cannot be unset; this one is CUPTI's own. */
+/* Restores CUPTI's clock. A clock that was set cannot be unset, so an equal one is set. */
 static void restore_cupti_clock(struct cupti_session *s)
 {
 	if (s->client_clock_set && s->library.register_clock(client_clock_cupti_ns) == CUPTI_OK)
 		s->client_clock_set = false;
 }
 
-/* Under the lock. What the other has not fetched it gets first: in its own buffers. */
+/* Ends the handover. Called under the session's lock. The client first gets its last records, in
+ * its own buffers. */
 static void take_cupti_back(struct cupti_session *s)
 {
 	if (!s->client_idle_since_ns || !cupti_runs() || !atomic_load(&s->handed_over) ||

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: MIT
- * cupti_yield.h: PPERF_CUPTI=yield: CUPTI is left to another client (cupti_guest.h) for as long as that one has kinds of
- * record enabled, and taken back afterwards. The trace says from when to when: TRACE_AWAY.
+ * Hands CUPTI over to another client while that client has record kinds enabled
+ * (PPERF_CUPTI=yield). TRACE_AWAY records in the trace show from when to when.
  *
- * While it is away, no kind, no timed call and no callback of ours is enabled, the clock is the other's, and buffers are
- * asked of it and given to it. What stays is the subscription, which CUPTI gives to one only and which, ended and begun
- * anew, would count the calls from 1 again; and the pair of buffer functions, which pass on to whom a buffer belongs.
+ * During a handover none of our kinds, timed calls and callbacks is enabled. The clock is the
+ * client's, and buffers are requested from the client and completed to it. Two things stay ours:
+ *  - the subscription, which CUPTI grants only once; a new one would count calls from 1 again,
+ *  - the pair of buffer functions, which forward to the owner of a buffer.
  *
- * Threads: any; not in a callback of CUPTI's.
+ * Any thread may call, but not from a CUPTI callback.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_HANDOVER_H
 #define PPERF_COLLECTOR_CUPTI_HANDOVER_H
 
 #include "collector/cupti/session_state.h"
 
-/* Whether it is the other's just now. */
+/* Whether CUPTI is handed over at present. */
 static inline bool cupti_is_handed_over(void)
 {
 	return cupti_session &&
 	       atomic_load_explicit(&cupti_session->handed_over, memory_order_acquire);
 }
 
-/* The other is about to enable something. clock: its own, NULL: CUPTI's. What had been recorded arrives first; what was
- * still running then has no times. */
+/* Hands CUPTI over before the client enables something. `clock` is the client's clock, or NULL for
+ * CUPTI's. Records made so far are flushed first. GPU work still running then has no times. */
 void cupti_hand_over(cupti_clock clock);
 
-/* The other has set its clock while CUPTI is its. */
+/* Sets the client's clock during a handover. Returns CUPTI's result. */
 int cupti_handover_set_clock(cupti_clock clock);
 
-/* The other has nothing enabled any more. CUPTI is taken back when it has fetched what is left, */
+/* Called when the client has nothing enabled any more. The handover ends with
+ * cupti_handover_finish() or cupti_handover_poll(). */
 void cupti_handover_client_idle(void);
-/* which it has now, */
+/* Called when the client has fetched its last records. Ends the handover if the client is idle. */
 void cupti_handover_finish(void);
-/* or never does: called now and then, takes it back once that has taken long. */
+/* Called ten times a second. Ends the handover if the client has been idle for a second without
+ * fetching its last records. */
 void cupti_handover_poll(void);
 
 #endif

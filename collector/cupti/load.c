@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * cupti_load.c: finds libcupti and loads it.
+ * Finds libcupti and loads it.
  *
- * Two copies in a process would be two tools to CUPTI, of which it takes one; so the program's own
- * copy comes first, or the one that it is going to load. Where we look, in this order:
- *   the path that the user gave;
- *   a libcupti that is loaded;
- *   beside the loaded libcudart (pip's CUDA 13, an installed toolkit);
- *   where pip's CUDA 12 has it, seen from libcudart;
- *   by its name alone;
- *   in $CUDA_HOME and the usual prefixes.
- * The major version is libcudart's; without a libcudart (it may be linked statically) the driver's,
- * then older ones.
+ * Two copies in a process would be two tools to CUPTI, which accepts only one. The program's own
+ * copy therefore comes first, or the one that it is going to load. The search order is:
+ *  - the path that the user gave,
+ *  - a libcupti that is loaded,
+ *  - beside the loaded libcudart (pip's CUDA 13, an installed toolkit),
+ *  - where pip's CUDA 12 has it, relative to libcudart,
+ *  - by its name alone,
+ *  - in $CUDA_HOME and the usual prefixes.
+ *
+ * The major version is libcudart's. Without a libcudart (it may be linked statically) it is the
+ * driver's, then older ones.
  */
 #include "collector/cupti/abi.h"
 
@@ -24,11 +25,13 @@
 #define NEWEST_MAJOR 13
 #define OLDEST_MAJOR 12
 
-struct loaded { /* paths of loaded libraries, "" for none */
+/* Paths of the loaded libraries, "" if not loaded. */
+struct loaded {
 	char cupti[4096], cudart[4096];
 };
 
-/* `name` is libSTEM.so..., or libSTEM-0123abcd.so... as wheels rename what they carry. */
+/* Whether `name` is libSTEM.so..., or libSTEM-0123abcd.so..., which is how wheels rename bundled
+ * libraries. */
 static int is_library(const char *name, const char *stem)
 {
 	size_t length = strlen(stem);
@@ -56,7 +59,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* 13 of libcudart.so.13 and libcudart-8c2.so.13.0.96; 0 of libcudart.so. */
+/* Returns 13 for libcudart.so.13 and libcudart-8c2.so.13.0.96, and 0 for libcudart.so. */
 static int major_of(const char *path)
 {
 	const char *number = strstr(path, ".so.");
@@ -91,7 +94,7 @@ static int resolve_functions(struct cupti_library *library, char *reason, size_t
 	return 1;
 }
 
-/* Opens `path`, and remembers where it really lies. */
+/* Opens `path` and stores the real path of the library. */
 static int open_at(struct cupti_library *library, const char *path, int flags)
 {
 	struct link_map *map = NULL;
@@ -119,7 +122,7 @@ __attribute__((format(printf, 2, 3))) static int open_formatted(
 	return length > 0 && (size_t)length < sizeof path && open_at(library, path, 0);
 }
 
-/* In the folders of the loaded libcudart. */
+/* Searches the folders around the loaded libcudart. */
 static int open_beside(struct cupti_library *library, const char *cudart, int major)
 {
 	const char *slash = strrchr(cudart, '/');
@@ -189,7 +192,8 @@ int cupti_load(struct cupti_library *library, const char *wanted, const char *to
 	library->driver_version = driver_version();
 	found = open_any(library, wanted, toolkit, reason, reason_bytes) &&
 		resolve_functions(library, reason, reason_bytes);
-	dlerror(); /* the program does not find our misses */
+	/* Clears the error, so that the program does not see our failed lookups. */
+	dlerror();
 	if (!found)
 		return 0;
 	if (library->get_version(&library->version) != CUPTI_OK ||

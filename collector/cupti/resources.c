@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * cupti_resource.c: contexts, streams, graphs and modules, as CUPTI tells that they come. What a
- * record of the GPU names by number is described here, once, in the dictionary.
+ * Describes contexts, streams and graphs in the dictionary when CUPTI reports them. GPU records
+ * refer to them by number.
  *
- * These callbacks run inside the driver, so nothing here calls CUDA, and of CUPTI only what turns a
- * handle into its number.
+ * These callbacks run inside the driver. Nothing here calls CUDA, and of CUPTI only the functions
+ * that return the number of a handle.
  */
 #include "collector/cupti/contexts.h"
 #include "collector/cupti/session_state.h"
@@ -11,10 +11,11 @@
 #include "collector/cupti/activity_records.h"
 #include "collector/stream/stream.h"
 
-/* Nodes that become records of the GPU. As in CUgraphNodeType: kernel, copy, set. */
+/* Types of graph nodes up to this one have GPU records. The values are CUgraphNodeType's: kernel,
+ * copy, memset. */
 #define LAST_GPU_NODE_TYPE 2u
 
-/* The trace is made here at the latest: calls in the context are stamped by its clock. */
+/* Creates the trace, if no event has done so: calls in the context are stamped by its clock. */
 static void context_created(const struct cupti_library *cupti, void *handle)
 {
 	uint32_t id = 0, device = UINT32_MAX;
@@ -37,7 +38,8 @@ static void context_created(const struct cupti_library *cupti, void *handle)
 	}
 }
 
-/* At the end of the process contexts may go, too: what was held then is what the report is asked for. */
+/* Contexts that end with the process are ignored, because the report shows what memory was held at
+ * that time. */
 static void context_ends(const struct cupti_library *cupti, void *handle)
 {
 	uint32_t id = 0, device;
@@ -52,8 +54,8 @@ static void context_ends(const struct cupti_library *cupti, void *handle)
 	cupti_session->config->context_ends(id, device);
 }
 
-/* The default streams have no handle of their own, and CUPTI cannot tell which is meant: their ids
- * come with the records. */
+/* The default streams have no handle of their own, and CUPTI does not distinguish them. Their ids
+ * come with the context records. */
 static void stream_created(const struct cupti_library *cupti, const struct cupti_resource *resource)
 {
 	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
@@ -83,8 +85,9 @@ static void graph_node_created(
 		return;
 	if (cupti->graph_node_id(graph->node, &record.graph_node) != CUPTI_OK)
 		return;
+	/* Without the original, it would look like a node that was captured here. */
 	if (clone && cupti->graph_node_id(graph->original_node, &record.original) != CUPTI_OK)
-		return; /* without it, it would look like one that was captured here */
+		return;
 	if (graph->graph && cupti->graph_id &&
 		cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
 		record.graph = 0;

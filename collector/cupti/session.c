@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * cupti.c: see cupti.h. The session: begun once, told about in META, ended at exit.
+ * Starts the session once, describes it in META, and ends it at exit.
  */
 #include "collector/cupti/session.h"
 
@@ -25,9 +25,10 @@
 
 #define BUFFERS_DEFAULT (UINT64_C(64) << 20)
 
-static atomic_int started; /* not forgotten by a forked child: it shall not begin */
+/* Inherited by a forked child, which must not start a session. */
+static atomic_int started;
 
-/* What a result code means to whoever reads the report. */
+/* Returns the meaning of a result code, for the user. */
 static const char *describe_result(const struct cupti_library *cupti, int result)
 {
 	const char *text = NULL;
@@ -52,20 +53,21 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 {
 	const char *message = state->message ? state->message : "no reason given";
 
-	if (id == CUPTI_WARNING) { /* of which one is enough */
+	if (id == CUPTI_WARNING) { /* one warning is enough */
 		if (!atomic_exchange(&cupti_session->warned, true))
 			cupti_set_state("warning.cupti_state", "CUPTI warning: %.400s (%d).",
 				message, state->result);
 		return;
 	}
-	if (id ==
-		CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
+	/* CUPTI has removed itself from the process and must not be called any more. */
+	if (id == CUPTI_FATAL_ERROR)
 		atomic_store_explicit(&cupti_session->running, false, memory_order_release);
 	cupti_set_state("source.cupti", "partial: CUPTI failed during the run: %.400s (%d)",
 		message, state->result);
 }
 
-/* What CUPTI calls may be called in a forked child, too, where there is no client. */
+/* CUPTI's callback. It may also run in a forked child, where `config` is NULL and nothing is
+ * done. */
 static void on_callback(void *data, int domain, uint32_t id, const void *what)
 {
 	const struct cupti_config *config = cupti_session->config;
@@ -109,12 +111,13 @@ static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *max_rec
 		client_buffer_forward_request(buffer, bytes, max_records);
 	else if (cupti_session->config)
 		*buffer = cupti_buffers_acquire(bytes);
+	/* These versions crash if they get no buffer. */
 	if (!*buffer && cupti_session->library.version < CUPTI_VERSION_12_9)
-		*buffer = cupti_buffers_scratch(bytes); /* these crash when they are given none */
+		*buffer = cupti_buffers_scratch(bytes);
 }
 
-/* What was in it is lost: of the scratch nobody knows how much that was, and where CUPTI is another's, the times may be of
- * another clock. */
+/* Releases a buffer unread. Of a scratch buffer, the number of records is unknown. During a
+ * handover, the times may be of another clock. */
 static void drop_buffer(const uint8_t *buffer, size_t valid)
 {
 	if (valid)
@@ -157,24 +160,24 @@ static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t v
 	cupti->set_attribute(attribute, &bytes, &value);
 }
 
-/* Of no consequence where a release does not know them. */
+/* Sets attributes of CUPTI. A release that does not know one works without it. */
 static void set_attributes(const struct cupti_library *cupti)
 {
 	if (cupti->set_thread_id_type)
 		cupti->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
 	if (!cupti->set_attribute)
 		return;
-	/* Up to 13.0 long runs with graphs could crash with CUPTI's buffers on the device. */
+	/* Up to 13.0, long runs with graphs could crash with CUPTI's buffers on the device. */
 	if (cupti->version < CUPTI_VERSION_13_0_1)
 		set_flag(cupti, CUPTI_HOST_PINNED, 1);
-	/* From 13.0 on each thread would hold a buffer for its few records: many threads, and none
-	 * is left for the GPU's. */
+	/* Since 13.0 each thread would hold a buffer for its few records. With many threads, none
+	 * would be left for the GPU's records. */
 	if (cupti->version >= CUPTI_VERSION_13_0)
 		set_flag(cupti, CUPTI_BUFFER_EACH_THREAD, 0);
 }
 
-/* In the order that CUPTI wants: subscribing first, as it tells whether there is anything to be
- * had. */
+/* Follows the order that CUPTI requires. Subscribing comes first, because its result shows whether
+ * CUPTI is available. */
 static void open_session(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
@@ -216,8 +219,8 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 			cupti->version);
 }
 
-/* At exit, before the driver's own end: what is complete comes, what is not is given up. Callbacks
- * stay as they are for ever. */
+/* Runs at exit, before the driver ends itself. Completed records are read, incomplete ones are
+ * dropped. Callbacks stay registered for ever. */
 static void end_session_on_stack(void *unused)
 {
 	struct cupti_session *s = cupti_session;
@@ -225,7 +228,7 @@ static void end_session_on_stack(void *unused)
 	(void)unused;
 	if (!s || !s->config) /* a forked child */
 		return;
-	if (trace_header()) /* a program that only asked for devices leaves nothing */
+	if (trace_header()) /* a program that only listed the devices leaves no trace */
 		gpu_device_record();
 	if (!cupti_runs())
 		return;
@@ -250,13 +253,14 @@ static void end_session_on_stack(void *unused)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Any thread may end the program, and what CUPTI still has is read on that one. */
+/* Runs on a large stack, because any thread may end the program, and CUPTI's last records are read
+ * on that thread. */
 static void end_session(void)
 {
 	large_stack_run(end_session_on_stack, NULL);
 }
 
-/* CUDA does not work in a child made by fork, so there CUPTI has nothing to tell either. */
+/* CUDA does not work in a child made by fork, so CUPTI has no records there. */
 static void write_absent_in_child(void)
 {
 	cupti_set_state("source.cupti", "absent");
@@ -276,7 +280,8 @@ static void start_session(void *wanted)
 	cupti_session->config = config;
 	loaded = cupti_load(
 		&cupti_session->library, config->library, config->toolkit, reason, sizeof reason);
-	atexit(end_session); /* now that CUPTI's own handlers are registered: the last one runs first */
+	/* CUPTI's own handlers are registered by now. The last one registered runs first. */
+	atexit(end_session);
 	pthread_atfork(NULL, NULL, write_absent_in_child);
 	if (!loaded) {
 		cupti_set_state("source.cupti", "off: %s (0)", reason);

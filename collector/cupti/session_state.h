@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * cupti_session.h: what the cupti*.c files share. For them only.
+ * Holds the state that the files of this folder share.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_SESSION_STATE_H
 #define PPERF_COLLECTOR_CUPTI_SESSION_STATE_H
@@ -12,53 +12,63 @@
 
 #define CUPTI_CONTEXTS 256u
 
-struct cupti_known_context { /* of a context that CUPTI told us of; id 0: none */
+/* A context that CUPTI has reported. id 0: none. */
+struct cupti_known_context {
 	_Atomic uint32_t id;
 	uint32_t device;
 	uint64_t handle;
 };
 
-/* Lies in memory that a forked child finds zeroed: there it is not running, and nothing is ever
- * called. */
+/* The session. It is in memory that a forked child finds zeroed, so there it is not running and
+ * CUPTI is never called. */
 struct cupti_session {
 	struct cupti_library library;
 	const struct cupti_config *config;
 	void *subscriber;
-	pthread_mutex_t lock; /* around our own CUPTI calls. Never taken in a callback */
-	atomic_bool running;  /* CUPTI may be called */
-	atomic_bool warned;   /* by a STATE callback */
-	char partial[512];    /* what it refused, for META; under lock */
+	/* Held around our own CUPTI calls. Never taken in a callback. */
+	pthread_mutex_t lock;
+	atomic_bool running; /* CUPTI may be called */
+	atomic_bool warned;  /* a STATE callback has warned */
+	char partial[512];   /* what CUPTI refused, for META; under lock */
 
-	/* cupti_yield.c */
-	atomic_bool handed_over;    /* CUPTI is another client's; changed under lock */
-	bool client_clock_set;      /* CUPTI's clock is another client's; under lock */
-	atomic_bool process_ending; /* the process ends: as it is it stays; changed under lock */
-	uint64_t
-		client_idle_since_ns; /* when that client had nothing enabled any more, 0: it has; under lock */
+	/* handover.c */
+	/* CUPTI is handed over to another client. Changed under lock. */
+	atomic_bool handed_over;
+	/* CUPTI's clock is another client's. Under lock. */
+	bool client_clock_set;
+	/* The process ends, and no handover begins or ends any more. Changed under lock. */
+	atomic_bool process_ending;
+	/* When the client had nothing enabled any more. 0: something is enabled. Under lock. */
+	uint64_t client_idle_since_ns;
 
-	/* cupti_flush.c */
-	pthread_mutex_t sleep_lock; /* never held while CUPTI is called */
+	/* flush_thread.c */
+	pthread_mutex_t sleep_lock; /* never held during a CUPTI call */
 	pthread_cond_t wake;
 	pthread_t thread;
 	atomic_bool thread_requested;
 	bool thread_runs, ending;
-	_Atomic uint32_t completed_buffers; /* buffers that have arrived */
-	atomic_bool records_expected; /* a call was heard of since: there will be records of it */
-	unsigned empty_flushes;       /* flushes in a row without a buffer, though one is owed */
-	bool stalled;                 /* it was said that none come; under lock */
-	uint32_t stalled_at;          /* batches, when it was */
+	/* Number of buffers that have arrived. */
+	_Atomic uint32_t completed_buffers;
+	/* A call was reported since the last buffer, so records are expected. */
+	atomic_bool records_expected;
+	/* Consecutive flushes without a buffer although records are expected. */
+	unsigned empty_flushes;
+	/* META says that no buffers arrive. Under lock. */
+	bool stalled;
+	uint32_t stalled_at; /* completed_buffers when `stalled` was set */
 
-	struct cupti_known_context contexts[CUPTI_CONTEXTS]; /* by id modulo */
-	uint64_t timed[1024 / 64]; /* the driver's calls that CUPTI times for us, a bit each */
+	struct cupti_known_context contexts[CUPTI_CONTEXTS]; /* by id modulo CUPTI_CONTEXTS */
+	/* The driver calls that CUPTI times for us, one bit each. */
+	uint64_t timed[1024 / 64];
 };
-extern struct cupti_session *cupti_session; /* NULL: not begun */
+extern struct cupti_session *cupti_session; /* NULL: not started */
 
 static inline bool cupti_runs(void)
 {
 	return cupti_session && atomic_load_explicit(&cupti_session->running, memory_order_acquire);
 }
 
-/* Whether CUPTI times this function of the driver for us. */
+/* Whether CUPTI times this driver call for us. */
 static inline bool cupti_times_call(uint32_t cbid)
 {
 	return cupti_session && cbid < 1024 && (cupti_session->timed[cbid / 64] >> cbid % 64 & 1);
@@ -66,15 +76,15 @@ static inline bool cupti_times_call(uint32_t cbid)
 
 #define CUPTI_REASON_BYTES 4600 /* a path and a sentence */
 
-/* printf into the trace's facts (META), under `key`. */
+/* printf into the META fact `key`. */
 void cupti_set_state(const char *key, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
- * anywhere, also from a callback. */
+/* Starts the thread that requests completed buffers ten times a second (flush_thread.c). Only the
+ * first call has an effect. Any thread may call it, also from a callback. */
 void cupti_flush_start(void);
-/* The same, if `call` is made in a context: where the session began after the first context, nobody
- * tells that it was made. */
+/* Starts the thread if `call` is made in a context. If the session began after the first context,
+ * CUPTI does not report that context's creation. */
 static inline void cupti_flush_start_if_needed(const struct cupti_call *call)
 {
 	if (__builtin_expect(
@@ -83,10 +93,10 @@ static inline void cupti_flush_start_if_needed(const struct cupti_call *call)
 		call->context)
 		cupti_flush_start();
 }
-/* Ends it. false: it does not end, because CUPTI does not come back. */
+/* Ends the thread. Returns false if it does not end, because a CUPTI call does not return. */
 bool cupti_flush_stop(void);
 
-/* cupti_resource.c: contexts, streams, graphs and modules, as they come and go. */
+/* Handles CUPTI's callbacks about contexts, streams, graphs and modules (resources.c). */
 void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);
 
 #endif

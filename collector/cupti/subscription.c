@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kinds of record that are asked for, and what they are called in messages. */
+/* The record kinds that are enabled, with their names in messages. */
 static const struct {
 	int kind;
 	const char *what;
@@ -33,7 +33,6 @@ void cupti_note_refusal(struct cupti_session *s, const char *what, int result)
 		length ? ", " : "CUPTI refused ", what, result);
 }
 
-/* Under the lock. */
 void cupti_set_source(const struct cupti_session *s)
 {
 	if (*s->partial)
@@ -55,8 +54,8 @@ bool cupti_owns_callback(int domain, uint32_t id)
 	return ours;
 }
 
-/* Callback ids that this version does not have yet are no loss: there is nothing that could be
- * called. */
+/* An invalid callback id is no loss: this version does not have the function, so the program cannot
+ * call it. */
 void cupti_enable_callbacks(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
@@ -77,7 +76,7 @@ void cupti_enable_callbacks(struct cupti_session *s)
 	if (refused)
 		cupti_note_refusal(s, "callbacks for contexts and graphs", refused);
 	for (uint32_t id = CUPTI_FATAL_ERROR; id <= CUPTI_WARNING; id++)
-		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id); /* from 12.2 on */
+		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id);
 }
 
 bool cupti_owns_kind(uint32_t kind)
@@ -109,7 +108,8 @@ void cupti_enable_kinds(struct cupti_session *s)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
 			cupti_note_refusal(s, kinds[i].what, result);
-	/* Also those that exist already, where the program was faster than we. */
+	/* Also records contexts that exist already, if the program created them before the
+	 * session. */
 	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
 		cupti->enable(CUPTI_CONTEXT);
 	cupti_time_calls();
@@ -138,7 +138,7 @@ void cupti_disable_kinds(struct cupti_session *s)
 		s->library.disable(kinds[i].kind);
 }
 
-/* What a failure of CUPTI's own says is still heard. */
+/* The callbacks for CUPTI's own failures stay enabled. */
 void cupti_disable_all(cupti_callback_used *is_used)
 {
 	struct cupti_session *s = cupti_session;
@@ -149,7 +149,7 @@ void cupti_disable_all(cupti_callback_used *is_used)
 		disable_callback(s, CUPTI_RESOURCE, resources[i], is_used);
 	cupti_disable_kinds(s);
 	s->library.disable(CUPTI_CONTEXT);
-	s->library.disable(CUPTI_DRIVER_CALL); /* and what was said of single calls */
+	s->library.disable(CUPTI_DRIVER_CALL); /* also disables single calls */
 }
 
 void cupti_check_stalled(void)
@@ -170,7 +170,7 @@ void cupti_check_stalled(void)
 		"other profiler");
 }
 
-/* What CUPTI said of itself since, that it failed, is the last word. */
+/* If CUPTI has reported a failure of its own since, that statement stays. */
 void cupti_clear_stalled(void)
 {
 	struct cupti_session *s = cupti_session;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * dictionary.c: see dictionary.h. What is known is in memory that a forked child keeps; where it was written is in memory that it finds
- * empty, so a child's first need writes everything again into its own file.
+ * What is known is in memory that a forked child inherits. Where it was written is in memory that
+ * the child finds wiped. A child's first record therefore writes everything again, into the child's
+ * own file.
  */
 #include "collector/file/dictionary.h"
 
@@ -13,35 +14,39 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_BLOCK_BYTES TRACE_FIRST_DICT /* enough for what most small programs have to say */
+#define FIRST_BLOCK_BYTES TRACE_FIRST_DICT /* enough for most small programs */
 #define NEXT_BLOCK_BYTES (32u << 10)
 #define RETRY_EVERY 1024u
 #define METAS_MAX 128u
 
-/* This process's blocks. Emptied in a forked child. */
+/* The dictionary blocks of this process. Wiped in a forked child. */
 struct dictionary_blocks {
 	pthread_mutex_t lock;
 	struct trace_block *block; /* the last one */
 	uint64_t offset;
 	uint32_t sequence;
-	uint32_t open; /* stored with release, when all that is known has been written */
+	/* Stored with release, once everything known has been written. */
+	uint32_t open;
 	uint32_t refusals;
-	enum trace_loss reason; /* of the last of them */
-	uint32_t described;     /* stored with release, when the process has said its META */
+	/* The reason of the last refusal. */
+	enum trace_loss reason;
+	/* Stored with release, once the META of the process is set. */
+	uint32_t described;
 };
 
 struct node_key {
 	uint32_t parent, name, domain, kind, link, detail;
 };
 
-struct inherited_record { /* for a forked child */
+/* A record that a forked child writes again. */
+struct inherited_record {
 	struct inherited_record *next;
-	struct trace_head head; /* and what belongs to it */
+	struct trace_head head; /* followed by the rest of the record */
 };
 
 static struct dictionary_blocks *blocks;
 static struct intern_table names, nodes, stacks;
-static struct meta metas[METAS_MAX]; /* their texts are ours */
+static struct meta metas[METAS_MAX]; /* the texts are copies */
 static uint32_t meta_count, counter_count;
 static struct inherited_record *inherited_records, **inherited_end = &inherited_records;
 static void (*on_open)(void);
@@ -107,7 +112,8 @@ static bool map_dictionary_block(size_t min_bytes)
 	return true;
 }
 
-/* Room for a record of `size`, zeroed. It counts once `publish` was called. */
+/* Returns zeroed space for a record of `size` bytes, or NULL. The record takes effect with
+ * publish_bytes(). */
 static void *reserve_bytes(size_t size)
 {
 	struct trace_block *block = blocks->block;
@@ -135,7 +141,7 @@ static struct trace_head dictionary_head(enum trace_kind kind, size_t size, uint
 	return (struct trace_head){ .size = (uint16_t)size, .kind = (uint8_t)kind, .node = node };
 }
 
-/* Writes the record of an entry that is known. */
+/* Writes the record of an interned entry. */
 typedef bool write_entry(uint32_t id, const struct interned *entry);
 
 static bool write_name(uint32_t id, const struct interned *entry)
@@ -165,7 +171,7 @@ static bool write_node(uint32_t id, const struct interned *entry)
 	return true;
 }
 
-/* Among the stacks, one of Python begins with what is no address. */
+/* A Python stack begins with this value, which is no address. */
 #define PYTHON_STACK_MARK UINT64_MAX
 
 static bool is_python_stack(const struct interned *entry)
@@ -256,16 +262,20 @@ static bool write_everything(void)
 	       write_entries(&stacks, write_native_stack);
 }
 
-/* Where there was no room for all of it, the next attempt writes it again: the same records, harmless. */
+/* If there was no space for all of it, the next attempt writes it again. The repeated records are
+ * the same, so this is harmless. */
 static void open_locked(void)
 {
-	blocks->refusals = 0; /* whoever asks backs off already */
+	/* Try at once, because the callers back off already. */
+	blocks->refusals = 0;
 	if ((blocks->block || map_dictionary_block(0)) && write_everything())
 		__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
 }
 
-/* Before it is open: what is said then goes into the first block with all else that is known, and there is no file in which it is missing because another
- * thread's names have filled that block first and there was no room for the next. Threads that come together may each say it; it is the same. */
+/* Sets the process's META before the dictionary is open, so that it is written to the first block
+ * with all else that is known. Otherwise names of another thread could fill that block, and if
+ * there was no space for a second one, the file would lack the META. Concurrent threads may each
+ * set the same META. */
 static void describe_process_once(void)
 {
 	if (!on_open || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
@@ -315,7 +325,8 @@ void dictionary_close(void)
 	unlock_blocks(&guard);
 }
 
-/* A block that was given its CRC at the end and grows after all (an exit handler recorded something) has none again. */
+/* Clears the last block's CRC. An exit handler may record something after dictionary_close(), and
+ * then the block grows again. */
 static void clear_block_crc(void)
 {
 	if (blocks->block)
@@ -324,14 +335,14 @@ static void clear_block_crc(void)
 
 /* ---- adding ---- */
 
-/* What is said once only, and has found no room: nobody comes back to it. */
+/* Counts a loss if a record that is written only once found no space. */
 static void count_if_lost(bool written)
 {
 	if (!written)
 		trace_lose(blocks->reason, 1);
 }
 
-/* Texts that never repeat come here each time, so this is asked without the lock. */
+/* Reads without the lock, because texts that never repeat get here each time. */
 static bool budget_is_spent(
 	const struct intern_table *table, size_t count, uint32_t max_count, uint64_t max_bytes)
 {
@@ -339,7 +350,7 @@ static bool budget_is_spent(
 	       __atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + count > max_bytes;
 }
 
-/* Under the lock: the id of what another thread has just added, or a new one. */
+/* Returns the id that another thread has just added, or a new one. Called under the lock. */
 static uint32_t add_locked(struct intern_table *table, const void *bytes, size_t count,
 	uint32_t hash, write_entry *write)
 {
@@ -373,7 +384,8 @@ static uint32_t add_entry(struct intern_table *table, const void *bytes, size_t 
 
 static uint32_t name_within_budget(const char *text, size_t bytes, uint32_t budgets);
 
-/* A text that is too long, cut. Not on the stack: the host's threads may have little. */
+/* Cuts a text that is too long. The copy is not on the stack, because the program's threads may
+ * have little. */
 static uint32_t name_truncated(const char *text, uint32_t budgets)
 {
 	const size_t end = sizeof TRACE_TEXT_CUT - 1, keep = TRACE_TEXT_MAX - end;
@@ -489,7 +501,7 @@ static const char *copy_to_arena(const char *text)
 	return copy;
 }
 
-/* The place of `key`, made if there is none. */
+/* Returns the entry of `key`, prepared if there is none. NULL: no entry or memory is left. */
 static struct meta *find_meta(const char *key)
 {
 	uint32_t i = 0;
@@ -501,7 +513,7 @@ static struct meta *find_meta(const char *key)
 	return &metas[i];
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static void set_meta(const char *key, const char *value)
 {
 	struct meta *meta = find_meta(key);
@@ -509,7 +521,8 @@ static void set_meta(const char *key, const char *value)
 	if (!meta || (meta->value && !strcmp(meta->value, value)) ||
 		!(meta->value = copy_to_arena(value)))
 		return;
-	if (meta == &metas[meta_count]) /* with release: a child may be forked at any moment */
+	/* With release, because a child may be forked at any time. */
+	if (meta == &metas[meta_count])
 		__atomic_store_n(&meta_count, meta_count + 1, __ATOMIC_RELEASE);
 	clear_block_crc();
 	if (blocks->open)

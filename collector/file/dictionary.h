@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * dictionary.h: what is written once and named by number afterwards: texts, nodes of the context tree, counters, modules, stacks, devices, facts.
+ * Gives ids to texts, nodes, counters, modules, stacks and devices, and writes their records once.
  *
- * Ids are given in the order of first use, never reused, and stay what they are in a forked child (whose own file gets all of them again).
- * A record is in the file before its id is returned. Looking up what is known takes no lock; adding takes one, shortly, and no call out of
- * this folder is made under it. errno is kept. Threads: any, between stream_enter or stream_hold and stream_leave. Before there is a file all is
- * kept, and written when there is one.
+ * Ids are given in the order of first use and never reused. A forked child keeps them, and its own
+ * file gets all of them again. A record is in the file before its id is returned. Without a file,
+ * everything is kept and written once there is one.
+ *
+ * Looking up a known entry takes no lock. Adding one takes a lock briefly, and no function outside
+ * this folder is called under it. errno is preserved. Any thread may call, between stream_enter or
+ * stream_hold and stream_leave.
  */
 #ifndef PPERF_COLLECTOR_FILE_DICTIONARY_H
 #define PPERF_COLLECTOR_FILE_DICTIONARY_H
@@ -12,49 +15,58 @@
 #include "collector/trace_format.h"
 #include <stdbool.h>
 
-/* A text beyond these budgets is given no id by name_id: it travels inline. name_id_always goes on to four times as much; a text that it gives none
- * is counted as lost. */
+/* Beyond these budgets name_id() gives a text no id, and the text travels inline in its record.
+ * name_id_always() allows four times as much. A text to which it gives no id is counted as lost. */
 #define NAME_BUDGET 262144u
 #define NAME_BUDGET_BYTES (32u << 20)
 #define NODE_BUDGET 1048575u /* ids fit in 20 bits */
 #define STACK_BUDGET 262144u
 #define STACK_FRAMES_MAX 64u
 
-/* The id of a text, by content. 0: the budget is spent, or no room. Longer texts are cut (TRACE_TEXT_MAX). */
+/* Returns the id of the text's content. 0: the budget is spent, or there is no space. A text longer
+ * than TRACE_TEXT_MAX is cut. */
 uint32_t name_id(const char *text, size_t bytes);
+/* name_id() with four times the budgets. 0 is counted as lost. */
 uint32_t name_id_always(const char *text, size_t bytes);
 
-/* The bytes of a name that was given, terminated; they stay for ever. */
+/* Returns the text of `name`, which name_id() gave, terminated. It is never freed. */
 const char *name_text(uint32_t name, size_t *bytes);
 
-/* The node `name` of `domain` under `parent`. 0: budget spent or no room. name 0: the parent's one child for texts without an id. */
+/* Returns the node for `name` in `domain` below `parent`. 0: the budget is spent, or there is no
+ * space. With `name` 0, it is the parent's one child for texts without an id. */
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind);
-/* The same with a link and a detail: two of them that differ in these are two nodes. See struct trace_node. */
+/* node_id() with a link and a detail (struct trace_node). Nodes that differ in one of these are two
+ * nodes. */
 uint32_t node_id_linked(
 	uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail);
 
-/* The id of a call stack: return addresses, innermost first, of which STACK_FRAMES_MOST are kept. 0: budget spent or no room. */
+/* Returns the id of a call stack of `count` return addresses, innermost first. STACK_FRAMES_MAX of
+ * them are kept. 0: no frames, the budget is spent, or there is no space. */
 uint32_t stack_id(const uint64_t *frames, uint32_t count);
+/* stack_id() of Python frames. */
 uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count);
 
-/* A new counter's id, from 1. unit: a name id, or 0. */
+/* Returns the id of a new counter, from 1. `unit` is a name id, or 0. */
 uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit);
 
-/* META. A forked child's file has it too. An earlier value of the key is replaced. May be called without stream_enter, before there is a file. */
+/* Writes a META record, also into the file of a forked child. It replaces an earlier value of
+ * `key`. May be called without stream_enter, and before there is a file. */
 void meta_set(const char *key, const char *value);
 
-/* The same of many at once; those without a value are passed over. */
+/* A fact about the process. meta_set_all() skips those whose value is NULL. */
 struct meta {
 	const char *key, *value;
 };
+/* meta_set() of `count` facts, under one lock. */
 void meta_set_all(const struct meta *all, size_t count);
 
-/* Any other dictionary record, whole, as it stands (record->size bytes). inherit: a forked child's file has it too. Counted as lost where there is no room
- * for it. */
+/* Writes any other dictionary record of record->size bytes, unchanged. With `inherit`, a forked
+ * child's file gets it too. If there is no space, it is counted as lost. */
 void dictionary_put(const struct trace_head *record, int inherit);
 
-/* Called in each process that makes a file, before the dictionary's first record there: to say its META. Threads whose first events come at the same time
- * may each call it; later ones do not. */
+/* Sets the function that sets a process's META. It is called in each process that makes a file,
+ * before the first dictionary record there. Threads whose first events are concurrent may each call
+ * it. */
 void dictionary_on_open(void (*describe)(void));
 
 /* ---- its blocks in the file; for stream.c, which opens it before a stream's first record ---- */

@@ -63,7 +63,7 @@ int file_allocate(int fd, int mode, uint64_t offset, uint64_t bytes)
 	return error;
 }
 
-/* Makes every page present and dirty now, not at some event. */
+/* Makes every page present and dirty now, so that no event pays for it. */
 static void touch_pages(void *block, uint64_t bytes)
 {
 	volatile char *p = block;

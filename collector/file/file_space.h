@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * file_room.h: blocks of a file secured before they are used, and mapped so that they are really there; and no signal for a limit that only our file has
- * hit. For trace_file.c.
+ * Allocates blocks of a file before they are used, and maps them with their pages present. Raises
+ * no signal if only our file has reached a limit.
  */
 #ifndef PPERF_COLLECTOR_FILE_FILE_SPACE_H
 #define PPERF_COLLECTOR_FILE_FILE_SPACE_H
@@ -11,8 +11,9 @@
 
 uint64_t file_page_bytes(void);
 
-/* SIGXFSZ would kill the program for a limit that only our file has hit. Blocked around each growth, and taken off if it came.
- * Only where there is a limit at all: nearly nowhere. */
+/* Blocks SIGXFSZ while the file grows, and removes the signal if it was raised. Otherwise a limit
+ * that only our file has reached would kill the program. Does nothing if there is no limit, which
+ * is the usual case. */
 struct sigxfsz_guard {
 	sigset_t before;
 	bool limited, was_pending;
@@ -20,10 +21,12 @@ struct sigxfsz_guard {
 struct sigxfsz_guard sigxfsz_block(void);
 void sigxfsz_restore(const struct sigxfsz_guard *guard);
 
-/* fallocate(2) itself: the posix_ form writes zeros where the file system cannot. 0 or errno. */
+/* Calls fallocate(2), because posix_fallocate writes zeros if the file system lacks the call.
+ * Returns 0 or errno. */
 int file_allocate(int fd, int mode, uint64_t offset, uint64_t bytes);
 
-/* Shared, not inherited by a forked child, every page present and dirty. NULL: no memory. */
+/* Maps part of a file, shared. A forked child does not inherit the mapping. Every page is present
+ * and dirty. Returns NULL if there is no memory. */
 void *file_map(int fd, uint64_t offset, uint64_t bytes);
 
 #endif

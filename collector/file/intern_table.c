@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * intern.c: open addressing over ids. A grown index replaces the old one, which stays for those who are still looking at it.
+ * Open addressing over ids. A larger index replaces the old one, which is never freed because other
+ * threads may still read it.
  */
 #include "collector/file/intern_table.h"
 
@@ -16,16 +17,18 @@ struct intern_index {
 	uint32_t ids[]; /* 0: free */
 };
 
-/* What all tables have taken from the system and not used yet: a mapping for each piece would cost more than what lies in it. Each table
- * has a lock of its own, so this has none: a piece is whoever's it is that moved `used` over it. */
+/* Memory that the tables have mapped and not used yet. Tables share it, because a mapping for each
+ * piece would cost more than its contents. Each table has its own lock, so the pool takes none. A
+ * piece belongs to the thread whose atomic add moved `used` past it. */
 struct intern_pool {
-	_Alignas(64) uint64_t used; /* of bytes; beyond their end: it is spent */
+	/* Bytes used. Larger than the array once the pool is spent. */
+	_Alignas(64) uint64_t used;
 	_Alignas(64) char bytes[POOL_BYTES - 64];
 };
 
 static struct intern_pool *pool;
 
-/* NULL: there is not as much left. */
+/* Returns NULL if fewer than `bytes` are left. */
 static void *pool_alloc_from(struct intern_pool *from, size_t bytes)
 {
 	const uint64_t at = __atomic_fetch_add(&from->used, bytes, __ATOMIC_RELAXED);
@@ -33,7 +36,8 @@ static void *pool_alloc_from(struct intern_pool *from, size_t bytes)
 	return at + bytes <= sizeof from->bytes ? from->bytes + at : NULL;
 }
 
-/* Zeroed; never given back. A fork may come between any two instructions: its child has a piece fewer, never one twice. */
+/* Allocates zeroed memory that is never freed. A fork may come between any two instructions: the
+ * child then loses a piece at most, and none is handed out twice. */
 static void *pool_alloc(size_t bytes)
 {
 	struct intern_pool *now = __atomic_load_n(&pool, __ATOMIC_ACQUIRE), *fresh;
@@ -48,7 +52,7 @@ static void *pool_alloc(size_t bytes)
 	if (!fresh)
 		return NULL;
 	allocated = pool_alloc_from(fresh, bytes);
-	/* Where another thread was quicker, the rest of this one is never touched. */
+	/* If another thread has replaced the pool first, the rest of this one stays untouched. */
 	__atomic_compare_exchange_n(&pool, &now, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	return allocated;
 }
@@ -82,7 +86,8 @@ const struct interned *intern_entry(const struct intern_table *table, uint32_t i
 uint32_t intern_find(
 	const struct intern_table *table, const void *bytes, size_t count, uint32_t hash)
 {
-	/* Acquire pairs with the release of the index and of each id: what an id leads to is whole. */
+	/* Acquire pairs with the release of the index and of each id: the entry of an id is
+	 * complete. */
 	const struct intern_index *index = __atomic_load_n(&table->index, __ATOMIC_ACQUIRE);
 	uint32_t id;
 
@@ -110,7 +115,7 @@ static void index_insert(struct intern_index *index, uint32_t hash, uint32_t id)
 	__atomic_store_n(&index->ids[i & index->mask], id, __ATOMIC_RELEASE);
 }
 
-/* At most two thirds full. 0: no memory. */
+/* Grows the index, so that it is at most two thirds full. Returns 0 if there is no memory. */
 static int index_reserve(struct intern_table *table)
 {
 	const struct intern_index *old = table->index;
@@ -130,7 +135,8 @@ static int index_reserve(struct intern_table *table)
 	return 1;
 }
 
-/* As take; a fork may come between any two stores, and in this order its child finds too little left, never too much. */
+/* A fork may come between any two stores. In this order the child finds too little memory left,
+ * never too much. */
 void *intern_alloc(struct intern_table *table, size_t bytes)
 {
 	void *allocated;

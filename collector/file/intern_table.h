@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * intern.h: byte strings to small numbers, by content. Finding takes no lock and may run while one thread adds.
+ * Maps byte strings to small numbers, by content. Lookups take no lock, and may run while one
+ * thread adds an entry.
  */
 #ifndef PPERF_COLLECTOR_FILE_INTERN_TABLE_H
 #define PPERF_COLLECTOR_FILE_INTERN_TABLE_H
@@ -7,42 +8,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INTERN_CHUNK 4096u /* entries made at a time */
+#define INTERN_CHUNK 4096u /* entries allocated at a time */
 #define INTERN_CHUNKS 1024u
 
 struct interned {
-	const char *bytes; /* kept for ever, also in a forked child; a zero byte follows */
+	/* Followed by a zero byte. Never freed, also not in a forked child. */
+	const char *bytes;
 	uint32_t count;
 	uint32_t hash;
 };
 
 struct intern_index;
 
-struct intern_table { /* zeroed: empty */
+/* Zeroed: an empty table. */
+struct intern_table {
 	struct intern_index *index;
 	struct interned *chunks[INTERN_CHUNKS];
-	uint32_t count; /* ids given: 1 .. count */
-	uint64_t bytes; /* of all texts */
-	char *arena;    /* of intern_keep, and how many */
+	uint32_t count; /* the ids are 1 .. count */
+	uint64_t bytes; /* sum of all texts */
+	char *arena;    /* next free byte for intern_alloc, and bytes left */
 	size_t arena_left;
 };
 
 uint32_t intern_hash(const void *bytes, size_t count);
 
-/* The id, or 0. Any thread. */
+/* Returns the id, or 0. Any thread may call it. */
 uint32_t intern_find(
 	const struct intern_table *table, const void *bytes, size_t count, uint32_t hash);
 
-/* Two steps for the one thread that holds the caller's lock; tables may have different ones. intern_prepare copies the bytes and gives
- * the next id (0: no memory, or full); nobody finds it until intern_publish. An id that is prepared and not published is used again by the next prepare. */
+/* Copies the bytes and returns the next id, or 0: no memory, or the table is full. intern_find()
+ * does not find the id before intern_publish(). An id that is not published is used again by the
+ * next call. The caller holds the table's lock. Tables may have different locks. */
 uint32_t intern_prepare(struct intern_table *table, const void *bytes, size_t count, uint32_t hash);
+/* Lets intern_find() find `id`, the last result of intern_prepare(). The caller holds the table's
+ * lock. */
 void intern_publish(struct intern_table *table, uint32_t id);
 
-/* The entry of an id that was given (1 .. count). */
+/* Returns the entry of an id from 1 to count. */
 const struct interned *intern_entry(const struct intern_table *table, uint32_t id);
 
-/* Memory of `table` that is never given back and that a forked child keeps, zeroed, 16-byte aligned. Under the caller's lock, the one
- * under which the table grows. NULL: none. */
+/* Allocates zeroed memory of `table`, 16-byte aligned, that is never freed and that a forked child
+ * inherits. The caller holds the table's lock. Returns NULL if there is no memory. */
 void *intern_alloc(struct intern_table *table, size_t bytes);
 
 #endif

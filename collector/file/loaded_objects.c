@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * modules.c: see modules.h.
- *
- * What the dynamic linker tells is gathered while it holds its own lock, and written afterwards. Two threads that gather at once may write an
- * object twice: the same record, harmless.
+ * Objects are collected while the dynamic linker holds its own lock, and written afterwards. Two
+ * threads that collect concurrently may write an object twice. The repeated record is the same, so
+ * this is harmless.
  */
 #include "collector/file/loaded_objects.h"
 
@@ -19,17 +18,20 @@
 #include <unistd.h>
 
 #define SEEN_STACKS 8192u /* stacks that are remembered; a power of two */
-#define OBJECTS_MAX \
-	8192u /* objects that are remembered; more are written again when something new is loaded */
+/* Objects that are remembered. Further ones are written again whenever a new object is loaded. */
+#define OBJECTS_MAX 8192u
 #define SCRATCH_BYTES (256u << 10)
 #define BUILD_ID_MAX 64u
 
-struct found_object { /* an object; path, then build id follow, padded to 8 */
+/* An object. Its path and then its build id follow, padded to 8 bytes. */
+struct found_object {
 	uint64_t start, end, bias;
 	uint32_t path_bytes, build_id_bytes;
 };
 
-struct record_buffer { /* what is needed for one record; not on the stack: the host's threads may have little */
+/* What writing one record needs. It is not on the stack, because the program's threads may have
+ * little. */
+struct record_buffer {
 	struct trace_module module;
 	char texts[PATH_MAX + BUILD_ID_MAX];
 	char real[PATH_MAX];
@@ -39,12 +41,12 @@ struct object_scan {
 	char *scratch;
 	struct record_buffer *record_buffer;
 	size_t used;
-	uint64_t adds;   /* how many objects have ever been loaded */
-	bool incomplete; /* there was no room for all */
+	uint64_t adds;   /* number of objects ever loaded */
+	bool incomplete; /* the scratch memory was too small for all */
 };
 
 static _Atomic uint64_t seen[SEEN_STACKS];    /* hashes of stacks whose objects are written */
-static _Atomic uint64_t written[OBJECTS_MAX]; /* hashes of objects that are */
+static _Atomic uint64_t written[OBJECTS_MAX]; /* hashes of objects that are written */
 static _Atomic uint32_t written_count;
 static _Atomic uint64_t adds_written; /* `adds` when all objects were written */
 
@@ -96,7 +98,7 @@ static void mark_written(uint64_t hash)
 
 /* ---- under the dynamic linker's lock ---- */
 
-/* The GNU build id in a segment of notes; its size, 0: none. */
+/* Finds the GNU build id in a segment of notes. Returns its size, 0 if there is none. */
 static uint32_t build_id_in_notes(const char *notes, size_t bytes, size_t align, const char **id)
 {
 	const ElfW(Nhdr) * note;
@@ -186,7 +188,8 @@ static int count_adds(struct dl_phdr_info *object, size_t size, void *data)
 
 /* ---- writing ---- */
 
-/* As a path that holds wherever the report runs: the linker knows the program as "" and others as they were asked for. */
+/* Makes `path` valid wherever the report runs, and returns its length. The linker names the program
+ * "" and other objects as they were requested. */
 static size_t make_absolute(char path[PATH_MAX], char real[PATH_MAX])
 {
 	ssize_t bytes;
@@ -263,7 +266,8 @@ void loaded_objects_record(const uint64_t *addresses, uint32_t count)
 
 	if (atomic_load_explicit(slot, memory_order_relaxed) == hash)
 		return;
-	signal_guard_begin(&guard); /* the dynamic linker's lock is held */
+	/* The dynamic linker's lock is held inside. */
+	signal_guard_begin(&guard);
 	dl_iterate_phdr(count_adds, &adds);
 	if (adds != atomic_load(&adds_written))
 		record_new_objects();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_name.c: see trace_name.h. A file is written without a name, or where that cannot be under a name of its own, and then linked to the name it
- * is to have, which is atomic and fails where something is already there.
+ * A file is written without a name, or where that is not possible, under a temporary name. It is
+ * then linked to its final name, which is atomic and fails if the name exists.
  */
 #include "collector/file/output_path.h"
 
@@ -18,14 +18,16 @@
 #define PATH_BYTES 4096
 #define NAME_TRIES 1000
 
-struct output_paths { /* not on the stack: the host's threads may have little */
+/* Not on the stack, because the program's threads may have little. */
+struct output_paths {
 	char temporary[PATH_BYTES + 40];
 	char plain[PATH_BYTES];
 	char old[PATH_BYTES + 8];
-	bool nameless; /* what stands in `temporary` is a place in /proc */
+	bool nameless; /* `temporary` is a path in /proc */
 };
 
-/* Fills in %p, %n and %%; `number` is 0 at the first try. false: too long. */
+/* Expands %p, %n and %%. `number` is the value of %n, 0 at the first attempt. Returns false if the
+ * path is too long. */
 static bool expand_pattern(char *path, const char *output, unsigned number)
 {
 	size_t used = 0;
@@ -49,7 +51,9 @@ static bool expand_pattern(char *path, const char *output, unsigned number)
 	return true;
 }
 
-/* trace.bin -> trace.4711.bin, from the second try on (a program that execs keeps its pid) trace.4711.2.bin; without a dot at the end. */
+/* Inserts the pid: trace.bin becomes trace.4711.bin. From the second attempt on it becomes
+ * trace.4711.2.bin, because a program that execs keeps its pid. A name without a dot gets the pid
+ * at its end. */
 static bool insert_pid(char *path, const char *plain, unsigned serial)
 {
 	const char *slash = strrchr(plain, '/');
@@ -71,23 +75,26 @@ static bool lock_file(int fd, short type)
 {
 	struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
 
-	return !fcntl(fd, F_SETLK, &whole) ||
-	       (errno != EAGAIN && errno != EACCES); /* some file systems have none */
+	/* Some file systems have no locks. A file there counts as locked by us. */
+	return !fcntl(fd, F_SETLK, &whole) || (errno != EAGAIN && errno != EACCES);
 }
 
-/* Is its writer at work? It holds a lock, which also tells about other machines and containers; but it may have lost it, with its descriptor. */
+/* Whether the trace's writer still runs. A writer holds a lock, which is seen from other machines
+ * and containers too. It loses the lock if the program closes the descriptor, so its pid is tested
+ * as well. */
 static bool is_live(int fd, const struct trace_header *header)
 {
 	if (!lock_file(fd, F_WRLCK))
 		return true;
-	if (header->flags & TRACE_ENDED ||
-		header->pid ==
-			(uint32_t)getpid()) /* we have no trace: it is of a container before */
+	/* If the pid is ours, the file is from an earlier container, because we have no trace
+	 * yet. */
+	if (header->flags & TRACE_ENDED || header->pid == (uint32_t)getpid())
 		return false;
 	return !kill((pid_t)header->pid, 0) || errno != ESRCH;
 }
 
-/* A trace of another run whose writer is gone. Ours to move aside; everything else is not. */
+/* Whether the file is a trace of another run whose writer has ended. pperf renames only such
+ * files. */
 static bool is_finished_trace(int fd, uint64_t run_id)
 {
 	struct trace_header old;
@@ -101,8 +108,9 @@ static bool is_finished_trace(int fd, uint64_t run_id)
 	return old.run_id != run_id && !is_live(fd, &old);
 }
 
-/* Renames a finished trace at `path` to path.old. Two processes that both want to hold a lock on the same file here, so that none moves what the
- * other has just put in its place. true: something changed, try the name again. */
+/* Renames a finished trace at `path` to path.old. Concurrent processes hold a lock on the same file
+ * here, so that none moves the file that another has just created in its place. Returns true if
+ * something changed: the caller tries the name again. */
 static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_id)
 {
 	struct stat opened, there;
@@ -113,9 +121,10 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 		return errno == ENOENT;
 	snprintf(old, PATH_BYTES + 8, "%s.old", path);
 	if (is_finished_trace(fd, run_id)) {
+		/* another process was first */
 		if (fstat(fd, &opened) || stat(path, &there) || opened.st_ino != there.st_ino ||
 			opened.st_dev != there.st_dev)
-			moved = true; /* another process was first */
+			moved = true;
 		else
 			moved = !rename(path, old);
 	}
@@ -123,7 +132,8 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 	return moved;
 }
 
-/* A device or a folder stands there, beside which nobody looks for a trace: 0, or errno. */
+/* Returns an errno if `path` is a device or a folder, beside which no user expects a trace.
+ * Otherwise returns 0. */
 static int path_error(const char *path)
 {
 	struct stat st;
@@ -135,7 +145,7 @@ static int path_error(const char *path)
 	return S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
 }
 
-/* `fd` once more, out of the way of the program's own. */
+/* Duplicates `fd` at a high number, so that it does not collide with descriptors of the program. */
 static int high_descriptor(int fd)
 {
 	static const int floors[] = { 1000, 500, 200, 64, 3 };
@@ -151,9 +161,9 @@ int output_move_fd_high(int fd)
 	int high = high_descriptor(fd);
 
 	close(fd);
+	/* Locked last, because closing any descriptor of a file drops all its locks. */
 	if (high >= 0)
-		lock_file(high,
-			F_RDLCK); /* not before: closing any descriptor of a file takes its locks away */
+		lock_file(high, F_RDLCK);
 	return high;
 }
 
@@ -167,16 +177,17 @@ void output_grow_fd_table(void)
 		close(fd);
 }
 
-/* false: errno. */
+/* Returns false and sets errno on failure. */
 static bool write_header(int fd, const struct trace_header *header)
 {
-	errno = ENOSPC; /* of a short write */
+	errno = ENOSPC; /* for a short write */
 	return pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
 	       !ftruncate(fd, header->header_bytes);
 }
 
-/* link(2), of what the place in /proc leads to; or on file systems without it a rename that replaces nothing, or one that replaces what was created
- * for that: 0, or errno. */
+/* Gives the file its name by link(2), through /proc for a nameless one. A file system without
+ * link(2) gets a rename that replaces nothing, or one that replaces an empty file created for that.
+ * Returns 0 or errno. */
 static int link_to_name(const struct output_paths *p, const char *path)
 {
 	const char *temporary = p->temporary;
@@ -197,7 +208,7 @@ static int link_to_name(const struct output_paths *p, const char *path)
 	return rename(temporary, path) ? errno : 0;
 }
 
-/* Finds the name under which `temporary` may stand. 0, or errno. */
+/* Links the file to the first free name and stores that in `path`. Returns 0 or errno. */
 static int choose_name(struct output_paths *p, const char *output, uint64_t run_id, char *path)
 {
 	bool numbered = strstr(output, "%n") != NULL;
@@ -218,8 +229,9 @@ static int choose_name(struct output_paths *p, const char *output, uint64_t run_
 	return EEXIST;
 }
 
-/* A file that goes with the process if that ends before it has its name. Its place in /proc is what is linked. false: not on this file system, or
- * without /proc. */
+/* Creates a file without a name, which vanishes if the process ends before it has one. What is
+ * linked is its path in /proc. Returns false if the file system or a missing /proc does not allow
+ * it. */
 static bool create_nameless(struct output_paths *p, const char *output,
 	const struct trace_header *header, char *path, int *fd)
 {
@@ -241,7 +253,7 @@ static bool create_nameless(struct output_paths *p, const char *output,
 	return false;
 }
 
-/* 0 and *fd, or errno. */
+/* Returns 0 and the descriptor in `fd`, or errno. */
 static int create_file(struct output_paths *p, const char *output,
 	const struct trace_header *header, char *path, int *fd)
 {
@@ -252,7 +264,8 @@ static int create_file(struct output_paths *p, const char *output,
 	error = path_error(p->plain);
 	if (error || create_nameless(p, output, header, path, fd))
 		return error;
-	/* The clock, since in another container our pid may be another's. */
+	/* The name includes the clock, because a process in another container may have the same
+	 * pid. */
 	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(),
 		(unsigned)header->start.raw);
 	*fd = open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * slots.c: see slots.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/file/slots.h"
 
 #include "collector/process/fork_wiped_memory.h"
@@ -14,21 +12,22 @@
 #define SLOT_LARGE_BYTES (64u << 10)
 #define INLINE_FREE_SLOTS 1024u
 
-struct free_slot { /* a free one */
+struct free_slot {
 	struct trace_block *block;
 	uint64_t offset;
 };
 
 struct free_slot_list {
-	struct free_slot *slots; /* `first`, or more */
+	/* `inline_slots`, or a larger array */
+	struct free_slot *slots;
 	uint32_t count, room;
 	struct free_slot inline_slots[INLINE_FREE_SLOTS];
 };
 
-/* Emptied in a forked child. */
+/* Wiped in a forked child. */
 static struct free_slots {
 	pthread_mutex_t lock;
-	struct free_slot_list lists[2]; /* of first and later sizes */
+	struct free_slot_list lists[2]; /* small slots, large slots */
 } * free_slots;
 
 bool slots_setup(void)
@@ -50,7 +49,8 @@ bool slot_is_large(const struct trace_block *slot)
 	return slot->extent >= slot_bytes(true);
 }
 
-/* Room for one more. A shorter list stays: at most as much again. false: no memory. */
+/* Makes space for one more. The former array is not freed, which wastes at most the size of the new
+ * one. Returns false if there is no memory. */
 static bool grow_free_list(struct free_slot_list *list)
 {
 	const uint32_t room = list->room ? list->room * 2 : INLINE_FREE_SLOTS;
@@ -83,7 +83,7 @@ struct trace_block *slot_acquire(bool large, uint64_t *offset, enum trace_loss *
 	return found.block;
 }
 
-/* One that is not listed, for want of memory, is never used again. */
+/* If memory for the list is missing, the slot is never used again. */
 void slot_release(struct trace_block *slot, uint64_t offset)
 {
 	struct free_slot_list *list = &free_slots->lists[slot->extent > slot_bytes(false)];
@@ -95,8 +95,8 @@ void slot_release(struct trace_block *slot, uint64_t offset)
 	pthread_mutex_unlock(&free_slots->lock);
 }
 
-/* An exchange, since a mere store would let what is written afterwards come before it, and a reader would take the old records for those of the new
- * head. */
+/* Empties the slot by an exchange. A plain store could become visible after the stores that follow
+ * it, and a reader would take the old records for those of the new head. */
 void slot_clear(struct trace_block *slot)
 {
 	__atomic_exchange_n(&slot->used, 0, __ATOMIC_ACQ_REL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * slots.h: the slots of the trace file that threads write to. One that is given back goes to the next thread that needs one. Threads: any, with
- * signals held back (quiet.h).
+ * Manages the slots of the trace file that threads write to. A released slot goes to the next
+ * thread that needs one. Any thread may call, under the signal guard.
  */
 #ifndef PPERF_COLLECTOR_FILE_SLOTS_H
 #define PPERF_COLLECTOR_FILE_SLOTS_H
@@ -8,20 +8,23 @@
 #include "collector/trace_format.h"
 #include <stdbool.h>
 
-/* Once, before anything else. false: no memory. */
+/* Allocates the state. Called once, before any other function here. Returns false if there is no
+ * memory. */
 bool slots_setup(void);
 
-/* A slot, empty: of the first size, or of the later one. NULL: no room, *reason says why. */
+/* Returns an empty slot, small or large, and its file offset in `offset`. Returns NULL if there is
+ * no space, with the reason in `reason`. */
 struct trace_block *slot_acquire(bool large, uint64_t *offset, enum trace_loss *reason);
 bool slot_is_large(const struct trace_block *slot);
 
-/* An empty one may go to another thread. */
+/* Releases an empty slot, which another thread may then acquire. */
 void slot_release(struct trace_block *slot, uint64_t offset);
 
-/* Its records have been sealed. */
+/* Empties the slot, once its records have been sealed. */
 void slot_clear(struct trace_block *slot);
 
-/* What its payload holds that the program did. */
+/* Counts the program's events in the slot's payload. Records of pperf itself are left out (CLOCK,
+ * OPEN, SELF, LOST). */
 uint64_t slot_events(const struct trace_block *slot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_file.c: see trace_file.h. All state lies in pages that a forked child finds zeroed, so that there is nothing to forget.
+ * All state is in pages that a forked child finds zeroed, so the child has nothing to reset.
  */
 #include "collector/file/trace_file.h"
 
@@ -19,17 +19,18 @@
 
 enum file_state { FILE_NONE, FILE_OPEN, FILE_FAILED };
 
-/* This process's file. Emptied in a forked child. */
+/* The trace file of this process. Wiped in a forked child. */
 struct trace_file {
-	pthread_mutex_t lock; /* of opening and reopening; zeros: unlocked */
-	int state; /* enum file_state; FILE_OPEN is stored with release, after all else */
+	pthread_mutex_t lock; /* for opening and reopening; zeros: unlocked */
+	/* enum file_state. FILE_OPEN is stored with release, after everything else. */
+	int state;
 	int fd;
-	int error; /* errno of FILE_REFUSED */
+	int error; /* errno if state is FILE_FAILED */
 	dev_t device;
 	ino_t inode;
 	bool mapped;       /* false: TRACE_TAIL_AT_RISK */
-	uint64_t reserved; /* blocks are there up to this offset */
-	uint64_t ready;    /* up to this offset the file is mapped with its header */
+	uint64_t reserved; /* file blocks are allocated up to this offset */
+	uint64_t ready;    /* up to this offset the file is mapped, with its header */
 	struct trace_header *header;
 	char path[4096];
 };
@@ -37,7 +38,8 @@ struct trace_file {
 static const struct trace_settings *settings;
 static struct trace_file *file;
 static pid_t configured_pid;
-/* Outside the emptied pages: what a child inherited and closes, if it is still what it was. */
+/* The descriptor of this process's file. It is outside the wiped pages: a forked child closes it,
+ * if it is still the same file. */
 static struct {
 	int fd;
 	pid_t pid;
@@ -53,7 +55,8 @@ void trace_configure(const struct trace_settings *configured)
 	output_grow_fd_table();
 }
 
-/* Where a mapped page cannot turn into a SIGBUS once its room is secured: local file systems that reserve blocks, and memory. */
+/* Whether a mapped page can never raise SIGBUS once its space is allocated. That holds for local
+ * file systems that reserve blocks, and for memory. */
 static bool mapping_is_safe(int fd)
 {
 	struct statfs fs;
@@ -64,7 +67,9 @@ static bool mapping_is_safe(int fd)
 	case 0xEF53:     /* ext2, 3, 4 */
 	case 0x58465342: /* xfs */
 	case 0x01021994: /* tmpfs */
-	case 0x794c7630: /* overlay: the file lies on what is below; fallocate fails where that cannot */
+	/* overlay: the file is on the file system below, and fallocate fails if that one cannot
+	 * allocate */
+	case 0x794c7630:
 		return true;
 	}
 	return false;
@@ -91,7 +96,8 @@ static void fill_header(struct trace_header *header)
 	memcpy(header->build_id, settings->build_id, sizeof header->build_id);
 }
 
-/* The header and what comes first behind it, if there is room for all that; else the header. */
+/* Maps the header and the first blocks, if there is space for all of them, otherwise the header
+ * alone. */
 static struct trace_header *map_first_blocks(struct trace_file *f, uint64_t page)
 {
 	const uint64_t all = page + (TRACE_FIRST_DICT > page ? TRACE_FIRST_DICT : page) +
@@ -102,7 +108,7 @@ static struct trace_header *map_first_blocks(struct trace_file *f, uint64_t page
 	return f->mapped ? file_map(f->fd, 0, f->ready) : NULL;
 }
 
-/* The header as memory: of the file where that is safe, else our own. */
+/* Returns the header as memory: mapped where that is safe, otherwise private. NULL on failure. */
 static struct trace_header *map_header(struct trace_file *f, const struct trace_header *filled)
 {
 	uint64_t page = filled->header_bytes;
@@ -118,7 +124,7 @@ static struct trace_header *map_header(struct trace_file *f, const struct trace_
 	return header;
 }
 
-/* Closes the descriptor of the process that forked us. */
+/* Closes the descriptor of the process that forked this one. */
 static void close_inherited(void)
 {
 	struct stat st;
@@ -131,7 +137,7 @@ static void close_inherited(void)
 	inherited.fd = -1;
 }
 
-/* Nobody shall find a file in which nothing can be. */
+/* Removes a file that cannot hold anything. */
 static void remove_file(const struct trace_file *f)
 {
 	struct stat ours, there;
@@ -174,7 +180,7 @@ static bool make_file(struct trace_file *f)
 	return true;
 }
 
-/* What was lost before there was a header to count it in. */
+/* Losses from before there was a header to count them in. */
 static uint64_t early_losses[TRACE_LOSS_KINDS];
 
 static void count_early_losses(void)
@@ -218,8 +224,8 @@ void trace_finish_opening(void)
 	deadline.tv_sec++;
 	if (pthread_mutex_timedlock(&file->lock, &deadline))
 		return;
-	if (file->state ==
-		FILE_NONE) /* a thread that began one now would be ended in the middle of it */
+	/* A thread that began one now would be ended in the middle of it. */
+	if (file->state == FILE_NONE)
 		__atomic_store_n(&file->state, FILE_FAILED, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&file->lock);
 }
@@ -240,7 +246,8 @@ const char *trace_output(void)
 	return settings->output;
 }
 
-/* Room for `bytes` at a multiple of `align`: its offset, or 0 when PPERF_MAX is reached. */
+/* Reserves `bytes` of the file at a multiple of `align`. Returns the offset, or 0 if PPERF_MAX is
+ * reached. */
 static uint64_t reserve_space(uint64_t bytes, uint64_t align)
 {
 	struct trace_header *header = file->header;
@@ -255,7 +262,8 @@ static uint64_t reserve_space(uint64_t bytes, uint64_t align)
 	return at;
 }
 
-/* Room that was taken and not touched, if nobody has taken any behind it: attempts at a full disk, or without memory, shall not use the file up. */
+/* Returns reserved space that was not used, if nothing was reserved after it. Without this,
+ * attempts on a full disk or without memory would use up the file. */
 static void release_space(uint64_t at, uint64_t bytes)
 {
 	uint64_t end = at + bytes;
@@ -264,7 +272,8 @@ static void release_space(uint64_t at, uint64_t bytes)
 		&file->header->end, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Is the descriptor still our file? Programs close what they do not know, and open something else in its place. */
+/* Whether the descriptor is still our file, or was reopened by its path. Programs close descriptors
+ * that they do not know, and open something else under the same number. */
 static bool descriptor_is_ours(void)
 {
 	struct stat st;
@@ -273,9 +282,8 @@ static bool descriptor_is_ours(void)
 	if (!fstat(file->fd, &st) && st.st_dev == file->device && st.st_ino == file->inode)
 		return true;
 	again = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	again = again < 0 ? again
-			  : output_move_fd_high(
-				    again); /* the program may be about to open its standard ones */
+	/* The program may be about to open its standard descriptors. */
+	again = again < 0 ? again : output_move_fd_high(again);
 	if (again < 0)
 		return false;
 	if (fstat(again, &st) || st.st_dev != file->device || st.st_ino != file->inode) {
@@ -286,7 +294,7 @@ static bool descriptor_is_ours(void)
 	return true;
 }
 
-/* descriptor_is_ours by one thread at a time. */
+/* Calls descriptor_is_ours() by one thread at a time. */
 static bool check_descriptor(void)
 {
 	bool ours;
@@ -330,7 +338,8 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 	return block;
 }
 
-/* Slots that cannot be mapped take no room in the file: only their chunks do. */
+/* Allocates a block in private memory. A slot that is not mapped takes no space in the file, only
+ * its chunks do. */
 static struct trace_block *allocate_in_memory(
 	enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
 {
@@ -363,7 +372,8 @@ struct trace_block *trace_map_block(
 	return block;
 }
 
-/* How many bytes were written: fewer than asked for where the disk is full. */
+/* Writes the parts and returns the number of bytes written. It is lower than requested if the disk
+ * is full. */
 static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 {
 	struct sigxfsz_guard guard = sigxfsz_block();
@@ -388,11 +398,12 @@ static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 	return offset - begin;
 }
 
-#define AHEAD_FROM (4u << 20) /* of a trace's size */
+#define AHEAD_FROM (4u << 20) /* size of a trace from which on space is allocated ahead */
 #define AHEAD_BYTES (1u << 20)
 
-/* Blocks for the next chunks at once, behind the end of the file, which stays where it is: a write that finds its blocks takes two thirds of the time. Where
- * it cannot be had, writes find their own, as for the first chunks. */
+/* Allocates space for the next chunks at once, beyond the end of the file, which does not move. A
+ * write into allocated space takes two thirds of the time. If the allocation fails, writes allocate
+ * their own space, as those of the first chunks do. */
 static void reserve_ahead(uint64_t end)
 {
 	uint64_t reserved = __atomic_load_n(&file->reserved, __ATOMIC_RELAXED),

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * trace_file.h: the file of this process: made at the first need, given out in blocks, written by sealing. Threads: any.
- * Nothing here prints, sets errno or raises a signal in the host; what cannot be written is counted in the header (trace_lose).
+ * Owns the trace file of this process. It is created at the first event, divided into blocks, and
+ * written by sealing slots. Any thread may call.
+ *
+ * Nothing here prints, sets errno or raises a signal in the program. What cannot be written is
+ * counted in the header (trace_lose).
  */
 #ifndef PPERF_COLLECTOR_FILE_TRACE_FILE_H
 #define PPERF_COLLECTOR_FILE_TRACE_FILE_H
@@ -13,55 +16,62 @@ struct trace_settings {
 	uint64_t run_id;
 	bool skip_forked;     /* PPERF_CHILDREN=none: a child made by fork records nothing */
 	uint8_t build_id[20]; /* of this library; zeros if it has none */
-	char output
-		[4096]; /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
+	/* Absolute path. Only %p (pid), %n (counter) and %% are still to be expanded. */
+	char output[4096];
 };
 
-/* A file begins with room for its header, a first block of names and a thread's first slot, which are made in one go. */
+/* A file begins with its header, a first dictionary block and a first slot, which are allocated in
+ * one call. */
 #define TRACE_FIRST_DICT (8u << 10)
 #define TRACE_FIRST_SLOT (8u << 10)
 
-/* Keeps the pointer; creates nothing. Through stream_configure. */
+/* Stores the pointer `settings`, and creates no file. Called by stream_configure(). */
 void trace_configure(const struct trace_settings *settings);
 
-/* The header of this process's file, which is made if there is none yet. NULL: there is none and will be none (not configured, no
- * permission, no room): everything is then quietly dropped. */
+/* Returns the header of this process's file, creating the file if needed. NULL: there is no file
+ * and there will be none (not configured, no permission, no space). All events are then dropped
+ * silently. */
 struct trace_header *trace_open(void);
 
-/* The same without making one. */
+/* Returns the header, or NULL if there is no file yet. Creates none. */
 struct trace_header *trace_header(void);
 
-/* Before the process ends, so that no half of a file is left: if another thread is just making the file, waits for it, a second at most; where there is
- * none yet, none is made any more. */
+/* Prevents a half-made file at the end of the process. If another thread is creating the file,
+ * waits for it, at most one second. If there is no file yet, none can be created afterwards. */
 void trace_finish_opening(void);
 
-/* The path of this process's file; "" if it has none. */
+/* Returns the path of this process's file, "" if it has none. */
 const char *trace_path(void);
 
-/* Why there will be no file: errno, 0 if nothing was refused; and where it should have been. */
+/* Returns the errno because of which there is no file, or 0. */
 int trace_open_error(void);
+/* Returns the configured path of the file, before expansion. */
 const char *trace_output(void);
 
-/* A block of `bytes` (a multiple of the page), zeroed and really there; *offset is its place in the file. magic, type, extent and head_crc are
- * filled. Not inherited by a forked child. NULL: no room, *reason says why. */
+/* Allocates a zeroed block of `bytes` (a multiple of the page size) with its pages present, and
+ * stores its file offset in `offset`. magic, type, extent and head_crc are set. A forked child does
+ * not inherit it. Returns NULL if there is no space, with the reason in `reason`. */
 struct trace_block *trace_map_block(
 	enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason);
 
-/* Writes `slot`'s head and used payload to the end of the file as a chunk, in one write. false: it could not, *reason says why. */
+/* Writes the head and used payload of `slot` to the end of the file as a chunk, in one write.
+ * Returns false on failure, with the reason in `reason`. */
 bool trace_seal(const struct trace_block *slot, enum trace_loss *reason);
 
-/* There is a file, and its blocks are not mapped but memory of our own (TRACE_TAIL_AT_RISK). */
+/* Whether there is a file whose blocks are private memory instead of mapped
+ * (TRACE_TAIL_AT_RISK). */
 bool trace_tail_at_risk(void);
 
-/* Brings such a block to the file. */
+/* Writes such a block to the file at `offset`. */
 void trace_write_back(const struct trace_block *block, uint64_t offset);
 
-/* Can the file's pages be mapped without a SIGBUS ever? Replaced by tests. */
+/* Whether the pages of `fd` can be mapped without ever raising SIGBUS. Tests replace it. */
 extern bool (*trace_may_map)(int fd);
 
+/* Counts lost events. Works before there is a file, too. */
 void trace_lose(enum trace_loss reason, uint64_t events);
 
-/* Notes the last clock and TRACE_ENDED. At a clean end only. */
+/* Stores the last clock sample and TRACE_ENDED. Called at a clean end only. */
 void trace_end(void);
 
 #endif

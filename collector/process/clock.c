@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * clock.c: which clock, and the samples that tie it to the others.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/process/clock.h"
 
 #include <fcntl.h>
@@ -11,7 +9,9 @@
 int clock_is_tsc;
 
 #if defined(__x86_64__)
-/* The kernel has measured the counter against other clocks and watches it: its own choice is the best test there is. */
+/* Whether the kernel's own clock source is the time stamp counter (TSC). The kernel has measured
+ * the counter against other clocks and keeps watching it, so its choice is the best test there
+ * is. */
 static int kernel_trusts_tsc(void)
 {
 	char source[16] = "";
@@ -49,7 +49,8 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The tightest of a few brackets: an interrupt between two reads would shift one clock against another. */
+/* Takes the narrowest of three brackets: an interrupt between two reads would shift one clock
+ * against another. */
 struct trace_clock clock_sample(void)
 {
 	struct trace_clock best = { 0 };

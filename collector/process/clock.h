@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * clock.h: the one clock of the trace. The time stamp counter where the kernel itself trusts it (its clock source is tsc and
- * this process may read it), else CLOCK_MONOTONIC. A stamp is most of what an event costs: about 10 ns against 22.
+ * Reads the trace's clock and pairs it with the system's clocks.
+ *
+ * The clock is the time stamp counter (TSC) if the kernel's clock source is tsc and this process
+ * may read the counter. Otherwise it is CLOCK_MONOTONIC. The time stamp is most of the cost of an
+ * event: about 10 ns with the TSC, 22 ns without.
  */
 #ifndef PPERF_COLLECTOR_PROCESS_CLOCK_H
 #define PPERF_COLLECTOR_PROCESS_CLOCK_H
@@ -12,7 +15,7 @@ extern int clock_is_tsc; /* set once by clock_init, before any stream exists */
 
 void clock_init(void);
 
-/* All three clocks at one moment. */
+/* Samples all three clocks at the same time. */
 struct trace_clock clock_sample(void);
 
 static inline uint64_t clock_monotonic_ns(void)
@@ -23,7 +26,8 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Where the counter is the clock there is a stamp without a question: ask clock_is_quick once, long before. */
+/* Whether clock_now_fast() is valid in this process: always, except where x86-64 does not use the
+ * TSC. The answer never changes, so call it once, outside the hot path. */
 static inline int clock_has_fast_read(void)
 {
 #if defined(__x86_64__)
@@ -33,6 +37,7 @@ static inline int clock_has_fast_read(void)
 #endif
 }
 
+/* clock_now() without its test. Valid only if clock_has_fast_read() is true. */
 static inline uint64_t clock_now_fast(void)
 {
 #if defined(__x86_64__)
@@ -42,7 +47,7 @@ static inline uint64_t clock_now_fast(void)
 #endif
 }
 
-/* Raw ticks, now. */
+/* Returns the current time in ticks of the trace's clock. */
 static inline uint64_t clock_now(void)
 {
 #if defined(__x86_64__)

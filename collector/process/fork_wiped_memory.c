@@ -11,14 +11,16 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-struct wiped_region { /* that the kernel does not empty */
+/* A mapping that the kernel does not wipe on fork. A fork handler wipes it in the child. */
+struct wiped_region {
 	struct wiped_region *next;
 	void *start;
 	size_t bytes;
 };
 static struct wiped_region *regions;
 
-/* The small things of the beginning together: a mapping for each costs more than what lies in it. Never given back. */
+/* Small allocations share one mapping, because a mapping for each would cost more than its
+ * contents. Its memory is never freed. */
 #define ARENA_BYTES (64u << 10)
 #define SMALL_BYTES (36u << 10)
 static char *arena;
@@ -38,7 +40,7 @@ void fork_kept_free(void *memory, size_t bytes)
 		munmap(memory, bytes);
 }
 
-/* In a forked child. */
+/* Runs in a forked child. */
 static void wipe_regions(void)
 {
 	for (const struct wiped_region *r = regions; r; r = r->next)
@@ -58,10 +60,12 @@ static bool register_region(void *start, size_t bytes)
 	return r->next || !pthread_atfork(NULL, NULL, wipe_regions);
 }
 
-/* An emulator (qemu's user mode) may say yes to all advice and follow none of this one: who agrees to nonsense is not believed. */
+/* Whether an unknown advice value is refused. An emulator (qemu user mode) may accept every advice
+ * and ignore MADV_WIPEONFORK, so a kernel that accepts nonsense is not trusted. */
 static bool madvise_rejects_nonsense(void *start, size_t bytes)
 {
-	static int8_t answer; /* 0: not asked yet; threads that ask at once get the same */
+	/* 0: not known yet. Threads that test it concurrently get the same result. */
+	static int8_t answer;
 	int8_t known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
 
 	if (!known) {
@@ -92,7 +96,7 @@ static void *map_wiped(size_t bytes)
 	return p;
 }
 
-/* NULL: no room there. */
+/* Returns NULL if the arena is full or cannot be mapped. */
 static void *arena_alloc(size_t bytes)
 {
 	const size_t taken = (bytes + 63) & ~(size_t)63,

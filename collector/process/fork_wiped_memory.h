@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * fork_memory.h: memory that a forked child finds zeroed, so that whatever made the child (fork, clone), it holds none of our locks,
- * cursors or descriptors and begins anew. Where the kernel cannot empty it (gVisor; Linux before 4.14) children made by fork empty it themselves,
- * and one that was made by the bare system call must not record.
+ * Allocates memory that a forked child finds zeroed, or inherits.
+ *
+ * However the child was made (fork, clone), wiped memory holds none of the parent's locks, cursors
+ * or descriptors, so the child starts anew. Some kernels cannot wipe it (gVisor, Linux before
+ * 4.14). There, a child made by fork wipes it in a fork handler, and a child made by the bare
+ * system call must not record.
  */
 #ifndef PPERF_COLLECTOR_PROCESS_FORK_WIPED_MEMORY_H
 #define PPERF_COLLECTOR_PROCESS_FORK_WIPED_MEMORY_H
 
 #include <stddef.h>
 
-/* Zeroed memory for the life of the process, emptied in a child, at a multiple of 64. NULL: no memory. Touched only as it is used. */
+/* Allocates `bytes` of zeroed memory, 64-byte aligned, for the life of the process. A forked child
+ * finds it zeroed. Pages take memory only when they are first used. Returns NULL if there is no
+ * memory. */
 void *fork_wiped_alloc(size_t bytes);
 
-/* Zeroed pages that a child inherits as they are. NULL: no memory. */
+/* Allocates zeroed pages that a forked child inherits unchanged. Returns NULL if there is no
+ * memory. */
 void *fork_kept_alloc(size_t bytes);
 
-/* Gives back what kept_memory gave. */
+/* Frees what fork_kept_alloc() returned for `bytes`. NULL is allowed. */
 void fork_kept_free(void *memory, size_t bytes);
 
 #endif

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * own_stack.c: see own_stack.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/process/large_stack.h"
 
 #include "collector/process/signal_guard.h"
@@ -16,11 +14,13 @@
 #include <unistd.h>
 
 #define ENOUGH_STACK_BYTES ((size_t)128 << 10)
-#define LARGE_STACK_BYTES ((size_t)512 << 10) /* pages that are not touched are none */
-#define GUARD_BYTES ((size_t)64 << 10)        /* at least a page, whatever its size */
+#define LARGE_STACK_BYTES ((size_t)512 << 10) /* untouched pages take no memory */
+#define GUARD_BYTES ((size_t)64 << 10)        /* at least one page of any page size */
 
-/* The first thread's stack grows as far as the limit allows; asking for its attributes would read a file. It begins at what the kernel has put there. A
- * program may have other stacks, for tasks and signals, that this thread is on. */
+/* Whether the main thread has enough stack below `here`. Its stack grows up to the resource limit,
+ * and reading its attributes would read a file. The stack begins just above the 16 random bytes
+ * (AT_RANDOM) that the kernel places there. The thread may also run on another stack of the
+ * program, for tasks or signals. */
 static bool main_stack_is_enough(uintptr_t here)
 {
 	const uintptr_t begin = getauxval(AT_RANDOM);
@@ -39,15 +39,18 @@ static bool stack_is_enough(void)
 
 	if (syscall(SYS_gettid) == getpid())
 		return main_stack_is_enough(here);
+	/* unknown; most threads have enough */
 	if (pthread_getattr_np(pthread_self(), &attributes))
-		return true; /* not known: as most have it */
+		return true;
 	if (pthread_attr_getstack(&attributes, &lowest, &bytes))
 		bytes = 0;
 	pthread_attr_destroy(&attributes);
 	return here - (uintptr_t)lowest < bytes && here - (uintptr_t)lowest >= ENOUGH_STACK_BYTES;
 }
 
-/* Not by makecontext: AddressSanitizer's prints a warning into the program. The frame pointer finds the way back for whoever unwinds. */
+/* Calls `function` with the stack pointer at `top`, or returns false without a call. makecontext is
+ * not used, because AddressSanitizer's version prints a warning into the program. Taking the frame
+ * address forces a frame pointer, by which unwinders get back to the old stack. */
 #if defined(__x86_64__)
 static __attribute__((noinline)) bool switch_stack(
 	char *top, void (*function)(void *), void *argument)
@@ -94,7 +97,8 @@ static bool switch_stack(char *top, void (*function)(void *), void *argument)
 }
 #endif
 
-/* The program's signals wait: a handler may look at where the stack is, and find itself nowhere. */
+/* The program's signals are blocked meanwhile: a handler may look up its own stack and would find
+ * itself outside all stacks it knows. */
 void large_stack_run(void (*function)(void *), void *argument)
 {
 	const int saved = errno;

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * own_stack.h: what takes much stack (loading libraries, starting CUPTI, which is not ours to shorten) on a thread of the program's that may have
- * little. Threads: any. Not in a hot path: it may ask for the thread's attributes.
+ * Runs work that needs much stack on a program's thread that may have little. Such work loads
+ * libraries or starts CUPTI, whose stack use we cannot reduce.
  */
 #ifndef PPERF_COLLECTOR_PROCESS_LARGE_STACK_H
 #define PPERF_COLLECTOR_PROCESS_LARGE_STACK_H
 
-/* Calls `function` on the calling thread; on memory of our own where less than 128 KiB of the thread's stack are left, or where it is at work on
- * a stack that is not the thread's. Where there is no such memory, on what there is. Nothing may jump or throw out of `function`. Keeps errno. */
+/* Calls `function` with `argument` on the calling thread. The call runs on a mapped stack of 512
+ * KiB in two cases:
+ *  - less than 128 KiB of the thread's stack are left,
+ *  - the thread runs on a stack that is not its own.
+ *
+ * If that stack cannot be mapped, the current one is used. `function` must return: nothing may jump
+ * or throw out of it. errno is preserved. Any thread may call this. It is too slow for the hot
+ * path, because it may read the thread's attributes. */
 void large_stack_run(void (*function)(void *), void *argument);
 
 #endif

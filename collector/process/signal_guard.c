@@ -4,15 +4,17 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* The piece of work that this thread is in. */
+/* The guarded section that this thread is in. */
 static __thread struct {
 	bool active;
-	int probe_signal; /* a signal that it holds back and that was not before; 0: there was none */
-	int cancel;       /* as it was before */
+	int probe_signal; /* blocked by this section and not before it; 0: no such signal */
+	int cancel;       /* cancellation state before the section */
 } active_section __attribute__((tls_model("initial-exec")));
 
-/* It ends without quiet_end when a handler of the program's leaves it by siglongjmp, after a fault: then the mask is again what it was. One that is left by a
- * longjmp which brings no mask back goes on: nobody else holds the signals back, and nobody lets them come. */
+/* A section ends without signal_guard_end() if a handler of the program leaves it by siglongjmp,
+ * after a fault. The signal mask is then what it was before, and the probe signal shows that. A
+ * section that is left by a plain longjmp, which restores no mask, counts as active: its signals
+ * are still blocked, and nothing unblocks them. */
 bool signal_guard_is_active(void)
 {
 	sigset_t now;
@@ -46,12 +48,15 @@ void signal_guard_begin(struct signal_guard *guard)
 		sigdelset(&blockable, faults[i]);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
 	pthread_sigmask(SIG_BLOCK, &blockable, &guard->signals);
-	if (active_section.active) /* and was left: what it has disabled nobody has enabled */
+	/* A section that was left by siglongjmp has disabled cancellation, and nothing has enabled
+	 * it again. The state from before that section is the one to restore. */
+	if (active_section.active)
 		guard->cancel = active_section.cancel;
 	active_section.cancel = guard->cancel;
 	active_section.probe_signal = newly_blocked_signal(&blockable, &guard->signals);
-	active_section.active =
-		true; /* not before: a handler would take its own work for a part of this */
+	/* Set only once signals are blocked: a handler would take its own work for a part of this
+	 * section. */
+	active_section.active = true;
 }
 
 void signal_guard_end(const struct signal_guard *guard)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * quiet.h: a piece of our work that holds a lock or asks the system, in the middle of the program's.
+ * Defers signals and thread cancellation while pperf holds a lock or makes system calls.
  *
- * None of the program's signal handlers runs in between: it might call exit or siglongjmp, or wait for another thread (to stop the others is how
- * garbage collectors do it), and our lock would be held for ever. The thread is not cancelled in between either: open, fallocate and
- * pwritev are places where that happens, and there was none before we came. errno stays. Signals that a fault raises are delivered as ever.
+ * None of the program's signal handlers runs inside a guarded section. A handler may call exit or
+ * siglongjmp, or wait for another thread, as garbage collectors do to stop the others. Our lock
+ * would then be held for ever. The thread is not cancelled inside the section either. open,
+ * fallocate and pwritev are cancellation points, and the program had none there without pperf.
+ * errno is preserved. Signals raised by faults are delivered as usual.
  *
- *	quiet_begin(&quiet);
+ *	signal_guard_begin(&guard);
  *	pthread_mutex_lock(...);
  *	...
- *	quiet_end(&quiet);
+ *	signal_guard_end(&guard);
  *
- * Two system calls, so never in a hot path. May be nested: a piece within another makes one, which asks whether that is still open. A handler of the program's
- * may have left it, after a fault, by siglongjmp.
+ * A section costs two system calls, so it is never used in the hot path. Sections nest. An inner
+ * section makes one system call, which checks that the outer one is still active. A handler of the
+ * program may have left the outer one by siglongjmp after a fault.
  */
 #ifndef PPERF_COLLECTOR_PROCESS_SIGNAL_GUARD_H
 #define PPERF_COLLECTOR_PROCESS_SIGNAL_GUARD_H
@@ -19,13 +22,13 @@
 #include <signal.h>
 #include <stdbool.h>
 
-struct signal_guard { /* what was before */
+struct signal_guard { /* the state before the section, for signal_guard_end */
 	sigset_t signals;
 	int cancel, error;
-	bool nested; /* within another piece, which holds all back already */
+	bool nested; /* inside another section, which defers everything already */
 };
 
-/* Is the calling thread within such a piece? */
+/* Whether the calling thread is inside a guarded section. */
 bool signal_guard_is_active(void);
 
 void signal_guard_begin(struct signal_guard *guard);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_api.h: NVIDIA's NVTX headers, types only: the one place where they enter. Including nvToolsExt.h with its functions would make this
- * library an NVTX client of its own.
+ * Includes the types of NVIDIA's NVTX headers. No other file includes these headers. Including
+ * nvToolsExt.h with its functions would make this library an NVTX client of its own.
  */
 #ifndef PPERF_PRELOAD_NVTX_API_H
 #define PPERF_PRELOAD_NVTX_API_H

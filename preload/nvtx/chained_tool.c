@@ -27,8 +27,9 @@ static void *other_library(void)
 {
 	void *library = dlopen(other_path, RTLD_LAZY);
 
+	/* Clears the error, so that the program does not see our failed lookup. */
 	if (!library)
-		dlerror(); /* nobody's to read */
+		dlerror();
 	return library;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_counters.c: the counter extension: counters of one number. Groups of numbers with a layout of their own are not taken apart; each such
- * sample is recorded as one without a value.
+ * The counter extension, for counters of one number. Samples of counter groups, which have a layout
+ * of their own, are recorded without a value.
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -14,10 +14,10 @@
 #define FIRST_OWN_ID NVTX_COUNTER_ID_DYNAMIC_START
 
 struct counter {
-	uint64_t id; /* as the program knows it; stored last */
+	uint64_t id; /* the program's id; stored last */
 	uint32_t domain;
-	uint32_t counter; /* as the trace knows it */
-	uint64_t type;    /* NVTX payload entry type, or a schema's id */
+	uint32_t counter; /* the trace's id */
+	uint64_t type;    /* an NVTX payload entry type, or the id of a schema */
 };
 static struct counter counters[COUNTERS_MAX];
 static uint32_t counter_count;
@@ -105,7 +105,7 @@ static void NVTX_API sample_no_value(nvtxDomainHandle_t domain, uint64_t id, uin
 	record_sample(find_counter(id, nvtx_domain_of(domain)), TRACE_METRIC_NONE, reason);
 }
 
-/* A number at `value`: an integer of `size` bytes, or a float or double. */
+/* Returns the bits of an integer of `size` bytes, extended to 64 bits. */
 static uint64_t integer_at(const void *value, size_t size, int is_signed)
 {
 	uint64_t bits = 0;
@@ -173,7 +173,8 @@ static void NVTX_API sample_value(
 	sample_at(find_counter(id, nvtx_domain_of(domain)), value, size);
 }
 
-/* Samples with times of their own, which may be of any clock: counted, without values. */
+/* Samples with times of their own, which may be of any clock. One sample without a value is
+ * recorded for the batch. */
 static void NVTX_API batch_submit(nvtxDomainHandle_t domain, const nvtxCounterBatch_t *batch)
 {
 	if (batch)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_handles.c: a handle is the place where its own content is interned: same content, same address.
+ * A handle is the interned copy of its own content, so the same content has the same address.
  */
 #include "preload/nvtx/handles.h"
 
@@ -12,18 +12,18 @@
 #include <pthread.h>
 #include <string.h>
 
-static struct intern_table handles; /* struct nvtx_handle */
-static struct intern_table aliases; /* a pointer that another tool gave */
-static const struct nvtx_handle **alias_chunks[INTERN_CHUNKS]; /* what each of them is */
+static struct intern_table handles; /* contents: struct nvtx_handle */
+static struct intern_table aliases; /* contents: a pointer from another tool */
+static const struct nvtx_handle **alias_chunks[INTERN_CHUNKS]; /* the handle of each alias */
 static uint32_t serials;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held quietly only */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held under the signal guard only */
 
 void nvtx_handles_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
 
-/* Under the lock. 0: no memory. */
+/* Called under the lock. Returns 0 if there is no memory. */
 static uint32_t intern_locked(struct intern_table *table, const void *bytes, size_t count)
 {
 	uint32_t hash = intern_hash(bytes, count), id = intern_find(table, bytes, count, hash);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_inject.c: where NVTX clients come in. Every executable and library with NVTX in it does so by itself, at its first call, on any thread; NVTX
- * has loaded us by NVTX_INJECTION64_PATH, or found us loaded already.
+ * Entry points for NVTX clients. Every executable or library with NVTX in it is a client of its
+ * own. It initialises itself at its first call, on any thread. NVTX has loaded us by
+ * NVTX_INJECTION64_PATH, or has found us loaded already.
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -26,8 +27,9 @@ static void write_nvtx_version(NvtxGetExportTableFunc_t get_table)
 		info->SetInjectionNvtxVersion(3);
 }
 
-/* A slot of a client that has not begun holds a function of NVTX's own, which makes threads that call it meanwhile wait. It stays there, and is
- * noted, so that it is not taken for something that another tool has put there. */
+/* The slots of a client before it is initialised. They hold functions of NVTX itself, in which
+ * threads that call meanwhile wait. They are noted, so that they are not taken for another tool's
+ * functions. */
 typedef NvtxFunctionPointer slots_before[NVTX_SLOTS];
 
 static void note_module(
@@ -42,7 +44,8 @@ static void note_module(
 		before[i] = table[i] ? *table[i] : NULL;
 }
 
-/* One module of the client: each slot that we know and that it has. A slot that is left as it is stays without effect. */
+/* Fills the slots of one module that the client has and that we know. NVTX disables slots that
+ * still hold its own functions. */
 static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module,
 	const slots_before before)
 {
@@ -62,7 +65,7 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 	}
 }
 
-/* One unit begins; the other tool first, if there is one. */
+/* Initialises one client. Another tool is started first, if there is one. */
 static int begin_unit(NvtxGetExportTableFunc_t get_table)
 {
 	static const NvtxCallbackModule modules[] = { NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2,
@@ -83,7 +86,8 @@ static int begin_unit(NvtxGetExportTableFunc_t get_table)
 	return 1;
 }
 
-/* The other tool may chain, too, to what it found in NVTX_INJECTION64_PATH: us. A call from within is answered with no. */
+/* The other tool may chain to NVTX_INJECTION64_PATH too, which names us. A call from inside it
+ * returns 0. */
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
@@ -113,10 +117,11 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
 	nvtxExtModuleInfo_t *module);
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
+	/* Early headers end before extInfo. */
 	if (!enabled || starting || !module ||
 		module->structSize <
 			offsetof(nvtxExtModuleInfo_t, segments) + sizeof module->segments ||
-		!module->segmentsCount || !module->segments) /* early headers end before extInfo */
+		!module->segmentsCount || !module->segments)
 		return 0;
 	starting = true;
 	nvtx_chain_start_extension(module);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * nvtx.c: every call of NVTX's CORE, CORE2, CUDA, CUDART and SYNC modules: taken down, then passed on to a chained tool if there is one. A
- * handler may run on any thread, also in a host function of a CUDA stream, so it calls nothing but the collector.
+ * Handles every call of NVTX's CORE, CORE2, CUDA, CUDART and SYNC modules: records it, then calls a
+ * chained tool if there is one. A handler may run on any thread, also in a host function of a CUDA
+ * stream, so it calls nothing but the collector.
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -15,12 +16,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* NVTX has these only beside its functions. */
+/* NVTX declares these types only beside its functions. */
 typedef nvtxSyncUser_t(NVTX_API *sync_create_fntype)(
 	nvtxDomainHandle_t, const nvtxSyncUserAttributes_t *);
 typedef void(NVTX_API *sync_fntype)(nvtxSyncUser_t);
 
-/* The chained tool's function for the same slot, or NULL. */
+/* The chained tool's function for a slot, or NULL. */
 #define CHAINED(module, id, type)                                                     \
 	(nvtx_chained() ? (type)nvtx_chain_next(                                      \
 				  NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id) \
@@ -28,7 +29,7 @@ typedef void(NVTX_API *sync_fntype)(nvtxSyncUser_t);
 
 /* ---- ranges and marks ---- */
 
-/* A range may be a step of the schedule. */
+/* Pushes a range that may be a step of PPERF_SCHEDULE. */
 static int push_step(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
 	const bool step = schedule_range_begins(text);
@@ -120,7 +121,7 @@ static int NVTX_API domain_pop(nvtxDomainHandle_t domain)
 	return next ? next(domain) : level;
 }
 
-/* A range begins, under the id that a chained tool gave it (`given`, not 0) or one of ours. */
+/* Starts a range with the id `tool_id` of a chained tool, or if that is 0, with one of ours. */
 static nvtxRangeId_t start_range(uint32_t domain, const char *text,
 	const struct range_attributes *attributes, nvtxRangeId_t tool_id)
 {
@@ -187,7 +188,7 @@ static void NVTX_API range_end_handler(nvtxRangeId_t id)
 		next(id);
 }
 
-/* The range has the domain that it was started with, whatever is said here. */
+/* The range keeps the domain that it was started with. `domain` is ignored. */
 static void NVTX_API domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 {
 	nvtxDomainRangeEnd_impl_fntype next = CHAINED(
@@ -248,7 +249,7 @@ static void NVTX_API domain_mark_ex(nvtxDomainHandle_t domain, const nvtxEventAt
 		next(domain, event);
 }
 
-/* ---- names of things ---- */
+/* ---- names of objects ---- */
 
 static void name_object(
 	enum trace_object_type type, uint64_t object, uint32_t domain, const char *text)
@@ -270,7 +271,8 @@ static void name_object(
 	stream_leave();
 }
 
-/* A pair of handlers, narrow and wide, that name an object of one argument. `bits` turns the argument into 64 bits. */
+/* Defines two handlers, narrow and wide, that name an object of one argument. `bits` converts the
+ * argument to 64 bits. */
 #define NAME_HANDLERS(module, call, handler, argument, bits, type)               \
 	static void NVTX_API handler##_a(argument object, const char *name)      \
 	{                                                                        \
@@ -334,7 +336,8 @@ static void NVTX_API domain_category_w(
 
 /* ---- domains, strings, resources: handles ---- */
 
-/* What the program gets: the chained tool's handle if there is one (and we remember what it means), else ours. */
+/* Returns the program's handle: the chained tool's if there is one, which is stored as an alias,
+ * else ours. */
 static const void *program_handle(const struct nvtx_handle *handle, const void *foreign)
 {
 	if (nvtx_chained())
@@ -393,7 +396,7 @@ static nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t domain, const w
 	return (nvtxStringHandle_t)(uintptr_t)handle;
 }
 
-/* A resource or lock exists from here on. */
+/* Records that a resource or lock was created or destroyed. */
 static void record_object(enum trace_object_type type, const struct nvtx_handle *handle,
 	uint32_t subtype, uint64_t other)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * nvtx.h: what an NVTX client calls, so that nvtx_inject.c can put it in its tables and nvtx_v2.c behind the old symbols.
+ * Declares the functions that an NVTX client calls. inject.c stores them in its tables, v2.c calls
+ * them from the old symbols.
  */
 #ifndef PPERF_PRELOAD_NVTX_NVTX_H
 #define PPERF_PRELOAD_NVTX_NVTX_H
@@ -7,19 +8,22 @@
 #include "preload/nvtx/api.h"
 #include <stdbool.h>
 
-struct nvtx_entry { /* a slot of a client's table, and what stands in it */
+/* A slot of a client's table and its functions. */
+struct nvtx_entry {
 	unsigned module, id;
 	NvtxFunctionPointer function;
-	NvtxFunctionPointer
-		alone; /* the same where no tool is chained, and no range is a step of the schedule */
+	/* The function for a process without a chained tool and without ranges that mark steps. */
+	NvtxFunctionPointer alone;
 };
 extern const struct nvtx_entry nvtx_entries[];
 extern const unsigned nvtx_entry_count;
 
-/* For the old symbols, which have no tables. */
+/* Returns the function of a slot for the old symbols, which have no tables. NULL if there is
+ * none. */
 NvtxFunctionPointer nvtx_entry_function(unsigned module, unsigned id);
 
-/* Slots of the payload and counter extensions, by NVTX3EXT_CBID_*; 0 ends neither: see the counts. */
+/* A slot of the payload or counter extension. `id` is an NVTX3EXT_CBID_*. The arrays have no end
+ * mark, only their counts. */
 struct nvtx_extension_entry {
 	unsigned id;
 	intptr_t function;
@@ -27,8 +31,9 @@ struct nvtx_extension_entry {
 extern const struct nvtx_extension_entry nvtx_payload_entries[], nvtx_counter_entries[];
 extern const unsigned nvtx_payload_entry_count, nvtx_counter_entry_count;
 
-/* Is NVTX recorded? By the constructor. */
+/* Enables or disables the recording of NVTX. Called by the constructor. */
 void nvtx_configure(bool enabled);
+/* nvtx_configure() for NVTX 2. Called by nvtx_configure(). */
 void nvtx_v2_configure(bool enabled);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_payload.c: the payload extension. Its events are recorded with the schema's name as their text and its id as their payload; the bytes of a
- * structured payload are not kept.
+ * The payload extension. Its events are recorded with the schema's name as their text and its id as
+ * their payload. The bytes of a structured payload are not kept.
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SCHEMAS_MAX 4096u
-#define FIRST_OWN_ID ((uint64_t)1 << 32) /* ids that tools give begin here */
+#define FIRST_OWN_ID ((uint64_t)1 << 32) /* ids given by tools begin here */
 
 static struct {
 	uint64_t id;
@@ -27,7 +27,7 @@ static uint64_t next_id(uint64_t requested)
 	return requested ? requested : __atomic_fetch_add(&last, 1, __ATOMIC_RELAXED);
 }
 
-/* Keeps the name of a schema. One that comes too late for the table is an event without a name. */
+/* Stores the name of a schema. If the table is full, the name is dropped. */
 static void remember_schema(uint64_t id, const char *name)
 {
 	const struct nvtx_handle *handle = name ? nvtx_handle_make(NVTX_HANDLE_STRING, 0, name)
@@ -137,7 +137,7 @@ static void NVTX_API end_payload(
 	range_end(id);
 }
 
-/* Guarded annotations stay on. */
+/* Annotations that the program guards by this test are always enabled. */
 static uint8_t NVTX_API domain_is_enabled(nvtxDomainHandle_t domain)
 {
 	(void)domain;

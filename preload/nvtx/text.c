@@ -80,7 +80,7 @@ void nvtx_text_free(struct nvtx_text *text)
 	errno = saved;
 }
 
-/* Is `field` of an event within the bytes that the caller says it has? */
+/* Whether `field` is within the size that the caller gives for the event. */
 #define HAS_FIELD(event, field) \
 	((event)->size >= offsetof(nvtxEventAttributes_t, field) + sizeof(event)->field)
 

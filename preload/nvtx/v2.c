@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_v2.c: the functions of libnvToolsExt.so.1, the NVTX that was a shared library. Programs built with it bind to these, since a preloaded object
- * is searched first; the library itself is then not called, and nothing is counted twice. Where another tool is at work, or NVTX is
- * not recorded, the call goes on to the library as if we were not there.
+ * Exports the functions of libnvToolsExt.so.1, the NVTX 2 that was a shared library. Programs built
+ * with it bind to these functions, because a preloaded object is searched first. The library itself
+ * is then not called, and nothing is counted twice. If another tool is set, or NVTX is not
+ * recorded, calls are forwarded to the library.
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -20,7 +21,7 @@ void nvtx_v2_configure(bool on)
 	enabled = on;
 }
 
-/* libnvToolsExt's own function. NULL: it is not there. */
+/* Returns libnvToolsExt's own function, NULL if there is none. */
 static any_function *library_function(const char *name)
 {
 	void *symbol = dlsym(RTLD_NEXT, name);
@@ -30,7 +31,7 @@ static any_function *library_function(const char *name)
 	return function;
 }
 
-/* Who takes the call. */
+/* Returns the function that handles the call. */
 static any_function *handler_of(unsigned module, unsigned id, const char *name)
 {
 	if (!enabled || nvtx_chain_is_named())
@@ -39,8 +40,9 @@ static any_function *handler_of(unsigned module, unsigned id, const char *name)
 	return nvtx_entry_function(module, id);
 }
 
-/* result name(parameters): `arguments` to whoever takes the call, `none` if nobody does. The functions cannot have NVTX's own names in this file, which
- * its headers declare otherwise, so they get them as symbols. */
+/* Defines result name(parameters), which calls the handler with `arguments`, or returns `none` if
+ * there is no handler. NVTX's headers declare these names otherwise. The functions therefore have
+ * other names in this file, and get NVTX's as symbols. */
 #define V2_FUNCTION(result, module, id, name, parameters, call)                             \
 	__attribute__((visibility("default"))) result v2_##name parameters __asm__(#name);  \
 	result v2_##name parameters                                                         \
