@@ -69,11 +69,12 @@ void dictionary_put(const struct trace_head *record, int inherit);
  * it. */
 void dictionary_on_open(void (*describe)(void));
 
-/* ---- its blocks in the file; for stream.c, which opens it before a stream's first record ---- */
+/* ---- the dictionary's blocks in the file, which are created before a stream's first record ---- */
 
 void dictionary_setup(void);
 
-/* This process's dictionary blocks exist and hold all that is known. Any thread; cheap once open. false: no room, *reason says why. */
+/* Creates the dictionary blocks of this process, with all that is known. Cheap once they exist.
+ * Returns false if there is no room; *reason says why. Any thread. */
 bool dictionary_open(enum trace_loss *reason);
 
 /* Brings a dictionary that cannot be mapped to the file, before records that name what is in it. */

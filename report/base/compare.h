@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * compare.h: comparators for qsort and bsearch. Arrays of plain numbers are sorted with
+ * Defines comparators for qsort and bsearch. Arrays of plain numbers are sorted with
  * compare_u32, compare_u64, compare_i64 or compare_double. For an array of structs a macro defines
  * the comparator:
  *
  *	COMPARE_BY(by_device, struct idle_device, device)          ascending
- *	COMPARE_BY_TWO(by_time, struct moment, at_ns, number)      ascending by both
+ *	COMPARE_BY_TWO(by_time, struct call, begin_ns, number)      ascending by both
  *	COMPARE_BY_LARGEST(by_bytes, struct owner, bytes, node)    largest bytes first, then by node
  *
  * A comparator with other rules ends in `return COMPARE(left->member, right->member)`.

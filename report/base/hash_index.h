@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * hash_index.h: finds entries of an array by a key. The array is the caller's, its entries have
+ * Finds entries of an array by a key. The array is the caller's, its entries have
  * numbers from 1; the index is a hash table of these numbers with linear probing. It keeps the
  * entries' hashes, so that it can grow without them. Entries are never removed. A zeroed index is
  * empty.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * heap.h: binary heaps in arrays that the caller owns. DEFINE_HEAP(ends, struct end, is_earlier)
+ * Defines binary heaps in arrays that the caller owns. DEFINE_HEAP(ends, struct end, is_earlier)
  * defines:
  *
  *	void ends_up(struct end *items, size_t at, struct end item);

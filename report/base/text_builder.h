@@ -25,8 +25,8 @@ void text_add(struct text_builder *builder, const char *format, ...)
 void text_add_list(struct text_builder *builder, const char *format, va_list list)
 	__attribute__((format(printf, 2, 0)));
 void text_add_bytes(struct text_builder *builder, const char *bytes, size_t length);
-/* Adds a name of a path as --focus reads it: `\/` for a slash, `\\` for a backslash, `\xff` for a byte that is not
- * UTF-8. The caller adds the / between names. */
+/* Adds a name of a path as --focus reads it: `\/` for a slash, `\\` for a backslash, `\xff` for a
+ * byte that is not UTF-8. The caller adds the / between names. */
 void text_add_path_name(struct text_builder *builder, const char *bytes, size_t length);
 
 #endif

@@ -57,9 +57,9 @@ struct timeline_device {
 	size_t stream_count;
 };
 
-/* The element of `devices` for a device: `count` of them are used, TIMELINE_DEVICES at most, of `bytes` each; the first
- * member of each is the device's number, a uint32_t. A device that has none gets the next one, or if all are used the
- * last one. */
+/* Returns the element of `devices` for a device. `count` elements of `bytes` each are used, at most
+ * TIMELINE_DEVICES. The first member of an element is the device's number, a uint32_t. A device
+ * without an element gets the next one, or the last one if all are used. */
 static inline void *device_slot(void *devices, size_t *count, size_t bytes, uint32_t device)
 {
 	char *at = devices, *end = at + *count * bytes;

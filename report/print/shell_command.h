@@ -9,13 +9,14 @@
 #include "report/base/text_builder.h"
 #include "report/run/options.h"
 
-/* Begins as zeros but for `ascii`. What is added to `built` itself is not quoted; built.text is to be freed. */
+/* All zeros but `ascii` at first. The caller frees built.text. Text that is added to `built` directly
+ * is not quoted. */
 struct shell_command {
-	bool ascii; /* nothing beyond it is written as it is */
+	bool ascii; /* characters beyond ASCII are escaped */
 	struct text_builder built;
 };
 
-/* A blank and somebody's word. */
+/* Appends a blank and a word, quoted for a shell if needed. */
 void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length);
 /* Appends the path of a trace, so that it is not read as a view or an option. */
 void shell_command_add_file(struct shell_command *command, const char *path);

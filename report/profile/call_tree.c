@@ -385,7 +385,6 @@ static bool has_delays(const struct percentiles *delays)
 	return delays->used || delays->histogram;
 }
 
-/* Of a leaf they are there; of others they are put together each time: kept, they would take a multiple of the tree. */
 bool launch_delays_percentile(
 	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value)
 {

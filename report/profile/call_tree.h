@@ -170,8 +170,8 @@ struct tree {
 	struct node *nodes;
 	uint32_t count, room;
 	struct hash_index index;
-	uint32_t (*recent)
-		[2]; /* by node: a child that was asked for last: work, something else; 0: none */
+	/* By node, the child looked up last: [0] GPU work, [1] any other kind. 0: none. */
+	uint32_t (*recent)[2];
 	struct percentiles_budget budget;
 	struct percentiles_budget delay_budget;
 	bool has_parts;      /* some GPU work is not forward; set by tree_sum */
@@ -216,9 +216,10 @@ void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
 /* Computes the totals of all nodes. Called after the last figure; may be called again. */
 void tree_sum(struct tree *tree);
 
-/* How long what was launched in the node and below waited for its turn, from the launching call's begin to the work's
- * begin on the GPU: in ns, at most 1 % off. False: nothing that was launched there was timed. Not for several threads
- * at once. */
+/* Computes a percentile of the launch latencies of the node and the nodes below: from the begin of the
+ * launching call to the begin of the GPU work, in ns, with an error of at most 1 %. Returns false if
+ * no launch there is timed. Leaves keep their latencies; for other nodes they are merged at each call,
+ * because keeping them would take a multiple of the tree. Not thread safe. */
 bool launch_delays_percentile(
 	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value);
 

@@ -132,7 +132,7 @@ static void append_class(const struct row *row, const struct node *node, struct 
 	text_add(&label_buffer, ")");
 }
 
-/* A site is told apart by where it lies. */
+/* Appends the call path, because a memory site is identified by where it is. */
 static void append_path(const struct row *row)
 {
 	const size_t length = row_path(row, NULL, 0);
@@ -145,8 +145,8 @@ static void append_path(const struct row *row)
 
 		text_add_bytes(&label_buffer, " / ", i ? 3 : 0);
 		text_add_bytes(&label_buffer, name.bytes, name.length);
-		if (name.length == 1 &&
-			name.bytes[0] == '*') /* modules that only have a number, folded */
+		/* The label pattern of modules whose name is only a number. */
+		if (name.length == 1 && name.bytes[0] == '*')
 			append_class(row, node, name);
 	}
 	free(nodes);

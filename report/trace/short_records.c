@@ -81,8 +81,8 @@ static void expand_delta(const struct tensor_totals *totals, const struct trace_
 	whole->head.flags = 0;
 	if (record->head.flags & TRACE_TENSOR_FREED) {
 		whole->bytes = -whole->bytes;
-		whole->allocated = before > bytes ? before - bytes
-						  : 0; /* a damaged trace may give back more */
+		/* A damaged trace may free more than was allocated. */
+		whole->allocated = before > bytes ? before - bytes : 0;
 	}
 }
 

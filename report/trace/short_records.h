@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * short_records.h: expands records that the trace writes as a difference to an earlier one: calls that repeat a call,
- * and what PyTorch's allocator reports.
+ * Expands records that are stored as a difference to an earlier record: calls that repeat a call, and
+ * reports of PyTorch's allocator.
  */
 #ifndef PPERF_REPORT_TRACE_SHORT_RECORDS_H
 #define PPERF_REPORT_TRACE_SHORT_RECORDS_H
@@ -14,18 +14,20 @@ union expanded_call {
 	uint64_t words[sizeof(struct trace_launch) / 8];
 };
 
-/* Writes the call that `again`, a whole record of `payload`, stands for. NULL: done; else what is wrong with it, to follow "a record ...". */
+/* Writes the call record that `again`, a record of `payload`, abbreviates. Returns NULL, or what is
+ * wrong with the record, to follow "a record ...". */
 const char *repeated_call_expand(
 	const struct trace_again *again, const unsigned char *payload, union expanded_call *whole);
 
-/* What the last record of each device said. Zeros at first. */
+/* The levels in the last record of each device. All zeros at first. */
 struct tensor_totals {
 	struct {
 		uint64_t allocated, reserved;
 	} devices[TRACE_TENSOR_DEVICES];
 };
 
-/* Any record, in the order of time. Of the short form: what it stands for, in `whole`; else the record itself. */
+/* Returns the full record: `whole`, filled in, for the short form, else `record` itself. Called for
+ * every record, in the order of time. */
 const struct trace_head *tensor_delta_expand(
 	struct tensor_totals *totals, const struct trace_head *record, struct trace_tensor *whole);
 

@@ -62,18 +62,24 @@
  * something that is not in the graph. */
 #define HANDOVER_MAX_NS 20000u
 
-/* What time on the chain is: name, help. */
-#define PATH_KINDS(X)                                                                                          \
-	X(KERNEL, "kernels")                                                                                   \
-	X(COMMUNICATION, "communication")                                                                      \
-	X(COPY, "copies")                                                                                      \
-	X(MEMSET, "memsets")                                                                                   \
-	X(HOST, "host")     /* between calls */                                                                \
-	X(CALL, "calls")    /* in calls that wait for nothing */                                               \
-	X(LAUNCH, "launch") /* from the begin of the call to the begin of the work */                          \
-	X(HANDOVER,                                                                                            \
-		"gap between kernels") /* from the end of the work before it, or of an event's: up to 20 us */ \
-	X(SYNC, "synchronisation") /* in calls that wait: after the work; all of it if none is known */        \
+/* What the time of a segment is: kind, text.
+ *
+ *	HOST      between calls
+ *	CALL      in a call that waits for nothing
+ *	LAUNCH    from the begin of the call to the begin of the GPU work
+ *	HANDOVER  after the end of the work or event before it, at most HANDOVER_MAX_NS
+ *	SYNC      in a waiting call, after the end of the work; all of it if no work is known
+ */
+#define PATH_KINDS(X)                      \
+	X(KERNEL, "kernels")               \
+	X(COMMUNICATION, "communication")  \
+	X(COPY, "copies")                  \
+	X(MEMSET, "memsets")               \
+	X(HOST, "host")                    \
+	X(CALL, "calls")                   \
+	X(LAUNCH, "launch")                \
+	X(HANDOVER, "gap between kernels") \
+	X(SYNC, "synchronisation")         \
 	X(UNKNOWN, "unknown")
 
 enum path_kind {

@@ -85,8 +85,8 @@ static struct hash_slot *size_slot(const struct allocation_sizes *sizes,
 	return slot;
 }
 
-/* A slot stays the size's own when its stack is empty: `last` then names the event that was at the bottom, whose own
- * address says that it was given back. */
+/* Pairs frees with allocations. When a stack becomes empty, its slot keeps the allocation at the
+ * bottom, which is marked as freed by its own address. */
 static void pair(struct allocation_sizes *sizes, struct event_rows *imported, uint32_t event)
 {
 	struct imported_memory *memory = &imported->memories[event];

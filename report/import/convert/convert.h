@@ -49,8 +49,8 @@ struct conversion {
 	size_t node_key_room;
 	uint32_t *order;      /* ranges by thread, then start, the longer first */
 	size_t *thread_begin; /* by thread: where its part of `order` begins; one more behind the last */
-	uint32_t *calls, *memories, *instants,
-		*frames; /* the same of calls, of memory events, of moments, of Python's calls */
+	/* Like `order`: calls, memory events, instant events and Python calls. */
+	uint32_t *calls, *memories, *instants, *frames;
 	size_t *call_begin, *memory_begin, *instant_begin, *frame_begin;
 	uint32_t *range_nodes; /* by range: its node; 0: none yet */
 	uint32_t *links; /* by range: the forward operator of a backward function, + 1; 0: none */

@@ -54,7 +54,7 @@ struct kineto_reader {
 	char *plain; /* buffer for a text without its escapes */
 	size_t plain_room;
 	struct hash_index threads;       /* of kineto->threads, by pid and tid */
-	char last_pid[24], last_tid[24]; /* of the thread found last, as they stood in the window */
+	char last_pid[24], last_tid[24]; /* of the thread found last, as written in the file */
 	size_t last_pid_bytes, last_tid_bytes;
 	uint32_t last_thread;
 	struct kineto_open_event {
