@@ -433,7 +433,7 @@ struct trace_window {
 	 * last recorded one. */
 	uint64_t step;
 	uint32_t edge, cycle; /* cycle: from 0 */
-	/* warmup: BEGINS: number of steps from `step` on that are left out of averages. */
+	/* warmup (BEGINS): number of steps from `step` on that are left out of averages. */
 	uint32_t warmup, reserved;
 };
 

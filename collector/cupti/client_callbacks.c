@@ -3,12 +3,13 @@
  * callbacks are forwarded.
  *
  * There is one client. Another is refused, as CUPTI does. A callback may keep 64 bits from a call's
- * begin to its end, and CUPTI has them once for each call:
+ * begin to its end. CUPTI has them once for each call, so they have one owner:
  *
- *   call begins                            the 64 bits are
- *   while both have its callback           ours; the client finds 0, also if the call ends during
- *                                          a handover (handover.h)
- *   during a handover                      the client's
+ *   the call begins                        the 64 bits are
+ *   while only the client has a callback   the client's
+ *   during a handover (handover.h)         the client's
+ *   while both have a callback             ours; the client finds 0, also if the call ends during
+ *                                          a handover
  */
 #include "collector/cupti/client.h"
 

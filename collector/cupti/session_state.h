@@ -31,7 +31,7 @@ struct cupti_session {
 	atomic_bool warned;  /* a STATE callback has warned */
 	char partial[512];   /* what CUPTI refused, for META; under lock */
 
-	/* handover.c */
+	/* Members of handover.c. */
 	/* CUPTI is handed over to another client. Changed under lock. */
 	atomic_bool handed_over;
 	/* CUPTI's clock is another client's. Under lock. */
@@ -41,7 +41,7 @@ struct cupti_session {
 	/* When the client had nothing enabled any more. 0: something is enabled. Under lock. */
 	uint64_t client_idle_since_ns;
 
-	/* flush_thread.c */
+	/* Members of flush_thread.c. */
 	pthread_mutex_t sleep_lock; /* never held during a CUPTI call */
 	pthread_cond_t wake;
 	pthread_t thread;

@@ -27,7 +27,7 @@ static inline uint64_t clock_monotonic_ns(void)
 }
 
 /* Whether clock_now_fast() is valid in this process: always, except where x86-64 does not use the
- * TSC. The answer never changes, so call it once, outside the hot path. */
+ * TSC. It does not change after clock_init(), so call it once, outside the hot path. */
 static inline int clock_has_fast_read(void)
 {
 #if defined(__x86_64__)

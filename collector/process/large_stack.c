@@ -18,9 +18,9 @@
 #define GUARD_BYTES ((size_t)64 << 10)        /* at least one page of any page size */
 
 /* Whether the main thread has enough stack below `here`. Its stack grows up to the resource limit,
- * and reading its attributes would read a file. The stack begins just above the 16 random bytes
- * (AT_RANDOM) that the kernel places there. The thread may also run on another stack of the
- * program, for tasks or signals. */
+ * and reading its attributes would read a file. AT_RANDOM is the address of bytes that the kernel
+ * places where the stack begins. The thread may also run on another stack of the program, for tasks
+ * or signals. */
 static bool main_stack_is_enough(uintptr_t here)
 {
 	const uintptr_t begin = getauxval(AT_RANDOM);

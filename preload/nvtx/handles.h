@@ -3,8 +3,8 @@
  * and user locks.
  *
  * A program holds the address of a struct nvtx_handle. With a chained tool (chained_tool.h) it
- * holds the tool's handle, and the handle of ours that it stands for is looked up. Handles live for
- * ever, also in a forked child. Domains and strings of the same text are the same handle.
+ * holds the tool's handle, and an alias leads from that to ours. Handles live for ever, also in a
+ * forked child. Domains and strings of the same text are the same handle.
  */
 #ifndef PPERF_PRELOAD_NVTX_HANDLES_H
 #define PPERF_PRELOAD_NVTX_HANDLES_H
@@ -29,10 +29,10 @@ struct nvtx_handle {
 const struct nvtx_handle *nvtx_handle_make(
 	enum nvtx_handle_kind kind, uint32_t domain, const char *text);
 
-/* Stores that a chained tool's `foreign` stands for `handle`. */
+/* Makes `foreign`, the handle of a chained tool, an alias of `handle`. */
 void nvtx_handle_alias(const struct nvtx_handle *handle, const void *foreign);
 
-/* Returns the handle that the program's `held` stands for. NULL for NULL. With a chained tool, NULL
+/* Returns the handle for the value `held` by the program. NULL for NULL. With a chained tool, NULL
  * also for an unknown value. */
 const struct nvtx_handle *nvtx_handle_of(const void *held);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Handles every call of NVTX's CORE, CORE2, CUDA, CUDART and SYNC modules: records it, then calls a
- * chained tool if there is one. A handler may run on any thread, also in a host function of a CUDA
- * stream, so it calls nothing but the collector.
+ * Handles the calls of NVTX's CORE, CORE2, CUDA, CUDART and SYNC modules. Each is recorded, then
+ * forwarded to a chained tool if there is one. A handler may run on any thread, also in a host
+ * function of a CUDA stream, so it calls nothing but the collector.
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -449,7 +449,8 @@ static void NVTX_API resource_destroy(nvtxResourceHandle_t resource)
 		next(resource);
 }
 
-/* Handles live on: programs use a domain after this, and others may hold the same one. */
+/* Our handle stays valid: programs use a domain after this call, and other parts may hold the same
+ * one. */
 static void NVTX_API domain_destroy(nvtxDomainHandle_t domain)
 {
 	nvtxDomainDestroy_impl_fntype next = CHAINED(
