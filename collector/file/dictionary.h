@@ -69,7 +69,8 @@ void dictionary_put(const struct trace_head *record, int inherit);
  * it. */
 void dictionary_on_open(void (*describe)(void));
 
-/* ---- the dictionary's blocks in the file, which are created before a stream's first record ---- */
+/* ---- the dictionary's blocks in the file, which are created before a stream's first record
+ * ---- */
 
 void dictionary_setup(void);
 

@@ -27,8 +27,8 @@ static const struct trace_graph_node **graph_node_slot(const struct graph_nodes 
 	return &nodes->slots[i];
 }
 
-/* Returns the graphs with nodes that were captured in a range. Versions of CUPTI differ in whether an
- * executable graph is made of a graph or of its copy, so the list has both. */
+/* Returns the graphs with nodes that were captured in a range. Versions of CUPTI differ in whether
+ * an executable graph is made of a graph or of its copy, so the list has both. */
 static struct graph_id_list captured_graphs(const struct graph_nodes *nodes, uint32_t count)
 {
 	struct graph_id_list graphs = { .values = xcalloc(

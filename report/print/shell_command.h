@@ -9,8 +9,8 @@
 #include "report/base/text_builder.h"
 #include "report/run/options.h"
 
-/* All zeros but `ascii` at first. The caller frees built.text. Text that is added to `built` directly
- * is not quoted. */
+/* All zeros but `ascii` at first. The caller frees built.text. Text that is added to `built`
+ * directly is not quoted. */
 struct shell_command {
 	bool ascii; /* characters beyond ASCII are escaped */
 	struct text_builder built;

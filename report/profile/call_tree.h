@@ -216,10 +216,10 @@ void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
 /* Computes the totals of all nodes. Called after the last figure; may be called again. */
 void tree_sum(struct tree *tree);
 
-/* Computes a percentile of the launch latencies of the node and the nodes below: from the begin of the
- * launching call to the begin of the GPU work, in ns, with an error of at most 1 %. Returns false if
- * no launch there is timed. Leaves keep their latencies; for other nodes they are merged at each call,
- * because keeping them would take a multiple of the tree. Not thread safe. */
+/* Computes a percentile of the launch latencies of the node and the nodes below: from the begin of
+ * the launching call to the begin of the GPU work, in ns, with an error of at most 1 %. Returns
+ * false if no launch there is timed. Leaves keep their latencies; for other nodes they are merged
+ * at each call, because keeping them would take a multiple of the tree. Not thread safe. */
 bool launch_delays_percentile(
 	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Expands records that are stored as a difference to an earlier record: calls that repeat a call, and
- * reports of PyTorch's allocator.
+ * Expands records that are stored as a difference to an earlier record: calls that repeat a call,
+ * and reports of PyTorch's allocator.
  */
 #ifndef PPERF_REPORT_TRACE_SHORT_RECORDS_H
 #define PPERF_REPORT_TRACE_SHORT_RECORDS_H
