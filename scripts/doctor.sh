@@ -6,7 +6,7 @@
 set -u
 library=$1 report=$2
 shift 2
-status=0 scratch= told=
+status=0 scratch= reported=
 preloaded=${LD_PRELOAD-} # the command's; what is run here shall not each complain of it
 unset LD_PRELOAD
 
@@ -206,10 +206,10 @@ check_file() {
 }
 
 # Settings whose values the library did not understand.
-tell_settings() {
+report_settings() {
 	wrong=$(sed -n 's/^\(warnings\)\{0,1\} *settings \(.*is not valid.*\)/\2/p' "$scratch/info")
-	[ -z "$wrong" ] || [ "$wrong" = "$told" ] || problem "$wrong" 'see libpperf(7)'
-	told=$wrong
+	[ -z "$wrong" ] || [ "$wrong" = "$reported" ] || problem "$wrong" 'see libpperf(7)'
+	reported=$wrong
 }
 
 # What only the library knows of its settings, it says in a trace: of one mark, which Python makes.
@@ -217,7 +217,7 @@ check_values() {
 	[ -n "$python" ] || return
 	make_scratch
 	LD_PRELOAD=$library PPERF_OUTPUT=$scratch/mark.bin PPERF_QUIET=1 "$python" -c 'import ctypes; ctypes.CDLL(None).nvtxMarkA(b"pperf doctor")' > "$scratch/error" 2>&1 || return
-	[ ! -f "$scratch/mark.bin" ] || ! "$report" info "$scratch/mark.bin" > "$scratch/info" 2> /dev/null || tell_settings
+	[ ! -f "$scratch/mark.bin" ] || ! "$report" info "$scratch/mark.bin" > "$scratch/info" 2> /dev/null || report_settings
 	rm -f "$scratch"/mark*
 }
 
@@ -243,14 +243,14 @@ tell_trace() {
 	done
 	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | grep -q 'partial\|off: ' && status=1
 	"$report" "$1" 2> /dev/null | sed -n '/^sources/,/^coverage/{/^coverage/d;p;}' | sed -n '/→/,$p' | cut -c2-
-	tell_settings
+	report_settings
 	"$report" "$1" 2> /dev/null | sed -n '/^coverage/,/^verdict/{/^verdict/d;p;}; /^losses/,/^cost/p'
 }
 
 check_command() {
 	check_file "$1"
 	make_scratch
-	trap : INT # Ctrl-C ends the command, and what there is by then is told
+	trap : INT # Ctrl-C ends the command, and the results so far are printed
 	PPERF_OUTPUT=$scratch/trace.bin PPERF_QUIET=1 LD_PRELOAD=$library${preloaded:+:$preloaded} "$@"
 	ended=$?
 	say '' ''

@@ -2,13 +2,20 @@
 SOURCES = $(PRELOAD) $(COLLECTOR) $(REPORT)
 # Cppcheck's own mistakes: volatile accesses, members of a struct passed on to be filled, a value returned as it was tested.
 CPPCHECK_MISTAKEN = missingIncludeSystem selfAssignment ctuuninitvar identicalInnerCondition
+PRODUCT_FILES = $(shell find preload collector report -name "*.[ch]" | LC_ALL=C sort)
 C_FILES = $(shell find preload collector report tests -name "*.[ch]" -not -path "tests/torch/*" | LC_ALL=C sort)
 
-#: make lint         clang-tidy and cppcheck over the library and the report
+#: make lint         layout, language, clang-tidy and cppcheck over the library and the report
 lint:
 	@scripts/setup.sh build lint
 	@$(MAKE) --no-print-directory -j$$(nproc) lint-run
-lint-run: $(SOURCES:%=lint/%) lint-cppcheck
+lint-run: lint-layout lint-text $(SOURCES:%=lint/%) lint-cppcheck
+lint-layout:
+	@echo clang-format
+	@clang-format --dry-run -Werror $(PRODUCT_FILES)
+lint-text:
+	@echo check-text
+	@scripts/check-text.py > $(BUILD)/check-text.log || { cat $(BUILD)/check-text.log; exit 1; }
 $(SOURCES:%=lint/%): lint/%:
 	@echo clang-tidy $*
 	@clang-tidy --quiet $* -- -std=c11 -D_GNU_SOURCE -I. $(NVTX_CFLAGS) 2> /dev/null
@@ -22,4 +29,4 @@ format:
 	@scripts/setup.sh lint
 	clang-format -i $(C_FILES)
 
-.PHONY: lint lint-run lint-cppcheck format $(SOURCES:%=lint/%)
+.PHONY: lint lint-run lint-layout lint-text lint-cppcheck format $(SOURCES:%=lint/%)

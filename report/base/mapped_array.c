@@ -16,7 +16,7 @@ static void open_array_file(struct mapped_array *array)
 	int file = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (file < 0)
-		file = memfd_create("pperf-spool", MFD_CLOEXEC);
+		file = memfd_create("pperf-array", MFD_CLOEXEC);
 	if (file < 0)
 		fatal(STATUS_UNREADABLE,
 			"no temporary file for %s; set TMPDIR to a directory with free space:",
