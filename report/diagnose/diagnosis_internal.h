@@ -80,13 +80,13 @@ struct diagnose_facts {
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
-	 *   dead_windows     launch-bound or allocation, LIMIT_DEAD_NS or longer, from the first step on
-	 *   dead_before      the same, before the first step
+	 *   dead_windows     launch-bound or allocation, LIMIT_DEAD_NS or more, after start-up
+	 *   dead_before      the same, before the first step (start-up)
 	 *   dead_allocating  those of dead_windows with the cause allocation
 	 *   launch_short     launch-bound, shorter than LIMIT_DEAD_NS
-	 *   launch_long      launch-bound, LIMIT_DEAD_NS or longer
+	 *   launch_long      launch-bound, LIMIT_DEAD_NS or more
 	 *   sync_gaps        synchronisation
-	 *   held             dependency, LIMIT_HELD_NS or longer */
+	 *   held             dependency, LIMIT_HELD_NS or more */
 	struct occurrences dead_windows, dead_allocating, dead_before, launch_short, launch_long,
 		sync_gaps, held;
 };
@@ -136,30 +136,30 @@ void finding_set_text(char *text, size_t room, const char *format, ...)
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
-/* gpu_rules.c: rules about what the GPU did. */
+/* Rules about what the GPU did (gpu_rules.c). */
 void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding);
-/* idle_rules.c: rules about idle time of the GPU. */
+/* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding);
-/* call_rules.c: rules about CUDA calls and copies. */
+/* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_planning_queries(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding);
-/* host_rules.c: rules about the first steps, compilers and the cost of profiling. */
+/* Rules about the first steps, compilers and the cost of profiling (host_rules.c). */
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
-/* data_rules.c: the rule about data that steps wait for. */
+/* The rule about data that steps wait for (data_rules.c). */
 void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding);
-/* variability_rule.c: the rule about a kernel with different durations. */
+/* The rule about a kernel with different durations (variability_rule.c). */
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding);
 /* Picks the kernel to examine. Called before the pass over the activities. */
 void variability_pick_kernel(struct diagnosis *diagnosis);

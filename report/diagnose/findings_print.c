@@ -166,8 +166,8 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 	}
 }
 
-/* Prints that nothing was found. Adds how many rules were checked if fewer than half of them were.
- */
+/* Prints that nothing was found. Adds how many rules were checked if fewer than half of them
+ * were. */
 static void put_nothing_found(
 	struct output *out, const struct row *rows, size_t count, size_t columns)
 {

@@ -15,8 +15,8 @@ bool dump_record_line(
 /* Adds the keys of a record that CUPTI delivered. */
 void dump_gpu_line(
 	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line);
-/* Adds the keys of the code location at which a node was first entered. It has no time of its own.
- */
+/* Adds the keys of the code location at which a node was first entered. It has no time of its
+ * own. */
 void dump_source_line(
 	struct trace_reader *reader, struct dump_line *line, const struct trace_source *source);
 /* Adds category, colour and payload of a PUSH, START or MARK record. */

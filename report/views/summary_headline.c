@@ -17,8 +17,8 @@ static uint64_t metric_amount(const struct node *node, enum metric metric)
 	return node->total_ns;
 }
 
-/* Returns true for ranges, and for CUDA graphs by GPU time, since a graph holds the work of ranges.
- */
+/* Returns true for ranges, and for CUDA graphs by GPU time, since a graph holds the work of
+ * ranges. */
 static bool is_candidate(const struct node *node, enum metric metric)
 {
 	return node_kind_class(node->kind) == NODE_RANGES ||
@@ -164,8 +164,8 @@ static bool add_busy_share(struct paragraph *paragraph, const struct process *pr
 /* percent of the steps' time; below, the GPU waits for something else */
 #define DATALOADER_MIN_PERCENT 20u
 
-/* Appends the time spent waiting for batches, unless the GPU was busy more than half of the time.
- */
+/* Appends the time spent waiting for batches, unless the GPU was busy more than half of the
+ * time. */
 static void add_dataloader_wait(struct paragraph *paragraph, const struct process *process)
 {
 	const struct dataloader_wait batches = dataloader_wait_of(process->profile);
