@@ -62,8 +62,8 @@ static void arrange_rows(struct report *report, const struct options *options)
 		options->view->arrange_process(options, &processes->all[i], &report->rows);
 }
 
-/* Arranges the rows. Raises --min-percent for the summary of a large tree until about SUMMARY_ROWS
- * rows are left, so that it can be taken in. */
+/* Arranges the rows. If the summary of a large tree has more than SUMMARY_ROWS rows, it raises
+ * --min-percent step by step, up to 20 %. Options that select rows prevent this. */
 static void arrange_report(struct report *report, struct options *fitted)
 {
 	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };

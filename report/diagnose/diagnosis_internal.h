@@ -3,7 +3,7 @@
  * Declares what the files of this folder share: the facts that rules look at, the texts they write,
  * and the rules.
  *
- * Rules compute nothing that a view has: they use the rows of `idle`, the profile's sums, and the
+ * Rules compute nothing that a view has. They use the rows of `idle`, the profile's sums, and the
  * facts of one more pass over the trace (facts.c). "Steady" means in steady-state steps; without
  * steps, from a quarter of the GPUs' span to their last work.
  */

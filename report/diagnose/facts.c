@@ -216,8 +216,8 @@ static bool is_within(const struct tree *tree, uint32_t node, uint32_t outer)
 	return node && node == outer;
 }
 
-/* Returns true if the copy belongs to the matrix product after it: one operator is in the other, or
- * both are in the operator around the product. */
+/* Returns true if the copy belongs to the matrix product after it. Then one operator is in the
+ * other, or both are in the operator around the product. */
 static bool share_operator(const struct tree *tree, uint32_t copy, uint32_t product)
 {
 	const uint32_t around = tree->nodes[product].parent;

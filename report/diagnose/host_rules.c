@@ -312,7 +312,7 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 	const struct profile_totals *totals = &diagnosis->profile->totals;
 	const bool imported = process_meta(diagnosis->process, "import.format").known;
 	const uint64_t cost = totals->self_ns + totals->overhead_ns,
-		       /* Both are of the whole run, whatever part of it is examined. */
+		       /* Both cover the whole run, even if only some steps are examined. */
 		run = reader_duration_ns(diagnosis->process->reader);
 
 	if (imported && !diagnosis->profile->counts.overhead_records) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes all that a trace knows of one node, as lines: every figure, the launch configurations of a
- * kernel, and the memory allocated there.
+ * Writes all that a trace knows of one node as lines. They have every figure, the launch
+ * configurations of a kernel, and the memory allocated there.
  */
 #include "report/base/compare.h"
 #include "report/run/call_stack.h"

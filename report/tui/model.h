@@ -71,8 +71,9 @@ struct tui_kind {
 	/* Changes to `metric` and chooses the columns again. Returns false if the keys have
 	 * changed. */
 	bool (*measure)(struct tui_model *model, const char *metric);
-	/* Returns the next level of the critical path below `from` (TUI_NONE: the first), or with
-	 * `last` its end. Returns TUI_NONE if there is none. `message` gets a sentence about it. */
+	/* Returns the next item of the critical path below `from`, or its first one if `from` is
+	 * not on it. `last`: returns the end of the path. Returns TUI_NONE if there is no path.
+	 * `message` gets a sentence about the result. */
 	uint32_t (*worst)(
 		struct tui_model *model, uint32_t from, bool last, char *message, size_t room);
 	void (*details)(struct tui_model *model, uint32_t item, struct tui_lines *lines);

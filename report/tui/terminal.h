@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Drives the terminal through ncurses, which no other file includes. There is one terminal, so all
- * of it is state of the process.
+ * Drives the terminal through ncurses, which no other file includes. There is one terminal, so its
+ * state belongs to the process.
  *
- * The terminal is restored whatever ends the program: terminal_close, exit, fatal(), SIGTERM,
- * SIGINT, SIGHUP, SIGQUIT or a crash. Signals end the program as if they had not been caught.
+ * The terminal is restored in every case: terminal_close, exit, fatal(), SIGTERM, SIGINT, SIGHUP,
+ * SIGQUIT or a crash. Signals end the program as if they had not been caught.
  */
 #ifndef PPERF_REPORT_TUI_TERMINAL_H
 #define PPERF_REPORT_TUI_TERMINAL_H

@@ -16,7 +16,7 @@
 #define TREES_MAX 4u /* each takes a pass over the trace */
 #define ROWS_TEXT_DEFAULT 20u
 #define ROWS_DEFAULT 1000u
-#define ROWS_MAX 100000u /* rows of a node, whatever --top says, since they are kept in memory */
+#define ROWS_MAX 100000u /* most rows of a node even with --top, since they are kept in memory */
 
 static bool has_instances(const struct process *process, uint32_t id)
 {

@@ -12,7 +12,8 @@
 /* Prints, for the summary, the last time that memory ran out and which nodes owned the live
  * tensors. Prints nothing if memory never ran out. */
 void memory_summary_put_oom(const struct process *process, const struct style *style);
-/* Prints the peak and the final level of tensor memory of each GPU. */
+/* Prints the peak and the final level of tensor memory of each GPU, or that PyTorch's allocator
+ * reported no tensors. */
 void memory_summary_put_levels(const struct process *process, const struct style *style);
 /* Prints the text above the rows of the view `memory`: the last times that memory ran out, then the
  * levels. */

@@ -91,7 +91,7 @@ static void count_delay(struct queue_report *queue, struct queue_delay *delay,
 	delay->untimed += !work->timed;
 	if (!known)
 		return;
-	/* One of the clocks is wrong. */
+	/* Work clearly before its call: one of the clocks is wrong. */
 	if (work->begin_ns + CLOCK_TOLERANCE_NS < work->call_begin_ns) {
 		delay->early++;
 		return;

@@ -89,8 +89,9 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 	paragraph_print(&paragraph, "");
 }
 
-/* Returns true if a trace names the process group of a communicator of more than two ranks.
- * Collectives that are ranges on the CPU always belong to a known group. */
+/* Returns true if a trace names the process group of a CUDA stream with collectives. Collectives
+ * that are ranges on the CPU always belong to a known group. Pairs of sends and receives do not
+ * count. */
 static bool names_groups(const struct ranks *ranks)
 {
 	bool named = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arranges each device and, below it, its CUDA streams: what ran there, which threads launched it,
- * and how long other streams were busy at the same time.
+ * Arranges each device and, below it, its CUDA streams. Their rows say what ran there, which
+ * threads launched it, and how long other streams were busy at the same time.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"

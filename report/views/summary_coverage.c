@@ -103,7 +103,7 @@ static void put_source_states(const struct process *process, const struct style 
 	}
 }
 
-/* Prints, for an imported file, its format and what of it no view shows. */
+/* Prints the format of an imported file, and which of its contents no view shows. */
 static void put_import(const struct process *process, const struct style *style)
 {
 	const struct trace_text format = process_meta(process, "import.format"),

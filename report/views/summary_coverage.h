@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the part of the summary that says how complete the data is: its sources, what was recorded
- * when, losses, and the cost of recording. Each loss comes with its remedy.
+ * Prints the part of the summary about how complete the data is: sources, times of recording,
+ * losses, and the cost of recording. Each loss comes with its remedy.
  */
 #ifndef PPERF_REPORT_VIEWS_SUMMARY_COVERAGE_H
 #define PPERF_REPORT_VIEWS_SUMMARY_COVERAGE_H

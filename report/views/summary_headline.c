@@ -96,8 +96,8 @@ void headline_add_path(struct paragraph *paragraph, const struct process *proces
 
 #define CHILDREN_MAX 3u
 
-/* Appends the heaviest children of a node, if it has any with 5 % or more of it: `; largest parts:
- * `forward` (40 %), `backward` (35 %)`. */
+/* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
+ * `; largest parts: `forward` (40 %), `backward` (35 %)`. */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
 	uint32_t node_id, enum metric metric)
 {

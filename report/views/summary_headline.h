@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the headline of the summary: one measured sentence each for time and memory, with the
- * amount and the node that owns most of it.
+ * Prints the headline of the summary. It has one measured sentence each for time and memory, with
+ * the amount and the node that owns the largest part.
  */
 #ifndef PPERF_REPORT_VIEWS_SUMMARY_HEADLINE_H
 #define PPERF_REPORT_VIEWS_SUMMARY_HEADLINE_H

@@ -131,7 +131,7 @@ static void pair_forward_backward(struct tree_walk *walk, struct row *level, siz
 	free(ordered);
 }
 
-/* Moves roots outside of steps behind all others, whatever their time. */
+/* Moves roots outside of steps behind all others, even if they took longer. */
 static void put_steps_first(const struct tree_walk *walk, struct row *level, size_t count)
 {
 	struct row *others = xcalloc((count + 1) * sizeof *others);
