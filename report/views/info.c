@@ -176,7 +176,7 @@ static void info_put_process(const struct info_page *page)
 		put_field(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
 			header->flags & TRACE_FORKED ? ", forked without exec" : "");
 	put_meta_field(page, "rank", "rank");
-	/* before, the epoch of the times is unknown */
+	/* Earlier times count from an unknown epoch. */
 	if (header->start.realtime_ns >= YEAR_2001_NS)
 		put_field(page, "started", "%s.%09" PRIu64 " UTC", when,
 			header->start.realtime_ns % 1000000000u);
