@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* id, short form or 0, long form, argument or NULL, help. */
+/* X(id, short form or 0, long form, argument or NULL, help) */
 #define OPTIONS(X)                                                                             \
 	X(FORMAT, 'f', "format", "text|json|csv", "output format (text)")                      \
 	X(OUTPUT, 'o', "output", "FILE", "write to this file (standard output)")               \
@@ -133,7 +133,7 @@ static double parse_percentage(const char *text)
 	return value;
 }
 
-/* 5 or 5%. */
+/* Parses 5 or 5%. */
 static double parse_regression(const char *text)
 {
 	char *end;
@@ -145,7 +145,7 @@ static double parse_regression(const char *text)
 	return value;
 }
 
-/* Which of `count` words it is. */
+/* Returns the index of `text` in `words`. An unknown word ends the program. */
 static unsigned parse_word(
 	const char *name, const char *text, const char *const *words, unsigned count)
 {
@@ -177,7 +177,8 @@ static void parse_steps(struct options *options, const char *text)
 		fatal(STATUS_USAGE, "--steps %s ends before it begins", text);
 }
 
-/* Where an option is kept whose value is taken as it stands; NULL: it is another. */
+/* Returns the member that holds the value of option `id` unchanged, or NULL if the value has to be
+ * parsed. */
 static const char **string_option(struct options *options, enum option_id id)
 {
 	switch (id) {
@@ -200,7 +201,7 @@ static const char **string_option(struct options *options, enum option_id id)
 	}
 }
 
-/* What an option without a value turns on. */
+/* Returns the member that option `id`, which takes no value, sets to true. */
 static bool *flag_option(struct options *options, enum option_id id)
 {
 	switch (id) {
@@ -361,14 +362,15 @@ static void parse_arguments(struct options *options, int argc, char **argv)
 	}
 }
 
-/* A word that could only be a view, misspelt. */
+/* Returns true if a word could only be a misspelt view: lower-case letters, and no such file. */
 static bool is_misspelt_view(const char *word)
 {
 	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) &&
 	       errno == ENOENT;
 }
 
-/* What is to be read must not be gone before. */
+/* Ends the program if the output file is also an input, since opening it would truncate the
+ * trace. */
 static void check_output(const struct options *options, const char *output)
 {
 	struct stat written, read;
@@ -382,7 +384,7 @@ static void check_output(const struct options *options, const char *output)
 				output);
 }
 
-/* Before several files a word that names none of them was meant as a view. */
+/* Ends the program if the first of several files does not exist and looks like a view. */
 static void check_view(const struct options *options, const struct view *view)
 {
 	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") ||

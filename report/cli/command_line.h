@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Parses the command line. One list of options makes the parser and --help.
  */
 #ifndef PPERF_REPORT_CLI_COMMAND_LINE_H
@@ -6,8 +7,8 @@
 
 #include "report/run/options.h"
 
-/* Returns what the command line asks for; it points into `argv`. A wrong argument ends the program with a sentence and
- * STATUS_USAGE. Also sets the list of views (views_set). */
+/* Returns the options of the command line; they point into `argv`. Also sets the list of views
+ * (views_set). A wrong argument ends the program with a message and STATUS_USAGE. */
 struct options command_line_parse(int argc, char **argv);
 
 /* Prints the lines of --help about options. */

@@ -282,7 +282,7 @@ static const struct {
 		       "measurements." },
 };
 
-/* A line, wrapped to the width of the screen. */
+/* Prints a title and its text, wrapped to the width of the screen. */
 static void put_entry(const struct style *style, size_t indent, const char *title, const char *text)
 {
 	struct paragraph paragraph = { .style = style, .indent = indent };
@@ -291,7 +291,7 @@ static void put_entry(const struct style *style, size_t indent, const char *titl
 	paragraph_print(&paragraph, title);
 }
 
-/* What follows, whatever is asked about. */
+/* Prints the options and exit statuses, which end every --help. */
 static void help_options(const struct style *style)
 {
 	output_string(style->out, "\noptions\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * pperf-report: reads traces, folds them, shows views. The one way through it: options, processes (read, fold,
- * choose), a view's rows, a format.
+ *
+ * The program pperf-report: reads traces, profiles them and shows a view. Its steps are options,
+ * processes (read, profile, choose), the rows of a view, and a format.
  */
 #include "report/cli/command_line.h"
 #include "report/base/error.h"
@@ -61,7 +62,8 @@ static void arrange_rows(struct report *report, const struct options *options)
 		options->view->arrange_process(options, &processes->all[i], &report->rows);
 }
 
-/* The first screen is one that can be taken in: of a large tree only so much is shown as has room. */
+/* Arranges the rows. If the summary of a large tree has more than SUMMARY_ROWS rows, it raises
+ * --min-percent step by step, up to 20 %. Options that select rows prevent this. */
 static void arrange_report(struct report *report, struct options *fitted)
 {
 	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };

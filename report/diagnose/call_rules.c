@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_calls.c: rules about what the host asked for: planning, memory, copies.
+ *
+ * Rules about calls of the host: queries for planning, memory, copies.
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/text/format_number.h"
@@ -17,13 +18,14 @@ void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *fin
 					 "longest call");
 }
 
-/* What comes again and again: where no steps are known, the longest of them may be a late start. */
+/* Returns the time of calls that recur. Without steps the longest call may be late start-up, and is
+ * subtracted. */
 static uint64_t recurring_ns(const struct diagnosis *diagnosis, const struct occurrences *calls)
 {
 	return diagnosis->facts.has_steps ? calls->total_ns : calls->total_ns - calls->longest_ns;
 }
 
-/* So many of them, in calls of that name, of so long a part of the trace. */
+/* Reports calls in the steady part: their number, their time and the longest of them. */
 static void report_steady_calls(
 	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *calls)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_data.c: the rule about the data that steps wait for.
+ *
+ * The rule about data that steps wait for.
  */
 #include "report/analysis/dataloader_wait.h"
 #include "report/diagnose/diagnosis_internal.h"
@@ -15,7 +16,7 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 		finding_set_unchecked(finding, "its steps contain no PyTorch DataLoader");
 		return;
 	}
-	/* time of the host that the GPU is busy in is nobody's loss */
+	/* Time of the host costs nothing while the GPU is busy. */
 	if (!diagnose_is_share(batches.ns, batches.steps_ns, LIMIT_DATALOADER_WAIT) ||
 		(has_gpu && !diagnose_is_share(idle, busy + idle, LIMIT_LAUNCH_IDLE)))
 		return;

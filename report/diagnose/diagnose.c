@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diagnose.c: the table of rules, how they are asked, and what they say as rows. See diagnose.h.
+ *
+ * The table of rules, how they are evaluated, and how their findings become rows.
  */
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
@@ -55,7 +56,7 @@ const struct diagnose_rule diagnose_rules[] = {
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1,
 	"findings are kept by rule");
 
-/* What the trace lacks of it; NULL: nothing. */
+/* Returns what the trace lacks of `needs`, or NULL if it lacks nothing. */
 static const char *missing_input(const struct diagnosis *diagnosis, unsigned needs)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -84,7 +85,8 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 		finding->rule->check(diagnosis, finding);
 }
 
-/* What was found by what it costs; then notes, then nothing, then what was not checked; each in the order of the table. */
+/* Orders findings first, by impact; then notes, rules that found nothing, and rules that were not
+ * checked. Equal ones keep the order of the table. */
 static int by_state_and_impact(const void *a, const void *b)
 {
 	const struct finding *left = a, *right = b;
@@ -102,7 +104,7 @@ static int by_state_and_impact(const void *a, const void *b)
 	return COMPARE(left->rule, right->rule);
 }
 
-/* The path of a node as a word that --focus and `distribution` take. */
+/* Appends the path of `node` as a word that --focus and `distribution` take. */
 static void add_node_path(
 	struct shell_command *command, const struct diagnosis *diagnosis, uint32_t node)
 {
@@ -124,7 +126,7 @@ static void add_node_path(
 	free(path);
 }
 
-/* What was asked for decides what the figures are, and is asked for there too. */
+/* Appends the options that select data, since they decide what the figures are. */
 static void add_selection(struct shell_command *command, const struct options *options)
 {
 	static const char *const forms[] = {
@@ -219,7 +221,8 @@ static void diagnosis_free(struct diagnosis *diagnosis)
 	free(diagnosis);
 }
 
-/* Whether its usual steps are worth a look of their own; then options ask for them. */
+/* Returns true if steady-state steps are a small part of the run and have to be checked on their
+ * own. `options` then selects them. */
 static bool has_small_steps(const struct diagnosis *diagnosis, struct options *options)
 {
 	const struct steps *steps = diagnosis->process->steps;
@@ -239,7 +242,7 @@ static bool has_small_steps(const struct diagnosis *diagnosis, struct options *o
 	return count >= LIMIT_CALLS_FEW;
 }
 
-/* For what was not found in the whole. */
+/* Evaluates a rule again on the steady-state steps, and replaces its finding if they show more. */
 static void recheck_rule(struct diagnosis *of_steps, struct finding *finding)
 {
 	struct finding again = { .rule = finding->rule, .of = of_steps };
@@ -255,7 +258,8 @@ static void recheck_rule(struct diagnosis *of_steps, struct finding *finding)
 	*finding = again;
 }
 
-/* part: the process, with a fold of the steps alone, which stays with the process. */
+/* Evaluates rules on the steady-state steps. `part` becomes a copy of the process with a profile of
+ * these steps. That profile belongs to the process. Returns a diagnosis to be freed. */
 static struct diagnosis *check_steps(const struct diagnosis *whole, const struct options *options,
 	struct process *part, struct finding *findings)
 {

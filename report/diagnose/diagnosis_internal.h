@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Declares what the files of this folder share: the facts that rules look at, the texts they write, and the rules.
  *
- * Rules compute nothing that a view has: they use the rows of `idle`, the profile's sums, and the facts of one more pass
- * over the trace (facts.c). "Steady" means in steady-state steps; where no steps were found, from a quarter of the GPUs'
- * span to their last work.
+ * Declares what the files of this folder share: the facts that rules look at, the texts they write,
+ * and the rules.
+ *
+ * Rules compute nothing that a view has. They use the rows of `idle`, the profile's sums, and the
+ * facts of one more pass over the trace (facts.c). "Steady" means in steady-state steps; without
+ * steps, from a quarter of the GPUs' span to their last work.
  */
 #ifndef PPERF_REPORT_DIAGNOSE_DIAGNOSIS_INTERNAL_H
 #define PPERF_REPORT_DIAGNOSE_DIAGNOSIS_INTERNAL_H
@@ -14,10 +16,12 @@
 #include "report/diagnose/limits.h"
 #include "report/table/view.h"
 
-/* Things of one sort that happened: how many, how long, where most of it, and the longest. */
+/* The occurrences of one kind of event at one node. */
 struct occurrences_at_node {
-	uint64_t total_ns, longest_ns, longest_at_ns; /* total_ns: 1 more for each */
+	/* total_ns: 1 ns more for each, so that events without duration count */
+	uint64_t total_ns, longest_ns, longest_at_ns;
 };
+/* The occurrences of one kind of event: number, times, and the longest. */
 struct occurrences {
 	uint64_t count, total_ns, bytes, longest_ns, longest_at_ns;
 	uint32_t longest_name;
@@ -27,40 +31,45 @@ struct occurrences {
 
 void occurrences_add(struct occurrences *occurrences, uint32_t node, uint32_t name, uint64_t at_ns,
 	uint64_t duration_ns);
-uint32_t occurrences_top_node(
-	const struct occurrences *occurrences); /* the node with most of it; 0 none */
-/* The finding's example is the longest at its place, if that has any. */
+/* Returns the node with the largest total time; 0: none. */
+uint32_t occurrences_top_node(const struct occurrences *occurrences);
+/* Makes the longest occurrence at finding->node its example, if there is one. */
 void occurrences_set_example(const struct occurrences *occurrences, struct finding *finding);
-/* The finding's place is the one with most of it, and its example the longest there. */
+/* Sets finding->node to the node with the largest total time, and the example to the longest
+ * occurrence there. */
 void occurrences_set_node(const struct occurrences *occurrences, struct finding *finding);
 
-/* Of calls that CUPTI and the library may both have recorded: the records of one of them. */
+/* Occurrences of calls that both pperf (`recorded`) and CUPTI (`reported`) may have. */
 struct call_occurrences {
 	struct occurrences recorded, reported;
 };
+/* Returns the more numerous of the two, since both may describe the same calls. */
 const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls);
 
 #define CLOCK_WINDOWS_MAX 64u
 
-/* One kernel at one place whose instances differ, and when. */
+/* One kernel at one node whose instances differ in duration, and the relative durations of all
+ * comparable kernels in equal parts of the trace. */
 struct variable_kernel {
 	uint32_t node; /* 0: none */
 	uint64_t excess_ns;
-	uint64_t *medians; /* by node: of those that can be compared; 0: of others */
-	double own[CLOCK_WINDOWS_MAX], others[CLOCK_WINDOWS_MAX]; /* sums of duration / median */
+	uint64_t *medians; /* by node: median duration; 0: kernels that cannot be compared */
+	/* sums of duration / median, by part of the trace */
+	double own[CLOCK_WINDOWS_MAX], others[CLOCK_WINDOWS_MAX];
 	uint32_t own_count[CLOCK_WINDOWS_MAX], others_count[CLOCK_WINDOWS_MAX];
 };
 
 struct diagnose_facts {
-	uint64_t span_ns, busy_ns, idle_ns; /* of the GPUs, summed */
-	uint64_t steady_from_ns, steady_to_ns,
-		steady_ns; /* steady_ns: how long the steady part is */
+	uint64_t span_ns, busy_ns, idle_ns; /* sums over the GPUs */
+	/* duration of the steady part */
+	uint64_t steady_from_ns, steady_to_ns, steady_ns;
 	uint64_t whole_ns; /* from the GPUs' first work to their last */
 	bool has_steps;
 	uint64_t works, calls, kernels, launched, host_copies, known_copies, streams_waiting;
-	struct occurrences tiny, tiny_calls; /* kernels; the calls that launched them */
+	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
-	struct call_occurrences allocations, queries, waits; /* waits: the whole trace */
+	/* waits: of the whole trace, not only of its steady part */
+	struct call_occurrences allocations, queries, waits;
 	uint64_t steady_launches;
 	struct variable_kernel variable;
 	/* from the rows of `idle` */
@@ -68,9 +77,16 @@ struct diagnose_facts {
 		cause_longest_ns[GAP_CAUSE_COUNT];
 	uint32_t cause_node[GAP_CAUSE_COUNT];
 	uint64_t cause_node_ns[GAP_CAUSE_COUNT];
-	char blocked_by[128]; /* the call that the longest gap of synchronisation is put down to */
-	/* gaps of LIMIT_DEAD_NS that are launch-bound, or in which memory was taken, from the first step on and before it;
-	 * shorter and longer ones that are launch-bound; of synchronisation (of these two and the shorter ones: the longest); of LIMIT_HELD_NS that are dependencies */
+	/* the call that blocked the thread in the longest gap with the cause synchronisation */
+	char blocked_by[128];
+	/* The longest gaps (GAPS_MAX in facts.c), by cause:
+	 *   dead_windows     launch-bound or allocation, LIMIT_DEAD_NS or more, after start-up
+	 *   dead_before      the same, before the first step (start-up)
+	 *   dead_allocating  those of dead_windows with the cause allocation
+	 *   launch_short     launch-bound, shorter than LIMIT_DEAD_NS
+	 *   launch_long      launch-bound, LIMIT_DEAD_NS or more
+	 *   sync_gaps        synchronisation
+	 *   held             dependency, LIMIT_HELD_NS or more */
 	struct occurrences dead_windows, dead_allocating, dead_before, launch_short, launch_long,
 		sync_gaps, held;
 };
@@ -83,67 +99,71 @@ struct diagnosis {
 	struct process *process;
 	const struct profile *profile;
 	struct diagnose_facts facts;
-	char text_buffers
-		[DIAGNOSE_TEXT_BUFFERS]
-		[512]; /* of texts being put together: each lives until so many others were made */
+	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
+	 * more are made. */
+	char text_buffers[DIAGNOSE_TEXT_BUFFERS][512];
 	unsigned next_buffer;
 };
 
-/* Fills in diagnosis->facts; frees them. */
+/* Fills diagnosis->facts from the trace. diagnose_facts_free() frees them. */
 void diagnose_facts_read(struct diagnosis *diagnosis);
 void diagnose_facts_free(struct diagnosis *diagnosis);
 
-/* Idle time of short gaps in which the host had not asked yet. */
+/* Returns the idle time of launch-bound gaps shorter than LIMIT_DEAD_NS, and their number in
+ * `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
-/* Whether the moment is in the steady part. */
+/* Returns true if `at_ns`, which is in the step with the index `step`, is in the steady part. */
 bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns);
-/* How sure one can be of what is only steady, and why. */
+/* Sets the confidence of a finding about the steady part, and the reason for it. */
 void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding);
-/* part is at least so many thousandths of whole. */
+/* Returns true if `part` is at least `per_mille` thousandths of `whole`. A share of 0 is never
+ * reached. */
 bool diagnose_is_share(uint64_t part, uint64_t whole, uint64_t per_mille);
 
-/* Pieces of text. */
+/* Texts for findings. They are in diagnosis->text_buffers. */
 const char *diagnose_time(struct diagnosis *diagnosis, uint64_t ns);
 const char *diagnose_bytes(struct diagnosis *diagnosis, uint64_t bytes);
 const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count);
-const char *diagnose_plural(
-	struct diagnosis *diagnosis, uint64_t count, const char *what); /* `1 call`, `2 calls` */
+/* Returns a text such as `1 call` or `2 calls`. */
+const char *diagnose_plural(struct diagnosis *diagnosis, uint64_t count, const char *what);
 const char *diagnose_share(struct diagnosis *diagnosis, uint64_t part, uint64_t whole);
 const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text);
 const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, size_t length);
-/* printf into one of a finding's texts, which is cut where it is full. */
+/* Formats one of a finding's texts. A text that does not fit is cut. */
 void finding_set_text(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 #define SET_TEXT(text, ...) finding_set_text(text, sizeof(text), __VA_ARGS__)
-/* Says in `why` what is lacking. */
+/* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
-/* The rules. diagnose_gpu.c: what the GPU did. */
+/* Rules about what the GPU did (gpu_rules.c). */
 void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding);
-/* diagnose_idle.c: when it did nothing. */
+/* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding);
-/* diagnose_calls.c: what the host asked for. */
+/* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_planning_queries(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding);
-/* diagnose_host.c: beginnings, compilers, and what measuring costs. */
+/* Rules about the first steps, compilers and the cost of profiling (host_rules.c). */
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
-/* diagnose_data.c: what steps wait for. */
+/* The rule about data that steps wait for (data_rules.c). */
 void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding);
-/* diagnose_spread.c: one kernel, and how its durations are spread. */
+/* The rule about a kernel with different durations (variability_rule.c). */
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding);
-void variability_pick_kernel(struct diagnosis *diagnosis); /* before the pass of facts */
+/* Picks the kernel to examine. Called before the pass over the activities. */
+void variability_pick_kernel(struct diagnosis *diagnosis);
+/* Adds the duration of a kernel to the sums of its part of the trace. */
 void variability_add(struct diagnosis *diagnosis, const struct activity *work);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_facts.c: what rules look at, of one process: from one pass over its activities, and from the rows of `idle`.
+ *
+ * Collects the facts that rules look at: from one pass over a process's activities, and from the
+ * rows of `idle`.
  */
 #include "report/views/views.h"
 #include "report/analysis/work_categories.h"
@@ -11,25 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAPS_MAX 8192u /* the longest gaps one by one; those beyond are shorter */
+#define GAPS_MAX 8192u /* the longest gaps are read one by one; all others are shorter */
 
-/* The last work of a stream, if it was a copy on its device. */
+/* The last GPU operation of a CUDA stream, if it was a device-to-device copy. */
 struct last_copy {
 	uint64_t begin_ns, duration_ns, bytes;
 	uint32_t owner;
 	bool is_copy;
 };
 
-/* What a call's name says of it. */
+/* What the name of a call says about it, or-ed. */
 enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_QUERIES = 8 };
 
 struct facts_pass {
 	struct diagnosis *diagnosis;
 	struct stream_table lanes;
-	struct last_copy *last; /* by lane */
+	struct last_copy *last; /* by number in `lanes` */
 	size_t last_room;
-	uint8_t *category;     /* by node */
-	uint8_t *call_classes; /* by name: enum call_kind; 0: not looked at yet */
+	uint8_t *category; /* by node */
+	/* by string id of the name: enum call_class; 0: not classified yet */
+	uint8_t *call_classes;
 	size_t call_classes_room;
 	unsigned gemm;
 };
@@ -46,8 +49,8 @@ void occurrences_add(struct occurrences *occurrences, uint32_t node, uint32_t na
 		at_node->longest_ns = duration_ns;
 		at_node->longest_at_ns = at_ns;
 	}
-	at_node->total_ns += duration_ns +
-			     1; /* 1: of those that took no time, where most of them are */
+	/* 1 ns more for each, so that calls without duration are counted by node */
+	at_node->total_ns += duration_ns + 1;
 	occurrences->total_ns += duration_ns;
 	if (!occurrences->count++ || duration_ns > occurrences->longest_ns) {
 		occurrences->longest_ns = duration_ns;
@@ -121,7 +124,7 @@ static void find_steady(struct diagnosis *diagnosis)
 	facts->steady_ns = facts->has_steps ? steps->sum_ns : last - facts->steady_from_ns;
 }
 
-/* A name of one of these; a pattern that ends the list is NULL. */
+/* Returns true if `name` matches one of the patterns. NULL ends the list. */
 static bool matches_any(struct string_view name, const char *const *patterns)
 {
 	for (; *patterns; patterns++)
@@ -130,7 +133,7 @@ static bool matches_any(struct string_view name, const char *const *patterns)
 	return false;
 }
 
-/* What libraries ask before they launch, and need to ask once only. */
+/* Returns true for queries that libraries make before they launch, and need to make only once. */
 static bool is_query(struct string_view name)
 {
 	static const char *const patterns[] = { "cudaFuncGetAttributes*", "cudaFuncSetAttribute*",
@@ -143,7 +146,8 @@ static bool is_query(struct string_view name)
 	return matches_any(name, patterns);
 }
 
-/* Memory that the driver is asked for; what comes out of a pool by stream order costs little. */
+/* Returns true for calls that allocate from, or free to, the driver. Stream-ordered allocation from
+ * a pool is left out because it costs little. */
 static bool is_allocation(struct string_view name)
 {
 	static const char *const patterns[] = { "cudaMalloc*", "cudaFree*", "cuMemAlloc*",
@@ -204,7 +208,7 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 		add_call_occurrence(&facts->queries, call);
 }
 
-/* Asked for by the same operator, or by one in it. */
+/* Returns true if `node` is `outer` or below it. A node's id is larger than its parent's. */
 static bool is_within(const struct tree *tree, uint32_t node, uint32_t outer)
 {
 	while (node > outer)
@@ -212,7 +216,8 @@ static bool is_within(const struct tree *tree, uint32_t node, uint32_t outer)
 	return node && node == outer;
 }
 
-/* What the copy was for: the operator of the product after it, or one around both that does nothing else. */
+/* Returns true if the copy belongs to the matrix product after it. Then one operator is in the
+ * other, or both are in the operator around the product. */
 static bool share_operator(const struct tree *tree, uint32_t copy, uint32_t product)
 {
 	const uint32_t around = tree->nodes[product].parent;
@@ -330,7 +335,8 @@ static bool idle_cell_is(const struct row *row, const char *key, const char *wor
 	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
 }
 
-/* Most of it: what a program does to get ready is another matter. */
+/* Returns true if most of the gap is before the first step. What a program does to get ready is
+ * judged separately. */
 static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_t length)
 {
 	return steps && steps->count && at + length / 2 < steps->steps[0].begin_ns;
@@ -384,7 +390,7 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 	}
 }
 
-/* As the view has them: all causes and places, and the longest gaps one by one. */
+/* Reads the rows of the view `idle`: all causes and nodes, and the longest gaps one by one. */
 static void facts_read_idle(struct diagnosis *diagnosis)
 {
 	struct options options = *diagnosis->options;

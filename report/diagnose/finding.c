@@ -71,7 +71,7 @@ const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, siz
 		length = NAME_BYTES_READ;
 	escape_text(shown, sizeof shown, bytes, length, diagnosis->options->style.ascii);
 	used = escaped_shorten(shown, sizeof shown, NAME_COLUMNS, diagnosis->options->style.ascii);
-	if (used >= sizeof diagnosis->text_buffers[0]) /* many characters without a width */
+	if (used >= sizeof diagnosis->text_buffers[0]) /* many characters without width */
 		for (used = sizeof diagnosis->text_buffers[0] - 1;
 			used && ((unsigned char)shown[used] & 0xc0) == 0x80; used--)
 			continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_print.c: what rules found, as text for people; and in few bytes, as text or JSON, for programs.
+ *
+ * Prints what the rules found, as text, and in a few bytes as text or JSON for programs (--brief).
  */
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
@@ -123,12 +124,12 @@ static void put_finding(const struct style *style, const struct row *row, unsign
 	paragraph_print(&paragraph, "  confidence");
 	put_finding_text(style, row, "next", "next");
 	output_string(style->out, "  shown by    ");
-	output_bytes(style->out, command.bytes,
-		command.length); /* nothing in it must be hidden, or broken: command.h */
+	/* the command is escaped, and must not be broken into lines */
+	output_bytes(style->out, command.bytes, command.length);
 	output_string(style->out, "\n");
 }
 
-/* The names of the rules of a kind, in a line. */
+/* Prints the names of the rules of a kind in one line. */
 static void put_rule_names(const struct style *style, const struct row *rows, size_t count,
 	const char *kind, const char *title)
 {
@@ -165,7 +166,8 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 	}
 }
 
-/* Which says little where little could be looked at. */
+/* Prints that nothing was found. Adds how many rules were checked if fewer than half of them
+ * were. */
 static void put_nothing_found(
 	struct output *out, const struct row *rows, size_t count, size_t columns)
 {
@@ -206,7 +208,7 @@ static void put_process_findings(
 	put_unchecked(style, rows, count);
 }
 
-/* The rows of one process from `first` on. */
+/* Returns the number of rows, from `first` on, that belong to one process. */
 static size_t process_rows(const struct rows *rows, size_t first)
 {
 	size_t end = first;
@@ -228,14 +230,14 @@ void draw_diagnose(const struct report *report, const struct style *style)
 	}
 }
 
-/* ---- in few bytes ---- */
+/* ---- --brief ---- */
 
 #define BRIEF_BYTES 8192u
-#define BRIEF_END_BYTES 96u /* for the sentence about what had no room */
-#define BRIEF_COMMAND 4096u /* a longer one has no room in any case */
+#define BRIEF_END_BYTES 96u /* for the sentence about findings that did not fit */
+#define BRIEF_COMMAND 4096u /* bytes; a longer command never fits */
 #define BRIEF_PATH 240u
 
-/* Its place, harmless and short, as one text. */
+/* Prints the node's path, escaped and shortened to BRIEF_PATH columns. */
 static void put_brief_path(struct output *out, const struct row *row, bool json, bool ascii)
 {
 	uint32_t nodes[64];
@@ -342,7 +344,8 @@ static void brief_text_finding(struct output *out, const struct row *row, bool a
 	brief_text_line(out, row, "command", "  shown by: ");
 }
 
-/* What was looked at: of one process only, since there is no room for more. */
+/* Prints which rules found nothing and which were not checked. Left out for several processes, to
+ * save space. */
 static void brief_tail(struct output *out, const struct rows *rows, bool json, bool several)
 {
 	static const char *const kinds[] = { "clear", "not checked" }, *const keys[] = { "clear",
@@ -389,7 +392,7 @@ static void brief_end(
 	output_string(out, text);
 }
 
-/* A piece of output that is only kept if it has room: never larger than the buffer. */
+/* Returns an output that collects a piece in its buffer. The piece must fit into the buffer. */
 static struct output *buffer_new(void)
 {
 	struct output *piece = xcalloc(sizeof *piece);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_gpu.c: rules about what a GPU did.
+ *
+ * Rules about what the GPU did.
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
@@ -35,10 +36,10 @@ void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding
 	finding->count = facts->works;
 }
 
-/* What the shapes of one kernel come to. */
+/* Sums over the launch configurations of one kernel. */
 struct kernel_sum {
 	uint64_t total_ns, calls, longest_ns;
-	const struct launch_config *shape; /* with the longest */
+	const struct launch_config *shape; /* the one with the longest launch */
 };
 
 static struct kernel_sum *sums_by_name(const struct launch_configs *kernels, uint32_t *names)
@@ -122,10 +123,10 @@ static void dominant_on_gpu(struct diagnosis *diagnosis, struct finding *finding
 	free(sums);
 }
 
-/* What the places of one name come to on the CPU. */
+/* Sums over the nodes of one name, of CPU time. */
 struct name_sum {
 	uint64_t self_ns, calls, longest_ns;
-	uint32_t node; /* with most of it */
+	uint32_t node; /* the node with the most self time */
 };
 
 static struct name_sum *sums_of_ranges(
@@ -156,7 +157,7 @@ static struct name_sum *sums_of_ranges(
 	return sums;
 }
 
-/* Without a GPU, work is what operators and ranges do themselves. */
+/* Without a GPU, the self time of operators and ranges is compared. */
 static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding)
 {
 	uint32_t names, most = 0, some = 0;
@@ -248,7 +249,7 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 struct starvation {
 	uint64_t lost_ns, total_ns, calls, most_ns, known_ns;
 	const struct launch_config *most;
-	uint64_t blocks; /* of most */
+	uint64_t blocks; /* of `most` */
 	uint32_t multiprocessors;
 };
 
@@ -272,7 +273,7 @@ static void add_starved_shape(const struct diagnosis *diagnosis, const struct la
 		is_communication_kernel(diagnosis, kernel->name))
 		return;
 	starved->known_ns += kernel->total_ns;
-	/* what is shorter than its launch is another rule's */
+	/* Kernels shorter than their launch belong to the rule tiny-calls. */
 	if (blocks >= device->multiprocessors || kernel->total_ns < kernel->calls * LIMIT_TINY_NS)
 		return;
 	lost = (uint64_t)((long double)kernel->total_ns *
@@ -288,7 +289,7 @@ static void add_starved_shape(const struct diagnosis *diagnosis, const struct la
 	starved->multiprocessors = device->multiprocessors;
 }
 
-/* ` (0.12 waves per SM)`, where the device's limits are known. */
+/* Formats ` (0.12 waves per SM)`, or nothing if the limits of the device are not known. */
 static const char *format_waves(
 	struct diagnosis *diagnosis, const struct launch_config *kernel, char text[static 64])
 {
@@ -353,7 +354,7 @@ void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *fin
 	finding->example_ns = starved.most->longest_start_ns;
 }
 
-/* By part, without communication, which waits for others. */
+/* Sums GPU time by phase, without communication, which waits for other ranks. */
 static void sum_gpu_phases(const struct diagnosis *diagnosis, uint64_t parts[static NODE_PARTS])
 {
 	const struct tree *tree = diagnosis->profile->tree;

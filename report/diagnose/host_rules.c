@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_host.c: rules about beginnings, compilers, and what measuring costs.
+ *
+ * Rules about the first steps, compilers and the cost of profiling.
  */
 #include "report/analysis/work_categories.h"
 #include "report/diagnose/diagnosis_internal.h"
@@ -67,7 +68,7 @@ static bool range_name_matches(
 	       category_matches(pattern, name.bytes, name.length);
 }
 
-/* What calling compiled code costs beside the code itself. */
+/* The cost of calling compiled code, beside the code itself. */
 struct compile_cost {
 	uint64_t lookup_ns, wrapper_ns, region_ns, calls, lookups, most_ns;
 	uint32_t node;
@@ -108,7 +109,7 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		       calls = compiled.calls > compiled.lookups ? compiled.calls
 								 : compiled.lookups,
 		       wall = diagnosis->profile->totals.wall_ns;
-	/* the host's time is nobody's loss where the GPU has enough to do */
+	/* Time of the host costs nothing while the GPU has enough to do. */
 	const bool hidden = diagnose_is_share(
 		diagnosis->facts.busy_ns, diagnosis->facts.span_ns, LIMIT_BUSY);
 
@@ -169,7 +170,8 @@ struct recompilations {
 	uint32_t node;
 };
 
-/* Outermost places in which the compiler worked, by node; how many. */
+/* Marks the outermost nodes in which the compiler ran, in `compiling` by node. Returns their
+ * number. */
 static uint32_t find_compiling(const struct diagnosis *diagnosis, uint8_t *compiling)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -196,7 +198,8 @@ static void find_versions(const struct diagnosis *diagnosis, struct recompilatio
 		const struct string_view name = string_table_get(
 			diagnosis->process->texts, tree->nodes[id].name);
 
-		/* the version is the last number: `0/1` and `0/2` are `0/ *` */
+		/* The version is the last number: the labels `0/1` and `0/2` share one name that
+		 * ends in `*`. */
 		if (!range_name_matches(diagnosis, id, "Torch-Compiled Region*") ||
 			name.bytes[name.length - 1] != '*' || tree->nodes[id].labels < 2)
 			continue;
@@ -208,10 +211,11 @@ static void find_versions(const struct diagnosis *diagnosis, struct recompilatio
 struct compiler_search {
 	const struct diagnosis *diagnosis;
 	struct recompilations *found;
-	uint8_t *compiling, *seen; /* by node; seen: once already */
+	uint8_t *compiling, *seen; /* by node; seen: had an instance before */
 };
 
-/* An instance of some range. Without steps, the first one at a place is what there must be. */
+/* Counts an instance of the compiler in a steady-state step. Without steps, every instance but the
+ * first of a node counts. */
 static void check_instance(void *context, const struct observed_instance *instance)
 {
 	struct compiler_search *search = context;
@@ -242,7 +246,8 @@ static void check_instance(void *context, const struct observed_instance *instan
 	search->found->node = instance->node;
 }
 
-/* Steps that are ranges of the program's own are one place, warm-up or not: so each instance is asked when it was. */
+/* Checks when each instance ran, in one more pass. A node does not show it: steps that are ranges
+ * of the program are one node, warm-up included. */
 static void find_recompilations(
 	const struct diagnosis *diagnosis, struct recompilations *recompiled)
 {
@@ -306,11 +311,9 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 {
 	const struct profile_totals *totals = &diagnosis->profile->totals;
 	const bool imported = process_meta(diagnosis->process, "import.format").known;
-	const uint64_t
-		cost = totals->self_ns + totals->overhead_ns,
-		run = reader_duration_ns(
-			diagnosis->process
-				->reader); /* both are of all of it, whatever part is looked at */
+	const uint64_t cost = totals->self_ns + totals->overhead_ns,
+		       /* Both cover the whole run, even if only some steps are examined. */
+		run = reader_duration_ns(diagnosis->process->reader);
 
 	if (imported && !diagnosis->profile->counts.overhead_records) {
 		finding_set_unchecked(

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_idle.c: rules about when a GPU had nothing to do.
+ *
+ * Rules about idle time of the GPU.
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Findings on idle time are as sure as its causes are known. */
+/* Sets the confidence of a finding about idle time: lower if the cause of much idle time is
+ * unknown. */
 static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -21,7 +23,8 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 	}
 }
 
-/* Nothing was found, but most of what there is to look at has no known cause. */
+/* Marks the rule as not checked if the GPU is idle much of the time, and most of that has no known
+ * cause. */
 static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -42,7 +45,7 @@ static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *fi
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	/* moments in which nothing came for long are another rule's */
+	/* Longer gaps belong to the rule idle-gaps. */
 	uint64_t gaps;
 	const uint64_t late = diagnose_short_launch_gaps(diagnosis, &gaps);
 
@@ -76,7 +79,8 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 	finding->upper_bound = true;
 }
 
-/* That a program gets ready is no fault of its steps, and may be long. */
+/* Reports idle time before the first step as a note only, because getting ready may take long and
+ * is no fault of the steps. */
 static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -144,7 +148,7 @@ void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding)
 	finding->upper_bound = true;
 }
 
-/* What to do of a wait depends on who asks for it. */
+/* Chooses the advice for a wait by the operators around it. */
 static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -205,7 +209,8 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding->upper_bound = true;
 }
 
-/* Another process of the run with work on a GPU at the same time; ranks have a GPU each. */
+/* Returns another process of the run that used a GPU at the same time, or NULL. Ranks are left out
+ * because each has its own GPU. */
 static const struct process *concurrent_process(const struct diagnosis *diagnosis)
 {
 	const struct process *own = diagnosis->process;

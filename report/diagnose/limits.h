@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_limits.h: when a rule of `diagnose` speaks: every threshold, with its reason. Shares are thousandths, times ns.
+ *
+ * Lists the thresholds of the rules of `diagnose`, each with its reason. Shares are thousandths,
+ * times nanoseconds.
  */
 #ifndef PPERF_REPORT_DIAGNOSE_LIMITS_H
 #define PPERF_REPORT_DIAGNOSE_LIMITS_H
 
-/* name, value, reason */
+/* X(name, value, reason) */
 #define DIAGNOSE_LIMITS(X)                                                                         \
 	X(WORTH, 20,                                                                               \
 		"of the GPU's span, or of the time looked at: less than 2 % is not worth an "      \

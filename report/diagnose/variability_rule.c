@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * diagnose_spread.c: a kernel that takes different times for the same work: the same kernel, grid and place.
  *
- * The candidate is the leaf of the tree with most time above its median. Its shape is that of the view `distribution`;
- * whether the clock did it is told by windows of the trace in which other kernels were slower or faster, too.
+ * The rule about a kernel that takes different times for the same work, that is, for the same
+ * kernel, grid and node.
+ *
+ * The candidate is the kernel node with the most time above its median. The view `distribution`
+ * gives the shape of its durations. The clock rate is the cause if other kernels were slower or
+ * faster in the same parts of the trace.
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/analysis/duration_distribution.h"
@@ -13,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel with enough instances, all launched alike, that does not wait for other ranks. */
+/* Returns true for a kernel node with enough instances, all of one launch configuration, that does
+ * not wait for other ranks. */
 static bool is_comparable(const struct diagnosis *diagnosis, const struct node *node)
 {
 	const struct string_view name = string_table_get(diagnosis->process->texts, node->name);
@@ -24,7 +28,8 @@ static bool is_comparable(const struct diagnosis *diagnosis, const struct node *
 	       !timeline_is_communication((struct trace_text){ name.bytes, name.length, true });
 }
 
-/* Medians sort the samples in place, which changes nothing that anybody sees. */
+/* Returns a percentile of the durations. It sorts the samples in place, which has no effect on
+ * other readers, hence the cast. */
 static uint64_t duration_percentile(const struct node *node, unsigned per_mille)
 {
 	return percentiles_get((struct percentiles *)(uintptr_t)&node->samples, per_mille);
@@ -79,7 +84,8 @@ void variability_add(struct diagnosis *diagnosis, const struct activity *work)
 	}
 }
 
-/* Of both in the windows in which both ran; 0 of too few. */
+/* Returns the correlation of the kernel's and the other kernels' slowness, over the parts of the
+ * trace in which both ran. Returns 0 if there are too few such parts. */
 static double clock_correlation(const struct variable_kernel *variable)
 {
 	double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0, spread;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tui_details.c: all that a trace knows of one place, as lines: every figure, the shapes in which a kernel was
- * launched, who took memory there.
+ *
+ * Writes all that a trace knows of one node as lines. They have every figure, the launch
+ * configurations of a kernel, and the memory allocated there.
  */
 #include "report/base/compare.h"
 #include "report/run/call_stack.h"
@@ -12,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SITES_MAX 20u  /* call stacks that took memory there, the largest first */
-#define SHAPES_MAX 40u /* shapes of a kernel */
+#define SITES_MAX 20u  /* call stacks that allocated memory there, the largest first */
+#define SHAPES_MAX 40u /* launch configurations of a kernel */
 
-/* The names from the root, a line each, indented. */
+/* Appends the names from the root, one per line, indented. */
 static void put_detail_path(
 	struct tui_lines *lines, const struct style *style, const struct row *row)
 {
@@ -51,7 +52,8 @@ static bool is_detail_column(const struct column *column)
 	return true;
 }
 
-/* Every figure of a row, or of two beside each other; what neither has is left out. */
+/* Appends every figure of one row, or of two rows side by side. Figures that neither has are left
+ * out. */
 static void put_detail_values(struct tui_lines *lines, const struct style *style,
 	const struct row *first, const struct row *second)
 {
@@ -135,7 +137,7 @@ static void put_launch_shape(struct tui_lines *lines, const struct style *style,
 	free(line.text);
 }
 
-/* Wherever it was launched: shapes are counted by name. */
+/* Appends the launch configurations of a kernel at all nodes, because they are counted by name. */
 static void put_launch_shapes(
 	struct tui_lines *lines, const struct style *style, const struct row *row)
 {

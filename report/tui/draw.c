@@ -7,17 +7,18 @@
 #include <string.h>
 
 #define COLUMNS_MAX 40u
-#define NAME_SHARE 45u /* percent of the width that names get, if they need it */
+#define NAME_SHARE 45u /* percent of the width that names may have, if they need it */
 #define NAME_MIN 16u
-#define NAME_MIN_DEEP \
-	12u /* so much of a name is seen beside its indent, if it is as long; else the depth is a number */
+/* Columns that a name, if it is that long, must have beside its indent. With fewer the depth is
+ * printed as a number. */
+#define NAME_MIN_DEEP 12u
 
 struct screen_column {
 	uint32_t column;
 	size_t width;
 };
 
-/* A screen of rows: columns at its right, each as wide as what is in sight needs. */
+/* A screen of rows. Columns are on the right, each as wide as its visible cells need. */
 struct tui_screen {
 	struct tui_state *state;
 	const struct tui_canvas *canvas;
@@ -28,7 +29,7 @@ struct tui_screen {
 	size_t name_room;
 };
 
-/* Shortened to the room there is, and with blanks to fill it. text has `room` bytes. */
+/* Draws `text`, shortened or filled with blanks to `width` columns. `text` has `room` bytes. */
 static void draw_filled(const struct tui_screen *screen, unsigned y, unsigned x, size_t width,
 	enum tui_paint paint, char *text, size_t room)
 {
@@ -41,7 +42,7 @@ static void draw_filled(const struct tui_screen *screen, unsigned y, unsigned x,
 		screen->canvas->put(screen->canvas->context, y, x + (unsigned)at, paint, " ", 1);
 }
 
-/* Sentences: cut at their end. */
+/* Draws a sentence; one that is too long is cut at its end. */
 static void draw_line(
 	const struct tui_screen *screen, unsigned y, enum tui_paint paint, const char *text)
 {
@@ -120,7 +121,8 @@ static struct tui_cell screen_cell(const struct tui_screen *screen, uint32_t row
 		model, screen->state->shown[row], column, screen->state->percent, screen->focus);
 }
 
-/* Titles' and cells' widths; times never less than they mostly need, so that columns stay where they are. */
+/* Returns the width for the title and the visible cells. A minimum keeps the columns in place while
+ * scrolling. */
 static size_t screen_column_width(const struct tui_screen *screen, uint32_t column)
 {
 	const struct tui_column *about = &screen->state->model->columns[column];
@@ -156,7 +158,8 @@ static size_t widest_name(struct tui_screen *screen)
 	return widest;
 }
 
-/* What it is ordered by always, and as many others as fit, in their order, without those that were moved out of sight. */
+/* Chooses the columns of the screen: always the sort column, and in their order as many others as
+ * fit. Columns scrolled out on the left are skipped. */
 static void choose_screen_columns(struct tui_screen *screen)
 {
 	const struct tui_state *state = screen->state;
@@ -212,7 +215,7 @@ static void draw_column_titles(const struct tui_screen *screen)
 	}
 }
 
-/* Blanks for what it lies in, whether there is more inside, and the name. */
+/* Draws the indent, the mark of a node with children, and the name. */
 static void draw_name(struct tui_screen *screen, unsigned y, uint32_t item, enum tui_paint paint)
 {
 	static const char *const marks[2][3] = { { "  ", "\xe2\x96\xb8 ", "\xe2\x96\xbe " },
@@ -227,8 +230,9 @@ static void draw_name(struct tui_screen *screen, unsigned y, uint32_t item, enum
 	       bytes = model->kind->name(model, item, true, &screen->name, &screen->name_room),
 	       left;
 	const size_t least = escaped_width(screen->name, bytes);
+	/* The indent leaves too little room for the name. */
 	const bool deep = indent + 2 + (least < NAME_MIN_DEEP ? least : NAME_MIN_DEEP) >
-			  screen->name_width; /* to be drawn */
+			  screen->name_width;
 	char before[48];
 
 	if (deep)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tui_paint.h: what a state looks like, as pieces of text at places of a screen. What is put is visible text
- * (visible.h) and never wider than the screen. Who draws it clears the screen first.
+ *
+ * Draws a state as pieces of text on a canvas. The text is escaped and never wider than the screen.
+ * The caller clears the screen first.
  */
 #ifndef PPERF_REPORT_TUI_DRAW_H
 #define PPERF_REPORT_TUI_DRAW_H
@@ -13,8 +14,8 @@ struct tui_canvas {
 	void *context;
 };
 
-/* Row 0: what is shown; below: titles, rows; the last: a message or the keys. A screen under TUI_LEAST_WIDTH x
- * TUI_LEAST_HEIGHT gets a sentence. */
+/* Draws the whole screen: row 0 says what is shown, titles and rows follow, and the last row has a
+ * message or the keys. A screen below TUI_MIN_WIDTH x TUI_MIN_HEIGHT gets one sentence. */
 void tui_draw(struct tui_state *state, const struct tui_canvas *canvas);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tui_keys.c: what each key does.
+ *
+ * Defines what each key does.
  */
 #include "report/base/alloc.h"
 #include "report/tui/state.h"
@@ -185,7 +186,7 @@ static void focus_back(struct tui_state *state)
 	tui_reveal(state, item);
 }
 
-/* The column to order by, so many further on among those shown. */
+/* Sorts by the next column in direction `by` that is shown and sortable. */
 static void sort_by_next_column(struct tui_state *state, int by)
 {
 	const struct tui_model *model = state->model;
@@ -233,7 +234,7 @@ static void begin_search(struct tui_state *state)
 	memcpy(state->open_before, state->open, state->model->keys);
 }
 
-/* Keys that are about the row under the cursor. */
+/* Handles keys about the row under the cursor. */
 static void row_key(struct tui_state *state, int key, uint32_t item)
 {
 	switch (key) {
@@ -366,7 +367,7 @@ static void tree_key(struct tui_state *state, int key)
 	}
 }
 
-/* As it is typed, from where the cursor was. */
+/* Searches again after each key, from where the cursor was when the search began. */
 static void search_as_typed(struct tui_state *state)
 {
 	const uint32_t item = *state->search ? tui_search(state, state->search_from, 0)

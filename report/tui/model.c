@@ -37,7 +37,7 @@ uint32_t tui_model_find(const struct tui_model *model, uint32_t key)
 	return TUI_NONE;
 }
 
-/* The last part of a path. */
+/* Returns the last component of a path. */
 static const char *last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -66,7 +66,8 @@ static void append_line(struct tui_lines *lines, char *line)
 	lines->lines[lines->count++] = line;
 }
 
-/* How many of the bytes fit into so many columns: up to a blank, or where that is far, whole characters. */
+/* Returns how many of the bytes fit into `columns` columns. Breaks behind a blank, or between
+ * characters if the last blank is too far back. */
 static size_t fitting_bytes(const char *text, size_t bytes, size_t columns)
 {
 	size_t used = 0, width = 0, blank = 0, length;

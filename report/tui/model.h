@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * tui_model.h: what `tui` browses: places in the order of a tree, and the figures of each. Two kinds: a trace
- * (tui_trace.c) and two compared (tui_diff.c). Rows, figures and their order are those of the views `tree` and `diff`;
- * nothing is computed here a second time. Knows no terminal.
  *
- * A place keeps its key whatever it is ordered or measured by; its number among the items it does not.
+ * Defines what `tui` browses: nodes in the order of a tree, and the figures of each. There are two
+ * kinds of models: one trace (model_trace.c) and two compared traces (model_diff.c). Rows, figures
+ * and their order are those of the views `tree` and `diff`; nothing is computed again. A model does
+ * not know the terminal.
+ *
+ * Sorting keeps a node's key, and so does a new metric unless measure() returns false. Its index
+ * among the items changes.
  */
 #ifndef PPERF_REPORT_TUI_MODEL_H
 #define PPERF_REPORT_TUI_MODEL_H
@@ -14,12 +17,12 @@
 
 struct tui_item {
 	uint32_t key;
-	uint32_t parent; /* item, TUI_NONE: a root */
+	uint32_t parent; /* index of an item; TUI_NONE: a root */
 	uint32_t depth;
-	uint32_t end; /* the first item behind all that lies in it */
+	uint32_t end; /* index of the first item behind its descendants */
 };
 
-/* How a piece of the screen looks, where there are colours; without, BAD and GOOD are bold. */
+/* How a piece of the screen is painted. Without colours, BAD and GOOD are bold. */
 enum tui_paint {
 	TUI_PLAIN,
 	TUI_BOLD,
@@ -34,19 +37,19 @@ enum tui_paint {
 };
 
 struct tui_cell {
-	char text[CELL_TEXT_BYTES]; /* visible, terminated; "" nothing */
+	char text[CELL_TEXT_BYTES]; /* escaped, terminated; "": nothing */
 	enum tui_paint paint;
 };
 
 struct tui_column {
 	const char *key, *title, *help;
-	bool left; /* words stand at the left */
+	bool left; /* words: aligned to the left */
 	bool sortable;
-	bool filled; /* any item has something there */
+	bool filled; /* any item has a value other than zero */
 	bool shown;
 };
 
-/* Lines of text to be scrolled through: all visible, terminated, owned. */
+/* Lines of text that can be scrolled. Each is escaped, terminated and owned. */
 struct tui_lines {
 	char **lines;
 	size_t count, room;
@@ -57,23 +60,25 @@ struct tui_model;
 struct tui_kind {
 	struct tui_cell (*cell)(struct tui_model *model, uint32_t item, uint32_t column,
 		bool percent, uint32_t focus);
-	/* The name as it is shown, visible, to `out`, which has as much room as it asks for (grow()). Returns its bytes.
-	 * is_short: without what tells least. */
+	/* Writes the escaped name into `out`, which is grown as needed, and returns its bytes.
+	 * `is_short` leaves out the least important part. */
 	size_t (*name)(
 		struct tui_model *model, uint32_t item, bool is_short, char **out, size_t *room);
 	enum tui_paint (*paint)(struct tui_model *model, uint32_t item);
 	void (*sort)(struct tui_model *model, uint32_t column);
-	/* Whether `metric` (a key of metric.h) can be shown, and the change to it; the columns are then chosen anew. */
+	/* Returns true if `metric`, a key of metric.h, can be shown. */
 	bool (*has_metric)(struct tui_model *model, const char *metric);
-	bool (*measure)(
-		struct tui_model *model, const char *metric); /* false: the keys are others now */
-	/* From an item (TUI_NONE: none) to the next level of the critical path, or with `last` to where it ends.
-	 * TUI_NONE: there is none. `said`: a sentence about it. */
+	/* Changes to `metric` and chooses the columns again. Returns false if the keys have
+	 * changed. */
+	bool (*measure)(struct tui_model *model, const char *metric);
+	/* Returns the next item of the critical path below `from`, or its first one if `from` is
+	 * not on it. `last`: returns the end of the path. Returns TUI_NONE if there is no path.
+	 * `message` gets a sentence about the result. */
 	uint32_t (*worst)(
 		struct tui_model *model, uint32_t from, bool last, char *message, size_t room);
 	void (*details)(struct tui_model *model, uint32_t item, struct tui_lines *lines);
-	bool (*has_details_first)(
-		struct tui_model *model, uint32_t item); /* enter shows them: kernels */
+	/* Returns true if enter shows the details of the item, as of kernels. */
+	bool (*has_details_first)(struct tui_model *model, uint32_t item);
 	void (*free)(struct tui_model *model);
 };
 
@@ -83,37 +88,41 @@ struct tui_model {
 	const struct style *style;
 	struct tui_item *items;
 	uint32_t count;
-	uint32_t keys; /* above every key */
+	uint32_t keys; /* number of keys; every key is below it */
 	struct tui_column *columns;
-	uint32_t column_count, sort; /* sort: what it is ordered by */
+	uint32_t column_count, sort; /* sort: index of the column that rows are sorted by */
 	const char *metric;
-	char title[256]; /* visible: what is shown */
+	char title[256]; /* escaped: what is shown */
 	bool simulated;
 	struct tui_lines warnings;
-	void *context; /* of the kind */
+	void *context; /* data of the kind */
 };
 
-/* Reads the file, or compares two; ends the program with a sentence if it cannot. The options and the style outlive
- * it. */
+/* Reads the trace. Ends the program with a message if it cannot be read. The options and the style
+ * must outlive the model. */
 struct tui_model *tui_trace(const struct options *options, const struct style *style);
+/* Reads and compares two traces, like tui_trace(). */
 struct tui_model *tui_diff(const struct options *options, const struct style *style);
 void tui_model_free(struct tui_model *model);
 
-/* The item with that key; TUI_NONE: there is none. */
+/* Returns the index of the item with that key, or TUI_NONE. */
 uint32_t tui_model_find(const struct tui_model *model, uint32_t key);
 
-/* For them: fills in `end` from the parents. */
+/* Fills `end` of all items from their parents. Called by the kinds. */
 void tui_model_set_ends(struct tui_model *model);
-/* What stands in the first row: the file's name, of two (after: NULL, or the second) with what tells them apart. */
+/* Sets the title: the name of the file, or of two files with the folders that distinguish them.
+ * `after`: the second file, or NULL. */
 void tui_set_title(struct tui_model *model, const char *path, const char *after);
-/* Makes `text`, any bytes, a line, or so many as its length asks for at that width. */
+/* Appends `text`, escaped, as one line or as several lines of the style's width. */
 void tui_line(struct tui_lines *lines, const struct style *style, const char *text, size_t bytes);
+/* Appends one formatted line, which must be escaped already. */
 void tui_linef(struct tui_lines *lines, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tui_lines_free(struct tui_lines *lines);
 
-/* tui_details.c: all that is known of a place in one trace; and of one in two. */
+/* Appends all that is known of a node in one trace (details.c). */
 void tui_details(struct tui_lines *lines, const struct style *style, const struct row *row);
+/* Appends all that is known of a node in two traces; either row may be NULL. */
 void tui_details_diff(struct tui_lines *lines, const struct style *style, const struct row *before,
 	const struct row *after);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tui_diff.c: two traces to browse: every place of either, as diff.h compares them.
+ *
+ * The model of two traces: every node of either, compared by run_diff.h.
  */
 #include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
@@ -48,7 +49,7 @@ static const struct tui_column diff_columns[] = {
 
 struct diff_pair {
 	struct diff *diff;
-	uint32_t *nodes; /* by item */
+	uint32_t *nodes; /* by item: the node of the diff */
 };
 
 static const struct diff_node *diff_item_node(const struct tui_model *model, uint32_t item)
@@ -63,7 +64,7 @@ static double diff_change(const struct diff_node *node)
 	return node->after - node->before;
 }
 
-/* By how much rows are ordered; the largest first. */
+/* Returns the weight of a node when rows are sorted by `column`. The largest comes first. */
 static double diff_sort_weight(const struct diff_node *node, uint32_t column)
 {
 	switch (column) {
@@ -100,7 +101,7 @@ static int by_diff_weight(const void *a, const void *b)
 	return COMPARE(left->node, right->node);
 }
 
-/* The children of a node, ordered; returns how many. */
+/* Stores the children of `node` in `out`, sorted. Returns their number. */
 static size_t sorted_diff_children(
 	const struct tui_model *model, uint32_t node, struct weighed_node **out, size_t *room)
 {
@@ -136,7 +137,7 @@ static void diff_sort(struct tui_model *model, uint32_t column)
 		size_t kids = sorted_diff_children(model, item.key, &level, &level_room);
 
 		array_grow_zeroed(&stack, &room, count + kids, sizeof *stack);
-		while (kids) /* the first is taken first */
+		while (kids) /* the first child is popped first */
 			stack[count++] = (struct tui_item){
 				.key = level[--kids].node, .parent = parent, .depth = depth
 			};
@@ -175,7 +176,7 @@ static enum tui_paint diff_paint(struct tui_model *model, uint32_t item)
 	return !node->found ? TUI_PLAIN : node->after > node->before ? TUI_BAD : TUI_GOOD;
 }
 
-/* Of the whole, or of the focus: percent is of what was before. */
+/* Formats a percentage of the value before: of the whole run, or of the focus. */
 static void format_diff_percent(const struct tui_model *model, struct tui_cell *cell, double value,
 	uint32_t focus, bool sign)
 {
@@ -251,7 +252,7 @@ static size_t diff_name(
 	return used + (size_t)snprintf(*out + used, *room - used, ")");
 }
 
-/* A metric that both have. */
+/* Returns true if both traces have values of `metric`. */
 static bool diff_has_metric(struct tui_model *model, const char *metric)
 {
 	const struct diff_pair *pair = model->context;
@@ -295,7 +296,8 @@ static bool diff_measure(struct tui_model *model, const char *metric)
 	return false;
 }
 
-/* Inside of a place (0: everywhere), what changed most; 0: nothing that is worth a line. */
+/* Returns the child of `node` (0: of the root) with the largest change. Returns 0 if none is
+ * shown. */
 static uint32_t worst_below(const struct diff *diff, uint32_t node)
 {
 	uint32_t best = 0;

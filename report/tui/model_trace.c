@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tui_trace.c: a trace to browse: all rows of the view `tree`, and its columns.
+ *
+ * The model of one trace: all rows of the view `tree`, and its columns.
  */
 #include "report/views/views.h"
 #include "report/base/alloc.h"
@@ -13,15 +14,16 @@
 
 struct trace_model {
 	struct processes processes;
-	struct options options; /* of the rows */
-	struct rows rows;       /* as the items */
+	struct options options; /* for arranging the rows */
+	struct rows rows;       /* same order as the items */
 	uint32_t *bases;        /* by process: the key of its node 0 */
 	struct column const **columns;
-	long double *base_values; /* by column: what percents are of; below 0: not yet known */
-	uint32_t base_item;       /* the item that they are of; TUI_NONE: everything */
+	/* by column: the value that percentages refer to; below 0: not computed yet */
+	long double *base_values;
+	uint32_t base_item; /* the item that they are values of; TUI_NONE: the whole trace */
 };
 
-/* Figures that add up, and what they are parts of. */
+/* Columns whose values add up, and the column of their total. */
 static const struct {
 	const char *key, *of;
 } additive[] = {
@@ -57,7 +59,8 @@ static long double column_number(
 	return cell_number(&cell, &number) ? number : 0;
 }
 
-/* Of the item, or of all roots that shares are shares of. */
+/* Returns the total for percentages of `column`: the value of the focused item, or the sum over the
+ * roots that shares refer to. */
 static long double base_value(struct tui_model *model, uint32_t column, uint32_t focus)
 {
 	struct trace_model *trace = model->context;
@@ -123,7 +126,7 @@ static size_t trace_name(
 	return escape_text(*out, *room, label.bytes, label.length, model->style->ascii);
 }
 
-/* Who did something, and what was done for them. */
+/* Dims kernels, copies and calls, which ranges launched or called. */
 static enum tui_paint trace_paint(struct tui_model *model, uint32_t item)
 {
 	const struct trace_model *trace = model->context;
@@ -194,7 +197,7 @@ static void add_tui_column(struct tui_model *model, const struct column *column,
 		.shown = shown };
 }
 
-/* Whether any row has anything but zeros in it. */
+/* Returns true if any row has a value other than zero. */
 static bool is_filled(const struct trace_model *trace, const struct column *column)
 {
 	for (size_t i = 0; i < trace->rows.count; i++) {
@@ -208,8 +211,8 @@ static bool is_filled(const struct trace_model *trace, const struct column *colu
 	return false;
 }
 
-/* What --columns asks for, else what the view `tree` has, in the order of what matters most; first of all what the rows
- * are ordered by. */
+/* Chooses the columns: the sort column, then those of --columns, else of the view `tree`, the most
+ * important first. All others follow, not shown. */
 static void choose_tui_columns(struct tui_model *model)
 {
 	struct trace_model *trace = model->context;
@@ -305,7 +308,8 @@ static bool trace_measure(struct tui_model *model, const char *metric)
 	return true;
 }
 
-/* The node of the rows' tree that is the same place as one of another fold of the trace; 0: there is none. */
+/* Returns the node of the rows' tree with the same path as `node` of another profile of the trace.
+ * Returns 0 if there is none. */
 static uint32_t find_same_node(
 	const struct process *process, const struct tree *tree, uint32_t node)
 {
@@ -342,7 +346,7 @@ static uint32_t item_of_instance(const struct tui_model *model, const struct pro
 		    : TUI_NONE;
 }
 
-/* Half of it is in one place inside: it is not yet here that it went. */
+/* Returns true if one child has at least half of the value, so that the path continues there. */
 static bool has_dominant_child(const struct instance *instance)
 {
 	return instance->children && instance->children->value * 2 >= instance->value;
@@ -452,7 +456,7 @@ struct tui_model *tui_trace(const struct options *options, const struct style *s
 	};
 	trace->options = *options;
 	trace->options.view = view_find("tree");
-	trace->options.format = FORMAT_JSON; /* all rows, and no others */
+	trace->options.format = FORMAT_JSON; /* as for JSON, which has all rows and no extra rows */
 	trace->processes = processes_read(options);
 	warnings_check_metric(options, &trace->processes);
 	warnings_collect(options, &trace->processes);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Level by level, as long as all rows fit. */
+/* Opens level by level, as long as all rows fit the screen. */
 static void open_what_fits(struct tui_state *state)
 {
 	const struct tui_model *model = state->model;
@@ -23,7 +23,8 @@ static void open_what_fits(struct tui_state *state)
 	free(of_depth);
 }
 
-/* The first of the first: where the metric went. */
+/* Opens the first child of the first root and so on, where most of the metric is, as long as rows
+ * fit. */
 static void open_heaviest(struct tui_state *state)
 {
 	const struct tui_model *model = state->model;

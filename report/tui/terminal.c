@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 static struct termios saved_termios;
-static char restore_sequence
-	[256]; /* what brings the terminal back, for a signal handler, which may only write(2) */
+/* Restores the terminal. Kept as bytes for a signal handler, which may only call write(2). */
+static char restore_sequence[256];
 static size_t restore_bytes;
 static volatile sig_atomic_t resized, terminal_is_open;
-static sigset_t wait_signals; /* the signals that are held back only while we wait for a key */
+/* signal mask while waiting for a key: SIGWINCH is unblocked only there */
+static sigset_t wait_signals;
 static bool use_colors;
 
 static void on_resize(int number)
@@ -27,7 +28,7 @@ static void on_resize(int number)
 	resized = 1;
 }
 
-/* The program ends by the signal, as if nobody had caught it. */
+/* Restores the terminal, then lets the signal end the program as if it had not been caught. */
 static void on_fatal_signal(int number)
 {
 	const int kept = errno;
@@ -46,7 +47,7 @@ static void on_fatal_signal(int number)
 		tcsetattr(STDIN_FILENO, TCSANOW, &saved_termios);
 	}
 	errno = kept;
-	raise(number); /* SA_RESETHAND: by default this time, once we return */
+	raise(number); /* SA_RESETHAND: takes the default action when the handler returns */
 }
 
 static const char *terminal_capability(const char *name)
@@ -65,7 +66,7 @@ static bool can_place_text(void)
 	       terminal_capability("cup");
 }
 
-/* A capability of the terminal without its padding, `$<5>`, as bytes to be written. */
+/* Appends a capability of the terminal, without its padding such as `$<5>`. */
 static void append_restore_sequence(const char *name)
 {
 	const char *text = terminal_capability(name);
@@ -79,7 +80,8 @@ static void append_restore_sequence(const char *name)
 	}
 }
 
-/* Who wants a signal ignored, or catches it already (a sanitizer), goes on doing so. */
+/* Sets a handler. A signal that is ignored or already caught, for example by a sanitizer, is left
+ * alone. */
 static void catch_signal(int number, void (*handler)(int), int flags)
 {
 	struct sigaction now, wanted = { .sa_flags = flags };
@@ -121,10 +123,10 @@ void terminal_open(bool color)
 	const char *term = getenv("TERM");
 
 	progress_clear();
-	progress_allow(false); /* the screen is ours from here on */
+	progress_allow(false); /* progress output would overwrite the screen */
 	tcgetattr(STDIN_FILENO, &saved_termios);
-	catch_signals(); /* before ncurses does, which ends the program in its own way */
-	/* newterm says NULL where initscr would end the program with a sentence of its own. */
+	catch_signals(); /* before ncurses, whose handlers end the program in their own way */
+	/* newterm returns NULL where initscr would end the program with its own message. */
 	if (!can_place_text() || !newterm(NULL, stdout, stdin))
 		fatal(STATUS_USAGE,
 			"the terminal type `%s` is unknown, or cannot position text; set TERM to "
@@ -172,7 +174,7 @@ static void update_size(void)
 	clearok(stdscr, TRUE);
 }
 
-/* What a key of ncurses is to us. */
+/* Returns the enum tui_key or the byte for a key of ncurses; 0: no meaning. */
 static int translate_key(int key)
 {
 	static const struct {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * tui_terminal.h: the terminal, through ncurses, which is included nowhere else. There is one; all of it is state of
- * the process.
  *
- * Whatever ends the program gives the terminal back as it was: terminal_close, exit, fatal(), SIGTERM, SIGINT, SIGHUP,
- * SIGQUIT, and a crash. Signals end the program as if it had not caught them.
+ * Drives the terminal through ncurses, which no other file includes. There is one terminal, so its
+ * state belongs to the process.
+ *
+ * The terminal is restored in every case: terminal_close, exit, fatal(), SIGTERM, SIGINT, SIGHUP,
+ * SIGQUIT or a crash. Signals end the program as if they had not been caught.
  */
 #ifndef PPERF_REPORT_TUI_TERMINAL_H
 #define PPERF_REPORT_TUI_TERMINAL_H
@@ -13,16 +14,20 @@
 #define TERMINAL_RESIZED (-1)
 #define TERMINAL_CLOSED (-2)
 
-/* stdin and stdout are a terminal. Ends the program with a sentence if it is of a kind that nobody knows. */
+/* Opens the terminal; stdin and stdout must be one. Ends the program with a message if its type is
+ * not known. */
 void terminal_open(bool color);
 void terminal_close(void);
 
 void terminal_size(unsigned *width, unsigned *height);
-/* A byte of a character or an enum tui_key (tui_state.h); TERMINAL_RESIZED: terminal_size says something new;
- * TERMINAL_GONE: no key will come any more. 0: a key that means nothing. Waits. */
+/* Waits for a key and returns:
+ *   0                  a key without a meaning
+ *   above 0            a byte of a character, or an enum tui_key (state.h)
+ *   TERMINAL_RESIZED   terminal_size() returns a new size
+ *   TERMINAL_CLOSED    no more keys will come */
 int terminal_key(void);
 
-/* What is put between the two replaces what was on the screen. */
+/* Begins a frame. What is put on the canvas until terminal_end_frame() replaces the screen. */
 struct tui_canvas terminal_begin_frame(void);
 void terminal_end_frame(void);
 

@@ -32,7 +32,8 @@ static void browse_model(struct tui_model *model, struct style *style)
 			style->width = width;
 			tui_resize(state, width, height);
 		} else if (key > 0) {
-			/* On a screen that is too small nothing is seen of what a key does. */
+			/* On a screen that is too small the effect of a key could not be seen, so
+			 * only q works. */
 			if (key == 'q' || (width >= TUI_MIN_WIDTH && height >= TUI_MIN_HEIGHT))
 				tui_handle_key(state, key);
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tui_rows.c: which places are rows of the screen, and which of them is looked at.
+ *
+ * Decides which nodes are rows of the screen, and which row has the cursor.
  */
 #include "report/base/alloc.h"
 #include "report/tui/state.h"
@@ -59,9 +60,9 @@ void tui_update_rows(struct tui_state *state, uint32_t item)
 	for (uint32_t i = focus == TUI_NONE ? 0 : focus; i < end;) {
 		array_grow_zeroed(&state->shown, &state->shown_room, (size_t)state->shown_count + 1,
 			sizeof *state->shown);
+		/* The item itself, or the last visible one before it. */
 		if (i <= before && before != TUI_NONE)
-			state->cursor =
-				state->shown_count; /* it, or the last one before it that is still there */
+			state->cursor = state->shown_count;
 		state->shown[state->shown_count++] = i;
 		i = tui_is_open(state, i) ? i + 1 : model->items[i].end;
 	}
@@ -111,7 +112,8 @@ static bool has_capital(const char *text)
 	return false;
 }
 
-/* Bytes beyond ASCII must be the same; of letters, case counts where a capital was typed. */
+/* Searches for `wanted` in a name. `exact`: case matters, because the search text has a capital
+ * letter. Bytes beyond ASCII always have to be equal. */
 static bool name_contains(const char *name, size_t bytes, const char *wanted, bool exact)
 {
 	const size_t length = strlen(wanted);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_api.c: the calls to CUDA by name: how many, how long, how many failed. Of a name that both the call records and
- * CUPTI's have, those are taken of which there are more: they are the same calls.
+ *
+ * Groups CUDA calls by name: count, time and failures. A name may be in pperf's call records and in
+ * CUPTI's. Both describe the same calls, so only the more numerous ones are shown.
  */
 #include "report/views/views.h"
 #include "report/analysis/activities.h"
@@ -9,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The calls of one name, as one kind of record has them. */
+/* The calls of one name, from one kind of record. */
 struct api_calls {
 	struct percentiles samples;
 	uint64_t count, failed, captured, total_ns, min_ns, max_ns;
 	uint64_t longest_begin_ns;
 	uint32_t longest_owner;
-	uint8_t kind; /* enum activity_kind, of the first */
+	uint8_t kind; /* enum activity_kind of the first call */
 };
 
 struct api_summary {
-	struct api_calls *recorded, *reported; /* by text */
+	struct api_calls *recorded, *reported; /* by string id of the name */
 	size_t recorded_room, reported_room;
 	struct percentiles_budget budget;
 };
@@ -104,7 +105,8 @@ static struct computed_row *api_row(struct process *process, uint32_t name, stru
 	return computed;
 }
 
-/* Those that are shown of a name; NULL: there are none. */
+/* Returns the calls that are shown for the string id `name`, or NULL if there are none. Sets
+ * `recorded` if they are from pperf's call records. */
 static struct api_calls *shown_calls(const struct api_summary *api, uint32_t name, bool *recorded)
 {
 	struct api_calls *own = name < api->recorded_room ? &api->recorded[name] : NULL,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * arrange_categories.c: each category with work of a GPU, and below it the kernels and copies that it is made of.
+ *
+ * Arranges each category of GPU work and, below it, its kernels and copies.
  */
 #include "report/views/views.h"
 #include "report/table/column.h"

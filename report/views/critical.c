@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * arrange_critical.c: the critical tree: an instance and what is kept of those inside.
+ *
+ * Arranges the critical tree: an instance and the instances inside it that were kept.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -39,7 +40,7 @@ void arrange_instance(const struct options *options, struct process *process, st
 			stack[count++].of.instance = kid;
 		}
 		for (size_t low = first, high = count; low + 1 < high;
-			low++) { /* the first is taken first */
+			low++) { /* The reversed entries are popped in the order of the children. */
 			const struct row swap = stack[low];
 
 			stack[low] = stack[--high];
@@ -68,15 +69,14 @@ struct row_size {
 	uint32_t row;
 };
 
-/* The largest first. */
+/* The largest value first. */
 COMPARE_BY_LARGEST(by_row_size, struct row_size, size, row)
 
 void critical_keep_largest(struct rows *rows, size_t most)
 {
 	struct row_size *order = xcalloc((rows->count + 1) * sizeof *order);
-	uint32_t *positions = xcalloc(
-		(rows->count + 1) *
-		sizeof *positions); /* by row: where it will be, + 1; 0: left out */
+	/* by row: its new position + 1; 0: left out */
+	uint32_t *positions = xcalloc((rows->count + 1) * sizeof *positions);
 	size_t taken = 0, count = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {

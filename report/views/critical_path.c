@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_critical_path.c: the longest chain of a run, by what it is made of, by step, by place and by kernel; how far
- * what is not on it is from being on it; and what could be gained.
+ *
+ * Arranges the longest chain of a run by kind of time, step, node and kernel. Adds how far each of
+ * them is from being on that chain (slack) and what could be gained.
  */
 #include "report/views/views.h"
 #include "report/base/alloc.h"
@@ -10,15 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAINS_MAX \
-	16u /* places, and kernels and copies, whose gain is reckoned: each takes a pass over the graph */
+/* Limit of nodes, and of kernels and copies, whose gain is computed. Each takes a pass over the
+ * graph. */
+#define GAINS_MAX 16u
 
 /* Time on the path. */
 struct path_sum {
 	uint64_t ns[PATH_KIND_COUNT], total_ns, segments;
 };
 
-/* The calls and the work of one place, or of one name. */
+/* The calls and GPU operations of one node or of one name. */
 struct path_entry {
 	struct path_sum on;
 	struct percentiles slacks;
@@ -41,13 +43,14 @@ struct critical_path {
 	struct path_sum kinds[PATH_KIND_COUNT];
 	struct path_sum *steps;          /* by index */
 	struct path_entries nodes_by_id; /* by node; 0: no range */
-	struct path_entries gpu_work;    /* by text */
-	struct path_sum elsewhere; /* on the path in what is shown, but asked for outside of it */
-	size_t step, step_count;   /* step: the first that may not be over */
+	struct path_entries gpu_work;    /* by string id of the name */
+	/* time on the path that is shown, but was launched outside of what is shown */
+	struct path_sum elsewhere;
+	size_t step, step_count; /* step: the first that may not have ended */
 	const struct counted_interval *windows;
 	size_t window, window_count;
 	bool is_partial;
-	/* the segment at hand */
+	/* the segment that is being added */
 	const struct path_segment *segment;
 };
 
@@ -64,7 +67,8 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 	sum->segments++;
 }
 
-/* Steps do not overlap, and time only goes on. */
+/* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other, and
+ * pieces come in the order of time, so critical->step only increases. */
 static void add_to_steps(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
@@ -94,7 +98,7 @@ static void charge(struct critical_path *critical, struct path_sum *owner, enum 
 	add_to_steps(critical, kind, from_ns, to_ns);
 }
 
-/* Time of a thread between calls. */
+/* Adds time of a thread between calls to a node. A callback of range_lookup_within(). */
 static void add_host_time(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns)
 {
 	struct critical_path *critical = context;
@@ -124,7 +128,7 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 			to_ns - from_ns);
 }
 
-/* Of all that counts, the part in the segment. */
+/* Adds the part of a segment that is inside the intervals that count. */
 static void add_path_segment(struct critical_path *critical, const struct path_segment *segment)
 {
 	critical->segment = segment;
@@ -149,7 +153,7 @@ static void add_path_segment(struct critical_path *critical, const struct path_s
 	}
 }
 
-/* Steps that began before the first call, or ended after the last one: nothing is known of that part. */
+/* Adds the parts of intervals before the first call and after the last one as unknown time. */
 static void add_unknown_ends(struct critical_path *critical)
 {
 	const struct critical_path_graph *path = critical->path;
@@ -182,7 +186,8 @@ static void add_slack(struct critical_path *critical, struct path_entry *of, uin
 	percentiles_add(&of->slacks, slack, &critical->budget);
 }
 
-/* What waits has none: its time is that of others. */
+/* Adds the slack of one node of the graph. Calls that wait have none, because their time is that of
+ * the work they wait for. */
 static void add_node_slack(struct critical_path *critical, uint32_t number)
 {
 	const struct path_node *node = path_node(critical->path, number);
@@ -217,13 +222,15 @@ static bool is_of_name(const struct path_node *node, void *context)
 	return node->counts && path_is_work(node) && node->name == *(const uint32_t *)context;
 }
 
-/* What of it on the path would not be there if its work took no time and its calls returned at once. */
+/* Returns the time that would leave the path if the GPU work took no time and the calls returned at
+ * once. */
 static uint64_t avoidable_ns(const struct path_sum *sum)
 {
 	return path_gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_SYNC];
 }
 
-/* What has none of that on the path cannot be gained by; of the others, those with most of it are reckoned. */
+/* Computes gains. The gain is 0 without avoidable time on the path. Of the others, the GAINS_MAX
+ * entries with the most avoidable time are computed. */
 static void compute_gains(struct critical_path *critical, struct path_entries *entries,
 	bool (*selects)(const struct path_node *node, void *context))
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * diff_print.c: two runs beside each other, as text, JSON, CSV.
+ *
+ * Prints the comparison of two runs as text, JSON and CSV.
  */
 #include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 #define VALUE_COLUMNS 12u
-#define NARROW 72u /* columns; with fewer, only the change is shown, and not how sure it is */
+#define NARROW 72u /* columns; below, only the change is shown, without its significance */
 #define NAME_MIN 12u
 
 static bool is_narrow(const struct style *style)
@@ -41,7 +42,7 @@ static const char *basis_name(const struct diff *diff)
 	return diff->by_steps ? "step" : "run";
 }
 
-/* The largest change in it or below first. */
+/* Orders by the largest change of the node itself or below it, descending. */
 static int by_change(const void *a, const void *b)
 {
 	const struct diff_node *left = *(struct diff_node *const *)a,
@@ -52,7 +53,7 @@ static int by_change(const void *a, const void *b)
 	return COMPARE(left, right);
 }
 
-/* The children of a node, in order; to be freed. */
+/* Returns the children of `node`, ordered by by_change(), in an array to be freed. */
 static const struct diff_node **sorted_children(
 	const struct diff *diff, const struct diff_node *node, size_t *count)
 {
@@ -111,7 +112,7 @@ static void put_diff_values(
 	put_relative(style, before, after);
 }
 
-/* What stands behind a name: how many values were compared, where that differs from row to row. */
+/* Formats what follows the name: the number of values compared, where it differs between rows. */
 static size_t format_sample_count(
 	const struct diff *diff, const struct diff_node *node, char *out, size_t room)
 {
@@ -126,7 +127,7 @@ static size_t format_sample_count(
 	return (size_t)length;
 }
 
-/* The name, and the class of a module, in what the figures leave of the line. */
+/* Prints the name, and the class of a module, within the width that the values leave. */
 static void put_diff_name(
 	const struct diff *diff, const struct style *style, const struct diff_node *node)
 {
@@ -167,7 +168,8 @@ static void put_diff_node(
 	output_char(style->out, '\n');
 }
 
-/* What is to be seen, and what lies around it. left: rows that there is room for. */
+/* Prints the nodes below `node` that are to be shown. `left` is the number of rows that may still
+ * be printed; significant nodes without a row are added to `more`. */
 static void put_subtree(const struct diff *diff, const struct style *style,
 	const struct diff_node *node, uint32_t *left, uint32_t *more)
 {
@@ -188,7 +190,7 @@ static void put_subtree(const struct diff *diff, const struct style *style,
 	free(all);
 }
 
-/* How much was taken for the test. */
+/* Prints what was compared, how it was tested, and the spread between the runs. */
 static void put_test_method(const struct diff *diff, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -220,7 +222,7 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 	paragraph_print(&paragraph, "runs");
 }
 
-/* asked: for its rank. */
+/* Prints the line of one side. `rank_given`: --rank selected the process. */
 static void put_diff_side(const struct diff *diff, const struct style *style, unsigned which,
 	const char *title, bool rank_given)
 {

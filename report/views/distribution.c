@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * arrange_distribution.c: how durations are spread, as rows; and as text, with bars.
+ *
+ * Shows how the durations of a node are distributed: as rows, and as text with bars.
  */
 #include "report/views/views.h"
 #include "report/analysis/duration_distribution.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char distributions_key; /* of process_attach */
+static const char distributions_key; /* the key of process_attach() */
 
 static struct distributions *distributions_of(const struct process *process)
 {
@@ -71,7 +72,7 @@ void arrange_distribution(
 }
 
 #define TIME_WIDTH 10
-#define NARROW 60u /* columns; with fewer, lines have less in them */
+#define NARROW 60u /* columns; below, lines are shortened or broken */
 
 static void put_time(const struct style *style, uint64_t ns, size_t width)
 {
@@ -93,7 +94,7 @@ static void put_count(const struct style *style, uint64_t count, size_t width)
 	print_line(style, "%*s", (int)width, text);
 }
 
-/* A bar of so many eighths of a column. */
+/* Prints a bar of `eighths` eighths of a column. */
 static void put_histogram_bar(const struct style *style, uint64_t eighths)
 {
 	static const char *const parts[] = { "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
@@ -172,7 +173,7 @@ static void put_modes(const struct style *style, const struct distribution *of)
 	output_char(style->out, '\n');
 }
 
-/* What it happened in, the innermost last. */
+/* Prints the names of the nodes around the outlier, the outermost first. */
 static void put_outlier_path(const struct style *style, const struct row *row, size_t room)
 {
 	uint32_t nodes[64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * dump.c: see dump.h. Two rows are merged by time: what the threads recorded, and what the GPU did.
+ *
+ * Merges two sources by time: the events of the threads and the GPU records.
  */
 #include "report/views/views.h"
 
@@ -13,22 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A range that is open and was opened by a struct record: what its end cannot tell. */
+/* What the end of an open range does not contain, if a struct record opened the range. */
 struct dump_range {
-	char *text; /* inline; NULL: it has a name, or neither */
+	/* inline text, owned; NULL: the range has a name id, or neither */
+	char *text;
 	uint32_t length, name, domain;
-	bool own; /* `name` and `domain` hold, not the node's */
+	bool own; /* `name` and `domain` are valid, and replace those of the node */
 };
 
-/* The open ranges of a stream; event.stream->user. */
+/* The open ranges of a thread stream, by depth. It is attached as event.stream->user. */
 struct dump_stack {
 	struct dump_range *ranges;
 	size_t room;
 };
 
-/* A START that has not ended. By id, in a table with open addressing. */
+/* A START without an END yet. Kept by id in a hash table with open addressing. */
 struct dump_start {
-	uint64_t id, begin_ns; /* id 0: a free place */
+	uint64_t id, begin_ns; /* id 0: a free slot */
 	struct dump_range range;
 };
 
@@ -37,7 +39,7 @@ struct dump {
 	struct record_order *gpu;
 	struct output *out;
 	struct dump_start *starts;
-	size_t start_count, start_room; /* room: a power of two */
+	size_t start_count, start_room; /* start_room: a power of two */
 	void (*write)(struct output *out, const struct dump_line *line);
 	struct dump_line line;
 };
@@ -104,7 +106,7 @@ static void describe_push(struct dump *dump, const struct trace_event *event)
 		dump_range_line(&dump->line, event->record);
 }
 
-/* A range closes, or is taken up again, or given up. */
+/* Describes a range that closes, is resumed, or never ends. */
 static void other_range_event(struct dump *dump, const struct trace_event *event)
 {
 	struct dump_range *range = range_at(event->stream, event->depth);
@@ -123,7 +125,8 @@ static void other_range_event(struct dump *dump, const struct trace_event *event
 		line_unsigned(&dump->line, DUMP_last_ns, event->last_ns);
 }
 
-/* After the line was written: the ranges inside the one that closed move out. */
+/* Removes the range that closed, and moves those inside it one level out. Called after the line was
+ * written. */
 static void move_ranges_out(const struct trace_event *event)
 {
 	struct dump_stack *stack = event->stream->user;
@@ -158,7 +161,7 @@ static void grow_starts(struct dump *dump)
 	free(old);
 }
 
-/* Takes a start out, and puts what stood behind it where it will be found. */
+/* Removes an entry, and inserts the entries behind it again so that probing still finds them. */
 static void remove_start(struct dump *dump, struct dump_start *start)
 {
 	size_t mask = dump->start_room - 1;
@@ -233,7 +236,8 @@ static bool is_range_event(uint32_t kind)
 	return kind == TRACE_PUSH || (kind >= EVENT_POP && kind <= EVENT_LEFT_OPEN);
 }
 
-/* What is not in trace_format.h, or needs to know more than the record. false: not shown. */
+/* Fills the line of an event. Handles kinds that are not in trace_format.h or need more than the
+ * record. Returns false if the event is not shown. */
 static bool describe_event(struct dump *dump, const struct trace_event *event)
 {
 	struct dump_line *line = &dump->line;
@@ -284,7 +288,7 @@ static void write_gpu_entry(struct dump *dump, const struct gpu_entry *entry)
 	dump->write(dump->out, &dump->line);
 }
 
-/* Up to a moment of a stream: what the GPU began before it. */
+/* Writes the GPU records that come before (`time_ns`, `stream`). */
 static void write_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream)
 {
 	const struct gpu_entry *entry;
@@ -339,7 +343,7 @@ static void write_sources(struct dump *dump)
 	}
 }
 
-/* false: the trace is incomplete. */
+/* Returns false if the trace is incomplete. A trace that cannot be read ends the program. */
 static bool dump_trace(struct dump *dump, const char *path)
 {
 	char error[READER_ERROR_BYTES];

@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * dump_line.c: see dump_line.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/views/dump_line.h"
 
 #include "report/base/alloc.h"
@@ -16,7 +14,7 @@ static const char *const key_names[] = {
 #undef X
 };
 
-/* As JSON wants them, with the comma of the value before. */
+/* The keys as JSON writes them, with the comma that ends the value before. */
 static const struct {
 	const char *text;
 	size_t bytes;
@@ -107,7 +105,8 @@ void line_frames(struct dump_line *line, enum dump_key key, struct dump_frames f
 	set_value(line, key, VALUE_FRAMES)->of.frames = frames;
 }
 
-/* What is the same in every format; false: the format must know. */
+/* Writes the values that are the same in every format. Returns false if the format has to write the
+ * value. */
 static bool write_plain(struct output *out, const struct dump_value *value)
 {
 	switch (value->type) {
@@ -212,7 +211,7 @@ void line_write_json(struct output *out, const struct dump_line *line)
 	output_bytes(out, "}\n", 2);
 }
 
-/* Of all frames: CSV quotes a value as a whole. */
+/* Joins all frames first, because CSV quotes a value as a whole. */
 static void write_csv_frames(struct output *out, const struct dump_frames *value)
 {
 	char *text = NULL;
@@ -286,8 +285,8 @@ static void write_escaped_text(struct output *out, struct trace_text text, bool 
 	char shown[256];
 	uint32_t part;
 
-	/* By parts; a character may be divided between two only if it is damaged anyway: parts end before a
-	 * character begins. */
+	/* Escape the text in parts that end before a UTF-8 character begins. Only damaged text can
+	 * have a character divided between two parts. */
 	for (; text.length; text.bytes += part, text.length -= part) {
 		part = text.length < 40 ? text.length : 40;
 		while (part < text.length && part > 36 &&
@@ -344,7 +343,7 @@ static void write_spaces(struct output *out, uint64_t count)
 		output_char(out, ' ');
 }
 
-/* Seconds, with nanoseconds, in 14 columns. */
+/* Writes seconds with nanoseconds, padded to 14 columns. */
 static void write_time(struct output *out, uint64_t ns)
 {
 	char text[24];

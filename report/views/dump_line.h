@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * dump_line.h: one record as keys and values, and how such a line is written in each format. One list makes the
- * keys of JSON, the header of CSV and the words of text.
+ *
+ * Builds one record of the view `dump` as keys and values, and writes it as JSON, CSV or text. One
+ * list of keys gives the keys of JSON, the header of CSV and the words of text.
  */
 #ifndef PPERF_REPORT_VIEWS_DUMP_LINE_H
 #define PPERF_REPORT_VIEWS_DUMP_LINE_H
@@ -8,7 +9,7 @@
 #include "report/text/output.h"
 #include "report/trace/trace_reader.h"
 
-/* In the order in which they are written. */
+/* The keys, in the order in which they are written. */
 #define DUMP_KEYS(X)           \
 	X(t_ns)                \
 	X(pid)                 \
@@ -86,13 +87,15 @@ enum dump_value_type {
 	VALUE_NULL,
 	VALUE_UNSIGNED,
 	VALUE_SIGNED,
-	VALUE_WIDE,  /* signed, and a string in JSON, whose readers may have 53 bits only */
+	VALUE_WIDE,  /* signed; a string in JSON, because readers of JSON may keep only 53 bits */
 	VALUE_ID,    /* "0x1f" */
 	VALUE_COLOR, /* "0xFF00FF00" */
 	VALUE_DOUBLE,
 	VALUE_TEXT,
 	VALUE_TRIPLE,
-	VALUE_FRAMES, /* of Python: [{"function":..,"file":..,"line":..},..], else `file:line function < ..` */
+	/* Python frames. JSON: an array of {"function", "file", "line"}. Text and CSV: `FILE:LINE
+	 * FUNCTION < ...`. */
+	VALUE_FRAMES,
 };
 
 struct dump_frames {
@@ -102,7 +105,7 @@ struct dump_frames {
 };
 
 struct dump_value {
-	uint8_t type; /* enum value_type */
+	uint8_t type; /* enum dump_value_type */
 	union {
 		uint64_t number;
 		int64_t whole;
@@ -113,12 +116,12 @@ struct dump_value {
 	} of;
 };
 
-/* Filled by line_* in any order; written in the order of the keys. */
+/* One record. line_* fill it in any order; it is written in the order of the keys. */
 struct dump_line {
-	uint64_t present; /* a bit for each key */
+	uint64_t present; /* bit N: key N has a value */
 	struct dump_value values[DUMP_KEY_COUNT];
 	char flags[64];
-	bool ascii; /* for text: no character beyond ASCII; stays as it is from line to line */
+	bool ascii; /* text only: writes ASCII characters only; line_begin() keeps it */
 };
 static_assert(DUMP_KEY_COUNT <= 64, "a bit for each key");
 
@@ -130,19 +133,19 @@ void line_wide(struct dump_line *line, enum dump_key key, int64_t value);
 void line_id(struct dump_line *line, enum dump_key key, uint64_t value);
 void line_color(struct dump_line *line, enum dump_key key, uint32_t argb);
 void line_double(struct dump_line *line, enum dump_key key, double value);
-/* Adds a word to `flags`, if it is set. */
+/* Appends `word` to the value of the key `flags`, if `set` is true. */
 void line_flag(struct dump_line *line, const char *word, bool set);
-void line_text(
-	struct dump_line *line, enum dump_key key, struct trace_text text); /* not known: null */
-void line_string(
-	struct dump_line *line, enum dump_key key, const char *string); /* must outlive the line */
+/* Sets the value null if `text` is not known. */
+void line_text(struct dump_line *line, enum dump_key key, struct trace_text text);
+/* `string` must outlive the line. */
+void line_string(struct dump_line *line, enum dump_key key, const char *string);
 void line_triple(struct dump_line *line, enum dump_key key, const uint32_t triple[3]);
 void line_frames(struct dump_line *line, enum dump_key key, struct dump_frames frames);
 
 void line_write_json(struct output *out, const struct dump_line *line);
 void line_write_csv(struct output *out, const struct dump_line *line);
 void line_write_text(struct output *out, const struct dump_line *line);
-/* The first line of CSV. */
+/* Writes the header line of CSV. */
 void line_write_header(struct output *out);
 
 #endif

@@ -1,13 +1,11 @@
-/* SPDX-License-Identifier: MIT
- * dump_record.c: see dump_record.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/views/dump_record.h"
 
 #include "report/trace/record_check.h"
 
 #include <string.h>
 
-/* The word of a small number, or the number itself. */
+/* Sets the word for `value`, or the number itself if there is none. */
 static void put_word(struct dump_line *line, enum dump_key key, const char *const *words,
 	size_t count, uint32_t value)
 {
@@ -126,7 +124,7 @@ static void metric_line(
 		line_null(line, DUMP_value);
 }
 
-/* A call's stack, and what it says if it is one of Python. */
+/* Adds the id of a call's stack, and its frames if it is a Python stack. */
 static void stack_line(struct trace_reader *reader, struct dump_line *line, uint32_t id)
 {
 	const struct trace_python_stack *stack = id ? reader_python_stack(reader, id) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * dump_record.h: the records as lines: which keys each kind has.
+ *
+ * Fills the lines of the view `dump` from records; decides which keys each kind of record has.
  */
 #ifndef PPERF_REPORT_VIEWS_DUMP_RECORD_H
 #define PPERF_REPORT_VIEWS_DUMP_RECORD_H
@@ -7,17 +8,18 @@
 #include "report/views/dump_line.h"
 #include "report/gpu/record_order.h"
 
-/* Adds what is particular to a record with a stamp. NVTX's ranges are not among them: dump.c knows their names.
- * false: it is not shown. */
+/* Adds the keys of a record with a timestamp. NVTX ranges are left to dump.c, which knows their
+ * names. Returns false if the record is not shown. */
 bool dump_record_line(
 	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line);
-/* The same for what CUPTI delivered. */
+/* Adds the keys of a record that CUPTI delivered. */
 void dump_gpu_line(
 	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line);
-/* Where a place was first entered. It has no time of its own. */
+/* Adds the keys of the code location at which a node was first entered. It has no time of its
+ * own. */
 void dump_source_line(
 	struct trace_reader *reader, struct dump_line *line, const struct trace_source *source);
-/* Domain (the given one), category, colour and payload of a PUSH, START or MARK. */
+/* Adds category, colour and payload of a PUSH, START or MARK record. */
 void dump_range_line(struct dump_line *line, const struct trace_range *range);
 
 #endif

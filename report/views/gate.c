@@ -13,19 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_LIMIT_PERCENT 5.0 /* percent */
+#define DEFAULT_LIMIT_PERCENT 5.0
 #define METRICS_MAX 32
 
-/* One metric, judged. */
+/* The comparison of one metric. */
 struct gate_result {
 	const char *name;
 	const struct baseline_metric *before, *after;
-	const char *worst; /* path of the place with most of the difference; NULL: none */
+	const char *worst; /* path of the node with the largest increase; NULL: none */
 	double worst_delta;
-	struct mann_whitney_result
-		comparison; /* of its steps; p: corrected for all that were tested */
-	bool beyond,
-		failed; /* beyond the limit, and by more than noise or by what cannot be told from it */
+	/* of the steps; p is corrected for all metrics that were tested */
+	struct mann_whitney_result comparison;
+	/* beyond: more than the limit allows. failed: beyond, and not noise; without a test, beyond
+	 * is enough. */
+	bool beyond, failed;
 };
 
 struct gate {
@@ -35,7 +36,8 @@ struct gate {
 	size_t count, tested, failed;
 };
 
-/* The names that were asked for, in a copy that lives until the next call. */
+/* Splits `list` into metric names. They point into a copy that is valid until the next call. An
+ * unknown name ends the program. */
 static size_t parse_metric_names(const char *list, const char **names)
 {
 	static char *copy;
@@ -66,7 +68,7 @@ static bool ends_component(const char *path, size_t length)
 	return path[length] == '/' && (length == 0 || path[length - 1] != '\\');
 }
 
-/* Whether `path` lies below `around`; NULL: everything does. */
+/* Returns true if `path` is below `around`. NULL contains every path. */
 static bool is_below(const char *path, const char *around)
 {
 	const size_t length = around ? strlen(around) : 0;
@@ -74,7 +76,8 @@ static bool is_below(const char *path, const char *around)
 	return !around || (strncmp(path, around, length) == 0 && ends_component(path, length));
 }
 
-/* The place with the most of what came to it; then what in it has most, as long as that is more than half of it. */
+/* Finds the node with the largest increase, then descends while one node below has more than half
+ * of it. */
 static void find_worst_path(struct gate_result *result)
 {
 	for (bool again = true; again;) {
@@ -115,7 +118,7 @@ static void add_gate_metric(struct gate *gate, const char *name, bool required)
 	gate->count++;
 }
 
-/* Whether the steps of the two runs differ by more than steps do. */
+/* Tests whether the steps of the two runs differ by more than steps differ among themselves. */
 static void test_metrics(struct gate *gate)
 {
 	double p[METRICS_MAX];
@@ -142,7 +145,8 @@ static bool is_noise(const struct gate_result *result)
 	return comparison->tested && !(comparison->p < MANN_WHITNEY_ALPHA && comparison->shift > 0);
 }
 
-/* Figures do not stay where they are while more are made. */
+/* Looks up all metrics again, because earlier pointers become invalid while metrics are added, and
+ * compares them. */
 static void compare_metrics(struct gate *gate)
 {
 	for (size_t i = 0; i < gate->count; i++) {
@@ -179,7 +183,7 @@ static void put_gate_result(
 	struct style whole = *style;
 	struct paragraph line = { .style = &whole, .indent = 5 };
 
-	if (!style->terminal && !style->width_given) /* scripts look for lines */
+	if (!style->terminal && !style->width_given) /* scripts match whole lines */
 		whole.width = UINT32_MAX;
 	paragraph_add(&line, "%s: ", result->name);
 	add_gate_value(&line, result->after->unit, before);
@@ -304,7 +308,7 @@ static void add_rank(struct paragraph *paragraph, int64_t rank)
 		paragraph_add(paragraph, "%lld", (long long)rank);
 }
 
-/* How noise was told, and of whom the figures are. */
+/* Prints how noise was recognized, and of which ranks the values are. */
 static void put_gate_method(
 	const struct gate *gate, const struct options *options, const struct style *style)
 {
@@ -328,7 +332,7 @@ static void put_gate_method(
 	paragraph_print(&paragraph, "rank");
 }
 
-/* A baseline is no trace: diff needs two. */
+/* Suggests diff, which needs two traces. A baseline is not one. */
 static void put_gate_next(
 	const struct gate *gate, const struct options *options, const struct style *style)
 {
@@ -359,7 +363,8 @@ static bool print_gate(const struct gate *gate, const struct options *options)
 	return output_close(out, options->output);
 }
 
-/* Figures of steps are compared with figures of steps. */
+/* Makes both sides compare steps, or both whole runs. Ends the program if a baseline of steps meets
+ * a trace with too few steps. */
 static void agree_on_basis(struct gate *gate)
 {
 	if (gate->before->by_steps == gate->after->by_steps)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_idle.c: each moment in which a GPU had nothing to do, with who ended it and why it came to that: by device,
- * cause and place, and the longest ones by themselves.
+ *
+ * Finds the gaps in which a GPU had nothing to do, with the work that ended each gap and its cause.
+ * Rows are by device, cause and node; the longest gaps have rows of their own.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -11,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_DEFAULT 10u /* gaps that are shown by themselves, unless --top asks for more */
+#define LONGEST_DEFAULT 10u /* gaps with a row of their own, without --top */
 #define LONGEST_MAX 65536u
 
 struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
 };
 
-/* The gaps of one cause, by the node that owns what ended them. */
+/* The gaps of one cause, by the node that owns the work that ended them. */
 struct cause_gap_sums {
 	struct gap_sum all;
 	struct gap_sum *of;
@@ -29,12 +30,13 @@ struct idle_device {
 	uint32_t device;
 	struct gap_sum all;
 	struct cause_gap_sums causes[GAP_CAUSE_COUNT];
-	uint64_t covered_unix, covered_ns,
-		last_correlation; /* until when it was busy, and with what */
+	/* end of the work so far, in Unix time and in trace time, and the correlation id of the
+	 * last to end */
+	uint64_t covered_unix, covered_ns, last_correlation;
 	bool begun;
 };
 
-/* One that is shown. */
+/* A gap with a row of its own. */
 struct long_gap {
 	struct gap gap;
 	uint64_t length_ns;
@@ -46,7 +48,7 @@ struct idle_report {
 	struct activities *activities;
 	struct gap_calls *calls;
 	struct idle_device devices[TIMELINE_DEVICES];
-	struct long_gap *longest; /* a heap, the shortest of them first */
+	struct long_gap *longest; /* a heap, the shortest gap on top */
 	size_t device_count, long_count, long_room, long_max;
 	uint64_t total_ns;
 };
@@ -56,7 +58,7 @@ static struct idle_device *idle_device_of(struct idle_report *idle, uint32_t dev
 	return device_slot(idle->devices, &idle->device_count, sizeof *idle->devices, device);
 }
 
-/* Longer; of equal ones the earlier. */
+/* Returns true if `a` is longer than `b`, or equally long and earlier. */
 static bool is_longer(const struct long_gap *a, const struct long_gap *b)
 {
 	if (a->length_ns != b->length_ns)
@@ -114,8 +116,9 @@ static void add_gap(struct idle_report *idle, struct idle_device *device,
 	keep_if_long(idle, &one);
 }
 
-/* How much of it was asked for: all, or what lies in the parts of the trace that count. The whole is in the GPU's own
- * nanoseconds; parts begin and end on the host's clock. What is not known, as CUPTI was another's, is no gap. */
+/* Returns the length of the gap, or of its parts inside the intervals that count. The whole length
+ * is in the GPU's own nanoseconds. Intervals begin and end on the host's clock. Time in which CUPTI
+ * was handed over is unknown and is subtracted. */
 static uint64_t gap_in_selection(const struct idle_report *idle, const struct idle_device *device,
 	const struct activity *work)
 {
@@ -205,7 +208,7 @@ static void add_idle_device(const struct options *options, struct idle_report *i
 	set_gap_cells(computed, &device->all, idle->total_ns);
 	computed_row_add(rows, computed, NO_ROW);
 	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
-		int most = -1; /* of those that are left, the one with most */
+		int most = -1; /* of the causes not listed yet, the one with the most time */
 
 		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
 			if (!listed[cause] &&

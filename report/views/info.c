@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * info.c: see info.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/print/next_command.h"
 #include "report/views/views.h"
 
@@ -37,7 +35,7 @@ static void count_event(struct info *info, const struct trace_event *event)
 	}
 }
 
-/* Reads the whole trace. Ends the program with a sentence if it cannot be read. */
+/* Reads the whole trace. Ends the program with a message if it cannot be read. */
 static void collect(struct info *info, const char *path)
 {
 	char error[READER_ERROR_BYTES];
@@ -120,7 +118,7 @@ static void put_meta_field(const struct info_page *page, const char *word, const
 	put_text_field(page, word, reader_meta(page->reader, key));
 }
 
-/* What pperf's own library tells of itself, another tool's file does not. */
+/* Another tool's file lacks what libpperf.so records about itself. */
 static bool is_imported(const struct info_page *page)
 {
 	return reader_meta(page->reader, "import.format").known;
@@ -131,7 +129,8 @@ static bool has_prefix(struct trace_text text, const char *prefix)
 	return text.length > strlen(prefix) && !memcmp(text.bytes, prefix, strlen(prefix));
 }
 
-/* Every META of a family: "env.", "version." ...; `bare` without it. */
+/* Prints all META values whose keys begin with `prefix` ("env.", "version." ...), without that
+ * prefix. */
 static void put_meta_family(const struct info_page *page, const char *word, const char *prefix)
 {
 	for (uint32_t i = 0; i < reader_meta_count(page->reader); i++) {
@@ -177,8 +176,8 @@ static void info_put_process(const struct info_page *page)
 		put_field(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
 			header->flags & TRACE_FORKED ? ", forked without exec" : "");
 	put_meta_field(page, "rank", "rank");
-	if (header->start.realtime_ns >=
-		YEAR_2001_NS) /* else its times count from nobody knows when */
+	/* Earlier times count from an unknown epoch. */
+	if (header->start.realtime_ns >= YEAR_2001_NS)
 		put_field(page, "started", "%s.%09" PRIu64 " UTC", when,
 			header->start.realtime_ns % 1000000000u);
 	put_field(page, "recorded", "%s", duration);
@@ -208,7 +207,7 @@ static void info_put_sources(const struct info_page *page)
 	}
 }
 
-/* When CUPTI was another client's: what the GPU did then is in no record. */
+/* Prints the times in which CUPTI was handed over. What the GPU did in them was not recorded. */
 static void info_put_handover(const struct info_page *page)
 {
 	const struct handover_list *handovers = page->info->handovers;
@@ -245,7 +244,7 @@ static void info_put_devices(const struct info_page *page)
 	}
 }
 
-/* What is in no record. */
+/* Prints the number of calls that were only counted. */
 static void info_put_counted(const struct info_page *page)
 {
 	uint32_t node_count;
@@ -407,7 +406,7 @@ static void add_trace_warnings(struct processes *processes, const struct info *i
 		processes_warn(processes, "%s", warning);
 }
 
-/* The envelope needs what GPU records were joined to, so the traces are folded for it. */
+/* Profiles the traces first, because the envelope has figures about the join of GPU records. */
 static void write_info_json(struct output *out, const struct options *options, struct info *infos)
 {
 	struct processes processes = processes_read_named(options);
@@ -425,7 +424,7 @@ static void write_info_json(struct output *out, const struct options *options, s
 	processes_free(&processes);
 }
 
-/* A line for each kind of record. */
+/* Writes a line for each kind of record. */
 static void write_info_csv(
 	struct output *out, const struct options *options, const struct info *infos)
 {

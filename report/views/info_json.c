@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * info_json.c: see info_json.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/views/info_json.h"
 
 #include "report/text/json_writer.h"
@@ -20,7 +18,7 @@ static void json_id(struct json_writer *json, const char *key, uint64_t id)
 	json_write_id(json, id);
 }
 
-/* META as they stand; JSON needs their keys to be texts. */
+/* Writes all META values, with their own keys. A key is a text that may need escapes. */
 static void json_metas(struct json_writer *json, const struct info *info)
 {
 	json_write_key(json, "meta");
@@ -102,7 +100,7 @@ static void json_records(struct json_writer *json, const struct info *info)
 	json_write_end(json, '}');
 }
 
-/* What is in no record. */
+/* Writes the number of calls that were only counted. */
 static void json_counted(struct json_writer *json, const struct info *info)
 {
 	uint32_t node_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_instances.c: single instances of a place, or of each root, instead of what all of them come to: one with what
- * happened in it, or a row for each.
+ *
+ * Shows single instances of a node, or of each root: either one with the instances inside it, or a
+ * row for each.
  */
 #include "report/views/views.h"
 #include "report/analysis/pick_instances.h"
@@ -12,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREES_MAX 4u /* each is a pass over the trace */
+#define TREES_MAX 4u /* each takes a pass over the trace */
 #define ROWS_TEXT_DEFAULT 20u
 #define ROWS_DEFAULT 1000u
-#define ROWS_MAX 100000u /* of a place, whatever was asked for: they are kept in memory */
+#define ROWS_MAX 100000u /* most rows of a node even with --top, since they are kept in memory */
 
 static bool has_instances(const struct process *process, uint32_t id)
 {
@@ -26,7 +27,8 @@ static bool has_instances(const struct process *process, uint32_t id)
 	       !(process->profile->async_ranges && node->parent == process->profile->async_ranges);
 }
 
-/* The roots, those with the most first; or what --focus leads to. Ends the program with a sentence if that has none. */
+/* Finds the nodes that have instances: the roots, or the nodes of --focus. Ends the program with a
+ * message if --focus has none. */
 static struct node_list find_nodes(const struct options *options, const struct process *process)
 {
 	const struct tree *tree = process->profile->tree;
@@ -56,7 +58,8 @@ static struct node_list find_nodes(const struct options *options, const struct p
 	return found;
 }
 
-/* Ordered by what the view is ordered by, cut to what was asked for. */
+/* Orders `places` as the view is ordered, and prunes them by the view's limits. What was pruned is
+ * counted in `cut`. */
 static void cut_nodes(const struct options *options, struct process *process,
 	struct node_list *places, struct rows *cut)
 {
@@ -90,7 +93,7 @@ static void keep_instance(struct process *process, struct kept_instance kept)
 	process->instances[process->instance_count++] = kept;
 }
 
-/* The instance with what happened in it, from one more pass. */
+/* Adds the instance and the instances inside it, from one more pass over the trace. */
 static void add_instance_tree(const struct options *options, struct process *process,
 	struct rows *rows, const struct picked_instance *of)
 {
@@ -116,7 +119,7 @@ static void add_instance_tree(const struct options *options, struct process *pro
 	arrange_instance(options, process, rows, profile->tree, profile->target);
 }
 
-/* One row, without what happened in it. */
+/* Adds one row for the instance, without the instances inside it. */
 static void add_instance_row(
 	struct process *process, struct rows *rows, const struct picked_instance *of)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * arrange_memory.c: each kind of memory on each device, and below it the places that took it.
+ *
+ * Arranges each kind of memory on each device and, below it, the nodes that allocated it.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The moment that counts is when memory ran out, if it did; other kinds of memory have a peak only. */
+/* Sorts by memory live at the last time that memory ran out. Kinds without such a time are sorted
+ * by memory live at their peak. */
 static const struct column *site_sort_column(const struct options *options,
 	const struct process *process, const struct memory_level *level)
 {
@@ -19,7 +21,8 @@ static const struct column *site_sort_column(const struct options *options,
 					    : column_find(peak, strlen(peak));
 }
 
-/* Text has a place once; whoever asks for sources or stacks, and a program, wants each. */
+/* Text has one row for a node. With --sources, or a column of stacks, and in JSON and CSV, each
+ * allocation site has its own. */
 static bool merges_sites(const struct options *options)
 {
 	return options->format == FORMAT_TEXT && !options->sources &&
@@ -57,7 +60,7 @@ static void add_sites(
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
 }
 
-/* Tensors, then device memory, then by kind and device. */
+/* Orders tensors first, then device memory, then by kind and device. */
 static int by_memory_kind(const void *a, const void *b)
 {
 	const struct memory_level *left = *(struct memory_level *const *)a,

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWNERS_SHOWN 4 /* places named in a sentence */
+#define OWNERS_SHOWN 4 /* nodes named in a sentence */
 #define RANGES_SHOWN 6 /* open ranges */
 #define OOMS_SHOWN 5   /* times that memory ran out, in the view `memory`: the last ones */
 
-/* `, 5.70 GB (7.3 %) of it in no tensor; 0.51 GB more were taken past PyTorch's allocator`: behind what PyTorch held. */
+/* Appends what of PyTorch's reserved memory no tensor holds, and how much was allocated outside its
+ * allocator. */
 static void add_not_in_tensors(
 	struct paragraph *paragraph, uint64_t allocated, uint64_t reserved, int64_t outside)
 {
@@ -40,7 +41,8 @@ struct tensor_owner {
 
 COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
 
-/* The places whose tensors were live when memory last ran out on that GPU, the largest first; to be freed. */
+/* Returns the nodes whose tensors were live when memory last ran out on `device`, the largest
+ * first. `count` is their number. The array is to be freed. */
 static struct tensor_owner *tensor_owners(
 	const struct process *process, uint32_t device, size_t *count)
 {
@@ -98,7 +100,7 @@ static void add_growth(struct paragraph *paragraph, const struct process *proces
 	paragraph_value(paragraph, UNIT_BYTES, size);
 }
 
-/* The ranges that were open, and what tensors held more than when each of them began. */
+/* Prints the ranges that were open, and by how much tensor memory grew since each of them began. */
 static void put_growth(
 	const struct process *process, const struct memory_oom *oom, const struct style *style)
 {
@@ -186,7 +188,8 @@ static void put_level(
 	paragraph_print(&paragraph, "tensors");
 }
 
-/* It was listened to, and said nothing. */
+/* Prints that the allocator's reports were enabled, but none came although device memory was
+ * allocated. */
 static void put_no_reports(const struct process *process, const struct style *style)
 {
 	const struct trace_text state = process_meta(process, "source.torch_memory");

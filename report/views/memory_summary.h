@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * tensors.h: sentences on PyTorch's memory: how much its tensors held and where, what of it was not theirs, and what there
- * was when it ran out.
+ *
+ * Prints sentences on PyTorch's memory: the levels of tensors, memory that no tensor holds, and
+ * each time that memory ran out.
  */
 #ifndef PPERF_REPORT_VIEWS_MEMORY_SUMMARY_H
 #define PPERF_REPORT_VIEWS_MEMORY_SUMMARY_H
@@ -8,11 +9,14 @@
 #include "report/print/print.h"
 #include "report/text/paragraph.h"
 
-/* On the first screen: the last time that memory ran out, with what was live then; nothing if it never did. */
+/* Prints, for the summary, the last time that memory ran out and which nodes owned the live
+ * tensors. Prints nothing if memory never ran out. */
 void memory_summary_put_oom(const struct process *process, const struct style *style);
-/* What tensors held, on each GPU. */
+/* Prints the peak and the final level of tensor memory of each GPU, or that PyTorch's allocator
+ * reported no tensors. */
 void memory_summary_put_levels(const struct process *process, const struct style *style);
-/* Before the rows of the view `memory`: both, and every time that memory ran out. */
+/* Prints the text above the rows of the view `memory`: the last times that memory ran out, then the
+ * levels. */
 void memory_summary_header(const struct report *report, const struct style *style);
 
 #endif

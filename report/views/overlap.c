@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_overlap.c: how much of what a GPU copied and communicated it did while it computed: by device, and by the
- * places that asked for it.
+ *
+ * Computes how much of a GPU's copies and communication was hidden behind computation: by device,
+ * and by the node that launched them.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can hide behind something else, and what it hides behind. */
+/* Communication and copies can be hidden; computation hides them. */
 enum traffic { COMMUNICATION, COPIES, COMPUTATION, TRAFFIC_COUNT };
 
 static const struct {
@@ -20,8 +21,9 @@ static const struct {
 
 struct overlap_share {
 	struct active_time busy;
-	uint64_t hidden_ns,
-		covered_at_begin_ns; /* since: what it hides behind had been busy for, when it began */
+	/* hidden_ns: hidden so far. covered_at_begin_ns: busy time of what hides it, when it last
+	 * became active. */
+	uint64_t hidden_ns, covered_at_begin_ns;
 	uint64_t works, bytes, sum_ns;
 };
 
@@ -50,7 +52,8 @@ static struct overlap_device *overlap_device_of(struct overlap *overlap, uint32_
 	return device_slot(overlap->devices, &overlap->count, sizeof *overlap->devices, device);
 }
 
-/* What hides it: communication hides behind computation, copies behind either. Nothing hides computation. */
+/* Returns the busy time of what hides `traffic`. Computation hides communication, either of them
+ * hides copies, and nothing hides computation. */
 static uint64_t hiding_ns(const struct overlap_device *device, enum traffic traffic, uint64_t at_ns)
 {
 	return traffic == COMMUNICATION ? active_time_total(&device->all[COMPUTATION].busy, at_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_queue.c: how long work waited between the call that asked for it and its begin on the GPU, and how much was
- * asked for and not done yet while time went on: of each device and stream, place and kernel.
+ *
+ * Computes how long GPU work waited from its launching call to its start, and how much work was
+ * outstanding over time. Rows are by device, CUDA stream, node and kernel.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -14,33 +15,33 @@
 
 #define EVENTS_IN_MEMORY 65536u
 
-/* The delays of some work. */
+/* The delays of a group of GPU operations. */
 struct queue_delay {
 	struct percentiles samples;
 	uint64_t works, known, untimed, early, total_ns, max_ns;
 };
 
-/* What becomes of a work. */
+/* Changes of the state of a GPU operation. */
 enum queue_change { WORK_ENDED, WORK_SUBMITTED, WORK_STARTED };
 
 struct queue_event {
 	uint64_t at_ns, number;
 	uint32_t lane;
-	uint32_t change; /* enum change */
+	uint32_t change; /* enum queue_change */
 };
 
-/* What was asked for and has not ended, while time goes on. */
+/* The work that was launched and has not ended, over time. */
 struct backlog {
 	uint64_t outstanding, running, most;
 	uint64_t now_ns, span_ns, empty_ns, asked_ns, ahead_ns;
-	long double product; /* outstanding times ns */
-	bool begun;          /* its first work has: what was before is no part of its span */
+	long double product; /* outstanding work times ns */
+	bool begun;          /* its first work has started; time before that is not in span_ns */
 };
 
 struct stream_queue {
 	struct queue_delay delay;
 	struct backlog backlog;
-	uint64_t graph; /* correlation of the last one that worked there */
+	uint64_t graph; /* correlation id of the last graph that ran there */
 };
 
 struct device_queue {
@@ -54,9 +55,9 @@ struct queue_report {
 	struct external_sort *events;
 	struct percentiles_budget budget;
 	struct stream_table lanes;
-	struct stream_queue *streams; /* by lane */
+	struct stream_queue *streams; /* by number in `lanes` */
 	struct device_queue devices[TIMELINE_DEVICES];
-	struct queue_delay *nodes, *kernels; /* by node; by text */
+	struct queue_delay *nodes, *kernels; /* by node; by string id of the name */
 	size_t stream_room, device_count, node_room, kernel_room;
 };
 
@@ -65,7 +66,8 @@ static struct device_queue *device_queue_of(struct queue_report *queue, uint32_t
 	return device_slot(queue->devices, &queue->device_count, sizeof *queue->devices, device);
 }
 
-/* Its delay says something: of a graph only the first work on each stream waited for the launch. */
+/* Returns true if the delay of `work` can be measured. Of a CUDA graph only the first work on each
+ * stream waited for the launch. */
 static bool has_delay(struct stream_queue *stream, const struct activity *work)
 {
 	if (!work->timed || !work->has_call)
@@ -89,8 +91,8 @@ static void count_delay(struct queue_report *queue, struct queue_delay *delay,
 	delay->untimed += !work->timed;
 	if (!known)
 		return;
-	if (work->begin_ns + CLOCK_TOLERANCE_NS <
-		work->call_begin_ns) { /* one of the clocks is wrong */
+	/* Work clearly before its call: one of the clocks is wrong. */
+	if (work->begin_ns + CLOCK_TOLERANCE_NS < work->call_begin_ns) {
 		delay->early++;
 		return;
 	}
@@ -138,7 +140,8 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
 }
 
-/* What becomes of one work comes in that order at one moment, too. */
+/* Orders by time. Events with the same time keep the order in which they were added, so that an
+ * operation is submitted, starts and ends in this order. */
 COMPARE_BY_TWO(by_event_time, struct queue_event, at_ns, number)
 
 static void advance_to(struct backlog *backlog, uint64_t at_ns)

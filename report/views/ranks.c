@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ranks_print.c: ranks beside each other, as text. See ranks.h.
+ *
+ * Prints the view `ranks` as text.
  */
 #include "report/text/shorten_names.h"
 #include "report/base/alloc.h"
@@ -62,7 +63,8 @@ static void put_rank_clock(
 	paragraph_print(&paragraph, "clock");
 }
 
-#define CLOCKS 8 /* that are written out; of more, the worst and those that are not aligned */
+/* clocks that are printed; of more, the worst ones and those that could not be aligned */
+#define CLOCKS 8
 
 static void put_clocks(const struct ranks *ranks, const struct style *style)
 {
@@ -87,7 +89,9 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 	paragraph_print(&paragraph, "");
 }
 
-/* Whether any trace says which process group a stream is of; ranges on the CPU are one anyway. */
+/* Returns true if a trace names the process group of a CUDA stream with collectives. Collectives
+ * that are ranges on the CPU always belong to a known group. Pairs of sends and receives do not
+ * count. */
 static bool names_groups(const struct ranks *ranks)
 {
 	bool named = false;
@@ -237,7 +241,8 @@ static void put_ranks(
 	}
 }
 
-/* Columns before a collective's name, the most important first: as many as leave the name some room. */
+/* The columns before a collective's name, the most important first. As many are printed as leave
+ * the name NAME_MIN columns. */
 static const struct {
 	const char *title;
 	size_t columns;
@@ -258,7 +263,8 @@ static size_t fitting_columns(const struct style *style, size_t *room)
 	return shown;
 }
 
-/* It says again that it is a collective: the functions of PyTorch that all of them go through. */
+/* Returns true for the functions of PyTorch that every collective passes through. Their names add
+ * nothing to the path. */
 static bool is_collective_wrapper(const struct trace_text *name)
 {
 	static const char *const wrappers[] = { "nccl:", "record_param_comms", "c10d::" };
@@ -270,7 +276,8 @@ static bool is_collective_wrapper(const struct trace_text *name)
 	return false;
 }
 
-/* As it is shown; to be freed. */
+/* Returns the path of `node` as it is shown, without collective wrappers at its end. The text is to
+ * be freed. */
 static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii)
 {
 	char *text = NULL, *shown;
@@ -293,7 +300,7 @@ static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii
 	return shown;
 }
 
-/* Where they were asked for, so that those of one kind can be told apart. */
+/* Shortens the paths of the launching nodes so that collectives of one kind remain distinct. */
 static struct shortened_name *shorten_node_paths(
 	const struct ranks *ranks, size_t count, size_t room, bool ascii)
 {
@@ -353,7 +360,7 @@ static void put_collective_rows(
 	shorten_names_free(names, count);
 }
 
-/* Into the place that made the straggler late, else all ranks' trees. */
+/* Suggests the tree of the node that made the straggler late, or else the trees of all ranks. */
 static void put_ranks_next(
 	const struct ranks *ranks, const struct options *options, const struct style *style)
 {
@@ -366,7 +373,7 @@ static void put_ranks_next(
 
 	next_command_begin(&command, "tree");
 	if (straggler) {
-		/* Places are without steps here. */
+		/* Ranks are profiled without steps, so the path needs --no-steps. */
 		path = ranks_path(&ranks->ranks[straggler->rank], straggler->node, &count);
 		shell_command_add_file(&command, ranks->ranks[straggler->rank].process->path);
 		if (ranks->ranks[straggler->rank].process->rank >= 0)

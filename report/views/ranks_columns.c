@@ -1,6 +1,4 @@
-/* SPDX-License-Identifier: MIT
- * rank_columns.c: see rank_columns.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report/views/ranks_columns.h"
 
 #define RANK_COLUMNS(X)                                                                           \

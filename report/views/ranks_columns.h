@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * rank_columns.h: what a rank's row of the view `ranks` can have, in text, JSON and CSV, and what it means. They are not in column_list.h, as a
- * rank is no row of a tree; --legend has both.
+ *
+ * Lists the columns of a rank's row in the view `ranks`, for text, JSON, CSV and --legend. They are
+ * not in column_list.h because a rank is not a row of a tree.
  */
 #ifndef PPERF_REPORT_VIEWS_RANKS_COLUMNS_H
 #define PPERF_REPORT_VIEWS_RANKS_COLUMNS_H
@@ -11,7 +12,7 @@
 
 #define RANK_COLUMN_COUNT 19
 
-/* The most important first; text has as many as there is room for. */
+/* A column of rank_columns. The most important come first: text prints as many as fit. */
 struct rank_column {
 	const char *key, *title;
 	enum unit unit;
@@ -20,7 +21,7 @@ struct rank_column {
 
 extern const struct rank_column rank_columns[RANK_COLUMN_COUNT];
 
-/* False: not known. */
+/* Stores the rank's value of column `column` in `value`. Returns false if it is not known. */
 bool rank_column_value(const struct rank_process *rank, size_t column, int64_t *value);
 
 #endif

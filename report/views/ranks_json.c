@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ranks_data.c: ranks beside each other, as JSON and CSV. See ranks.h.
+ *
+ * Prints the view `ranks` as JSON and CSV.
  */
 #include "report/text/json_writer.h"
 #include "report/views/ranks_columns.h"
@@ -132,7 +133,7 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	output_char(out, '\n');
 }
 
-/* ---- CSV: of ranks ---- */
+/* CSV has the rows of ranks only. */
 
 void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct output *out)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_roofline.c: how near operators, copies and sets come to what the GPU could do at most: the rows of each device.
+ *
+ * Arranges how close operators, copies and memsets are to the peak rates of their GPU. Each device
+ * has its own rows.
  */
 #include "report/print/shell_command.h"
 #include "report/analysis/device_peaks.h"
@@ -21,7 +23,7 @@ struct work_amounts {
 	bool has_flops, has_bytes;
 };
 
-/* Each call has launched what is timed, and all of it. */
+/* Returns true if all work that the calls launched is in the trace and has times. */
 static bool is_complete(const struct roofline_subject *subject)
 {
 	return subject->calls && subject->launches == subject->works && !subject->untimed &&
@@ -47,7 +49,8 @@ static uint64_t per_second(uint64_t amount, uint64_t ns)
 	return clamp_to_u64((long double)amount * 1e9L / (long double)ns);
 }
 
-/* The roof is the lower one of what the GPU computes and what it can fetch for that; nothing to compute: what it moves. */
+/* The roof is what takes longer at the GPU's peak rates, computing or moving. Without FLOPs it is
+ * moving. */
 static void set_roof_cells(struct computed_row *computed, const struct work_amounts *amounts,
 	uint64_t ns, double flops, double bytes)
 {
@@ -99,7 +102,7 @@ static struct computed_row *roofline_row(struct process *process,
 	return computed;
 }
 
-/* `aten::mm  [[2, 3], [3, 4]]` */
+/* Sets a name of this form: `aten::mm  [[2, 3], [3, 4]]`. */
 static void name_operator(struct computed_row *computed, struct string_view key)
 {
 	const size_t name = op_inputs_shapes_length(key.bytes, key.length),
@@ -138,7 +141,8 @@ static struct computed_row *operator_row(struct process *process,
 	return computed;
 }
 
-/* Copies between memories of their own go over what links these, and have no roof here. */
+/* Only memsets and copies within a device have a roof. Other copies are limited by the link between
+ * two memories. */
 static struct computed_row *copy_row(struct process *process,
 	const struct roofline_subject *subject, const struct roofline_device *device,
 	const struct peaks *peaks)
@@ -160,7 +164,7 @@ static struct computed_row *copy_row(struct process *process,
 	return computed;
 }
 
-/* What of its time is behind figures. */
+/* Returns the GPU time of the work whose FLOPs or bytes are known. */
 static uint64_t modelled_ns(const struct roofline_device *device)
 {
 	uint64_t ns = 0;
@@ -247,7 +251,7 @@ static void add_roofline_rows(const struct options *options, struct process *pro
 	add_unmodelled_rows(options, process, rows, device, parent);
 }
 
-/* What the trace would need for more figures, and how it comes by it. */
+/* Warns that input sizes or element types are missing, and says how to record or set them. */
 static void warn_missing_inputs(
 	const struct options *options, struct processes *processes, const struct process *process)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_steps.c: a row for each step, in time's order, and behind them what usual steps have in common.
+ *
+ * Arranges a row for each step, ordered by time, followed by the median, MAD and slope of
+ * steady-state steps.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -12,15 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUMMARY_MIN_STEPS 2u /* usual steps */
+#define SUMMARY_MIN_STEPS 2u /* steady-state steps */
 #define GROWTH_MIN_STEPS 5u
 
 enum column_source { SOURCE_ALWAYS, SOURCE_GPU, SOURCE_TENSORS, SOURCE_MEMORY };
 
-/* The figures of a step, and where the trace has them from. */
+/* The columns of a step, and the source that a trace needs for each. */
 static const struct {
 	const char *key;
-	size_t offset; /* step_table_values */
+	/* in struct step_stats; SIZE_MAX: duration. As step_table_values() takes it. */
+	size_t offset;
 	enum column_source source;
 } step_columns[] = {
 	{ "duration_ns", SIZE_MAX, SOURCE_ALWAYS },
@@ -56,7 +59,8 @@ static int64_t step_metric(const struct step_stats *step, size_t offset)
 	return value;
 }
 
-/* The first one, in a trace that has it, is where things are loaded, compiled and taken for the first time. */
+/* Returns the name of the step's state. The first step is a cold start (loading, compiling, first
+ * allocations), unless a schedule left the start of the run out. */
 static const char *step_state(const struct process *process, const struct step_stats *step)
 {
 	if (step->step->kind == STEP_UNFINISHED)
@@ -111,7 +115,7 @@ static struct computed_row *summary_row(
 	return computed;
 }
 
-/* Memory that usual steps leave behind, nearly each of them. */
+/* Warns if memory grew after at least 90 % of the steady-state steps. */
 static void warn_growth(struct processes *processes, const struct process *process,
 	const int64_t *ends, size_t count, const char *what)
 {
@@ -172,7 +176,8 @@ static int by_duration(const void *a, const void *b)
 	return longer ? (longer > 0 ? 1 : -1) : COMPARE(left->step, right->step);
 }
 
-/* Where there is no room for all, those that are not like the others, then the longest; in time's order all the same. */
+/* Selects at most `top` steps: first outliers and steps that are not steady-state, then the
+ * longest. Returns an array by index, to be freed. */
 static bool *select_steps(const struct step_table *table, uint32_t top)
 {
 	const struct step_stats **order = xcalloc((table->count + 1) * sizeof(struct step_stats *));

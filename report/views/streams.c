@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_streams.c: each device, and below it its streams: what ran there, who put it there, and whether it ran beside
- * anything else.
+ *
+ * Arranges each device and, below it, its CUDA streams. Their rows say what ran there, which
+ * threads launched it, and how long other streams were busy at the same time.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -19,28 +20,29 @@ struct stream_caller {
 	uint64_t works;
 };
 
-/* What a stream, or a device, did. */
+/* What a CUDA stream or a device did. */
 struct stream_use {
 	struct active_time busy;
-	uint64_t shared_ns,
-		shared_since_ns; /* busy beside others; the device's `several` when it began to be busy */
+	/* shared_ns: time in which other streams were busy too. shared_since_ns: the device's
+	 * `several` time when the stream became busy. */
+	uint64_t shared_ns, shared_since_ns;
 	uint64_t sum_ns, kernels, copies, memsets, untimed, bytes, first_ns, last_ns;
 	struct stream_caller *callers;
 	size_t caller_count, caller_room;
 	uint64_t start_unix, end_unix;
 };
 
-/* A device while time goes on. */
+/* A device during the event sweep. */
 struct device_use {
-	uint32_t device, at_work; /* at_work: so many of its streams */
+	uint32_t device, at_work; /* at_work: number of its streams that are busy */
 	struct stream_use use;
-	struct active_time several; /* at least two of its streams are at work */
+	struct active_time several; /* time in which at least two of its streams are busy */
 };
 
 struct streams_report {
 	struct activities *activities;
 	struct stream_table lanes;
-	struct stream_use *uses; /* by lane */
+	struct stream_use *uses; /* by number in `lanes` */
 	struct device_use devices[TIMELINE_DEVICES];
 	size_t room, device_count;
 };
@@ -77,7 +79,7 @@ static void count_caller(struct stream_use *use, const struct activity *work)
 		use->callers[at].tid = work->tid;
 	}
 	use->callers[at].works++;
-	/* who does most is found first */
+	/* Keep threads with more launches first, so that the search finds them early. */
 	if (at && use->callers[at].works > use->callers[at - 1].works) {
 		const struct stream_caller more = use->callers[at];
 
@@ -118,7 +120,8 @@ static void begin_stream_work(
 	add_work_to_use(&device->use, work);
 	active_time_begin(&device->use.busy, at_ns);
 	if (!use->busy.active) {
-		if (device->at_work++) /* the second is one, the third another */
+		/* The second stream starts `several`; further ones are added to it. */
+		if (device->at_work++)
 			active_time_begin(&device->several, at_ns);
 		use->shared_since_ns = active_time_total(&device->several, at_ns);
 	}
@@ -139,7 +142,7 @@ static void end_stream_work(void *context, const struct sweep_mark *mark, uint64
 		active_time_end(&device->several, at_ns);
 }
 
-/* Without times: it is counted. */
+/* Counts GPU work without times. The event sweep passes it here, beside other activities. */
 static void count_untimed_work(void *context, const struct activity *one)
 {
 	struct streams_report *streams = context;
@@ -181,7 +184,7 @@ static struct computed_row *use_row(
 	computed_row_set_unsigned(computed, "bytes", use->bytes);
 	computed_row_set_unsigned(computed, "untimed", use->untimed);
 	set_caller_cells(computed, use);
-	if (!use->start_unix) { /* nothing there has a time */
+	if (!use->start_unix) { /* no work there has times */
 		computed_row_set_unknown(computed, "busy_ns");
 		return computed;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * screen.c: what there is to know first: what ran, what is known of it and what not, where the time or the memory
- * went. Every figure here is measured; what is missing is said, with what to do about it.
+ *
+ * Prints the summary: what ran, how complete the data is, where time or memory went, and what to
+ * run next. Every figure is measured. What is missing is named, with its remedy.
  */
 #include "report/print/shell_command.h"
 #include "report/views/summary_coverage.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREE_LINES 12 /* of the critical tree */
+#define TREE_LINES 12 /* rows of the critical tree */
 
 static void put_program(const struct process *process, const struct style *style)
 {
@@ -57,7 +58,7 @@ static void add_version(struct paragraph *paragraph, const struct process *proce
 	paragraph_text(paragraph, version.bytes, version.length);
 }
 
-/* How many devices from that one on have numbers in a row and one name. */
+/* Counts the devices from index `from` on that have consecutive numbers and the same name. */
 static uint32_t devices_alike(const struct process *process, uint32_t from)
 {
 	const struct trace_device *first = reader_dictionary(process->reader, TRACE_DEVICE, from),
@@ -111,7 +112,7 @@ static void add_excluded_steps(struct paragraph *paragraph, size_t count, const 
 	paragraph_add(paragraph, " %s excluded", what);
 }
 
-/* Steps that nobody marked, if somebody looked for them. */
+/* Prints the steps that were found. Prints nothing if steps were not looked for. */
 static void put_summary_steps(const struct process *process, const struct style *style)
 {
 	const struct steps *steps = process->steps;
@@ -184,13 +185,13 @@ static void put_summary_critical(const struct report *report, const struct style
 	free(rows.rows);
 }
 
-/* What they order by is held by the GPU. */
+/* Returns true if the metric is a level of GPU memory. */
 static bool metrics_are_memory(enum metric metric)
 {
 	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED;
 }
 
-/* Whether the traces are of several ranks of one job. */
+/* Returns true if the traces are of several ranks of one job. */
 static bool has_several_ranks(const struct processes *processes)
 {
 	int64_t first = -1;
@@ -207,8 +208,8 @@ static void put_command(struct shell_command *command, const char *title, const 
 {
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_text(&paragraph, command->built.text,
-		command->built.used); /* nothing in it needs to be made visible */
+	/* The command is already quoted, so paragraph_text() has nothing to escape. */
+	paragraph_text(&paragraph, command->built.text, command->built.used);
 	paragraph_print(&paragraph, title);
 	free(command->built.text);
 }

@@ -9,9 +9,10 @@ const char *known_separator(const struct style *style)
 	return style->ascii ? ", " : " \xc2\xb7 ";
 }
 
-/* Where what is missing comes from, and what to do. */
+/* The sources: what is missing without them, and what to do about it. */
 static const struct {
-	const char *key, *missing, *advice; /* NULL: the reason in the trace says it */
+	/* advice: NULL if the reason in the trace says what to do */
+	const char *key, *missing, *advice;
 } sources[] = {
 	{ "nvtx", "names of the program's phases",
 		"if it uses NVTX, start it with the full path of libpperf.so in LD_PRELOAD" },
@@ -27,7 +28,8 @@ static const struct {
 	{ "python_stacks", "source lines of the program's Python files", NULL },
 };
 
-/* What a reason says that has another remedy than most. */
+/* Reasons with a remedy of their own, which replaces the source's usual advice. An empty key
+ * matches every source. */
 static const struct {
 	const char *key, *reason, *advice;
 } remedies[] = {
@@ -101,7 +103,7 @@ static void put_source_states(const struct process *process, const struct style 
 	}
 }
 
-/* Of a file that another tool wrote: what it is, and what of it is in no view. */
+/* Prints the format of an imported file, and which of its contents no view shows. */
 static void put_import(const struct process *process, const struct style *style)
 {
 	const struct trace_text format = process_meta(process, "import.format"),
@@ -132,7 +134,7 @@ static void add_pair(struct paragraph *paragraph, const char *what, uint64_t see
 	*before = ", ";
 }
 
-/* How the GPU's records found their ranges, in time. */
+/* Prints the GPU time attributed by each method. */
 static void put_methods(const struct process *process, const struct style *style)
 {
 	const struct profile_totals *totals = &process->profile->totals;
@@ -217,7 +219,7 @@ static void add_recording_window(
 
 #define WINDOWS_SHOWN 4u
 
-/* When CUPTI was another client's, and what that means. */
+/* Prints when CUPTI was handed over, and what that means for the figures. */
 static void put_handover(const struct process *process, const struct style *style)
 {
 	const struct handover_list *handovers = process->handovers;
@@ -255,7 +257,7 @@ static void put_handover(const struct process *process, const struct style *styl
 	paragraph_print(&paragraph, "");
 }
 
-/* What PPERF_SCHEDULE had recorded, of what there was. */
+/* Prints which steps PPERF_SCHEDULE recorded, and of how many. */
 static void put_recording_windows(const struct process *process, const struct style *style)
 {
 	const struct recording_windows *windows = process->windows;
@@ -285,7 +287,7 @@ static void put_recording_windows(const struct process *process, const struct st
 	paragraph_print(&paragraph, "window");
 }
 
-/* What was not, and what looking at it cost. */
+/* Prints which events PPERF_SCHEDULE left unrecorded, and what skipping them cost. */
 static void put_unrecorded(const struct process *process, const struct style *style)
 {
 	const struct recording_windows *windows = process->windows;
@@ -364,8 +366,8 @@ static void put_profiler_cost(const struct process *process, const struct style 
 {
 	const struct profile_totals *totals = &process->profile->totals;
 	const struct profile_options *options = &process->profile->options;
-	const uint64_t run_ns = reader_duration_ns(
-		process->reader); /* nobody knows what parts of it cost */
+	/* of the whole run, because the cost of its parts is not known */
+	const uint64_t run_ns = reader_duration_ns(process->reader);
 	struct paragraph paragraph = { .style = style };
 
 	if (process_meta(process, "import.format").known)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * known.h: of the first screen, how much of the program is known: where that comes from, what of it was recorded when, what
- * is missing and what looking cost. What is missing is said with what to do about it.
+ *
+ * Prints the part of the summary about how complete the data is: sources, times of recording,
+ * losses, and the cost of recording. Each loss comes with its remedy.
  */
 #ifndef PPERF_REPORT_VIEWS_SUMMARY_COVERAGE_H
 #define PPERF_REPORT_VIEWS_SUMMARY_COVERAGE_H
@@ -8,14 +9,15 @@
 #include "report/print/print.h"
 #include "report/run/process.h"
 
-/* What stands between two facts of a line: a dot, or a comma if only ASCII may be written. */
+/* Returns the separator between two facts of a line: a dot, or a comma if only ASCII may be
+ * written. */
 const char *known_separator(const struct style *style);
 
-/* Sources, coverage, times without CUPTI, windows. */
+/* Prints the sources, their coverage, the times of CUPTI handover and the recording windows. */
 void coverage_put_sources(const struct process *process, const struct style *style);
-/* Operators that are in no record. */
+/* Prints how many operators were only counted and have no records. */
 void coverage_put_counted(const struct process *process, const struct style *style);
-/* Losses and cost. */
+/* Prints losses and the cost of recording. */
 void coverage_put_losses(const struct process *process, const struct style *style);
 
 #endif

@@ -17,14 +17,15 @@ static uint64_t metric_amount(const struct node *node, enum metric metric)
 	return node->total_ns;
 }
 
-/* A range, or what has those of a graph in it. */
+/* Returns true for ranges, and for CUDA graphs by GPU time, since a graph holds the work of
+ * ranges. */
 static bool is_candidate(const struct node *node, enum metric metric)
 {
 	return node_kind_class(node->kind) == NODE_RANGES ||
 	       (node->kind == NODE_GRAPH && metric == METRIC_GPU);
 }
 
-/* Down from the root along the heaviest range, as long as that has at least half of the whole. */
+/* Descends from the root to the heaviest range, while that has at least half of `whole`. */
 static uint32_t heaviest_node(const struct profile *profile, enum metric metric, uint64_t whole)
 {
 	uint32_t node_id = 0;
@@ -56,7 +57,8 @@ static uint32_t heaviest_node(const struct profile *profile, enum metric metric,
 	}
 }
 
-/* Modules that only have a number, folded, are told apart by their class. */
+/* Appends the name of a node. A module name that label folding reduced to `*` gets its class in
+ * brackets. */
 static void add_node_name(struct paragraph *paragraph, const struct process *process, uint32_t id)
 {
 	const struct node *node = &process->profile->tree->nodes[id];
@@ -71,7 +73,6 @@ static void add_node_name(struct paragraph *paragraph, const struct process *pro
 	paragraph_add(paragraph, ")");
 }
 
-/* ` in `a / b``, or that it is in no range. */
 void headline_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node)
 {
 	const struct row row = { .process = (struct process *)(uintptr_t)process,
@@ -95,7 +96,8 @@ void headline_add_path(struct paragraph *paragraph, const struct process *proces
 
 #define CHILDREN_MAX 3u
 
-/* `; largest in it: `forward` (40 %), `backward` (35 %)`: the heaviest children of a place, where it has any. */
+/* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
+ * `; largest parts: `forward` (40 %), `backward` (35 %)`. */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
 	uint32_t node_id, enum metric metric)
 {
@@ -123,7 +125,8 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 	}
 }
 
-/* Both are shares of a whole; one is more than 5 percent points off the other, or half as much again. */
+/* Returns true if two shares differ by more than 5 percentage points, or one is more than 1.5 times
+ * the other. */
 static bool shares_differ(double a, double b)
 {
 	const double more = a > b ? a : b, less = a > b ? b : a;
@@ -131,8 +134,8 @@ static bool shares_differ(double a, double b)
 	return more - less > 0.05 || more > less * 1.5;
 }
 
-/* What usual steps are like is what there is to gain in: imports and warm-up make the whole say nothing. The whole run
- * is told of where it is another matter. true: it was told of steps. */
+/* Appends the busy share of steady-state steps, because imports and warm-up hide what can be gained
+ * there. Adds the share of the whole run only if it differs. Returns true if steps were used. */
 static bool add_busy_share(struct paragraph *paragraph, const struct process *process)
 {
 	const struct profile_totals *totals = &process->profile->totals;
@@ -158,10 +161,11 @@ static bool add_busy_share(struct paragraph *paragraph, const struct process *pr
 	return has_steps;
 }
 
-#define DATALOADER_MIN_PERCENT \
-	20u /* percent of the steps' time: with less, the GPU waits for something else */
+/* percent of the steps' time; below, the GPU waits for something else */
+#define DATALOADER_MIN_PERCENT 20u
 
-/* What the GPU did not wait for is no matter. */
+/* Appends the time spent waiting for batches, unless the GPU was busy more than half of the
+ * time. */
 static void add_dataloader_wait(struct paragraph *paragraph, const struct process *process)
 {
 	const struct dataloader_wait batches = dataloader_wait_of(process->profile);

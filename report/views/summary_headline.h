@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * verdict.h: one measured sentence each for time and memory: how much, and the place where most of it was asked for.
+ *
+ * Prints the headline of the summary. It has one measured sentence each for time and memory, with
+ * the amount and the node that owns the largest part.
  */
 #ifndef PPERF_REPORT_VIEWS_SUMMARY_HEADLINE_H
 #define PPERF_REPORT_VIEWS_SUMMARY_HEADLINE_H
@@ -9,7 +11,7 @@
 
 void headline_put(const struct process *process, const struct style *style);
 
-/* "in `a / b`", or that it was in no range. */
+/* Appends "in `a / b`", the path of `node`, or says that there was no range. */
 void headline_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node);
 
 #endif

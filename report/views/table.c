@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * arrange_table.c: the tree turned flat: one node for each name, wherever it stands; or for what --by asks for.
+ *
+ * Flattens the tree: one node for each name, or for each value of the key that --by names.
  */
 #include "report/views/views.h"
 #include "report/analysis/work_categories.h"
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node of the tree and its flat one; `inner`: a flat one of the same name lies around it, whose totals have it
- * already. */
+/* Adds a node's times to those of its flat node. `inner`: an ancestor has the same flat node, so
+ * its total already includes this one. */
 static void merge_times(struct node *flat, const struct node *node, bool inner)
 {
 	flat->calls += node->calls;
@@ -28,7 +29,8 @@ static void merge_times(struct node *flat, const struct node *node, bool inner)
 		flat->total_ns += node->total_ns;
 }
 
-/* again: it is work, or what was captured, and its range has it as its own. */
+/* `again`: the node is GPU work or was captured, and the range around it has the same time as its
+ * self time. */
 static void merge_gpu(
 	struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool again)
 {
@@ -148,8 +150,8 @@ static struct tree *flatten(const struct process *process)
 	uint32_t *flat_of = xcalloc(tree->count * sizeof *flat_of), *open = NULL, node = 0;
 	size_t room = 0;
 
-	/* A walk without recursion: down to the first child, on to the next one, up when there is none; open[] counts
-	 * what lies around. */
+	/* Traverse the tree without recursion: to the first child, else to the next sibling of the
+	 * node or of an ancestor. open[] counts the ancestors by flat node. */
 	for (;;) {
 		uint32_t next = tree->nodes[node].first_child;
 
@@ -173,7 +175,8 @@ static struct tree *flatten(const struct process *process)
 	return flat;
 }
 
-/* CUPTI times some calls that were recorded as they were made, too. */
+/* Returns true if calls named `name` have nodes of their own. CUPTI times some calls that pperf
+ * recorded, too. */
 static bool has_call_node(const struct process *process, uint32_t name)
 {
 	static const enum node_kind kinds[] = { NODE_API, NODE_SYNC, NODE_ALLOC };
@@ -198,7 +201,7 @@ static void add_flat_rows(struct process *process, struct rows *rows)
 	}
 }
 
-/* false: there is nothing to make them of. */
+/* Returns false, with a warning, if the trace lacks the data to group by. */
 static bool make_flat_tree(
 	const struct options *options, struct processes *processes, struct process *process)
 {
@@ -213,7 +216,8 @@ static bool make_flat_tree(
 	return process->flat != NULL;
 }
 
-/* What no rule knows lies around all that one does, so its total says nothing: it comes last, unless an order was asked for. */
+/* Moves the category of unmatched work to the end. It encloses all the others, so its total says
+ * little. --sort overrides this. */
 static void put_other_last(const struct process *process, struct row *rows, size_t count)
 {
 	const uint32_t other = string_table_find(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * arrange_tree.c: the hierarchy as rows: parents first, children by weight, what was not asked for left out and
- * counted.
+ *
+ * Arranges the call tree as rows: parents before children, heavy children first. Rows that --depth,
+ * --top and --min-percent exclude are counted.
  */
 #include "report/views/views.h"
 #include "report/views/tree_extra_rows.h"
@@ -17,16 +18,18 @@ struct tree_walk {
 	struct process *process;
 	struct rows *rows;
 	const struct column *sort;
-	bool *alive;         /* by node: something happened in it or below */
-	bool *workless;      /* asides_workless */
-	uint32_t *operators; /* by node: ranges that are alive, in it and below */
-	uint32_t *position,
-		*backward; /* by node, while a level is ordered: its row and that of its backward, + 1 */
-	long double min_value; /* rows below it are too small; 0: none is */
-	uint64_t min_cpu_ns;   /* and of those without work, what took less time */
-	uint32_t base;         /* depth of the roots: 1 below a process */
-	uint32_t root_parent;  /* their row */
-	struct row *stack;     /* the last one is next */
+	bool *alive;         /* by node: something happened in the node or below */
+	bool *workless;      /* by node, from extra_rows_workless() */
+	uint32_t *operators; /* by node: number of live ranges in the node and below */
+	/* By node, while a level is ordered: the row of the node + 1, and the row of its backward
+	 * node + 1. 0: none. */
+	uint32_t *position, *backward;
+	long double min_value; /* rows with less are too small; 0: no limit */
+	/* limit for rows without GPU work: those with less CPU time are summed up */
+	uint64_t min_cpu_ns;
+	uint32_t base;        /* depth of the roots; 1 below the row of a process */
+	uint32_t root_parent; /* row of the roots' parent, or NO_ROW */
+	struct row *stack;    /* rows to visit; the last is next */
 	size_t stack_count, stack_room;
 };
 
@@ -67,7 +70,7 @@ static bool is_too_small(const struct tree_walk *walk, const struct row *row)
 
 	if (row->tree != profile->tree)
 		return false;
-	/* What belongs to no range is a root of its own, however little it is. */
+	/* What belongs to no range is a root of its own, however small. */
 	if (node->kind == NODE_UNATTRIBUTED &&
 		(node->gpu || (node->memory && node->memory->alloc_bytes)))
 		return false;
@@ -85,7 +88,8 @@ static uint32_t forward_of(const struct tree_walk *walk, const struct row *row)
 							 : 0;
 }
 
-/* Takes a row and its partner, the forward one first. Returns how many it took: none if they are taken. */
+/* Stores the row and its partner in `out`, the forward row first. Returns their number, or 0 if
+ * they were stored before. */
 static size_t pop_pair(
 	struct tree_walk *walk, const struct row *level, const struct row *row, struct row *out)
 {
@@ -107,7 +111,7 @@ static size_t pop_pair(
 	return used;
 }
 
-/* An operator and its backward stand together, where the first of them does. */
+/* Moves an operator and its backward pass together, to the position of the first of them. */
 static void pair_forward_backward(struct tree_walk *walk, struct row *level, size_t count)
 {
 	struct row *ordered = xcalloc((count + 1) * sizeof *ordered);
@@ -127,7 +131,7 @@ static void pair_forward_backward(struct tree_walk *walk, struct row *level, siz
 	free(ordered);
 }
 
-/* What is in no step goes behind what is, however long it took. */
+/* Moves roots outside of steps behind all others, even if they took longer. */
 static void put_steps_first(const struct tree_walk *walk, struct row *level, size_t count)
 {
 	struct row *others = xcalloc((count + 1) * sizeof *others);
@@ -143,7 +147,8 @@ static void put_steps_first(const struct tree_walk *walk, struct row *level, siz
 	free(others);
 }
 
-/* The nodes to be shown at one level, ordered, cut to what was asked for, and put with those that wait, the first on top. */
+/* Orders and prunes the rows of one level, counts what was left out, and pushes the rest. The first
+ * row ends on top of the stack. */
 static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 {
 	const uint32_t top = view_top(walk->options);
@@ -177,8 +182,9 @@ static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 struct row_level {
 	struct row *rows;
 	size_t count, room;
-	uint64_t idle_rows, idle_operators,
-		idle_ns; /* left out: without work, and too short for a row of their own */
+	/* Left out, to be summed up: rows without GPU work that are too short for a row of their
+	 * own. */
+	uint64_t idle_rows, idle_operators, idle_ns;
 };
 
 static void add_to_level(struct row_level *level, const struct row *row)
@@ -187,7 +193,7 @@ static void add_to_level(struct row_level *level, const struct row *row)
 	level->rows[level->count++] = *row;
 }
 
-/* What only text has, beside the nodes: `like` is a row of that level, `of` the one around it. */
+/* Adds the rows that only text has. `like` is a row of the level, `of` the row around it. */
 static void add_extra_rows(struct tree_walk *walk, struct row_level *level, const struct row *of,
 	const struct row *like)
 {
@@ -207,7 +213,7 @@ static void add_extra_rows(struct tree_walk *walk, struct row_level *level, cons
 	}
 }
 
-/* of: their row; NULL: they are roots. */
+/* Pushes the children of `node`. `of` is the row of `node`, or NULL if the children are roots. */
 static void push_children(struct tree_walk *walk, uint32_t node, const struct row *of,
 	uint32_t parent_row, uint32_t depth)
 {
@@ -238,7 +244,7 @@ static void push_children(struct tree_walk *walk, uint32_t node, const struct ro
 	free(level.rows);
 }
 
-/* What the shares of the sort key are shares of. */
+/* Returns the whole of which the rows' values of the sort column are shares. */
 static long double sum_of_roots(const struct tree_walk *walk)
 {
 	const struct profile *profile = walk->process->profile;

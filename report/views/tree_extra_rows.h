@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * asides.h: rows that only text has, beside those of the tree: what would drown the rest, summed up in one, and what
- * deserves a row of its own. They are nodes of a tree of their own (process.asides), roots all of them.
+ *
+ * Makes extra rows, which only text has, beside those of the tree. They sum up rows that would hide
+ * the rest, and single out an outlier. They are roots of a tree of their own (process.extra_rows).
  *
  *	layers.* (Block) ×12
- *	    layers.7 alone: 2.4 × the median
+ *	    layers.7: 2.4 times the median
  *	    aten::linear
- *	    (312 operators without work)
+ *	    (312 operators without GPU work)
  *	(backward)
  *	    (shown in modules, as (bwd))
  */
@@ -14,17 +15,21 @@
 
 #include "report/table/column.h"
 
-/* What of the tree did nothing: operators, backward functions and modules in and below which nothing was launched,
- * copied or allocated, in a program that did something on a GPU. Tracing with fake tensors, functorch's levels and
- * views are such. By node; NULL: without a GPU, time on the CPU is the work. To be freed. */
+/* Finds the operators, backward functions and modules in and below which nothing was launched,
+ * copied or allocated. Tracing with fake tensors, levels of functorch and views are examples.
+ * Returns an array by node, to be freed. Returns NULL if the program used no GPU: CPU time is its
+ * work. */
 bool *extra_rows_workless(const struct process *process);
 
-/* Rows that stand where `like` does. A sum of so many operators that took that CPU time; the member of `of`'s place
- * that is out of line (false: none is). */
+/* Returns a row that sums up `operators` operators with `cpu_ns` of CPU time. Here and below the
+ * new row has the process, parent, depth and kind of `like`. */
 struct row extra_row_workless_sum(
 	struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
+/* Stores in `odd` a row of the outlier among the module instances of the node of `of`. Returns
+ * false if there is none. */
 bool extra_row_outlier(const struct row *of, const struct row *like, struct row *odd);
-/* What autograd's engine ran at `of`'s place and is shown elsewhere, beside its operators (false: there is none). */
+/* Sums up what autograd's engine ran at `of`'s node and what is shown elsewhere, beside its
+ * operators. Returns false if there is nothing of the kind. */
 bool extra_row_moved_backward(const struct row *of, const struct row *like, struct row *moved);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Declares the entry points of the views. Each arranges its rows, or prints everything itself; the list of views is
- * report/cli/view_list.c.
+ *
+ * Declares the entry points of the views. Each one either arranges rows or prints everything
+ * itself. The list of views is in report/cli/view_list.c.
  */
 #ifndef PPERF_REPORT_VIEWS_VIEWS_H
 #define PPERF_REPORT_VIEWS_VIEWS_H
 
 #include "report/table/view.h"
 
-/* Arrangements, each in its file. */
+/* Functions that arrange the rows of a view, each in a file of its own. */
 void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_critical(
@@ -33,15 +34,17 @@ void arrange_distribution(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void draw_distribution(const struct report *report, const struct style *style);
 
-/* An instance and what is kept of those inside. */
+/* Adds rows for the instance `root` and for the instances inside it that were kept. */
 void arrange_instance(const struct options *options, struct process *process, struct rows *rows,
 	const struct tree *tree, const struct instance *root);
-/* Of one critical tree, only the rows with the most of it; counts the others. */
+/* Keeps the `most` rows with the largest values of one critical tree, and counts the others in
+ * rows->more. */
 void critical_keep_largest(struct rows *rows, size_t most);
 
-/* The summary's text: what ran, what was recorded, where the time or the memory went. */
+/* Prints the text of the summary: what ran, what was recorded, and where the time or memory
+ * went. */
 void draw_summary(const struct report *report, const struct style *style);
-/* The lines above roofline's table: a line for each GPU of the processes shown. */
+/* Prints a line for each GPU of the processes shown, above the table of roofline. */
 void roofline_header(const struct report *report, const struct style *style);
 
 /* Views that print everything themselves. Each returns the exit status. */

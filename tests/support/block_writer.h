@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * block_writer.h: large traces, written as fast as they can be, for measurements. What is in them is the caller's affair;
- * whatever goes wrong ends the program with a sentence.
+ *
+ * Writes large traces as fast as possible, for measurements. The caller decides what is in them. An
+ * error ends the program with a message.
  *
  *	struct block_writer *writer = block_writer_open("trace.bin");
  *
@@ -18,13 +19,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define BLOCK_WRITER_PAYLOAD 65536u /* seal before there is more: 64 bytes of room are behind it */
+/* Bytes of a payload. Seal before it is larger; 64 bytes of reserve follow it. */
+#define BLOCK_WRITER_PAYLOAD 65536u
 #define BLOCK_WRITER_STREAMS 4u
 
-/* Ticks are nanoseconds. */
+/* The state of a writer. Ticks are nanoseconds. */
 struct block_writer {
 	FILE *file;
-	uint64_t offset, base; /* base: the stamp with which the payload began */
+	uint64_t offset, base; /* base: the stamp at which the payload began */
 	unsigned char payload[BLOCK_WRITER_PAYLOAD + 64];
 	size_t used;
 	uint32_t sequences[BLOCK_WRITER_STREAMS];
@@ -32,13 +34,15 @@ struct block_writer {
 };
 
 struct block_writer *block_writer_open(const char *path);
-/* Head filled, the rest zero; lives until the next one. */
+/* Appends a record with its head filled and the rest zero. The pointer is valid until the next
+ * call. */
 void *block_writer_record(struct block_writer *writer, enum trace_kind kind, size_t size);
-/* The payload is over: of TRACE_DICT, or of TRACE_CHUNK of that stream. */
+/* Writes the payload as a block: TRACE_DICT, or TRACE_CHUNK of `stream`. */
 void block_writer_seal(struct block_writer *writer, uint32_t type, uint32_t stream);
-/* A payload of events begins: its CLOCK record. */
+/* Begins a payload of events with its CLOCK record. */
 void block_writer_begin(struct block_writer *writer, uint64_t stamp);
-/* Writes the header and frees it; how many bytes the file has. */
+/* Writes the header, closes the file and frees the writer. Returns the size of the file in
+ * bytes. */
 uint64_t block_writer_close(struct block_writer *writer, uint32_t streams);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * event_text.h: the events of a trace as lines, so that a test can show what it expects.
  *
- *	100 s1 push step            time, stream, what happens, its text
- *	150 s1   pop layer 110      two blanks for each range around it; when the range opened
- *	200 s1 gap 2 seen 150       so many payloads are missing; the last time the stream was seen
+ * Prints the events of a trace as lines, so that a test can state what it expects.
+ *
+ *	100 s1 push step            time, stream, kind, text
+ *	150 s1   pop layer 110      two blanks per enclosing range; when the range opened
+ *	200 s1 gap 2 seen 150       number of missing payloads; last time the stream was seen
  *	200 s1 unended step 100 seen 150
  *	300 s1 end
  *
- * CLOCK records are left out. Everything here fails the test with a sentence when a trace cannot be read.
+ * CLOCK records are left out. A trace that cannot be read aborts the test with a message.
  */
 #ifndef PPERF_TESTS_SUPPORT_EVENT_TEXT_H
 #define PPERF_TESTS_SUPPORT_EVENT_TEXT_H
@@ -15,13 +16,13 @@
 #include "report/trace/trace_reader.h"
 #include "tests/support/trace_builder.h"
 
-/* The lines of all events, to be freed by the caller. */
+/* Returns the lines of all events, to be freed. */
 char *render_events(struct trace_reader *reader);
 
-/* Opens what was built, from a file in memory. */
+/* Opens the trace that was built, from a file in memory. */
 struct trace_reader *open_built(struct trace_builder *builder);
 struct trace_reader *open_bytes(const void *bytes, size_t count);
-/* Why these bytes are refused; NULL if they are not. Static. */
+/* Returns why the bytes are rejected, in a static buffer, or NULL if they are accepted. */
 const char *refusal_of(const void *bytes, size_t count);
 
 #endif

@@ -14,10 +14,10 @@ enum {
 	SLOTS = 1 << 17
 };
 #define FIRST_STAMP 1000u
-#define OUTERMOST \
-	(CHAINS * DEPTH + 1) /* the node that all others can be in; its name is the last, too */
+/* The optional node around all others. The last name is its name. */
+#define OUTERMOST (CHAINS * DEPTH + 1)
 
-/* The same events for both, one after the other. */
+/* Generates the same events for the trace and for the reference, one after the other. */
 struct source {
 	uint64_t stamp;
 	uint32_t chain, step;
@@ -158,7 +158,8 @@ static void put_node(struct block_writer *writer, uint32_t id, uint32_t parent, 
 		block_writer_seal(writer, TRACE_DICT, 0);
 }
 
-/* A parent's number is below its children's: where there is one around all, they come after it. */
+/* Returns a node's id. A parent's id is below those of its children, so with an outermost node all
+ * others follow it. */
 static uint32_t node_of(uint32_t chain, uint32_t depth, int outermost)
 {
 	return chain * DEPTH + depth + 1 + (outermost != 0);
@@ -192,7 +193,7 @@ static void put_word(struct block_writer *writer, uint32_t word)
 	writer->used += sizeof word;
 }
 
-/* What a payload begins with: a clock, and what is open. */
+/* Begins a payload: a CLOCK record, and an OPEN record of the outermost range if there is one. */
 static void begin_payload(struct block_writer *writer, uint64_t stamp, int outermost)
 {
 	struct trace_open *open;
@@ -205,7 +206,7 @@ static void begin_payload(struct block_writer *writer, uint64_t stamp, int outer
 	open->begin_stamp = FIRST_STAMP;
 }
 
-/* Payloads end between two chains, so that no other OPEN is needed. */
+/* Writes the events. Payloads end between two chains, where no further OPEN record is needed. */
 static void put_events(struct block_writer *writer, size_t count, int outermost)
 {
 	struct source source = { .stamp = FIRST_STAMP };

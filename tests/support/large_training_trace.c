@@ -71,11 +71,12 @@ struct load {
 	struct block_writer *writer;
 	struct load_event *events;
 	size_t count;
-	uint64_t stamp, last; /* of the writer's stream: the stamp before */
+	uint64_t stamp, last; /* last: stamp of the record before */
 	uint64_t gpu_free[LOAD_STREAMS];
 	uint64_t allocated;
 	uint32_t names, nodes, correlation, noise, tensors;
-	size_t whole; /* where this payload's whole LAUNCH lies; 0: it has none */
+	/* offset of the payload's full LAUNCH record, which TRACE_AGAIN refers to; 0: none yet */
+	size_t whole;
 	uint64_t whole_correlation;
 	uint8_t thread; /* its stream in the trace */
 	unsigned pending_count;
@@ -91,7 +92,7 @@ struct load {
 	unsigned held_count;
 };
 
-/* The numbers of names and places: the program's, in the order of put_dictionary. */
+/* Ids of nodes, in the order of put_dictionary. */
 struct places {
 	uint32_t data, to, model, layer[LAYERS], half[LAYERS][2], outer[LAYERS][OPS],
 		inner[LAYERS][OPS], engine[LAYERS][OPS], backward[LAYERS][OPS],
@@ -208,7 +209,7 @@ static void tell(struct load *load, enum load_kind kind, uint64_t stamp, uint64_
 	load->count++;
 }
 
-/* Some time passes: 200 to 711 ns. */
+/* Advances the time by 200 to 711 ns. */
 static uint64_t pass(struct load *load)
 {
 	load->noise = load->noise * 1664525u + 1013904223u;
@@ -253,7 +254,7 @@ static void end(struct load *load)
 	block_writer_seal(load->writer, TRACE_CHUNK, load->thread);
 }
 
-/* The work that a call of this moment asks for. */
+/* Adds the GPU operation of a call that is made now. */
 static void ask(struct load *load, enum trace_kind kind, uint32_t name, uint32_t stream,
 	uint32_t took, uint32_t bytes)
 {
@@ -317,7 +318,7 @@ static void copy(struct load *load, enum trace_kind kind, uint32_t node, uint32_
 	ask(load, set ? TRACE_GPU_SET : TRACE_GPU_COPY, 0, COPIES, 900, bytes);
 }
 
-/* Until what was asked for so far is done. */
+/* Waits until all work launched so far on the compute stream is done. */
 static void wait_for_gpu(struct load *load, uint32_t node)
 {
 	struct trace_sync *record;
@@ -334,7 +335,7 @@ static void wait_for_gpu(struct load *load, uint32_t node)
 	tell(load, LOAD_WAIT, load->stamp, load->stamp - before, 0, api_wait);
 }
 
-/* One of 64 is whole. */
+/* Writes a tensor record. One of TRACE_TENSOR_RUN is a full record, the others are short ones. */
 static void tensor(struct load *load, uint32_t node, bool given, uint64_t address, uint32_t bytes)
 {
 	pass(load);
@@ -452,7 +453,7 @@ static void update(struct load *load)
 	pop(load);
 }
 
-/* ---- what CUPTI tells ---- */
+/* ---- what CUPTI delivers ---- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -490,7 +491,8 @@ static void put_gpu(struct load *load, const struct pending *work)
 		load->events[load->count - 1].stream = (uint8_t)work->stream;
 }
 
-/* All that waits, by the begin: in blocks, of the thread that reads CUPTI's buffers. */
+/* Writes all pending GPU records by start time, in blocks of the thread that reads CUPTI's
+ * buffers. */
 static void deliver(struct load *load)
 {
 	struct trace_gpu_batch *batch;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * profile_fixture.h: a trace made in a test, folded, and its nodes by path.
+ *
+ * Builds the profile of a trace made in a test, and finds its nodes by path.
  */
 #ifndef PPERF_TESTS_SUPPORT_PROFILE_FIXTURE_H
 #define PPERF_TESTS_SUPPORT_PROFILE_FIXTURE_H
@@ -13,15 +14,16 @@ struct folded {
 	struct profile *profile;
 };
 
-/* Frees the builder. options NULL: as the tool without options. */
+/* Profiles the trace of `builder`, and frees the builder. With NULL the options are those of the
+ * tool without options. */
 struct folded folded_of(struct trace_builder *builder, const struct profile_options *options);
-/* One more fold of the same trace. */
+/* Profiles the same trace again. */
 void folded_again(struct folded *folded, const struct profile_options *options);
 void folded_free(struct folded *folded);
 
-/* The node of a path of names joined by `/`; NULL: there is none. */
+/* Returns the node of a path of names joined by `/`, or NULL. */
 const struct node *folded_node(const struct folded *folded, const char *path);
-/* Fails the test if anything is owned twice or not at all. */
+/* Fails the test if a nanosecond or byte has several owners or none. */
 void folded_check(const struct folded *folded);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * recording_fixture.h: the collector at work inside a test: it records into a folder of the test's own and the reader shows what came of it. One a process
- * (Check runs each test in one of its own).
+ *
+ * Runs the collector inside a test: it records into a folder of the test, and the reader reads the
+ * trace. There is one recording per process; Check runs each test in a process of its own.
  */
 #ifndef PPERF_TESTS_SUPPORT_RECORDING_FIXTURE_H
 #define PPERF_TESTS_SUPPORT_RECORDING_FIXTURE_H
@@ -8,20 +9,23 @@
 #include "report/trace/trace_reader.h"
 #include <stdint.h>
 
-/* A folder under $TMPDIR, now the working directory, and the collector set to write trace.bin there. limit_bytes 0: 1 GiB. */
+/* Makes a folder under $TMPDIR the working directory, and lets the collector write trace.bin there.
+ * `limit_bytes` 0: 1 GiB. */
 void recording_begin(uint64_t limit_bytes);
 
-/* As at a clean end of the process, on this thread. */
+/* Ends the recording on this thread, as at a clean end of the process. */
 void recording_end(void);
 
-/* Opens the trace of this process as it stands. The test fails if it cannot. */
+/* Opens the trace of this process in its present state. Fails the test if that is impossible. */
 struct trace_reader *recording_read(void);
 
-/* The events of `reader` as text, one a line: "push A", "pop A", "start", "end", "mark", "metric", "object", "lost N", "gap", "resumed A",
- * "unended A", "left open A"; a range's text as given, then " @DOMAIN" if it has one. CLOCK, SELF and STREAM_END are left out. Freed by the caller. */
+/* Returns the events of `reader` as text, to be freed. Each line is "push A", "pop A", "start",
+ * "end", "mark", "metric", "object", "lost N", "gap", "resumed A", "unended A" or "left open A". A
+ * range has its text, then " @DOMAIN" if it has one. CLOCK, SELF and STREAM_END are left out. */
 char *recording_text(struct trace_reader *reader);
 
-/* The system's monotonic clock, in nanoseconds: what a recorded time may at most be, on a machine that stops now and then. */
+/* Returns the monotonic clock in nanoseconds, an upper limit for recorded times. A fixed limit
+ * would fail on a machine that stalls. */
 uint64_t recording_clock(void);
 
 /* Removes the folder. */

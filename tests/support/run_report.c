@@ -13,7 +13,7 @@
 	"TZ=UTC"
 
 static char folder[64], report[4200];
-static char *kept[1024]; /* what tests were given */
+static char *kept[1024]; /* texts given to tests, freed by screen_leave() */
 static size_t kept_count;
 
 static void die(const char *what)
@@ -30,8 +30,8 @@ void screen_enter(void)
 	if (length < 0)
 		die("/proc/self/exe");
 	report[length] = '\0';
-	for (slash = report; (slash = strstr(slash, "/tests/"));
-		slash++) /* BUILD/tests/report/test_X -> BUILD */
+	/* Find the last one: BUILD/tests/report/test_X -> BUILD. */
+	for (slash = report; (slash = strstr(slash, "/tests/")); slash++)
 		length = slash - report;
 	report[length] = '\0';
 	strcat(report, "/pperf-report");

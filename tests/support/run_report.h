@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * run_report.h: the tool as its user sees it, run on traces made in a test. Everything that could differ between machines
- * is pinned: locale, terminal, width, colours, time zone.
+ *
+ * Runs the tool as a user does, on traces made in a test. Whatever could differ between machines is
+ * fixed: locale, terminal, width, colours, time zone.
  *
  *	struct screen screen = screen_show(builder, "critical trace.bin -m reserved");
  *
  *	ck_assert_str_eq(screen.out, "slam ────...");
- *
  */
 #ifndef PPERF_TESTS_SUPPORT_RUN_REPORT_H
 #define PPERF_TESTS_SUPPORT_RUN_REPORT_H
@@ -13,49 +13,59 @@
 #include "tests/support/trace_builder.h"
 
 struct screen {
-	char *out, *err; /* terminated; live as long as the test */
-	int status;      /* of exit; 128 + n: killed by signal n */
+	char *out, *err; /* terminated; valid until the test ends */
+	int status;      /* exit status; 128 + n: killed by signal n */
 };
 
-/* Before and after each test (a checked fixture): a folder of its own to be in. */
+/* Called before each test (a checked fixture): makes a new folder the working directory. */
 void screen_enter(void);
+/* Called after each test: removes the folder and frees the texts of its screens. */
 void screen_leave(void);
 
-/* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the shell. */
+/* Writes `builder` (NULL: nothing) as trace.bin, frees it, and runs `pperf-report ARGUMENTS` in the
+ * shell. */
 struct screen screen_show(struct trace_builder *builder, const char *arguments);
-/* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
+/* Runs `pperf-report ARGUMENTS` with settings before it, such as "NO_COLOR=1 TERM=dumb". */
 struct screen screen_show_with(const char *settings, const char *arguments);
 
-/* The same with stdout somewhere else; .out is empty. */
+/* Runs `pperf-report ARGUMENTS` with stdout redirected to `path`; screen.out is empty. */
 struct screen screen_show_to(const char *path, const char *arguments);
 
-/* Records that many tests need. `at`: when the call returned, or the batch came. */
+/* Functions that build records many tests need. `at`: when the call returned, or when the batch of
+ * GPU records came. */
 void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address,
 	uint64_t bytes);
 void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address);
 struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	enum trace_kind kind, uint64_t address, uint64_t bytes, uint32_t memory_kind,
 	uint32_t device);
-/* A tensor took memory, or with bytes below 0 gave it back; then tensors hold `allocated` of `reserved`. */
+/* Builds the allocation of a tensor, or with negative `bytes` its free. Afterwards tensors hold
+ * `allocated` of `reserved` bytes. */
 struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint64_t address, int64_t bytes, uint64_t allocated, uint64_t reserved);
+/* Builds a failed request of PyTorch for `bytes` bytes. */
 struct trace_tensor *build_tensor_oom(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint64_t bytes, uint64_t allocated, uint64_t reserved);
-/* A launch that took 5 ticks; a graph launch; a copy, a set of so many bytes. */
+/* Builds a launch of 5 ticks. */
 struct trace_launch *build_launch(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation);
+/* Builds a graph launch of 5 ticks. */
 struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uint32_t stream,
 	uint64_t at, uint64_t correlation, uint32_t exec_id);
+/* Builds a call of 5 ticks that copies or sets `bytes` bytes. `kind`: TRACE_COPY or TRACE_SET. */
 struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	enum trace_kind kind, uint64_t correlation, uint64_t bytes);
-/* What the GPU did from `start` to `end`, ticks since the trace's start as everything else; both 0: not timed. */
+/* Builds a kernel that ran from `start` to `end`, in ticks since the start of the trace. Both 0:
+ * without times. */
 struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint64_t correlation, const char *name, uint64_t start, uint64_t end);
+/* Builds the GPU record of a copy or memset. `start` and `end` are those of build_kernel(). */
 struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	enum trace_kind kind, uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end);
-/* A call that CUPTI timed, of the thread of stream 1. */
+/* Builds a call that CUPTI timed, of the thread of stream 1. */
 struct trace_api *build_api(
 	struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end);
+/* Builds a device with 108 multiprocessors and 80 GiB of memory. */
 struct trace_device *build_device(struct trace_builder *builder, uint32_t device, const char *name);
 
 #endif

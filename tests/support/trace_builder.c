@@ -23,7 +23,7 @@ struct built_stream {
 	struct built_stream *next;
 	struct bytes payload;
 	struct trace_block head; /* of the payload being filled */
-	uint64_t last;           /* stamp */
+	uint64_t last;           /* stamp of the last record */
 	struct open_range *open;
 	uint32_t depth, room;
 };
@@ -34,18 +34,19 @@ struct built_text {
 };
 
 struct built_node {
-	uint32_t parent, name, domain, kind, link, detail; /* what tells places apart */
+	uint32_t parent, name, domain, kind, link, detail; /* what identifies a node */
 };
 
 struct trace_builder {
 	struct trace_header header;
 	struct bytes dictionary; /* whole blocks, then the payload of the last one */
-	size_t dictionary_open;  /* where that last payload begins */
+	size_t dictionary_open;  /* offset at which that last payload begins */
 	uint32_t dictionary_sequence;
 	struct bytes blocks; /* chunks and holes */
-	struct bytes slots;  /* of SEAL_AND_SLOT */
+	struct bytes slots;  /* slots of SEAL_AND_SLOT and SEAL_TORN_SLOT */
 	struct bytes file;
-	struct built_stream *streams, *recent; /* by id; the one used last */
+	/* streams: ordered by id; recent: the one used last */
+	struct built_stream *streams, *recent;
 	struct built_text *names;
 	struct built_node *nodes;
 	uint32_t name_count, node_count;
@@ -220,7 +221,7 @@ static void begin_payload(
 	stream->last = stamp;
 }
 
-/* The stream, ready for a record at `at`; `aligned` for a struct. */
+/* Returns the stream, ready for a record at `at`; `aligned`: for a struct. */
 static struct built_stream *ready(
 	struct trace_builder *builder, uint32_t id, uint64_t at, int aligned)
 {
@@ -546,7 +547,7 @@ void build_meta(struct trace_builder *builder, const char *key, const char *valu
 	memcpy((char *)(meta + 1) + key_bytes, value, value_bytes);
 }
 
-/* The dictionary's last payload is written without a crc, as in a process that was killed. */
+/* Writes the dictionary. Its last payload has no crc, as in a process that was killed. */
 static void append_dictionary(struct trace_builder *builder, struct bytes *file)
 {
 	struct trace_block head = { .type = TRACE_DICT, .sequence = builder->dictionary_sequence };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of the library that
- * writes real ones.
+ *
+ * Builds traces byte by byte, for the tests of all that reads traces. It is independent of the
+ * library that writes real ones.
  *
  *	struct trace_builder *builder = builder_new();
  *
@@ -12,12 +13,14 @@
  *	builder_write(builder, "trace.bin");
  *	builder_free(builder);
  *
- * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC) unless the header
- * is changed. Streams are numbers from 1 and come into being when first named; their thread id is 1000 + stream.
- * Names and nodes get their ids as they are used. Each payload begins with its CLOCK and OPEN records, as the
- * format wants. What is not sealed at the end becomes a slot. The file: header, slots, chunks in the order of
- * sealing; the dictionary lies before the slots. Everything here aborts with a sentence when it is used wrongly or
- * memory runs out.
+ * Times (`at`) are ticks since the start of the trace. Ticks are nanoseconds
+ * (TRACE_CLOCK_MONOTONIC) unless the header is changed. Streams are numbers from 1 and exist from
+ * their first use; their thread id is 1000 + stream. Names and nodes get ids when they are first
+ * used. Each payload begins with its CLOCK and OPEN records, as the format requires. What is not
+ * sealed at the end becomes a slot.
+ *
+ * The file has the header, the dictionary, slots, and chunks in the order of sealing. Wrong use, or
+ * a lack of memory, aborts with a message.
  */
 #ifndef PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
 #define PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
@@ -33,74 +36,80 @@ struct trace_builder;
 struct trace_builder *builder_new(void);
 void builder_free(struct trace_builder *builder);
 
-/* The header as it will be written, to be changed at will: pid 100, run id 1, TRACE_ENDED. header.end and .streams
- * are filled at the end if 0. */
+/* Returns the header that will be written; it may be changed. It starts with pid 100, run id 1 and
+ * TRACE_ENDED. header.end and header.streams are filled at the end if they are 0. */
 struct trace_header *builder_header(struct trace_builder *builder);
 
-/* The whole file so far; lives until the next call. Building may go on afterwards. */
+/* Returns the whole file so far, valid until the next call. More may be built afterwards. */
 const unsigned char *builder_bytes(struct trace_builder *builder, size_t *bytes);
 void builder_write(struct trace_builder *builder, const char *path);
 
-/* The dictionary. */
-uint32_t build_name(
-	struct trace_builder *builder, const char *text); /* the same text, the same id; NULL: 0 */
+/* Functions that build the dictionary. */
+/* Returns the id of a name. Equal texts have the same id; NULL has the id 0. */
+uint32_t build_name(struct trace_builder *builder, const char *text);
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	const char *domain, enum trace_node_kind kind);
-/* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
+/* Returns a node of any kind. `link`: a node or 0. `detail`: a text or NULL (struct trace_node). */
 uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
-/* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until the next call. */
+/* Appends any dictionary record: the head is filled, the rest zero, `size` is rounded up to 8
+ * bytes. The pointer is valid until the next call. */
 void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);
-/* Ends the present dictionary block; the next record begins another. */
+/* Ends the current dictionary block. The next record begins another one. */
 void build_dictionary_seal(struct trace_builder *builder);
 
-/* Ranges. `name` is looked for under the innermost open range of the stream. They return the node. */
+/* Functions that build ranges. build_push() finds or adds `name` below the innermost open range of
+ * the stream. Pushes return the node. */
 uint32_t build_push(struct trace_builder *builder, uint32_t stream, uint64_t at, const char *name);
 uint32_t build_push_node(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node);
 void build_pop(struct trace_builder *builder, uint32_t stream, uint64_t at);
 void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t index);
-/* A PUSH with attributes: to be filled as build_record; the range is open. */
+/* Builds a PUSH with attributes, to be filled like build_record(). The range is open afterwards. */
 struct trace_range *build_push_record(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
 
-/* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero;
- * lives until the next call. */
+/* Builds any other record. The head is filled (node: the innermost open range), and the stamp if
+ * the kind is TIMED; the rest is zero. The pointer is valid until the next call. */
 void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind,
 	size_t size, uint64_t at);
-/* A CLOCK that is right, in the middle of a payload. */
+/* Builds a correct CLOCK record in the middle of a payload. */
 void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t at);
-/* Bytes as they are, records or not. */
+/* Appends bytes unchanged, records or not. */
 void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
 
-/* A block of a type that is no stream's, among the chunks: TRACE_TOTALS, whose payload is rows of struct trace_total, or one that nobody knows. */
+/* Adds, among the chunks, a block that belongs to no stream. Its type is TRACE_TOTALS, whose
+ * payload is an array of struct trace_total, or an unknown one. */
 void build_block(struct trace_builder *builder, uint32_t type, const void *payload, size_t bytes);
 
-/* The stream's payload, whole: no CLOCK or OPEN is put before it. */
+/* Replaces the whole payload of the stream. No CLOCK or OPEN record is put before it. */
 void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, const void *bytes,
 	size_t count);
 
-/* What becomes of the payload of a stream; the next one begins with the next record. */
+/* How the payload of a stream is sealed. The next payload begins with the next record. */
 enum build_seal {
 	SEAL_WHOLE,
-	SEAL_TORN,    /* its crc is wrong */
-	SEAL_MISSING, /* it is nowhere */
-	SEAL_HOLE,    /* room for it was taken and stayed zero */
-	SEAL_TWICE,   /* the same chunk two times */
-	SEAL_AND_SLOT, /* the slot still has it too, as when the process dies between the two steps */
-	SEAL_TORN_SLOT, /* torn, and the slot still has it */
+	SEAL_TORN,    /* the chunk has a wrong crc */
+	SEAL_MISSING, /* the payload is left out of the file */
+	SEAL_HOLE,    /* its space is reserved and stays zero */
+	SEAL_TWICE,   /* the chunk is written twice */
+	/* The slot still has the payload, too, as when the process dies between writing the chunk
+	 * and emptying the slot. */
+	SEAL_AND_SLOT,
+	SEAL_TORN_SLOT, /* the chunk is torn, and the slot still has the payload */
 };
 void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal how);
-/* An event could not be recorded: counts in the stream's head from now on. */
+/* Counts events that could not be recorded, in the stream's head from now on. */
 void build_lost(struct trace_builder *builder, uint32_t stream, uint64_t events);
-/* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier) than before:
- * somebody set the clock. */
+/* Shifts CLOCK_REALTIME of every later CLOCK record, and of header.last, by `ns`, as if the
+ * system's clock had been set. header.start stays. */
 void build_step_realtime(struct trace_builder *builder, int64_t ns);
-/* Ticks are a time stamp counter's from now on: `ns` nanoseconds for `ticks` of them. Before anything else is built. */
+/* Makes ticks those of a time stamp counter: `ticks` of them in `ns` nanoseconds. Call it before
+ * anything is built. */
 void build_tsc(struct trace_builder *builder, uint64_t ns, uint64_t ticks);
-/* CLOCK_MONOTONIC of the next CLOCK record alone is off by so much: a damaged sample. */
+/* Shifts CLOCK_MONOTONIC of the next CLOCK record alone by `ns`: a damaged sample. */
 void build_wrong_clock(struct trace_builder *builder, int64_t ns);
 
 #endif

@@ -15,7 +15,8 @@ static double seconds_of(const struct rusage *use)
 	       (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1e6;
 }
 
-/* Not posix_spawn: what this process holds would count as the child's most memory. */
+/* Starts the program with fork(), not posix_spawn(): this process's memory would count in the
+ * child's peak memory. */
 static pid_t start(char *const argv[])
 {
 	const pid_t child = fork();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole process.
+ *
+ * Measures what a view of pperf-report costs: CPU time and memory of a whole process.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_COST_H
 #define PPERF_TESTS_SUPPORT_VIEW_COST_H
@@ -10,22 +11,23 @@
 #define VIEW_WORDS 4
 
 struct view_cost {
-	double seconds; /* of the user and the system */
-	long kib;       /* most memory */
+	double seconds; /* CPU time, user and system */
+	long kib;       /* peak memory */
 };
 
-/* Runs `report` with the words (up to the first NULL) and the trace, its output thrown away; ends the program if it cannot be
- * run. False: it failed. */
+/* Runs `report` with the words, up to the first NULL, and the trace. Its output is discarded.
+ * Returns false if it failed. Ends the program if it cannot be run. */
 bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace,
 	struct view_cost *cost);
 
-/* Processor time of this process so far. */
+/* Returns the CPU time of this process so far. */
 double view_own_seconds(void);
 
-/* The middle one; sorts them. */
+/* Returns the median, and sorts the values. */
 double view_middle(double *values, size_t count);
 
-/* The least one: of a time that others on the machine only add to, what comes nearest to its own. */
+/* Returns the minimum. Other processes can only add to a time, so the minimum is the best
+ * estimate. */
 double view_least(const double *values, size_t count);
 
 #endif
