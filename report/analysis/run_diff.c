@@ -132,8 +132,8 @@ static void test_nodes(struct diff *diff)
 	free(p);
 }
 
-/* Two runs of one program differ as a whole, and their call paths vary by more than the steps of one
- * run. Measures both by the changes of the call paths: median and MAD. Only for times. */
+/* Two runs of one program differ as a whole, and their call paths vary by more than the steps of
+ * one run. Measures both by the changes of the call paths: median and MAD. Only for times. */
 static void measure_run_difference(struct diff *diff)
 {
 	double *changes = xcalloc(diff->count * sizeof *changes);

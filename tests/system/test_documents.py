@@ -3,7 +3,7 @@
 """The project's documents: every file that they name exists, their lines fit on a page, and each of their links has a target."""
 import re
 
-from harness import ROOT, Skip, case, main, run
+from harness import ROOT, Skip, case, main, report, run
 
 COLUMNS = 90
 # Fields that a reader fills in, and what building makes.
@@ -34,6 +34,19 @@ def every_file_that_a_document_names_exists(folder):
                 found += 1
                 assert (ROOT / word).exists(), "%s names %s" % (document.relative_to(ROOT), word)
     assert found > 300, found
+
+
+@case
+def the_document_of_the_metrics_has_the_help_of_each_column(folder):
+    """The first sentence under a column's heading is what --legend prints of it."""
+    columns = (ROOT / "doc" / "metrics.md").read_text().split("\n# Columns\n")[1].split("\n# Columns of ranks")[0]
+    described = {key: " ".join(text.split()) for key, text in re.findall(r"^##+ `([\w.]+)`\n+(.*?)(?=\n\n|\Z)", columns, re.M | re.S)}
+    legend = report("--legend", "--width", "10000").stdout.decode()
+    printed = dict(re.findall(r"^  ([\w.]+) +(.*)$", legend[legend.index("\ncolumns ("):], re.M))
+    assert sorted(described) == sorted(printed) and len(printed) > 150, set(described) ^ set(printed)
+    for key, text in printed.items():
+        sentence = text[0].upper() + text[1:] + "."
+        assert described[key].startswith(sentence), "%s: --legend has %r, the document %r" % (key, sentence, described[key][:100])
 
 
 @case

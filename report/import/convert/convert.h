@@ -47,8 +47,9 @@ struct conversion {
 	struct hash_index nodes;    /* the trace's nodes, by node_keys */
 	struct node_key *node_keys; /* by node */
 	size_t node_key_room;
-	uint32_t *order;      /* ranges by thread, then start, the longer first */
-	size_t *thread_begin; /* by thread: begin of its part of `order`; one more entry at the end */
+	uint32_t *order; /* ranges by thread, then start, the longer first */
+	/* By thread: begin of its part of `order`; one more entry at the end. */
+	size_t *thread_begin;
 	/* Like `order`: calls, memory events, instant events and Python calls. */
 	uint32_t *calls, *memories, *instants, *frames;
 	size_t *call_begin, *memory_begin, *instant_begin, *frame_begin;
