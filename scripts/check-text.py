@@ -15,7 +15,7 @@ COLUMNS = 100
 # Retired in comments of the product and in what users read. Words with a current meaning (place as a verb, recording window, CUDA
 # stream) cannot be found by a list: they are left to the reader.
 RETIRED = r"""told|tells|telling|whoever|nobody|nobody's|somebody|somebody's|given\ back|gives\ back|give\ back|taken\ back|takes\ back
-    |pushed\ out|let\ go|lets\ go|row\ of\ open\ ranges|reckon|reckons|reckoned|tally|tallies|spool|guests?|asides?|of\ its\ own\ accord
+    |pushed\ out|let\ go|lets\ go|row\ of\ open\ ranges|reckon|reckons|reckoned|tally|tallies|spool|guests?|asides|of\ its\ own\ accord
     |so\ many\ of\ them"""
 # In comments only: metaphors that texts for users may need in their plain sense.
 IN_COMMENTS = r"stands|stood|lies|hears|heard|settles|settled|asks|asked"
