@@ -6,6 +6,7 @@
  * The thread starts with the first context. A program that only checks for a GPU and then forks
  * keeps one thread.
  */
+#include "collector/cupti/flush_thread.h"
 #include "collector/cupti/subscription.h"
 #include "collector/process/clock.h"
 #include "collector/cupti/buffers.h"

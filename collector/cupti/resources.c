@@ -5,6 +5,7 @@
  * These callbacks run inside the driver. Nothing here calls CUDA, and of CUPTI only the functions
  * that return the number of a handle.
  */
+#include "collector/cupti/flush_thread.h"
 #include "collector/cupti/contexts.h"
 #include "collector/cupti/session_state.h"
 #include "collector/file/dictionary.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Starts the session once, describes it in META, and ends it at exit.
  */
+#include "collector/cupti/flush_thread.h"
 #include "collector/cupti/session.h"
 
 #include "collector/process/clock.h"

@@ -80,22 +80,6 @@ static inline bool cupti_times_call(uint32_t cbid)
 void cupti_set_state(const char *key, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Starts the thread that requests completed buffers ten times a second (flush_thread.c). Only the
- * first call has an effect. Any thread may call it, also from a callback. */
-void cupti_flush_start(void);
-/* Starts the thread if `call` is made in a context. If the session began after the first context,
- * CUPTI does not report that context's creation. */
-static inline void cupti_flush_start_if_needed(const struct cupti_call *call)
-{
-	if (__builtin_expect(
-		    !atomic_load_explicit(&cupti_session->thread_requested, memory_order_relaxed),
-		    0) &&
-		call->context)
-		cupti_flush_start();
-}
-/* Ends the thread. Returns false if it does not end, because a CUPTI call does not return. */
-bool cupti_flush_stop(void);
-
 /* Handles CUPTI's callbacks about contexts, streams, graphs and modules (resources.c). */
 void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);
 

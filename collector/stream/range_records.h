@@ -11,6 +11,19 @@
 #define FORM_POP4 2u
 #define FORM_PUSH8 3u
 
+/* Does what stream_begin does, and updates the fast paths if recording was paused or resumed
+ * since. */
+static inline struct stream *range_begin(void)
+{
+	struct stream *s = stream_begin();
+
+	if (s && __builtin_expect(s->paused != recording_is_paused(), 0))
+		stream_update_limits(s);
+	if (s && __builtin_expect(s->unresolved, 0) && !s->paused)
+		stream_resolve_nodes(s);
+	return s;
+}
+
 /* Writes the push of a range of `node`: 4 bytes, or 8 if the node or the gap does not fit. */
 void range_write_push(struct stream *s, uint32_t node);
 

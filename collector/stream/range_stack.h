@@ -7,19 +7,6 @@
 
 #include "collector/stream/stream_state.h"
 
-/* Does what stream_begin does, and updates the fast paths if recording was paused or resumed
- * since. */
-static inline struct stream *range_begin(void)
-{
-	struct stream *s = stream_begin();
-
-	if (s && __builtin_expect(s->paused != recording_is_paused(), 0))
-		stream_update_limits(s);
-	if (s && __builtin_expect(s->unresolved, 0) && !s->paused)
-		stream_resolve_nodes(s);
-	return s;
-}
-
 /* Returns the level that a new range of `domain` has. */
 uint32_t range_level(const struct stream *s, uint32_t domain);
 

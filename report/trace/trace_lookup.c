@@ -195,3 +195,8 @@ const struct trace_counter *reader_counter(const struct trace_reader *reader, ui
 {
 	return find_record(reader, TRACE_COUNTER, counter);
 }
+
+uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp)
+{
+	return clock_ns(&reader->state->clock, stamp);
+}

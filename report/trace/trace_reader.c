@@ -216,11 +216,6 @@ double reader_ticks_per_second(const struct trace_reader *reader)
 	return reader->state->clock.ticks_per_second;
 }
 
-uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp)
-{
-	return clock_ns(&reader->state->clock, stamp);
-}
-
 uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint64_t ticks)
 {
 	const uint64_t from = ticks < stamp ? stamp - ticks : 0;
