@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Writes the records of CUDA calls into the calling thread's stream. A call that differs from an
- * earlier one of the same payload in few words is written as the short record AGAIN.
- *
- *	struct stream *stream = call_record_begin(kind, correlation);
- *
- *	if (stream) {
- *		call_record_put(stream, &record);
- *		call_record_end();
- *	}
- *
- * Nothing here takes a lock, allocates, or changes errno.
+ * Defines the content of a call's record. traced_call.c fills it in, call_record_write.h writes it.
  */
 #ifndef PPERF_COLLECTOR_STREAM_CALL_RECORD_H
 #define PPERF_COLLECTOR_STREAM_CALL_RECORD_H
 
 #include "collector/trace_format.h"
-#include <stdbool.h>
 #include <stddef.h>
-
-struct stream;
 
 /* The number of 8-byte words that a record of this type has after struct trace_call. */
 #define CALL_WORDS(type) ((sizeof(struct type) - sizeof(struct trace_call)) / 8)
@@ -39,20 +26,16 @@ struct call_record {
 	const uint64_t *rest;
 	size_t words;  /* words in `rest`: CALL_WORDS of the record's type */
 	uint32_t head; /* from call_record_head */
+	uint64_t
+		stack_ticks; /* ticks that pperf spent on the call's stack after `stamp`; 0: none */
 };
 
-/* Returns the first 4 bytes of the record: its size, kind and flags. */
-uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words);
-
-/* Acquires the thread's stream for one record of `kind`. Returns NULL if the event is not recorded:
- * the stream was refused, or recording is paused. Then call_record_end must not be called. */
-struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation);
-
-/* Writes the record. Raises its stamp to the stream's last stamp if that is later. Returns false if
- * there was no room; the loss is counted. */
-bool call_record_put(struct stream *stream, struct call_record *record);
-
-/* Releases the thread's stream. */
-void call_record_end(void);
+/* Returns the first 4 bytes of a record with `words` words after struct trace_call: its size, kind
+ * and flags. */
+static inline uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words)
+{
+	return (uint32_t)(sizeof(struct trace_call) + 8 * words) | (uint32_t)kind << 16 |
+	       flags << 24;
+}
 
 #endif

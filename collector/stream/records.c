@@ -65,3 +65,14 @@ void stream_end_skipped_event(enum trace_skip_kind kind, uint64_t begin)
 	if (stream_tls.mine)
 		stream_skip_end(stream_tls.mine, kind, begin);
 }
+
+void stream_write_stack_cost(uint64_t end, uint64_t ticks)
+{
+	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, end + ticks);
+
+	if (!self)
+		return;
+	self->duration = ticks;
+	self->what = TRACE_SELF_STACK;
+	stream_commit();
+}

@@ -2,7 +2,7 @@
 #include "preload/cuda/traced_call.h"
 
 #include "collector/file/dictionary.h"
-#include "collector/stream/call_record.h"
+#include "collector/stream/call_record_write.h"
 #include "collector/stream/stream.h"
 #include "preload/python/frames.h"
 #include "preload/cuda/driver_query.h"
@@ -137,17 +137,6 @@ static inline uint32_t call_device(const struct call_site *site)
 		       : driver_device();
 }
 
-void call_write_stack_cost(uint64_t end, uint64_t ticks)
-{
-	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, end + ticks);
-
-	if (!self)
-		return;
-	self->duration = ticks;
-	self->what = TRACE_SELF_STACK;
-	stream_commit();
-}
-
 bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream,
 	const uint64_t *rest, size_t words)
 {
@@ -155,7 +144,6 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 	uint32_t flags, stack;
 	struct call_record record;
 	struct stream *own; /* the thread's stream of records */
-	bool written;
 
 	if (!call_enabled)
 		return false;
@@ -174,12 +162,9 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 		.rest = rest,
 		.words = words,
 		.head = call_record_head(kind, flags, words),
+		.stack_ticks = stack_ticks,
 	};
-	written = call_record_put(own, &record);
-	if (written && stack_ticks)
-		call_write_stack_cost(end, stack_ticks);
-	call_record_end();
-	return written;
+	return call_record_end(own, &record);
 }
 
 bool call_write_reset(struct call_site *site, int result)

@@ -231,10 +231,6 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
  * given the context. */
 bool call_write_reset(struct call_site *site, int result);
 
-/* Records that pperf spent `ticks` from `end` on capturing a call stack. Between stream_enter and
- * stream_leave. */
-void call_write_stack_cost(uint64_t end, uint64_t ticks);
-
 /* Returns the stream handle to record: that of the stream meant. */
 static inline uint64_t call_stream(const struct call_site *site, const void *stream)
 {

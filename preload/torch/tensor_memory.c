@@ -283,7 +283,7 @@ static void record_report(enum trace_kind kind, const void *address, int64_t byt
 	}
 	append_report(kind, &tensor_report);
 	if (begin)
-		call_write_stack_cost(begin, clock_now() - begin);
+		stream_write_stack_cost(begin, clock_now() - begin);
 	stream_leave();
 }
 

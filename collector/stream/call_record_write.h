@@ -1,8 +1,22 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Writes the records of CUDA calls into the calling thread's stream. A call that differs from an
+ * earlier one of the same payload in few words is written as the short record AGAIN.
+ *
+ *	struct stream *stream = call_record_begin(kind, correlation);
+ *
+ *	if (stream)
+ *		call_record_end(stream, &record);
+ *
+ * Nothing here takes a lock, allocates, or changes errno.
+ *
+ * The functions are inline, because each call of the program passes through them. Only
+ * preload/cuda/traced_call.c includes this header.
+ */
+#ifndef PPERF_COLLECTOR_STREAM_CALL_RECORD_WRITE_H
+#define PPERF_COLLECTOR_STREAM_CALL_RECORD_WRITE_H
+
 #include "collector/stream/call_record.h"
-
 #include "collector/stream/stream_state.h"
-
 #include <assert.h>
 
 /* The longest call record, with the padding before it. */
@@ -15,15 +29,15 @@ static_assert(offsetof(struct trace_call, duration) == 8 * DURATION &&
 		      offsetof(struct trace_call, result) == 8 * RESULT_API &&
 		      offsetof(struct trace_call, stack) == 8 * STACK_DEVICE &&
 		      sizeof(struct trace_call) == 8 * REST,
-	"enum word is struct trace_call");
+	"enum call_word is struct trace_call");
 static_assert(
 	offsetof(struct trace_again, duration) == 16 && offsetof(struct trace_again, of) == 20 &&
 		offsetof(struct trace_again, correlation) == 22 && sizeof(struct trace_again) == 24,
-	"put_again writes it so");
+	"append_repeated writes it so");
 static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) == 3 &&
 		      CALL_WORDS(trace_copy) == 3 && CALL_WORDS(trace_sync) == 3 &&
 		      CALL_WORDS(trace_memory) == 4,
-	"is_like compares 3, 4 or 6 words");
+	"is_repeat_of compares 3, 4 or 6 words");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"call_pair puts the first number into the low half");
 
@@ -106,14 +120,9 @@ static inline void append_call(struct stream *s, struct call_record *record)
 	__atomic_store_n(&s->slot->used, 8 * (at + words), __ATOMIC_RELEASE);
 }
 
-uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words)
-{
-	return (uint32_t)(8 * (REST + words)) | (uint32_t)kind << 16 | flags << 24;
-}
-
 /* True if the call is skipped; the stream is then released. While recording is paused, only
  * allocations and frees of CUDA are recorded. */
-static bool is_skipped(struct stream *s, enum trace_kind kind)
+static inline bool call_record_is_skipped(struct stream *s, enum trace_kind kind)
 {
 	if (!recording_is_paused() || recording_skip_kind(kind) < 0)
 		return false;
@@ -122,11 +131,13 @@ static bool is_skipped(struct stream *s, enum trace_kind kind)
 	return true;
 }
 
-struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation)
+/* Acquires the thread's stream for one record of `kind`. Returns NULL if the event is not recorded:
+ * the stream was refused, or recording is paused. Then call_record_end must not be called. */
+static inline struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation)
 {
 	struct stream *s = stream_begin();
 
-	if (!s || is_skipped(s, kind))
+	if (!s || call_record_is_skipped(s, kind))
 		return NULL;
 	if (__builtin_expect(recording_scheduled, 0) && !recording_is_paused())
 		recording_note_call(correlation);
@@ -135,17 +146,23 @@ struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation)
 	return s;
 }
 
-bool call_record_put(struct stream *s, struct call_record *record)
+/* Writes the record and releases the stream. Raises the stamp to the stream's last stamp if that is
+ * later. If record->stack_ticks is not 0, writes a record of that cost as well. Returns false if
+ * there was no room; the loss is counted. */
+static inline bool call_record_end(struct stream *s, struct call_record *record)
 {
-	if (__builtin_expect(record->stamp > s->last + STREAM_GAP_MAX, 0))
+	const uint64_t end = record->stamp;
+	bool written;
+
+	if (__builtin_expect(end > s->last + STREAM_GAP_MAX, 0))
 		stream_write_clock(s);
-	if (!stream_reserve(s, CALL_BYTES_MAX))
-		return false;
-	append_call(s, record);
-	return true;
+	written = stream_reserve(s, CALL_BYTES_MAX);
+	if (written)
+		append_call(s, record);
+	if (written && record->stack_ticks)
+		stream_write_stack_cost(end, record->stack_ticks);
+	stream_finish();
+	return written;
 }
 
-void call_record_end(void)
-{
-	stream_finish();
-}
+#endif
