@@ -3,6 +3,7 @@
  * Values of columns for distributions and instances: percentiles, bins, modules, the worst
  * instance.
  */
+#include "report/base/compare.h"
 #include "report/table/column_values_macros.h"
 
 static const struct distribution *row_distribution(const struct row *row)
