@@ -62,11 +62,9 @@ static void sum_totals(struct profile_totals *sum, const struct profile_totals *
 
 static void put_json_node_path(struct output *out, struct process *process, uint32_t node)
 {
-	const struct row at = {
-		.process = process, .kind = ROW_NODE, .node = node, .tree = process->profile->tree
-	};
+	const struct row row = tree_row(process, process->profile->tree, node);
 
-	print_json_path(out, &at);
+	print_json_path(out, &row);
 }
 
 static void put_json_oom(struct output *out, struct process *process, const struct memory_oom *oom)

@@ -169,6 +169,22 @@ static void set_caller_cells(struct computed_row *computed, const struct stream_
 	computed_row_set_string(computed, "thread_ids", text);
 }
 
+static void set_use_time_cells(struct computed_row *computed, const struct process *process,
+	const struct stream_use *use, uint64_t span_ns)
+{
+	if (!use->start_unix) { /* nothing there has a time */
+		computed_row_set_unknown(computed, "busy_ns");
+		return;
+	}
+	computed_row_set_unsigned(computed, "gpu_total_ns", use->sum_ns);
+	computed_row_set_share(computed, "share", use->sum_ns, process->gpu_ns);
+	computed_row_set_unsigned(computed, "busy_ns", use->busy.total_ns);
+	computed_row_set_share(computed, "busy_share", use->busy.total_ns, span_ns);
+	computed_row_set_unsigned(computed, "concurrent_ns", use->shared_ns);
+	computed_row_set_unsigned(computed, "start_ns", use->first_ns);
+	computed_row_set_unsigned(computed, "last_ns", use->last_ns);
+}
+
 static struct computed_row *use_row(
 	struct process *process, const struct stream_use *use, uint64_t span_ns)
 {
@@ -181,17 +197,7 @@ static struct computed_row *use_row(
 	computed_row_set_unsigned(computed, "bytes", use->bytes);
 	computed_row_set_unsigned(computed, "untimed", use->untimed);
 	set_caller_cells(computed, use);
-	if (!use->start_unix) { /* nothing there has a time */
-		computed_row_set_unknown(computed, "busy_ns");
-		return computed;
-	}
-	computed_row_set_unsigned(computed, "gpu_total_ns", use->sum_ns);
-	computed_row_set_share(computed, "share", use->sum_ns, process->gpu_ns);
-	computed_row_set_unsigned(computed, "busy_ns", use->busy.total_ns);
-	computed_row_set_share(computed, "busy_share", use->busy.total_ns, span_ns);
-	computed_row_set_unsigned(computed, "concurrent_ns", use->shared_ns);
-	computed_row_set_unsigned(computed, "start_ns", use->first_ns);
-	computed_row_set_unsigned(computed, "last_ns", use->last_ns);
+	set_use_time_cells(computed, process, use, span_ns);
 	return computed;
 }
 
@@ -199,6 +205,8 @@ static void add_stream_rows(const struct options *options, struct process *proce
 	struct rows *rows, const struct streams_report *streams, const struct device_use *device,
 	uint32_t parent)
 {
+	const uint64_t span_ns = device->use.end_unix - device->use.start_unix;
+
 	for (uint32_t i = 0; i < streams->lanes.count; i++) {
 		const struct device_stream *lane = &streams->lanes.entries[i];
 		struct computed_row *computed;
@@ -206,8 +214,7 @@ static void add_stream_rows(const struct options *options, struct process *proce
 
 		if (lane->device != device->device)
 			continue;
-		computed = use_row(
-			process, &streams->uses[i], device->use.end_unix - device->use.start_unix);
+		computed = use_row(process, &streams->uses[i], span_ns);
 		computed_row_set_name(computed, label,
 			stream_table_label(lane, streams->activities, label, sizeof label));
 		computed_row_set_string(computed, "kind", "stream");
