@@ -107,19 +107,26 @@ static void put_histogram_bar(const struct style *style, uint64_t eighths)
 		output_string(style->out, parts[eighths]);
 }
 
+static uint64_t largest_bin(const struct distribution *of)
+{
+	uint64_t most = 1;
+
+	for (uint32_t i = 0; i < of->bin_count; i++)
+		most = of->bins[i].count > most ? of->bins[i].count : most;
+	return most;
+}
+
 static void put_bins(const struct style *style, const struct distribution *of)
 {
 	const unsigned left = 2 * TIME_WIDTH + 18,
 		       room = style->width > left ? style->width - left : 1;
 	const uint64_t least = style->ascii ? 4 : 1;
-	uint64_t most = 1, eighths;
+	const uint64_t most = largest_bin(of);
 
-	for (uint32_t i = 0; i < of->bin_count; i++)
-		most = of->bins[i].count > most ? of->bins[i].count : most;
 	for (uint32_t i = 0; i < of->bin_count; i++) {
 		const struct distribution_row *bin = &of->bins[i];
+		const uint64_t eighths = (uint64_t)((double)bin->count / (double)most * 8 * room);
 
-		eighths = (uint64_t)((double)bin->count / (double)most * 8 * room);
 		put_time(style, bin->from, 2 + TIME_WIDTH);
 		output_string(style->out, " to ");
 		put_time(style, bin->to, TIME_WIDTH);

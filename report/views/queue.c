@@ -112,6 +112,16 @@ static void add_queue_event(
 	};
 }
 
+static void add_work_events(struct queue_report *queue, uint32_t lane, const struct activity *work)
+{
+	const bool has_call = work->has_call && work->call_begin_ns < work->begin_ns;
+
+	add_queue_event(
+		queue, lane, WORK_SUBMITTED, has_call ? work->call_begin_ns : work->begin_ns);
+	add_queue_event(queue, lane, WORK_STARTED, work->begin_ns);
+	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
+}
+
 static void add_queued_work(struct queue_report *queue, const struct activity *work)
 {
 	struct device_queue *device = device_queue_of(queue, work->device);
@@ -129,13 +139,8 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 	count_delay(queue, &device->delay, work, known);
 	count_delay(queue, &queue->nodes[work->owner], work, known);
 	count_delay(queue, &queue->kernels[work->name], work, known);
-	if (!work->timed)
-		return;
-	add_queue_event(queue, lane, WORK_SUBMITTED,
-		work->has_call && work->call_begin_ns < work->begin_ns ? work->call_begin_ns
-								       : work->begin_ns);
-	add_queue_event(queue, lane, WORK_STARTED, work->begin_ns);
-	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
+	if (work->timed)
+		add_work_events(queue, lane, work);
 }
 
 /* What becomes of one work comes in that order at one moment, too. */
