@@ -63,6 +63,18 @@ static struct node_list find_nodes(const struct options *options, const struct p
 	return found;
 }
 
+static struct rows rows_of_nodes(struct process *process, const struct node_list *places)
+{
+	struct rows rows = { .rows = NULL };
+
+	for (size_t i = 0; i < places->count; i++) {
+		const struct row row = tree_row(process, process->profile->tree, places->nodes[i]);
+
+		rows_add(&rows, &row);
+	}
+	return rows;
+}
+
 /* Ordered by what the view is ordered by, cut to what was asked for. */
 static void cut_nodes(const struct options *options, struct process *process,
 	struct node_list *places, struct rows *cut)
@@ -70,13 +82,8 @@ static void cut_nodes(const struct options *options, struct process *process,
 	const struct column *sort = view_sort(options, process);
 	const bool keep_small = options->focus || metrics[process->metric].nature == METRIC_LEVEL,
 		   has_top = options->top && options->instances != INSTANCES_ALL;
-	struct rows level = { .rows = NULL };
+	struct rows level = rows_of_nodes(process, places);
 
-	for (size_t i = 0; i < places->count; i++) {
-		const struct row row = tree_row(process, process->profile->tree, places->nodes[i]);
-
-		rows_add(&level, &row);
-	}
 	rows_sort(level.rows, level.count, sort);
 	rows_prune(&level, 0, sort, keep_small ? 0 : view_min_percent(options),
 		has_top ? options->top : TREES_MAX);

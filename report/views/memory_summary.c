@@ -40,6 +40,15 @@ struct tensor_owner {
 
 COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
 
+static size_t count_owners(const struct tensor_owner *owners, size_t room)
+{
+	size_t count = 0;
+
+	while (count < room && owners[count].bytes)
+		count++;
+	return count;
+}
+
 /* The places whose tensors were live when memory last ran out on that GPU, the largest first; to be freed. */
 static struct tensor_owner *tensor_owners(
 	const struct process *process, uint32_t device, size_t *count)
@@ -51,18 +60,16 @@ static struct tensor_owner *tensor_owners(
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
-		struct tensor_owner *owner = &owners[same[site->node]];
+		const uint32_t node = same[site->node];
 
 		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
 			continue;
-		owner->node = same[site->node];
-		owner->bytes += site->flow.at_oom;
+		owners[node].node = node;
+		owners[node].bytes += site->flow.at_oom;
 	}
 	free(same);
 	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
-	*count = 0;
-	while (*count < tree->count && owners[*count].bytes)
-		++*count;
+	*count = count_owners(owners, tree->count);
 	return owners;
 }
 

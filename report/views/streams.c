@@ -201,28 +201,31 @@ static struct computed_row *use_row(
 	return computed;
 }
 
+static struct computed_row *stream_row(struct process *process,
+	const struct streams_report *streams, uint32_t index, uint64_t span_ns)
+{
+	const struct device_stream *lane = &streams->lanes.entries[index];
+	struct computed_row *computed = use_row(process, &streams->uses[index], span_ns);
+	char label[256];
+
+	computed_row_set_name(computed, label,
+		stream_table_label(lane, streams->activities, label, sizeof label));
+	computed_row_set_string(computed, "kind", "stream");
+	computed_row_set_unsigned(computed, "device", lane->device);
+	if (lane->stream != STREAM_TABLE_REST)
+		computed_row_set_unsigned(computed, "stream", lane->stream);
+	return computed;
+}
+
 static void add_stream_rows(const struct options *options, struct process *process,
 	struct rows *rows, const struct streams_report *streams, const struct device_use *device,
 	uint32_t parent)
 {
 	const uint64_t span_ns = device->use.end_unix - device->use.start_unix;
 
-	for (uint32_t i = 0; i < streams->lanes.count; i++) {
-		const struct device_stream *lane = &streams->lanes.entries[i];
-		struct computed_row *computed;
-		char label[256];
-
-		if (lane->device != device->device)
-			continue;
-		computed = use_row(process, &streams->uses[i], span_ns);
-		computed_row_set_name(computed, label,
-			stream_table_label(lane, streams->activities, label, sizeof label));
-		computed_row_set_string(computed, "kind", "stream");
-		computed_row_set_unsigned(computed, "device", lane->device);
-		if (lane->stream != STREAM_TABLE_REST)
-			computed_row_set_unsigned(computed, "stream", lane->stream);
-		computed_row_add(rows, computed, parent);
-	}
+	for (uint32_t i = 0; i < streams->lanes.count; i++)
+		if (streams->lanes.entries[i].device == device->device)
+			computed_row_add(rows, stream_row(process, streams, i, span_ns), parent);
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
