@@ -172,27 +172,31 @@ static void set_call_fields(struct activity *activity, const struct trace_event 
 	}
 }
 
+static void set_record_fields(struct activity *activity, const struct trace_call *record)
+{
+	activity->correlation = record->correlation;
+	activity->device = record->device;
+	activity->result = record->result;
+	activity->captured = (record->head.flags & TRACE_CALL_CAPTURED) != 0;
+}
+
 static void add_call_activity(void *context, const struct observed_call *seen)
 {
 	struct activities *activities = context;
-	const struct trace_call *record = seen->event->record;
 	struct activity *activity = add_activity(activities, call_activity_kind(seen->event));
 
 	activity->begin_ns = activity->call_begin_ns = seen->begin_ns;
 	activity->end_ns = activity->call_end_ns = seen->begin_ns + seen->duration_ns;
 	activity->duration_ns = seen->duration_ns;
-	activity->correlation = record->correlation;
 	activity->node = seen->node;
 	activity->owner = seen->owner;
 	activity->name = seen->name;
 	activity->tid = seen->event->stream->tid;
-	activity->device = record->device;
 	activity->step = step_index_at(activities, seen->begin_ns);
-	activity->result = record->result;
 	activity->timed = true;
 	activity->in_range = seen->event->node != 0;
-	activity->captured = (record->head.flags & TRACE_CALL_CAPTURED) != 0;
 	activity->counts = seen->counts;
+	set_record_fields(activity, seen->event->record);
 	set_call_fields(activity, seen->event);
 }
 

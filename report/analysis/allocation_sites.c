@@ -76,30 +76,40 @@ static void add_site(struct memory_site *to, const struct memory_site *from)
 	to->is_several = true;
 }
 
+/* Copies the sites, with the nodes and call stacks by which they are merged. */
+static void copy_sites(struct process *process, struct memory_owners *memory)
+{
+	const struct tree *tree = process->profile->tree;
+	uint32_t *same = nodes_in_any_step(tree);
+
+	memory->merged = xcalloc(memory->site_count * sizeof *memory->merged);
+	for (uint32_t i = 0; i < memory->site_count; i++) {
+		struct memory_site *site = &memory->merged[i];
+
+		*site = memory->sites[i];
+		site->node = same[site->node];
+		if (is_owner_known(tree, site->node) &&
+			!reader_python_stack(process->reader, site->stack))
+			site->stack = 0;
+	}
+	free(same);
+}
+
 void allocation_sites_merge(struct process *process)
 {
 	struct memory_owners *memory = process->profile->memory;
-	const struct tree *tree = process->profile->tree;
-	uint32_t *same;
 
 	if (memory->merged || !memory->site_count)
 		return;
-	same = nodes_in_any_step(tree);
-	memory->merged = xcalloc(memory->site_count * sizeof *memory->merged);
-	for (uint32_t i = 0; i < memory->site_count; i++) {
-		memory->merged[i] = memory->sites[i];
-		memory->merged[i].node = same[memory->sites[i].node];
-		if (is_owner_known(tree, memory->merged[i].node) &&
-			!reader_python_stack(process->reader, memory->merged[i].stack))
-			memory->merged[i].stack = 0;
-	}
+	copy_sites(process, memory);
 	qsort(memory->merged, memory->site_count, sizeof *memory->merged, by_merged_site);
-	for (uint32_t i = 0; i < memory->site_count; i++)
-		if (memory->merged_count &&
-			by_merged_site(
-				&memory->merged[memory->merged_count - 1], &memory->merged[i]) == 0)
-			add_site(&memory->merged[memory->merged_count - 1], &memory->merged[i]);
+	for (uint32_t i = 0; i < memory->site_count; i++) {
+		const struct memory_site *site = &memory->merged[i];
+		const uint32_t count = memory->merged_count;
+
+		if (count && by_merged_site(&memory->merged[count - 1], site) == 0)
+			add_site(&memory->merged[count - 1], site);
 		else
-			memory->merged[memory->merged_count++] = memory->merged[i];
-	free(same);
+			memory->merged[memory->merged_count++] = *site;
+	}
 }

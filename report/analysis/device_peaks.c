@@ -23,12 +23,26 @@ const char *peaks_origin(const struct peaks *peaks)
 	return from[peaks->from];
 }
 
+static void read_device_rates(
+	const struct process *process, uint32_t number, struct peaks_device *device)
+{
+	const struct trace_device_rates *rates;
+
+	for (uint32_t i = 0; (rates = reader_dictionary(process->reader, TRACE_DEVICE_RATES, i));
+		i++) {
+		if (rates->device != number)
+			continue;
+		device->clock_hz = rates->clock_khz * UINT64_C(1000);
+		device->memory_clock_hz = rates->memory_clock_khz * UINT64_C(1000);
+		device->bus_bits = rates->bus_bits;
+	}
+}
+
 struct peaks peaks_of_process(
 	struct process *process, const struct peaks_table *table, uint32_t number)
 {
 	const struct trace_device *device = process_device(process, number);
 	const struct string_view name = peaks_device_name(process, number);
-	const struct trace_device_rates *rates;
 	struct peaks_device known;
 	struct peaks peaks = { .from = PEAKS_NONE };
 
@@ -39,14 +53,7 @@ struct peaks peaks_of_process(
 		.major = device->compute_major,
 		.minor = device->compute_minor,
 		.multiprocessors = device->multiprocessors };
-	for (uint32_t i = 0; (rates = reader_dictionary(process->reader, TRACE_DEVICE_RATES, i));
-		i++) {
-		if (rates->device != number)
-			continue;
-		known.clock_hz = rates->clock_khz * UINT64_C(1000);
-		known.memory_clock_hz = rates->memory_clock_khz * UINT64_C(1000);
-		known.bus_bits = rates->bus_bits;
-	}
+	read_device_rates(process, number, &known);
 	peaks_find(table, &known, &peaks);
 	return peaks;
 }

@@ -253,11 +253,25 @@ static void set_bins(struct distribution *result)
 			.node = result->whole.node };
 }
 
+/* Durations further than 3 interquartile ranges from the quartiles are outliers. The range counts
+ * as at least 1 % of the median. */
+static void set_outlier_limits(struct distribution *result)
+{
+	const uint64_t range = max_u64(result->p75 - result->p25, result->p50 / 100);
+
+	result->high = UINT64_MAX;
+	if (result->count < DISTRIBUTION_COUNT_MIN)
+		return;
+	if (range <= (UINT64_MAX - result->p75) / 3)
+		result->high = result->p75 + 3 * range;
+	if (result->p25 / 3 > range)
+		result->low = result->p25 - 3 * range;
+}
+
 /* Computes what follows from the first pass: percentiles, outlier limits and bins. */
 static void finish_quartiles(struct distribution_builder *builder, uint32_t node)
 {
 	struct distribution *result = builder->result;
-	uint64_t range;
 
 	if (!result->count)
 		return;
@@ -266,15 +280,7 @@ static void finish_quartiles(struct distribution_builder *builder, uint32_t node
 	result->p75 = builder_percentile(builder, 750);
 	result->p95 = builder_percentile(builder, 950);
 	result->p99 = builder_percentile(builder, 990);
-	range = result->p75 - result->p25 > result->p50 / 100 ? result->p75 - result->p25
-							      : result->p50 / 100;
-	result->high = result->count < DISTRIBUTION_COUNT_MIN ||
-				       range > (UINT64_MAX - result->p75) / 3
-			       ? UINT64_MAX
-			       : result->p75 + 3 * range;
-	result->low = result->count >= DISTRIBUTION_COUNT_MIN && result->p25 / 3 > range
-			      ? result->p25 - 3 * range
-			      : 0;
+	set_outlier_limits(result);
 	result->whole = (struct distribution_row){
 		.kind = DISTRIBUTION_WHOLE, .of = result, .count = result->count, .node = node
 	};
@@ -338,6 +344,24 @@ static void run_pass(
 	profile_free(profile_build(process->reader, process->texts, &options));
 }
 
+/* Reads the trace up to three times: for the quartiles, the bins and the outliers' numbers. */
+static void run_passes(struct process *process, struct distribution_reader *reader, uint32_t node)
+{
+	const struct distribution *cpu = reader->cpu.result, *gpu = reader->gpu.result;
+
+	run_pass(process, reader, PASS_QUARTILES);
+	finish_quartiles(&reader->cpu, node);
+	finish_quartiles(&reader->gpu, node);
+	if (cpu->count || gpu->count)
+		run_pass(process, reader, PASS_BINS);
+	finish_bins(&reader->cpu);
+	finish_bins(&reader->gpu);
+	if (cpu->worst_outlier_count || gpu->worst_outlier_count)
+		run_pass(process, reader, PASS_OUTLIER_NUMBERS);
+	number_outliers(&reader->cpu);
+	number_outliers(&reader->gpu);
+}
+
 struct distributions *distributions_read(struct process *process, struct node_list places)
 {
 	struct distributions *made = xcalloc(sizeof *made);
@@ -350,17 +374,7 @@ struct distributions *distributions_read(struct process *process, struct node_li
 	reader.wanted = xcalloc(reader.wanted_count);
 	for (size_t i = 0; i < places.count; i++)
 		reader.wanted[places.nodes[i]] = 1;
-	run_pass(process, &reader, PASS_QUARTILES);
-	finish_quartiles(&reader.cpu, places.nodes[0]);
-	finish_quartiles(&reader.gpu, places.nodes[0]);
-	if (made->cpu.count || made->gpu.count)
-		run_pass(process, &reader, PASS_BINS);
-	finish_bins(&reader.cpu);
-	finish_bins(&reader.gpu);
-	if (made->cpu.worst_outlier_count || made->gpu.worst_outlier_count)
-		run_pass(process, &reader, PASS_OUTLIER_NUMBERS);
-	number_outliers(&reader.cpu);
-	number_outliers(&reader.gpu);
+	run_passes(process, &reader, places.nodes[0]);
 	percentiles_free(&reader.cpu.samples);
 	percentiles_free(&reader.gpu.samples);
 	free(reader.wanted);

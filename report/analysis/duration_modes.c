@@ -11,6 +11,7 @@
  *    lower peak. Peaks with less than 5 % of the instances, or fewer than 5, are dropped.
  */
 #include "report/analysis/duration_distribution.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <math.h>
@@ -99,6 +100,33 @@ static size_t lowest_between(const double *density, size_t from, size_t to)
 	return lowest;
 }
 
+static bool is_local_peak(const double *density, size_t count, size_t at)
+{
+	return density[at] > 0 && (at == 0 || density[at - 1] <= density[at]) &&
+	       (at + 1 == count || density[at + 1] < density[at]);
+}
+
+/* Merges the last of `used` peaks into `next`, and those before it, as long as no valley separates
+ * them. Returns how many remain. */
+static size_t merge_peaks(
+	const double *density, const struct mode_peak *peaks, size_t used, struct mode_peak *next)
+{
+	const size_t added = next->at;
+
+	for (; used; used--) {
+		const struct mode_peak *last = &peaks[used - 1];
+		const size_t valley = lowest_between(density, last->at, added);
+
+		next->from = valley;
+		if (density[valley] < VALLEY * fmin(density[last->at], density[added]))
+			break;
+		if (density[last->at] >= density[added])
+			next->at = last->at;
+		next->from = last->from;
+	}
+	return used;
+}
+
 /* Finds the peaks that valleys separate. `peaks` has room for `count` elements. Returns their
  * number. */
 static size_t find_peaks(const double *density, size_t count, struct mode_peak *peaks)
@@ -108,28 +136,20 @@ static size_t find_peaks(const double *density, size_t count, struct mode_peak *
 	for (size_t i = 0; i < count; i++) {
 		struct mode_peak next = { .at = i, .to = count };
 
-		if (density[i] <= 0 || (i > 0 && density[i - 1] > density[i]) ||
-			(i + 1 < count && density[i + 1] >= density[i]))
+		if (!is_local_peak(density, count, i))
 			continue;
-		while (used) {
-			const struct mode_peak *last = &peaks[used - 1];
-			const size_t valley = lowest_between(density, last->at, i);
-			const double lower = density[last->at] < density[i] ? density[last->at]
-									    : density[i];
-
-			next.from = valley;
-			if (density[valley] < VALLEY * lower)
-				break;
-			if (density[last->at] >= density[i])
-				next.at = last->at;
-			next.from = last->from;
-			used--;
-		}
+		used = merge_peaks(density, peaks, used, &next);
 		if (used)
 			peaks[used - 1].to = next.from;
 		peaks[used++] = next;
 	}
 	return used;
+}
+
+/* Returns the duration at a point of the histogram, in bins from its first. */
+static uint64_t duration_at_bin(const struct modes *modes, double bins)
+{
+	return clamp_to_u64(exp2((modes->first + bins) / STEPS));
 }
 
 static void add_mode(
@@ -147,15 +167,10 @@ static void add_mode(
 	*mode = (struct distribution_row){ .kind = DISTRIBUTION_MODE,
 		.of = distribution,
 		.count = clamp_to_u64(count),
-		.value = clamp_to_u64(middle + 0.5),
-		.from = clamp_to_u64(exp2((modes->first + (double)peak->from) / STEPS)),
-		.to = clamp_to_u64(exp2((modes->first + (double)peak->to) / STEPS)),
+		.from = max_u64(duration_at_bin(modes, (double)peak->from), distribution->min_ns),
+		.to = min_u64(duration_at_bin(modes, (double)peak->to), distribution->max_ns),
 		.node = distribution->whole.node };
-	mode->from = mode->from < distribution->min_ns ? distribution->min_ns : mode->from;
-	mode->to = mode->to > distribution->max_ns ? distribution->max_ns : mode->to;
-	mode->value = mode->value < mode->from ? mode->from
-		      : mode->value > mode->to ? mode->to
-					       : mode->value;
+	mode->value = max_u64(min_u64(clamp_to_u64(middle + 0.5), mode->to), mode->from);
 	distribution->mode_count++;
 }
 

@@ -141,32 +141,45 @@ static const struct recent_call *nth_recent_call(const struct thread_calls *call
 		       : NULL;
 }
 
+struct cause_time {
+	uint64_t sum_ns, longest_ns;
+	uint32_t name; /* of the longest call */
+};
+
+/* Adds a thread's recent calls in an interval, by cause. */
+static void add_recent_calls(const struct thread_calls *caller, uint64_t from_ns, uint64_t to_ns,
+	struct cause_time *times)
+{
+	const struct recent_call *call;
+
+	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
+		const uint64_t part = overlap_ns(call, from_ns, to_ns);
+		struct cause_time *time = &times[call->as];
+
+		time->sum_ns += part;
+		if (part > time->longest_ns) {
+			time->longest_ns = part;
+			time->name = call->name;
+		}
+	}
+}
+
 /* Finds the kind of call that took at least half of the gap before the launch. Returns false if
  * there is none. */
 static bool explain_by_time(
 	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
 {
-	uint64_t spent[GAP_CAUSE_COUNT] = { 0 }, longest[GAP_CAUSE_COUNT] = { 0 };
-	uint32_t names[GAP_CAUSE_COUNT] = { 0 };
-	const struct recent_call *call;
+	struct cause_time times[GAP_CAUSE_COUNT] = { { 0 } };
 	enum gap_cause most = GAP_SYNC;
 
-	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
-		const uint64_t part = overlap_ns(call, gap->begin_ns, requested_ns);
-
-		spent[call->as] += part;
-		if (part > longest[call->as]) {
-			longest[call->as] = part;
-			names[call->as] = call->name;
-		}
-	}
+	add_recent_calls(caller, gap->begin_ns, requested_ns, times);
 	for (enum gap_cause cause = GAP_ALLOCATION; cause <= GAP_COPY; cause++)
-		if (spent[cause] > spent[most])
+		if (times[cause].sum_ns > times[most].sum_ns)
 			most = cause;
-	if (spent[most] < (gap->end_ns - gap->begin_ns + 1) / 2 || !spent[most])
+	if (times[most].sum_ns < (gap->end_ns - gap->begin_ns + 1) / 2 || !times[most].sum_ns)
 		return false;
 	gap->cause = most;
-	gap->blocked_by = names[most];
+	gap->blocked_by = times[most].name;
 	return true;
 }
 

@@ -55,23 +55,31 @@ static const char *printable_peaks_word(const char *word)
 	return text;
 }
 
+/* Returns the index of a key, or KEYS if there is none. */
+static unsigned find_peaks_key(const char *word)
+{
+	unsigned key = 0;
+
+	while (key < KEYS && strcmp(keys[key], word) != 0)
+		key++;
+	return key;
+}
+
 static void read_peak_value(
 	const struct peaks_table *table, struct peaks_line *line, char *word, unsigned number)
 {
 	char *equals = strchr(word, '='), *end;
 	const char *given = equals ? equals + 1 : "";
-	unsigned key = 0;
+	unsigned key;
 	double value;
 
 	if (equals)
 		*equals = '\0';
-	while (key < KEYS && strcmp(keys[key], word) != 0)
-		key++;
+	key = find_peaks_key(word);
 	if (!equals || key == KEYS)
 		fatal(STATUS_USAGE,
 			"%s:%u: `%s` is not KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, "
-			"fp16, bf16, fp8, "
-			"int8, memory and sms",
+			"fp16, bf16, fp8, int8, memory and sms",
 			table->path, number, printable_peaks_word(word));
 	value = strtod(given, &end);
 	if (*end || end == given || !isfinite(value) || value <= 0 || value > 1e9)
@@ -80,19 +88,12 @@ static void read_peak_value(
 	line->values[key] = value;
 }
 
-static void read_peaks_line(void *context, char *text, unsigned number)
+/* Reads what a line is for. `word`: device or arch; `of`: the pattern or compute capability. */
+static void read_peaks_subject(const struct peaks_table *table, struct peaks_line *line,
+	const char *word, const char *of, unsigned number)
 {
-	struct peaks_table *table = context;
-	char *rest, *word = strtok_r(text, BLANKS, &rest), *of;
-	struct peaks_line *line = &table->lines[table->count];
 	char behind;
 
-	if (!word || *word == '#')
-		return;
-	if (table->count == PEAKS_LINES_MAX)
-		fatal(STATUS_USAGE, "%s:%u: too many GPUs; the limit is %u", table->path, number,
-			PEAKS_LINES_MAX);
-	of = strtok_r(NULL, BLANKS, &rest);
 	if (!of || (strcmp(word, "device") != 0 && strcmp(word, "arch") != 0))
 		fatal(STATUS_USAGE,
 			"%s:%u: expected `device PATTERN KEY=NUMBER...` or `arch CAPABILITY "
@@ -103,6 +104,20 @@ static void read_peaks_line(void *context, char *text, unsigned number)
 	else if (sscanf(of, "%4u.%4u%c", &line->major, &line->minor, &behind) != 2)
 		fatal(STATUS_USAGE, "%s:%u: `%s` is not a compute capability such as 9.0",
 			table->path, number, printable_peaks_word(of));
+}
+
+static void read_peaks_line(void *context, char *text, unsigned number)
+{
+	struct peaks_table *table = context;
+	char *rest, *word = strtok_r(text, BLANKS, &rest);
+	struct peaks_line *line = &table->lines[table->count];
+
+	if (!word || *word == '#')
+		return;
+	if (table->count == PEAKS_LINES_MAX)
+		fatal(STATUS_USAGE, "%s:%u: too many GPUs; the limit is %u", table->path, number,
+			PEAKS_LINES_MAX);
+	read_peaks_subject(table, line, word, strtok_r(NULL, BLANKS, &rest), number);
 	while ((word = strtok_r(NULL, BLANKS, &rest)))
 		read_peak_value(table, line, word, number);
 	table->count++;

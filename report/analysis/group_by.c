@@ -122,28 +122,34 @@ static void add_node_to_group(struct grouping *grouping, uint32_t id, bool inner
 	}
 }
 
+/* Returns the node after `node` in depth-first order, or 0 after the last. Removes the nodes that
+ * it leaves from open[]. */
+static uint32_t enter_next_node(const struct grouping *grouping, uint32_t node, uint32_t *open)
+{
+	const struct tree *tree = grouping->tree;
+	uint32_t next = tree->nodes[node].first_child;
+
+	while (!next && node) {
+		open[grouping->key[node]]--;
+		next = tree->nodes[node].next;
+		node = tree->nodes[node].parent;
+	}
+	return next;
+}
+
 /* Adds all nodes to their groups, in depth-first order. All nodes must have a key. open[] counts
  * the ancestors in each group. */
 static void sum_groups(struct grouping *grouping)
 {
-	const struct tree *tree = grouping->tree;
 	uint32_t *open = xcalloc(grouping->flat->count * sizeof *open), node = 0;
 
 	sum_below(grouping);
-	for (;;) {
-		uint32_t next = tree->nodes[node].first_child;
+	while ((node = enter_next_node(grouping, node, open))) {
+		uint32_t *ancestors = &open[grouping->key[node]];
 
-		while (!next && node) {
-			open[grouping->key[node]]--;
-			next = tree->nodes[node].next;
-			node = tree->nodes[node].parent;
-		}
-		if (!next)
-			break;
-		node = next;
 		if (!is_async_range(grouping, node))
-			add_node_to_group(grouping, node, open[grouping->key[node]] > 0);
-		open[grouping->key[node]]++;
+			add_node_to_group(grouping, node, *ancestors > 0);
+		++*ancestors;
 	}
 	free(open);
 }
@@ -285,6 +291,19 @@ static void add_work_count(struct tree *tree, uint32_t id, const struct node *fr
 	tree->nodes[id].gpu->method = from->gpu->method;
 }
 
+static void add_leaf_to_category(struct process *process, struct tree *flat,
+	const struct node *node, const char *category_name, enum demangle_form form)
+{
+	const uint32_t name = string_table_intern(
+		process->texts, category_name, strlen(category_name));
+	const uint32_t category = tree_child(flat, 0, name, 0, NODE_CATEGORY);
+	const uint32_t kernel = tree_child(flat, category,
+		short_kernel_name(process->texts, node->name, form), 0, (enum node_kind)node->kind);
+
+	add_work_count(flat, category, node);
+	add_work_count(flat, kernel, node);
+}
+
 struct tree *group_by_categories(struct process *process, const char *path, enum demangle_form form)
 {
 	const struct profile *profile = process_named(process);
@@ -294,18 +313,10 @@ struct tree *group_by_categories(struct process *process, const char *path, enum
 
 	for (uint32_t id = 1; id < profile->tree->count; id++) {
 		const struct node *node = &profile->tree->nodes[id];
-		const char *name = categories_name(categories, of_node[id]);
-		uint32_t category, kernel;
 
-		if (!is_gpu_leaf(node) || !node->gpu)
-			continue;
-		category = tree_child(flat, 0,
-			string_table_intern(process->texts, name, strlen(name)), 0, NODE_CATEGORY);
-		kernel = tree_child(flat, category,
-			short_kernel_name(process->texts, node->name, form), 0,
-			(enum node_kind)node->kind);
-		add_work_count(flat, category, node);
-		add_work_count(flat, kernel, node);
+		if (is_gpu_leaf(node) && node->gpu)
+			add_leaf_to_category(process, flat, node,
+				categories_name(categories, of_node[id]), form);
 	}
 	free(of_node);
 	categories_free(categories);

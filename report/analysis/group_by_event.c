@@ -66,12 +66,13 @@ static size_t key_step_at(struct event_grouping *events, uint64_t at_ns)
 	return events->step;
 }
 
+static const char *const step_kind_suffixes[] = { [STEP_USUAL] = "",
+	[STEP_WARM_UP] = " (warm-up)",
+	[STEP_UNFINISHED] = " (unfinished)",
+	[STEP_CAPTURE] = " (capture)" };
+
 static uint32_t step_key(struct event_grouping *events, uint64_t at_ns)
 {
-	static const char *const kinds[] = { [STEP_USUAL] = "",
-		[STEP_WARM_UP] = " (warm-up)",
-		[STEP_UNFINISHED] = " (unfinished)",
-		[STEP_CAPTURE] = " (capture)" };
 	const struct steps *steps = events->process->steps;
 	const size_t index = key_step_at(events, at_ns);
 	char name[64];
@@ -84,49 +85,66 @@ static uint32_t step_key(struct event_grouping *events, uint64_t at_ns)
 	if (!events->step_keys[index]) {
 		snprintf(name, sizeof name, "step %llu%s",
 			(unsigned long long)steps->steps[index].number,
-			kinds[steps->steps[index].kind]);
+			step_kind_suffixes[steps->steps[index].kind]);
 		events->step_keys[index] = find_key_named(events, name, NODE_STEP);
 		events->flat->nodes[events->step_keys[index]].calls++;
 	}
 	return events->step_keys[index];
 }
 
+/* Makes the key of a node: the operator with the shapes of its inputs, or the name of a range. */
+static uint32_t make_shape_key(struct event_grouping *events, const struct trace_node_info *at)
+{
+	struct trace_reader *reader = events->process->reader;
+	const struct trace_text name = reader_name(reader, at->name),
+				given = reader_name(reader, at->detail);
+	const bool is_op = at->kind == TRACE_NODE_OP && given.known;
+	struct text_builder text = { .text = NULL };
+	uint32_t key;
+
+	events->has_key |= is_op;
+	text_add_bytes(&text, name.bytes, name.length);
+	if (is_op) {
+		text_add(&text, "  ");
+		text_add_bytes(
+			&text, given.bytes, op_inputs_shapes_length(given.bytes, given.length));
+	}
+	key = string_table_intern(events->process->texts, text.text, text.used);
+	free(text.text);
+	return tree_child(events->flat, 0, key, 0, is_op ? NODE_OP : NODE_RANGE);
+}
+
 /* The key is a name with shapes, such as `aten::mm  [[2, 3], [3, 4]]`. */
 static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 {
-	struct trace_reader *reader = events->process->reader;
-	const struct trace_node_info *at = reader_node(reader, trace_node);
-	const struct trace_text name = reader_name(reader, at->name),
-				given = reader_name(reader, at->detail);
-	const struct trace_text shapes = { given.bytes,
-		(uint32_t)op_inputs_shapes_length(given.bytes, given.length), given.known };
-	const bool is_op = at->kind == TRACE_NODE_OP && shapes.known;
-	char *both;
-	uint32_t text;
-
 	if (!trace_node)
 		return find_key_named(events, "(in no range)", NODE_RANGE);
 	array_grow_zeroed(
 		&events->key_of, &events->key_room, (size_t)trace_node + 1, sizeof *events->key_of);
-	if (events->key_of[trace_node])
-		return events->key_of[trace_node];
-	events->has_key |= is_op;
-	both = xcalloc((size_t)name.length + shapes.length + 3);
-	memcpy(both, name.bytes, name.length);
-	memcpy(both + name.length, "  ", 2);
-	memcpy(both + name.length + 2, shapes.bytes, shapes.length);
-	text = string_table_intern(events->process->texts, both,
-		is_op ? (size_t)name.length + 2 + shapes.length : name.length);
-	free(both);
-	return events->key_of[trace_node] = tree_child(
-		       events->flat, 0, text, 0, is_op ? NODE_OP : NODE_RANGE);
+	if (!events->key_of[trace_node])
+		events->key_of[trace_node] = make_shape_key(
+			events, reader_node(events->process->reader, trace_node));
+	return events->key_of[trace_node];
+}
+
+/* Writes a call stack as one text, the innermost frame first. The caller frees it. */
+static char *call_stack_text(struct process *process, uint32_t stack, uint32_t frames)
+{
+	struct text_builder text = { .text = NULL };
+	char *frame = xcalloc(CALL_STACK_TEXT);
+
+	for (uint32_t i = 0; i < frames && i < FRAMES_MAX; i++) {
+		call_stack_frame(process, stack, i, true, frame, CALL_STACK_TEXT);
+		text_add(&text, "%s%.1024s", i ? " < " : "", frame);
+	}
+	free(frame);
+	return text.text;
 }
 
 static uint32_t stack_key(struct event_grouping *events, uint32_t stack)
 {
 	const uint32_t frames = call_stack_frames(events->process, stack);
-	struct text_builder text = { .text = NULL };
-	char *frame;
+	char *text;
 
 	if (!frames)
 		return find_key_named(events, "(no call stack)", NODE_STACK);
@@ -135,14 +153,9 @@ static uint32_t stack_key(struct event_grouping *events, uint32_t stack)
 		&events->key_of, &events->key_room, (size_t)stack + 1, sizeof *events->key_of);
 	if (events->key_of[stack])
 		return events->key_of[stack];
-	frame = xcalloc(CALL_STACK_TEXT);
-	for (uint32_t i = 0; i < frames && i < FRAMES_MAX; i++) {
-		call_stack_frame(events->process, stack, i, true, frame, CALL_STACK_TEXT);
-		text_add(&text, "%s%.1024s", i ? " < " : "", frame);
-	}
-	events->key_of[stack] = find_key_named(events, text.text, NODE_STACK);
-	free(frame);
-	free(text.text);
+	text = call_stack_text(events->process, stack, frames);
+	events->key_of[stack] = find_key_named(events, text, NODE_STACK);
+	free(text);
 	return events->key_of[stack];
 }
 
@@ -223,13 +236,23 @@ static uint32_t work_key(struct event_grouping *events, const struct observed_gp
 	}
 }
 
+static void count_in_key(
+	struct event_grouping *events, uint32_t key, bool timed, uint64_t duration_ns)
+{
+	if (events->by != BY_STREAM && events->by != BY_STACK)
+		return;
+	if (!timed)
+		events->flat->nodes[key].calls++;
+	else
+		tree_count(events->flat, key, duration_ns);
+}
+
 static void add_work_to_key(void *context, const struct observed_gpu_work *work)
 {
 	struct event_grouping *events = context;
 	const struct trace_gpu *gpu = work->gpu;
-	const uint64_t duration_ns = work->timed && gpu->end_ns > gpu->start_ns
-					     ? gpu->end_ns - gpu->start_ns
-					     : 0;
+	const bool has_duration = work->timed && gpu->end_ns > gpu->start_ns;
+	const uint64_t duration_ns = has_duration ? gpu->end_ns - gpu->start_ns : 0;
 	const struct node_gpu piece = {
 		.self_ns = duration_ns, .self_calls = 1, .untimed = !work->timed
 	};
@@ -243,12 +266,7 @@ static void add_work_to_key(void *context, const struct observed_gpu_work *work)
 		add_to_outer_keys(events, work->launch ? work->launch->trace_node : 0, duration_ns);
 	else
 		add_key_total(events, key, duration_ns);
-	if (events->by != BY_STREAM && events->by != BY_STACK)
-		return;
-	if (!work->timed)
-		events->flat->nodes[key].calls++;
-	else
-		tree_count(events->flat, key, duration_ns);
+	count_in_key(events, key, work->timed, duration_ns);
 }
 
 static void restart_grouping(void *context)

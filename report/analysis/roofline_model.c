@@ -3,6 +3,7 @@
 #include "report/base/compare.h"
 #include "report/analysis/activities.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/trace/op_inputs.h"
 #include <stdlib.h>
 #include <string.h>
@@ -70,49 +71,46 @@ static bool compute_node_cost(
 	const struct trace_node_info *at = reader_node(reader, trace_node);
 	const struct trace_text name = reader_name(reader, at->name),
 				given = reader_name(reader, at->detail);
+	struct text_builder key = { .text = NULL };
 	struct op_inputs inputs;
-	char *both;
 
 	if (at->kind != TRACE_NODE_OP || !given.known ||
 		!op_inputs_read(&inputs, given.bytes, given.length) ||
 		!op_cost(&found->cost, name.bytes, name.length, &inputs, state->options->assumed))
 		return false;
 	found->assumed = !inputs.typed && found->cost.element != ELEMENT_UNKNOWN;
-	both = xcalloc((size_t)name.length + given.length + 2);
-	memcpy(both, name.bytes, name.length);
-	both[name.length] = '\t';
-	memcpy(both + name.length + 1, given.bytes, given.length);
-	found->key = string_table_intern(
-		state->process->texts, both, (size_t)name.length + 1 + given.length);
-	free(both);
+	text_add_bytes(&key, name.bytes, name.length);
+	text_add(&key, "\t");
+	text_add_bytes(&key, given.bytes, given.length);
+	found->key = string_table_intern(state->process->texts, key.text, key.used);
+	free(key.text);
 	return true;
+}
+
+/* Returns the outermost node with a cost: `trace_node` or one around it. Stores the costs on the
+ * way. */
+static uint32_t find_outermost_cost(struct roofline_state *state, uint32_t trace_node)
+{
+	uint32_t outermost = NO_COST, at = trace_node;
+
+	for (; at; at = reader_node(state->process->reader, at)->parent)
+		if (compute_node_cost(state, at, &state->node_costs[at]))
+			outermost = at;
+	return outermost;
 }
 
 /* Returns the cost of the operator that owns launches at `trace_node`, or NULL if none has a known
  * cost. */
 static const struct node_cost *node_cost_at(struct roofline_state *state, uint32_t trace_node)
 {
-	uint32_t outermost = NO_COST;
+	struct node_cost *node;
 
 	array_grow_zeroed(&state->node_costs, &state->node_cost_room, (size_t)trace_node + 1,
 		sizeof *state->node_costs);
-	if (!state->node_costs[trace_node].at) {
-		for (uint32_t at = trace_node; at;
-			at = reader_node(state->process->reader, at)->parent) {
-			struct node_cost found = { .at = at };
-
-			if (!compute_node_cost(state, at, &found))
-				continue;
-			state->node_costs[at].key = found.key;
-			state->node_costs[at].cost = found.cost;
-			state->node_costs[at].assumed = found.assumed;
-			outermost = at;
-		}
-		state->node_costs[trace_node].at = outermost;
-	}
-	return state->node_costs[trace_node].at == NO_COST
-		       ? NULL
-		       : &state->node_costs[state->node_costs[trace_node].at];
+	node = &state->node_costs[trace_node];
+	if (!node->at)
+		node->at = find_outermost_cost(state, trace_node);
+	return node->at == NO_COST ? NULL : &state->node_costs[node->at];
 }
 
 static uint32_t name_of_kernel(struct roofline_state *state, const struct observed_gpu_work *work)
@@ -146,13 +144,30 @@ static void restart_roofline(void *context)
 	state->device_room = state->open_count = 0;
 }
 
+/* Returns the open operator of a thread, and adds it if it is new. */
+static struct open_operator *open_operator_of(
+	struct roofline_state *state, uint32_t trace_node, uint32_t tid, uint32_t device)
+{
+	size_t i = 0;
+
+	while (i < state->open_count &&
+		(state->open[i].tid != tid || state->open[i].trace_node != trace_node))
+		i++;
+	if (i == state->open_count) {
+		array_grow_zeroed(&state->open, &state->open_room, i + 1, sizeof *state->open);
+		state->open[state->open_count++] = (struct open_operator){
+			.trace_node = trace_node, .tid = tid, .device = device
+		};
+	}
+	return &state->open[i];
+}
+
 static void add_device_call(void *context, const struct observed_call *seen)
 {
 	struct roofline_state *state = context;
 	const struct trace_call *record = seen->event->record;
 	const struct node_cost *cost;
 	struct open_operator *open;
-	size_t i = 0;
 
 	if (seen->event->kind != TRACE_LAUNCH || !seen->counts || record->result ||
 		record->head.flags & TRACE_CALL_CAPTURED)
@@ -160,20 +175,9 @@ static void add_device_call(void *context, const struct observed_call *seen)
 	cost = node_cost_at(state, seen->event->node);
 	if (!cost)
 		return;
-	open = state->open;
-	while (i < state->open_count &&
-		(open[i].tid != seen->event->stream->tid ||
-			open[i].trace_node != (uint32_t)(cost - state->node_costs)))
-		i++;
-	if (i == state->open_count) {
-		array_grow_zeroed(&state->open, &state->open_room, i + 1, sizeof *state->open);
-		state->open[state->open_count++] = (struct open_operator){
-			.trace_node = (uint32_t)(cost - state->node_costs),
-			.tid = seen->event->stream->tid,
-			.device = record->device
-		};
-	}
-	state->open[i].launches++;
+	open = open_operator_of(state, (uint32_t)(cost - state->node_costs),
+		seen->event->stream->tid, record->device);
+	open->launches++;
 }
 
 /* Counts a call of an operator that has ended. An operator that launched nothing computed on the

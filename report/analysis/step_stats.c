@@ -143,48 +143,53 @@ struct gap_reading {
 	const struct handover_list *handovers;
 };
 
-static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
+/* Returns the index of the first step that ends after `at_ns`. */
+static size_t first_step_after(const struct step_table *table, uint64_t at_ns)
 {
-	const struct gap_reading *reading = context;
-	const struct step_table *table = reading->table;
 	size_t low = 0, high = table->count;
 
-	while (low < high) { /* find the first step that ends after from_ns */
+	while (low < high) {
 		const size_t middle = (low + high) / 2;
 
-		if (table->steps[middle].step->end_ns > from_ns)
+		if (table->steps[middle].step->end_ns > at_ns)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	for (; low < table->count && table->steps[low].step->begin_ns < to_ns; low++) {
-		struct step_stats *step = &table->steps[low];
-		const uint64_t from = step->step->begin_ns > from_ns ? step->step->begin_ns
-								     : from_ns,
-			       to = step->step->end_ns < to_ns ? step->step->end_ns : to_ns,
-			       idle = to > from
-					      ? to - from -
-							handover_list_overlap_ns(reading->handovers,
-								HANDOVER_TRACE_TIME, from, to)
-					      : 0;
+	return low;
+}
 
+static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct gap_reading *reading = context;
+	const struct step_table *table = reading->table;
+
+	for (size_t i = first_step_after(table, from_ns);
+		i < table->count && table->steps[i].step->begin_ns < to_ns; i++) {
+		struct step_stats *step = &table->steps[i];
+		const uint64_t from = max_u64(step->step->begin_ns, from_ns),
+			       to = min_u64(step->step->end_ns, to_ns);
+		uint64_t idle = to > from ? to - from : 0;
+
+		if (idle)
+			idle -= handover_list_overlap_ns(
+				reading->handovers, HANDOVER_TRACE_TIME, from, to);
 		step->gaps += idle > 0;
-		if (idle > step->gap_max_ns)
-			step->gap_max_ns = idle;
+		step->gap_max_ns = max_u64(step->gap_max_ns, idle);
 	}
 }
 
 static void read_busy(struct step_table *table, const struct process *process)
 {
 	struct timeline *timeline = process->profile->timeline;
-	struct gap_reading gaps = { .table = table,
-		.handovers = timeline ? timeline_handovers(timeline) : NULL };
+	struct gap_reading gaps = { .table = table };
 
-	if (timeline) {
-		timeline_rewind(timeline);
-		timeline_on_gap(timeline, add_step_gap, &gaps);
-	}
-	for (size_t i = 0; timeline && i < table->count; i++) {
+	if (!timeline)
+		return;
+	gaps.handovers = timeline_handovers(timeline);
+	timeline_rewind(timeline);
+	timeline_on_gap(timeline, add_step_gap, &gaps);
+	for (size_t i = 0; i < table->count; i++) {
 		struct step_stats *step = &table->steps[i];
 		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns),
 			       idle = timeline_idle(timeline, step->step->begin_ns);
@@ -192,10 +197,9 @@ static void read_busy(struct step_table *table, const struct process *process)
 		step->busy_ns = timeline_busy(timeline, step->step->end_ns) - busy;
 		step->idle_ns = timeline_idle(timeline, step->step->end_ns) - idle;
 	}
-	if (timeline)
-		/* Emits the gap after the last step too, because it may begin in that step. */
-		timeline_busy(timeline, UINT64_MAX);
-	table->has_gpu |= timeline != NULL;
+	/* Emits the gap after the last step too, because it may begin in that step. */
+	timeline_busy(timeline, UINT64_MAX);
+	table->has_gpu = true;
 }
 
 /* Marks steps that differ from the median by more than 5 robust deviations, and by 5 % or more. */

@@ -4,6 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static uint32_t add_stream(struct stream_table *table, struct hash_slot *slot, uint64_t hash,
+	struct device_stream entry)
+{
+	array_grow_zeroed(
+		&table->entries, &table->room, (size_t)table->count + 1, sizeof *table->entries);
+	table->entries[table->count] = entry;
+	table->last = table->count++;
+	hash_index_add(&table->index, slot, hash, table->count);
+	return table->last;
+}
+
 uint32_t stream_table_number(struct stream_table *table, uint32_t device, uint64_t stream)
 {
 	const struct device_stream *last = table->count ? &table->entries[table->last] : NULL;
@@ -22,12 +33,7 @@ uint32_t stream_table_number(struct stream_table *table, uint32_t device, uint64
 	}
 	if (table->count >= STREAM_TABLE_MAX && stream != STREAM_TABLE_REST)
 		return stream_table_number(table, device, STREAM_TABLE_REST);
-	array_grow_zeroed(
-		&table->entries, &table->room, (size_t)table->count + 1, sizeof *table->entries);
-	table->entries[table->count] = (struct device_stream){ .stream = stream, .device = device };
-	table->last = table->count++;
-	hash_index_add(&table->index, slot, hash, table->count);
-	return table->last;
+	return add_stream(table, slot, hash, (struct device_stream){ stream, device });
 }
 
 void stream_table_free(struct stream_table *table)

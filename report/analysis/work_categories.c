@@ -43,6 +43,12 @@ struct matching_rules {
 	uint64_t words[WORDS];
 };
 
+static bool character_matches(char pattern, char character)
+{
+	return pattern == '?' ||
+	       (pattern && tolower((unsigned char)pattern) == tolower((unsigned char)character));
+}
+
 bool category_matches(const char *pattern, const char *name, size_t length)
 {
 	const char *star = NULL;
@@ -52,9 +58,7 @@ bool category_matches(const char *pattern, const char *name, size_t length)
 		if (*pattern == '*') {
 			star = pattern++;
 			after = at;
-		} else if (*pattern == '?' ||
-			   (*pattern && tolower((unsigned char)*pattern) ==
-						tolower((unsigned char)name[at]))) {
+		} else if (character_matches(*pattern, name[at])) {
 			pattern++;
 			at++;
 		} else if (star) {
@@ -64,9 +68,7 @@ bool category_matches(const char *pattern, const char *name, size_t length)
 			return false;
 		}
 	}
-	while (*pattern == '*')
-		pattern++;
-	return !*pattern;
+	return !pattern[strspn(pattern, "*")];
 }
 
 /* Returns a word of the file, escaped for a message. The buffer is static. */
@@ -271,10 +273,16 @@ static struct category_lookup lookup_new(const struct categories *categories,
 	return up;
 }
 
+static void free_category_lookup(struct category_lookup *lookup)
+{
+	free(lookup->around);
+	free(lookup->known);
+}
+
 uint8_t *categories_of_tree(const struct categories *categories, const struct tree *tree,
 	const struct string_table *texts)
 {
-	struct category_lookup up = lookup_new(categories, tree, texts);
+	struct category_lookup lookup = lookup_new(categories, tree, texts);
 	/* By node: rules whose `around` matches the node or an ancestor. */
 	struct matching_rules *around = xcalloc(tree->count * sizeof *around);
 	uint8_t *result = xcalloc(tree->count);
@@ -283,15 +291,13 @@ uint8_t *categories_of_tree(const struct categories *categories, const struct tr
 		const struct node *node = &tree->nodes[id];
 
 		around[id] = around[node->parent];
-		if (node_kind_class(node->kind) == NODE_RANGES) {
-			add_matches(&around[id], matches_around(&up, node->name));
-			if (node->class)
-				add_matches(&around[id], matches_around(&up, node->class));
-		}
-		result[id] = category_of_node(&up, node, &around[id]);
+		if (node_kind_class(node->kind) == NODE_RANGES)
+			add_matches(&around[id], matches_around(&lookup, node->name));
+		if (node_kind_class(node->kind) == NODE_RANGES && node->class)
+			add_matches(&around[id], matches_around(&lookup, node->class));
+		result[id] = category_of_node(&lookup, node, &around[id]);
 	}
 	free(around);
-	free(up.around);
-	free(up.known);
+	free_category_lookup(&lookup);
 	return result;
 }

@@ -8,6 +8,8 @@
  *	COMPARE_BY_LARGEST(by_bytes, struct owner, bytes, node)    largest bytes first, then by node
  *
  * A comparator with other rules ends in `return COMPARE(left->member, right->member)`.
+ *
+ * min_u64 and max_u64 return the smaller and the larger of two numbers.
  */
 #ifndef PPERF_REPORT_BASE_COMPARE_H
 #define PPERF_REPORT_BASE_COMPARE_H
@@ -69,6 +71,16 @@ static inline int compare_double(const void *a, const void *b)
 	const double left = *(const double *)a, right = *(const double *)b;
 
 	return COMPARE(left, right);
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "report/table/column.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/analysis/stream_table.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
@@ -100,28 +101,41 @@ bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64
 	return step < steps->count && steps->steps[step].kind == STEP_USUAL;
 }
 
-static void find_steady(struct diagnosis *diagnosis)
+struct gpu_span {
+	uint64_t begin_ns, end_ns;
+};
+
+/* Returns from when to when GPUs had work; of a trace without GPU work the whole. */
+static struct gpu_span span_of_gpus(const struct diagnosis *diagnosis)
 {
-	struct diagnose_facts *facts = &diagnosis->facts;
-	const struct steps *steps = diagnosis->process->steps;
 	const struct timeline_device *devices;
-	const size_t count = diagnosis->profile->timeline
-				     ? timeline_devices(diagnosis->profile->timeline, &devices)
-				     : 0;
+	struct timeline *timeline = diagnosis->profile->timeline;
+	const size_t count = timeline ? timeline_devices(timeline, &devices) : 0;
 	const uint64_t start = diagnosis->process->start_unix_ns;
 	uint64_t first = UINT64_MAX, last = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		first = devices[i].all.first_ns < first ? devices[i].all.first_ns : first;
-		last = devices[i].all.last_ns > last ? devices[i].all.last_ns : last;
+		first = min_u64(first, devices[i].all.first_ns);
+		last = max_u64(last, devices[i].all.last_ns);
 	}
-	first = count && first > start ? first - start : 0;
-	last = count && last > start ? last - start : diagnosis->profile->totals.wall_ns;
+	return (struct gpu_span){
+		.begin_ns = count && first > start ? first - start : 0,
+		.end_ns = count && last > start ? last - start : diagnosis->profile->totals.wall_ns,
+	};
+}
+
+static void find_steady(struct diagnosis *diagnosis)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	const struct steps *steps = diagnosis->process->steps;
+	const struct gpu_span span = span_of_gpus(diagnosis);
+	const uint64_t whole_ns = span.end_ns - span.begin_ns;
+
 	facts->has_steps = steps && steps->sum_ns > 0;
-	facts->steady_from_ns = first + (last - first) / 1000 * LIMIT_STEADY_FROM;
-	facts->steady_to_ns = last;
-	facts->whole_ns = last - first;
-	facts->steady_ns = facts->has_steps ? steps->sum_ns : last - facts->steady_from_ns;
+	facts->steady_from_ns = span.begin_ns + whole_ns / 1000 * LIMIT_STEADY_FROM;
+	facts->steady_to_ns = span.end_ns;
+	facts->whole_ns = whole_ns;
+	facts->steady_ns = facts->has_steps ? steps->sum_ns : span.end_ns - facts->steady_from_ns;
 }
 
 /* Returns true if `name` matches one of the patterns. NULL ends the list. */
@@ -287,25 +301,37 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 			   work->in_range };
 }
 
+static unsigned find_category(const struct categories *categories, const char *name)
+{
+	unsigned category = 0;
+
+	while (category < categories_count(categories) &&
+		strcmp(categories_name(categories, category), name) != 0)
+		category++;
+	return category;
+}
+
+static bool is_counted_call(const struct activities *activities, const struct activity *one)
+{
+	return (activity_is_call(one) && one->counts) ||
+	       (one->kind == ACTIVITY_API && activities_count_at(activities, one->begin_ns));
+}
+
 static void facts_read_activities(struct diagnosis *diagnosis)
 {
 	struct categories *categories = categories_read(diagnosis->options->categories);
 	struct facts_pass pass = { .diagnosis = diagnosis,
 		.category = categories_of_tree(
-			categories, diagnosis->profile->tree, diagnosis->process->texts) };
+			categories, diagnosis->profile->tree, diagnosis->process->texts),
+		.gemm = find_category(categories, "GEMM") };
 	struct activities *activities = activities_read(diagnosis->process);
 	const struct activity *one;
 
-	while (pass.gemm < categories_count(categories) &&
-		strcmp(categories_name(categories, pass.gemm), "GEMM") != 0)
-		pass.gemm++;
 	for (activities_rewind(activities); (one = activities_first(activities));
 		activities_next(activities))
 		if (activity_is_work(one) && one->timed && one->counts)
 			facts_add_work(&pass, one);
-		else if ((activity_is_call(one) && one->counts) ||
-			 (one->kind == ACTIVITY_API &&
-				 activities_count_at(activities, one->begin_ns)))
+		else if (is_counted_call(activities, one))
 			facts_add_call(&pass, one);
 	activities_free(activities);
 	categories_free(categories);
@@ -342,28 +368,37 @@ static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_
 	return steps && steps->count && at + length / 2 < steps->steps[0].begin_ns;
 }
 
+static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
+	enum gap_cause cause, uint64_t length_ns)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	const struct cell *call = idle_cell(row, "blocked_by");
+
+	if (length_ns <= facts->cause_longest_ns[cause])
+		return;
+	facts->cause_longest_ns[cause] = length_ns;
+	if (cause == GAP_SYNC && call)
+		SET_TEXT(facts->blocked_by, "%s",
+			diagnose_escaped(diagnosis, call->text.bytes, call->text.length));
+}
+
 static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t length = idle_number(row, "gap_ns"), at = idle_number(row, "start_ns");
-	const struct cell *call = idle_cell(row, "blocked_by");
-	const bool before = is_before_first_step(diagnosis->process->steps, at, length);
+	const bool before = is_before_first_step(diagnosis->process->steps, at, length),
+		   is_dead = length >= LIMIT_DEAD_NS;
 
-	if (length > facts->cause_longest_ns[cause]) {
-		facts->cause_longest_ns[cause] = length;
-		if (cause == GAP_SYNC && call)
-			SET_TEXT(facts->blocked_by, "%s",
-				diagnose_escaped(diagnosis, call->text.bytes, call->text.length));
-	}
-	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && length >= LIMIT_DEAD_NS)
+	note_longest_gap(diagnosis, row, cause, length);
+	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && is_dead)
 		occurrences_add(before ? &facts->dead_before : &facts->dead_windows, row->node, 0,
 			at, length);
 	if (cause == GAP_LAUNCH)
-		occurrences_add(length < LIMIT_DEAD_NS ? &facts->launch_short : &facts->launch_long,
-			row->node, 0, at, length);
+		occurrences_add(is_dead ? &facts->launch_long : &facts->launch_short, row->node, 0,
+			at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
-	if (cause == GAP_ALLOCATION && length >= LIMIT_DEAD_NS && !before)
+	if (cause == GAP_ALLOCATION && is_dead && !before)
 		occurrences_add(&facts->dead_allocating, row->node, 0, at, length);
 	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
 		occurrences_add(&facts->held, row->node, 0, at, length);

@@ -54,21 +54,26 @@ static void put_finding_text(
 	paragraph_print(&paragraph, head);
 }
 
+static void add_finding_path(
+	struct paragraph *paragraph, const struct row *row, const uint32_t *nodes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct string_view name = string_table_get(
+			row->process->texts, row->tree->nodes[nodes[i]].name);
+
+		paragraph_add(paragraph, "%s", i ? " / " : "");
+		paragraph_text(paragraph, name.bytes, name.length);
+	}
+}
+
 static void put_finding_path(const struct style *style, const struct row *row)
 {
 	struct paragraph paragraph = { .style = style, .indent = 14 };
-	const struct tree *tree = row->tree;
 	uint32_t nodes[64];
 	const size_t length = row_path(row, nodes, 64);
 	uint64_t at;
 
-	for (size_t i = 0; i < length && i < 64; i++) {
-		const struct string_view name = string_table_get(
-			row->process->texts, tree->nodes[nodes[i]].name);
-
-		paragraph_add(&paragraph, "%s", i ? " / " : "");
-		paragraph_text(&paragraph, name.bytes, name.length);
-	}
+	add_finding_path(&paragraph, row, nodes, length < 64 ? length : 64);
 	if (length > 64)
 		paragraph_add(&paragraph, " / ...");
 	if (finding_number(row, "start_ns", &at)) {
@@ -317,22 +322,27 @@ static void brief_text_line(
 	output_char(out, '\n');
 }
 
+static void brief_text_head(const struct style *style, const struct row *row, bool several)
+{
+	const struct string_view name = row_name(row), sure = finding_string(row, "confidence");
+	struct paragraph impact = { .style = style };
+
+	output_bytes(style->out, name.bytes, name.length);
+	if (several)
+		print_line(style, " (pid %u)", row->process->pid);
+	add_impact(&impact, row);
+	output_bytes(style->out, impact.built.used ? impact.built.text : "", impact.built.used);
+	free(impact.built.text);
+	output_string(style->out, " (confidence ");
+	output_bytes(style->out, sure.bytes, sure.length);
+	output_string(style->out, ")\n");
+}
+
 static void brief_text_finding(struct output *out, const struct row *row, bool ascii, bool several)
 {
 	const struct style style = { .out = out, .ascii = ascii };
-	const struct string_view name = row_name(row);
-	struct paragraph impact = { .style = &style };
 
-	output_bytes(out, name.bytes, name.length);
-	if (several)
-		print_line(&style, " (pid %u)", row->process->pid);
-	add_impact(&impact, row);
-	output_bytes(out, impact.built.used ? impact.built.text : "", impact.built.used);
-	free(impact.built.text);
-	output_string(out, " (confidence ");
-	output_bytes(out, finding_string(row, "confidence").bytes,
-		finding_string(row, "confidence").length);
-	output_string(out, ")\n");
+	brief_text_head(&style, row, several);
 	brief_text_line(out, row, "finding", "  ");
 	brief_text_line(out, row, "evidence", "  evidence: ");
 	if (row->node) {

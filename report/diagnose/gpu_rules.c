@@ -4,6 +4,7 @@
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/gpu/occupancy.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,16 +130,23 @@ struct name_sum {
 	uint32_t node; /* the node with the most self time */
 };
 
+static uint32_t names_room(const struct tree *tree)
+{
+	uint32_t room = 0;
+
+	for (uint32_t id = 1; id < tree->count; id++)
+		room = tree->nodes[id].name >= room ? tree->nodes[id].name + 1 : room;
+	return room;
+}
+
 static struct name_sum *sums_of_ranges(
 	const struct diagnosis *diagnosis, uint32_t *names, uint64_t *whole)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 	struct name_sum *sums;
 
-	*names = 0;
+	*names = names_room(tree);
 	*whole = 0;
-	for (uint32_t id = 1; id < tree->count; id++)
-		*names = tree->nodes[id].name >= *names ? tree->nodes[id].name + 1 : *names;
 	sums = xcalloc((*names + 1) * sizeof *sums);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
@@ -150,7 +158,7 @@ static struct name_sum *sums_of_ranges(
 		*whole += node->self_ns;
 		sum->self_ns += node->self_ns;
 		sum->calls += node->calls;
-		sum->longest_ns = node->max_ns > sum->longest_ns ? node->max_ns : sum->longest_ns;
+		sum->longest_ns = max_u64(sum->longest_ns, node->max_ns);
 		if (!sum->node || node->self_ns > tree->nodes[sum->node].self_ns)
 			sum->node = id;
 	}

@@ -79,6 +79,22 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 	finding->upper_bound = true;
 }
 
+static void explain_startup(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct occurrences *before = &diagnosis->facts.dead_before;
+
+	SET_TEXT(finding->sentence,
+		"Before the first step the GPU is idle for %s, in gaps of %s or longer.",
+		diagnose_time(diagnosis, before->total_ns),
+		diagnose_time(diagnosis, LIMIT_DEAD_NS));
+	SET_TEXT(finding->evidence, "%s; the longest %s, at %s",
+		diagnose_plural(diagnosis, before->count, "gap"),
+		diagnose_time(diagnosis, before->longest_ns),
+		diagnose_time(diagnosis, before->longest_at_ns));
+	SET_TEXT(finding->next, "This matters only if the program restarts often: look at what the "
+				"host does meanwhile.");
+}
+
 /* Reports idle time before the first step as a note only, because getting ready may take long and
  * is no fault of the steps. */
 static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
@@ -91,16 +107,7 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	}
 	finding->state = FINDING_NOTE;
-	SET_TEXT(finding->sentence,
-		"Before the first step the GPU is idle for %s, in gaps of %s or longer.",
-		diagnose_time(diagnosis, before->total_ns),
-		diagnose_time(diagnosis, LIMIT_DEAD_NS));
-	SET_TEXT(finding->evidence, "%s; the longest %s, at %s",
-		diagnose_plural(diagnosis, before->count, "gap"),
-		diagnose_time(diagnosis, before->longest_ns),
-		diagnose_time(diagnosis, before->longest_at_ns));
-	SET_TEXT(finding->next, "This matters only if the program restarts often: look at what the "
-				"host does meanwhile.");
+	explain_startup(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
 	occurrences_set_node(before, finding);
@@ -148,24 +155,27 @@ void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding)
 	finding->upper_bound = true;
 }
 
+static bool is_read_of_value(struct string_view name)
+{
+	return memmem(name.bytes, name.length, "_local_scalar_dense", 19) ||
+	       memmem(name.bytes, name.length, "::item", 6) ||
+	       memmem(name.bytes, name.length, "nonzero", 7);
+}
+
 /* Chooses the advice for a wait by the operators around it. */
 static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 
 	for (uint32_t node = finding->node; node; node = tree->nodes[node].parent) {
-		const struct string_view name = string_table_get(
-			diagnosis->process->texts, tree->nodes[node].name);
-
-		if (memmem(name.bytes, name.length, "_local_scalar_dense", 19) ||
-			memmem(name.bytes, name.length, "::item", 6) ||
-			memmem(name.bytes, name.length, "nonzero", 7)) {
-			SET_TEXT(finding->next,
-				"The host reads a value of a tensor (.item(), if tensor, nonzero, "
-				"boolean indexing): keep it on the GPU, read it every N steps, or "
-				"copy it with non_blocking=True and read it later.");
-			return;
-		}
+		if (!is_read_of_value(
+			    string_table_get(diagnosis->process->texts, tree->nodes[node].name)))
+			continue;
+		SET_TEXT(finding->next,
+			"The host reads a value of a tensor (.item(), if tensor, nonzero, "
+			"boolean indexing): keep it on the GPU, read it every N steps, or "
+			"copy it with non_blocking=True and read it later.");
+		return;
 	}
 	SET_TEXT(finding->next,
 		"Remove the wait, or move it to where the GPU has work queued: no .item(), .cpu(), "
@@ -228,46 +238,40 @@ static const struct process *concurrent_process(const struct diagnosis *diagnosi
 	return NULL;
 }
 
-void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding)
+/* Reports that `other` had GPU work at the same time. `much`: long gaps support it. */
+static void report_concurrent_process(struct diagnosis *diagnosis, struct finding *finding,
+	const struct process *other, bool much)
+{
+	const struct occurrences *held = &diagnosis->facts.held;
+
+	finding->state = much ? FINDING_FOUND : FINDING_NOTE;
+	finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	SET_TEXT(finding->sentence,
+		"Process %u of the same run uses a GPU at the same time; if it is the "
+		"same GPU, the two take turns.",
+		other->pid);
+	SET_TEXT(finding->evidence,
+		"it has %s of GPU work, this process %s; launched work did not start on "
+		"an idle GPU in %s, %s in total",
+		diagnose_time(diagnosis, other->gpu_ns),
+		diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
+		diagnose_plural(diagnosis, held->count, "interval"),
+		diagnose_time(diagnosis, held->total_ns));
+	SET_TEXT(finding->why, "both traces have GPU work at that time; they do not show "
+			       "whether it is the same GPU");
+	finding->node = occurrences_top_node(held);
+	finding->count = 1;
+	finding->impact_ns = held->total_ns;
+	finding->upper_bound = true;
+}
+
+/* Reports that launched work did not start on an idle GPU. */
+static void report_held_work(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct process *other = concurrent_process(diagnosis);
 	const struct occurrences *held = &facts->held;
 	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
-	const bool much = held->count >= LIMIT_CALLS_FEW &&
-			  diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH);
 
-	SET_TEXT(finding->view, other ? "queue --all" : "idle");
-	SET_TEXT(finding->next,
-		"Check with nvidia-smi while it runs whether another process uses the GPU; if so, "
-		"give each its own GPU (CUDA_VISIBLE_DEVICES) or use MPS; if not, look at what the "
-		"longest of "
-		"these gaps waited for (pperf-report idle).");
-	if (other) {
-		finding->state = much ? FINDING_FOUND : FINDING_NOTE;
-		finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
-		SET_TEXT(finding->sentence,
-			"Process %u of the same run uses a GPU at the same time; if it is the "
-			"same GPU, the two take turns.",
-			other->pid);
-		SET_TEXT(finding->evidence,
-			"it has %s of GPU work, this process %s; launched work did not start on "
-			"an idle GPU in %s, %s in total",
-			diagnose_time(diagnosis, other->gpu_ns),
-			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
-			diagnose_plural(diagnosis, held->count, "interval"),
-			diagnose_time(diagnosis, held->total_ns));
-		SET_TEXT(finding->why, "both traces have GPU work at that time; they do not show "
-				       "whether it is the "
-				       "same GPU");
-		finding->node = occurrences_top_node(held);
-		finding->count = 1;
-		finding->impact_ns = held->total_ns;
-		finding->upper_bound = true;
-		return;
-	}
-	if (!much)
-		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_LOW;
 	SET_TEXT(finding->sentence,
@@ -291,4 +295,22 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 	finding->count = held->count;
 	finding->impact_ns = held->total_ns;
 	finding->upper_bound = true;
+}
+
+void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct process *other = concurrent_process(diagnosis);
+	const struct occurrences *held = &diagnosis->facts.held;
+	const bool much = held->count >= LIMIT_CALLS_FEW &&
+			  diagnose_is_share(held->total_ns, diagnosis->facts.span_ns, LIMIT_WORTH);
+
+	SET_TEXT(finding->view, other ? "queue --all" : "idle");
+	SET_TEXT(finding->next,
+		"Check with nvidia-smi while it runs whether another process uses the GPU; if so, "
+		"give each its own GPU (CUDA_VISIBLE_DEVICES) or use MPS; if not, look at what the "
+		"longest of these gaps waited for (pperf-report idle).");
+	if (other)
+		report_concurrent_process(diagnosis, finding, other, much);
+	else if (much)
+		report_held_work(diagnosis, finding);
 }

@@ -84,35 +84,42 @@ static bool add_first_path(struct shell_command *command, const struct rows *row
 	return length > 0;
 }
 
+/* Adds a word of a view's next command: %m is the metric, %p the path of the first row. Returns
+ * false if there is no such path. */
+static bool add_command_word(
+	struct shell_command *command, const struct report *report, const char *word, size_t length)
+{
+	const char *metric = report->options->metric_name;
+
+	if (length == 2 && !memcmp(word, "%p", 2))
+		return add_first_path(command, &report->rows);
+	if (length == 2 && !memcmp(word, "%m", 2)) {
+		metric = metric ? metric : metrics[report->processes->all[0].metric].key;
+		shell_command_add_word(command, metric, strlen(metric));
+	} else {
+		text_add(&command->built, " %.*s", (int)length, word);
+	}
+	return true;
+}
+
 void next_command_of_view(const struct report *report, const struct style *style)
 {
 	const char *word = report->options->view->next;
-	const struct process *process = &report->processes->all[0];
 	struct shell_command command = { .ascii = style->ascii };
+	size_t length;
 
 	if (!word || !style->terminal || !report->processes->shown)
 		return;
-	for (bool first = true; *word; first = false) {
-		const size_t length = strcspn(word, " ");
-
-		if (first) {
-			text_add(&command.built, "pperf-report %.*s", (int)length, word);
-			next_command_add_files(&command, report->options);
-		} else if (length == 2 && !memcmp(word, "%m", 2)) {
-			const char *metric = report->options->metric_name
-						     ? report->options->metric_name
-						     : metrics[process->metric].key;
-
-			shell_command_add_word(&command, metric, strlen(metric));
-		} else if (length == 2 && !memcmp(word, "%p", 2)) {
-			if (!add_first_path(&command, &report->rows)) {
-				free(command.built.text);
-				return;
-			}
-		} else {
-			text_add(&command.built, " %.*s", (int)length, word);
+	length = strcspn(word, " ");
+	text_add(&command.built, "pperf-report %.*s", (int)length, word);
+	next_command_add_files(&command, report->options);
+	for (word += length; *word; word += length) {
+		word++;
+		length = strcspn(word, " ");
+		if (!add_command_word(&command, report, word, length)) {
+			free(command.built.text);
+			return;
 		}
-		word += length + (word[length] == ' ');
 	}
 	next_command_put(&command, style);
 }

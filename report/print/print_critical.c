@@ -11,6 +11,7 @@
 #include "report/text/format_number.h"
 #include "report/print/print.h"
 #include "report/base/escape.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,22 +50,28 @@ static bool shows_levels(const struct critical_layout *layout)
 	return metrics[layout->rows->rows[layout->first].process->metric].nature == METRIC_LEVEL;
 }
 
-/* Selects the unit of the tree: that of its largest value. */
-static void find_scale(struct critical_layout *layout)
+static long double largest_magnitude(const struct critical_layout *layout)
 {
-	const struct process *process = layout->rows->rows[layout->first].process;
 	long double largest = 0;
 
 	for (size_t i = layout->first; i < layout->first + layout->count; i++) {
 		const struct instance *instance = instance_at(layout, i);
-		const long double figures[] = { shows_levels(layout) ? instance->before
-								     : instance->value,
-			shows_levels(layout) ? instance->after : 0 };
 
-		for (size_t figure = 0; figure < 2; figure++)
-			if (magnitude(figures[figure]) > largest)
-				largest = magnitude(figures[figure]);
+		if (shows_levels(layout))
+			largest = fmaxl(largest,
+				fmaxl(magnitude(instance->before), magnitude(instance->after)));
+		else
+			largest = fmaxl(largest, magnitude(instance->value));
 	}
+	return largest;
+}
+
+/* Selects the unit of the tree: that of its largest value. */
+static void find_scale(struct critical_layout *layout)
+{
+	const struct process *process = layout->rows->rows[layout->first].process;
+	const long double largest = largest_magnitude(layout);
+
 	layout->user = process->metric == METRIC_USER;
 	layout->scale = scale_for(metrics[process->metric].unit,
 		largest < 9e18L ? (uint64_t)largest : UINT64_C(9000000000000000000),

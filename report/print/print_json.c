@@ -47,6 +47,12 @@ void print_json_member(struct output *out, const char *key, uint64_t value, bool
 	output_unsigned(out, value);
 }
 
+void print_json_bool(struct output *out, const char *key, bool value, bool *first)
+{
+	print_json_key(out, key, first);
+	output_string(out, value ? "true" : "false");
+}
+
 void print_json_path(struct output *out, const struct row *row)
 {
 	uint32_t few[64], *nodes = few;

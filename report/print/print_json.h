@@ -10,8 +10,9 @@
 
 /* Writes `"key": `, with a comma before it unless `*first` is set. Clears `*first`. */
 void print_json_key(struct output *out, const char *key, bool *first);
-/* Writes a key and a number. */
+/* Write a key and its value. */
 void print_json_member(struct output *out, const char *key, uint64_t value, bool *first);
+void print_json_bool(struct output *out, const char *key, bool value, bool *first);
 void print_json_string(struct output *out, const char *text);
 void print_json_text_or_null(struct output *out, struct trace_text text);
 /* Converts a string; `known` is false if it is empty. */

@@ -54,8 +54,8 @@ static void capture_devices(struct output *out, const struct process *process)
 		output_json_text(out, name.bytes, name.length);
 		print_json_key(out, "uuid", &first);
 		capture_uuid(out, device->uuid);
-		print_json_key(out, "simulated", &first);
-		output_string(out, device_is_simulated(process->reader, device) ? "true" : "false");
+		print_json_bool(
+			out, "simulated", device_is_simulated(process->reader, device), &first);
 		print_json_member(out, "multiprocessors", device->multiprocessors, &first);
 		print_json_member(out, "memory_bytes", device->memory_bytes, &first);
 		output_char(out, '}');
@@ -100,14 +100,23 @@ static void capture_steps(struct output *out, const struct steps *steps)
 	print_json_string(out, steps_confidence_name(steps->confidence));
 	print_json_key(out, "reason", &first);
 	print_json_text_or_null(out, print_json_text_of(steps->reason));
-	print_json_key(out, "own_ranges", &first);
-	output_string(out, steps->own_ranges ? "true" : "false");
+	print_json_bool(out, "own_ranges", steps->own_ranges, &first);
 	print_json_member(out, "p50_ns", steps->p50_ns, &first);
 	print_json_member(out, "min_ns", steps->min_ns, &first);
 	print_json_member(out, "max_ns", steps->max_ns, &first);
 	print_json_member(out, "sum_ns", steps->sum_ns, &first);
 	print_json_member(out, "captures", steps->captures, &first);
 	output_char(out, '}');
+}
+
+/* Writes a number, or null if it is UINT64_MAX. */
+static void capture_number(struct output *out, const char *key, uint64_t value, bool *first)
+{
+	print_json_key(out, key, first);
+	if (value != UINT64_MAX)
+		output_unsigned(out, value);
+	else
+		output_string(out, "null");
 }
 
 /* The time in which CUPTI was handed over to another client. */
@@ -121,25 +130,45 @@ static void capture_handover(struct output *out, const struct handover_list *han
 	print_json_key(out, "spans", &first);
 	output_char(out, '[');
 	for (size_t i = 0; i < handovers->count; i++) {
-		const bool ended = spans[i].end_ns != UINT64_MAX;
 		bool part_first = true;
 
 		output_string(out, i ? ", {" : "{");
 		print_json_member(out, "begin_ns", spans[i].begin_ns, &part_first);
-		print_json_key(out, "end_ns", &part_first);
-		if (ended)
-			output_unsigned(out, spans[i].end_ns);
-		else
-			output_string(out, "null");
+		capture_number(out, "end_ns", spans[i].end_ns, &part_first);
 		output_char(out, '}');
 	}
 	output_string(out, "]}");
 }
 
+static void capture_recording_window(struct output *out, const struct recording_window *window)
+{
+	bool first = true;
+
+	output_char(out, '{');
+	print_json_member(out, "first_step", window->first, &first);
+	print_json_member(out, "steps", window->steps, &first);
+	print_json_member(out, "warmup", window->warmup, &first);
+	print_json_member(out, "begin_ns", window->begin_ns, &first);
+	print_json_member(out, "end_ns", window->end_ns, &first);
+	print_json_bool(out, "ended", window->ended, &first);
+	output_char(out, '}');
+}
+
+static void capture_skipped(struct output *out, const struct recording_windows *windows)
+{
+	bool first = true;
+
+	output_char(out, '{');
+	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++)
+		print_json_member(out, recording_windows_skip_name((enum trace_skip_kind)kind),
+			windows->skipped[kind].events, &first);
+	output_char(out, '}');
+}
+
 /* The recording windows of PPERF_SCHEDULE, and the events skipped outside of them. */
 static void capture_windows(struct output *out, const struct recording_windows *windows)
 {
-	bool first = true, inner_first = true;
+	bool first = true;
 
 	output_char(out, '{');
 	print_json_key(out, "schedule", &first);
@@ -149,26 +178,13 @@ static void capture_windows(struct output *out, const struct recording_windows *
 	print_json_key(out, "recorded", &first);
 	output_char(out, '[');
 	for (size_t i = 0; i < windows->count; i++) {
-		const struct recording_window *window = &windows->windows[i];
-		bool part_first = true;
-
-		output_string(out, i ? ", {" : "{");
-		print_json_member(out, "first_step", window->first, &part_first);
-		print_json_member(out, "steps", window->steps, &part_first);
-		print_json_member(out, "warmup", window->warmup, &part_first);
-		print_json_member(out, "begin_ns", window->begin_ns, &part_first);
-		print_json_member(out, "end_ns", window->end_ns, &part_first);
-		print_json_key(out, "ended", &part_first);
-		output_string(out, window->ended ? "true" : "false");
-		output_char(out, '}');
+		if (i)
+			output_string(out, ", ");
+		capture_recording_window(out, &windows->windows[i]);
 	}
 	output_char(out, ']');
 	print_json_key(out, "skipped", &first);
-	output_char(out, '{');
-	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++)
-		print_json_member(out, recording_windows_skip_name((enum trace_skip_kind)kind),
-			windows->skipped[kind].events, &inner_first);
-	output_char(out, '}');
+	capture_skipped(out, windows);
 	print_json_member(out, "skipped_cost_ns", windows->cost_ns, &first);
 	output_char(out, '}');
 }
@@ -181,30 +197,34 @@ static void capture_rank(struct output *out, int64_t rank)
 		output_string(out, "null");
 }
 
+static void capture_process(struct output *out, const struct process *process)
+{
+	bool first = true;
+
+	output_char(out, '{');
+	print_json_member(out, "pid", process->pid, &first);
+	print_json_key(out, "rank", &first);
+	capture_rank(out, process->rank);
+	print_json_key(out, "file", &first);
+	print_json_string(out, process->path);
+	print_json_key(out, "command", &first);
+	print_json_string(out, process->command);
+	print_json_member(out, "start_unix_ns", process->start_unix_ns, &first);
+	print_json_member(out, "duration_ns", process->wall_ns, &first);
+	print_json_member(out, "gpu_sum_ns", process->gpu_ns, &first);
+	print_json_member(out, "events", process->events, &first);
+	print_json_bool(out, "shown", process->shown, &first);
+	print_json_bool(out, "complete", process->complete, &first);
+	output_char(out, '}');
+}
+
 static void capture_processes(struct output *out, const struct processes *processes)
 {
 	output_char(out, '[');
 	for (size_t i = 0; i < processes->count; i++) {
-		const struct process *process = &processes->all[i];
-		bool first = true;
-
-		output_string(out, i ? ", {" : "{");
-		print_json_member(out, "pid", process->pid, &first);
-		print_json_key(out, "rank", &first);
-		capture_rank(out, process->rank);
-		print_json_key(out, "file", &first);
-		print_json_string(out, process->path);
-		print_json_key(out, "command", &first);
-		print_json_string(out, process->command);
-		print_json_member(out, "start_unix_ns", process->start_unix_ns, &first);
-		print_json_member(out, "duration_ns", process->wall_ns, &first);
-		print_json_member(out, "gpu_sum_ns", process->gpu_ns, &first);
-		print_json_member(out, "events", process->events, &first);
-		print_json_key(out, "shown", &first);
-		output_string(out, process->shown ? "true" : "false");
-		print_json_key(out, "complete", &first);
-		output_string(out, process->complete ? "true" : "false");
-		output_char(out, '}');
+		if (i)
+			output_string(out, ", ");
+		capture_process(out, &processes->all[i]);
 	}
 	output_char(out, ']');
 }

@@ -60,12 +60,15 @@ static void sum_totals(struct profile_totals *sum, const struct profile_totals *
 	}
 }
 
+static void put_json_node_path(struct output *out, struct process *process, uint32_t node)
+{
+	const struct row row = tree_row(process, process->profile->tree, node);
+
+	print_json_path(out, &row);
+}
+
 static void put_json_oom(struct output *out, struct process *process, const struct memory_oom *oom)
 {
-	const struct row at = { .process = process,
-		.kind = ROW_NODE,
-		.node = oom->node,
-		.tree = process->profile->tree };
 	bool first = true;
 
 	output_char(out, '{');
@@ -74,7 +77,7 @@ static void put_json_oom(struct output *out, struct process *process, const stru
 	print_json_member(out, "t_ns", oom->time_ns, &first);
 	print_json_member(out, "device", oom->device, &first);
 	print_json_key(out, "path", &first);
-	print_json_path(out, &at);
+	put_json_node_path(out, process, oom->node);
 	print_json_member(out, "asked_bytes", oom->requested_bytes, &first);
 	print_json_member(out, "allocated_bytes", oom->allocated, &first);
 	print_json_member(out, "reserved_bytes", oom->reserved, &first);
@@ -126,10 +129,27 @@ static void put_json_gpu_parts(struct output *out, const struct processes *proce
 	}
 }
 
+static void put_json_methods(struct output *out, const struct profile_totals *sum)
+{
+	bool first = true;
+
+	output_char(out, '{');
+	for (int method = 0; method < METHOD_COUNT; method++) {
+		bool part_first = true;
+
+		print_json_key(out, method_name((enum method)method), &first);
+		output_char(out, '{');
+		print_json_member(out, "records", sum->method_records[method], &part_first);
+		print_json_member(out, "ns", sum->method_ns[method], &part_first);
+		output_char(out, '}');
+	}
+	output_char(out, '}');
+}
+
 void print_json_totals(struct output *out, const struct processes *processes)
 {
 	struct profile_totals sum = { .wall_ns = 0 };
-	bool first = true, inner_first = true;
+	bool first = true;
 
 	for (size_t i = 0; i < processes->shown; i++)
 		sum_totals(&sum, &processes->all[i].profile->totals);
@@ -143,17 +163,7 @@ void print_json_totals(struct output *out, const struct processes *processes)
 	print_json_member(out, "attributed_ns", sum.attributed_ns, &first);
 	print_json_member(out, "unattributed_ns", sum.unattributed_ns, &first);
 	print_json_key(out, "methods", &first);
-	output_char(out, '{');
-	for (int method = 0; method < METHOD_COUNT; method++) {
-		bool part_first = true;
-
-		print_json_key(out, method_name((enum method)method), &inner_first);
-		output_char(out, '{');
-		print_json_member(out, "records", sum.method_records[method], &part_first);
-		print_json_member(out, "ns", sum.method_ns[method], &part_first);
-		output_char(out, '}');
-	}
-	output_char(out, '}');
+	put_json_methods(out, &sum);
 	print_json_member(out, "alloc_bytes", sum.alloc_bytes, &first);
 	print_json_member(out, "free_bytes", sum.free_bytes, &first);
 	print_json_key(out, "reserved_peak_bytes", &first);

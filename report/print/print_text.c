@@ -107,14 +107,21 @@ static void add_requested_columns(struct text_table *table, const char *keys)
 		table->style->width > used + NAME_MIN ? table->style->width - used : NAME_MIN);
 }
 
-/* Chooses the columns that fit beside the names. The view lists the most important ones first. */
-static void choose_text_columns(struct text_table *table, const struct options *options)
+/* Returns how wide the column of names should be: a share of the line, or more for a tree. */
+static size_t wanted_name_width(const struct text_table *table)
 {
 	const size_t share = table->style->width * NAME_SHARE / 100,
 		     ranges = table->style->width * TREE_SHARE / 100,
 		     least = table->widest_range < ranges ? table->widest_range : ranges,
-		     most = least > share ? least : share,
-		     names = table->widest_name < most ? table->widest_name : most;
+		     most = least > share ? least : share;
+
+	return table->widest_name < most ? table->widest_name : most;
+}
+
+/* Chooses the columns that fit beside the names. The view lists the most important ones first. */
+static void choose_text_columns(struct text_table *table, const struct options *options)
+{
+	const size_t names = wanted_name_width(table), room = table->style->width;
 	const struct column *first = view_sort(options, table->rows->rows[0].process),
 			    *column = first;
 	const char *keys = options->view->text, *extra_keys = options->sources ? "source" : "";
@@ -126,17 +133,15 @@ static void choose_text_columns(struct text_table *table, const struct options *
 	}
 	for (; column && table->count < COLUMNS_MAX;
 		column = column_next(*extra_keys ? &extra_keys : &keys)) {
-		const size_t width = (column == first && table->count)
-					     ? 0
-					     : text_column_width(table, column);
+		const bool repeated = column == first && table->count;
+		const size_t width = repeated ? 0 : text_column_width(table, column);
 
-		if (!width || used + width + 2 > table->style->width)
+		if (!width || used + width + 2 > room)
 			continue;
 		used += width + 2;
-		table->shown[table->count++] = (struct text_column){ .column = column,
-			.width = width };
+		table->shown[table->count++] = (struct text_column){ column, width };
 	}
-	set_name_width(table, table->style->width - (used - names));
+	set_name_width(table, room - (used - names));
 }
 
 static void put_text(struct text_table *table, const char *text, size_t length)
@@ -236,29 +241,33 @@ static size_t text_branch(
 	return escaped_width(branch, strlen(branch));
 }
 
+/* Takes the row's short label if the label is too wide. */
+static void prepare_row_name(struct text_table *table, size_t index, enum layout layout)
+{
+	const bool ascii = table->style->ascii;
+	const struct row *row = &table->rows->rows[index];
+	struct shortened_name *name = &table->names[index];
+	char branch[BRANCH_BYTES];
+	const size_t before = text_branch(table, index, layout, branch, sizeof branch);
+	size_t width;
+
+	name->whole = escaped_label(table, row_label(row, ascii), &width);
+	if (before + width > table->name_width) {
+		free(name->whole);
+		name->whole = escaped_label(table, row_short_label(row, ascii), &width);
+	}
+	name->columns = table->name_width > before ? table->name_width - before : 1;
+	name->group = layout == LAYOUT_TREE ? row->parent : 0;
+	name->is_path = row_has_path(row);
+}
+
 /* Shortens all names before the first row is printed, so that similar names stay distinct. */
 static void shorten_row_names(struct text_table *table, enum layout layout)
 {
-	const bool ascii = table->style->ascii;
-
 	table->names = xcalloc((table->rows->count + 1) * sizeof *table->names);
-	for (size_t i = 0; i < table->rows->count; i++) {
-		const struct row *row = &table->rows->rows[i];
-		struct shortened_name *name = &table->names[i];
-		char branch[BRANCH_BYTES];
-		size_t width, before;
-
-		name->whole = escaped_label(table, row_label(row, ascii), &width);
-		before = text_branch(table, i, layout, branch, sizeof branch);
-		if (before + width > table->name_width) {
-			free(name->whole);
-			name->whole = escaped_label(table, row_short_label(row, ascii), &width);
-		}
-		name->columns = table->name_width > before ? table->name_width - before : 1;
-		name->group = layout == LAYOUT_TREE ? row->parent : 0;
-		name->is_path = row_has_path(row);
-	}
-	shorten_names(table->names, table->rows->count, ascii);
+	for (size_t i = 0; i < table->rows->count; i++)
+		prepare_row_name(table, i, layout);
+	shorten_names(table->names, table->rows->count, table->style->ascii);
 }
 
 /* Prints the tree's lines and the name. Returns their width. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/run/integrity.h"
+#include "report/base/compare.h"
 #include <stddef.h>
 
 const struct integrity_item integrity_items[] = {
@@ -16,11 +17,6 @@ const size_t integrity_item_count = sizeof integrity_items / sizeof *integrity_i
 uint64_t integrity_value(const struct integrity *integrity, size_t item)
 {
 	return *(const uint64_t *)((const char *)integrity + integrity_items[item].offset);
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 struct integrity integrity_of(const struct profile *profile)

@@ -42,6 +42,11 @@ COLUMN_VALUE_IF(depth, (void)row, true, unsigned_cell(row->depth))
 COLUMN_VALUE_IF(name, (void)row, true, text_cell(row_name(row)))
 COLUMN_VALUE_IF(label, (void)row, true, text_cell(row_label(row, false)))
 
+static const char *tree_node_kind(const struct node *node)
+{
+	return node->kind == NODE_ASYNC ? "range" : node_kind_name(node->kind);
+}
+
 COLUMN_VALUE(kind)
 {
 	(void)rows;
@@ -60,9 +65,7 @@ COLUMN_VALUE(kind)
 	case ROW_DISTRIBUTION:
 		return string_cell(distribution_kind_name(row->of.part->kind));
 	default:
-		return string_cell(row->tree->nodes[row->node].kind == NODE_ASYNC
-					   ? "range"
-					   : node_kind_name(row->tree->nodes[row->node].kind));
+		return string_cell(tree_node_kind(&row->tree->nodes[row->node]));
 	}
 }
 
@@ -101,19 +104,20 @@ COLUMN_VALUE(section)
 		       : no_cell;
 }
 
+static bool node_has_calls(const struct tree *tree, const struct node *node)
+{
+	return !node->is_group && !node->captured && node->kind != NODE_UNATTRIBUTED &&
+	       node->kind != NODE_ASYNC && !(tree->is_grouped && !node->calls);
+}
+
 COLUMN_VALUE(calls)
 {
 	const struct memory_flow *flow = row_memory_flow(row);
+	const struct node *node = row_node(row);
 
 	(void)rows;
-	if (row->kind == ROW_NODE)
-		return row->tree->nodes[row->node].is_group ||
-				       row->tree->nodes[row->node].captured ||
-				       row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
-				       row->tree->nodes[row->node].kind == NODE_ASYNC ||
-				       (row->tree->is_grouped && !row->tree->nodes[row->node].calls)
-			       ? no_cell
-			       : unsigned_cell(row->tree->nodes[row->node].calls);
+	if (node)
+		return node_has_calls(row->tree, node) ? unsigned_cell(node->calls) : no_cell;
 	if (row->kind == ROW_SHAPE)
 		return unsigned_cell(row->of.shape->calls);
 	if (row->kind == ROW_API)
@@ -328,58 +332,85 @@ static const struct instance *root_instance(const struct row *row, const struct 
 	return row->of.instance;
 }
 
+static struct cell ratio_cell(long double part, long double whole)
+{
+	return whole > 0 ? real_cell((double)(part / whole)) : no_cell;
+}
+
+static struct cell shape_share(const struct row *row)
+{
+	const double whole = (double)row->process->gpu_ns;
+
+	return whole > 0 ? real_cell((double)row->of.shape->total_ns / whole) : no_cell;
+}
+
+static struct cell instance_share(const struct row *row, const struct rows *rows, long double base)
+{
+	const struct instance *root = root_instance(row, rows);
+
+	/* A single row, which is an instance of its node. */
+	if (row->tree == row->process->profile->tree && row->process->instance_count)
+		return ratio_cell(row->of.instance->value, base);
+	return real_cell(root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
+}
+
+/* Returns the outermost node around a row's node; 0: the row has no node of the call tree. */
+static uint32_t outermost_node(const struct row *row, const struct rows *rows)
+{
+	const struct tree *tree = row->process->profile->tree;
+	uint32_t node = 0;
+
+	if (row->kind == ROW_NODE && row->tree == tree)
+		node = row->node;
+	else if (row->kind == ROW_NODE && row->tree == row->process->extra_rows &&
+		 row->parent != NO_ROW)
+		node = rows->rows[row->parent].node;
+	while (node && tree->nodes[node].parent)
+		node = tree->nodes[node].parent;
+	return node;
+}
+
+/* Returns what a row has of the metric. */
+static struct cell metric_cell(const struct row *row, const struct rows *rows)
+{
+	switch (row->process->metric) {
+	case METRIC_GPU:
+		return column_value_gpu_total(row, rows);
+	case METRIC_CPU:
+	case METRIC_WALL:
+		return column_value_cpu_total(row, rows);
+	case METRIC_ALLOC:
+		return column_value_alloc_bytes(row, rows);
+	case METRIC_TENSORS:
+		return column_value_tensor_alloc_bytes(row, rows);
+	case METRIC_CALLS:
+		return row_node(row) ? unsigned_cell(row_node(row)->calls) : no_cell;
+	default:
+		return no_cell;
+	}
+}
+
 COLUMN_VALUE(share)
 {
-	const enum metric metric = row->process->metric;
-	const struct node *node = row_node(row);
 	const struct profile *profile = row->process->profile;
-	const bool is_grouped = row->tree && row->tree->is_grouped &&
-				(metric == METRIC_CPU || metric == METRIC_WALL);
+	const bool of_cpu = row->process->metric == METRIC_CPU ||
+			    row->process->metric == METRIC_WALL;
+	const bool is_grouped = row->tree && row->tree->is_grouped && of_cpu;
 	const long double base = is_grouped ? profile->totals.cpu_self_ns : row->process->whole;
-	const struct tree *tree = profile->tree;
-	uint32_t outermost = 0;
-	struct cell part = no_cell;
+	const uint32_t outermost = outermost_node(row, rows);
+	struct cell part;
 	long double number;
 
 	if (row_part(row))
 		return real_cell((double)row_part(row)->count / (double)row_part(row)->of->count);
-	if (row->kind == ROW_INSTANCE && !metric_is_level(row)) {
-		const struct instance *root = root_instance(row, rows);
-
-		if (row->tree == tree &&
-			/* A single row, which is an instance of its node. */
-			row->process->instance_count)
-			return base > 0 ? real_cell((double)(row->of.instance->value / base))
-					: no_cell;
-		return real_cell(
-			root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
-	}
-	if (row->kind == ROW_NODE && row->tree == tree)
-		outermost = row->node;
-	else if (row->kind == ROW_NODE && row->tree == row->process->extra_rows &&
-		 row->parent != NO_ROW)
-		outermost = rows->rows[row->parent].node;
-	while (outermost && tree->nodes[outermost].parent)
-		outermost = tree->nodes[outermost].parent;
-	if (outermost && tree->nodes[outermost].outside &&
-		(metric == METRIC_CPU || metric == METRIC_WALL))
+	if (row->kind == ROW_INSTANCE && !metric_is_level(row))
+		return instance_share(row, rows, base);
+	if (outermost && profile->tree->nodes[outermost].outside && of_cpu)
 		return no_cell;
-	if (metric == METRIC_GPU || row->kind == ROW_SHAPE)
-		part = column_value_gpu_total(row, rows);
-	else if (metric == METRIC_CPU || metric == METRIC_WALL)
-		part = column_value_cpu_total(row, rows);
-	else if (metric == METRIC_ALLOC)
-		part = column_value_alloc_bytes(row, rows);
-	else if (metric == METRIC_TENSORS)
-		part = column_value_tensor_alloc_bytes(row, rows);
-	else if (metric == METRIC_CALLS && node)
-		part = unsigned_cell(node->calls);
 	if (row->kind == ROW_SHAPE)
-		return row->process->gpu_ns ? real_cell((double)row->of.shape->total_ns /
-							(double)row->process->gpu_ns)
-					    : no_cell;
-	return base > 0 && cell_number(&part, &number) ? real_cell((double)(number / base))
-						       : no_cell;
+		return shape_share(row);
+	part = metric_cell(row, rows);
+	return cell_number(&part, &number) ? ratio_cell(number, base) : no_cell;
 }
 
 COLUMN_VALUE(pid)

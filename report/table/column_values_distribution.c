@@ -3,6 +3,7 @@
  * Values of columns for distributions and instances: percentiles, bins, modules, the worst
  * instance.
  */
+#include "report/base/compare.h"
 #include "report/table/column_values_macros.h"
 
 static const struct distribution *row_distribution(const struct row *row)
@@ -88,33 +89,32 @@ COLUMN_VALUE_IF(longest, const struct node *node = row_node(row);
 			      : node                ? node->max_ns
 						    : kernel->max_ns))
 
+static uint64_t percentile_of_distribution(const struct distribution *whole, unsigned per_mille)
+{
+	return per_mille == 500 ? whole->p50 : per_mille == 950 ? whole->p95 : whole->p99;
+}
+
 /* The percentile is limited to the observed range: the middle of a histogram bin may be outside. */
 static struct cell percentile_cell(const struct row *row, unsigned per_mille)
 {
 	const struct distribution *whole = row_distribution(row);
 	const struct node *node = row_node(row);
 	const struct launch_config *kernel = row_kernel(row);
-	const uint64_t least = node     ? node->min_ns
-			       : kernel ? kernel->min_ns
-					: UINT64_MAX,
-		       most = node     ? node->max_ns
-			      : kernel ? kernel->max_ns
-				       : 0;
-	struct percentiles *samples = (struct percentiles *)(uintptr_t)(node     ? &node->samples
-									: kernel ? &kernel->samples
-										 : NULL);
-	uint64_t value;
+	const struct percentiles *samples = node     ? &node->samples
+					    : kernel ? &kernel->samples
+						     : NULL;
+	uint64_t least, most, value;
 
 	if (whole)
-		return unsigned_cell(per_mille == 500   ? whole->p50
-				     : per_mille == 950 ? whole->p95
-							: whole->p99);
+		return unsigned_cell(percentile_of_distribution(whole, per_mille));
 	if (node && node->is_counted)
 		return null_cell;
-	if (!samples || least == UINT64_MAX)
+	least = node ? node->min_ns : kernel ? kernel->min_ns : UINT64_MAX;
+	if (least == UINT64_MAX)
 		return no_cell;
-	value = percentiles_get(samples, per_mille);
-	return unsigned_cell(value < least ? least : value > most ? most : value);
+	most = node ? node->max_ns : kernel->max_ns;
+	value = percentiles_get((struct percentiles *)(uintptr_t)samples, per_mille);
+	return unsigned_cell(max_u64(least, min_u64(value, most)));
 }
 
 COLUMN_VALUE(p50)

@@ -33,23 +33,24 @@ struct row *rows_add(struct rows *rows, const struct row *row)
 	return &rows->rows[rows->count++];
 }
 
+static const char *const metric_sort_keys[METRIC_COUNT] = {
+	[METRIC_GPU] = "gpu_total_ns",
+	[METRIC_CPU] = "cpu_total_ns",
+	[METRIC_WALL] = "cpu_total_ns",
+	[METRIC_IDLE] = "idle_ns",
+	[METRIC_CALLS] = "calls",
+	[METRIC_RESERVED] = "reserved_delta_bytes",
+	[METRIC_ALLOCATED] = "allocated_delta_bytes",
+	[METRIC_ALLOC] = "alloc_bytes",
+	[METRIC_TENSORS] = "tensor_alloc_bytes",
+	[METRIC_USER] = "worst.delta",
+};
+
 const struct column *view_sort(const struct options *options, const struct process *process)
 {
-	static const char *const keys[METRIC_COUNT] = {
-		[METRIC_GPU] = "gpu_total_ns",
-		[METRIC_CPU] = "cpu_total_ns",
-		[METRIC_WALL] = "cpu_total_ns",
-		[METRIC_IDLE] = "idle_ns",
-		[METRIC_CALLS] = "calls",
-		[METRIC_RESERVED] = "reserved_delta_bytes",
-		[METRIC_ALLOCATED] = "allocated_delta_bytes",
-		[METRIC_ALLOC] = "alloc_bytes",
-		[METRIC_TENSORS] = "tensor_alloc_bytes",
-		[METRIC_USER] = "worst.delta",
-	};
 	const char *key = options->sort         ? options->sort
 			  : options->view->sort ? options->view->sort
-						: keys[process->metric];
+						: metric_sort_keys[process->metric];
 
 	/* After an out-of-memory error, order by what was held at that time. */
 	if (!options->sort && strcmp(key, "at_peak_bytes") == 0 &&
@@ -140,28 +141,29 @@ void rows_finish_level(const struct options *options, struct process *process, s
 	rows_prune(rows, first, sort, view_min_percent(options), top);
 }
 
+/* Returns the absolute value of a row in a column; 0 if it has none. */
+static long double row_magnitude(const struct rows *rows, size_t index, const struct column *column)
+{
+	const struct cell cell = column_value(column, &rows->rows[index], rows);
+	long double number = 0;
+
+	return cell_number(&cell, &number) ? (number < 0 ? -number : number) : 0;
+}
+
 void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent,
 	uint32_t top)
 {
-	long double sum = 0, number;
+	long double sum = 0;
 	size_t kept = first;
 
-	for (size_t i = first; i < rows->count; i++) {
-		const struct cell cell = column_value(column, &rows->rows[i], rows);
-
-		sum += cell_number(&cell, &number) ? (number < 0 ? -number : number) : 0;
-	}
-	for (size_t i = first; i < rows->count; i++) {
-		const struct cell cell = column_value(column, &rows->rows[i], rows);
-
-		number = 0;
-		cell_number(&cell, &number);
-		if ((number < 0 ? -number : number) < sum * (long double)min_percent / 100)
+	for (size_t i = first; i < rows->count; i++)
+		sum += row_magnitude(rows, i, column);
+	for (size_t i = first; i < rows->count; i++)
+		if (row_magnitude(rows, i, column) < sum * (long double)min_percent / 100)
 			rows->small++;
 		else if (kept - first >= top)
 			rows->more++;
 		else
 			rows->rows[kept++] = rows->rows[i];
-	}
 	rows->count = kept;
 }

@@ -40,6 +40,14 @@ struct row {
 	} of;
 };
 
+/* Returns a row of a tree's node, without a parent. */
+static inline struct row tree_row(struct process *process, const struct tree *tree, uint32_t node)
+{
+	return (struct row){
+		.process = process, .kind = ROW_NODE, .parent = NO_ROW, .node = node, .tree = tree
+	};
+}
+
 struct column;
 struct output;
 struct report;

@@ -25,11 +25,7 @@ static void put_detail_path(
 
 	row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
-		const struct row at = { .process = row->process,
-			.kind = ROW_NODE,
-			.parent = NO_ROW,
-			.node = nodes[i],
-			.tree = row->tree };
+		const struct row at = tree_row(row->process, row->tree, nodes[i]);
 		const struct string_view label = row_label(&at, style->ascii);
 		const int indent = 2 * (int)(i < 12 ? i : 12);
 		struct text_builder line = { .text = NULL };
@@ -52,6 +48,28 @@ static bool is_detail_column(const struct column *column)
 	return true;
 }
 
+static void put_detail_value(struct tui_lines *lines, const struct style *style,
+	const struct column *column, const struct row *first, const struct row *second)
+{
+	struct rows rows[2] = { { .rows = (struct row *)(uintptr_t)first, .count = first != NULL },
+		{ .rows = (struct row *)(uintptr_t)second, .count = second != NULL } };
+	char text[2][CELL_TEXT_BYTES] = { "", "" }, line[3 * CELL_TEXT_BYTES];
+	size_t width;
+
+	for (unsigned which = 0; which < 2; which++)
+		if (rows[which].rows)
+			cell_text(text[which], style, column, rows[which].rows, &rows[which]);
+	if (!*text[0] && !*text[1])
+		return;
+	width = escaped_width(text[0], strlen(text[0]));
+	if (second || !first)
+		snprintf(line, sizeof line, "  %-22s %s%*s  %s", column->key, text[0],
+			width < 14 ? (int)(14 - width) : 0, "", text[1]);
+	else
+		snprintf(line, sizeof line, "  %-22s %s", column->key, text[0]);
+	tui_line(lines, style, line, strlen(line));
+}
+
 /* Appends every figure of one row, or of two rows side by side. Figures that neither has are left
  * out. */
 static void put_detail_values(struct tui_lines *lines, const struct style *style,
@@ -60,27 +78,9 @@ static void put_detail_values(struct tui_lines *lines, const struct style *style
 	const char *keys = view_find("tree")->columns;
 	const struct column *column;
 
-	while ((column = column_next(&keys))) {
-		struct rows rows[2] = { { .rows = (struct row *)(uintptr_t)first,
-						.count = first != NULL },
-			{ .rows = (struct row *)(uintptr_t)second, .count = second != NULL } };
-		char text[2][CELL_TEXT_BYTES] = { "", "" }, line[3 * CELL_TEXT_BYTES];
-		size_t width;
-
-		for (unsigned which = 0; which < 2; which++)
-			if (rows[which].rows)
-				cell_text(
-					text[which], style, column, rows[which].rows, &rows[which]);
-		if (!is_detail_column(column) || (!*text[0] && !*text[1]))
-			continue;
-		width = escaped_width(text[0], strlen(text[0]));
-		if (second || !first)
-			snprintf(line, sizeof line, "  %-22s %s%*s  %s", column->key, text[0],
-				width < 14 ? (int)(14 - width) : 0, "", text[1]);
-		else
-			snprintf(line, sizeof line, "  %-22s %s", column->key, text[0]);
-		tui_line(lines, style, line, strlen(line));
-	}
+	while ((column = column_next(&keys)))
+		if (is_detail_column(column))
+			put_detail_value(lines, style, column, first, second);
 }
 
 static void put_detail_source(
@@ -110,23 +110,21 @@ static int by_kernel_time(const void *a, const void *b)
 	return COMPARE(left, right);
 }
 
+static const char launch_shape_keys[] =
+	"calls gpu_total_ns min_ns p50_ns p95_ns max_ns grid block registers shared_bytes "
+	"occupancy_theoretical occupancy_limit waves_per_sm device untimed";
+
 static void put_launch_shape(struct tui_lines *lines, const struct style *style,
 	const struct row *row, const struct launch_config *kernel)
 {
-	static const char keys[] =
-		"calls gpu_total_ns min_ns p50_ns p95_ns max_ns grid block registers shared_bytes "
-		"occupancy_theoretical occupancy_limit waves_per_sm device untimed";
-	struct row shape = { .process = row->process,
-		.kind = ROW_SHAPE,
-		.parent = NO_ROW,
-		.node = kernel->node,
-		.tree = row->process->profile->tree,
-		.of.shape = kernel };
+	struct row shape = tree_row(row->process, row->process->profile->tree, kernel->node);
 	const struct rows rows = { .rows = &shape, .count = 1 };
 	const struct column *column;
-	const char *rest = keys;
+	const char *rest = launch_shape_keys;
 	struct text_builder line = { .text = NULL };
 
+	shape.kind = ROW_SHAPE;
+	shape.of.shape = kernel;
 	while ((column = column_next(&rest))) {
 		char text[CELL_TEXT_BYTES];
 
@@ -143,15 +141,14 @@ static void put_launch_shapes(
 {
 	const struct launch_configs *kernels = row->process->profile->kernels;
 	const struct node *node = &row->tree->nodes[row->node];
-	const struct launch_config **shapes = xcalloc(
-		(kernels->count + 1) * sizeof(struct launch_config *));
+	const struct launch_config **shapes = xcalloc((kernels->count + 1) * sizeof *shapes);
 	size_t count = 0;
 
 	for (uint32_t i = 0; node->kind == NODE_KERNEL && i < kernels->count; i++)
 		if (kernels->kernels[i].name == node->name)
 			shapes[count++] = &kernels->kernels[i];
 	if (count) {
-		qsort(shapes, count, sizeof(struct launch_config *), by_kernel_time);
+		qsort(shapes, count, sizeof *shapes, by_kernel_time);
 		tui_linef(lines, "%s", "");
 		tui_linef(lines, "launch configurations of this kernel, at all nodes: %zu", count);
 		for (size_t i = 0; i < count && i < SHAPES_MAX; i++)
@@ -198,16 +195,15 @@ static void put_memory_sites(
 	struct tui_lines *lines, const struct style *style, const struct row *row)
 {
 	const struct memory_owners *memory = row->process->profile->memory;
-	const struct memory_site **sites = xcalloc(
-		(memory->site_count + 1) * sizeof(struct memory_site *));
+	const bool of_profile = row->tree == row->process->profile->tree;
+	const struct memory_site **sites = xcalloc((memory->site_count + 1) * sizeof *sites);
 	size_t count = 0;
 
-	for (uint32_t i = 0; row->tree == row->process->profile->tree && i < memory->site_count;
-		i++)
+	for (uint32_t i = 0; of_profile && i < memory->site_count; i++)
 		if (memory->sites[i].node == row->node)
 			sites[count++] = &memory->sites[i];
 	if (count) {
-		qsort(sites, count, sizeof(struct memory_site *), by_site_bytes);
+		qsort(sites, count, sizeof *sites, by_site_bytes);
 		tui_linef(lines, "%s", "");
 		tui_linef(lines, "%s", "memory allocated directly here");
 		for (size_t i = 0; i < count && i < SITES_MAX; i++)

@@ -158,32 +158,46 @@ static size_t widest_name(struct tui_screen *screen)
 	return widest;
 }
 
+static void show_column(struct tui_screen *screen, uint32_t column, size_t width)
+{
+	screen->shown[screen->count++] = (struct screen_column){ .column = column, .width = width };
+}
+
+static size_t visible_name_width(struct tui_screen *screen)
+{
+	const size_t widest = widest_name(screen), share = screen->state->width * NAME_SHARE / 100;
+
+	return widest < share ? widest : share;
+}
+
+static bool has_values_to_show(const struct tui_column *column)
+{
+	return column->shown && column->filled;
+}
+
 /* Chooses the columns of the screen: always the sort column, and in their order as many others as
  * fit. Columns scrolled out on the left are skipped. */
 static void choose_screen_columns(struct tui_screen *screen)
 {
 	const struct tui_state *state = screen->state;
 	const struct tui_model *model = state->model;
-	const size_t widest = widest_name(screen), share = state->width * NAME_SHARE / 100,
-		     names = widest < share ? widest : share;
 	const size_t sort_width = screen_column_width(screen, model->sort);
-	size_t used = names + 2 + sort_width;
+	const size_t room = state->width - visible_name_width(screen);
+	size_t used = 2 + sort_width;
 	uint32_t seen = 0;
 
 	for (uint32_t i = 0; i < model->column_count && screen->count < COLUMNS_MAX; i++) {
-		const bool wanted = model->columns[i].shown && model->columns[i].filled &&
+		const bool wanted = has_values_to_show(&model->columns[i]) &&
 				    seen++ >= state->first_column;
-		const size_t width = i == model->sort ? sort_width
-				     : wanted         ? screen_column_width(screen, i)
-						      : 0;
+		const size_t width = wanted ? screen_column_width(screen, i) : 0;
 
-		if (i != model->sort && (!wanted || used + width + 2 > state->width))
-			continue;
-		used += i == model->sort ? 0 : width + 2;
-		screen->shown[screen->count++] = (struct screen_column){ .column = i,
-			.width = width };
+		if (i == model->sort) {
+			show_column(screen, i, sort_width);
+		} else if (wanted && used + width + 2 <= room) {
+			used += width + 2;
+			show_column(screen, i, width);
+		}
 	}
-	used -= names;
 	screen->name_width = state->width > used ? state->width - used : 1;
 }
 

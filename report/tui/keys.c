@@ -401,6 +401,12 @@ static void search_key(struct tui_state *state, int key)
 	}
 }
 
+static bool closes_lines(int key)
+{
+	return key == 'q' || key == 'd' || key == '?' || key == TUI_ESCAPE || key == TUI_LEFT ||
+	       key == TUI_ENTER || key == TUI_BACKSPACE;
+}
+
 static void lines_key(struct tui_state *state, int key)
 {
 	const size_t room = tui_row_count(state) + 1,
@@ -418,35 +424,51 @@ static void lines_key(struct tui_state *state, int key)
 		state->line_top = 0;
 	else if (key == TUI_END)
 		state->line_top = last;
-	else if (key == 'q' || key == 'd' || key == '?' || key == TUI_ESCAPE || key == TUI_LEFT ||
-		 key == TUI_ENTER || key == TUI_BACKSPACE)
+	else if (closes_lines(key))
 		state->mode = TUI_TREE;
 	if (state->line_top > last)
 		state->line_top = last;
 }
 
+static void request_metric(struct tui_state *state, const char *metric)
+{
+	const bool same = strcmp(metric, state->model->metric) == 0;
+
+	state->pending_metric = metric;
+	state->pending_action = same ? TUI_ACTION_NONE : TUI_ACTION_CHANGE_METRIC;
+}
+
 static void choose_menu_row(struct tui_state *state)
 {
+	struct tui_column *all = state->model->columns;
 	const char *keys[METRIC_COUNT];
 	uint32_t columns[256];
 
 	if (state->mode == TUI_COLUMNS) {
-		state->model->columns[state->menu].shown =
-			!state->model->columns[state->menu].shown;
+		all[state->menu].shown = !all[state->menu].shown;
 		return;
 	}
 	if (state->mode == TUI_SORTS && state->menu < tui_list_sort_columns(state, columns, 256)) {
-		state->model->columns[columns[state->menu]].shown = true;
+		all[columns[state->menu]].shown = true;
 		tui_sort(state, columns[state->menu]);
 	}
-	if (state->mode == TUI_METRICS &&
-		state->menu < tui_list_metrics(state, keys, METRIC_COUNT)) {
-		state->pending_metric = keys[state->menu];
-		state->pending_action = strcmp(state->pending_metric, state->model->metric) == 0
-						? TUI_ACTION_NONE
-						: TUI_ACTION_CHANGE_METRIC;
-	}
+	if (state->mode == TUI_METRICS && state->menu < tui_list_metrics(state, keys, METRIC_COUNT))
+		request_metric(state, keys[state->menu]);
 	state->mode = TUI_TREE;
+}
+
+static void scroll_menu_to_row(struct tui_state *state, uint32_t page)
+{
+	if (state->menu < state->menu_top)
+		state->menu_top = state->menu;
+	if (state->menu >= state->menu_top + page)
+		state->menu_top = state->menu - page + 1;
+}
+
+static bool closes_menu(int key)
+{
+	return key == 'q' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_BACKSPACE ||
+	       key == 'c';
 }
 
 static void menu_key(struct tui_state *state, int key)
@@ -467,13 +489,9 @@ static void menu_key(struct tui_state *state, int key)
 		state->menu = last;
 	else if (key == TUI_ENTER || key == ' ')
 		choose_menu_row(state);
-	else if (key == 'q' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_BACKSPACE ||
-		 key == 'c')
+	else if (closes_menu(key))
 		state->mode = TUI_TREE;
-	if (state->menu < state->menu_top)
-		state->menu_top = state->menu;
-	if (state->menu >= state->menu_top + page)
-		state->menu_top = state->menu - page + 1;
+	scroll_menu_to_row(state, page);
 }
 
 void tui_handle_key(struct tui_state *state, int key)

@@ -309,21 +309,28 @@ static uint32_t worst_below(const struct diff *diff, uint32_t node)
 	return best;
 }
 
+/* Follows the largest change down from `node`, as long as it is at least half of the node's own. */
+static uint32_t deepest_change(const struct diff *diff, uint32_t node)
+{
+	while (node) {
+		const uint32_t below = worst_below(diff, node);
+		const double change = fabs(diff_change(&diff->nodes[node]));
+
+		if (!below || diff->nodes[below].largest_change * 2 < change)
+			break;
+		node = below;
+	}
+	return node;
+}
+
 static uint32_t diff_worst(
 	struct tui_model *model, uint32_t from, bool last, char *message, size_t room)
 {
 	const struct diff_pair *pair = model->context;
-	uint32_t at = from == TUI_NONE || last ? 0 : pair->nodes[from],
-		 next = worst_below(pair->diff, at);
+	const uint32_t at = from == TUI_NONE || last ? 0 : pair->nodes[from],
+		       worst = worst_below(pair->diff, at),
+		       next = last ? deepest_change(pair->diff, worst) : worst;
 
-	while (last && next) {
-		const uint32_t below = worst_below(pair->diff, next);
-
-		if (!below || pair->diff->nodes[below].largest_change * 2 <
-				      fabs(diff_change(&pair->diff->nodes[next])))
-			break;
-		next = below;
-	}
 	if (!next && at)
 		snprintf(message, room, "nothing inside it changed significantly");
 	else if (!next)

@@ -59,6 +59,21 @@ static long double column_number(
 	return cell_number(&cell, &number) ? number : 0;
 }
 
+static long double sum_of_roots(struct tui_model *model, const struct column *column, bool of_time)
+{
+	const struct trace_model *trace = model->context;
+	long double sum = 0;
+
+	for (uint32_t item = 0; item < model->count; item++) {
+		const struct row *row = &trace->rows.rows[item];
+
+		if (row->kind == ROW_NODE && !row->tree->nodes[row->node].parent &&
+			profile_root_has_share(row->process->profile, row->node, of_time))
+			sum += column_number(trace, column, item);
+	}
+	return sum;
+}
+
 /* Returns the total for percentages of `column`: the value of the focused item, or the sum over the
  * roots that shares refer to. */
 static long double base_value(struct tui_model *model, uint32_t column, uint32_t focus)
@@ -66,23 +81,16 @@ static long double base_value(struct tui_model *model, uint32_t column, uint32_t
 	struct trace_model *trace = model->context;
 	const struct column *of = base_column(trace->columns[column]);
 	const bool time = strncmp(of->key, "cpu", 3) == 0 || strcmp(of->key, "idle_ns") == 0;
-	long double sum = 0;
+	long double *value = &trace->base_values[column];
 
 	if (trace->base_item != focus)
 		for (uint32_t i = 0; i < model->column_count; i++)
 			trace->base_values[i] = -1;
 	trace->base_item = focus;
-	if (trace->base_values[column] >= 0)
-		return trace->base_values[column];
-	for (uint32_t item = 0; focus == TUI_NONE && item < model->count; item++) {
-		const struct row *row = &trace->rows.rows[item];
-
-		if (row->kind == ROW_NODE && !row->tree->nodes[row->node].parent &&
-			profile_root_has_share(row->process->profile, row->node, time))
-			sum += column_number(trace, of, item);
-	}
-	return trace->base_values[column] = focus == TUI_NONE ? sum
-							      : column_number(trace, of, focus);
+	if (*value < 0)
+		*value = focus == TUI_NONE ? sum_of_roots(model, of, time)
+					   : column_number(trace, of, focus);
+	return *value;
 }
 
 static enum tui_paint share_paint(
@@ -308,27 +316,31 @@ static bool trace_measure(struct tui_model *model, const char *metric)
 	return true;
 }
 
+/* Returns the child of `parent` that is like a node of another tree. 0: none. */
+static uint32_t find_same_child(const struct tree *tree, uint32_t parent, const struct node *wanted)
+{
+	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
+		const struct node *node = &tree->nodes[id];
+
+		if (node->name == wanted->name && node->domain == wanted->domain &&
+			node->kind == wanted->kind && node->class == wanted->class)
+			return id;
+	}
+	return 0;
+}
+
 /* Returns the node of the rows' tree with the same path as `node` of another profile of the trace.
  * Returns 0 if there is none. */
 static uint32_t find_same_node(
 	const struct process *process, const struct tree *tree, uint32_t node)
 {
 	const struct row row = { .node = node, .tree = tree };
-	const struct tree *own = process->profile->tree;
 	const size_t length = row_path(&row, NULL, 0);
-	uint32_t *path = xcalloc((length + 1) * sizeof *path), at = 0, id;
+	uint32_t *path = xcalloc((length + 1) * sizeof *path), at = 0;
 
 	row_path(&row, path, length);
 	for (size_t i = 0; i < length; i++) {
-		const struct node *wanted = &tree->nodes[path[i]];
-
-		for (id = own->nodes[at].first_child; id; id = own->nodes[id].next)
-			if (own->nodes[id].name == wanted->name &&
-				own->nodes[id].domain == wanted->domain &&
-				own->nodes[id].kind == wanted->kind &&
-				own->nodes[id].class == wanted->class)
-				break;
-		at = id;
+		at = find_same_child(process->profile->tree, at, &tree->nodes[path[i]]);
 		if (!at)
 			break;
 	}
@@ -445,11 +457,21 @@ static const struct tui_kind trace_kind = {
 	.free = trace_free,
 };
 
+/* Numbers the items by process and node: the keys of a process begin at its base. */
+static void number_items(struct tui_model *model, struct trace_model *trace)
+{
+	trace->bases = xcalloc((trace->processes.shown + 1) * sizeof *trace->bases);
+	for (size_t i = 0; i < trace->processes.shown; i++) {
+		trace->bases[i] = model->keys;
+		model->keys += trace->processes.all[i].profile->tree->count;
+		model->simulated |= trace->processes.all[i].simulated;
+	}
+}
+
 struct tui_model *tui_trace(const struct options *options, const struct style *style)
 {
 	struct tui_model *model = xcalloc(sizeof *model);
 	struct trace_model *trace = xcalloc(sizeof *trace);
-	uint32_t base = 0;
 
 	*model = (struct tui_model){
 		.kind = &trace_kind, .options = options, .style = style, .context = trace
@@ -460,13 +482,7 @@ struct tui_model *tui_trace(const struct options *options, const struct style *s
 	trace->processes = processes_read(options);
 	warnings_check_metric(options, &trace->processes);
 	warnings_collect(options, &trace->processes);
-	trace->bases = xcalloc((trace->processes.shown + 1) * sizeof *trace->bases);
-	for (size_t i = 0; i < trace->processes.shown; i++) {
-		trace->bases[i] = base;
-		base += trace->processes.all[i].profile->tree->count;
-		model->simulated |= trace->processes.all[i].simulated;
-	}
-	model->keys = base;
+	number_items(model, trace);
 	for (size_t i = 0; i < trace->processes.warning_count; i++)
 		tui_line(&model->warnings, style, trace->processes.warnings[i],
 			strlen(trace->processes.warnings[i]));

@@ -132,6 +132,13 @@ static bool name_contains(const char *name, size_t bytes, const char *wanted, bo
 	return false;
 }
 
+/* Returns the item that is `steps` from `from` in a circle of `count` items from `first`. */
+static uint32_t item_in_circle(
+	uint32_t first, uint32_t count, uint32_t from, uint32_t steps, int by)
+{
+	return first + (from - first + (by < 0 ? count - steps % count : steps)) % count;
+}
+
 uint32_t tui_search(struct tui_state *state, uint32_t from, int by)
 {
 	struct tui_model *model = state->model;
@@ -143,11 +150,8 @@ uint32_t tui_search(struct tui_state *state, uint32_t from, int by)
 	char *name = NULL;
 	size_t room = 0;
 
-	if (!count)
-		return TUI_NONE;
-	for (uint32_t i = by != 0; i <= count && found == TUI_NONE; i++) {
-		const uint32_t at = first +
-				    (from - first + (by < 0 ? count - i % count : i)) % count;
+	for (uint32_t i = by != 0; count && i <= count && found == TUI_NONE; i++) {
+		const uint32_t at = item_in_circle(first, count, from, i, by);
 		const size_t bytes = model->kind->name(model, at, false, &name, &room);
 
 		if (name_contains(name, bytes, state->search, exact))

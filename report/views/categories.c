@@ -11,19 +11,18 @@ static void add_category_children(
 	const struct options *options, struct process *process, struct rows *rows, uint32_t node)
 {
 	const struct column *sort = view_sort(options, process);
-	const uint32_t parent = node ? (uint32_t)rows->count - 1 : NO_ROW, depth = node ? 1 : 0;
+	const struct node *nodes = process->flat->nodes;
 	const size_t first = rows->count;
 
-	for (uint32_t id = process->flat->nodes[node].first_child; id;
-		id = process->flat->nodes[id].next)
-		rows_add(rows, &(struct row){ .process = process,
-				       .kind = ROW_NODE,
-				       .parent = parent,
-				       .depth = depth,
-				       .node = id,
-				       .tree = process->flat });
+	for (uint32_t id = nodes[node].first_child; id; id = nodes[id].next) {
+		struct row row = tree_row(process, process->flat, id);
+
+		row.parent = node ? (uint32_t)first - 1 : NO_ROW;
+		row.depth = node ? 1 : 0;
+		rows_add(rows, &row);
+	}
 	rows_sort(rows->rows + first, rows->count - first, sort);
-	if (depth >= options->depth) {
+	if ((node ? 1u : 0u) >= options->depth) {
 		rows->deep += rows->count - first;
 		rows->count = first;
 	}

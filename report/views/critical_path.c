@@ -4,6 +4,7 @@
  * them is from being on that chain (slack) and what could be gained.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/range_at.h"
@@ -72,17 +73,14 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 static void add_to_steps(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
-	const struct steps *steps = critical->process->steps;
+	const struct step *steps = critical->step_count ? critical->process->steps->steps : NULL;
 
-	while (critical->step < critical->step_count &&
-		steps->steps[critical->step].end_ns <= from_ns)
+	while (critical->step < critical->step_count && steps[critical->step].end_ns <= from_ns)
 		critical->step++;
-	for (size_t i = critical->step;
-		i < critical->step_count && steps->steps[i].begin_ns < to_ns; i++) {
-		const uint64_t begin = steps->steps[i].begin_ns > from_ns ? steps->steps[i].begin_ns
-									  : from_ns,
-			       end = steps->steps[i].end_ns < to_ns ? steps->steps[i].end_ns
-								    : to_ns;
+	for (size_t i = critical->step; i < critical->step_count && steps[i].begin_ns < to_ns;
+		i++) {
+		const uint64_t begin = max_u64(steps[i].begin_ns, from_ns),
+			       end = min_u64(steps[i].end_ns, to_ns);
 
 		if (end > begin)
 			path_sum_add(&critical->steps[i], kind, end - begin);
@@ -131,26 +129,33 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 /* Adds the part of a segment that is inside the intervals that count. */
 static void add_path_segment(struct critical_path *critical, const struct path_segment *segment)
 {
+	const struct counted_interval *windows = critical->windows;
+
 	critical->segment = segment;
 	if (!critical->is_partial) {
 		add_interval(critical, segment->begin_ns, segment->end_ns);
 		return;
 	}
 	while (critical->window < critical->window_count &&
-		critical->windows[critical->window].end_ns <= segment->begin_ns)
+		windows[critical->window].end_ns <= segment->begin_ns)
 		critical->window++;
 	for (size_t i = critical->window;
-		i < critical->window_count && critical->windows[i].begin_ns < segment->end_ns;
-		i++) {
-		const struct counted_interval *window = &critical->windows[i];
-		const uint64_t from = window->begin_ns > segment->begin_ns ? window->begin_ns
-									   : segment->begin_ns,
-			       to = window->end_ns < segment->end_ns ? window->end_ns
-								     : segment->end_ns;
+		i < critical->window_count && windows[i].begin_ns < segment->end_ns; i++) {
+		const uint64_t from = max_u64(windows[i].begin_ns, segment->begin_ns),
+			       to = min_u64(windows[i].end_ns, segment->end_ns);
 
 		if (to > from)
 			add_interval(critical, from, to);
 	}
+}
+
+static void charge_unknown(struct critical_path *critical, uint64_t from_ns, uint64_t to_ns)
+{
+	if (to_ns <= from_ns)
+		return;
+	critical->step = 0;
+	charge(critical, &path_entry_at(&critical->nodes_by_id, 0)->on, PATH_UNKNOWN, from_ns,
+		to_ns);
 }
 
 /* Adds the parts of intervals before the first call and after the last one as unknown time. */
@@ -160,21 +165,9 @@ static void add_unknown_ends(struct critical_path *critical)
 
 	for (size_t i = 0; critical->is_partial && i < critical->window_count; i++) {
 		const struct counted_interval window = critical->windows[i];
-		const uint64_t before = window.end_ns < path->begin_ns ? window.end_ns
-								       : path->begin_ns,
-			       after = window.begin_ns > path->end_ns ? window.begin_ns
-								      : path->end_ns;
 
-		if (before > window.begin_ns) {
-			critical->step = 0;
-			charge(critical, &path_entry_at(&critical->nodes_by_id, 0)->on,
-				PATH_UNKNOWN, window.begin_ns, before);
-		}
-		if (window.end_ns > after) {
-			critical->step = 0;
-			charge(critical, &path_entry_at(&critical->nodes_by_id, 0)->on,
-				PATH_UNKNOWN, after, window.end_ns);
-		}
+		charge_unknown(critical, window.begin_ns, min_u64(window.end_ns, path->begin_ns));
+		charge_unknown(critical, max_u64(window.begin_ns, path->end_ns), window.end_ns);
 	}
 }
 
@@ -330,6 +323,18 @@ static void add_total_row(
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
 }
 
+static void add_step_row_of(
+	struct critical_path *critical, struct rows *rows, uint64_t number, size_t i, uint32_t head)
+{
+	struct computed_row *computed = computed_row_new(critical->process, 0);
+
+	computed_row_format_name(computed, "step %llu", (unsigned long long)number);
+	computed_row_set_string(computed, "kind", "step");
+	computed_row_set_unsigned(computed, "step", number);
+	set_time_cells(computed, &critical->steps[i], critical->all.total_ns);
+	computed_row_add(rows, computed, head);
+}
+
 static void add_step_rows(
 	const struct options *options, struct critical_path *critical, struct rows *rows)
 {
@@ -337,22 +342,36 @@ static void add_step_rows(
 	uint32_t head = NO_ROW;
 
 	for (size_t i = 0; i < critical->step_count; i++) {
-		struct computed_row *computed;
-
 		if (!critical->steps[i].total_ns)
 			continue;
 		if (head == NO_ROW)
 			head = computed_row_add_heading(critical->process, rows, "steps", "steps");
-		computed = computed_row_new(critical->process, 0);
-		computed_row_format_name(
-			computed, "step %llu", (unsigned long long)steps->steps[i].number);
-		computed_row_set_string(computed, "kind", "step");
-		computed_row_set_unsigned(computed, "step", steps->steps[i].number);
-		set_time_cells(computed, &critical->steps[i], critical->all.total_ns);
-		computed_row_add(rows, computed, head);
+		add_step_row_of(critical, rows, steps->steps[i].number, i, head);
 	}
 	if (head != NO_ROW)
 		rows_finish_level(options, critical->process, rows, head + 1, 1, view_top(options));
+}
+
+static void add_node_row(
+	struct critical_path *critical, struct rows *rows, uint32_t node, uint32_t head)
+{
+	struct computed_row *computed = computed_row_new(critical->process, node);
+
+	if (!node)
+		computed_row_format_name(computed, "(no range)");
+	computed_row_set_string(computed, "kind", "place");
+	set_entry_cells(critical, computed, &critical->nodes_by_id.of[node]);
+	computed_row_add(rows, computed, head);
+}
+
+static void add_elsewhere_row(struct critical_path *critical, struct rows *rows, uint32_t head)
+{
+	struct computed_row *computed = computed_row_new(critical->process, 0);
+
+	computed_row_format_name(computed, "(launched in no step shown)");
+	computed_row_set_string(computed, "kind", "place");
+	set_time_cells(computed, &critical->elsewhere, critical->all.total_ns);
+	computed_row_add(rows, computed, head);
 }
 
 static void add_node_rows(
@@ -360,28 +379,28 @@ static void add_node_rows(
 {
 	const uint32_t head = computed_row_add_heading(
 		critical->process, rows, "call paths", "places");
-	struct computed_row *computed;
 
 	for (uint32_t node = 0; node < critical->nodes_by_id.room; node++) {
-		struct path_entry *of = &critical->nodes_by_id.of[node];
+		const struct path_entry *of = &critical->nodes_by_id.of[node];
 
-		if (!of->count && !of->on.total_ns)
-			continue;
-		computed = computed_row_new(critical->process, node);
-		if (!node)
-			computed_row_format_name(computed, "(no range)");
-		computed_row_set_string(computed, "kind", "place");
-		set_entry_cells(critical, computed, of);
-		computed_row_add(rows, computed, head);
+		if (of->count || of->on.total_ns)
+			add_node_row(critical, rows, node, head);
 	}
-	if (critical->elsewhere.total_ns) {
-		computed = computed_row_new(critical->process, 0);
-		computed_row_format_name(computed, "(launched in no step shown)");
-		computed_row_set_string(computed, "kind", "place");
-		set_time_cells(computed, &critical->elsewhere, critical->all.total_ns);
-		computed_row_add(rows, computed, head);
-	}
+	if (critical->elsewhere.total_ns)
+		add_elsewhere_row(critical, rows, head);
 	rows_finish_level(options, critical->process, rows, head + 1, 1, view_top(options));
+}
+
+static void add_gpu_work_row(
+	struct critical_path *critical, struct rows *rows, uint32_t name, uint32_t head)
+{
+	const struct string_view text = string_table_get(critical->process->texts, name);
+	struct computed_row *computed = computed_row_new(critical->process, 0);
+
+	computed_row_set_name(computed, text.bytes, text.length);
+	computed_row_set_string(computed, "kind", "work");
+	set_entry_cells(critical, computed, &critical->gpu_work.of[name]);
+	computed_row_add(rows, computed, head);
 }
 
 static void add_gpu_work_rows(
@@ -390,19 +409,12 @@ static void add_gpu_work_rows(
 	uint32_t head = NO_ROW;
 
 	for (uint32_t name = 0; name < critical->gpu_work.room; name++) {
-		const struct string_view text = string_table_get(critical->process->texts, name);
-		struct computed_row *computed;
-
 		if (!critical->gpu_work.of[name].count)
 			continue;
 		if (head == NO_ROW)
 			head = computed_row_add_heading(
 				critical->process, rows, "kernels and copies", "kernels");
-		computed = computed_row_new(critical->process, 0);
-		computed_row_set_name(computed, text.bytes, text.length);
-		computed_row_set_string(computed, "kind", "work");
-		set_entry_cells(critical, computed, &critical->gpu_work.of[name]);
-		computed_row_add(rows, computed, head);
+		add_gpu_work_row(critical, rows, name, head);
 	}
 	if (head != NO_ROW)
 		rows_finish_level(options, critical->process, rows, head + 1, 1, view_top(options));

@@ -108,19 +108,26 @@ static void put_histogram_bar(const struct style *style, uint64_t eighths)
 		output_string(style->out, parts[eighths]);
 }
 
+static uint64_t largest_bin(const struct distribution *of)
+{
+	uint64_t most = 1;
+
+	for (uint32_t i = 0; i < of->bin_count; i++)
+		most = of->bins[i].count > most ? of->bins[i].count : most;
+	return most;
+}
+
 static void put_bins(const struct style *style, const struct distribution *of)
 {
 	const unsigned left = 2 * TIME_WIDTH + 18,
 		       room = style->width > left ? style->width - left : 1;
 	const uint64_t least = style->ascii ? 4 : 1;
-	uint64_t most = 1, eighths;
+	const uint64_t most = largest_bin(of);
 
-	for (uint32_t i = 0; i < of->bin_count; i++)
-		most = of->bins[i].count > most ? of->bins[i].count : most;
 	for (uint32_t i = 0; i < of->bin_count; i++) {
 		const struct distribution_row *bin = &of->bins[i];
+		const uint64_t eighths = (uint64_t)((double)bin->count / (double)most * 8 * room);
 
-		eighths = (uint64_t)((double)bin->count / (double)most * 8 * room);
 		put_time(style, bin->from, 2 + TIME_WIDTH);
 		output_string(style->out, " to ");
 		put_time(style, bin->to, TIME_WIDTH);
@@ -195,6 +202,38 @@ static void put_outlier_path(const struct style *style, const struct row *row, s
 
 #define SHOWN_OUTLIERS 10u
 
+static void put_outlier_limits(const struct style *style, const struct distribution *of)
+{
+	const bool narrow = style->width < NARROW;
+
+	output_string(style->out, "  outliers: ");
+	put_count(style, of->outliers, 0);
+	output_string(style->out, ", above ");
+	put_time(style, of->high, 0);
+	if (of->low) {
+		output_string(style->out, narrow ? "\n            or below " : " or below ");
+		put_time(style, of->low, 0);
+	}
+	output_string(style->out, narrow ? "\n" : " (3 interquartile ranges away)\n");
+}
+
+static void put_outlier(const struct style *style, const struct row *row)
+{
+	const struct distribution_row *part = row->of.part;
+	uint64_t step;
+
+	put_time(style, part->value, 2 + TIME_WIDTH);
+	output_string(style->out, "  #");
+	put_count(style, part->number, 0);
+	output_string(style->out, " at ");
+	put_time(style, part->at_ns, 0);
+	if (distribution_step(row->process, part->at_ns, &step))
+		print_line(style, ", step %llu", (unsigned long long)step);
+	if (style->width >= NARROW)
+		put_outlier_path(style, row, style->width > 64 ? style->width - 50 : 14);
+	output_char(style->out, '\n');
+}
+
 static void put_outliers(const struct style *style, const struct options *options,
 	const struct row *rows, size_t count, const struct distribution *of)
 {
@@ -203,34 +242,12 @@ static void put_outliers(const struct style *style, const struct options *option
 
 	if (!of->outliers)
 		return;
-	output_string(style->out, "  outliers: ");
-	put_count(style, of->outliers, 0);
-	output_string(style->out, ", above ");
-	put_time(style, of->high, 0);
-	if (of->low) {
-		output_string(style->out, " or below ");
-		put_time(style, of->low, 0);
-	}
-	output_string(
-		style->out, style->width < NARROW ? "\n" : " (3 interquartile ranges away)\n");
+	put_outlier_limits(style, of);
 	for (size_t i = 0; i < count && shown < most; i++) {
-		const struct distribution_row *part = rows[i].of.part;
-		uint64_t step;
-
-		if (part->of != of || part->kind != DISTRIBUTION_OUTLIER)
+		if (rows[i].of.part->of != of || rows[i].of.part->kind != DISTRIBUTION_OUTLIER)
 			continue;
 		shown++;
-		put_time(style, part->value, 2 + TIME_WIDTH);
-		output_string(style->out, "  #");
-		put_count(style, part->number, 0);
-		output_string(style->out, " at ");
-		put_time(style, part->at_ns, 0);
-		if (distribution_step(rows[i].process, part->at_ns, &step))
-			print_line(style, ", step %llu", (unsigned long long)step);
-		if (style->width >= NARROW)
-			put_outlier_path(
-				style, &rows[i], style->width > 64 ? style->width - 50 : 14);
-		output_char(style->out, '\n');
+		put_outlier(style, &rows[i]);
 	}
 	if (of->outliers > shown)
 		print_line(style, "  and %llu more\n", (unsigned long long)(of->outliers - shown));

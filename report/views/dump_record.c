@@ -406,12 +406,9 @@ static void overhead_line(struct dump_line *line, const struct trace_overhead *o
 		line_id(line, DUMP_correlation, overhead->correlation);
 }
 
-void dump_gpu_line(
+static void gpu_record_line(
 	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line)
 {
-	line_string(line, DUMP_kind, event_kind_name(entry->kind));
-	if (entry->timed && entry->kind != TRACE_GPU_MEMORY)
-		line_unsigned(line, DUMP_duration_ns, entry->duration_ns);
 	switch (entry->kind) {
 	case TRACE_KERNEL:
 		kernel_line(reader, line, &entry->record.kernel);
@@ -433,4 +430,13 @@ void dump_gpu_line(
 		overhead_line(line, &entry->record.overhead);
 		break;
 	}
+}
+
+void dump_gpu_line(
+	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line)
+{
+	line_string(line, DUMP_kind, event_kind_name(entry->kind));
+	if (entry->timed && entry->kind != TRACE_GPU_MEMORY)
+		line_unsigned(line, DUMP_duration_ns, entry->duration_ns);
+	gpu_record_line(reader, entry, line);
 }

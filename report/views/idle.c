@@ -122,24 +122,23 @@ static void add_gap(struct idle_report *idle, struct idle_device *device,
 static uint64_t gap_in_selection(const struct idle_report *idle, const struct idle_device *device,
 	const struct activity *work)
 {
+	const struct profile_options *options = &idle->process->profile->options;
+	const struct handover_list *handovers = idle->process->handovers;
 	const struct counted_interval *windows;
 	const size_t windows_count = activities_counted_intervals(idle->activities, &windows);
 	uint64_t sum = 0;
 
-	if (!idle->process->profile->options.steps && !idle->process->profile->options.windows)
+	if (!options->steps && !options->windows)
 		return work->start_unix_ns - device->covered_unix -
-		       handover_list_overlap_ns(idle->process->handovers, HANDOVER_REALTIME,
-			       device->covered_unix, work->start_unix_ns);
+		       handover_list_overlap_ns(handovers, HANDOVER_REALTIME, device->covered_unix,
+			       work->start_unix_ns);
 	for (size_t i = 0; i < windows_count; i++) {
-		const uint64_t from = windows[i].begin_ns > device->covered_ns ? windows[i].begin_ns
-									       : device->covered_ns,
-			       to = windows[i].end_ns < work->begin_ns ? windows[i].end_ns
-								       : work->begin_ns;
+		const uint64_t from = max_u64(windows[i].begin_ns, device->covered_ns),
+			       to = min_u64(windows[i].end_ns, work->begin_ns);
 
-		sum += to > from ? to - from -
-					   handover_list_overlap_ns(idle->process->handovers,
-						   HANDOVER_TRACE_TIME, from, to)
-				 : 0;
+		if (to > from)
+			sum += to - from -
+			       handover_list_overlap_ns(handovers, HANDOVER_TRACE_TIME, from, to);
 	}
 	return sum;
 }
@@ -169,55 +168,64 @@ static void set_gap_cells(
 	computed_row_set_unsigned(computed, "gap_max_ns", gaps->longest_ns);
 }
 
+static struct computed_row *gap_row(const struct idle_report *idle, uint32_t node, const char *kind,
+	uint32_t device, const struct gap_sum *gaps)
+{
+	struct computed_row *computed = computed_row_new(idle->process, node);
+
+	computed_row_set_string(computed, "kind", kind);
+	computed_row_set_unsigned(computed, "device", device);
+	set_gap_cells(computed, gaps, idle->total_ns);
+	return computed;
+}
+
 static void add_cause_rows(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device, enum gap_cause cause, uint32_t parent)
 {
 	const struct cause_gap_sums *owners = &device->causes[cause];
-	struct computed_row *computed = computed_row_new(idle->process, 0);
+	struct computed_row *computed = gap_row(idle, 0, "cause", device->device, &owners->all);
 	uint32_t own;
 
 	computed_row_format_name(computed, "%s", gap_cause_name(cause));
-	computed_row_set_string(computed, "kind", "cause");
 	computed_row_set_string(computed, "cause", gap_cause_name(cause));
-	computed_row_set_unsigned(computed, "device", device->device);
-	set_gap_cells(computed, &owners->all, idle->total_ns);
 	own = computed_row_add(rows, computed, parent);
 	for (uint32_t node = 0; node < owners->room; node++) {
 		if (!owners->of[node].count)
 			continue;
-		computed = computed_row_new(idle->process, node);
-		computed_row_set_string(computed, "kind", "place");
+		computed = gap_row(idle, node, "place", device->device, &owners->of[node]);
 		computed_row_set_string(computed, "cause", gap_cause_name(cause));
-		computed_row_set_unsigned(computed, "device", device->device);
-		set_gap_cells(computed, &owners->of[node], idle->total_ns);
 		computed_row_add(rows, computed, own);
 	}
 	rows_finish_level(options, idle->process, rows, own + 1, 2, view_top(options));
 }
 
+/* Returns the cause with the most idle time of those not yet listed. */
+static enum gap_cause largest_cause(const struct idle_device *device, const bool *listed)
+{
+	int most = -1;
+
+	for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
+		if (!listed[cause] && (most < 0 || device->causes[cause].all.total_ns >
+							   device->causes[most].all.total_ns))
+			most = cause;
+	return (enum gap_cause)most;
+}
+
 static void add_idle_device(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device)
 {
-	struct computed_row *computed = computed_row_new(idle->process, 0);
+	struct computed_row *computed = gap_row(idle, 0, "device", device->device, &device->all);
 	const uint32_t parent = (uint32_t)rows->count;
 	bool listed[GAP_CAUSE_COUNT] = { false };
 
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
-	computed_row_set_unsigned(computed, "device", device->device);
-	set_gap_cells(computed, &device->all, idle->total_ns);
 	computed_row_add(rows, computed, NO_ROW);
 	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
-		int most = -1; /* of the causes not listed yet, the one with the most time */
+		const enum gap_cause most = largest_cause(device, listed);
 
-		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
-			if (!listed[cause] &&
-				(most < 0 || device->causes[cause].all.total_ns >
-						     device->causes[most].all.total_ns))
-				most = cause;
 		listed[most] = true;
 		if (device->causes[most].all.count)
-			add_cause_rows(options, idle, rows, device, (enum gap_cause)most, parent);
+			add_cause_rows(options, idle, rows, device, most, parent);
 	}
 }
 
@@ -237,28 +245,30 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 		computed_row_set_text(computed, "blocked_by", call.bytes, call.length);
 }
 
+static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
+{
+	struct computed_row *computed = computed_row_new(idle->process, one->ended_by.owner);
+
+	computed_row_set_string(computed, "kind", "gap");
+	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
+	computed_row_set_unsigned(computed, "device", one->ended_by.device);
+	computed_row_set_unsigned(computed, "gap_ns", one->length_ns);
+	computed_row_set_share(computed, "share", one->length_ns, idle->total_ns);
+	computed_row_set_unsigned(computed, "start_ns", one->gap.begin_ns);
+	if (one->ended_by.has_call)
+		computed_row_set_unsigned(computed, "thread", one->ended_by.tid);
+	set_gap_names(computed, one);
+	return computed;
+}
+
 static void add_longest_gaps(
 	const struct options *options, struct idle_report *idle, struct rows *rows)
 {
 	const uint32_t parent = computed_row_add_heading(idle->process, rows, "longest", "gaps");
 
 	qsort(idle->longest, idle->long_count, sizeof *idle->longest, longest_first);
-	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++) {
-		const struct long_gap *one = &idle->longest[i];
-		struct computed_row *computed = computed_row_new(
-			idle->process, one->ended_by.owner);
-
-		computed_row_set_string(computed, "kind", "gap");
-		computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
-		computed_row_set_unsigned(computed, "device", one->ended_by.device);
-		computed_row_set_unsigned(computed, "gap_ns", one->length_ns);
-		computed_row_set_share(computed, "share", one->length_ns, idle->total_ns);
-		computed_row_set_unsigned(computed, "start_ns", one->gap.begin_ns);
-		if (one->ended_by.has_call)
-			computed_row_set_unsigned(computed, "thread", one->ended_by.tid);
-		set_gap_names(computed, one);
-		computed_row_add(rows, computed, parent);
-	}
+	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++)
+		computed_row_add(rows, long_gap_row(idle, &idle->longest[i]), parent);
 }
 
 static void idle_report_free(struct idle_report *idle)
@@ -272,14 +282,18 @@ static void idle_report_free(struct idle_report *idle)
 	free(idle);
 }
 
+static size_t longest_gaps_wanted(const struct options *options)
+{
+	return options->top ? min_u64(options->top, LONGEST_MAX) : LONGEST_DEFAULT;
+}
+
 void arrange_idle(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct idle_report *idle = xcalloc(sizeof *idle);
 	const struct activity *one;
 
 	idle->process = process;
-	idle->long_max = options->top ? (options->top < LONGEST_MAX ? options->top : LONGEST_MAX)
-				      : LONGEST_DEFAULT;
+	idle->long_max = longest_gaps_wanted(options);
 	idle->calls = gap_calls_new(process->texts);
 	idle->activities = activities_read(process);
 	for (activities_rewind(idle->activities); (one = activities_first(idle->activities));

@@ -27,6 +27,19 @@ static bool has_instances(const struct process *process, uint32_t id)
 	       !(process->profile->async_ranges && node->parent == process->profile->async_ranges);
 }
 
+static void require_instances(
+	const char *focus, const struct node_list *all, const struct node_list *found)
+{
+	if (!all->count)
+		fatal(STATUS_USAGE,
+			"there is no node `%s`; names are joined by /, a / in a name is written "
+			"\\/",
+			focus);
+	if (!found->count)
+		fatal(STATUS_USAGE, "`%s` has no instances: it is not a range, or was only counted",
+			focus);
+}
+
 /* Finds the nodes that have instances: the roots, or the nodes of --focus. Ends the program with a
  * message if --focus has none. */
 static struct node_list find_nodes(const struct options *options, const struct process *process)
@@ -46,16 +59,22 @@ static struct node_list find_nodes(const struct options *options, const struct p
 	for (size_t i = 0; i < all.count; i++)
 		if (has_instances(process, all.nodes[i]))
 			found.nodes[found.count++] = all.nodes[i];
-	if (options->focus && !all.count)
-		fatal(STATUS_USAGE,
-			"there is no node `%s`; names are joined by /, a / in a name is written "
-			"\\/",
-			options->focus);
-	if (options->focus && !found.count)
-		fatal(STATUS_USAGE, "`%s` has no instances: it is not a range, or was only counted",
-			options->focus);
+	if (options->focus)
+		require_instances(options->focus, &all, &found);
 	free(all.nodes);
 	return found;
+}
+
+static struct rows rows_of_nodes(struct process *process, const struct node_list *places)
+{
+	struct rows rows = { .rows = NULL };
+
+	for (size_t i = 0; i < places->count; i++) {
+		const struct row row = tree_row(process, process->profile->tree, places->nodes[i]);
+
+		rows_add(&rows, &row);
+	}
+	return rows;
 }
 
 /* Orders `places` as the view is ordered, and prunes them by the view's limits. What was pruned is
@@ -64,20 +83,13 @@ static void cut_nodes(const struct options *options, struct process *process,
 	struct node_list *places, struct rows *cut)
 {
 	const struct column *sort = view_sort(options, process);
-	struct rows level = { .rows = NULL };
+	const bool keep_small = options->focus || metrics[process->metric].nature == METRIC_LEVEL,
+		   has_top = options->top && options->instances != INSTANCES_ALL;
+	struct rows level = rows_of_nodes(process, places);
 
-	for (size_t i = 0; i < places->count; i++)
-		rows_add(&level, &(struct row){ .process = process,
-					 .kind = ROW_NODE,
-					 .parent = NO_ROW,
-					 .node = places->nodes[i],
-					 .tree = process->profile->tree });
 	rows_sort(level.rows, level.count, sort);
-	rows_prune(&level, 0, sort,
-		options->focus || metrics[process->metric].nature == METRIC_LEVEL
-			? 0
-			: view_min_percent(options),
-		options->top && options->instances != INSTANCES_ALL ? options->top : TREES_MAX);
+	rows_prune(&level, 0, sort, keep_small ? 0 : view_min_percent(options),
+		has_top ? options->top : TREES_MAX);
 	for (size_t i = 0; i < level.count; i++)
 		places->nodes[i] = level.rows[i].node;
 	places->count = level.count;
@@ -93,6 +105,23 @@ static void keep_instance(struct process *process, struct kept_instance kept)
 	process->instances[process->instance_count++] = kept;
 }
 
+/* Profiles the trace again, with the tree of one instance. */
+static struct profile *profile_of_instance(
+	struct process *process, const struct profile_target *target)
+{
+	struct profile_options wanted = process->profile->options;
+	struct profile *profile;
+
+	wanted.metric = process->metric;
+	wanted.pick_metric = false;
+	wanted.target = target;
+	wanted.no_owners = true;
+	profile = profile_build(process->reader, process->texts, &wanted);
+	keep_instance(process, (struct kept_instance){ .profile = profile });
+	profile->options.target = NULL;
+	return profile;
+}
+
 /* Adds the instance and the instances inside it, from one more pass over the trace. */
 static void add_instance_tree(const struct options *options, struct process *process,
 	struct rows *rows, const struct picked_instance *of)
@@ -103,16 +132,8 @@ static void add_instance_tree(const struct options *options, struct process *pro
 		.end_ns = of->end_ns,
 		.value = of->value,
 		.previous_tree = process->profile->tree };
-	struct profile_options wanted = process->profile->options;
-	struct profile *profile;
+	struct profile *profile = profile_of_instance(process, &target);
 
-	wanted.metric = process->metric;
-	wanted.pick_metric = false;
-	wanted.target = &target;
-	wanted.no_owners = true;
-	profile = profile_build(process->reader, process->texts, &wanted);
-	keep_instance(process, (struct kept_instance){ .profile = profile });
-	profile->options.target = NULL;
 	if (!profile->target)
 		return;
 	profile->target->number = of->number;
@@ -123,6 +144,7 @@ static void add_instance_tree(const struct options *options, struct process *pro
 static void add_instance_row(
 	struct process *process, struct rows *rows, const struct picked_instance *of)
 {
+	struct row row = tree_row(process, process->profile->tree, of->node);
 	struct instance *instance = xcalloc(sizeof *instance);
 
 	keep_instance(process, (struct kept_instance){ .instance = instance });
@@ -137,12 +159,9 @@ static void add_instance_row(
 		.change = of->value,
 		.value = of->value,
 		.number = of->number };
-	rows_add(rows, &(struct row){ .process = process,
-			       .kind = ROW_INSTANCE,
-			       .parent = NO_ROW,
-			       .node = of->node,
-			       .tree = process->profile->tree,
-			       .of.instance = instance });
+	row.kind = ROW_INSTANCE;
+	row.of.instance = instance;
+	rows_add(rows, &row);
 }
 
 static size_t max_rows(const struct options *options)
@@ -152,11 +171,23 @@ static size_t max_rows(const struct options *options)
 	return options->top < ROWS_MAX ? options->top : ROWS_MAX;
 }
 
+static void add_instances_of_node(const struct options *options, struct process *process,
+	struct rows *rows, const struct picked_instances *chosen)
+{
+	const bool all = options->instances == INSTANCES_ALL;
+
+	for (size_t i = 0; i < chosen->count; i++)
+		if (all)
+			add_instance_row(process, rows, &chosen->list[i]);
+		else
+			add_instance_tree(options, process, rows, &chosen->list[i]);
+	rows->more += all ? chosen->instances - chosen->count : 0;
+}
+
 void arrange_instances(
 	const struct options *options, struct processes *processes, struct rows *rows)
 {
-	const bool all = options->instances == INSTANCES_ALL;
-	const size_t most = all ? max_rows(options) : 1;
+	const size_t most = options->instances == INSTANCES_ALL ? max_rows(options) : 1;
 
 	for (size_t p = 0; p < processes->shown; p++) {
 		struct process *process = &processes->all[p];
@@ -165,15 +196,8 @@ void arrange_instances(
 
 		cut_nodes(options, process, &places, rows);
 		chosen = pick_instances(process, &places, options->instances, most);
-		for (size_t i = 0; i < places.count; i++) {
-			for (size_t k = 0; k < chosen[i].count; k++)
-				if (all)
-					add_instance_row(process, rows, &chosen[i].list[k]);
-				else
-					add_instance_tree(
-						options, process, rows, &chosen[i].list[k]);
-			rows->more += all ? chosen[i].instances - chosen[i].count : 0;
-		}
+		for (size_t i = 0; i < places.count; i++)
+			add_instances_of_node(options, process, rows, &chosen[i]);
 		picked_instances_free(chosen, places.count);
 		free(places.nodes);
 	}

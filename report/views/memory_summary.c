@@ -41,27 +41,37 @@ struct tensor_owner {
 
 COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
 
+static size_t count_owners(const struct tensor_owner *owners, size_t room)
+{
+	size_t count = 0;
+
+	while (count < room && owners[count].bytes)
+		count++;
+	return count;
+}
+
 /* Returns the nodes whose tensors were live when memory last ran out on `device`, the largest
  * first. `count` is their number. The array is to be freed. */
 static struct tensor_owner *tensor_owners(
 	const struct process *process, uint32_t device, size_t *count)
 {
 	const struct memory_owners *memory = process->profile->memory;
-	struct tensor_owner *owners = xcalloc(process->profile->tree->count * sizeof *owners);
-	uint32_t *same = nodes_in_any_step(process->profile->tree);
+	const struct tree *tree = process->profile->tree;
+	struct tensor_owner *owners = xcalloc(tree->count * sizeof *owners);
+	uint32_t *same = nodes_in_any_step(tree);
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
+		const uint32_t node = same[site->node];
 
 		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
 			continue;
-		owners[same[site->node]].node = same[site->node];
-		owners[same[site->node]].bytes += site->flow.at_oom;
+		owners[node].node = node;
+		owners[node].bytes += site->flow.at_oom;
 	}
 	free(same);
-	qsort(owners, process->profile->tree->count, sizeof *owners, by_owner_bytes);
-	for (*count = 0; *count < process->profile->tree->count && owners[*count].bytes; ++*count)
-		;
+	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
+	*count = count_owners(owners, tree->count);
 	return owners;
 }
 
@@ -120,10 +130,25 @@ static void put_growth(
 		paragraph_print(&paragraph, "");
 }
 
+static void add_oom_holders(
+	struct paragraph *paragraph, const struct process *process, const struct memory_oom *oom)
+{
+	const struct trace_device *device = process_device(process, oom->device);
+
+	paragraph_add(paragraph, "allocated by tensors: ");
+	paragraph_value(paragraph, UNIT_BYTES, oom->allocated);
+	paragraph_add(paragraph, "; reserved by PyTorch: ");
+	paragraph_value(paragraph, UNIT_BYTES, oom->reserved);
+	if (device) {
+		paragraph_add(paragraph, " of the GPU's ");
+		paragraph_value(paragraph, UNIT_BYTES, device->memory_bytes);
+	}
+	add_not_in_tensors(paragraph, oom->allocated, oom->reserved, oom->outside);
+}
+
 static void put_oom_sentence(
 	const struct process *process, const struct memory_oom *oom, const struct style *style)
 {
-	const struct trace_device *device = process_device(process, oom->device);
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "out of memory on GPU %u after ", oom->device);
@@ -133,15 +158,7 @@ static void put_oom_sentence(
 	paragraph_add(&paragraph, " requested ");
 	headline_add_path(&paragraph, process, oom->node);
 	paragraph_print(&paragraph, "OOM");
-	paragraph_add(&paragraph, "allocated by tensors: ");
-	paragraph_value(&paragraph, UNIT_BYTES, oom->allocated);
-	paragraph_add(&paragraph, "; reserved by PyTorch: ");
-	paragraph_value(&paragraph, UNIT_BYTES, oom->reserved);
-	if (device) {
-		paragraph_add(&paragraph, " of the GPU's ");
-		paragraph_value(&paragraph, UNIT_BYTES, device->memory_bytes);
-	}
-	add_not_in_tensors(&paragraph, oom->allocated, oom->reserved, oom->outside);
+	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
 	put_growth(process, oom, style);
 }

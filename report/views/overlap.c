@@ -151,11 +151,10 @@ static void add_share_nodes(const struct options *options, struct process *proce
 	rows_finish_level(options, process, rows, parent + 1, 2, view_top(options));
 }
 
-static void add_overlap_device(const struct options *options, struct process *process,
-	struct rows *rows, const struct overlap_device *device)
+static struct computed_row *overlap_device_row(
+	struct process *process, const struct overlap_device *device)
 {
 	struct computed_row *computed = computed_row_new(process, 0);
-	const uint32_t parent = (uint32_t)rows->count;
 
 	computed_row_format_name(computed, "device %u", device->device);
 	computed_row_set_string(computed, "kind", "device");
@@ -163,6 +162,15 @@ static void add_overlap_device(const struct options *options, struct process *pr
 	computed_row_set_unsigned(computed, "calls", device->works);
 	computed_row_set_unsigned(computed, "gpu_total_ns", device->sum_ns);
 	computed_row_set_unsigned(computed, "busy_ns", device->busy.total_ns);
+	return computed;
+}
+
+static void add_overlap_device(const struct options *options, struct process *process,
+	struct rows *rows, const struct overlap_device *device)
+{
+	struct computed_row *computed = overlap_device_row(process, device);
+	const uint32_t parent = (uint32_t)rows->count;
+
 	rows_add(rows, &computed->row);
 	for (enum traffic traffic = 0; traffic < TRAFFIC_COUNT && options->depth > 1; traffic++) {
 		if (!device->all[traffic].works)

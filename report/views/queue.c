@@ -114,6 +114,16 @@ static void add_queue_event(
 	};
 }
 
+static void add_work_events(struct queue_report *queue, uint32_t lane, const struct activity *work)
+{
+	const bool has_call = work->has_call && work->call_begin_ns < work->begin_ns;
+
+	add_queue_event(
+		queue, lane, WORK_SUBMITTED, has_call ? work->call_begin_ns : work->begin_ns);
+	add_queue_event(queue, lane, WORK_STARTED, work->begin_ns);
+	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
+}
+
 static void add_queued_work(struct queue_report *queue, const struct activity *work)
 {
 	struct device_queue *device = device_queue_of(queue, work->device);
@@ -131,13 +141,8 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 	count_delay(queue, &device->delay, work, known);
 	count_delay(queue, &queue->nodes[work->owner], work, known);
 	count_delay(queue, &queue->kernels[work->name], work, known);
-	if (!work->timed)
-		return;
-	add_queue_event(queue, lane, WORK_SUBMITTED,
-		work->has_call && work->call_begin_ns < work->begin_ns ? work->call_begin_ns
-								       : work->begin_ns);
-	add_queue_event(queue, lane, WORK_STARTED, work->begin_ns);
-	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
+	if (work->timed)
+		add_work_events(queue, lane, work);
 }
 
 /* Orders by time. Events with the same time keep the order in which they were added, so that an
@@ -224,6 +229,24 @@ static void set_backlog_cells(struct computed_row *computed, const struct backlo
 	computed_row_set_unsigned(computed, "queue_ahead_ns", backlog->ahead_ns);
 }
 
+static struct computed_row *stream_queue_row(struct process *process,
+	const struct queue_report *queue, const struct device_stream *lane,
+	struct stream_queue *stream)
+{
+	struct computed_row *computed = computed_row_new(process, 0);
+	char label[256];
+
+	computed_row_set_name(
+		computed, label, stream_table_label(lane, queue->activities, label, sizeof label));
+	computed_row_set_string(computed, "kind", "stream");
+	computed_row_set_unsigned(computed, "device", lane->device);
+	if (lane->stream != STREAM_TABLE_REST)
+		computed_row_set_unsigned(computed, "stream", lane->stream);
+	set_delay_cells(computed, &stream->delay);
+	set_backlog_cells(computed, &stream->backlog);
+	return computed;
+}
+
 static void add_device_queue(const struct options *options, struct process *process,
 	struct rows *rows, struct queue_report *queue, struct device_queue *device)
 {
@@ -238,19 +261,10 @@ static void add_device_queue(const struct options *options, struct process *proc
 	rows_add(rows, &computed->row);
 	for (uint32_t i = 0; i < queue->lanes.count; i++) {
 		const struct device_stream *lane = &queue->lanes.entries[i];
-		char label[256];
 
 		if (lane->device != device->device)
 			continue;
-		computed = computed_row_new(process, 0);
-		computed_row_set_name(computed, label,
-			stream_table_label(lane, queue->activities, label, sizeof label));
-		computed_row_set_string(computed, "kind", "stream");
-		computed_row_set_unsigned(computed, "device", lane->device);
-		if (lane->stream != STREAM_TABLE_REST)
-			computed_row_set_unsigned(computed, "stream", lane->stream);
-		set_delay_cells(computed, &queue->streams[i].delay);
-		set_backlog_cells(computed, &queue->streams[i].backlog);
+		computed = stream_queue_row(process, queue, lane, &queue->streams[i]);
 		computed_row_add(rows, computed, parent);
 	}
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));

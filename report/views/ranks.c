@@ -38,28 +38,33 @@ static void add_time(struct paragraph *paragraph, int64_t ns)
 	paragraph_add(paragraph, "%s%s", ns > 0 ? "+" : "", text);
 }
 
+static void add_clock_fit(
+	struct paragraph *paragraph, const struct ranks *ranks, const struct rank_process *rank)
+{
+	paragraph_add(paragraph, "offset ");
+	add_time(paragraph, rank->fit.offset_ns);
+	if (rank->fit.drift != 0)
+		paragraph_add(paragraph, ", drift %+.2f ppm", rank->fit.drift * 1e6);
+	paragraph_add(paragraph, ", residual ");
+	paragraph_value(paragraph, UNIT_TIME, rank->fit.residual_ns);
+	paragraph_add(paragraph, " median, ");
+	paragraph_value(paragraph, UNIT_TIME, rank->fit.residual_max_ns);
+	paragraph_add(paragraph, " maximum, over %zu ends", rank->fit.moments);
+	if (rank->by)
+		paragraph_add(paragraph, " shared with rank %lld",
+			(long long)ranks->ranks[rank->by].number);
+}
+
 static void put_rank_clock(
 	const struct ranks *ranks, const struct rank_process *rank, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "rank %lld ", (long long)rank->number);
-	if (!rank->aligned) {
+	if (rank->aligned)
+		add_clock_fit(&paragraph, ranks, rank);
+	else
 		paragraph_add(&paragraph, "cannot be aligned: %s", rank->why);
-	} else {
-		paragraph_add(&paragraph, "offset ");
-		add_time(&paragraph, rank->fit.offset_ns);
-		if (rank->fit.drift != 0)
-			paragraph_add(&paragraph, ", drift %+.2f ppm", rank->fit.drift * 1e6);
-		paragraph_add(&paragraph, ", residual ");
-		paragraph_value(&paragraph, UNIT_TIME, rank->fit.residual_ns);
-		paragraph_add(&paragraph, " median, ");
-		paragraph_value(&paragraph, UNIT_TIME, rank->fit.residual_max_ns);
-		paragraph_add(&paragraph, " maximum, over %zu ends", rank->fit.moments);
-		if (rank->by)
-			paragraph_add(&paragraph, " shared with rank %lld",
-				(long long)ranks->ranks[rank->by].number);
-	}
 	paragraph_print(&paragraph, "clock");
 }
 
@@ -216,6 +221,20 @@ static void put_rank_cell(const struct style *style, enum unit unit, bool known,
 	print_line(style, "%*s%s", points < CELL ? (int)(CELL - points) : 1, "", text);
 }
 
+static void put_rank_line(
+	const struct style *style, const struct rank_process *rank, size_t column_count)
+{
+	int64_t value = 0;
+
+	print_line(style, "%6lld", (long long)rank->number);
+	for (size_t column = 0; column < column_count; column++) {
+		const bool known = rank_column_value(rank, column, &value);
+
+		put_rank_cell(style, rank_columns[column].unit, known, value);
+	}
+	output_char(style->out, '\n');
+}
+
 static void put_ranks(
 	const struct ranks *ranks, const struct options *options, const struct style *style)
 {
@@ -226,19 +245,9 @@ static void put_ranks(
 	for (size_t column = 0; column < shown; column++)
 		print_line(style, "%*s", CELL, rank_columns[column].title);
 	output_char(style->out, '\n');
-	for (size_t i = 0; i < ranks->count; i++) {
-		int64_t value = 0;
-
-		if (!rank_is_wanted(options, &ranks->ranks[i]))
-			continue;
-		print_line(style, "%6lld", (long long)ranks->ranks[i].number);
-		for (size_t column = 0; column < shown; column++) {
-			const bool known = rank_column_value(&ranks->ranks[i], column, &value);
-
-			put_rank_cell(style, rank_columns[column].unit, known, value);
-		}
-		output_char(style->out, '\n');
-	}
+	for (size_t i = 0; i < ranks->count; i++)
+		if (rank_is_wanted(options, &ranks->ranks[i]))
+			put_rank_line(style, &ranks->ranks[i], shown);
 }
 
 /* The columns before a collective's name, the most important first. As many are printed as leave
@@ -360,29 +369,32 @@ static void put_collective_rows(
 	shorten_names_free(names, count);
 }
 
+/* Adds what shows the node of a straggler in the tree of its rank. */
+static void add_straggler_focus(struct shell_command *command, const struct ranks *ranks,
+	const struct straggler *straggler, bool no_fold)
+{
+	const struct rank_process *rank = &ranks->ranks[straggler->rank];
+	size_t count;
+	struct trace_text *path = ranks_path(rank, straggler->node, &count);
+
+	shell_command_add_file(command, rank->process->path);
+	if (rank->process->rank >= 0)
+		text_add(&command->built, " --rank %lld", (long long)rank->process->rank);
+	/* Ranks are profiled without steps, so the path needs --no-steps. */
+	text_add(&command->built, no_fold ? " --no-steps --no-fold" : " --no-steps");
+	next_command_add_focus(command, path, count);
+	free(path);
+}
+
 /* Suggests the tree of the node that made the straggler late, or else the trees of all ranks. */
 static void put_ranks_next(
 	const struct ranks *ranks, const struct options *options, const struct style *style)
 {
-	const struct straggler *straggler = ranks->straggler_count && ranks->stragglers[0].more_ns
-						    ? &ranks->stragglers[0]
-						    : NULL;
 	struct shell_command command = { .ascii = style->ascii };
-	struct trace_text *path;
-	size_t count;
 
 	next_command_begin(&command, "tree");
-	if (straggler) {
-		/* Ranks are profiled without steps, so the path needs --no-steps. */
-		path = ranks_path(&ranks->ranks[straggler->rank], straggler->node, &count);
-		shell_command_add_file(&command, ranks->ranks[straggler->rank].process->path);
-		if (ranks->ranks[straggler->rank].process->rank >= 0)
-			text_add(&command.built, " --rank %lld",
-				(long long)ranks->ranks[straggler->rank].process->rank);
-		text_add(
-			&command.built, options->no_fold ? " --no-steps --no-fold" : " --no-steps");
-		next_command_add_focus(&command, path, count);
-		free(path);
+	if (ranks->straggler_count && ranks->stragglers[0].more_ns) {
+		add_straggler_focus(&command, ranks, &ranks->stragglers[0], options->no_fold);
 	} else {
 		next_command_add_files(&command, options);
 		text_add(&command.built, options->rank < 0 ? " --all" : "");
@@ -390,27 +402,34 @@ static void put_ranks_next(
 	next_command_put(&command, style);
 }
 
+static void put_rank_warnings(const struct ranks *ranks, const struct style *style)
+{
+	bool simulated = false;
+
+	for (size_t i = 0; i < ranks->count; i++)
+		simulated |= ranks->ranks[i].process->simulated;
+	if (simulated)
+		output_string(style->out, "simulated device: GPU figures are not measurements\n");
+	for (size_t i = 0; i < ranks->processes.warning_count; i++) {
+		const char *warning = ranks->processes.warnings[i];
+
+		output_string(style->out, "warning: ");
+		print_escaped(style, warning, strlen(warning), 0);
+		output_char(style->out, '\n');
+	}
+}
+
 static void print_ranks(
 	const struct ranks *ranks, const struct options *options, struct output *out)
 {
 	const struct style style = style_of(&options->style, out);
-	bool simulated = false;
 
 	put_ranks_title(ranks, &style);
 	put_stragglers(ranks, &style);
 	put_ranks(ranks, options, &style);
 	if (ranks->row_count)
 		put_collective_rows(ranks, options, &style);
-	for (size_t i = 0; i < ranks->count; i++)
-		simulated |= ranks->ranks[i].process->simulated;
-	if (simulated)
-		output_string(out, "simulated device: GPU figures are not measurements\n");
-	for (size_t i = 0; i < ranks->processes.warning_count; i++) {
-		output_string(out, "warning: ");
-		print_escaped(&style, ranks->processes.warnings[i],
-			strlen(ranks->processes.warnings[i]), 0);
-		output_char(out, '\n');
-	}
+	put_rank_warnings(ranks, &style);
 	put_ranks_next(ranks, options, &style);
 }
 

@@ -30,10 +30,19 @@ static void ranks_json_path(
 	free(path);
 }
 
-static void ranks_json_rank(struct json_writer *json, const struct rank_process *rank)
+static void ranks_json_columns(struct json_writer *json, const struct rank_process *rank)
 {
 	int64_t value = 0;
 
+	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
+		const bool known = rank_column_value(rank, column, &value);
+
+		ranks_json_number(json, rank_columns[column].key, known, value);
+	}
+}
+
+static void ranks_json_rank(struct json_writer *json, const struct rank_process *rank)
+{
 	json_write_begin(json, '{');
 	json_put_unsigned(json, "rank", (uint64_t)rank->number);
 	json_put_string(json, "file", rank->process->path);
@@ -41,11 +50,7 @@ static void ranks_json_rank(struct json_writer *json, const struct rank_process 
 	json_put_bool(json, "simulated", rank->process->simulated);
 	json_put_bool(json, "aligned", rank->aligned);
 	json_put_string(json, "not_aligned_because", rank->aligned ? NULL : rank->why);
-	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
-		const bool known = rank_column_value(rank, column, &value);
-
-		ranks_json_number(json, rank_columns[column].key, known, value);
-	}
+	ranks_json_columns(json, rank);
 	json_write_key(json, "drift_ppm");
 	if (rank->fit.moments)
 		json_write_double(json, rank->fit.drift * 1e6);
@@ -53,6 +58,14 @@ static void ranks_json_rank(struct json_writer *json, const struct rank_process 
 		json_write_null(json);
 	json_put_unsigned(json, "aligned_by", rank->fit.moments);
 	json_write_end(json, '}');
+}
+
+/* Returns what made a straggler late. NULL: unknown. */
+static const char *straggler_cause(const struct straggler *straggler)
+{
+	if (!straggler->more_ns)
+		return NULL;
+	return straggler->gpu ? "gpu" : "cpu";
 }
 
 static void ranks_json_straggler(
@@ -68,10 +81,7 @@ static void ranks_json_straggler(
 	json_write_double(json, straggler->expected);
 	json_put_unsigned(json, "late_median_ns", rank->sums.late_median_ns);
 	json_put_unsigned(json, "late_ns", rank->sums.late_ns);
-	json_put_string(json, "meanwhile",
-		!straggler->more_ns ? NULL
-		: straggler->gpu    ? "gpu"
-				    : "cpu");
+	json_put_string(json, "meanwhile", straggler_cause(straggler));
 	ranks_json_path(json, rank, straggler->node);
 	json_put_unsigned(json, "more_ns", straggler->more_ns);
 	json_put_unsigned(json, "own_ns", straggler->own_ns);

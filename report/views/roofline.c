@@ -116,6 +116,13 @@ static void name_operator(struct computed_row *computed, struct string_view key)
 	free(both);
 }
 
+static const char *basis_of(const struct roofline_subject *subject)
+{
+	if (subject->assumed)
+		return "modelled, type assumed";
+	return subject->cost.recorded ? "recorded" : "modelled";
+}
+
 static struct computed_row *operator_row(struct process *process,
 	const struct roofline_subject *subject, const struct roofline_device *device,
 	const struct peaks *peaks)
@@ -132,10 +139,7 @@ static struct computed_row *operator_row(struct process *process,
 	if (element != ELEMENT_UNKNOWN)
 		computed_row_set_string(computed, "element_type", element_name(element));
 	if (amounts.has_flops || amounts.has_bytes)
-		computed_row_set_string(computed, "basis",
-			subject->assumed         ? "modelled, type assumed"
-			: subject->cost.recorded ? "recorded"
-						 : "modelled");
+		computed_row_set_string(computed, "basis", basis_of(subject));
 	set_rate_cells(computed, &amounts, subject->ns, peaks,
 		peaks_flops(peaks, element, subject->cost.matrix));
 	return computed;
@@ -202,18 +206,25 @@ static void add_roofline_device(struct process *process, struct rows *rows,
 	rows_add(rows, &computed->row);
 }
 
+static struct roofline_subject sum_of_subjects(const struct roofline_subjects *subjects)
+{
+	struct roofline_subject sum = { .ns = 0 };
+
+	for (size_t i = 0; i < subjects->count; i++) {
+		sum.ns += subjects->all[i].ns;
+		sum.works += subjects->all[i].works;
+		sum.untimed += subjects->all[i].untimed;
+	}
+	return sum;
+}
+
 static void add_unmodelled_rows(const struct options *options, struct process *process,
 	struct rows *rows, struct roofline_device *device, uint32_t parent)
 {
-	struct roofline_subject all = { .ns = 0 };
+	const struct roofline_subject all = sum_of_subjects(&device->unknown);
 	struct computed_row *computed;
 	uint32_t own;
 
-	for (size_t i = 0; i < device->unknown.count; i++) {
-		all.ns += device->unknown.all[i].ns;
-		all.works += device->unknown.all[i].works;
-		all.untimed += device->unknown.all[i].untimed;
-	}
 	if (!all.works)
 		return;
 	computed = roofline_row(process, &all, device, "unknown");
@@ -350,6 +361,12 @@ static void put_peaks(const struct style *style, uint32_t number, const struct p
 	paragraph_print(&paragraph, title);
 }
 
+static bool is_device_cell(const struct cell *kind)
+{
+	return kind->kind == CELL_TEXT && kind->text.length == 6 &&
+	       memcmp(kind->text.bytes, "device", 6) == 0;
+}
+
 void roofline_header(const struct report *report, const struct style *style)
 {
 	struct peaks_table *table = peaks_read(report->options->peaks);
@@ -363,8 +380,7 @@ void roofline_header(const struct report *report, const struct style *style)
 		struct cell known;
 		uint32_t number;
 
-		if (is.kind != CELL_TEXT || is.text.length != 6 ||
-			memcmp(is.text.bytes, "device", 6) != 0)
+		if (!is_device_cell(&is))
 			continue;
 		number = (uint32_t)column_value(device, row, &report->rows).number;
 		peaks = peaks_of_process(row->process, table, number);

@@ -172,6 +172,22 @@ static void set_caller_cells(struct computed_row *computed, const struct stream_
 	computed_row_set_string(computed, "thread_ids", text);
 }
 
+static void set_use_time_cells(struct computed_row *computed, const struct process *process,
+	const struct stream_use *use, uint64_t span_ns)
+{
+	if (!use->start_unix) { /* nothing there has a time */
+		computed_row_set_unknown(computed, "busy_ns");
+		return;
+	}
+	computed_row_set_unsigned(computed, "gpu_total_ns", use->sum_ns);
+	computed_row_set_share(computed, "share", use->sum_ns, process->gpu_ns);
+	computed_row_set_unsigned(computed, "busy_ns", use->busy.total_ns);
+	computed_row_set_share(computed, "busy_share", use->busy.total_ns, span_ns);
+	computed_row_set_unsigned(computed, "concurrent_ns", use->shared_ns);
+	computed_row_set_unsigned(computed, "start_ns", use->first_ns);
+	computed_row_set_unsigned(computed, "last_ns", use->last_ns);
+}
+
 static struct computed_row *use_row(
 	struct process *process, const struct stream_use *use, uint64_t span_ns)
 {
@@ -184,17 +200,23 @@ static struct computed_row *use_row(
 	computed_row_set_unsigned(computed, "bytes", use->bytes);
 	computed_row_set_unsigned(computed, "untimed", use->untimed);
 	set_caller_cells(computed, use);
-	if (!use->start_unix) { /* no work there has times */
-		computed_row_set_unknown(computed, "busy_ns");
-		return computed;
-	}
-	computed_row_set_unsigned(computed, "gpu_total_ns", use->sum_ns);
-	computed_row_set_share(computed, "share", use->sum_ns, process->gpu_ns);
-	computed_row_set_unsigned(computed, "busy_ns", use->busy.total_ns);
-	computed_row_set_share(computed, "busy_share", use->busy.total_ns, span_ns);
-	computed_row_set_unsigned(computed, "concurrent_ns", use->shared_ns);
-	computed_row_set_unsigned(computed, "start_ns", use->first_ns);
-	computed_row_set_unsigned(computed, "last_ns", use->last_ns);
+	set_use_time_cells(computed, process, use, span_ns);
+	return computed;
+}
+
+static struct computed_row *stream_row(struct process *process,
+	const struct streams_report *streams, uint32_t index, uint64_t span_ns)
+{
+	const struct device_stream *lane = &streams->lanes.entries[index];
+	struct computed_row *computed = use_row(process, &streams->uses[index], span_ns);
+	char label[256];
+
+	computed_row_set_name(computed, label,
+		stream_table_label(lane, streams->activities, label, sizeof label));
+	computed_row_set_string(computed, "kind", "stream");
+	computed_row_set_unsigned(computed, "device", lane->device);
+	if (lane->stream != STREAM_TABLE_REST)
+		computed_row_set_unsigned(computed, "stream", lane->stream);
 	return computed;
 }
 
@@ -202,23 +224,11 @@ static void add_stream_rows(const struct options *options, struct process *proce
 	struct rows *rows, const struct streams_report *streams, const struct device_use *device,
 	uint32_t parent)
 {
-	for (uint32_t i = 0; i < streams->lanes.count; i++) {
-		const struct device_stream *lane = &streams->lanes.entries[i];
-		struct computed_row *computed;
-		char label[256];
+	const uint64_t span_ns = device->use.end_unix - device->use.start_unix;
 
-		if (lane->device != device->device)
-			continue;
-		computed = use_row(
-			process, &streams->uses[i], device->use.end_unix - device->use.start_unix);
-		computed_row_set_name(computed, label,
-			stream_table_label(lane, streams->activities, label, sizeof label));
-		computed_row_set_string(computed, "kind", "stream");
-		computed_row_set_unsigned(computed, "device", lane->device);
-		if (lane->stream != STREAM_TABLE_REST)
-			computed_row_set_unsigned(computed, "stream", lane->stream);
-		computed_row_add(rows, computed, parent);
-	}
+	for (uint32_t i = 0; i < streams->lanes.count; i++)
+		if (streams->lanes.entries[i].device == device->device)
+			computed_row_add(rows, stream_row(process, streams, i, span_ns), parent);
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 

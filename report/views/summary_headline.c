@@ -96,6 +96,25 @@ void headline_add_path(struct paragraph *paragraph, const struct process *proces
 
 #define CHILDREN_MAX 3u
 
+/* Returns the child with the most of a metric, of those with less than `below`. 0: none. */
+static uint32_t next_largest_child(
+	const struct tree *tree, uint32_t parent, enum metric metric, uint64_t below)
+{
+	uint32_t best = 0;
+	uint64_t most = 0;
+
+	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
+		const struct node *node = &tree->nodes[id];
+		const uint64_t amount = metric_amount(node, metric);
+
+		if (is_candidate(node, metric) && amount < below && (!best || amount > most)) {
+			best = id;
+			most = amount;
+		}
+	}
+	return best;
+}
+
 /* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
  * `; largest parts: `forward` (40 %), `backward` (35 %)`. */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
@@ -106,14 +125,8 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 	uint64_t below = UINT64_MAX;
 
 	for (uint32_t part = 0; part < CHILDREN_MAX; part++) {
-		uint32_t best = 0;
+		const uint32_t best = next_largest_child(tree, node_id, metric, below);
 
-		for (uint32_t id = tree->nodes[node_id].first_child; id; id = tree->nodes[id].next)
-			if (is_candidate(&tree->nodes[id], metric) &&
-				metric_amount(&tree->nodes[id], metric) < below &&
-				(!best || metric_amount(&tree->nodes[id], metric) >
-						  metric_amount(&tree->nodes[best], metric)))
-				best = id;
 		if (!best || metric_amount(&tree->nodes[best], metric) < whole / 20)
 			return;
 		below = metric_amount(&tree->nodes[best], metric);
@@ -132,6 +145,16 @@ static bool shares_differ(double a, double b)
 	const double more = a > b ? a : b, less = a > b ? b : a;
 
 	return more - less > 0.05 || more > less * 1.5;
+}
+
+/* Adds the share of the time between the first and the last operation. */
+static void add_overall_busy_share(
+	struct paragraph *paragraph, const struct profile_totals *totals, uint64_t whole)
+{
+	paragraph_percent(paragraph, totals->gpu_busy_ns, whole);
+	paragraph_add(paragraph, " of the ");
+	paragraph_value(paragraph, UNIT_TIME, whole);
+	paragraph_add(paragraph, " from its first operation to its last");
 }
 
 /* Appends the busy share of steady-state steps, because imports and warm-up hide what can be gained
@@ -154,10 +177,7 @@ static bool add_busy_share(struct paragraph *paragraph, const struct process *pr
 	} else {
 		paragraph_add(paragraph, "the GPU was busy ");
 	}
-	paragraph_percent(paragraph, totals->gpu_busy_ns, whole);
-	paragraph_add(paragraph, " of the ");
-	paragraph_value(paragraph, UNIT_TIME, whole);
-	paragraph_add(paragraph, " from its first operation to its last");
+	add_overall_busy_share(paragraph, totals, whole);
 	return has_steps;
 }
 
@@ -179,17 +199,22 @@ static void add_dataloader_wait(struct paragraph *paragraph, const struct proces
 	paragraph_add(paragraph, " of the steps' time");
 }
 
+static void add_unknown_time(struct paragraph *paragraph, uint64_t unknown_ns)
+{
+	if (!unknown_ns)
+		return;
+	paragraph_add(paragraph, ", without the ");
+	paragraph_value(paragraph, UNIT_TIME, unknown_ns);
+	paragraph_add(paragraph, " in which another profiler used CUPTI");
+}
+
 static void add_gpu_headline(struct paragraph *paragraph, const struct process *process)
 {
 	const struct profile_totals *totals = &process->profile->totals;
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
 	const bool of_steps = add_busy_share(paragraph, process);
 
-	if (totals->gpu_unknown_ns) {
-		paragraph_add(paragraph, ", without the ");
-		paragraph_value(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
-		paragraph_add(paragraph, " in which another profiler used CUPTI");
-	}
+	add_unknown_time(paragraph, totals->gpu_unknown_ns);
 	if (of_steps)
 		add_dataloader_wait(paragraph, process);
 	if (!node_id)

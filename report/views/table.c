@@ -29,6 +29,20 @@ static void merge_times(struct node *flat, const struct node *node, bool inner)
 		flat->total_ns += node->total_ns;
 }
 
+/* Keeps the launch of the first kernel, and notes if another one was launched differently. */
+static void merge_launch_shape(struct node_gpu *gpu, const struct node_gpu *from)
+{
+	gpu->several_shapes |= from->several_shapes;
+	if (!from->shape)
+		return;
+	if (gpu->shape) {
+		gpu->several_shapes |= !launch_config_equal(gpu->shape, from->shape);
+		return;
+	}
+	gpu->shape = xcalloc(sizeof *gpu->shape);
+	*gpu->shape = *from->shape;
+}
+
 /* `again`: the node is GPU work or was captured, and the range around it has the same time as its
  * self time. */
 static void merge_gpu(
@@ -42,13 +56,7 @@ static void merge_gpu(
 	gpu->untimed += from->untimed;
 	gpu->bytes += from->bytes;
 	gpu->method = from->method;
-	gpu->several_shapes |= from->several_shapes ||
-			       (gpu->shape && from->shape &&
-				       !launch_config_equal(gpu->shape, from->shape));
-	if (from->shape && !gpu->shape) {
-		gpu->shape = xcalloc(sizeof *gpu->shape);
-		*gpu->shape = *from->shape;
-	}
+	merge_launch_shape(gpu, from);
 	if (inner)
 		return;
 	gpu->total_ns += from->total_ns;

@@ -147,6 +147,14 @@ static void put_steps_first(const struct tree_walk *walk, struct row *level, siz
 	free(others);
 }
 
+static bool has_forward_row(const struct tree_walk *walk, const struct row *level, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (forward_of(walk, &level[i]))
+			return true;
+	return false;
+}
+
 /* Orders and prunes the rows of one level, counts what was left out, and pushes the rest. The first
  * row ends on top of the stack. */
 static void push_level(struct tree_walk *walk, struct row *level, size_t count)
@@ -157,7 +165,7 @@ static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 	rows_sort(level, count, walk->sort);
 	if (walk->process->steps && walk->process->steps->count)
 		put_steps_first(walk, level, count);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (level[i].depth - walk->base >= walk->options->depth)
 			walk->rows->deep++;
 		else if (is_too_small(walk, &level[i]))
@@ -166,12 +174,8 @@ static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 			walk->rows->more++;
 		else
 			level[kept++] = level[i];
-	}
-	for (size_t i = 0; i < kept; i++)
-		if (forward_of(walk, &level[i])) {
-			pair_forward_backward(walk, level, kept);
-			break;
-		}
+	if (has_forward_row(walk, level, kept))
+		pair_forward_backward(walk, level, kept);
 	array_grow_zeroed(
 		&walk->stack, &walk->stack_room, walk->stack_count + kept, sizeof *walk->stack);
 	while (kept)
@@ -213,30 +217,37 @@ static void add_extra_rows(struct tree_walk *walk, struct row_level *level, cons
 	}
 }
 
+static void add_workless_node(const struct tree_walk *walk, struct row_level *level, uint32_t node)
+{
+	level->idle_rows++;
+	level->idle_operators += walk->operators[node];
+	level->idle_ns += walk->process->profile->tree->nodes[node].total_ns;
+}
+
+static bool is_workless_row(const struct tree_walk *walk, uint32_t node)
+{
+	return walk->workless && walk->workless[node] &&
+	       walk->process->profile->tree->nodes[node].total_ns < walk->min_cpu_ns;
+}
+
 /* Pushes the children of `node`. `of` is the row of `node`, or NULL if the children are roots. */
 static void push_children(struct tree_walk *walk, uint32_t node, const struct row *of,
 	uint32_t parent_row, uint32_t depth)
 {
 	const struct tree *tree = walk->process->profile->tree;
-	struct row row = { .process = walk->process,
-		.kind = ROW_NODE,
-		.parent = parent_row,
-		.depth = depth,
-		.tree = tree };
+	struct row row = tree_row(walk->process, tree, 0);
 	struct row_level level = { .count = 0 };
 
+	row.parent = parent_row;
+	row.depth = depth;
 	for (uint32_t id = tree->nodes[node].first_child; id; id = tree->nodes[id].next) {
 		row.node = id;
 		if (!walk->alive[id])
 			continue;
-		if (walk->workless && walk->workless[id] &&
-			tree->nodes[id].total_ns < walk->min_cpu_ns) {
-			level.idle_rows++;
-			level.idle_operators += walk->operators[id];
-			level.idle_ns += tree->nodes[id].total_ns;
-			continue;
-		}
-		add_to_level(&level, &row);
+		if (is_workless_row(walk, id))
+			add_workless_node(walk, &level, id);
+		else
+			add_to_level(&level, &row);
 	}
 	add_extra_rows(walk, &level, of, &row);
 	if (level.count)
@@ -276,30 +287,29 @@ static long double cpu_of_roots(const struct tree_walk *walk)
 	return sum;
 }
 
-static void push_roots(struct tree_walk *walk)
+static void push_focused_roots(struct tree_walk *walk)
 {
-	const struct tree *tree = walk->process->profile->tree;
-	struct row *level;
-	struct node_list places;
-
-	if (!walk->options->focus) {
-		push_children(walk, 0, NULL, walk->root_parent, walk->base);
-		return;
-	}
-	places = node_lookup_path(
+	struct node_list places = node_lookup_path(
 		walk->process, walk->options->no_fold, walk->options->focus, walk->alive);
-	level = xcalloc((places.count + 1) * sizeof *level);
-	for (size_t i = 0; i < places.count; i++)
-		level[i] = (struct row){ .process = walk->process,
-			.kind = ROW_NODE,
-			.parent = walk->root_parent,
-			.depth = walk->base,
-			.node = places.nodes[i],
-			.tree = tree };
+	struct row *level = xcalloc((places.count + 1) * sizeof *level);
+
+	for (size_t i = 0; i < places.count; i++) {
+		level[i] = tree_row(walk->process, walk->process->profile->tree, places.nodes[i]);
+		level[i].parent = walk->root_parent;
+		level[i].depth = walk->base;
+	}
 	if (places.count)
 		push_level(walk, level, places.count);
 	free(level);
 	free(places.nodes);
+}
+
+static void push_roots(struct tree_walk *walk)
+{
+	if (walk->options->focus)
+		push_focused_roots(walk);
+	else
+		push_children(walk, 0, NULL, walk->root_parent, walk->base);
 }
 
 static void arrange_process_tree(struct tree_walk *walk)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Makes the edges of the graph: visits the points by time, and finds what each waited for.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/cuda_events.h"
@@ -148,23 +149,30 @@ static void add_default_stream_edge(struct edge_builder *builder, const struct p
 	builder->path->counts.default_waits++;
 }
 
-static void begin_work(struct edge_builder *builder, uint32_t number)
+/* Adds edges from the GPU work before `work` on its stream: the work that ran last, and the work
+ * that was added last. */
+static void add_stream_order_edges(struct edge_builder *builder, const struct path_node *work)
 {
-	const struct path_node *work = path_node(builder->path, number);
-	const struct path_node *call = work->call != PATH_NONE
-					       ? path_node(builder->path, work->call)
-					       : NULL;
 	const uint32_t before = cuda_events_last(builder->events, work->stream_index),
 		       there = cuda_events_last_run(builder->events, work->stream_index);
 
-	builder->latest_ns = 0;
 	if (there != PATH_NONE)
 		add_edge_from(builder, 2 * there + 1);
 	if (before != there && before != PATH_NONE)
 		add_edge_from(builder, 2 * before + 1);
-	cuda_events_work_begin(builder->events, work->stream_index,
-		work->call_begin_ns ? work->call_begin_ns : work->begin_ns, add_event_edge,
-		builder);
+}
+
+static void begin_work(struct edge_builder *builder, uint32_t number)
+{
+	const struct path_node *work = path_node(builder->path, number);
+	const bool has_call = work->call != PATH_NONE;
+	const struct path_node *call = has_call ? path_node(builder->path, work->call) : NULL;
+	const uint64_t launched_ns = work->call_begin_ns ? work->call_begin_ns : work->begin_ns;
+
+	builder->latest_ns = 0;
+	add_stream_order_edges(builder, work);
+	cuda_events_work_begin(
+		builder->events, work->stream_index, launched_ns, add_event_edge, builder);
 	if (call && call->kind == ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE)
 		add_edge_from(builder, 2 * call->after + 1);
 	add_default_stream_edge(builder, work);
@@ -249,6 +257,14 @@ static void note_thread_turn(struct edge_builder *builder, uint32_t thread)
 	builder->turn_calls = 1;
 }
 
+/* Puts a call below the call around it. It ends no later than that one. */
+static void nest_call(struct edge_builder *builder, struct path_node *call, uint32_t outer)
+{
+	call->call = outer;
+	add_edge_from(builder, 2 * outer);
+	call->end_ns = min_u64(call->end_ns, path_node(builder->path, outer)->end_ns);
+}
+
 static void begin_call_moment(struct edge_builder *builder, uint32_t number)
 {
 	struct path_node *call = path_node(builder->path, number);
@@ -258,12 +274,7 @@ static void begin_call_moment(struct edge_builder *builder, uint32_t number)
 		sizeof *builder->threads);
 	thread = &builder->threads[call->thread];
 	if (thread->open) {
-		const struct path_node *around = path_node(builder->path, thread->open - 1);
-
-		call->call = thread->open - 1;
-		add_edge_from(builder, 2 * call->call);
-		if (call->end_ns > around->end_ns)
-			call->end_ns = around->end_ns;
+		nest_call(builder, call, thread->open - 1);
 	} else {
 		if (thread->last)
 			add_edge_from(builder, 2 * (thread->last - 1) + 1);
@@ -373,30 +384,41 @@ static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thr
 	return work == PATH_NONE ? last_ended_inside(builder, call) : work;
 }
 
-static void end_call_moment(struct edge_builder *builder, uint32_t number)
+static void finish_wait(struct edge_builder *builder, struct edge_thread *thread, bool is_known)
 {
-	struct path_node *call = path_node(builder->path, number);
-	struct edge_thread *thread = &builder->threads[call->thread];
+	builder->path->counts.waits++;
+	builder->path->counts.waits_unknown += !is_known;
+	event_record_release(thread->wait);
+	thread->wait = NULL;
+}
+
+/* Adds the edges from what a call waited for to its end. */
+static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thread,
+	const struct path_node *call, bool waits)
+{
 	const uint32_t stream_index = stream_of_call(builder->path, call);
 	uint32_t work;
 
-	if (call->kind == ACTIVITY_WAIT && call->works && call->sync == TRACE_SYNC_STREAM &&
-		stream_index != PATH_NONE)
+	if (waits && call->sync == TRACE_SYNC_STREAM && stream_index != PATH_NONE)
 		end_running(builder, call, stream_index);
 	work = awaited_work(builder, thread, call);
 	if (work != PATH_NONE)
 		add_edge_from(builder, 2 * work + 1);
-	if (call->kind == ACTIVITY_WAIT && call->works && call->sync == TRACE_SYNC_CONTEXT)
+	if (waits && call->sync == TRACE_SYNC_CONTEXT)
 		add_device_edge(builder, call, work);
+	if (waits)
+		finish_wait(builder, thread, work != PATH_NONE);
+}
+
+static void end_call_moment(struct edge_builder *builder, uint32_t number)
+{
+	struct path_node *call = path_node(builder->path, number);
+	struct edge_thread *thread = &builder->threads[call->thread];
+
+	add_wait_edges(builder, thread, call, call->kind == ACTIVITY_WAIT && call->works);
 	if (thread->inner && path_node(builder->path, thread->inner - 1)->call == number)
 		add_edge_from(builder, 2 * (thread->inner - 1) + 1);
 	add_edge_from(builder, 2 * number);
-	if (call->kind == ACTIVITY_WAIT && call->works) {
-		builder->path->counts.waits++;
-		builder->path->counts.waits_unknown += work == PATH_NONE;
-		event_record_release(thread->wait);
-		thread->wait = NULL;
-	}
 	if (call->call == PATH_NONE)
 		thread->last = number + 1;
 	else
@@ -448,6 +470,17 @@ static bool *find_default_streams(struct critical_path_graph *path)
 	return is_default;
 }
 
+static void free_edge_builder(struct edge_builder *builder)
+{
+	for (size_t i = 0; i < builder->thread_room; i++)
+		event_record_release(builder->threads[i].wait);
+	cuda_events_free(builder->events);
+	free(builder->threads);
+	free(builder->running);
+	free(builder->is_default);
+	free(builder->ends);
+}
+
 void critical_path_graph_read_edges(struct critical_path_graph *path)
 {
 	struct edge_builder builder = {
@@ -455,23 +488,19 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 	};
 
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
-		end_moments_until(&builder, path_node(path, i)->begin_ns);
+		const struct path_node *node = path_node(path, i);
+
+		end_moments_until(&builder, node->begin_ns);
 		builder.now = 2 * i;
-		if (path_is_work(path_node(path, i)))
+		if (path_is_work(node))
 			begin_work(&builder, i);
 		else
 			begin_call_moment(&builder, i);
-		if (path_node(path, i)->end_ns == path_node(path, i)->begin_ns)
+		if (node->end_ns == node->begin_ns)
 			end_moment(&builder, i);
 		else
 			push_end(&builder, i);
 	}
 	end_moments_until(&builder, UINT64_MAX);
-	for (size_t i = 0; i < builder.thread_room; i++)
-		event_record_release(builder.threads[i].wait);
-	cuda_events_free(builder.events);
-	free(builder.threads);
-	free(builder.running);
-	free(builder.is_default);
-	free(builder.ends);
+	free_edge_builder(&builder);
 }

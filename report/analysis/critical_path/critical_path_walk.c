@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/critical_path/critical_path_walk.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
@@ -140,15 +141,22 @@ static void add_first(struct critical_path_graph *path, uint32_t first)
 		is_work ? PATH_UNKNOWN : PATH_HOST);
 }
 
-static void walk_back(struct critical_path_graph *path)
+/* Sets the slack of each moment to the time until the end, which propagate_slack reduces. */
+static void start_slacks(struct critical_path_graph *path)
 {
-	uint32_t current = path->last, whose;
 	uint64_t *slacks;
 
 	mapped_array_resize(&path->slacks, path->nodes.count * 2);
 	slacks = path->slacks.entries;
 	for (size_t moment = 0; moment < path->slacks.count; moment++)
 		slacks[moment] = path->end_ns - path_moment(path, (uint32_t)moment);
+}
+
+static void walk_back(struct critical_path_graph *path)
+{
+	uint32_t current = path->last, whose;
+
+	start_slacks(path);
 	for (size_t end = path->edges.count; end;) {
 		const struct edge_group group = group_before(path, end);
 		enum path_kind kind;
@@ -165,19 +173,21 @@ static void walk_back(struct critical_path_graph *path)
 	add_first(path, current);
 }
 
+static struct mapped_array path_array(size_t size, const char *what)
+{
+	return (struct mapped_array){ .size = size, .what = what };
+}
+
 struct critical_path_graph *critical_path_graph_read(struct process *process)
 {
 	struct critical_path_graph *path = xcalloc(sizeof *path);
 
 	path->process = process;
 	path->last = PATH_NONE;
-	path->nodes = (struct mapped_array){ .size = sizeof(struct path_node),
-		.what = "calls and GPU operations" };
-	path->edges = (struct mapped_array){ .size = sizeof(struct path_edge),
-		.what = "dependencies" };
-	path->slacks = (struct mapped_array){ .size = sizeof(uint64_t), .what = "slack" };
-	path->segments = (struct mapped_array){ .size = sizeof(struct path_segment),
-		.what = "the critical path" };
+	path->nodes = path_array(sizeof(struct path_node), "calls and GPU operations");
+	path->edges = path_array(sizeof(struct path_edge), "dependencies");
+	path->slacks = path_array(sizeof(uint64_t), "slack");
+	path->segments = path_array(sizeof(struct path_segment), "the critical path");
 	path->activities = activities_read(process);
 	critical_path_graph_read_nodes(path);
 	critical_path_graph_read_edges(path);
@@ -187,6 +197,22 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 	path->end_ns = path_moment(path, path->last);
 	walk_back(path);
 	return path;
+}
+
+/* Returns when the latest of a group's causes is ready, if they end at `times`. */
+static uint64_t latest_ready_time(const struct critical_path_graph *path,
+	const struct edge_group *group, const uint64_t *times)
+{
+	uint64_t latest_ns = 0;
+
+	for (size_t i = 0; i < group->count; i++) {
+		const struct path_edge *edge = &group->edges[i];
+		const uint64_t delay_ns = ready_time(path, edge->from, edge->to) -
+					  path_moment(path, edge->from);
+
+		latest_ns = max_u64(latest_ns, times[edge->from] + delay_ns);
+	}
+	return latest_ns;
 }
 
 /* Computes when each point would come without the time of what `selected` accepts. */
@@ -199,22 +225,12 @@ static uint64_t end_time_without(const struct critical_path_graph *path,
 	for (size_t begin = 0; begin < path->edges.count;) {
 		const struct edge_group group = group_from(path, begin);
 		const uint32_t to = group.edges[0].to;
-		const struct path_node *node = path_node(path, to / 2);
-		uint64_t at_ns = 0;
+		uint64_t at_ns = latest_ready_time(path, &group, times);
 
-		for (size_t i = 0; i < group.count; i++) {
-			const uint32_t from = group.edges[i].from;
-			const uint64_t then_ns = times[from] + (ready_time(path, from, to) -
-								       path_moment(path, from));
-
-			if (then_ns > at_ns)
-				at_ns = then_ns;
-		}
-		if (!(to & 1) || !selected(node, context))
+		if (!(to & 1) || !selected(path_node(path, to / 2), context))
 			at_ns += path_moment(path, to) - group.latest_ns;
 		times[to] = at_ns;
-		if (at_ns > last_ns)
-			last_ns = at_ns;
+		last_ns = max_u64(last_ns, at_ns);
 		begin += group.count;
 	}
 	return last_ns;

@@ -111,6 +111,16 @@ static void close_ranges_until(struct range_thread *thread, uint64_t at_ns)
 		thread->count--;
 }
 
+/* Returns the innermost range of a thread that is open at `at_ns`. NULL: none. `thread` may be
+ * NULL. */
+static const struct located_range *innermost_range(struct range_thread *thread, uint64_t at_ns)
+{
+	if (!thread)
+		return NULL;
+	close_ranges_until(thread, at_ns);
+	return thread->count ? &thread->open[thread->count - 1] : NULL;
+}
+
 /* Opens all ranges that begin up to `at_ns`, on any thread. */
 static void open_ranges_until(struct range_lookup *lookup, uint64_t at_ns)
 {
@@ -133,23 +143,18 @@ void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint64_t beg
 	void (*visit)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns),
 	void *context)
 {
-	struct range_thread *thread;
+	uint64_t until;
 
-	for (uint64_t now = begin_ns; now < end_ns;) {
+	for (uint64_t now = begin_ns; now < end_ns; now = until) {
+		const struct located_range *innermost;
 		const struct thread_range *next;
-		uint64_t until = end_ns;
 
 		open_ranges_until(lookup, now);
-		thread = range_thread_of(lookup, tid);
-		if (thread)
-			close_ranges_until(thread, now);
+		innermost = innermost_range(range_thread_of(lookup, tid), now);
 		next = external_sort_peek(lookup->ranges);
-		if (next && next->begin_ns < until)
-			until = next->begin_ns;
-		if (thread && thread->count && thread->open[thread->count - 1].end_ns < until)
-			until = thread->open[thread->count - 1].end_ns;
-		visit(context, thread && thread->count ? thread->open[thread->count - 1].node : 0,
-			now, until);
-		now = until;
+		until = next ? min_u64(end_ns, next->begin_ns) : end_ns;
+		if (innermost)
+			until = min_u64(until, innermost->end_ns);
+		visit(context, innermost ? innermost->node : 0, now, until);
 	}
 }

@@ -364,16 +364,24 @@ static void match_launch(struct collectives *collectives, struct trace_reader *r
 	}
 }
 
-/* Reads the trace a second time, to find when each collective was launched. */
-static void find_launches(struct collectives *collectives, struct trace_reader *reader)
+/* Returns the collectives by correlation id. The caller frees them. */
+static struct awaited_launch *list_awaited(const struct collectives *collectives)
 {
 	struct awaited_launch *awaited = xcalloc((collectives->count + 1) * sizeof *awaited);
-	struct trace_event event;
-	int status;
 
 	for (size_t i = 0; i < collectives->count; i++)
 		awaited[i] = (struct awaited_launch){ collectives->all[i].correlation, i };
 	qsort(awaited, collectives->count, sizeof *awaited, by_correlation);
+	return awaited;
+}
+
+/* Reads the trace a second time, to find when each collective was launched. */
+static void find_launches(struct collectives *collectives, struct trace_reader *reader)
+{
+	struct awaited_launch *awaited = list_awaited(collectives);
+	struct trace_event event;
+	int status;
+
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)

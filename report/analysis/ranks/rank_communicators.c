@@ -114,26 +114,31 @@ static bool by_sequence(const struct ranks *ranks, const struct rank_communicato
 	return true;
 }
 
+/* Whether a shift is clearly better. `count`: collectives of the communicator with fewer. */
+static bool is_better_shift(
+	const struct shift_trial *trial, const struct shift_trial *best, size_t count)
+{
+	return is_good_fit(trial) && trial->common * 2 >= count &&
+	       !(is_good_fit(best) && trial->fit.residual_ns * 4 + 1000 >= best->fit.residual_ns);
+}
+
 /* Finds the best shift. A shift other than 0 must be clearly better. */
 static struct shift_trial best_shift(const struct ranks *ranks,
 	const struct rank_communicator *first, struct rank_communicator *other)
 {
-	const size_t counts[] = { communicator_of(ranks, first)->count,
-		communicator_of(ranks, other)->count };
-	const size_t fewer = counts[0] < counts[1] ? counts[0] : counts[1];
+	const size_t first_count = communicator_of(ranks, first)->count,
+		     other_count = communicator_of(ranks, other)->count;
 	struct shift_trial best = try_shift(ranks, first, other, 0);
 
 	other->shift = 0;
 	if (by_sequence(ranks, first, other, &best) ||
-		(counts[0] == counts[1] && is_good_fit(&best)))
+		(first_count == other_count && is_good_fit(&best)))
 		return best;
 	for (int64_t i = 2; i <= 2 * RANKS_SHIFT_MAX + 1; i++) {
 		const int64_t shift = i % 2 ? -(i / 2) : i / 2;
 		const struct shift_trial trial = try_shift(ranks, first, other, shift);
 
-		if (!is_good_fit(&trial) || trial.common * 2 < fewer)
-			continue;
-		if (is_good_fit(&best) && trial.fit.residual_ns * 4 + 1000 >= best.fit.residual_ns)
+		if (!is_better_shift(&trial, &best, min_u64(first_count, other_count)))
 			continue;
 		best = trial;
 		other->shift = shift;
@@ -222,6 +227,17 @@ static void join_communicator(struct ranks *ranks, struct rank_communicator memb
 
 /* ---- clocks ---- */
 
+static const struct rank_communicator *member_of_rank(
+	const struct collective_group *group, uint32_t rank)
+{
+	const struct rank_communicator *member = NULL;
+
+	for (size_t i = 0; i < group->count; i++)
+		if (group->members[i].rank == rank)
+			member = &group->members[i];
+	return member;
+}
+
 /* Returns the times at which common collectives ended, those of `from` on the reference's clock.
  * The caller frees the array. */
 static struct clock_readings *common_moments(
@@ -233,12 +249,9 @@ static struct clock_readings *common_moments(
 	*count = 0;
 	for (size_t i = 0; i < ranks->group_count; i++) {
 		const struct collective_group *group = &ranks->groups[i];
-		const struct rank_communicator *one = NULL, *other = NULL;
+		const struct rank_communicator *one = member_of_rank(group, from),
+					       *other = member_of_rank(group, to);
 
-		for (size_t m = 0; m < group->count; m++) {
-			one = group->members[m].rank == from ? &group->members[m] : one;
-			other = group->members[m].rank == to ? &group->members[m] : other;
-		}
 		for (size_t k = 0; one && other && k < group->instances; k++) {
 			const struct collective *left = group_collective(ranks, one, k),
 						*right = group_collective(ranks, other, k);

@@ -31,6 +31,18 @@ static void give_numbers(struct ranks *ranks)
 				(long long)ranks->ranks[i].number);
 }
 
+static void require_two_ranks(const struct ranks *ranks)
+{
+	if (!ranks->count)
+		fatal(STATUS_USAGE, "these traces contain no collective: neither NCCL or RCCL "
+				    "kernels nor ranges such as gloo:all_reduce");
+	if (ranks->count < 2)
+		fatal(STATUS_USAGE,
+			"only %s has collectives; give several ranks: pperf-report ranks TRACE "
+			"TRACE ...",
+			ranks->ranks[0].process->path);
+}
+
 /* Selects the processes with collectives. Data loaders and compilers of a rank have its number too,
  * but no collectives. */
 static void choose(struct ranks *ranks)
@@ -46,15 +58,7 @@ static void choose(struct ranks *ranks)
 			collectives_free(&rank.collectives);
 	}
 	ranks->without = (uint32_t)(ranks->processes.shown - ranks->count);
-	if (!ranks->count)
-		fatal(STATUS_USAGE, "these traces contain no collective: neither NCCL or RCCL "
-				    "kernels nor ranges "
-				    "such as gloo:all_reduce");
-	if (ranks->count < 2)
-		fatal(STATUS_USAGE,
-			"only %s has collectives; give several ranks: pperf-report ranks TRACE "
-			"TRACE ...",
-			ranks->ranks[0].process->path);
+	require_two_ranks(ranks);
 	give_numbers(ranks);
 }
 

@@ -416,17 +416,31 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 	return found;
 }
 
+static void free_straggler_pass(struct straggler_pass *pass)
+{
+	for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++) {
+		free(pass->of[s].all);
+		free(pass->of[s].cpu);
+		free(pass->of[s].gpu);
+	}
+}
+
+static void store_worst_stragglers(struct ranks *ranks)
+{
+	struct straggler *found = find_stragglers(ranks, &ranks->straggler_count);
+
+	ranks->straggler_count = min_u64(ranks->straggler_count, RANKS_STRAGGLERS_MAX);
+	memcpy(ranks->stragglers, found, ranks->straggler_count * sizeof *found);
+	free(found);
+}
+
 void ranks_find_stragglers(struct ranks *ranks)
 {
 	struct straggler_pass *passes = xcalloc((ranks->count + 1) * sizeof *passes);
 	uint32_t **paths = xcalloc((ranks->count + 1) * sizeof *paths);
 	struct string_table *texts = string_table_new();
-	struct straggler *found = find_stragglers(ranks, &ranks->straggler_count);
 
-	if (ranks->straggler_count > RANKS_STRAGGLERS_MAX)
-		ranks->straggler_count = RANKS_STRAGGLERS_MAX;
-	memcpy(ranks->stragglers, found, ranks->straggler_count * sizeof *found);
-	free(found);
+	store_worst_stragglers(ranks);
 	for (size_t i = 0; i < ranks->count; i++) {
 		passes[i] = (struct straggler_pass){ .ranks = ranks, .rank = &ranks->ranks[i] };
 		run_straggler_pass(&passes[i]);
@@ -435,11 +449,7 @@ void ranks_find_stragglers(struct ranks *ranks)
 	for (size_t s = 0; s < ranks->straggler_count; s++)
 		explain_straggler(ranks, &ranks->stragglers[s], passes, paths);
 	for (size_t i = 0; i < ranks->count; i++) {
-		for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++) {
-			free(passes[i].of[s].all);
-			free(passes[i].of[s].cpu);
-			free(passes[i].of[s].gpu);
-		}
+		free_straggler_pass(&passes[i]);
 		free(paths[i]);
 	}
 	free(passes);

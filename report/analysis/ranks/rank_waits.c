@@ -169,6 +169,21 @@ static int by_longest_wait(const void *a, const void *b)
 					 : COMPARE(left->node, right->node);
 }
 
+static void add_outcome_to_row(
+	struct collective_row *row, const struct outcome *outcome, uint64_t *last_of_rank)
+{
+	row->count++;
+	row->wait_ns += outcome->wait_ns;
+	row->transfer_ns += outcome->transfer_ns;
+	if (outcome->last == UINT32_MAX)
+		return;
+	row->decided++;
+	if (++last_of_rank[outcome->last] > row->last) {
+		row->last = last_of_rank[outcome->last];
+		row->last_rank = outcome->last;
+	}
+}
+
 void ranks_rows(struct ranks *ranks)
 {
 	uint64_t *last = NULL; /* how often each rank was last, by row and rank */
@@ -181,17 +196,7 @@ void ranks_rows(struct ranks *ranks)
 		const size_t at = (size_t)(row - ranks->rows) * ranks->count;
 
 		array_grow_zeroed(&last, &room, at + ranks->count, sizeof *last);
-		row->count++;
-		row->wait_ns += outcome->wait_ns;
-		row->transfer_ns += outcome->transfer_ns;
-		if (outcome->last == UINT32_MAX)
-			continue;
-		row->decided++;
-		last[at + outcome->last]++;
-		if (last[at + outcome->last] > row->last) {
-			row->last = last[at + outcome->last];
-			row->last_rank = outcome->last;
-		}
+		add_outcome_to_row(row, outcome, last + at);
 	}
 	free(last);
 	if (ranks->row_count)

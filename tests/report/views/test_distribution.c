@@ -131,6 +131,17 @@ START_TEST(text_draws_bars)
 }
 END_TEST
 
+START_TEST(no_line_is_wider_than_a_narrow_screen)
+{
+	const struct screen screen = screen_show(
+		twelve(), "distribution op trace.bin --ascii --width 40");
+
+	has(screen.out, "  outliers: 1, above 126 ns\n            or below 84 ns\n");
+	for (const char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
+		ck_assert_uint_le(strcspn(line, "\n"), 40);
+}
+END_TEST
+
 START_TEST(work_of_a_gpu_is_counted_for_kernels_and_for_ranges)
 {
 	struct trace_builder *builder = builder_new();
@@ -282,6 +293,7 @@ int main(void)
 	tcase_add_test(screens, figures_are_those_of_the_instances);
 	tcase_add_test(screens, more_instances_than_are_held_are_told_the_same);
 	tcase_add_test(screens, text_draws_bars);
+	tcase_add_test(screens, no_line_is_wider_than_a_narrow_screen);
 	tcase_add_test(screens, work_of_a_gpu_is_counted_for_kernels_and_for_ranges);
 	tcase_add_test(screens, a_name_is_one_or_says_which);
 	tcase_add_test(modes, two_usual_values_are_two_modes);
