@@ -250,6 +250,15 @@ static void on_batch_begin(void)
 	unlock_schedule();
 }
 
+static void note_step_begin(enum step_evidence step_evidence)
+{
+	pending_evidence = step_evidence;
+	if (step_evidence == EVIDENCE_OPTIMIZER)
+		return;
+	trusted_evidence = step_evidence;
+	advance_to_step(steps_ended[step_evidence]);
+}
+
 bool schedule_range_begins(const char *text)
 {
 	enum step_evidence step_evidence = text ? evidence_of(text) : EVIDENCE_NONE;
@@ -267,11 +276,7 @@ bool schedule_range_begins(const char *text)
 		unlock_schedule();
 		return false;
 	}
-	pending_evidence = step_evidence;
-	if (step_evidence != EVIDENCE_OPTIMIZER) {
-		trusted_evidence = step_evidence;
-		advance_to_step(steps_ended[step_evidence]);
-	}
+	note_step_begin(step_evidence);
 	unlock_schedule();
 	errno = saved;
 	return true;
