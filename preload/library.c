@@ -117,17 +117,17 @@ static const char *copy_string(const char *value)
 	return copy;
 }
 
+static const char setting_names[SETTING_COUNT][24] = {
+#define X(variable, fallback) #variable,
+	SETTINGS(X)
+#undef X
+};
+
 /* Keeps the settings for write_settings(). Called in the constructor. */
 static void save_settings(void)
 {
-	static const char names[SETTING_COUNT][24] = {
-#define X(variable, fallback) #variable,
-		SETTINGS(X)
-#undef X
-	};
-
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		const char *value = getenv(names[i]);
+		const char *value = getenv(setting_names[i]);
 
 		settings->given_values[i] = value && settings->redact && strchr(value, '/')
 						    ? REDACTED
@@ -203,20 +203,25 @@ static bool own_library_path(char path[4096])
 	return true;
 }
 
-static int copy_build_id(struct dl_phdr_info *object, size_t size, void *into)
+static bool is_this_library(const struct dl_phdr_info *object)
 {
 	const ElfW(Addr) here = (ElfW(Addr))(uintptr_t)&settings;
 
-	(void)size;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 
 		if (p->p_type == PT_LOAD && here >= object->dlpi_addr + p->p_vaddr &&
 			here < object->dlpi_addr + p->p_vaddr + p->p_memsz)
-			goto ours;
+			return true;
 	}
-	return 0;
-ours:
+	return false;
+}
+
+static int copy_build_id(struct dl_phdr_info *object, size_t size, void *into)
+{
+	(void)size;
+	if (!is_this_library(object))
+		return 0;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 		const ElfW(Nhdr) *note = (const void *)(uintptr_t)(object->dlpi_addr + p->p_vaddr);
@@ -417,10 +422,22 @@ static void print_closing_line(const struct trace_header *header, char *line)
 		return;
 }
 
+/* Prints the last line of this process. `header`: NULL if there is no trace. */
+static void print_last_line(const struct trace_header *header)
+{
+	/* The thread that ends the program may have a small stack. */
+	char *line = fork_kept_alloc(LINE_BYTES);
+
+	if (line && header)
+		print_closing_line(header, line);
+	else if (line)
+		print_open_error(line);
+	fork_kept_free(line, LINE_BYTES);
+}
+
 __attribute__((destructor)) static void end_library(void)
 {
 	const struct trace_header *header;
-	char *line = NULL;
 	struct signal_guard guard;
 
 	if (!settings)
@@ -433,13 +450,7 @@ __attribute__((destructor)) static void end_library(void)
 		stream_end_process();
 		trace_end();
 	}
-	/* The thread that ends the program may have a small stack. */
 	if ((header || trace_open_error()) && may_print())
-		line = fork_kept_alloc(LINE_BYTES);
-	if (line && header)
-		print_closing_line(header, line);
-	else if (line)
-		print_open_error(line);
-	fork_kept_free(line, LINE_BYTES);
+		print_last_line(header);
 	signal_guard_end(&guard);
 }

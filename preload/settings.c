@@ -22,27 +22,36 @@ bool settings_flag(const char *value, bool fallback)
 	return fallback;
 }
 
-uint64_t settings_size(const char *value)
+/* Skips a unit such as K, MiB or GB. Returns the power of two that it stands for; 0 if there is
+ * none. */
+static unsigned skip_unit(const char **at)
 {
 	static const char units[] = "KMGT";
+	const char *unit = **at ? strchr(units, **at & ~0x20) : NULL;
+
+	if (!unit)
+		return 0;
+	++*at;
+	if (**at == 'i')
+		++*at;
+	if (**at == 'B' || **at == 'b')
+		++*at;
+	return 10 * (unsigned)(unit - units + 1);
+}
+
+uint64_t settings_size(const char *value)
+{
 	char *end = NULL;
+	const char *at;
 	unsigned long long number;
-	const char *unit;
-	unsigned shift = 0;
+	unsigned shift;
 
 	if (!value || *value < '0' || *value > '9')
 		return 0;
 	number = strtoull(value, &end, 10);
-	unit = *end ? strchr(units, *end & ~0x20) : NULL;
-	if (unit) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-		if (*end == 'i')
-			end++;
-		if (*end == 'B' || *end == 'b')
-			end++;
-	}
-	if (*end || number > UINT64_MAX >> shift)
+	at = end;
+	shift = skip_unit(&at);
+	if (*at || number > UINT64_MAX >> shift)
 		return 0;
 	return (uint64_t)number << shift;
 }

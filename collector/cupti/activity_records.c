@@ -51,30 +51,40 @@ static bool is_readable(uintptr_t page)
 	return syscall(SYS_rt_sigprocmask, ~0, (void *)page, NULL, 8L) != -1 || errno != EFAULT;
 }
 
+/* Copies up to `bytes` bytes from `page`, the one that holds `from`. Returns how many it copied; 0
+ * if the page cannot be read. */
+static size_t copy_from_page(char *copy, uintptr_t from, size_t bytes, uintptr_t page)
+{
+	const struct iovec local = { copy, bytes }, remote = { (void *)from, bytes };
+	const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+	if (got > 0)
+		return (size_t)got;
+	if (errno == EFAULT || !is_readable(page))
+		return 0;
+	/* Not EFAULT: a sandbox forbids process_vm_readv, and the page can be read. */
+	memcpy(copy, (const void *)from, bytes);
+	return bytes;
+}
+
 /* Copies a name that may have vanished: the kernel refuses the read where pperf would crash.
  * Returns false if the name is gone. */
 static bool copy_name_checked(char *copy, const char *name)
 {
-	uintptr_t at = (uintptr_t)name, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 
 	copy[KERNEL_NAME_MAX] = '\0';
 	for (size_t done = 0; done < KERNEL_NAME_MAX;) {
-		size_t step = page - (at + done) % page, room = KERNEL_NAME_MAX - done;
-		struct iovec local = { copy + done, step < room ? step : room };
-		struct iovec remote = { (void *)(at + done), local.iov_len };
-		ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+		const uintptr_t at = (uintptr_t)name + done, in_page = at % page_bytes;
+		const size_t left = page_bytes - in_page, room = KERNEL_NAME_MAX - done;
+		const size_t got = copy_from_page(
+			copy + done, at, left < room ? left : room, at - in_page);
 
-		if (got <= 0) {
-			if (errno == EFAULT || !is_readable((at + done) & ~(page - 1)))
-				return false;
-			/* Not EFAULT: a sandbox forbids process_vm_readv, and the page can be
-			 * read. */
-			memcpy(local.iov_base, remote.iov_base, local.iov_len);
-			got = (ssize_t)local.iov_len;
-		}
-		if (memchr(copy + done, 0, (size_t)got))
+		if (!got)
+			return false;
+		if (memchr(copy + done, 0, got))
 			break;
-		done += (size_t)got;
+		done += got;
 	}
 	return true;
 }

@@ -39,10 +39,9 @@ static void populate_pages(uint8_t *from, uint64_t bytes)
 		__atomic_fetch_or(from + at, 0, __ATOMIC_RELAXED);
 }
 
-bool cupti_buffers_setup(uint64_t total)
+static void divide_into_buffers(uint64_t total)
 {
 	uint64_t number = total / BUFFER_MIN_BYTES;
-	void *memory;
 
 	buffer_count = number > BUFFERS_MAX   ? BUFFERS_MAX
 		       : number < BUFFERS_MIN ? BUFFERS_MIN
@@ -50,6 +49,13 @@ bool cupti_buffers_setup(uint64_t total)
 	buffer_bytes = total / buffer_count & ~UINT64_C(4095);
 	if (buffer_bytes < BUFFER_MIN_BYTES)
 		buffer_bytes = BUFFER_MIN_BYTES;
+}
+
+bool cupti_buffers_setup(uint64_t total)
+{
+	void *memory;
+
+	divide_into_buffers(total);
 	memory = mmap(NULL, buffer_count * buffer_bytes + SCRATCH_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)

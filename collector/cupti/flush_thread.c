@@ -140,20 +140,26 @@ static void warn_no_thread(int failed)
 	meta_set("warning.cupti_thread", text);
 }
 
+static void init_wake_condition(struct cupti_session *s)
+{
+	pthread_condattr_t clock;
+
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->wake, &clock);
+	pthread_condattr_destroy(&clock);
+}
+
 void cupti_flush_start(void)
 {
 	struct cupti_session *s = cupti_session;
-	pthread_condattr_t clock;
 	sigset_t all, before;
 	int saved = errno, failed = 0;
 
 	if (atomic_load_explicit(&s->thread_requested, memory_order_relaxed) ||
 		atomic_exchange(&s->thread_requested, true))
 		return;
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &clock);
-	pthread_condattr_destroy(&clock);
+	init_wake_condition(s);
 	sigfillset(&all);
 	/* The thread inherits the mask, so the program's signals are never delivered to it. */
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -75,25 +75,32 @@ static void stream_created(const struct cupti_library *cupti, const struct cupti
 	}
 }
 
+/* Returns false if the node does no GPU work or its ids cannot be read. */
+static bool read_graph_node(const struct cupti_library *cupti, const struct cupti_graph *graph,
+	bool clone, struct trace_graph_node *record)
+{
+	if (graph->node_type > LAST_GPU_NODE_TYPE || !cupti->graph_node_id || !graph->node ||
+		(clone && !graph->original_node))
+		return false;
+	if (cupti->graph_node_id(graph->node, &record->graph_node) != CUPTI_OK)
+		return false;
+	/* Without the original, it would look like a node that was captured here. */
+	if (clone && cupti->graph_node_id(graph->original_node, &record->original) != CUPTI_OK)
+		return false;
+	if (graph->graph && cupti->graph_id &&
+		cupti->graph_id(graph->graph, &record->graph) != CUPTI_OK)
+		record->graph = 0;
+	record->type = graph->node_type;
+	return true;
+}
+
 static void graph_node_created(
 	const struct cupti_library *cupti, const struct cupti_graph *graph, bool clone)
 {
 	struct trace_graph_node record = { .head = { .size = sizeof record,
 						   .kind = TRACE_GRAPH_NODE } };
 
-	if (graph->node_type > LAST_GPU_NODE_TYPE || !cupti->graph_node_id || !graph->node ||
-		(clone && !graph->original_node))
-		return;
-	if (cupti->graph_node_id(graph->node, &record.graph_node) != CUPTI_OK)
-		return;
-	/* Without the original, it would look like a node that was captured here. */
-	if (clone && cupti->graph_node_id(graph->original_node, &record.original) != CUPTI_OK)
-		return;
-	if (graph->graph && cupti->graph_id &&
-		cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
-		record.graph = 0;
-	record.type = graph->node_type;
-	if (stream_enter()) {
+	if (read_graph_node(cupti, graph, clone, &record) && stream_enter()) {
 		record.head.node = stream_node();
 		dictionary_put(&record.head, 0);
 		stream_leave();

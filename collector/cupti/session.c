@@ -179,12 +179,21 @@ static void set_attributes(const struct cupti_library *cupti)
 
 /* Follows the order that CUPTI requires. Subscribing comes first, because its result shows whether
  * CUPTI is available. */
+/* Returns CUPTI's result code. */
+static int make_and_register_buffers(const struct cupti_session *s)
+{
+	const uint64_t bytes = s->config->buffer_bytes;
+
+	if (!cupti_buffers_setup(bytes ? bytes : BUFFERS_DEFAULT))
+		return CUPTI_NO_MEMORY;
+	return s->library.register_buffers(on_buffer_requested, on_buffer_completed);
+}
+
 static void open_session(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
-	int result;
+	int result = cupti->subscribe(&s->subscriber, on_callback, NULL);
 
-	result = cupti->subscribe(&s->subscriber, on_callback, NULL);
 	if (result != CUPTI_OK) {
 		cupti_set_state(
 			"source.cupti", "off: %s (%d)", describe_result(cupti, result), result);
@@ -192,10 +201,7 @@ static void open_session(struct cupti_session *s)
 	}
 	atomic_store_explicit(&s->running, true, memory_order_release);
 	set_attributes(cupti);
-	result = CUPTI_NO_MEMORY;
-	if (cupti_buffers_setup(
-		    s->config->buffer_bytes ? s->config->buffer_bytes : BUFFERS_DEFAULT))
-		result = cupti->register_buffers(on_buffer_requested, on_buffer_completed);
+	result = make_and_register_buffers(s);
 	if (result != CUPTI_OK)
 		cupti_note_refusal(s, "buffers", result);
 	cupti_enable_callbacks(s);
@@ -267,18 +273,24 @@ static void write_absent_in_child(void)
 	cupti_set_state("source.cupti", "absent");
 }
 
+static bool allocate_session(const struct cupti_config *config)
+{
+	cupti_session = fork_wiped_alloc(sizeof *cupti_session);
+	if (cupti_session)
+		cupti_session->config = config;
+	else
+		cupti_set_state("source.cupti", "off: out of memory (%d)", CUPTI_NO_MEMORY);
+	return cupti_session;
+}
+
 static void start_session(void *wanted)
 {
 	const struct cupti_config *config = wanted;
 	char reason[CUPTI_REASON_BYTES];
 	bool loaded;
 
-	cupti_session = fork_wiped_alloc(sizeof *cupti_session);
-	if (!cupti_session) {
-		cupti_set_state("source.cupti", "off: out of memory (%d)", CUPTI_NO_MEMORY);
+	if (!allocate_session(config))
 		return;
-	}
-	cupti_session->config = config;
 	loaded = cupti_load(
 		&cupti_session->library, config->library, config->toolkit, reason, sizeof reason);
 	/* CUPTI's own handlers are registered by now. The last one registered runs first. */

@@ -153,11 +153,24 @@ static void object_extent(const struct dl_phdr_info *object, uint64_t *start, ui
 	}
 }
 
+static void describe_object(
+	struct found_object *f, const struct dl_phdr_info *object, size_t path_bytes)
+{
+	const char *id = "";
+
+	memset(f, 0, sizeof *f);
+	object_extent(object, &f->start, &f->end);
+	f->bias = object->dlpi_addr;
+	f->path_bytes = (uint32_t)path_bytes;
+	f->build_id_bytes = object_build_id(object, f->start, f->end, &id);
+	memcpy(f + 1, object->dlpi_name, path_bytes);
+	memcpy((char *)(f + 1) + path_bytes, id, f->build_id_bytes);
+}
+
 static int collect_object(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct object_scan *all = data;
 	struct found_object *f = (void *)(all->scratch + all->used);
-	const char *id = "";
 	size_t path = strnlen(object->dlpi_name, PATH_MAX - 1),
 	       room = (sizeof *f + path + BUILD_ID_MAX + 7) & ~(size_t)7;
 
@@ -167,13 +180,7 @@ static int collect_object(struct dl_phdr_info *object, size_t size, void *data)
 		all->incomplete = true;
 		return 1;
 	}
-	memset(f, 0, sizeof *f);
-	object_extent(object, &f->start, &f->end);
-	f->bias = object->dlpi_addr;
-	f->path_bytes = (uint32_t)path;
-	f->build_id_bytes = object_build_id(object, f->start, f->end, &id);
-	memcpy(f + 1, object->dlpi_name, path);
-	memcpy((char *)(f + 1) + path, id, f->build_id_bytes);
+	describe_object(f, object, path);
 	if (f->end > f->start && !is_written(hash_object(f)))
 		all->used += room;
 	return 0;

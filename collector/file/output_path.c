@@ -254,6 +254,15 @@ static bool create_nameless(struct output_paths *p, const char *output,
 }
 
 /* Returns 0 and the descriptor in `fd`, or errno. */
+/* Returns a descriptor, or -1 with errno. The name includes the clock, because a process in
+ * another container may have the same pid. */
+static int create_temporary(struct output_paths *p, const struct trace_header *header)
+{
+	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(),
+		(unsigned)header->start.raw);
+	return open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 static int create_file(struct output_paths *p, const char *output,
 	const struct trace_header *header, char *path, int *fd)
 {
@@ -264,11 +273,7 @@ static int create_file(struct output_paths *p, const char *output,
 	error = path_error(p->plain);
 	if (error || create_nameless(p, output, header, path, fd))
 		return error;
-	/* The name includes the clock, because a process in another container may have the same
-	 * pid. */
-	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(),
-		(unsigned)header->start.raw);
-	*fd = open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	*fd = create_temporary(p, header);
 	if (*fd < 0)
 		return errno;
 	*fd = output_move_fd_high(*fd);

@@ -316,7 +316,6 @@ static void fill_head(struct trace_block *block, enum trace_block_type type, uin
 static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_loss *reason)
 {
 	struct trace_block *block;
-	int error;
 
 	if (offset + bytes <= file->ready)
 		return (struct trace_block *)(void *)((char *)file->header + offset);
@@ -324,8 +323,7 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 		*reason = TRACE_LOST_BAD_FILE;
 		return NULL;
 	}
-	error = file_allocate(file->fd, 0, offset, bytes);
-	if (error) {
+	if (file_allocate(file->fd, 0, offset, bytes)) {
 		release_space(offset, bytes);
 		*reason = TRACE_LOST_FULL_DISK;
 		return NULL;

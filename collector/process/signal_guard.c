@@ -25,6 +25,16 @@ bool signal_guard_is_active(void)
 	return sigismember(&now, active_section.probe_signal) == 1;
 }
 
+/* All signals but those that a fault of pperf's own raises. */
+static void fill_blockable(sigset_t *signals)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
+
+	sigfillset(signals);
+	for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++)
+		sigdelset(signals, faults[i]);
+}
+
 static int newly_blocked_signal(const sigset_t *blocked, const sigset_t *before)
 {
 	for (int number = 1; number < SIGRTMIN; number++)
@@ -36,16 +46,13 @@ static int newly_blocked_signal(const sigset_t *blocked, const sigset_t *before)
 
 void signal_guard_begin(struct signal_guard *guard)
 {
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT };
 	sigset_t blockable;
 
 	guard->error = errno;
 	guard->nested = signal_guard_is_active();
 	if (guard->nested)
 		return;
-	sigfillset(&blockable);
-	for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++)
-		sigdelset(&blockable, faults[i]);
+	fill_blockable(&blockable);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
 	pthread_sigmask(SIG_BLOCK, &blockable, &guard->signals);
 	/* A section that was left by siglongjmp has disabled cancellation, and nothing has enabled

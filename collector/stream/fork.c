@@ -28,9 +28,22 @@ void stream_fork_prepare(void)
 	forking.pending = s->pending;
 }
 
+/* Lets the stream of the forking thread continue in `slot`, without effect. */
+static void use_private_slot(struct stream *s, struct trace_block *slot)
+{
+	s->slot = slot;
+	s->slot->extent = forking.bytes;
+	s->slot->used = forking.used;
+	s->pending = forking.pending;
+	s->room = forking.bytes - sizeof *s->slot;
+	__atomic_store_n(&s->fast_room, 0, __ATOMIC_RELAXED);
+	s->frames = s->first_frames;
+	stream_set_top(s, s->frames + 1); /* one frame, for a pop that may be under way */
+	s->top_limit = s->frames + STREAM_FRAMES_INLINE - 1;
+}
+
 void stream_forked(void)
 {
-	struct stream *s = stream_tls.mine;
 	void *slot;
 
 	stream_tls.refused_ranges = 0; /* counted for the parent only */
@@ -41,14 +54,6 @@ void stream_forked(void)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (slot == MAP_FAILED)
 		return;
-	s->slot = slot;
-	s->slot->extent = forking.bytes;
-	s->slot->used = forking.used;
-	s->pending = forking.pending;
-	s->room = forking.bytes - sizeof *s->slot;
-	__atomic_store_n(&s->fast_room, 0, __ATOMIC_RELAXED);
-	s->frames = s->first_frames;
-	stream_set_top(s, s->frames + 1); /* one frame, for a pop that may be under way */
-	s->top_limit = s->frames + STREAM_FRAMES_INLINE - 1;
+	use_private_slot(stream_tls.mine, slot);
 	stream_tls.mine = NULL; /* the next event attaches a new stream */
 }

@@ -223,7 +223,7 @@ static bool is_step_number(const char *text)
 	return strspn(text, "0123456789 #:=/-_.,()[]") == strlen(text);
 }
 
-static bool has_prefix(const char *text, const char *word)
+static bool name_begins_with(const char *text, const char *word)
 {
 	return !strncmp(text, word, strlen(word));
 }
@@ -231,12 +231,12 @@ static bool has_prefix(const char *text, const char *word)
 static enum step_evidence evidence_of(const char *text)
 {
 	if (schedule_has_marker)
-		return has_prefix(text, marker) && is_step_number(text + strlen(marker))
+		return name_begins_with(text, marker) && is_step_number(text + strlen(marker))
 			       ? EVIDENCE_MARKER
 			       : EVIDENCE_NONE;
-	if (has_prefix(text, "ProfilerStep#"))
+	if (name_begins_with(text, "ProfilerStep#"))
 		return EVIDENCE_PROFILER;
-	return has_prefix(text, "Optimizer.step#") ? EVIDENCE_OPTIMIZER : EVIDENCE_NONE;
+	return name_begins_with(text, "Optimizer.step#") ? EVIDENCE_OPTIMIZER : EVIDENCE_NONE;
 }
 
 static void on_batch_begin(void)
@@ -250,13 +250,22 @@ static void on_batch_begin(void)
 	unlock_schedule();
 }
 
+static void note_step_begin(enum step_evidence step_evidence)
+{
+	pending_evidence = step_evidence;
+	if (step_evidence == EVIDENCE_OPTIMIZER)
+		return;
+	trusted_evidence = step_evidence;
+	advance_to_step(steps_ended[step_evidence]);
+}
+
 bool schedule_range_begins(const char *text)
 {
 	enum step_evidence step_evidence = text ? evidence_of(text) : EVIDENCE_NONE;
 	int saved = errno;
 
 	if (step_evidence == EVIDENCE_NONE) {
-		if (text && has_prefix(text, "enumerate(DataLoader)#"))
+		if (text && name_begins_with(text, "enumerate(DataLoader)#"))
 			on_batch_begin();
 		errno = saved;
 		return false;
@@ -267,11 +276,7 @@ bool schedule_range_begins(const char *text)
 		unlock_schedule();
 		return false;
 	}
-	pending_evidence = step_evidence;
-	if (step_evidence != EVIDENCE_OPTIMIZER) {
-		trusted_evidence = step_evidence;
-		advance_to_step(steps_ended[step_evidence]);
-	}
+	note_step_begin(step_evidence);
 	unlock_schedule();
 	errno = saved;
 	return true;

@@ -59,7 +59,7 @@ void stream_resolve_nodes(struct stream *s)
 }
 
 /* Copies `text` to the stack of texts. Returns NULL if there is no room. */
-static char *copy_text(struct stream *s, const char *text)
+static char *copy_range_text(struct stream *s, const char *text)
 {
 	const size_t bytes = strlen(text) + 1;
 	struct signal_guard guard;
@@ -91,7 +91,7 @@ int range_push_unrecorded(struct stream *s, uint32_t domain, const char *text)
 {
 	const uint64_t began = stream_skip_begin(s, TRACE_SKIPPED_RANGES);
 	const uint32_t used = s->unrecorded_texts_used;
-	const char *copied = copy_text(s, text);
+	const char *copied = copy_range_text(s, text);
 	struct range_frame *frame = s->top + 1;
 	const int level = range_open_frame(s, s->node, domain | FRAME_UNRECORDED);
 

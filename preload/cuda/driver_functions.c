@@ -236,15 +236,15 @@ const uint16_t driver_timed_ids[] = {
  * are enabled. */
 static struct driver_function functions_by_id[CALLBACK_IDS];
 
+static void (*const readers[])(
+	struct driver_event *, const struct driver_function *, const void *, bool) = {
+#define X(name) name,
+	DRIVER_READERS(X)
+#undef X
+};
+
 static void fill_functions(void)
 {
-	static void (*const readers[])(
-		struct driver_event *, const struct driver_function *, const void *, bool) = {
-#define X(name) name,
-		DRIVER_READERS(X)
-#undef X
-	};
-
 	for (size_t i = 0; i < sizeof function_lines / sizeof function_lines[0]; i++) {
 		const struct function_line *function_line = &function_lines[i];
 		struct driver_function *call = &functions_by_id[function_line->id];

@@ -35,6 +35,15 @@ void native_stack_enable(void)
 	atomic_store(&wanted, true);
 }
 
+static void warn_no_stacks(bool has_library)
+{
+	meta_set("warning.stacks",
+		has_library ? "no call stacks: " LIBRARY " has no unw_backtrace; install libunwind "
+			      "1.3 or later, or set PPERF_STACKS=off"
+			    : "no call stacks: " LIBRARY " was not found; install libunwind "
+			      "(Debian: libunwind8), or set PPERF_STACKS=off");
+}
+
 static void load_libunwind(void *unused)
 {
 	int (*backtrace)(void **, int) = NULL;
@@ -48,14 +57,8 @@ static void load_libunwind(void *unused)
 		*(void **)&backtrace = dlsym(library, "unw_backtrace");
 	if (backtrace)
 		atomic_store(&backtrace_, backtrace);
-	else if (library)
-		meta_set("warning.stacks",
-			"no call stacks: " LIBRARY " has no unw_backtrace; install libunwind 1.3 "
-			"or later, or set PPERF_STACKS=off");
 	else
-		meta_set("warning.stacks",
-			"no call stacks: " LIBRARY " was not found; install libunwind (Debian: "
-			"libunwind8), or set PPERF_STACKS=off");
+		warn_no_stacks(library != NULL);
 	signal_guard_end(&guard);
 }
 

@@ -274,27 +274,33 @@ static void fill_runtime(struct real *real, void *library)
 	}
 }
 
+static _Atomic int runtime_versions[REAL_RUNTIMES]; /* 0: a free entry */
+
+static void add_runtime_version(int version)
+{
+	for (size_t i = 0; i < REAL_RUNTIMES; i++) {
+		int before = 0;
+
+		if (atomic_compare_exchange_strong(&runtime_versions[i], &before, version) ||
+			before == version)
+			break;
+	}
+}
+
 /* Records in the trace that there is a runtime, and the versions of all runtimes, in the order in
  * which they were found. */
 static void write_runtime_versions(void *library)
 {
-	static _Atomic int versions[REAL_RUNTIMES];
 	int (*version_of)(int *) = NULL;
 	char text[16 * REAL_RUNTIMES] = "";
-	int version = 0, before, i;
+	int version = 0, known;
 
 	*(void **)&version_of = dlsym(library, "cudaRuntimeGetVersion");
 	if (version_of && version_of(&version))
 		version = 0;
-	for (i = 0; i < (int)REAL_RUNTIMES; i++) {
-		before = 0;
-		if (atomic_compare_exchange_strong(&versions[i], &before, version) ||
-			before == version)
-			break;
-	}
-	for (i = 0; i < (int)REAL_RUNTIMES && (before = atomic_load(&versions[i])); i++)
-		snprintf(
-			text + strlen(text), sizeof text - strlen(text), i ? ", %d" : "%d", before);
+	add_runtime_version(version);
+	for (size_t i = 0; i < REAL_RUNTIMES && (known = atomic_load(&runtime_versions[i])); i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), i ? ", %d" : "%d", known);
 	meta_set("source.cuda_symbols", call_enabled ? "on" : "off: PPERF_CUDA=0 (0)");
 	if (*text)
 		meta_set("version.cuda_runtime", text);

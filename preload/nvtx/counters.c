@@ -19,6 +19,8 @@ struct counter {
 	uint32_t counter; /* the trace's id */
 	uint64_t type;    /* an NVTX payload entry type, or the id of a schema */
 };
+#define TOO_MANY_COUNTERS \
+	"more than 4096 NVTX counters were registered; the later ones are not recorded"
 static struct counter counters[COUNTERS_MAX];
 static uint32_t counter_count;
 
@@ -37,6 +39,13 @@ static const struct counter *find_counter(uint64_t id, uint32_t domain)
 	return NULL;
 }
 
+static uint64_t choose_counter_id(const nvtxCounterAttr_t *attributes, uint32_t slot)
+{
+	return attributes->structSize >= sizeof *attributes && attributes->counterId
+		       ? attributes->counterId
+		       : FIRST_OWN_ID + slot;
+}
+
 static uint64_t NVTX_API counter_register(
 	nvtxDomainHandle_t domain_handle, const nvtxCounterAttr_t *attributes)
 {
@@ -48,14 +57,11 @@ static uint64_t NVTX_API counter_register(
 		return NVTX_COUNTER_ID_NONE;
 	slot = __atomic_fetch_add(&counter_count, 1, __ATOMIC_ACQ_REL);
 	if (slot >= COUNTERS_MAX) {
-		meta_set("warning.nvtx_counters", "more than 4096 NVTX counters were registered; "
-						  "the later ones are not recorded");
+		meta_set("warning.nvtx_counters", TOO_MANY_COUNTERS);
 		stream_leave();
 		return NVTX_COUNTER_ID_NONE;
 	}
-	id = attributes->structSize >= sizeof *attributes && attributes->counterId
-		     ? attributes->counterId
-		     : FIRST_OWN_ID + slot;
+	id = choose_counter_id(attributes, slot);
 	counters[slot].domain = domain;
 	counters[slot].type = attributes->schemaId;
 	counters[slot].counter = counter_id(name_id_always(name, strlen(name)), domain, 0);
@@ -140,6 +146,16 @@ static int is_integer(uint64_t type)
 	       type == NVTX_PAYLOAD_ENTRY_TYPE_SIZE;
 }
 
+static bool is_float(uint64_t type)
+{
+	return type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT || type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32;
+}
+
+static bool is_double(uint64_t type)
+{
+	return type == NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE || type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64;
+}
+
 static void sample_at(const struct counter *counter, const void *value, size_t size)
 {
 	float narrow;
@@ -150,14 +166,10 @@ static void sample_at(const struct counter *counter, const void *value, size_t s
 	if (value && is_integer(counter->type) && size >= 1 && size <= 8) {
 		record_sample(counter, TRACE_METRIC_I64,
 			integer_at(value, size, !is_unsigned(counter->type)));
-	} else if (value && size == sizeof narrow &&
-		   (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT ||
-			   counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32)) {
+	} else if (value && size == sizeof narrow && is_float(counter->type)) {
 		memcpy(&narrow, value, sizeof narrow);
 		record_sample(counter, TRACE_METRIC_F64, double_bits((double)narrow));
-	} else if (value && size == sizeof wide &&
-		   (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE ||
-			   counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64)) {
+	} else if (value && size == sizeof wide && is_double(counter->type)) {
 		memcpy(&wide, value, sizeof wide);
 		record_sample(counter, TRACE_METRIC_F64, double_bits(wide));
 	} else {

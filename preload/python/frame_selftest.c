@@ -121,6 +121,15 @@ static size_t append_text(char *to, size_t at, uintptr_t object, char end)
 	return at + bytes + 1;
 }
 
+static size_t append_frame(char *to, size_t at, const struct python_code *code, int64_t offset)
+{
+	const unsigned line = python_code_line(tested_layout, code, offset);
+
+	at += (size_t)sprintf(to + at, "%u\t", line);
+	at = append_text(to, at, code->file, '\t');
+	return append_text(to, at, code->name, '\n');
+}
+
 /* Writes the thread's stack, read from memory, as `stack` does. Returns its length in bytes; 0 on
  * failure. */
 static size_t read_stack(char *to)
@@ -141,10 +150,7 @@ static size_t read_stack(char *to)
 			continue;
 		if (!python_code_read(tested_layout, frame.code, &code))
 			return 0;
-		used += (size_t)sprintf(
-			to + used, "%u\t", python_code_line(tested_layout, &code, frame.offset));
-		used = append_text(to, used, code.file, '\t');
-		used = append_text(to, used, code.name, '\n');
+		used = append_frame(to, used, &code, frame.offset);
 		frames++;
 	}
 	return used;

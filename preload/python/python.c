@@ -68,8 +68,7 @@ static __thread struct python_object *last_reraised __attribute__((tls_model("in
 
 static void decref(struct python_object *object)
 {
-	if (object)
-		python.Py_DecRef(object);
+	python_release(object);
 }
 
 static struct python_object *take_attribute(struct python_object *object, const char *name)

@@ -164,6 +164,13 @@ static inline struct python_object *python_none(void)
 	return python.none;
 }
 
+/* Gives up a reference. NULL is allowed. */
+static inline void python_release(struct python_object *object)
+{
+	if (object)
+		python.Py_DecRef(object);
+}
+
 /* The file name of pperf's Python code. All such names begin with it, without the `>`. */
 #define PYTHON_LABEL "<pperf>"
 

@@ -69,6 +69,7 @@ void torch_async_ended_elsewhere(const void *range)
 		atomic_fetch_add(&torch_async_waiting, 1);
 		return;
 	}
+	trace_lose(TRACE_LOST_NO_MEMORY, 1);
 }
 
 /* Frees slot `i` if it still holds `range`. Two threads may try at once; only one decrements the

@@ -6,8 +6,9 @@
  * - Not known at the start (a record_function that a future ends): the thread that has the
  *   range open closes it at its next operator, so that later operators are not nested in it.
  *
- * Threads: any. No function takes a lock. torch_async_begin counts a range without a free slot as
- * lost.
+ * Threads: any. No function takes a lock. torch_async_begin and torch_async_ended_elsewhere count
+ * a range without a free slot as TRACE_LOST_NO_MEMORY. The report shows the count in `info`
+ * (lost events) and on the first screen.
  */
 #ifndef PPERF_PRELOAD_TORCH_ASYNC_RANGES_H
 #define PPERF_PRELOAD_TORCH_ASYNC_RANGES_H

@@ -71,24 +71,36 @@ void torch_sequence_configure(uint64_t (*current_thread)(void))
 
 /* ---- ring of a thread ---- */
 
+/* Returns the ring whose thread ended first, or NULL. `order`: its thread's number among the ended
+ * ones; UINT64_MAX without a ring. */
+static struct sequence_ring *first_ended_ring(uint64_t *order)
+{
+	uint32_t count = atomic_load(&rings->count);
+	struct sequence_ring *oldest = NULL, *ring;
+	uint64_t ended;
+
+	*order = UINT64_MAX;
+	for (uint32_t i = 0; i < count && i < RINGS_MAX; i++) {
+		ring = atomic_load_explicit(&rings->all[i], memory_order_acquire);
+		ended = ring ? atomic_load_explicit(&ring->ended, memory_order_acquire) : 0;
+		if (ended && ended < *order) {
+			*order = ended;
+			oldest = ring;
+		}
+	}
+	return oldest;
+}
+
 /* Returns the ring whose thread ended first, if more than TORCH_SEQUENCE_ENDED threads have
  * ended. Returns NULL if there is none. If two threads want the same ring, one gets it. */
 static struct sequence_ring *reuse_ended_ring(void)
 {
-	uint64_t newest = atomic_load(&rings->ended), best = UINT64_MAX, ended;
-	uint32_t count = atomic_load(&rings->count);
-	struct sequence_ring *oldest = NULL, *ring;
+	uint64_t newest = atomic_load(&rings->ended), best;
+	struct sequence_ring *oldest;
 
 	if (newest <= TORCH_SEQUENCE_ENDED)
 		return NULL;
-	for (uint32_t i = 0; i < count && i < RINGS_MAX; i++) {
-		ring = atomic_load_explicit(&rings->all[i], memory_order_acquire);
-		ended = ring ? atomic_load_explicit(&ring->ended, memory_order_acquire) : 0;
-		if (ended && ended < best) {
-			best = ended;
-			oldest = ring;
-		}
-	}
+	oldest = first_ended_ring(&best);
 	if (!oldest || best + TORCH_SEQUENCE_ENDED > newest ||
 		!atomic_compare_exchange_strong(&oldest->ended, &best, 0))
 		return NULL;
@@ -112,11 +124,18 @@ static struct sequence_ring *new_ring(void)
 	return ring;
 }
 
+static void register_ring(struct sequence_ring *ring)
+{
+	const uint64_t thread = logical_thread();
+
+	atomic_store(&ring->owner, thread);
+	atomic_store_explicit(&rings->by_thread[thread % THREADS], ring, memory_order_release);
+}
+
 static __attribute__((noinline)) struct sequence_ring *claim_ring(void)
 {
 	int saved = errno;
 	struct sequence_ring *ring = NULL;
-	uint64_t thread;
 
 	if (!logical_thread)
 		return NO_RING;
@@ -124,10 +143,7 @@ static __attribute__((noinline)) struct sequence_ring *claim_ring(void)
 	if (!ring)
 		ring = new_ring();
 	if (ring && pthread_setspecific(end_key, ring) == 0) {
-		thread = logical_thread();
-		atomic_store(&ring->owner, thread);
-		atomic_store_explicit(
-			&rings->by_thread[thread % THREADS], ring, memory_order_release);
+		register_ring(ring);
 		mine = ring;
 	} else {
 		mine = NO_RING;

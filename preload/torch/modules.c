@@ -214,10 +214,8 @@ static __attribute__((noinline)) const char *query_path(
 	}
 	if (answer && answer != python.false_)
 		cache_text(key, text);
-	if (answer)
-		python.Py_DecRef(answer);
-	if (arguments)
-		python.Py_DecRef(arguments);
+	python_release(answer);
+	python_release(arguments);
 	python_clear_own_error();
 	return text;
 }
@@ -259,10 +257,8 @@ static __attribute__((noinline)) uint64_t new_number(struct python_object *modul
 		answer = python.PyObject_CallObject(number_of, arguments);
 	if (answer)
 		number = python.PyLong_AsLongLong(answer);
-	if (answer)
-		python.Py_DecRef(answer);
-	if (arguments)
-		python.Py_DecRef(arguments);
+	python_release(answer);
+	python_release(arguments);
 	python_clear_own_error();
 	return number > 0 ? (uint64_t)number : 0;
 }
@@ -273,8 +269,7 @@ static uint64_t number_of_module(struct python_object *module)
 	struct python_object *number = key ? python.PyDict_GetItemWithError(numbers_by_module, key)
 					   : NULL; /* borrowed; it lives as long as the module */
 
-	if (key)
-		python.Py_DecRef(key);
+	python_release(key);
 	return number ? (uint64_t)python.PyLong_AsLongLong(number) : new_number(module);
 }
 
@@ -325,8 +320,7 @@ static struct python_object *make_recorder(
 		slots[0].function = assign_item;
 	class = python.PyType_FromSpec(&type);
 	calls = class ? python.PyObject_CallObject(class, NULL) : NULL;
-	if (class)
-		python.Py_DecRef(class);
+	python_release(class);
 	return calls;
 }
 

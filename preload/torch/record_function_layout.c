@@ -289,8 +289,7 @@ static void *call_in_thread(void *callable)
 	atomic_store(&measure.thread, (uintptr_t)pthread_self());
 	state = python.PyGILState_Ensure();
 	result = python.PyObject_CallObject(callable, NULL);
-	if (result)
-		python.Py_DecRef(result);
+	python_release(result);
 	python.Py_DecRef(callable);
 	python_clear_error();
 	python.PyGILState_Release(state);

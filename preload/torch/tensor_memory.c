@@ -362,18 +362,25 @@ static bool read_python_environment(const char *variable)
 	if (text)
 		snprintf(configuration_text, sizeof configuration_text, "%s", text);
 	python_clear_error();
-	for (int i = 0; i < 3; i++) {
-		struct python_object *object = i == 0 ? value : i == 1 ? arguments : getenv;
-
-		if (object)
-			python.Py_DecRef(object);
-	}
+	python_release(value);
+	python_release(arguments);
+	python_release(getenv);
 	return text != NULL;
+}
+
+static void write_allocator_state(const char *setting)
+{
+	if (*setting)
+		meta_set("torch.allocator", setting);
+	if (strstr(setting, "cudaMallocAsync"))
+		write_memory_state("partial: the backend cudaMallocAsync reports no tensors; its "
+				   "allocations and frees are recorded as device memory");
+	else
+		write_memory_state("on");
 }
 
 void torch_memory_begin(bool ask_python)
 {
-	const char *setting = configuration_text;
 	uintptr_t begin, end;
 
 	look_up_reports();
@@ -383,14 +390,7 @@ void torch_memory_begin(bool ask_python)
 		read_python_environment("PYTORCH_CUDA_ALLOC_CONF");
 	if (atomic_exchange(&found_library, true))
 		return;
-	if (*setting)
-		meta_set("torch.allocator", setting);
-	if (strstr(setting, "cudaMallocAsync"))
-		write_memory_state("partial: the backend cudaMallocAsync reports no tensors; its "
-				   "allocations and frees "
-				   "are recorded as device memory");
-	else
-		write_memory_state("on");
+	write_allocator_state(configuration_text);
 	/* Stored last. From here on, another thread may write that reports are missing, and that
 	 * must not be overwritten. */
 	atomic_store(&code_begin, begin);

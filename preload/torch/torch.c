@@ -107,10 +107,8 @@ static bool torch_is_whole(void)
 			     *module = get_attribute(nn, "Module");
 	bool whole = module != NULL;
 
-	if (nn)
-		python.Py_DecRef(nn);
-	if (module)
-		python.Py_DecRef(module);
+	python_release(nn);
+	python_release(module);
 	return whole;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,25 +50,31 @@ static void set_array_room(struct mapped_array *array, size_t room)
 	array->room = room;
 }
 
-void mapped_array_resize(struct mapped_array *array, size_t count)
+static void check_array_limit(size_t count)
 {
 	if (count > MAPPED_ARRAY_MAX)
 		fatal(STATUS_UNREADABLE,
 			"the trace is too large for the critical path; record a part of it with "
 			"PPERF_SCHEDULE");
+}
+
+/* Memory behind the last entry is always zero, so that neither function has to clear new ones. */
+void mapped_array_resize(struct mapped_array *array, size_t count)
+{
+	check_array_limit(count);
 	if (count > array->room)
 		set_array_room(array, count < ARRAY_ROOM_MIN ? ARRAY_ROOM_MIN : count);
+	if (count < array->count)
+		memset((char *)array->entries + count * array->size, 0,
+			(array->count - count) * array->size);
 	array->count = count;
 }
 
 void *mapped_array_push(struct mapped_array *array)
 {
+	check_array_limit(array->count + 1);
 	if (array->count == array->room)
 		set_array_room(array, array->room ? array->room + array->room / 2 : ARRAY_ROOM_MIN);
-	if (array->count >= MAPPED_ARRAY_MAX)
-		fatal(STATUS_UNREADABLE,
-			"the trace is too large for the critical path; record a part of it with "
-			"PPERF_SCHEDULE");
 	return (char *)array->entries + array->count++ * array->size;
 }
 

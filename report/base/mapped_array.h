@@ -26,9 +26,9 @@ struct mapped_array {
 	int file; /* file descriptor + 1; 0: no file yet */
 };
 
-/* Appends an entry and returns it. It is zeroed if its memory is new. */
+/* Appends a zeroed entry and returns it. */
 void *mapped_array_push(struct mapped_array *array);
-/* Sets the number of entries. Entries whose memory is new are zeroed. */
+/* Sets the number of entries. New entries are zeroed. */
 void mapped_array_resize(struct mapped_array *array, size_t count);
 void mapped_array_free(struct mapped_array *array);
 

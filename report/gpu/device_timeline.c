@@ -391,11 +391,11 @@ struct timeline *timeline_open(struct trace_reader *reader, int64_t device)
 	reader_rewind(reader);
 	if (timeline->count)
 		return timeline;
-	timeline_close(timeline);
+	timeline_free(timeline);
 	return NULL;
 }
 
-void timeline_close(struct timeline *timeline)
+void timeline_free(struct timeline *timeline)
 {
 	if (!timeline)
 		return;

@@ -93,7 +93,7 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event);
 void timeline_end(struct timeline *timeline);
 /* Returns true after timeline_end. */
 bool timeline_has_ended(const struct timeline *timeline);
-void timeline_close(struct timeline *timeline); /* NULL is allowed */
+void timeline_free(struct timeline *timeline); /* NULL is allowed */
 
 /* Builds a timeline with a pass of its own, and rewinds `reader` afterwards. Returns NULL if no
  * GPU work was timed. */

@@ -14,7 +14,7 @@ bool launch_config_equal(const struct trace_kernel *a, const struct trace_kernel
 	       a->dynamic_shared_bytes == b->dynamic_shared_bytes && a->registers == b->registers;
 }
 
-static uint64_t hash_of(const struct trace_kernel *record)
+static uint64_t hash_launch_config(const struct trace_kernel *record)
 {
 	const uint32_t words[] = { record->name, record->gpu.device, record->grid[0],
 		record->grid[1], record->grid[2], record->block[0], record->block[1],
@@ -27,10 +27,10 @@ static uint64_t hash_of(const struct trace_kernel *record)
 	return value;
 }
 
-static struct hash_slot *launch_config_slot(const struct launch_configs *configs,
-	const struct trace_kernel *record, uint64_t hash_launch_config)
+static struct hash_slot *launch_config_slot(
+	const struct launch_configs *configs, const struct trace_kernel *record, uint64_t hash)
 {
-	struct hash_slot *slot = hash_index_first(&configs->index, hash_launch_config);
+	struct hash_slot *slot = hash_index_first(&configs->index, hash);
 
 	while (slot->number &&
 		(configs->kernels[slot->number - 1].record.name != record->name ||
@@ -60,16 +60,16 @@ static struct launch_config *find_or_add_config(
 	struct launch_configs *configs, const struct trace_kernel *record, uint32_t name)
 {
 	static const struct trace_kernel rest;
-	uint64_t hash_launch_config = hash_of(record);
+	uint64_t hash = hash_launch_config(record);
 	struct hash_slot *slot;
 
 	hash_index_reserve(&configs->index);
-	slot = launch_config_slot(configs, record, hash_launch_config);
+	slot = launch_config_slot(configs, record, hash);
 	if (!slot->number && configs->count >= LAUNCH_CONFIGS_MAX) {
 		record = &rest;
 		name = 0;
-		hash_launch_config = hash_of(record);
-		slot = launch_config_slot(configs, record, hash_launch_config);
+		hash = hash_launch_config(record);
+		slot = launch_config_slot(configs, record, hash);
 	}
 	if (!slot->number) {
 		array_grow_zeroed(&configs->kernels, &configs->room, (size_t)configs->count + 1,
@@ -80,7 +80,7 @@ static struct launch_config *find_or_add_config(
 		configs->kernels[configs->count].samples.is_disabled =
 			configs->only &&
 			(configs->count >= configs->only_count || !configs->only[configs->count]);
-		hash_index_add(&configs->index, slot, hash_launch_config, ++configs->count);
+		hash_index_add(&configs->index, slot, hash, ++configs->count);
 	}
 	return &configs->kernels[slot->number - 1];
 }

@@ -4,9 +4,9 @@
 #include "report/base/progress.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"
+#include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
 #include "report/trace/trace_header.h"
-#include "report/base/gzip_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -261,7 +261,7 @@ int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BY
 	return fd;
 }
 
-struct trace_reader *trace_open(const char *path, char error[READER_ERROR_BYTES])
+struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES])
 {
 	uint64_t bytes = 0;
 	int fd;

@@ -18,7 +18,7 @@ int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BY
 
 /* Opens a reader for a file of any supported format. Close it with reader_close. Returns NULL
  * with one sentence in `error`. */
-struct trace_reader *trace_open(const char *path, char error[READER_ERROR_BYTES]);
+struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES]);
 
 /* Returns the number of processes in a file that was opened before. Returns 0 if it is not a
  * file of another tool. */

@@ -2,6 +2,7 @@
  * Finds the files of a run: every file in the folder whose header has the run's id, whatever its
  * name.
  */
+#include "report/import/run_files.h"
 #include "report/base/alloc.h"
 #include "report/import/open_trace.h"
 #include "report/trace/trace_header.h"

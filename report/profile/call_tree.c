@@ -11,12 +11,12 @@ struct child_key {
 	enum node_kind kind;
 };
 
-static uint64_t hash_of(const struct child_key *key)
+static uint64_t hash_child_key(const struct child_key *key)
 {
-	const uint64_t hash_child_key = hash_u64((uint64_t)key->parent << 32 | key->name);
+	const uint64_t hash = hash_u64((uint64_t)key->parent << 32 | key->name);
 
-	return hash_u64(hash_child_key ^ ((uint64_t)key->domain << 8 | key->kind) ^
-			(uint64_t)key->class << 40);
+	return hash_u64(
+		hash ^ ((uint64_t)key->domain << 8 | key->kind) ^ (uint64_t)key->class << 40);
 }
 
 static bool is_child_key(const struct node *node, const struct child_key *key)
@@ -27,9 +27,9 @@ static bool is_child_key(const struct node *node, const struct child_key *key)
 
 /* The slot where the child is or belongs. */
 static struct hash_slot *child_slot(
-	const struct tree *tree, const struct child_key *key, uint64_t hash_child_key)
+	const struct tree *tree, const struct child_key *key, uint64_t hash)
 {
-	struct hash_slot *slot = hash_index_first(&tree->index, hash_child_key);
+	struct hash_slot *slot = hash_index_first(&tree->index, hash);
 
 	while (slot->number && !is_child_key(&tree->nodes[slot->number], key))
 		slot = hash_index_next(&tree->index, slot);
@@ -95,7 +95,7 @@ uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint
 {
 	const struct child_key key = { parent, name, domain, 0, kind };
 
-	return child_slot(tree, &key, hash_of(&key))->number;
+	return child_slot(tree, &key, hash_child_key(&key))->number;
 }
 
 static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
@@ -121,17 +121,17 @@ static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 
 static uint32_t find_or_add_child(struct tree *tree, const struct child_key *key)
 {
-	const uint64_t hash_child_key = hash_of(key);
+	const uint64_t hash = hash_child_key(key);
 	struct hash_slot *slot;
 
 	hash_index_reserve(&tree->index);
-	slot = child_slot(tree, key, hash_child_key);
+	slot = child_slot(tree, key, hash);
 	if (slot->number)
 		return tree->recent[key->parent][key->kind != NODE_KERNEL] = slot->number;
 	if (tree->count == UINT32_MAX)
 		fatal(STATUS_UNREADABLE, "more than %u nodes in the tree; try without --no-fold",
 			UINT32_MAX);
-	hash_index_add(&tree->index, slot, hash_child_key, tree->count);
+	hash_index_add(&tree->index, slot, hash, tree->count);
 	return new_tree_node(tree, key);
 }
 

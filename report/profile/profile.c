@@ -415,7 +415,7 @@ void profile_free(struct profile *profile)
 		free_state(profile);
 	instance_free(profile->target);
 	if (profile->owns_timeline)
-		timeline_close(profile->timeline);
+		timeline_free(profile->timeline);
 	launch_configs_free(profile->kernels);
 	memory_owners_destroy(profile->memory);
 	node_names_free(profile->names);

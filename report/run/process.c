@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/import/open_trace.h"
+#include "report/import/run_files.h"
 #include "report/base/file_set.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -229,7 +230,7 @@ static void read_before_profile(struct process *process, const struct options *o
 		timeline_devices(timeline, &(const struct timeline_device *){ NULL }))
 		process->timeline = timeline;
 	else
-		timeline_close(timeline);
+		timeline_free(timeline);
 }
 
 /* Reads a trace and makes its profile. On failure returns false and fills `error`. */
@@ -238,7 +239,7 @@ static bool read_process(struct process *process, const struct options *options,
 	struct profile_options wanted = profile_options_of(options);
 	struct trace_text command;
 
-	process->reader = trace_open(process->path, error);
+	process->reader = import_open_trace(process->path, error);
 	if (!process->reader)
 		return false;
 	command = process_meta(process, "command");
@@ -336,7 +337,7 @@ static void process_release(struct process *process)
 	steps_free(process->steps);
 	recording_windows_free(process->windows);
 	handover_list_free(process->handovers);
-	timeline_close(process->timeline);
+	timeline_free(process->timeline);
 	tree_free(process->flat);
 	tree_free(process->extra_rows);
 	if (process->symbols)

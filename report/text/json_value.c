@@ -13,7 +13,7 @@ static inline uint64_t parse_eight_digits(uint64_t digits)
 }
 
 /* Converts up to 16 digits, with JSON_SLACK readable bytes from `at` on. */
-static inline uint64_t parse_up_to_19_digits(const char *at, unsigned count)
+static inline uint64_t parse_up_to_16_digits(const char *at, unsigned count)
 {
 	uint64_t first, last, sum = 0;
 
@@ -143,7 +143,7 @@ bool json_unsigned(const struct json_text *text, uint64_t *value)
 	if (text->length > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
 		return parse_hexadecimal(at + 2, end, value);
 	if (text->form == '0' && text->length <= 15 && skip_up_to_16_digits(at) == end) {
-		*value = parse_up_to_19_digits(at, (unsigned)text->length);
+		*value = parse_up_to_16_digits(at, (unsigned)text->length);
 		return true;
 	}
 	if (text->length <= 19) { /* any 19 digits fit */
@@ -182,20 +182,20 @@ static const uint64_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000
  * decimals. Returns false if it has another form. */
 static inline bool scale_short_number(const struct json_text *text, int power, int64_t *value)
 {
-	const char *const end = text->bytes + text->length, *const point = skip_up_to_16_digits(
-								    text->bytes);
+	const char *const end = text->bytes + text->length;
+	const char *const point = skip_up_to_16_digits(text->bytes);
 	uint64_t sum;
 	int decimals = 0;
 
 	if (text->length > 18 || power < 0 || power > 9 || point == text->bytes || point > end ||
 		point - text->bytes > 16)
 		return false;
-	sum = parse_up_to_19_digits(text->bytes, (unsigned)(point - text->bytes));
+	sum = parse_up_to_16_digits(text->bytes, (unsigned)(point - text->bytes));
 	if (point < end) {
 		decimals = (int)(end - point) - 1;
 		if (*point != '.' || skip_up_to_16_digits(point + 1) != end || decimals > power)
 			return false;
-		sum = sum * tens[decimals] + parse_up_to_19_digits(point + 1, (unsigned)decimals);
+		sum = sum * tens[decimals] + parse_up_to_16_digits(point + 1, (unsigned)decimals);
 	}
 	power -= decimals;
 	if (power > 0 && text->length > 18 - (size_t)power)

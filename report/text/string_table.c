@@ -22,7 +22,7 @@ struct string_table {
 };
 
 /* Eight bytes at a time: names of kernels are long. */
-static uint64_t hash_of(const char *bytes, size_t length)
+static uint64_t hash_string_bytes(const char *bytes, size_t length)
 {
 	uint64_t value = 0xcbf29ce484222325u ^ length, word = 0;
 
@@ -58,10 +58,10 @@ static const char *store_string(struct string_table *table, const char *bytes, s
 	return copy;
 }
 
-static struct hash_slot *string_slot(const struct string_table *table, uint64_t hash_string_bytes,
-	const char *bytes, size_t length)
+static struct hash_slot *string_slot(
+	const struct string_table *table, uint64_t hash, const char *bytes, size_t length)
 {
-	struct hash_slot *slot = hash_index_first(&table->index, hash_string_bytes);
+	struct hash_slot *slot = hash_index_first(&table->index, hash);
 
 	while (slot->number && (table->strings[slot->number].length != length ||
 				       memcmp(table->strings[slot->number].bytes, bytes, length)))
@@ -96,25 +96,26 @@ void string_table_free(struct string_table *table)
 uint32_t string_table_intern(struct string_table *table, const char *bytes, size_t length)
 {
 	struct hash_slot *slot;
-	uint64_t hash_string_bytes;
+	uint64_t hash;
 
 	if (length == 0)
 		return 0;
-	hash_string_bytes = hash_of(bytes, length);
+	hash = hash_string_bytes(bytes, length);
 	hash_index_reserve(&table->index);
-	slot = string_slot(table, hash_string_bytes, bytes, length);
+	slot = string_slot(table, hash, bytes, length);
 	if (slot->number)
 		return slot->number;
 	array_grow_zeroed(&table->strings, &table->room, table->count + 1, sizeof *table->strings);
 	table->strings[table->count].bytes = store_string(table, bytes, length);
 	table->strings[table->count].length = (uint32_t)length;
-	hash_index_add(&table->index, slot, hash_string_bytes, (uint32_t)table->count);
+	hash_index_add(&table->index, slot, hash, (uint32_t)table->count);
 	return (uint32_t)table->count++;
 }
 
 uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length)
 {
-	return length ? string_slot(table, hash_of(bytes, length), bytes, length)->number : 0;
+	return length ? string_slot(table, hash_string_bytes(bytes, length), bytes, length)->number
+		      : 0;
 }
 
 struct string_view string_table_get(const struct string_table *table, uint32_t id)

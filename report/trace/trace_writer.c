@@ -27,7 +27,6 @@ struct trace_writer {
 	struct trace_open *open;
 	size_t open_room;
 	uint32_t depth;
-	bool streaming;
 };
 
 static void write_bytes(

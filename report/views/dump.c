@@ -351,7 +351,7 @@ static bool dump_trace(struct dump *dump, const char *path)
 	bool complete;
 	int status;
 
-	dump->reader = trace_open(path, error);
+	dump->reader = import_open_trace(path, error);
 	if (!dump->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	dump->gpu = record_order_read(dump->reader);

@@ -42,7 +42,7 @@ static void collect(struct info *info, const char *path)
 	struct trace_event event;
 	int status;
 
-	*info = (struct info){ .reader = trace_open(path, error) };
+	*info = (struct info){ .reader = import_open_trace(path, error) };
 	if (!info->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	while ((status = reader_next(info->reader, &event)) > 0)

@@ -122,6 +122,23 @@ START_TEST(many_may_be_under_way_and_what_finds_no_room_is_counted)
 }
 END_TEST
 
+START_TEST(a_range_that_ends_elsewhere_without_a_free_slot_is_counted_as_lost)
+{
+	struct trace_reader *reader;
+
+	recording_begin(0);
+	open_range(&objects[0], "outer");
+	for (size_t i = 1; i <= 32 + 3; i++)
+		end_range(
+			&objects[i]); /* these ranges are open nowhere, so their slots stay taken */
+	ck_assert_uint_eq(torch_async_waiting, 32);
+	end_range(&objects[0]);
+	reader = recording_read();
+	ck_assert_uint_eq(reader_header(reader)->lost[TRACE_LOST_NO_MEMORY], 3);
+	reader_close(reader);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("torch_async");
@@ -136,6 +153,7 @@ int main(void)
 	tcase_add_test(tests, a_new_range_at_the_address_of_one_that_nobody_has_open_is_not_closed);
 	tcase_add_test(tests, what_nobody_has_open_is_not_looked_for_for_ever);
 	tcase_add_test(tests, many_may_be_under_way_and_what_finds_no_room_is_counted);
+	tcase_add_test(tests, a_range_that_ends_elsewhere_without_a_free_slot_is_counted_as_lost);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -5,8 +5,8 @@
 #include "report/import/open_trace.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"
+#include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
-#include "report/base/gzip_file.h"
 #include "tests/support/foreign_traces.h"
 
 #include <check.h>

@@ -27,7 +27,7 @@ bool convert_rows(struct event_rows *imported, int fd);
 
 /* Everything below is shared by the files of this folder only. */
 
-struct node_key {
+struct converted_node_key {
 	uint32_t parent, name, link, kind, domain, detail;
 };
 
@@ -44,8 +44,8 @@ struct conversion {
 	int64_t first, last; /* times of the first and last event, on the file's axis */
 	uint32_t *names;     /* by text: name id in the trace; 0: none yet */
 	size_t name_room;
-	struct hash_index nodes;    /* the trace's nodes, by node_keys */
-	struct node_key *node_keys; /* by node */
+	struct hash_index nodes;              /* the trace's nodes, by node_keys */
+	struct converted_node_key *node_keys; /* by node */
 	size_t node_key_room;
 	uint32_t *order; /* ranges by thread, then start, the longer first */
 	/* By thread: begin of its part of `order`; one more entry at the end. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/convert/event_rows.h"
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t event_rows_number(const struct event_rows *imported, uint32_t id)
@@ -15,4 +16,12 @@ uint32_t event_rows_number(const struct event_rows *imported, uint32_t id)
 	number.bytes = text.bytes;
 	number.length = text.length;
 	return json_unsigned(&number, &value) && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
+void event_rows_free(struct event_rows *imported)
+{
+	string_table_free(imported->texts);
+#define X(type, rows) free(imported->rows);
+	EVENT_ROWS(X)
+#undef X
 }

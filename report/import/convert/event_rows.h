@@ -14,8 +14,6 @@
 #include "report/text/json_scanner.h"
 #include "report/text/string_table.h"
 
-struct gzip_file;
-
 /* A thread, by the file's names of its process and of itself. These are numbers, or texts such
  * as `stream 7`. */
 struct imported_thread {
@@ -194,9 +192,6 @@ struct event_rows {
 		 sizeof *(imported)->rows),                                                    \
 		&(imported)->rows[(imported)->type##_count++])
 
-/* Reads a whole JSON file. Returns false if it is not a JSON trace. `problem` then says what it
- * is instead. */
-bool kineto_read(struct event_rows *imported, struct gzip_file *file);
 void event_rows_free(struct event_rows *imported);
 
 /* Returns a text as a number, or 0 if it is none. For `stream 7`, returns 7. */

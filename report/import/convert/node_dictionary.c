@@ -18,7 +18,7 @@ uint32_t convert_name(struct conversion *conversion, uint32_t id)
 	return conversion->names[id];
 }
 
-static uint64_t hash_of(const struct node_key *key)
+static uint64_t hash_node_key(const struct converted_node_key *key)
 {
 	uint64_t hash = hash_u64((uint64_t)key->parent << 32 | key->name);
 
@@ -64,10 +64,10 @@ uint32_t convert_domain_name(const struct event_rows *imported, uint32_t domain)
 uint32_t convert_node(struct conversion *conversion, uint32_t parent,
 	const struct imported_range *range, uint32_t link)
 {
-	const struct node_key wanted = { parent, range->name, link, range->kind,
+	const struct converted_node_key wanted = { parent, range->name, link, range->kind,
 		convert_domain_name(conversion->imported, range->domain),
 		range->kind == TRACE_NODE_OP ? range->shapes : 0 };
-	const uint64_t hash = hash_of(&wanted);
+	const uint64_t hash = hash_node_key(&wanted);
 	struct hash_slot *slot;
 	struct trace_node node;
 	uint32_t number;

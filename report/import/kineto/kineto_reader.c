@@ -3,7 +3,7 @@
  */
 #include "report/import/kineto/kineto_reader.h"
 #include "report/base/alloc.h"
-#include "report/base/gzip_file.h"
+#include "report/import/kineto/kineto.h"
 #include <stdlib.h>
 
 /* Metadata of the file that are kept, with their META keys in the trace. */
@@ -291,12 +291,4 @@ bool kineto_read(struct event_rows *imported, struct gzip_file *file)
 	read_window_close(&reader.window);
 	free(reader.plain);
 	return good;
-}
-
-void event_rows_free(struct event_rows *imported)
-{
-	string_table_free(imported->texts);
-#define X(type, rows) free(imported->rows);
-	EVENT_ROWS(X)
-#undef X
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * Finds the traces of a run.
+ */
+#ifndef PPERF_REPORT_IMPORT_RUN_FILES_H
+#define PPERF_REPORT_IMPORT_RUN_FILES_H
+
+#include "report/trace/trace_reader.h"
+
+/* The traces of one run (header.run_id) in the folder of `path`, including `path`. Sorted by
+ * start, pid and path. */
+struct run_file {
+	char *path;
+	uint32_t pid, parent_pid;
+	uint64_t start_unix_ns, bytes;
+};
+struct run_files {
+	struct run_file *traces;
+	uint32_t count;
+};
+/* Lists the traces of the run that `path` belongs to. Returns false if `path` itself cannot be
+ * read as a trace, with a sentence in `error`. */
+bool run_files_find(const char *path, struct run_files *siblings, char error[READER_ERROR_BYTES]);
+void run_files_free(struct run_files *siblings);
+
+#endif
