@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# doctor.sh LIBRARY REPORT [COMMAND...]: what pperf would record on this machine, or of this command, what not, why, and what to do.
-# pperf doctor runs it. With a command it runs that, under the library, and reads what came of it.
+# LIBRARY REPORT [COMMAND...]: what pperf would record on this machine, or of this command, what not, why, and what to do.
+# pperf doctor sources it. With a command it runs that, under the library, and reads what came of it.
 # Exit status: 0 nothing stands in the way; 1 something does; 126, 127 as pperf run.
 set -u
 library=$1 report=$2
@@ -54,7 +54,7 @@ check_settings() {
 	known=$(LC_ALL=C tr -c 'A-Z_' '\n' < "$library" | grep -x 'PPERF_[A-Z_]*' | sort -u)
 	for name in $(env | sed -n 's/^\(PPERF_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		case $name in PPERF_PAGER) continue ;; esac
-		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, but pperf has no such setting" "see libpperf(7) for the settings"
+		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, but pperf has no such setting$(nearest "$name" $known)" "see libpperf(7) for the settings"
 	done
 	case ${PPERF_DISABLE-0} in 0 | '' | false | off | no) ;; *) problem "PPERF_DISABLE is set: nothing is recorded" "unset PPERF_DISABLE" ;; esac
 	case ${NVTX_INJECTION64_PATH-} in

@@ -3,6 +3,7 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/text/paragraph.h"
+#include "report/text/suggest.h"
 #include "report/table/view.h"
 #include <errno.h>
 #include <getopt.h>
@@ -79,13 +80,16 @@ static void parse_regression(struct options *options, const char *text)
 static unsigned parse_word(const char *name, const char *text, const char *const *words)
 {
 	char known[256] = "";
+	struct suggestion near = suggest_for(text, strlen(text));
 
 	for (unsigned i = 0; words[i]; i++) {
+		suggest_offer(&near, words[i]);
 		if (strcmp(text, words[i]) == 0)
 			return i;
 		strcat(strcat(known, i ? ", " : ""), words[i]);
 	}
-	fatal(STATUS_USAGE, "--%s needs one of %s, not `%s`", name, known, text);
+	fatal(STATUS_USAGE, "--%s needs one of %s, not `%s`%s", name, known, text,
+		suggest_text(&near, NULL));
 }
 
 static void parse_steps(struct options *options, const char *text)
@@ -270,6 +274,27 @@ static const struct option_entry *entry_of(int found)
 	return &option_list[i];
 }
 
+/* Ends the program because of an argument that getopt_long does not accept. */
+static _Noreturn void refuse_option(const char *text)
+{
+	const size_t dashes = strspn(text, "-");
+	struct suggestion near = suggest_for(text + dashes, strcspn(text + dashes, "="));
+
+	for (size_t i = 0; dashes == 2 && i < OPTION_COUNT; i++)
+		suggest_offer(&near, option_list[i].name);
+	if (optopt && optopt < LONG_FORMS)
+		fatal(STATUS_USAGE, "unknown option -%c; see pperf-report --help", optopt);
+	if (optopt)
+		fatal(STATUS_USAGE, "%s takes no value; see pperf-report --help", text);
+	if (*near.best)
+		fatal(STATUS_USAGE,
+			"unknown option or ambiguous abbreviation %s; did you mean "
+			"`--%s`?",
+			text, near.best);
+	fatal(STATUS_USAGE, "unknown option or ambiguous abbreviation %s; see pperf-report --help",
+		text);
+}
+
 static void parse_arguments(struct options *options, int argc, char **argv)
 {
 	struct option known[OPTION_COUNT + 1] = { { .name = NULL } };
@@ -293,16 +318,20 @@ static void parse_arguments(struct options *options, int argc, char **argv)
 
 		if (found == ':')
 			fatal(STATUS_USAGE, "%s needs a value; see pperf-report --help", text);
-		if (found == '?' && optopt && optopt < LONG_FORMS)
-			fatal(STATUS_USAGE, "unknown option -%c; see pperf-report --help", optopt);
 		if (found == '?')
-			fatal(STATUS_USAGE,
-				optopt ? "%s takes no value; see pperf-report --help"
-				       : "unknown option or ambiguous abbreviation %s; see "
-					 "pperf-report --help",
-				text);
+			refuse_option(text);
 		set_option(options, entry_of(found), optarg);
 	}
+}
+
+static _Noreturn void refuse_view(const char *word, const char *otherwise)
+{
+	struct suggestion near = suggest_for(word, strlen(word));
+
+	for (const struct view *view = view_list; view->name; view++)
+		suggest_offer(&near, view->name);
+	fatal(STATUS_USAGE, "there is no view and no file named `%s`%s", word,
+		suggest_text(&near, otherwise));
 }
 
 /* A word that could only be a view, misspelt. */
@@ -332,9 +361,7 @@ static void check_view(const struct options *options, const struct view *view)
 	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") ||
 		access(options->files[0], F_OK) == 0)
 		return;
-	fatal(STATUS_USAGE,
-		"there is no view and no file named `%s`; pperf-report --help lists the views",
-		options->files[0]);
+	refuse_view(options->files[0], "pperf-report --help lists the views");
 }
 
 struct options command_line_parse(int argc, char **argv)
@@ -364,9 +391,7 @@ struct options command_line_parse(int argc, char **argv)
 		strcmp(options.view->name, "critical") == 0)
 		options.instances = INSTANCES_WORST;
 	if (!view && options.file_count && is_misspelt_view(options.files[0]))
-		fatal(STATUS_USAGE,
-			"there is no view and no file named `%s`; see pperf-report --help",
-			options.files[0]);
+		refuse_view(options.files[0], "see pperf-report --help");
 	check_view(&options, view);
 	options.view = view_for_instances(&options);
 	options.no_percentiles = options.view->no_percentiles || options.by != BY_NAME;

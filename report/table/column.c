@@ -5,6 +5,7 @@
 #include "report/base/error.h"
 #include "report/table/column_values.h"
 #include "report/table/computed_row.h"
+#include "report/text/suggest.h"
 #include <string.h>
 
 const struct column all_columns[] = {
@@ -88,10 +89,31 @@ static const char *selected_keys(const struct options *options)
 	return keys;
 }
 
+static _Noreturn void refuse_column(const char *key, size_t length, const char *use)
+{
+	struct suggestion near = suggest_for(key, length);
+
+	for (size_t i = 0; i < all_column_count; i++) {
+		suggest_offer(&near, all_columns[i].key);
+		suggest_offer(&near, all_columns[i].title);
+	}
+	fatal(STATUS_USAGE, "there is no column `%.*s`%s%s", (int)(length < 100 ? length : 100),
+		key, use, suggest_text(&near, "pperf-report --legend lists the columns"));
+}
+
+static void check_sort(const struct options *options)
+{
+	const char *sort = options->sort;
+
+	if (sort && !column_find(sort, strlen(sort)))
+		refuse_column(sort, strlen(sort), " to sort by");
+}
+
 void columns_select(struct options *options)
 {
 	const char *key = options->columns;
 
+	check_sort(options);
 	options->row_columns = options->view->columns;
 	if (!key)
 		return;
@@ -107,10 +129,7 @@ void columns_select(struct options *options)
 		const size_t length = strcspn(key, " ,");
 
 		if (!column_find(key, length))
-			fatal(STATUS_USAGE,
-				"there is no column `%.*s`; pperf-report --legend lists the "
-				"columns",
-				(int)(length < 100 ? length : 100), key);
+			refuse_column(key, length, "");
 		key += length;
 	}
 	if (!options->columns[strspn(options->columns, " ,")])

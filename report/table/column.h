@@ -58,7 +58,7 @@ const struct column *column_find(const char *key, size_t length); /* NULL: unkno
  * NULL: no more. */
 const struct column *column_next(const char **keys);
 
-/* Sets options->row_columns. Ends the program with a message if --columns is wrong. */
+/* Sets options->row_columns. Ends the program with a message if --columns or --sort is wrong. */
 void columns_select(struct options *options);
 
 /* Converts a cell to a number for sorting. Returns false if it has none. */

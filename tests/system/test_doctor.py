@@ -58,7 +58,7 @@ def a_library_that_cannot_be_preloaded_is_a_problem(folder):
 def settings_that_do_nothing_are_problems(folder):
     plain_only()
     text = doctor(folder, env={"PPERF_OUTPTU": "x"}, check=1)
-    assert "PPERF_OUTPTU is set, but pperf has no such setting" in text, text
+    assert "PPERF_OUTPTU is set, but pperf has no such setting (did you mean 'PPERF_OUTPUT'?)" in text, text
     assert "nothing is recorded" in doctor(folder, env={"PPERF_DISABLE": "1"}, check=1)
     known = {"PPERF_MAX": "1G", "PPERF_STACKS": "off", "PPERF_CUPTI": "1", "PPERF_OPS": "totals", "PPERF_SHAPES": "1", "PPERF_QUIET": "1"}
     assert "no setting" not in doctor(folder, env=known, check=0)
