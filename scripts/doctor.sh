@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# doctor.sh LIBRARY REPORT [COMMAND...]: what pperf would record on this machine, or of this command, what not, why, and what to do.
-# pperf doctor runs it. With a command it runs that, under the library, and reads what came of it.
+# LIBRARY REPORT [COMMAND...]: what pperf would record on this machine, or of this command, what not, why, and what to do.
+# pperf doctor sources it. With a command it runs that, under the library, and reads what came of it.
 # Exit status: 0 nothing stands in the way; 1 something does; 126, 127 as pperf run.
 set -u
 library=$1 report=$2
@@ -14,6 +14,8 @@ say() { printf '%-8s %s\n' "$1" "$2"; }
 fine() { say ok "$1"; }
 note() { say note "$1"; [ $# -lt 2 ] || say '' "→ $2"; }
 problem() { say problem "$1"; [ $# -lt 2 ] || say '' "→ $2"; status=1; }
+# SOURCE REASON: what to do, as the report's own table says.
+remedy() { "$report" --legend --width 10000 2> /dev/null | sed -n "s/^  $1  *$2: //p"; }
 # The first existing file of the patterns given.
 first() { for file in "$@"; do [ -e "$file" ] && printf '%s\n' "$file" && return; done; return 1; }
 # A library where the dynamic linker would find it, of a name for the shell.
@@ -54,7 +56,7 @@ check_settings() {
 	known=$(LC_ALL=C tr -c 'A-Z_' '\n' < "$library" | grep -x 'PPERF_[A-Z_]*' | sort -u)
 	for name in $(env | sed -n 's/^\(PPERF_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		case $name in PPERF_PAGER) continue ;; esac
-		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, but pperf has no such setting" "see libpperf(7) for the settings"
+		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, but pperf has no such setting$(nearest "$name" $known)" "see libpperf(7) for the settings"
 	done
 	case ${PPERF_DISABLE-0} in 0 | '' | false | off | no) ;; *) problem "PPERF_DISABLE is set: nothing is recorded" "unset PPERF_DISABLE" ;; esac
 	case ${NVTX_INJECTION64_PATH-} in
@@ -127,7 +129,7 @@ check_cupti() {
 	if [ -n "$found" ]; then
 		fine "CUPTI is $found, unless the program has its own"
 	else
-		note 'CUPTI 12 or later was not found' 'without it GPU times are unknown: pip install nvidia-cuda-cupti (13) or nvidia-cuda-cupti-cu12, or PPERF_CUPTI=PATH'
+		note 'CUPTI 12 or later was not found: without it GPU times are unknown' "$(remedy cupti 'was not found')"
 	fi
 }
 
@@ -148,11 +150,11 @@ END
 	set -- $said
 	case ${3-} in
 	'') note "$python has no PyTorch" ;;
-	0.* | 1.* | 2.0.*) note "PyTorch $3 in $python is older than 2.1" 'its operators and modules may not be recorded; NVTX, CUDA and memory are' ;;
+	0.* | 1.* | 2.0.*) note "PyTorch $3 in $python is older than 2.1: its operators and modules may not be recorded; NVTX, CUDA and memory are" "$(remedy torch_ops 'callback interface')" ;;
 	*) fine "PyTorch $3 in $python" ;;
 	esac
-	[ "${2-}" != True ] || note "Python $1 is free-threaded" 'modules and Python stacks are not recorded'
-	case ${1-} in 3.9 | 3.1[0-4] | '') ;; *) note "Python $1 is not one of 3.9 to 3.14" 'Python stacks are not recorded' ;; esac
+	[ "${2-}" != True ] || note "Python $1 is free-threaded: modules and Python stacks are not recorded" "$(remedy python_stacks free-threaded)"
+	case ${1-} in 3.9 | 3.1[0-4] | '') ;; *) note "Python $1 is not one of 3.9 to 3.14: Python stacks are not recorded" "$(remedy python_stacks 'frame layout')" ;; esac
 }
 
 check_stacks() {
@@ -229,21 +231,28 @@ make_scratch() {
 	trap 'exit 143' TERM
 }
 
-# The sources of one trace: on, absent, or why not.
+# The sources of one trace: on, absent, or why not, and what to do.
 tell_trace() {
 	"$report" info "$1" > "$scratch/info" 2> "$scratch/error" || { problem "$(head -1 "$scratch/error")"; return; }
 	say '' ''
 	say trace "of $(sed -n 's/^command *//p' "$scratch/info" | cut -c1-120)"
-	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | sed -n 's/^\(sources\)\{0,1\} *\([a-z_]*\) \(on\|absent\|off.*\|partial.*\)$/\2 \3/p' | while read -r name what; do
+	awk '/^[^ ]/ { inside = sub(/^sources/, "") } inside' "$scratch/info" > "$scratch/sources"
+	while read -r name what; do
+		case $name in '→' | '->') say '' "→ $what"; continue ;; esac
 		case $what in
 		on) fine "$name" ;;
 		absent) say '-' "$name: not used by this program" ;;
-		*) say problem "$name $what" ;;
+		off* | partial*) problem "$name $what" ;;
 		esac
+<<<<<<< HEAD
 	done
 	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | grep -q 'partial\|off: ' && status=1
 	"$report" "$1" 2> /dev/null | sed -n '/^sources/,/^coverage/{/^coverage/d;p;}' | sed -n '/→/,$p' | cut -c2-
 	report_settings
+=======
+	done < "$scratch/sources"
+	tell_settings
+>>>>>>> g2
 	"$report" "$1" 2> /dev/null | sed -n '/^coverage/,/^verdict/{/^verdict/d;p;}; /^losses/,/^cost/p'
 }
 

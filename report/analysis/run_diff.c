@@ -4,6 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
+#include "report/text/suggest.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,13 +260,17 @@ static void check_counter(const struct diff *diff)
 	const struct profile *before = diff->sides[0].metric_samples->profile,
 			     *after = diff->sides[1].metric_samples->profile;
 	struct string_view units[2];
+	struct suggestion near;
 
 	if (diff->metric != METRIC_USER)
 		return;
+	near = suggest_for(diff->counter, strlen(diff->counter));
+	metric_suggest(&near);
 	if (!before->counter_found || !after->counter_found)
 		fatal(before->counter_found || after->counter_found ? STATUS_UNREADABLE
 								    : STATUS_USAGE,
-			"unknown metric `%s`: it is not a counter in both traces", diff->counter);
+			"unknown metric `%s`: it is not a counter in both traces%s", diff->counter,
+			suggest_text(&near, NULL));
 	units[0] = string_table_get(diff->sides[0].process->texts, before->counter_unit);
 	units[1] = string_table_get(diff->sides[1].process->texts, after->counter_unit);
 	if (units[0].length != units[1].length ||

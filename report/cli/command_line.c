@@ -3,101 +3,32 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/text/paragraph.h"
+#include "report/text/suggest.h"
 #include "report/table/view.h"
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* X(id, short form or 0, long form, argument or NULL, help) */
-#define OPTIONS(X)                                                                             \
-	X(FORMAT, 'f', "format", "text|json|csv", "output format (text)")                      \
-	X(OUTPUT, 'o', "output", "FILE", "write to this file (standard output)")               \
-	X(METRIC, 'm', "metric", "NAME",                                                       \
-		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a "      \
-		"counter's name")                                                              \
-	X(SORT, 's', "sort", "KEY", "sort rows by this column, largest first; see --legend")   \
-	X(COLUMNS, 0, "columns", "KEYS", "show these columns, comma-separated; see --legend")  \
-	X(BY, 0, "by", "KEY",                                                                  \
-		"one row of the view table per name, shape, module, stack, category, stream, " \
-		"thread, rank or step (name)")                                                 \
-	X(CATEGORIES, 0, "categories", "FILE",                                                 \
-		"rules for categories, in place of the built-in ones")                         \
-	X(PEAKS, 0, "peaks", "FILE",                                                           \
-		"roofline: peak rates of GPUs, in place of the built-in table")                \
-	X(ASSUME_TYPE, 0, "assume-type", "TYPE",                                               \
-		"roofline: type assumed for tensors without a type in the "                    \
-		"trace: fp64, fp32, fp16, bf16, fp8 or int8")                                  \
-	X(INSTANCES, 0, "instances", "WHICH",                                                  \
-		"tree and critical: one instance of --focus (or of each root): "               \
-		"worst, first or last; tree: also all, one row each")                          \
-	X(DEPTH, 'd', "depth", "N", "at most N levels")                                        \
-	X(TOP, 'n', "top", "N", "at most N rows per level; 0: all")                            \
-	X(MIN_PERCENT, 0, "min-percent", "P",                                                  \
-		"hide rows below P % of the total (1 in text of tree and critical)")           \
-	X(FOCUS, 0, "focus", "PATH",                                                           \
-		"tree, critical and tui: only the node with this path (critical starts "       \
-		"there); names joined by /, a / in a name written \\/")                        \
-	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                       \
-	X(NO_STEPS, 0, "no-steps", NULL, "do not detect steps that the program does not mark") \
-	X(STEP_MARKER, 0, "step-marker", "NAME",                                               \
-		"ranges named NAME, or NAME and a number, are the steps")                      \
-	X(DEVICE, 0, "device", "N", "only this GPU")                                           \
-	X(RANK, 0, "rank", "N", "only the process with this rank")                             \
-	X(ALL, 0, "all", NULL, "all processes of the run")                                     \
-	X(BRIEF, 0, "brief", NULL,                                                             \
-		"diagnose: at most 8 KB, for other programs to read; text or JSON")            \
-	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")      \
-	X(ASCII, 0, "ascii", NULL, "print ASCII characters only")                              \
-	X(WIDTH, 0, "width", "N",                                                              \
-		"width of text in columns; also COLUMNS (default: the terminal's, else 80)")   \
-	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB in place of kB, MB, GB")                         \
-	X(NO_FOLD, 0, "no-fold", NULL, "do not fold labels that differ only in numbers")       \
-	X(SOURCES, 0, "sources", NULL,                                                         \
-		"source line where each module was first called; memory: native "              \
-		"functions that allocated")                                                    \
-	X(DEMANGLE, 0, "demangle", "FORM",                                                     \
-		"form of kernel names: short, base, full or no (short)")                       \
-	X(MAX_REGRESSION, 0, "max-regression", "P", "gate: allowed increase in percent (5)")   \
-	X(WRITE_BASELINE, 0, "write-baseline", "FILE",                                         \
-		"gate: write a baseline for later comparisons")                                \
-	X(NO_PAGER, 0, "no-pager", NULL, "do not use a pager (PPERF_PAGER, PAGER or less)")    \
-	X(NO_PROGRESS, 0, "no-progress", NULL,                                                 \
-		"do not show the progress of reading on a terminal")                           \
-	X(REDACT, 0, "redact", NULL,                                                           \
-		"leave out the program's arguments, folders and host, to share the report")    \
-	X(STRICT, 0, "strict", NULL, "exit with 2 if data are missing or inconsistent")        \
-	X(LEGEND, 0, "legend", NULL, "explain all figures and columns")                        \
-	X(VERSION, 0, "version", NULL, "print the version")                                    \
-	X(HELP, 'h', "help", NULL, "this")
-
-enum option_id {
-	OPTION_NONE = 255, /* above every short form */
-#define X(id, letter, name, argument, text) OPTION_##id,
-	OPTIONS(X)
+static const char *const formats[] = { "text", "json", "csv", NULL };
+static const char *const color_whens[] = { "auto", "always", "never", NULL };
+static const char *const instance_words[] = { "worst", "first", "last", "all", NULL };
+static const char *const demangle_forms[] = {
+#define X(form, text) text,
+	DEMANGLE_FORMS(X)
 #undef X
-		OPTION_END
+		NULL
 };
-
-static const struct {
-	enum option_id id;
-	char letter;
-	const char *name, *argument, *help;
-} option_list[] = {
-#define X(which, short_form, long_form, value, text) \
-	{ .id = OPTION_##which,                      \
-		.letter = short_form,                \
-		.name = long_form,                   \
-		.argument = value,                   \
-		.help = text },
-	OPTIONS(X)
+static const char *const row_keys[] = {
+#define X(by, name) #name,
+	ROWS_BY(X)
 #undef X
+		NULL
 };
-
-#define OPTION_COUNT (sizeof option_list / sizeof *option_list)
 
 static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 {
@@ -112,7 +43,7 @@ static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 	return value;
 }
 
-static enum element_type parse_assumed_type(const char *text)
+static void parse_assumed_type(struct options *options, const char *text)
 {
 	const enum element_type element = element_find(text, strlen(text));
 
@@ -120,21 +51,21 @@ static enum element_type parse_assumed_type(const char *text)
 		fatal(STATUS_USAGE,
 			"--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`",
 			text);
-	return element;
+	options->assumed = element;
 }
 
-static double parse_percentage(const char *text)
+static void parse_percentage(struct options *options, const char *text)
 {
 	char *end;
 	const double value = strtod(text, &end);
 
 	if (end == text || *end || !(value >= 0 && value <= 100))
 		fatal(STATUS_USAGE, "--min-percent needs a number from 0 to 100, not `%s`", text);
-	return value;
+	options->min_percent = value;
 }
 
-/* Parses 5 or 5%. */
-static double parse_regression(const char *text)
+/* 5 or 5%. */
+static void parse_regression(struct options *options, const char *text)
 {
 	char *end;
 	const double value = strtod(text, &end);
@@ -142,21 +73,23 @@ static double parse_regression(const char *text)
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
 		fatal(STATUS_USAGE, "--max-regression needs a percentage such as 5%%, not `%s`",
 			text);
-	return value;
+	options->max_regression = value;
 }
 
-/* Returns the index of `text` in `words`. An unknown word ends the program. */
-static unsigned parse_word(
-	const char *name, const char *text, const char *const *words, unsigned count)
+/* Which of `words` it is. */
+static unsigned parse_word(const char *name, const char *text, const char *const *words)
 {
 	char known[256] = "";
+	struct suggestion near = suggest_for(text, strlen(text));
 
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; words[i]; i++) {
+		suggest_offer(&near, words[i]);
 		if (strcmp(text, words[i]) == 0)
 			return i;
 		strcat(strcat(known, i ? ", " : ""), words[i]);
 	}
-	fatal(STATUS_USAGE, "--%s needs one of %s, not `%s`", name, known, text);
+	fatal(STATUS_USAGE, "--%s needs one of %s, not `%s`%s", name, known, text,
+		suggest_text(&near, NULL));
 }
 
 static void parse_steps(struct options *options, const char *text)
@@ -177,154 +110,189 @@ static void parse_steps(struct options *options, const char *text)
 		fatal(STATUS_USAGE, "--steps %s ends before it begins", text);
 }
 
-/* Returns the member that holds the value of option `id` unchanged, or NULL if the value has to be
- * parsed. */
-static const char **string_option(struct options *options, enum option_id id)
+static void parse_output(struct options *options, const char *value)
 {
-	switch (id) {
-	case OPTION_SORT:
-		return &options->sort;
-	case OPTION_COLUMNS:
-		return &options->columns;
-	case OPTION_CATEGORIES:
-		return &options->categories;
-	case OPTION_PEAKS:
-		return &options->peaks;
-	case OPTION_WRITE_BASELINE:
-		return &options->baseline;
-	case OPTION_FOCUS:
-		return &options->focus;
-	case OPTION_STEP_MARKER:
-		return &options->step_marker;
-	default:
-		return NULL;
+	options->output = strcmp(value, "-") == 0 ? NULL : value;
+}
+
+static void parse_metric(struct options *options, const char *value)
+{
+	options->metric_name = value;
+	options->metric = metric_find(value);
+}
+
+static void parse_instances(struct options *options, const char *value)
+{
+	options->instances = INSTANCES_WORST + parse_word("instances", value, instance_words);
+}
+
+static void parse_top(struct options *options, const char *value)
+{
+	options->top = (uint32_t)parse_number("top", value, UINT32_MAX);
+	if (options->top == 0)
+		options->top = UINT32_MAX;
+}
+
+static void parse_width(struct options *options, const char *value)
+{
+	options->style.width = (unsigned)parse_number("width", value, 10000);
+	if (options->style.width < 20)
+		fatal(STATUS_USAGE, "--width needs at least 20 columns, not %s", value);
+}
+
+/* How the value of an option is stored in struct options. */
+enum value_kind {
+	VALUE_STRING, /* const char *: the argument itself */
+	VALUE_FLAG,   /* bool: true */
+	VALUE_NUMBER, /* uint32_t */
+	VALUE_INDEX,  /* int64_t */
+	VALUE_WORD,   /* an enum: the index in `words` */
+	VALUE_OWN,    /* by a function of its own, `parse` */
+};
+
+#define STRING(member) VALUE_STRING, offsetof(struct options, member), NULL, NULL
+#define FLAG(member) VALUE_FLAG, offsetof(struct options, member), NULL, NULL
+#define NUMBER(member) VALUE_NUMBER, offsetof(struct options, member), NULL, NULL
+#define INDEX(member) VALUE_INDEX, offsetof(struct options, member), NULL, NULL
+#define WORD(member, list) VALUE_WORD, offsetof(struct options, member), list, NULL
+#define OWN(function) VALUE_OWN, 0, NULL, function
+
+static const struct option_entry {
+	char letter; /* 0: no short form */
+	const char *name;
+	const char *argument; /* NULL: takes none */
+	enum value_kind kind;
+	size_t offset;            /* of a member of struct options */
+	const char *const *words; /* ends with NULL; the member is the index */
+	void (*parse)(struct options *options, const char *value);
+	const char *help;
+} option_list[] = {
+	{ 'f', "format", "text|json|csv", WORD(format, formats), "output format (text)" },
+	{ 'o', "output", "FILE", OWN(parse_output), "write to this file (standard output)" },
+	{ 'm', "metric", "NAME", OWN(parse_metric),
+		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a counter's "
+		"name" },
+	{ 's', "sort", "KEY", STRING(sort),
+		"sort rows by this column, largest first; see --legend" },
+	{ 0, "columns", "KEYS", STRING(columns),
+		"show these columns, comma-separated; see --legend" },
+	{ 0, "by", "KEY", WORD(by, row_keys),
+		"one row of the view table per name, shape, module, stack, category, stream, "
+		"thread, rank or step (name)" },
+	{ 0, "categories", "FILE", STRING(categories),
+		"rules for categories, in place of the built-in ones" },
+	{ 0, "peaks", "FILE", STRING(peaks),
+		"roofline: peak rates of GPUs, in place of the built-in table" },
+	{ 0, "assume-type", "TYPE", OWN(parse_assumed_type),
+		"roofline: type assumed for tensors without a type in the trace: fp64, fp32, fp16, "
+		"bf16, fp8 or int8" },
+	{ 0, "instances", "WHICH", OWN(parse_instances),
+		"tree and critical: one instance of --focus (or of each root): worst, first or "
+		"last; tree: also all, one row each" },
+	{ 'd', "depth", "N", NUMBER(depth), "at most N levels" },
+	{ 'n', "top", "N", OWN(parse_top), "at most N rows per level; 0: all" },
+	{ 0, "min-percent", "P", OWN(parse_percentage),
+		"hide rows below P % of the total (1 in text of tree and critical)" },
+	{ 0, "focus", "PATH", STRING(focus),
+		"tree, critical and tui: only the node with this path (critical starts there); "
+		"names joined by /, a / in a name written \\/" },
+	{ 0, "steps", "A-B", OWN(parse_steps), "only the steps with these numbers" },
+	{ 0, "no-steps", NULL, FLAG(no_steps),
+		"do not detect steps that the program does not mark" },
+	{ 0, "step-marker", "NAME", STRING(step_marker),
+		"ranges named NAME, or NAME and a number, are the steps" },
+	{ 0, "device", "N", INDEX(device), "only this GPU" },
+	{ 0, "rank", "N", INDEX(rank), "only the process with this rank" },
+	{ 0, "all", NULL, FLAG(all), "all processes of the run" },
+	{ 0, "brief", NULL, FLAG(brief),
+		"diagnose: at most 8 KB, for other programs to read; text or JSON" },
+	{ 0, "color", "WHEN", WORD(style.color, color_whens),
+		"auto, always or never; also NO_COLOR, FORCE_COLOR" },
+	{ 0, "ascii", NULL, FLAG(style.ascii), "print ASCII characters only" },
+	{ 0, "width", "N", OWN(parse_width),
+		"width of text in columns; also COLUMNS (default: the terminal's, else 80)" },
+	{ 0, "iec", NULL, FLAG(style.iec), "KiB, MiB, GiB in place of kB, MB, GB" },
+	{ 0, "no-fold", NULL, FLAG(no_fold), "do not fold labels that differ only in numbers" },
+	{ 0, "sources", NULL, FLAG(sources),
+		"source line where each module was first called; memory: native functions that "
+		"allocated" },
+	{ 0, "demangle", "FORM", WORD(demangle, demangle_forms),
+		"form of kernel names: short, base, full or no (short)" },
+	{ 0, "max-regression", "P", OWN(parse_regression),
+		"gate: allowed increase in percent (5)" },
+	{ 0, "write-baseline", "FILE", STRING(baseline),
+		"gate: write a baseline for later comparisons" },
+	{ 0, "no-pager", NULL, FLAG(no_pager), "do not use a pager (PPERF_PAGER, PAGER or less)" },
+	{ 0, "no-progress", NULL, FLAG(no_progress),
+		"do not show the progress of reading on a terminal" },
+	{ 0, "redact", NULL, FLAG(redact),
+		"leave out the program's arguments, folders and host, to share the report" },
+	{ 0, "strict", NULL, FLAG(strict), "exit with 2 if data are missing or inconsistent" },
+	{ 0, "legend", NULL, FLAG(legend), "explain all figures and columns" },
+	{ 0, "version", NULL, FLAG(version), "print the version" },
+	{ 'h', "help", NULL, FLAG(help), "this" },
+};
+
+#define OPTION_COUNT (sizeof option_list / sizeof *option_list)
+
+static void set_option(struct options *options, const struct option_entry *entry, const char *value)
+{
+	void *const member = (char *)options + entry->offset;
+
+	switch (entry->kind) {
+	case VALUE_STRING:
+		*(const char **)member = value;
+		break;
+	case VALUE_FLAG:
+		*(bool *)member = true;
+		break;
+	case VALUE_NUMBER:
+		*(uint32_t *)member = (uint32_t)parse_number(entry->name, value, UINT32_MAX);
+		break;
+	case VALUE_INDEX:
+		*(int64_t *)member = (int64_t)parse_number(entry->name, value, UINT32_MAX);
+		break;
+	case VALUE_WORD:
+		*(unsigned *)member = parse_word(entry->name, value, entry->words);
+		break;
+	case VALUE_OWN:
+		entry->parse(options, value);
 	}
 }
 
-/* Returns the member that option `id`, which takes no value, sets to true. */
-static bool *flag_option(struct options *options, enum option_id id)
+/* getopt_long returns a short form's letter, or this and the index of a long form. */
+#define LONG_FORMS 256
+
+static const struct option_entry *entry_of(int found)
 {
-	switch (id) {
-	case OPTION_ALL:
-		return &options->all;
-	case OPTION_BRIEF:
-		return &options->brief;
-	case OPTION_ASCII:
-		return &options->style.ascii;
-	case OPTION_IEC:
-		return &options->style.iec;
-	case OPTION_NO_FOLD:
-		return &options->no_fold;
-	case OPTION_SOURCES:
-		return &options->sources;
-	case OPTION_NO_STEPS:
-		return &options->no_steps;
-	case OPTION_STRICT:
-		return &options->strict;
-	case OPTION_NO_PAGER:
-		return &options->no_pager;
-	case OPTION_NO_PROGRESS:
-		return &options->no_progress;
-	case OPTION_REDACT:
-		return &options->redact;
-	case OPTION_LEGEND:
-		return &options->legend;
-	case OPTION_VERSION:
-		return &options->version;
-	default:
-		return &options->help;
-	}
+	size_t i = 0;
+
+	if (found >= LONG_FORMS)
+		return &option_list[found - LONG_FORMS];
+	while (option_list[i].letter != found)
+		i++;
+	return &option_list[i];
 }
 
-static void set_option(struct options *options, enum option_id id, const char *value)
+/* Ends the program because of an argument that getopt_long does not accept. */
+static _Noreturn void refuse_option(const char *text)
 {
-	static const char *const formats[] = { "text", "json", "csv" }, *const when[] = { "auto",
-		"always", "never" };
-	static const char *const instances[] = { "worst", "first", "last", "all" };
-	static const char *const forms[] = {
-#define X(form, text) text,
-		DEMANGLE_FORMS(X)
-#undef X
-	};
-	static const char *const keys[] = {
-#define X(by, name) #name,
-		ROWS_BY(X)
-#undef X
-	};
-	const char **text = string_option(options, id);
+	const size_t dashes = strspn(text, "-");
+	struct suggestion near = suggest_for(text + dashes, strcspn(text + dashes, "="));
 
-	if (text) {
-		*text = value;
-		return;
-	}
-	switch (id) {
-	case OPTION_FORMAT:
-		options->format = (enum format)parse_word("format", value, formats, 3);
-		break;
-	case OPTION_OUTPUT:
-		options->output = strcmp(value, "-") == 0 ? NULL : value;
-		break;
-	case OPTION_METRIC:
-		options->metric_name = value;
-		options->metric = metric_find(value);
-		break;
-	case OPTION_BY:
-		options->by = (enum rows_by)parse_word("by", value, keys, BY_COUNT);
-		options->all |= options->by == BY_RANK;
-		break;
-	case OPTION_ASSUME_TYPE:
-		options->assumed = parse_assumed_type(value);
-		break;
-	case OPTION_INSTANCES:
-		options->instances = INSTANCES_WORST + parse_word("instances", value, instances, 4);
-		break;
-	case OPTION_DEPTH:
-		options->depth = (uint32_t)parse_number("depth", value, UINT32_MAX);
-		break;
-	case OPTION_TOP:
-		options->top = (uint32_t)parse_number("top", value, UINT32_MAX);
-		if (options->top == 0)
-			options->top = UINT32_MAX;
-		break;
-	case OPTION_MIN_PERCENT:
-		options->min_percent = parse_percentage(value);
-		break;
-	case OPTION_MAX_REGRESSION:
-		options->max_regression = parse_regression(value);
-		break;
-	case OPTION_STEPS:
-		parse_steps(options, value);
-		break;
-	case OPTION_DEVICE:
-		options->device = (int64_t)parse_number("device", value, UINT32_MAX);
-		break;
-	case OPTION_RANK:
-		options->rank = (int64_t)parse_number("rank", value, UINT32_MAX);
-		break;
-	case OPTION_COLOR:
-		options->style.color = (enum color_when)parse_word("color", value, when, 3);
-		break;
-	case OPTION_WIDTH:
-		options->style.width = (unsigned)parse_number("width", value, 10000);
-		if (options->style.width < 20)
-			fatal(STATUS_USAGE, "--width needs at least 20 columns, not %s", value);
-		break;
-	case OPTION_DEMANGLE:
-		options->demangle = (enum demangle_form)parse_word(
-			"demangle", value, forms, DEMANGLE_FORM_COUNT);
-		break;
-	default:
-		*flag_option(options, id) = true;
-	}
-}
-
-static enum option_id option_of(int found)
-{
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (found == (int)option_list[i].id ||
-			(found == option_list[i].letter && option_list[i].letter))
-			return option_list[i].id;
-	return OPTION_NONE;
+	for (size_t i = 0; dashes == 2 && i < OPTION_COUNT; i++)
+		suggest_offer(&near, option_list[i].name);
+	if (optopt && optopt < LONG_FORMS)
+		fatal(STATUS_USAGE, "unknown option -%c; see pperf-report --help", optopt);
+	if (optopt)
+		fatal(STATUS_USAGE, "%s takes no value; see pperf-report --help", text);
+	if (*near.best)
+		fatal(STATUS_USAGE,
+			"unknown option or ambiguous abbreviation %s; did you mean "
+			"`--%s`?",
+			text, near.best);
+	fatal(STATUS_USAGE, "unknown option or ambiguous abbreviation %s; see pperf-report --help",
+		text);
 }
 
 static void parse_arguments(struct options *options, int argc, char **argv)
@@ -337,7 +305,7 @@ static void parse_arguments(struct options *options, int argc, char **argv)
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		known[i] = (struct option){ .name = option_list[i].name,
 			.has_arg = option_list[i].argument ? required_argument : no_argument,
-			.val = (int)option_list[i].id };
+			.val = LONG_FORMS + (int)i };
 		if (!option_list[i].letter)
 			continue;
 		letters[used++] = option_list[i].letter;
@@ -350,16 +318,20 @@ static void parse_arguments(struct options *options, int argc, char **argv)
 
 		if (found == ':')
 			fatal(STATUS_USAGE, "%s needs a value; see pperf-report --help", text);
-		if (found == '?' && optopt && optopt < OPTION_NONE)
-			fatal(STATUS_USAGE, "unknown option -%c; see pperf-report --help", optopt);
 		if (found == '?')
-			fatal(STATUS_USAGE,
-				optopt ? "%s takes no value; see pperf-report --help"
-				       : "unknown option or ambiguous abbreviation %s; see "
-					 "pperf-report --help",
-				text);
-		set_option(options, option_of(found), optarg);
+			refuse_option(text);
+		set_option(options, entry_of(found), optarg);
 	}
+}
+
+static _Noreturn void refuse_view(const char *word, const char *otherwise)
+{
+	struct suggestion near = suggest_for(word, strlen(word));
+
+	for (const struct view *view = view_list; view->name; view++)
+		suggest_offer(&near, view->name);
+	fatal(STATUS_USAGE, "there is no view and no file named `%s`%s", word,
+		suggest_text(&near, otherwise));
 }
 
 /* Returns true if a word could only be a misspelt view: lower-case letters, and no such file. */
@@ -390,9 +362,7 @@ static void check_view(const struct options *options, const struct view *view)
 	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") ||
 		access(options->files[0], F_OK) == 0)
 		return;
-	fatal(STATUS_USAGE,
-		"there is no view and no file named `%s`; pperf-report --help lists the views",
-		options->files[0]);
+	refuse_view(options->files[0], "pperf-report --help lists the views");
 }
 
 struct options command_line_parse(int argc, char **argv)
@@ -408,6 +378,7 @@ struct options command_line_parse(int argc, char **argv)
 
 	views_set(view_list);
 	parse_arguments(&options, argc, argv);
+	options.all |= options.by == BY_RANK;
 	options.view = view_default();
 	options.files = (const char **)argv + optind;
 	options.file_count = (size_t)(argc - optind);
@@ -421,9 +392,7 @@ struct options command_line_parse(int argc, char **argv)
 		strcmp(options.view->name, "critical") == 0)
 		options.instances = INSTANCES_WORST;
 	if (!view && options.file_count && is_misspelt_view(options.files[0]))
-		fatal(STATUS_USAGE,
-			"there is no view and no file named `%s`; see pperf-report --help",
-			options.files[0]);
+		refuse_view(options.files[0], "see pperf-report --help");
 	check_view(&options, view);
 	options.view = view_for_instances(&options);
 	options.no_percentiles = options.view->no_percentiles || options.by != BY_NAME;

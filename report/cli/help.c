@@ -7,6 +7,7 @@
 #include "report/base/error.h"
 #include "report/text/paragraph.h"
 #include "report/views/ranks_columns.h"
+#include "report/views/source_reasons.h"
 #include <stdio.h>
 
 static const struct {
@@ -348,6 +349,17 @@ static void legend_all(const struct style *style)
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		snprintf(title, sizeof title, "  %s", diagnose_rules[i].name);
 		put_entry(style, 25, title, diagnose_rules[i].about);
+	}
+	output_string(style->out, "\nsources that are off or partial (reason: what to do)\n");
+	for (size_t i = 0; i < source_reason_count; i++) {
+		struct paragraph entry = { .style = style, .indent = 17 };
+
+		snprintf(title, sizeof title, "  %s",
+			*source_reasons[i].source ? source_reasons[i].source : "any");
+		paragraph_add(&entry, "%s: %s",
+			*source_reasons[i].reason ? source_reasons[i].reason : "otherwise",
+			source_reasons[i].remedy);
+		paragraph_print(&entry, title);
 	}
 	output_string(style->out, "\nranks (JSON, CSV)\n");
 	for (size_t i = 0; i < RANK_COLUMN_COUNT; i++) {

@@ -16,15 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check_sort(const struct options *options)
-{
-	if (options->sort && !column_find(options->sort, strlen(options->sort)))
-		fatal(STATUS_USAGE,
-			"there is no column `%s` to sort by; pperf-report --legend lists the "
-			"columns",
-			options->sort);
-}
-
 static enum status strict_status(const struct options *options, const struct processes *processes)
 {
 	for (size_t i = 0; options->strict && i < processes->shown; i++)
@@ -110,7 +101,6 @@ int main(int argc, char **argv)
 		return help_show(&options);
 	if (options.redact)
 		reader_redact();
-	check_sort(&options);
 	columns_select(&options);
 	if (options.view->run)
 		return options.view->run(&options);

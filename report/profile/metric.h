@@ -44,4 +44,8 @@ extern const struct metric_facts metrics[METRIC_COUNT];
 /* METRIC_USER if `key` is not in the list. */
 enum metric metric_find(const char *key);
 
+struct suggestion;
+/* Offers the keys of all metrics. */
+void metric_suggest(struct suggestion *near);
+
 #endif

@@ -2,6 +2,7 @@
 #include "report/run/warnings.h"
 #include "report/base/error.h"
 #include "report/base/escape.h"
+#include "report/text/suggest.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,8 @@ void warnings_collect(const struct options *options, struct processes *processes
 }
 
 /* Writes the counters' names, as many as fit. */
-static size_t list_counters(struct trace_reader *reader, char *out, size_t room)
+static size_t list_counters(
+	struct trace_reader *reader, char *out, size_t room, struct suggestion *near)
 {
 	const struct trace_counter *counter;
 	size_t used = 0;
@@ -68,6 +70,7 @@ static size_t list_counters(struct trace_reader *reader, char *out, size_t room)
 		escape_text(shown, sizeof shown, name.bytes, name.length, true);
 		used += (size_t)snprintf(
 			out + used, room - used, "%s`%s`", i ? ", " : "the counters ", shown);
+		suggest_offer(near, shown);
 	}
 	return used;
 }
@@ -75,13 +78,18 @@ static size_t list_counters(struct trace_reader *reader, char *out, size_t room)
 void warnings_check_metric(const struct options *options, const struct processes *processes)
 {
 	char known[512] = "no counters";
+	const char *name = options->metric_name ? options->metric_name : "";
+	struct suggestion near = suggest_for(name, strlen(name));
 	size_t used = 0;
+
+	metric_suggest(&near);
 
 	for (size_t i = 0; i < processes->shown; i++) {
 		if (processes->all[i].profile->counter_found || options->metric != METRIC_USER)
 			return;
-		used += list_counters(processes->all[i].reader, known + used, sizeof known - used);
+		used += list_counters(
+			processes->all[i].reader, known + used, sizeof known - used, &near);
 	}
-	fatal(STATUS_USAGE, "unknown metric `%s`: the trace has %s; --legend lists the metrics",
-		options->metric_name, known);
+	fatal(STATUS_USAGE, "unknown metric `%s`: the trace has %s%s", name, known,
+		suggest_text(&near, "--legend lists the metrics"));
 }

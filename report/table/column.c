@@ -3,8 +3,10 @@
 #include "report/table/column_list.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/text_builder.h"
 #include "report/table/column_values.h"
 #include "report/table/computed_row.h"
+#include "report/text/suggest.h"
 #include <string.h>
 
 const struct column all_columns[] = {
@@ -88,12 +90,97 @@ static const char *selected_keys(const struct options *options)
 	return keys;
 }
 
+static _Noreturn void refuse_column(const char *key, size_t length, const char *use)
+{
+	struct suggestion near = suggest_for(key, length);
+
+	for (size_t i = 0; i < all_column_count; i++) {
+		suggest_offer(&near, all_columns[i].key);
+		suggest_offer(&near, all_columns[i].title);
+	}
+	fatal(STATUS_USAGE, "there is no column `%.*s`%s%s", (int)(length < 100 ? length : 100),
+		key, use, suggest_text(&near, "pperf-report --legend lists the columns"));
+}
+
+/* Returns whether `name` is these bytes. */
+static bool is_named(const char *name, const char *text, size_t length)
+{
+	return length && strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+/* How well a column fits what the user calls it, by its key or its title; 0: not at all. Titles
+ * are shared by columns of different views, so those of the view come first. */
+static unsigned name_fits(
+	const struct column *column, const struct view *view, const char *text, size_t length)
+{
+	const bool listed = key_is_listed(view->columns, column);
+
+	if (is_named(column->key, text, length))
+		return listed ? 5 : 2;
+	if (!is_named(column->title, text, length))
+		return 0;
+	return key_is_listed(view->text, column) ? 4 : listed ? 3 : 1;
+}
+
+static const struct column *column_named(const struct view *view, const char *text, size_t length)
+{
+	const struct column *best = NULL;
+	unsigned most = 0;
+
+	for (size_t i = 0; i < all_column_count; i++) {
+		const unsigned fits = name_fits(&all_columns[i], view, text, length);
+
+		if (fits <= most)
+			continue;
+		best = &all_columns[i];
+		most = fits;
+	}
+	return best;
+}
+
+/* Returns the keys of the columns that --columns names. Names are separated by commas, keys also
+ * by blanks. The text is never freed. */
+static const char *requested_keys(const struct view *view, const char *names)
+{
+	struct text_builder keys = { .text = NULL };
+	const char *item = names; /* from one comma to the next */
+
+	text_add(&keys, "%s", "");
+	for (names += strspn(names, " ,"); *names; names += strspn(names, " ,")) {
+		const struct column *column = NULL;
+		size_t length = strcspn(names, ",");
+
+		if (memchr(item, ',', (size_t)(names - item)) || !keys.used)
+			item = names;
+
+		while (length && !(column = column_named(view, names, length)))
+			do
+				length--;
+			while (length && names[length] != ' ');
+		if (!column)
+			refuse_column(item, strcspn(item, ","), "");
+		text_add(&keys, "%s%s", keys.used ? "," : "", column->key);
+		names += length;
+	}
+	return keys.text;
+}
+
+static void select_sort(struct options *options)
+{
+	const char *sort = options->sort;
+	const struct column *column = sort ? column_named(options->view, sort, strlen(sort)) : NULL;
+
+	if (sort && !column)
+		refuse_column(sort, strlen(sort), " to sort by");
+	if (column)
+		options->sort = column->key;
+}
+
 void columns_select(struct options *options)
 {
-	const char *key = options->columns;
-
+	select_sort(options);
 	options->row_columns = options->view->columns;
-	if (!key)
+	if (!options->columns)
 		return;
 	if (options->view->run && !*options->view->columns)
 		fatal(STATUS_USAGE,
@@ -103,17 +190,8 @@ void columns_select(struct options *options)
 		fatal(STATUS_USAGE,
 			"%s has fixed columns in text; --columns works with -f json and -f csv",
 			options->view->name);
-	for (key += strspn(key, " ,"); *key; key += strspn(key, " ,")) {
-		const size_t length = strcspn(key, " ,");
-
-		if (!column_find(key, length))
-			fatal(STATUS_USAGE,
-				"there is no column `%.*s`; pperf-report --legend lists the "
-				"columns",
-				(int)(length < 100 ? length : 100), key);
-		key += length;
-	}
-	if (!options->columns[strspn(options->columns, " ,")])
+	options->columns = requested_keys(options->view, options->columns);
+	if (!*options->columns)
 		fatal(STATUS_USAGE,
 			"--columns needs column names separated by commas; pperf-report --legend "
 			"lists them");

@@ -58,7 +58,8 @@ const struct column *column_find(const char *key, size_t length); /* NULL: unkno
  * NULL: no more. */
 const struct column *column_next(const char **keys);
 
-/* Sets options->row_columns. Ends the program with a message if --columns is wrong. */
+/* Replaces the names in --sort and --columns by keys and sets options->row_columns. A name is the
+ * key of a column or its title. Ends the program with a message if there is no such column. */
 void columns_select(struct options *options);
 
 /* Converts a cell to a number for sorting. Returns false if it has none. */

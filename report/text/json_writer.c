@@ -31,6 +31,15 @@ void json_write_key(struct json_writer *json, const char *key)
 	json->needs_comma = false;
 }
 
+void json_write_plain_key(struct json_writer *json, const char *key, size_t length)
+{
+	write_separator(json);
+	output_char(json->out, '"');
+	output_bytes(json->out, key, length);
+	output_bytes(json->out, "\":", 2);
+	json->needs_comma = false;
+}
+
 void json_write_null(struct json_writer *json)
 {
 	write_separator(json);

@@ -17,6 +17,8 @@ struct json_writer {
 void json_write_begin(struct json_writer *json, char bracket); /* `bracket`: { or [ */
 void json_write_end(struct json_writer *json, char bracket);
 void json_write_key(struct json_writer *json, const char *key);
+/* Writes a key that needs no escapes, which is faster. */
+void json_write_plain_key(struct json_writer *json, const char *key, size_t length);
 
 void json_write_null(struct json_writer *json);
 void json_write_bool(struct json_writer *json, bool value);

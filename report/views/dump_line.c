@@ -3,23 +3,18 @@
 
 #include "report/base/alloc.h"
 #include "report/base/escape.h"
+#include "report/text/json_writer.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const key_names[] = {
-#define X(name) #name,
-	DUMP_KEYS(X)
-#undef X
-};
-
-/* The keys as JSON writes them, with the comma that ends the value before. */
 static const struct {
 	const char *text;
 	size_t bytes;
-} json_keys[] = {
-#define X(name) { ",\"" #name "\":", sizeof(",\"" #name "\":") - 1 },
+} key_names[] = {
+#define X(name) { #name, sizeof #name - 1 },
 	DUMP_KEYS(X)
 #undef X
 };
@@ -139,76 +134,89 @@ static void write_triple(struct output *out, const struct dump_value *value, cha
 	}
 }
 
-static void write_json_name(struct output *out, const char *key, struct trace_text text)
+/* Unknown: JSON's null. */
+static struct string_view json_text(struct trace_text text)
 {
-	output_string(out, key);
-	if (text.known)
-		output_json_text(out, text.bytes, text.length);
-	else
-		output_string(out, "null");
+	return (struct string_view){ text.known ? text.bytes : NULL, text.length };
 }
 
-static void write_json_frames(struct output *out, const struct dump_frames *value)
+static void write_json_frames(struct json_writer *json, const struct dump_frames *value)
 {
-	output_char(out, '[');
+	json_write_begin(json, '[');
 	for (uint32_t i = 0; i < value->count; i++) {
 		const struct trace_python_frame *frame = &value->frames[i];
 
-		write_json_name(out, i ? ",{\"function\":" : "{\"function\":",
-			reader_name(value->reader, frame->function));
-		write_json_name(out, ",\"file\":", reader_name(value->reader, frame->file));
-		output_string(out, ",\"line\":");
-		output_unsigned(out, frame->line);
-		output_char(out, '}');
+		json_write_begin(json, '{');
+		json_put_text(
+			json, "function", json_text(reader_name(value->reader, frame->function)));
+		json_put_text(json, "file", json_text(reader_name(value->reader, frame->file)));
+		json_put_unsigned(json, "line", frame->line);
+		json_write_end(json, '}');
 	}
-	output_char(out, ']');
+	json_write_end(json, ']');
 }
 
-static void write_json_value(struct output *out, const struct dump_value *value)
+static void write_json_triple(struct json_writer *json, const uint32_t triple[3])
 {
-	if (write_plain(out, value))
-		return;
-	switch (value->type) {
+	json_write_begin(json, '[');
+	for (unsigned i = 0; i < 3; i++)
+		json_write_unsigned(json, triple[i]);
+	json_write_end(json, ']');
+}
+
+static void write_json_value(struct json_writer *json, const struct dump_value *value)
+{
+	char text[24];
+
+	switch ((enum dump_value_type)value->type) {
 	case VALUE_NULL:
-		output_bytes(out, "null", 4);
+		json_write_null(json);
+		break;
+	case VALUE_UNSIGNED:
+		json_write_unsigned(json, value->of.number);
+		break;
+	case VALUE_SIGNED:
+		json_write_signed(json, value->of.whole);
 		break;
 	case VALUE_WIDE:
+		snprintf(text, sizeof text, "%" PRId64, value->of.whole);
+		json_write_string(json, text);
+		break;
 	case VALUE_ID:
+		json_write_id(json, value->of.number);
+		break;
 	case VALUE_COLOR:
-		output_char(out, '"');
-		write_id(out, value);
-		output_char(out, '"');
+		snprintf(text, sizeof text, "0x%08" PRIX64, value->of.number);
+		json_write_string(json, text);
 		break;
 	case VALUE_DOUBLE:
-		output_json_double(out, value->of.real);
+		json_write_double(json, value->of.real);
 		break;
 	case VALUE_TEXT:
-		output_json_text(out, value->of.text.bytes, value->of.text.length);
+		json_write_text(json, json_text(value->of.text));
 		break;
 	case VALUE_TRIPLE:
-		output_char(out, '[');
-		write_triple(out, value, ',');
-		output_char(out, ']');
+		write_json_triple(json, value->of.triple);
 		break;
 	case VALUE_FRAMES:
-		write_json_frames(out, &value->of.frames);
+		write_json_frames(json, &value->of.frames);
 		break;
 	}
 }
 
 void line_write_json(struct output *out, const struct dump_line *line)
 {
-	size_t comma = 1;
+	struct json_writer json = { .out = out };
 
-	output_char(out, '{');
+	json_write_begin(&json, '{');
 	for (uint64_t left = line->present; left; left &= left - 1) {
-		unsigned key = (unsigned)__builtin_ctzll(left);
+		const unsigned key = (unsigned)__builtin_ctzll(left);
 
-		output_bytes(out, json_keys[key].text + comma, json_keys[key].bytes - comma);
-		write_json_value(out, &line->values[key]);
-		comma = 0;
+		json_write_plain_key(&json, key_names[key].text, key_names[key].bytes);
+		write_json_value(&json, &line->values[key]);
 	}
-	output_bytes(out, "}\n", 2);
+	json_write_end(&json, '}');
+	output_char(out, '\n');
 }
 
 /* Joins all frames first, because CSV quotes a value as a whole. */
@@ -275,7 +283,7 @@ void line_write_header(struct output *out)
 	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
 		if (key)
 			output_char(out, ',');
-		output_string(out, key_names[key]);
+		output_bytes(out, key_names[key].text, key_names[key].bytes);
 	}
 	output_bytes(out, "\r\n", 2);
 }
@@ -385,7 +393,7 @@ void line_write_text(struct output *out, const struct dump_line *line)
 		if (line->values[key].type == VALUE_NULL)
 			continue;
 		write_spaces(out, 2);
-		output_string(out, key_names[key]);
+		output_bytes(out, key_names[key].text, key_names[key].bytes);
 		output_char(out, '=');
 		write_text_value(out, &line->values[key], line->ascii);
 	}

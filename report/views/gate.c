@@ -7,6 +7,7 @@
 #include "report/text/format_number.h"
 #include "report/run/options.h"
 #include "report/text/paragraph.h"
+#include "report/text/suggest.h"
 #include "report/print/print.h"
 #include "report/analysis/baseline.h"
 #include <math.h>
@@ -49,11 +50,15 @@ static size_t parse_metric_names(const char *list, const char **names)
 	if (!copy)
 		fatal(STATUS_UNREADABLE, "no memory for the metrics");
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		struct suggestion near = suggest_for(name, strlen(name));
+
+		for (size_t i = 0; baseline_metric_name(i); i++)
+			suggest_offer(&near, baseline_metric_name(i));
 		if (!baseline_has_metric(name))
 			fatal(STATUS_USAGE,
 				"unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
-				"tensors, reserved_peak and allocated_peak, not `%s`",
-				name);
+				"tensors, reserved_peak and allocated_peak, not `%s`%s",
+				name, suggest_text(&near, NULL));
 		if (count == METRICS_MAX)
 			fatal(STATUS_USAGE, "gate accepts at most %d metrics", METRICS_MAX);
 		names[count++] = name;

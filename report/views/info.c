@@ -7,6 +7,7 @@
 #include "report/import/open_trace.h"
 #include "report/base/text_builder.h"
 #include "report/views/info_json.h"
+#include "report/views/source_reasons.h"
 #include "report/text/format_number.h"
 #include "report/print/print.h"
 #include "report/trace/record_check.h"
@@ -194,6 +195,7 @@ static void info_put_sources(const struct info_page *page)
 		"python_stacks", "cuda_symbols", "cupti" };
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+		struct text_builder advice = { .text = NULL };
 		char key[64];
 		struct trace_text state;
 
@@ -204,6 +206,10 @@ static void info_put_sources(const struct info_page *page)
 		output_char(page->out, ' ');
 		write_escaped(page, state.known ? state : string_text("absent"));
 		output_char(page->out, '\n');
+		source_add_advice(&advice, sources[i], state, page->ascii);
+		if (advice.text)
+			put_field(page, "", "%s", advice.text);
+		free(advice.text);
 	}
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/summary_coverage.h"
 #include "report/text/paragraph.h"
+#include "report/views/source_reasons.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *known_separator(const struct style *style)
@@ -9,58 +11,16 @@ const char *known_separator(const struct style *style)
 	return style->ascii ? ", " : " \xc2\xb7 ";
 }
 
-/* The sources: what is missing without them, and what to do about it. */
-static const struct {
-	/* advice: NULL if the reason in the trace says what to do */
-	const char *key, *missing, *advice;
-} sources[] = {
-	{ "nvtx", "names of the program's phases",
-		"if it uses NVTX, start it with the full path of libpperf.so in LD_PRELOAD" },
-	{ "cuda_symbols", "memory calls and launches on the CPU",
-		"a program with a static CUDA runtime needs CUPTI for these" },
-	{ "cupti", "times of kernels and copies",
-		"make libcupti of the same CUDA version available (beside libcudart, or in "
-		"LD_LIBRARY_PATH), and "
-		"stop any other profiler that uses it" },
-	{ "torch_ops", "PyTorch's operators", NULL },
-	{ "torch_modules", "names of PyTorch's modules", NULL },
-	{ "torch_memory", "tensor memory", NULL },
-	{ "python_stacks", "source lines of the program's Python files", NULL },
-};
+/* In the order of the first screen. */
+static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "torch_ops",
+	"torch_modules", "torch_memory", "python_stacks" };
 
-/* Reasons with a remedy of their own, which replaces the source's usual advice. An empty key
- * matches every source. */
-static const struct {
-	const char *key, *reason, *advice;
-} remedies[] = {
-	{ "", "off: PPERF_", "unset that variable" },
-	{ "cupti", "let this user profile",
-		"run as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or allow all "
-		"users to "
-		"profile: option NVreg_RestrictProfilingToAdminUsers=0 of the NVIDIA driver" },
-	{ "cupti", "another tool", "run without the other profiler" },
-	{ "cupti", "found no driver",
-		"use the libcupti of a CUDA version that the driver supports, or install a "
-		"newer driver" },
-	{ "nvtx", "another tool", "unset NVTX_INJECTION64_PATH, or run without the other tool" },
-	{ "cuda_symbols", "no libcudart is loaded",
-		"start it with the full path of libpperf.so in LD_PRELOAD, "
-		"and with the shared CUDA runtime" },
-};
-
-static const char *advice_of(const char *key, struct trace_text state, const char *usual)
+static struct trace_text source_state(const struct process *process, size_t source)
 {
-	for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
-		if ((!*remedies[i].key || !strcmp(remedies[i].key, key)) &&
-			memmem(state.bytes, state.length, remedies[i].reason,
-				strlen(remedies[i].reason)))
-			return remedies[i].advice;
-	return usual;
-}
+	char key[64];
 
-static bool has_state(struct trace_text text, const char *with)
-{
-	return text.length >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
+	snprintf(key, sizeof key, "source.%s", sources[source]);
+	return process_meta(process, key);
 }
 
 static void put_source_states(const struct process *process, const struct style *style)
@@ -69,14 +29,11 @@ static void put_source_states(const struct process *process, const struct style 
 	const char *before = "";
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-		char key[64];
-		struct trace_text state;
+		const struct trace_text state = source_state(process, i);
 
-		snprintf(key, sizeof key, "source.%s", sources[i].key);
-		state = process_meta(process, key);
 		if (!state.length)
 			continue;
-		paragraph_add(&paragraph, "%s%s ", before, sources[i].key);
+		paragraph_add(&paragraph, "%s%s ", before, sources[i]);
 		paragraph_text(&paragraph, state.bytes, state.length);
 		before = known_separator(style);
 	}
@@ -84,22 +41,14 @@ static void put_source_states(const struct process *process, const struct style 
 		paragraph_add(&paragraph, "none recorded in the trace");
 	paragraph_print(&paragraph, "sources");
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-		char key[64];
-		struct trace_text state;
-		const char *advice;
+		struct text_builder advice = { .text = NULL };
 
-		snprintf(key, sizeof key, "source.%s", sources[i].key);
-		state = process_meta(process, key);
-		advice = advice_of(sources[i].key, state, sources[i].advice);
-		if (!has_state(state, "off") && !has_state(state, "partial"))
+		source_add_advice(&advice, sources[i], source_state(process, i), style->ascii);
+		if (!advice.text)
 			continue;
-		if (has_state(state, "partial") && !advice)
-			continue;
-		paragraph_add(&paragraph, "%s %s %s", style->ascii ? "->" : "\xe2\x86\x92",
-			has_state(state, "off") ? "no" : "not all", sources[i].missing);
-		if (advice)
-			paragraph_add(&paragraph, ": %s", advice);
+		paragraph_add(&paragraph, "%s", advice.text);
 		paragraph_print(&paragraph, "");
+		free(advice.text);
 	}
 }
 

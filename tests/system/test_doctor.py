@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """pperf doctor: it names what stands in the way, and finds nothing where nothing does."""
-import os, signal, struct
+import os, re, signal, struct
 from harness import *
 
 CC = os.environ.get("CC", "cc")
@@ -58,7 +58,7 @@ def a_library_that_cannot_be_preloaded_is_a_problem(folder):
 def settings_that_do_nothing_are_problems(folder):
     plain_only()
     text = doctor(folder, env={"PPERF_OUTPTU": "x"}, check=1)
-    assert "PPERF_OUTPTU is set, but pperf has no such setting" in text, text
+    assert "PPERF_OUTPTU is set, but pperf has no such setting (did you mean 'PPERF_OUTPUT'?)" in text, text
     assert "nothing is recorded" in doctor(folder, env={"PPERF_DISABLE": "1"}, check=1)
     known = {"PPERF_MAX": "1G", "PPERF_STACKS": "off", "PPERF_CUPTI": "1", "PPERF_OPS": "totals", "PPERF_SHAPES": "1", "PPERF_QUIET": "1"}
     assert "no setting" not in doctor(folder, env=known, check=0)
@@ -194,6 +194,42 @@ def an_interrupt_ends_the_command_and_not_the_doctor(folder):
     text = process.communicate(timeout=60)[0].decode()
     assert process.returncode == 0 and "ended with 130" in text and "\nok       nvtx\n" in text, text
     assert not list((folder / "tmp").iterdir()), "it left something behind"
+
+
+def states_of_the_library():
+    """(source, state): what it writes into META source.*, as far as it is a constant."""
+    for path in [*(ROOT / "preload").rglob("*.c"), *(ROOT / "collector").rglob("*.c"), ROOT / "preload" / "torch" / "modules.py"]:
+        text = re.sub(r'"\s*"', "", path.read_text())
+        for source, arguments in re.findall(r'"source\.(\w+)",(.*?);', text, re.S):
+            yield from ((source, state) for state in re.findall(r'"((?:off|partial): [^"%]+)"', arguments))
+        for name, source in (("tensor_memory.c", "torch_memory"), ("modules.py", "torch_modules")):
+            if path.name == name:
+                yield from ((source, state) for state in re.findall(r'"((?:off|partial): [^"%]+)"', text))
+    text = re.sub(r'"\s*"', "", (ROOT / "preload" / "python" / "layout.h").read_text())
+    yield from (("python_stacks", "off: " + trouble) for trouble in re.findall(r'X\([A-Z_]+, "([^"]+)"\)', text))
+
+
+@case
+def every_reason_that_the_library_writes_has_a_remedy(folder):
+    table = report("--legend", "--width", "10000").stdout.decode().split("\nsources that")[1].split("\n\n")[0].splitlines()[1:]
+    known = [(line.split()[0], line.split(None, 1)[1]) for line in table]
+    states = list(states_of_the_library())
+    assert len(states) > 20 and len({source for source, _ in states}) == 7, states
+    for source, state in states:
+        assert any(name in (source, "any") and (about.startswith("otherwise: ") or about.rsplit(": ", 1)[0] in state or about.split(": ")[0] in state)
+                   for name, about in known) or "an error in Python" in state, (source, state)
+
+
+@case
+def what_the_first_screen_advises_info_and_doctor_advise(folder):
+    plain_only()
+    run(folder, program("ranges"), 1, 5, env={"LD_PRELOAD": LIBRARY, "PPERF_CUPTI": "0", "PPERF_PYTHON": "0"}, check=0)
+    for view in ("summary", "info"):
+        shown = " ".join(report(view, folder / "trace.bin").stdout.decode().split())
+        assert "→ no times of kernels and copies: unset that variable" in shown, shown
+        assert "→ no source lines of the program's Python files: unset that variable" in shown, shown
+    text = doctor(folder, program("ranges"), 1, 5, env={"PPERF_CUPTI": "0"}, check=1)
+    assert "problem  cupti off: PPERF_CUPTI=0 (0)\n         → no times of kernels and copies: unset that variable\n" in text, text
 
 
 @case

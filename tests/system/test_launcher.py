@@ -56,6 +56,18 @@ def options_become_settings(folder):
 
 
 @case
+def a_misspelt_word_is_answered_with_the_nearest_known_one(folder):
+    script = installed(folder / "installed")
+    for wrong, near in ((("rnu", "true"), "run"), (("doctr",), "doctor"), (("run", "--stakcs", "off", "true"), "--stacks"),
+                        (("run", "--stacks", "lanch", "true"), "launch"), (("run", "--childern=all", "true"), "--children"), (("run", "--children", "al", "true"), "all")):
+        result = launch(folder, *wrong, script=script, check=125)
+        assert b"(did you mean '%s'?)" % near.encode() in result.stderr, (wrong, result)
+    for far in (("xyz",), ("run", "--nothing", "true"), ("run", "--stacks", "*", "true"), ("run", "--children", "", "true")):
+        result = launch(folder, *far, script=script, check=125)
+        assert b"did you mean" not in result.stderr, (far, result)
+
+
+@case
 def the_trace_is_where_it_was_asked_for(folder):
     result = launch(folder, "run", "-o", "my trace.bin", program("ranges"), 1, 10, check=0)
     assert len(names(folder / "my trace.bin")) == 10

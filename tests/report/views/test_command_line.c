@@ -70,8 +70,36 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 		"", "pperf-report: no trace file given; try pperf-report trace.bin, or --help\n");
 	expect_usage("tree",
 		"pperf-report: no trace file given; try pperf-report trace.bin, or --help\n");
-	expect_usage("tre trace.bin", "pperf-report: there is no view and no file named `tre`; see "
-				      "pperf-report --help\n");
+	expect_usage("tre trace.bin", "pperf-report: there is no view and no file named `tre`; did "
+				      "you mean `tree`?\n");
+	expect_usage("forest trace.bin", "pperf-report: there is no view and no file named "
+					 "`forest`; see pperf-report --help\n");
+	expect_usage("--colums=calls trace.bin",
+		"pperf-report: unknown option or ambiguous abbreviation --colums=calls; did you "
+		"mean `--columns`?\n");
+	expect_usage("trace.bin --color alwyas", "pperf-report: --color needs one of auto, always, "
+						 "never, not `alwyas`; did you mean `always`?\n");
+	expect_usage("trace.bin --demangle ful", "pperf-report: --demangle needs one of no, short, "
+						 "base, full, not `ful`; did you mean `full`?\n");
+	expect_usage("tree trace.bin --instances al",
+		"pperf-report: --instances needs one of worst, first, last, all, not `al`; did you "
+		"mean `all`?\n");
+	expect_usage("table trace.bin --by nmae",
+		"pperf-report: --by needs one of name, shape, module, stack, category, stream, "
+		"thread, rank, step, not `nmae`; did you mean `name`?\n");
+	expect_usage("trace.bin -m gppu", "pperf-report: unknown metric `gppu`: the trace has no "
+					  "counters; did you mean `gpu`?\n");
+	expect_usage("diff trace.bin trace.bin -m gppu",
+		"pperf-report: unknown metric `gppu`: it is not a counter in both traces; did you "
+		"mean `gpu`?\n");
+	expect_usage("gate trace.bin trace.bin -m tensor",
+		"pperf-report: unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
+		"tensors, reserved_peak and allocated_peak, not `tensor`; did you mean "
+		"`tensors`?\n");
+	expect_usage("trace.bin -s gpu_totl", "pperf-report: there is no column `gpu_totl` to sort "
+					      "by; did you mean `gpu_total_ns`?\n");
+	expect_usage("trace.bin --columns calls,gpu_totl",
+		"pperf-report: there is no column `gpu_totl`; did you mean `gpu_total_ns`?\n");
 	expect_usage("-x trace.bin", "pperf-report: unknown option -x; see pperf-report --help\n");
 	expect_usage("--nonsense trace.bin", "pperf-report: unknown option or ambiguous "
 					     "abbreviation --nonsense; see pperf-report --help\n");
@@ -87,9 +115,9 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 		"pperf-report: --steps needs numbers such as 10-20 or 7, not `x`\n");
 	expect_usage("trace.bin --steps 5-",
 		"pperf-report: --steps needs numbers such as 10-20 or 7, not `5-`\n");
-	expect_usage(
-		"trace.bin --columns ,", "pperf-report: --columns needs column names separated by "
-					 "commas; pperf-report --legend lists them\n");
+	expect_usage("trace.bin --columns ,",
+		"pperf-report: --columns needs column names separated by "
+		"commas; pperf-report --legend lists them\n");
 	expect_usage("idle trace.bin --focus main",
 		"pperf-report: --focus works with the views tree, critical and tui only: "
 		"pperf-report tree --focus PATH FILE\n");
