@@ -23,66 +23,63 @@ size_t metric_samples_steps(const struct process *process)
 	return count;
 }
 
-static void collect_steps(struct metric_samples *metric_samples, const struct process *process)
+static void collect_steps(struct metric_samples *all, const struct process *process)
 {
 	const struct steps *found = process->steps;
 
-	metric_samples->steps = xcalloc((found->count + 1) * sizeof *metric_samples->steps);
+	all->steps = xcalloc((found->count + 1) * sizeof *all->steps);
 	for (size_t i = 0; i < found->count; i++)
 		if (is_step_wanted(&process->profile->options, &found->steps[i]))
-			metric_samples->steps[metric_samples->step_count++] = &found->steps[i];
-	metric_samples->step_stride = (metric_samples->step_count + METRIC_SAMPLES_MAX - 1) /
-				      METRIC_SAMPLES_MAX;
-	if (metric_samples->step_stride)
-		metric_samples->values = (uint32_t)((metric_samples->step_count +
-							    metric_samples->step_stride - 1) /
-						    metric_samples->step_stride);
+			all->steps[all->step_count++] = &found->steps[i];
+	all->step_stride = (all->step_count + METRIC_SAMPLES_MAX - 1) / METRIC_SAMPLES_MAX;
+	if (all->step_stride)
+		all->values = (uint32_t)((all->step_count + all->step_stride - 1) /
+					 all->step_stride);
 }
 
 /* Returns the index of the steady-state step at `at_ns`, or SIZE_MAX. */
-static size_t sample_step_at(struct metric_samples *metric_samples, uint64_t at_ns)
+static size_t sample_step_at(struct metric_samples *all, uint64_t at_ns)
 {
-	size_t low = 0, high = metric_samples->step_count;
-	const struct step *step = low < high ? metric_samples->steps[metric_samples->cursor] : NULL;
+	size_t low = 0, high = all->step_count;
+	const struct step *step = low < high ? all->steps[all->cursor] : NULL;
 
 	if (step && at_ns >= step->begin_ns && at_ns < step->end_ns)
-		return metric_samples->cursor;
+		return all->cursor;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (metric_samples->steps[middle]->begin_ns <= at_ns)
+		if (all->steps[middle]->begin_ns <= at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || at_ns >= metric_samples->steps[low - 1]->end_ns)
+	if (!low || at_ns >= all->steps[low - 1]->end_ns)
 		return SIZE_MAX;
-	return metric_samples->cursor = low - 1;
+	return all->cursor = low - 1;
 }
 
-static struct node_samples *node_samples_of(struct metric_samples *metric_samples, uint32_t node)
+static struct node_samples *node_samples_of(struct metric_samples *all, uint32_t node)
 {
-	array_grow_zeroed(&metric_samples->nodes, &metric_samples->room, (size_t)node + 1,
-		sizeof *metric_samples->nodes);
-	return &metric_samples->nodes[node];
+	array_grow_zeroed(&all->nodes, &all->room, (size_t)node + 1, sizeof *all->nodes);
+	return &all->nodes[node];
 }
 
 static void add_step_sample(
-	struct metric_samples *metric_samples, uint32_t node, uint64_t at_ns, long double value)
+	struct metric_samples *all, uint32_t node, uint64_t at_ns, long double value)
 {
-	struct node_samples *samples = node_samples_of(metric_samples, node);
-	const size_t step = sample_step_at(metric_samples, at_ns);
+	struct node_samples *samples = node_samples_of(all, node);
+	const size_t step = sample_step_at(all, at_ns);
 
 	if (step == SIZE_MAX)
 		return;
 	samples->total += value;
-	if (step % metric_samples->step_stride)
+	if (step % all->step_stride)
 		return;
 	if (!samples->values) {
-		samples->values = xcalloc(metric_samples->values * sizeof *samples->values);
-		samples->count = metric_samples->values;
+		samples->values = xcalloc(all->values * sizeof *samples->values);
+		samples->count = all->values;
 	}
-	samples->values[step / metric_samples->step_stride] += (double)value;
+	samples->values[step / all->step_stride] += (double)value;
 }
 
 /* Makes room: keeps every second sample and doubles the stride. */
@@ -115,25 +112,25 @@ static void keep_instance_value(struct node_samples *samples, long double value)
 
 static void restart_samples(void *context)
 {
-	struct metric_samples *metric_samples = context;
+	struct metric_samples *all = context;
 
-	for (size_t i = 0; i < metric_samples->room; i++) {
-		free(metric_samples->nodes[i].values);
-		metric_samples->nodes[i] = (struct node_samples){ .total = 0 };
+	for (size_t i = 0; i < all->room; i++) {
+		free(all->nodes[i].values);
+		all->nodes[i] = (struct node_samples){ .total = 0 };
 	}
-	metric_samples->cursor = 0;
+	all->cursor = 0;
 }
 
 static void add_metric_value(
-	struct metric_samples *metric_samples, uint32_t node, uint64_t at_ns, long double value)
+	struct metric_samples *all, uint32_t node, uint64_t at_ns, long double value)
 {
 	struct node_samples *samples;
 
-	if (metric_samples->steps) {
-		add_step_sample(metric_samples, node, at_ns, value);
+	if (all->steps) {
+		add_step_sample(all, node, at_ns, value);
 		return;
 	}
-	samples = node_samples_of(metric_samples, node);
+	samples = node_samples_of(all, node);
 	samples->total += value;
 	keep_instance_value(samples, value);
 }
@@ -141,112 +138,140 @@ static void add_metric_value(
 static void add_leaf_sample(
 	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
 {
-	struct metric_samples *metric_samples = context;
+	struct metric_samples *all = context;
 
-	if (metric_samples->metric == METRIC_CALLS)
-		add_metric_value(metric_samples, node, at_ns, 1);
-	else if (is_work ? metric_samples->metric == METRIC_GPU
-			 : metric_samples->metric == METRIC_CPU ||
-				   metric_samples->metric == METRIC_WALL)
-		add_metric_value(metric_samples, node, at_ns, duration_ns);
+	if (all->metric == METRIC_CALLS)
+		add_metric_value(all, node, at_ns, 1);
+	else if (is_work ? all->metric == METRIC_GPU
+			 : all->metric == METRIC_CPU || all->metric == METRIC_WALL)
+		add_metric_value(all, node, at_ns, duration_ns);
 }
 
 static void add_instance_sample(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
-	struct metric_samples *metric_samples = context;
+	struct metric_samples *all = context;
 
-	if (metric_samples->metric == METRIC_CALLS)
+	if (all->metric == METRIC_CALLS)
 		value = 1;
-	if (metric_samples->metric != METRIC_GPU)
-		add_metric_value(metric_samples, node, at_ns, value);
+	if (all->metric != METRIC_GPU)
+		add_metric_value(all, node, at_ns, value);
 	/* Only samples are kept: the total of the range is added up from its GPU work. */
-	else if (!metric_samples->steps)
-		keep_instance_value(node_samples_of(metric_samples, node), value);
+	else if (!all->steps)
+		keep_instance_value(node_samples_of(all, node), value);
 }
 
-static void add_samples_to_parent(
-	struct metric_samples *metric_samples, uint32_t parent, uint32_t id)
+static void add_samples_to_parent(struct metric_samples *all, uint32_t parent, uint32_t id)
 {
-	struct node_samples *to = node_samples_of(metric_samples, parent);
-	const struct node_samples *from = node_samples_of(metric_samples, id);
+	struct node_samples *to = node_samples_of(all, parent);
+	const struct node_samples *from = node_samples_of(all, id);
 
 	to->total += from->total;
-	if (!metric_samples->steps || !from->values)
+	if (!all->steps || !from->values)
 		return;
 	if (!to->values) {
-		to->values = xcalloc(metric_samples->values * sizeof *to->values);
-		to->count = metric_samples->values;
+		to->values = xcalloc(all->values * sizeof *to->values);
+		to->count = all->values;
 	}
-	for (uint32_t i = 0; i < metric_samples->values; i++)
+	for (uint32_t i = 0; i < all->values; i++)
 		to->values[i] += from->values[i];
 }
 
 /* Adds up values that are known only of parts. GPU work counts in all its ancestors, and a group is
  * the sum of the ranges in it. */
-static void sum_samples(struct metric_samples *metric_samples)
+static void sum_samples(struct metric_samples *all)
 {
-	const struct tree *tree = metric_samples->profile->tree;
+	const struct tree *tree = all->profile->tree;
 
-	node_samples_of(metric_samples, tree->count);
+	node_samples_of(all, tree->count);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		const struct node *node = &tree->nodes[id];
 		const bool is_range = node_kind_class(node->kind) == NODE_RANGES;
 
-		if (node->is_counted && (metric_samples->metric == METRIC_CPU ||
-						metric_samples->metric == METRIC_WALL))
-			metric_samples->nodes[id].total = node->total_ns;
-		if (node->is_counted && metric_samples->metric == METRIC_CALLS)
-			metric_samples->nodes[id].total = node->calls;
-		if (metric_samples->metric == METRIC_GPU ||
-			(metric_samples->metric != METRIC_CALLS && is_range &&
-				tree->nodes[node->parent].is_group))
-			add_samples_to_parent(metric_samples, node->parent, id);
+		if (node->is_counted && (all->metric == METRIC_CPU || all->metric == METRIC_WALL))
+			all->nodes[id].total = node->total_ns;
+		if (node->is_counted && all->metric == METRIC_CALLS)
+			all->nodes[id].total = node->calls;
+		if (all->metric == METRIC_GPU || (all->metric != METRIC_CALLS && is_range &&
+							 tree->nodes[node->parent].is_group))
+			add_samples_to_parent(all, node->parent, id);
 	}
 }
 
 struct metric_samples *metric_samples_read(
 	struct process *process, enum metric metric, const char *counter, bool by_steps)
 {
-	struct metric_samples *metric_samples = xcalloc(sizeof *metric_samples);
-	const struct profile_observer observer = { .context = metric_samples,
+	struct metric_samples *all = xcalloc(sizeof *all);
+	const struct profile_observer observer = { .context = all,
 		.restart = restart_samples,
 		.leaf = add_leaf_sample,
 		.instance = add_instance_sample };
 	struct profile_options options = process->profile->options;
 
-	metric_samples->metric = metric;
+	all->metric = metric;
 	if (by_steps)
-		collect_steps(metric_samples, process);
+		collect_steps(all, process);
 	options.metric = metric;
 	options.counter = counter;
 	options.pick_metric = false;
 	options.observer = &observer;
-	metric_samples->profile = profile_build(process->reader, process->texts, &options);
-	sum_samples(metric_samples);
-	return metric_samples;
+	all->profile = profile_build(process->reader, process->texts, &options);
+	sum_samples(all);
+	return all;
 }
 
-long double metric_samples_wall(const struct metric_samples *metric_samples)
+double metric_samples_mean(const struct metric_samples *all, long double total)
 {
-	long double sum = metric_samples->steps ? 0 : metric_samples->profile->totals.wall_ns;
-
-	for (size_t i = 0; i < metric_samples->step_count; i++)
-		sum += metric_samples->steps[i]->end_ns - metric_samples->steps[i]->begin_ns;
-	return sum;
+	return (double)(all->steps && all->step_count ? total / all->step_count : total);
 }
 
-double metric_samples_mean(const struct metric_samples *metric_samples, long double total)
+/* Whether the node's value is a part of the whole that no other node counts. */
+static bool has_own_share(const struct metric_samples *all, uint32_t id)
 {
-	return (double)(metric_samples->steps && metric_samples->step_count
-				? total / metric_samples->step_count
-				: total);
+	return all->metric == METRIC_CALLS ||
+	       (!all->profile->tree->nodes[id].parent &&
+		       profile_root_has_share(all->profile, id, all->metric == METRIC_CPU));
 }
 
-void metric_samples_free(struct metric_samples *metric_samples)
+/* Whether the value of a step is its duration. */
+static bool is_duration(const struct metric_samples *all)
 {
-	restart_samples(metric_samples);
-	free(metric_samples->nodes);
-	free(metric_samples->steps);
-	profile_free(metric_samples->profile);
-	free(metric_samples);
+	return all->metric == METRIC_WALL || (all->metric == METRIC_CPU && all->steps);
+}
+
+double metric_samples_whole(const struct metric_samples *all)
+{
+	long double sum = all->metric == METRIC_WALL && !all->steps ? all->profile->totals.wall_ns
+								    : 0;
+
+	for (size_t i = 0; is_duration(all) && i < all->step_count; i++)
+		sum += all->steps[i]->end_ns - all->steps[i]->begin_ns;
+	for (uint32_t id = all->profile->tree->count - 1; !is_duration(all) && id > 0; id--)
+		if (has_own_share(all, id))
+			sum += all->nodes[id].total;
+	return metric_samples_mean(all, sum);
+}
+
+double *metric_samples_step_values(const struct metric_samples *all)
+{
+	double *values = all->values ? xcalloc(all->values * sizeof *values) : NULL;
+
+	for (uint32_t i = 0; is_duration(all) && i < all->values; i++) {
+		const struct step *step = all->steps[i * all->step_stride];
+
+		values[i] = (double)(step->end_ns - step->begin_ns);
+	}
+	for (uint32_t id = 1; !is_duration(all) && id < all->profile->tree->count; id++)
+		if (all->nodes[id].values && has_own_share(all, id))
+			for (uint32_t i = 0; i < all->values; i++)
+				values[i] += all->nodes[id].values[i];
+	return values;
+}
+
+void metric_samples_free(struct metric_samples *all)
+{
+	restart_samples(all);
+	free(all->nodes);
+	free(all->steps);
+	profile_free(all->profile);
+	free(all);
 }

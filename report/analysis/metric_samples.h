@@ -37,16 +37,19 @@ struct metric_samples {
  * steady-state steps. */
 struct metric_samples *metric_samples_read(
 	struct process *process, enum metric metric, const char *counter, bool by_steps);
-void metric_samples_free(struct metric_samples *metric_samples);
+void metric_samples_free(struct metric_samples *samples);
 
 /* Number of steady-state steps with samples of their own. 0 if the trace has counted ranges, whose
  * time is not known by step. */
 size_t metric_samples_steps(const struct process *process);
 
-/* Wall time: of all the steps together, or of the whole run. */
-long double metric_samples_wall(const struct metric_samples *metric_samples);
-
-/* The value to compare: the mean of a step, or `total` of the whole run. */
-double metric_samples_mean(const struct metric_samples *metric_samples, long double total);
+/* Returns the value to compare: the mean of a step, or `total` of the whole run. */
+double metric_samples_mean(const struct metric_samples *samples, long double total);
+/* Returns that value of the whole: the sum of the roots of all threads. For wall time, and for CPU
+ * time by steps: the duration. */
+double metric_samples_whole(const struct metric_samples *samples);
+/* Returns the value of the whole in each of the `values` sampled steps. NULL: by instances. The
+ * caller frees it. */
+double *metric_samples_step_values(const struct metric_samples *samples);
 
 #endif

@@ -48,7 +48,7 @@ static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node 
 }
 
 /* Selects the tree nodes that have a value of the metric, themselves or below. */
-static uint8_t *select_nodes(const struct diff_side *side)
+static uint8_t *select_nodes(const struct compared_run *side)
 {
 	const struct tree *tree = side->metric_samples->profile->tree;
 	uint8_t *selected = xcalloc(tree->count);
@@ -63,7 +63,7 @@ static uint8_t *select_nodes(const struct diff_side *side)
 
 static void add_side_nodes(struct diff *diff, unsigned which)
 {
-	struct diff_side *side = &diff->sides[which];
+	struct compared_run *side = &diff->sides[which];
 	const struct tree *tree = side->metric_samples->profile->tree;
 	uint32_t *placed = xcalloc(tree->count * sizeof *placed);
 	uint8_t *selected = select_nodes(side);
@@ -110,27 +110,20 @@ static void test_nodes(struct diff *diff)
 {
 	const uint32_t zero_count = diff->sides[0].metric_samples->values +
 				    diff->sides[1].metric_samples->values;
-	double *zeros = xcalloc((zero_count + 1u) * sizeof *zeros),
-	       *p = xcalloc(diff->count * sizeof *p);
-	uint32_t tested = 0;
+	double *zeros = xcalloc((zero_count + 1u) * sizeof *zeros);
+	struct sample_pair *pairs = xcalloc(diff->count * sizeof *pairs);
 
 	for (uint32_t id = 1; id < diff->count; id++) {
 		struct diff_node *node = &diff->nodes[id];
 		const double *before = side_values(diff, node, 0, zeros),
 			     *after = side_values(diff, node, 1, zeros);
 
-		node->comparison = mann_whitney_test(before, node->n[0], after, node->n[1]);
-		if (node->comparison.tested)
-			p[tested++] = node->comparison.p;
+		pairs[id - 1] = (struct sample_pair){ { before, after }, { node->n[0], node->n[1] },
+			&node->comparison };
 	}
-	mann_whitney_holm(p, tested);
-	diff->tested = tested;
-	tested = 0;
-	for (uint32_t id = 1; id < diff->count; id++)
-		if (diff->nodes[id].comparison.tested)
-			diff->nodes[id].comparison.p = p[tested++];
+	diff->tested = (uint32_t)mann_whitney_test_all(pairs, diff->count - 1);
 	free(zeros);
-	free(p);
+	free(pairs);
 }
 
 /* Two runs of one program differ as a whole, and their call paths vary by more than the steps of
@@ -226,35 +219,6 @@ static void sum_diff(struct diff *diff)
 	}
 }
 
-/* The total of a run: the sum of the roots of all threads. For wall time, and for CPU time by
- * steps: the duration. */
-static double side_total(const struct diff *diff, const struct diff_side *side)
-{
-	const struct profile *profile = side->metric_samples->profile;
-	long double sum = 0;
-
-	if (diff->metric == METRIC_WALL || (diff->metric == METRIC_CPU && diff->by_steps))
-		return metric_samples_mean(
-			side->metric_samples, metric_samples_wall(side->metric_samples));
-	for (uint32_t id = profile->tree->nodes[0].first_child; id;
-		id = profile->tree->nodes[id].next)
-		if (profile_root_has_share(profile, id, diff->metric == METRIC_CPU))
-			sum += side->metric_samples->nodes[id].total;
-	if (diff->metric == METRIC_CALLS) {
-		sum = 0;
-		for (uint32_t id = 1; id < profile->tree->count; id++)
-			sum += side->metric_samples->nodes[id].total;
-	}
-	return metric_samples_mean(side->metric_samples, sum);
-}
-
-static void read_side(struct diff_side *side, const struct options *options, const char *path)
-{
-	side->processes = processes_read_side(options, path);
-	side->process = side->processes.all;
-	side->steps = metric_samples_steps(side->process);
-}
-
 static void check_counter(const struct diff *diff)
 {
 	const struct profile *before = diff->sides[0].metric_samples->profile,
@@ -304,20 +268,15 @@ struct diff *diff_read_unmatched(const struct options *options, const char *metr
 	diff->texts = string_table_new();
 	diff->count = 1;
 	array_grow_zeroed(&diff->nodes, &diff->room, 1, sizeof *diff->nodes);
-	read_side(&diff->sides[0], options, before);
-	read_side(&diff->sides[1], options, after);
+	compared_runs_open(diff->sides, options, before, after, false);
 	choose_metric(diff, metric_name);
-	diff->by_steps = diff->sides[0].steps >= MANN_WHITNEY_VALUES_MIN &&
-			 diff->sides[1].steps >= MANN_WHITNEY_VALUES_MIN;
-	for (unsigned which = 0; which < 2; which++) {
-		struct diff_side *side = &diff->sides[which];
-
-		side->metric_samples = metric_samples_read(
-			side->process, diff->metric, metric_name, diff->by_steps);
-	}
+	diff->by_steps = diff->sides[0].by_steps;
+	for (unsigned which = 0; which < 2; which++)
+		diff->sides[which].metric_samples = metric_samples_read(
+			diff->sides[which].process, diff->metric, metric_name, diff->by_steps);
 	check_counter(diff);
-	diff->before = side_total(diff, &diff->sides[0]);
-	diff->after = side_total(diff, &diff->sides[1]);
+	diff->before = metric_samples_whole(diff->sides[0].metric_samples);
+	diff->after = metric_samples_whole(diff->sides[1].metric_samples);
 	add_side_nodes(diff, 0);
 	add_side_nodes(diff, 1);
 	test_nodes(diff);
@@ -366,10 +325,8 @@ void diff_free(struct diff *diff)
 {
 	if (!diff)
 		return;
-	for (unsigned which = 0; which < 2; which++) {
-		metric_samples_free(diff->sides[which].metric_samples);
-		processes_free(&diff->sides[which].processes);
-	}
+	compared_run_free(&diff->sides[0]);
+	compared_run_free(&diff->sides[1]);
 	string_table_free(diff->texts);
 	free(diff->nodes);
 	hash_index_free(&diff->index);

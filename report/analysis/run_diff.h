@@ -25,9 +25,8 @@
 #ifndef PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 #define PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 
-#include "report/analysis/metric_samples.h"
+#include "report/analysis/compared_run.h"
 #include "report/base/hash_index.h"
-#include "report/stats/mann_whitney.h"
 
 #define DIFF_ALPHA MANN_WHITNEY_ALPHA
 #define DIFF_MIN_SHIFT 0.01
@@ -51,20 +50,13 @@ struct diff_node {
 	double largest_change; /* of the changes shown in it and below */
 };
 
-struct diff_side {
-	struct processes processes;
-	struct process *process;
-	struct metric_samples *metric_samples;
-	size_t steps; /* number of steady-state steps */
-};
-
 struct diff {
 	struct string_table *texts;
 	struct diff_node *nodes; /* parents before children; 0: the root */
 	uint32_t count;
 	size_t room;
 	struct hash_index index; /* of nodes, by what same_place compares */
-	struct diff_side sides[2];
+	struct compared_run sides[2];
 	enum metric metric;
 	const char *counter;
 	bool by_steps;

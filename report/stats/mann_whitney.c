@@ -103,6 +103,15 @@ static double median_of_sorted(const double *values, size_t count)
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
+double median_of(const double *values, size_t count)
+{
+	double *sorted = sorted_copy(values, count);
+	const double median = median_of_sorted(sorted, count);
+
+	free(sorted);
+	return median;
+}
+
 /* Returns the value with number `i` of `wanted` evenly spaced ones. */
 static double evenly_spaced_value(const double *values, size_t count, size_t i, size_t wanted)
 {
@@ -171,4 +180,23 @@ void mann_whitney_holm(double *p, size_t count)
 		p[all[i].index] = highest < 1 ? highest : 1;
 	}
 	free(all);
+}
+
+size_t mann_whitney_test_all(const struct sample_pair *pairs, size_t count)
+{
+	double *p = xcalloc((count + 1) * sizeof *p);
+	size_t tested = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		*pairs[i].result = mann_whitney_test(pairs[i].values[0], pairs[i].count[0],
+			pairs[i].values[1], pairs[i].count[1]);
+		if (pairs[i].result->tested)
+			p[tested++] = pairs[i].result->p;
+	}
+	mann_whitney_holm(p, tested);
+	for (size_t i = 0, at = 0; i < count; i++)
+		if (pairs[i].result->tested)
+			pairs[i].result->p = p[at++];
+	free(p);
+	return tested;
 }

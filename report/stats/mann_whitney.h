@@ -33,7 +33,21 @@ struct mann_whitney_result {
 struct mann_whitney_result mann_whitney_test(
 	const double *before, size_t before_count, const double *after, size_t after_count);
 
+/* Two samples of one metric, and the result of their test. */
+struct sample_pair {
+	const double *values[2]; /* before, after */
+	size_t count[2];
+	struct mann_whitney_result *result;
+};
+
+/* Compares each pair, and corrects the probabilities for all that were tested. Returns their
+ * number. */
+size_t mann_whitney_test_all(const struct sample_pair *pairs, size_t count);
+
 /* Applies Holm's correction for `count` tests to `p`, in place. */
 void mann_whitney_holm(double *p, size_t count);
+
+/* Returns the median of at least one value, which need not be sorted. */
+double median_of(const double *values, size_t count);
 
 #endif

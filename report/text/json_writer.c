@@ -110,6 +110,21 @@ void json_put_bool(struct json_writer *json, const char *key, bool value)
 	json_write_bool(json, value);
 }
 
+void json_put_double(struct json_writer *json, const char *key, double value)
+{
+	json_write_key(json, key);
+	json_write_double(json, value);
+}
+
+void json_put_known_double(struct json_writer *json, const char *key, double value, bool is_known)
+{
+	json_write_key(json, key);
+	if (is_known)
+		json_write_double(json, value);
+	else
+		json_write_null(json);
+}
+
 void json_write_rank(struct json_writer *json, int64_t rank)
 {
 	if (rank < 0)

@@ -32,6 +32,9 @@ void json_write_text(struct json_writer *json, struct string_view text); /* byte
 /* The json_put functions write a key and its value. */
 void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value);
 void json_put_bool(struct json_writer *json, const char *key, bool value);
+void json_put_double(struct json_writer *json, const char *key, double value);
+/* Writes null unless the value `is_known`. */
+void json_put_known_double(struct json_writer *json, const char *key, double value, bool is_known);
 /* Writes a rank as a number, or null if it is -1, which means a process without a rank. */
 void json_write_rank(struct json_writer *json, int64_t rank);
 void json_put_string(struct json_writer *json, const char *key, const char *string);

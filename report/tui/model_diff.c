@@ -378,7 +378,7 @@ static void diff_details(struct tui_model *model, uint32_t item, struct tui_line
 	struct row rows[2];
 
 	for (unsigned which = 0; which < 2; which++) {
-		const struct diff_side *side = &pair->diff->sides[which];
+		const struct compared_run *side = &pair->diff->sides[which];
 
 		rows[which] = (struct row){ .process = side->process,
 			.kind = ROW_NODE,

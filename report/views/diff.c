@@ -5,7 +5,6 @@
 #include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
 #include "report/views/views.h"
-#include "report/text/json_writer.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/print/next_command.h"
@@ -267,49 +266,38 @@ static void print_diff_text(
 	next_command_put(&command, &style);
 }
 
-static void diff_json_number(struct json_writer *json, const char *key, double value, bool known)
-{
-	json_write_key(json, key);
-	if (known)
-		json_write_double(json, value);
-	else
-		json_write_null(json);
-}
-
 static void diff_json_change(struct json_writer *json, double before, double after)
 {
-	diff_json_number(json, "before", before, true);
-	diff_json_number(json, "after", after, true);
-	diff_json_number(json, "delta", after - before, true);
-	diff_json_number(
-		json, "relative", before != 0 ? (after - before) / fabs(before) : 0, before != 0);
+	json_put_double(json, "before", before);
+	json_put_double(json, "after", after);
+	json_put_double(json, "delta", after - before);
+	json_put_known_double(json, "relative", (after - before) / fabs(before), before != 0);
 }
 
-static void diff_json_name(
-	struct json_writer *json, const struct diff *diff, const char *key, uint32_t id)
+/* Returns the node's ancestors from the root, and the node, depth + 1 of them. The caller frees
+ * them. */
+static uint32_t *diff_path(const struct diff *diff, uint32_t id)
 {
-	const struct string_view text = string_table_get(diff->texts, id);
+	uint32_t depth = diff->nodes[id].depth + 1, *path = xcalloc(depth * sizeof *path);
 
-	json_write_key(json, key);
-	json_write_text(json, text);
+	for (; id; id = diff->nodes[id].parent)
+		path[--depth] = id;
+	return path;
+}
+
+static struct string_view diff_name(const struct diff *diff, uint32_t id)
+{
+	return string_table_get(diff->texts, diff->nodes[id].name);
 }
 
 static void diff_json_path(struct json_writer *json, const struct diff *diff, uint32_t id)
 {
-	uint32_t *path = xcalloc((diff->nodes[id].depth + 1u) * sizeof *path),
-		 depth = diff->nodes[id].depth + 1;
-	const uint32_t count = depth;
+	uint32_t *path = diff_path(diff, id);
 
-	for (uint32_t node = id; node; node = diff->nodes[node].parent)
-		path[--depth] = node;
 	json_write_key(json, "path");
 	json_write_begin(json, '[');
-	for (uint32_t i = 0; i < count; i++) {
-		const struct string_view text = string_table_get(
-			diff->texts, diff->nodes[path[i]].name);
-
-		json_write_text(json, text);
-	}
+	for (uint32_t i = 0; i <= diff->nodes[id].depth; i++)
+		json_write_text(json, diff_name(diff, path[i]));
 	json_write_end(json, ']');
 	free(path);
 }
@@ -326,17 +314,17 @@ static void diff_json_row(struct json_writer *json, const struct diff *diff, uin
 	else
 		json_write_null(json);
 	json_put_unsigned(json, "depth", node->depth);
-	diff_json_name(json, diff, "name", node->name);
+	json_put_text(json, "name", diff_name(diff, id));
 	json_put_string(json, "kind", node_kind_name(node->kind));
 	if (node->class)
-		diff_json_name(json, diff, "class", node->class);
+		json_put_text(json, "class", string_table_get(diff->texts, node->class));
 	if (node->domain)
-		diff_json_name(json, diff, "domain", node->domain);
+		json_put_text(json, "domain", string_table_get(diff->texts, node->domain));
 	diff_json_path(json, diff, id);
 	json_put_string(json, "status", status_name(node));
 	diff_json_change(json, node->before, node->after);
-	diff_json_number(json, "shift", node->comparison.shift, node->comparison.tested);
-	diff_json_number(json, "p", node->comparison.p, node->comparison.tested);
+	json_put_known_double(json, "shift", node->comparison.shift, node->comparison.tested);
+	json_put_known_double(json, "p", node->comparison.p, node->comparison.tested);
 	json_put_bool(json, "significant", node->found);
 	json_put_unsigned(json, "n", node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
 	json_put_unsigned(json, "n_before", node->n[0]);
@@ -344,52 +332,31 @@ static void diff_json_row(struct json_writer *json, const struct diff *diff, uin
 	json_write_end(json, '}');
 }
 
-static const char *unit_name(const struct diff *diff)
-{
-	return diff_unit(diff) == UNIT_TIME    ? "ns"
-	       : diff_unit(diff) == UNIT_BYTES ? "bytes"
-					       : "count";
-}
-
 static void diff_json_unit(struct json_writer *json, const struct diff *diff)
 {
-	if (diff->metric == METRIC_USER) {
-		const struct string_view unit = string_table_get(diff->sides[1].process->texts,
-			diff->sides[1].metric_samples->profile->counter_unit);
-
-		json_put_text(json, "unit", unit);
-	} else {
-		json_put_string(json, "unit", unit_name(diff));
-	}
+	if (diff->metric == METRIC_USER)
+		json_put_text(json, "unit",
+			string_table_get(diff->sides[1].process->texts,
+				diff->sides[1].metric_samples->profile->counter_unit));
+	else
+		json_put_string(json, "unit", json_unit_name(diff_unit(diff)));
 }
 
 static void print_diff_json(const struct diff *diff, struct output *out)
 {
 	struct json_writer json = { .out = out };
 
-	json_write_begin(&json, '{');
-	json_put_string(&json, "schema", "pperf.report/1");
-	json_put_string(&json, "view", "diff");
-	json_write_key(&json, "files");
-	json_write_begin(&json, '[');
-	json_write_string(&json, diff->sides[0].process->path);
-	json_write_string(&json, diff->sides[1].process->path);
-	json_write_end(&json, ']');
+	json_begin_comparison(
+		&json, "diff", diff->sides[0].process->path, diff->sides[1].process->path);
 	json_put_string(&json, "metric", diff_metric_name(diff));
 	diff_json_unit(&json, diff);
 	json_put_string(&json, "basis", basis_name(diff));
 	json_put_unsigned(&json, "steps_before", diff->sides[0].steps);
 	json_put_unsigned(&json, "steps_after", diff->sides[1].steps);
-	json_write_key(&json, "ranks");
-	json_write_begin(&json, '[');
-	json_write_rank(&json, diff->sides[0].process->rank);
-	json_write_rank(&json, diff->sides[1].process->rank);
-	json_write_end(&json, ']');
-	json_put_string(&json, "method", MANN_WHITNEY_METHOD);
-	diff_json_number(&json, "alpha", DIFF_ALPHA, true);
-	diff_json_number(&json, "least_change", DIFF_MIN_SHIFT, true);
-	diff_json_number(&json, "common_change", diff->common_change, true);
-	diff_json_number(&json, "spread", diff->spread, true);
+	json_put_test_method(&json, diff->sides);
+	json_put_double(&json, "least_change", DIFF_MIN_SHIFT);
+	json_put_double(&json, "common_change", diff->common_change);
+	json_put_double(&json, "spread", diff->spread);
 	json_put_unsigned(&json, "tested", diff->tested);
 	json_put_unsigned(&json, "found", diff->found);
 	json_write_key(&json, "totals");
@@ -408,19 +375,17 @@ static void print_diff_json(const struct diff *diff, struct output *out)
 static void diff_csv_path(const struct diff *diff, struct output *out, uint32_t id)
 {
 	struct text_builder joined = { .text = NULL };
-	uint32_t path[1024], count = 0;
+	uint32_t *path = diff_path(diff, id);
 
-	for (uint32_t node = id; node && count < 1024; node = diff->nodes[node].parent)
-		path[count++] = node;
-	while (count) {
-		const struct string_view text = string_table_get(
-			diff->texts, diff->nodes[path[--count]].name);
+	for (uint32_t i = 0; i <= diff->nodes[id].depth; i++) {
+		const struct string_view text = diff_name(diff, path[i]);
 
+		text_add_bytes(&joined, "/", i > 0);
 		text_add_path_name(&joined, text.bytes, text.length);
-		text_add_bytes(&joined, "/", count > 0);
 	}
 	output_csv_text(out, joined.text ? joined.text : "", joined.used);
 	free(joined.text);
+	free(path);
 }
 
 static void diff_csv_number(struct output *out, double value, bool known)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/views.h"
-#include "report/stats/mann_whitney.h"
-#include "report/text/json_writer.h"
 #include "report/base/error.h"
 #include "report/print/next_command.h"
 #include "report/text/format_number.h"
@@ -9,7 +7,7 @@
 #include "report/text/paragraph.h"
 #include "report/text/suggest.h"
 #include "report/print/print.h"
-#include "report/analysis/baseline.h"
+#include "report/analysis/compared_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,128 +17,60 @@
 
 /* The comparison of one metric. */
 struct gate_result {
-	const char *name;
-	const struct baseline_metric *before, *after;
-	const char *worst; /* path of the node with the largest increase; NULL: none */
+	const struct run_metric *before, *after;
+	const char *worst; /* path of the node with most of the difference; NULL: none */
 	double worst_delta;
-	/* of the steps; p is corrected for all metrics that were tested */
-	struct mann_whitney_result comparison;
-	/* beyond: more than the limit allows. failed: beyond, and not noise; without a test, beyond
-	 * is enough. */
-	bool beyond, failed;
+	struct mann_whitney_result comparison; /* of its steps; p is corrected */
+	bool beyond;                           /* beyond the limit */
+	bool failed; /* beyond the limit, and by more than noise if that could be tested */
 };
 
 struct gate {
-	struct baseline *before, *after;
+	struct compared_run runs[2];
 	double limit; /* percent */
 	struct gate_result results[METRICS_MAX];
 	size_t count, tested, failed;
 };
 
-/* Splits `list` into metric names. They point into a copy that is valid until the next call. An
- * unknown name ends the program. */
-static size_t parse_metric_names(const char *list, const char **names)
+/* Lists the metrics that `list` names, or all if it is NULL. Returns their number. */
+static size_t list_kinds(const char *list, const struct run_metric_kind **kinds)
 {
-	static char *copy;
-	char *rest = NULL;
+	char *copy = strdup(list ? list : ""), *rest = NULL;
 	size_t count = 0;
 
-	free(copy);
-	copy = strdup(list);
 	if (!copy)
 		fatal(STATUS_UNREADABLE, "no memory for the metrics");
+	for (; !list && count < RUN_METRICS; count++)
+		kinds[count] = &run_metric_kinds[count];
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-		struct suggestion near = suggest_for(name, strlen(name));
+		const struct run_metric_kind *kind = run_metric_find(name);
 
-		for (size_t i = 0; baseline_metric_name(i); i++)
-			suggest_offer(&near, baseline_metric_name(i));
-		if (!baseline_has_metric(name))
+		if (!kind)
 			fatal(STATUS_USAGE,
 				"unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
 				"tensors, reserved_peak and allocated_peak, not `%s`%s",
 				name, suggest_text(&near, NULL));
 		if (count == METRICS_MAX)
 			fatal(STATUS_USAGE, "gate accepts at most %d metrics", METRICS_MAX);
-		names[count++] = name;
+		kinds[count++] = kind;
 	}
+	free(copy);
 	if (!count)
 		fatal(STATUS_USAGE, "-m names no metric; see pperf-report gate --help");
 	return count;
 }
 
-static bool ends_component(const char *path, size_t length)
+static void add_gate_metric(struct gate *gate, const struct run_metric_kind *kind, bool is_required)
 {
-	return path[length] == '/' && (length == 0 || path[length - 1] != '\\');
-}
+	const struct run_metric *before = compared_run_metric(&gate->runs[0], kind),
+				*after = compared_run_metric(&gate->runs[1], kind);
 
-/* Returns true if `path` is below `around`. NULL contains every path. */
-static bool is_below(const char *path, const char *around)
-{
-	const size_t length = around ? strlen(around) : 0;
-
-	return !around || (strncmp(path, around, length) == 0 && ends_component(path, length));
-}
-
-/* Finds the node with the largest increase, then descends while one node below has more than half
- * of it. */
-static void find_worst_path(struct gate_result *result)
-{
-	for (bool again = true; again;) {
-		const struct baseline_metric *after = result->after;
-		const char *best = NULL;
-		double most = result->worst ? result->worst_delta / 2 : 0;
-
-		for (size_t i = 0; i < after->row_count; i++) {
-			const double delta = after->rows[i].value -
-					     baseline_value_at(result->before, after->rows[i].path);
-
-			if (is_below(after->rows[i].path, result->worst) && delta > most) {
-				most = delta;
-				best = after->rows[i].path;
-			}
-		}
-		again = best != NULL;
-		if (best) {
-			result->worst = best;
-			result->worst_delta = most;
-		}
-	}
-}
-
-static void add_gate_metric(struct gate *gate, const char *name, bool required)
-{
-	struct gate_result *result = &gate->results[gate->count];
-
-	*result = (struct gate_result){ .name = name };
-	result->before = baseline_find_metric(gate->before, name);
-	result->after = baseline_find_metric(gate->after, name);
-	if (!result->before || !result->after) {
-		if (required)
-			fatal(STATUS_UNREADABLE, "%s has no values of `%s` to compare",
-				result->before ? gate->after->path : gate->before->path, name);
-		return;
-	}
-	gate->count++;
-}
-
-/* Tests whether the steps of the two runs differ by more than steps differ among themselves. */
-static void test_metrics(struct gate *gate)
-{
-	double p[METRICS_MAX];
-
-	for (size_t i = 0; i < gate->count; i++) {
-		struct gate_result *result = &gate->results[i];
-
-		result->comparison = mann_whitney_test(result->before->values,
-			result->before->value_count, result->after->values,
-			result->after->value_count);
-		if (result->comparison.tested)
-			p[gate->tested++] = result->comparison.p;
-	}
-	mann_whitney_holm(p, gate->tested);
-	for (size_t i = 0, at = 0; i < gate->count; i++)
-		if (gate->results[i].comparison.tested)
-			gate->results[i].comparison.p = p[at++];
+	if (before && after)
+		gate->results[gate->count++] = (struct gate_result){ .before = before,
+			.after = after };
+	else if (is_required)
+		fatal(STATUS_UNREADABLE, "%s has no values of `%s` to compare",
+			gate->runs[before != NULL].path, kind->name);
 }
 
 static bool is_noise(const struct gate_result *result)
@@ -150,15 +80,18 @@ static bool is_noise(const struct gate_result *result)
 	return comparison->tested && !(comparison->p < MANN_WHITNEY_ALPHA && comparison->shift > 0);
 }
 
-/* Looks up all metrics again, because earlier pointers become invalid while metrics are added, and
- * compares them. */
 static void compare_metrics(struct gate *gate)
 {
+	struct sample_pair pairs[METRICS_MAX];
+
 	for (size_t i = 0; i < gate->count; i++) {
-		gate->results[i].before = baseline_find_metric(gate->before, gate->results[i].name);
-		gate->results[i].after = baseline_find_metric(gate->after, gate->results[i].name);
+		struct gate_result *result = &gate->results[i];
+
+		pairs[i] = (struct sample_pair){ { result->before->values, result->after->values },
+			{ result->before->value_count, result->after->value_count },
+			&result->comparison };
 	}
-	test_metrics(gate);
+	gate->tested = mann_whitney_test_all(pairs, gate->count);
 	for (size_t i = 0; i < gate->count; i++) {
 		struct gate_result *result = &gate->results[i];
 
@@ -167,7 +100,8 @@ static void compare_metrics(struct gate *gate)
 					 fabs(result->before->value) * gate->limit / 100;
 		result->failed = result->beyond && !is_noise(result);
 		if (result->failed)
-			find_worst_path(result);
+			result->worst = run_metric_worst_path(
+				result->before, result->after, &result->worst_delta);
 		gate->failed += result->failed;
 	}
 }
@@ -190,10 +124,10 @@ static void put_gate_result(
 
 	if (!style->terminal && !style->width_given) /* scripts match whole lines */
 		whole.width = UINT32_MAX;
-	paragraph_add(&line, "%s: ", result->name);
-	add_gate_value(&line, result->after->unit, before);
+	paragraph_add(&line, "%s: ", result->after->kind->name);
+	add_gate_value(&line, run_metric_unit(result->after), before);
 	paragraph_add(&line, style->ascii ? " -> " : " → ");
-	add_gate_value(&line, result->after->unit, after);
+	add_gate_value(&line, run_metric_unit(result->after), after);
 	if (before > 0)
 		paragraph_add(&line, ", %+.1f %%", 100 * (after - before) / before);
 	paragraph_add(&line, " (limit +%g %%", gate->limit);
@@ -210,68 +144,44 @@ static void put_gate_result(
 		paragraph_add(&line, "; largest increase in ");
 		paragraph_text(&line, result->worst, strlen(result->worst));
 		paragraph_add(&line, " (+");
-		add_gate_value(&line, result->after->unit, result->worst_delta);
+		add_gate_value(&line, run_metric_unit(result->after), result->worst_delta);
 		paragraph_add(&line, ")");
 	}
 	paragraph_print(&line, result->failed ? "FAIL" : "pass");
 }
 
-static void gate_json_test(struct json_writer *json, const struct gate_result *result)
+static void gate_json_row(struct json_writer *json, const struct gate_result *result)
 {
-	json_write_key(json, "p");
-	if (result->comparison.tested)
-		json_write_double(json, result->comparison.p);
-	else
-		json_write_null(json);
+	const double before = result->before->value, after = result->after->value;
+
+	json_write_begin(json, '{');
+	json_put_string(json, "metric", result->after->kind->name);
+	json_put_double(json, "before", before);
+	json_put_double(json, "after", after);
+	json_put_double(json, "delta", after - before);
+	json_put_bool(json, "passed", !result->failed);
+	json_put_bool(json, "beyond", result->beyond);
+	json_put_known_double(json, "p", result->comparison.p, result->comparison.tested);
 	json_put_unsigned(json, "n_before", result->before->value_count);
 	json_put_unsigned(json, "n_after", result->after->value_count);
+	json_put_string(json, "worst_path", result->worst);
+	json_put_double(json, "worst_delta", result->worst_delta);
+	json_write_end(json, '}');
 }
 
 static void print_gate_json(const struct gate *gate, struct output *out)
 {
 	struct json_writer json = { .out = out };
 
-	json_write_begin(&json, '{');
-	json_put_string(&json, "schema", "pperf.report/1");
-	json_put_string(&json, "view", "gate");
-	json_write_key(&json, "files");
-	json_write_begin(&json, '[');
-	json_write_string(&json, gate->before->path);
-	json_write_string(&json, gate->after->path);
-	json_write_end(&json, ']');
-	json_put_string(&json, "basis", gate->after->by_steps ? "step" : "run");
-	json_write_key(&json, "ranks");
-	json_write_begin(&json, '[');
-	json_write_rank(&json, gate->before->rank);
-	json_write_rank(&json, gate->after->rank);
-	json_write_end(&json, ']');
-	json_put_string(&json, "method", MANN_WHITNEY_METHOD);
-	json_write_key(&json, "alpha");
-	json_write_double(&json, MANN_WHITNEY_ALPHA);
-	json_write_key(&json, "max_regression");
-	json_write_double(&json, gate->limit / 100);
+	json_begin_comparison(&json, "gate", gate->runs[0].path, gate->runs[1].path);
+	json_put_string(&json, "basis", gate->runs[1].by_steps ? "step" : "run");
+	json_put_test_method(&json, gate->runs);
+	json_put_double(&json, "max_regression", gate->limit / 100);
 	json_put_bool(&json, "passed", gate->failed == 0);
 	json_write_key(&json, "rows");
 	json_write_begin(&json, '[');
-	for (size_t i = 0; i < gate->count; i++) {
-		const struct gate_result *result = &gate->results[i];
-
-		json_write_begin(&json, '{');
-		json_put_string(&json, "metric", result->name);
-		json_write_key(&json, "before");
-		json_write_double(&json, result->before->value);
-		json_write_key(&json, "after");
-		json_write_double(&json, result->after->value);
-		json_write_key(&json, "delta");
-		json_write_double(&json, result->after->value - result->before->value);
-		json_put_bool(&json, "passed", !result->failed);
-		json_put_bool(&json, "beyond", result->beyond);
-		gate_json_test(&json, result);
-		json_put_string(&json, "worst_path", result->worst);
-		json_write_key(&json, "worst_delta");
-		json_write_double(&json, result->worst_delta);
-		json_write_end(&json, '}');
-	}
+	for (size_t i = 0; i < gate->count; i++)
+		gate_json_row(&json, &gate->results[i]);
 	json_write_end(&json, ']');
 	json_write_end(&json, '}');
 	output_char(out, '\n');
@@ -284,7 +194,7 @@ static void print_gate_csv(const struct gate *gate, struct output *out)
 	for (size_t i = 0; i < gate->count; i++) {
 		const struct gate_result *result = &gate->results[i];
 
-		output_string(out, result->name);
+		output_string(out, result->after->kind->name);
 		output_char(out, ',');
 		output_double(out, result->before->value);
 		output_char(out, ',');
@@ -326,12 +236,12 @@ static void put_gate_method(
 			MANN_WHITNEY_ALPHA);
 		paragraph_print(&paragraph, "method");
 	}
-	if (gate->before->rank < 0 && gate->after->rank < 0)
+	if (gate->runs[0].rank < 0 && gate->runs[1].rank < 0)
 		return;
 	paragraph.indent = 5;
-	add_rank(&paragraph, gate->before->rank);
+	add_rank(&paragraph, gate->runs[0].rank);
 	paragraph_add(&paragraph, " before, ");
-	add_rank(&paragraph, gate->after->rank);
+	add_rank(&paragraph, gate->runs[1].rank);
 	paragraph_add(
 		&paragraph, options->rank < 0 ? " after; --rank N selects another" : " after");
 	paragraph_print(&paragraph, "rank");
@@ -343,7 +253,7 @@ static void put_gate_next(
 {
 	struct shell_command command = { .ascii = style->ascii };
 
-	if (!gate->failed || !gate->before->process)
+	if (!gate->failed || !gate->runs[0].process)
 		return;
 	next_command_begin(&command, "diff");
 	next_command_add_files(&command, options);
@@ -368,83 +278,58 @@ static bool print_gate(const struct gate *gate, const struct options *options)
 	return output_close(out, options->output);
 }
 
-/* Makes both sides compare steps, or both whole runs. Ends the program if a baseline of steps meets
- * a trace with too few steps. */
-static void agree_on_basis(struct gate *gate)
+static int write_baseline(
+	const struct options *options, const struct run_metric_kind **kinds, size_t count)
 {
-	if (gate->before->by_steps == gate->after->by_steps)
-		return;
-	if (gate->before->process && gate->after->process) {
-		gate->before->by_steps = gate->after->by_steps = false;
-		return;
-	}
-	if (gate->after->process && gate->after->by_steps) {
-		gate->after->by_steps = false;
-		return;
-	}
-	if (gate->before->process && gate->before->by_steps) {
-		gate->before->by_steps = false;
-		return;
-	}
-	fatal(STATUS_UNREADABLE, "the baseline is per step, and %s has too few steps to compare",
-		gate->before->process ? gate->before->path : gate->after->path);
-}
-
-static int write_baseline(const struct options *options, const char **names, size_t count)
-{
-	struct baseline *sheet = baseline_open(options, options->files[0]);
+	struct compared_run run;
 	struct output *out;
 
+	compared_run_open(&run, options, options->files[0], true);
 	for (size_t i = 0; i < count; i++)
-		if (!baseline_find_metric(sheet, names[i]) && options->metric_name)
-			fatal(STATUS_UNREADABLE, "%s has no values of `%s` to compare", sheet->path,
-				names[i]);
+		if (!compared_run_metric(&run, kinds[i]) && options->metric_name)
+			fatal(STATUS_UNREADABLE, "%s has no values of `%s` to compare", run.path,
+				kinds[i]->name);
 	out = output_open(options->baseline);
-	baseline_write(sheet, out);
-	baseline_free(sheet);
+	baseline_write(&run, out);
+	compared_run_free(&run);
 	return output_close(out, options->baseline) ? STATUS_OK : STATUS_UNREADABLE;
+}
+
+static void add_usual_metrics(struct gate *gate)
+{
+	add_gate_metric(gate, run_metric_find("gpu"), false);
+	if (!gate->count)
+		add_gate_metric(gate, run_metric_find("cpu"), false);
+	add_gate_metric(gate, run_metric_find("reserved_peak"), false);
+	add_gate_metric(gate, run_metric_find("allocated_peak"), false);
+	if (!gate->count)
+		fatal(STATUS_UNREADABLE, "%s and %s have no metric in common", gate->runs[0].path,
+			gate->runs[1].path);
 }
 
 int gate_view(const struct options *options)
 {
 	struct gate gate = { .limit = options->max_regression >= 0 ? options->max_regression
 								   : DEFAULT_LIMIT_PERCENT };
-	const char *names[METRICS_MAX];
-	size_t count = 0;
-	int status;
+	const struct run_metric_kind *kinds[METRICS_MAX];
+	size_t count;
+	bool is_printed;
 
 	if (options->file_count != (options->baseline ? 1 : 2))
 		fatal(STATUS_USAGE,
 			"gate compares two files: pperf-report gate BEFORE AFTER; or writes a "
 			"baseline: pperf-report gate --write-baseline FILE TRACE");
-	if (options->metric_name)
-		count = parse_metric_names(options->metric_name, names);
-	else
-		for (; baseline_metric_name(count); count++)
-			names[count] = baseline_metric_name(count);
+	count = list_kinds(options->metric_name, kinds);
 	if (options->baseline)
-		return write_baseline(options, names, count);
-	gate.before = baseline_open(options, options->files[0]);
-	gate.after = baseline_open(options, options->files[1]);
-	agree_on_basis(&gate);
+		return write_baseline(options, kinds, count);
+	compared_runs_open(gate.runs, options, options->files[0], options->files[1], true);
+	for (size_t i = 0; i < count && options->metric_name; i++)
+		add_gate_metric(&gate, kinds[i], true);
 	if (!options->metric_name)
-		count = 0;
-	for (size_t i = 0; i < count; i++)
-		add_gate_metric(&gate, names[i], true);
-	if (!options->metric_name) {
-		add_gate_metric(&gate, "gpu", false);
-		if (!gate.count)
-			add_gate_metric(&gate, "cpu", false);
-		add_gate_metric(&gate, "reserved_peak", false);
-		add_gate_metric(&gate, "allocated_peak", false);
-	}
-	if (!gate.count)
-		fatal(STATUS_UNREADABLE, "%s and %s have no metric in common", gate.before->path,
-			gate.after->path);
+		add_usual_metrics(&gate);
 	compare_metrics(&gate);
-	status = print_gate(&gate, options) ? (gate.failed ? STATUS_DIFFERENT : STATUS_OK)
-					    : STATUS_UNREADABLE;
-	baseline_free(gate.before);
-	baseline_free(gate.after);
-	return status;
+	is_printed = print_gate(&gate, options);
+	compared_run_free(&gate.runs[0]);
+	compared_run_free(&gate.runs[1]);
+	return !is_printed ? STATUS_UNREADABLE : gate.failed ? STATUS_DIFFERENT : STATUS_OK;
 }
