@@ -158,10 +158,10 @@ static void fold_event(struct reference *fold, const struct load_event *event)
 	case LOAD_WAIT:
 		count(&fold->places[child(fold, place, event->name)], event->value);
 		break;
-	case LOAD_TAKE:
+	case LOAD_ALLOC:
 		hold(fold, place, event->value, event->id);
 		break;
-	case LOAD_GIVE:
+	case LOAD_FREE:
 		give(fold, event->value);
 		break;
 	default:

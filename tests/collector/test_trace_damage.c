@@ -482,7 +482,7 @@ static void believe(struct image *image)
 	}
 }
 
-START_TEST(twenty_thousand_files_that_nobody_wrote_are_survived)
+START_TEST(twenty_thousand_random_files_are_survived)
 {
 	struct image image = { .bytes = NULL };
 	const unsigned char *original;
@@ -628,7 +628,7 @@ int main(void)
 	tcase_add_test(cases, a_file_cut_anywhere_is_read_up_to_there);
 	tcase_add_test(cases, every_byte_may_be_changed_and_in_sealed_blocks_that_is_noticed);
 	tcase_add_test(cases, every_byte_of_slots_may_be_changed);
-	tcase_add_loop_test(cases, twenty_thousand_files_that_nobody_wrote_are_survived, 0, 4);
+	tcase_add_loop_test(cases, twenty_thousand_random_files_are_survived, 0, 4);
 	tcase_add_test(cases, what_is_no_trace_is_refused_with_what_to_do);
 	tcase_add_test(cases, a_trace_through_a_text_mode_transfer_is_recognised);
 	tcase_add_test(cases, a_huge_hole_is_jumped_over);

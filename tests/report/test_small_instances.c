@@ -97,7 +97,8 @@ static void expect_same(const struct instance *a, const struct instance *b)
 }
 
 /* The longest one of each place. */
-static void compare_all(struct folded *first, struct folded *again, struct profile_options *options)
+static void compare_all(struct profile_fixture *first, struct profile_fixture *again,
+	struct profile_options *options)
 {
 	for (uint32_t id = 1; id < first->profile->tree->count; id++) {
 		const struct node_worst *worst = first->profile->tree->nodes[id].worst;
@@ -113,7 +114,7 @@ static void compare_all(struct folded *first, struct folded *again, struct profi
 		options->target = &target;
 		plain = profile_build(first->reader, first->texts, options);
 		target.previous_tree = first->profile->tree;
-		folded_again(again, options);
+		fixture_rebuild(again, options);
 		ck_assert_int_eq(plain->target != NULL, again->profile->target != NULL);
 		if (plain->target)
 			expect_same(plain->target, again->profile->target);
@@ -129,12 +130,12 @@ START_TEST(small_ranges_come_to_the_same_without_instances)
 		.metric = seed % 2 ? METRIC_CPU : METRIC_WALL,
 		.demangle = DEMANGLE_SHORT,
 		.min_percent_of_target = least[seed % 4] };
-	struct folded first = folded_of(make(seed), &options),
-		      again = { first.reader, first.texts, NULL };
+	struct profile_fixture first = fixture_of(make(seed), &options),
+			       again = { first.reader, first.texts, NULL };
 
 	compare_all(&first, &again, &options);
 	profile_free(again.profile);
-	folded_free(&first);
+	fixture_free(&first);
 }
 END_TEST
 

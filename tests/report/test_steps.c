@@ -59,7 +59,7 @@ START_TEST(a_training_has_a_step_for_each_batch)
 }
 END_TEST
 
-START_TEST(an_evaluation_lies_between_steps)
+START_TEST(an_evaluation_is_between_steps)
 {
 	struct training training = training_new();
 	struct steps *steps;
@@ -85,7 +85,7 @@ START_TEST(an_evaluation_lies_between_steps)
 }
 END_TEST
 
-START_TEST(an_evaluation_is_told_from_training_without_batches_too)
+START_TEST(an_evaluation_is_distinguished_from_training_without_batches_too)
 {
 	for (unsigned zero = 0; zero < 2; zero++) {
 		struct training training = training_new();
@@ -463,7 +463,7 @@ START_TEST(a_program_without_pytorch_is_not_searched)
 }
 END_TEST
 
-START_TEST(the_name_that_is_asked_for_wins)
+START_TEST(the_requested_name_wins)
 {
 	struct training training = training_new();
 	struct steps *steps;
@@ -812,8 +812,9 @@ static Suite *suite(void)
 
 	suite_add_tcase(suite, found_case);
 	tcase_add_test(found_case, a_training_has_a_step_for_each_batch);
-	tcase_add_test(found_case, an_evaluation_lies_between_steps);
-	tcase_add_test(found_case, an_evaluation_is_told_from_training_without_batches_too);
+	tcase_add_test(found_case, an_evaluation_is_between_steps);
+	tcase_add_test(
+		found_case, an_evaluation_is_distinguished_from_training_without_batches_too);
 	tcase_add_test(found_case, accumulated_gradients_are_one_step);
 	tcase_add_test(found_case, an_evaluation_behind_zero_grad_is_no_part_of_a_step);
 	tcase_add_test(found_case, two_optimizers_make_one_step);
@@ -830,7 +831,7 @@ static Suite *suite(void)
 	tcase_add_test(found_case, optimizers_alone_part_the_time);
 	tcase_add_test(found_case, no_sign_no_step);
 	tcase_add_test(found_case, a_program_without_pytorch_is_not_searched);
-	tcase_add_test(found_case, the_name_that_is_asked_for_wins);
+	tcase_add_test(found_case, the_requested_name_wins);
 	tcase_add_test(found_case, the_trace_itself_may_name_the_marker);
 	tcase_add_test(found_case, a_marker_that_is_nowhere_is_said);
 	tcase_add_test(found_case, ranges_named_like_steps_are_steps_if_the_model_runs_in_them);

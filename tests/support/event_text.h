@@ -16,7 +16,7 @@
 #include "tests/support/trace_builder.h"
 
 /* The lines of all events, to be freed by the caller. */
-char *render_events(struct trace_reader *reader);
+char *events_to_text(struct trace_reader *reader);
 
 /* Opens what was built, from a file in memory. */
 struct trace_reader *open_built(struct trace_builder *builder);

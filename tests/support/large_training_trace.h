@@ -19,7 +19,7 @@
 #define LOAD_STREAMS 32u /* numbers of the GPU's streams are below */
 
 /* CALL: a launch, a copy, a set; WAIT: a call that nothing comes of. WORK: of the GPU. */
-enum load_kind { LOAD_PUSH, LOAD_POP, LOAD_CALL, LOAD_WAIT, LOAD_TAKE, LOAD_GIVE, LOAD_WORK };
+enum load_kind { LOAD_PUSH, LOAD_POP, LOAD_CALL, LOAD_WAIT, LOAD_ALLOC, LOAD_FREE, LOAD_WORK };
 
 struct load_event {
 	uint64_t stamp; /* WORK: its begin */

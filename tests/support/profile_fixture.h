@@ -7,21 +7,22 @@
 #include "report/profile/profile.h"
 #include "tests/support/run_report.h"
 
-struct folded {
+struct profile_fixture {
 	struct trace_reader *reader;
 	struct string_table *texts;
 	struct profile *profile;
 };
 
 /* Frees the builder. options NULL: as the tool without options. */
-struct folded folded_of(struct trace_builder *builder, const struct profile_options *options);
+struct profile_fixture fixture_of(
+	struct trace_builder *builder, const struct profile_options *options);
 /* One more fold of the same trace. */
-void folded_again(struct folded *folded, const struct profile_options *options);
-void folded_free(struct folded *folded);
+void fixture_rebuild(struct profile_fixture *fixture, const struct profile_options *options);
+void fixture_free(struct profile_fixture *fixture);
 
 /* The node of a path of names joined by `/`; NULL: there is none. */
-const struct node *folded_node(const struct folded *folded, const char *path);
+const struct node *fixture_node(const struct profile_fixture *fixture, const char *path);
 /* Fails the test if anything is owned twice or not at all. */
-void folded_check(const struct folded *folded);
+void fixture_check(const struct profile_fixture *fixture);
 
 #endif

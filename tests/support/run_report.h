@@ -2,9 +2,9 @@
  * run_report.h: the tool as its user sees it, run on traces made in a test. Everything that could differ between machines
  * is pinned: locale, terminal, width, colours, time zone.
  *
- *	struct screen screen = screen_show(builder, "critical trace.bin -m reserved");
+ *	struct report_run run = run_report(builder, "critical trace.bin -m reserved");
  *
- *	ck_assert_str_eq(screen.out, "slam ────...");
+ *	ck_assert_str_eq(run.out, "slam ────...");
  *
  */
 #ifndef PPERF_TESTS_SUPPORT_RUN_REPORT_H
@@ -12,22 +12,22 @@
 
 #include "tests/support/trace_builder.h"
 
-struct screen {
+struct report_run {
 	char *out, *err; /* terminated; live as long as the test */
 	int status;      /* of exit; 128 + n: killed by signal n */
 };
 
 /* Before and after each test (a checked fixture): a folder of its own to be in. */
-void screen_enter(void);
-void screen_leave(void);
+void run_report_setup(void);
+void run_report_teardown(void);
 
 /* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the shell. */
-struct screen screen_show(struct trace_builder *builder, const char *arguments);
+struct report_run run_report(struct trace_builder *builder, const char *arguments);
 /* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
-struct screen screen_show_with(const char *settings, const char *arguments);
+struct report_run run_report_with(const char *settings, const char *arguments);
 
 /* The same with stdout somewhere else; .out is empty. */
-struct screen screen_show_to(const char *path, const char *arguments);
+struct report_run run_report_to(const char *path, const char *arguments);
 
 /* Records that many tests need. `at`: when the call returned, or the batch came. */
 void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address,

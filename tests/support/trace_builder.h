@@ -48,7 +48,7 @@ uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	const char *domain, enum trace_node_kind kind);
 /* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
-uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name,
+uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
 /* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until the next call. */

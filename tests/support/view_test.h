@@ -9,15 +9,15 @@
 #include <check.h>
 
 /* `part` is in `out`; it is not. */
-void scene_has(const char *out, const char *part);
-void scene_lacks(const char *out, const char *part);
+void output_has(const char *out, const char *part);
+void output_lacks(const char *out, const char *part);
 
 /* The whole of a suite whose tests have a folder each: what its main returns.
  *
  *	const TTest *const tests[] = { first_test, second_test };
  *
- *	return scene_suite("name", tests, sizeof tests / sizeof *tests);
+ *	return run_view_suite("name", tests, sizeof tests / sizeof *tests);
  */
-int scene_suite(const char *name, const TTest *const *tests, size_t count);
+int run_view_suite(const char *name, const TTest *const *tests, size_t count);
 
 #endif

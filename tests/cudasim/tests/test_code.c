@@ -265,7 +265,7 @@ START_TEST(described_parameters_are_exact)
 END_TEST
 
 /* As Triton and other launchers ask; a kernel of a library is the same as its function. */
-START_TEST(a_kernel_is_asked_as_its_function_is)
+START_TEST(a_kernel_is_queried_as_its_function_is)
 {
 	size_t offset = 9, bytes = 9;
 	const char *name = NULL;
@@ -300,4 +300,4 @@ END_TEST
 
 SUITE("cudasim code", a_cubin_is_read, a_fat_binary_is_opened, code_for_another_device_is_none,
 	code_packed_as_nvcc_12_does_is_unpacked, code_packed_as_nvcc_13_does_is_unpacked, damaged_code_is_no_code,
-	described_parameters_are_exact, a_kernel_is_asked_as_its_function_is)
+	described_parameters_are_exact, a_kernel_is_queried_as_its_function_is)

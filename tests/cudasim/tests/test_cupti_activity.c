@@ -156,7 +156,7 @@ START_TEST(a_buffer_holds_as_many_records_as_the_client_says)
 }
 END_TEST
 
-START_TEST(what_finds_no_buffer_is_counted_and_told)
+START_TEST(what_finds_no_buffer_is_counted_and_reported)
 {
 	CUfunction kernel;
 	size_t dropped;
@@ -297,7 +297,7 @@ START_TEST(a_timestamp_callback_gives_all_times)
 }
 END_TEST
 
-START_TEST(latency_stamps_only_where_asked_for)
+START_TEST(latency_stamps_only_where_enabled)
 {
 	CUfunction kernel;
 
@@ -901,7 +901,7 @@ static void add_delivery(TCase *both)
 	BOTH(a_periodic_flush_hands_out_only_full_buffers)
 	BOTH(calls_ask_for_buffers_on_their_own_thread)
 	BOTH(a_buffer_holds_as_many_records_as_the_client_says)
-	BOTH(what_finds_no_buffer_is_counted_and_told)
+	BOTH(what_finds_no_buffer_is_counted_and_reported)
 	BOTH(streams_are_in_order_but_not_among_each_other)
 	BOTH(buffers_are_per_thread_from_13_on)
 	BOTH(buffers_are_per_thread_on_demand)
@@ -920,7 +920,7 @@ static void add_kinds(TCase *both)
 {
 	BOTH(times_are_of_the_realtime_clock)
 	BOTH(a_timestamp_callback_gives_all_times)
-	BOTH(latency_stamps_only_where_asked_for)
+	BOTH(latency_stamps_only_where_enabled)
 	BOTH(calls_are_recorded_with_their_thread)
 	BOTH(single_functions_can_be_recorded)
 	BOTH(single_functions_can_be_left_out)

@@ -75,7 +75,7 @@ START_TEST(the_release_has_what_came_before_it)
 }
 END_TEST
 
-START_TEST(a_second_subscriber_is_told_so)
+START_TEST(a_second_subscriber_is_refused)
 {
 	CUpti_SubscriberHandle second;
 
@@ -145,7 +145,7 @@ START_TEST(an_unsubscribed_client_hears_nothing)
 }
 END_TEST
 
-START_TEST(the_state_of_a_callback_can_be_asked)
+START_TEST(the_state_of_a_callback_can_be_queried)
 {
 	uint32_t enabled = 7;
 
@@ -372,7 +372,7 @@ START_TEST(the_whole_resource_domain_costs_a_callback_a_launch)
 }
 END_TEST
 
-START_TEST(in_12_4_modules_are_told_only_once_an_activity_is_on)
+START_TEST(in_12_4_modules_are_reported_only_once_an_activity_is_on)
 {
 	setenv("SIM_CUPTI_VERSION", "22", 1);
 	client_open(_i);
@@ -452,7 +452,7 @@ START_TEST(calling_cuda_from_a_callback_aborts)
 }
 END_TEST
 
-START_TEST(ids_of_things_can_be_asked)
+START_TEST(ids_of_things_can_be_queried)
 {
 	const struct event *event;
 	uint32_t context, device, stream;
@@ -484,11 +484,11 @@ static Suite *suite(void)
 	BOTH(only_13_has_subscribe_v2)
 	BOTH(a_version_lacks_what_came_later)
 	BOTH(the_release_has_what_came_before_it)
-	BOTH(a_second_subscriber_is_told_so)
+	BOTH(a_second_subscriber_is_refused)
 	BOTH(old_releases_tell_it_by_another_code)
 	BOTH(only_what_is_enabled_calls_back)
 	BOTH(an_unsubscribed_client_hears_nothing)
-	BOTH(the_state_of_a_callback_can_be_asked)
+	BOTH(the_state_of_a_callback_can_be_queried)
 	BOTH(what_does_not_exist_cannot_be_enabled)
 	BOTH(the_state_domain_came_with_12_2)
 	BOTH(enter_and_exit_share_data_and_id)
@@ -504,11 +504,11 @@ static Suite *suite(void)
 	BOTH(untraced_launches_have_no_id)
 	BOTH(resources_call_back)
 	BOTH(the_whole_resource_domain_costs_a_callback_a_launch)
-	BOTH(in_12_4_modules_are_told_only_once_an_activity_is_on)
+	BOTH(in_12_4_modules_are_reported_only_once_an_activity_is_on)
 	BOTH(synchronising_calls_back)
 	BOTH(callbacks_have_names)
 	BOTH(results_have_texts)
-	BOTH(ids_of_things_can_be_asked)
+	BOTH(ids_of_things_can_be_queried)
 	tcase_add_loop_test_raise_signal(both, calling_cuda_from_a_callback_aborts, 6, 12, 14);
 	tcase_add_test(new, subscribe_v2_names_the_first_subscriber);
 	suite_add_tcase(all, both);

@@ -237,7 +237,7 @@ START_TEST(ids_wrap_and_leave_out_0)
 }
 END_TEST
 
-START_TEST(a_fatal_error_is_told_and_ends_everything)
+START_TEST(a_fatal_error_is_reported_and_ends_everything)
 {
 	const struct event *fatal;
 
@@ -324,7 +324,7 @@ int main(void)
 	BOTH(buffers_may_come_from_threads_that_end)
 	BOTH(a_flush_may_be_slow)
 	BOTH(ids_wrap_and_leave_out_0)
-	BOTH(a_fatal_error_is_told_and_ends_everything)
+	BOTH(a_fatal_error_is_reported_and_ends_everything)
 	BOTH(in_a_child_nothing_works)
 	BOTH(in_a_child_a_flush_may_hang)
 	BOTH(calls_are_logged)

@@ -398,7 +398,7 @@ START_TEST(each_thread_has_a_last_error_of_its_own)
 }
 END_TEST
 
-START_TEST(entry_points_are_those_of_the_version_that_is_asked_for)
+START_TEST(entry_points_are_those_of_the_version_requested)
 {
 	enum cudaDriverEntryPointQueryResult found;
 	CUdriverProcAddressQueryResult status;
@@ -440,4 +440,4 @@ SUITE("cudasim devices", a_machine_without_a_device_says_so, the_allocation_that
 	properties_have_the_layout_of_the_major, the_driver_says_the_same, versions_are_those_of_the_major,
 	symbols_carry_the_version_of_their_major, a_context_is_made_by_the_first_call_that_needs_one,
 	a_reset_takes_all_memory_back_and_a_new_context_begins, contexts_stack, each_thread_has_a_last_error_of_its_own,
-	entry_points_are_those_of_the_version_that_is_asked_for, what_is_not_simulated_says_so)
+	entry_points_are_those_of_the_version_requested, what_is_not_simulated_says_so)

@@ -107,7 +107,7 @@ START_TEST(bad_launches_are_refused_as_in_reality)
 }
 END_TEST
 
-START_TEST(shared_memory_beyond_the_default_must_be_asked_for)
+START_TEST(shared_memory_beyond_the_default_must_be_requested)
 {
 	struct cudaFuncAttributes attributes;
 	size_t most;
@@ -206,6 +206,6 @@ END_TEST
 
 SUITE("cudasim launches", registered_kernels_launch_in_every_way, handles_launch_as_host_stubs_of_nvcc_13_do,
 	LAUNCH_OF_THE_MAJOR, configurations_are_popped_last_first, bad_launches_are_refused_as_in_reality,
-	shared_memory_beyond_the_default_must_be_asked_for, occupancy_follows_from_the_limits_of_an_sm,
+	shared_memory_beyond_the_default_must_be_requested, occupancy_follows_from_the_limits_of_an_sm,
 	kernels_have_their_mangled_names, variables_have_memory_on_the_device,
 	the_driver_launches_functions_of_loaded_modules)

@@ -37,7 +37,7 @@ START_TEST(capacity_ends_and_comes_back)
 }
 END_TEST
 
-START_TEST(nothing_asked_is_nothing_given)
+START_TEST(a_request_for_nothing_gets_nothing)
 {
 	void *memory = &memory;
 
@@ -162,7 +162,7 @@ START_TEST(wrong_directions_and_ranges_are_refused)
 }
 END_TEST
 
-START_TEST(rectangles_keep_what_lies_between)
+START_TEST(rectangles_keep_what_is_between)
 {
 	char in[4][8], out[4][16];
 	size_t pitch;
@@ -331,9 +331,9 @@ START_TEST(mapped_memory_shows_the_same_bytes_twice)
 END_TEST
 
 SUITE("cudasim memory", an_allocation_takes_whole_units_of_capacity, capacity_ends_and_comes_back,
-	nothing_asked_is_nothing_given, what_was_not_allocated_cannot_be_freed, pointers_know_their_kind,
+	a_request_for_nothing_gets_nothing, what_was_not_allocated_cannot_be_freed, pointers_know_their_kind,
 	pointer_attributes_stay_within_the_struct_of_cuda_12, copies_move_bytes_both_ways,
-	a_large_zero_is_a_zero_everywhere, wrong_directions_and_ranges_are_refused, rectangles_keep_what_lies_between,
+	a_large_zero_is_a_zero_everywhere, wrong_directions_and_ranges_are_refused, rectangles_keep_what_is_between,
 	arrays_and_boxes_hold_what_is_put_in, mipmapped_arrays_have_levels, pools_reserve_reuse_and_give_back,
 	a_threshold_keeps_what_a_trim_gives_back, pool_memory_can_be_freed_as_any_other,
 	mapped_memory_shows_the_same_bytes_twice)

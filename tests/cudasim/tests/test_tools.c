@@ -184,7 +184,7 @@ START_TEST(each_major_has_its_own_ids)
 }
 END_TEST
 
-START_TEST(calls_that_cupti_does_not_know_are_not_told)
+START_TEST(calls_that_cupti_does_not_know_are_not_reported)
 {
 	cudaKernel_t kernel;
 
@@ -257,7 +257,7 @@ START_TEST(correlation_ids_count_outermost_calls_unless_the_tool_gives_more)
 }
 END_TEST
 
-START_TEST(kernels_are_told_with_what_they_need)
+START_TEST(kernels_are_reported_with_what_they_need)
 {
 	cudaLaunchConfig_t config;
 	struct cudaFuncAttributes attributes;
@@ -289,7 +289,7 @@ START_TEST(kernels_are_told_with_what_they_need)
 }
 END_TEST
 
-START_TEST(copies_and_sets_are_told_with_kinds_and_bytes)
+START_TEST(copies_and_memsets_are_reported_with_kinds_and_bytes)
 {
 	char pageable[256];
 	void *a, *b, *pinned;
@@ -320,7 +320,7 @@ START_TEST(copies_and_sets_are_told_with_kinds_and_bytes)
 }
 END_TEST
 
-START_TEST(memory_is_told_when_it_comes_and_goes)
+START_TEST(memory_is_reported_when_it_is_allocated_and_freed)
 {
 	void *device, *pooled;
 
@@ -345,7 +345,7 @@ START_TEST(memory_is_told_when_it_comes_and_goes)
 }
 END_TEST
 
-START_TEST(the_start_is_told)
+START_TEST(the_start_is_reported)
 {
 	CUmodule module;
 
@@ -367,7 +367,7 @@ START_TEST(the_start_is_told)
 }
 END_TEST
 
-START_TEST(waits_and_events_are_told)
+START_TEST(waits_and_events_are_reported)
 {
 	cudaEvent_t event;
 
@@ -477,7 +477,7 @@ static void leave(struct sim_scope *scope)
 	sim_tools_set(NULL);
 }
 
-START_TEST(who_was_told_of_the_begin_is_told_of_the_end)
+START_TEST(who_was_notified_of_the_begin_is_notified_of_the_end)
 {
 	static struct sim_tools leaving;
 	void *device;
@@ -512,9 +512,9 @@ START_TEST(late_tools_can_see_what_is_there)
 END_TEST
 
 SUITE("cudasim tools", runtime_calls_nest_driver_calls, calls_have_cupti_ids, each_major_has_its_own_ids,
-	calls_that_cupti_does_not_know_are_not_told, twins_nest_twins, a_call_has_its_parameters_result_and_symbol,
-	correlation_ids_count_outermost_calls_unless_the_tool_gives_more, kernels_are_told_with_what_they_need,
-	copies_and_sets_are_told_with_kinds_and_bytes, memory_is_told_when_it_comes_and_goes, the_start_is_told,
-	waits_and_events_are_told, nodes_are_cloned_and_work_names_the_clone, branches_of_a_graph_run_side_by_side,
-	capture_creates_nodes_inside_the_launch, who_was_told_of_the_begin_is_told_of_the_end,
+	calls_that_cupti_does_not_know_are_not_reported, twins_nest_twins, a_call_has_its_parameters_result_and_symbol,
+	correlation_ids_count_outermost_calls_unless_the_tool_gives_more, kernels_are_reported_with_what_they_need,
+	copies_and_memsets_are_reported_with_kinds_and_bytes, memory_is_reported_when_it_is_allocated_and_freed, the_start_is_reported,
+	waits_and_events_are_reported, nodes_are_cloned_and_work_names_the_clone, branches_of_a_graph_run_side_by_side,
+	capture_creates_nodes_inside_the_launch, who_was_notified_of_the_begin_is_notified_of_the_end,
 	late_tools_can_see_what_is_there)

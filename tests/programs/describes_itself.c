@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * guest: prints all that a program can see of itself, and that a library in it must not change: descriptors it gets, signal
+ * describes_itself: prints all that a program can see of itself, and that a library in it must not change: descriptors it gets, signal
  * handlers and mask, threads, locale, limits, umask, folder, errno across NVTX calls, what the system calls answer. Echoes its input;
  * exits with 42. Its environment goes to the file named by its first argument.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * lib_bad_guest: what libpperf must never be. By BAD_GUEST it prints, crashes, takes the program's children's ends (children), leaves a
+ * lib_harms_program: what libpperf must never be. By HARM it prints, crashes, takes the program's children's ends (children), leaves a
  * file, changes the status, leaves a process behind, moves descriptors, or is slow: each of which the tests of hosts must notice.
  */
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void end_otherwise(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *how = getenv("BAD_GUEST");
+	const char *how = getenv("HARM");
 
 	if (!how)
 		return;
