@@ -35,7 +35,8 @@ static void call(const char *text)
 	range_close_counted(&owner[1]); /* it is not open where there was no room */
 }
 
-/* What was counted of the place with that name, and what is below it in the tree of places; calls 0: nothing. */
+/* What was counted of the place with that name, and what is below it in the tree of places; calls
+ * 0: nothing. */
 static struct trace_counted counted(struct trace_reader *reader, const char *name)
 {
 	uint32_t count;

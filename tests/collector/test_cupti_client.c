@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Another client's calls to CUPTI beside our session, on a CUPTI of a few lines: what reaches it, what the other client is given of the records that
- * we got, in whose buffers and by whose clock.
+ * Another client's calls to CUPTI beside our session, on a CUPTI of a few lines: what reaches it,
+ * what the other client is given of the records that we got, in whose buffers and by whose clock.
  */
 #include "collector/cupti/client.h"
 #include "collector/stream/stream.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_large_stack.c: what takes much stack runs where there is enough of it, on the calling thread, and nothing is left behind.
+ * test_large_stack.c: what takes much stack runs where there is enough of it, on the calling
+ * thread, and nothing is left behind.
  */
 #include "collector/process/large_stack.h"
 

@@ -111,7 +111,8 @@ static void expect_texts(unsigned count, const char *(*text_of)(unsigned i, char
 
 #define LONGEST 100u
 
-/* Texts of each length, whole, then with one byte changed or ended: where a known text stood there stands one that differs from it only there. */
+/* Texts of each length, whole, then with one byte changed or ended: where a known text stood there
+ * stands one that differs from it only there. */
 static const char *differing(unsigned i, char room[128])
 {
 	unsigned length = i / 2 / LONGEST + 1, at = i / 2 % LONGEST;

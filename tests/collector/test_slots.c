@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the collector takes of the file, and what becomes of it where there is no more: slots of many threads, slots that cannot be mapped, records of the
- * dictionary that find no room.
+ * What the collector takes of the file, and what becomes of it where there is no more: slots of
+ * many threads, slots that cannot be mapped, records of the dictionary that find no room.
  */
 #include "tests/support/collector_fixture.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A thread may be halted for any time wherever it reads the clock: by SIGSTOP, by a machine with too much to do, with the machine. Here the clock is ours.
+ * A thread may be halted for any time wherever it reads the clock: by SIGSTOP, by a machine with
+ * too much to do, with the machine. Here the clock is ours.
  */
 #include "tests/support/collector_fixture.h"
 

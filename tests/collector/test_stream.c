@@ -122,7 +122,8 @@ static void close_all(void)
 		close(fd);
 }
 
-/* The rest of a test that closes what Check itself needs, in a child. Its number: 0, or which of its steps failed. */
+/* The rest of a test that closes what Check itself needs, in a child. Its number: 0, or which of
+ * its steps failed. */
 static int in_a_child(int (*steps)(void))
 {
 	int status;
@@ -267,8 +268,9 @@ static void *keep_adding(void *stop)
 	return NULL;
 }
 
-/* What a forked child does: nothing of it allocates, since another thread may have held the allocator's lock as it was
- * forked (and an allocator that a sanitizer brings does not release it). */
+/* What a forked child does: nothing of it allocates, since another thread may have held the
+ * allocator's lock as it was forked (and an allocator that a sanitizer brings does not release it).
+ */
 static void record_in_child(char *path)
 {
 	alarm(20);
@@ -471,7 +473,8 @@ static void *say_and_record(void *unused)
 	return unused;
 }
 
-/* Of two threads that come at once: the first is here for as long as the other takes to record something. */
+/* Of two threads that come at once: the first is here for as long as the other takes to record
+ * something. */
 static void describe_slowly(void)
 {
 	pthread_t other;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_clock.c: stamps become nanoseconds exactly and never run backwards; CUPTI's times land on the same
- * axis, also when somebody sets the clock.
+ * test_trace_clock.c: stamps become nanoseconds exactly and never run backwards; CUPTI's times land
+ * on the same axis, also when somebody sets the clock.
  */
 #include "tests/support/event_text.h"
 
@@ -135,7 +135,8 @@ START_TEST(a_machine_that_was_suspended_is_believed)
 {
 	struct trace_reader *reader;
 
-	/* The counter went on, CLOCK_MONOTONIC did not: from some moment on it is an hour behind. */
+	/* The counter went on, CLOCK_MONOTONIC did not: from some moment on it is an hour behind.
+	 */
 	build_seconds(2);
 	for (unsigned i = 0; i < 4; i++) {
 		build_wrong_clock(builder, -INT64_C(3600000000000));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_damage.c: traces that were cut, changed, swapped and made up: read up to there, or refused with a
- * sentence; never a crash, never a loop, never more memory than the file is worth. Under ASan and UBSan this is
- * where most of the reader's mistakes would show.
+ * test_trace_damage.c: traces that were cut, changed, swapped and made up: read up to there, or
+ * refused with a sentence; never a crash, never a loop, never more memory than the file is worth.
+ * Under ASan and UBSan this is where most of the reader's mistakes would show.
  */
 #include "tests/support/event_text.h"
 
@@ -265,7 +265,8 @@ static void build_every_dictionary_kind(void)
 	build_meta(builder, "env.PPERF_MAX", "4G");
 }
 
-/* Three streams, two sealed, payloads of every form; `sealed`: no slots, so that a crc covers everything. */
+/* Three streams, two sealed, payloads of every form; `sealed`: no slots, so that a crc covers
+ * everything. */
 static void build_small(bool sealed)
 {
 	build_every_dictionary_kind();
@@ -327,7 +328,8 @@ START_TEST(a_file_cut_anywhere_is_read_up_to_there)
 }
 END_TEST
 
-/* Where changes in a trace must be noticed: heads and payloads of blocks, not what is unused behind them. */
+/* Where changes in a trace must be noticed: heads and payloads of blocks, not what is unused behind
+ * them. */
 static bool is_covered(const unsigned char *bytes, size_t count, size_t at)
 {
 	for (size_t block = 4096; block + sizeof(struct trace_block) <= count;) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_reader.c: what the reader makes of traces that are whole, and of traces in which parts are missing.
- * Traces that were cut or changed anywhere: test_trace_damage.c. Clocks: test_trace_clock.c.
+ * test_trace_reader.c: what the reader makes of traces that are whole, and of traces in which parts
+ * are missing. Traces that were cut or changed anywhere: test_trace_damage.c. Clocks:
+ * test_trace_clock.c.
  */
 #include "tests/support/event_text.h"
 

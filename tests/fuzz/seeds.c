@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be kept: FOLDER/X for fuzz_X.
+ * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be
+ * kept: FOLDER/X for fuzz_X.
  */
 #include "tests/support/import_samples.h"
 #include "tests/support/run_report.h"

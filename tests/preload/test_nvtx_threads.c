@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What an NVTX client calls, on many threads at once: names, handles and counters are made while others are found.
+ * What an NVTX client calls, on many threads at once: names, handles and counters are made while
+ * others are found.
  */
 #include "tests/support/collector_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls that are told by an earlier one: what the library writes of repeated calls is read back as if each had been written whole, and what
- * cannot be repeated is.
+ * Calls that are told by an earlier one: what the library writes of repeated calls is read back as
+ * if each had been written whole, and what cannot be repeated is.
  */
 #include "collector/file/dictionary.h"
 #include "collector/stream/stream.h"
@@ -116,7 +116,8 @@ static void expect_call(const struct trace_event *event, const struct made *one)
 	ck_assert_mem_eq(call + 1, one->rest, 8 * one->words);
 }
 
-/* The calls that the trace tells, held against those that were made, in their order. How many bytes the file has. */
+/* The calls that the trace tells, held against those that were made, in their order. How many bytes
+ * the file has. */
 static uint64_t expect_all(void)
 {
 	struct trace_reader *reader = collector_open_trace();
@@ -215,7 +216,8 @@ static void tear_down(void)
 	builder_free(builder);
 }
 
-/* A payload: CLOCK at 0, LAUNCH at 4 words of 8 bytes, then an AGAIN of `of` with `more` words, then a MARK. */
+/* A payload: CLOCK at 0, LAUNCH at 4 words of 8 bytes, then an AGAIN of `of` with `more` words,
+ * then a MARK. */
 static void build_again(uint64_t at, uint16_t of, size_t more)
 {
 	struct trace_launch *launch = build_record(
@@ -265,7 +267,8 @@ END_TEST
 
 START_TEST(an_again_of_nothing_ends_its_payload)
 {
-	/* the payload's beginning, no record, itself, behind itself, far off, more words than a launch has */
+	/* the payload's beginning, no record, itself, behind itself, far off, more words than a
+	 * launch has */
 	static const struct {
 		uint16_t of;
 		size_t more;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Ranges of PyTorch that end on another thread than they began on, as they are in the trace afterwards.
+ * Ranges of PyTorch that end on another thread than they began on, as they are in the trace
+ * afterwards.
  */
 #include "tests/support/collector_fixture.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_activities.c: what happened on GPUs and around them, in the order in which it began, each with its owner.
+ * test_activities.c: what happened on GPUs and around them, in the order in which it began, each
+ * with its owner.
  */
 #include "report/analysis/activities.h"
 #include "report/base/external_sort.h"
@@ -322,7 +323,8 @@ START_TEST(steps_are_known_and_what_counts)
 }
 END_TEST
 
-/* More than is held in memory, backwards: it comes in order, all of it, twice; with the same tree as the first fold. */
+/* More than is held in memory, backwards: it comes in order, all of it, twice; with the same tree
+ * as the first fold. */
 START_TEST(many_are_sorted_in_little_memory)
 {
 	const uint64_t count = ACTIVITY_HELD;

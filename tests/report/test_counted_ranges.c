@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_counted_ranges.c: operators that were only counted (PPERF_OPS=totals), in the tree: calls, times, and that nothing is
- * owned twice; and what of it is read from damaged files.
+ * test_counted_ranges.c: operators that were only counted (PPERF_OPS=totals), in the tree: calls,
+ * times, and that nothing is owned twice; and what of it is read from damaged files.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -101,7 +101,8 @@ START_TEST(rows_of_several_threads_add_up)
 }
 END_TEST
 
-/* Net > aten::checkpoint (counted) > Block > aten::mm (counted): Block lies in Net's row of open ranges. */
+/* Net > aten::checkpoint (counted) > Block > aten::mm (counted): Block lies in Net's row of open
+ * ranges. */
 START_TEST(a_recorded_range_in_a_counted_one_takes_its_time_from_that)
 {
 	struct trace_builder *builder = builder_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_cupti_handover.c: times in which CUPTI was another client's (PPERF_CUPTI=yield): they are neither busy nor idle, and every view
- * that counts says so.
+ * test_cupti_handover.c: times in which CUPTI was another client's (PPERF_CUPTI=yield): they are
+ * neither busy nor idle, and every view that counts says so.
  */
 #include "report/gpu/cupti_handover.h"
 #include "report/gpu/device_timeline.h"

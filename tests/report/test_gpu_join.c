@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_gpu_join.c: what the GPU did finds the range that asked for it, whatever the order in which things are told.
+ * test_gpu_join.c: what the GPU did finds the range that asked for it, whatever the order in which
+ * things are told.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -23,7 +24,8 @@ static void expect_gpu(const struct node *node, uint64_t total, uint64_t self, u
 	ck_assert_uint_eq(node->gpu->total_calls, calls);
 }
 
-/* step { layer { launch 1 } launch 2, copy 3, set 4 }; the records come later, on another thread. */
+/* step { layer { launch 1 } launch 2, copy 3, set 4 }; the records come later, on another thread.
+ */
 static struct trace_builder *a_step(void)
 {
 	struct trace_builder *builder = builder_new();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_gpu_owners.c: what a place has of the GPU beside its time: the idle moments that its work ended, how long its
- * launches waited, and which part of it ran forward, backward, again or in an optimizer.
+ * test_gpu_owners.c: what a place has of the GPU beside its time: the idle moments that its work
+ * ended, how long its launches waited, and which part of it ran forward, backward, again or in an
+ * optimizer.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -39,7 +40,8 @@ static uint64_t idle_of_roots(const struct profile_fixture *fixture)
 	return sum;
 }
 
-/* One GPU works 100..200, 150..250, 400..500, 600..610, 610..620 and again 700..710: idle for 150, 100 and 80. */
+/* One GPU works 100..200, 150..250, 400..500, 600..610, 610..620 and again 700..710: idle for 150,
+ * 100 and 80. */
 static struct trace_builder *gaps(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -191,7 +193,8 @@ static void expect_parts(const struct profile_fixture *fixture, const char *path
 	ck_assert_uint_eq(gpu->total_ns, forward + backward + again + optimizer);
 }
 
-/* Net { fc: 1000 }, its backward 700, in which the module runs again (300); the engine's own 40; the optimizer 50. */
+/* Net { fc: 1000 }, its backward 700, in which the module runs again (300); the engine's own 40;
+ * the optimizer 50. */
 START_TEST(work_is_split_into_what_it_was_for)
 {
 	static const char engine[] = "autograd::engine::evaluate_function: MmBackward0";

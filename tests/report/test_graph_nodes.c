@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_graph_nodes.c: the work of a CUDA graph stands below what was captured into it, where the trace knows that.
+ * test_graph_nodes.c: the work of a CUDA graph stands below what was captured into it, where the
+ * trace knows that.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -8,7 +9,8 @@
 
 enum { EXEC = 4, GRAPH = 1, COPY = 2, UNKNOWN_NODE = 99, REPLAYS = 3 };
 
-/* warm { Net { fc { aten::addmm } aten::relu } }: what was captured; the graph was instantiated in `instantiated`. */
+/* warm { Net { fc { aten::addmm } aten::relu } }: what was captured; the graph was instantiated in
+ * `instantiated`. */
 struct capture {
 	struct trace_builder *builder;
 	uint32_t warm, addmm, relu;
@@ -211,7 +213,8 @@ START_TEST(copies_of_copies_lead_to_the_capture_and_circles_nowhere)
 }
 END_TEST
 
-/* An optimizer's step and backward in a graph are that of the graph, too, and of who launched it. */
+/* An optimizer's step and backward in a graph are that of the graph, too, and of who launched it.
+ */
 START_TEST(a_graph_is_forward_backward_and_optimizer_as_what_was_captured)
 {
 	static const uint64_t nodes[] = { 21, 22, 23 };

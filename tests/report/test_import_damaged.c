@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_import_damaged.c: traces of other tools with bytes of them changed, dropped, repeated and moved, thousands of times:
- * each is refused or made into a trace that reads to its end, within bounds.
+ * test_import_damaged.c: traces of other tools with bytes of them changed, dropped, repeated and
+ * moved, thousands of times: each is refused or made into a trace that reads to its end, within
+ * bounds.
  */
 #include "report/import/open_trace.h"
 #include "report/import/convert/split_processes.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_mann_whitney.c: whether two samples differ: known answers, and how often noise is taken for a difference.
+ * test_mann_whitney.c: whether two samples differ: known answers, and how often noise is taken for
+ * a difference.
  */
 #include "report/stats/mann_whitney.h"
 

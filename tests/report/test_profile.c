@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_profile.c: ranges become places with figures: nesting, folding, domains, threads, losses, steps.
+ * test_profile.c: ranges become places with figures: nesting, folding, domains, threads, losses,
+ * steps.
  */
 #include "tests/support/profile_fixture.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_python_stacks.c: call stacks of Python and the places of the program's own files, as each view shows them.
+ * test_python_stacks.c: call stacks of Python and the places of the program's own files, as each
+ * view shows them.
  */
 #include "tests/support/run_report.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_regular_file.c: what is opened of the files that a trace, or who wrote into its folder, names. The kernel is
- * asked (inotify), since a pipe that is opened and closed again leaves nothing to see.
+ * test_regular_file.c: what is opened of the files that a trace, or who wrote into its folder,
+ * names. The kernel is asked (inotify), since a pipe that is opened and closed again leaves nothing
+ * to see.
  */
 #include "report/base/error.h"
 #include "report/base/regular_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_schedule_windows.c: traces of some steps (PPERF_SCHEDULE): figures are of the windows, steps have the program's numbers, and
- * what was not recorded is not missing.
+ * test_schedule_windows.c: traces of some steps (PPERF_SCHEDULE): figures are of the windows, steps
+ * have the program's numbers, and what was not recorded is not missing.
  */
 #include "tests/support/profile_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_small_instances.c: what is inside of an instance is the same whether small ranges have instances or not: traces that are made
- * up, read in both ways.
+ * test_small_instances.c: what is inside of an instance is the same whether small ranges have
+ * instances or not: traces that are made up, read in both ways.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -47,7 +47,8 @@ static void close_one(
 		build_pop(builder, stream, at);
 }
 
-/* Mostly short ranges, some that are long, some that close from between others; ranges of other threads, and marks. */
+/* Mostly short ranges, some that are long, some that close from between others; ranges of other
+ * threads, and marks. */
 static struct trace_builder *make(unsigned seed)
 {
 	struct trace_builder *builder = builder_new();

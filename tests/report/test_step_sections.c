@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_step_sections.c: found steps in the tree: what stands in a step, what around it, and that nothing is counted twice or
- * lost on the way.
+ * test_step_sections.c: found steps in the tree: what stands in a step, what around it, and that
+ * nothing is counted twice or lost on the way.
  */
 #include "tests/support/profile_fixture.h"
 #include "tests/support/training_trace.h"
@@ -180,7 +180,9 @@ START_TEST(a_range_that_crosses_an_edge_stays_where_it_began)
 	for (unsigned i = 0; i < 6; i++) {
 		train_step(&training, "Net");
 		if (i ==
-			2) { /* begins as the step ends, 20 behind the optimizer, and ends in an evaluation */
+			/* begins as the step ends, 20 behind the optimizer, and ends in an
+			 * evaluation */
+			2) {
 			training.now -= 5;
 			train_range(&training, "aten::save", TRACE_NODE_OP, 1000);
 		}
@@ -194,8 +196,8 @@ START_TEST(a_range_that_crosses_an_edge_stays_where_it_began)
 }
 END_TEST
 
-/* With launches: forward on the thread of the steps, backward on another; each kernel runs 10 later than launched, for
- * as many ticks as its number. */
+/* With launches: forward on the thread of the steps, backward on another; each kernel runs 10 later
+ * than launched, for as many ticks as its number. */
 static void run_on_gpu(struct training *training)
 {
 	const uint64_t at = training->now + 5000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_steps.c: the steps of a program that nobody marked: where they begin and end, what they were found by, and how
- * sure that is.
+ * test_steps.c: the steps of a program that nobody marked: where they begin and end, what they were
+ * found by, and how sure that is.
  */
 #include "report/steps/find_steps.h"
 #include "tests/support/event_text.h"
@@ -136,8 +136,8 @@ START_TEST(accumulated_gradients_are_one_step)
 }
 END_TEST
 
-/* Gradients are emptied behind the step, not before the next: then what is called in between is an evaluation. Without the last
- * zero_grad the program may as well have left its first one out. */
+/* Gradients are emptied behind the step, not before the next: then what is called in between is an
+ * evaluation. Without the last zero_grad the program may as well have left its first one out. */
 START_TEST(an_evaluation_behind_zero_grad_is_no_part_of_a_step)
 {
 	for (unsigned last = 0; last < 2; last++) {
@@ -199,7 +199,8 @@ START_TEST(two_optimizers_make_one_step)
 }
 END_TEST
 
-/* The generator's pictures are made before the discriminator's gradients are emptied; an evaluation that comes now and then is none of that. */
+/* The generator's pictures are made before the discriminator's gradients are emptied; an evaluation
+ * that comes now and then is none of that. */
 START_TEST(what_is_called_before_zero_grad_each_time_is_in_the_step)
 {
 	for (unsigned evaluation = 0; evaluation < 2; evaluation++) {
@@ -573,7 +574,8 @@ static void captured_launch(struct training *training)
 	training->now += 5;
 }
 
-/* The fourth of ten steps records a graph, which takes it 200 longer; it is none of the first ones. */
+/* The fourth of ten steps records a graph, which takes it 200 longer; it is none of the first ones.
+ */
 START_TEST(a_step_in_which_a_graph_is_made_is_no_usual_one)
 {
 	struct training training = training_new();
@@ -647,7 +649,8 @@ START_TEST(where_every_step_makes_a_graph_they_are_usual)
 }
 END_TEST
 
-/* Without two that are like the later ones in the first half: a model that is compiled in its first step, on a busy machine. */
+/* Without two that are like the later ones in the first half: a model that is compiled in its first
+ * step, on a busy machine. */
 START_TEST(a_first_step_that_is_longer_than_all_is_warm_up)
 {
 	struct training training = training_new();

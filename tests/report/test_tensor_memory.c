@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_tensor_memory.c: what PyTorch's allocator reported: levels and flows of tensors, who held what when memory ran
- * out, and what did not add up.
+ * test_tensor_memory.c: what PyTorch's allocator reported: levels and flows of tensors, who held
+ * what when memory ran out, and what did not add up.
  */
 #include "tests/support/profile_fixture.h"
 #include "tests/support/training_trace.h"
@@ -196,7 +196,8 @@ START_TEST(a_level_of_tensors_is_that_of_one_device)
 }
 END_TEST
 
-/* Against a plain model, at random: every level, every place's flows, and who held what at the peak. */
+/* Against a plain model, at random: every level, every place's flows, and who held what at the
+ * peak. */
 START_TEST(levels_and_owners_agree_with_a_plain_sum)
 {
 	static const char *const names[] = { "a", "b", "c" };
@@ -305,7 +306,8 @@ static uint32_t build_stack(struct trace_builder *builder, uint32_t id, uint64_t
 	return id;
 }
 
-/* Eight steps, the first of which warms up; in each an operator takes 100 bytes and keeps them, from two places of native code. */
+/* Eight steps, the first of which warms up; in each an operator takes 100 bytes and keeps them,
+ * from two places of native code. */
 static struct trace_builder *warming_up(void)
 {
 	struct trace_builder *builder = builder_new();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_live.c: traces are read while the library writes them, and large ones in little memory.
+ * test_trace_live.c: traces are read while the library writes them, and large ones in little
+ * memory.
  */
 #include "report/trace/trace_reader.h"
 
@@ -29,7 +30,8 @@
 
 static int stop;
 
-/* Numbered marks in nested ranges; a pause now and then and an end, so that a slow reader has a chance. */
+/* Numbered marks in nested ranges; a pause now and then and an end, so that a slow reader has a
+ * chance. */
 static void *write_on(void *unused)
 {
 	struct range_attributes attributes = { .payload_type = 1 };
@@ -114,7 +116,8 @@ START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
 }
 END_TEST
 
-/* Where a head's first bytes were taken away; what the writer is about to store there. 0: nowhere. */
+/* Where a head's first bytes were taken away; what the writer is about to store there. 0: nowhere.
+ */
 static off_t unwritten_at;
 static const uint32_t unwritten = TRACE_BLOCK_MAGIC;
 static int naps;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_work_categories.c: which category work is of: by its name, by what it was launched in, by rules of one's own.
+ * test_work_categories.c: which category work is of: by its name, by what it was launched in, by
+ * rules of one's own.
  */
 #include "report/analysis/work_categories.h"
 #include "tests/support/run_report.h"

@@ -7,7 +7,8 @@
  *	200 s1 unended step 100 seen 150
  *	300 s1 end
  *
- * CLOCK records are left out. Everything here fails the test with a sentence when a trace cannot be read.
+ * CLOCK records are left out. Everything here fails the test with a sentence when a trace cannot be
+ * read.
  */
 #ifndef PPERF_TESTS_SUPPORT_EVENT_TEXT_H
 #define PPERF_TESTS_SUPPORT_EVENT_TEXT_H

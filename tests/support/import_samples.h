@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * import_samples.h: small files of other tools, with something of everything that is read of them, for tests that damage them.
+ * import_samples.h: small files of other tools, with something of everything that is read of them,
+ * for tests that damage them.
  */
 #ifndef PPERF_TESTS_SUPPORT_IMPORT_SAMPLES_H
 #define PPERF_TESTS_SUPPORT_IMPORT_SAMPLES_H

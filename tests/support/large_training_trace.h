@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * large_training_trace.h: a large trace of a program that trains, as PyTorch's callbacks, CUDA and CUPTI write it; and the same
- * events in memory, for who wants to do with them the least that can be done.
+ * large_training_trace.h: a large trace of a program that trains, as PyTorch's callbacks, CUDA and
+ * CUPTI write it; and the same events in memory, for who wants to do with them the least that can
+ * be done.
  *
- * A step: a batch is fetched and copied (1 copy, 1 set), then 24 layers of 12 operators, forward on the main thread in
- * modules, backward on the thread of autograd (an all-reduce a layer, on a stream of its own), an optimizer, and a wait
- * for the loss. Each operator takes tensors and launches. What the GPU did comes some thousand records later. A step
- * has some 6100 events, 912 of them launches, in about 160 KB.
+ * A step: a batch is fetched and copied (1 copy, 1 set), then 24 layers of 12 operators, forward on
+ * the main thread in modules, backward on the thread of autograd (an all-reduce a layer, on a
+ * stream of its own), an optimizer, and a wait for the loss. Each operator takes tensors and
+ * launches. What the GPU did comes some thousand records later. A step has some 6100 events, 912 of
+ * them launches, in about 160 KB.
  */
 #ifndef PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
@@ -25,11 +27,14 @@ struct load_event {
 	uint64_t stamp; /* WORK: its begin */
 	uint64_t value; /* CALL, WAIT, WORK: duration; TAKE, GIVE: the address */
 	uint32_t id,
-		name; /* id: CALL, WORK: of correlation; TAKE: bytes. name: of the range, the call, the kernel */
+		/* id: CALL, WORK: of correlation; TAKE: bytes. name: of the range, the call, the
+		 * kernel */
+		name;
 	uint8_t kind, thread, stream;
 };
 
-/* Writes the trace and returns its bytes. events: NULL, or room for steps * LOAD_STEP_MOST of them; *count is set. */
+/* Writes the trace and returns its bytes. events: NULL, or room for steps * LOAD_STEP_MOST of them;
+ * *count is set. */
 uint64_t load_write(const char *path, uint32_t steps, struct load_event *events, size_t *count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * run_report.h: the tool as its user sees it, run on traces made in a test. Everything that could differ between machines
- * is pinned: locale, terminal, width, colours, time zone.
+ * run_report.h: the tool as its user sees it, run on traces made in a test. Everything that could
+ * differ between machines is pinned: locale, terminal, width, colours, time zone.
  *
  *	struct report_run run = run_report(builder, "critical trace.bin -m reserved");
  *
@@ -21,7 +21,8 @@ struct report_run {
 void run_report_setup(void);
 void run_report_teardown(void);
 
-/* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the shell. */
+/* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the
+ * shell. */
 struct report_run run_report(struct trace_builder *builder, const char *arguments);
 /* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
 struct report_run run_report_with(const char *settings, const char *arguments);
@@ -36,7 +37,8 @@ void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uin
 struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	enum trace_kind kind, uint64_t address, uint64_t bytes, uint32_t memory_kind,
 	uint32_t device);
-/* A tensor took memory, or with bytes below 0 gave it back; then tensors hold `allocated` of `reserved`. */
+/* A tensor took memory, or with bytes below 0 gave it back; then tensors hold `allocated` of
+ * `reserved`. */
 struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint64_t address, int64_t bytes, uint64_t allocated, uint64_t reserved);
 struct trace_tensor *build_tensor_oom(struct trace_builder *builder, uint32_t stream, uint64_t at,
@@ -48,7 +50,8 @@ struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uin
 	uint64_t at, uint64_t correlation, uint32_t exec_id);
 struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	enum trace_kind kind, uint64_t correlation, uint64_t bytes);
-/* What the GPU did from `start` to `end`, ticks since the trace's start as everything else; both 0: not timed. */
+/* What the GPU did from `start` to `end`, ticks since the trace's start as everything else; both 0:
+ * not timed. */
 struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint64_t correlation, const char *name, uint64_t start, uint64_t end);
 struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of the library that
- * writes real ones.
+ * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of
+ * the library that writes real ones.
  *
  *	struct trace_builder *builder = builder_new();
  *
@@ -12,12 +12,13 @@
  *	builder_write(builder, "trace.bin");
  *	builder_free(builder);
  *
- * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC) unless the header
- * is changed. Streams are numbers from 1 and come into being when first named; their thread id is 1000 + stream.
- * Names and nodes get their ids as they are used. Each payload begins with its CLOCK and OPEN records, as the
- * format wants. What is not sealed at the end becomes a slot. The file: header, slots, chunks in the order of
- * sealing; the dictionary lies before the slots. Everything here aborts with a sentence when it is used wrongly or
- * memory runs out.
+ * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC)
+ * unless the header is changed. Streams are numbers from 1 and come into being when first named;
+ * their thread id is 1000 + stream. Names and nodes get their ids as they are used. Each payload
+ * begins with its CLOCK and OPEN records, as the format wants. What is not sealed at the end
+ * becomes a slot. The file: header, slots, chunks in the order of sealing; the dictionary lies
+ * before the slots. Everything here aborts with a sentence when it is used wrongly or memory runs
+ * out.
  */
 #ifndef PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
 #define PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
@@ -33,8 +34,8 @@ struct trace_builder;
 struct trace_builder *builder_new(void);
 void builder_free(struct trace_builder *builder);
 
-/* The header as it will be written, to be changed at will: pid 100, run id 1, TRACE_ENDED. header.end and .streams
- * are filled at the end if 0. */
+/* The header as it will be written, to be changed at will: pid 100, run id 1, TRACE_ENDED.
+ * header.end and .streams are filled at the end if 0. */
 struct trace_header *builder_header(struct trace_builder *builder);
 
 /* The whole file so far; lives until the next call. Building may go on afterwards. */
@@ -51,12 +52,14 @@ uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *
 uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
-/* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until the next call. */
+/* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until
+ * the next call. */
 void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);
 /* Ends the present dictionary block; the next record begins another. */
 void build_dictionary_seal(struct trace_builder *builder);
 
-/* Ranges. `name` is looked for under the innermost open range of the stream. They return the node. */
+/* Ranges. `name` is looked for under the innermost open range of the stream. They return the node.
+ */
 uint32_t build_push(struct trace_builder *builder, uint32_t stream, uint64_t at, const char *name);
 uint32_t build_push_node(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node);
@@ -66,8 +69,8 @@ void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, u
 struct trace_range *build_push_record(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
 
-/* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero;
- * lives until the next call. */
+/* Any other record: head filled (node: the innermost open range), stamp filled if the kind is
+ * TIMED, else zero; lives until the next call. */
 void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind,
 	size_t size, uint64_t at);
 /* A CLOCK that is right, in the middle of a payload. */
@@ -75,7 +78,8 @@ void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t
 /* Bytes as they are, records or not. */
 void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
 
-/* A block of a type that is no stream's, among the chunks: TRACE_TOTALS, whose payload is rows of struct trace_total, or one that nobody knows. */
+/* A block of a type that is no stream's, among the chunks: TRACE_TOTALS, whose payload is rows of
+ * struct trace_total, or one that nobody knows. */
 void build_block(struct trace_builder *builder, uint32_t type, const void *payload, size_t bytes);
 
 /* The stream's payload, whole: no CLOCK or OPEN is put before it. */
@@ -89,16 +93,18 @@ enum build_seal {
 	SEAL_MISSING, /* it is nowhere */
 	SEAL_HOLE,    /* room for it was taken and stayed zero */
 	SEAL_TWICE,   /* the same chunk two times */
-	SEAL_AND_SLOT, /* the slot still has it too, as when the process dies between the two steps */
+	/* the slot still has it too, as when the process dies between the two steps */
+	SEAL_AND_SLOT,
 	SEAL_TORN_SLOT, /* torn, and the slot still has it */
 };
 void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal how);
 /* An event could not be recorded: counts in the stream's head from now on. */
 void build_lost(struct trace_builder *builder, uint32_t stream, uint64_t events);
-/* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier) than before:
- * somebody set the clock. */
+/* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier)
+ * than before: somebody set the clock. */
 void build_step_realtime(struct trace_builder *builder, int64_t ns);
-/* Ticks are a time stamp counter's from now on: `ns` nanoseconds for `ticks` of them. Before anything else is built. */
+/* Ticks are a time stamp counter's from now on: `ns` nanoseconds for `ticks` of them. Before
+ * anything else is built. */
 void build_tsc(struct trace_builder *builder, uint64_t ns, uint64_t ticks);
 /* CLOCK_MONOTONIC of the next CLOCK record alone is off by so much: a damaged sample. */
 void build_wrong_clock(struct trace_builder *builder, int64_t ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * training_trace.h: traces of programs that train, made in a test: what PyTorch's own ranges look like, with times that the
- * test decides.
+ * training_trace.h: traces of programs that train, made in a test: what PyTorch's own ranges look
+ * like, with times that the test decides.
  *
  *	struct training training = training_new();
  *

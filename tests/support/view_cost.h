@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole process.
+ * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole
+ * process.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_COST_H
 #define PPERF_TESTS_SUPPORT_VIEW_COST_H
@@ -14,8 +15,8 @@ struct view_cost {
 	long kib;       /* most memory */
 };
 
-/* Runs `report` with the words (up to the first NULL) and the trace, its output thrown away; ends the program if it cannot be
- * run. False: it failed. */
+/* Runs `report` with the words (up to the first NULL) and the trace, its output thrown away; ends
+ * the program if it cannot be run. False: it failed. */
 bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace,
 	struct view_cost *cost);
 
@@ -25,7 +26,8 @@ double view_own_seconds(void);
 /* The middle one; sorts them. */
 double view_middle(double *values, size_t count);
 
-/* The least one: of a time that others on the machine only add to, what comes nearest to its own. */
+/* The least one: of a time that others on the machine only add to, what comes nearest to its own.
+ */
 double view_least(const double *values, size_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_test.h: a suite of the views: each test makes a trace, has it shown, and looks for what must be there.
+ * view_test.h: a suite of the views: each test makes a trace, has it shown, and looks for what must
+ * be there.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_TEST_H
 #define PPERF_TESTS_SUPPORT_VIEW_TEST_H

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In 1000: three launches of 5, 5 and 45, one of which failed; an allocation of 100, which CUPTI timed too; two queries
- * that only CUPTI saw, of 30 and 50. */
+/* In 1000: three launches of 5, 5 and 45, one of which failed; an allocation of 100, which CUPTI
+ * timed too; two queries that only CUPTI saw, of 30 and 50. */
 static struct trace_builder *a_trace(void)
 {
 	struct trace_builder *builder = builder_new();

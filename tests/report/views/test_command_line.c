@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_command_line.c: the command line, the formats, the exit status, and what happens to bad input.
+ * test_command_line.c: the command line, the formats, the exit status, and what happens to bad
+ * input.
  */
 #include "tests/support/run_report.h"
 
@@ -9,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Two steps with a layer each, which launches a kernel; one copy outside of any range; a hostile name. */
+/* Two steps with a layer each, which launches a kernel; one copy outside of any range; a hostile
+ * name. */
 static struct trace_builder *a_run(void)
 {
 	struct trace_builder *builder = builder_new();

@@ -254,8 +254,8 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 }
 END_TEST
 
-/* In one range 10 kernels `many` of 100 each, `one` of 700, and four `odd`, of which one has 250 and the others 20 each. The trace
- * does not say how they were launched. */
+/* In one range 10 kernels `many` of 100 each, `one` of 700, and four `odd`, of which one has 250
+ * and the others 20 each. The trace does not say how they were launched. */
 static struct trace_builder *kernels_in_a_row(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -412,7 +412,8 @@ START_TEST(a_hundred_thousand_small_children_are_one_row)
 }
 END_TEST
 
-/* A root of 10 µs, of which so many children take so much each, and the last one takes as much as is given. */
+/* A root of 10 µs, of which so many children take so much each, and the last one takes as much as
+ * is given. */
 static struct trace_builder *children(
 	unsigned count, uint64_t each_ns, uint64_t last_ns, const char *label)
 {

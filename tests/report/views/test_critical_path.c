@@ -148,7 +148,8 @@ START_TEST(the_host_is_too_slow)
 }
 END_TEST
 
-/* A kernel is over before the next one's launch is, though after that began: the launch holds it up. */
+/* A kernel is over before the next one's launch is, though after that began: the launch holds it
+ * up. */
 START_TEST(launches_are_too_slow)
 {
 	struct trace_builder *builder = begin();
@@ -187,7 +188,8 @@ START_TEST(the_gpu_is_too_slow)
 }
 END_TEST
 
-/* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is waited for anyway. */
+/* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is
+ * waited for anyway. */
 START_TEST(calls_have_slack)
 {
 	struct trace_builder *builder = begin();
@@ -361,7 +363,8 @@ static void default_stream(struct trace_builder *builder, uint32_t stream)
 	context->null_stream = stream;
 }
 
-/* a on stream 8 up to 50,100; b was asked for at 120 on stream 7 and began 2 us after the end of a; then c on stream 8. */
+/* a on stream 8 up to 50,100; b was asked for at 120 on stream 7 and began 2 us after the end of a;
+ * then c on stream 8. */
 static struct trace_builder *one_after_the_other(void)
 {
 	struct trace_builder *builder = begin();
@@ -394,8 +397,8 @@ START_TEST(the_default_stream_waits_for_others_and_they_for_it)
 }
 END_TEST
 
-/* Between streams of which none is the default one, nothing is inferred: b could have begun 5 after its call at 120, and c
- * after a. */
+/* Between streams of which none is the default one, nothing is inferred: b could have begun 5 after
+ * its call at 120, and c after a. */
 START_TEST(other_streams_do_not_wait_for_each_other)
 {
 	struct trace_builder *builder = one_after_the_other();
@@ -538,7 +541,8 @@ START_TEST(a_graph)
 }
 END_TEST
 
-/* A GPU that does nothing for long though all that it came after is over waits for nobody knows what. */
+/* A GPU that does nothing for long though all that it came after is over waits for nobody knows
+ * what. */
 START_TEST(what_nothing_explains_is_unknown)
 {
 	struct trace_builder *builder = begin();
@@ -577,7 +581,8 @@ START_TEST(steps)
 	run = run_report(builder, "critical-path trace.bin -f csv --steps 1");
 	expect_parts(&run, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
 	run = run_report(NULL, "critical-path trace.bin -f csv --steps 0-2");
-	/* The first 10 of the first and the last 95 of the last are beyond the first call and the last; between steps 100. */
+	/* The first 10 of the first and the last 95 of the last are beyond the first call and the
+	 * last; between steps 100. */
 	expect_parts(&run,
 		(struct parts){
 			.kernels = 2250, .launch = 120, .sync = 15, .host = 410, .unknown = 105 });

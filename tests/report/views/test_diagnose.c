@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_diagnose.c: each rule of the checklist, on a program that has what it looks for and on one that has not; and what is
- * said of a healthy program, in text, JSON and few bytes.
+ * test_diagnose.c: each rule of the checklist, on a program that has what it looks for and on one
+ * that has not; and what is said of a healthy program, in text, JSON and few bytes.
  */
 #include "tests/support/run_report.h"
 
@@ -141,8 +141,8 @@ static struct trace_builder *small_grids(void)
 	return program_end(&program, 3 * MS);
 }
 
-/* Ten steps of 1 ms with 40 kernels of 20 us each; `before` is done in each step from 1 us on, for 100 us at most; the first
- * takes `first` longer. */
+/* Ten steps of 1 ms with 40 kernels of 20 us each; `before` is done in each step from 1 us on, for
+ * 100 us at most; the first takes `first` longer. */
 static struct trace_builder *steps(
 	uint64_t first, void (*before)(struct program *program, unsigned step, uint64_t at))
 {
@@ -175,8 +175,8 @@ static struct trace_builder *slow_first_step(void)
 	return steps(9 * MS, NULL);
 }
 
-/* A kernel 100 ms before five steps of 5 ms each; their pauses are of 5 ms less 100 us in the middle, but for one of 8 ms that is
- * another place's. */
+/* A kernel 100 ms before five steps of 5 ms each; their pauses are of 5 ms less 100 us in the
+ * middle, but for one of 8 ms that is another place's. */
 static struct trace_builder *a_long_start(uint64_t pause)
 {
 	struct program program = program_new();
@@ -212,7 +212,8 @@ static struct trace_builder *a_long_start_and_pauses(void)
 	return a_long_start(4 * MS);
 }
 
-/* A kernel 200 ms before ten steps of 2 ms each, in which the host is late with each of 40 kernels of 10 us. */
+/* A kernel 200 ms before ten steps of 2 ms each, in which the host is late with each of 40 kernels
+ * of 10 us. */
 static struct trace_builder *slow_host_after_a_long_start(void)
 {
 	struct program program = program_new();
@@ -665,8 +666,8 @@ START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
 }
 END_TEST
 
-/* Two pauses of 5 ms before work in a, one of 8 ms before that in b: a has most of it, so the moment that is shown is one of a's,
- * though b's is the longest. */
+/* Two pauses of 5 ms before work in a, one of 8 ms before that in b: a has most of it, so the
+ * moment that is shown is one of a's, though b's is the longest. */
 START_TEST(the_suggested_time_is_one_at_the_node)
 {
 	static const char *const places[] = { "s", "a", "b", "a" };

@@ -41,7 +41,8 @@ struct run {
 	double likeness;   /* of a step's noise and that of the one before */
 	const char *extra; /* an operator more in each step; NULL: none */
 	const char *prefix;
-	bool is_small; /* a fifth of the operators and half of the steps: of what is done a hundred times */
+	/* a fifth of the operators and half of the steps: of what is done a hundred times */
+	bool is_small;
 };
 
 static uint64_t op(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_distribution.c: how durations are spread, against what was put into a trace: percentiles, bins, modes, outliers.
+ * test_distribution.c: how durations are spread, against what was put into a trace: percentiles,
+ * bins, modes, outliers.
  */
 #include "report/analysis/duration_distribution.h"
 #include "tests/support/run_report.h"
@@ -80,7 +81,8 @@ START_TEST(figures_are_those_of_the_instances)
 		"\"calls\": 1, \"share\": 0.08333333333333333, \"from_ns\": 955, \"to_ns\": 1000}");
 	ck_assert_uint_eq(times(run.out, "\"kind\": \"bin\""), 20);
 	ck_assert_uint_eq(times(run.out, "\"kind\": \"mode\""), 1);
-	/* four before it, each 10 apart: 100 + 101 + 102 + 103 + 4 * 10 behind the first one's begin */
+	/* four before it, each 10 apart: 100 + 101 + 102 + 103 + 4 * 10 behind the first one's
+	 * begin */
 	has(run.out, "\"kind\": \"outlier\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
 		     "\"share\": 0.08333333333333333, \"number\": 5, \"start_ns\": 456, "
 		     "\"duration_ns\": 1000}");

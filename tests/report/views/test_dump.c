@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_dump.c: the views `dump` and `info`: every record a line, in order, with its exact bytes; what a trace says
- * of itself.
+ * test_dump.c: the views `dump` and `info`: every record a line, in order, with its exact bytes;
+ * what a trace says of itself.
  */
 #include "tests/support/run_report.h"
 

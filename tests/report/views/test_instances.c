@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_instances.c: single instances of a place, with what happened in them, against what was put into a trace.
+ * test_instances.c: single instances of a place, with what happened in them, against what was put
+ * into a trace.
  */
 #include "tests/support/run_report.h"
 
@@ -7,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `run` with four `step 1` to `step 4` of 100, 300, 300 and 50 ns; each has a `load` of 10 and a `fit` of the rest but 20,
- * in which a kernel is launched: of 40, 10, 20 and 5 ns. */
+/* `run` with four `step 1` to `step 4` of 100, 300, 300 and 50 ns; each has a `load` of 10 and a
+ * `fit` of the rest but 20, in which a kernel is launched: of 40, 10, 20 and 5 ns. */
 static struct trace_builder *four_steps(void)
 {
 	static const unsigned took[] = { 100, 300, 300, 50 }, worked[] = { 40, 10, 20, 5 };

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Computation 100-200 and 300-400; communication 150-350, in it a second one 160-170 of another stream; copies 50-120 (of
- * a), 340-380 (of b), 390-500 (of a) and 450-520 (of b); a memset 600-650, with a copy 640-660 of a. */
+/* Computation 100-200 and 300-400; communication 150-350, in it a second one 160-170 of another
+ * stream; copies 50-120 (of a), 340-380 (of b), 390-500 (of a) and 450-520 (of b); a memset
+ * 600-650, with a copy 640-660 of a. */
 static struct trace_builder *a_trace(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -46,8 +47,8 @@ START_TEST(what_is_hidden_and_what_is_not)
 	const struct report_run run = run_report(a_trace(), "overlap trace.bin -f csv");
 
 	ck_assert_int_eq(run.status, 0);
-	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650; exposed 50-100, 400-520
-	 * (of a until 500, of b from 450 on), 650-660. */
+	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650;
+	 * exposed 50-100, 400-520 (of a until 500, of b from 450 on), 650-660. */
 	ck_assert_str_eq(run.out,
 		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,gpu_total_ns,busy_"
 		"ns,hidden_ns,exposed_ns,"

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One thread asks at 115, 135, 145 (a copy, on stream 8), 395, 415 (which is not timed), 49995 (which began long before). */
+/* One thread asks at 115, 135, 145 (a copy, on stream 8), 395, 415 (which is not timed), 49995
+ * (which began long before). */
 static struct trace_builder *a_trace(void)
 {
 	static const uint64_t runs[][2] = { { 200, 300 }, { 300, 350 }, { 310, 320 }, { 420, 430 },
@@ -44,8 +45,9 @@ START_TEST(delays_and_what_was_outstanding)
 			    "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_"
 			    "mean,queue_empty_ns,"
 			    "queue_asked_ns,queue_ahead_ns,provenance");
-	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for 19640, and 25 of these it
-	 * had been asked for something; for 110 it was busy and had more to do */
+	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for
+	 * 19640, and 25 of these it had been asked for something; for 110 it was busy and had more
+	 * to do */
 	output_has(run.out,
 		"0,,0,device 0,device "
 		"0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_roofline.c: the view of what GPUs reached of what they could do, and the table of the latter.
+ * test_roofline.c: the view of what GPUs reached of what they could do, and the table of the
+ * latter.
  */
 #include "report/analysis/gpu_peaks.h"
 #include "tests/support/view_test.h"
@@ -31,7 +32,8 @@ static struct trace_builder *a_trace(const char *device)
 	struct trace_builder *builder = builder_new();
 
 	build_device(builder, 0, device);
-	/* 2 * 64 * 64 * 64 = 524288 FLOPs, 3 * 4096 * 2 = 24576 bytes; twice in 200 ns, and once without work. */
+	/* 2 * 64 * 64 * 64 = 524288 FLOPs, 3 * 4096 * 2 = 24576 bytes; twice in 200 ns, and once
+	 * without work. */
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 1, "gemm", 100);
 	an_operator(builder, 20, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 2, "gemm", 100);
 	an_operator(builder, 30, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 0, NULL, 0);
@@ -56,7 +58,8 @@ START_TEST(only_what_can_be_derived_is_shown)
 
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out, "gemm");
-	/* 2 * 524288 FLOPs in 200 ns; 312 TFLOP/s, 2039 GB/s: 3.36 ns to compute, 24.1 ns to move. */
+	/* 2 * 524288 FLOPs in 200 ns; 312 TFLOP/s, 2039 GB/s: 3.36 ns to compute, 24.1 ns to move.
+	 */
 	output_has(run.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,"
 			    "memory,312000000000000,modelled,gemm\r\n");
 	output_has(run.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_steps_view.c: the view of steps, by hand: times, what the GPU did meanwhile, levels of memory, and what is told of
- * all of them.
+ * test_steps_view.c: the view of steps, by hand: times, what the GPU did meanwhile, levels of
+ * memory, and what is told of all of them.
  */
 #include "report/analysis/step_stats.h"
 #include "tests/support/run_report.h"
@@ -21,8 +21,9 @@ static void memory_of_step(struct trace_builder *builder, uint64_t at, uint64_t 
 	build_tensor(builder, 1, at + 190, passing, -5000, before + 100, 8000);
 }
 
-/* 900 long, each 1000 behind the one before; the sixth is 1900 long. In each a kernel of 200, launched 110 after it began,
- * runs from 300 on; 5000 bytes come and go, and 100 stay. The last one computes no gradients. */
+/* 900 long, each 1000 behind the one before; the sixth is 1900 long. In each a kernel of 200,
+ * launched 110 after it began, runs from 300 on; 5000 bytes come and go, and 100 stay. The last one
+ * computes no gradients. */
 static struct trace_builder *eight_steps(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -172,7 +173,8 @@ START_TEST(the_headline_is_of_usual_steps)
 }
 END_TEST
 
-/* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded while the GPU works is no matter. */
+/* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded
+ * while the GPU works is no matter. */
 START_TEST(the_headline_names_the_data_that_steps_wait_for)
 {
 	for (unsigned busy = 0; busy < 2; busy++) {

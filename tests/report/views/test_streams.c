@@ -16,8 +16,8 @@ static void run_on(struct trace_builder *builder, uint64_t correlation, uint32_t
 	kernel->gpu.stream = stream;
 }
 
-/* Device 0: stream 7 at work 100-200 and 300-400, stream 8 at 150-350, of which another thread asked for the second half;
- * stream 9 not timed. Device 1: 100-200. */
+/* Device 0: stream 7 at work 100-200 and 300-400, stream 8 at 150-350, of which another thread
+ * asked for the second half; stream 9 not timed. Device 1: 100-200. */
 static struct trace_builder *a_trace(void)
 {
 	struct trace_builder *builder = builder_new();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_table_by.c: table --by: each key's own time and total, by hand, and that own times add up to the whole.
+ * test_table_by.c: table --by: each key's own time and total, by hand, and that own times add up to
+ * the whole.
  */
 #include "tests/support/run_report.h"
 #include "tests/support/training_trace.h"
@@ -27,8 +28,8 @@ static void build_stack(struct trace_builder *builder)
 	memcpy(stack + 1, &frame, sizeof frame);
 }
 
-/* On thread 1001 (own time): Net 20, Net.0 20, aten::linear 20, aten::addmm 30, and in that aten::linear again, 20. On
- * thread 1002: aten::add 100. */
+/* On thread 1001 (own time): Net 20, Net.0 20, aten::linear 20, aten::addmm 30, and in that
+ * aten::linear again, 20. On thread 1002: aten::add 100. */
 static struct trace_builder *traced(bool shapes)
 {
 	struct trace_builder *builder = builder_new();

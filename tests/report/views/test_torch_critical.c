@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_torch_critical.c: the worst step of a training: its backward by the modules that it was of, on whatever thread,
- * many small operators as one row, and a value that is the tree's.
+ * test_torch_critical.c: the worst step of a training: its backward by the modules that it was of,
+ * on whatever thread, many small operators as one row, and a value that is the tree's.
  */
 #include "report/profile/profile.h"
 #include "tests/support/profile_fixture.h"
@@ -265,7 +265,8 @@ START_TEST(what_another_thread_ran_backward_is_in_the_step)
 }
 END_TEST
 
-/* The step's own range, which is around the operators, is not told again of what their backward is. */
+/* The step's own range, which is around the operators, is not told again of what their backward is.
+ */
 START_TEST(what_is_around_backward_is_shown_once)
 {
 	struct net net = net_new(1);
@@ -380,7 +381,8 @@ START_TEST(a_level_falls_in_backward)
 }
 END_TEST
 
-/* Checkpointing: a module is computed once more inside of a backward function, and has its backward there. */
+/* Checkpointing: a module is computed once more inside of a backward function, and has its backward
+ * there. */
 START_TEST(backward_inside_of_backward_stands_in_it)
 {
 	struct net net = net_new(0);
@@ -466,8 +468,8 @@ START_TEST(depth_is_no_danger)
 }
 END_TEST
 
-/* Anything on some threads, over the edges of steps: by each metric that adds up, a step's instance has what happened
- * in the step, as has the tree, and what is kept of it is no more. */
+/* Anything on some threads, over the edges of steps: by each metric that adds up, a step's instance
+ * has what happened in the step, as has the tree, and what is kept of it is no more. */
 struct chaos {
 	struct trace_builder *builder;
 	struct step row[20];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_torch_tree.c: PyTorch's hierarchy: modules, operators, and what runs backward beside the operator it is for.
+ * test_torch_tree.c: PyTorch's hierarchy: modules, operators, and what runs backward beside the
+ * operator it is for.
  */
 #include "report/profile/module_group.h"
 #include "tests/support/profile_fixture.h"
@@ -51,7 +52,8 @@ static uint32_t backward(
 	return build_linked_node(builder, parent, name, TRACE_NODE_BACKWARD, link, NULL);
 }
 
-/* What autograd's engine does for one function: the place of the function, which is open, below it. */
+/* What autograd's engine does for one function: the place of the function, which is open, below it.
+ */
 static uint32_t engine_push(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint32_t parent, const char *name, uint32_t link)
 {
@@ -268,7 +270,8 @@ START_TEST(without_folding_the_engine_is_shown_for_each_function)
 }
 END_TEST
 
-/* y = x * x; dy = grad(y, create_graph); dy.backward(): the second backward is beside the operator of the first. */
+/* y = x * x; dy = grad(y, create_graph); dy.backward(): the second backward is beside the operator
+ * of the first. */
 START_TEST(double_backward_stands_in_the_first)
 {
 	struct trace_builder *builder = builder_new();
@@ -354,7 +357,8 @@ START_TEST(one_trace_stands_below_several_nodes)
 }
 END_TEST
 
-/* A model of `layers` blocks that each run one operator; layer `slow` takes as long as it says. Two steps. */
+/* A model of `layers` blocks that each run one operator; layer `slow` takes as long as it says. Two
+ * steps. */
 static struct trace_builder *model(unsigned layers, unsigned slow, uint64_t slow_ns)
 {
 	struct trace_builder *builder = builder_new();
@@ -665,7 +669,8 @@ START_TEST(the_worst_step_names_its_layers)
 }
 END_TEST
 
-/* A step in which `count` views do nothing, and tracing with fake tensors takes most of the time. */
+/* A step in which `count` views do nothing, and tracing with fake tensors takes most of the time.
+ */
 static struct trace_builder *much_ado(unsigned count)
 {
 	struct trace_builder *builder = linear_step();

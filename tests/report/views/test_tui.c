@@ -698,7 +698,8 @@ START_TEST(twenty_thousand_nodes_stay_fluid)
 		press(TUI_LEFT);
 		screen();
 	}
-	/* 10 ms a key would be seen by nobody; time on the CPU, and ten times that, also of a build that is slower. */
+	/* 10 ms a key would be seen by nobody; time on the CPU, and ten times that, also of a build
+	 * that is slower. */
 	ck_assert_msg((double)(clock() - before) / CLOCKS_PER_SEC < 4, "%.2f s for 40 keys",
 		(double)(clock() - before) / CLOCKS_PER_SEC);
 	type("/inner_499");
