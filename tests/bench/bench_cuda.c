@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What recording adds to an interposed call, against a runtime and a driver that do next to nothing (tests/symbols), as multiples of the
- * project's floor: an event pair of two time stamps and two stores of 16 bytes, each behind a call through a pointer. All of it in turns in one
- * process; the median of the rounds that had the CPU to themselves.
+ * What recording adds to an interposed call, against a runtime and a driver that do next to nothing
+ * (tests/symbols), as multiples of the project's floor: an event pair of two time stamps and two
+ * stores of 16 bytes, each behind a call through a pointer. All of it in turns in one process; the
+ * median of the rounds that had the CPU to themselves.
  */
 #include "collector/process/clock.h"
 #include "collector/stream/stream.h"
@@ -153,8 +154,8 @@ static const struct real ours = {
 
 /* ---- the table ---- */
 
-/* Gives the pages of what was sealed back, so that each round writes to pages that the machine has at hand: how fast it finds new ones is not
- * what is measured here. */
+/* Gives the pages of what was sealed back, so that each round writes to pages that the machine has
+ * at hand: how fast it finds new ones is not what is measured here. */
 static void recycle(void)
 {
 	static uint64_t kept;
@@ -164,7 +165,9 @@ static void recycle(void)
 	if (!header)
 		return;
 	if (!kept)
-		kept = header->end; /* slots and dictionary lie before it; later dictionary blocks are small and of no use here */
+		/* slots and dictionary lie before it; later dictionary blocks are small and of no
+		 * use here */
+		kept = header->end;
 	fd = open(trace_path(), O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -244,8 +247,8 @@ static struct round run_round(const struct real *bare, void (*body)(void))
 	return round;
 }
 
-/* Rounds in which the thread was interrupted, or the floor took longer than it can (a neighbour had part of this CPU), count only if there
- * are too few others. */
+/* Rounds in which the thread was interrupted, or the floor took longer than it can (a neighbour had
+ * part of this CPU), count only if there are too few others. */
 static int run_rounds(struct round *rounds, const struct real *bare, void (*body)(void))
 {
 	struct round busy[ROUNDS];

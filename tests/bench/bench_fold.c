@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * bench_fold.c: how fast a trace of nothing but ranges is folded, against the reference of large_range_trace.h. Processor time, in
- * turns; exits with 1 if the gate is missed.
+ * bench_fold.c: how fast a trace of nothing but ranges is folded, against the reference of
+ * large_range_trace.h. Processor time, in turns; exits with 1 if the gate is missed.
  */
 #include "report/base/error.h"
 #include "report/profile/profile.h"

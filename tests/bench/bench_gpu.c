@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * bench_gpu.c [MEGABYTES [FILE]]: what views of a trace of a program that trains cost (large_training_trace.h): ranges, tensors,
- * calls and what GPUs did, all joined. Against the least that could be called a fold of the same events: 32 bytes an event
- * in memory, already decoded and in order; a stack a thread, a hash table of places, tables of correlation ids and
- * addresses; of each place, call and kernel count, sum, least and most, of each range its own time and GPU time, of the GPU
- * its busy time. That has no steps, no percentiles, no worst instance, no idle time by range, and reads no file.
+ * bench_gpu.c [MEGABYTES [FILE]]: what views of a trace of a program that trains cost
+ * (large_training_trace.h): ranges, tensors, calls and what GPUs did, all joined. Against the least
+ * that could be called a fold of the same events: 32 bytes an event in memory, already decoded and
+ * in order; a stack a thread, a hash table of places, tables of correlation ids and addresses; of
+ * each place, call and kernel count, sum, least and most, of each range its own time and GPU time,
+ * of the GPU its busy time. That has no steps, no percentiles, no worst instance, no idle time by
+ * range, and reads no file.
  *
- * Processor time of whole processes, in turns, and the most memory; exits with 1 if a gate is missed. With FILE it only
- * writes the trace there and measures nothing.
+ * Processor time of whole processes, in turns, and the most memory; exits with 1 if a gate is
+ * missed. With FILE it only writes the trace there and measures nothing.
  */
 #include "tests/support/large_training_trace.h"
 #include "tests/support/view_cost.h"
@@ -158,10 +160,10 @@ static void fold_event(struct reference *fold, const struct load_event *event)
 	case LOAD_WAIT:
 		count(&fold->places[child(fold, place, event->name)], event->value);
 		break;
-	case LOAD_TAKE:
+	case LOAD_ALLOC:
 		hold(fold, place, event->value, event->id);
 		break;
-	case LOAD_GIVE:
+	case LOAD_FREE:
 		give(fold, event->value);
 		break;
 	default:
@@ -191,7 +193,8 @@ static double fold_all(const struct load_event *events, size_t event_count)
 	return took;
 }
 
-/* A process of its own: what a child of this one takes at most would not be less than what this one has. */
+/* A process of its own: what a child of this one takes at most would not be less than what this one
+ * has. */
 struct runner {
 	int ask, answer; /* pipes */
 	pid_t pid;

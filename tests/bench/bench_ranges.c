@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * bench_ranges.c [EVENTS [ROUNDS]]: what each view costs on a trace of nothing but ranges (4 bytes an event: 250000000 make 1 GB),
- * against the reference of large_range_trace.h. Processor time of whole processes, the reference before every few of them; and the
- * most memory. Exits with 1 if a gate is missed.
+ * bench_ranges.c [EVENTS [ROUNDS]]: what each view costs on a trace of nothing but ranges (4 bytes
+ * an event: 250000000 make 1 GB), against the reference of large_range_trace.h. Processor time of
+ * whole processes, the reference before every few of them; and the most memory. Exits with 1 if a
+ * gate is missed.
  *
- * The default is the least of which every place has more instances than are kept one by one, as in a longer trace.
+ * The default is the least of which every place has more instances than are kept one by one, as in
+ * a longer trace.
  */
 #include "tests/support/large_range_trace.h"
 #include "tests/support/view_cost.h"
@@ -20,7 +22,8 @@ enum { ROUNDS = 3, ROUNDS_MOST = 9, VIEWS_A_REFERENCE = 3 };
 #define WHOLE_MOST 4.0 /* critical, where all that was recorded is in one instance */
 #define INSTANCES_MOST 8.0
 
-/* times: what it may cost; those of single instances of each root, and of two traces, read them several times. */
+/* times: what it may cost; those of single instances of each root, and of two traces, read them
+ * several times. */
 static const struct {
 	const char *words[VIEW_WORDS];
 	double times;

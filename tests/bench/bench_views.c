@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * bench_views.c [MEGABYTES]: what each view costs on a trace of ranges, launches and kernels, against the one that takes
- * a single fold (kernels), whose speed bench_fold.c holds; and, told only, against the least that could be called a fold
- * of the same events: 16 bytes an event in memory, a stack, a hash table of places, a table of correlation ids. Processor
- * time of whole processes, in turns, and the most memory; exits with 1 if a gate is missed.
+ * bench_views.c [MEGABYTES]: what each view costs on a trace of ranges, launches and kernels,
+ * against the one that takes a single fold (kernels), whose speed bench_fold.c holds; and, told
+ * only, against the least that could be called a fold of the same events: 16 bytes an event in
+ * memory, a stack, a hash table of places, a table of correlation ids. Processor time of whole
+ * processes, in turns, and the most memory; exits with 1 if a gate is missed.
  *
- * The events: ranges nested 5 deep, 996 chains of names, in the innermost a launch and its kernel; about 6000 places.
+ * The events: ranges nested 5 deep, 996 chains of names, in the innermost a launch and its kernel;
+ * about 6000 places.
  */
 #include "tests/support/block_writer.h"
 

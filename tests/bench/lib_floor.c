@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The floor: an NVTX injection that does the least that can be called recording. An event is a time stamp and a store of 16 bytes
- * into a ring that stays in the cache; no names, no file, no domains. Every other cost is given as a multiple of this one.
+ * The floor: an NVTX injection that does the least that can be called recording. An event is a time
+ * stamp and a store of 16 bytes into a ring that stays in the cache; no names, no file, no domains.
+ * Every other cost is given as a multiple of this one.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The load that every recorder is measured with: LOAD PAIRS THREADS [kill]. Each thread opens and closes PAIRS ranges, five deep, among
- * 1000 names of 31 to 35 bytes. Prints the nanoseconds that a pair took on the slowest thread, elapsed and of its CPU time, and how many
- * ranges the process closed in all; `kill` then ends it as kill -9 does.
+ * The load that every recorder is measured with: LOAD PAIRS THREADS [kill]. Each thread opens and
+ * closes PAIRS ranges, five deep, among 1000 names of 31 to 35 bytes. Prints the nanoseconds that a
+ * pair took on the slowest thread, elapsed and of its CPU time, and how many ranges the process
+ * closed in all; `kill` then ends it as kill -9 does.
  *
- * Who includes this defines chain(): opens names[first] to names[first + DEPTH - 1], one in the other, and closes them.
+ * Who includes this defines chain(): opens names[first] to names[first + DEPTH - 1], one in the
+ * other, and closes them.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +47,8 @@ static uint64_t load(uint64_t count)
 	return done;
 }
 
-/* Thread 0 stays on the first CPU that the process may use, thread 1 on the second: a recorder's helpers have the others. */
+/* Thread 0 stays on the first CPU that the process may use, thread 1 on the second: a recorder's
+ * helpers have the others. */
 static void stay(unsigned index)
 {
 	cpu_set_t may, one;

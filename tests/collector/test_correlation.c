@@ -29,7 +29,8 @@ START_TEST(ids_go_on_beyond_32_bits)
 }
 END_TEST
 
-/* CUPTI's count, 0 left out, as the calls and, up to a billion calls later, their records carry it. */
+/* CUPTI's count, 0 left out, as the calls and, up to a billion calls later, their records carry it.
+ */
 START_TEST(records_find_their_calls_over_many_rounds)
 {
 	uint64_t call = 1, wrong = 0;

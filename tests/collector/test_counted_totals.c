@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Ranges that are only counted: they leave no record, and nothing of them is lost.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/stream/ranges.h"
 #include "collector/stream/stream.h"
@@ -35,7 +35,8 @@ static void call(const char *text)
 	range_close_counted(&owner[1]); /* it is not open where there was no room */
 }
 
-/* What was counted of the place with that name, and what is below it in the tree of places; calls 0: nothing. */
+/* What was counted of the place with that name, and what is below it in the tree of places; calls
+ * 0: nothing. */
 static struct trace_counted counted(struct trace_reader *reader, const char *name)
 {
 	uint32_t count;
@@ -53,7 +54,7 @@ static struct trace_counted counted(struct trace_reader *reader, const char *nam
 
 static uint64_t calls(const char *name)
 {
-	struct trace_reader *reader = recording_read();
+	struct trace_reader *reader = collector_open_trace();
 	const uint64_t found = counted(reader, name).calls;
 
 	reader_close(reader);
@@ -62,21 +63,21 @@ static uint64_t calls(const char *name)
 
 static void expect_records(const char *wanted)
 {
-	struct trace_reader *reader = recording_read();
-	char *text = recording_text(reader);
+	struct trace_reader *reader = collector_open_trace();
+	char *text = collector_trace_text(reader);
 
 	ck_assert_str_eq(text, wanted);
 	free(text);
 	reader_close(reader);
 }
 
-START_TEST(a_counted_range_leaves_no_record_and_what_is_in_it_has_its_place)
+START_TEST(a_counted_range_leaves_no_record_and_what_is_in_it_has_its_node)
 {
 	struct trace_reader *reader;
 	struct trace_event event;
 	uint32_t outer, inner;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "step", NULL);
 	for (int i = 0; i < 3; i++) {
 		outer = begin(1, "aten::linear");
@@ -91,7 +92,7 @@ START_TEST(a_counted_range_leaves_no_record_and_what_is_in_it_has_its_place)
 	}
 	range_pop(0);
 	expect_records("push step\npush fc\npop fc\npush fc\npop fc\npush fc\npop fc\npop step\n");
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(counted(reader, "aten::linear").calls, 3);
 	ck_assert_uint_eq(counted(reader, "aten::linear").node, outer);
 	ck_assert_uint_eq(counted(reader, "aten::addmm").calls, 3);
@@ -110,16 +111,16 @@ START_TEST(times_are_those_that_passed)
 	struct trace_counted slept;
 	uint64_t passed;
 
-	recording_begin(0);
-	passed = recording_clock();
+	collector_start(0);
+	passed = monotonic_now_ns();
 	for (int i = 1; i <= 3; i++) {
 		begin(1, "sleep");
 		usleep((useconds_t)i * 20000);
 		end(1);
 	}
-	passed = recording_clock() - passed;
-	recording_end();
-	reader = recording_read();
+	passed = monotonic_now_ns() - passed;
+	collector_finish();
+	reader = collector_open_trace();
 	slept = counted(reader, "sleep");
 	ck_assert_uint_ge(slept.total_ns, 119000000);
 	ck_assert_uint_le(slept.total_ns, passed + 1000000);
@@ -129,12 +130,12 @@ START_TEST(times_are_those_that_passed)
 }
 END_TEST
 
-START_TEST(a_link_and_a_detail_make_places_of_their_own)
+START_TEST(a_link_and_a_detail_make_nodes_of_their_own)
 {
 	struct trace_reader *reader;
 	uint32_t made, plain, linked, again = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	made = begin(1, "aten::mm");
 	end(1);
 	plain = range_open_counted(&owner[2], "MmBackward0", TRACE_NODE_BACKWARD, 0, 0);
@@ -146,7 +147,7 @@ START_TEST(a_link_and_a_detail_make_places_of_their_own)
 		end(2);
 	}
 	ck_assert_uint_ne(plain, linked);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(reader_node(reader, linked)->link, made);
 	for (uint32_t i = 0, count = 3; i < count; i++)
 		ck_assert_uint_eq(reader_counted(reader, &count)[i].calls, i == 2 ? 5 : 1);
@@ -159,7 +160,7 @@ START_TEST(records_tell_of_a_row_without_what_is_counted)
 	struct trace_reader *reader;
 	struct trace_event event;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "a", NULL);
 	begin(1, "op");
 	range_open(&owner[2], "b", TRACE_NODE_RANGE, 0, 0);
@@ -176,8 +177,8 @@ START_TEST(records_tell_of_a_row_without_what_is_counted)
 	end(3);
 	range_pop(0);
 	ck_assert(!range_close_counted(&owner[3]));
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0) {
 		const char *name = reader_event_text(reader, &event).bytes;
 
@@ -193,7 +194,7 @@ START_TEST(records_tell_of_a_row_without_what_is_counted)
 }
 END_TEST
 
-START_TEST(any_number_of_places_is_counted_each_by_itself)
+START_TEST(any_number_of_nodes_is_counted_each_by_itself)
 {
 	enum { places = 20000 };
 	struct trace_reader *reader;
@@ -201,13 +202,13 @@ START_TEST(any_number_of_places_is_counted_each_by_itself)
 	char text[32];
 	uint32_t count;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < places; i++) {
 			snprintf(text, sizeof text, "operator %d", i);
 			call(text);
 		}
-	reader = recording_read();
+	reader = collector_open_trace();
 	all = reader_counted(reader, &count);
 	ck_assert_uint_eq(count, places);
 	for (uint32_t i = 0; i < count; i++)
@@ -232,7 +233,7 @@ START_TEST(threads_count_at_once_and_their_rows_go_to_the_next)
 	pthread_t threads[8];
 	uint64_t before = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int round = 0; round < 200; round++) {
 		for (int i = 0; i < 8; i++)
 			pthread_create(&threads[i], NULL, some_calls, NULL);
@@ -258,21 +259,21 @@ START_TEST(what_finds_no_room_is_counted_as_lost)
 	uint32_t count;
 	char text[32];
 
-	recording_begin(160 << 10);
+	collector_start(160 << 10);
 	range_push(0, "around", NULL);
 	for (int i = 0; i < places; i++) {
 		snprintf(text, sizeof text, "%d", i);
 		call(text);
 	}
 	range_pop(0);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	all = reader_counted(reader, &count);
 	for (uint32_t i = 0; i < count; i++)
 		sum += all[i].calls;
 	ck_assert_uint_gt(sum, 100);
 	ck_assert_uint_lt(sum, places);
-	free(recording_text(reader));
+	free(collector_trace_text(reader));
 	ck_assert_uint_eq(sum + reader_integrity(reader)->lost_events, places);
 	ck_assert_uint_eq(reader_integrity(reader)->unended, 0);
 	reader_close(reader);
@@ -285,7 +286,7 @@ START_TEST(what_was_counted_is_there_after_a_kill)
 	pid_t child;
 
 	ck_assert_int_eq(pipe(at), 0);
-	recording_begin(0);
+	collector_start(0);
 	child = fork();
 	if (child == 0) {
 		for (int i = 0; i < 5000; i++)
@@ -315,7 +316,7 @@ START_TEST(a_forked_child_counts_for_itself)
 	int status;
 	pid_t child;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 10; i++)
 		call("both");
 	begin(2, "open in the parent");
@@ -324,7 +325,7 @@ START_TEST(a_forked_child_counts_for_itself)
 		ck_assert(!range_close_counted(&owner[2])); /* it is none of the child's */
 		for (int i = 0; i < 7; i++)
 			call("both");
-		recording_end();
+		collector_finish();
 		_exit(calls("both") == 7 ? 0 : 1);
 	}
 	waitpid(child, &status, 0);
@@ -346,7 +347,7 @@ START_TEST(where_nothing_can_be_mapped_it_is_written_now_and_then_and_at_the_end
 	pthread_t thread;
 
 	trace_may_map = never;
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 100; i++)
 		call("early");
 	ck_assert_uint_eq(calls("early"), 0);
@@ -359,7 +360,7 @@ START_TEST(where_nothing_can_be_mapped_it_is_written_now_and_then_and_at_the_end
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(calls("odd"), 500);
 	call("late");
-	recording_end();
+	collector_finish();
 	ck_assert_uint_eq(calls("late"), 1);
 }
 END_TEST
@@ -379,11 +380,11 @@ START_TEST(a_reader_may_look_at_any_time)
 	uint64_t last = 0;
 	pthread_t thread;
 
-	recording_begin(0);
+	collector_start(0);
 	call("on and on");
 	pthread_create(&thread, NULL, count_on, NULL);
 	for (int i = 0; i < 200; i++) {
-		struct trace_reader *reader = recording_read();
+		struct trace_reader *reader = collector_open_trace();
 		const struct trace_counted now = counted(reader, "on and on");
 
 		ck_assert_uint_ge(now.calls, last);
@@ -405,15 +406,15 @@ START_TEST(a_stream_of_counted_ranges_alone_notes_the_clocks)
 	unsigned clocks = 0;
 	uint64_t passed;
 
-	recording_begin(0);
-	passed = recording_clock();
+	collector_start(0);
+	passed = monotonic_now_ns();
 	for (int i = 0; i < 5; i++) {
 		begin(1, "long");
 		usleep(900000);
 		end(1);
 	}
-	passed = recording_clock() - passed;
-	reader = recording_read();
+	passed = monotonic_now_ns() - passed;
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		clocks += event.kind == TRACE_CLOCK;
 	ck_assert_uint_ge(clocks, 2);
@@ -431,12 +432,12 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(cases, 120);
-	tcase_add_checked_fixture(cases, NULL, recording_remove);
-	tcase_add_test(cases, a_counted_range_leaves_no_record_and_what_is_in_it_has_its_place);
+	tcase_add_checked_fixture(cases, NULL, collector_remove_folder);
+	tcase_add_test(cases, a_counted_range_leaves_no_record_and_what_is_in_it_has_its_node);
 	tcase_add_test(cases, times_are_those_that_passed);
-	tcase_add_test(cases, a_link_and_a_detail_make_places_of_their_own);
+	tcase_add_test(cases, a_link_and_a_detail_make_nodes_of_their_own);
 	tcase_add_test(cases, records_tell_of_a_row_without_what_is_counted);
-	tcase_add_test(cases, any_number_of_places_is_counted_each_by_itself);
+	tcase_add_test(cases, any_number_of_nodes_is_counted_each_by_itself);
 	tcase_add_test(cases, threads_count_at_once_and_their_rows_go_to_the_next);
 	tcase_add_test(cases, what_finds_no_room_is_counted_as_lost);
 	tcase_add_test(cases, what_was_counted_is_there_after_a_kill);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Holds what collector/cupti/abi.h says of CUPTI's binary interface against CUPTI's own headers, as this is compiled. The layouts of older
- * releases stand in the same headers, so that all of them are checked.
+ * Holds what collector/cupti/abi.h says of CUPTI's binary interface against CUPTI's own headers, as
+ * this is compiled. The layouts of older releases stand in the same headers, so that all of them
+ * are checked.
  */
 #include "collector/cupti/session.h"
 #include "collector/cupti/abi.h"

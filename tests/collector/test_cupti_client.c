@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Another client's calls to CUPTI beside our session, on a CUPTI of a few lines: what reaches it, what the other client is given of the records that
- * we got, in whose buffers and by whose clock.
+ * Another client's calls to CUPTI beside our session, on a CUPTI of a few lines: what reaches it,
+ * what the other client is given of the records that we got, in whose buffers and by whose clock.
  */
 #include "collector/cupti/client.h"
 #include "collector/stream/stream.h"
@@ -218,7 +218,7 @@ static void set_up(void)
 		.subscribe_v2 = subscribe_v2,
 		.version = CUPTI_VERSION_12_9 };
 
-	snprintf(folder, sizeof folder, "/tmp/pperf-guest-XXXXXX");
+	snprintf(folder, sizeof folder, "/tmp/pperf-client-XXXXXX");
 	ck_assert(mkdtemp(folder) != NULL);
 	snprintf(settings.output, sizeof settings.output, "%s/trace.bin", folder);
 	stream_configure(&settings);
@@ -446,7 +446,7 @@ START_TEST(kinds_of_one_context_are_not_shared)
 }
 END_TEST
 
-START_TEST(what_only_it_asked_for_is_told_apart)
+START_TEST(what_only_the_client_enabled_is_distinguished)
 {
 	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 },
 		       timed[2] = { CUPTI_DRIVER_CALL, 20 }, untimed[2] = { CUPTI_DRIVER_CALL, 21 },
@@ -460,7 +460,7 @@ START_TEST(what_only_it_asked_for_is_told_apart)
 }
 END_TEST
 
-/* The guest's callback: keeps 5 in a call, and says what it finds. */
+/* The second client's callback: stores 5 at the begin of a call and checks it at the end. */
 static uint64_t found;
 
 static void keep_five(void *data, int domain, uint32_t id, const void *what)
@@ -473,7 +473,7 @@ static void keep_five(void *data, int domain, uint32_t id, const void *what)
 		*call->data = 5;
 }
 
-/* As the session hears it: ours first, unless CUPTI is the guest's. */
+/* Delivers a callback as the session receives it: first to ours, unless CUPTI is handed over. */
 static uint64_t hears(uint32_t site, uint64_t *bits)
 {
 	struct cupti_call call = { .site = site, .data = bits };
@@ -515,7 +515,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cupti guest");
+	Suite *suite = suite_create("cupti client");
 	TCase *cases = tcase_create("all");
 	SRunner *runner = srunner_create(suite);
 	int failed;
@@ -526,7 +526,7 @@ int main(void)
 	tcase_add_test(cases, only_records_of_the_session_are_given);
 	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
 	tcase_add_test(cases, times_are_of_its_clock);
-	tcase_add_test(cases, what_only_it_asked_for_is_told_apart);
+	tcase_add_test(cases, what_only_the_client_enabled_is_distinguished);
 	tcase_add_test(cases, the_bits_of_a_call_are_whose_it_was_when_it_began);
 	tcase_add_test(cases, what_is_yielded_is_its_alone_until_it_has_fetched_the_rest);
 	tcase_add_test(cases, callbacks_that_it_hears_stay_when_ours_go);

@@ -474,7 +474,7 @@ START_TEST(dropped_records_are_counted)
 }
 END_TEST
 
-START_TEST(records_that_nobody_asked_for_are_counted)
+START_TEST(records_of_kinds_not_enabled_are_counted)
 {
 	const struct trace_gpu_batch *batch;
 
@@ -617,7 +617,7 @@ int main(void)
 	tcase_add_test(cases, an_untimed_kernel_stays);
 	tcase_add_test(cases, ids_of_records_go_beyond_32_bits);
 	tcase_add_test(cases, dropped_records_are_counted);
-	tcase_add_test(cases, records_that_nobody_asked_for_are_counted);
+	tcase_add_test(cases, records_of_kinds_not_enabled_are_counted);
 	tcase_add_test(cases, a_buffer_that_ends_in_half_a_record_is_read_up_to_there);
 	suite_add_tcase(suite, cases);
 	tcase_add_loop_test(real, names_of_unloaded_modules_do_no_harm, 0, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Recording on a machine whose pages are larger than ours: this program tells the collector so.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/stream/ranges.h"
 #include "collector/stream/stream.h"
@@ -32,15 +32,15 @@ START_TEST(pages_of_64_kilobytes_waste_none)
 	uint64_t pushes = 0;
 
 	pretended = 65536;
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 400000; i++) {
 		range_push(0, "fill", NULL);
 		range_pop(0);
 		if (i % 100000 == 0)
 			stream_end(); /* as a thread does that ends */
 	}
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		pushes += event.kind == TRACE_PUSH;
 	ck_assert_uint_eq(pushes, 400000);
@@ -60,7 +60,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
 	tcase_add_test(tests, pages_of_64_kilobytes_waste_none);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_large_stack.c: what takes much stack runs where there is enough of it, on the calling thread, and nothing is left behind.
+ * test_large_stack.c: what takes much stack runs where there is enough of it, on the calling
+ * thread, and nothing is left behind.
  */
 #include "collector/process/large_stack.h"
 
@@ -145,7 +146,7 @@ static void *nested(void *bytes)
 	return NULL;
 }
 
-START_TEST(it_may_be_asked_for_within)
+START_TEST(it_may_be_requested_within)
 {
 	const size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN), little = 64 << 10;
 	size_t bytes = 100 << 10;
@@ -174,7 +175,7 @@ int main(void)
 	tcase_set_tags(limits, "real-kernel");
 	tcase_add_test(limits, the_first_thread_under_a_limit_gets_ours);
 	tcase_add_test(limits, without_memory_it_runs_on_what_there_is);
-	tcase_add_test(runs, it_may_be_asked_for_within);
+	tcase_add_test(runs, it_may_be_requested_within);
 	suite_add_tcase(suite, runs);
 	suite_add_tcase(suite, limits);
 	srunner_run_all(runner, CK_NORMAL);

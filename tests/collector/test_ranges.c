@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The open ranges of a thread, as the collector keeps them and as the reader finds them.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/ranges.h"
@@ -31,8 +31,8 @@ static uint32_t domain_named(const char *name)
 
 static void expect(const char *wanted)
 {
-	struct trace_reader *reader = recording_read();
-	char *text = recording_text(reader);
+	struct trace_reader *reader = collector_open_trace();
+	char *text = collector_trace_text(reader);
 
 	ck_assert_str_eq(text, wanted);
 	free(text);
@@ -41,7 +41,7 @@ static void expect(const char *wanted)
 
 START_TEST(levels_count_from_zero_and_pops_say_what_they_closed)
 {
-	recording_begin(0);
+	collector_start(0);
 	ck_assert_int_eq(range_push(0, "a", NULL), 0);
 	ck_assert_int_eq(range_push(0, "b", NULL), 1);
 	ck_assert_int_eq(range_pop(0), 1);
@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(domains_nest_by_time_and_close_their_own)
 {
-	recording_begin(0);
+	collector_start(0);
 	uint32_t x = domain_named("x");
 
 	ck_assert_int_eq(range_push(0, "a", NULL), 0);
@@ -78,7 +78,7 @@ START_TEST(a_reused_buffer_is_read_anew_each_time)
 {
 	char buffer[32];
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 4; i++) {
 		snprintf(buffer, sizeof buffer, "text %d", i % 2);
 		range_push(0, buffer, NULL);
@@ -92,7 +92,7 @@ END_TEST
 /* Every push of the trace has the text that `text_of` says, in order. */
 static void expect_texts(unsigned count, const char *(*text_of)(unsigned i, char room[128]))
 {
-	struct trace_reader *reader = recording_read();
+	struct trace_reader *reader = collector_open_trace();
 	struct trace_event event;
 	char room[128];
 	unsigned seen = 0;
@@ -111,7 +111,8 @@ static void expect_texts(unsigned count, const char *(*text_of)(unsigned i, char
 
 #define LONGEST 100u
 
-/* Texts of each length, whole, then with one byte changed or ended: where a known text stood there stands one that differs from it only there. */
+/* Texts of each length, whole, then with one byte changed or ended: where a known text stood there
+ * stands one that differs from it only there. */
 static const char *differing(unsigned i, char room[128])
 {
 	unsigned length = i / 2 / LONGEST + 1, at = i / 2 % LONGEST;
@@ -127,7 +128,7 @@ START_TEST(texts_that_differ_anywhere_are_different)
 {
 	char text[128];
 
-	recording_begin(0);
+	collector_start(0);
 	for (unsigned i = 0; i < 2 * LONGEST * LONGEST; i++) {
 		range_push(0, differing(i, text), NULL);
 		range_pop(0);
@@ -151,7 +152,7 @@ START_TEST(a_text_at_the_end_of_memory_is_read_to_its_end_and_no_further)
 	     text[128];
 
 	ck_assert_int_eq(mprotect(page + 4096, 4096, PROT_NONE), 0);
-	recording_begin(0);
+	collector_start(0);
 	for (unsigned i = 0; i < LONGEST; i++) {
 		char *end = page + 4096 - strlen(shorter(i, text)) - 1;
 
@@ -170,14 +171,14 @@ START_TEST(a_parent_may_have_any_number_of_children)
 	char text[32];
 	unsigned seen = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int round = 0; round < 2; round++)
 		for (int i = 0; i < 20000; i++) {
 			snprintf(text, sizeof text, "child %d", i);
 			ck_assert_int_eq(range_push(0, text, NULL), 0);
 			ck_assert_int_eq(range_pop(0), 0);
 		}
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH) {
 			struct trace_text got = reader_event_text(reader, &event);
@@ -198,14 +199,14 @@ START_TEST(ranges_nest_deeper_than_the_first_room_and_than_all_of_it)
 	struct trace_event event;
 	unsigned pushes = 0, pops = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < deep; i++)
 		ck_assert_int_eq(range_push(0, "deep", NULL), i);
 	for (int i = deep; i-- > 0;)
 		ck_assert_int_eq(range_pop(0), i);
 	ck_assert_int_eq(range_pop(0), RANGE_REFUSED);
 	ck_assert_int_eq(range_push(0, "after", NULL), 0);
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0) {
 		pushes += event.kind == TRACE_PUSH;
 		pops += event.kind == EVENT_POP;
@@ -225,13 +226,13 @@ START_TEST(attributes_travel_whole)
 	struct trace_event event;
 	uint64_t id;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "pushed", &attributes);
 	id = range_start(0, "started", &attributes);
 	range_mark(0, "marked", &attributes);
 	ck_assert_uint_ne(id, 0);
 	range_end(id);
-	reader = recording_read();
+	reader = collector_open_trace();
 	for (int found = 0; found < 3;) {
 		const struct trace_range *range;
 
@@ -260,10 +261,10 @@ START_TEST(long_texts_are_cut_and_say_so)
 
 	memset(text, 'x', 100000);
 	text[100000] = '\0';
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, text, NULL);
 	range_pop(0);
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH) {
 			got = reader_event_text(reader, &event);
@@ -284,13 +285,13 @@ START_TEST(texts_beyond_the_budget_travel_inline)
 	char text[64];
 	unsigned seen = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (unsigned i = 0; i < NAME_BUDGET + 1000; i++) {
 		snprintf(text, sizeof text, "frame %u", i);
 		ck_assert_int_eq(range_push(0, text, NULL), 0);
 		ck_assert_int_eq(range_pop(0), 0);
 	}
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH) {
 			struct trace_text got = reader_event_text(reader, &event);
@@ -311,16 +312,16 @@ START_TEST(pauses_of_any_length_keep_their_length)
 	struct trace_event event;
 	uint64_t slept = 0, passed;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "short", NULL);
 	usleep(1000);
 	range_pop(0);
-	passed = recording_clock();
+	passed = monotonic_now_ns();
 	range_push(0, "long", NULL);
 	usleep(400000);
 	range_pop(0);
-	passed = recording_clock() - passed;
-	reader = recording_read();
+	passed = monotonic_now_ns() - passed;
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == EVENT_POP)
 			slept = event.time_ns - event.begin_ns;
@@ -349,13 +350,13 @@ START_TEST(threads_record_at_once_and_nothing_is_missing)
 	struct trace_event event;
 	uint64_t pushes = 0, pops = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 8; i++)
 		pthread_create(&threads[i], NULL, many_ranges, NULL);
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0) {
 		pushes += event.kind == TRACE_PUSH;
 		pops += event.kind == EVENT_POP;
@@ -381,7 +382,7 @@ START_TEST(threads_that_end_give_their_room_back)
 {
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 2000; i++) {
 		pthread_t thread;
 
@@ -389,7 +390,7 @@ START_TEST(threads_that_end_give_their_room_back)
 		pthread_join(thread, NULL);
 	}
 	ck_assert_uint_lt(trace_header()->end, 2000 * 320 + (64 << 10));
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(reader_stream_count(reader), 2000);
 	ck_assert_uint_le(reader_layout(reader)->slots, 1);
 	reader_close(reader);
@@ -402,7 +403,7 @@ START_TEST(a_full_trace_counts_what_it_leaves_out_and_keeps_the_levels)
 	struct trace_event event;
 	uint64_t events = 0;
 
-	recording_begin(256 << 10);
+	collector_start(256 << 10);
 	for (int i = 0; i < 200000; i++) {
 		ck_assert_int_eq(range_push(0, "a", NULL), 0);
 		ck_assert_int_eq(range_push(0, "b", NULL), 1);
@@ -410,7 +411,7 @@ START_TEST(a_full_trace_counts_what_it_leaves_out_and_keeps_the_levels)
 		ck_assert_int_eq(range_pop(0), 0);
 	}
 	ck_assert_uint_le(trace_header()->end, 256 << 10);
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		events += event.kind == TRACE_PUSH || event.kind == EVENT_POP;
 	ck_assert_uint_eq(events + reader_integrity(reader)->lost_events, 800000);
@@ -426,7 +427,7 @@ START_TEST(what_follows_a_loss_is_not_taken_for_something_else)
 	struct trace_reader *reader;
 	struct trace_event event;
 
-	recording_begin(52 << 10);
+	collector_start(52 << 10);
 	range_push(0, "root", NULL);
 	for (int i = 0; i < 20000; i++) {
 		range_push(0, "wide", &attributes);
@@ -437,8 +438,8 @@ START_TEST(what_follows_a_loss_is_not_taken_for_something_else)
 		range_pop(0);
 	}
 	range_pop(0);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH || event.kind == EVENT_POP)
 			ck_assert_uint_eq(event.depth + 1u, reader_node(reader, event.node)->depth);
@@ -453,11 +454,11 @@ START_TEST(a_file_size_limit_raises_no_signal_and_is_counted)
 	struct rlimit limit = { 512 << 10, 512 << 10 };
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	many_ranges(NULL);                               /* SIGXFSZ would end the test here */
 	ck_assert_uint_lt(trace_header()->end, 1 << 20); /* refused attempts take no room */
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_gt(reader_integrity(reader)->lost[TRACE_LOST_FULL_DISK], 0);
 	reader_close(reader);
 }
@@ -469,7 +470,7 @@ START_TEST(a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open)
 	int status;
 	pid_t child;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "in both", NULL);
 	child = fork();
 	if (!child) {
@@ -478,7 +479,7 @@ START_TEST(a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open)
 
 		range_pop(0);
 		range_pop(0);
-		recording_end();
+		collector_finish();
 		_exit(!good);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -493,7 +494,7 @@ START_TEST(a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open)
 
 		ck_assert_msg(reader != NULL, "%s", error);
 		ck_assert_uint_eq(reader_header(reader)->flags & TRACE_FORKED, TRACE_FORKED);
-		text = recording_text(reader);
+		text = collector_trace_text(reader);
 		ck_assert_str_eq(
 			text, "push in both\npush in the child\npop in the child\npop in both\n");
 		free(text);
@@ -507,7 +508,7 @@ START_TEST(an_owner_closes_its_own_range_wherever_it_stands)
 	int one, two;
 	uint32_t op, again;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "step", NULL);
 	op = range_open(&one, "aten::mm", TRACE_NODE_OP, 0, 0);
 	ck_assert_uint_ne(op, 0);
@@ -535,7 +536,7 @@ START_TEST(kind_link_and_detail_make_different_nodes)
 {
 	uint32_t nodes[5], detail;
 
-	recording_begin(0);
+	collector_start(0);
 	detail = domain_named("[[2, 3]]");
 	nodes[0] = range_open(nodes, "x", TRACE_NODE_OP, 0, 0);
 	range_close(nodes);
@@ -559,10 +560,10 @@ END_TEST
 
 START_TEST(open_ranges_are_left_open)
 {
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "outer", NULL);
 	range_push(0, "inner", NULL);
-	recording_end();
+	collector_finish();
 	expect("push outer\npush inner\nleft open inner\nleft open outer\n");
 }
 END_TEST
@@ -575,7 +576,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
 	tcase_add_test(tests, levels_count_from_zero_and_pops_say_what_they_closed);
 	tcase_add_test(tests, domains_nest_by_time_and_close_their_own);
 	tcase_add_test(tests, a_reused_buffer_is_read_anew_each_time);

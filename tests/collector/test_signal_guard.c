@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pieces of our work in which the program's signals and its cancellation wait: one in another, one that a fault in it and a handler of the program's have left,
- * and what is begun after that.
+ * Pieces of our work in which the program's signals and its cancellation wait: one in another, one
+ * that a fault in it and a handler of the program's have left, and what is begun after that.
  */
 #include "collector/process/signal_guard.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What the collector takes of the file, and what becomes of it where there is no more: slots of many threads, slots that cannot be mapped, records of the
- * dictionary that find no room.
+ * What the collector takes of the file, and what becomes of it where there is no more: slots of
+ * many threads, slots that cannot be mapped, records of the dictionary that find no room.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/ranges.h"
@@ -40,7 +40,7 @@ START_TEST(slots_of_however_many_threads_are_used_again)
 {
 	uint64_t end;
 
-	recording_begin(0);
+	collector_start(0);
 	range_mark(0, "the file is there", NULL);
 	take_many();
 	end = trace_header()->end;
@@ -60,7 +60,7 @@ START_TEST(a_slot_that_cannot_be_mapped_takes_no_room)
 	enum trace_loss reason = TRACE_LOST_FULL_DISK;
 	uint64_t end, offset;
 
-	recording_begin(0);
+	collector_start(0);
 	range_mark(0, "the file is there", NULL);
 	end = trace_header()->end;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
@@ -95,13 +95,13 @@ START_TEST(what_is_said_once_and_finds_no_room_is_counted)
 	record.module.head = (struct trace_head){ .size = sizeof record, .kind = TRACE_MODULE };
 	record.module.path_bytes = sizeof record.path;
 	memset(record.path, 'x', sizeof record.path);
-	recording_begin(128 << 10);
+	collector_start(128 << 10);
 	range_mark(0, "the file is there", NULL);
 	for (int i = 0; i < records; i++)
 		dictionary_put(&record.module.head, 0);
 	ck_assert_uint_ge(lost(), (uint64_t)records - 128 / 4);
 	ck_assert_uint_lt(lost(), (uint64_t)records);
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		;
 	ck_assert_uint_eq(reader_integrity(reader)->lost_events, lost());
@@ -116,8 +116,8 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
-	tcase_add_checked_fixture(real, NULL, recording_remove);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
+	tcase_add_checked_fixture(real, NULL, collector_remove_folder);
 	tcase_set_tags(real, "real-kernel");
 	tcase_add_test(tests, slots_of_however_many_threads_are_used_again);
 	tcase_add_test(tests, what_is_said_once_and_finds_no_room_is_counted);

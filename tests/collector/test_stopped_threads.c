@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A thread may be halted for any time wherever it reads the clock: by SIGSTOP, by a machine with too much to do, with the machine. Here the clock is ours.
+ * A thread may be halted for any time wherever it reads the clock: by SIGSTOP, by a machine with
+ * too much to do, with the machine. Here the clock is ours.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/stream/ranges.h"
 #include "collector/stream/stream.h"
@@ -90,12 +91,12 @@ static void expect_moments(struct trace_reader *reader, unsigned count)
 	ck_assert_uint_eq(seen, count);
 }
 
-START_TEST(an_event_in_which_a_thread_is_halted_anywhere_is_told_when_it_was)
+START_TEST(an_event_in_which_a_thread_is_halted_anywhere_keeps_its_time)
 {
 	struct trace_reader *reader;
 	const struct trace_integrity *integrity;
 
-	recording_begin(0);
+	collector_start(0);
 	present_ns = 1000000000;
 	prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0,
 		0); /* while the trace is made, so that the clock is one that we set */
@@ -104,7 +105,7 @@ START_TEST(an_event_in_which_a_thread_is_halted_anywhere_is_told_when_it_was)
 	for (unsigned i = 1; i < 4 * ROUNDS; i++)
 		event(i, i % 3 ? 0 : i % 7 ? 1 : i / 7 % READINGS + 1, i / 3 % AGAIN);
 	present_ns = 0;
-	reader = recording_read();
+	reader = collector_open_trace();
 	expect_moments(reader, 4 * ROUNDS);
 	integrity = reader_integrity(reader);
 	ck_assert_uint_eq(integrity->unended + integrity->resumed + integrity->clock_violations, 0);
@@ -120,8 +121,8 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
-	tcase_add_test(tests, an_event_in_which_a_thread_is_halted_anywhere_is_told_when_it_was);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
+	tcase_add_test(tests, an_event_in_which_a_thread_is_halted_anywhere_keeps_its_time);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Streams, the dictionary and the file where the process misbehaves.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/ranges.h"
@@ -44,7 +44,7 @@ static uint64_t count_pushes(struct trace_reader *reader)
 
 START_TEST(nothing_is_recorded_and_no_file_made_before_there_is_something)
 {
-	recording_begin(0);
+	collector_start(0);
 	ck_assert(stream_enter_dictionary_only());
 	ck_assert_uint_ne(name_id("kept", 4), 0);
 	stream_leave();
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(errno_stays_what_it_was)
 {
-	recording_begin(128 << 10);
+	collector_start(128 << 10);
 	errno = 77;
 	fill(100000); /* opens, seals, and is full */
 	range_start(0, "x", NULL);
@@ -96,15 +96,15 @@ START_TEST(a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged)
 	const struct itimerval tick = { { 0, 200 }, { 0, 200 } }, none = { { 0, 0 }, { 0, 0 } };
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	if (_i)
 		ck_assert_int_eq(sigaltstack(&own, NULL), 0);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &tick, NULL);
 	fill(2000000);
 	setitimer(ITIMER_REAL, &none, NULL);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	ck_assert_int_gt(signals, 10);
 	/* Each call of the handler is two events: recorded, or counted as re-entered. */
 	ck_assert_uint_eq(
@@ -122,13 +122,14 @@ static void close_all(void)
 		close(fd);
 }
 
-/* The rest of a test that closes what Check itself needs, in a child. Its number: 0, or which of its steps failed. */
+/* The rest of a test that closes what Check itself needs, in a child. Its number: 0, or which of
+ * its steps failed. */
 static int in_a_child(int (*steps)(void))
 {
 	int status;
 	pid_t child;
 
-	recording_begin(0);
+	collector_start(0);
 	child = fork();
 	if (!child)
 		_exit(steps());
@@ -144,8 +145,8 @@ static int closes_and_goes_on(void)
 	fill(10);
 	close_all();
 	fill(100000);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	if (count_pushes(reader) != 100010)
 		return 1;
 	if (!reader_integrity(reader)->complete)
@@ -199,13 +200,13 @@ START_TEST(a_child_of_a_raw_clone_makes_a_file_of_its_own)
 	int status;
 	pid_t child;
 
-	recording_begin(0);
+	collector_start(0);
 	fill(5);
 	child = clone(in_a_clone, stack + sizeof stack, SIGCHLD, NULL);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	fill(5);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(count_pushes(reader), 10);
 	reader_close(reader);
 }
@@ -232,15 +233,15 @@ START_TEST(where_the_kernel_empties_no_memory_a_forked_child_does)
 	pid_t child;
 
 	kernel = _i ? AGREES_TO_ALL : OLD;
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "parent", NULL);
 	child = fork();
 	if (!child) {
 		if (range_pop(0) != RANGE_REFUSED)
 			_exit(1);
 		fill(20000);
-		recording_end();
-		reader = recording_read();
+		collector_finish();
+		reader = collector_open_trace();
 		_exit(trace_header()->pid != (uint32_t)getpid() || count_pushes(reader) != 20000 ||
 			!reader_integrity(reader)->complete);
 	}
@@ -248,7 +249,7 @@ START_TEST(where_the_kernel_empties_no_memory_a_forked_child_does)
 	ck_assert_int_eq(status, 0);
 	fill(5);
 	ck_assert_int_eq(range_pop(0), 0);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(count_pushes(reader), 6);
 	ck_assert(reader_integrity(reader)->complete);
 	reader_close(reader);
@@ -267,14 +268,15 @@ static void *keep_adding(void *stop)
 	return NULL;
 }
 
-/* What a forked child does: nothing of it allocates, since another thread may have held the allocator's lock as it was
- * forked (and an allocator that a sanitizer brings does not release it). */
+/* What a forked child does: nothing of it allocates, since another thread may have held the
+ * allocator's lock as it was forked (and an allocator that a sanitizer brings does not release it).
+ */
 static void record_in_child(char *path)
 {
 	alarm(20);
 	range_push(0, "child of a busy parent", NULL);
 	range_pop(0);
-	recording_end();
+	collector_finish();
 	for (size_t i = 0; (path[i] = trace_path()[i]); i++)
 		continue;
 	_exit(0);
@@ -297,7 +299,7 @@ START_TEST(forks_while_other_threads_add_names_do_not_hang_and_their_files_are_w
 	int stop = 0, status;
 	pthread_t threads[2];
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, keep_adding, &stop);
 	for (int i = 0; i < 30; i++) {
@@ -331,13 +333,13 @@ START_TEST(a_thread_with_the_smallest_stack_may_be_the_first)
 
 	memset(large, 'y', 100000);
 	large[100000] = '\0';
-	recording_begin(0);
+	collector_start(0);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN));
 	pthread_create(&thread, &attributes, one_mark, large);
 	pthread_join(thread, NULL);
 	range_push(0, large, NULL);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(count_pushes(reader), 1);
 	reader_close(reader);
 	free(large);
@@ -355,14 +357,14 @@ START_TEST(where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_sa
 	struct trace_reader *reader;
 
 	trace_may_map = never;
-	recording_begin(0);
+	collector_start(0);
 	fill(100000);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert(reader_integrity(reader)->tail_at_risk);
 	ck_assert_uint_le(count_pushes(reader), 100000);
 	reader_close(reader);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(count_pushes(reader), 100000);
 	ck_assert(reader_integrity(reader)->complete);
 	ck_assert_uint_eq(reader_header(reader)->flags & TRACE_TAIL_AT_RISK, TRACE_TAIL_AT_RISK);
@@ -384,7 +386,7 @@ START_TEST(where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_
 	uint64_t events = 0;
 
 	trace_may_map = never;
-	recording_begin(64 << 10);
+	collector_start(64 << 10);
 	fill(20000);
 	for (int i = 0; i < 4; i++) {
 		pthread_t thread;
@@ -392,8 +394,8 @@ START_TEST(where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_
 		pthread_create(&thread, NULL, half_a_slot, NULL);
 		pthread_join(thread, NULL);
 	}
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		events += event.kind == TRACE_PUSH || event.kind == EVENT_POP;
 	ck_assert_uint_gt(events, 0);
@@ -407,7 +409,7 @@ START_TEST(a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin)
 	struct trace_reader *reader;
 	char text[32];
 
-	recording_begin(100 << 10);
+	collector_start(100 << 10);
 	for (int i = 0; i < 5000; i++) {
 		snprintf(text, sizeof text, "known before: %d", i);
 		ck_assert(stream_enter_dictionary_only());
@@ -415,8 +417,8 @@ START_TEST(a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin)
 		stream_leave();
 	}
 	fill(3000);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(count_pushes(reader), 0);
 	ck_assert_uint_eq(reader_integrity(reader)->lost_events, 6000);
 	reader_close(reader);
@@ -435,7 +437,7 @@ START_TEST(a_file_that_cannot_be_mapped_at_all_is_taken_back)
 {
 	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
 
-	recording_begin(0);
+	collector_start(0);
 	trace_may_map = leave_no_memory;
 	ck_assert_int_eq(range_push(0, "x", NULL), RANGE_REFUSED);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &any), 0);
@@ -449,12 +451,12 @@ START_TEST(meta_is_replaced_by_key)
 	struct trace_reader *reader;
 	struct trace_text value;
 
-	recording_begin(0);
+	collector_start(0);
 	meta_set("key", "before there is a file");
 	meta_set("other", "stays");
 	fill(1);
 	meta_set("key", "after");
-	reader = recording_read();
+	reader = collector_open_trace();
 	value = reader_meta(reader, "key");
 	ck_assert_uint_eq(value.length, 5);
 	ck_assert_mem_eq(value.bytes, "after", 5);
@@ -471,7 +473,8 @@ static void *say_and_record(void *unused)
 	return unused;
 }
 
-/* Of two threads that come at once: the first is here for as long as the other takes to record something. */
+/* Of two threads that come at once: the first is here for as long as the other takes to record
+ * something. */
 static void describe_slowly(void)
 {
 	pthread_t other;
@@ -499,10 +502,10 @@ START_TEST(no_thread_records_before_the_process_is_described)
 	struct trace_reader *reader;
 
 	comes_first = true;
-	recording_begin(0);
+	collector_start(0);
 	dictionary_on_open(describe_slowly);
 	fill(1);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(count_pushes(reader), 2);
 	ck_assert(reader_meta(reader, "command").known);
 	reader_close(reader);
@@ -518,8 +521,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
-	tcase_add_checked_fixture(real, NULL, recording_remove);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
+	tcase_add_checked_fixture(real, NULL, collector_remove_folder);
 	tcase_add_test(tests, nothing_is_recorded_and_no_file_made_before_there_is_something);
 	tcase_add_test(tests, without_settings_nothing_ever_happens);
 	tcase_add_test(tests, errno_stays_what_it_was);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_clock.c: stamps become nanoseconds exactly and never run backwards; CUPTI's times land on the same
- * axis, also when somebody sets the clock.
+ * test_trace_clock.c: stamps become nanoseconds exactly and never run backwards; CUPTI's times land
+ * on the same axis, also when somebody sets the clock.
  */
 #include "tests/support/event_text.h"
 
@@ -123,7 +123,7 @@ START_TEST(a_sample_that_contradicts_the_others_is_refused)
 		build_seal(builder, 1, SEAL_WHOLE);
 		build_push(builder, 1, 3 * SECOND_TICKS, "right");
 		reader = open_built(builder);
-		free(render_events(reader));
+		free(events_to_text(reader));
 		ck_assert_uint_eq(reader_integrity(reader)->clock_samples_refused, 1);
 		expect_about(reader_time(reader, BUILDER_START + 2 * SECOND_TICKS), 2000000000);
 		reader_close(reader);
@@ -135,7 +135,8 @@ START_TEST(a_machine_that_was_suspended_is_believed)
 {
 	struct trace_reader *reader;
 
-	/* The counter went on, CLOCK_MONOTONIC did not: from some moment on it is an hour behind. */
+	/* The counter went on, CLOCK_MONOTONIC did not: from some moment on it is an hour behind.
+	 */
 	build_seconds(2);
 	for (unsigned i = 0; i < 4; i++) {
 		build_wrong_clock(builder, -INT64_C(3600000000000));
@@ -167,7 +168,7 @@ START_TEST(a_slot_that_was_never_sealed_tells_the_rate)
 	builder_header(builder)->last = (struct trace_clock){ 0 };
 	reader = open_built(builder);
 	expect_about(reader_time(reader, BUILDER_START + 5 * SECOND_TICKS), 5000000000);
-	free(render_events(reader));
+	free(events_to_text(reader));
 	ck_assert_ptr_null(reader_warning(reader, 0));
 	reader_close(reader);
 }
@@ -182,7 +183,7 @@ START_TEST(without_a_second_sample_the_reader_says_so)
 	build_push(builder, 1, 0, "a");
 	builder_header(builder)->last = builder_header(builder)->start;
 	reader = open_built(builder);
-	free(render_events(reader));
+	free(events_to_text(reader));
 	ck_assert_ptr_nonnull(reader_warning(reader, 0));
 	ck_assert_ptr_nonnull(strstr(reader_warning(reader, 0), "clock"));
 	reader_close(reader);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_damage.c: traces that were cut, changed, swapped and made up: read up to there, or refused with a
- * sentence; never a crash, never a loop, never more memory than the file is worth. Under ASan and UBSan this is
- * where most of the reader's mistakes would show.
+ * test_trace_damage.c: traces that were cut, changed, swapped and made up: read up to there, or
+ * refused with a sentence; never a crash, never a loop, never more memory than the file is worth.
+ * Under ASan and UBSan this is where most of the reader's mistakes would show.
  */
 #include "tests/support/event_text.h"
 
@@ -265,7 +265,8 @@ static void build_every_dictionary_kind(void)
 	build_meta(builder, "env.PPERF_MAX", "4G");
 }
 
-/* Three streams, two sealed, payloads of every form; `sealed`: no slots, so that a crc covers everything. */
+/* Three streams, two sealed, payloads of every form; `sealed`: no slots, so that a crc covers
+ * everything. */
 static void build_small(bool sealed)
 {
 	build_every_dictionary_kind();
@@ -327,7 +328,8 @@ START_TEST(a_file_cut_anywhere_is_read_up_to_there)
 }
 END_TEST
 
-/* Where changes in a trace must be noticed: heads and payloads of blocks, not what is unused behind them. */
+/* Where changes in a trace must be noticed: heads and payloads of blocks, not what is unused behind
+ * them. */
 static bool is_covered(const unsigned char *bytes, size_t count, size_t at)
 {
 	for (size_t block = 4096; block + sizeof(struct trace_block) <= count;) {
@@ -482,7 +484,7 @@ static void believe(struct image *image)
 	}
 }
 
-START_TEST(twenty_thousand_files_that_nobody_wrote_are_survived)
+START_TEST(twenty_thousand_random_files_are_survived)
 {
 	struct image image = { .bytes = NULL };
 	const unsigned char *original;
@@ -628,7 +630,7 @@ int main(void)
 	tcase_add_test(cases, a_file_cut_anywhere_is_read_up_to_there);
 	tcase_add_test(cases, every_byte_may_be_changed_and_in_sealed_blocks_that_is_noticed);
 	tcase_add_test(cases, every_byte_of_slots_may_be_changed);
-	tcase_add_loop_test(cases, twenty_thousand_files_that_nobody_wrote_are_survived, 0, 4);
+	tcase_add_loop_test(cases, twenty_thousand_random_files_are_survived, 0, 4);
 	tcase_add_test(cases, what_is_no_trace_is_refused_with_what_to_do);
 	tcase_add_test(cases, a_trace_through_a_text_mode_transfer_is_recognised);
 	tcase_add_test(cases, a_huge_hole_is_jumped_over);

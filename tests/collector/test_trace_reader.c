@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_reader.c: what the reader makes of traces that are whole, and of traces in which parts are missing.
- * Traces that were cut or changed anywhere: test_trace_damage.c. Clocks: test_trace_clock.c.
+ * test_trace_reader.c: what the reader makes of traces that are whole, and of traces in which parts
+ * are missing. Traces that were cut or changed anywhere: test_trace_damage.c. Clocks:
+ * test_trace_clock.c.
  */
 #include "report/import/run_files.h"
 #include "tests/support/event_text.h"
@@ -30,12 +31,12 @@ static void tear_down(void)
 static struct trace_integrity expect(const char *lines)
 {
 	struct trace_reader *reader = open_built(builder);
-	char *first = render_events(reader), *second;
+	char *first = events_to_text(reader), *second;
 	struct trace_integrity integrity = *reader_integrity(reader), again;
 
 	ck_assert_str_eq(first, lines);
 	reader_rewind(reader);
-	second = render_events(reader);
+	second = events_to_text(reader);
 	ck_assert_str_eq(first, second);
 	again = *reader_integrity(reader);
 	ck_assert_mem_eq(&integrity, &again, sizeof again);
@@ -398,7 +399,7 @@ START_TEST(a_record_that_makes_no_sense_ends_its_payload_only)
 	ck_assert_uint_eq(integrity.damaged_payloads, 1);
 	ck_assert(!integrity.complete);
 	reader = open_built(builder);
-	free(render_events(reader));
+	free(events_to_text(reader));
 	ck_assert_ptr_nonnull(strstr(reader_warning(reader, 0), "offset "));
 	ck_assert_ptr_nonnull(strstr(reader_warning(reader, 0), "a record of stream 1"));
 	ck_assert_ptr_null(reader_warning(reader, 1));
@@ -447,7 +448,7 @@ START_TEST(texts_come_from_the_record_the_name_or_the_node)
 }
 END_TEST
 
-START_TEST(records_come_with_their_struct_and_their_place)
+START_TEST(records_come_with_their_struct_and_their_node)
 {
 	struct trace_kernel *kernel;
 	struct trace_launch *launch;
@@ -694,7 +695,7 @@ int main(void)
 	tcase_add_test(cases, a_record_that_makes_no_sense_ends_its_payload_only);
 	tcase_add_test(cases, a_kind_of_a_newer_version_is_skipped_and_counted);
 	tcase_add_test(cases, texts_come_from_the_record_the_name_or_the_node);
-	tcase_add_test(cases, records_come_with_their_struct_and_their_place);
+	tcase_add_test(cases, records_come_with_their_struct_and_their_node);
 	tcase_add_test(cases, ids_that_cannot_be_are_survived);
 	tcase_add_test(cases, the_dictionary_is_complete);
 	tcase_add_test(cases, a_trace_without_events_is_fine);

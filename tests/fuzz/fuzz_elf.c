@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_elf.c: an ELF file that a trace names, of the build that the trace says, and addresses looked up in it: in the
- * file's own tables, and by the modules of a process.
+ * fuzz_elf.c: an ELF file that a trace names, of the build that the trace says, and addresses
+ * looked up in it: in the file's own tables, and by the modules of a process.
  *
  * The input: an address (8 bytes), then the file.
  */
@@ -42,7 +42,8 @@ static void look_up(const struct asked *asked, enum elf_table table)
 	elf_symbols_free(&symbols);
 }
 
-/* As the trace says it: of the process, whose modules are where they are; one after the other in one place. */
+/* As the trace says it: of the process, whose modules are where they are; one after the other in
+ * one place. */
 static void look_up_module(const struct asked *asked)
 {
 	const size_t path_bytes = strlen(asked->path);
@@ -94,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	return 0;
 }
 
-/* Half of the changes are of a field of a header of a section or segment, which most of the reading hangs on. */
+/* Half of the changes are of a field of a header of a section or segment, which most of the reading
+ * hangs on. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
 {
 	struct dice dice = { seed };

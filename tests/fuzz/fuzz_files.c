@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_files.c: what a user hands over beside traces: rules of categories, peaks of GPUs, baselines of a gate, the
- * command line.
+ * fuzz_files.c: what a user hands over beside traces: rules of categories, peaks of GPUs, baselines
+ * of a gate, the command line.
  *
  * The input: a byte that chooses, then the file; or arguments, one a line.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_import.c: what torch.profiler wrote: JSON, plain and packed. What is made of it is read to its end by the views.
+ * fuzz_import.c: what torch.profiler wrote: JSON, plain and packed. What is made of it is read to
+ * its end by the views.
  *
  * The input: a byte that chooses the view, then the file.
  */

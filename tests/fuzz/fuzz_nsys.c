@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_nsys.c: an export of Nsight Systems, an SQLite database: whole ones with any cells, and damaged ones.
+ * fuzz_nsys.c: an export of Nsight Systems, an SQLite database: whole ones with any cells, and
+ * damaged ones.
  *
  * The input: a byte that chooses the view, then the file.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_text.c: names from a trace on their way to a reader's eyes: demangled, folded, cut, made visible; JSON in place;
- * and the tables of lines in Python's code objects, whose three forms the library reads where they lie.
+ * fuzz_text.c: names from a trace on their way to a reader's eyes: demangled, folded, cut, made
+ * visible; JSON in place; and the tables of lines in Python's code objects, whose three forms the
+ * library reads where they lie.
  *
  * The input: a byte that chooses who gets it, then the text.
  */

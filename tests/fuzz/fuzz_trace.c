@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_trace.c: a trace in any view, format and with any options that change what is read or how it is arranged.
+ * fuzz_trace.c: a trace in any view, format and with any options that change what is read or how it
+ * is arranged.
  *
- * The input: CHOICE_BYTES that choose, then the trace. Changes keep the choice, or change only that.
+ * The input: CHOICE_BYTES that choose, then the trace. Changes keep the choice, or change only
+ * that.
  */
 #include "tests/fuzz/host.h"
 #include "tests/fuzz/mutate.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_tui.c: a trace to browse, alone or beside a whole one, and keys. What is put on the screen is harmless and on it.
+ * fuzz_tui.c: a trace to browse, alone or beside a whole one, and keys. What is put on the screen
+ * is harmless and on it.
  *
  * The input: how many keys (a byte), width, height (128 more: compare), the keys; then the trace.
  */

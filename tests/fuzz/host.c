@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * host.c: see host.h. The linker hands us what the report calls: exit, malloc and its like, fopen, opendir (--wrap).
+ * host.c: see host.h. The linker hands us what the report calls: exit, malloc and its like, fopen,
+ * opendir (--wrap).
  */
 #include "tests/fuzz/host.h"
 #include "tests/fuzz/printed.h"
@@ -46,7 +47,8 @@ _Noreturn void __wrap_exit(int status);
 
 int report_main(int argc, char **argv);
 
-/* What was had in this call and not given back: a hash table of pointers, and how to give each back. */
+/* What was had in this call and not given back: a hash table of pointers, and how to give each
+ * back. */
 enum had { HAD_NOTHING, HAD_MEMORY, HAD_FILE, HAD_FOLDER, HAD_GONE };
 static struct had_thing {
 	void *thing;
@@ -241,14 +243,14 @@ static void give_all_back(void)
 	}
 }
 
-/* The report's variables, which the makefile has put into sections of their own. Where it has not, each process may
- * call once (replay.c). */
+/* The report's variables, which the makefile has put into sections of their own. Where it has not,
+ * each process may call once (replay.c). */
 extern char __start_report_data[] __attribute__((weak)), __stop_report_data[] __attribute__((weak));
 extern char __start_report_bss[] __attribute__((weak)), __stop_report_bss[] __attribute__((weak));
 static char *kept_data;
 
-/* Between variables lies what the sanitizer forbids to touch, and memcpy would be watched: so the compiler may not make
- * one of this. */
+/* Between variables lies what the sanitizer forbids to touch, and memcpy would be watched: so the
+ * compiler may not make one of this. */
 struct chunk {
 	uint64_t words[8];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * mutate_database.c: changes of an SQLite database that leave it one: cells are others, of any type; rows come again or
- * go; columns and tables have other names. SQLite itself makes them.
+ * mutate_database.c: changes of an SQLite database that leave it one: cells are others, of any
+ * type; rows come again or go; columns and tables have other names. SQLite itself makes them.
  */
 #include "tests/fuzz/mutate.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * mutate_json.c: changes of a JSON text that leave it one, mostly: a number, a string or a value is another, an object
- * comes twice or not at all. Changes of bytes seldom get past the first bracket.
+ * mutate_json.c: changes of a JSON text that leave it one, mostly: a number, a string or a value is
+ * another, an object comes twice or not at all. Changes of bytes seldom get past the first bracket.
  */
 #include "tests/fuzz/mutate.h"
 
@@ -45,7 +45,8 @@ static struct part some_number(const struct text *text, struct dice *dice)
 	return (struct part){ at, end - at };
 }
 
-/* What is between two quotes, which may turn out to be what is between two strings: then it is less of a JSON text. */
+/* What is between two quotes, which may turn out to be what is between two strings: then it is less
+ * of a JSON text. */
 static struct part some_string(const struct text *text, struct dice *dice)
 {
 	const size_t from = dice_below(dice, text->count);

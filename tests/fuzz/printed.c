@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Format characters and their like (Unicode's Cc, Cf, Zl, Zp, and letters that are blank), but for the joiners that
- * scripts need: U+200C and U+200D. */
+/* Format characters and their like (Unicode's Cc, Cf, Zl, Zp, and letters that are blank), but for
+ * the joiners that scripts need: U+200C and U+200D. */
 static const struct {
 	uint32_t first, last;
 } unseen[] = {

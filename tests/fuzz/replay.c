@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * replay.c: a harness without libFuzzer: replay_X [--changes N] FILE|FOLDER... calls it for each input, and N changed ones
- * of each, the same every time, each in a process of its own with a limit in time. Prints a line for each that is a find,
- * and how many there were; exits with 1 if any.
+ * replay.c: a harness without libFuzzer: replay_X [--changes N] FILE|FOLDER... calls it for each
+ * input, and N changed ones of each, the same every time, each in a process of its own with a limit
+ * in time. Prints a line for each that is a find, and how many there were; exits with 1 if any.
  */
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be kept: FOLDER/X for fuzz_X.
+ * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be
+ * kept: FOLDER/X for fuzz_X.
  */
-#include "tests/support/foreign_traces.h"
+#include "tests/support/import_samples.h"
 #include "tests/support/run_report.h"
 #include "tests/support/training_trace.h"
 
@@ -261,20 +262,20 @@ static void traces(void)
 static void foreign(void)
 {
 	unsigned char packed[16384], *export;
-	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)foreign_json,
-		.avail_in = (unsigned)foreign_json_bytes(),
+	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)sample_kineto,
+		.avail_in = (unsigned)sample_kineto_bytes(),
 		.next_out = packed,
 		.avail_out = sizeof packed };
 	size_t bytes;
 	char name[16];
 
-	export = foreign_export(&bytes);
+	export = sample_nsys_export(&bytes);
 	if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ||
 		deflate(&stream, Z_FINISH) != Z_STREAM_END)
 		fail("deflate");
 	for (char view = 0; view < 14; view++) {
 		snprintf(name, sizeof name, "json-%d", view);
-		put("import", name, &view, 1, foreign_json, foreign_json_bytes());
+		put("import", name, &view, 1, sample_kineto, sample_kineto_bytes());
 		snprintf(name, sizeof name, "gzip-%d", view);
 		put("import", name, &view, 1, packed, stream.total_out);
 		snprintf(name, sizeof name, "nsys-%d", view);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * call_log.c: what a program asks of CUDA and what CUPTI tells of it, counted, without pperf. The driver loads it by
- * CUDA_INJECTION64_PATH; at the end it writes to the file CALL_LOG, a line each, sorted:
+ * call_log.c: what a program asks of CUDA and what CUPTI tells of it, counted, without pperf. The
+ * driver loads it by CUDA_INJECTION64_PATH; at the end it writes to the file CALL_LOG, a line each,
+ * sorted:
  *
  *	call runtime cudaMalloc                     3     the program's calls, and libraries'
  *	call driver cuMemAlloc_v2 in cudaMalloc     3     calls that were made inside of others
@@ -9,7 +10,8 @@
  *	record kernel on stream 7                   7
  *	buffer on a thread of the program           1
  *
- * A test of the simulated device runs the same program there: where the two files differ, the simulation is wrong.
+ * A test of the simulated device runs the same program there: where the two files differ, the
+ * simulation is wrong.
  */
 #include <cupti.h>
 #include <dlfcn.h>
@@ -28,11 +30,17 @@
 int InitializeInjection(void);
 
 /* Their prototypes are the header's; the library is the program's own. */
-#define FUNCTIONS(X)                                                                                     \
-	X(cuptiSubscribe) X(cuptiEnableDomain) X(cuptiActivityEnable) X(cuptiActivityRegisterCallbacks) \
-	X(cuptiActivityGetNextRecord) X(cuptiActivityFlushAll)
+#define FUNCTIONS(X)                      \
+	X(cuptiSubscribe)                 \
+	X(cuptiEnableDomain)              \
+	X(cuptiActivityEnable)            \
+	X(cuptiActivityRegisterCallbacks) \
+	X(cuptiActivityGetNextRecord)     \
+	X(cuptiActivityFlushAll)
 #define X(name) __typeof__(&name) name##_;
-static struct { FUNCTIONS(X) } cupti;
+static struct {
+	FUNCTIONS(X)
+} cupti;
 #undef X
 
 static struct line {
@@ -69,7 +77,8 @@ static void count(const char *text)
 	lines[at].count++;
 }
 
-static void CUPTIAPI called(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+static void CUPTIAPI called(
+	void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
 	const CUpti_CallbackData *call = data;
 	const bool driver = domain == CUPTI_CB_DOMAIN_DRIVER_API;
@@ -84,8 +93,9 @@ static void CUPTIAPI called(void *unused, CUpti_CallbackDomain domain, CUpti_Cal
 		thread.depth -= thread.depth > 0;
 		return;
 	}
-	snprintf(text, sizeof text, "call %s %s%s%s", driver ? "driver" : "runtime", call->functionName,
-		thread.depth ? " in " : "", thread.depth ? thread.inside[(thread.depth - 1) % DEEPEST] : "");
+	snprintf(text, sizeof text, "call %s %s%s%s", driver ? "driver" : "runtime",
+		call->functionName, thread.depth ? " in " : "",
+		thread.depth ? thread.inside[(thread.depth - 1) % DEEPEST] : "");
 	thread.inside[thread.depth++ % DEEPEST] = call->functionName;
 	pthread_mutex_lock(&lock);
 	count(text);
@@ -99,7 +109,8 @@ static void told(const char *kind, uint32_t correlation, uint32_t stream, uint64
 	static const char *const owners[] = { "nobody", "driver", "runtime", "both" };
 	char text[LINE_BYTES];
 
-	snprintf(text, sizeof text, "record %s id of %s", kind, owners[id_of[correlation % IDS] & 3]);
+	snprintf(text, sizeof text, "record %s id of %s", kind,
+		owners[id_of[correlation % IDS] & 3]);
 	count(text);
 	snprintf(text, sizeof text, "record %s on stream %u", kind, stream);
 	count(text);
@@ -123,7 +134,8 @@ static void take(const CUpti_Activity *record)
 	const CUpti_ActivityMemcpy5 *copy = (const void *)record;
 	const CUpti_ActivityMemset4 *set = (const void *)record;
 
-	if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || record->kind == CUPTI_ACTIVITY_KIND_KERNEL)
+	if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
+		record->kind == CUPTI_ACTIVITY_KIND_KERNEL)
 		told("kernel", kernel->correlationId, kernel->streamId, kernel->graphNodeId);
 	else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
 		told("copy", copy->correlationId, copy->streamId, copy->graphNodeId);
@@ -140,7 +152,8 @@ static void CUPTIAPI asked(uint8_t **buffer, size_t *size, size_t *most)
 	*most = 0;
 }
 
-static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void CUPTIAPI completed(
+	CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	CUpti_Activity *record = NULL;
 
@@ -150,7 +163,8 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 	pthread_mutex_lock(&lock);
 	count(thread.calls ? "buffer on a thread of the program" : "buffer on another thread");
 	pthread_mutex_unlock(&lock);
-	while (cupti.cuptiActivityGetNextRecord_(buffer, valid, &record) == CUPTI_SUCCESS) { /* not under a lock that a callback takes */
+	/* not under a lock that a callback takes */
+	while (cupti.cuptiActivityGetNextRecord_(buffer, valid, &record) == CUPTI_SUCCESS) {
 		pthread_mutex_lock(&lock);
 		take(record);
 		pthread_mutex_unlock(&lock);
@@ -191,7 +205,9 @@ static bool find(void)
 		library = dlopen(names[i], RTLD_LAZY);
 	if (!library)
 		return false;
-#define X(name) if (!(*(void **)&cupti.name##_ = dlsym(library, #name))) return false;
+#define X(name)                                                  \
+	if (!(*(void **)&cupti.name##_ = dlsym(library, #name))) \
+		return false;
 	FUNCTIONS(X)
 #undef X
 	return true;
@@ -199,8 +215,9 @@ static bool find(void)
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
-	static const CUpti_ActivityKind kinds[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-		CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET };
+	static const CUpti_ActivityKind kinds[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+		CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+		CUPTI_ACTIVITY_KIND_MEMSET };
 	CUpti_SubscriberHandle subscriber;
 
 	if (!find() || cupti.cuptiSubscribe_(&subscriber, called, NULL) != CUPTI_SUCCESS) {

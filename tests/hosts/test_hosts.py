@@ -9,9 +9,9 @@ from raw_trace import whole
 
 @case
 def a_compiler_makes_the_same_program(folder):
-    source = ROOT / "tests" / "programs" / "guest.c"
+    source = ROOT / "tests" / "programs" / "describes_itself.c"
     include = subprocess.run([ROOT / "scripts" / "setup.sh", "--cuda"], capture_output=True, text=True).stdout.strip() + "/include"
-    found = same(folder, "cc", "-D_GNU_SOURCE", "-O2", "-isystem", include, "-I", ROOT, "-o", "guest", source, "-ldl", output="guest")
+    found = same(folder, "cc", "-D_GNU_SOURCE", "-O2", "-isystem", include, "-I", ROOT, "-o", "program", source, "-ldl", output="program")
     assert found["status"] == 0, found
 
 

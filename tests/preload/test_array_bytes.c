@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sizes of arrays, and CUDA's types as preload/cuda/cuda_abi.h writes them down against the real headers, where there are any.
+ * Sizes of arrays, and CUDA's types as preload/cuda/cuda_abi.h writes them down against the real
+ * headers, where there are any.
  */
 #include "preload/cuda/array_bytes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Holds the callback ids and argument structs of preload/cuda/driver_functions.c against the real headers, and reads arguments that are filled in
- * through the real structs.
+ * Holds the callback ids and argument structs of preload/cuda/driver_functions.c against the real
+ * headers, and reads arguments that are filled in through the real structs.
  */
 #include "collector/trace_format.h"
 #include "preload/cuda/driver_arguments.h"

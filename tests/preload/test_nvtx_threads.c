@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What an NVTX client calls, on many threads at once: names, handles and counters are made while others are found.
+ * What an NVTX client calls, on many threads at once: names, handles and counters are made while
+ * others are found.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/file/dictionary.h"
 #include "collector/file/trace_file.h"
@@ -115,13 +116,13 @@ START_TEST(threads_that_make_and_find_everything_at_once_do_not_disturb_each_oth
 	pthread_t threads[THREADS];
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, call_everything, NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	check_pushes(reader);
 	ck_assert(reader_integrity(reader)->complete);
 	reader_close(reader);
@@ -136,7 +137,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
 	tcase_add_test(
 		tests, threads_that_make_and_find_everything_at_once_do_not_disturb_each_other);
 	suite_add_tcase(suite, tests);

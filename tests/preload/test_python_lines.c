@@ -80,7 +80,8 @@ START_TEST(a_table_of_any_bytes_and_any_length_ends)
 		bytes = state >> 59;
 		table = malloc(
 			bytes ? bytes
-			      : 1); /* of its own, so that a byte too far is seen by the sanitizer */
+			      /* of its own, so that a byte too far is seen by the sanitizer */
+			      : 1);
 		for (size_t i = 0; i < bytes; i++) {
 			state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
 			table[i] = (uint8_t)(state >> 40);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Calls that are told by an earlier one: what the library writes of repeated calls is read back as if each had been written whole, and what
- * cannot be repeated is.
+ * Calls that are told by an earlier one: what the library writes of repeated calls is read back as
+ * if each had been written whole, and what cannot be repeated is.
  */
 #include "collector/file/dictionary.h"
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
 #include "preload/cuda/traced_call.h"
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 #include "tests/support/event_text.h"
 
 #include <check.h>
@@ -93,7 +93,7 @@ static void make_any(struct made *one)
 
 static void begin(void)
 {
-	recording_begin(0);
+	collector_start(0);
 	call_configure(true, "off");
 	call_prepare();
 }
@@ -116,10 +116,11 @@ static void expect_call(const struct trace_event *event, const struct made *one)
 	ck_assert_mem_eq(call + 1, one->rest, 8 * one->words);
 }
 
-/* The calls that the trace tells, held against those that were made, in their order. How many bytes the file has. */
+/* The calls that the trace tells, held against those that were made, in their order. How many bytes
+ * the file has. */
 static uint64_t expect_all(void)
 {
-	struct trace_reader *reader = recording_read();
+	struct trace_reader *reader = collector_open_trace();
 	struct trace_event event;
 	uint64_t bytes = reader_header(reader)->end, last = 0;
 	uint32_t read = 0;
@@ -147,7 +148,7 @@ START_TEST(any_row_of_calls_is_read_as_it_was_made)
 	begin();
 	for (made_count = 0; made_count < CALLS; made_count++)
 		make_any(&made[made_count]);
-	recording_end();
+	collector_finish();
 	expect_all();
 }
 END_TEST
@@ -177,7 +178,7 @@ static uint64_t cost_of(
 		one->call.device = UINT32_MAX;
 		make(one, site, 10);
 	}
-	recording_end();
+	collector_finish();
 	bytes = expect_all() / CALLS;
 	return bytes;
 }
@@ -215,7 +216,8 @@ static void tear_down(void)
 	builder_free(builder);
 }
 
-/* A payload: CLOCK at 0, LAUNCH at 4 words of 8 bytes, then an AGAIN of `of` with `more` words, then a MARK. */
+/* A payload: CLOCK at 0, LAUNCH at 4 words of 8 bytes, then an AGAIN of `of` with `more` words,
+ * then a MARK. */
 static void build_again(uint64_t at, uint16_t of, size_t more)
 {
 	struct trace_launch *launch = build_record(
@@ -265,7 +267,8 @@ END_TEST
 
 START_TEST(an_again_of_nothing_ends_its_payload)
 {
-	/* the payload's beginning, no record, itself, behind itself, far off, more words than a launch has */
+	/* the payload's beginning, no record, itself, behind itself, far off, more words than a
+	 * launch has */
 	static const struct {
 		uint16_t of;
 		size_t more;
@@ -279,7 +282,7 @@ START_TEST(an_again_of_nothing_ends_its_payload)
 		build_seal(builder, 1, SEAL_WHOLE);
 		build_record(builder, 1, TRACE_MARK, sizeof(struct trace_range), 40);
 		reader = open_built(builder);
-		events = render_events(reader);
+		events = events_to_text(reader);
 		ck_assert_str_eq(events, "10 s1 LAUNCH\n"
 					 "40 s1 gap 0 seen 10\n"
 					 "40 s1 MARK ?\n"
@@ -377,7 +380,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_checked_fixture(written, NULL, recording_remove);
+	tcase_add_checked_fixture(written, NULL, collector_remove_folder);
 	tcase_add_test(written, any_row_of_calls_is_read_as_it_was_made);
 	tcase_add_test(written, a_trace_that_is_being_written_is_read_as_well);
 	tcase_add_test(written, launches_take_24_bytes);

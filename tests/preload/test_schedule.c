@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * PPERF_SCHEDULE: which steps are recorded, what a step is, and what is left of the rest.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/stream/ranges.h"
 #include "collector/stream/stream.h"
@@ -87,7 +87,7 @@ static void begin(const char *plan, const char *marker)
 {
 	struct schedule schedule;
 
-	recording_begin(0);
+	collector_start(0);
 	ck_assert(schedule_parse(plan, &schedule));
 	schedule_configure(&schedule, marker, NULL);
 }
@@ -119,9 +119,9 @@ static void expect(const char *wanted)
 	struct trace_reader *reader;
 	char *text;
 
-	recording_end();
-	reader = recording_read();
-	text = recording_text(reader);
+	collector_finish();
+	reader = collector_open_trace();
+	text = collector_trace_text(reader);
 	ck_assert_str_eq(text, wanted);
 	ck_assert(reader_integrity(reader)->complete);
 	free(text);
@@ -274,7 +274,7 @@ START_TEST(what_is_open_as_a_window_begins_is_the_path_of_what_is_in_it)
 	ck_assert_int_eq(range_pop(0), 0);
 	ck_assert_int_eq(range_pop(0), RANGE_REFUSED);
 	expect("push step 1\npop step 1\n");
-	reader = recording_read();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH) {
 			ck_assert_uint_eq(event.depth, 0);
@@ -325,7 +325,7 @@ START_TEST(counted_ranges_are_counted_in_windows_only)
 		closes("step");
 	}
 	expect("push step\npop step\npush step\npop step\n");
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(reader_counted(reader, &count)->calls, 200);
 	ck_assert_uint_eq(count, 1);
 	reader_close(reader);
@@ -342,7 +342,7 @@ START_TEST(what_is_passed_is_counted_and_measured)
 		range_mark(0, "m", NULL);
 		range_pop(0);
 	}
-	recording_end();
+	collector_finish();
 	header = trace_header();
 	ck_assert_uint_eq(header->skipped[TRACE_SKIPPED_RANGES].events, 2000);
 	ck_assert_uint_eq(header->skipped[TRACE_SKIPPED_OTHERS].events, 1000);
@@ -368,8 +368,8 @@ START_TEST(each_window_says_when_it_began_and_which_steps_it_has)
 	begin("wait:1,warmup:1,active:1,repeat:2", NULL);
 	for (int i = 0; i < 9; i++)
 		range("Optimizer.step#SGD.step");
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0) {
 		const struct trace_window *window = event.record;
 
@@ -438,8 +438,8 @@ START_TEST(windows_turn_while_threads_record)
 	stop = true;
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	recording_end();
-	reader = recording_read();
+	collector_finish();
+	reader = collector_open_trace();
 	while (reader_next(reader, &event) > 0) {
 		pushes += event.kind == TRACE_PUSH;
 		pops += event.kind == EVENT_POP;
@@ -460,7 +460,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(cases, 60);
-	tcase_add_checked_fixture(cases, NULL, recording_remove);
+	tcase_add_checked_fixture(cases, NULL, collector_remove_folder);
 	tcase_add_loop_test(
 		cases, a_schedule_is_understood_or_it_is_not, 0, sizeof texts / sizeof texts[0]);
 	tcase_add_loop_test(

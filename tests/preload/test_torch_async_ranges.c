@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Ranges of PyTorch that end on another thread than they began on, as they are in the trace afterwards.
+ * Ranges of PyTorch that end on another thread than they began on, as they are in the trace
+ * afterwards.
  */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/stream/ranges.h"
 #include "preload/torch/async_ranges.h"
@@ -14,8 +15,8 @@ static char objects[8192]; /* whose addresses stand for ranges */
 
 static void expect(const char *wanted)
 {
-	struct trace_reader *reader = recording_read();
-	char *text = recording_text(reader);
+	struct trace_reader *reader = collector_open_trace();
+	char *text = collector_trace_text(reader);
 
 	ck_assert_str_eq(text, wanted);
 	free(text);
@@ -51,7 +52,7 @@ static void elsewhere(void *range)
 
 START_TEST(what_is_known_to_end_elsewhere_is_no_part_of_the_tree)
 {
-	recording_begin(0);
+	collector_start(0);
 	open_range(&objects[0], "operator");
 	torch_async_begin(&objects[1], "gloo:all_reduce");
 	end_range(&objects[0]);
@@ -64,7 +65,7 @@ END_TEST
 
 START_TEST(what_has_ended_elsewhere_is_closed_before_the_next_range_opens)
 {
-	recording_begin(0);
+	collector_start(0);
 	open_range(&objects[0], "wandering");
 	elsewhere(&objects[0]);
 	ck_assert_uint_eq(torch_async_waiting, 1);
@@ -75,9 +76,9 @@ START_TEST(what_has_ended_elsewhere_is_closed_before_the_next_range_opens)
 }
 END_TEST
 
-START_TEST(a_new_range_at_the_address_of_one_that_nobody_has_open_is_not_closed)
+START_TEST(a_new_range_at_the_address_of_one_that_is_not_open_is_not_closed)
 {
-	recording_begin(0);
+	collector_start(0);
 	open_range(&objects[1], "outer");
 	elsewhere(&objects[0]); /* it began unseen */
 	open_range(&objects[0], "new");
@@ -90,9 +91,9 @@ START_TEST(a_new_range_at_the_address_of_one_that_nobody_has_open_is_not_closed)
 }
 END_TEST
 
-START_TEST(what_nobody_has_open_is_not_looked_for_for_ever)
+START_TEST(what_no_thread_has_open_is_not_searched_for_for_ever)
 {
-	recording_begin(0);
+	collector_start(0);
 	end_range(&objects[0]);
 	for (int i = 0; i < 200000 && torch_async_waiting; i++)
 		torch_async_close_ended(&objects[1]);
@@ -105,7 +106,7 @@ START_TEST(many_may_be_under_way_and_what_finds_no_room_is_counted)
 	struct trace_reader *reader;
 	uint64_t lost = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (size_t i = 0; i < sizeof objects; i++)
 		torch_async_begin(&objects[i], "nccl:all_reduce");
 	for (size_t i = 0; i < sizeof objects; i++)
@@ -116,7 +117,7 @@ START_TEST(many_may_be_under_way_and_what_finds_no_room_is_counted)
 		torch_async_begin(&objects[i], "nccl:all_reduce");
 		ck_assert(torch_async_end(&objects[i]));
 	}
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(reader_header(reader)->lost[TRACE_LOST_NO_MEMORY], lost);
 	reader_close(reader);
 }
@@ -147,11 +148,11 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_checked_fixture(tests, NULL, recording_remove);
+	tcase_add_checked_fixture(tests, NULL, collector_remove_folder);
 	tcase_add_test(tests, what_is_known_to_end_elsewhere_is_no_part_of_the_tree);
 	tcase_add_test(tests, what_has_ended_elsewhere_is_closed_before_the_next_range_opens);
-	tcase_add_test(tests, a_new_range_at_the_address_of_one_that_nobody_has_open_is_not_closed);
-	tcase_add_test(tests, what_nobody_has_open_is_not_looked_for_for_ever);
+	tcase_add_test(tests, a_new_range_at_the_address_of_one_that_is_not_open_is_not_closed);
+	tcase_add_test(tests, what_no_thread_has_open_is_not_searched_for_for_ever);
 	tcase_add_test(tests, many_may_be_under_way_and_what_finds_no_room_is_counted);
 	tcase_add_test(tests, a_range_that_ends_elsewhere_without_a_free_slot_is_counted_as_lost);
 	suite_add_tcase(suite, tests);

@@ -41,7 +41,8 @@ static void end_trace(void)
 	unlink(trace_path());
 }
 
-/* What this thread recorded last, whole, although it may say no more than what differs from an earlier call. */
+/* What this thread recorded last, whole, although it may say no more than what differs from an
+ * earlier call. */
 static struct trace_memory *last_record(void)
 {
 	static _Thread_local struct trace_memory copy;
@@ -74,7 +75,8 @@ static struct trace_memory *record_call(struct call_site *of, int result, const 
 		       : NULL;
 }
 
-/* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record else. */
+/* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record
+ * else. */
 static __attribute__((noinline)) const struct trace_memory *call(uint32_t *outer, int result)
 {
 	const struct trace_memory *record;

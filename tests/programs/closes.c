@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * closes VICTIM HOW: a program that closes descriptors which it never opened, as daemons do, while it is recorded: HOW is close (all
- * from 3 on), or reuse (and puts the file VICTIM on every number up to 4095; it must stay as it is).
+ * closes VICTIM HOW: a program that closes descriptors which it never opened, as daemons do, while
+ * it is recorded: HOW is close (all from 3 on), or reuse (and puts the file VICTIM on every number
+ * up to 4095; it must stay as it is).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +39,8 @@ static int reuse_all(const char *victim)
 
 int main(int count, char **arguments)
 {
-	const char *victim = count > 1 ? arguments[1] : "victim", *how = count > 2 ? arguments[2] : "close";
+	const char *victim = count > 1 ? arguments[1] : "victim",
+		   *how = count > 2 ? arguments[2] : "close";
 
 	ranges("before", 1000);
 	if (close_all())

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * counts_system_calls LIBRARY COMMAND...: runs the command under the library ("": without one) and prints how many system calls its threads made after
- * exec and how many pages were put in place for it. Exits as the command does; 77 where it may not be traced.
+ * counts_system_calls LIBRARY COMMAND...: runs the command under the library ("": without one) and
+ * prints how many system calls its threads made after exec and how many pages were put in place for
+ * it. Exits as the command does; 77 where it may not be traced.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OPTIONS ((void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
+#define OPTIONS                                                                      \
+	((void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | \
+		  PTRACE_O_EXITKILL))
 
 static int start(char **arguments)
 {
-	setenv("LD_PRELOAD", arguments[1], 1); /* also an empty one: what is done before exec is the same */
+	setenv("LD_PRELOAD", arguments[1],
+		1); /* also an empty one: what is done before exec is the same */
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(77);
 	raise(SIGSTOP);
@@ -26,7 +30,9 @@ static int signal_for(int status)
 {
 	const int signal = WSTOPSIG(status);
 
-	return status >> 16 || signal == SIGTRAP || signal == (SIGTRAP | 0x80) || signal == SIGSTOP ? 0 : signal;
+	return status >> 16 || signal == SIGTRAP || signal == (SIGTRAP | 0x80) || signal == SIGSTOP
+		       ? 0
+		       : signal;
 }
 
 int main(int count, char **arguments)
@@ -42,7 +48,8 @@ int main(int count, char **arguments)
 		return 2;
 	if (wait4(child, &status, 0, NULL) != child || !WIFSTOPPED(status))
 		return 77;
-	if (ptrace(PTRACE_SETOPTIONS, child, NULL, OPTIONS) || ptrace(PTRACE_SYSCALL, child, NULL, NULL))
+	if (ptrace(PTRACE_SETOPTIONS, child, NULL, OPTIONS) ||
+		ptrace(PTRACE_SYSCALL, child, NULL, NULL))
 		return 77;
 	while ((thread = wait4(-1, &status, __WALL, &use)) > 0) {
 		if (thread == child && !WIFSTOPPED(status))

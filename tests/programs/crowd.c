@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * crowd HOW COUNT: much at once. HOW is threads (COUNT of them, all alive, with a range open on small stacks), children (COUNT forked
- * without waiting for any; each has a range), or descriptors (takes every one there is, opens and closes COUNT ranges, gives one
- * back, and COUNT ranges more), or late (the same after COUNT ranges).
+ * crowd HOW COUNT: much at once. HOW is threads (COUNT of them, all alive, with a range open on
+ * small stacks), children (COUNT forked without waiting for any; each has a range), or descriptors
+ * (takes every one there is, opens and closes COUNT ranges, gives one back, and COUNT ranges more),
+ * or late (the same after COUNT ranges).
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -73,7 +74,7 @@ static void ranges(int count)
 
 static int descriptors(int count, bool late)
 {
-	struct rlimit limit = {300, 300};
+	struct rlimit limit = { 300, 300 };
 	int last = -1, fd;
 
 	setrlimit(RLIMIT_NOFILE, &limit);

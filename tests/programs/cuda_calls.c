@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * cuda_calls [threads N COUNT | fork]: makes the runtime's calls that take and give back memory, launch and capture, with results of all
- * kinds, and prints after each all that a program can see: the result, errno, the last error, whether it was given something. Linked with the
- * simulated runtime 12 or 13.
+ * cuda_calls [threads N COUNT | fork]: makes the runtime's calls that take and give back memory,
+ * launch and capture, with results of all kinds, and prints after each all that a program can see:
+ * the result, errno, the last error, whether it was given something. Linked with the simulated
+ * runtime 12 or 13.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -65,7 +66,8 @@ static void arrays(void)
 	CALL(NULL, cudaFreeArray, array);
 	CALL(array, cudaMalloc3DArray, &array, &texel, (struct cudaExtent){ 16, 8, 4 }, 0);
 	CALL(NULL, cudaFreeArray, array);
-	CALL(mipmapped, cudaMallocMipmappedArray, &mipmapped, &texel, (struct cudaExtent){ 16, 8, 4 }, 3, 0);
+	CALL(mipmapped, cudaMallocMipmappedArray, &mipmapped, &texel,
+		(struct cudaExtent){ 16, 8, 4 }, 3, 0);
 	CALL(NULL, cudaFreeMipmappedArray, mipmapped);
 }
 
@@ -97,17 +99,20 @@ static void pools(cudaStream_t stream)
 static void launches(cudaStream_t stream)
 {
 	void *data = NULL, *args[] = { &data, &(size_t){ 16 } };
-	cudaLaunchConfig_t config = {
-		.gridDim = { 2, 1, 1 }, .blockDim = { 32, 1, 1 }, .dynamicSmemBytes = 64, .stream = stream
-	};
+	cudaLaunchConfig_t config = { .gridDim = { 2, 1, 1 },
+		.blockDim = { 32, 1, 1 },
+		.dynamicSmemBytes = 64,
+		.stream = stream };
 
 	CALL(data, cudaMalloc, &data, 64);
 	CALL(NULL, LAUNCH, small_kernel, 3, 64, 0, stream, data, 16);
 	CALL(NULL, LAUNCH, small_kernel, 3, 4096, 0, stream, data, 16);
-	CALL(NULL, cudaLaunchKernel, &small_kernel, (dim3){ 4, 1, 1 }, (dim3){ 32, 1, 1 }, args, 8, stream);
+	CALL(NULL, cudaLaunchKernel, &small_kernel, (dim3){ 4, 1, 1 }, (dim3){ 32, 1, 1 }, args, 8,
+		stream);
 	CALL(NULL, cudaLaunchKernel, &each, (dim3){ 4, 1, 1 }, (dim3){ 32, 1, 1 }, args, 8, stream);
 	CALL(NULL, cudaLaunchKernelExC, &config, &small_kernel, args);
-	CALL(NULL, cudaLaunchCooperativeKernel, &small_kernel, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 }, args, 0, stream);
+	CALL(NULL, cudaLaunchCooperativeKernel, &small_kernel, (dim3){ 1, 1, 1 },
+		(dim3){ 32, 1, 1 }, args, 0, stream);
 	cudaStreamSynchronize(stream);
 	CALL(NULL, cudaFree, data);
 }
@@ -163,7 +168,8 @@ static int threads(int count)
 	return bad;
 }
 
-/* CUDA is of no use in a forked child once the parent has it; the child must see that as without us. */
+/* CUDA is of no use in a forked child once the parent has it; the child must see that as without
+ * us. */
 static int forked(void)
 {
 	int status = 1;

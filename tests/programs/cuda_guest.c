@@ -110,7 +110,8 @@ static void devices(int count)
 
 static void *look_up(const char *name)
 {
-	void *library = dlopen(SIM_MAJOR == 12 ? "libcudart.so.12" : "libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
+	void *library = dlopen(
+		SIM_MAJOR == 12 ? "libcudart.so.12" : "libcudart.so.13", RTLD_LAZY | RTLD_NOLOAD);
 	void *function = library ? dlsym(library, name) : NULL;
 
 	if (!function)
@@ -120,9 +121,10 @@ static void *look_up(const char *name)
 
 static void hidden(int count)
 {
-	cudaError_t (*take)(void **, size_t), (*launch)(const void *, dim3, dim3, void **, size_t, cudaStream_t),
-		(*give)(void *);
-	cudaError_t (*copy)(void *, const void *, size_t, enum cudaMemcpyKind), (*set)(void *, int, size_t);
+	cudaError_t (*take)(void **, size_t),
+		(*launch)(const void *, dim3, dim3, void **, size_t, cudaStream_t), (*give)(void *);
+	cudaError_t (*copy)(void *, const void *, size_t, enum cudaMemcpyKind),
+		(*set)(void *, int, size_t);
 	unsigned long length = BYTES / 4;
 	char host[BYTES / 2] = "";
 	void *data, *args[] = { &data, &length };
@@ -150,7 +152,8 @@ static void request_buffer(unsigned char **buffer, size_t *bytes, size_t *record
 	*records = 0;
 }
 
-static void complete_buffer(void *context, unsigned stream, unsigned char *buffer, size_t bytes, size_t valid)
+static void complete_buffer(
+	void *context, unsigned stream, unsigned char *buffer, size_t bytes, size_t valid)
 {
 	(void)context, (void)stream, (void)bytes, (void)valid;
 	free(buffer);
@@ -160,7 +163,8 @@ static void robs(int count)
 {
 	char name[32];
 	void *cupti;
-	int (*take)(void (*)(unsigned char **, size_t *, size_t *), void (*)(void *, unsigned, unsigned char *, size_t, size_t)) = NULL;
+	int (*take)(void (*)(unsigned char **, size_t *, size_t *),
+		void (*)(void *, unsigned, unsigned char *, size_t, size_t)) = NULL;
 
 	work(count);
 	nap(400); /* what there is arrives */

@@ -1,14 +1,16 @@
 /*
- * demo_train [STEPS]: a program shaped like the training of a small transformer, for trying pperf on.
+ * demo_train [STEPS]: a program shaped like the training of a small transformer, for trying pperf
+ * on.
  *
- * NVTX ranges name steps, layers and operators. Batches arrive on a stream of their own, the loss leaves on
- * another, the optimizer is a CUDA graph. A step frees what it allocates, all but one: in the last step but one
- * the sequences are twice as long, the attention's workspaces of two windows no longer fit, and larger ones are
- * allocated beside them while the old ones stay in a cache that nobody empties. Which call that was is what
- * `pperf-report critical -m reserved` answers.
+ * NVTX ranges name steps, layers and operators. Batches arrive on a stream of their own, the loss
+ * leaves on another, the optimizer is a CUDA graph. A step frees what it allocates, all but one: in
+ * the last step but one the sequences are twice as long, the attention's workspaces of two windows
+ * no longer fit, and larger ones are allocated beside them while the old ones stay in a cache that
+ * nobody empties. Which call that was is what `pperf-report critical -m reserved` answers.
  *
- * The last line says what it did, so that tests can compare (graph_*: what the graph's launches did). Plain C, linked
- * with the shared CUDA runtime (the simulated one: see kernels.h), or CUDA C++ by nvcc -x cu -cudart shared.
+ * The last line says what it did, so that tests can compare (graph_*: what the graph's launches
+ * did). Plain C, linked with the shared CUDA runtime (the simulated one: see kernels.h), or CUDA
+ * C++ by nvcc -x cu -cudart shared.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
@@ -221,7 +223,8 @@ static void capture_optimizer(void)
 	nvtxRangePushA("capture");
 	CHECK(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal));
 	for (int layer = 0; layer < LAYERS; layer++) {
-		CHECK(LAUNCH(adam, 8448, 256, 0, compute, weights[layer][0], WEIGHT_BYTES / sizeof(float)));
+		CHECK(LAUNCH(adam, 8448, 256, 0, compute, weights[layer][0],
+			WEIGHT_BYTES / sizeof(float)));
 		CHECK(cudaMemsetAsync(weights[layer][1], 0, WEIGHT_BYTES, compute));
 	}
 	CHECK(cudaStreamEndCapture(compute, &graph));
@@ -268,7 +271,8 @@ static void report_loss(void)
 static void checkpoint(void)
 {
 	nvtxRangePushA("checkpoint");
-	CHECK(cudaMemcpyAsync(weights[0][3], weights[0][0], CHECKPOINT_BYTES, cudaMemcpyDeviceToDevice, compute));
+	CHECK(cudaMemcpyAsync(
+		weights[0][3], weights[0][0], CHECKPOINT_BYTES, cudaMemcpyDeviceToDevice, compute));
 	did.d2d++;
 	did.d2d_bytes += CHECKPOINT_BYTES;
 	pop();
@@ -320,12 +324,15 @@ static void tidy(void)
 
 static void say(void)
 {
-	printf("demo_train: launches=%lu graph_launches=%lu graph_kernels=%lu graph_sets=%lu graph_set_bytes=%lu"
-	       " h2d=%lu h2d_bytes=%lu d2h=%lu d2h_bytes=%lu d2d=%lu d2d_bytes=%lu sets=%lu set_bytes=%lu"
+	printf("demo_train: launches=%lu graph_launches=%lu graph_kernels=%lu graph_sets=%lu "
+	       "graph_set_bytes=%lu"
+	       " h2d=%lu h2d_bytes=%lu d2h=%lu d2h_bytes=%lu d2d=%lu d2d_bytes=%lu sets=%lu "
+	       "set_bytes=%lu"
 	       " allocs=%lu alloc_bytes=%lu frees=%lu free_bytes=%lu\n",
-		did.launches, did.graph_launches, did.graph_kernels, did.graph_sets, did.graph_set_bytes, did.h2d,
-		did.h2d_bytes, did.d2h, did.d2h_bytes, did.d2d, did.d2d_bytes, did.sets, did.set_bytes, did.allocations,
-		did.alloc_bytes, did.frees, did.free_bytes);
+		did.launches, did.graph_launches, did.graph_kernels, did.graph_sets,
+		did.graph_set_bytes, did.h2d, did.h2d_bytes, did.d2h, did.d2h_bytes, did.d2d,
+		did.d2d_bytes, did.sets, did.set_bytes, did.allocations, did.alloc_bytes, did.frees,
+		did.free_bytes);
 }
 
 int main(int argc, char **argv)

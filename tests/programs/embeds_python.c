@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * embeds_python.c LIBPYTHON CODE: a program that is not Python but runs some, with a libpython that it finds by itself.
+ * embeds_python.c LIBPYTHON CODE: a program that is not Python but runs some, with a libpython that
+ * it finds by itself.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * ending HOW: a thousand marks on each of two threads, one of them still waiting, then the process ends: by return, exit, _exit,
- * quick_exit, abort, kill, segv, overflow (of the stack), memory (until there is none, then abort), starve (takes memory until it is
- * killed), interrupt and terminate (by those signals), or thread (the main thread leaves first). Or: ending race MICROSECONDS, so long after a thread has begun.
+ * ending HOW: a thousand marks on each of two threads, one of them still waiting, then the process
+ * ends: by return, exit, _exit, quick_exit, abort, kill, segv, overflow (of the stack), memory
+ * (until there is none, then abort), starve (takes memory until it is killed), interrupt and
+ * terminate (by those signals), or thread (the main thread leaves first). Or: ending race
+ * MICROSECONDS, so long after a thread has begun.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -64,7 +66,7 @@ static int deeper(volatile int *above)
 /* As in a small container. */
 static void use_up_memory(void)
 {
-	struct rlimit limit = {UINT64_C(600) << 20, UINT64_C(600) << 20};
+	struct rlimit limit = { UINT64_C(600) << 20, UINT64_C(600) << 20 };
 	size_t bytes = 64 << 20;
 
 	setrlimit(RLIMIT_AS, &limit);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * ends_contexts reset | primary | contexts: takes memory of several kinds, ends the context that has it, and goes on. reset: cudaDeviceReset; primary: the
- * driver's reset of the device's own context; contexts: two of the program's own, of which one ends. What is left is said last: bytes of device memory.
- * Ranges: before, end, after.
+ * ends_contexts reset | primary | contexts: takes memory of several kinds, ends the context that
+ * has it, and goes on. reset: cudaDeviceReset; primary: the driver's reset of the device's own
+ * context; contexts: two of the program's own, of which one ends. What is left is said last: bytes
+ * of device memory. Ranges: before, end, after.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -20,7 +21,7 @@ static void ok(int result)
 
 static void take_by_runtime(void)
 {
-	const struct cudaChannelFormatDesc texel = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+	const struct cudaChannelFormatDesc texel = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
 	cudaArray_t array;
 	void *p;
 

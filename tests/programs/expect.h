@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * expect.h: a program under test writes down what it does, one JSON object a line, in the order of each thread's calls, and the
- * test compares that with what the trace says. Texts are in hexadecimal: their exact bytes count. Header only, for C and C++.
+ * expect.h: a program under test writes down what it does, one JSON object a line, in the order of
+ * each thread's calls, and the test compares that with what the trace says. Texts are in
+ * hexadecimal: their exact bytes count. Header only, for C and C++.
  */
 #ifndef EXPECT_H
 #define EXPECT_H
@@ -39,11 +40,13 @@ static inline struct expected *expect_event(const char *kind)
 
 	if (!event)
 		abort();
-	event->length = (size_t)snprintf(event->text, sizeof event->text, "{\"tid\": %ld, \"kind\": \"%s\"", syscall(SYS_gettid), kind);
+	event->length = (size_t)snprintf(event->text, sizeof event->text,
+		"{\"tid\": %ld, \"kind\": \"%s\"", syscall(SYS_gettid), kind);
 	return event;
 }
 
-static inline void expect_bytes(struct expected *event, const char *key, const void *bytes, size_t count)
+static inline void expect_bytes(
+	struct expected *event, const char *key, const void *bytes, size_t count)
 {
 	char *at = event->text + event->length;
 
@@ -59,12 +62,14 @@ static inline void expect_text(struct expected *event, const char *key, const ch
 	if (text)
 		expect_bytes(event, key, text, strlen(text));
 	else
-		event->length += (size_t)sprintf(event->text + event->length, ", \"%s\": null", key);
+		event->length += (size_t)sprintf(
+			event->text + event->length, ", \"%s\": null", key);
 }
 
 static inline void expect_number(struct expected *event, const char *key, int64_t value)
 {
-	event->length += (size_t)sprintf(event->text + event->length, ", \"%s\": %" PRId64, key, value);
+	event->length += (size_t)sprintf(
+		event->text + event->length, ", \"%s\": %" PRId64, key, value);
 }
 
 /* A payload: NVTX's number of its type and its 8 bytes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * forks HOW COUNT: a range is open; COUNT children are made by fork, thread (fork beside a thread that records), nested (children of
- * children), clone (the system call itself), vfork or spawn, or silent (fork; the child calls nothing). Every child but the last
- * four kinds opens and closes a range called after its number.
+ * forks HOW COUNT: a range is open; COUNT children are made by fork, thread (fork beside a thread
+ * that records), nested (children of children), clone (the system call itself), vfork or spawn, or
+ * silent (fork; the child calls nothing). Every child but the last four kinds opens and closes a
+ * range called after its number.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * interrupted HOW: ranges of ever new names, in which a signal comes at any moment. HOW says what its handler does: exit; jump (back into the
- * loop, 300 times; then another thread goes on, and this one); leave (the same out of ranges of one name); fork (each child goes on with what was interrupted; or: interrupted fork TIMES); stop (waits until another thread has made ten names, 300 times). Or cancel: threads that are
- * cancelled before they begin have no cancellation point but the one at their end; prints how many came there.
+ * interrupted HOW: ranges of ever new names, in which a signal comes at any moment. HOW says what
+ * its handler does: exit; jump (back into the loop, 300 times; then another thread goes on, and
+ * this one); leave (the same out of ranges of one name); fork (each child goes on with what was
+ * interrupted; or: interrupted fork TIMES); stop (waits until another thread has made ten names,
+ * 300 times). Or cancel: threads that are cancelled before they begin have no cancellation point
+ * but the one at their end; prints how many came there.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -70,7 +73,7 @@ static void stop(int number)
 
 static void on_signal(int number, void (*handler)(int))
 {
-	struct sigaction action = {.sa_handler = handler};
+	struct sigaction action = { .sa_handler = handler };
 
 	sigaction(number, &action, NULL);
 }
@@ -85,7 +88,7 @@ static void make_after(void)
 
 static void interrupt_after(long microseconds)
 {
-	const struct itimerval once = {{0, 0}, {0, microseconds}};
+	const struct itimerval once = { { 0, 0 }, { 0, microseconds } };
 
 	setitimer(ITIMER_REAL, &once, NULL);
 }
@@ -148,7 +151,9 @@ static int run_leave(void)
 
 static int run_fork(int times)
 {
-	const nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .category = 1};
+	const nvtxEventAttributes_t event = {
+		.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .category = 1
+	};
 
 	nvtxMarkA("the trace is there");
 	on_signal(SIGALRM, fork_here);

@@ -4,10 +4,10 @@
  *	KERNEL(forward)                                             at file level
  *	LAUNCH(forward, blocks, threads, shared, stream, data, count);
  *
- * Under nvcc (-x cu) a kernel is a __global__ function that does a little arithmetic on `count` floats. Under a
- * C compiler it is what nvcc would have left on the host's side, a stub that is registered with the runtime under the
- * same mangled name, and only the simulated device can launch it. Like nvcc 13, and unlike nvcc 12, the stubs for
- * CUDA 13 launch through __cudaLaunchKernel.
+ * Under nvcc (-x cu) a kernel is a __global__ function that does a little arithmetic on `count`
+ * floats. Under a C compiler it is what nvcc would have left on the host's side, a stub that is
+ * registered with the runtime under the same mangled name, and only the simulated device can launch
+ * it. Like nvcc 13, and unlike nvcc 12, the stubs for CUDA 13 launch through __cudaLaunchKernel.
  */
 #ifndef KERNELS_H
 #define KERNELS_H
@@ -38,11 +38,11 @@
 
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterFunction(void **handle, const char *stub, char *device, const char *name, int thread_limit,
-	void *tid, void *bid, void *block, void *grid, int *warp_size);
+void __cudaRegisterFunction(void **handle, const char *stub, char *device, const char *name,
+	int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *stub);
-cudaError_t __cudaLaunchKernel(
-	cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+	size_t shared, cudaStream_t stream);
 
 /* An empty fat binary: a header that says so. */
 static struct {
@@ -70,8 +70,8 @@ static inline void kernels_register(const char *stub, const char *name)
 	__cudaRegisterFunction(binary, stub, NULL, mangled, -1, NULL, NULL, NULL, NULL, NULL);
 }
 
-static inline cudaError_t kernels_launch(const char *stub, unsigned blocks, unsigned threads, size_t shared,
-	cudaStream_t stream, float *data, unsigned long count)
+static inline cudaError_t kernels_launch(const char *stub, unsigned blocks, unsigned threads,
+	size_t shared, cudaStream_t stream, float *data, unsigned long count)
 {
 	void *args[] = { &data, &count };
 	dim3 grid = { blocks, 1, 1 }, block = { threads, 1, 1 };

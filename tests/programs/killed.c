@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * killed PROGRESS [MOST]: three threads set numbered marks, MOST each or for ever, and note in the file PROGRESS, which outlives them,
- * how many calls have returned; then they wait for their end.
+ * killed PROGRESS [MOST]: three threads set numbered marks, MOST each or for ever, and note in the
+ * file PROGRESS, which outlives them, how many calls have returned; then they wait for their end.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -1,10 +1,12 @@
 /*
- * known_work THREADS STREAMS ITERATIONS: does work of every kind in known numbers, and says in JSON how much of it
- * was done in which path of NVTX ranges. The paths are the same in all threads, and no name has a number in it, so a
- * report has one row a path; each path's numbers are its own, without those below it.
+ * known_work THREADS STREAMS ITERATIONS: does work of every kind in known numbers, and says in JSON
+ * how much of it was done in which path of NVTX ranges. The paths are the same in all threads, and
+ * no name has a number in it, so a report has one row a path; each path's numbers are its own,
+ * without those below it.
  *
  * What a graph holds is counted apart (graph_*): its launch is one call, its work is the device's.
- * Linked with the shared CUDA runtime (the simulated one: see kernels.h), or by nvcc -x cu -cudart shared.
+ * Linked with the shared CUDA runtime (the simulated one: see kernels.h), or by nvcc -x cu -cudart
+ * shared.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -71,7 +73,21 @@ static const char *const count_names[COUNTS] = {
 	"graph_set_bytes",
 };
 
-enum path { WORKER, SETUP, CAPTURE, LOAD, FORWARD, LAYER, BACKWARD, ZERO, REPLAY, STORE, MOVE, SCRATCH, PATHS };
+enum path {
+	WORKER,
+	SETUP,
+	CAPTURE,
+	LOAD,
+	FORWARD,
+	LAYER,
+	BACKWARD,
+	ZERO,
+	REPLAY,
+	STORE,
+	MOVE,
+	SCRATCH,
+	PATHS
+};
 
 static const char *const path_names[PATHS][DEPTH_MAX] = {
 	{ "worker" },
@@ -135,20 +151,23 @@ static void release(struct worker *w, enum path path, float *memory, size_t byte
 	did(w, path, FREE_BYTES, bytes);
 }
 
-#define RUN(w, path, kernel, lane, blocks)                                                          \
-	do {                                                                                        \
-		CHECK(LAUNCH(kernel, (blocks), 128, 0, (lane)->stream, (lane)->device, BYTES / 8)); \
-		did((w), (path), LAUNCHES, 1);                                                      \
+#define RUN(w, path, kernel, lane, blocks)                                                     \
+	do {                                                                                   \
+		CHECK(LAUNCH(                                                                  \
+			kernel, (blocks), 128, 0, (lane)->stream, (lane)->device, BYTES / 8)); \
+		did((w), (path), LAUNCHES, 1);                                                 \
 	} while (0)
 
-/* The graph: a copy in, two kernels, a set. Capturing calls launch functions, but launches nothing. */
+/* The graph: a copy in, two kernels, a set. Capturing calls launch functions, but launches nothing.
+ */
 static void capture(struct lane *lane)
 {
 	cudaGraph_t graph;
 
 	nvtxRangePushA("capture");
 	CHECK(cudaStreamBeginCapture(lane->stream, cudaStreamCaptureModeThreadLocal));
-	CHECK(cudaMemcpyAsync(lane->device, lane->host, BYTES / 4, cudaMemcpyHostToDevice, lane->stream));
+	CHECK(cudaMemcpyAsync(
+		lane->device, lane->host, BYTES / 4, cudaMemcpyHostToDevice, lane->stream));
 	CHECK(LAUNCH(graph_kernel, 64, 128, 0, lane->stream, lane->device, BYTES / 8));
 	CHECK(LAUNCH(graph_kernel, 32, 128, 0, lane->stream, lane->device, BYTES / 8));
 	CHECK(cudaMemsetAsync(lane->other, 0, BYTES / 2, lane->stream));
@@ -177,7 +196,8 @@ static void set_up(struct worker *w)
 static void load(struct worker *w, struct lane *lane)
 {
 	nvtxRangePushA("load");
-	CHECK(cudaMemcpyAsync(lane->device, lane->host, BYTES, cudaMemcpyHostToDevice, lane->stream));
+	CHECK(cudaMemcpyAsync(
+		lane->device, lane->host, BYTES, cudaMemcpyHostToDevice, lane->stream));
 	did(w, LOAD, H2D, 1);
 	did(w, LOAD, H2D_BYTES, BYTES);
 	nvtxRangePop();
@@ -226,11 +246,13 @@ static void store(struct worker *w, struct lane *lane)
 {
 	nvtxRangePushA("store");
 	nvtxRangePushA("move");
-	CHECK(cudaMemcpyAsync(lane->other, lane->device, BYTES / 2, cudaMemcpyDeviceToDevice, lane->stream));
+	CHECK(cudaMemcpyAsync(
+		lane->other, lane->device, BYTES / 2, cudaMemcpyDeviceToDevice, lane->stream));
 	did(w, MOVE, D2D, 1);
 	did(w, MOVE, D2D_BYTES, BYTES / 2);
 	nvtxRangePop();
-	CHECK(cudaMemcpyAsync(lane->host, lane->other, BYTES / 2, cudaMemcpyDeviceToHost, lane->stream));
+	CHECK(cudaMemcpyAsync(
+		lane->host, lane->other, BYTES / 2, cudaMemcpyDeviceToHost, lane->stream));
 	did(w, STORE, D2H, 1);
 	did(w, STORE, D2H_BYTES, BYTES / 2);
 	nvtxRangePop();
@@ -307,8 +329,8 @@ static void say(void)
 {
 	unsigned long all[COUNTS] = { 0 };
 
-	printf("{\"threads\": %d, \"streams\": %d, \"iterations\": %d, \"paths\": [", thread_count, stream_count,
-		iterations);
+	printf("{\"threads\": %d, \"streams\": %d, \"iterations\": %d, \"paths\": [", thread_count,
+		stream_count, iterations);
 	for (int path = 0; path < PATHS; path++) {
 		for (int t = 0; t < thread_count; t++)
 			for (int i = 0; i < COUNTS; i++)
@@ -337,7 +359,9 @@ int main(int argc, char **argv)
 		iterations = number(argv[3], 1 << 30);
 	}
 	if (!thread_count || !stream_count || !iterations) {
-		fprintf(stderr, "usage: known_work THREADS STREAMS ITERATIONS  (1 to %d, 1 to %d, 1 or more)\n",
+		fprintf(stderr,
+			"usage: known_work THREADS STREAMS ITERATIONS  (1 to %d, 1 to %d, 1 or "
+			"more)\n",
 			THREADS_MAX, STREAMS_MAX);
 		return 64;
 	}

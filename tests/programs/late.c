@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * late [thread]: makes its first NVTX call in main, beside another thread if asked; prints which variables are then set.
+ * late [thread]: makes its first NVTX call in main, beside another thread if asked; prints which
+ * variables are then set.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static void *wait_for_the_end(void *unused)
 
 int main(int count, char **arguments)
 {
-	static const char *const variables[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "PPERF_RUN"};
+	static const char *const variables[] = { "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",
+		"PPERF_RUN" };
 	pthread_t thread;
 
 	(void)arguments;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * lib_c10_cuda: a model of PyTorch's caching allocator, as far as it can be seen from outside: blocks of 512 bytes, segments of 2 MiB from cudaMalloc that
- * are kept and used again, given back when memory is short; a lock of each device; a report of every block under that lock. What it reports it
- * also writes down, in the same order.
+ * lib_c10_cuda: a model of PyTorch's caching allocator, as far as it can be seen from outside:
+ * blocks of 512 bytes, segments of 2 MiB from cudaMalloc that are kept and used again, given back
+ * when memory is short; a lock of each device; a report of every block under that lock. What it
+ * reports it also writes down, in the same order.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -27,10 +28,14 @@ int cudaFreeAsync(void *address, void *stream);
 int cudaSetDevice(int device);
 
 /* Of libc10. */
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *address, int64_t bytes, size_t allocated, size_t reserved, struct device device);
-void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *address, int64_t bytes, int64_t allocated, int64_t reserved, struct device device);
-void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t bytes, size_t allocated, size_t reserved, struct device device);
-void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(int64_t bytes, int64_t allocated, int64_t reserved, struct device device);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+	void *address, int64_t bytes, size_t allocated, size_t reserved, struct device device);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
+	void *address, int64_t bytes, int64_t allocated, int64_t reserved, struct device device);
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(
+	int64_t bytes, size_t allocated, size_t reserved, struct device device);
+void _ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(
+	int64_t bytes, int64_t allocated, int64_t reserved, struct device device);
 void reports_received(void);
 
 enum manner { MANNER_NATIVE, MANNER_OLD /* 1.13 */, MANNER_ASYNC, MANNER_SILENT };
@@ -44,7 +49,8 @@ static struct cache {
 	pthread_mutex_t lock;
 	size_t allocated, reserved;
 	struct block blocks[BLOCKS];
-} caches[DEVICES] = { { .lock = PTHREAD_MUTEX_INITIALIZER }, { .lock = PTHREAD_MUTEX_INITIALIZER } };
+} caches[DEVICES] = { { .lock = PTHREAD_MUTEX_INITIALIZER },
+	{ .lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static enum manner manner;
 static FILE *list;
@@ -69,7 +75,8 @@ static void note(const char *kind, const void *address, int64_t bytes, int index
 	fprintf(list,
 		"{\"kind\": \"%s\", \"tid\": %ld, \"address\": %" PRIuPTR ", \"bytes\": %" PRId64
 		", \"allocated\": %zu, \"reserved\": %zu, \"device\": %d}\n",
-		kind, syscall(SYS_gettid), (uintptr_t)address, bytes, caches[index].allocated, caches[index].reserved, index);
+		kind, syscall(SYS_gettid), (uintptr_t)address, bytes, caches[index].allocated,
+		caches[index].reserved, index);
 }
 
 static void report(void *address, int64_t bytes, int index)
@@ -81,10 +88,11 @@ static void report(void *address, int64_t bytes, int index)
 		return;
 	note("tensor", address, bytes, index);
 	if (manner == MANNER_OLD)
-		_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(
-			address, bytes, (int64_t)cache->allocated, (int64_t)cache->reserved, device);
+		_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(address, bytes,
+			(int64_t)cache->allocated, (int64_t)cache->reserved, device);
 	else
-		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(address, bytes, cache->allocated, cache->reserved, device);
+		_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+			address, bytes, cache->allocated, cache->reserved, device);
 }
 
 static void report_exhausted(size_t bytes, int index)
@@ -96,10 +104,11 @@ static void report_exhausted(size_t bytes, int index)
 		return;
 	note("oom", NULL, (int64_t)bytes, index);
 	if (manner == MANNER_OLD)
-		_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE(
-			(int64_t)bytes, (int64_t)cache->allocated, (int64_t)cache->reserved, device);
+		_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE((int64_t)bytes,
+			(int64_t)cache->allocated, (int64_t)cache->reserved, device);
 	else
-		_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)bytes, cache->allocated, cache->reserved, device);
+		_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(
+			(int64_t)bytes, cache->allocated, cache->reserved, device);
 }
 
 static void empty(struct cache *cache)
@@ -142,7 +151,8 @@ static struct block *find_block(struct cache *cache, size_t segment)
 
 void *model_malloc(size_t bytes, int index)
 {
-	const size_t rounded = (bytes + 511) / 512 * 512, segment = (rounded + SEGMENT - 1) / SEGMENT * SEGMENT;
+	const size_t rounded = (bytes + 511) / 512 * 512,
+		     segment = (rounded + SEGMENT - 1) / SEGMENT * SEGMENT;
 	struct cache *cache = &caches[index];
 	struct block *block;
 	void *address = NULL;
@@ -190,5 +200,6 @@ void model_cpu(size_t bytes)
 {
 	const struct device device = { 0, -1 };
 
-	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)16, (int64_t)bytes, bytes, 0, device);
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(
+		(void *)16, (int64_t)bytes, bytes, 0, device);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * lib_calls_back: a runtime whose cudaMalloc calls what its first argument points to, so that the program can throw from inside of it.
+ * lib_calls_back: a runtime whose cudaMalloc calls what its first argument points to, so that the
+ * program can throw from inside of it.
  */
 #include <stddef.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Another tool that has set NVTX_INJECTION64_PATH for itself. Writes to the file $OTHER_TOOL what it was called with, in order of the
- * calls; its ranges' levels begin at 100. With $OTHER_TOOL_SLOW it takes its time to start.
+ * Another tool that has set NVTX_INJECTION64_PATH for itself. Writes to the file $OTHER_TOOL what
+ * it was called with, in order of the calls; its ranges' levels begin at 100. With $OTHER_TOOL_SLOW
+ * it takes its time to start.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,7 +77,8 @@ static int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttrib
 {
 	int type = attributes->messageType;
 
-	note("%s push, message type %d: %s\n", (void *)domain == (void *)&output ? "its domain's" : "a foreign domain's", type,
+	note("%s push, message type %d: %s\n",
+		(void *)domain == (void *)&output ? "its domain's" : "a foreign domain's", type,
 		type == NVTX_MESSAGE_TYPE_ASCII ? attributes->message.ascii : "");
 	return 200;
 }
@@ -87,7 +89,8 @@ static int NVTX_API domain_pop(nvtxDomainHandle_t domain)
 	return 200;
 }
 
-__attribute__((visibility("default"))) int NVTX_API InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
+__attribute__((visibility("default"))) int NVTX_API InitializeInjectionNvtx2(
+	NvtxGetExportTableFunc_t get);
 
 int NVTX_API InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * lib_python_frames.c: the reading of Python's frames for test_python_frames.py, without the rest of the library.
- * What would go into a trace's dictionary is taken by the linker's --wrap and handed out as text.
+ * lib_python_frames.c: the reading of Python's frames for test_python_frames.py, without the rest
+ * of the library. What would go into a trace's dictionary is taken by the linker's --wrap and
+ * handed out as text.
  */
 #include "collector/file/dictionary.h"
 #include "collector/stream/stream.h"
@@ -39,7 +40,8 @@ static void put(const struct trace_python_frame *frame)
 	const char *function = frame->function ? name_text(frame->function, &function_bytes) : "";
 
 	if (used < room)
-		used += (size_t)snprintf(text + used, room - used, "%u\t%s\t%s\n", frame->line, file, function);
+		used += (size_t)snprintf(
+			text + used, room - used, "%u\t%s\t%s\n", frame->line, file, function);
 }
 
 uint32_t __wrap_python_stack_id(const struct trace_python_frame *frames, uint32_t count)
@@ -65,7 +67,7 @@ void __wrap_meta_set(const char *key, const char *value)
 /* What the trace would say. */
 const char *frames_start(const char *stacks)
 {
-	static struct trace_settings settings = {.output = "/nowhere/trace.bin"};
+	static struct trace_settings settings = { .output = "/nowhere/trace.bin" };
 
 	stream_configure(&settings);
 	python_frames_configure(stacks);
@@ -73,22 +75,33 @@ const char *frames_start(const char *stacks)
 	return state;
 }
 
-/* The trial with a field of the layout that is wrong by so many bytes. What it says (enum python_trouble); -1: no
- * such field. Before frames_start. */
+/* The trial with a field of the layout that is wrong by so many bytes. What it says (enum
+ * python_trouble); -1: no such field. Before frames_start. */
 int frames_trial(int field, int by)
 {
 	static const size_t fields[] = {
 #define FIELD(name) offsetof(struct python_layout, name)
-		FIELD(thread_frame), FIELD(cframe_frame), FIELD(frame_previous), FIELD(frame_code), FIELD(frame_at),
-		FIELD(frame_owner), FIELD(code_file), FIELD(code_name), FIELD(code_line), FIELD(code_lines),
-		FIELD(code_bytes), FIELD(text_ascii), FIELD(text_other),
+		FIELD(thread_frame),
+		FIELD(cframe_frame),
+		FIELD(frame_previous),
+		FIELD(frame_code),
+		FIELD(frame_at),
+		FIELD(frame_owner),
+		FIELD(code_file),
+		FIELD(code_name),
+		FIELD(code_line),
+		FIELD(code_lines),
+		FIELD(code_bytes),
+		FIELD(text_ascii),
+		FIELD(text_other),
 #undef FIELD
 	};
 	struct python_layout layout;
 	uint16_t offset;
 	int trouble;
 
-	if (field < 0 || (size_t)field >= sizeof fields / sizeof fields[0] || !python_find() || !safe_read_open())
+	if (field < 0 || (size_t)field >= sizeof fields / sizeof fields[0] || !python_find() ||
+		!safe_read_open())
 		return -1;
 	trouble = (int)python_layout_of(&layout, python.Py_GetVersion(), python.runtime);
 	memcpy(&offset, (char *)&layout + fields[field], sizeof offset);
@@ -152,7 +165,8 @@ double frames_cost(int times)
 		python_stack_capture();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	stream_leave();
-	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / times;
+	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
+	       times;
 }
 
 static void *look_around(void *frames)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * lib_refuses: preloaded before libpperf.so, answers some of libpperf's own calls to the system with an error, as a full disk, a used up
- * table of descriptors or a limit would. The program's calls are left alone. The environment says which:
+ * lib_refuses: preloaded before libpperf.so, answers some of libpperf's own calls to the system
+ * with an error, as a full disk, a used up table of descriptors or a limit would. The program's
+ * calls are left alone. The environment says which:
  *
  *	REFUSE        the call: fallocate, pwrite, pwritev, mmap, madvise, open, fcntl, ftruncate, linkat, thread, or clock (a step of CLOCK_REALTIME)
  *	REFUSE_FROM   how many succeed first (0)
@@ -97,12 +98,16 @@ ssize_t pwritev(int fd, const struct iovec *parts, int number_of_parts, off_t of
 {
 	if (!REFUSES("pwritev"))
 		return syscall(SYS_pwritev, fd, parts, number_of_parts, offset, 0);
-	return error_given || parts->iov_len < 2 ? -1 : syscall(SYS_pwrite64, fd, parts->iov_base, parts->iov_len / 2, offset);
+	return error_given || parts->iov_len < 2
+		       ? -1
+		       : syscall(SYS_pwrite64, fd, parts->iov_base, parts->iov_len / 2, offset);
 }
 
 void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-	return REFUSES("mmap") ? MAP_FAILED : (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
+	return REFUSES("mmap")
+		       ? MAP_FAILED
+		       : (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
 }
 
 int madvise(void *address, size_t bytes, int advice)
@@ -143,10 +148,12 @@ int ftruncate(int fd, off_t bytes)
 
 int linkat(int old_folder, const char *old, int folder, const char *path, int flags)
 {
-	return REFUSES("linkat") ? -1 : (int)syscall(SYS_linkat, old_folder, old, folder, path, flags);
+	return REFUSES("linkat") ? -1
+				 : (int)syscall(SYS_linkat, old_folder, old, folder, path, flags);
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument)
+int pthread_create(
+	pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument)
 {
 	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * nvtx_calls EXPECTED [COPY]: calls every function of NVTX 3 that leaves something in the trace, writes what it called to EXPECTED,
- * checks what the calls return. COPY is a library with an NVTX instance of its own (lib_nvtx_copy.so), loaded in the middle.
+ * nvtx_calls EXPECTED [COPY]: calls every function of NVTX 3 that leaves something in the trace,
+ * writes what it called to EXPECTED, checks what the calls return. COPY is a library with an NVTX
+ * instance of its own (lib_nvtx_copy.so), loaded in the middle.
  */
 #include "expect.h"
 #include <dlfcn.h>
@@ -61,7 +62,8 @@ static void nested_ranges(void)
 static void wide_texts(void)
 {
 	push_wide(L"wide", "wide");
-	push_wide(L"gr\u00f6\u00dfe \u4e2d\u6587", "gr\xc3\xb6\xc3\x9f" "e \xe4\xb8\xad\xe6\x96\x87");
+	push_wide(L"gr\u00f6\u00dfe \u4e2d\u6587", "gr\xc3\xb6\xc3\x9f"
+						   "e \xe4\xb8\xad\xe6\x96\x87");
 	push_wide(L"\U0001F680 end", "\xf0\x9f\x9a\x80 end");
 	expect_named("mark", "wide mark", NULL);
 	nvtxMarkW(L"wide mark");
@@ -89,9 +91,11 @@ static void volatile_texts(void)
 
 static void hostile_texts(void)
 {
-	static const char *const texts[] = { "", " ", "\x1b[31mred\x1b[0m", "line\nbreak\ttab\rreturn", "\"quoted\" \\ back/slash",
-		"\xff\xfe not UTF-8 \x80", "\xc0\xaf overlong", "\xed\xa0\x80 surrogate", "\xf4\x90\x80\x80 beyond", "cut \xe2\x82",
-		"%s%n%d", "<script>alert(1)</script>", "\x01\x02\x7f", "null", "a/b\\/c", "name, seq = 3" };
+	static const char *const texts[] = { "", " ", "\x1b[31mred\x1b[0m",
+		"line\nbreak\ttab\rreturn", "\"quoted\" \\ back/slash", "\xff\xfe not UTF-8 \x80",
+		"\xc0\xaf overlong", "\xed\xa0\x80 surrogate", "\xf4\x90\x80\x80 beyond",
+		"cut \xe2\x82", "%s%n%d", "<script>alert(1)</script>", "\x01\x02\x7f", "null",
+		"a/b\\/c", "name, seq = 3" };
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		push(texts[i], 0);
@@ -118,7 +122,8 @@ static void long_texts(void)
 	}
 }
 
-static void expect_attributes(const char *kind, const nvtxEventAttributes_t *attributes, const char *name, const char *domain)
+static void expect_attributes(const char *kind, const nvtxEventAttributes_t *attributes,
+	const char *name, const char *domain)
 {
 	struct expected *event = expect_event(kind);
 
@@ -134,7 +139,8 @@ static void expect_attributes(const char *kind, const nvtxEventAttributes_t *att
 }
 
 /* As a push, a mark and a start/end range, in one domain. */
-static void every_way(nvtxDomainHandle_t domain, const char *domain_name, const nvtxEventAttributes_t *attributes, const char *name)
+static void every_way(nvtxDomainHandle_t domain, const char *domain_name,
+	const nvtxEventAttributes_t *attributes, const char *name)
 {
 	expect_attributes("push", attributes, name, domain_name);
 	expect_value("nvtxDomainRangePushEx", nvtxDomainRangePushEx(domain, attributes), 0);
@@ -213,7 +219,8 @@ static void pop_in(nvtxDomainHandle_t domain, const char *domain_name, const cha
 /* Each domain has a stack of its own on each thread; the NULL domain is the default one. */
 static void domains(void)
 {
-	nvtxDomainHandle_t red = nvtxDomainCreateA("red"), green = nvtxDomainCreateW(L"gr\u00fcn"), again = nvtxDomainCreateA("red");
+	nvtxDomainHandle_t red = nvtxDomainCreateA("red"), green = nvtxDomainCreateW(L"gr\u00fcn"),
+			   again = nvtxDomainCreateA("red");
 
 	push_in(red, "red", "r0", 0);
 	push_in(green, "gr\xc3\xbcn", "g0", 0);
@@ -233,7 +240,8 @@ static void domains(void)
 	pop_in(red, "red", "after another domain's end", 0);
 }
 
-/* Older headers give shorter or lower-versioned structs; what `size` does not cover is not there. */
+/* Older headers give shorter or lower-versioned structs; what `size` does not cover is not there.
+ */
 static void versions(void)
 {
 	nvtxEventAttributes_t attributes = attributes_of("version 1");
@@ -309,12 +317,12 @@ static void names(void)
 	nvtxNameOsThreadW(tid, L"main thread \u00e9");
 }
 
-#define NAME_BOTH(function, type, handle)                             \
-	do {                                                          \
-		name_object(type, (uintptr_t)(handle), "narrow");     \
-		nvtxName##function##A(handle, "narrow");              \
+#define NAME_BOTH(function, type, handle)                                \
+	do {                                                             \
+		name_object(type, (uintptr_t)(handle), "narrow");        \
+		nvtxName##function##A(handle, "narrow");                 \
 		name_object(type, (uintptr_t)(handle), "wide \xc3\xa9"); \
-		nvtxName##function##W(handle, L"wide \u00e9");        \
+		nvtxName##function##W(handle, L"wide \u00e9");           \
 	} while (0)
 
 static void cuda_names(void)
@@ -389,7 +397,8 @@ static void counters(void)
 		double value = 0.25 * i;
 
 		expect_text(event, "name", "loss");
-		event->length += (size_t)sprintf(event->text + event->length, ", \"value\": %.17g", value);
+		event->length += (size_t)sprintf(
+			event->text + event->length, ", \"value\": %.17g", value);
 		expect_done(event);
 		if (i < 2)
 			nvtxCounterSampleFloat64(domain, real, value);
@@ -402,18 +411,22 @@ static void counters(void)
 static void payload_extension(void)
 {
 	nvtxDomainHandle_t domain = nvtxDomainCreateA("red");
-	nvtxPayloadSchemaEntry_t entries[] = { { 0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "bytes", NULL, 0, 0, NULL, NULL } };
+	nvtxPayloadSchemaEntry_t entries[] = { { 0, NVTX_PAYLOAD_ENTRY_TYPE_INT, "bytes", NULL, 0,
+		0, NULL, NULL } };
 	nvtxPayloadSchemaAttr_t schema = { 0 };
 	int value = 4096;
 
 	expect_value("nvtxDomainIsEnabled", nvtxDomainIsEnabled(domain), 1);
-	schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-		NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+	schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
 	schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
 	schema.entries = entries;
 	schema.numEntries = 1;
 	schema.payloadStaticSize = sizeof value;
-	nvtxPayloadData_t payload = { nvtxPayloadSchemaRegister(domain, &schema), sizeof value, &value };
+	nvtxPayloadData_t payload = { nvtxPayloadSchemaRegister(domain, &schema), sizeof value,
+		&value };
 	expect_value("a schema's id is 0", payload.schemaId == 0, 0);
 	nvtxEventAttributes_t attributes = attributes_of("collective");
 	attributes.payloadType = (int32_t)NVTX_PAYLOAD_TYPE_EXT;
@@ -448,7 +461,8 @@ static void second_instance(const char *path)
 		fprintf(stderr, "%s\n", dlerror());
 		exit(2);
 	}
-	int (*copy_push)(const char *), (*copy_pop)(void), (*copy_domain_push)(const char *, const char *), (*copy_domain_pop)(const char *);
+	int (*copy_push)(const char *), (*copy_pop)(void),
+		(*copy_domain_push)(const char *, const char *), (*copy_domain_pop)(const char *);
 	uint64_t (*copy_start)(const char *);
 	*(void **)&copy_push = symbol(library, "copy_push");
 	*(void **)&copy_pop = symbol(library, "copy_pop");

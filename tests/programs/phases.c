@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * phases: for each number N read from standard input, opens and closes N ranges named "phase 1", "phase 2", ..., and says that it has;
- * what happens to it in between is the test's affair.
+ * phases: for each number N read from standard input, opens and closes N ranges named "phase 1",
+ * "phase 2", ..., and says that it has; what happens to it in between is the test's affair.
  */
 #include <stdio.h>
 #include <nvtx3/nvToolsExt.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ranges THREADS PAIRS [NAMES]: each thread opens and closes PAIRS nested ranges, five deep, with NAMES different names (100).
+ * ranges THREADS PAIRS [NAMES]: each thread opens and closes PAIRS nested ranges, five deep, with
+ * NAMES different names (100).
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ int main(int count, char **arguments)
 	if (!names || thread_count < 1 || thread_count > 64)
 		return 2;
 	for (unsigned long i = 0; i < name_count; i++)
-		snprintf(names[i], sizeof *names, "transformer.layer.%lu.attention_%lu", i / 10, i % 10);
+		snprintf(names[i], sizeof *names, "transformer.layer.%lu.attention_%lu", i / 10,
+			i % 10);
 	for (int i = 0; i < thread_count; i++)
 		if (pthread_create(&threads[i], NULL, thread, NULL))
 			return 2;

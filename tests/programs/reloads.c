@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * reloads COPY COUNT: loads a library with an NVTX instance of its own, uses it, unloads it, COUNT times; then many threads make the
- * very first NVTX call of this program's own instance at once.
+ * reloads COPY COUNT: loads a library with an NVTX instance of its own, uses it, unloads it, COUNT
+ * times; then many threads make the very first NVTX call of this program's own instance at once.
  */
 #include <dlfcn.h>
 #include <pthread.h>

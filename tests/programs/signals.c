@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * signals COUNT: ranges on the main thread, and a mark from a signal handler that interrupts them wherever they are, until the handler
- * ran COUNT times. Prints the number of marks and of ranges.
+ * signals COUNT: ranges on the main thread, and a mark from a signal handler that interrupts them
+ * wherever they are, until the handler ran COUNT times. Prints the number of marks and of ranges.
  */
 #include <errno.h>
 #include <signal.h>

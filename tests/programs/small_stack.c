@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * small_stack KIBIBYTES [exits]: makes its first calls to CUDA, and to NVTX, on a thread whose stack is so small. Prints what they returned. exits: the
- * program makes them before, and ends from that thread.
+ * small_stack KIBIBYTES [exits]: makes its first calls to CUDA, and to NVTX, on a thread whose
+ * stack is so small. Prints what they returned. exits: the program makes them before, and ends from
+ * that thread.
  */
 #include "kernels.h"
 #include <pthread.h>
@@ -44,7 +45,8 @@ int main(int count, char **arguments)
 {
 	const bool exits = count > 2;
 	size_t bytes = (count > 1 ? strtoul(arguments[1], NULL, 10) : 64) << 10;
-	char *stack = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = mmap(
+		NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t small;
 	pthread_t id;
 
@@ -53,7 +55,8 @@ int main(int count, char **arguments)
 		say();
 		fflush(stdout);
 	}
-	if (stack == MAP_FAILED || mprotect(stack, 4096, PROT_NONE) || pthread_attr_init(&small) || pthread_attr_setstack(&small, stack + 4096, bytes) ||
+	if (stack == MAP_FAILED || mprotect(stack, 4096, PROT_NONE) || pthread_attr_init(&small) ||
+		pthread_attr_setstack(&small, stack + 4096, bytes) ||
 		pthread_create(&id, &small, exits ? end : thread, NULL) || pthread_join(id, NULL))
 		return 2;
 	say();

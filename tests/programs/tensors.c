@@ -1,7 +1,9 @@
 /*
- * tensors LIBRARY LIST MANNER: takes and gives back memory through a model of PyTorch's allocator (lib_c10_cuda.c), which LIBRARY is and which is loaded
- * as Python loads PyTorch's, in known places on several threads; what the allocator reports is written to LIST. Prints what the functions
- * that PyTorch has for it were told. MANNER: native, old, async or silent; `exhaust` is native and goes on until there is no memory.
+ * tensors LIBRARY LIST MANNER: takes and gives back memory through a model of PyTorch's allocator
+ * (lib_c10_cuda.c), which LIBRARY is and which is loaded as Python loads PyTorch's, in known places
+ * on several threads; what the allocator reports is written to LIST. Prints what the functions that
+ * PyTorch has for it were told. MANNER: native, old, async or silent; `exhaust` is native and goes
+ * on until there is no memory.
  */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
@@ -51,7 +53,8 @@ static void *work(void *number)
 	nvtxRangePushA("work");
 	for (int i = 0; i < ROUNDS; i++) {
 		nvtxRangePushA(i % 2 ? "odd" : "even");
-		void *one = model.take(1000 * (size_t)(i + 1), device), *two = model.take((size_t)3 << 20, device);
+		void *one = model.take(1000 * (size_t)(i + 1), device),
+		     *two = model.take((size_t)3 << 20, device);
 
 		model.give(one, device);
 		model.give(two, device);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_activities.c: what happened on GPUs and around them, in the order in which it began, each with its owner.
+ * test_activities.c: what happened on GPUs and around them, in the order in which it began, each
+ * with its owner.
  */
 #include "report/analysis/activities.h"
 #include "report/base/external_sort.h"
@@ -141,7 +142,7 @@ START_TEST(comes_in_the_order_in_which_it_began)
 }
 END_TEST
 
-START_TEST(work_knows_its_call_and_its_place)
+START_TEST(gpu_work_knows_its_call_and_its_node)
 {
 	struct trace_builder *builder = a_step();
 	const struct activity *one;
@@ -222,7 +223,7 @@ static void build_sync(
 	sync->event = event;
 }
 
-START_TEST(waits_and_events_are_told_apart)
+START_TEST(waits_and_events_are_distinguished)
 {
 	struct trace_builder *builder = builder_new();
 	struct trace_gpu_sync *sync;
@@ -261,7 +262,7 @@ START_TEST(waits_and_events_are_told_apart)
 }
 END_TEST
 
-START_TEST(several_devices_are_in_one_order_and_one_can_be_asked_for)
+START_TEST(several_devices_are_in_one_order_and_one_can_be_selected)
 {
 	for (int64_t device = -1; device < 2; device++) {
 		struct trace_builder *builder = a_step();
@@ -322,7 +323,8 @@ START_TEST(steps_are_known_and_what_counts)
 }
 END_TEST
 
-/* More than is held in memory, backwards: it comes in order, all of it, twice; with the same tree as the first fold. */
+/* More than is held in memory, backwards: it comes in order, all of it, twice; with the same tree
+ * as the first fold. */
 START_TEST(many_are_sorted_in_little_memory)
 {
 	const uint64_t count = ACTIVITY_HELD;
@@ -394,11 +396,11 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tests, comes_in_the_order_in_which_it_began);
-	tcase_add_test(tests, work_knows_its_call_and_its_place);
+	tcase_add_test(tests, gpu_work_knows_its_call_and_its_node);
 	tcase_add_test(tests, what_has_no_call_or_no_times_is_there);
 	tcase_add_test(tests, a_graphs_work_has_the_graphs_call);
-	tcase_add_test(tests, waits_and_events_are_told_apart);
-	tcase_add_test(tests, several_devices_are_in_one_order_and_one_can_be_asked_for);
+	tcase_add_test(tests, waits_and_events_are_distinguished);
+	tcase_add_test(tests, several_devices_are_in_one_order_and_one_can_be_selected);
 	tcase_add_test(tests, steps_are_known_and_what_counts);
 	tcase_add_test(tests, many_are_sorted_in_little_memory);
 	tcase_add_test(tests, a_sorter_sorts_any_number_and_begins_anew);

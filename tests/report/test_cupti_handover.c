@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_cupti_handover.c: times in which CUPTI was another client's (PPERF_CUPTI=yield): they are neither busy nor idle, and every view
- * that counts says so.
+ * test_cupti_handover.c: times in which CUPTI was another client's (PPERF_CUPTI=yield): they are
+ * neither busy nor idle, and every view that counts says so.
  */
 #include "report/gpu/cupti_handover.h"
 #include "report/gpu/device_timeline.h"
@@ -59,35 +59,35 @@ static struct trace_builder *once(void)
 START_TEST(what_is_not_known_is_neither_busy_nor_idle)
 {
 	const struct timeline_device *devices;
-	struct folded folded = folded_of(once(), NULL);
+	struct profile_fixture fixture = fixture_of(once(), NULL);
 
-	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 100 + 80 + 100);
-	ck_assert_uint_eq(folded.profile->totals.gpu_unknown_ns, 100);
-	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 500 - 280 - 100);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_busy_ns, 100 + 80 + 100);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_unknown_ns, 100);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_idle_ns, 500 - 280 - 100);
 	ck_assert_uint_eq(
-		folded.profile->totals.gpu_idle_charged_ns, folded.profile->totals.gpu_idle_ns);
-	ck_assert_uint_eq(timeline_devices(folded.profile->timeline, &devices), 1);
+		fixture.profile->totals.gpu_idle_charged_ns, fixture.profile->totals.gpu_idle_ns);
+	ck_assert_uint_eq(timeline_devices(fixture.profile->timeline, &devices), 1);
 	ck_assert_uint_eq(devices[0].unknown_ns, 100);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(a_range_that_it_was_away_in_is_not_idle_then)
+START_TEST(a_range_with_a_handover_in_it_is_not_idle_then)
 {
-	struct folded folded = folded_of(once(), NULL);
+	struct profile_fixture fixture = fixture_of(once(), NULL);
 
-	ck_assert_uint_eq(folded_node(&folded, "before")->gpu->idle_ns, 10);    /* 200 to 210 */
-	ck_assert_uint_eq(folded_node(&folded, "meanwhile")->gpu->idle_ns, 10); /* 400 to 410 */
-	ck_assert_uint_eq(folded_node(&folded, "after")->gpu->idle_ns, 80);     /* 420 to 500 */
-	folded_free(&folded);
+	ck_assert_uint_eq(fixture_node(&fixture, "before")->gpu->idle_ns, 10);    /* 200 to 210 */
+	ck_assert_uint_eq(fixture_node(&fixture, "meanwhile")->gpu->idle_ns, 10); /* 400 to 410 */
+	ck_assert_uint_eq(fixture_node(&fixture, "after")->gpu->idle_ns, 80);     /* 420 to 500 */
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(what_did_not_end_goes_on_to_the_end)
 {
 	struct trace_builder *builder = yielded();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, MAIN, 0, "all");
 	build_launch(builder, MAIN, 10, 1);
@@ -97,11 +97,11 @@ START_TEST(what_did_not_end_goes_on_to_the_end)
 	build_kernel(builder, GPU, 1000, 1, "k", 100, 200);
 	build_kernel(builder, GPU, 1000, 2, "k", 700,
 		800); /* of another time than the rest: no trace of ours has that */
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 200);
-	ck_assert_uint_eq(folded.profile->totals.gpu_unknown_ns, 400);
-	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 100);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_busy_ns, 200);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_unknown_ns, 400);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_idle_ns, 100);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(edges_that_cannot_be_do_no_harm)
 {
 	struct trace_builder *builder = yielded();
 	struct trace_away *wrong;
-	struct folded folded;
+	struct profile_fixture fixture;
 	struct handover_list *handovers;
 
 	edge(builder, 50, TRACE_AWAY_ENDS); /* of nothing */
@@ -122,8 +122,8 @@ START_TEST(edges_that_cannot_be_do_no_harm)
 	edge(builder, 400, TRACE_AWAY_BEGINS);
 	build_push(builder, MAIN, 1000, "x");
 	build_pop(builder, MAIN, 1100);
-	folded = folded_of(builder, NULL);
-	handovers = handover_list_read(folded.reader);
+	fixture = fixture_of(builder, NULL);
+	handovers = handover_list_read(fixture.reader);
 	ck_assert_uint_eq(handovers->count, 3);
 	ck_assert(handovers->open);
 	ck_assert_uint_eq(handovers->ns, 100 + 50 + 700);
@@ -136,34 +136,33 @@ START_TEST(edges_that_cannot_be_do_no_harm)
 		100);
 	ck_assert_uint_eq(handover_list_overlap_ns(NULL, HANDOVER_TRACE_TIME, 0, 100), 0);
 	handover_list_free(handovers);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(every_view_says_so)
 {
-	struct screen screen = screen_show(once(), "trace.bin");
+	struct report_run run = run_report(once(), "trace.bin");
 
-	has(screen.out, "away      CUPTI was released to another profiler for 150 ns: from 250 ns "
-			"to\n          400 ns");
-	has(screen.out, "memsets requested in that\n          time: 1");
-	has(screen.out, "the GPU was busy 70.0 % of the 400 ns");
-	has(screen.out, "100 ns in which another profiler used CUPTI");
-	has(screen.out, "LOSSES    intervals in which CUPTI was released to another profiler (GPU");
-	screen = screen_show(once(), "tree trace.bin -f json");
-	has(screen.out,
-		"\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
-	has(screen.out, "\"gpu_idle_ns\": 120, \"gpu_unknown_ns\": 100,");
-	has(screen.out, "\"yielded\": 1, \"yielded_calls\": 1");
-	screen = screen_show(once(), "idle trace.bin -f json");
-	has(screen.out, "\"gap_ns\": 120");
-	screen = screen_show(once(), "info trace.bin");
-	has(screen.out, "from 250 ns to 400 ns another profiler used CUPTI");
-	screen = screen_show(once(), "info trace.bin -f json");
-	has(screen.out, "\"away\":[{\"begin_ns\":250,\"end_ns\":400}]");
-	screen = screen_show(once(), "dump trace.bin");
-	has(screen.out, "action=begins");
-	has(screen.out, "action=ends");
+	has(run.out, "away      CUPTI was released to another profiler for 150 ns: from 250 ns "
+		     "to\n          400 ns");
+	has(run.out, "memsets requested in that\n          time: 1");
+	has(run.out, "the GPU was busy 70.0 % of the 400 ns");
+	has(run.out, "100 ns in which another profiler used CUPTI");
+	has(run.out, "LOSSES    intervals in which CUPTI was released to another profiler (GPU");
+	run = run_report(once(), "tree trace.bin -f json");
+	has(run.out, "\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
+	has(run.out, "\"gpu_idle_ns\": 120, \"gpu_unknown_ns\": 100,");
+	has(run.out, "\"yielded\": 1, \"yielded_calls\": 1");
+	run = run_report(once(), "idle trace.bin -f json");
+	has(run.out, "\"gap_ns\": 120");
+	run = run_report(once(), "info trace.bin");
+	has(run.out, "from 250 ns to 400 ns another profiler used CUPTI");
+	run = run_report(once(), "info trace.bin -f json");
+	has(run.out, "\"away\":[{\"begin_ns\":250,\"end_ns\":400}]");
+	run = run_report(once(), "dump trace.bin");
+	has(run.out, "action=begins");
+	has(run.out, "action=ends");
 }
 END_TEST
 
@@ -174,9 +173,9 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_checked_fixture(all, screen_enter, screen_leave);
+	tcase_add_checked_fixture(all, run_report_setup, run_report_teardown);
 	tcase_add_test(all, what_is_not_known_is_neither_busy_nor_idle);
-	tcase_add_test(all, a_range_that_it_was_away_in_is_not_idle_then);
+	tcase_add_test(all, a_range_with_a_handover_in_it_is_not_idle_then);
 	tcase_add_test(all, what_did_not_end_goes_on_to_the_end);
 	tcase_add_test(all, edges_that_cannot_be_do_no_harm);
 	tcase_add_test(all, every_view_says_so);

@@ -258,7 +258,8 @@ START_TEST(wrappers_say_what_they_wrap)
 }
 END_TEST
 
-/* PyTorch's loops over elements, by what they do to each: the first name inside of types, numbers and other shells. */
+/* PyTorch's loops over elements, by what they do to each: the first name inside of types, numbers
+ * and other shells. */
 START_TEST(loops_say_what_they_do)
 {
 	check_form(DEMANGLE_SHORT,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_gpu_join.c: what the GPU did finds the range that asked for it, whatever the order in which things are told.
+ * test_gpu_join.c: what the GPU did finds the range that asked for it, whatever the order in which
+ * things are told.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -7,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct node *must(const struct folded *folded, const char *path)
+static const struct node *must(const struct profile_fixture *fixture, const char *path)
 {
-	const struct node *node = folded_node(folded, path);
+	const struct node *node = fixture_node(fixture, path);
 
 	ck_assert_msg(node != NULL, "there is no `%s`", path);
 	return node;
@@ -23,7 +24,8 @@ static void expect_gpu(const struct node *node, uint64_t total, uint64_t self, u
 	ck_assert_uint_eq(node->gpu->total_calls, calls);
 }
 
-/* step { layer { launch 1 } launch 2, copy 3, set 4 }; the records come later, on another thread. */
+/* step { layer { launch 1 } launch 2, copy 3, set 4 }; the records come later, on another thread.
+ */
 static struct trace_builder *a_step(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -49,17 +51,17 @@ static void deliver(struct trace_builder *builder, uint64_t at)
 	build_gpu_copy(builder, 9, at, TRACE_GPU_SET, 4, 512, 470, 473);
 }
 
-static void expect_a_step(const struct folded *folded)
+static void expect_a_step(const struct profile_fixture *fixture)
 {
-	const struct profile_counts *counts = &folded->profile->counts;
+	const struct profile_counts *counts = &fixture->profile->counts;
 
-	expect_gpu(must(folded, "step"), 160, 60, 4);
-	expect_gpu(must(folded, "step/layer"), 100, 100, 1);
-	expect_gpu(must(folded, "step/layer/gemm"), 100, 100, 1);
-	expect_gpu(must(folded, "step/relu"), 50, 50, 1);
-	expect_gpu(must(folded, "step/memcpy HtoD"), 7, 7, 1);
-	expect_gpu(must(folded, "step/memset"), 3, 3, 1);
-	ck_assert_uint_eq(must(folded, "step/memcpy HtoD")->gpu->bytes, 4096);
+	expect_gpu(must(fixture, "step"), 160, 60, 4);
+	expect_gpu(must(fixture, "step/layer"), 100, 100, 1);
+	expect_gpu(must(fixture, "step/layer/gemm"), 100, 100, 1);
+	expect_gpu(must(fixture, "step/relu"), 50, 50, 1);
+	expect_gpu(must(fixture, "step/memcpy HtoD"), 7, 7, 1);
+	expect_gpu(must(fixture, "step/memset"), 3, 3, 1);
+	ck_assert_uint_eq(must(fixture, "step/memcpy HtoD")->gpu->bytes, 4096);
 	ck_assert_uint_eq(counts->launches, 2);
 	ck_assert_uint_eq(counts->kernels, 2);
 	ck_assert_uint_eq(counts->copies_called, 1);
@@ -67,60 +69,60 @@ static void expect_a_step(const struct folded *folded)
 	ck_assert_uint_eq(counts->attributed, 4);
 	ck_assert_uint_eq(counts->unattributed, 0);
 	ck_assert_uint_eq(counts->missing_records, 0);
-	ck_assert_uint_eq(folded->profile->totals.gpu_sum_ns, 160);
-	ck_assert_int_eq(must(folded, "step/relu")->gpu->method, METHOD_CORRELATION);
-	folded_check(folded);
+	ck_assert_uint_eq(fixture->profile->totals.gpu_sum_ns, 160);
+	ck_assert_int_eq(must(fixture, "step/relu")->gpu->method, METHOD_CORRELATION);
+	fixture_check(fixture);
 }
 
 START_TEST(work_belongs_to_the_range_that_launched_it)
 {
 	struct trace_builder *builder = a_step();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	deliver(builder, 1000);
-	folded = folded_of(builder, NULL);
-	expect_a_step(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_a_step(&fixture);
 	/* The calls are leaves of their own, and stay in the range's self. */
-	ck_assert_uint_eq(must(&folded, "step/cudaMemcpyAsync")->calls, 1);
-	ck_assert_uint_eq(must(&folded, "step/cudaLaunchKernel")->total_ns, 5);
-	ck_assert_uint_eq(must(&folded, "step")->self_ns, 80);
-	ck_assert_uint_eq(must(&folded, "step")->call_ns, 15);
-	folded_free(&folded);
+	ck_assert_uint_eq(must(&fixture, "step/cudaMemcpyAsync")->calls, 1);
+	ck_assert_uint_eq(must(&fixture, "step/cudaLaunchKernel")->total_ns, 5);
+	ck_assert_uint_eq(must(&fixture, "step")->self_ns, 80);
+	ck_assert_uint_eq(must(&fixture, "step")->call_ns, 15);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(records_may_come_before_their_launch_is_recorded)
 {
 	struct trace_builder *builder = a_step();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	deliver(builder, 50);
-	folded = folded_of(builder, NULL);
-	expect_a_step(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_a_step(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(a_trace_that_describes_no_device_is_joined_too)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "a");
 	build_launch(builder, 1, 20, 7);
 	build_pop(builder, 1, 30);
 	build_kernel(builder, 9, 100, 7, "k", 40, 60);
-	folded = folded_of(builder, NULL);
-	expect_gpu(must(&folded, "a"), 20, 20, 1);
-	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 20);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_gpu(must(&fixture, "a"), 20, 20, 1);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_busy_ns, 20);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(work_of_no_range_is_a_root_of_its_own)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_launch(builder, 1, 10, 1); /* in no range */
 	build_push(builder, 1, 20, "a");
@@ -128,22 +130,22 @@ START_TEST(work_of_no_range_is_a_root_of_its_own)
 	build_kernel(builder, 9, 100, 1, "lone", 20, 30);
 	build_kernel(builder, 9, 101, 99, "stray", 30, 50); /* no such launch */
 	build_kernel(builder, 9, 102, 0, "nobody", 50, 90); /* no id at all */
-	folded = folded_of(builder, NULL);
-	expect_gpu(must(&folded, "unattributed"), 70, 70, 3);
-	expect_gpu(must(&folded, "unattributed/stray"), 20, 20, 1);
-	ck_assert_int_eq(must(&folded, "unattributed/lone")->gpu->method, METHOD_NONE);
-	ck_assert_uint_eq(folded.profile->counts.unattributed, 3);
-	ck_assert_uint_eq(folded.profile->counts.without_launch, 2);
-	ck_assert_uint_eq(folded.profile->totals.unattributed_ns, 70);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_gpu(must(&fixture, "unattributed"), 70, 70, 3);
+	expect_gpu(must(&fixture, "unattributed/stray"), 20, 20, 1);
+	ck_assert_int_eq(must(&fixture, "unattributed/lone")->gpu->method, METHOD_NONE);
+	ck_assert_uint_eq(fixture.profile->counts.unattributed, 3);
+	ck_assert_uint_eq(fixture.profile->counts.without_launch, 2);
+	ck_assert_uint_eq(fixture.profile->totals.unattributed_ns, 70);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(what_cupti_could_not_time_is_counted_and_has_no_time)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "a");
 	build_launch(builder, 1, 20, 1);
@@ -151,54 +153,54 @@ START_TEST(what_cupti_could_not_time_is_counted_and_has_no_time)
 	build_pop(builder, 1, 30);
 	build_kernel(builder, 9, 100, 1, "k", 0, 0);
 	build_kernel(builder, 9, 101, 2, "k", 50, 60);
-	folded = folded_of(builder, NULL);
-	expect_gpu(must(&folded, "a/k"), 10, 10, 2);
-	ck_assert_uint_eq(must(&folded, "a/k")->gpu->untimed, 1);
-	ck_assert_uint_eq(must(&folded, "a/k")->calls, 2);
-	ck_assert_uint_eq(must(&folded, "a/k")->min_ns, 10);
-	ck_assert_uint_eq(folded.profile->counts.untimed, 1);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_gpu(must(&fixture, "a/k"), 10, 10, 2);
+	ck_assert_uint_eq(must(&fixture, "a/k")->gpu->untimed, 1);
+	ck_assert_uint_eq(must(&fixture, "a/k")->calls, 2);
+	ck_assert_uint_eq(must(&fixture, "a/k")->min_ns, 10);
+	ck_assert_uint_eq(fixture.profile->counts.untimed, 1);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(only_untimed_work_makes_no_time_and_no_restart)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_launch(builder, 1, 20, 1);
 	build_kernel(builder, 9, 100, 1, "k", 0, 0);
-	folded = folded_of(builder, NULL);
-	ck_assert_ptr_null(folded.profile->timeline);
-	ck_assert_uint_eq(folded.profile->counts.kernels, 1);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_ptr_null(fixture.profile->timeline);
+	ck_assert_uint_eq(fixture.profile->counts.kernels, 1);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(captured_and_failed_launches_wait_for_nothing)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_device(builder, 0, "a GPU");
 	build_launch(builder, 1, 10, 1)->call.head.flags = TRACE_CALL_CAPTURED;
 	build_launch(builder, 1, 20, 2)->call.result = 9;
 	build_launch(builder, 1, 30, 3);
 	build_launch(builder, 1, 40, 0); /* CUPTI was not there */
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->counts.launches, 2);
-	ck_assert_uint_eq(folded.profile->counts.captured, 1);
-	ck_assert_uint_eq(folded.profile->counts.failed_calls, 1);
-	ck_assert_uint_eq(folded.profile->counts.missing_records, 1);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->counts.launches, 2);
+	ck_assert_uint_eq(fixture.profile->counts.captured, 1);
+	ck_assert_uint_eq(fixture.profile->counts.failed_calls, 1);
+	ck_assert_uint_eq(fixture.profile->counts.missing_records, 1);
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(a_graph_lies_under_its_launch_and_its_kernels_under_it)
+START_TEST(a_graph_is_under_its_launch_and_its_kernels_under_it)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_device(builder, 0, "a GPU");
 	for (unsigned i = 0; i < 3; i++) {
@@ -214,17 +216,17 @@ START_TEST(a_graph_lies_under_its_launch_and_its_kernels_under_it)
 			kernel->gpu.graph = 4;
 			kernel->gpu.graph_node = k + 1;
 		}
-	folded = folded_of(builder, NULL);
-	expect_gpu(must(&folded, "replay"), 120, 120, 15);
-	expect_gpu(must(&folded, "replay/graph 4"), 120, 120, 15);
-	expect_gpu(must(&folded, "replay/graph 4/node"), 120, 120, 15);
-	ck_assert_int_eq(must(&folded, "replay/graph 4")->kind, NODE_GRAPH);
-	ck_assert_uint_eq(must(&folded, "replay/graph 4")->calls, 3);
-	ck_assert_int_eq(must(&folded, "replay/graph 4/node")->gpu->method, METHOD_GRAPH_LEVEL);
-	ck_assert_uint_eq(folded.profile->counts.graph_kernels, 15);
-	ck_assert_uint_eq(folded.profile->counts.missing_records, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_gpu(must(&fixture, "replay"), 120, 120, 15);
+	expect_gpu(must(&fixture, "replay/graph 4"), 120, 120, 15);
+	expect_gpu(must(&fixture, "replay/graph 4/node"), 120, 120, 15);
+	ck_assert_int_eq(must(&fixture, "replay/graph 4")->kind, NODE_GRAPH);
+	ck_assert_uint_eq(must(&fixture, "replay/graph 4")->calls, 3);
+	ck_assert_int_eq(must(&fixture, "replay/graph 4/node")->gpu->method, METHOD_GRAPH_LEVEL);
+	ck_assert_uint_eq(fixture.profile->counts.graph_kernels, 15);
+	ck_assert_uint_eq(fixture.profile->counts.missing_records, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -232,7 +234,7 @@ START_TEST(busy_is_a_union_and_idle_what_is_left_of_the_span)
 {
 	struct trace_builder *builder = builder_new();
 	const struct timeline_device *devices;
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_device(builder, 0, "a GPU");
 	build_push(builder, 1, 0, "a");
@@ -245,21 +247,21 @@ START_TEST(busy_is_a_union_and_idle_what_is_left_of_the_span)
 	build_kernel(builder, 9, 2000, 1, "k", 100, 200);
 	build_kernel(builder, 9, 2000, 2, "k", 150, 250); /* beside it, on another stream */
 	build_kernel(builder, 9, 2000, 4, "k", 950, 960)->gpu.device = 1;
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->totals.gpu_sum_ns, 310);
-	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 150 + 100 + 10);
-	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 150);
-	ck_assert_uint_eq(timeline_devices(folded.profile->timeline, &devices), 2);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_sum_ns, 310);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_busy_ns, 150 + 100 + 10);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_idle_ns, 150);
+	ck_assert_uint_eq(timeline_devices(fixture.profile->timeline, &devices), 2);
 	ck_assert_uint_eq(devices[0].all.first_ns, BUILDER_START_UNIX_NS + 100);
 	ck_assert_uint_eq(devices[0].all.last_ns, BUILDER_START_UNIX_NS + 500);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(a_range_knows_how_long_the_gpu_was_idle_in_it)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_device(builder, 0, "a GPU");
 	build_push(builder, 1, 0, "whole");
@@ -272,19 +274,19 @@ START_TEST(a_range_knows_how_long_the_gpu_was_idle_in_it)
 	build_pop(builder, 1, 1000); /* after the last work nothing is idle */
 	build_kernel(builder, 9, 2000, 1, "k", 100, 200);
 	build_kernel(builder, 9, 2000, 2, "k", 400, 500);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(must(&folded, "whole")->gpu->idle_ns, 200);
-	ck_assert_uint_eq(must(&folded, "whole/first")->gpu->idle_ns, 100);
-	ck_assert_uint_eq(must(&folded, "whole/second")->gpu->idle_ns, 20);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(must(&fixture, "whole")->gpu->idle_ns, 200);
+	ck_assert_uint_eq(must(&fixture, "whole/first")->gpu->idle_ns, 100);
+	ck_assert_uint_eq(must(&fixture, "whole/second")->gpu->idle_ns, 20);
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(one_device_can_be_asked_for)
+START_TEST(one_device_can_be_selected)
 {
 	const struct profile_options second = { .device = 1, .metric = METRIC_GPU };
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 0, "a");
 	build_launch(builder, 1, 10, 1);
@@ -292,18 +294,18 @@ START_TEST(one_device_can_be_asked_for)
 	build_pop(builder, 1, 30);
 	build_kernel(builder, 9, 100, 1, "k", 40, 50);
 	build_kernel(builder, 9, 100, 2, "k", 40, 60)->gpu.device = 1;
-	folded = folded_of(builder, &second);
-	expect_gpu(must(&folded, "a"), 20, 20, 1);
+	fixture = fixture_of(builder, &second);
+	expect_gpu(must(&fixture, "a"), 20, 20, 1);
 	ck_assert_uint_eq(
-		folded.profile->counts.kernels, 2); /* what the trace holds is told whole */
-	folded_free(&folded);
+		fixture.profile->counts.kernels, 2); /* what the trace holds is told whole */
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(times_that_cannot_be_are_counted)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_launch(builder, 1, 50100, 1); /* called at 50095 */
 	build_launch(builder, 1, 50200, 2);
@@ -311,19 +313,19 @@ START_TEST(times_that_cannot_be_are_counted)
 	build_kernel(builder, 9, 60300, 1, "early", 30090, 30120);
 	build_kernel(builder, 9, 60300, 2, "backwards", 50250, 50240);
 	build_kernel(builder, 9, 60300, 3, "by the clocks' distance", 30295, 30300);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->counts.early, 1);
-	ck_assert_uint_eq(folded.profile->counts.backwards, 1);
-	ck_assert_uint_eq(must(&folded, "unattributed/backwards")->gpu->total_ns, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->counts.early, 1);
+	ck_assert_uint_eq(fixture.profile->counts.backwards, 1);
+	ck_assert_uint_eq(must(&fixture, "unattributed/backwards")->gpu->total_ns, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(the_worst_instance_by_gpu_time_is_known_although_records_come_late)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 	const struct node *node;
 
 	build_device(builder, 0, "a GPU");
@@ -344,20 +346,20 @@ START_TEST(the_worst_instance_by_gpu_time_is_known_although_records_come_late)
 		build_kernel(builder, 9, 3000, 20 + i, "k", 1070 + i * 100,
 			1075 + i * 100 + (i == 1 ? 20 : 0));
 	}
-	folded = folded_of(builder, NULL);
-	node = must(&folded, "step *");
-	ck_assert_str_eq(string_table_get(folded.texts, node->worst->label).bytes, "step 3");
+	fixture = fixture_of(builder, NULL);
+	node = must(&fixture, "step *");
+	ck_assert_str_eq(string_table_get(fixture.texts, node->worst->label).bytes, "step 3");
 	ck_assert(node->worst->value == 65);
 	ck_assert_uint_eq(node->worst->begin_ns, 300);
-	ck_assert_uint_eq(must(&folded, "step */layer")->worst->begin_ns, 305);
-	folded_free(&folded);
+	ck_assert_uint_eq(must(&fixture, "step */layer")->worst->begin_ns, 305);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(launches_that_nothing_comes_of_do_not_pile_up)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_device(builder, 0, "a GPU");
 	build_push(builder, 1, 0, "a");
@@ -366,17 +368,17 @@ START_TEST(launches_that_nothing_comes_of_do_not_pile_up)
 	build_pop(builder, 1, 10000000);
 	build_kernel(builder, 9, 20000000, 1, "late", 100, 200); /* pushed out by then */
 	build_kernel(builder, 9, 20000000, 1000, "in time", 300, 400);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->counts.missing_records, JOIN_WAITING + 9);
-	ck_assert_uint_eq(folded.profile->counts.attributed, 1);
-	ck_assert_uint_eq(folded.profile->counts.without_launch, 1);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->counts.missing_records, JOIN_WAITING + 9);
+	ck_assert_uint_eq(fixture.profile->counts.attributed, 1);
+	ck_assert_uint_eq(fixture.profile->counts.without_launch, 1);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 /* The first of so many launches, each with its record, gets another record. */
-static struct folded with_a_late_record(unsigned launches)
+static struct profile_fixture with_a_late_record(unsigned launches)
 {
 	struct trace_builder *builder = builder_new();
 
@@ -389,29 +391,29 @@ static struct folded with_a_late_record(unsigned launches)
 		build_kernel(
 			builder, 9, 20000000, i, "first", 20000000 + i * 10, 20000005 + i * 10);
 	build_kernel(builder, 9, 30000000, 1, "second", 30000000, 30000005);
-	return folded_of(builder, NULL);
+	return fixture_of(builder, NULL);
 }
 
 START_TEST(launches_that_have_their_record_wait_for_another_one_for_a_while)
 {
-	struct folded folded = with_a_late_record(JOIN_MATCHED);
+	struct profile_fixture fixture = with_a_late_record(JOIN_MATCHED);
 
-	ck_assert_uint_eq(folded.profile->counts.attributed, JOIN_MATCHED + 1);
-	folded_check(&folded);
-	folded_free(&folded);
-	folded = with_a_late_record(JOIN_MATCHED * 2);
-	ck_assert_uint_eq(folded.profile->counts.attributed, JOIN_MATCHED * 2);
-	ck_assert_uint_eq(folded.profile->counts.without_launch, 1);
-	ck_assert_uint_eq(folded.profile->counts.missing_records, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	ck_assert_uint_eq(fixture.profile->counts.attributed, JOIN_MATCHED + 1);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
+	fixture = with_a_late_record(JOIN_MATCHED * 2);
+	ck_assert_uint_eq(fixture.profile->counts.attributed, JOIN_MATCHED * 2);
+	ck_assert_uint_eq(fixture.profile->counts.without_launch, 1);
+	ck_assert_uint_eq(fixture.profile->counts.missing_records, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(an_id_given_twice_is_the_later_launch)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 0, "a");
 	build_launch(builder, 1, 10, 1);
@@ -420,10 +422,10 @@ START_TEST(an_id_given_twice_is_the_later_launch)
 	build_launch(builder, 1, 40, 1);
 	build_pop(builder, 1, 50);
 	build_kernel(builder, 9, 100, 1, "k", 60, 70);
-	folded = folded_of(builder, NULL);
-	expect_gpu(must(&folded, "b"), 10, 10, 1);
-	ck_assert_uint_eq(folded.profile->counts.missing_records, 1);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_gpu(must(&fixture, "b"), 10, 10, 1);
+	ck_assert_uint_eq(fixture.profile->counts.missing_records, 1);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -434,7 +436,7 @@ START_TEST(nothing_is_owned_twice_or_not_at_all)
 	struct trace_builder *builder = builder_new();
 	unsigned depth = 0;
 	uint64_t sum = 0;
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	srand((unsigned)_i);
 	for (unsigned i = 1; i <= 3000; i++) {
@@ -456,10 +458,10 @@ START_TEST(nothing_is_owned_twice_or_not_at_all)
 		build_kernel(
 			builder, 9, at + 6, rand() % 2 ? 100000 + i : i, names[rand() % 4], 0, 0);
 	}
-	folded = folded_of(builder, NULL);
-	folded_check(&folded);
-	ck_assert_uint_eq(folded.profile->totals.gpu_sum_ns, sum);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	fixture_check(&fixture);
+	ck_assert_uint_eq(fixture.profile->totals.gpu_sum_ns, sum);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -478,10 +480,10 @@ int main(void)
 	tcase_add_test(join, what_cupti_could_not_time_is_counted_and_has_no_time);
 	tcase_add_test(join, only_untimed_work_makes_no_time_and_no_restart);
 	tcase_add_test(join, captured_and_failed_launches_wait_for_nothing);
-	tcase_add_test(join, a_graph_lies_under_its_launch_and_its_kernels_under_it);
+	tcase_add_test(join, a_graph_is_under_its_launch_and_its_kernels_under_it);
 	tcase_add_test(join, busy_is_a_union_and_idle_what_is_left_of_the_span);
 	tcase_add_test(join, a_range_knows_how_long_the_gpu_was_idle_in_it);
-	tcase_add_test(join, one_device_can_be_asked_for);
+	tcase_add_test(join, one_device_can_be_selected);
 	tcase_add_test(join, times_that_cannot_be_are_counted);
 	tcase_add_test(join, the_worst_instance_by_gpu_time_is_known_although_records_come_late);
 	tcase_add_test(join, launches_that_nothing_comes_of_do_not_pile_up);

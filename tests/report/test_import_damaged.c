@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_import_damaged.c: traces of other tools with bytes of them changed, dropped, repeated and moved, thousands of times:
- * each is refused or made into a trace that reads to its end, within bounds.
+ * test_import_damaged.c: traces of other tools with bytes of them changed, dropped, repeated and
+ * moved, thousands of times: each is refused or made into a trace that reads to its end, within
+ * bounds.
  */
 #include "report/import/open_trace.h"
 #include "report/import/convert/split_processes.h"
@@ -8,6 +9,8 @@
 #include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
 #include "tests/support/foreign_traces.h"
+#include "report/base/gzip_file.h"
+#include "tests/support/import_samples.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -141,7 +144,7 @@ START_TEST(json_with_damage_is_refused_or_read)
 
 	for (unsigned i = 0; i < JSON_CASES; i++) {
 		const struct bytes bytes = damaged(
-			(const unsigned char *)foreign_json, foreign_json_bytes(), true);
+			(const unsigned char *)sample_kineto, sample_kineto_bytes(), true);
 
 		read += try_json(file_of(bytes));
 		free(bytes.at);
@@ -153,8 +156,8 @@ END_TEST
 START_TEST(gzip_with_damage_is_refused_or_read)
 {
 	unsigned char packed[16384];
-	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)foreign_json,
-		.avail_in = (unsigned)foreign_json_bytes(),
+	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)sample_kineto,
+		.avail_in = (unsigned)sample_kineto_bytes(),
 		.next_out = packed,
 		.avail_out = sizeof packed };
 
@@ -176,7 +179,7 @@ START_TEST(databases_with_damage_are_refused_or_read)
 	struct bytes whole;
 	size_t read = 0;
 
-	whole.at = foreign_export(&whole.count);
+	whole.at = sample_nsys_export(&whole.count);
 
 	for (unsigned i = 0; i < SQLITE_CASES; i++) {
 		const struct bytes bytes = damaged(whole.at, whole.count, false);

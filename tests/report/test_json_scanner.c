@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_json_scanner.c: JSON as real programs write it, cut anywhere, and JSON that somebody wrote to do harm.
+ * test_json_scanner.c: JSON as real programs write it, cut anywhere, and JSON that somebody wrote
+ * to do harm.
  */
 #include "report/text/json_scanner.h"
 
@@ -126,7 +127,8 @@ START_TEST(integers_may_be_texts_and_hexadecimal)
 }
 END_TEST
 
-/* Digits are taken eight or sixteen at a time: each count of them, in front of a point and behind it. */
+/* Digits are taken eight or sixteen at a time: each count of them, in front of a point and behind
+ * it. */
 START_TEST(numbers_of_every_length_are_what_their_digits_say)
 {
 	static const char digits[] = "9081726354907182635";

@@ -69,7 +69,8 @@ static const struct {
 	{ "layers.0._checkpoint_wrapped_module.attn", "layers.*.attn" },
 	{ "_fsdp_wrapped_module.3", "*" },
 	{ "layers.0._orig_mod", "layers.*" },
-	/* A wrapper's own row keeps its name, and so does a module that is called so further down. */
+	/* A wrapper's own row keeps its name, and so does a module that is called so further down.
+	 */
 	{ "_orig_mod", "_orig_mod" },
 	{ "module", "module" },
 	{ "net.module.fc", "net.module.fc" },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_mann_whitney.c: whether two samples differ: known answers, and how often noise is taken for a difference.
+ * test_mann_whitney.c: whether two samples differ: known answers, and how often noise is taken for
+ * a difference.
  */
 #include "report/stats/mann_whitney.h"
 
@@ -99,7 +100,7 @@ START_TEST(noise_is_seldom_taken_for_a_difference)
 }
 END_TEST
 
-START_TEST(a_shift_is_found_and_its_size_told)
+START_TEST(a_shift_is_found_and_its_size_estimated)
 {
 	double before[100], after[100];
 	struct mann_whitney_result result;
@@ -114,7 +115,7 @@ START_TEST(a_shift_is_found_and_its_size_told)
 }
 END_TEST
 
-START_TEST(many_values_are_told_by_some)
+START_TEST(many_values_are_judged_by_a_sample)
 {
 	double *before = calloc(5000, sizeof *before), *after = calloc(3000, sizeof *after);
 
@@ -152,8 +153,8 @@ int main(void)
 	tcase_add_test(samples, too_few_are_not_tested);
 	tcase_add_test(samples, equal_values_do_not_differ_and_two_constants_do);
 	tcase_add_test(samples, noise_is_seldom_taken_for_a_difference);
-	tcase_add_test(samples, a_shift_is_found_and_its_size_told);
-	tcase_add_test(samples, many_values_are_told_by_some);
+	tcase_add_test(samples, a_shift_is_found_and_its_size_estimated);
+	tcase_add_test(samples, many_values_are_judged_by_a_sample);
 	tcase_add_test(samples, holm_by_hand);
 	suite_add_tcase(suite, samples);
 	runner = srunner_create(suite);

@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct node_memory *memory_of(const struct folded *folded, const char *path)
+static const struct node_memory *memory_of(const struct profile_fixture *fixture, const char *path)
 {
-	const struct node *node = folded_node(folded, path);
+	const struct node *node = fixture_node(fixture, path);
 
 	ck_assert_msg(node != NULL, "there is no `%s`", path);
 	ck_assert_ptr_nonnull(node->memory);
 	return node->memory;
 }
 
-static const struct memory_level *level_of(const struct folded *folded, uint32_t kind)
+static const struct memory_level *level_of(const struct profile_fixture *fixture, uint32_t kind)
 {
-	const struct memory_owners *memory = folded->profile->memory;
+	const struct memory_owners *memory = fixture->profile->memory;
 
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		if (memory->levels[i].kind == kind)
@@ -30,7 +30,7 @@ static const struct memory_level *level_of(const struct folded *folded, uint32_t
 START_TEST(a_range_has_a_level_at_its_edges_and_a_peak)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_alloc(builder, 1, 5, 0x1000, 1000);
 	build_push(builder, 1, 10, "a");
@@ -40,22 +40,22 @@ START_TEST(a_range_has_a_level_at_its_edges_and_a_peak)
 	build_pop(builder, 1, 50);
 	build_alloc(builder, 1, 60, 0x3000, 50);
 	build_pop(builder, 1, 70);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(memory_of(&folded, "a")->reserved_delta, 50);
-	ck_assert_int_eq(memory_of(&folded, "a")->reserved_peak, 1500);
-	ck_assert_int_eq(memory_of(&folded, "a/spike")->reserved_delta, 0);
-	ck_assert_int_eq(memory_of(&folded, "a/spike")->reserved_peak, 1500);
-	ck_assert_int_eq(folded.profile->totals.reserved_peak, 1500);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 1050);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(memory_of(&fixture, "a")->reserved_delta, 50);
+	ck_assert_int_eq(memory_of(&fixture, "a")->reserved_peak, 1500);
+	ck_assert_int_eq(memory_of(&fixture, "a/spike")->reserved_delta, 0);
+	ck_assert_int_eq(memory_of(&fixture, "a/spike")->reserved_peak, 1500);
+	ck_assert_int_eq(fixture.profile->totals.reserved_peak, 1500);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 1050);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(what_is_freed_elsewhere_is_a_flow_of_its_owner)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "owner");
 	build_alloc(builder, 1, 20, 0x1000, 4096);
@@ -64,51 +64,51 @@ START_TEST(what_is_freed_elsewhere_is_a_flow_of_its_owner)
 	build_push(builder, 2, 40, "other");
 	build_free(builder, 2, 50, 0x1000);
 	build_pop(builder, 2, 60);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(memory_of(&folded, "owner")->alloc_bytes, 4196);
-	ck_assert_uint_eq(memory_of(&folded, "owner")->free_bytes, 4096);
-	ck_assert_uint_eq(memory_of(&folded, "owner")->allocs, 2);
-	ck_assert_uint_eq(memory_of(&folded, "other")->free_bytes, 0);
-	ck_assert_uint_eq(memory_of(&folded, "other")->frees, 1);
-	ck_assert_int_eq(memory_of(&folded, "other")->reserved_delta, -4096);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(memory_of(&fixture, "owner")->alloc_bytes, 4196);
+	ck_assert_uint_eq(memory_of(&fixture, "owner")->free_bytes, 4096);
+	ck_assert_uint_eq(memory_of(&fixture, "owner")->allocs, 2);
+	ck_assert_uint_eq(memory_of(&fixture, "other")->free_bytes, 0);
+	ck_assert_uint_eq(memory_of(&fixture, "other")->frees, 1);
+	ck_assert_int_eq(memory_of(&fixture, "other")->reserved_delta, -4096);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(a_level_includes_other_threads)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "waits");
 	build_push(builder, 2, 15, "takes");
 	build_alloc(builder, 2, 20, 0x1000, 4096);
 	build_pop(builder, 2, 25);
 	build_pop(builder, 1, 30);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(memory_of(&folded, "waits")->reserved_delta, 4096);
-	ck_assert_int_eq(memory_of(&folded, "waits")->reserved_peak, 4096);
-	ck_assert_uint_eq(memory_of(&folded, "waits")->alloc_bytes, 0);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(memory_of(&fixture, "waits")->reserved_delta, 4096);
+	ck_assert_int_eq(memory_of(&fixture, "waits")->reserved_peak, 4096);
+	ck_assert_uint_eq(memory_of(&fixture, "waits")->alloc_bytes, 0);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(an_address_may_be_given_again)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	for (unsigned i = 0; i < 100; i++) {
 		build_alloc(builder, 1, i * 10, 0x1000, 100 + i);
 		build_free(builder, 1, i * 10 + 5, 0x1000);
 	}
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 0);
-	ck_assert_int_eq(folded.profile->totals.reserved_peak, 199);
-	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 0);
+	ck_assert_int_eq(fixture.profile->totals.reserved_peak, 199);
+	ck_assert_uint_eq(fixture.profile->memory->counts.replaced, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -116,26 +116,26 @@ START_TEST(an_address_given_again_before_its_release_was_recorded_is_released_on
 {
 	struct trace_builder *builder = builder_new();
 	struct trace_memory *record;
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_alloc(builder, 1, 100, 0x1000, 1000);
 	build_alloc(builder, 2, 250, 0x1000,
 		700); /* thread 1 is still inside its cudaFree of 200 to 300 */
 	record = build_memory(builder, 1, 300, TRACE_FREE, 0x1000, 0, TRACE_MEMORY_DEVICE, 0);
 	record->call.duration = 100;
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 700);
-	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 1);
-	ck_assert_uint_eq(folded.profile->memory->counts.unknown_frees, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 700);
+	ck_assert_uint_eq(fixture.profile->memory->counts.replaced, 1);
+	ck_assert_uint_eq(fixture.profile->memory->counts.unknown_frees, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(failures_null_and_strangers_change_nothing_and_are_counted)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 1, "a");
 	build_memory(builder, 1, 10, TRACE_ALLOC, 0, UINT64_C(1) << 40, TRACE_MEMORY_DEVICE, 0)
@@ -146,23 +146,23 @@ START_TEST(failures_null_and_strangers_change_nothing_and_are_counted)
 	build_memory(builder, 1, 50, TRACE_FREE, 0x1000, 0, TRACE_MEMORY_DEVICE, 0)->call.result =
 		700;
 	build_pop(builder, 1, 60);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 10);
-	ck_assert_uint_eq(memory_of(&folded, "a")->failed, 2);
-	ck_assert_uint_eq(memory_of(&folded, "a")->allocs, 1);
-	ck_assert_uint_eq(folded.profile->memory->counts.unknown_frees, 1);
-	ck_assert_uint_eq(folded.profile->memory->counts.null_frees, 1);
-	ck_assert_uint_eq(folded.profile->memory->counts.failed_frees, 1);
-	ck_assert_uint_eq(folded.profile->counts.failed_calls, 2);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 10);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->failed, 2);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->allocs, 1);
+	ck_assert_uint_eq(fixture.profile->memory->counts.unknown_frees, 1);
+	ck_assert_uint_eq(fixture.profile->memory->counts.null_frees, 1);
+	ck_assert_uint_eq(fixture.profile->memory->counts.failed_frees, 1);
+	ck_assert_uint_eq(fixture.profile->counts.failed_calls, 2);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(only_device_memory_is_reserved_and_the_rest_is_kept_apart)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 1, "a");
 	build_memory(builder, 1, 10, TRACE_ALLOC, 0x1000, 1, TRACE_MEMORY_DEVICE, 0);
@@ -176,15 +176,15 @@ START_TEST(only_device_memory_is_reserved_and_the_rest_is_kept_apart)
 		0); /* cudaFree does not say that it was managed */
 	build_memory(builder, 1, 70, TRACE_FREE, 0x2000, 0, TRACE_MEMORY_ARRAY, 0);
 	build_pop(builder, 1, 80);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 10001);
-	ck_assert_uint_eq(memory_of(&folded, "a")->alloc_bytes, 10001);
-	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_PINNED)->flow.held, 10);
-	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_MANAGED)->flow.held, 0);
-	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_MANAGED)->flow.held_max, 100);
-	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_ARRAY)->flow.free_bytes, 1000);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 10001);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->alloc_bytes, 10001);
+	ck_assert_uint_eq(level_of(&fixture, TRACE_MEMORY_PINNED)->flow.held, 10);
+	ck_assert_uint_eq(level_of(&fixture, TRACE_MEMORY_MANAGED)->flow.held, 0);
+	ck_assert_uint_eq(level_of(&fixture, TRACE_MEMORY_MANAGED)->flow.held_max, 100);
+	ck_assert_uint_eq(level_of(&fixture, TRACE_MEMORY_ARRAY)->flow.free_bytes, 1000);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -210,7 +210,7 @@ static struct trace_memory *end_context(
 START_TEST(what_a_context_had_goes_with_it_and_nothing_else)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 1, "a");
 	alloc_in(builder, 10, 0x1000, 1, 0, 1);
@@ -225,16 +225,16 @@ START_TEST(what_a_context_had_goes_with_it_and_nothing_else)
 	build_push(builder, 1, 80, "end");
 	end_context(builder, 90, 0, 1);
 	build_pop(builder, 1, 100);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 10010);
-	ck_assert_int_eq(memory_of(&folded, "end")->reserved_delta, -101);
-	ck_assert_uint_eq(memory_of(&folded, "a")->free_bytes, 101);
-	ck_assert_uint_eq(memory_of(&folded, "end")->frees, 1);
-	ck_assert_uint_eq(memory_of(&folded, "a")->failed, 1);
-	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_PINNED)->flow.held, 0);
-	ck_assert_uint_eq(folded.profile->memory->counts.null_frees, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 10010);
+	ck_assert_int_eq(memory_of(&fixture, "end")->reserved_delta, -101);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->free_bytes, 101);
+	ck_assert_uint_eq(memory_of(&fixture, "end")->frees, 1);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->failed, 1);
+	ck_assert_uint_eq(level_of(&fixture, TRACE_MEMORY_PINNED)->flow.held, 0);
+	ck_assert_uint_eq(fixture.profile->memory->counts.null_frees, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -242,17 +242,17 @@ START_TEST(a_reset_by_whom_the_context_is_not_known_takes_what_the_device_has)
 {
 	const struct profile_options second = { .device = 1, .metric = METRIC_RESERVED };
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	for (uint64_t i = 1; i <= 1000; i++)
 		alloc_in(builder, i, i << 12, 1, (uint32_t)i % 2, 1 + (uint32_t)i % 3);
 	end_context(builder, 2000, 1, 0);
 	alloc_in(builder, 2001, 1 << 12, 3, 1, 9);
-	folded = folded_of(builder, &second);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 3);
-	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, &second);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 3);
+	ck_assert_uint_eq(fixture.profile->memory->counts.replaced, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -260,19 +260,19 @@ START_TEST(a_level_is_that_of_one_device)
 {
 	const struct profile_options second = { .device = 1, .metric = METRIC_RESERVED };
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 1, "a");
 	build_memory(builder, 1, 10, TRACE_ALLOC, 0x1000, 5, TRACE_MEMORY_DEVICE, 0);
 	build_memory(builder, 1, 20, TRACE_ALLOC, 0x2000, 70, TRACE_MEMORY_DEVICE, 1);
 	build_pop(builder, 1, 30);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->totals.level_device, 0);
-	ck_assert_int_eq(memory_of(&folded, "a")->reserved_delta, 5);
-	ck_assert_uint_eq(memory_of(&folded, "a")->alloc_bytes, 75);
-	folded_again(&folded, &second);
-	ck_assert_int_eq(memory_of(&folded, "a")->reserved_delta, 70);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->totals.level_device, 0);
+	ck_assert_int_eq(memory_of(&fixture, "a")->reserved_delta, 5);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->alloc_bytes, 75);
+	fixture_rebuild(&fixture, &second);
+	ck_assert_int_eq(memory_of(&fixture, "a")->reserved_delta, 70);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -281,31 +281,31 @@ START_TEST(more_devices_than_a_machine_has_are_one_that_is_not_known)
 {
 	struct trace_builder *builder = builder_new();
 	uint64_t taken = 0, of_unknown = 0;
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 1, "a");
 	for (uint32_t device = 0; device < 3000; device++)
 		build_memory(builder, 1, 10 + device, TRACE_ALLOC, 0x1000 * (device + 1), 5,
 			TRACE_MEMORY_DEVICE, device);
 	build_pop(builder, 1, 4000);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(memory_of(&folded, "a")->alloc_bytes, 15000);
-	ck_assert_uint_le(folded.profile->memory->level_count, 1025);
-	for (uint32_t i = 0; i < folded.profile->memory->level_count; i++) {
-		taken += folded.profile->memory->levels[i].flow.alloc_bytes;
-		if (folded.profile->memory->levels[i].device == UINT32_MAX)
-			of_unknown = folded.profile->memory->levels[i].flow.alloc_bytes;
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(memory_of(&fixture, "a")->alloc_bytes, 15000);
+	ck_assert_uint_le(fixture.profile->memory->level_count, 1025);
+	for (uint32_t i = 0; i < fixture.profile->memory->level_count; i++) {
+		taken += fixture.profile->memory->levels[i].flow.alloc_bytes;
+		if (fixture.profile->memory->levels[i].device == UINT32_MAX)
+			of_unknown = fixture.profile->memory->levels[i].flow.alloc_bytes;
 	}
 	ck_assert_uint_eq(taken, 15000);
 	ck_assert_uint_eq(of_unknown, (3000 - 1024) * 5);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(who_held_what_at_the_peak_is_known)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 	const struct memory_owners *memory;
 
 	build_push(builder, 1, 1, "a");
@@ -316,8 +316,8 @@ START_TEST(who_held_what_at_the_peak_is_known)
 	build_free(builder, 1, 30, 0x1000);
 	build_alloc(builder, 1, 40, 0x3000, 90); /* 140 */
 	build_pop(builder, 1, 50);
-	folded = folded_of(builder, NULL);
-	memory = folded.profile->memory;
+	fixture = fixture_of(builder, NULL);
+	memory = fixture.profile->memory;
 	ck_assert_uint_eq(memory->site_count, 2);
 	ck_assert_uint_eq(memory->sites[0].flow.at_peak, 100);
 	ck_assert_uint_eq(memory->sites[0].flow.held, 0);
@@ -325,7 +325,7 @@ START_TEST(who_held_what_at_the_peak_is_known)
 	ck_assert_uint_eq(memory->sites[1].flow.held, 140);
 	ck_assert_uint_eq(memory->levels[0].flow.held_max, 150);
 	ck_assert_uint_eq(memory->levels[0].peak_ns, 20);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -335,7 +335,7 @@ START_TEST(levels_and_flows_agree_with_a_plain_sum)
 	static const char *const names[] = { "a", "b", "c" };
 	uint64_t held[64] = { 0 }, now = 0, peak = 0, taken = 0, given = 0;
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	srand((unsigned)_i);
 	for (unsigned i = 0; i < 3000; i++) {
@@ -356,13 +356,13 @@ START_TEST(levels_and_flows_agree_with_a_plain_sum)
 		}
 		build_pop(builder, thread, i * 10 + 5);
 	}
-	folded = folded_of(builder, NULL);
-	folded_check(&folded);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, (int64_t)now);
-	ck_assert_int_eq(folded.profile->totals.reserved_peak, (int64_t)peak);
-	ck_assert_uint_eq(folded.profile->totals.alloc_bytes, taken);
-	ck_assert_uint_eq(folded.profile->totals.free_bytes, given);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	fixture_check(&fixture);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, (int64_t)now);
+	ck_assert_int_eq(fixture.profile->totals.reserved_peak, (int64_t)peak);
+	ck_assert_uint_eq(fixture.profile->totals.alloc_bytes, taken);
+	ck_assert_uint_eq(fixture.profile->totals.free_bytes, given);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -398,7 +398,7 @@ START_TEST(the_programs_own_counters_are_levels)
 		       queue = build_counter(builder, 2, "queue", "jobs");
 	const int64_t whole = 12;
 	const double real = 7.25, nothing = 0.0 / 0.0;
-	struct folded folded;
+	struct profile_fixture fixture;
 	const struct node *node;
 
 	build_push(builder, 1, 10, "a");
@@ -410,15 +410,15 @@ START_TEST(the_programs_own_counters_are_levels)
 	build_metric(builder, 42, queue, TRACE_METRIC_NONE, &whole);
 	build_pop(builder, 1, 50);
 	build_pop(builder, 1, 60);
-	folded = folded_of(builder, &fill);
-	node = folded_node(&folded, "a/b");
+	fixture = fixture_of(builder, &fill);
+	node = fixture_node(&fixture, "a/b");
 	ck_assert(node->worst->before == 12 && node->worst->after == 7.25L &&
 		  node->worst->value == -4.75L);
-	node = folded_node(&folded, "a");
+	node = fixture_node(&fixture, "a");
 	ck_assert(node->worst->before == 0 && node->worst->after == 7.25L);
 	ck_assert_str_eq(
-		string_table_get(folded.texts, folded.profile->counter_unit).bytes, "jobs");
-	folded_free(&folded);
+		string_table_get(fixture.texts, fixture.profile->counter_unit).bytes, "jobs");
+	fixture_free(&fixture);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_occupancy.c: occupancy against figures that NVIDIA documents, and against NVIDIA's own cuda_occupancy.h
- * where it is at hand.
+ * test_occupancy.c: occupancy against figures that NVIDIA documents, and against NVIDIA's own
+ * cuda_occupancy.h where it is at hand.
  */
 #include "report/gpu/occupancy.h"
 
@@ -177,8 +177,8 @@ static struct cudaOccDeviceProp nvidias_device(const struct trace_device *device
 	return theirs;
 }
 
-/* false: their header is older than the device. `carveout`: percent of the SM's shared memory, -1 for no
- * preference. */
+/* false: their header is older than the device. `carveout`: percent of the SM's shared memory, -1
+ * for no preference. */
 static bool nvidias_answer(const struct trace_device *device, const struct trace_kernel *kernel,
 	int carveout, struct cudaOccResult *result)
 {

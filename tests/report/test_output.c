@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_output.c: whatever bytes a text has, its JSON and CSV forms are valid, harmless, and give the bytes back.
+ * test_output.c: whatever bytes a text has, its JSON and CSV forms are valid, harmless, and give
+ * the bytes back.
  */
 #include "report/text/output.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_profile.c: ranges become places with figures: nesting, folding, domains, threads, losses, steps.
+ * test_profile.c: ranges become places with figures: nesting, folding, domains, threads, losses,
+ * steps.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -8,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct node *must(const struct folded *folded, const char *path)
+static const struct node *must(const struct profile_fixture *fixture, const char *path)
 {
-	const struct node *node = folded_node(folded, path);
+	const struct node *node = fixture_node(fixture, path);
 
 	ck_assert_msg(node != NULL, "there is no `%s`", path);
 	return node;
@@ -23,10 +24,10 @@ static void expect_times(const struct node *node, uint64_t calls, uint64_t total
 	ck_assert_uint_eq(node->self_ns, self);
 }
 
-START_TEST(a_place_has_the_sum_of_its_instances)
+START_TEST(a_node_has_the_sum_of_its_instances)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 	const struct node *node;
 
 	build_push(builder, 1, 100, "step");
@@ -35,22 +36,22 @@ START_TEST(a_place_has_the_sum_of_its_instances)
 	build_push(builder, 1, 140, "layer");
 	build_pop(builder, 1, 190);
 	build_pop(builder, 1, 200);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "step"), 1, 100, 30);
-	node = must(&folded, "step/layer");
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "step"), 1, 100, 30);
+	node = must(&fixture, "step/layer");
 	expect_times(node, 2, 70, 70);
 	ck_assert_uint_eq(node->min_ns, 20);
 	ck_assert_uint_eq(node->max_ns, 50);
 	ck_assert_uint_eq(node->worst->begin_ns, 140);
-	ck_assert_uint_eq(folded.profile->counts.events, 7); /* and one CLOCK */
-	folded_free(&folded);
+	ck_assert_uint_eq(fixture.profile->counts.events, 7); /* and one CLOCK */
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(the_same_name_elsewhere_is_another_place)
+START_TEST(the_same_name_elsewhere_is_another_node)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 0, "a");
 	build_push(builder, 1, 1, "x");
@@ -58,18 +59,18 @@ START_TEST(the_same_name_elsewhere_is_another_place)
 	build_pop(builder, 1, 4);
 	build_push(builder, 2, 0, "x");
 	build_pop(builder, 2, 10);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "a/x"), 1, 2, 2);
-	expect_times(must(&folded, "x"), 1, 10, 10);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "a/x"), 1, 2, 2);
+	expect_times(must(&fixture, "x"), 1, 10, 10);
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(labels_that_differ_in_a_number_are_one_place)
+START_TEST(labels_that_differ_in_a_number_are_one_node)
 {
 	struct trace_builder *builder = builder_new();
 	struct profile_options apart = { .no_fold = true, .device = -1, .metric = METRIC_CPU };
-	struct folded folded;
+	struct profile_fixture fixture;
 	const struct node *node;
 
 	for (unsigned i = 0; i < 12; i++) {
@@ -81,18 +82,18 @@ START_TEST(labels_that_differ_in_a_number_are_one_place)
 		build_pop(builder, 1, i * 10 + 2 + i % 6);
 		build_pop(builder, 1, i * 10 + 9);
 	}
-	folded = folded_of(builder, NULL);
-	node = must(&folded, "layers.*");
+	fixture = fixture_of(builder, NULL);
+	node = must(&fixture, "layers.*");
 	expect_times(node, 12, 108, 108 - 42);
 	ck_assert_uint_eq(node->labels, 6);
-	ck_assert_uint_eq(must(&folded, "layers.*/attn")->labels, 0);
-	ck_assert_uint_eq(must(&folded, "layers.*/attn")->calls, 12);
-	ck_assert_str_eq(string_table_get(folded.texts, node->worst->label).bytes,
+	ck_assert_uint_eq(must(&fixture, "layers.*/attn")->labels, 0);
+	ck_assert_uint_eq(must(&fixture, "layers.*/attn")->calls, 12);
+	ck_assert_str_eq(string_table_get(fixture.texts, node->worst->label).bytes,
 		"layers.5"); /* all are equal: the latest */
-	folded_again(&folded, &apart);
-	ck_assert_ptr_null(folded_node(&folded, "layers.*"));
-	expect_times(must(&folded, "layers.3"), 2, 18, 10);
-	folded_free(&folded);
+	fixture_rebuild(&fixture, &apart);
+	ck_assert_ptr_null(fixture_node(&fixture, "layers.*"));
+	expect_times(must(&fixture, "layers.3"), 2, 18, 10);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -100,17 +101,17 @@ START_TEST(operators_never_fold)
 {
 	struct trace_builder *builder = builder_new();
 	const char *const names[] = { "op 1", "op 2" };
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	for (unsigned i = 0; i < 2; i++) {
 		build_push_node(
 			builder, 1, i * 10, build_node(builder, 0, names[i], NULL, TRACE_NODE_OP));
 		build_pop(builder, 1, i * 10 + 5);
 	}
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "op 1"), 1, 5, 5);
-	ck_assert_int_eq(must(&folded, "op 2")->kind, NODE_OP);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "op 1"), 1, 5, 5);
+	ck_assert_int_eq(must(&fixture, "op 2")->kind, NODE_OP);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -119,18 +120,19 @@ START_TEST(domains_nest_by_time_and_close_their_own)
 	struct trace_builder *builder = builder_new();
 	const uint32_t outer = build_node(builder, 0, "outer", NULL, TRACE_NODE_RANGE),
 		       inner = build_node(builder, outer, "inner", "lib", TRACE_NODE_RANGE);
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push_node(builder, 1, 100, outer);
 	build_push_node(builder, 1, 120, inner);
 	build_pop_at(builder, 1, 150, 0); /* outer closes, inner stays */
 	build_pop(builder, 1, 180);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "outer"), 1, 50, 20);
-	expect_times(must(&folded, "outer/inner"), 1, 60, 60);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "outer"), 1, 50, 20);
+	expect_times(must(&fixture, "outer/inner"), 1, 60, 60);
 	ck_assert_str_eq(
-		string_table_get(folded.texts, must(&folded, "outer/inner")->domain).bytes, "lib");
-	folded_free(&folded);
+		string_table_get(fixture.texts, must(&fixture, "outer/inner")->domain).bytes,
+		"lib");
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -140,7 +142,7 @@ START_TEST(what_moves_out_counts_for_its_new_parent_from_then_on)
 	const uint32_t a = build_node(builder, 0, "a", NULL, TRACE_NODE_RANGE),
 		       b = build_node(builder, a, "b", "x", TRACE_NODE_RANGE),
 		       c = build_node(builder, b, "c", "y", TRACE_NODE_RANGE);
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push_node(builder, 1, 0, a);
 	build_push_node(builder, 1, 10, b);
@@ -148,27 +150,27 @@ START_TEST(what_moves_out_counts_for_its_new_parent_from_then_on)
 	build_pop_at(builder, 1, 30, 1); /* b */
 	build_pop(builder, 1, 50);       /* c */
 	build_pop(builder, 1, 60);       /* a */
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "a/b"), 1, 20, 10);
-	expect_times(must(&folded, "a/b/c"), 1, 30, 30);
-	expect_times(must(&folded, "a"), 1, 60, 60 - 20 - 20); /* b until 30, then c until 50 */
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "a/b"), 1, 20, 10);
+	expect_times(must(&fixture, "a/b/c"), 1, 30, 30);
+	expect_times(must(&fixture, "a"), 1, 60, 60 - 20 - 20); /* b until 30, then c until 50 */
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(a_range_left_open_counts_until_its_thread_was_last_seen)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 100, "main");
 	build_push(builder, 1, 200, "done");
 	build_pop(builder, 1, 300);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "main"), 1, 200, 100);
-	ck_assert(must(&folded, "main")->left_open);
-	ck_assert(!must(&folded, "main/done")->left_open);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "main"), 1, 200, 100);
+	ck_assert(must(&fixture, "main")->left_open);
+	ck_assert(!must(&fixture, "main/done")->left_open);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -193,7 +195,7 @@ static void end_span(struct trace_builder *builder, uint32_t stream, uint64_t at
 START_TEST(start_and_end_ranges_overlap_and_cross_threads)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	start_span(builder, 1, 10, 1, "load 1");
 	start_span(builder, 1, 20, 2, "load 2");
@@ -203,13 +205,13 @@ START_TEST(start_and_end_ranges_overlap_and_cross_threads)
 	start_span(builder, 1, 120, 3, "open");
 	build_push(builder, 1, 150, "last");
 	build_pop(builder, 1, 170);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "start-end ranges/load *"), 2, 120, 120);
-	ck_assert_uint_eq(folded.profile->counts.unknown_ends, 1);
-	ck_assert_uint_eq(folded.profile->counts.async_left_open, 1);
-	ck_assert(must(&folded, "start-end ranges/open")->left_open);
-	ck_assert_uint_eq(must(&folded, "start-end ranges/open")->total_ns, 50);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "start-end ranges/load *"), 2, 120, 120);
+	ck_assert_uint_eq(fixture.profile->counts.unknown_ends, 1);
+	ck_assert_uint_eq(fixture.profile->counts.async_left_open, 1);
+	ck_assert(must(&fixture, "start-end ranges/open")->left_open);
+	ck_assert_uint_eq(must(&fixture, "start-end ranges/open")->total_ns, 50);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -218,7 +220,7 @@ START_TEST(marks_count_where_they_were_made)
 	struct trace_builder *builder = builder_new();
 	const uint32_t text = build_name(builder, "hit 7");
 	struct trace_range *mark;
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "a");
 	for (unsigned i = 0; i < 3; i++) {
@@ -226,11 +228,11 @@ START_TEST(marks_count_where_they_were_made)
 		mark->name = text;
 	}
 	build_pop(builder, 1, 20);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(must(&folded, "a/hit *")->calls, 3);
-	ck_assert_int_eq(must(&folded, "a/hit *")->kind, NODE_MARK);
-	expect_times(must(&folded, "a"), 1, 10, 10);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(must(&fixture, "a/hit *")->calls, 3);
+	ck_assert_int_eq(must(&fixture, "a/hit *")->kind, NODE_MARK);
+	expect_times(must(&fixture, "a"), 1, 10, 10);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -245,12 +247,12 @@ static void push_inline(struct trace_builder *builder, uint32_t at, uint32_t nod
 	memcpy(record + 1, text, length);
 }
 
-START_TEST(texts_without_an_id_fold_too_and_carry_what_lies_below)
+START_TEST(texts_without_an_id_fold_too_and_carry_what_is_below)
 {
 	struct trace_builder *builder = builder_new();
 	const uint32_t nameless = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE),
 		       inside = build_node(builder, nameless, "inside", NULL, TRACE_NODE_RANGE);
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	for (uint32_t i = 0; i < 3; i++) {
 		char text[32];
@@ -265,14 +267,14 @@ START_TEST(texts_without_an_id_fold_too_and_carry_what_lies_below)
 	build_push_node(builder, 1, 410, inside);
 	build_pop(builder, 1, 420);
 	build_pop(builder, 1, 430);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "request *"), 3, 153, 123);
-	expect_times(must(&folded, "request */inside"), 3, 30, 30);
-	expect_times(must(&folded, "other/inside"), 1, 10, 10);
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "request *"), 3, 153, 123);
+	expect_times(must(&fixture, "request */inside"), 3, 30, 30);
+	expect_times(must(&fixture, "other/inside"), 1, 10, 10);
 	ck_assert_str_eq(
-		string_table_get(folded.texts, must(&folded, "request *")->worst->label).bytes,
+		string_table_get(fixture.texts, must(&fixture, "request *")->worst->label).bytes,
 		"request 1002");
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -280,7 +282,7 @@ START_TEST(texts_that_never_repeat_do_not_grow_the_tree_without_bound)
 {
 	struct trace_builder *builder = builder_new();
 	const uint32_t nameless = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE);
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	for (uint32_t i = 0; i < NODE_NAMES_INLINE_MAX + 100; i++) {
 		char text[32];
@@ -289,17 +291,17 @@ START_TEST(texts_that_never_repeat_do_not_grow_the_tree_without_bound)
 		push_inline(builder, i * 2, nameless, text);
 		build_pop(builder, 1, i * 2 + 1);
 	}
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(node_names_other_count(folded.profile->names), 100);
-	expect_times(must(&folded, "(other labels)"), 100, 100, 100);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(node_names_other_count(fixture.profile->names), 100);
+	expect_times(must(&fixture, "(other labels)"), 100, 100, 100);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(what_is_lost_in_a_gap_is_not_made_up)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 100, "main");
 	build_push(builder, 1, 200, "early");
@@ -309,12 +311,12 @@ START_TEST(what_is_lost_in_a_gap_is_not_made_up)
 	build_seal(builder, 1, SEAL_MISSING);
 	build_pop(builder, 1, 500);
 	build_pop(builder, 1, 600);
-	folded = folded_of(builder, NULL);
-	expect_times(must(&folded, "main"), 1, 500, 300);
-	expect_times(must(&folded, "main/late"), 1, 200,
+	fixture = fixture_of(builder, NULL);
+	expect_times(must(&fixture, "main"), 1, 500, 300);
+	expect_times(must(&fixture, "main/late"), 1, 200,
 		200); /* its begin is in the next payload's OPEN */
-	ck_assert_uint_eq(must(&folded, "main/early")->calls, 0); /* its end is nowhere */
-	folded_free(&folded);
+	ck_assert_uint_eq(must(&fixture, "main/early")->calls, 0); /* its end is nowhere */
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -337,20 +339,20 @@ static struct trace_builder *ten_steps(void)
 	return builder;
 }
 
-START_TEST(only_the_steps_asked_for_count)
+START_TEST(only_the_selected_steps_count)
 {
 	const struct profile_options some = {
 		.device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 3, .last_step = 5
 	};
-	struct folded folded = folded_of(ten_steps(), &some);
+	struct profile_fixture fixture = fixture_of(ten_steps(), &some);
 
-	expect_times(must(&folded, "train/step *"), 3, 300, 180);
-	expect_times(must(&folded, "train/step */layer"), 3, 120, 120);
-	expect_times(must(&folded, "train"), 1, 500,
+	expect_times(must(&fixture, "train/step *"), 3, 300, 180);
+	expect_times(must(&fixture, "train/step */layer"), 3, 120, 120);
+	expect_times(must(&fixture, "train"), 1, 500,
 		200); /* from the first one's begin to the last one's end */
-	ck_assert_uint_eq(folded.profile->totals.wall_ns, 500);
-	ck_assert_uint_eq(folded.profile->counts.steps, 10);
-	folded_free(&folded);
+	ck_assert_uint_eq(fixture.profile->totals.wall_ns, 500);
+	ck_assert_uint_eq(fixture.profile->counts.steps, 10);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -362,7 +364,7 @@ START_TEST(all_time_is_in_exactly_one_self)
 	uint64_t at[4] = { 0 }, outermost = 0, roots = 0, selfs = 0;
 	unsigned depth[4] = { 0 };
 	uint64_t begin[4] = { 0 };
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	srand((unsigned)_i);
 	for (int i = 0; i < 4000; i++) {
@@ -387,24 +389,24 @@ START_TEST(all_time_is_in_exactly_one_self)
 			if (--depth[thread] == 0)
 				outermost += at[thread] - begin[thread];
 		}
-	folded = folded_of(builder, NULL);
-	for (uint32_t id = 1; id < folded.profile->tree->count; id++) {
-		const struct node *node = &folded.profile->tree->nodes[id];
+	fixture = fixture_of(builder, NULL);
+	for (uint32_t id = 1; id < fixture.profile->tree->count; id++) {
+		const struct node *node = &fixture.profile->tree->nodes[id];
 
 		selfs += node->self_ns;
 		roots += node->parent ? 0 : node->total_ns;
 	}
 	ck_assert_uint_eq(roots, outermost);
 	ck_assert_uint_eq(selfs, outermost);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(a_nesting_without_end_is_cut_where_nobody_reads_it)
+START_TEST(a_nesting_without_end_is_cut_where_no_one_can_read_it)
 {
 	struct trace_builder *builder = builder_new();
 	uint32_t node = 0;
-	struct folded folded;
+	struct profile_fixture fixture;
 	uint64_t selfs = 0;
 
 	for (unsigned depth = 0; depth < 5000; depth++) {
@@ -416,13 +418,13 @@ START_TEST(a_nesting_without_end_is_cut_where_nobody_reads_it)
 	}
 	for (unsigned depth = 0; depth < 5000; depth++)
 		build_pop(builder, 1, 5000 + depth);
-	folded = folded_of(builder, NULL);
+	fixture = fixture_of(builder, NULL);
 	ck_assert_uint_eq(
-		folded.profile->tree->count, TREE_DEPTH_MAX + 3); /* 0 to 1000, and (deeper) */
-	for (uint32_t id = 1; id < folded.profile->tree->count; id++)
-		selfs += folded.profile->tree->nodes[id].self_ns;
+		fixture.profile->tree->count, TREE_DEPTH_MAX + 3); /* 0 to 1000, and (deeper) */
+	for (uint32_t id = 1; id < fixture.profile->tree->count; id++)
+		selfs += fixture.profile->tree->nodes[id].self_ns;
 	ck_assert_uint_eq(selfs, 9999);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -434,7 +436,7 @@ START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
 	struct trace_builder *builder = builder_new();
 	uint32_t nodes[PLACES];
 	uint64_t at = 0;
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	for (unsigned place = 0; place < PLACES; place++) {
 		char name[32];
@@ -451,9 +453,9 @@ START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
 		if (call % 64 == 63)
 			build_seal(builder, 1, SEAL_WHOLE);
 	}
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_gt(folded.profile->tree->budget.early, 0);
-	profile_refine_percentiles(folded.profile);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_gt(fixture.profile->tree->budget.early, 0);
+	profile_refine_percentiles(fixture.profile);
 	for (unsigned i = 1; i < CALLS; i++) /* sorted by insertion: only once */
 		for (unsigned j = i; j > 0 && durations[j - 1] > durations[j]; j--) {
 			const uint32_t swap = durations[j];
@@ -461,14 +463,14 @@ START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
 			durations[j] = durations[j - 1];
 			durations[j - 1] = swap;
 		}
-	for (uint32_t id = 1; id < folded.profile->tree->count; id++) {
-		struct percentiles *samples = &folded.profile->tree->nodes[id].samples;
+	for (uint32_t id = 1; id < fixture.profile->tree->count; id++) {
+		struct percentiles *samples = &fixture.profile->tree->nodes[id].samples;
 
 		ck_assert(percentiles_are_exact(samples));
 		ck_assert_uint_eq(percentiles_get(samples, 500), durations[CALLS / 2 - 1]);
 		ck_assert_uint_eq(percentiles_get(samples, 950), durations[CALLS * 95 / 100 - 1]);
 	}
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -480,20 +482,20 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(ranges, 60);
-	tcase_add_test(ranges, a_place_has_the_sum_of_its_instances);
-	tcase_add_test(ranges, the_same_name_elsewhere_is_another_place);
-	tcase_add_test(ranges, labels_that_differ_in_a_number_are_one_place);
+	tcase_add_test(ranges, a_node_has_the_sum_of_its_instances);
+	tcase_add_test(ranges, the_same_name_elsewhere_is_another_node);
+	tcase_add_test(ranges, labels_that_differ_in_a_number_are_one_node);
 	tcase_add_test(ranges, operators_never_fold);
 	tcase_add_test(ranges, domains_nest_by_time_and_close_their_own);
 	tcase_add_test(ranges, what_moves_out_counts_for_its_new_parent_from_then_on);
 	tcase_add_test(ranges, a_range_left_open_counts_until_its_thread_was_last_seen);
 	tcase_add_test(ranges, start_and_end_ranges_overlap_and_cross_threads);
 	tcase_add_test(ranges, marks_count_where_they_were_made);
-	tcase_add_test(ranges, texts_without_an_id_fold_too_and_carry_what_lies_below);
+	tcase_add_test(ranges, texts_without_an_id_fold_too_and_carry_what_is_below);
 	tcase_add_test(ranges, texts_that_never_repeat_do_not_grow_the_tree_without_bound);
 	tcase_add_test(ranges, what_is_lost_in_a_gap_is_not_made_up);
-	tcase_add_test(ranges, only_the_steps_asked_for_count);
-	tcase_add_test(ranges, a_nesting_without_end_is_cut_where_nobody_reads_it);
+	tcase_add_test(ranges, only_the_selected_steps_count);
+	tcase_add_test(ranges, a_nesting_without_end_is_cut_where_no_one_can_read_it);
 	tcase_add_test(ranges, percentiles_stay_exact_when_all_values_do_not_fit);
 	tcase_add_loop_test(ranges, all_time_is_in_exactly_one_self, 0, 10);
 	suite_add_tcase(suite, ranges);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_python_stacks.c: call stacks of Python and the places of the program's own files, as each view shows them.
+ * test_python_stacks.c: call stacks of Python and the places of the program's own files, as each
+ * view shows them.
  */
 #include "tests/support/run_report.h"
 
@@ -43,7 +44,7 @@ static void build_source(struct trace_builder *builder, uint32_t node, const cha
 static struct trace_builder *traced(void)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t node = build_place(builder, 0, "net", TRACE_NODE_MODULE, 0, "Net");
+	const uint32_t node = build_linked_node(builder, 0, "net", TRACE_NODE_MODULE, 0, "Net");
 
 	build_stack(builder);
 	build_source(builder, node, "/home/me/train.py", 41, "main");
@@ -56,11 +57,11 @@ static struct trace_builder *traced(void)
 	return builder;
 }
 
-static void has(const struct screen *screen, const char *text)
+static void has(const struct report_run *run, const char *text)
 {
-	ck_assert_str_eq(screen->err, "");
-	ck_assert_int_eq(screen->status, 0);
-	ck_assert_msg(strstr(screen->out, text) != NULL, "`%s` is not in:\n%s", text, screen->out);
+	ck_assert_str_eq(run->err, "");
+	ck_assert_int_eq(run->status, 0);
+	ck_assert_msg(strstr(run->out, text) != NULL, "`%s` is not in:\n%s", text, run->out);
 }
 
 #define FRAMES                                                                 \
@@ -70,8 +71,8 @@ static void has(const struct screen *screen, const char *text)
 
 START_TEST(dump_has_sources_first_and_the_stack_of_each_call)
 {
-	const struct screen json = screen_show(traced(), "dump trace.bin -f json");
-	struct screen other;
+	const struct report_run json = run_report(traced(), "dump trace.bin -f json");
+	struct report_run other;
 
 	has(&json, "{\"t_ns\":0,\"pid\":100,\"tid\":0,\"kind\":\"source\",\"name\":\"net\","
 		   "\"node\":1,\"python_stack\":[{\"function\":"
@@ -79,49 +80,49 @@ START_TEST(dump_has_sources_first_and_the_stack_of_each_call)
 	has(&json, "\"stack\":7," FRAMES);
 	ck_assert_ptr_nonnull(strstr(strstr(json.out, FRAMES) + 1, FRAMES));
 	ck_assert_ptr_eq(strstr(json.out, "\"source\""), strstr(json.out, "\"kind\":") + 7);
-	other = screen_show(traced(), "dump trace.bin");
+	other = run_report(traced(), "dump trace.bin");
 	has(&other,
 		"python_stack=/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
-	other = screen_show(traced(), "dump trace.bin -f csv");
+	other = run_report(traced(), "dump trace.bin -f csv");
 	has(&other, "/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
 }
 END_TEST
 
 START_TEST(memory_shows_who_took_it)
 {
-	struct screen screen = screen_show(traced(), "memory trace.bin -f json");
+	struct report_run run = run_report(traced(), "memory trace.bin -f json");
 
-	has(&screen, "\"stack\": [\"/home/me/net\\u001b.py:12 Net.forward\", "
-		     "\"/home/me/train.py:40 <module>\"]");
-	screen = screen_show(traced(), "memory trace.bin --width 160");
-	has(&screen, "net < net\\x1b.py:12 Net.forward");
-	has(&screen, "net\\x1b.py:12 Net.forward < train.py:40 <module>");
-	screen = screen_show(traced(), "memory trace.bin -f csv");
-	has(&screen, "/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
+	has(&run, "\"stack\": [\"/home/me/net\\u001b.py:12 Net.forward\", "
+		  "\"/home/me/train.py:40 <module>\"]");
+	run = run_report(traced(), "memory trace.bin --width 160");
+	has(&run, "net < net\\x1b.py:12 Net.forward");
+	has(&run, "net\\x1b.py:12 Net.forward < train.py:40 <module>");
+	run = run_report(traced(), "memory trace.bin -f csv");
+	has(&run, "/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
 }
 END_TEST
 
 START_TEST(a_modules_row_says_where_it_was_first_called)
 {
-	struct screen screen = screen_show(traced(), "tree trace.bin -f json");
+	struct report_run run = run_report(traced(), "tree trace.bin -f json");
 
-	has(&screen, "\"source\": \"/home/me/train.py:41 main\"");
-	screen = screen_show(traced(), "critical trace.bin -m cpu -f json");
-	has(&screen, "\"source\": \"/home/me/train.py:41 main\"");
-	screen = screen_show(traced(), "tree trace.bin -f csv");
-	has(&screen, "/home/me/train.py:41 main");
-	screen = screen_show(traced(), "tree trace.bin --sources --width 60");
-	has(&screen, "train.py:41 main");
-	ck_assert_ptr_null(strstr(screen.out, "/home"));
-	screen = screen_show(traced(), "tree trace.bin --width 200");
-	ck_assert_ptr_null(strstr(screen.out, "train.py"));
+	has(&run, "\"source\": \"/home/me/train.py:41 main\"");
+	run = run_report(traced(), "critical trace.bin -m cpu -f json");
+	has(&run, "\"source\": \"/home/me/train.py:41 main\"");
+	run = run_report(traced(), "tree trace.bin -f csv");
+	has(&run, "/home/me/train.py:41 main");
+	run = run_report(traced(), "tree trace.bin --sources --width 60");
+	has(&run, "train.py:41 main");
+	ck_assert_ptr_null(strstr(run.out, "/home"));
+	run = run_report(traced(), "tree trace.bin --width 200");
+	ck_assert_ptr_null(strstr(run.out, "train.py"));
 }
 END_TEST
 
 START_TEST(no_source_and_no_stack_are_nothing)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 100, "plain");
 	build_memory(builder, 1, 200, TRACE_ALLOC, 0x1000, 4096, 3, 0)->call.stack =
@@ -129,26 +130,26 @@ START_TEST(no_source_and_no_stack_are_nothing)
 	build_pop(builder, 1, 1000);
 	builder_write(builder, "kept.bin");
 	builder_free(builder);
-	screen = screen_show(NULL, "tree kept.bin --sources -f json");
-	has(&screen, "\"plain\"");
-	ck_assert_ptr_null(strstr(screen.out, "\"source\": "));
-	screen = screen_show(NULL, "tree kept.bin --sources");
-	ck_assert_ptr_null(strstr(screen.out, "source"));
-	screen = screen_show(NULL, "dump kept.bin -f json");
-	has(&screen, "\"stack\":9,");
-	ck_assert_ptr_null(strstr(screen.out, "python_stack"));
-	screen = screen_show(NULL, "memory kept.bin -f json");
-	has(&screen, "\"stack\": []");
+	run = run_report(NULL, "tree kept.bin --sources -f json");
+	has(&run, "\"plain\"");
+	ck_assert_ptr_null(strstr(run.out, "\"source\": "));
+	run = run_report(NULL, "tree kept.bin --sources");
+	ck_assert_ptr_null(strstr(run.out, "source"));
+	run = run_report(NULL, "dump kept.bin -f json");
+	has(&run, "\"stack\":9,");
+	ck_assert_ptr_null(strstr(run.out, "python_stack"));
+	run = run_report(NULL, "memory kept.bin -f json");
+	has(&run, "\"stack\": []");
 }
 END_TEST
 
 START_TEST(they_are_counted_and_nothing_is_missing)
 {
-	const struct screen screen = screen_show(traced(), "info trace.bin -f json");
+	const struct report_run run = run_report(traced(), "info trace.bin -f json");
 
-	has(&screen, "\"stacks\":0,\"python_stacks\":1,\"sources\":2");
-	has(&screen, "\"unknown_kinds\": 0");
-	has(&screen, "\"complete\": true");
+	has(&run, "\"stacks\":0,\"python_stacks\":1,\"sources\":2");
+	has(&run, "\"unknown_kinds\": 0");
+	has(&run, "\"complete\": true");
 }
 END_TEST
 
@@ -157,13 +158,13 @@ START_TEST(a_stack_that_announces_more_than_it_holds_is_damage)
 	struct trace_builder *builder = traced();
 	struct trace_python_stack *stack = build_dictionary(
 		builder, TRACE_PYTHON_STACK, sizeof *stack + 16);
-	struct screen screen;
+	struct report_run run;
 
 	stack->stack = 8;
 	stack->frames = 2;
-	screen = screen_show(builder, "info trace.bin -f json");
-	has(&screen, "\"python_stacks\":1,");
-	has(&screen, "\"complete\": false");
+	run = run_report(builder, "info trace.bin -f json");
+	has(&run, "\"python_stacks\":1,");
+	has(&run, "\"complete\": false");
 }
 END_TEST
 
@@ -174,7 +175,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(views, screen_enter, screen_leave);
+	tcase_add_checked_fixture(views, run_report_setup, run_report_teardown);
 	tcase_add_test(views, dump_has_sources_first_and_the_stack_of_each_call);
 	tcase_add_test(views, memory_shows_who_took_it);
 	tcase_add_test(views, a_modules_row_says_where_it_was_first_called);

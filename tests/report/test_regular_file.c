@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_regular_file.c: what is opened of the files that a trace, or who wrote into its folder, names. The kernel is
- * asked (inotify), since a pipe that is opened and closed again leaves nothing to see.
+ * test_regular_file.c: what is opened of the files that a trace, or who wrote into its folder,
+ * names. The kernel is asked (inotify), since a pipe that is opened and closed again leaves nothing
+ * to see.
  */
 #include "report/base/error.h"
 #include "report/base/regular_file.h"
@@ -24,7 +25,7 @@ static int watch;
 
 static void enter(void)
 {
-	screen_enter();
+	run_report_setup();
 	watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	ck_assert_int_ge(watch, 0);
 }
@@ -32,7 +33,7 @@ static void enter(void)
 static void leave(void)
 {
 	close(watch);
-	screen_leave();
+	run_report_teardown();
 }
 
 static void watch_for_opens(const char *path)
@@ -170,7 +171,7 @@ static void write_trace(void)
 	build_launch(builder, MAIN, 30, 1)->call.stack = 1;
 	build_launch(builder, MAIN, 40, 2)->call.stack = 2;
 	build_pop(builder, MAIN, 100);
-	ck_assert_int_eq(screen_show(builder, "tree trace.bin").status, STATUS_OK);
+	ck_assert_int_eq(run_report(builder, "tree trace.bin").status, STATUS_OK);
 }
 
 START_TEST(a_trace_has_nothing_opened_that_is_none)
@@ -196,11 +197,11 @@ START_TEST(a_trace_has_nothing_opened_that_is_none)
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
 		snprintf(arguments, sizeof arguments, "%s trace.bin", lines[i]);
 		ck_assert_msg(
-			screen_show(NULL, arguments).status <= STATUS_DIFFERENT, "%s", arguments);
+			run_report(NULL, arguments).status <= STATUS_DIFFERENT, "%s", arguments);
 	}
 	ck_assert_uint_eq(opens(), 0);
 	ck_assert_ptr_nonnull(
-		strstr(screen_show(NULL, "tree c.bin").err, "is a file of /proc or /sys"));
+		strstr(run_report(NULL, "tree c.bin").err, "is a file of /proc or /sys"));
 }
 END_TEST
 

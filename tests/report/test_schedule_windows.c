@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_schedule_windows.c: traces of some steps (PPERF_SCHEDULE): figures are of the windows, steps have the program's numbers, and
- * what was not recorded is not missing.
+ * test_schedule_windows.c: traces of some steps (PPERF_SCHEDULE): figures are of the windows, steps
+ * have the program's numbers, and what was not recorded is not missing.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -37,26 +37,27 @@ static void span(struct trace_builder *builder, uint64_t from, uint64_t to, cons
 }
 
 /* As the tool folds it. */
-static struct folded profile(struct trace_builder *builder)
+static struct profile_fixture profile(struct trace_builder *builder)
 {
 	struct profile_options options = {
 		.device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT
 	};
-	struct folded folded = folded_of(builder, NULL);
-	struct recording_windows *windows = recording_windows_read(folded.reader);
+	struct profile_fixture fixture = fixture_of(builder, NULL);
+	struct recording_windows *windows = recording_windows_read(fixture.reader);
 	struct steps *steps = recording_windows_steps(
-		windows, steps_find(folded.reader, NULL, NULL));
+		windows, steps_find(fixture.reader, NULL, NULL));
 
 	options.windows = windows;
 	options.found_steps = steps;
-	folded_again(&folded, &options);
-	folded_check(&folded);
-	return folded;
+	fixture_rebuild(&fixture, &options);
+	fixture_check(&fixture);
+	return fixture;
 }
 
-static void expect(const struct folded *folded, const char *path, uint64_t calls, uint64_t total)
+static void expect(
+	const struct profile_fixture *fixture, const char *path, uint64_t calls, uint64_t total)
 {
-	const struct node *node = folded_node(folded, path);
+	const struct node *node = fixture_node(fixture, path);
 
 	ck_assert_msg(node != NULL, "%s is not there", path);
 	ck_assert_msg(node->calls == calls && node->total_ns == total, "%s: %llu calls, %llu ns",
@@ -72,7 +73,7 @@ START_TEST(only_windows_count)
 {
 	struct trace_builder *builder = scheduled(
 		"skip_first:0,wait:1,warmup:0,active:1,repeat:0", 5);
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
 	span(builder, 110, 140, "work");
@@ -82,11 +83,11 @@ START_TEST(only_windows_count)
 	edge(builder, 400, TRACE_WINDOW_ENDS, 4, 0);
 	build_push(builder, MAIN, 900, "after"); /* whatever is there counts in windows only */
 	build_pop(builder, MAIN, 1000);
-	folded = profile(builder);
-	expect(&folded, "step", 2, 200);
-	expect(&folded, "step/work", 2, 70);
-	ck_assert_uint_eq(folded.profile->totals.wall_ns, 200);
-	folded_free(&folded);
+	fixture = profile(builder);
+	expect(&fixture, "step", 2, 200);
+	expect(&fixture, "step/work", 2, 70);
+	ck_assert_uint_eq(fixture.profile->totals.wall_ns, 200);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -95,7 +96,7 @@ START_TEST(steps_are_those_of_the_program_where_none_are_found)
 	struct trace_builder *builder = scheduled(
 		"skip_first:0,wait:0,warmup:1,active:2,repeat:1", 9);
 	struct recording_windows *windows;
-	struct folded folded;
+	struct profile_fixture fixture;
 	struct steps *steps;
 
 	span(builder, 10, 90, "work"); /* it began with the program: step 0 */
@@ -104,8 +105,8 @@ START_TEST(steps_are_those_of_the_program_where_none_are_found)
 	edge(builder, 150, TRACE_WINDOW_STEP, 2, 0);
 	span(builder, 160, 180, "work");
 	edge(builder, 200, TRACE_WINDOW_ENDS, 3, 0);
-	folded = folded_of(builder, NULL);
-	windows = recording_windows_read(folded.reader);
+	fixture = fixture_of(builder, NULL);
+	windows = recording_windows_read(fixture.reader);
 	steps = recording_windows_steps(windows, NULL);
 	ck_assert_uint_eq(windows->count, 1);
 	ck_assert_uint_eq(windows->ns, 200);
@@ -123,7 +124,7 @@ START_TEST(steps_are_those_of_the_program_where_none_are_found)
 	ck_assert_uint_eq(steps->p50_ns, 50);
 	steps_free(steps);
 	recording_windows_free(windows);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -141,7 +142,7 @@ START_TEST(steps_that_are_found_have_the_programs_numbers)
 		"skip_first:0,wait:3,warmup:1,active:1,repeat:0", 11);
 	static const uint64_t wanted[] = { 3, 4, 8, 9 };
 	struct recording_windows *windows;
-	struct folded folded;
+	struct profile_fixture fixture;
 	struct steps *steps;
 
 	for (uint64_t i = 0; i < 2; i++) {
@@ -151,9 +152,9 @@ START_TEST(steps_that_are_found_have_the_programs_numbers)
 		train(builder, 200 + 1000 * i, "a");
 		edge(builder, 300 + 1000 * i, TRACE_WINDOW_ENDS, 5 + 5 * i, 0);
 	}
-	folded = folded_of(builder, NULL);
-	windows = recording_windows_read(folded.reader);
-	steps = recording_windows_steps(windows, steps_find(folded.reader, NULL, NULL));
+	fixture = fixture_of(builder, NULL);
+	windows = recording_windows_read(fixture.reader);
+	steps = recording_windows_steps(windows, steps_find(fixture.reader, NULL, NULL));
 	ck_assert_str_eq(steps->evidence, "optimizer.step");
 	ck_assert_uint_eq(steps->count, 4);
 	ck_assert_uint_eq(steps->warm_up, 2);
@@ -164,7 +165,7 @@ START_TEST(steps_that_are_found_have_the_programs_numbers)
 	}
 	steps_free(steps);
 	recording_windows_free(windows);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -172,16 +173,16 @@ START_TEST(a_window_that_was_cut_off_is_unfinished)
 {
 	struct trace_builder *builder = scheduled(
 		"skip_first:0,wait:1,warmup:0,active:5,repeat:0", 2);
-	struct screen screen;
+	struct report_run run;
 
 	builder_header(builder)->flags = 0;
 	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
 	span(builder, 110, 140, "work");
 	edge(builder, 150, TRACE_WINDOW_STEP, 2, 0);
 	span(builder, 160, 200, "work");
-	screen = screen_show(builder, "trace.bin --width 120");
-	has(screen.out, "window    steps 1-2 (unfinished) of 2 recorded, ");
-	has(screen.out, ", 1 unfinished excluded; found by PPERF_SCHEDULE (high)");
+	run = run_report(builder, "trace.bin --width 120");
+	has(run.out, "window    steps 1-2 (unfinished) of 2 recorded, ");
+	has(run.out, ", 1 unfinished excluded; found by PPERF_SCHEDULE (high)");
 }
 END_TEST
 
@@ -190,14 +191,14 @@ START_TEST(where_there_was_no_window_nothing_counts_unless_it_was_open)
 	for (int shut = 0; shut < 2; shut++) {
 		struct trace_builder *builder = scheduled(
 			"skip_first:0,wait:0,warmup:0,active:5,repeat:0", 0);
-		struct folded folded;
+		struct profile_fixture fixture;
 
 		if (shut)
 			builder_header(builder)->flags |= TRACE_PAUSED;
 		span(builder, 110, 140, "work");
-		folded = profile(builder);
-		ck_assert_int_eq(folded.profile->totals.wall_ns == 0, shut);
-		folded_free(&folded);
+		fixture = profile(builder);
+		ck_assert_int_eq(fixture.profile->totals.wall_ns == 0, shut);
+		fixture_free(&fixture);
 	}
 }
 END_TEST
@@ -206,7 +207,7 @@ START_TEST(the_gpu_is_busy_and_idle_in_windows)
 {
 	struct trace_builder *builder = scheduled(
 		"skip_first:0,wait:1,warmup:0,active:1,repeat:0", 4);
-	struct screen screen;
+	struct report_run run;
 
 	build_device(builder, 0, "GPU");
 	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
@@ -221,9 +222,9 @@ START_TEST(the_gpu_is_busy_and_idle_in_windows)
 	edge(builder, 1100, TRACE_WINDOW_ENDS, 4, 0);
 	build_kernel(builder, GPU, 1200, 1, "gemm", 130, 180);
 	build_kernel(builder, GPU, 1200, 5, "gemm", 1030, 1090);
-	screen = screen_show(builder, "tree trace.bin -f json");
-	has(screen.out, "\"wall_ns\": 200, \"gpu_sum_ns\": 110, \"gpu_busy_ns\": 110, "
-			"\"gpu_idle_ns\": 50,");
+	run = run_report(builder, "tree trace.bin -f json");
+	has(run.out, "\"wall_ns\": 200, \"gpu_sum_ns\": 110, \"gpu_busy_ns\": 110, "
+		     "\"gpu_idle_ns\": 50,");
 }
 END_TEST
 
@@ -236,7 +237,7 @@ START_TEST(tensors_that_came_and_went_meanwhile_are_no_difference)
 {
 	struct trace_builder *builder = scheduled(
 		"skip_first:0,wait:0,warmup:0,active:1,repeat:0", 4);
-	struct folded folded;
+	struct profile_fixture fixture;
 	const struct memory_owners *memory;
 
 	build_push(builder, MAIN, 10, "work");
@@ -252,26 +253,26 @@ START_TEST(tensors_that_came_and_went_meanwhile_are_no_difference)
 	build_tensor(builder, MAIN, 230, 0x3000, -2048, 2560, 1 << 20);
 	build_pop(builder, MAIN, 240);
 	edge(builder, 300, TRACE_WINDOW_ENDS, 3, 0);
-	folded = profile(builder);
-	memory = folded.profile->memory;
+	fixture = profile(builder);
+	memory = fixture.profile->memory;
 	ck_assert_uint_eq(memory->counts.tensor_differences, 0);
 	ck_assert_uint_eq(memory->counts.unknown_tensor_frees, 0);
-	ck_assert_int_eq(folded.profile->totals.allocated_peak, 4608);
-	ck_assert_int_eq(folded.profile->totals.allocated_now, 2560);
-	ck_assert_int_eq(folded.profile->totals.reserved_peak, 1 << 20);
+	ck_assert_int_eq(fixture.profile->totals.allocated_peak, 4608);
+	ck_assert_int_eq(fixture.profile->totals.allocated_now, 2560);
+	ck_assert_int_eq(fixture.profile->totals.reserved_peak, 1 << 20);
 	ck_assert_uint_eq(
-		folded_node(&folded, "step/work")->tensors->self.alloc_bytes, 512 + 1024 + 512);
-	ck_assert_uint_eq(folded_node(&folded, "step/work")->tensors->allocs, 3);
+		fixture_node(&fixture, "step/work")->tensors->self.alloc_bytes, 512 + 1024 + 512);
+	ck_assert_uint_eq(fixture_node(&fixture, "step/work")->tensors->allocs, 3);
 	ck_assert_uint_eq(memory_owners_tensors(memory, 0)->pool.allocated, 2560);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(what_was_passed_is_told_with_what_it_cost)
+START_TEST(skipped_events_are_reported_with_their_cost)
 {
 	struct trace_builder *builder = scheduled(
 		"skip_first:0,wait:1,warmup:0,active:1,repeat:1", 100);
-	struct screen screen;
+	struct report_run run;
 
 	builder_header(builder)->skipped[TRACE_SKIPPED_RANGES] = (struct trace_skip){ 1000, 10,
 		500 };
@@ -279,17 +280,17 @@ START_TEST(what_was_passed_is_told_with_what_it_cost)
 	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
 	span(builder, 110, 140, "work");
 	edge(builder, 200, TRACE_WINDOW_ENDS, 2, 0);
-	screen = screen_show(builder, "trace.bin --width 200");
-	has(screen.out,
+	run = run_report(builder, "trace.bin --width 200");
+	has(run.out,
 		"outside   seen but not recorded: 1,000 range starts and ends, 40 GPU records; "
 		"estimated cost about 51.00 µs in pperf, from a measured sample\n");
-	ck_assert_msg(strstr(screen.out, "window    step 1 of 100 recorded, 100 ns "
-					 "(PPERF_SCHEDULE=skip_first:0,wait:1") != NULL,
-		"%s", screen.out);
-	screen = screen_show(NULL, "tree trace.bin -f json");
-	has(screen.out, "\"skipped\": {\"ranges\": 1000, \"calls\": 0, \"tensors\": 0, \"others\": "
-			"0, \"gpu\": 40}, "
-			"\"skipped_cost_ns\": 51000");
+	ck_assert_msg(strstr(run.out, "window    step 1 of 100 recorded, 100 ns "
+				      "(PPERF_SCHEDULE=skip_first:0,wait:1") != NULL,
+		"%s", run.out);
+	run = run_report(NULL, "tree trace.bin -f json");
+	has(run.out, "\"skipped\": {\"ranges\": 1000, \"calls\": 0, \"tensors\": 0, \"others\": "
+		     "0, \"gpu\": 40}, "
+		     "\"skipped_cost_ns\": 51000");
 }
 END_TEST
 
@@ -300,7 +301,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_checked_fixture(cases, screen_enter, screen_leave);
+	tcase_add_checked_fixture(cases, run_report_setup, run_report_teardown);
 	tcase_add_test(cases, only_windows_count);
 	tcase_add_test(cases, steps_are_those_of_the_program_where_none_are_found);
 	tcase_add_test(cases, steps_that_are_found_have_the_programs_numbers);
@@ -308,7 +309,7 @@ int main(void)
 	tcase_add_test(cases, where_there_was_no_window_nothing_counts_unless_it_was_open);
 	tcase_add_test(cases, the_gpu_is_busy_and_idle_in_windows);
 	tcase_add_test(cases, tensors_that_came_and_went_meanwhile_are_no_difference);
-	tcase_add_test(cases, what_was_passed_is_told_with_what_it_cost);
+	tcase_add_test(cases, skipped_events_are_reported_with_their_cost);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_shorten_names.c: names that would read the same once they are short are shown from where they differ.
+ * test_shorten_names.c: names that would read the same once they are short are shown from where
+ * they differ.
  */
 #include "report/text/shorten_names.h"
 #include "report/base/escape.h"

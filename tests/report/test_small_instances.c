@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_small_instances.c: what is inside of an instance is the same whether small ranges have instances or not: traces that are made
- * up, read in both ways.
+ * test_small_instances.c: what is inside of an instance is the same whether small ranges have
+ * instances or not: traces that are made up, read in both ways.
  */
 #include "tests/support/profile_fixture.h"
 
@@ -47,7 +47,8 @@ static void close_one(
 		build_pop(builder, stream, at);
 }
 
-/* Mostly short ranges, some that are long, some that close from between others; ranges of other threads, and marks. */
+/* Mostly short ranges, some that are long, some that close from between others; ranges of other
+ * threads, and marks. */
 static struct trace_builder *make(unsigned seed)
 {
 	struct trace_builder *builder = builder_new();
@@ -97,7 +98,8 @@ static void expect_same(const struct instance *a, const struct instance *b)
 }
 
 /* The longest one of each place. */
-static void compare_all(struct folded *first, struct folded *again, struct profile_options *options)
+static void compare_all(struct profile_fixture *first, struct profile_fixture *again,
+	struct profile_options *options)
 {
 	for (uint32_t id = 1; id < first->profile->tree->count; id++) {
 		const struct node_worst *worst = first->profile->tree->nodes[id].worst;
@@ -113,7 +115,7 @@ static void compare_all(struct folded *first, struct folded *again, struct profi
 		options->target = &target;
 		plain = profile_build(first->reader, first->texts, options);
 		target.previous_tree = first->profile->tree;
-		folded_again(again, options);
+		fixture_rebuild(again, options);
 		ck_assert_int_eq(plain->target != NULL, again->profile->target != NULL);
 		if (plain->target)
 			expect_same(plain->target, again->profile->target);
@@ -129,12 +131,12 @@ START_TEST(small_ranges_come_to_the_same_without_instances)
 		.metric = seed % 2 ? METRIC_CPU : METRIC_WALL,
 		.demangle = DEMANGLE_SHORT,
 		.min_percent_of_target = least[seed % 4] };
-	struct folded first = folded_of(make(seed), &options),
-		      again = { first.reader, first.texts, NULL };
+	struct profile_fixture first = fixture_of(make(seed), &options),
+			       again = { first.reader, first.texts, NULL };
 
 	compare_all(&first, &again, &options);
 	profile_free(again.profile);
-	folded_free(&first);
+	fixture_free(&first);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_step_sections.c: found steps in the tree: what stands in a step, what around it, and that nothing is counted twice or
- * lost on the way.
+ * test_step_sections.c: found steps in the tree: what stands in a step, what around it, and that
+ * nothing is counted twice or lost on the way.
  */
 #include "tests/support/profile_fixture.h"
 #include "tests/support/training_trace.h"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct found {
-	struct folded folded;
+	struct profile_fixture fixture;
 	char path[64];
 	struct steps *steps;
 	struct profile_options options;
@@ -22,36 +22,36 @@ struct found {
 static struct found find(
 	struct trace_builder *builder, const struct profile_options *options, const char *marker)
 {
-	struct found found = { .folded.texts = string_table_new(),
+	struct found found = { .fixture.texts = string_table_new(),
 		.path = "/tmp/pperf-sections.XXXXXX" };
 	char error[READER_ERROR_BYTES];
 
 	ck_assert_int_ge(close(mkstemp(found.path)), 0);
 	builder_write(builder, found.path);
 	builder_free(builder);
-	found.folded.reader = reader_open(found.path, error);
-	ck_assert_msg(found.folded.reader != NULL, "%s", error);
+	found.fixture.reader = reader_open(found.path, error);
+	ck_assert_msg(found.fixture.reader != NULL, "%s", error);
 	found.options = options ? *options
 				: (struct profile_options){ .device = -1,
 					  .demangle = DEMANGLE_SHORT };
-	found.steps = steps_find(found.folded.reader, marker, NULL);
+	found.steps = steps_find(found.fixture.reader, marker, NULL);
 	found.options.found_steps = found.steps;
 	found.options.pick_metric = !options;
-	folded_again(&found.folded, &found.options);
-	folded_check(&found.folded);
+	fixture_rebuild(&found.fixture, &found.options);
+	fixture_check(&found.fixture);
 	return found;
 }
 
 static void found_free(struct found *found)
 {
-	folded_free(&found->folded);
+	fixture_free(&found->fixture);
 	steps_free(found->steps);
 	unlink(found->path);
 }
 
 static const struct node *must(const struct found *found, const char *path)
 {
-	const struct node *node = folded_node(&found->folded, path);
+	const struct node *node = fixture_node(&found->fixture, path);
 
 	ck_assert_msg(node != NULL, "there is no `%s`", path);
 	return node;
@@ -70,12 +70,12 @@ static void expect(
 /* Whether anything happened there. */
 static bool is_there(const struct found *found, const char *path)
 {
-	const struct node *node = folded_node(&found->folded, path);
+	const struct node *node = fixture_node(&found->fixture, path);
 
 	return node && (node->calls || node->gpu || node->memory);
 }
 
-START_TEST(a_training_is_its_steps_and_what_lies_around_them)
+START_TEST(a_training_is_its_steps_and_what_is_around_them)
 {
 	struct training training = training_new();
 	struct found found;
@@ -104,7 +104,7 @@ START_TEST(a_training_is_its_steps_and_what_lies_around_them)
 	ck_assert_int_eq(must(&found, "step")->kind, NODE_STEP);
 	ck_assert_int_eq(must(&found, "(between steps)")->kind, NODE_SECTION);
 	ck_assert_str_eq(
-		string_table_get(found.folded.texts, must(&found, "step")->worst->label).bytes,
+		string_table_get(found.fixture.texts, must(&found, "step")->worst->label).bytes,
 		"step 9");
 	found_free(&found);
 }
@@ -180,7 +180,9 @@ START_TEST(a_range_that_crosses_an_edge_stays_where_it_began)
 	for (unsigned i = 0; i < 6; i++) {
 		train_step(&training, "Net");
 		if (i ==
-			2) { /* begins as the step ends, 20 behind the optimizer, and ends in an evaluation */
+			/* begins as the step ends, 20 behind the optimizer, and ends in an
+			 * evaluation */
+			2) {
 			training.now -= 5;
 			train_range(&training, "aten::save", TRACE_NODE_OP, 1000);
 		}
@@ -194,8 +196,8 @@ START_TEST(a_range_that_crosses_an_edge_stays_where_it_began)
 }
 END_TEST
 
-/* With launches: forward on the thread of the steps, backward on another; each kernel runs 10 later than launched, for
- * as many ticks as its number. */
+/* With launches: forward on the thread of the steps, backward on another; each kernel runs 10 later
+ * than launched, for as many ticks as its number. */
 static void run_on_gpu(struct training *training)
 {
 	const uint64_t at = training->now + 5000;
@@ -226,18 +228,18 @@ START_TEST(gpu_work_belongs_to_the_step_in_which_it_was_launched)
 	ck_assert_uint_eq(must(&found, "step")->gpu->total_ns, sum);
 	ck_assert_uint_eq(must(&found, "step/Net")->gpu->total_calls, 5);
 	ck_assert_uint_eq(must(&found, "(before first step)/unattributed")->gpu->self_ns, 1);
-	ck_assert_uint_eq(found.folded.profile->totals.unattributed_ns, 1);
-	ck_assert_uint_eq(found.folded.profile->totals.gpu_sum_ns, sum + 1);
+	ck_assert_uint_eq(found.fixture.profile->totals.unattributed_ns, 1);
+	ck_assert_uint_eq(found.fixture.profile->totals.gpu_sum_ns, sum + 1);
 	/* the worst one by GPU time, with what the other thread launched for it */
 	ck_assert_str_eq(
-		string_table_get(found.folded.texts, must(&found, "step")->worst->label).bytes,
+		string_table_get(found.fixture.texts, must(&found, "step")->worst->label).bytes,
 		"step 4");
 	ck_assert(must(&found, "step")->worst->value == 14 + 15 + 16);
 	found_free(&found);
 }
 END_TEST
 
-START_TEST(work_that_nobody_launched_is_in_no_step)
+START_TEST(gpu_work_without_a_launch_is_in_no_step)
 {
 	struct training training = training_new();
 	struct found found;
@@ -248,7 +250,7 @@ START_TEST(work_that_nobody_launched_is_in_no_step)
 	run_on_gpu(&training);
 	found = find(training.builder, NULL, NULL);
 	ck_assert_uint_eq(must(&found, "unattributed")->gpu->self_ns, 1);
-	ck_assert_uint_eq(found.folded.profile->counts.without_launch, 1);
+	ck_assert_uint_eq(found.fixture.profile->counts.without_launch, 1);
 	found_free(&found);
 }
 END_TEST
@@ -306,7 +308,7 @@ START_TEST(ranges_of_the_program_that_are_steps_keep_their_row)
 }
 END_TEST
 
-START_TEST(only_the_steps_asked_for_count)
+START_TEST(only_the_selected_steps_count)
 {
 	struct training training = training_new();
 	const struct profile_options some = {
@@ -322,8 +324,8 @@ START_TEST(only_the_steps_asked_for_count)
 	expect(&found, "train", 1, 3 * 290, 0);
 	expect(&found, "train/step", 3, 3 * 290, 60);
 	ck_assert_uint_eq(must(&found, "train/step/Net")->calls, 3);
-	ck_assert_uint_eq(found.folded.profile->totals.wall_ns, 3 * 290);
-	ck_assert_uint_eq(found.folded.profile->counts.steps, 10);
+	ck_assert_uint_eq(found.fixture.profile->totals.wall_ns, 3 * 290);
+	ck_assert_uint_eq(found.fixture.profile->counts.steps, 10);
 	ck_assert(!is_there(&found, "(before first step)") &&
 		  !is_there(&found, "train/(after last step)"));
 	found_free(&found);
@@ -346,21 +348,21 @@ START_TEST(the_worst_step_is_shown_with_its_children)
 	found = find(training.builder, NULL, NULL);
 	step = must(&found, "step");
 	target = (struct profile_target){ .stream = step->worst->stream,
-		.node = (uint32_t)(step - found.folded.profile->tree->nodes),
+		.node = (uint32_t)(step - found.fixture.profile->tree->nodes),
 		.begin_ns = step->worst->begin_ns,
 		.end_ns = step->worst->end_ns,
 		.value = step->worst->value };
-	wanted = found.folded.profile->options;
+	wanted = found.fixture.profile->options;
 	wanted.target = &target;
-	folded_again(&found.folded, &wanted);
-	ck_assert_ptr_nonnull(found.folded.profile->target);
-	ck_assert_uint_eq(found.folded.profile->target->gpu_ns, 14 + 15 + 16);
-	ck_assert_uint_eq(found.folded.profile->target->kept, 2);
-	ck_assert_uint_eq(found.folded.profile->target->children->gpu_ns,
+	fixture_rebuild(&found.fixture, &wanted);
+	ck_assert_ptr_nonnull(found.fixture.profile->target);
+	ck_assert_uint_eq(found.fixture.profile->target->gpu_ns, 14 + 15 + 16);
+	ck_assert_uint_eq(found.fixture.profile->target->kept, 2);
+	ck_assert_uint_eq(found.fixture.profile->target->children->gpu_ns,
 		15 + 16); /* two backward functions */
-	ck_assert_uint_eq(found.folded.profile->target->children->times, 2);
+	ck_assert_uint_eq(found.fixture.profile->target->children->times, 2);
 	ck_assert_uint_eq(
-		found.folded.profile->target->children->next->gpu_ns, 14); /* the module */
+		found.fixture.profile->target->children->next->gpu_ns, 14); /* the module */
 	found_free(&found);
 }
 END_TEST
@@ -377,7 +379,7 @@ START_TEST(all_time_is_in_exactly_one_self)
 	struct steps steps = { .steps = row, .count = 40, .stream = 1 };
 	struct profile_options options = { .device = -1,
 		.metric = _i % 2 ? METRIC_CALLS : METRIC_CPU };
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	srand((unsigned)_i);
 	for (int i = 0; i < 4000; i++) {
@@ -405,24 +407,24 @@ START_TEST(all_time_is_in_exactly_one_self)
 				outermost += at[thread] - begin[thread];
 		}
 	ends = at[0];
-	folded = folded_of(builder, NULL);
+	fixture = fixture_of(builder, NULL);
 	for (size_t i = 0; i < steps.count; i++) {
 		row[i].begin_ns = ends * (2 * i + 1) / 82 + (uint64_t)rand() % 3;
 		row[i].end_ns = row[i].begin_ns + (rand() % 4 ? ends / 90 : 0);
-		row[i].trace_node = (uint32_t)rand() % reader_node_count(folded.reader);
+		row[i].trace_node = (uint32_t)rand() % reader_node_count(fixture.reader);
 		row[i].number = i;
 		row[i].kind = (uint8_t)(i < 3     ? STEP_WARM_UP
 					: i == 39 ? STEP_UNFINISHED
 						  : STEP_USUAL);
 	}
 	options.found_steps = &steps;
-	folded_again(&folded, &options);
-	for (uint32_t id = 1; id < folded.profile->tree->count; id++)
-		if (node_kind_class(folded.profile->tree->nodes[id].kind) == NODE_RANGES)
-			selfs += folded.profile->tree->nodes[id].self_ns;
+	fixture_rebuild(&fixture, &options);
+	for (uint32_t id = 1; id < fixture.profile->tree->count; id++)
+		if (node_kind_class(fixture.profile->tree->nodes[id].kind) == NODE_RANGES)
+			selfs += fixture.profile->tree->nodes[id].self_ns;
 	ck_assert_uint_eq(selfs, outermost + ends);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -450,33 +452,33 @@ END_TEST
 START_TEST(the_first_screen_says_what_was_found)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (unsigned i = 0; i < 14; i++) {
 		training.forward_ns = i < 2 ? 50000 : 10000;
 		train_step(&training, "Net");
 	}
-	screen = screen_show(training.builder, "trace.bin --width 150");
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report(training.builder, "trace.bin --width 150");
+	ck_assert_int_eq(run.status, 0);
 	ck_assert_msg(
-		strstr(screen.out,
+		strstr(run.out,
 			"steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up excluded; found by "
 			"optimizer.step (high)\n"),
-		"%s", screen.out);
-	ck_assert_ptr_nonnull(strstr(screen.out, "step (warm-up)"));
-	screen = screen_show(NULL, "trace.bin --no-steps");
-	ck_assert_ptr_null(strstr(screen.out, "step (warm-up)"));
-	ck_assert_ptr_null(strstr(screen.out, "12 steps"));
-	screen = screen_show(NULL, "tree trace.bin -f json");
+		"%s", run.out);
+	ck_assert_ptr_nonnull(strstr(run.out, "step (warm-up)"));
+	run = run_report(NULL, "trace.bin --no-steps");
+	ck_assert_ptr_null(strstr(run.out, "step (warm-up)"));
+	ck_assert_ptr_null(strstr(run.out, "12 steps"));
+	run = run_report(NULL, "tree trace.bin -f json");
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, "\"steps\": {\"count\": 14, \"warmup\": 2, \"unfinished\": 0, "
-				   "\"evidence\": \"optimizer.step\", "
-				   "\"confidence\": \"high\", \"reason\": null, \"own_ranges\": "
-				   "false, \"p50_ns\": 10190, "));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\": \"step\""));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\": \"section\""));
-	screen = screen_show(NULL, "tree trace.bin --steps 3-4 -f csv");
-	ck_assert_int_eq(screen.status, 0);
+		strstr(run.out, "\"steps\": {\"count\": 14, \"warmup\": 2, \"unfinished\": 0, "
+				"\"evidence\": \"optimizer.step\", "
+				"\"confidence\": \"high\", \"reason\": null, \"own_ranges\": "
+				"false, \"p50_ns\": 10190, "));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"kind\": \"step\""));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"kind\": \"section\""));
+	run = run_report(NULL, "tree trace.bin --steps 3-4 -f csv");
+	ck_assert_int_eq(run.status, 0);
 }
 END_TEST
 
@@ -484,22 +486,22 @@ START_TEST(steps_stand_before_what_is_in_none_of_them)
 {
 	struct training training = training_new();
 	const char *step, *before;
-	struct screen screen;
+	struct report_run run;
 
 	train_range(&training, "import", TRACE_NODE_RANGE, 10000000);
 	for (unsigned i = 0; i < 6; i++)
 		train_step(&training, "Net");
-	screen = screen_show(training.builder, "tree trace.bin");
-	step = strstr(screen.out, "\nstep ");
-	before = strstr(screen.out, "\n(before first step)");
-	ck_assert_msg(step && before && step < before, "%s", screen.out);
+	run = run_report(training.builder, "tree trace.bin");
+	step = strstr(run.out, "\nstep ");
+	before = strstr(run.out, "\n(before first step)");
+	ck_assert_msg(step && before && step < before, "%s", run.out);
 }
 END_TEST
 
 START_TEST(a_marker_may_be_given_to_the_report)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (unsigned i = 0; i < 6; i++) {
 		char label[16];
@@ -509,26 +511,26 @@ START_TEST(a_marker_may_be_given_to_the_report)
 		train_step(&training, "Net");
 		train_close(&training);
 	}
-	screen = screen_show(training.builder, "trace.bin --step-marker Lap");
-	ck_assert_msg(strstr(screen.out, "found by ranges like `Lap 0` (high)") != NULL, "%s",
-		screen.out);
-	screen = screen_show(NULL, "trace.bin --step-marker Round");
-	ck_assert_ptr_nonnull(strstr(screen.out, "no range is named `Round`"));
+	run = run_report(training.builder, "trace.bin --step-marker Lap");
+	ck_assert_msg(
+		strstr(run.out, "found by ranges like `Lap 0` (high)") != NULL, "%s", run.out);
+	run = run_report(NULL, "trace.bin --step-marker Round");
+	ck_assert_ptr_nonnull(strstr(run.out, "no range is named `Round`"));
 }
 END_TEST
 
 START_TEST(no_steps_are_said_to_be_none)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	train_forward(&training, "Net");
-	screen = screen_show(training.builder, "trace.bin");
-	ck_assert_msg(strstr(screen.out, "steps     no repeating step detected (needs ") != NULL,
-		"%s", screen.out);
-	screen = screen_show(NULL, "tree trace.bin -f json");
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"steps\": {\"count\": 0, "));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"confidence\": \"none\""));
+	run = run_report(training.builder, "trace.bin");
+	ck_assert_msg(strstr(run.out, "steps     no repeating step detected (needs ") != NULL, "%s",
+		run.out);
+	run = run_report(NULL, "tree trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(run.out, "\"steps\": {\"count\": 0, "));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"confidence\": \"none\""));
 }
 END_TEST
 
@@ -537,21 +539,21 @@ static Suite *suite(void)
 	Suite *suite = suite_create("sections");
 	TCase *trees = tcase_create("trees"), *screens = tcase_create("screens");
 
-	tcase_add_test(trees, a_training_is_its_steps_and_what_lies_around_them);
+	tcase_add_test(trees, a_training_is_its_steps_and_what_is_around_them);
 	tcase_add_test(trees, warm_up_and_unfinished_steps_stand_apart);
 	tcase_add_test(trees, ranges_around_several_steps_stand_above_them);
 	tcase_add_test(trees, a_range_that_crosses_an_edge_stays_where_it_began);
 	tcase_add_test(trees, gpu_work_belongs_to_the_step_in_which_it_was_launched);
-	tcase_add_test(trees, work_that_nobody_launched_is_in_no_step);
+	tcase_add_test(trees, gpu_work_without_a_launch_is_in_no_step);
 	tcase_add_test(trees, memory_stays_with_the_step_that_took_it);
 	tcase_add_test(trees, ranges_of_the_program_that_are_steps_keep_their_row);
-	tcase_add_test(trees, only_the_steps_asked_for_count);
+	tcase_add_test(trees, only_the_selected_steps_count);
 	tcase_add_test(trees, the_worst_step_is_shown_with_its_children);
 	tcase_add_loop_test(trees, all_time_is_in_exactly_one_self, 0, 20);
 	tcase_add_test(trees, sections_wait_for_their_thread);
 	tcase_set_timeout(trees, 60);
 	suite_add_tcase(suite, trees);
-	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, the_first_screen_says_what_was_found);
 	tcase_add_test(screens, steps_stand_before_what_is_in_none_of_them);
 	tcase_add_test(screens, a_marker_may_be_given_to_the_report);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_steps.c: the steps of a program that nobody marked: where they begin and end, what they were found by, and how
- * sure that is.
+ * test_steps.c: the steps of a program that nobody marked: where they begin and end, what they were
+ * found by, and how sure that is.
  */
 #include "report/steps/find_steps.h"
 #include "tests/support/event_text.h"
@@ -59,7 +59,7 @@ START_TEST(a_training_has_a_step_for_each_batch)
 }
 END_TEST
 
-START_TEST(an_evaluation_lies_between_steps)
+START_TEST(an_evaluation_is_between_steps)
 {
 	struct training training = training_new();
 	struct steps *steps;
@@ -85,7 +85,7 @@ START_TEST(an_evaluation_lies_between_steps)
 }
 END_TEST
 
-START_TEST(an_evaluation_is_told_from_training_without_batches_too)
+START_TEST(an_evaluation_is_distinguished_from_training_without_batches_too)
 {
 	for (unsigned zero = 0; zero < 2; zero++) {
 		struct training training = training_new();
@@ -136,8 +136,8 @@ START_TEST(accumulated_gradients_are_one_step)
 }
 END_TEST
 
-/* Gradients are emptied behind the step, not before the next: then what is called in between is an evaluation. Without the last
- * zero_grad the program may as well have left its first one out. */
+/* Gradients are emptied behind the step, not before the next: then what is called in between is an
+ * evaluation. Without the last zero_grad the program may as well have left its first one out. */
 START_TEST(an_evaluation_behind_zero_grad_is_no_part_of_a_step)
 {
 	for (unsigned last = 0; last < 2; last++) {
@@ -199,7 +199,8 @@ START_TEST(two_optimizers_make_one_step)
 }
 END_TEST
 
-/* The generator's pictures are made before the discriminator's gradients are emptied; an evaluation that comes now and then is none of that. */
+/* The generator's pictures are made before the discriminator's gradients are emptied; an evaluation
+ * that comes now and then is none of that. */
 START_TEST(what_is_called_before_zero_grad_each_time_is_in_the_step)
 {
 	for (unsigned evaluation = 0; evaluation < 2; evaluation++) {
@@ -463,7 +464,7 @@ START_TEST(a_program_without_pytorch_is_not_searched)
 }
 END_TEST
 
-START_TEST(the_name_that_is_asked_for_wins)
+START_TEST(the_requested_name_wins)
 {
 	struct training training = training_new();
 	struct steps *steps;
@@ -573,7 +574,8 @@ static void captured_launch(struct training *training)
 	training->now += 5;
 }
 
-/* The fourth of ten steps records a graph, which takes it 200 longer; it is none of the first ones. */
+/* The fourth of ten steps records a graph, which takes it 200 longer; it is none of the first ones.
+ */
 START_TEST(a_step_in_which_a_graph_is_made_is_no_usual_one)
 {
 	struct training training = training_new();
@@ -647,7 +649,8 @@ START_TEST(where_every_step_makes_a_graph_they_are_usual)
 }
 END_TEST
 
-/* Without two that are like the later ones in the first half: a model that is compiled in its first step, on a busy machine. */
+/* Without two that are like the later ones in the first half: a model that is compiled in its first
+ * step, on a busy machine. */
 START_TEST(a_first_step_that_is_longer_than_all_is_warm_up)
 {
 	struct training training = training_new();
@@ -812,8 +815,9 @@ static Suite *suite(void)
 
 	suite_add_tcase(suite, found_case);
 	tcase_add_test(found_case, a_training_has_a_step_for_each_batch);
-	tcase_add_test(found_case, an_evaluation_lies_between_steps);
-	tcase_add_test(found_case, an_evaluation_is_told_from_training_without_batches_too);
+	tcase_add_test(found_case, an_evaluation_is_between_steps);
+	tcase_add_test(
+		found_case, an_evaluation_is_distinguished_from_training_without_batches_too);
 	tcase_add_test(found_case, accumulated_gradients_are_one_step);
 	tcase_add_test(found_case, an_evaluation_behind_zero_grad_is_no_part_of_a_step);
 	tcase_add_test(found_case, two_optimizers_make_one_step);
@@ -830,7 +834,7 @@ static Suite *suite(void)
 	tcase_add_test(found_case, optimizers_alone_part_the_time);
 	tcase_add_test(found_case, no_sign_no_step);
 	tcase_add_test(found_case, a_program_without_pytorch_is_not_searched);
-	tcase_add_test(found_case, the_name_that_is_asked_for_wins);
+	tcase_add_test(found_case, the_requested_name_wins);
 	tcase_add_test(found_case, the_trace_itself_may_name_the_marker);
 	tcase_add_test(found_case, a_marker_that_is_nowhere_is_said);
 	tcase_add_test(found_case, ranges_named_like_steps_are_steps_if_the_model_runs_in_them);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_symbols.c: addresses get their functions from files made here, whole, of another build, cut, damaged, and
- * from what is no file.
+ * test_symbols.c: addresses get their functions from files made here, whole, of another build, cut,
+ * damaged, and from what is no file.
  */
 #include "report/symbols/symbols.h"
 #include "report/symbols/elf_symbols.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_tensor_memory.c: what PyTorch's allocator reported: levels and flows of tensors, who held what when memory ran
- * out, and what did not add up.
+ * test_tensor_memory.c: what PyTorch's allocator reported: levels and flows of tensors, who held
+ * what when memory ran out, and what did not add up.
  */
 #include "tests/support/profile_fixture.h"
 #include "tests/support/training_trace.h"
@@ -12,9 +12,10 @@
 
 #define MB 1000000
 
-static const struct node_tensors *tensors_of(const struct folded *folded, const char *path)
+static const struct node_tensors *tensors_of(
+	const struct profile_fixture *fixture, const char *path)
 {
-	const struct node *node = folded_node(folded, path);
+	const struct node *node = fixture_node(fixture, path);
 
 	ck_assert_msg(node != NULL, "there is no `%s`", path);
 	ck_assert_ptr_nonnull(node->tensors);
@@ -24,7 +25,7 @@ static const struct node_tensors *tensors_of(const struct folded *folded, const 
 START_TEST(a_range_has_a_level_of_tensors_and_a_peak)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_tensor(builder, 1, 5, 0x1000, 1000, 1000, 4096);
 	build_push(builder, 1, 10, "a");
@@ -34,23 +35,23 @@ START_TEST(a_range_has_a_level_of_tensors_and_a_peak)
 	build_pop(builder, 1, 50);
 	build_tensor(builder, 1, 60, 0x3000, 50, 1050, 4096);
 	build_pop(builder, 1, 70);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_delta, 50);
-	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_peak, 1500);
-	ck_assert_int_eq(tensors_of(&folded, "a/spike")->allocated_delta, 0);
-	ck_assert_int_eq(tensors_of(&folded, "a/spike")->allocated_peak, 1500);
-	ck_assert_int_eq(folded.profile->totals.allocated_peak, 1500);
-	ck_assert_int_eq(folded.profile->totals.allocated_now, 1050);
-	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(tensors_of(&fixture, "a")->allocated_delta, 50);
+	ck_assert_int_eq(tensors_of(&fixture, "a")->allocated_peak, 1500);
+	ck_assert_int_eq(tensors_of(&fixture, "a/spike")->allocated_delta, 0);
+	ck_assert_int_eq(tensors_of(&fixture, "a/spike")->allocated_peak, 1500);
+	ck_assert_int_eq(fixture.profile->totals.allocated_peak, 1500);
+	ck_assert_int_eq(fixture.profile->totals.allocated_now, 1050);
+	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(what_another_thread_gives_back_is_a_flow_of_its_owner)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "owner");
 	build_tensor(builder, 1, 20, 0x1000, 4096, 4096, 8192);
@@ -59,22 +60,22 @@ START_TEST(what_another_thread_gives_back_is_a_flow_of_its_owner)
 	build_push(builder, 2, 40, "other");
 	build_tensor(builder, 2, 50, 0x1000, -4096, 512, 8192);
 	build_pop(builder, 2, 60);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(tensors_of(&folded, "owner")->total.alloc_bytes, 4608);
-	ck_assert_uint_eq(tensors_of(&folded, "owner")->total.free_bytes, 4096);
-	ck_assert_uint_eq(tensors_of(&folded, "owner")->allocs, 2);
-	ck_assert_uint_eq(tensors_of(&folded, "other")->total.free_bytes, 0);
-	ck_assert_uint_eq(tensors_of(&folded, "other")->frees, 1);
-	ck_assert_int_eq(tensors_of(&folded, "other")->allocated_delta, -4096);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(tensors_of(&fixture, "owner")->total.alloc_bytes, 4608);
+	ck_assert_uint_eq(tensors_of(&fixture, "owner")->total.free_bytes, 4096);
+	ck_assert_uint_eq(tensors_of(&fixture, "owner")->allocs, 2);
+	ck_assert_uint_eq(tensors_of(&fixture, "other")->total.free_bytes, 0);
+	ck_assert_uint_eq(tensors_of(&fixture, "other")->frees, 1);
+	ck_assert_int_eq(tensors_of(&fixture, "other")->allocated_delta, -4096);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(tensors_and_the_memory_they_lie_in_are_never_added_up)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "a");
 	build_alloc(builder, 1, 20, 0x10000, 2 * MB);
@@ -83,36 +84,36 @@ START_TEST(tensors_and_the_memory_they_lie_in_are_never_added_up)
 	build_alloc(builder, 1, 23, 0x90000, 3 * MB); /* not PyTorch's */
 	build_tensor(builder, 1, 24, 0x10000, 1024, 1024, 2 * MB);
 	build_pop(builder, 1, 30);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->totals.alloc_bytes, 5 * MB);
-	ck_assert_uint_eq(folded.profile->totals.tensor_alloc_bytes, 1536);
-	ck_assert_int_eq(folded.profile->totals.reserved_now, 5 * MB);
-	ck_assert_uint_eq(folded_node(&folded, "a")->memory->alloc_bytes, 5 * MB);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->totals.alloc_bytes, 5 * MB);
+	ck_assert_uint_eq(fixture.profile->totals.tensor_alloc_bytes, 1536);
+	ck_assert_int_eq(fixture.profile->totals.reserved_now, 5 * MB);
+	ck_assert_uint_eq(fixture_node(&fixture, "a")->memory->alloc_bytes, 5 * MB);
 	ck_assert_int_eq(
-		memory_owners_tensors(folded.profile->memory, 0)->pool.outside_at_peak, 3 * MB);
-	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+		memory_owners_tensors(fixture.profile->memory, 0)->pool.outside_at_peak, 3 * MB);
+	ck_assert_uint_eq(fixture.profile->memory->counts.replaced, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_is_believed)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 10, "a");
 	build_tensor(builder, 1, 20, 0x1000, 512, 512, 4096);
 	build_tensor(builder, 1, 30, 0x3000, 512, 2048, 4096); /* another of 1024 was not seen */
 	build_tensor(builder, 1, 40, 0x2000, -1024, 1024, 4096);
 	build_pop(builder, 1, 50);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 1);
-	ck_assert_uint_eq(folded.profile->memory->counts.unknown_tensor_frees, 1);
-	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_delta, 1024);
-	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_peak, 2048);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 1);
+	ck_assert_uint_eq(fixture.profile->memory->counts.unknown_tensor_frees, 1);
+	ck_assert_int_eq(tensors_of(&fixture, "a")->allocated_delta, 1024);
+	ck_assert_int_eq(tensors_of(&fixture, "a")->allocated_peak, 2048);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -131,7 +132,7 @@ START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
 {
 	static const uint64_t allocated[] = { 1024, 3072, 512, 2048, 1536 };
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 	struct trace_event event;
 	unsigned seen = 0;
 
@@ -140,11 +141,11 @@ START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
 	build_next(builder, 1, 25, 0x8000, 512, 1); /* a device of which nothing was heard */
 	build_next(builder, 1, 30, 0x1000, -1024, 0);
 	build_tensor(builder, 2, 40, 0x5000, -512, 1536, 4096);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 0);
-	ck_assert_uint_eq(folded.profile->memory->counts.unknown_tensor_frees, 1);
-	reader_rewind(folded.reader);
-	while (reader_next(folded.reader, &event) > 0) {
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 0);
+	ck_assert_uint_eq(fixture.profile->memory->counts.unknown_tensor_frees, 1);
+	reader_rewind(fixture.reader);
+	while (reader_next(fixture.reader, &event) > 0) {
 		const struct trace_tensor *record = event.record;
 
 		if (event.kind != TRACE_TENSOR)
@@ -155,22 +156,22 @@ START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
 		seen++;
 	}
 	ck_assert_uint_eq(seen, 5);
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
 START_TEST(a_short_record_that_gives_back_more_than_there_was_is_counted)
 {
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_tensor(builder, 1, 10, 0x1000, 512, 512, 4096);
 	build_next(builder, 1, 20, 0x1000, -1024, 0);
-	folded = folded_of(builder, NULL);
-	ck_assert_uint_ge(folded.profile->memory->counts.tensor_differences, 1);
-	ck_assert_int_eq(folded.profile->totals.allocated_now, 0);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_ge(fixture.profile->memory->counts.tensor_differences, 1);
+	ck_assert_int_eq(fixture.profile->totals.allocated_now, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -178,24 +179,25 @@ START_TEST(a_level_of_tensors_is_that_of_one_device)
 {
 	const struct profile_options second = { .device = 1, .metric = METRIC_ALLOCATED };
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	build_push(builder, 1, 1, "a");
 	build_tensor(builder, 1, 10, 0x1000, 512, 512, 4096);
 	build_tensor(builder, 1, 20, 0x2000, 1024, 1024, 4096)->device = 1;
 	build_pop(builder, 1, 30);
-	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_delta, 512);
-	ck_assert_uint_eq(tensors_of(&folded, "a")->total.alloc_bytes, 1536);
-	ck_assert_uint_eq(tensors_of(&folded, "a")->total.at_peak, 512);
-	folded_again(&folded, &second);
-	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_delta, 1024);
-	folded_check(&folded);
-	folded_free(&folded);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_int_eq(tensors_of(&fixture, "a")->allocated_delta, 512);
+	ck_assert_uint_eq(tensors_of(&fixture, "a")->total.alloc_bytes, 1536);
+	ck_assert_uint_eq(tensors_of(&fixture, "a")->total.at_peak, 512);
+	fixture_rebuild(&fixture, &second);
+	ck_assert_int_eq(tensors_of(&fixture, "a")->allocated_delta, 1024);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
 }
 END_TEST
 
-/* Against a plain model, at random: every level, every place's flows, and who held what at the peak. */
+/* Against a plain model, at random: every level, every place's flows, and who held what at the
+ * peak. */
 START_TEST(levels_and_owners_agree_with_a_plain_sum)
 {
 	static const char *const names[] = { "a", "b", "c" };
@@ -205,7 +207,7 @@ START_TEST(levels_and_owners_agree_with_a_plain_sum)
 	} held[64] = { { 0, 0 } };
 	uint64_t now = 0, peak = 0, owned[3] = { 0 }, at_peak[3] = { 0 };
 	struct trace_builder *builder = builder_new();
-	struct folded folded;
+	struct profile_fixture fixture;
 
 	srand((unsigned)_i);
 	for (unsigned i = 0; i < 3000; i++) {
@@ -233,18 +235,18 @@ START_TEST(levels_and_owners_agree_with_a_plain_sum)
 		}
 		build_pop(builder, thread, i * 10 + 5);
 	}
-	folded = folded_of(builder, NULL);
-	folded_check(&folded);
-	ck_assert_int_eq(folded.profile->totals.allocated_now, (int64_t)now);
-	ck_assert_int_eq(folded.profile->totals.allocated_peak, (int64_t)peak);
-	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 0);
+	fixture = fixture_of(builder, NULL);
+	fixture_check(&fixture);
+	ck_assert_int_eq(fixture.profile->totals.allocated_now, (int64_t)now);
+	ck_assert_int_eq(fixture.profile->totals.allocated_peak, (int64_t)peak);
+	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 0);
 	for (int i = 0; i < 3; i++) {
-		const struct node_tensors *tensors = tensors_of(&folded, names[i]);
+		const struct node_tensors *tensors = tensors_of(&fixture, names[i]);
 
 		ck_assert_uint_eq(tensors->total.alloc_bytes - tensors->total.free_bytes, owned[i]);
 		ck_assert_uint_eq(tensors->total.at_peak, at_peak[i]);
 	}
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -304,7 +306,8 @@ static uint32_t build_stack(struct trace_builder *builder, uint32_t id, uint64_t
 	return id;
 }
 
-/* Eight steps, the first of which warms up; in each an operator takes 100 bytes and keeps them, from two places of native code. */
+/* Eight steps, the first of which warms up; in each an operator takes 100 bytes and keeps them,
+ * from two places of native code. */
 static struct trace_builder *warming_up(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -320,8 +323,8 @@ static struct trace_builder *warming_up(void)
 		char name[32];
 
 		snprintf(name, sizeof name, "ProfilerStep#%u", (unsigned)i);
-		step = build_place(builder, 0, name, TRACE_NODE_STEP, 0, NULL);
-		op = build_place(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
+		step = build_linked_node(builder, 0, name, TRACE_NODE_STEP, 0, NULL);
+		op = build_linked_node(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
 		build_push_node(builder, 1, at += 100, step);
 		build_push_node(builder, 1, at += 100, op);
 		build_tensor(builder, 1, at += 10, 0x20000 + i * 0x100, 100, allocated += 100, 8000)
@@ -341,28 +344,28 @@ static unsigned times_in(const char *text, const char *wanted)
 	return times;
 }
 
-START_TEST(text_has_a_place_once_and_who_called_there_only_where_nothing_else_says_it)
+START_TEST(text_has_a_node_once_and_its_caller_only_where_nothing_else_says_it)
 {
-	struct screen screen = screen_show(warming_up(), "memory trace.bin --ascii --width 200");
+	struct report_run run = run_report(warming_up(), "memory trace.bin --ascii --width 200");
 
 	ck_assert_uint_eq(
-		times_in(screen.out, "aten::mm"), 2); /* where the peak was reached, and the row */
-	ck_assert_ptr_nonnull(strstr(screen.out, "ProfilerStep#* / aten::mm  "));
-	ck_assert_ptr_nonnull(strstr(screen.out, "800 B"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "unattributed < 0x401000"));
-	screen = screen_show(NULL, "memory trace.bin --ascii --width 200 --sources");
-	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x401000"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x402000"));
-	screen = screen_show(NULL, "memory trace.bin -f csv --columns label");
-	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x401000"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x402000"));
+		times_in(run.out, "aten::mm"), 2); /* where the peak was reached, and the row */
+	ck_assert_ptr_nonnull(strstr(run.out, "ProfilerStep#* / aten::mm  "));
+	ck_assert_ptr_nonnull(strstr(run.out, "800 B"));
+	ck_assert_ptr_nonnull(strstr(run.out, "unattributed < 0x401000"));
+	run = run_report(NULL, "memory trace.bin --ascii --width 200 --sources");
+	ck_assert_ptr_nonnull(strstr(run.out, "aten::mm < 0x401000"));
+	ck_assert_ptr_nonnull(strstr(run.out, "aten::mm < 0x402000"));
+	run = run_report(NULL, "memory trace.bin -f csv --columns label");
+	ck_assert_ptr_nonnull(strstr(run.out, "aten::mm < 0x401000"));
+	ck_assert_ptr_nonnull(strstr(run.out, "aten::mm < 0x402000"));
 }
 END_TEST
 
 START_TEST(nor_once_for_each_kind_of_step)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_device(training.builder, 0, "a GPU");
 	for (uint64_t i = 0; i < 12; i++) {
@@ -376,22 +379,22 @@ START_TEST(nor_once_for_each_kind_of_step)
 		train_backward(&training);
 		train_optimizer(&training, "SGD");
 	}
-	screen = screen_show(training.builder, "memory trace.bin --ascii --sources");
-	ck_assert_ptr_nonnull(strstr(screen.out, "step (warm-up) / Net"));
-	ck_assert_ptr_nonnull(strstr(screen.out, " step / Net "));
-	screen = screen_show(NULL, "memory trace.bin --ascii");
-	ck_assert_ptr_null(strstr(screen.out, "warm-up"));
+	run = run_report(training.builder, "memory trace.bin --ascii --sources");
+	ck_assert_ptr_nonnull(strstr(run.out, "step (warm-up) / Net"));
+	ck_assert_ptr_nonnull(strstr(run.out, " step / Net "));
+	run = run_report(NULL, "memory trace.bin --ascii");
+	ck_assert_ptr_null(strstr(run.out, "warm-up"));
 	ck_assert_msg(
-		strstr(screen.out, "  +-- step / Net         1.20 kB  1.20 kB      12  ") != NULL,
-		"%s", screen.out);
+		strstr(run.out, "  +-- step / Net         1.20 kB  1.20 kB      12  ") != NULL,
+		"%s", run.out);
 }
 END_TEST
 
 START_TEST(who_held_what_as_memory_ran_out_is_the_first_thing_said)
 {
-	const struct screen screen = screen_show(exhausted(), "trace.bin");
+	const struct report_run run = run_report(exhausted(), "trace.bin");
 
-	ck_assert_ptr_nonnull(strstr(screen.out,
+	ck_assert_ptr_nonnull(strstr(run.out,
 		"OOM       out of memory on GPU 0 after 480 ns: 150.00 MB requested in `train /\n"
 		"          step * / history`\n"
 		"          allocated by tensors: 800.00 MB; reserved by PyTorch: 900.00 MB of the\n"
@@ -402,18 +405,18 @@ START_TEST(who_held_what_as_memory_ran_out_is_the_first_thing_said)
 		"          live at that time: 500.00 MB (62.5 %) allocated in `train / step * /\n"
 		"          history`, 200.00 MB (25.0 %) allocated in `train / weights`, 100.00 MB\n"
 		"          (12.5 %) allocated in `train / step * / forward`\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "next      pperf-report memory trace.bin\n"));
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "tree trace.bin").out,
+	ck_assert_ptr_nonnull(strstr(run.out, "next      pperf-report memory trace.bin\n"));
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "tree trace.bin").out,
 		"warning: PyTorch ran out of memory 1 time: pperf-report memory trace.bin\n"));
 }
 END_TEST
 
-START_TEST(the_view_of_memory_shows_the_moment_when_it_ran_out)
+START_TEST(the_view_of_memory_shows_when_it_ran_out)
 {
-	const struct screen screen = screen_show(exhausted(), "memory trace.bin");
+	const struct report_run run = run_report(exhausted(), "memory trace.bin");
 
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_str_eq(strstr(screen.out, "tensors   "),
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_str_eq(strstr(run.out, "tensors   "),
 		"tensors   GPU 0: peak of tensor memory 800.00 MB, in `train / step * / history`;\n"
 		"          700.00 MB still allocated at the end; at the peak PyTorch reserved\n"
 		"          900.00 MB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB more were\n"
@@ -431,10 +434,10 @@ END_TEST
 
 START_TEST(the_critical_tree_shows_what_tensors_held)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		exhausted(), "critical trace.bin -m allocated -d 2 -n 2");
 
-	ck_assert_str_eq(screen.out,
+	ck_assert_str_eq(run.out,
 		"train ─────────────────────────────────────────────│ 0.00 MB → 700.00 MB "
 		"(700.0000 ∆)\n"
 		"  ├── weights ─────────────────────────────────────│ 0.00 MB → 200.00 MB "
@@ -443,7 +446,7 @@ START_TEST(the_critical_tree_shows_what_tensors_held)
 		"(125.0000 ∆)\n"
 		"not shown: 2 deeper (--depth), 3 more (--top 0)\n"
 		"warning: PyTorch ran out of memory 1 time: pperf-report memory trace.bin\n");
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "critical trace.bin -m tensors -d 1").out,
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "critical trace.bin -m tensors -d 1").out,
 		"train ─────────────────────────────────────────────│ 1.20 GB (100 %)\n"));
 }
 END_TEST
@@ -459,22 +462,22 @@ static struct trace_builder *without(void)
 
 START_TEST(json_has_it_all)
 {
-	const struct screen screen = screen_show(exhausted(), "memory trace.bin -f json");
+	const struct report_run run = run_report(exhausted(), "memory trace.bin -f json");
 
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, "\"ooms\": [{\"pid\": 100, \"tid\": 1001, \"t_ns\": 480, "
-				   "\"device\": 0, \"path\": [\"train\", \"step *\", \"history\"], "
-				   "\"asked_bytes\": 150000000, \"allocated_bytes\": 800000000, "
-				   "\"reserved_bytes\": 900000000, \"outside_bytes\": 50000000}]"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"allocated_peak_bytes\": 800000000"));
-	ck_assert_ptr_nonnull(strstr(
-		screen.out, "\"warnings\": [\"PyTorch ran out of memory: see totals.ooms\"]"));
-	ck_assert_ptr_nonnull(strstr(screen.out,
+		strstr(run.out, "\"ooms\": [{\"pid\": 100, \"tid\": 1001, \"t_ns\": 480, "
+				"\"device\": 0, \"path\": [\"train\", \"step *\", \"history\"], "
+				"\"asked_bytes\": 150000000, \"allocated_bytes\": 800000000, "
+				"\"reserved_bytes\": 900000000, \"outside_bytes\": 50000000}]"));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"allocated_peak_bytes\": 800000000"));
+	ck_assert_ptr_nonnull(
+		strstr(run.out, "\"warnings\": [\"PyTorch ran out of memory: see totals.ooms\"]"));
+	ck_assert_ptr_nonnull(strstr(run.out,
 		"\"reserved_at_peak_bytes\": 900000000, \"unused_at_peak_bytes\": 100000000, "
 		"\"outside_at_peak_bytes\": 50000000"));
 	ck_assert_ptr_nonnull(
-		strstr(screen_show(NULL, "dump trace.bin -f json").out, "\"kind\":\"oom\""));
-	ck_assert_ptr_nonnull(strstr(screen_show(without(), "tree trace.bin -f json").out,
+		strstr(run_report(NULL, "dump trace.bin -f json").out, "\"kind\":\"oom\""));
+	ck_assert_ptr_nonnull(strstr(run_report(without(), "tree trace.bin -f json").out,
 		"\"allocated_peak_bytes\": null"));
 }
 END_TEST
@@ -485,7 +488,7 @@ START_TEST(an_allocator_that_says_nothing_is_said_to)
 
 	build_meta(builder, "source.torch_memory", "on");
 	build_alloc(builder, 1, 5, 0x1000, 1000);
-	ck_assert_ptr_nonnull(strstr(screen_show(builder, "trace.bin").out,
+	ck_assert_ptr_nonnull(strstr(run_report(builder, "trace.bin").out,
 		"tensors   PyTorch's allocator reported no tensors, but device memory was\n"
 		"          allocated: by another allocator set in PyTorch, or outside PyTorch\n"));
 }
@@ -520,15 +523,15 @@ static struct trace_builder *a_training_that_runs_out(void)
 	return builder;
 }
 
-START_TEST(a_place_is_one_whatever_step_it_is_in)
+START_TEST(a_node_is_one_whatever_step_it_is_in)
 {
-	const struct screen screen = screen_show(a_training_that_runs_out(), "trace.bin");
+	const struct report_run run = run_report(a_training_that_runs_out(), "trace.bin");
 
 	ck_assert_msg(
-		strstr(screen.out,
+		strstr(run.out,
 			"live at that time: 130.00 MB (100 %) allocated in `step / aten::cat`") !=
 			NULL,
-		"%s", screen.out);
+		"%s", run.out);
 }
 END_TEST
 
@@ -550,13 +553,13 @@ int main(void)
 	tcase_add_test(profile, a_level_of_tensors_is_that_of_one_device);
 	tcase_add_loop_test(profile, levels_and_owners_agree_with_a_plain_sum, 0, 5);
 	tcase_set_timeout(screens, 60);
-	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
-	tcase_add_test(screens, a_place_is_one_whatever_step_it_is_in);
+	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
+	tcase_add_test(screens, a_node_is_one_whatever_step_it_is_in);
 	tcase_add_test(screens, nor_once_for_each_kind_of_step);
-	tcase_add_test(screens,
-		text_has_a_place_once_and_who_called_there_only_where_nothing_else_says_it);
+	tcase_add_test(
+		screens, text_has_a_node_once_and_its_caller_only_where_nothing_else_says_it);
 	tcase_add_test(screens, who_held_what_as_memory_ran_out_is_the_first_thing_said);
-	tcase_add_test(screens, the_view_of_memory_shows_the_moment_when_it_ran_out);
+	tcase_add_test(screens, the_view_of_memory_shows_when_it_ran_out);
 	tcase_add_test(screens, the_critical_tree_shows_what_tensors_held);
 	tcase_add_test(screens, json_has_it_all);
 	tcase_add_test(screens, an_allocator_that_says_nothing_is_said_to);

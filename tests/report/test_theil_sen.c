@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_theil_sen.c: one clock laid over another: what was put in comes out, and moments that are wrong change nothing.
+ * test_theil_sen.c: one clock laid over another: what was put in comes out, and moments that are
+ * wrong change nothing.
  */
 #include "report/stats/theil_sen.h"
 
@@ -8,7 +9,8 @@
 
 #define EPOCH INT64_C(1700000000000000000)
 
-/* A clock that is behind by `offset` at first and goes slower by `ppm`; moments 10 ms apart, and seen up to `noise` late. */
+/* A clock that is behind by `offset` at first and goes slower by `ppm`; moments 10 ms apart, and
+ * seen up to `noise` late. */
 static void fill(
 	struct clock_readings *moments, size_t count, int64_t offset, double ppm, int64_t noise)
 {

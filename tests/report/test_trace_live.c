@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_live.c: traces are read while the library writes them, and large ones in little memory.
+ * test_trace_live.c: traces are read while the library writes them, and large ones in little
+ * memory.
  */
 #include "report/trace/trace_reader.h"
 
 #include "collector/stream/ranges.h"
 #include "collector/file/trace_file.h"
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 #include "tests/support/trace_builder.h"
 
 #include <check.h>
@@ -29,7 +30,8 @@
 
 static int stop;
 
-/* Numbered marks in nested ranges; a pause now and then and an end, so that a slow reader has a chance. */
+/* Numbered marks in nested ranges; a pause now and then and an end, so that a slow reader has a
+ * chance. */
 static void *write_on(void *unused)
 {
 	struct range_attributes attributes = { .payload_type = 1 };
@@ -75,12 +77,12 @@ START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
 	pthread_t threads[THREADS];
 	uint64_t last = 0;
 
-	recording_begin(0);
+	collector_start(0);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, write_on, NULL), 0);
 	range_push(0, "first", NULL);
 	for (int i = 0; i < 60; i++) {
-		struct trace_reader *reader = recording_read();
+		struct trace_reader *reader = collector_open_trace();
 		uint64_t marks = check_marks(reader), again;
 		const struct trace_integrity *integrity = reader_integrity(reader);
 
@@ -110,11 +112,12 @@ START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_gt(last, 0);
-	recording_remove();
+	collector_remove_folder();
 }
 END_TEST
 
-/* Where a head's first bytes were taken away; what the writer is about to store there. 0: nowhere. */
+/* Where a head's first bytes were taken away; what the writer is about to store there. 0: nowhere.
+ */
 static off_t unwritten_at;
 static const uint32_t unwritten = TRACE_BLOCK_MAGIC;
 static int naps;
@@ -156,17 +159,17 @@ START_TEST(a_head_that_is_just_being_written_is_waited_for)
 {
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "open", NULL);
 	range_mark(0, "here", &(struct range_attributes){ .payload_type = 1 });
 	unwrite_a_head();
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_int_eq(naps, 3);
 	ck_assert_uint_eq(check_marks(reader), 1);
 	ck_assert_uint_eq(reader_integrity(reader)->skipped_bytes, 0);
 	ck_assert(reader_integrity(reader)->complete);
 	reader_close(reader);
-	recording_remove();
+	collector_remove_folder();
 }
 END_TEST
 
@@ -189,23 +192,23 @@ START_TEST(a_head_that_a_kill_kept_from_being_written_is_no_damage)
 {
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	range_push(0, "open", NULL);
 	range_mark(0, "here", &(struct range_attributes){ .payload_type = 1 });
 	for (size_t bytes = 4; bytes <= offsetof(struct trace_block, stream); bytes += 4)
 		begin_a_block(bytes);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(check_marks(reader), 1);
 	ck_assert_uint_eq(reader_integrity(reader)->damaged_blocks, 0);
 	ck_assert_uint_eq(reader_integrity(reader)->skipped_bytes, 0);
 	ck_assert(reader_integrity(reader)->complete);
 	reader_close(reader);
 	range_pop(0);
-	recording_end();
-	reader = recording_read(); /* a process that has ended was not about to make one */
+	collector_finish();
+	reader = collector_open_trace(); /* a process that has ended was not about to make one */
 	ck_assert(!reader_integrity(reader)->complete);
 	reader_close(reader);
-	recording_remove();
+	collector_remove_folder();
 }
 END_TEST
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_work_categories.c: which category work is of: by its name, by what it was launched in, by rules of one's own.
+ * test_work_categories.c: which category work is of: by its name, by what it was launched in, by
+ * rules of one's own.
  */
 #include "report/analysis/work_categories.h"
 #include "tests/support/run_report.h"
@@ -132,10 +133,10 @@ static struct trace_builder *traced(void)
 
 START_TEST(the_view_has_each_category_and_its_kernels)
 {
-	const struct screen screen = screen_show(traced(), "categories trace.bin --ascii");
+	const struct report_run run = run_report(traced(), "categories trace.bin --ascii");
 
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_str_eq(screen.out,
+	ck_assert_str_eq(run.err, "");
+	ck_assert_str_eq(run.out,
 		"                               gpu  gpu self %  calls  gpu avg     p50     max\n"
 		"GEMM                        140 ns      93.3 %      2    70 ns   40 ns  100 ns\n"
 		"  |-- volta_sgemm_64x64_nt  100 ns      66.7 %      1   100 ns  100 ns  100 ns\n"
@@ -156,19 +157,19 @@ static void write_file(const char *path, const char *text)
 
 START_TEST(rules_of_ones_own_replace_ours)
 {
-	struct screen screen;
+	struct report_run run;
 
 	write_file("rules",
 		"# mine\n\nmy-work kernel mine*\n  slow\tkernel *gemm* around aten::mm\r\n");
-	screen = screen_show(traced(), "categories trace.bin --ascii --categories rules -d 1");
-	ck_assert_str_eq(screen.out,
+	run = run_report(traced(), "categories trace.bin --ascii --categories rules -d 1");
+	ck_assert_str_eq(run.out,
 		"            gpu  gpu self %  calls  gpu avg     p50     max     p95     min\n"
 		"slow     100 ns      66.7 %      1   100 ns  100 ns  100 ns  100 ns  100 ns\n"
 		"my-work   40 ns      26.7 %      1    40 ns   40 ns   40 ns   40 ns   40 ns\n"
 		"other     10 ns       6.7 %      1    10 ns   10 ns   10 ns   10 ns   10 ns\n"
 		"not shown: 3 deeper (--depth)\n");
-	screen = screen_show(NULL, "table trace.bin --ascii --by category --categories rules");
-	ck_assert_str_eq(screen.out,
+	run = run_report(NULL, "table trace.bin --ascii --by category --categories rules");
+	ck_assert_str_eq(run.out,
 		"   gpu     cpu        %  calls  gpu self  cpu self  gpu avg  cpu avg  name\n"
 		"100 ns    0 ns   66.7 %      1    100 ns      0 ns   100 ns     0 ns  slow\n"
 		" 40 ns    0 ns   26.7 %      1     40 ns      0 ns    40 ns     0 ns  my-work\n"
@@ -179,19 +180,19 @@ END_TEST
 static void expect_refusal(const char *rules, const char *sentence)
 {
 	char text[512];
-	struct screen screen;
+	struct report_run run;
 
 	write_file("rules", rules);
-	screen = screen_show(traced(), "categories trace.bin --categories rules");
+	run = run_report(traced(), "categories trace.bin --categories rules");
 	snprintf(text, sizeof text, "pperf-report: rules%s\n", sentence);
-	ck_assert_str_eq(screen.err, text);
-	ck_assert_str_eq(screen.out, "");
-	ck_assert_int_eq(screen.status, 64);
+	ck_assert_str_eq(run.err, text);
+	ck_assert_str_eq(run.out, "");
+	ck_assert_int_eq(run.status, 64);
 }
 
 START_TEST(what_is_wrong_with_rules_is_said_with_the_line)
 {
-	struct screen screen;
+	struct report_run run;
 
 	expect_refusal("a kernel x\nb kernl y\n",
 		":2: `kernl` is not a condition; conditions are kernel, memcpy, memset and around");
@@ -206,9 +207,9 @@ START_TEST(what_is_wrong_with_rules_is_said_with_the_line)
 		":1: kernel, memcpy and memset exclude each other; write one line for each");
 	expect_refusal(
 		"# nothing\n", ": the file has no rules; a rule is CATEGORY CONDITION PATTERN");
-	screen = screen_show(NULL, "categories trace.bin --categories absent");
-	ck_assert_str_eq(screen.err, "pperf-report: absent: the table of categories cannot be "
-				     "read: No such file or directory\n");
+	run = run_report(NULL, "categories trace.bin --categories absent");
+	ck_assert_str_eq(run.err, "pperf-report: absent: the table of categories cannot be "
+				  "read: No such file or directory\n");
 }
 END_TEST
 
@@ -218,7 +219,7 @@ START_TEST(a_trace_without_a_gpu_has_none)
 
 	build_push(builder, 1, 100, "work");
 	build_pop(builder, 1, 200);
-	ck_assert_str_eq(screen_show(builder, "categories trace.bin").out,
+	ck_assert_str_eq(run_report(builder, "categories trace.bin").out,
 		"warning: trace.bin: no GPU work is in this trace; pperf-report info lists its "
 		"sources\n");
 }
@@ -235,7 +236,7 @@ int main(void)
 	tcase_add_test(rules, a_name_that_says_what_it_does_is_enough);
 	tcase_add_test(rules, a_name_that_says_how_is_of_what_it_was_launched_for);
 	tcase_add_test(rules, a_name_that_says_nothing_is_other);
-	tcase_add_checked_fixture(views, screen_enter, screen_leave);
+	tcase_add_checked_fixture(views, run_report_setup, run_report_teardown);
 	tcase_add_test(views, the_view_has_each_category_and_its_kernels);
 	tcase_add_test(views, rules_of_ones_own_replace_ours);
 	tcase_add_test(views, what_is_wrong_with_rules_is_said_with_the_line);

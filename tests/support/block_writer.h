@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * Writes large traces as fast as possible, for measurements. The caller decides what is in them. An
- * error ends the program with a message.
+ * block_writer.h: large traces, written as fast as they can be, for measurements. What is in them
+ * is the caller's affair; whatever goes wrong ends the program with a sentence.
  *
  *	struct block_writer *writer = block_writer_open("trace.bin");
  *

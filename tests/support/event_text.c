@@ -53,7 +53,7 @@ static void render(FILE *out, struct trace_reader *reader, const struct trace_ev
 	fputc('\n', out);
 }
 
-char *render_events(struct trace_reader *reader)
+char *events_to_text(struct trace_reader *reader)
 {
 	struct trace_event event;
 	char *text = NULL;

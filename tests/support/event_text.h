@@ -8,7 +8,8 @@
  *	200 s1 unended step 100 seen 150
  *	300 s1 end
  *
- * CLOCK records are left out. A trace that cannot be read aborts the test with a message.
+ * CLOCK records are left out. Everything here fails the test with a sentence when a trace cannot be
+ * read.
  */
 #ifndef PPERF_TESTS_SUPPORT_EVENT_TEXT_H
 #define PPERF_TESTS_SUPPORT_EVENT_TEXT_H
@@ -16,8 +17,8 @@
 #include "report/trace/trace_reader.h"
 #include "tests/support/trace_builder.h"
 
-/* Returns the lines of all events, to be freed. */
-char *render_events(struct trace_reader *reader);
+/* The lines of all events, to be freed by the caller. */
+char *events_to_text(struct trace_reader *reader);
 
 /* Opens the trace that was built, from a file in memory. */
 struct trace_reader *open_built(struct trace_builder *builder);

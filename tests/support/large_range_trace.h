@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
+ * large_range_trace.h: a trace of nothing but ranges, for measurements, and the least that could be
+ * called a fold of the same events: 16 bytes an event in memory, a stack, a hash table of places,
+ * count, total, self, shortest, longest.
  *
- * Writes a trace of ranges only, for measurements, and aggregates the same events in the simplest
- * possible way as a reference.
- *
- * The reference has 16 bytes per event in memory, a stack, and a hash table of nodes with count,
- * total, self, shortest and longest time. The events are ranges nested RANGE_TRACE_DEPTH deep, in
- * RANGE_TRACE_CHAINS chains of names, 20 to 51 ticks apart. They have about 5000 nodes and take 4
- * bytes each in the trace.
+ * The events: ranges nested RANGE_TRACE_DEPTH deep, RANGE_TRACE_CHAINS chains of names, some 20 to
+ * 50 ticks apart; about 5000 places. 4 bytes each in the trace.
  */
 #ifndef PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H

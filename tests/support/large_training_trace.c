@@ -360,7 +360,7 @@ static void tensor(struct load *load, uint32_t node, bool given, uint64_t addres
 		record->block = address / TRACE_TENSOR_UNIT | (uint64_t)(bytes / TRACE_TENSOR_UNIT)
 								      << TRACE_TENSOR_BYTES_BIT;
 	}
-	tell(load, given ? LOAD_GIVE : LOAD_TAKE, load->stamp, address, bytes, 0);
+	tell(load, given ? LOAD_FREE : LOAD_ALLOC, load->stamp, address, bytes, 0);
 }
 
 static void take(struct load *load, uint32_t node)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
+ * large_training_trace.h: a large trace of a program that trains, as PyTorch's callbacks, CUDA and
+ * CUPTI write it; and the same events in memory, for who wants to do with them the least that can
+ * be done.
  *
- * Writes a large trace of a training program, as PyTorch's callbacks, CUDA and CUPTI produce it.
- * Also gives the same events in memory, for a reference that does as little with them as possible.
- *
- * A step fetches a batch and copies it (1 copy, 1 memset), then runs 24 layers of 12 operators.
- * Forward runs on the main thread, in modules. Backward runs on the autograd thread, with one
- * all-reduce per layer on a CUDA stream of its own. An optimizer and a wait for the loss follow.
- * Each operator allocates tensors and launches kernels. GPU records come some thousand records
- * later. A step has some 6100 events, 912 of them launches, in about 160 KB.
+ * A step: a batch is fetched and copied (1 copy, 1 set), then 24 layers of 12 operators, forward on
+ * the main thread in modules, backward on the thread of autograd (an all-reduce a layer, on a
+ * stream of its own), an optimizer, and a wait for the loss. Each operator takes tensors and
+ * launches. What the GPU did comes some thousand records later. A step has some 6100 events, 912 of
+ * them launches, in about 160 KB.
  */
 #ifndef PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
@@ -20,9 +20,8 @@
 #define LOAD_THREADS 2u
 #define LOAD_STREAMS 32u /* ids of CUDA streams are below */
 
-/* CALL: a launch, a copy or a memset. WAIT: a call without GPU work. TAKE, GIVE: a tensor is
- * allocated, freed. WORK: a GPU operation. */
-enum load_kind { LOAD_PUSH, LOAD_POP, LOAD_CALL, LOAD_WAIT, LOAD_TAKE, LOAD_GIVE, LOAD_WORK };
+/* CALL: a launch, a copy, a set; WAIT: a call that nothing comes of. WORK: of the GPU. */
+enum load_kind { LOAD_PUSH, LOAD_POP, LOAD_CALL, LOAD_WAIT, LOAD_ALLOC, LOAD_FREE, LOAD_WORK };
 
 struct load_event {
 	uint64_t stamp; /* WORK: its start */

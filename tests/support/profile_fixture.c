@@ -8,7 +8,7 @@
 
 static void die(const char *what)
 {
-	fprintf(stderr, "folded: %s\n", what);
+	fprintf(stderr, "profile_fixture: %s\n", what);
 	abort();
 }
 
@@ -19,46 +19,49 @@ static struct profile_options plain(void)
 	};
 }
 
-void folded_again(struct folded *folded, const struct profile_options *options)
+void fixture_rebuild(struct profile_fixture *fixture, const struct profile_options *options)
 {
 	const struct profile_options usual = plain();
 
-	profile_free(folded->profile);
-	folded->profile = profile_build(folded->reader, folded->texts, options ? options : &usual);
+	profile_free(fixture->profile);
+	fixture->profile = profile_build(
+		fixture->reader, fixture->texts, options ? options : &usual);
 }
 
-struct folded folded_of(struct trace_builder *builder, const struct profile_options *options)
+struct profile_fixture fixture_of(
+	struct trace_builder *builder, const struct profile_options *options)
 {
-	char path[] = "/tmp/pperf-folded.XXXXXX", error[READER_ERROR_BYTES];
-	struct folded folded = { .texts = string_table_new() };
+	char path[] = "/tmp/pperf-fixture.XXXXXX", error[READER_ERROR_BYTES];
+	struct profile_fixture fixture = { .texts = string_table_new() };
 	const int fd = mkstemp(path);
 
 	if (fd < 0 || close(fd))
 		die("no file can be written in /tmp");
 	builder_write(builder, path);
 	builder_free(builder);
-	folded.reader = reader_open(path, error);
-	if (!folded.reader)
+	fixture.reader = reader_open(path, error);
+	if (!fixture.reader)
 		die(error);
-	folded_again(&folded, options);
+	fixture_rebuild(&fixture, options);
 	unlink(path);
-	return folded;
+	return fixture;
 }
 
-void folded_free(struct folded *folded)
+void fixture_free(struct profile_fixture *fixture)
 {
-	profile_free(folded->profile);
-	reader_close(folded->reader);
-	string_table_free(folded->texts);
+	profile_free(fixture->profile);
+	reader_close(fixture->reader);
+	string_table_free(fixture->texts);
 }
 
-static uint32_t child(const struct folded *folded, uint32_t parent, const char *name, size_t length)
+static uint32_t child(
+	const struct profile_fixture *fixture, uint32_t parent, const char *name, size_t length)
 {
-	const struct tree *tree = folded->profile->tree;
+	const struct tree *tree = fixture->profile->tree;
 
 	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
 		const struct string_view text = string_table_get(
-			folded->texts, tree->nodes[id].name);
+			fixture->texts, tree->nodes[id].name);
 
 		if (text.length == length && memcmp(text.bytes, name, length) == 0)
 			return id;
@@ -66,26 +69,26 @@ static uint32_t child(const struct folded *folded, uint32_t parent, const char *
 	return 0;
 }
 
-const struct node *folded_node(const struct folded *folded, const char *path)
+const struct node *fixture_node(const struct profile_fixture *fixture, const char *path)
 {
 	uint32_t node = 0;
 
 	for (;;) {
 		const size_t length = strcspn(path, "/");
 
-		node = child(folded, node, path, length);
+		node = child(fixture, node, path, length);
 		if (!node)
 			return NULL;
 		if (!path[length])
-			return &folded->profile->tree->nodes[node];
+			return &fixture->profile->tree->nodes[node];
 		path += length + 1;
 	}
 }
 
-void folded_check(const struct folded *folded)
+void fixture_check(const struct profile_fixture *fixture)
 {
 	char problem[256];
 
-	if (!profile_check_conservation(folded->profile, problem, sizeof problem))
+	if (!profile_check_conservation(fixture->profile, problem, sizeof problem))
 		die(problem);
 }

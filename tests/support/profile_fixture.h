@@ -8,22 +8,22 @@
 #include "report/profile/profile.h"
 #include "tests/support/run_report.h"
 
-struct folded {
+struct profile_fixture {
 	struct trace_reader *reader;
 	struct string_table *texts;
 	struct profile *profile;
 };
 
-/* Profiles the trace of `builder`, and frees the builder. With NULL the options are those of the
- * tool without options. */
-struct folded folded_of(struct trace_builder *builder, const struct profile_options *options);
-/* Profiles the same trace again. */
-void folded_again(struct folded *folded, const struct profile_options *options);
-void folded_free(struct folded *folded);
+/* Frees the builder. options NULL: as the tool without options. */
+struct profile_fixture fixture_of(
+	struct trace_builder *builder, const struct profile_options *options);
+/* One more fold of the same trace. */
+void fixture_rebuild(struct profile_fixture *fixture, const struct profile_options *options);
+void fixture_free(struct profile_fixture *fixture);
 
-/* Returns the node of a path of names joined by `/`, or NULL. */
-const struct node *folded_node(const struct folded *folded, const char *path);
-/* Fails the test if a nanosecond or byte has several owners or none. */
-void folded_check(const struct folded *folded);
+/* The node of a path of names joined by `/`; NULL: there is none. */
+const struct node *fixture_node(const struct profile_fixture *fixture, const char *path);
+/* Fails the test if anything is owned twice or not at all. */
+void fixture_check(const struct profile_fixture *fixture);
 
 #endif

@@ -22,7 +22,7 @@ static void die(const char *what)
 	abort();
 }
 
-void screen_enter(void)
+void run_report_setup(void)
 {
 	ssize_t length = readlink("/proc/self/exe", report, sizeof report - 64);
 	char *slash;
@@ -35,12 +35,12 @@ void screen_enter(void)
 		length = slash - report;
 	report[length] = '\0';
 	strcat(report, "/pperf-report");
-	strcpy(folder, "/tmp/pperf-screen.XXXXXX");
+	strcpy(folder, "/tmp/pperf-report-test.XXXXXX");
 	if (!mkdtemp(folder) || chdir(folder))
 		die("mkdtemp");
 }
 
-void screen_leave(void)
+void run_report_teardown(void)
 {
 	char command[128];
 
@@ -68,7 +68,7 @@ static char *whole_file(const char *path)
 	return kept[kept_count++] = text;
 }
 
-static struct screen run(const char *settings, const char *arguments, const char *out)
+static struct report_run run(const char *settings, const char *arguments, const char *out)
 {
 	const char *under = getenv("PPERF_TEST_UNDER"); /* an emulator */
 	char command[8192];
@@ -80,28 +80,28 @@ static struct screen run(const char *settings, const char *arguments, const char
 	status = system(command);
 	if (status < 0)
 		die("system");
-	return (struct screen){ .out = whole_file(".out"),
+	return (struct report_run){ .out = whole_file(".out"),
 		.err = whole_file(".err"),
 		.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status) };
 }
 
-struct screen screen_show_with(const char *settings, const char *arguments)
+struct report_run run_report_with(const char *settings, const char *arguments)
 {
 	return run(settings, arguments, ".out");
 }
 
-struct screen screen_show_to(const char *path, const char *arguments)
+struct report_run run_report_to(const char *path, const char *arguments)
 {
 	return run("", arguments, path);
 }
 
-struct screen screen_show(struct trace_builder *builder, const char *arguments)
+struct report_run run_report(struct trace_builder *builder, const char *arguments)
 {
 	if (builder) {
 		builder_write(builder, "trace.bin");
 		builder_free(builder);
 	}
-	return screen_show_with("", arguments);
+	return run_report_with("", arguments);
 }
 
 struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at,

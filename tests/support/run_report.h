@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: MIT
+ * run_report.h: the tool as its user sees it, run on traces made in a test. Everything that could
+ * differ between machines is pinned: locale, terminal, width, colours, time zone.
  *
- * Runs the tool as a user does, on traces made in a test. Whatever could differ between machines is
- * fixed: locale, terminal, width, colours, time zone.
+ *	struct report_run run = run_report(builder, "critical trace.bin -m reserved");
  *
- *	struct screen screen = screen_show(builder, "critical trace.bin -m reserved");
+ *	ck_assert_str_eq(run.out, "slam ────...");
  *
- *	ck_assert_str_eq(screen.out, "slam ────...");
  */
 #ifndef PPERF_TESTS_SUPPORT_RUN_REPORT_H
 #define PPERF_TESTS_SUPPORT_RUN_REPORT_H
 
 #include "tests/support/trace_builder.h"
 
-struct screen {
-	char *out, *err; /* terminated; valid until the test ends */
-	int status;      /* exit status; 128 + n: killed by signal n */
+struct report_run {
+	char *out, *err; /* terminated; live as long as the test */
+	int status;      /* of exit; 128 + n: killed by signal n */
 };
 
-/* Called before each test (a checked fixture): makes a new folder the working directory. */
-void screen_enter(void);
-/* Called after each test: removes the folder and frees the texts of its screens. */
-void screen_leave(void);
+/* Before and after each test (a checked fixture): a folder of its own to be in. */
+void run_report_setup(void);
+void run_report_teardown(void);
 
-/* Writes `builder` (NULL: nothing) as trace.bin, frees it, and runs `pperf-report ARGUMENTS` in the
+/* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the
  * shell. */
-struct screen screen_show(struct trace_builder *builder, const char *arguments);
-/* Runs `pperf-report ARGUMENTS` with settings before it, such as "NO_COLOR=1 TERM=dumb". */
-struct screen screen_show_with(const char *settings, const char *arguments);
+struct report_run run_report(struct trace_builder *builder, const char *arguments);
+/* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
+struct report_run run_report_with(const char *settings, const char *arguments);
 
-/* Runs `pperf-report ARGUMENTS` with stdout redirected to `path`; screen.out is empty. */
-struct screen screen_show_to(const char *path, const char *arguments);
+/* The same with stdout somewhere else; .out is empty. */
+struct report_run run_report_to(const char *path, const char *arguments);
 
 /* Functions that build records many tests need. `at`: when the call returned, or when the batch of
  * GPU records came. */

@@ -525,7 +525,7 @@ uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *
 					  .kind = (uint32_t)kind });
 }
 
-uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name,
+uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail)
 {
 	return find_node(builder, &(struct built_node){ .parent = parent,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * Builds traces byte by byte, for the tests of all that reads traces. It is independent of the
- * library that writes real ones.
+ * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of
+ * the library that writes real ones.
  *
  *	struct trace_builder *builder = builder_new();
  *
@@ -13,14 +12,13 @@
  *	builder_write(builder, "trace.bin");
  *	builder_free(builder);
  *
- * Times (`at`) are ticks since the start of the trace. Ticks are nanoseconds
- * (TRACE_CLOCK_MONOTONIC) unless the header is changed. Streams are numbers from 1 and exist from
- * their first use; their thread id is 1000 + stream. Names and nodes get ids when they are first
- * used. Each payload begins with its CLOCK and OPEN records, as the format requires. What is not
- * sealed at the end becomes a slot.
- *
- * The file has the header, the dictionary, slots, and chunks in the order of sealing. Wrong use, or
- * a lack of memory, aborts with a message.
+ * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC)
+ * unless the header is changed. Streams are numbers from 1 and come into being when first named;
+ * their thread id is 1000 + stream. Names and nodes get their ids as they are used. Each payload
+ * begins with its CLOCK and OPEN records, as the format wants. What is not sealed at the end
+ * becomes a slot. The file: header, slots, chunks in the order of sealing; the dictionary lies
+ * before the slots. Everything here aborts with a sentence when it is used wrongly or memory runs
+ * out.
  */
 #ifndef PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
 #define PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
@@ -50,12 +48,12 @@ uint32_t build_name(struct trace_builder *builder, const char *text);
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	const char *domain, enum trace_node_kind kind);
-/* Returns a node of any kind. `link`: a node or 0. `detail`: a text or NULL (struct trace_node). */
-uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name,
+/* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
+uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
-/* Appends any dictionary record: the head is filled, the rest zero, `size` is rounded up to 8
- * bytes. The pointer is valid until the next call. */
+/* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until
+ * the next call. */
 void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);
 /* Ends the current dictionary block. The next record begins another one. */
 void build_dictionary_seal(struct trace_builder *builder);

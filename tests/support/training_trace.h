@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * Builds traces of training programs: PyTorch's own ranges, with times that the test chooses.
+ * training_trace.h: traces of programs that train, made in a test: what PyTorch's own ranges look
+ * like, with times that the test decides.
  *
  *	struct training training = training_new();
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * Measures what a view of pperf-report costs: CPU time and memory of a whole process.
+ * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole
+ * process.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_COST_H
 #define PPERF_TESTS_SUPPORT_VIEW_COST_H

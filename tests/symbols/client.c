@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A library that uses the CUDA runtime it was linked with: makes every call of the interposed family once, some of them so that they
- * fail, and prints all that can be seen of each: result, errno, last error, what was given. The same with and without the preload.
+ * A library that uses the CUDA runtime it was linked with: makes every call of the interposed
+ * family once, some of them so that they fail, and prints all that can be seen of each: result,
+ * errno, last error, what was given. The same with and without the preload.
  */
 #include "preload/cuda/real.h"
 
@@ -22,7 +23,8 @@ static void show(const char *name, int result, const void *given)
 {
 	int error = errno, peeked = cudaPeekAtLastError();
 
-	printf("%s: %d, errno %d, last error %d %d, %p\n", name, result, error, peeked, cudaGetLastError(), given);
+	printf("%s: %d, errno %d, last error %d %d, %p\n", name, result, error, peeked,
+		cudaGetLastError(), given);
 }
 
 /* CALL(name, arguments, what it gives) */
@@ -99,7 +101,9 @@ static void pool_memory(void)
 
 static void launches(void)
 {
-	struct cuda_launch_config config = { .grid = grid, .block = block, .shared_bytes = 48, .stream = stream };
+	struct cuda_launch_config config = {
+		.grid = grid, .block = block, .shared_bytes = 48, .stream = stream
+	};
 	const void *stub = (const void *)(uintptr_t)client_calls, *handle = NULL;
 
 	CALL(cudaLaunchKernel, (stub, grid, block, NULL, 16, stream), NULL);
@@ -115,11 +119,13 @@ static void launches(void)
 	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 0, stream), NULL);
 	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 0, stream), NULL);
 	CALL(__cudaLaunchKernel_ptsz, (handle, grid, block, NULL, 0, NULL), NULL);
-	kernel_name = "_Z5laterPf"; /* the library is another one by now, whose kernel has got the same handle */
+	kernel_name =
+		"_Z5laterPf"; /* the library is another one by now, whose kernel has got the same handle */
 	CALL(__cudaGetKernel, (&handle, &kernel_name), NULL);
 	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 1, stream), NULL);
 #if RUNTIME == 12
-	struct cuda_launch_params two[2] = { { (void *)(uintptr_t)client_calls, grid, block, NULL, 8, stream },
+	struct cuda_launch_params two[2] = { { (void *)(uintptr_t)client_calls, grid, block, NULL,
+						     8, stream },
 		{ (void *)(uintptr_t)client_calls, block, grid, NULL, 9, stream } };
 
 	CALL(cudaLaunchCooperativeKernelMultiDevice, (two, 2, 0), NULL);

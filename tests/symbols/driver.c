@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The driver behind runtime.c: only what pperf asks it, and the two calls that the runtimes need to tell it things. One process has one,
- * whichever runtimes are loaded. Every question is counted, so that a test sees what it costs.
+ * The driver behind runtime.c: only what pperf asks it, and the two calls that the runtimes need to
+ * tell it things. One process has one, whichever runtimes are loaded. Every question is counted, so
+ * that a test sees what it costs.
  */
 #include <stddef.h>
 #include <string.h>

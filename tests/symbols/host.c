@@ -20,7 +20,8 @@ static int (*allocate)(unsigned);
 
 static void *find(const char *path, int flags, const char *name)
 {
-	void *library = dlopen(path, flags | RTLD_NOW), *function = library ? dlsym(library, name) : NULL;
+	void *library = dlopen(path, flags | RTLD_NOW),
+	     *function = library ? dlsym(library, name) : NULL;
 
 	if (!function) {
 		fprintf(stderr, "%s\n", dlerror());
@@ -70,7 +71,8 @@ static int ask(void)
 	void *p = NULL;
 
 	*(void **)&cuda_malloc = dlsym(RTLD_DEFAULT, "cudaMalloc");
-	printf("cudaMalloc: %s, %d\n", cuda_malloc ? "there" : "not there", cuda_malloc ? cuda_malloc(&p, 8) : 0);
+	printf("cudaMalloc: %s, %d\n", cuda_malloc ? "there" : "not there",
+		cuda_malloc ? cuda_malloc(&p, 8) : 0);
 	return 0;
 }
 
@@ -89,8 +91,8 @@ int main(int count, char **arguments)
 		}
 		if (!strcmp(arguments[i], "fork"))
 			return forked(arguments[i + 1]);
-		*(void **)&calls = find(
-			arguments[i + 1], strcmp(arguments[i], "local") ? RTLD_GLOBAL : RTLD_LOCAL, "client_calls");
+		*(void **)&calls = find(arguments[i + 1],
+			strcmp(arguments[i], "local") ? RTLD_GLOBAL : RTLD_LOCAL, "client_calls");
 		printf("%s %s\n", arguments[i], arguments[i + 1]);
 		bad = calls();
 	}

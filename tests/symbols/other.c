@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Another library that is preloaded for the sake of cudaMalloc: counts the calls, says so at the end, and goes on to the next.
+ * Another library that is preloaded for the sake of cudaMalloc: counts the calls, says so at the
+ * end, and goes on to the next.
  */
 #include <dlfcn.h>
 #include <stddef.h>

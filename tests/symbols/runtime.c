@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * A stand-in for the CUDA runtime that does next to nothing, so that what the preload adds shows: built as libcudart.so.12, as
- * libcudart.so.13 and as a renamed copy. Its addresses tell which of them gave them (RUNTIME in the high bits); sizes beyond 1 GiB are
- * refused with cudaErrorMemoryAllocation; every call leaves its own errno. cudaMallocHost goes through cudaHostAlloc, as one exported
- * function may call another.
+ * A stand-in for the CUDA runtime that does next to nothing, so that what the preload adds shows:
+ * built as libcudart.so.12, as libcudart.so.13 and as a renamed copy. Its addresses tell which of
+ * them gave them (RUNTIME in the high bits); sizes beyond 1 GiB are refused with
+ * cudaErrorMemoryAllocation; every call leaves its own errno. cudaMallocHost goes through
+ * cudaHostAlloc, as one exported function may call another.
  */
 #include "preload/cuda/real.h"
 
@@ -51,7 +52,8 @@ static int give(void **address, size_t bytes)
 	if (bytes > MOST)
 		return end(2);
 	next = atomic_load_explicit(
-		&taken, memory_order_relaxed); /* threads may be given the same: what matters is that it is cheap */
+		/* threads may be given the same: what matters is that it is cheap */
+		&taken, memory_order_relaxed);
 	atomic_store_explicit(&taken, next + 4096, memory_order_relaxed);
 	*address = (void *)(uintptr_t)((uint64_t)RUNTIME << 40 | next);
 	return end(0);
@@ -107,20 +109,22 @@ int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent
 	return give(&address->pointer, address->pitch * extent.height * extent.depth);
 }
 
-int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags)
+int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height,
+	unsigned flags)
 {
 	(void)flags;
 	return give(array, (size_t)texel->x * width * (height ? height : 1));
 }
 
-int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)
+int cudaMalloc3DArray(
+	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)
 {
 	(void)flags;
 	return give(array, (size_t)texel->x * extent.width);
 }
 
-int cudaMallocMipmappedArray(
-	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
+int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel,
+	struct cuda_extent extent, unsigned levels, unsigned flags)
 {
 	(void)flags;
 	return give(array, (size_t)texel->x * extent.width * levels);
@@ -243,7 +247,8 @@ LAUNCH_BY_CONFIG(cudaLaunchKernelExC)
 LAUNCH_BY_CONFIG(cudaLaunchKernelExC_ptsz)
 
 #if RUNTIME == 12
-int cudaLaunchCooperativeKernelMultiDevice(struct cuda_launch_params *launches, unsigned count, unsigned flags)
+int cudaLaunchCooperativeKernelMultiDevice(
+	struct cuda_launch_params *launches, unsigned count, unsigned flags)
 {
 	(void)flags;
 	return count ? launch(launches[0].function, launches[0].block) : end(1);
@@ -276,20 +281,21 @@ int cudaStreamBeginCapture_ptsz(void *stream, int mode)
 	return capture(stream ? stream : (void *)2, 1);
 }
 
-#define BEGIN_TO_GRAPH(name)                                                                                     \
-	int name(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode) \
-	{                                                                                                        \
-		(void)graph, (void)dependencies, (void)edges, (void)count, (void)mode;                           \
-		return capture(stream, 1);                                                                       \
+#define BEGIN_TO_GRAPH(name)                                                             \
+	int name(void *stream, void *graph, const void *dependencies, const void *edges, \
+		size_t count, int mode)                                                  \
+	{                                                                                \
+		(void)graph, (void)dependencies, (void)edges, (void)count, (void)mode;   \
+		return capture(stream, 1);                                               \
 	}
 BEGIN_TO_GRAPH(cudaStreamBeginCaptureToGraph)
 BEGIN_TO_GRAPH(cudaStreamBeginCaptureToGraph_ptsz)
 
-#define BEGIN_AGAIN(name)                                                     \
-	int name(void *stream, int mode, void *graph, void *callback)         \
-	{                                                                     \
-		(void)mode, (void)graph, (void)callback;                      \
-		return capture(stream ? stream : (void *)2, 1);               \
+#define BEGIN_AGAIN(name)                                             \
+	int name(void *stream, int mode, void *graph, void *callback) \
+	{                                                             \
+		(void)mode, (void)graph, (void)callback;              \
+		return capture(stream ? stream : (void *)2, 1);       \
 	}
 BEGIN_AGAIN(cudaStreamBeginRecaptureToGraph)
 BEGIN_AGAIN(cudaStreamBeginRecaptureToGraph_ptsz)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A program that calls the runtime from 2000 places, as one with as many kernels does, and says how often the dynamic linker was asked about its objects
- * when it called from each of them again.
+ * A program that calls the runtime from 2000 places, as one with as many kernels does, and says how
+ * often the dynamic linker was asked about its objects when it called from each of them again.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -12,7 +12,8 @@ int dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *da
 static unsigned asked;
 
 /* In place of the C library's, for all who ask. */
-__attribute__((visibility("default"))) int dl_iterate_phdr(int (*each)(struct dl_phdr_info *, size_t, void *), void *data)
+__attribute__((visibility("default"))) int dl_iterate_phdr(
+	int (*each)(struct dl_phdr_info *, size_t, void *), void *data)
 {
 	int (*next)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
 

@@ -27,7 +27,7 @@ def rows(path, *options):
 
 
 @case
-def a_tree_of_rows_that_are_all_too_small_is_told_of(folder):
+def a_tree_of_rows_that_are_all_too_small_is_reported(folder):
     """200 roots that have a 200th each: none has the 1 % that text asks for."""
     events = [{"ph": "X", "cat": "cpu_op", "name": "mine::op_%s" % (chr(97 + i // 26) + chr(97 + i % 26)), "pid": 1, "tid": 1, "ts": i * 10, "dur": 5, "args": {}} for i in range(200)]
     path = folder / "small.json"
@@ -38,7 +38,7 @@ def a_tree_of_rows_that_are_all_too_small_is_told_of(folder):
 
 
 @case
-def text_has_the_columns_that_were_asked_for_in_their_order(folder):
+def text_has_the_requested_columns_in_their_order(folder):
     lines = report("tree", trace(folder), "--columns", "idle_before_ns,calls,delay_p50_ns", "--width", "80").stdout.decode().splitlines()
     assert lines[0].split() == ["idle", "before", "calls", "lat", "p50"], lines[0]
     relu = next(line for line in lines if line.startswith("aten::relu"))
@@ -59,7 +59,7 @@ def json_and_csv_have_them_and_what_says_which_row_it_is(folder):
 
 
 @case
-def a_column_that_nobody_knows_is_named(folder):
+def an_unknown_column_is_named(folder):
     result = report("tree", trace(folder), "--columns", "calls,gpu_totl", check=64)
     assert "there is no column `gpu_totl`" in result.stderr.decode(), result.stderr
     for wrong in (("dump",), ("critical",)):

@@ -204,7 +204,7 @@ def switched_off_calls_pass_and_leave_nothing(folder):
 
 
 @case
-def a_place_that_has_called_once_asks_the_linker_nothing_more(folder):
+def a_call_site_that_has_called_once_needs_the_linker_no_more(folder):
     both(folder, str(SYMBOLS / "sites"))
     trace = whole(folder / "trace.bin")
     assert len(trace.calls) == 4000 and {c.api for c in trace.calls} == {"cudaFree"} and not any(trace.lost)

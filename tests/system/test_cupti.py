@@ -29,7 +29,7 @@ def known_work(folder, major, *arguments, env=None, check=0):
     return json.loads(result.stdout), whole(folder / "trace.bin")
 
 
-def guest(folder, major, *arguments, env=None, check=0):
+def same_under_library(folder, major, *arguments, env=None, check=0):
     """Runs cuda_guest without and with the library: the same, else a failure. Its output."""
     bare = run(folder, simulated(major, "cuda_guest"), *arguments, env=env, check=check)
     under = traced(folder, simulated(major, "cuda_guest"), *arguments, env=env, check=check)
@@ -60,7 +60,7 @@ def ended(folder, major, how, env=None):
 
 
 @case
-def what_a_context_had_is_gone_with_it(folder):
+def what_a_context_had_is_freed_with_it(folder):
     for major in MAJORS:
         for how, env, name in (("reset", None, "cudaDeviceReset"), ("reset", {"PPERF_CUPTI": "0"}, "cudaDeviceReset"),
                                ("primary", None, "(context destroyed)"), ("contexts", None, "(context destroyed)")):
@@ -87,7 +87,7 @@ def each_path_has_the_counts_and_bytes_that_the_program_knows(folder):
 
 
 @case
-def a_program_that_is_stopped_now_and_then_is_told_exactly(folder):
+def a_program_that_is_stopped_now_and_then_is_recorded_exactly(folder):
     for major in MAJORS:
         with open(folder / "said", "wb") as said:
             process = subprocess.Popen([simulated(major, "known_work"), "4", "2", "60"], cwd=folder, env=environment(LD_PRELOAD=preload()), stdout=said)
@@ -157,7 +157,7 @@ def the_device_is_described(folder):
 @case
 def graphs_are_known_by_their_nodes(folder):
     for major in MAJORS:
-        guest(folder, major, "captures", 5)
+        same_under_library(folder, major, "captures", 5)
         trace = whole(folder / "trace.bin")
         captured = [c for c in trace.calls if c.flags & CAPTURED]
         assert collections.Counter(c.kind for c in captured) == {"LAUNCH": 5, "SET": 1}
@@ -178,7 +178,7 @@ def graphs_are_known_by_their_nodes(folder):
 @case
 def what_no_symbol_shows_is_seen_by_callbacks_once(folder):
     for major in MAJORS:
-        guest(folder, major, "hidden", 20)
+        same_under_library(folder, major, "hidden", 20)
         trace = whole(folder / "trace.bin")
         launches, memory = calls(trace, "LAUNCH"), calls(trace, "ALLOC", "FREE")
         assert len(launches) == 20 and all(c.api == "cuLaunchKernel" and c.flags & CALLBACK for c in launches)
@@ -203,7 +203,7 @@ def allocations_agree_with_what_cupti_says_of_them(folder):
 
 
 @case
-def ids_that_begin_again_are_told_apart(folder):
+def ids_that_begin_again_are_distinguished(folder):
     for major in MAJORS:
         trace = exactly(folder, major, 2, 1, 200, env={"SIM_CUPTI_WRAP": "1"})
         ids = [c.correlation for c in trace.calls if c.correlation]
@@ -235,7 +235,7 @@ def works_missing(trace):
 
 
 @case
-def refused_the_host_side_goes_on_and_the_code_is_told(folder):
+def refused_the_host_side_goes_on_and_the_code_is_reported(folder):
     for major in MAJORS:
         for code, reason in ((39, "another tool uses CUPTI"), (35, "does not let this user profile"), (999, "found no driver"), (15, "")):
             trace = degraded(folder, major, SIM_CUPTI_REFUSE=str(code))
@@ -341,12 +341,12 @@ def too_few_buffers_lose_records_and_nothing_else(folder):
 @case
 def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
     for major in MAJORS:
-        guest(folder, major, "robs", 5)
+        same_under_library(folder, major, "robs", 5)
         trace = whole(folder / "trace.bin")
         assert trace.meta["source.cupti"].startswith("partial: another profiler in the program has replaced CUPTI's buffer callbacks"), trace.meta["source.cupti"]
         assert len(calls(trace, "LAUNCH")) == 10 and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
         (folder / "trace.bin").unlink()
-        guest(folder, major, "works", 5)
+        same_under_library(folder, major, "works", 5)
         assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
         (folder / "trace.bin").unlink()
 
@@ -354,7 +354,7 @@ def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
 @case
 def work_that_takes_long_is_no_other_client(folder):
     for major in MAJORS:
-        guest(folder, major, "works", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "3600000"})
+        same_under_library(folder, major, "works", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "3600000"})
         assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
         (folder / "trace.bin").unlink()
     traced(folder, simulated("13", "cuda_guest"), "outlasts", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "2700"}, check=-9)
@@ -392,7 +392,7 @@ def another_libcupti_can_be_named_and_cupti_can_be_left_alone(folder):
 
 
 @case
-def somebody_elses_injection_does_not_keep_us_out(folder):
+def another_tools_injection_does_not_keep_us_out(folder):
     for major in MAJORS:
         exactly(folder, major, 1, 2, 5, env={"CUDA_INJECTION64_PATH": "/nonexistent/tool.so"})
         output, trace = known_work(folder, major, 8, 1, 5, env={"CUDA_INJECTION64_PATH": "/nonexistent/tool.so"})
@@ -404,7 +404,7 @@ def somebody_elses_injection_does_not_keep_us_out(folder):
         assert any(r.kind == "KERNEL" for r in trace.records)
 
 
-# ---- as a guest ----
+# ---- beside another client, and as a program ends ----
 
 @case
 def the_first_call_may_come_from_a_thread_with_little_stack(folder):
@@ -445,7 +445,7 @@ def a_thread_of_ours_comes_with_the_first_context_and_takes_no_signal(folder):
 @case
 def a_program_that_only_asks_has_no_trace(folder):
     for major in MAJORS:
-        guest(folder, major, "asks")
+        same_under_library(folder, major, "asks")
         assert not list(folder.glob("*.bin*"))
 
 
@@ -453,7 +453,7 @@ def a_program_that_only_asks_has_no_trace(folder):
 def what_was_complete_survives_a_kill(folder):
     for major in MAJORS:
         for way, status in (("idles", -signal.SIGKILL), ("leaves", 3)):
-            guest(folder, major, way, 100, check=status)
+            same_under_library(folder, major, way, 100, check=status)
             trace = whole(folder / "trace.bin")
             assert len([r for r in trace.records if r.kind == "KERNEL"]) == 100, way
             complete(trace)
@@ -463,7 +463,7 @@ def what_was_complete_survives_a_kill(folder):
 @case
 def an_exit_from_any_thread_brings_everything(folder):
     for major in MAJORS:
-        guest(folder, major, "thread_exits", 100, check=4)
+        same_under_library(folder, major, "thread_exits", 100, check=4)
         complete(whole(folder / "trace.bin"))
         (folder / "trace.bin").unlink()
 
@@ -472,7 +472,7 @@ def an_exit_from_any_thread_brings_everything(folder):
 def children_never_call_cupti_and_do_not_hang(folder):
     for major in MAJORS:
         log = folder / "calls"
-        guest(folder, major, "forks", 10, env={"SIM_CUPTI_HANG_FORK": "1", "SIM_CUPTI_LOG": str(log)})
+        same_under_library(folder, major, "forks", 10, env={"SIM_CUPTI_HANG_FORK": "1", "SIM_CUPTI_LOG": str(log)})
         assert len({line.split()[0] for line in log.read_text().splitlines()}) == 1, "a child called CUPTI"
         trace = whole(folder / "trace.bin")
         assert len([r for r in trace.records if r.kind == "KERNEL"]) == 20

@@ -147,7 +147,7 @@ def moved_interpreter(image):
 
 
 @case
-def programs_that_do_not_hear_of_LD_PRELOAD_are_told_apart(folder):
+def programs_that_ignore_LD_PRELOAD_are_distinguished(folder):
     plain_only()
     (folder / "empty.c").write_text("int main(void) { return 0; }\n")
     run(folder, CC, "-o", "dynamic", "empty.c", check=0)

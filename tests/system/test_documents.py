@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The project's documents: every file that they name exists, their lines fit on a page, and each of their links has a target."""
+"""The project's documents: every file and case that they name exists, lines fit on a page, and each link has a target."""
 import re
 
 from harness import ROOT, Skip, case, main, report, run
 
 COLUMNS = 90
-# Fields that a reader fills in, and what building makes.
+# Names with parts that a reader fills in, and files that a build creates.
 NOT_FILES = re.compile(r"NAME|\*|[<>{}$]|^build/|^/|^\w+://|^-|\.\.\.")
 
 
@@ -34,6 +34,34 @@ def every_file_that_a_document_names_exists(folder):
                 found += 1
                 assert (ROOT / word).exists(), "%s names %s" % (document.relative_to(ROOT), word)
     assert found > 300, found
+
+
+def cases_of(path):
+    """The names of the cases in a test file: Check's START_TEST in C, functions marked @case or @slow in Python."""
+    return re.findall(r"START_TEST\((\w+)\)|^@(?:case|slow)\ndef (\w+)\(", path.read_text(), re.M)
+
+
+def is_case_of(words, path):
+    """True if a case of the file is called so. Quoted words have blanks for underscores and may be a part of the name."""
+    quoted = re.sub(r"\W+", "_", words)
+    return any("_%s" % quoted in "_" + c_name + python_name for c_name, python_name in cases_of(path))
+
+
+@case
+def each_file_and_each_case_quoted_in_FALSIFY_exists(folder):
+    """A case belongs to the file that is named last before it in its row."""
+    files = quotes = 0
+    for row in re.findall(r"^\|.*", (ROOT / "tests" / "FALSIFY.md").read_text(), re.M):
+        source = None
+        for name, words in re.findall(r"`([^`]+)`|(?<!\*)\*([^*`]+)\*", row):
+            if name:
+                is_path = re.search(r"\.(c|h|py|sh|map)$", name) and " " not in name
+                assert not is_path or (ROOT / name).is_file(), "FALSIFY.md names %s, which is no file" % name
+                source, files = ROOT / name if is_path else source, files + bool(is_path)
+                continue
+            assert source and is_case_of(words, source), "FALSIFY.md quotes *%s*, which is no case of %s" % (words, source)
+            quotes += 1
+    assert files > 150 and quotes > 130, (files, quotes)
 
 
 @case

@@ -175,7 +175,7 @@ def each(traces):
 
 
 @case
-def names_that_nobody_should_print(folder):
+def names_that_no_view_should_print(folder):
     each([imported(folder)])
 
 

@@ -35,7 +35,7 @@ for name in TARGETS:
 
 
 @case
-def a_find_is_told(folder):
+def a_find_is_reported(folder):
     """The harness must be able to fail: a report that prints what a terminal would act on."""
     (folder / "input").write_bytes(b"\x07\x00\x1b[31m")
     result = subprocess.run([FUZZ / "replay_text", folder / "input"], cwd=ROOT, capture_output=True, text=True, errors="replace",

@@ -19,7 +19,7 @@ def same(folder, name, *arguments, stdin=None, env=None):
 
 
 def unlike(folder):
-    """The variables that differ between the environments that the two runs of guest saw."""
+    """The variables that differ between the environments that the two runs of describes_itself saw."""
     read = lambda name: dict(line.split("=", 1) for line in (folder / name).read_text().splitlines() if "=" in line)
     plain, under = read("environment.plain"), read("environment")
     return {k for k in plain.keys() | under.keys() if plain.get(k) != under.get(k)}
@@ -27,29 +27,29 @@ def unlike(folder):
 
 @case
 def a_program_sees_nothing_but_three_variables(folder):
-    same(folder, "guest", "environment", stdin=b"one\ntwo\n")
+    same(folder, "describes_itself", "environment", stdin=b"one\ntwo\n")
     assert unlike(folder) == {"LD_PRELOAD", *OURS}, unlike(folder)
     assert traces(folder)
 
 
 @case
 def with_PPERF_DISABLE_nothing_at_all_happens(folder):
-    same(folder, "guest", "environment", stdin=b"", env={"PPERF_DISABLE": "1"})
+    same(folder, "describes_itself", "environment", stdin=b"", env={"PPERF_DISABLE": "1"})
     assert unlike(folder) == {"LD_PRELOAD"}, unlike(folder)
     assert not traces(folder), traces(folder)
 
 
 @case
 def variables_that_are_set_stay_as_they_are(folder):
-    same(folder, "guest", "environment", stdin=b"", env={"NVTX_INJECTION64_PATH": "/nowhere/tool.so", "CUDA_INJECTION64_PATH": "/nowhere/tool.so"})
+    same(folder, "describes_itself", "environment", stdin=b"", env={"NVTX_INJECTION64_PATH": "/nowhere/tool.so", "CUDA_INJECTION64_PATH": "/nowhere/tool.so"})
     assert "CUDA_INJECTION64_PATH" not in unlike(folder), unlike(folder)
 
 
 @case
-def a_place_that_cannot_be_written_changes_nothing(folder):
+def a_path_that_cannot_be_written_changes_nothing(folder):
     for place in ("/nonexistent/folder/trace.bin", "/proc/trace.bin", "/dev/null/trace.bin", str(folder / "taken"), ""):
         (folder / "taken").mkdir(exist_ok=True)
-        same(folder, "guest", "environment", stdin=b"x\n", env={"PPERF_OUTPUT": place})
+        same(folder, "describes_itself", "environment", stdin=b"x\n", env={"PPERF_OUTPUT": place})
         for path in [*traces(folder), *folder.glob("taken.*")]:
             path.unlink()
 

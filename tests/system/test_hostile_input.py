@@ -45,7 +45,7 @@ def all_processes_are_read_where_there_may_be_so_many_open_files(folder):
 
 
 @case
-def what_lies_beside_a_trace_is_passed_over(folder):
+def what_is_beside_a_trace_is_passed_over(folder):
     traced(folder, "ranges", 1, 5)
     plain = report("tree", folder / "trace.bin", "-f", "csv").stdout
     os.mkfifo(folder / "pipe.bin")

@@ -211,7 +211,7 @@ def memory_that_no_machine_has_is_the_most_that_a_number_holds(folder):
 
 
 @case
-def the_busy_time_is_told_apart_by_what_it_was_spent_on(folder):
+def the_busy_time_is_split_by_what_it_was_spent_on(folder):
     events = [kernel(0, 10, 1), kernel(5, 10, 2, name="ncclDevKernel_AllReduce", stream=8), kernel(30, 10, 3, name="RCCL_generic", stream=8),
               X("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 35, 10, pid=0, tid=9, device=0, stream=9, bytes=1), X("gpu_memset", "Memset (Device)", 60, 1, pid=0, tid=7, device=0, stream=7)]
     totals = tree(write(folder, events))["totals"]
@@ -463,7 +463,7 @@ def the_form_of_a_file_makes_no_difference(folder):
 
 
 @case
-def an_event_whose_time_cannot_be_is_told_and_is_in_no_figure(folder):
+def an_event_with_an_impossible_time_is_reported_and_is_in_no_metric(folder):
     events = [op("a", 0, 100), launch(20, 5, 1), kernel(30, 40, 1)]
     want = shown(write(folder, events))
     for odd in ({"ts": 10 ** 25}, {"dur": 10 ** 25}, {"dur": 2 ** 63 - 1}, {"dur": -3}, {"ts": -10 ** 25}, {"dur": None}, {"ts": "soon"}, {"ts": [1]}, {"dur": True}):
@@ -623,7 +623,7 @@ def what_thousands_have_in_common_takes_no_longer(folder):
 
 
 @case
-def ranges_that_all_outlast_each_other_are_left_out_at_a_depth_nobody_has(folder):
+def ranges_that_all_outlast_each_other_are_left_out_at_a_depth_no_program_has(folder):
     path = write(folder, [op("op", i, 10000) for i in range(5000)])
     process = view("info", path)
     assert "904 ranges are nested deeper than the limit; they are left out" in json.dumps(process), process

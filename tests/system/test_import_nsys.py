@@ -299,7 +299,7 @@ def what_precedes_a_broken_page_is_shown(folder):
 
 
 @case
-def a_view_where_a_table_should_be_is_told(folder):
+def a_view_where_a_table_should_be_is_reported(folder):
     export = usual(folder / "export")
     export.db.execute("ALTER TABLE NVTX_EVENTS RENAME TO ranges")
     export.db.execute("CREATE VIEW NVTX_EVENTS AS SELECT * FROM ranges")

@@ -56,6 +56,7 @@ def options_become_settings(folder):
 
 
 @case
+<<<<<<< HEAD
 def a_misspelt_word_is_answered_with_the_nearest_known_one(folder):
     script = installed(folder / "installed")
     for wrong, near in ((("rnu", "true"), "run"), (("doctr",), "doctor"), (("run", "--stakcs", "off", "true"), "--stacks"),
@@ -69,6 +70,9 @@ def a_misspelt_word_is_answered_with_the_nearest_known_one(folder):
 
 @case
 def the_trace_is_where_it_was_asked_for(folder):
+=======
+def the_trace_is_where_it_was_requested(folder):
+>>>>>>> g5
     result = launch(folder, "run", "-o", "my trace.bin", program("ranges"), 1, 10, check=0)
     assert len(names(folder / "my trace.bin")) == 10
     assert b"my trace.bin" in result.stderr and result.stderr.count(b"\n") == 1 and not result.stdout, result
@@ -116,7 +120,7 @@ def help_and_version_are_for_stdout(folder):
 
 
 @case
-def make_install_puts_everything_in_its_place_and_takes_it_away(folder):
+def make_install_installs_everything_and_make_uninstall_removes_it(folder):
     if SANITIZED:
         raise Skip("as in the plain build")
     make = ["make", "--no-print-directory", "-C", ROOT, "BUILD=%s" % BUILD, "DESTDIR=%s" % (folder / "root"), "PREFIX=/opt/pperf"]

@@ -73,7 +73,7 @@ def threads_that_call_while_another_tool_is_starting_are_recorded(folder):
 
 
 @case
-def pperf_in_the_place_of_the_other_tool_is_not_called_by_itself(folder):
+def pperf_named_as_the_other_tool_is_not_called_by_itself(folder):
     shutil.copy(LIBRARY, folder / "libpperf.so")
     shutil.copy(LIBRARY, folder / "tool.so")
     os.symlink(LIBRARY, folder / "link.so")

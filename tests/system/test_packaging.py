@@ -80,7 +80,7 @@ def the_library_builds_for_aarch64(folder):
 
 
 @case
-def the_wheel_installs_runs_and_goes_away(folder):
+def the_wheel_installs_runs_and_uninstalls(folder):
     if run(folder, sys.executable, "-c", "import venv, ensurepip").returncode:
         raise Skip("python3-venv is not installed")
     make("wheel", "PYTHON=%s" % sys.executable)

@@ -5,11 +5,11 @@ from profiler_beside import *
 
 # Says how a child ended and which descriptors it has.
 HOST = [sys.executable, "-c", "import os, sys; child = os.fork() or os._exit(3); print(os.waitpid(child, 0)[1], os.listdir('/proc/self/fd')); sys.exit(7)"]
-BAD = PROGRAMS / "lib_bad_guest.so"
+BAD = PROGRAMS / "lib_harms_program.so"
 
 
 def host(folder, bad, **options):
-    return same(folder, *HOST, env={"BAD_GUEST": bad}, library=str(BAD), **options)
+    return same(folder, *HOST, env={"HARM": bad}, library=str(BAD), **options)
 
 
 @case
@@ -31,11 +31,11 @@ def each_kind_of_harm_is_noticed(folder):
 
 @case
 def a_slow_start_is_noticed(folder):
-    os.environ["BAD_GUEST"] = "slow"
+    os.environ["HARM"] = "slow"
     try:
         under, plain = cost(folder, "true", rounds=5, library=str(BAD))
     finally:
-        del os.environ["BAD_GUEST"]
+        del os.environ["HARM"]
     assert under - plain > 0.010, (under, plain)
 
 

@@ -54,7 +54,7 @@ def signal_handlers_in_Python_read_exactly(folder):
 
 
 @case
-def code_objects_at_the_address_of_others_are_told_apart(folder):
+def code_objects_at_the_address_of_others_are_distinguished(folder):
     every(folder, "reused")
 
 
@@ -69,7 +69,7 @@ def a_thread_that_is_not_Pythons_has_no_frames(folder):
 
 
 @case
-def the_first_frame_of_the_programs_own_is_found_once_for_each_place(folder):
+def the_first_frame_of_the_programs_own_is_found_once_for_each_code_location(folder):
     every(folder, "source")
 
 

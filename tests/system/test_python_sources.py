@@ -81,7 +81,7 @@ def meta(path):
 
 
 @case
-def each_module_has_the_place_where_the_programs_own_code_called_it_first(folder):
+def each_module_has_the_code_location_that_called_it_first(folder):
     written(folder, "model.py", MODEL)
     script = written(folder, "train.py", SCRIPT)
     call = ("train.py", line_of(SCRIPT, "net(torch"), "main")
@@ -98,7 +98,7 @@ def each_module_has_the_place_where_the_programs_own_code_called_it_first(folder
 
 
 @case
-def each_place_is_noted_once_however_many_threads_call(folder):
+def each_code_location_is_recorded_once_however_many_threads_call(folder):
     written(folder, "model.py", MODEL)
     script = written(folder, "threads.py", """
         import threading, torch
@@ -150,7 +150,7 @@ def is_taken_by(record, part, file="holder.py"):
 
 
 @case
-def allocations_say_which_python_code_made_them_where_that_is_asked_for(folder):
+def allocations_say_which_python_code_made_them_where_that_is_enabled(folder):
     script = written(folder, "holder.py", ALLOCATES)
     for python in PYTHONS:
         for setting, wanted in ("alloc", True), ("launch", True), ("off", False), ("", False):

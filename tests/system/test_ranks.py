@@ -68,7 +68,7 @@ def near(value, wanted, by=3000):
 
 
 @case
-def clocks_are_laid_over_each_other_and_waits_told_apart(folder):
+def clocks_are_aligned_and_waits_distinguished(folder):
     # In each of 40 collectives rank 2 begins 1,500 us after rank 0 and 1,400 us after rank 1. So rank 0 waits 1,500 us, rank 1 waits 1,400 us, each transfers
     # for 300 us.
     got = view(job(3, lambda r, step: (0, 100, 1500)[r], offset=OFFSET_US, ppm=PPM), folder)
@@ -102,7 +102,7 @@ def the_straggler_is_named_with_what_it_did_meanwhile(folder):
 
 
 @case
-def a_rank_whose_gpu_has_more_to_do_is_told_from_one_whose_cpu_has(folder):
+def a_rank_whose_gpu_has_more_to_do_is_distinguished_from_one_whose_cpu_has(folder):
     ranks = [Rank(r) for r in range(2)]
     for step in range(30):
         base = step * 10000
@@ -119,7 +119,7 @@ def a_rank_whose_gpu_has_more_to_do_is_told_from_one_whose_cpu_has(folder):
 
 
 @case
-def nobody_is_named_who_is_last_by_chance(folder):
+def no_rank_is_named_that_is_last_by_chance(folder):
     got = view(job(2, lambda r, step: (step * 7 + r * 3) % 5 * 100), folder)
     assert got["stragglers"] == [] and got["matched"] == 40, got
     assert b"no rank was last more often than by chance" in report("ranks", folder / "rank0.json", folder / "rank1.json").stdout
@@ -185,7 +185,7 @@ def process_groups_that_the_trace_names_are_believed(folder):
 
 
 @case
-def an_all_to_all_is_told_from_sends_and_receives(folder):
+def an_all_to_all_is_distinguished_from_sends_and_receives(folder):
     """NCCL has kernels of one name for both: the range around the launch says which it is. In each of 20 steps rank 1 begins its all-to-all 700 us late;
     what has no such range is counted."""
     ranks = [Rank(r, **({"offset": OFFSET_US, "ppm": PPM} if r else {})) for r in range(2)]
@@ -253,7 +253,7 @@ def what_cannot_be_compared_is_refused_in_a_sentence(folder):
 
 
 @case
-def one_rank_can_be_asked_for_and_every_format_has_the_same(folder):
+def one_rank_can_be_selected_and_every_format_has_the_same(folder):
     ranks = job(3, lambda r, step: 200 * r)
     paths = [r.write(folder) for r in ranks]
     [row] = view(ranks, folder, "--rank", 1)["rows"]
@@ -275,7 +275,7 @@ def an_offset_of_years_is_still_whole_nanoseconds(folder):
 
 
 @case
-def places_of_collectives_are_told_apart_in_whatever_width(folder):
+def paths_of_collectives_are_distinguished_in_whatever_width(folder):
     """All of them end in PyTorch's own functions for collectives, which say nothing of where."""
     places, ranks = ("an awaitable that somebody gave a long name: indices", "an awaitable that somebody gave a long name: offsets"), [Rank(r) for r in range(2)]
     for step in range(30):
@@ -304,7 +304,7 @@ def files_without_a_number_count_in_their_order(folder):
 
 
 @case
-def of_many_clocks_the_worst_is_told(folder):
+def of_many_clocks_the_worst_is_reported(folder):
     text = report("ranks", *[r.write(folder) for r in job(11, lambda r, step: 100 * r, offset=OFFSET_US)]).stdout.decode()
     assert text.count("clock     ") == 8 and "`train / load`" in " ".join(text.split()) and "2 more, residual" in text and "1 communicator;" in text, text
 

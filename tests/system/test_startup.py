@@ -51,7 +51,7 @@ def few_pages_of_the_library_are_other_in_each_process(folder):
 
 
 @case
-def the_processor_is_not_asked_at_the_start(folder):
+def the_processor_is_not_queried_at_the_start(folder):
     """libgcc's __builtin_cpu_supports brings a constructor, whose five questions take 150 us in a nested virtual machine."""
     names = subprocess.run(["nm", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
     assert "__cpu_indicator_init" not in names and "__cpu_model" not in names

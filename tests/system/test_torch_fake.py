@@ -178,7 +178,7 @@ def a_PyTorch_that_cannot_compute_still_has_its_operators(folder):
 
 
 @case
-def compilers_are_told_to_leave_us_alone_in_the_way_they_have(folder):
+def compilers_are_asked_to_skip_our_code_in_the_way_they_offer(folder):
     code = "import torch\nprint(bool(torch._C._dynamo.eval_frame.skipped), torch.nn.Module.__call__.__qualname__)"
     for kind, there in ("skip_code", 1), ("strategy", 1), ("none", 0):
         for call in None, "other":
@@ -354,7 +354,7 @@ def no_thread_of_ours_is_there_when_the_program_forks(folder):
 
 
 @case
-def a_program_that_is_started_in_the_place_of_ours_is_left_alone(folder):
+def a_program_that_replaces_ours_by_exec_is_left_alone(folder):
     code = NET + "import os, sys\nnet(torch.tensor(1))\nsys.stdout.flush()\nos.execv('/bin/sh', ['sh', '-c', 'echo exec; cat /proc/self/environ | tr \"\\\\0\" \"\\\\n\" | grep -c ^FAKE='])"
     bare, under = [how(folder, *arguments(code), env=environment_of({"FAKE": "1"}), check=None) for how in (run, traced)]
     assert (bare.stdout, bare.stderr, bare.returncode) == (under.stdout, under.stderr, under.returncode) and b"exec\n1" in under.stdout, (bare, under)
@@ -364,7 +364,7 @@ def a_program_that_is_started_in_the_place_of_ours_is_left_alone(folder):
 @case
 def a_foreign_library_may_have_a_function_of_that_name(folder):
     both = [PROGRAMS / "lib_asks_init_module.so", PROGRAMS / "lib_init_module.so"]
-    bare, under = run(folder, "foreign_module", *both, check=0), traced(folder, "foreign_module", *both)
+    bare, under = run(folder, "loads_init_module", *both, check=0), traced(folder, "loads_init_module", *both)
     assert bare.stdout == under.stdout == b"not PyTorch's\n", (bare, under)
     assert traces(folder) == []
 

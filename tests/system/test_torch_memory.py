@@ -48,7 +48,7 @@ def every_report_is_recorded_in_the_order_in_which_it_was_made(folder):
 
 
 @case
-def pytorchs_own_functions_are_told_what_they_were_told_without_us(folder):
+def pytorchs_own_functions_are_notified_as_without_us(folder):
     for manner in "native", "old", "exhaust", "silent":
         for env in None, {"PPERF_TENSORS": "0"}, {"PPERF_CUDA": "0"}, {"PPERF_DISABLE": "1"}:
             bare, under = tensors(folder, manner, how=run), tensors(folder, manner, env=env)
@@ -60,7 +60,7 @@ def pytorchs_own_functions_are_told_what_they_were_told_without_us(folder):
 
 
 @case
-def a_record_stands_at_its_place_and_on_its_thread(folder):
+def a_record_is_at_its_node_and_on_its_thread(folder):
     tensors(folder, "native")
     trace = whole(folder / "trace.bin")
     nodes = {n.node: n for n in trace.dictionary["NODE"]}

@@ -181,7 +181,7 @@ def a_shared_module_has_a_name_below_each_of_its_callers(folder):
 
 
 @case
-def modules_that_are_nobodys_have_the_name_of_their_class(folder):
+def modules_without_an_owner_have_the_name_of_their_class(folder):
     class Fresh(Module):
         pass
 
@@ -194,7 +194,7 @@ def modules_that_are_nobodys_have_the_name_of_their_class(folder):
 
 
 @case
-def a_module_in_the_place_of_another_has_its_name(folder):
+def a_module_that_replaces_another_has_its_name(folder):
     library, net = start(), Each(layers=List(Module(), Module()))
     assert rows(net, library) == ["Each", "  layers.0", "  layers.1"]
     for _ in range(50):
@@ -212,7 +212,7 @@ def a_module_that_moved_is_looked_for_again(folder):
 
 
 @case
-def nothing_is_kept_of_modules_that_are_gone(folder):
+def nothing_is_kept_of_freed_modules(folder):
     library = start()
     for _ in range(20):
         rows(Each(a=Module(), b=List(Module())), library)
@@ -417,7 +417,7 @@ def where_the_compiler_meets_the_function_it_reads_the_original(folder):
 
 
 @case
-def the_compiler_is_told_of_every_function_that_runs_in_the_program(folder):
+def the_compiler_is_notified_of_every_function_that_runs_in_the_program(folder):
     for way in "skip_code", "strategy":
         library = start(dynamo=way)
         assert library.outcomes == ["on"]
@@ -447,7 +447,7 @@ def without_a_way_to_tell_the_compiler_everything_stays_as_it_was(folder):
 
 
 @case
-def somebody_elses_call_is_wrapped(folder):
+def a_call_replaced_by_another_tool_is_wrapped(folder):
     library = Library()
     torch_of(library)
 
@@ -462,7 +462,7 @@ def somebody_elses_call_is_wrapped(folder):
 
 
 @case
-def what_is_not_wanted_is_not_done_but_the_import_is_told(folder):
+def what_is_not_wanted_is_not_done_but_the_import_is_reported(folder):
     library = start(Library(wanted=False))
     assert Module.__call__ is ORIGINAL and library.ends == 1 and not library.outcomes
 
@@ -504,7 +504,7 @@ def imported(folder, end):
 
 
 @case
-def the_end_of_the_import_is_told_once_when_torch_is_whole(folder):
+def the_end_of_the_import_is_reported_once_when_torch_is_whole(folder):
     library, ends = imported(folder, "")
     assert ends == [(True, False)] and not library.outcomes
 

@@ -19,7 +19,8 @@ int main(void)
 		nvtxMarkA("mark");
 		if (nvtxRangePop() != 1 || nvtxRangePop() != 0)
 			return 2;
-		if (nvtxDomainRangePushEx(domain, &attributes) != 0 || nvtxDomainRangePop(domain) != 0)
+		if (nvtxDomainRangePushEx(domain, &attributes) != 0 ||
+			nvtxDomainRangePop(domain) != 0)
 			return 3;
 		nvtxRangeEnd(nvtxRangeStartA("started"));
 	}

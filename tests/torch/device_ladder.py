@@ -130,7 +130,8 @@ def operators():
     x = torch.randn(64, 64, device=D)
     shapes = [x.topk(4).values, x.sort().values, x.cumsum(0), x.argmax(1), x[x > 0], torch.cat([x, x]), torch.where(x > 0, x, x), x.unique(), x.T.contiguous(),
               torch.bincount(torch.zeros(9, dtype=torch.long, device=D)), x.histc(10), x.index_select(0, torch.tensor([1, 2], device=D)),
-              torch.randperm(100, device=D), torch.randint(0, 5, (7,), device=D), x.var(0), x.norm(), x.softmax(-1), x.to(torch.bfloat16), x.tril(), x.flip(0), x.std(), x.median()]
+              torch.randperm(100, device=D), torch.randint(0, 5, (7,), device=D), x.var(0), x.norm(), x.softmax(-1), x.to(torch.bfloat16), x.tril(), x.flip(0), x.std(), x.median(),
+              x.mv(x[0]), x[0].dot(x[1])]
     if RELEASE > (2, 1): # which looks whether the weights are any
         shapes.append(torch.multinomial(torch.ones(8, device=D), 2))
     return [tuple(s.shape) for s in shapes]

@@ -84,7 +84,7 @@ def times(count):
 
 
 @case
-def the_class_of_a_module_is_told(folder):
+def the_class_of_a_module_is_recorded(folder):
     python(folder, NET + "\n    net(x)")
     raw = (folder / "trace.bin").read_bytes()
     assert all(name in raw for name in (b"LayerNorm", b"Linear", b"Block")), "a class is missing"

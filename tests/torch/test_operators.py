@@ -295,7 +295,7 @@ def a_record_function_that_another_thread_ends_is_closed_where_it_was_opened(fol
 # ---- processes ----
 
 @case
-def a_forked_child_computes_on_and_records_only_if_it_is_asked_to(folder):
+def a_forked_child_computes_on_and_records_only_if_that_is_enabled(folder):
     code = """
         import os
         x = torch.ones(3, requires_grad=True)

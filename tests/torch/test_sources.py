@@ -65,7 +65,7 @@ def state(path):
 
 
 @case
-def each_module_has_the_place_where_the_programs_own_code_called_it_first(folder):
+def each_module_has_the_code_location_that_called_it_first(folder):
     written(folder, "model.py", MODEL)
     script = written(folder, "train.py", SCRIPT)
     traced(folder, sys.executable, script, timeout=300)
@@ -82,7 +82,7 @@ def each_module_has_the_place_where_the_programs_own_code_called_it_first(folder
 
 
 @case
-def each_place_is_noted_once_however_many_threads_call(folder):
+def each_code_location_is_recorded_once_however_many_threads_call(folder):
     written(folder, "model.py", MODEL)
     script = written(folder, "threads.py", """
         import threading, torch

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The load (load.h) as events of LTTng-UST: with NUMBERS a range says its number, else its name, as NVTX's do.
+ * The load (load.h) as events of LTTng-UST: with NUMBERS a range says its number, else its name, as
+ * NVTX's do.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

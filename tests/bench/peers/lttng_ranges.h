@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * LTTng-UST's events for the load: a range is opened by its name or by its number. lttng/tracepoint-event.h reads this more than once.
+ * LTTng-UST's events for the load: a range is opened by its name or by its number.
+ * lttng/tracepoint-event.h reads this more than once.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER ranges

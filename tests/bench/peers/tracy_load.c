@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The load (load.h) as zones of Tracy's client, each with a place of its own in the source, the cheapest there are.
+ * The load (load.h) as zones of Tracy's client, each with a place of its own in the source, the
+ * cheapest there are.
  */
 #include "tests/bench/load.h"
 

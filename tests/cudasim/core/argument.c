@@ -1,7 +1,7 @@
 /*
- * What a launch tells of memory: the addresses among a kernel's arguments. Where the kernel's code says which parameters it
- * has, all words of these count; else the first word of each argument, and an argument is what the launcher's array of them
- * points to on its stack.
+ * What a launch tells of memory: the addresses among a kernel's arguments. Where the kernel's code
+ * says which parameters it has, all words of these count; else the first word of each argument, and
+ * an argument is what the launcher's array of them points to on its stack.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,7 +46,8 @@ static uintptr_t stack_end(void)
 
 static bool is_near(uintptr_t address, uintptr_t array, uintptr_t end)
 {
-	return address + sizeof(uintptr_t) <= end && address + NEAR > array && address < array + NEAR;
+	return address + sizeof(uintptr_t) <= end && address + NEAR > array &&
+	       address < array + NEAR;
 }
 
 /* The words of a parameter that are device addresses. */
@@ -55,7 +56,8 @@ static void collect_parameter(const void *value, size_t bytes, struct addresses 
 	uintptr_t low = __atomic_load_n(&lowest, __ATOMIC_RELAXED),
 		  span = __atomic_load_n(&highest, __ATOMIC_RELAXED) - low;
 
-	for (size_t at = 0; at + sizeof(uintptr_t) <= bytes && found->count < ADDRESSES_MAX; at += sizeof(uintptr_t)) {
+	for (size_t at = 0; at + sizeof(uintptr_t) <= bytes && found->count < ADDRESSES_MAX;
+		at += sizeof(uintptr_t)) {
 		uintptr_t word;
 
 		memcpy(&word, (const char *)value + at, sizeof(word));
@@ -65,14 +67,16 @@ static void collect_parameter(const void *value, size_t bytes, struct addresses 
 }
 
 /*
- * Where PyTorch's commonest kernels have their results, in a parameter that also holds operands, or words that nobody wrote:
- * the first operand of an elementwise kernel; of a reduction everything but a count, a base, and what comes before.
+ * Where PyTorch's commonest kernels have their results, in a parameter that also holds operands, or
+ * words that nobody wrote: the first operand of an elementwise kernel; of a reduction everything
+ * but a count, a base, and what comes before.
  */
 static const struct habit {
 	const char *name;
 	unsigned parameter;
 	size_t bytes;
-	size_t before_end; /* they begin so many bytes before the parameter's end, 0: at its start */
+	/* they begin so many bytes before the parameter's end, 0: at its start */
+	size_t before_end;
 } habits[] = {
 	{ "vectorized_elementwise_kernel", 2, 8, 0 },
 	{ "unrolled_elementwise_kernel", 2, 8, 0 },
@@ -82,7 +86,8 @@ static const struct habit {
 void arguments_learn(struct kernel *kernel)
 {
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
-		if (strstr(kernel->name, habits[i].name) && habits[i].parameter < kernel->parameter_count &&
+		if (strstr(kernel->name, habits[i].name) &&
+			habits[i].parameter < kernel->parameter_count &&
 			kernel->parameters[habits[i].parameter].bytes >= habits[i].before_end)
 			kernel->habit = &habits[i];
 }
@@ -93,22 +98,26 @@ static void find_described(const struct op_kernel *op, struct addresses *found)
 	const struct habit *habit = kernel->habit;
 
 	if (habit) {
-		size_t start = habit->before_end ? kernel->parameters[habit->parameter].bytes - habit->before_end : 0;
+		size_t start = habit->before_end ? kernel->parameters[habit->parameter].bytes -
+							   habit->before_end
+						 : 0;
 
-		collect_parameter((const char *)op->arguments[habit->parameter] + start, habit->bytes, found);
+		collect_parameter(
+			(const char *)op->arguments[habit->parameter] + start, habit->bytes, found);
 		return;
 	}
 	for (unsigned i = 0; i < kernel->parameter_count && op->arguments[i]; i++)
 		collect_parameter(op->arguments[i], kernel->parameters[i].bytes, found);
 }
 
-/* Reads words of the stack that may belong to somebody else. False: they cannot be known, since the arguments are not where
- * compiled code puts them. */
+/* Reads words of the stack that may belong to somebody else. False: they cannot be known, since the
+ * arguments are not where compiled code puts them. */
 __attribute__((no_sanitize("address"))) static bool find_on_stack(
 	const struct op_kernel *kernel, struct addresses *found)
 {
 	void *const *arguments = kernel->arguments;
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0), end = stack_end(), array = (uintptr_t)arguments;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), end = stack_end(),
+		  array = (uintptr_t)arguments;
 
 	if (array < here || array >= end)
 		return false;

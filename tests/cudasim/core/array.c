@@ -45,8 +45,9 @@ static CUresult level_init(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *s
 	array->channels = shape->NumChannels;
 	array->flags = shape->Flags;
 	array->pitch = (shape->Width * element + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
-	TRY(memory_alloc(
-		&array->memory, array->pitch * at_least_one(shape->Height) * at_least_one(shape->Depth), BLOCK_ARRAY));
+	TRY(memory_alloc(&array->memory,
+		array->pitch * at_least_one(shape->Height) * at_least_one(shape->Depth),
+		BLOCK_ARRAY));
 	array->magic = ARRAY_MAGIC;
 	return CUDA_SUCCESS;
 }

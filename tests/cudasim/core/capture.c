@@ -1,4 +1,5 @@
-/* Stream capture: work becomes nodes of a graph, and what would disturb it is refused or spoils it. */
+/* Stream capture: work becomes nodes of a graph, and what would disturb it is refused or spoils it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +59,13 @@ void capture_invalidate(struct sim_capture *capture)
 /* Whether an unsafe call of this thread would disturb the capture. */
 static bool guards_against_us(const struct sim_capture *capture)
 {
-	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED ||
+		capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
 		return false;
 	if (capture->thread == &self)
 		return true;
-	return capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	return capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+	       thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
 CUresult capture_permits_unsafe(void)
@@ -220,8 +223,8 @@ CUresult capture_end(struct sim_stream *stream, struct sim_graph **graph)
 	return result;
 }
 
-static void fill_info(
-	struct sim_stream *stream, uint64_t *id, struct sim_graph **graph, struct sim_node ***tails, size_t *count)
+static void fill_info(struct sim_stream *stream, uint64_t *id, struct sim_graph **graph,
+	struct sim_node ***tails, size_t *count)
 {
 	if (id)
 		*id = stream->capture->id;
@@ -233,8 +236,8 @@ static void fill_info(
 		*count = stream->tails.count;
 }
 
-CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id, struct sim_graph **graph,
-	struct sim_node ***tails, size_t *count)
+CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id,
+	struct sim_graph **graph, struct sim_node ***tails, size_t *count)
 {
 	CUresult result;
 
@@ -252,7 +255,8 @@ CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, 
 	return result;
 }
 
-CUresult capture_update(struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set)
+CUresult capture_update(
+	struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -290,8 +294,8 @@ CUresult capture_add(struct sim_stream *stream, const struct op *op, struct sim_
 }
 
 /*
- * An event of a capture draws a stream into it; two captures cannot be joined, and a capture cannot wait
- * for what happens outside of it.
+ * An event of a capture draws a stream into it; two captures cannot be joined, and a capture cannot
+ * wait for what happens outside of it.
  */
 CUresult capture_join(struct sim_stream *stream, const struct sim_event *event)
 {

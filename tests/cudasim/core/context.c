@@ -73,7 +73,9 @@ SIM_EXPORT bool sim_initialised(void)
 
 CUresult require_init(void)
 {
-	return __atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != INIT_NEVER ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	return __atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != INIT_NEVER
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 bool context_valid(const struct sim_context *context)
@@ -90,7 +92,8 @@ bool context_valid(const struct sim_context *context)
 static CUresult check_device(int device)
 {
 	TRY(require_init());
-	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS
+							   : CUDA_ERROR_INVALID_DEVICE;
 }
 
 /* The lock must be held. */
@@ -306,7 +309,8 @@ SIM_EXPORT uint32_t sim_context_null_stream(const struct sim_context *context)
 }
 
 /* Copies what lives under the lock, then visits without it. */
-SIM_EXPORT void sim_visit_resources(void (*visit)(const struct sim_resource *resource, void *data), void *data)
+SIM_EXPORT void sim_visit_resources(
+	void (*visit)(const struct sim_resource *resource, void *data), void *data)
 {
 	struct sim_resource *found = NULL;
 	size_t count = 0;

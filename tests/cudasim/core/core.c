@@ -44,13 +44,15 @@ static void open_log(const char *path)
 		setvbuf(log_file, NULL, _IOLBF, 0);
 }
 
-/* The tightest of a few brackets: whoever runs between two readings would shift one clock against the other. */
+/* The tightest of a few brackets: whoever runs between two readings would shift one clock against
+ * the other. */
 static uint64_t realtime_offset(void)
 {
 	uint64_t best = 0, width = UINT64_MAX;
 
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = clock_ns(CLOCK_MONOTONIC), realtime = clock_ns(CLOCK_REALTIME), after = clock_ns(CLOCK_MONOTONIC);
+		uint64_t before = clock_ns(CLOCK_MONOTONIC), realtime = clock_ns(CLOCK_REALTIME),
+			 after = clock_ns(CLOCK_MONOTONIC);
 
 		if (after - before >= width)
 			continue;
@@ -91,7 +93,8 @@ void core_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The monotonic clock moved to CLOCK_REALTIME once: a step of the wall clock must not reorder work. */
+/* The monotonic clock moved to CLOCK_REALTIME once: a step of the wall clock must not reorder work.
+ */
 SIM_EXPORT uint64_t sim_time_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC) + realtime_offset_ns;

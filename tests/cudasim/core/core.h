@@ -1,9 +1,9 @@
 /*
  * Inside the simulated libcuda.so.1: the device's state and what may be done with it.
  *
- * The driver_*.c files are the API and hold no state; they check arguments and call what is declared
- * here. One lock guards all of it. Functions that need it held say so; the others take it themselves.
- * No lock is held while time passes, a tool is told, or a function of the program runs.
+ * The driver_*.c files are the API and hold no state; they check arguments and call what is
+ * declared here. One lock guards all of it. Functions that need it held say so; the others take it
+ * themselves. No lock is held while time passes, a tool is told, or a function of the program runs.
  */
 #ifndef CORE_H
 #define CORE_H
@@ -97,9 +97,10 @@ struct sim_stream {
 	int priority;
 	int owner; /* tid of the thread whose default stream it is, else 0 */
 	struct sim_context *context;
-	struct sim_stream *next;      /* of the context */
-	uint64_t end_ns;              /* when all that was submitted is done */
-	uint64_t host_ns;             /* the latest host function it depends on is due then; 0: none */
+	struct sim_stream *next; /* of the context */
+	uint64_t end_ns;         /* when all that was submitted is done */
+	/* the latest host function it depends on is due then; 0: none */
+	uint64_t host_ns;
 	uint64_t queue[STREAM_QUEUE]; /* ends of the work submitted last, a ring */
 	uint64_t submitted;
 	struct sim_capture *capture; /* into which it captures, NULL: none */
@@ -124,8 +125,8 @@ void streams_release(struct sim_context *context);
 /* Where work submitted now could start at the earliest: after the stream's own, and with the legacy
  * default stream's rules. The lock must be held. */
 uint64_t stream_ready(struct sim_stream *stream, uint64_t now);
-/* Takes `end_ns` as the end of one more piece of work; gives the time before which the caller must not
- * go on (a full queue), 0: at once. The lock must be held. */
+/* Takes `end_ns` as the end of one more piece of work; gives the time before which the caller must
+ * not go on (a full queue), 0: at once. The lock must be held. */
 uint64_t stream_push(struct sim_stream *stream, uint64_t end_ns);
 
 /* ---- event.c ---- */
@@ -183,7 +184,8 @@ struct block {
 
 /* Room for `bytes` (more than 0) on the current device. */
 CUresult memory_alloc(void **address, size_t bytes, enum block_owner owner);
-/* Frees what memory_alloc gave (also pool memory); 0 is no error. Waits for the device, as the real one. */
+/* Frees what memory_alloc gave (also pool memory); 0 is no error. Waits for the device, as the real
+ * one. */
 CUresult memory_free(void *address, enum block_owner owner);
 /* Memory of a __device__ variable. */
 void *memory_static(size_t bytes);
@@ -193,21 +195,25 @@ CUresult host_unregister(void *address);
 CUresult host_free(void *address);
 /* Copies the block that holds `address`; false: none does. */
 bool block_find(const void *address, struct block *block);
-/* Whether [address, address + bytes) is memory of the device or of the host as a whole: a range that
- * begins inside a block must not leave what is allocated. */
+/* Whether [address, address + bytes) is memory of the device or of the host as a whole: a range
+ * that begins inside a block must not leave what is allocated. */
 bool range_valid(const void *address, size_t bytes);
 void memory_info(int device, size_t *free_bytes, size_t *total_bytes);
-/* Takes (or gives back) capacity of a device; false: there is not so much. The lock must be held. */
+/* Takes (or gives back) capacity of a device; false: there is not so much. The lock must be held.
+ */
 bool memory_charge(int device, size_t bytes);
 void memory_discharge(int device, size_t bytes);
-/* Pages that the device's memory is made of, NULL: the host has none. A forked child does not get them. */
+/* Pages that the device's memory is made of, NULL: the host has none. A forked child does not get
+ * them. */
 void *pages_map(size_t bytes);
 /* The lock must be held. */
 void block_add(const struct block *block);
-/* Removes the block that begins at `address`, and copies it out; false: none. The lock must be held. */
+/* Removes the block that begins at `address`, and copies it out; false: none. The lock must be
+ * held. */
 bool block_remove(const void *address, struct block *block);
 /* Calls `visit` for each place at which it is mapped. The lock must be held. */
-void blocks_of_physical(const struct physical *physical, void (*visit)(const void *address, size_t bytes));
+void blocks_of_physical(
+	const struct physical *physical, void (*visit)(const void *address, size_t bytes));
 /* Frees all memory that a context owns. The lock must be held. */
 void memory_release_context(struct sim_context *context);
 /* Sets to zero; whole pages of plain device memory by giving them back to the host. */
@@ -263,7 +269,8 @@ CUresult pool_free(void *address, struct sim_stream *stream);
 CUresult pool_trim(struct pool *pool, size_t keep);
 CUresult pool_get(struct pool *pool, CUmemPool_attribute attribute, void *value);
 CUresult pool_set(struct pool *pool, CUmemPool_attribute attribute, const void *value);
-/* Gives back what lies above the pools' thresholds, as the real ones do when the host synchronises. */
+/* Gives back what lies above the pools' thresholds, as the real ones do when the host synchronises.
+ */
 void pools_relax(void);
 /* Fills the pool's members. The lock must be held. */
 void pool_describe(const struct pool *pool, struct sim_memory *memory);
@@ -293,10 +300,11 @@ struct kernel {
 	uint32_t max_dynamic;   /* bytes of dynamic shared memory it may be launched with */
 	struct parameter {
 		uint16_t bytes, offset; /* offset: among all of them, in bytes */
-	} *parameters;
+	} * parameters;
 	unsigned parameter_count;
 	const struct habit *habit; /* private to argument.c */
-	bool described; /* its code was found: what it needs and its parameters are those of the code */
+	/* its code was found: what it needs and its parameters are those of the code */
+	bool described;
 	bool learned;
 	struct kernel *next; /* of the module */
 };
@@ -319,8 +327,8 @@ size_t image_bytes(const void *image);
 /* The kernel of that name in the module, made at the first question; it lives for ever. */
 struct kernel *kernel_get(struct module *module, const char *name);
 bool kernel_valid(const struct kernel *kernel);
-/* Reads what its code says, the first time; without code it is made from the name. Everything that uses what a kernel
- * needs calls it. */
+/* Reads what its code says, the first time; without code it is made from the name. Everything that
+ * uses what a kernel needs calls it. */
 void kernel_learn(struct kernel *kernel);
 /* The kernel is one of a simulated library, and is given one address. */
 void kernel_takes_address(struct kernel *kernel);
@@ -331,8 +339,10 @@ int kernel_occupancy(const struct kernel *kernel, int threads, size_t dynamic_sh
 
 /* ---- fatbin.c, cubin.c: the code that programs bring ---- */
 
-/* Calls `visit` with each ELF file for that architecture (90) in the fat binary; it is gone after the call. */
-void fatbin_visit(const void *image, int arch, void (*visit)(const void *elf, size_t bytes, void *data), void *data);
+/* Calls `visit` with each ELF file for that architecture (90) in the fat binary; it is gone after
+ * the call. */
+void fatbin_visit(const void *image, int arch,
+	void (*visit)(const void *elf, size_t bytes, void *data), void *data);
 /* Fills in what the code says of these kernels, and sorts them. */
 void cubin_describe(const void *elf, size_t bytes, const struct kernel_list *kernels);
 
@@ -343,8 +353,10 @@ struct op_kernel {
 	struct sim_dim grid, block, cluster;
 	size_t dynamic_shared;
 	bool cooperative;
-	void **arguments;              /* as the launch was given them, NULL: none; not in a graph's node */
-	const struct touched *touched; /* in a node: the addresses that were among them, NULL: none */
+	/* as the launch was given them, NULL: none; not in a graph's node */
+	void **arguments;
+	/* in a node: the addresses that were among them, NULL: none */
+	const struct touched *touched;
 };
 
 /* A box of bytes; a plain copy is one row of one slice. */
@@ -404,13 +416,14 @@ struct sim_work work_in(const struct sim_stream *stream, uint64_t start_ns, uint
 /* ---- value.c: which bytes of the device are known ---- */
 
 /* A copy of one row, of any direction: what is not known arrives as zeros. */
-void values_copy(void *target, enum sim_memory_kind target_kind, const void *source, enum sim_memory_kind source_kind,
-	size_t bytes);
+void values_copy(void *target, enum sim_memory_kind target_kind, const void *source,
+	enum sim_memory_kind source_kind, size_t bytes);
 /* A set or a copy wrote them: they are known from now on. */
 void values_write(const void *address, size_t bytes);
 /* The memory was given back. */
 void values_forget(const void *address, size_t bytes);
-/* A kernel was given these addresses: what was written in one piece around each is unknown from there on. */
+/* A kernel was given these addresses: what was written in one piece around each is unknown from
+ * there on. */
 void values_touch(const uintptr_t *addresses, size_t how_many);
 void values_touch_all(void);
 /* Whether anything is known at all. */
@@ -429,7 +442,8 @@ void arguments_know(uintptr_t address, size_t bytes);
 void arguments_learn(struct kernel *kernel);
 /* What the kernel's arguments point to is not known any longer. */
 void arguments_touch(const struct op_kernel *kernel);
-/* The operation as a graph's node has it: of a kernel's arguments it keeps the addresses, for ever. */
+/* The operation as a graph's node has it: of a kernel's arguments it keeps the addresses, for ever.
+ */
 struct op op_kept(const struct op *op);
 
 /* ---- host.c: functions of the program that run in stream order, on a thread of the driver ---- */
@@ -454,12 +468,15 @@ struct sim_capture {
 
 CUresult capture_begin(struct sim_stream *stream, CUstreamCaptureMode mode);
 CUresult capture_end(struct sim_stream *stream, struct sim_graph **graph);
-/* What the stream does; the outputs may be NULL. `tails` stays valid until the stream's next call. */
-CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id, struct sim_graph **graph,
-	struct sim_node ***tails, size_t *count);
-CUresult capture_update(struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set);
+/* What the stream does; the outputs may be NULL. `tails` stays valid until the stream's next call.
+ */
+CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id,
+	struct sim_graph **graph, struct sim_node ***tails, size_t *count);
+CUresult capture_update(
+	struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set);
 CUresult capture_exchange_mode(CUstreamCaptureMode *mode);
-/* Whether this thread may make a call that could disturb a capture; if not, the capture is invalid. */
+/* Whether this thread may make a call that could disturb a capture; if not, the capture is invalid.
+ */
 CUresult capture_permits_unsafe(void);
 /* CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the capture invalid, if the stream (any stream of the
  * context) captures; for calls that wait for it. */
@@ -470,7 +487,8 @@ CUresult capture_add(struct sim_stream *stream, const struct op *op, struct sim_
 /* Work on the legacy stream must not depend on a capturing one: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.
  * The lock must be held. */
 CUresult capture_permits_legacy(struct sim_stream *stream);
-/* Makes the stream join the capture in which the event was recorded, or refuses. The lock must be held. */
+/* Makes the stream join the capture in which the event was recorded, or refuses. The lock must be
+ * held. */
 CUresult capture_join(struct sim_stream *stream, const struct sim_event *event);
 /* The capture of that id, NULL: it is over. The lock must be held. */
 struct sim_capture *capture_find(uint64_t id);
@@ -507,16 +525,18 @@ CUresult graph_create(struct sim_graph **graph);
 CUresult graph_destroy(struct sim_graph *graph);
 bool graph_valid(const struct sim_graph *graph);
 bool node_valid(const struct sim_node *node);
-CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs, size_t count,
-	const struct op *op);
+CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs,
+	size_t count, const struct op *op);
 CUresult graph_connect(struct sim_graph *graph, struct sim_node *from, struct sim_node *to);
 CUresult node_destroy(struct sim_node *node);
-/* Nodes in an order that respects all edges, into `order` (graph->count of them); false: a cycle. */
+/* Nodes in an order that respects all edges, into `order` (graph->count of them); false: a cycle.
+ */
 bool graph_order(struct sim_graph *graph, struct sim_node **order);
 /* Whether all nodes are before one of `tails`, or among them. The lock must be held. */
 bool graph_joined(struct sim_graph *graph, const struct node_set *tails);
 /* Makes a node. The lock must be held. */
-struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count, const struct op *op);
+struct sim_node *node_append(
+	struct sim_graph *graph, struct sim_node *const *needs, size_t count, const struct op *op);
 /* Frees it, telling nobody. The lock must not be held. */
 void graph_free(struct sim_graph *graph);
 void tell_node(enum sim_resource_kind kind, struct sim_node *node);
@@ -526,7 +546,8 @@ CUresult exec_destroy(struct sim_graph_exec *exec);
 CUresult exec_launch(struct sim_graph_exec *exec, struct sim_stream *stream);
 bool exec_valid(const struct sim_graph_exec *exec);
 uint64_t exec_flags(const struct sim_graph_exec *exec);
-/* Takes over the parameters of a graph of the same shape; CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE else. */
+/* Takes over the parameters of a graph of the same shape; CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
+ * else. */
 CUresult exec_update(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node **bad);
 /* The operation of the node in the executable graph that was cloned from `node`. */
 CUresult exec_set_op(struct sim_graph_exec *exec, struct sim_node *node, const struct op *op);

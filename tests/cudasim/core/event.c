@@ -32,7 +32,9 @@ CUresult event_create(struct sim_event **event, unsigned flags)
 static CUresult require_event(const struct sim_event *event)
 {
 	TRY(require_init());
-	return event && __atomic_load_n(&event->alive, __ATOMIC_RELAXED) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return event && __atomic_load_n(&event->alive, __ATOMIC_RELAXED)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult event_destroy(struct sim_event *event)
@@ -47,7 +49,8 @@ CUresult event_destroy(struct sim_event *event)
 	return CUDA_SUCCESS;
 }
 
-/* In a capture: the event stands for what the stream would depend on next. The lock must be held. */
+/* In a capture: the event stands for what the stream would depend on next. The lock must be held.
+ */
 static CUresult record_captured(struct sim_event *event, struct sim_stream *stream)
 {
 	if (stream->capture->invalid)
@@ -168,7 +171,8 @@ CUresult event_elapsed(float *ms, struct sim_event *start, struct sim_event *end
 	TRY(require_timed(end));
 	from = event_moment(start);
 	to = event_moment(end);
-	if (!from.recorded || !to.recorded || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
+	if (!from.recorded || !to.recorded ||
+		((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (pending(from) || pending(to))
 		return CUDA_ERROR_NOT_READY;

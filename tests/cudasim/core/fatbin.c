@@ -1,6 +1,7 @@
 /*
- * Fat binaries, as compiled programs carry them: code for several devices, packed. What is taken out is the code for ours.
- * Packed by LZ4 (nvcc 12) or by Zstandard (nvcc 13), for which libzstd is opened; without it that code stays unread.
+ * Fat binaries, as compiled programs carry them: code for several devices, packed. What is taken
+ * out is the code for ours. Packed by LZ4 (nvcc 12) or by Zstandard (nvcc 13), for which libzstd is
+ * opened; without it that code stays unread.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static size_t lz4_length(const unsigned char **at, const unsigned char *end, siz
 	return length;
 }
 
-/* The LZ4 block format: literals, then a match in what was written, again and again. False: damaged. */
+/* The LZ4 block format: literals, then a match in what was written, again and again. False:
+ * damaged. */
 static bool unpack_lz4(const unsigned char *at, size_t packed, unsigned char *out, size_t bytes)
 {
 	const unsigned char *end = at + packed;
@@ -85,25 +87,28 @@ static bool unpack_zstd(const void *packed, size_t packed_bytes, void *out, size
 		library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
 		if (!library)
 			return false;
-		__atomic_store_n((void **)&decompress, dlsym(library, "ZSTD_decompress"), __ATOMIC_RELEASE);
+		__atomic_store_n(
+			(void **)&decompress, dlsym(library, "ZSTD_decompress"), __ATOMIC_RELEASE);
 	}
 	return decompress && decompress(out, bytes, packed, packed_bytes) == bytes;
 }
 
-static void visit_packed(
-	const struct entry *entry, void (*visit)(const void *elf, size_t bytes, void *data), void *data)
+static void visit_packed(const struct entry *entry,
+	void (*visit)(const void *elf, size_t bytes, void *data), void *data)
 {
 	const unsigned char *body = (const unsigned char *)entry + entry->head_bytes;
 	unsigned char *elf = zalloc(entry->bytes);
-	bool good = entry->flags & PACKED_ZSTD ? unpack_zstd(body, entry->packed_bytes, elf, entry->bytes)
-					       : unpack_lz4(body, entry->packed_bytes, elf, entry->bytes);
+	bool good = entry->flags & PACKED_ZSTD
+			    ? unpack_zstd(body, entry->packed_bytes, elf, entry->bytes)
+			    : unpack_lz4(body, entry->packed_bytes, elf, entry->bytes);
 
 	if (good)
 		visit(elf, entry->bytes, data);
 	free(elf);
 }
 
-void fatbin_visit(const void *image, int arch, void (*visit)(const void *elf, size_t bytes, void *data), void *data)
+void fatbin_visit(const void *image, int arch,
+	void (*visit)(const void *elf, size_t bytes, void *data), void *data)
 {
 	const struct fatbin *fatbin = image;
 	const char *at = image, *end;

@@ -78,7 +78,8 @@ CUresult graph_destroy(struct sim_graph *graph)
 	return CUDA_SUCCESS;
 }
 
-struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count, const struct op *op)
+struct sim_node *node_append(
+	struct sim_graph *graph, struct sim_node *const *needs, size_t count, const struct op *op)
 {
 	struct sim_node *node = zalloc(sizeof(*node));
 
@@ -95,8 +96,8 @@ struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *ne
 	return node;
 }
 
-CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs, size_t count,
-	const struct op *op)
+CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs,
+	size_t count, const struct op *op)
 {
 	if (!graph_valid(graph) || (count && !needs))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -112,8 +113,8 @@ CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_n
 
 CUresult graph_connect(struct sim_graph *graph, struct sim_node *from, struct sim_node *to)
 {
-	if (!graph_valid(graph) || !node_valid(from) || !node_valid(to) || from->graph != graph || to->graph != graph ||
-		from == to)
+	if (!graph_valid(graph) || !node_valid(from) || !node_valid(to) || from->graph != graph ||
+		to->graph != graph || from == to)
 		return CUDA_ERROR_INVALID_VALUE;
 	core_lock();
 	set_include(&to->needs, &from, 1);
@@ -158,7 +159,8 @@ static bool needs_are_marked(const struct sim_node *node)
 	return true;
 }
 
-/* Round by round, those whose needs are met, in the order of their making: captured graphs need one. */
+/* Round by round, those whose needs are met, in the order of their making: captured graphs need
+ * one. */
 bool graph_order(struct sim_graph *graph, struct sim_node **order)
 {
 	size_t placed = 0, before;

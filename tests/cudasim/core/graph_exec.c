@@ -1,7 +1,7 @@
 /*
- * Executable graphs. Instantiation clones the nodes in an order that respects their needs and lays them
- * in lanes: a node continues the lane of the first need that nobody continued yet, else begins one. Lane 0
- * is the launching stream; the others have stream ids of their own.
+ * Executable graphs. Instantiation clones the nodes in an order that respects their needs and lays
+ * them in lanes: a node continues the lane of the first need that nobody continued yet, else begins
+ * one. Lane 0 is the launching stream; the others have stream ids of their own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ bool exec_valid(const struct sim_graph_exec *exec)
 }
 
 /* The clone needs the clones of what the node needs. */
-static void clone_needs(struct sim_node *clone, const struct sim_node *node, struct sim_node *const *clones)
+static void clone_needs(
+	struct sim_node *clone, const struct sim_node *node, struct sim_node *const *clones)
 {
 	for (size_t i = 0; i < node->needs.count; i++) {
 		struct sim_node *need = clones[node->needs.nodes[i]->index];
@@ -68,7 +69,8 @@ static void clone_nodes(struct sim_graph_exec *exec, struct sim_node *const *ord
 	}
 }
 
-static void tell_cloned(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node *const *order)
+static void tell_cloned(
+	struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node *const *order)
 {
 	for (size_t i = 0; i < exec->graph->count; i++)
 		tell_resource(&(struct sim_resource){
@@ -151,8 +153,8 @@ uint64_t exec_flags(const struct sim_graph_exec *exec)
 }
 
 /* Where a node runs and when: after its needs. The lock must be held. */
-static struct sim_work place(
-	struct sim_graph_exec *exec, struct sim_node *node, const struct sim_stream *stream, uint64_t start_ns)
+static struct sim_work place(struct sim_graph_exec *exec, struct sim_node *node,
+	const struct sim_stream *stream, uint64_t start_ns)
 {
 	struct sim_work work;
 
@@ -169,7 +171,8 @@ static struct sim_work place(
 }
 
 /* All nodes get their times before one is performed. The lock must be held. */
-static uint64_t place_all(struct sim_graph_exec *exec, struct sim_stream *stream, struct sim_work *works)
+static uint64_t place_all(
+	struct sim_graph_exec *exec, struct sim_stream *stream, struct sim_work *works)
 {
 	uint64_t start = stream_ready(stream, sim_time_ns() + LANE_START_NS), end = start;
 

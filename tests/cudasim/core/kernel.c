@@ -1,4 +1,5 @@
-/* Modules and the kernels in them. Nothing is executed: a kernel is a name, and what its code says of it (learn.c). */
+/* Modules and the kernels in them. Nothing is executed: a kernel is a name, and what its code says
+ * of it (learn.c). */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,8 @@ static size_t elf_bytes(const void *image)
 	bytes = more(sizeof(header), header.e_phoff + (size_t)header.e_phnum * header.e_phentsize);
 	bytes = more(bytes, header.e_shoff + (size_t)header.e_shnum * header.e_shentsize);
 	for (unsigned i = 0; i < header.e_shnum && header.e_shentsize == sizeof(section); i++) {
-		memcpy(&section, (const char *)image + header.e_shoff + i * sizeof(section), sizeof(section));
+		memcpy(&section, (const char *)image + header.e_shoff + i * sizeof(section),
+			sizeof(section));
 		if (section.sh_type != SHT_NOBITS)
 			bytes = more(bytes, section.sh_offset + section.sh_size);
 	}
@@ -223,7 +225,8 @@ static int least(int a, int b)
 int kernel_occupancy(const struct kernel *kernel, int threads, size_t dynamic_shared)
 {
 	int warps = (threads + WARP - 1) / WARP;
-	int warp_registers = ((int)kernel->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
+	int warp_registers = ((int)kernel->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT *
+			     REGISTER_UNIT;
 	size_t shared = kernel->static_shared + dynamic_shared + BLOCK_SHARED_SYSTEM;
 	int blocks;
 

@@ -1,6 +1,7 @@
 /*
- * What a kernel needs of an SM and which parameters it has: from its code, the first time that somebody asks. Where there is
- * no code for our device (the test programs have none), from the name, the same in every run.
+ * What a kernel needs of an SM and which parameters it has: from its code, the first time that
+ * somebody asks. Where there is no code for our device (the test programs have none), from the
+ * name, the same in every run.
  */
 #include <elf.h>
 #include <pthread.h>
@@ -67,8 +68,9 @@ static void learn_module(const struct module *module)
 		if (!kernel->described)
 			learn_from_name(kernel);
 		arguments_learn(kernel);
-		kernel->max_dynamic = kernel->static_shared < DYNAMIC_DEFAULT ? DYNAMIC_DEFAULT - kernel->static_shared
-									      : 0;
+		kernel->max_dynamic = kernel->static_shared < DYNAMIC_DEFAULT
+					      ? DYNAMIC_DEFAULT - kernel->static_shared
+					      : 0;
 		__atomic_store_n(&kernel->learned, true, __ATOMIC_RELEASE);
 	}
 	free(kernels.list);

@@ -78,7 +78,8 @@ bool block_find(const void *address, struct block *block)
 	return found != NULL;
 }
 
-void blocks_of_physical(const struct physical *physical, void (*visit)(const void *address, size_t bytes))
+void blocks_of_physical(
+	const struct physical *physical, void (*visit)(const void *address, size_t bytes))
 {
 	for (size_t i = 0; i < count; i++)
 		if (blocks[i].owner == BLOCK_MAPPED && blocks[i].physical == physical)
@@ -144,7 +145,8 @@ bool allocation_fails(void)
 
 void *pages_map(size_t bytes)
 {
-	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (pages == MAP_FAILED)
 		return NULL;
@@ -172,8 +174,8 @@ void tell_block(const struct block *block, bool release, const struct sim_stream
 		pool_describe(block->pool, &memory);
 		core_unlock();
 	}
-	log_line("%s device=%d kind=%d bytes=%zu address=%#zx\n", release ? "free" : "alloc", block->device,
-		(int)block->kind, block->bytes, (size_t)block->address);
+	log_line("%s device=%d kind=%d bytes=%zu address=%#zx\n", release ? "free" : "alloc",
+		block->device, (int)block->kind, block->bytes, (size_t)block->address);
 	tell_memory(&memory);
 }
 
@@ -306,7 +308,8 @@ static bool is_plain(const void *address)
 {
 	struct block block;
 
-	return block_find(address, &block) && (block.owner == BLOCK_MALLOC || block.owner == BLOCK_POOL);
+	return block_find(address, &block) &&
+	       (block.owner == BLOCK_MALLOC || block.owner == BLOCK_POOL);
 }
 
 void memory_zero(void *address, size_t bytes)
@@ -315,7 +318,8 @@ void memory_zero(void *address, size_t bytes)
 	uintptr_t start = (uintptr_t)address, end = start + bytes;
 	uintptr_t first = (start + page - 1) / page * page, last = end / page * page;
 
-	if (bytes < GRANULARITY || !is_plain(address) || madvise((void *)first, last - first, MADV_DONTNEED) != 0) {
+	if (bytes < GRANULARITY || !is_plain(address) ||
+		madvise((void *)first, last - first, MADV_DONTNEED) != 0) {
 		memset(address, 0, bytes);
 		return;
 	}
@@ -342,7 +346,8 @@ CUresult host_alloc(void **address, size_t bytes, unsigned flags)
 	TRY(capture_permits_unsafe());
 	if (bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	pages = mmap(NULL, page_round(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pages = mmap(NULL, page_round(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
 	if (pages == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	block.address = (uintptr_t)pages;
@@ -416,7 +421,8 @@ CUresult host_unregister(void *address)
 static bool dies_with_context(const struct block *block, const struct sim_context *context)
 {
 	return block->context == context &&
-	       (block->owner == BLOCK_MALLOC || block->owner == BLOCK_MANAGED || block->owner == BLOCK_ARRAY);
+	       (block->owner == BLOCK_MALLOC || block->owner == BLOCK_MANAGED ||
+		       block->owner == BLOCK_ARRAY);
 }
 
 void memory_release_context(struct sim_context *context)

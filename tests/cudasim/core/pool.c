@@ -1,7 +1,7 @@
 /*
- * Memory pools: a pool reserves chunks of device memory and hands out pieces of them in stream order.
- * Since work takes effect when it is submitted, a freed piece may be used again at once. What is reserved
- * above the release threshold goes back to the device when the host synchronises.
+ * Memory pools: a pool reserves chunks of device memory and hands out pieces of them in stream
+ * order. Since work takes effect when it is submitted, a freed piece may be used again at once.
+ * What is reserved above the release threshold goes back to the device when the host synchronises.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -64,7 +64,8 @@ static bool pool_valid(const struct pool *pool)
 static CUresult check_device(int device)
 {
 	TRY(require_init());
-	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS
+							   : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult pool_create(struct pool **pool, int device)
@@ -257,7 +258,8 @@ CUresult pool_free(void *address, struct sim_stream *stream)
 	TRY(capture_forbids_stream(stream));
 	if (!address)
 		return CUDA_SUCCESS;
-	if (!block_find(address, &block) || block.owner != BLOCK_POOL || block.address != (uintptr_t)address)
+	if (!block_find(address, &block) || block.owner != BLOCK_POOL ||
+		block.address != (uintptr_t)address)
 		return CUDA_ERROR_INVALID_VALUE;
 	core_lock();
 	found = block_remove(address, &block);
@@ -314,7 +316,8 @@ void pools_relax(void)
 	core_unlock();
 }
 
-/* A pool with memory in use stays until that is freed: it is only forgotten, as its pieces still name it. */
+/* A pool with memory in use stays until that is freed: it is only forgotten, as its pieces still
+ * name it. */
 CUresult pool_destroy(struct pool *pool)
 {
 	if (!pool_valid(pool) || pool->is_default)
@@ -383,7 +386,8 @@ CUresult pool_get(struct pool *pool, CUmemPool_attribute attribute, void *value)
 /* Of the counters only the high-water marks may be set, and only to 0. */
 CUresult pool_set(struct pool *pool, CUmemPool_attribute attribute, const void *value)
 {
-	bool high = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+	bool high = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH ||
+		    attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
 	CUresult result = CUDA_SUCCESS;
 
 	if (!pool_valid(pool))

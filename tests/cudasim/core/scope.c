@@ -60,7 +60,8 @@ SIM_EXPORT int sim_cbid(enum sim_domain domain, const char *name)
 {
 	const struct cbid *table = domain == SIM_DRIVER ? driver_cbids : runtime_cbids;
 	size_t bytes = domain == SIM_DRIVER ? sizeof(driver_cbids) : sizeof(runtime_cbids);
-	const struct cbid *found = bsearch(name, table, bytes / sizeof(*table), sizeof(*table), by_name);
+	const struct cbid *found = bsearch(
+		name, table, bytes / sizeof(*table), sizeof(*table), by_name);
 
 	return found ? found->id : 0;
 }

@@ -1,22 +1,23 @@
 /*
  * The simulated CUDA device, as the libraries above its core see it.
  *
- * The core lives in the simulated libcuda.so.1, together with the driver API; the simulated libcudart
- * calls the driver through the table of driver_table.h, and the simulated libcupti listens to the core
- * through `struct sim_tools`. One process has one core, whichever libraries are loaded: the same
- * direction as in reality.
+ * The core lives in the simulated libcuda.so.1, together with the driver API; the simulated
+ * libcudart calls the driver through the table of driver_table.h, and the simulated libcupti
+ * listens to the core through `struct sim_tools`. One process has one core, whichever libraries are
+ * loaded: the same direction as in reality.
  *
  * Every entry point of the runtime and of the driver opens one scope (entry.h). Runtime calls nest
  * driver calls as the real runtime does, so a tool sees both domains.
  *
- * Time: every stream has a virtual time line. Work is reported when it is submitted, with the start and
- * end that the cost model gives it, which are usually in the future; synchronising calls sleep until
- * then. All times are CLOCK_REALTIME nanoseconds.
+ * Time: every stream has a virtual time line. Work is reported when it is submitted, with the start
+ * and end that the cost model gives it, which are usually in the future; synchronising calls sleep
+ * until then. All times are CLOCK_REALTIME nanoseconds.
  *
- * Kernels do nothing; copies and sets move real bytes, when they are submitted. Not simulated, and refused with "not
- * supported" or as said: IPC, textures, graphics, external memory, child graphs (so a graph launch or a cudaMallocAsync
- * in a capturing stream spoils the capture), conditional nodes, CUDA's 32-bit entry points (cuMemAlloc without _v2). A
- * module has every function it is asked for. A statically linked runtime finds none of the driver's private tables.
+ * Kernels do nothing; copies and sets move real bytes, when they are submitted. Not simulated, and
+ * refused with "not supported" or as said: IPC, textures, graphics, external memory, child graphs
+ * (so a graph launch or a cudaMallocAsync in a capturing stream spoils the capture), conditional
+ * nodes, CUDA's 32-bit entry points (cuMemAlloc without _v2). A module has every function it is
+ * asked for. A statically linked runtime finds none of the driver's private tables.
  *
  * The environment, read when libcuda is loaded:
  *	SIM_DEVICES=1		how many devices there are, 1 to 8
@@ -27,8 +28,8 @@
  *	SIM_STUBS=1		says on stderr what was called and is not supported
  *	SIM_LOG=FILE		what is allocated, launched, copied, set and not supported, a line each; 2 is stderr
  *
- * Threads: every function here may be called from any thread. No lock of the core is held while a tool
- * is called, and a tool may call any sim_*() function and any entry point from within.
+ * Threads: every function here may be called from any thread. No lock of the core is held while a
+ * tool is called, and a tool may call any sim_*() function and any entry point from within.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -51,7 +52,8 @@
 #define SIM_DEVICE_NAME "pperf simulated device"
 #define SIM_DEVICES_MAX 8
 
-/* The handles of the driver API are pointers to these: (CUcontext)context, (CUstream)stream and so on. */
+/* The handles of the driver API are pointers to these: (CUcontext)context, (CUstream)stream and so
+ * on. */
 struct sim_context;
 struct sim_stream;
 struct sim_event;
@@ -69,7 +71,8 @@ enum sim_domain {
 struct sim_function {
 	const char *name; /* the symbol's name: "cudaLaunchKernel_ptsz" */
 	enum sim_domain domain;
-	int cbid;                  /* CUPTI's id in SIM_MAJOR; 0: it has none, and no tool is told of calls */
+	/* CUPTI's id in SIM_MAJOR; 0: it has none, and no tool is told of calls */
+	int cbid;
 	bool per_thread;           /* a _ptsz or _ptds twin: stream 0 is the thread's own stream */
 	struct sim_function *next; /* the functions called so far; private to the core */
 	uint64_t calls;            /* private to the core */
@@ -79,14 +82,20 @@ struct sim_function {
 /* One call in progress. Lives on the stack of the thread that makes it. */
 struct sim_scope {
 	struct sim_function *function;
-	const void *params;            /* the generated *_params struct of this function, NULL: there is none */
-	const int *result;             /* cudaError_t or CUresult; holds the result from api_exit on */
-	const char *symbol;            /* mangled name of the kernel that this call launches, else NULL */
-	const struct sim_scope *outer; /* the call of this thread that made this one, NULL: outermost */
-	struct sim_context *context;   /* current when the call began, NULL: none yet; updated at exit */
+	/* the generated *_params struct of this function, NULL: there is none */
+	const void *params;
+	/* cudaError_t or CUresult; holds the result from api_exit on */
+	const int *result;
+	/* mangled name of the kernel that this call launches, else NULL */
+	const char *symbol;
+	/* the call of this thread that made this one, NULL: outermost */
+	const struct sim_scope *outer;
+	/* current when the call began, NULL: none yet; updated at exit */
+	struct sim_context *context;
 	/*
-	 * The core sets it to the outer call's id, or for an outermost call to a fresh one. api_enter may
-	 * replace it (by sim_next_correlation()); work done inside carries what it then holds.
+	 * The core sets it to the outer call's id, or for an outermost call to a fresh one.
+	 * api_enter may replace it (by sim_next_correlation()); work done inside carries what it
+	 * then holds.
 	 */
 	uint32_t correlation;
 	uint64_t correlation_data;     /* the tool's: 0 at enter, kept until exit */
@@ -134,7 +143,8 @@ enum sim_memory_kind {
 /* Something the device does. Valid during the call only, except `name`, which lives for ever. */
 struct sim_work {
 	enum sim_work_kind kind;
-	uint32_t correlation; /* of the innermost call; for a graph launch the same for all its work */
+	/* of the innermost call; for a graph launch the same for all its work */
+	uint32_t correlation;
 	uint32_t device;
 	uint32_t context; /* sim_context_id() */
 	uint32_t stream;  /* sim_stream_id(); side branches of a graph have ids of their own */
@@ -248,7 +258,8 @@ enum sim_node_kind {
 	SIM_NODE_MEM_FREE = 11,
 };
 
-/* A resource that came or goes. Only the fields that its kind has are set; valid during the call. */
+/* A resource that came or goes. Only the fields that its kind has are set; valid during the call.
+ */
 struct sim_resource {
 	enum sim_resource_kind kind;
 	struct sim_context *context;
@@ -278,7 +289,8 @@ struct sim_tools {
 	void (*resource)(const struct sim_resource *resource);
 };
 
-/* Installs the tool, or takes it away (NULL). `tools` must live for ever: calls in progress keep it. */
+/* Installs the tool, or takes it away (NULL). `tools` must live for ever: calls in progress keep
+ * it. */
 void sim_tools_set(const struct sim_tools *tools);
 
 /* A fresh correlation id; the first is 1. It wraps as the real one does, never to 0. */
@@ -289,8 +301,8 @@ void sim_restart_correlation(void);
 /* The innermost call of this thread, NULL outside of all. */
 const struct sim_scope *sim_current_scope(void);
 
-/* CUPTI's id of a function of SIM_MAJOR by its symbol's name, 0: unknown. The table is made from the
- * real headers at build time. */
+/* CUPTI's id of a function of SIM_MAJOR by its symbol's name, 0: unknown. The table is made from
+ * the real headers at build time. */
 int sim_cbid(enum sim_domain domain, const char *name);
 /* The other way round; NULL: no such id. */
 const char *sim_cbid_name(enum sim_domain domain, int cbid);
@@ -298,8 +310,8 @@ const char *sim_cbid_name(enum sim_domain domain, int cbid);
 /* Now, in the clock of every time stamp here. */
 uint64_t sim_time_ns(void);
 
-/* Devices: how many there are (SIM_DEVICES, 0 with SIM_NO_DEVICE), and one attribute by the number that
- * CUdevice_attribute gives it (0: unknown to the simulation). */
+/* Devices: how many there are (SIM_DEVICES, 0 with SIM_NO_DEVICE), and one attribute by the number
+ * that CUdevice_attribute gives it (0: unknown to the simulation). */
 int sim_device_count(void);
 int sim_device_attribute(int attribute, int device);
 /* 16 bytes, the same in every run, different for every device. */
@@ -321,7 +333,8 @@ int sim_context_device(const struct sim_context *context);
 uint32_t sim_context_null_stream(const struct sim_context *context);
 
 /* The stream behind a CUstream handle; 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (or 0 with
- * `per_thread`) give the default streams of `context` (NULL: the current one). NULL: no such stream. */
+ * `per_thread`) give the default streams of `context` (NULL: the current one). NULL: no such
+ * stream. */
 struct sim_stream *sim_stream_of(struct sim_context *context, void *handle, bool per_thread);
 /* Ids are unique in the process; the first default stream has 7, as on real devices. */
 uint32_t sim_stream_id(const struct sim_stream *stream);
@@ -332,7 +345,8 @@ struct sim_context *sim_stream_context(const struct sim_stream *stream);
 
 /* Calls `visit` once for each live context and each of its streams (SIM_CONTEXT_CREATED and
  * SIM_STREAM_CREATED), for tools that attach late. */
-void sim_visit_resources(void (*visit)(const struct sim_resource *resource, void *data), void *data);
+void sim_visit_resources(
+	void (*visit)(const struct sim_resource *resource, void *data), void *data);
 
 /* Ids count from 1 over all nodes of the process; a clone in an executable graph has its own. */
 uint64_t sim_node_id(const struct sim_node *node);

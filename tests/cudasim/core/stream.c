@@ -1,4 +1,5 @@
-/* Streams: virtual time lines. A stream is busy until its end, which is computed when work comes in. */
+/* Streams: virtual time lines. A stream is busy until its end, which is computed when work comes
+ * in. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,13 +122,15 @@ static struct sim_stream *own_stream(struct sim_context *context)
 	return stream;
 }
 
-SIM_EXPORT struct sim_stream *sim_stream_of(struct sim_context *context, void *handle, bool per_thread)
+SIM_EXPORT struct sim_stream *sim_stream_of(
+	struct sim_context *context, void *handle, bool per_thread)
 {
 	struct sim_stream *stream = handle;
 
 	if (!context)
 		context = sim_context_current();
-	if (handle == NULL || handle == (void *)CU_STREAM_LEGACY || handle == (void *)CU_STREAM_PER_THREAD) {
+	if (handle == NULL || handle == (void *)CU_STREAM_LEGACY ||
+		handle == (void *)CU_STREAM_PER_THREAD) {
 		if (!context)
 			return NULL;
 		if (handle == (void *)CU_STREAM_PER_THREAD || (!handle && per_thread))

@@ -1,7 +1,8 @@
 /*
- * Which bytes of device memory are known. Kernels compute nothing, so what lies where one would have written is stale:
- * read as a size or an index it would lead a program astray. Known is what a copy or a set wrote and no kernel was given
- * an address of since; all else reads as zeros. So what only copies touched comes back exactly, in any order of other work.
+ * Which bytes of device memory are known. Kernels compute nothing, so what lies where one would
+ * have written is stale: read as a size or an index it would lead a program astray. Known is what a
+ * copy or a set wrote and no kernel was given an address of since; all else reads as zeros. So what
+ * only copies touched comes back exactly, in any order of other work.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "core/core.h"
 #include "driver/table.h"
 
-/* Written by one copy or set. Ranges are not joined: a kernel that is given one tensor says nothing of its neighbour. */
+/* Written by one copy or set. Ranges are not joined: a kernel that is given one tensor says nothing
+ * of its neighbour. */
 struct range {
 	uintptr_t start, end;
 };
@@ -110,7 +112,8 @@ void values_touch_all(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The first piece at or after `at` that is known, clipped to `end`; empty at `end`: none. The lock must be held. */
+/* The first piece at or after `at` that is known, clipped to `end`; empty at `end`: none. The lock
+ * must be held. */
 static struct range known_from(uintptr_t at, uintptr_t end)
 {
 	size_t index = position(at);
@@ -172,8 +175,8 @@ static bool is_tracked(enum sim_memory_kind kind)
 	return kind == SIM_MEMORY_DEVICE || kind == SIM_MEMORY_DEVICE_STATIC;
 }
 
-void values_copy(void *target, enum sim_memory_kind target_kind, const void *source, enum sim_memory_kind source_kind,
-	size_t bytes)
+void values_copy(void *target, enum sim_memory_kind target_kind, const void *source,
+	enum sim_memory_kind source_kind, size_t bytes)
 {
 	bool to = is_tracked(target_kind), from = is_tracked(source_kind);
 

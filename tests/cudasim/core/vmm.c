@@ -1,7 +1,7 @@
 /*
- * Virtual memory management: address ranges, physical memory, and the mapping of one into the other.
- * All physical memory of the process is one sparse memory file, so that two mappings of a handle show
- * the same bytes; an offset is used once and its pages are given back on release.
+ * Virtual memory management: address ranges, physical memory, and the mapping of one into the
+ * other. All physical memory of the process is one sparse memory file, so that two mappings of a
+ * handle show the same bytes; an offset is used once and its pages are given back on release.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ CUresult address_reserve(void **address, size_t bytes, size_t alignment)
 	TRY(require_init());
 	if (!is_multiple(bytes) || (alignment & (alignment - 1)))
 		return CUDA_ERROR_INVALID_VALUE;
-	range = mmap(NULL, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	range = mmap(
+		NULL, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (range == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	start = ((uintptr_t)range + unit - 1) / unit * unit;
@@ -109,7 +110,8 @@ static void physical_put(struct physical *physical)
 	if (--physical->references > 0)
 		return;
 	memory_discharge(physical->device, physical->bytes);
-	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, physical->offset, (off_t)physical->bytes);
+	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, physical->offset,
+		(off_t)physical->bytes);
 	physical->magic = 0;
 	free(physical);
 }
@@ -185,8 +187,8 @@ CUresult physical_unmap(void *address, size_t bytes)
 			result = CUDA_ERROR_INVALID_VALUE;
 			continue;
 		}
-		mmap((void *)at, block.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			0);
+		mmap((void *)at, block.bytes, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		physical_put(block.physical);
 		at += block.bytes;
 	}

@@ -1,6 +1,6 @@
 /*
- * What streams do. Work takes effect on memory when it is submitted (the program's order is one of those
- * that the device may choose), and is reported with the times that the cost model gives it.
+ * What streams do. Work takes effect on memory when it is submitted (the program's order is one of
+ * those that the device may choose), and is reported with the times that the cost model gives it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +36,11 @@ CUresult kernel_check(const struct op_kernel *k)
 	if (!kernel_valid(k->kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
 	kernel_learn(k->kernel);
-	if (k->block.x > 1024 || k->block.y > 1024 || k->block.z > 64 || threads == 0 || threads > 1024)
+	if (k->block.x > 1024 || k->block.y > 1024 || k->block.z > 64 || threads == 0 ||
+		threads > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (k->grid.x > GRID_X_MAX || k->grid.y > GRID_YZ_MAX || k->grid.z > GRID_YZ_MAX || blocks == 0)
+	if (k->grid.x > GRID_X_MAX || k->grid.y > GRID_YZ_MAX || k->grid.z > GRID_YZ_MAX ||
+		blocks == 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (k->dynamic_shared > __atomic_load_n(&k->kernel->max_dynamic, __ATOMIC_RELAXED))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -56,7 +58,8 @@ static uint64_t kernel_cost(const struct op_kernel *k)
 
 	if (settings()->kernel_ns)
 		return settings()->kernel_ns;
-	resident = SM_COUNT * (uint64_t)kernel_occupancy(k->kernel, (int)threads_of(k->block), k->dynamic_shared);
+	resident = SM_COUNT * (uint64_t)kernel_occupancy(
+				      k->kernel, (int)threads_of(k->block), k->dynamic_shared);
 	waves = (blocks_of(k->grid) + resident - 1) / resident;
 	return KERNEL_NS + waves * WAVE_NS + k->kernel->registers * 10u;
 }
@@ -69,7 +72,8 @@ static uint64_t copy_bytes(const struct op_copy *copy)
 /* Bytes in a microsecond, roughly those of a PCIe 5 machine with HBM. */
 static uint64_t copy_speed(const struct op_copy *copy)
 {
-	bool pageable = copy->target_memory == SIM_MEMORY_PAGEABLE || copy->source_memory == SIM_MEMORY_PAGEABLE;
+	bool pageable = copy->target_memory == SIM_MEMORY_PAGEABLE ||
+			copy->source_memory == SIM_MEMORY_PAGEABLE;
 
 	switch (copy->kind) {
 	case SIM_COPY_DTOD:
@@ -148,12 +152,16 @@ CUresult copy_classify(struct op_copy *copy)
 		return CUDA_SUCCESS;
 	if (!copy->target || !copy->source || copy->width > SIZE_MAX / 2)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (copy->rows > 1 && (copy->target_pitch < copy->width || copy->source_pitch < copy->width))
+	if (copy->rows > 1 &&
+		(copy->target_pitch < copy->width || copy->source_pitch < copy->width))
 		return CUDA_ERROR_INVALID_VALUE;
-	target = span(copy->width, copy->rows, copy->slices, copy->target_pitch, copy->target_slice);
-	source = span(copy->width, copy->rows, copy->slices, copy->source_pitch, copy->source_slice);
-	return range_valid(copy->target, target) && range_valid(copy->source, source) ? CUDA_SUCCESS
-										      : CUDA_ERROR_INVALID_VALUE;
+	target = span(
+		copy->width, copy->rows, copy->slices, copy->target_pitch, copy->target_slice);
+	source = span(
+		copy->width, copy->rows, copy->slices, copy->source_pitch, copy->source_slice);
+	return range_valid(copy->target, target) && range_valid(copy->source, source)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult set_classify(struct op_set *set)
@@ -167,16 +175,19 @@ CUresult set_classify(struct op_set *set)
 	if (set->target_memory == SIM_MEMORY_PAGEABLE || (set->rows > 1 && set->pitch < width) ||
 		(uintptr_t)set->target % set->element != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	return range_valid(set->target, (set->rows - 1) * set->pitch + width) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return range_valid(set->target, (set->rows - 1) * set->pitch + width)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void copy_rows(const struct op_copy *copy)
 {
 	for (size_t z = 0; z < copy->slices; z++)
 		for (size_t y = 0; y < copy->rows; y++)
-			values_copy(copy->target + z * copy->target_slice + y * copy->target_pitch, copy->target_memory,
-				copy->source + z * copy->source_slice + y * copy->source_pitch, copy->source_memory,
-				copy->width);
+			values_copy(copy->target + z * copy->target_slice + y * copy->target_pitch,
+				copy->target_memory,
+				copy->source + z * copy->source_slice + y * copy->source_pitch,
+				copy->source_memory, copy->width);
 }
 
 static void set_row(char *row, const struct op_set *set)
@@ -246,9 +257,12 @@ static void log_work(const struct sim_work *work)
 {
 	static const char *const names[] = { "kernel", "copy", "set", "host" };
 
-	log_line("%s stream=%u ns=%llu grid=%u,%u,%u block=%u,%u,%u shared=%u bytes=%llu kind=%d %s\n",
-		names[work->kind], work->stream, (unsigned long long)(work->end_ns - work->start_ns), work->grid.x, work->grid.y, work->grid.z, work->block.x, work->block.y, work->block.z,
-		work->dynamic_shared, (unsigned long long)work->bytes, (int)work->copy_kind,
+	log_line("%s stream=%u ns=%llu grid=%u,%u,%u block=%u,%u,%u shared=%u bytes=%llu kind=%d "
+		 "%s\n",
+		names[work->kind], work->stream,
+		(unsigned long long)(work->end_ns - work->start_ns), work->grid.x, work->grid.y,
+		work->grid.z, work->block.x, work->block.y, work->block.z, work->dynamic_shared,
+		(unsigned long long)work->bytes, (int)work->copy_kind,
 		work->name ? work->name : "");
 }
 
@@ -293,7 +307,8 @@ struct sim_work work_in(const struct sim_stream *stream, uint64_t start_ns, uint
 	};
 }
 
-/* Places the operation on the stream's time line; the launcher may go on at *room. The lock must be held. */
+/* Places the operation on the stream's time line; the launcher may go on at *room. The lock must be
+ * held. */
 static struct sim_work schedule(struct sim_stream *stream, const struct op *op, uint64_t *room)
 {
 	uint64_t start = stream_ready(stream, sim_time_ns() + START_NS);

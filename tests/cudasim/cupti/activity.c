@@ -41,7 +41,8 @@ static struct attribute {
 	[CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE] = { sizeof(size_t), 3, 0 },
 	[CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED] = { 1, 0, 0 },
 	[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER] = { 1, SIM_MAJOR >= 13, CUPTI_12_3 },
-	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = { sizeof(size_t), 16777216, CUPTI_12_3 },
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = { sizeof(size_t), 16777216,
+		CUPTI_12_3 },
 };
 
 bool activity_on(CUpti_ActivityKind kind, uint32_t context)
@@ -61,7 +62,8 @@ bool activity_any(void)
 
 bool activity_api_kind_on(enum sim_domain domain)
 {
-	return kinds[domain == SIM_RUNTIME ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER];
+	return kinds[domain == SIM_RUNTIME ? CUPTI_ACTIVITY_KIND_RUNTIME
+					   : CUPTI_ACTIVITY_KIND_DRIVER];
 }
 
 bool activity_api_on(enum sim_domain domain, int cbid)
@@ -114,7 +116,8 @@ void activity_clear(void)
 	forget_functions(SIM_RUNTIME);
 }
 
-/* Results of CUPTI 13's own kinds of the dropped profiling API, and of kinds that come with others. */
+/* Results of CUPTI 13's own kinds of the dropped profiling API, and of kinds that come with others.
+ */
 static CUptiResult is_kind(CUpti_ActivityKind kind)
 {
 	uint32_t version = switches()->version;
@@ -136,7 +139,8 @@ static CUptiResult is_kind(CUpti_ActivityKind kind)
 	case CUPTI_ACTIVITY_KIND_PC_SAMPLING:
 	case CUPTI_ACTIVITY_KIND_PC_SAMPLING_RECORD_INFO:
 	case CUPTI_ACTIVITY_KIND_INSTRUCTION_CORRELATION:
-		return version >= CUPTI_13_0 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED : CUPTI_ERROR_NOT_SUPPORTED;
+		return version >= CUPTI_13_0 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED
+					     : CUPTI_ERROR_NOT_SUPPORTED;
 	default:
 		if (kind <= CUPTI_ACTIVITY_KIND_INVALID || (int)kind > (version >= 26 ? 54 : 52))
 			return CUPTI_ERROR_INVALID_KIND;
@@ -233,7 +237,8 @@ static void dump_one(const struct sim_resource *resource, void *data)
 static void dump(CUpti_ActivityKind kind)
 {
 	sim_visit_resources(dump_one, &kind);
-	for (int device = 0; kind == CUPTI_ACTIVITY_KIND_DEVICE && device < sim_device_count(); device++) {
+	for (int device = 0; kind == CUPTI_ACTIVITY_KIND_DEVICE && device < sim_device_count();
+		device++) {
 		struct record record;
 
 		record_device(&record, device);
@@ -317,8 +322,8 @@ static CUptiResult enable_hw_trace(uint8_t enable)
 }
 CUPTI_SINCE(CUPTI_12_8, cuptiActivityEnableHWTrace, enable_hw_trace)
 
-static CUptiResult find_attribute(
-	CUpti_ActivityAttribute attribute, const size_t *bytes, const void *value, struct attribute **found)
+static CUptiResult find_attribute(CUpti_ActivityAttribute attribute, const size_t *bytes,
+	const void *value, struct attribute **found)
 {
 	if (!bytes || !value || (size_t)attribute >= sizeof attributes / sizeof *attributes)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -330,7 +335,8 @@ static CUptiResult find_attribute(
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *bytes, void *value)
+SIM_EXPORT CUptiResult cuptiActivitySetAttribute(
+	CUpti_ActivityAttribute attribute, size_t *bytes, void *value)
 {
 	struct attribute *found;
 	CUptiResult result = entry(__func__);
@@ -345,7 +351,8 @@ SIM_EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribu
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t *bytes, void *value)
+SIM_EXPORT CUptiResult cuptiActivityGetAttribute(
+	CUpti_ActivityAttribute attribute, size_t *bytes, void *value)
 {
 	struct attribute *found;
 	CUptiResult result = entry(__func__);
@@ -374,7 +381,8 @@ static bool is_external(CUpti_ExternalCorrelationKind kind)
 	return kind > CUPTI_EXTERNAL_CORRELATION_KIND_INVALID && kind < EXTERNAL_KINDS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id)
+SIM_EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(
+	CUpti_ExternalCorrelationKind kind, uint64_t id)
 {
 	CUptiResult result = entry(__func__);
 
@@ -388,7 +396,8 @@ SIM_EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorr
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t *last)
+SIM_EXPORT CUptiResult cuptiActivityPopExternalCorrelationId(
+	CUpti_ExternalCorrelationKind kind, uint64_t *last)
 {
 	CUptiResult result = entry(__func__);
 

@@ -1,9 +1,10 @@
 /*
- * The client's buffers: requested when a record has no room, filled, and handed back when they are full
- * or flushed. What finds no room is counted as dropped.
+ * The client's buffers: requested when a record has no room, filled, and handed back when they are
+ * full or flushed. What finds no room is counted as dropped.
  *
- * Buffers are kept in slots: one for each thread where buffers are per thread, else one for all, and
- * one for the worker. A thread that ends leaves its slot, with what is in it, to the next thread.
+ * Buffers are kept in slots: one for each thread where buffers are per thread, else one for all,
+ * and one for the worker. A thread that ends leaves its slot, with what is in it, to the next
+ * thread.
  */
 #include "cupti/parts.h"
 
@@ -370,7 +371,8 @@ SIM_EXPORT CUptiResult cuptiActivityRegisterCallbacks(
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *count)
+SIM_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(
+	CUcontext context, uint32_t stream, size_t *count)
 {
 	(void)context;
 	(void)stream;
@@ -380,7 +382,8 @@ SIM_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
+SIM_EXPORT CUptiResult cuptiActivityGetNextRecord(
+	uint8_t *buffer, size_t valid, CUpti_Activity **record)
 {
 	size_t at = 0;
 	uint32_t kind;

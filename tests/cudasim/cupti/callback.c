@@ -1,9 +1,10 @@
 /*
- * From what the simulated device tells to what a subscriber hears: API and resource callbacks, and the
- * correlation ids of calls.
+ * From what the simulated device tells to what a subscriber hears: API and resource callbacks, and
+ * the correlation ids of calls.
  *
- * Ids count traced calls: a call gets one when its callback or its activity record is wanted. A call
- * made by a traced call shares that one's id unless it is traced itself; what nobody traces has id 0.
+ * Ids count traced calls: a call gets one when its callback or its activity record is wanted. A
+ * call made by a traced call shares that one's id unless it is traced itself; what nobody traces
+ * has id 0.
  */
 #include "cupti/parts.h"
 
@@ -53,7 +54,8 @@ uint32_t correlation_of(uint32_t innermost)
 
 static bool is_traced(const struct sim_function *function)
 {
-	return function->cbid && (subscriber_wants((CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid) ||
+	return function->cbid && (subscriber_wants((CUpti_CallbackDomain)function->domain,
+					  (uint32_t)function->cbid) ||
 					 activity_api_on(function->domain, function->cbid));
 }
 
@@ -64,7 +66,8 @@ static void call_back(struct sim_scope *scope, CUpti_ApiCallbackSite site)
 		.callbackSite = site,
 		.functionName = function->name,
 		.functionParams = scope->params,
-		.functionReturnValue = site == CUPTI_API_EXIT ? (void *)(uintptr_t)scope->result : NULL,
+		.functionReturnValue = site == CUPTI_API_EXIT ? (void *)(uintptr_t)scope->result
+							      : NULL,
 		.symbolName = scope->symbol,
 		.context = (CUcontext)scope->context,
 		.contextUid = sim_context_id(scope->context),
@@ -73,7 +76,8 @@ static void call_back(struct sim_scope *scope, CUpti_ApiCallbackSite site)
 	};
 
 	if (subscriber_wants((CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid))
-		subscriber_call((CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid, &data);
+		subscriber_call(
+			(CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid, &data);
 }
 
 /* CUDA may not be called from callbacks, except to synchronise. */
@@ -180,6 +184,8 @@ void callback_launch(const struct sim_work *work)
 	};
 
 	/* Whoever enables the whole resource domain pays for it at each launch. */
-	if (work->kind == SIM_KERNEL && subscriber_wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED))
-		subscriber_call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED, &data);
+	if (work->kind == SIM_KERNEL &&
+		subscriber_wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED))
+		subscriber_call(
+			CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED, &data);
 }

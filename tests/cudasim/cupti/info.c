@@ -1,6 +1,6 @@
 /*
- * What the simulated CUPTI can be asked at any time: its version, its clock, and the identifiers that
- * records carry.
+ * What the simulated CUPTI can be asked at any time: its version, its clock, and the identifiers
+ * that records carry.
  */
 #include "cupti/parts.h"
 
@@ -37,7 +37,8 @@ uint64_t clock_of_device(uint64_t realtime_ns)
 	if (!callback)
 		return realtime_ns;
 	ticks = callback();
-	rate = ns > origin_ns ? (double)(int64_t)(ticks - origin_ticks) / (double)(ns - origin_ns) : 1;
+	rate = ns > origin_ns ? (double)(int64_t)(ticks - origin_ticks) / (double)(ns - origin_ns)
+			      : 1;
 	return ticks + (uint64_t)(int64_t)((double)(int64_t)(realtime_ns - ns) * rate);
 }
 
@@ -88,7 +89,8 @@ SIM_EXPORT CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 
 	if (result)
 		return result;
-	if (type != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT && type != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
+	if (type != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT &&
+		type != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	thread_id_type = (int)type;
 	return CUPTI_SUCCESS;
@@ -103,7 +105,8 @@ SIM_EXPORT CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
+SIM_EXPORT CUptiResult cuptiGetCallbackName(
+	CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
 {
 	entry_pure(__func__);
 	if (!name)
@@ -171,7 +174,8 @@ SIM_EXPORT CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint
 	return result ? result : stream_id(context, stream, false, id);
 }
 
-SIM_EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
+SIM_EXPORT CUptiResult cuptiGetStreamIdEx(
+	CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
 {
 	CUptiResult result = entry(__func__);
 

@@ -1,6 +1,7 @@
 /*
- * Asserts cupti_layout.h against the real headers: every field on the structs of CUDA 12.0 and on the
- * newest that the headers know, every length on its own struct. Nothing is compiled into the library.
+ * Asserts cupti_layout.h against the real headers: every field on the structs of CUDA 12.0 and on
+ * the newest that the headers know, every length on its own struct. Nothing is compiled into the
+ * library.
  */
 #include "cupti/layout.h"
 
@@ -20,9 +21,10 @@
 #define OLD_Context CUpti_ActivityContext
 #define OLD_Stream CUpti_ActivityStream
 
-#define SAME(type, member, offset, field_type)                                         \
-	static_assert(offsetof(type, member) == (offset), #type "." #member " moved"); \
-	static_assert(sizeof(((type *)0)->member) == sizeof(field_type), #type "." #member " grew");
+#define SAME(type, member, offset, field_type)                                                    \
+	static_assert(offsetof(type, member) == (offset), #type "." #member " moved");            \
+	static_assert(sizeof(((type *)0)->member) == sizeof(field_type), #type "." #member " gre" \
+									       "w");
 #define SAME_OLD(record, member, offset, type) SAME(OLD_##record, member, offset, type)
 #define SAME_OLD_NESTED(record, name, member, offset, type) SAME(OLD_##record, member, offset, type)
 CUPTI_FIELDS_19(SAME_OLD)

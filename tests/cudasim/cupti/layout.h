@@ -1,12 +1,15 @@
 /*
- * Where the fields of CUPTI's activity records lie, and how long the records of each CUPTI version are.
+ * Where the fields of CUPTI's activity records lie, and how long the records of each CUPTI version
+ * are.
  *
- * Records have only ever grown at the tail: a field keeps its offset, and an older CUPTI's record is a
- * prefix of a newer one's. So there is one list of fields a record, in groups by the API version that
- * brought them (19: CUDA 12.0, 26: 12.8, 130000: 13.0 and so on), and one list of lengths.
+ * Records have only ever grown at the tail: a field keeps its offset, and an older CUPTI's record
+ * is a prefix of a newer one's. So there is one list of fields a record, in groups by the API
+ * version that brought them (19: CUDA 12.0, 26: 12.8, 130000: 13.0 and so on), and one list of
+ * lengths.
  *
- * The simulated CUPTI writes records through these offsets and the tests read them back through them;
- * with the real headers of a version at hand, every line of that version is asserted against them.
+ * The simulated CUPTI writes records through these offsets and the tests read them back through
+ * them; with the real headers of a version at hand, every line of that version is asserted against
+ * them.
  *
  * For a line FIELD(Kernel, start, 16, uint64_t) this header defines AT_Kernel_start = 16 and
  * type_Kernel_start; CUPTI_GET and CUPTI_SET use them.
@@ -192,7 +195,8 @@
 	FIELD(Stream, flag, 16, uint32_t)                             \
 	FIELD(Stream, correlationId, 20, uint32_t)
 
-/* What came later, asserted only where the headers are as new: 12.2, 12.3, 12.5, 12.6, 12.8, 13.0. */
+/* What came later, asserted only where the headers are as new: 12.2, 12.3, 12.5, 12.6, 12.8, 13.0.
+ */
 #define CUPTI_FIELDS_20(FIELD) FIELD(Overhead, correlationId, 40, uint32_t)
 #define CUPTI_FIELDS_21(FIELD)                       \
 	FIELD(GraphTrace, endDeviceId, 48, uint32_t) \
@@ -221,30 +225,32 @@
 
 /*
  * LENGTH(kind, record, struct, bytes, since): from API version `since` on, records of this kind are
- * CUpti_Activity<struct>s. By kind, then by version. CUDA 12.8 to 12.9 say 26, 27, 28. The release that
- * brought Device5 is not documented; it is taken to be 12.2.
+ * CUpti_Activity<struct>s. By kind, then by version. CUDA 12.8 to 12.9 say 26, 27, 28. The release
+ * that brought Device5 is not documented; it is taken to be 12.2.
  */
-#define CUPTI_LENGTHS_12(LENGTH)                                                                           \
-	LENGTH(CUPTI_ACTIVITY_KIND_KERNEL, Kernel, Kernel9, 208, 19)                                       \
-	LENGTH(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, Kernel, Kernel9, 208, 19)                            \
-	LENGTH(CUPTI_ACTIVITY_KIND_MEMCPY, Memcpy, Memcpy5, 88, 19)                                        \
-	LENGTH(CUPTI_ACTIVITY_KIND_MEMCPY2, MemcpyPtoP, MemcpyPtoP4, 96, 19)                               \
-	LENGTH(CUPTI_ACTIVITY_KIND_MEMSET, Memset, Memset4, 88, 19)                                        \
-	LENGTH(CUPTI_ACTIVITY_KIND_MEMORY2, Memory, Memory3, 120, 19)                                      \
-	LENGTH(CUPTI_ACTIVITY_KIND_DRIVER, API, API, 40, 19)                                               \
-	LENGTH(CUPTI_ACTIVITY_KIND_RUNTIME, API, API, 40, 19)                                              \
-	LENGTH(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, ExternalCorrelation, ExternalCorrelation, 24, 19) \
-	LENGTH(CUPTI_ACTIVITY_KIND_OVERHEAD, Overhead, Overhead, 40, 19)                                   \
-	LENGTH(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, Synchronization, Synchronization, 40, 19)              \
-	LENGTH(CUPTI_ACTIVITY_KIND_CUDA_EVENT, CudaEvent, CudaEvent, 24, 19)                               \
-	LENGTH(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, GraphTrace, GraphTrace, 48, 19)                            \
-	LENGTH(CUPTI_ACTIVITY_KIND_DEVICE, Device, Device4, 176, 19)                                       \
-	LENGTH(CUPTI_ACTIVITY_KIND_CONTEXT, Context, Context, 16, 19)                                      \
+#define CUPTI_LENGTHS_12(LENGTH)                                                                   \
+	LENGTH(CUPTI_ACTIVITY_KIND_KERNEL, Kernel, Kernel9, 208, 19)                               \
+	LENGTH(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, Kernel, Kernel9, 208, 19)                    \
+	LENGTH(CUPTI_ACTIVITY_KIND_MEMCPY, Memcpy, Memcpy5, 88, 19)                                \
+	LENGTH(CUPTI_ACTIVITY_KIND_MEMCPY2, MemcpyPtoP, MemcpyPtoP4, 96, 19)                       \
+	LENGTH(CUPTI_ACTIVITY_KIND_MEMSET, Memset, Memset4, 88, 19)                                \
+	LENGTH(CUPTI_ACTIVITY_KIND_MEMORY2, Memory, Memory3, 120, 19)                              \
+	LENGTH(CUPTI_ACTIVITY_KIND_DRIVER, API, API, 40, 19)                                       \
+	LENGTH(CUPTI_ACTIVITY_KIND_RUNTIME, API, API, 40, 19)                                      \
+	LENGTH(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, ExternalCorrelation, ExternalCorrelation, \
+		24, 19)                                                                            \
+	LENGTH(CUPTI_ACTIVITY_KIND_OVERHEAD, Overhead, Overhead, 40, 19)                           \
+	LENGTH(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, Synchronization, Synchronization, 40, 19)      \
+	LENGTH(CUPTI_ACTIVITY_KIND_CUDA_EVENT, CudaEvent, CudaEvent, 24, 19)                       \
+	LENGTH(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, GraphTrace, GraphTrace, 48, 19)                    \
+	LENGTH(CUPTI_ACTIVITY_KIND_DEVICE, Device, Device4, 176, 19)                               \
+	LENGTH(CUPTI_ACTIVITY_KIND_CONTEXT, Context, Context, 16, 19)                              \
 	LENGTH(CUPTI_ACTIVITY_KIND_STREAM, Stream, Stream, 24, 19)
 #define CUPTI_LENGTHS_20(LENGTH)                                          \
 	LENGTH(CUPTI_ACTIVITY_KIND_OVERHEAD, Overhead, Overhead2, 48, 20) \
 	LENGTH(CUPTI_ACTIVITY_KIND_DEVICE, Device, Device5, 184, 20)
-#define CUPTI_LENGTHS_21(LENGTH) LENGTH(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, GraphTrace, GraphTrace2, 56, 21)
+#define CUPTI_LENGTHS_21(LENGTH) \
+	LENGTH(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, GraphTrace, GraphTrace2, 56, 21)
 #define CUPTI_LENGTHS_22(LENGTH)                                          \
 	LENGTH(CUPTI_ACTIVITY_KIND_OVERHEAD, Overhead, Overhead3, 56, 22) \
 	LENGTH(CUPTI_ACTIVITY_KIND_CONTEXT, Context, Context2, 24, 22)
@@ -259,16 +265,19 @@
 	LENGTH(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, Kernel, Kernel10, 216, 130000)
 
 /* All of it, oldest first. */
-#define CUPTI_FIELDS(FIELD)                                                                         \
-	CUPTI_FIELDS_19(FIELD)                                                                      \
-	CUPTI_FIELDS_20(FIELD)                                                                      \
-	CUPTI_FIELDS_21(FIELD) CUPTI_FIELDS_23(FIELD) CUPTI_FIELDS_24(FIELD) CUPTI_FIELDS_26(FIELD) \
-		CUPTI_FIELDS_130000(FIELD)
-#define CUPTI_LENGTHS(LENGTH)                                                                               \
-	CUPTI_LENGTHS_12(LENGTH)                                                                            \
-	CUPTI_LENGTHS_20(LENGTH)                                                                            \
-	CUPTI_LENGTHS_21(LENGTH) CUPTI_LENGTHS_22(LENGTH) CUPTI_LENGTHS_23(LENGTH) CUPTI_LENGTHS_24(LENGTH) \
-		CUPTI_LENGTHS_26(LENGTH) CUPTI_LENGTHS_130000(LENGTH)
+#define CUPTI_FIELDS(FIELD)    \
+	CUPTI_FIELDS_19(FIELD) \
+	CUPTI_FIELDS_20(FIELD) \
+	CUPTI_FIELDS_21(FIELD) \
+	CUPTI_FIELDS_23(FIELD) \
+	CUPTI_FIELDS_24(FIELD) CUPTI_FIELDS_26(FIELD) CUPTI_FIELDS_130000(FIELD)
+#define CUPTI_LENGTHS(LENGTH)                                                      \
+	CUPTI_LENGTHS_12(LENGTH)                                                   \
+	CUPTI_LENGTHS_20(LENGTH)                                                   \
+	CUPTI_LENGTHS_21(LENGTH)                                                   \
+	CUPTI_LENGTHS_22(LENGTH)                                                   \
+	CUPTI_LENGTHS_23(LENGTH) CUPTI_LENGTHS_24(LENGTH) CUPTI_LENGTHS_26(LENGTH) \
+		CUPTI_LENGTHS_130000(LENGTH)
 
 /* No record is longer. */
 #define CUPTI_RECORD_MAX 216
@@ -276,7 +285,8 @@
 #define CUPTI_DEFINE(record, member, offset, type) \
 	enum { AT_##record##_##member = offset };  \
 	typedef type type_##record##_##member;
-#define CUPTI_DEFINE_NESTED(record, name, member, offset, type) CUPTI_DEFINE(record, name, offset, type)
+#define CUPTI_DEFINE_NESTED(record, name, member, offset, type) \
+	CUPTI_DEFINE(record, name, offset, type)
 CUPTI_FIELDS(CUPTI_DEFINE)
 CUPTI_NESTED_19(CUPTI_DEFINE_NESTED)
 
@@ -286,7 +296,8 @@ CUPTI_NESTED_19(CUPTI_DEFINE_NESTED)
 		type_##record##_##member field_ = (type_##record##_##member)(value); \
 		memcpy((bytes) + AT_##record##_##member, &field_, sizeof field_);    \
 	} while (0)
-#define CUPTI_GET(bytes, record, member) \
-	(*(const type_##record##_##member *)(const void *)((const uint8_t *)(bytes) + AT_##record##_##member))
+#define CUPTI_GET(bytes, record, member)                                              \
+	(*(const type_##record##_##member *)(const void *)((const uint8_t *)(bytes) + \
+							   AT_##record##_##member))
 
 #endif

@@ -15,8 +15,8 @@
  *
  * Locks, outermost first: `delivery` of cupti_worker.c (held while bufferCompleted runs), `lock` of
  * cupti_buffer.c (held while bufferRequested runs), `lock` of cupti_worker.c (never held around
- * foreign code). As with the real library, a client that holds a lock of its own around a CUPTI call
- * and takes the same lock in a buffer callback deadlocks.
+ * foreign code). As with the real library, a client that holds a lock of its own around a CUPTI
+ * call and takes the same lock in a buffer callback deadlocks.
  */
 #ifndef CUPTI_PARTS_H
 #define CUPTI_PARTS_H
@@ -92,9 +92,10 @@ const struct switches *switches(void);
 enum { UNKNOWN_KIND = 200, UNKNOWN_BYTES = 64 };
 
 /*
- * What an exported function does first. entry_pure() only notes the call. entry() also returns what the
- * function has to return when it cannot work: no device, refused, detached, in a forked child. A call
- * from within a buffer callback ends the process with a message: the real library holds its locks there.
+ * What an exported function does first. entry_pure() only notes the call. entry() also returns what
+ * the function has to return when it cannot work: no device, refused, detached, in a forked child.
+ * A call from within a buffer callback ends the process with a message: the real library holds its
+ * locks there.
  */
 void entry_pure(const char *function);
 CUptiResult entry(const char *function);
@@ -143,8 +144,8 @@ void correlation_restart(void);
 uint32_t correlation_of(uint32_t innermost);
 
 /*
- * Exports `name` only from API version `since` on: in an older one dlsym() finds nothing, as with the
- * real library. `function` is what it does.
+ * Exports `name` only from API version `since` on: in an older one dlsym() finds nothing, as with
+ * the real library. `function` is what it does.
  */
 #define CUPTI_SINCE(since, name, function)                               \
 	__attribute__((used)) static __typeof__(name) *name##_find(void) \
@@ -186,10 +187,12 @@ void record_set(struct record *record, const struct sim_work *work);
 void record_memory(struct record *record, const struct sim_memory *memory);
 void record_api(struct record *record, const struct sim_scope *scope, uint64_t end_ns);
 void record_external(struct record *record, uint32_t kind, uint64_t id, uint32_t correlation);
-void record_overhead(struct record *record, uint32_t kind, uint64_t start_ns, uint64_t end_ns, uint32_t correlation);
+void record_overhead(struct record *record, uint32_t kind, uint64_t start_ns, uint64_t end_ns,
+	uint32_t correlation);
 void record_sync(struct record *record, const struct sim_sync *sync, uint64_t event_sync);
 void record_event(struct record *record, const struct sim_event_record *event, uint64_t event_sync);
-void record_graph(struct record *record, const struct sim_work *first, uint64_t start_ns, uint64_t end_ns);
+void record_graph(
+	struct record *record, const struct sim_work *first, uint64_t start_ns, uint64_t end_ns);
 void record_device(struct record *record, int device);
 void record_context(struct record *record, const struct sim_context *context);
 void record_stream(struct record *record, const struct sim_stream *stream, uint32_t correlation);
@@ -205,8 +208,8 @@ void buffer_put(enum buffer_owner owner, const struct record *record);
 /* The same for device work that has not ended: a reader stops at the first. Their buffers are full
  * thereafter, so that nothing comes behind them. */
 void buffer_put_incomplete(const struct record *const *records, size_t count);
-/* Hands full buffers, or with `all` every buffer with something in it, to the client. The caller holds
- * the delivery lock. */
+/* Hands full buffers, or with `all` every buffer with something in it, to the client. The caller
+ * holds the delivery lock. */
 void buffer_deliver(bool all);
 bool buffer_registered(void);
 /* Forgets what no client shall see any more. Buffers stay with CUPTI. */

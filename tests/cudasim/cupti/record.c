@@ -1,6 +1,6 @@
 /*
- * The bytes of each record of the simulated CUPTI. A record is built as the newest version has it and
- * cut to the length of the version that is simulated.
+ * The bytes of each record of the simulated CUPTI. A record is built as the newest version has it
+ * and cut to the length of the version that is simulated.
  */
 #include "cupti/parts.h"
 
@@ -26,7 +26,8 @@ uint32_t record_length(uint32_t kind)
 	return kind < ACTIVITY_KINDS ? lengths[kind] : 0;
 }
 
-static uint8_t *begin(struct record *record, CUpti_ActivityKind kind, uint32_t stream, uint64_t due_ns)
+static uint8_t *begin(
+	struct record *record, CUpti_ActivityKind kind, uint32_t stream, uint64_t due_ns)
 {
 	uint32_t wide = kind;
 
@@ -41,8 +42,8 @@ static uint8_t *begin(struct record *record, CUpti_ActivityKind kind, uint32_t s
 /* A fatter grid gets more local memory; the formula only has to be deterministic. */
 static uint64_t local_total(const struct sim_work *work)
 {
-	return (uint64_t)work->local_bytes * work->grid.x * work->grid.y * work->grid.z * work->block.x *
-	       work->block.y * work->block.z;
+	return (uint64_t)work->local_bytes * work->grid.x * work->grid.y * work->grid.z *
+	       work->block.x * work->block.y * work->block.z;
 }
 
 static void put_shape(uint8_t *bytes, const struct sim_work *work)
@@ -65,7 +66,8 @@ static void put_shape(uint8_t *bytes, const struct sim_work *work)
 	CUPTI_SET(bytes, Kernel, localMemoryTotal_v2, local_total(work));
 }
 
-static void put_kernel_times(uint8_t *bytes, const struct sim_work *work, uint64_t queued_ns, uint64_t nth)
+static void put_kernel_times(
+	uint8_t *bytes, const struct sim_work *work, uint64_t queued_ns, uint64_t nth)
 {
 	unsigned untimed = switches()->untimed;
 
@@ -83,7 +85,8 @@ static void put_kernel_times(uint8_t *bytes, const struct sim_work *work, uint64
 void record_kernel(struct record *record, const struct sim_work *work, uint64_t queued_ns)
 {
 	bool concurrent = activity_on(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, work->context);
-	uint8_t *bytes = begin(record, concurrent ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : CUPTI_ACTIVITY_KIND_KERNEL,
+	uint8_t *bytes = begin(record,
+		concurrent ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : CUPTI_ACTIVITY_KIND_KERNEL,
 		work->stream, work->end_ns);
 	uint64_t nth = ++kernels;
 
@@ -187,7 +190,8 @@ static void put_pool(uint8_t *bytes, const struct sim_memory *memory)
 
 void record_memory(struct record *record, const struct sim_memory *memory)
 {
-	uint8_t *bytes = begin(record, CUPTI_ACTIVITY_KIND_MEMORY2, memory->stream, memory->time_ns);
+	uint8_t *bytes = begin(
+		record, CUPTI_ACTIVITY_KIND_MEMORY2, memory->stream, memory->time_ns);
 
 	CUPTI_SET(bytes, Memory, memoryOperationType,
 		memory->release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
@@ -208,8 +212,9 @@ void record_memory(struct record *record, const struct sim_memory *memory)
 void record_api(struct record *record, const struct sim_scope *scope, uint64_t end_ns)
 {
 	uint8_t *bytes = begin(record,
-		scope->function->domain == SIM_RUNTIME ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER, 0,
-		0);
+		scope->function->domain == SIM_RUNTIME ? CUPTI_ACTIVITY_KIND_RUNTIME
+						       : CUPTI_ACTIVITY_KIND_DRIVER,
+		0, 0);
 
 	CUPTI_SET(bytes, API, cbid, scope->function->cbid);
 	CUPTI_SET(bytes, API, start, scope->start_ns);
@@ -229,7 +234,8 @@ void record_external(struct record *record, uint32_t kind, uint64_t id, uint32_t
 	CUPTI_SET(bytes, ExternalCorrelation, correlationId, correlation);
 }
 
-void record_overhead(struct record *record, uint32_t kind, uint64_t start_ns, uint64_t end_ns, uint32_t correlation)
+void record_overhead(struct record *record, uint32_t kind, uint64_t start_ns, uint64_t end_ns,
+	uint32_t correlation)
 {
 	uint8_t *bytes = begin(record, CUPTI_ACTIVITY_KIND_OVERHEAD, 0, 0);
 
@@ -260,7 +266,8 @@ void record_sync(struct record *record, const struct sim_sync *sync, uint64_t ev
 void record_event(struct record *record, const struct sim_event_record *event, uint64_t event_sync)
 {
 	bool timed = activity_event_times();
-	uint8_t *bytes = begin(record, CUPTI_ACTIVITY_KIND_CUDA_EVENT, event->stream, timed ? event->device_ns : 0);
+	uint8_t *bytes = begin(record, CUPTI_ACTIVITY_KIND_CUDA_EVENT, event->stream,
+		timed ? event->device_ns : 0);
 
 	CUPTI_SET(bytes, CudaEvent, correlationId, correlation_of(event->correlation));
 	CUPTI_SET(bytes, CudaEvent, contextId, event->context);
@@ -271,7 +278,8 @@ void record_event(struct record *record, const struct sim_event_record *event, u
 	CUPTI_SET(bytes, CudaEvent, cudaEventSyncId, event_sync);
 }
 
-void record_graph(struct record *record, const struct sim_work *first, uint64_t start_ns, uint64_t end_ns)
+void record_graph(
+	struct record *record, const struct sim_work *first, uint64_t start_ns, uint64_t end_ns)
 {
 	uint8_t *bytes = begin(record, CUPTI_ACTIVITY_KIND_GRAPH_TRACE, first->stream, end_ns);
 
@@ -299,15 +307,18 @@ static void put_device(uint8_t *bytes, int device)
 	CUPTI_SET(bytes, Device, isCudaVisible, 1);
 	sim_device_uuid(device, bytes + AT_Device_uuid);
 	CUPTI_SET(bytes, Device, globalMemorySize, sim_device_memory());
-	CUPTI_SET(bytes, Device, constantMemorySize, attribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, device));
+	CUPTI_SET(bytes, Device, constantMemorySize,
+		attribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, device));
 	CUPTI_SET(bytes, Device, l2CacheSize, attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device));
-	CUPTI_SET(bytes, Device, numThreadsPerWarp, attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
+	CUPTI_SET(
+		bytes, Device, numThreadsPerWarp, attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
 	CUPTI_SET(bytes, Device, coreClockRate, attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, device));
-	CUPTI_SET(bytes, Device, numMultiprocessors, attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
-	CUPTI_SET(
-		bytes, Device, computeCapabilityMajor, attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
-	CUPTI_SET(
-		bytes, Device, computeCapabilityMinor, attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+	CUPTI_SET(bytes, Device, numMultiprocessors,
+		attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+	CUPTI_SET(bytes, Device, computeCapabilityMajor,
+		attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+	CUPTI_SET(bytes, Device, computeCapabilityMinor,
+		attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
 }
 
 void record_device(struct record *record, int device)
@@ -324,10 +335,12 @@ void record_device(struct record *record, int device)
 		attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, device));
 	CUPTI_SET(bytes, Device, maxRegistersPerMultiprocessor,
 		attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, device));
-	CUPTI_SET(bytes, Device, maxRegistersPerBlock, attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, device));
+	CUPTI_SET(bytes, Device, maxRegistersPerBlock,
+		attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, device));
 	CUPTI_SET(bytes, Device, maxSharedMemoryPerBlock,
 		attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, device));
-	CUPTI_SET(bytes, Device, maxThreadsPerBlock, attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device));
+	CUPTI_SET(bytes, Device, maxThreadsPerBlock,
+		attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device));
 }
 
 void record_context(struct record *record, const struct sim_context *context)
@@ -339,7 +352,8 @@ void record_context(struct record *record, const struct sim_context *context)
 	CUPTI_SET(bytes, Context, deviceId, device);
 	CUPTI_SET(bytes, Context, computeApiKind, CUPTI_ACTIVITY_COMPUTE_API_CUDA);
 	CUPTI_SET(bytes, Context, nullStreamId, sim_context_null_stream(context));
-	CUPTI_SET(bytes, Context, numMultiprocessors, attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+	CUPTI_SET(bytes, Context, numMultiprocessors,
+		attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
 }
 
 void record_stream(struct record *record, const struct sim_stream *stream, uint32_t correlation)

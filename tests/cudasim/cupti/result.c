@@ -41,8 +41,8 @@ static const struct text texts[] = {
 	PLAIN(CUPTI_ERROR_HARDWARE_BUSY),
 	PLAIN(CUPTI_ERROR_NOT_SUPPORTED),
 	PLAIN(CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED),
-	SAID(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
-		"The user does not have the privileges that are needed to start a profiling session."),
+	SAID(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "The user does not have the privileges that are "
+						  "needed to start a profiling session."),
 	PLAIN(CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED),
 	PLAIN(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
 	PLAIN(CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED),

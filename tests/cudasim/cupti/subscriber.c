@@ -91,15 +91,17 @@ bool callback_exists(CUpti_CallbackDomain domain, uint32_t cbid)
 	return cbid > 0 && cbid < domain_size(domain);
 }
 
-static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
+static CUptiResult subscribe(
+	CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
 {
 	bool free_ = false;
 
 	if (!handle)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (!atomic_compare_exchange_strong(&only.taken, &free_, true))
-		return switches()->version >= FIRST_WITH_CODE_39 ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
-								 : CUPTI_ERROR_MAX_LIMIT_REACHED;
+		return switches()->version >= FIRST_WITH_CODE_39
+			       ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+			       : CUPTI_ERROR_MAX_LIMIT_REACHED;
 	only.user_data = data;
 	only.callback = callback;
 	snprintf(only.name, sizeof only.name, "CUPTI");
@@ -108,7 +110,8 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
+SIM_EXPORT CUptiResult cuptiSubscribe(
+	CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
 {
 	CUptiResult result = entry(__func__);
 
@@ -124,8 +127,8 @@ static void name_other(const CUpti_SubscriberParams *params)
 			switches()->refuse ? "Nsight Systems" : only.name);
 }
 
-SIM_EXPORT CUptiResult cuptiSubscribe_v2(
-	CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data, CUpti_SubscriberParams *params)
+SIM_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle,
+	CUpti_CallbackFunc callback, void *data, CUpti_SubscriberParams *params)
 {
 	CUptiResult result = entry(__func__);
 
@@ -138,8 +141,8 @@ SIM_EXPORT CUptiResult cuptiSubscribe_v2(
 	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 		name_other(params);
 	else if (!result && params->subscriberName)
-		snprintf(only.name, sizeof only.name, "CUPTI for %.*s", CUPTI_SUBSCRIBER_NAME_MAX_LEN,
-			params->subscriberName);
+		snprintf(only.name, sizeof only.name, "CUPTI for %.*s",
+			CUPTI_SUBSCRIBER_NAME_MAX_LEN, params->subscriberName);
 	return result;
 }
 #endif
@@ -157,8 +160,8 @@ SIM_EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiEnableCallback(
-	uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+SIM_EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle,
+	CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	CUptiResult result = entry(__func__);
 
@@ -178,7 +181,8 @@ static CUptiResult enable_domain(uint32_t enable, CUpti_CallbackDomain domain)
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
+SIM_EXPORT CUptiResult cuptiEnableDomain(
+	uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
 {
 	CUptiResult result = entry(__func__);
 
@@ -199,8 +203,8 @@ SIM_EXPORT CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHa
 	return result;
 }
 
-SIM_EXPORT CUptiResult cuptiGetCallbackState(
-	uint32_t *enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+SIM_EXPORT CUptiResult cuptiGetCallbackState(uint32_t *enable, CUpti_SubscriberHandle handle,
+	CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	CUptiResult result = entry(__func__);
 

@@ -87,8 +87,8 @@ static void put_load_overhead(const struct sim_work *work, uint64_t start_ns)
 	if (switches()->version < CUPTI_12_3 || !first_launch(work->name) ||
 		!activity_on(CUPTI_ACTIVITY_KIND_OVERHEAD, work->context))
 		return;
-	record_overhead(&record, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, start_ns, clock_now(),
-		correlation_of(work->correlation));
+	record_overhead(&record, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, start_ns,
+		clock_now(), correlation_of(work->correlation));
 	buffer_put(BUFFER_THREAD, &record);
 }
 
@@ -117,7 +117,8 @@ static void add_copy(const struct sim_work *work)
 {
 	struct record record;
 
-	if (!activity_on(work->copy_kind == SIM_COPY_PTOP ? CUPTI_ACTIVITY_KIND_MEMCPY2 : CUPTI_ACTIVITY_KIND_MEMCPY,
+	if (!activity_on(work->copy_kind == SIM_COPY_PTOP ? CUPTI_ACTIVITY_KIND_MEMCPY2
+							  : CUPTI_ACTIVITY_KIND_MEMCPY,
 		    work->context))
 		return;
 	record_copy(&record, work);
@@ -165,8 +166,8 @@ static void count_kernel(void)
 {
 	if (++kernels != switches()->fatal)
 		return;
-	subscriber_state(
-		CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_ERROR_HARDWARE, "simulated fatal error: CUPTI has detached itself");
+	subscriber_state(CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_ERROR_HARDWARE,
+		"simulated fatal error: CUPTI has detached itself");
 	entry_detach();
 	tools_remove();
 }
@@ -219,7 +220,8 @@ static void put_api(const struct sim_scope *scope, uint64_t end_ns)
 	struct record record;
 
 	/* Before 12.8, functions switched off one by one still yielded their external ids. */
-	if (on || (function->cbid && switches()->version < CUPTI_12_8 && activity_api_kind_on(function->domain)))
+	if (on || (function->cbid && switches()->version < CUPTI_12_8 &&
+			  activity_api_kind_on(function->domain)))
 		put_external(scope);
 	if (!on)
 		return;
@@ -257,7 +259,8 @@ static void on_sync(const struct sim_sync *sync)
 	if (ignored())
 		return;
 	callback_sync(sync);
-	if (!activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync->context) || (sync->result && !activity_all_syncs()))
+	if (!activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync->context) ||
+		(sync->result && !activity_all_syncs()))
 		return;
 	record_sync(&record, sync, sync->event == SIM_NO_EVENT ? 0 : sync_id_of(sync->event));
 	buffer_put(BUFFER_THREAD, &record);

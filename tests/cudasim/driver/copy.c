@@ -29,7 +29,8 @@ CUresult copy_submit(const struct op *op, CUstream handle)
 		TRY(capture_forbids_stream(stream));
 	TRY(copy_classify(&complete.copy));
 	TRY(submit(stream, &complete));
-	if (!stream->capture && (!op->copy.async || complete.copy.target_memory == SIM_MEMORY_PAGEABLE))
+	if (!stream->capture &&
+		(!op->copy.async || complete.copy.target_memory == SIM_MEMORY_PAGEABLE))
 		stream_wait(stream);
 	return CUDA_SUCCESS;
 }
@@ -48,7 +49,8 @@ static CUresult copy_later(void *target, const void *source, size_t bytes, CUstr
 	return copy_submit(&op, stream);
 }
 
-DRIVER_API_DEFAULT(cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount))
+DRIVER_API_DEFAULT(
+	cuMemcpy, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount))
 {
 	return copy_now((void *)dst, (const void *)src, ByteCount);
 }
@@ -59,20 +61,22 @@ DRIVER_API_DEFAULT(cuMemcpyHtoD_v2, (CUdeviceptr dstDevice, const void *srcHost,
 	return copy_now((void *)dstDevice, srcHost, ByteCount);
 }
 
-DRIVER_API_DEFAULT(
-	cuMemcpyDtoH_v2, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount))
+DRIVER_API_DEFAULT(cuMemcpyDtoH_v2, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount),
+	(dstHost, srcDevice, ByteCount))
 {
 	return copy_now(dstHost, (const void *)srcDevice, ByteCount);
 }
 
-DRIVER_API_DEFAULT(cuMemcpyDtoD_v2, (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
+DRIVER_API_DEFAULT(cuMemcpyDtoD_v2,
+	(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
 	(dstDevice, srcDevice, ByteCount))
 {
 	return copy_now((void *)dstDevice, (const void *)srcDevice, ByteCount);
 }
 
 DRIVER_API_DEFAULT(cuMemcpyPeer,
-	(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount),
+	(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+		size_t ByteCount),
 	(dstDevice, dstContext, srcDevice, srcContext, ByteCount))
 {
 	(void)dstContext; /* addresses are unified */
@@ -80,7 +84,8 @@ DRIVER_API_DEFAULT(cuMemcpyPeer,
 	return copy_now((void *)dstDevice, (const void *)srcDevice, ByteCount);
 }
 
-DRIVER_API_STREAM(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
+DRIVER_API_STREAM(cuMemcpyAsync,
+	(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
 	(dst, src, ByteCount, hStream))
 {
 	return copy_later((void *)dst, (const void *)src, ByteCount, hStream);
@@ -93,7 +98,8 @@ DRIVER_API_STREAM(cuMemcpyHtoDAsync_v2,
 	return copy_later((void *)dstDevice, srcHost, ByteCount, hStream);
 }
 
-DRIVER_API_STREAM(cuMemcpyDtoHAsync_v2, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+DRIVER_API_STREAM(cuMemcpyDtoHAsync_v2,
+	(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
 	(dstHost, srcDevice, ByteCount, hStream))
 {
 	return copy_later(dstHost, (const void *)srcDevice, ByteCount, hStream);
@@ -107,8 +113,8 @@ DRIVER_API_STREAM(cuMemcpyDtoDAsync_v2,
 }
 
 DRIVER_API_STREAM(cuMemcpyPeerAsync,
-	(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
-		CUstream hStream),
+	(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+		size_t ByteCount, CUstream hStream),
 	(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
 {
 	(void)dstContext;
@@ -136,8 +142,8 @@ static CUresult array_end(CUarray handle, size_t x_bytes, size_t y, size_t z, st
 	return CUDA_SUCCESS;
 }
 
-static CUresult linear_end(
-	const void *base, size_t pitch, size_t height, size_t x_bytes, size_t y, size_t z, struct end *end)
+static CUresult linear_end(const void *base, size_t pitch, size_t height, size_t x_bytes, size_t y,
+	size_t z, struct end *end)
 {
 	end->pitch = pitch;
 	end->slice = pitch * height;
@@ -155,16 +161,16 @@ static CUresult source_end(const CUDA_MEMCPY3D *box, struct end *end)
 {
 	if (box->srcMemoryType == CU_MEMORYTYPE_ARRAY)
 		return array_end(box->srcArray, box->srcXInBytes, box->srcY, box->srcZ, end);
-	return linear_end(linear_base(box->srcMemoryType, box->srcHost, box->srcDevice), box->srcPitch, box->srcHeight,
-		box->srcXInBytes, box->srcY, box->srcZ, end);
+	return linear_end(linear_base(box->srcMemoryType, box->srcHost, box->srcDevice),
+		box->srcPitch, box->srcHeight, box->srcXInBytes, box->srcY, box->srcZ, end);
 }
 
 static CUresult target_end(const CUDA_MEMCPY3D *box, struct end *end)
 {
 	if (box->dstMemoryType == CU_MEMORYTYPE_ARRAY)
 		return array_end(box->dstArray, box->dstXInBytes, box->dstY, box->dstZ, end);
-	return linear_end(linear_base(box->dstMemoryType, box->dstHost, box->dstDevice), box->dstPitch, box->dstHeight,
-		box->dstXInBytes, box->dstY, box->dstZ, end);
+	return linear_end(linear_base(box->dstMemoryType, box->dstHost, box->dstDevice),
+		box->dstPitch, box->dstHeight, box->dstXInBytes, box->dstY, box->dstZ, end);
 }
 
 CUresult box_op(const CUDA_MEMCPY3D *box, bool async, struct op *op)
@@ -230,7 +236,8 @@ DRIVER_API_DEFAULT(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *pCopy), (pCopy)
 	return copy_box(&box, false, NULL);
 }
 
-DRIVER_API_STREAM(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream))
+DRIVER_API_STREAM(
+	cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream))
 {
 	CUDA_MEMCPY3D box = box_of(pCopy);
 
@@ -242,12 +249,14 @@ DRIVER_API_DEFAULT(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *pCopy), (pCopy))
 	return copy_box(pCopy, false, NULL);
 }
 
-DRIVER_API_STREAM(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream))
+DRIVER_API_STREAM(
+	cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream))
 {
 	return copy_box(pCopy, true, hStream);
 }
 
-struct op set_op(CUdeviceptr target, size_t pitch, uint32_t value, unsigned element, size_t width, size_t rows)
+struct op set_op(CUdeviceptr target, size_t pitch, uint32_t value, unsigned element, size_t width,
+	size_t rows)
 {
 	return (struct op){
 		.kind = SIM_SET,
@@ -275,27 +284,32 @@ static CUresult set_submit(struct op op, bool async, CUstream handle)
 	return submit(stream, &op);
 }
 
-#define SET_API(bits, type)                                                                                            \
-	DRIVER_API_DEFAULT(cuMemsetD##bits##_v2, (CUdeviceptr dstDevice, type value, size_t N), (dstDevice, value, N)) \
-	{                                                                                                              \
-		return set_submit(set_op(dstDevice, 0, value, bits / 8, N, 1), false, NULL);                           \
-	}                                                                                                              \
-	DRIVER_API_STREAM(cuMemsetD##bits##Async, (CUdeviceptr dstDevice, type value, size_t N, CUstream hStream),     \
-		(dstDevice, value, N, hStream))                                                                        \
-	{                                                                                                              \
-		return set_submit(set_op(dstDevice, 0, value, bits / 8, N, 1), true, hStream);                         \
-	}                                                                                                              \
-	DRIVER_API_DEFAULT(cuMemsetD2D##bits##_v2,                                                                     \
-		(CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height),                     \
-		(dstDevice, dstPitch, value, Width, Height))                                                           \
-	{                                                                                                              \
-		return set_submit(set_op(dstDevice, dstPitch, value, bits / 8, Width, Height), false, NULL);           \
-	}                                                                                                              \
-	DRIVER_API_STREAM(cuMemsetD2D##bits##Async,                                                                    \
-		(CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height, CUstream hStream),   \
-		(dstDevice, dstPitch, value, Width, Height, hStream))                                                  \
-	{                                                                                                              \
-		return set_submit(set_op(dstDevice, dstPitch, value, bits / 8, Width, Height), true, hStream);         \
+#define SET_API(bits, type)                                                                        \
+	DRIVER_API_DEFAULT(cuMemsetD##bits##_v2, (CUdeviceptr dstDevice, type value, size_t N),    \
+		(dstDevice, value, N))                                                             \
+	{                                                                                          \
+		return set_submit(set_op(dstDevice, 0, value, bits / 8, N, 1), false, NULL);       \
+	}                                                                                          \
+	DRIVER_API_STREAM(cuMemsetD##bits##Async,                                                  \
+		(CUdeviceptr dstDevice, type value, size_t N, CUstream hStream),                   \
+		(dstDevice, value, N, hStream))                                                    \
+	{                                                                                          \
+		return set_submit(set_op(dstDevice, 0, value, bits / 8, N, 1), true, hStream);     \
+	}                                                                                          \
+	DRIVER_API_DEFAULT(cuMemsetD2D##bits##_v2,                                                 \
+		(CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height), \
+		(dstDevice, dstPitch, value, Width, Height))                                       \
+	{                                                                                          \
+		return set_submit(                                                                 \
+			set_op(dstDevice, dstPitch, value, bits / 8, Width, Height), false, NULL); \
+	}                                                                                          \
+	DRIVER_API_STREAM(cuMemsetD2D##bits##Async,                                                \
+		(CUdeviceptr dstDevice, size_t dstPitch, type value, size_t Width, size_t Height,  \
+			CUstream hStream),                                                         \
+		(dstDevice, dstPitch, value, Width, Height, hStream))                              \
+	{                                                                                          \
+		return set_submit(set_op(dstDevice, dstPitch, value, bits / 8, Width, Height),     \
+			true, hStream);                                                            \
 	}
 
 /* The generated structs call the value uc, us and ui; its place is what counts. */

@@ -18,7 +18,8 @@ DRIVER_API(cuDriverGetVersion, (int *driverVersion), (driverVersion))
 static CUresult check_device(CUdevice device)
 {
 	TRY(require_init());
-	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS
+							   : CUDA_ERROR_INVALID_DEVICE;
 }
 
 DRIVER_API(cuDeviceGetCount, (int *count), (count))
@@ -56,7 +57,8 @@ DRIVER_API(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice dev), (bytes, dev))
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceGetAttribute, (int *pi, CUdevice_attribute attrib, CUdevice dev), (pi, attrib, dev))
+DRIVER_API(
+	cuDeviceGetAttribute, (int *pi, CUdevice_attribute attrib, CUdevice dev), (pi, attrib, dev))
 {
 	TRY(check_device(dev));
 	*pi = sim_device_attribute((int)attrib, dev);
@@ -95,7 +97,8 @@ DRIVER_API(cuDeviceGetByPCIBusId, (CUdevice * dev, const char *pciBusId), (dev, 
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-DRIVER_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice peerDev), (canAccessPeer, dev, peerDev))
+DRIVER_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice peerDev),
+	(canAccessPeer, dev, peerDev))
 {
 	TRY(check_device(dev));
 	TRY(check_device(peerDev));
@@ -127,7 +130,8 @@ DRIVER_API(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags), (d
 	return primary_set_flags(dev, flags);
 }
 
-DRIVER_API(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active))
+DRIVER_API(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int *flags, int *active),
+	(dev, flags, active))
 {
 	unsigned now;
 
@@ -153,14 +157,16 @@ DRIVER_API(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev),
 }
 
 DRIVER_API(cuCtxCreate_v3,
-	(CUcontext * pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev),
+	(CUcontext * pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+		CUdevice dev),
 	(pctx, paramsArray, numParams, flags, dev))
 {
 	(void)paramsArray;
 	return numParams ? CUDA_ERROR_NOT_SUPPORTED : create(pctx, flags, dev);
 }
 
-DRIVER_API(cuCtxCreate_v4, (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
+DRIVER_API(cuCtxCreate_v4,
+	(CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
 	(pctx, ctxCreateParams, flags, dev))
 {
 	(void)ctxCreateParams;
@@ -237,7 +243,8 @@ DRIVER_API(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version), (ctx, ver
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuCtxGetStreamPriorityRange, (int *leastPriority, int *greatestPriority), (leastPriority, greatestPriority))
+DRIVER_API(cuCtxGetStreamPriorityRange, (int *leastPriority, int *greatestPriority),
+	(leastPriority, greatestPriority))
 {
 	struct sim_context *context;
 
@@ -265,7 +272,8 @@ DRIVER_API(cuCtxEnablePeerAccess, (CUcontext peerContext, unsigned int Flags), (
 DRIVER_API(cuCtxDisablePeerAccess, (CUcontext peerContext), (peerContext))
 {
 	TRY(require_init());
-	return context_valid((struct sim_context *)peerContext) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return context_valid((struct sim_context *)peerContext) ? CUDA_SUCCESS
+								: CUDA_ERROR_INVALID_CONTEXT;
 }
 
 DRIVER_API_BARE(cuProfilerStart, (void), ())

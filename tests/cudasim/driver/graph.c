@@ -27,11 +27,13 @@ DRIVER_API(cuGraphDestroyNode, (CUgraphNode hNode), (hNode))
 	return node_destroy(NODE(hNode));
 }
 
-static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *needs, size_t count, const struct op *op)
+static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *needs, size_t count,
+	const struct op *op)
 {
 	struct sim_node *node;
 
-	TRY(graph_add(GRAPH(graph), &node, (struct sim_node *const *)(const void *)needs, count, op));
+	TRY(graph_add(
+		GRAPH(graph), &node, (struct sim_node *const *)(const void *)needs, count, op));
 	*out = (CUgraphNode)node;
 	return CUDA_SUCCESS;
 }
@@ -52,8 +54,8 @@ static struct op kernel_op(const CUDA_KERNEL_NODE_PARAMS *params)
 }
 
 DRIVER_API(cuGraphAddKernelNode_v2,
-	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-		const CUDA_KERNEL_NODE_PARAMS *nodeParams),
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+		size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
 	(phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
 {
 	struct op op = kernel_op(nodeParams);
@@ -63,8 +65,8 @@ DRIVER_API(cuGraphAddKernelNode_v2,
 }
 
 DRIVER_API(cuGraphAddMemcpyNode,
-	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-		const CUDA_MEMCPY3D *copyParams, CUcontext ctx),
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+		size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx),
 	(phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx))
 {
 	struct op op;
@@ -76,23 +78,24 @@ DRIVER_API(cuGraphAddMemcpyNode,
 }
 
 DRIVER_API(cuGraphAddMemsetNode,
-	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-		const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx),
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+		size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx),
 	(phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx))
 {
-	struct op op = set_op(memsetParams->dst, memsetParams->pitch, memsetParams->value, memsetParams->elementSize,
-		memsetParams->width, memsetParams->height);
+	struct op op = set_op(memsetParams->dst, memsetParams->pitch, memsetParams->value,
+		memsetParams->elementSize, memsetParams->width, memsetParams->height);
 
 	(void)ctx;
-	if (memsetParams->elementSize != 1 && memsetParams->elementSize != 2 && memsetParams->elementSize != 4)
+	if (memsetParams->elementSize != 1 && memsetParams->elementSize != 2 &&
+		memsetParams->elementSize != 4)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(set_classify(&op.set));
 	return add(phGraphNode, hGraph, dependencies, numDependencies, &op);
 }
 
 DRIVER_API(cuGraphAddHostNode,
-	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-		const CUDA_HOST_NODE_PARAMS *nodeParams),
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+		size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams),
 	(phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
 {
 	struct op op = {
@@ -107,7 +110,8 @@ DRIVER_API(cuGraphAddHostNode,
 }
 
 DRIVER_API(cuGraphAddEmptyNode,
-	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies),
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+		size_t numDependencies),
 	(phGraphNode, hGraph, dependencies, numDependencies))
 {
 	struct op op = { .kind = SIM_EMPTY, .node_kind = SIM_NODE_EMPTY };
@@ -115,7 +119,8 @@ DRIVER_API(cuGraphAddEmptyNode,
 	return add(phGraphNode, hGraph, dependencies, numDependencies, &op);
 }
 
-static CUresult connect_all(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+static CUresult connect_all(
+	CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		TRY(graph_connect(GRAPH(graph), NODE(from[i]), NODE(to[i])));
@@ -130,17 +135,18 @@ DRIVER_API(cuGraphAddDependencies,
 }
 
 DRIVER_API(cuGraphAddDependencies_v2,
-	(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData,
-		size_t numDependencies),
+	(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
+		const CUgraphEdgeData *edgeData, size_t numDependencies),
 	(hGraph, from, to, edgeData, numDependencies))
 {
 	(void)edgeData;
 	return connect_all(hGraph, from, to, numDependencies);
 }
 
-/* Gives the nodes that `wanted` picks, as the API has it: without a place for them only their number. */
-static CUresult list_nodes(
-	const struct sim_graph *graph, CUgraphNode *nodes, size_t *count, bool (*wanted)(const struct sim_node *))
+/* Gives the nodes that `wanted` picks, as the API has it: without a place for them only their
+ * number. */
+static CUresult list_nodes(const struct sim_graph *graph, CUgraphNode *nodes, size_t *count,
+	bool (*wanted)(const struct sim_node *))
 {
 	size_t found = 0;
 
@@ -171,7 +177,8 @@ static bool is_root(const struct sim_node *node)
 	return node->needs.count == 0;
 }
 
-DRIVER_API(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes), (hGraph, nodes, numNodes))
+DRIVER_API(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes),
+	(hGraph, nodes, numNodes))
 {
 	return list_nodes(GRAPH(hGraph), nodes, numNodes, is_any);
 }
@@ -190,7 +197,8 @@ DRIVER_API(cuGraphNodeGetType, (CUgraphNode hNode, CUgraphNodeType *type), (hNod
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuGraphInstantiateWithFlags, (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
+DRIVER_API(cuGraphInstantiateWithFlags,
+	(CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
 	(phGraphExec, hGraph, flags))
 {
 	struct sim_graph_exec *exec;
@@ -224,7 +232,8 @@ DRIVER_API(cuGraphExecKernelNodeSetParams_v2,
 	return exec_set_op(EXEC(hGraphExec), NODE(hNode), &op);
 }
 
-DRIVER_API(cuGraphExecUpdate_v2, (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
+DRIVER_API(cuGraphExecUpdate_v2,
+	(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
 	(hGraphExec, hGraph, resultInfo))
 {
 	struct sim_node *bad;

@@ -98,7 +98,8 @@ DRIVER_API(cuModuleLoadFatBinary, (CUmodule * module, const void *fatCubin), (mo
 }
 
 DRIVER_API(cuModuleLoadDataEx,
-	(CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues),
+	(CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options,
+		void **optionValues),
 	(module, image, numOptions, options, optionValues))
 {
 	(void)numOptions;
@@ -114,7 +115,8 @@ DRIVER_API(cuModuleUnload, (CUmodule hmod), (hmod))
 }
 
 /* Nothing is parsed: every module has every function. */
-DRIVER_API(cuModuleGetFunction, (CUfunction * hfunc, CUmodule hmod, const char *name), (hfunc, hmod, name))
+DRIVER_API(cuModuleGetFunction, (CUfunction * hfunc, CUmodule hmod, const char *name),
+	(hfunc, hmod, name))
 {
 	TRY(require_init());
 	if (!module_valid(HANDLE(module, hmod)))
@@ -128,10 +130,10 @@ DRIVER_API(cuModuleGetFunction, (CUfunction * hfunc, CUmodule hmod, const char *
 /* A library is a module, and its kernels are functions already. */
 DRIVER_API(cuLibraryLoadData,
 	(CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
-		unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
-		unsigned int numLibraryOptions),
-	(library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues,
-		numLibraryOptions))
+		unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+		void **libraryOptionValues, unsigned int numLibraryOptions),
+	(library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+		libraryOptionValues, numLibraryOptions))
 {
 	(void)jitOptions;
 	(void)jitOptionsValues;
@@ -152,7 +154,8 @@ DRIVER_API(cuLibraryUnload, (CUlibrary library), (library))
 	return module_unload(HANDLE(module, library));
 }
 
-DRIVER_API(cuLibraryGetKernel, (CUkernel * pKernel, CUlibrary library, const char *name), (pKernel, library, name))
+DRIVER_API(cuLibraryGetKernel, (CUkernel * pKernel, CUlibrary library, const char *name),
+	(pKernel, library, name))
 {
 	TRY(require_init());
 	if (!module_valid(HANDLE(module, library)))
@@ -179,13 +182,15 @@ DRIVER_API(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc))
 	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-DRIVER_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc), (pi, attrib, hfunc))
+DRIVER_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
+	(pi, attrib, hfunc))
 {
 	TRY(require_init());
 	return kernel_attribute(HANDLE(kernel, hfunc), attrib, pi);
 }
 
-DRIVER_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value), (hfunc, attrib, value))
+DRIVER_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value),
+	(hfunc, attrib, value))
 {
 	TRY(require_init());
 	return kernel_set_attribute(HANDLE(kernel, hfunc), attrib, value);
@@ -208,13 +213,15 @@ static CUresult parameter(struct kernel *kernel, size_t index, size_t *offset, s
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuFuncGetParamInfo, (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+DRIVER_API(cuFuncGetParamInfo,
+	(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
 	(func, paramIndex, paramOffset, paramSize))
 {
 	return parameter(HANDLE(kernel, func), paramIndex, paramOffset, paramSize);
 }
 
-DRIVER_API(cuKernelGetParamInfo, (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+DRIVER_API(cuKernelGetParamInfo,
+	(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
 	(kernel, paramIndex, paramOffset, paramSize))
 {
 	return parameter(HANDLE(kernel, kernel), paramIndex, paramOffset, paramSize);
@@ -224,24 +231,28 @@ DRIVER_API(cuKernelGetParamInfo, (CUkernel kernel, size_t paramIndex, size_t *pa
 static CUresult on_device(CUdevice device)
 {
 	TRY(require_init());
-	return device < 0 || device >= sim_device_count() ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	return device < 0 || device >= sim_device_count() ? CUDA_ERROR_INVALID_DEVICE
+							  : CUDA_SUCCESS;
 }
 
-DRIVER_API(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev),
+DRIVER_API(cuKernelGetAttribute,
+	(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev),
 	(pi, attrib, kernel, dev))
 {
 	TRY(on_device(dev));
 	return kernel_attribute(HANDLE(kernel, kernel), attrib, pi);
 }
 
-DRIVER_API(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev),
+DRIVER_API(cuKernelSetAttribute,
+	(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev),
 	(attrib, val, kernel, dev))
 {
 	TRY(on_device(dev));
 	return kernel_set_attribute(HANDLE(kernel, kernel), attrib, val);
 }
 
-DRIVER_API(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev))
+DRIVER_API(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev),
+	(kernel, config, dev))
 {
 	(void)config;
 	TRY(on_device(dev));
@@ -282,7 +293,8 @@ DRIVER_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
 }
 
 DRIVER_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-	(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags),
+	(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
+		unsigned int flags),
 	(numBlocks, func, blockSize, dynamicSMemSize, flags))
 {
 	(void)flags;
@@ -300,11 +312,11 @@ static CUresult launch(const struct op_kernel *kernel, CUstream handle)
 }
 
 DRIVER_API_LAUNCH(cuLaunchKernel,
-	(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-		unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-		void **kernelParams, void **extra),
-	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams,
-		extra),
+	(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+		unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+		unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra),
+	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
+		kernelParams, extra),
 	sim_kernel_name(f))
 {
 	if (extra)
@@ -321,10 +333,11 @@ DRIVER_API_LAUNCH(cuLaunchKernel,
 }
 
 DRIVER_API_LAUNCH(cuLaunchCooperativeKernel,
-	(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-		unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-		void **kernelParams),
-	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams),
+	(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+		unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+		unsigned int sharedMemBytes, CUstream hStream, void **kernelParams),
+	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
+		kernelParams),
 	sim_kernel_name(f))
 {
 	return launch(
@@ -356,7 +369,8 @@ static void take_attributes(struct op_kernel *kernel, const CUlaunchConfig *conf
 	}
 }
 
-DRIVER_API_LAUNCH(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+DRIVER_API_LAUNCH(cuLaunchKernelEx,
+	(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
 	(config, f, kernelParams, extra), sim_kernel_name(f))
 {
 	struct op_kernel kernel = {
@@ -373,7 +387,8 @@ DRIVER_API_LAUNCH(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction f,
 	return launch(&kernel, config->hStream);
 }
 
-DRIVER_API_STREAM(cuLaunchHostFunc, (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData))
+DRIVER_API_STREAM(
+	cuLaunchHostFunc, (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData))
 {
 	struct op op = {
 		.kind = SIM_HOST_FUNCTION,

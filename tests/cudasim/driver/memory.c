@@ -16,7 +16,8 @@ DRIVER_API(cuMemAlloc_v2, (CUdeviceptr * dptr, size_t bytesize), (dptr, bytesize
 }
 
 DRIVER_API(cuMemAllocPitch_v2,
-	(CUdeviceptr * dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes),
+	(CUdeviceptr * dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+		unsigned int ElementSizeBytes),
 	(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes))
 {
 	size_t pitch = (WidthInBytes + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
@@ -32,7 +33,8 @@ DRIVER_API(cuMemAllocPitch_v2,
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags))
+DRIVER_API(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags),
+	(dptr, bytesize, flags))
 {
 	void *address;
 
@@ -63,7 +65,8 @@ DRIVER_API(cuMemFreeHost, (void *p), (p))
 	return host_free(p);
 }
 
-DRIVER_API(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags))
+DRIVER_API(
+	cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags))
 {
 	return host_register(p, bytesize, Flags);
 }
@@ -74,7 +77,8 @@ DRIVER_API(cuMemHostUnregister, (void *p), (p))
 	return host_unregister(p);
 }
 
-DRIVER_API(cuMemHostGetDevicePointer_v2, (CUdeviceptr * pdptr, void *p, unsigned int Flags), (pdptr, p, Flags))
+DRIVER_API(cuMemHostGetDevicePointer_v2, (CUdeviceptr * pdptr, void *p, unsigned int Flags),
+	(pdptr, p, Flags))
 {
 	struct block block;
 
@@ -106,7 +110,8 @@ DRIVER_API(cuMemGetInfo_v2, (size_t * free, size_t *total), (free, total))
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuMemGetAddressRange_v2, (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr))
+DRIVER_API(cuMemGetAddressRange_v2, (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr),
+	(pbase, psize, dptr))
 {
 	struct block block;
 
@@ -120,7 +125,8 @@ DRIVER_API(cuMemGetAddressRange_v2, (CUdeviceptr * pbase, size_t *psize, CUdevic
 	return CUDA_SUCCESS;
 }
 
-SIM_EXPORT bool sim_pointer(const void *address, enum sim_memory_kind *kind, int *device, unsigned *flags)
+SIM_EXPORT bool sim_pointer(
+	const void *address, enum sim_memory_kind *kind, int *device, unsigned *flags)
 {
 	struct block block;
 
@@ -149,7 +155,8 @@ static CUmemorytype type_of(const struct block *block)
 	return block->kind == SIM_MEMORY_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
-DRIVER_API(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr ptr), (data, attribute, ptr))
+DRIVER_API(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr ptr),
+	(data, attribute, ptr))
 {
 	struct block block;
 
@@ -197,8 +204,8 @@ DRIVER_API(cuArray3DCreate_v2, (CUarray * pHandle, const CUDA_ARRAY3D_DESCRIPTOR
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(
-	cuArrayCreate_v2, (CUarray * pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray), (pHandle, pAllocateArray))
+DRIVER_API(cuArrayCreate_v2, (CUarray * pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray),
+	(pHandle, pAllocateArray))
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {
 		.Width = pAllocateArray->Width,
@@ -237,7 +244,8 @@ DRIVER_API(cuArrayDestroy, (CUarray hArray), (hArray))
 }
 
 DRIVER_API(cuMipmappedArrayCreate,
-	(CUmipmappedArray * pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels),
+	(CUmipmappedArray * pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
+		unsigned int numMipmapLevels),
 	(pHandle, pMipmappedArrayDesc, numMipmapLevels))
 {
 	struct array *array;
@@ -249,7 +257,8 @@ DRIVER_API(cuMipmappedArrayCreate,
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuMipmappedArrayGetLevel, (CUarray * pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level),
+DRIVER_API(cuMipmappedArrayGetLevel,
+	(CUarray * pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level),
 	(pLevelArray, hMipmappedArray, level))
 {
 	struct array *array = HANDLE(array, hMipmappedArray);
@@ -266,7 +275,8 @@ DRIVER_API(cuMipmappedArrayDestroy, (CUmipmappedArray hMipmappedArray), (hMipmap
 }
 
 DRIVER_API(cuMemAddressReserve,
-	(CUdeviceptr * ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags),
+	(CUdeviceptr * ptr, size_t size, size_t alignment, CUdeviceptr addr,
+		unsigned long long flags),
 	(ptr, size, alignment, addr, flags))
 {
 	void *address;
@@ -285,7 +295,8 @@ DRIVER_API(cuMemAddressFree, (CUdeviceptr ptr, size_t size), (ptr, size))
 }
 
 DRIVER_API(cuMemGetAllocationGranularity,
-	(size_t * granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option),
+	(size_t * granularity, const CUmemAllocationProp *prop,
+		CUmemAllocationGranularity_flags option),
 	(granularity, prop, option))
 {
 	(void)prop;
@@ -296,12 +307,14 @@ DRIVER_API(cuMemGetAllocationGranularity,
 }
 
 DRIVER_API(cuMemCreate,
-	(CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags),
+	(CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *prop,
+		unsigned long long flags),
 	(handle, size, prop, flags))
 {
 	struct physical *physical;
 
-	if (flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+		prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(physical_create(&physical, size, prop->location.id));
 	*handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
@@ -313,7 +326,8 @@ DRIVER_API(cuMemRelease, (CUmemGenericAllocationHandle handle), (handle))
 	return physical_release((struct physical *)(uintptr_t)handle);
 }
 
-DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *addr), (handle, addr))
+DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *addr),
+	(handle, addr))
 {
 	struct physical *physical;
 
@@ -323,7 +337,8 @@ DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, 
 }
 
 DRIVER_API(cuMemMap,
-	(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags),
+	(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		unsigned long long flags),
 	(ptr, size, offset, handle, flags))
 {
 	if (flags)
@@ -336,7 +351,8 @@ DRIVER_API(cuMemUnmap, (CUdeviceptr ptr, size_t size), (ptr, size))
 	return physical_unmap((void *)ptr, size);
 }
 
-DRIVER_API(cuMemSetAccess, (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
+DRIVER_API(cuMemSetAccess,
+	(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
 	(ptr, size, desc, count))
 {
 	int prot = PROT_NONE;

@@ -14,12 +14,14 @@ static CUresult alloc_from(CUdeviceptr *out, size_t bytes, struct pool *pool, CU
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API_STREAM(cuMemAllocAsync, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream))
+DRIVER_API_STREAM(cuMemAllocAsync, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream),
+	(dptr, bytesize, hStream))
 {
 	return alloc_from(dptr, bytesize, NULL, hStream);
 }
 
-DRIVER_API_STREAM(cuMemAllocFromPoolAsync, (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
+DRIVER_API_STREAM(cuMemAllocFromPoolAsync,
+	(CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
 	(dptr, bytesize, pool, hStream))
 {
 	if (!pool)
@@ -35,7 +37,8 @@ DRIVER_API_STREAM(cuMemFreeAsync, (CUdeviceptr dptr, CUstream hStream), (dptr, h
 	return pool_free((void *)dptr, stream);
 }
 
-DRIVER_API(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *poolProps), (pool, poolProps))
+DRIVER_API(
+	cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *poolProps), (pool, poolProps))
 {
 	struct pool *made;
 
@@ -56,18 +59,21 @@ DRIVER_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t minBytesToKeep), (pool, m
 	return pool_trim(HANDLE(pool, pool), minBytesToKeep);
 }
 
-DRIVER_API(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value))
+DRIVER_API(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value),
+	(pool, attr, value))
 {
 	return pool_get(HANDLE(pool, pool), attr, value);
 }
 
-DRIVER_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value))
+DRIVER_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value),
+	(pool, attr, value))
 {
 	return pool_set(HANDLE(pool, pool), attr, value);
 }
 
 /* Every device of the simulation may touch every pool. */
-DRIVER_API(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count))
+DRIVER_API(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count),
+	(pool, map, count))
 {
 	(void)map;
 	(void)count;

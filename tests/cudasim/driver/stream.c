@@ -53,7 +53,8 @@ DRIVER_API_STREAM(cuStreamQuery, (CUstream hStream), (hStream))
 	return stream_query(stream);
 }
 
-DRIVER_API_STREAM(cuStreamWaitEvent, (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags))
+DRIVER_API_STREAM(cuStreamWaitEvent, (CUstream hStream, CUevent hEvent, unsigned int Flags),
+	(hStream, hEvent, Flags))
 {
 	struct sim_stream *stream;
 
@@ -80,7 +81,8 @@ DRIVER_API_STREAM(cuStreamGetPriority, (CUstream hStream, int *priority), (hStre
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API_STREAM(cuStreamGetId, (CUstream hStream, unsigned long long *streamId), (hStream, streamId))
+DRIVER_API_STREAM(
+	cuStreamGetId, (CUstream hStream, unsigned long long *streamId), (hStream, streamId))
 {
 	struct sim_stream *stream;
 
@@ -153,8 +155,8 @@ DRIVER_API_STREAM(cuEventRecord, (CUevent hEvent, CUstream hStream), (hEvent, hS
 	return event_record((struct sim_event *)hEvent, stream);
 }
 
-DRIVER_API_STREAM(
-	cuEventRecordWithFlags, (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags))
+DRIVER_API_STREAM(cuEventRecordWithFlags, (CUevent hEvent, CUstream hStream, unsigned int flags),
+	(hEvent, hStream, flags))
 {
 	struct sim_stream *stream;
 
@@ -178,17 +180,20 @@ static CUresult elapsed(float *ms, CUevent start, CUevent end)
 	return event_elapsed(ms, (struct sim_event *)start, (struct sim_event *)end);
 }
 
-DRIVER_API(cuEventElapsedTime, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
+DRIVER_API(cuEventElapsedTime, (float *pMilliseconds, CUevent hStart, CUevent hEnd),
+	(pMilliseconds, hStart, hEnd))
 {
 	return elapsed(pMilliseconds, hStart, hEnd);
 }
 
-DRIVER_API(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
+DRIVER_API(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUevent hEnd),
+	(pMilliseconds, hStart, hEnd))
 {
 	return elapsed(pMilliseconds, hStart, hEnd);
 }
 
-DRIVER_API_STREAM(cuStreamBeginCapture_v2, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
+DRIVER_API_STREAM(
+	cuStreamBeginCapture_v2, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
 {
 	struct sim_stream *stream;
 
@@ -208,8 +213,8 @@ DRIVER_API_STREAM(cuStreamEndCapture, (CUstream hStream, CUgraph *phGraph), (hSt
 	return result;
 }
 
-DRIVER_API_STREAM(
-	cuStreamIsCapturing, (CUstream hStream, CUstreamCaptureStatus *captureStatus), (hStream, captureStatus))
+DRIVER_API_STREAM(cuStreamIsCapturing, (CUstream hStream, CUstreamCaptureStatus *captureStatus),
+	(hStream, captureStatus))
 {
 	struct sim_stream *stream;
 
@@ -217,8 +222,8 @@ DRIVER_API_STREAM(
 	return capture_info(stream, captureStatus, NULL, NULL, NULL, NULL);
 }
 
-static CUresult get_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-	const CUgraphNode **needs, size_t *count)
+static CUresult get_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+	CUgraph *graph, const CUgraphNode **needs, size_t *count)
 {
 	struct sim_stream *stream;
 	struct sim_node **tails = NULL;
@@ -237,22 +242,26 @@ static CUresult get_info(CUstream handle, CUstreamCaptureStatus *status, cuuint6
 }
 
 DRIVER_API_STREAM(cuStreamGetCaptureInfo_v2,
-	(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
-		const CUgraphNode **dependencies_out, size_t *numDependencies_out),
+	(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+		CUgraph *graph_out, const CUgraphNode **dependencies_out,
+		size_t *numDependencies_out),
 	(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out))
 {
-	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
+	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out,
+		numDependencies_out);
 }
 
 DRIVER_API_STREAM(cuStreamGetCaptureInfo_v3,
-	(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
-		const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
-		size_t *numDependencies_out),
-	(hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out, numDependencies_out))
+	(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+		CUgraph *graph_out, const CUgraphNode **dependencies_out,
+		const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out),
+	(hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out,
+		numDependencies_out))
 {
 	if (edgeData_out)
 		*edgeData_out = NULL;
-	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
+	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out,
+		numDependencies_out);
 }
 
 static CUresult update(CUstream handle, CUgraphNode *needs, size_t count, unsigned flags)
@@ -260,8 +269,8 @@ static CUresult update(CUstream handle, CUgraphNode *needs, size_t count, unsign
 	struct sim_stream *stream;
 
 	TRY(stream_resolve(handle, &stream));
-	return capture_update(
-		stream, (struct sim_node *const *)(void *)needs, count, flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+	return capture_update(stream, (struct sim_node *const *)(void *)needs, count,
+		flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
 DRIVER_API_STREAM(cuStreamUpdateCaptureDependencies,
@@ -272,8 +281,8 @@ DRIVER_API_STREAM(cuStreamUpdateCaptureDependencies,
 }
 
 DRIVER_API_STREAM(cuStreamUpdateCaptureDependencies_v2,
-	(CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies,
-		unsigned int flags),
+	(CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+		size_t numDependencies, unsigned int flags),
 	(hStream, dependencies, dependencyData, numDependencies, flags))
 {
 	(void)dependencyData;

@@ -18,7 +18,8 @@ static const struct {
 	{ "", 0 },
 };
 
-/* Plain names whose _v2 or _v3 came late: the version of CUDA from which the plain name means it. */
+/* Plain names whose _v2 or _v3 came late: the version of CUDA from which the plain name means it.
+ */
 static const struct {
 	const char *symbol;
 	int since;
@@ -50,7 +51,8 @@ static void *own_library(void)
 	Dl_info info;
 
 	if (!__atomic_load_n(&library, __ATOMIC_ACQUIRE) && dladdr((void *)&library, &info))
-		__atomic_store_n(&library, dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD), __ATOMIC_RELEASE);
+		__atomic_store_n(&library, dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD),
+			__ATOMIC_RELEASE);
 	return library;
 }
 
@@ -83,9 +85,11 @@ DRIVER_API(cuGetProcAddress_v2,
 {
 	if (!symbol || !pfn || strncmp(symbol, "cu", 2) != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pfn = find(symbol, cudaVersion, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
+	*pfn = find(
+		symbol, cudaVersion, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
 	if (symbolStatus)
-		*symbolStatus = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+		*symbolStatus = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS
+				     : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return *pfn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -96,8 +100,8 @@ DRIVER_API(cuGetProcAddress, (const char *symbol, void **pfn, int cudaVersion, c
 }
 
 /* The private tables that a static runtime asks for do not exist. */
-DRIVER_API_BARE(
-	cuGetExportTable, (const void **ppExportTable, const CUuuid *pExportTableId), (ppExportTable, pExportTableId))
+DRIVER_API_BARE(cuGetExportTable, (const void **ppExportTable, const CUuuid *pExportTableId),
+	(ppExportTable, pExportTableId))
 {
 	(void)pExportTableId;
 	*ppExportTable = NULL;

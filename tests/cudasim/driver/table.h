@@ -1,7 +1,7 @@
 /*
- * The driver functions that the simulated runtime calls. It calls them through this table, as the real
- * one does through pointers it asked the driver for: a preloaded library that defines cuMemAlloc_v2 does
- * not see the runtime's own calls.
+ * The driver functions that the simulated runtime calls. It calls them through this table, as the
+ * real one does through pointers it asked the driver for: a preloaded library that defines
+ * cuMemAlloc_v2 does not see the runtime's own calls.
  */
 #ifndef DRIVER_TABLE_H
 #define DRIVER_TABLE_H
@@ -154,13 +154,16 @@ CUfunction sim_get_kernel(CUmodule module, const char *name);
 CUfunction sim_get_library_kernel(CUmodule module, const char *name);
 /* The mangled name of a CUfunction, NULL: it is none. */
 const char *sim_kernel_name(CUfunction function);
-/* A module for an image that the runtime registered; loaded, as the tool sees it, when it is needed. */
+/* A module for an image that the runtime registered; loaded, as the tool sees it, when it is
+ * needed. */
 CUmodule sim_module(const void *image);
 /* Bytes of an element of a CUarray, 0: it is none. */
 size_t sim_array_element(const void *array);
-/* Device memory for a __device__ variable, zeroed; it lives for ever and holds nothing of the capacity. */
+/* Device memory for a __device__ variable, zeroed; it lives for ever and holds nothing of the
+ * capacity. */
 void *sim_variable(size_t bytes);
-/* Copies bytes out of the device's memory (or the host's); what is not known there arrives as zeros. */
+/* Copies bytes out of the device's memory (or the host's); what is not known there arrives as
+ * zeros. */
 void sim_values_read(void *target, const void *source, size_t bytes);
 /* A simulated library has written these bytes: they are known. */
 void sim_values_written(const void *address, size_t bytes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The part of cuBLAS's and cuBLASLt's interfaces that the stand-ins have, in their own names; what is behind the handles
- * is ours. Written out here because few machines have the headers. Where they are, every file that includes this one is
- * compiled a second time, with SIM_REAL_HEADERS, against them: then the compiler compares each definition with the real
- * prototype, and each number in BLAS_NUMBERS with the real one.
+ * The part of cuBLAS's and cuBLASLt's interfaces that the stand-ins have, in their own names; what
+ * is behind the handles is ours. Written out here because few machines have the headers. Where they
+ * are, every file that includes this one is compiled a second time, with SIM_REAL_HEADERS, against
+ * them: then the compiler compares each definition with the real prototype, and each number in
+ * BLAS_NUMBERS with the real one.
  */
 #ifndef BLAS_API_H
 #define BLAS_API_H
@@ -44,9 +45,10 @@ enum { BLAS_NUMBERS(BLAS_NUMBER) };
 typedef struct cublasContext *cublasHandle_t;
 typedef struct cublasLtContext *cublasLtHandle_t;
 /* Enumerations; their values are those of BLAS_NUMBERS. */
-typedef int cublasStatus_t, cublasOperation_t, cublasMath_t, cublasPointerMode_t, cublasFillMode_t, cublasSideMode_t,
-	cublasDiagType_t, cublasComputeType_t, cublasGemmAlgo_t, cublasLtMatrixLayoutAttribute_t,
-	cublasLtMatmulDescAttributes_t, cublasLtMatmulPreferenceAttributes_t;
+typedef int cublasStatus_t, cublasOperation_t, cublasMath_t, cublasPointerMode_t, cublasFillMode_t,
+	cublasSideMode_t, cublasDiagType_t, cublasComputeType_t, cublasGemmAlgo_t,
+	cublasLtMatrixLayoutAttribute_t, cublasLtMatmulDescAttributes_t,
+	cublasLtMatmulPreferenceAttributes_t;
 
 typedef struct {
 	uint64_t data[8];
@@ -70,7 +72,8 @@ typedef struct {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* One entry point that answers a status. */
-#define BLAS_API(name, proto, args) LIBRARY_API(cublasStatus_t, name, proto, args, CUBLAS_STATUS_NOT_INITIALIZED)
+#define BLAS_API(name, proto, args) \
+	LIBRARY_API(cublasStatus_t, name, proto, args, CUBLAS_STATUS_NOT_INITIALIZED)
 
 /* One for each of the four types: S, D, C and Z; `proto` says `type` for the element. */
 #define BLAS_COMPLEX(each) each(C, cuComplex, CUDA_C_32F) each(Z, cuDoubleComplex, CUDA_C_64F)
@@ -99,6 +102,7 @@ struct blas_product {
 /* Launches the kernels of the product; nothing is launched for an empty one. */
 cublasStatus_t blas_product(const struct blas_product *product, cudaStream_t stream);
 /* Launches one kernel that has a thread for each of `elements`, and writes `result`. */
-cublasStatus_t blas_simple(const char *kernel, uint64_t elements, void *result, cudaStream_t stream);
+cublasStatus_t blas_simple(
+	const char *kernel, uint64_t elements, void *result, cudaStream_t stream);
 
 #endif

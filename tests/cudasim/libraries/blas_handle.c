@@ -68,7 +68,8 @@ BLAS_API(cublasSetStream_v2, (cublasHandle_t handle, cudaStream_t streamId), (ha
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-BLAS_API(cublasSetWorkspace_v2, (cublasHandle_t handle, void *workspace, size_t workspaceSizeInBytes),
+BLAS_API(cublasSetWorkspace_v2,
+	(cublasHandle_t handle, void *workspace, size_t workspaceSizeInBytes),
 	(handle, workspace, workspaceSizeInBytes))
 {
 	if (!handle)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The kernels that a product of matrices takes: their names are made as those of an H100 are, and the grid is what their
- * tile makes of the result.
+ * The kernels that a product of matrices takes: their names are made as those of an H100 are, and
+ * the grid is what their tile makes of the result.
  */
 #include <stdio.h>
 
 #include "libraries/blas_api.h"
 
 #define SM_COUNT 132
-#define SPLIT_K 2048 /* as long as this, k is summed in parts where the tiles do not fill the device */
-#define PART_K 512   /* and none is shorter than this */
+#define SPLIT_K \
+	2048 /* as long as this, k is summed in parts where the tiles do not fill the device */
+#define PART_K 512 /* and none is shorter than this */
 
 /* A tile of the result is what one block computes. */
 struct tile {
@@ -22,18 +23,20 @@ static int64_t parts(int64_t whole, int64_t part)
 
 static bool is_short(cudaDataType_t type)
 {
-	return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2 ||
-	       type == CUDA_R_8I;
+	return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_8F_E4M3 ||
+	       type == CUDA_R_8F_E5M2 || type == CUDA_R_8I;
 }
 
 /* The largest of which there is one for every multiprocessor. */
 static struct tile tile_of(const struct blas_product *p)
 {
-	static const struct tile tiles[] = { { 256, 128 }, { 128, 128 }, { 128, 64 }, { 64, 64 }, { 32, 32 } };
+	static const struct tile tiles[] = { { 256, 128 }, { 128, 128 }, { 128, 64 }, { 64, 64 },
+		{ 32, 32 } };
 	size_t last = sizeof(tiles) / sizeof(tiles[0]) - 1;
 
 	for (size_t i = 0; i < last; i++)
-		if (parts(p->m, tiles[i].rows) * parts(p->n, tiles[i].columns) * p->batch >= SM_COUNT)
+		if (parts(p->m, tiles[i].rows) * parts(p->n, tiles[i].columns) * p->batch >=
+			SM_COUNT)
 			return tiles[i];
 	return tiles[last];
 }
@@ -72,13 +75,16 @@ static void name_product(char *name, size_t room, const struct blas_product *p, 
 	const char *type = type_name(p->type);
 
 	if (is_short(p->type))
-		snprintf(name, room, "nvjet_%s_%dx%d_64x4_1x2_h_bz%s_%c%cN", type, (int)tile.rows, (int)tile.columns,
-			p->epilogue, operation(p->left) - 'a' + 'A', operation(p->right) - 'a' + 'A');
+		snprintf(name, room, "nvjet_%s_%dx%d_64x4_1x2_h_bz%s_%c%cN", type, (int)tile.rows,
+			(int)tile.columns, p->epilogue, operation(p->left) - 'a' + 'A',
+			operation(p->right) - 'a' + 'A');
 	else
 		snprintf(name, room,
-			"sm80_xmma_gemm_%s%s_%s%s_%s_%c%c_n_tilesize%dx%dx8_stage3_%s%s_execute_kernel__5x_cublas",
-			type, type, p->tf32 ? "tf32" : type, type, type, operation(p->left), operation(p->right),
-			(int)tile.rows, (int)tile.columns, p->tf32 ? "tensor16x8x8" : "ffma", p->epilogue);
+			"sm80_xmma_gemm_%s%s_%s%s_%s_%c%c_n_tilesize%dx%dx8_stage3_%s%s_execute_"
+			"kernel__5x_cublas",
+			type, type, p->tf32 ? "tf32" : type, type, type, operation(p->left),
+			operation(p->right), (int)tile.rows, (int)tile.columns,
+			p->tf32 ? "tensor16x8x8" : "ffma", p->epilogue);
 }
 
 static cublasStatus_t status(int result)
@@ -123,8 +129,12 @@ cublasStatus_t blas_product(const struct blas_product *p, cudaStream_t stream)
 	if (p->m == 0 || p->n == 0 || p->batch == 0)
 		return CUBLAS_STATUS_SUCCESS;
 	name_product(name, sizeof(name), p, tile);
-	kernel.block = (struct sim_dim){ is_short(p->type) ? 384 : tile.rows * tile.columns > 4096 ? 256 : 128, 1, 1 };
-	kernel.grid = (struct sim_dim){ (unsigned)parts(p->m, tile.rows), (unsigned)parts(p->n, tile.columns),
+	kernel.block = (struct sim_dim){ is_short(p->type)                 ? 384
+					 : tile.rows * tile.columns > 4096 ? 256
+									   : 128,
+		1, 1 };
+	kernel.grid = (struct sim_dim){ (unsigned)parts(p->m, tile.rows),
+		(unsigned)parts(p->n, tile.columns),
 		(unsigned)(p->batch > 65535 / split ? 65535 : p->batch * split) };
 	result = status(library_launch(&kernel, stream));
 	return result == CUBLAS_STATUS_SUCCESS && split > 1 ? reduce(p, stream) : result;

@@ -53,18 +53,22 @@ LIBRARY_API(size_t, cublasLtGetVersion, (void), (), 0)
 }
 
 BLAS_API(cublasLtMatrixLayoutCreate,
-	(cublasLtMatrixLayout_t * matLayout, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld),
+	(cublasLtMatrixLayout_t * matLayout, cudaDataType type, uint64_t rows, uint64_t cols,
+		int64_t ld),
 	(matLayout, type, rows, cols, ld))
 {
 	*matLayout = library_new(sizeof(**matLayout));
 	if (!*matLayout)
 		return CUBLAS_STATUS_ALLOC_FAILED;
-	*INSIDE(layout, *matLayout) = (struct layout){ .type = type, .batch = 1, .rows = rows, .columns = cols };
+	*INSIDE(layout, *matLayout) = (struct layout){
+		.type = type, .batch = 1, .rows = rows, .columns = cols
+	};
 	return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS_API(cublasLtMatmulDescCreate,
-	(cublasLtMatmulDesc_t * matmulDesc, cublasComputeType_t computeType, cudaDataType_t scaleType),
+	(cublasLtMatmulDesc_t * matmulDesc, cublasComputeType_t computeType,
+		cudaDataType_t scaleType),
 	(matmulDesc, computeType, scaleType))
 {
 	*matmulDesc = library_new(sizeof(**matmulDesc));
@@ -102,15 +106,18 @@ static cublasStatus_t take(void *member, size_t room, const void *buf, size_t by
 #define TAKE(member) take(&(member), sizeof(member), buf, sizeInBytes)
 
 BLAS_API(cublasLtMatrixLayoutSetAttribute,
-	(cublasLtMatrixLayout_t matLayout, cublasLtMatrixLayoutAttribute_t attr, const void *buf, size_t sizeInBytes),
+	(cublasLtMatrixLayout_t matLayout, cublasLtMatrixLayoutAttribute_t attr, const void *buf,
+		size_t sizeInBytes),
 	(matLayout, attr, buf, sizeInBytes))
 {
-	return (int)attr == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? TAKE(INSIDE(layout, matLayout)->batch)
-							       : CUBLAS_STATUS_SUCCESS;
+	return (int)attr == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT
+		       ? TAKE(INSIDE(layout, matLayout)->batch)
+		       : CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS_API(cublasLtMatmulDescSetAttribute,
-	(cublasLtMatmulDesc_t matmulDesc, cublasLtMatmulDescAttributes_t attr, const void *buf, size_t sizeInBytes),
+	(cublasLtMatmulDesc_t matmulDesc, cublasLtMatmulDescAttributes_t attr, const void *buf,
+		size_t sizeInBytes),
 	(matmulDesc, attr, buf, sizeInBytes))
 {
 	struct description *description = INSIDE(description, matmulDesc);
@@ -128,21 +135,23 @@ BLAS_API(cublasLtMatmulDescSetAttribute,
 }
 
 BLAS_API(cublasLtMatmulPreferenceSetAttribute,
-	(cublasLtMatmulPreference_t pref, cublasLtMatmulPreferenceAttributes_t attr, const void *buf,
-		size_t sizeInBytes),
+	(cublasLtMatmulPreference_t pref, cublasLtMatmulPreferenceAttributes_t attr,
+		const void *buf, size_t sizeInBytes),
 	(pref, attr, buf, sizeInBytes))
 {
-	return (int)attr == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? TAKE(INSIDE(preference, pref)->workspace)
-								     : CUBLAS_STATUS_SUCCESS;
+	return (int)attr == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
+		       ? TAKE(INSIDE(preference, pref)->workspace)
+		       : CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS_API(cublasLtMatmulAlgoGetHeuristic,
-	(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc, cublasLtMatrixLayout_t Adesc,
-		cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+	(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
+		cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
+		cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
 		cublasLtMatmulPreference_t preference, int requestedAlgoCount,
 		cublasLtMatmulHeuristicResult_t heuristicResultsArray[], int *returnAlgoCount),
-	(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, preference, requestedAlgoCount, heuristicResultsArray,
-		returnAlgoCount))
+	(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, preference, requestedAlgoCount,
+		heuristicResultsArray, returnAlgoCount))
 {
 	size_t room = preference ? INSIDE(preference, preference)->workspace : 0;
 
@@ -178,12 +187,14 @@ static const char *epilogue_name(uint32_t epilogue)
 }
 
 BLAS_API(cublasLtMatmul,
-	(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void *alpha, const void *A,
-		cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc, const void *beta,
-		const void *C, cublasLtMatrixLayout_t Cdesc, void *D, cublasLtMatrixLayout_t Ddesc,
-		const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspaceSizeInBytes, cudaStream_t stream),
-	(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace,
-		workspaceSizeInBytes, stream))
+	(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void *alpha,
+		const void *A, cublasLtMatrixLayout_t Adesc, const void *B,
+		cublasLtMatrixLayout_t Bdesc, const void *beta, const void *C,
+		cublasLtMatrixLayout_t Cdesc, void *D, cublasLtMatrixLayout_t Ddesc,
+		const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspaceSizeInBytes,
+		cudaStream_t stream),
+	(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo,
+		workspace, workspaceSizeInBytes, stream))
 {
 	const struct description *description = INSIDE(description, computeDesc);
 	const struct layout *left, *result;

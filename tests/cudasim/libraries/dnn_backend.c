@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cuDNN: the backend interface. Every descriptor is a bag that remembers what it is told and can be asked for it; what
- * decides about kernels goes into its `graph`. What was never set and must have an answer is in `answer`.
+ * cuDNN: the backend interface. Every descriptor is a bag that remembers what it is told and can be
+ * asked for it; what decides about kernels goes into its `graph`. What was never set and must have
+ * an answer is in `answer`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static bool is_operation(int type)
 }
 
 DNN_API(cudnnBackendCreateDescriptor,
-	(cudnnBackendDescriptorType_t descriptorType, cudnnBackendDescriptor_t *descriptor), (descriptorType, descriptor))
+	(cudnnBackendDescriptorType_t descriptorType, cudnnBackendDescriptor_t *descriptor),
+	(descriptorType, descriptor))
 {
 	cudnnStatus_t status = dnn_create(descriptor, sizeof(struct bag));
 	struct bag *bag = *descriptor;
@@ -139,7 +141,8 @@ static void take(struct bag *bag, int name, int type, int64_t count, const void 
 
 DNN_API(cudnnBackendSetAttribute,
 	(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t attributeName,
-		cudnnBackendAttributeType_t attributeType, int64_t elementCount, const void *arrayOfElements),
+		cudnnBackendAttributeType_t attributeType, int64_t elementCount,
+		const void *arrayOfElements),
 	(descriptor, attributeName, attributeType, elementCount, arrayOfElements))
 {
 	struct bag *bag = descriptor;
@@ -163,8 +166,8 @@ DNN_API(cudnnBackendSetAttribute,
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* Descriptors that the caller made are filled. Every graph has one engine: which of two would win a measurement is not
- * the same in every run. */
+/* Descriptors that the caller made are filled. Every graph has one engine: which of two would win a
+ * measurement is not the same in every run. */
 static int64_t fill(const struct bag *bag, int name, int64_t room, void *array)
 {
 	struct bag **parts = array;
@@ -209,9 +212,10 @@ static int64_t answer(int name, int type, int64_t room, void *array)
 
 DNN_API(cudnnBackendGetAttribute,
 	(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t attributeName,
-		cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount, int64_t *elementCount,
-		void *arrayOfElements),
-	(descriptor, attributeName, attributeType, requestedElementCount, elementCount, arrayOfElements))
+		cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
+		int64_t *elementCount, void *arrayOfElements),
+	(descriptor, attributeName, attributeType, requestedElementCount, elementCount,
+		arrayOfElements))
 {
 	const struct bag *bag = descriptor;
 	int name = (int)attributeName, type = (int)attributeType;
@@ -225,7 +229,8 @@ DNN_API(cudnnBackendGetAttribute,
 	if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		count = fill(bag, name, requestedElementCount, arrayOfElements);
 	else if (a)
-		count = give(a->value, width(type), a->count, requestedElementCount, arrayOfElements);
+		count = give(
+			a->value, width(type), a->count, requestedElementCount, arrayOfElements);
 	else
 		count = answer(name, type, requestedElementCount, arrayOfElements);
 	if (elementCount)
@@ -234,7 +239,8 @@ DNN_API(cudnnBackendGetAttribute,
 }
 
 DNN_API(cudnnBackendExecute,
-	(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan, cudnnBackendDescriptor_t variantPack),
+	(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
+		cudnnBackendDescriptor_t variantPack),
 	(handle, executionPlan, variantPack))
 {
 	const struct bag *plan = executionPlan;

@@ -6,8 +6,10 @@
 #include "libraries/dnn_graph.h"
 
 #define NAME_MAX_BYTES 256
-#define TO_CHANNELS_LAST "_ZN5cudnn19engines_precompiled16nchwToNhwcKernelIfffLb0ELb1EEEvPKT_PT0_iiii"
-#define TO_CHANNELS_FIRST "_ZN5cudnn19engines_precompiled16nhwcToNchwKernelIfffLb1ELb0EEEvPKT_PT0_iiii"
+#define TO_CHANNELS_LAST \
+	"_ZN5cudnn19engines_precompiled16nchwToNhwcKernelIfffLb0ELb1EEEvPKT_PT0_iiii"
+#define TO_CHANNELS_FIRST \
+	"_ZN5cudnn19engines_precompiled16nhwcToNchwKernelIfffLb1ELb0EEEvPKT_PT0_iiii"
 
 /* Those that name a graph whatever else is in it come last. */
 static int rank(int operation)
@@ -58,15 +60,18 @@ static const char *precision(cudnnDataType_t type)
 static void name_convolution(char *name, const struct dnn_graph *graph, const char *direction)
 {
 	snprintf(name, NAME_MAX_BYTES,
-		"sm80_xmma_%s_implicit_gemm_indexed_%s_nhwckrsc_nhwc_tilesize128x128x32_stage3_warpsize2x2x1_g1_tensor16x8x8_"
+		"sm80_xmma_%s_implicit_gemm_indexed_%s_nhwckrsc_nhwc_tilesize128x128x32_stage3_"
+		"warpsize2x2x1_g1_tensor16x8x8_"
 		"kernel_cudnn",
 		direction, precision(graph->type));
 }
 
 static void name_attention(char *name, const struct dnn_graph *graph, bool backward)
 {
-	snprintf(name, NAME_MAX_BYTES, "cudnn_generated_fort_native_sdpa_sm90_flash_%s_wgmma_%s_knob_%s_kernel0_0",
-		backward ? "bprop" : "fprop", (int)graph->type == CUDNN_DATA_BFLOAT16 ? "bf16" : "f16",
+	snprintf(name, NAME_MAX_BYTES,
+		"cudnn_generated_fort_native_sdpa_sm90_flash_%s_wgmma_%s_knob_%s_kernel0_0",
+		backward ? "bprop" : "fprop",
+		(int)graph->type == CUDNN_DATA_BFLOAT16 ? "bf16" : "f16",
 		backward ? "26_64x128x128_1x4x1" : "7_64x128x128_4x1x1");
 }
 
@@ -84,15 +89,18 @@ static void name_graph(char *name, const struct dnn_graph *graph)
 		return;
 	case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
 	case CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR:
-		name_attention(name, graph, graph->operation == CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR);
+		name_attention(name, graph,
+			graph->operation == CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR);
 		return;
 	}
 	if (graph->matmuls >= 2)
 		name_attention(name, graph, graph->matmuls > 2);
 	else if (graph->operation == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR)
-		snprintf(name, NAME_MAX_BYTES, "cudnn_generated_fort_native_norm_fwd_knob_1_kernel0_0");
+		snprintf(name, NAME_MAX_BYTES,
+			"cudnn_generated_fort_native_norm_fwd_knob_1_kernel0_0");
 	else if (graph->operation == CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR)
-		snprintf(name, NAME_MAX_BYTES, "cudnn_generated_fort_native_norm_bwd_knob_1_kernel0_0");
+		snprintf(name, NAME_MAX_BYTES,
+			"cudnn_generated_fort_native_norm_bwd_knob_1_kernel0_0");
 	else
 		snprintf(name, NAME_MAX_BYTES, "cudnn_generated_fort_native_%s_knob_0_kernel0_0",
 			graph->matmuls ? "matmul" : "pointwise");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a graph of cuDNN operations is, as far as its kernels are concerned: carried up from tensors to operations, to
- * the graph, to engines and plans, each taking over what it is given.
+ * What a graph of cuDNN operations is, as far as its kernels are concerned: carried up from tensors
+ * to operations, to the graph, to engines and plans, each taking over what it is given.
  */
 #ifndef DNN_GRAPH_H
 #define DNN_GRAPH_H
@@ -8,7 +8,8 @@
 #include "libraries/dnn_api.h"
 
 struct dnn_graph {
-	int operation;     /* descriptor type of the operation that gives the graph its name, 0: none */
+	/* descriptor type of the operation that gives the graph its name, 0: none */
+	int operation;
 	int matmuls;       /* two are attention, more its way back */
 	uint64_t elements; /* of the largest tensor in memory */
 	cudnnDataType_t type;

@@ -59,7 +59,7 @@ SIM_EXPORT void cudnnGetLastErrorString(char *message, size_t max_size)
 		message[0] = '\0';
 }
 
-DNN_API(cudnnCreate, (cudnnHandle_t *handle), (handle))
+DNN_API(cudnnCreate, (cudnnHandle_t * handle), (handle))
 {
 	if (library_ready() != 0)
 		return CUDNN_STATUS_NOT_INITIALIZED;
@@ -123,7 +123,8 @@ cudnnStatus_t dnn_launch(cudnnHandle_t handle, const char *name, uint64_t elemen
 
 	if (!handle)
 		return CUDNN_STATUS_BAD_PARAM;
-	return library_launch(&kernel, handle->stream) == 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
+	return library_launch(&kernel, handle->stream) == 0 ? CUDNN_STATUS_SUCCESS
+							    : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
 cudnnStatus_t dnn_create(void *descriptor, size_t bytes)

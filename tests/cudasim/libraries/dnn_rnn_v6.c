@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cuDNN 8: recurrent networks by the interface before, which 9 has no more and whose header is not at hand. What is read
- * of a sequence is a row of tensor descriptors, one a step, each of a batch of vectors.
+ * cuDNN 8: recurrent networks by the interface before, which 9 has no more and whose header is not
+ * at hand. What is read of a sequence is a row of tensor descriptors, one a step, each of a batch
+ * of vectors.
  */
 #include <string.h>
 
@@ -9,8 +10,9 @@
 typedef const cudnnTensorDescriptor_t *steps_t;
 
 DNN_API(cudnnSetRNNDescriptor_v6,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int hidden, const int layers, cudnnDropoutDescriptor_t dropout,
-		cudnnRNNInputMode_t input, cudnnDirectionMode_t direction, cudnnRNNMode_t mode, cudnnRNNAlgo_t algorithm,
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int hidden, const int layers,
+		cudnnDropoutDescriptor_t dropout, cudnnRNNInputMode_t input,
+		cudnnDirectionMode_t direction, cudnnRNNMode_t mode, cudnnRNNAlgo_t algorithm,
 		cudnnDataType_t precision),
 	(handle, rnn, hidden, layers, dropout, input, direction, mode, algorithm, precision))
 {
@@ -57,7 +59,8 @@ static struct cudnnRNNDataStruct sequence(cudnnRNNDescriptor_t rnn, int steps, s
 }
 
 DNN_API(cudnnGetRNNParamsSize,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnTensorDescriptor_t x, size_t *bytes, cudnnDataType_t type),
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnTensorDescriptor_t x, size_t *bytes,
+		cudnnDataType_t type),
 	(handle, rnn, x, bytes, type))
 {
 	take_input(rnn, x);
@@ -77,8 +80,8 @@ static void describe(cudnnFilterDescriptor_t filter, cudnnDataType_t type, int r
 
 DNN_API(cudnnGetRNNLinLayerMatrixParams,
 	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int layer, cudnnTensorDescriptor_t x,
-		cudnnFilterDescriptor_t weights_of, const void *weights, const int id, cudnnFilterDescriptor_t matrix_of,
-		void **matrix),
+		cudnnFilterDescriptor_t weights_of, const void *weights, const int id,
+		cudnnFilterDescriptor_t matrix_of, void **matrix),
 	(handle, rnn, layer, x, weights_of, weights, id, matrix_of, matrix))
 {
 	int rows, columns;
@@ -86,15 +89,16 @@ DNN_API(cudnnGetRNNLinLayerMatrixParams,
 	take_input(rnn, x);
 	if (!dnn_rnn_has(rnn, layer, id))
 		return CUDNN_STATUS_BAD_PARAM;
-	*matrix = (char *)(uintptr_t)weights + dnn_rnn_matrix(rnn, layer, id, &rows, &columns) * dnn_bytes(rnn->type);
+	*matrix = (char *)(uintptr_t)weights +
+		  dnn_rnn_matrix(rnn, layer, id, &rows, &columns) * dnn_bytes(rnn->type);
 	describe(matrix_of, rnn->type, rows, columns);
 	return CUDNN_STATUS_SUCCESS;
 }
 
 DNN_API(cudnnGetRNNLinLayerBiasParams,
 	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int layer, cudnnTensorDescriptor_t x,
-		cudnnFilterDescriptor_t weights_of, const void *weights, const int id, cudnnFilterDescriptor_t bias_of,
-		void **bias),
+		cudnnFilterDescriptor_t weights_of, const void *weights, const int id,
+		cudnnFilterDescriptor_t bias_of, void **bias),
 	(handle, rnn, layer, x, weights_of, weights, id, bias_of, bias))
 {
 	take_input(rnn, x);
@@ -126,12 +130,13 @@ DNN_API(cudnnGetRNNTrainingReserveSize,
 }
 
 DNN_API(cudnnRNNForwardInference,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t x_of, const void *x,
-		cudnnTensorDescriptor_t hx_of, const void *hx, cudnnTensorDescriptor_t cx_of, const void *cx,
-		cudnnFilterDescriptor_t weights_of, const void *weights, steps_t y_of, void *y, cudnnTensorDescriptor_t hy_of,
-		void *hy, cudnnTensorDescriptor_t cy_of, void *cy, void *workspace, size_t workspace_bytes),
-	(handle, rnn, steps, x_of, x, hx_of, hx, cx_of, cx, weights_of, weights, y_of, y, hy_of, hy, cy_of, cy, workspace,
-		workspace_bytes))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t x_of,
+		const void *x, cudnnTensorDescriptor_t hx_of, const void *hx,
+		cudnnTensorDescriptor_t cx_of, const void *cx, cudnnFilterDescriptor_t weights_of,
+		const void *weights, steps_t y_of, void *y, cudnnTensorDescriptor_t hy_of, void *hy,
+		cudnnTensorDescriptor_t cy_of, void *cy, void *workspace, size_t workspace_bytes),
+	(handle, rnn, steps, x_of, x, hx_of, hx, cx_of, cx, weights_of, weights, y_of, y, hy_of, hy,
+		cy_of, cy, workspace, workspace_bytes))
 {
 	struct cudnnRNNDataStruct data = sequence(rnn, steps, x_of);
 
@@ -139,13 +144,14 @@ DNN_API(cudnnRNNForwardInference,
 }
 
 DNN_API(cudnnRNNForwardTraining,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t x_of, const void *x,
-		cudnnTensorDescriptor_t hx_of, const void *hx, cudnnTensorDescriptor_t cx_of, const void *cx,
-		cudnnFilterDescriptor_t weights_of, const void *weights, steps_t y_of, void *y, cudnnTensorDescriptor_t hy_of,
-		void *hy, cudnnTensorDescriptor_t cy_of, void *cy, void *workspace, size_t workspace_bytes, void *reserve,
-		size_t reserve_bytes),
-	(handle, rnn, steps, x_of, x, hx_of, hx, cx_of, cx, weights_of, weights, y_of, y, hy_of, hy, cy_of, cy, workspace,
-		workspace_bytes, reserve, reserve_bytes))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t x_of,
+		const void *x, cudnnTensorDescriptor_t hx_of, const void *hx,
+		cudnnTensorDescriptor_t cx_of, const void *cx, cudnnFilterDescriptor_t weights_of,
+		const void *weights, steps_t y_of, void *y, cudnnTensorDescriptor_t hy_of, void *hy,
+		cudnnTensorDescriptor_t cy_of, void *cy, void *workspace, size_t workspace_bytes,
+		void *reserve, size_t reserve_bytes),
+	(handle, rnn, steps, x_of, x, hx_of, hx, cx_of, cx, weights_of, weights, y_of, y, hy_of, hy,
+		cy_of, cy, workspace, workspace_bytes, reserve, reserve_bytes))
 {
 	struct cudnnRNNDataStruct data = sequence(rnn, steps, x_of);
 
@@ -153,14 +159,17 @@ DNN_API(cudnnRNNForwardTraining,
 }
 
 DNN_API(cudnnRNNBackwardData,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t y_of, const void *y, steps_t dy_of,
-		const void *dy, cudnnTensorDescriptor_t dhy_of, const void *dhy, cudnnTensorDescriptor_t dcy_of,
-		const void *dcy, cudnnFilterDescriptor_t weights_of, const void *weights, cudnnTensorDescriptor_t hx_of,
-		const void *hx, cudnnTensorDescriptor_t cx_of, const void *cx, steps_t dx_of, void *dx,
-		cudnnTensorDescriptor_t dhx_of, void *dhx, cudnnTensorDescriptor_t dcx_of, void *dcx, void *workspace,
-		size_t workspace_bytes, void *reserve, size_t reserve_bytes),
-	(handle, rnn, steps, y_of, y, dy_of, dy, dhy_of, dhy, dcy_of, dcy, weights_of, weights, hx_of, hx, cx_of, cx, dx_of,
-		dx, dhx_of, dhx, dcx_of, dcx, workspace, workspace_bytes, reserve, reserve_bytes))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t y_of,
+		const void *y, steps_t dy_of, const void *dy, cudnnTensorDescriptor_t dhy_of,
+		const void *dhy, cudnnTensorDescriptor_t dcy_of, const void *dcy,
+		cudnnFilterDescriptor_t weights_of, const void *weights,
+		cudnnTensorDescriptor_t hx_of, const void *hx, cudnnTensorDescriptor_t cx_of,
+		const void *cx, steps_t dx_of, void *dx, cudnnTensorDescriptor_t dhx_of, void *dhx,
+		cudnnTensorDescriptor_t dcx_of, void *dcx, void *workspace, size_t workspace_bytes,
+		void *reserve, size_t reserve_bytes),
+	(handle, rnn, steps, y_of, y, dy_of, dy, dhy_of, dhy, dcy_of, dcy, weights_of, weights,
+		hx_of, hx, cx_of, cx, dx_of, dx, dhx_of, dhx, dcx_of, dcx, workspace,
+		workspace_bytes, reserve, reserve_bytes))
 {
 	struct cudnnRNNDataStruct data = sequence(rnn, steps, dx_of);
 
@@ -168,10 +177,12 @@ DNN_API(cudnnRNNBackwardData,
 }
 
 DNN_API(cudnnRNNBackwardWeights,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t x_of, const void *x,
-		cudnnTensorDescriptor_t hx_of, const void *hx, steps_t y_of, const void *y, const void *workspace,
-		size_t workspace_bytes, cudnnFilterDescriptor_t dw_of, void *dw, const void *reserve, size_t reserve_bytes),
-	(handle, rnn, steps, x_of, x, hx_of, hx, y_of, y, workspace, workspace_bytes, dw_of, dw, reserve, reserve_bytes))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int steps, steps_t x_of,
+		const void *x, cudnnTensorDescriptor_t hx_of, const void *hx, steps_t y_of,
+		const void *y, const void *workspace, size_t workspace_bytes,
+		cudnnFilterDescriptor_t dw_of, void *dw, const void *reserve, size_t reserve_bytes),
+	(handle, rnn, steps, x_of, x, hx_of, hx, y_of, y, workspace, workspace_bytes, dw_of, dw,
+		reserve, reserve_bytes))
 {
 	struct cudnnRNNDataStruct data = sequence(rnn, steps, x_of);
 

@@ -16,14 +16,16 @@ DNN_API(cudnnDestroyRNNDescriptor, (cudnnRNNDescriptor_t rnnDesc), (rnnDesc))
 }
 
 DNN_API(cudnnSetRNNDescriptor_v8,
-	(cudnnRNNDescriptor_t rnnDesc, cudnnRNNAlgo_t algo, cudnnRNNMode_t cellMode, cudnnRNNBiasMode_t biasMode,
-		cudnnDirectionMode_t dirMode, cudnnRNNInputMode_t inputMode, cudnnDataType_t dataType,
-		cudnnDataType_t mathPrec, cudnnMathType_t mathType, int32_t inputSize, int32_t hiddenSize,
-		int32_t projSize, int32_t numLayers, cudnnDropoutDescriptor_t dropoutDesc, uint32_t auxFlags),
-	(rnnDesc, algo, cellMode, biasMode, dirMode, inputMode, dataType, mathPrec, mathType, inputSize, hiddenSize,
-		projSize, numLayers, dropoutDesc, auxFlags))
+	(cudnnRNNDescriptor_t rnnDesc, cudnnRNNAlgo_t algo, cudnnRNNMode_t cellMode,
+		cudnnRNNBiasMode_t biasMode, cudnnDirectionMode_t dirMode,
+		cudnnRNNInputMode_t inputMode, cudnnDataType_t dataType, cudnnDataType_t mathPrec,
+		cudnnMathType_t mathType, int32_t inputSize, int32_t hiddenSize, int32_t projSize,
+		int32_t numLayers, cudnnDropoutDescriptor_t dropoutDesc, uint32_t auxFlags),
+	(rnnDesc, algo, cellMode, biasMode, dirMode, inputMode, dataType, mathPrec, mathType,
+		inputSize, hiddenSize, projSize, numLayers, dropoutDesc, auxFlags))
 {
-	if (!rnnDesc || inputSize < 1 || hiddenSize < 1 || numLayers < 1 || projSize < 0 || projSize > hiddenSize)
+	if (!rnnDesc || inputSize < 1 || hiddenSize < 1 || numLayers < 1 || projSize < 0 ||
+		projSize > hiddenSize)
 		return CUDNN_STATUS_BAD_PARAM;
 	/* One kind of bias is as wide as half of both; nobody asks for it. */
 	if (biasMode != CUDNN_RNN_NO_BIAS && biasMode != CUDNN_RNN_DOUBLE_BIAS)
@@ -51,9 +53,11 @@ DNN_API(cudnnDestroyRNNDataDescriptor, (cudnnRNNDataDescriptor_t rnnDataDesc), (
 }
 
 DNN_API(cudnnSetRNNDataDescriptor,
-	(cudnnRNNDataDescriptor_t rnnDataDesc, cudnnDataType_t dataType, cudnnRNNDataLayout_t layout, int maxSeqLength,
-		int batchSize, int vectorSize, const int seqLengthArray[], void *paddingFill),
-	(rnnDataDesc, dataType, layout, maxSeqLength, batchSize, vectorSize, seqLengthArray, paddingFill))
+	(cudnnRNNDataDescriptor_t rnnDataDesc, cudnnDataType_t dataType,
+		cudnnRNNDataLayout_t layout, int maxSeqLength, int batchSize, int vectorSize,
+		const int seqLengthArray[], void *paddingFill),
+	(rnnDataDesc, dataType, layout, maxSeqLength, batchSize, vectorSize, seqLengthArray,
+		paddingFill))
 {
 	if (!rnnDataDesc || maxSeqLength < 1 || batchSize < 1 || vectorSize < 1)
 		return CUDNN_STATUS_BAD_PARAM;
@@ -61,7 +65,8 @@ DNN_API(cudnnSetRNNDataDescriptor,
 	return CUDNN_STATUS_SUCCESS;
 }
 
-DNN_API(cudnnGetRNNWeightSpaceSize, (cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, size_t *weightSpaceSize),
+DNN_API(cudnnGetRNNWeightSpaceSize,
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, size_t *weightSpaceSize),
 	(handle, rnnDesc, weightSpaceSize))
 {
 	*weightSpaceSize = dnn_rnn_weights(rnnDesc) * dnn_bytes(rnnDesc->type);
@@ -81,10 +86,12 @@ static void describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int r
 }
 
 DNN_API(cudnnGetRNNWeightParams,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, int32_t pseudoLayer, size_t weightSpaceSize,
-		const void *weightSpace, int32_t linLayerID, cudnnTensorDescriptor_t mDesc, void **mAddr,
-		cudnnTensorDescriptor_t bDesc, void **bAddr),
-	(handle, rnnDesc, pseudoLayer, weightSpaceSize, weightSpace, linLayerID, mDesc, mAddr, bDesc, bAddr))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, int32_t pseudoLayer,
+		size_t weightSpaceSize, const void *weightSpace, int32_t linLayerID,
+		cudnnTensorDescriptor_t mDesc, void **mAddr, cudnnTensorDescriptor_t bDesc,
+		void **bAddr),
+	(handle, rnnDesc, pseudoLayer, weightSpaceSize, weightSpace, linLayerID, mDesc, mAddr,
+		bDesc, bAddr))
 {
 	size_t bytes = dnn_bytes(rnnDesc->type), matrix;
 	int rows, columns;
@@ -109,48 +116,56 @@ DNN_API(cudnnGetRNNWeightParams,
 }
 
 DNN_API(cudnnGetRNNTempSpaceSizes,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode, cudnnRNNDataDescriptor_t xDesc,
-		size_t *workSpaceSize, size_t *reserveSpaceSize),
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode,
+		cudnnRNNDataDescriptor_t xDesc, size_t *workSpaceSize, size_t *reserveSpaceSize),
 	(handle, rnnDesc, fwdMode, xDesc, workSpaceSize, reserveSpaceSize))
 {
 	if (workSpaceSize)
 		*workSpaceSize = dnn_rnn_workspace(rnnDesc, xDesc);
 	if (reserveSpaceSize)
-		*reserveSpaceSize = fwdMode == CUDNN_FWD_MODE_TRAINING ? dnn_rnn_reserve(rnnDesc, xDesc) : 0;
+		*reserveSpaceSize = fwdMode == CUDNN_FWD_MODE_TRAINING
+					    ? dnn_rnn_reserve(rnnDesc, xDesc)
+					    : 0;
 	return CUDNN_STATUS_SUCCESS;
 }
 
 DNN_API(cudnnRNNForward,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode, const int32_t devSeqLengths[],
-		cudnnRNNDataDescriptor_t xDesc, const void *x, cudnnRNNDataDescriptor_t yDesc, void *y,
-		cudnnTensorDescriptor_t hDesc, const void *hx, void *hy, cudnnTensorDescriptor_t cDesc, const void *cx,
-		void *cy, size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize, void *workSpace,
-		size_t reserveSpaceSize, void *reserveSpace),
-	(handle, rnnDesc, fwdMode, devSeqLengths, xDesc, x, yDesc, y, hDesc, hx, hy, cDesc, cx, cy, weightSpaceSize,
-		weightSpace, workSpaceSize, workSpace, reserveSpaceSize, reserveSpace))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode,
+		const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t xDesc, const void *x,
+		cudnnRNNDataDescriptor_t yDesc, void *y, cudnnTensorDescriptor_t hDesc,
+		const void *hx, void *hy, cudnnTensorDescriptor_t cDesc, const void *cx, void *cy,
+		size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
+		void *workSpace, size_t reserveSpaceSize, void *reserveSpace),
+	(handle, rnnDesc, fwdMode, devSeqLengths, xDesc, x, yDesc, y, hDesc, hx, hy, cDesc, cx, cy,
+		weightSpaceSize, weightSpace, workSpaceSize, workSpace, reserveSpaceSize,
+		reserveSpace))
 {
 	return dnn_rnn_forward(handle, rnnDesc, xDesc);
 }
 
 DNN_API(cudnnRNNBackwardData_v8,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t yDesc,
-		const void *y, const void *dy, cudnnRNNDataDescriptor_t xDesc, void *dx, cudnnTensorDescriptor_t hDesc,
-		const void *hx, const void *dhy, void *dhx, cudnnTensorDescriptor_t cDesc, const void *cx, const void *dcy,
-		void *dcx, size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize, void *workSpace,
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, const int32_t devSeqLengths[],
+		cudnnRNNDataDescriptor_t yDesc, const void *y, const void *dy,
+		cudnnRNNDataDescriptor_t xDesc, void *dx, cudnnTensorDescriptor_t hDesc,
+		const void *hx, const void *dhy, void *dhx, cudnnTensorDescriptor_t cDesc,
+		const void *cx, const void *dcy, void *dcx, size_t weightSpaceSize,
+		const void *weightSpace, size_t workSpaceSize, void *workSpace,
 		size_t reserveSpaceSize, void *reserveSpace),
-	(handle, rnnDesc, devSeqLengths, yDesc, y, dy, xDesc, dx, hDesc, hx, dhy, dhx, cDesc, cx, dcy, dcx, weightSpaceSize,
-		weightSpace, workSpaceSize, workSpace, reserveSpaceSize, reserveSpace))
+	(handle, rnnDesc, devSeqLengths, yDesc, y, dy, xDesc, dx, hDesc, hx, dhy, dhx, cDesc, cx,
+		dcy, dcx, weightSpaceSize, weightSpace, workSpaceSize, workSpace, reserveSpaceSize,
+		reserveSpace))
 {
 	return dnn_rnn_backward(handle, rnnDesc, xDesc);
 }
 
 DNN_API(cudnnRNNBackwardWeights_v8,
-	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnWgradMode_t addGrad, const int32_t devSeqLengths[],
-		cudnnRNNDataDescriptor_t xDesc, const void *x, cudnnTensorDescriptor_t hDesc, const void *hx,
-		cudnnRNNDataDescriptor_t yDesc, const void *y, size_t weightSpaceSize, void *dweightSpace,
-		size_t workSpaceSize, void *workSpace, size_t reserveSpaceSize, void *reserveSpace),
-	(handle, rnnDesc, addGrad, devSeqLengths, xDesc, x, hDesc, hx, yDesc, y, weightSpaceSize, dweightSpace,
-		workSpaceSize, workSpace, reserveSpaceSize, reserveSpace))
+	(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnWgradMode_t addGrad,
+		const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t xDesc, const void *x,
+		cudnnTensorDescriptor_t hDesc, const void *hx, cudnnRNNDataDescriptor_t yDesc,
+		const void *y, size_t weightSpaceSize, void *dweightSpace, size_t workSpaceSize,
+		void *workSpace, size_t reserveSpaceSize, void *reserveSpace),
+	(handle, rnnDesc, addGrad, devSeqLengths, xDesc, x, hDesc, hx, yDesc, y, weightSpaceSize,
+		dweightSpace, workSpaceSize, workSpace, reserveSpaceSize, reserveSpace))
 {
 	return dnn_rnn_gradients(handle, rnnDesc, xDesc);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The simulated cuFFT: plans and transforms, as PyTorch makes them (cufftXtMakePlanMany). One kernel a dimension. Where
- * cuFFT's header is, this file is compiled a second time, with SIM_REAL_HEADERS, against it.
+ * The simulated cuFFT: plans and transforms, as PyTorch makes them (cufftXtMakePlanMany). One
+ * kernel a dimension. Where cuFFT's header is, this file is compiled a second time, with
+ * SIM_REAL_HEADERS, against it.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 #ifdef SIM_REAL_HEADERS
 #include <cufftXt.h>
 _Static_assert(CUFFT_SUCCESS == 0 && CUFFT_INVALID_PLAN == 1 && CUFFT_ALLOC_FAILED == 2, "results");
-_Static_assert(CUFFT_INVALID_VALUE == 4 && CUFFT_EXEC_FAILED == 6 && CUFFT_SETUP_FAILED == 7, "results");
+_Static_assert(
+	CUFFT_INVALID_VALUE == 4 && CUFFT_EXEC_FAILED == 6 && CUFFT_SETUP_FAILED == 7, "results");
 #else
 typedef int cufftHandle;
 typedef enum {
@@ -49,7 +51,8 @@ static struct plan plans[PLANS_MAX]; /* a handle is an index and one more */
 
 static struct plan *plan_of(cufftHandle handle)
 {
-	return handle > 0 && handle <= PLANS_MAX && plans[handle - 1].used ? &plans[handle - 1] : NULL;
+	return handle > 0 && handle <= PLANS_MAX && plans[handle - 1].used ? &plans[handle - 1]
+									   : NULL;
 }
 
 FFT_API(cufftCreate, (cufftHandle * handle), (handle))
@@ -103,11 +106,13 @@ FFT_API(cufftSetWorkArea, (cufftHandle plan, void *workArea), (plan, workArea))
 }
 
 FFT_API(cufftXtMakePlanMany,
-	(cufftHandle plan, int rank, long long int *n, long long int *inembed, long long int istride, long long int idist,
-		cudaDataType inputtype, long long int *onembed, long long int ostride, long long int odist,
-		cudaDataType outputtype, long long int batch, size_t *workSize, cudaDataType executiontype),
-	(plan, rank, n, inembed, istride, idist, inputtype, onembed, ostride, odist, outputtype, batch, workSize,
-		executiontype))
+	(cufftHandle plan, int rank, long long int *n, long long int *inembed,
+		long long int istride, long long int idist, cudaDataType inputtype,
+		long long int *onembed, long long int ostride, long long int odist,
+		cudaDataType outputtype, long long int batch, size_t *workSize,
+		cudaDataType executiontype),
+	(plan, rank, n, inembed, istride, idist, inputtype, onembed, ostride, odist, outputtype,
+		batch, workSize, executiontype))
 {
 	struct plan *p = plan_of(plan);
 
@@ -139,21 +144,26 @@ static bool is_smooth(long long n)
 	return n == 1;
 }
 
-static void name_kernel(char *name, size_t bytes, const struct plan *plan, long long size, bool first)
+static void name_kernel(
+	char *name, size_t bytes, const struct plan *plan, long long size, bool first)
 {
 	char letter = plan->is_double ? 'd' : 'f';
 
 	if (is_smooth(size))
 		snprintf(name, bytes,
-			"_Z%sILj%lldE3EPTILj8EELj8ELj%uEL9padding_t1EL9twiddle_t0EL20loadstore_modifier_t2EL8layout_t%dEj%cEv18"
+			"_Z%sILj%lldE3EPTILj8EELj8ELj%uEL9padding_t1EL9twiddle_t0EL20loadstore_"
+			"modifier_t2EL8layout_t%dEj%cEv18"
 			"kernel_arguments_tIT6_E",
-			first ? "10vector_fft" : "11regular_fft", size, size < 64 ? 2u : 4u, first ? 1 : 0, letter);
-	else
-		snprintf(name, bytes, "_Z13bluestein_fftILj%lldELj8EL8layout_t%dEj%cEv18kernel_arguments_tIT2_E", size,
+			first ? "10vector_fft" : "11regular_fft", size, size < 64 ? 2u : 4u,
 			first ? 1 : 0, letter);
+	else
+		snprintf(name, bytes,
+			"_Z13bluestein_fftILj%lldELj8EL8layout_t%dEj%cEv18kernel_arguments_tIT2_E",
+			size, first ? 1 : 0, letter);
 }
 
-FFT_API(cufftXtExec, (cufftHandle plan, void *input, void *output, int direction), (plan, input, output, direction))
+FFT_API(cufftXtExec, (cufftHandle plan, void *input, void *output, int direction),
+	(plan, input, output, direction))
 {
 	struct plan *p = plan_of(plan);
 	char name[256];

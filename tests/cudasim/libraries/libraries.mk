@@ -38,12 +38,9 @@ $(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_SOLVER_$(m)),$(SIM_SOLVER
 $(foreach m,12 13,$(addprefix $(SIM)/$(m)/obj/libraries/,library.o nccl_collective.o nccl_comm.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 
 # The suites that are linked with one of them.
-SIM_TESTED_test_dnn = libcudnn.so.9
 SIM_TESTED_test_nccl = libnccl.so.2
 SIM_TESTED_test_nvml = libnvidia-ml.so.1
-SIM_TESTED_test_blas = libcublas.so.$(notdir $(@D)) libcublasLt.so.$(notdir $(@D))
-$(foreach m,12 13,$(eval $(SIM)/$(m)/test_blas: $(SIM)/$(m)/libcublas.so.$(m) $(SIM)/$(m)/libcublasLt.so.$(m)))
-$(foreach m,12 13,$(foreach s,dnn nccl nvml,$(eval $(SIM)/$(m)/test_$(s): $(SIM)/$(m)/$(SIM_TESTED_test_$(s)))))
+$(foreach m,12 13,$(foreach s,nccl nvml,$(eval $(SIM)/$(m)/test_$(s): $(SIM)/$(m)/$(SIM_TESTED_test_$(s)))))
 
 # Where the libraries' own headers are, the compiler compares what is written out here with them.
 # $(call sim_headers,HEADER,FOLDER,SOURCES): CUDA's folder, or that of NVIDIA's wheels

@@ -32,7 +32,10 @@ static CUmodule module(void)
 		return now;
 	mine = sim_module(&image);
 	/* Who comes second leaves a module that nobody uses and no tool is told of. */
-	return __atomic_compare_exchange_n(&made, &now, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? mine : now;
+	return __atomic_compare_exchange_n(
+		       &made, &now, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+		       ? mine
+		       : now;
 }
 
 int library_ready(void)
@@ -53,8 +56,8 @@ static CUresult launch(CUfunction function, const struct library_kernel *k, void
 {
 	void *writes = k->writes, *arguments[] = { &writes, NULL };
 
-	return sim_driver.cuLaunchKernel(function, k->grid.x, k->grid.y, k->grid.z, k->block.x, k->block.y, k->block.z,
-		k->shared, (CUstream)stream, arguments, NULL);
+	return sim_driver.cuLaunchKernel(function, k->grid.x, k->grid.y, k->grid.z, k->block.x,
+		k->block.y, k->block.z, k->shared, (CUstream)stream, arguments, NULL);
 }
 
 int library_launch(const struct library_kernel *k, void *stream)
@@ -97,7 +100,8 @@ static CUresult launch_driver(const struct library_kernel *k, void *stream)
 		.hStream = (CUstream)stream,
 	};
 
-	return sim_driver.cuLaunchKernelEx(&config, sim_get_library_kernel(module(), k->name), arguments, NULL);
+	return sim_driver.cuLaunchKernelEx(
+		&config, sim_get_library_kernel(module(), k->name), arguments, NULL);
 }
 
 int library_launch_on(int device, const struct library_kernel *k, void *stream)

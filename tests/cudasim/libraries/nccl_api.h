@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The part of NCCL's interface that the stand-in has, in NCCL's own names. Written out here because few machines have its
- * header; where it is, each file that includes this one is compiled a second time, with SIM_REAL_HEADERS, against it.
+ * The part of NCCL's interface that the stand-in has, in NCCL's own names. Written out here because
+ * few machines have its header; where it is, each file that includes this one is compiled a second
+ * time, with SIM_REAL_HEADERS, against it.
  */
 #ifndef NCCL_API_H
 #define NCCL_API_H
@@ -63,7 +64,8 @@ _Static_assert(sizeof(ncclUniqueId) == 128, "as it is handed from rank to rank")
 /* Kernels compute nothing, so some of what a call is given is not looked at. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define NCCL_API(name, proto, args) LIBRARY_API(ncclResult_t, name, proto, args, ncclUnhandledCudaError)
+#define NCCL_API(name, proto, args) \
+	LIBRARY_API(ncclResult_t, name, proto, args, ncclUnhandledCudaError)
 
 struct channel;
 

@@ -28,8 +28,9 @@ struct ring {
 /* The file. All zero is its beginning. */
 struct shared {
 	int32_t joined;
-	int32_t processes[CHANNEL_RANKS_MAX]; /* of the ranks; 0: has not come yet, LEFT: has gone */
-	struct ring rings[];                  /* [from * ranks + to] */
+	/* of the ranks; 0: has not come yet, LEFT: has gone */
+	int32_t processes[CHANNEL_RANKS_MAX];
+	struct ring rings[]; /* [from * ranks + to] */
 };
 
 struct channel {
@@ -54,17 +55,21 @@ struct channel *channel_open(const char *name, int ranks, int rank)
 		return NULL;
 	channel->ranks = ranks;
 	channel->rank = rank;
-	channel->bytes = sizeof(struct shared) + (size_t)ranks * (size_t)ranks * sizeof(struct ring);
+	channel->bytes = sizeof(struct shared) +
+			 (size_t)ranks * (size_t)ranks * sizeof(struct ring);
 	file = open_file(channel, name, "/dev/shm");
 	if (file < 0)
 		file = open_file(channel, name, "/tmp");
 	if (file >= 0 && ftruncate(file, (off_t)channel->bytes) == 0) {
-		channel->shared = mmap(NULL, channel->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		channel->shared = mmap(
+			NULL, channel->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 		close(file);
 		if (channel->shared != MAP_FAILED) {
-			__atomic_store_n(&channel->shared->processes[rank], (int32_t)getpid(), __ATOMIC_RELAXED);
+			__atomic_store_n(&channel->shared->processes[rank], (int32_t)getpid(),
+				__ATOMIC_RELAXED);
 			/* The last to come takes the name away: nobody needs it any more. */
-			if (__atomic_add_fetch(&channel->shared->joined, 1, __ATOMIC_ACQ_REL) == ranks)
+			if (__atomic_add_fetch(&channel->shared->joined, 1, __ATOMIC_ACQ_REL) ==
+				ranks)
 				unlink(channel->path);
 			return channel;
 		}
@@ -109,7 +114,8 @@ static size_t least(uint64_t a, uint64_t b)
 size_t channel_write(struct channel *channel, int to, const void *bytes, size_t count)
 {
 	struct ring *ring = ring_of(channel, channel->rank, to);
-	uint64_t at = ring->written, room = RING_BYTES - (at - __atomic_load_n(&ring->read, __ATOMIC_ACQUIRE));
+	uint64_t at = ring->written,
+		 room = RING_BYTES - (at - __atomic_load_n(&ring->read, __ATOMIC_ACQUIRE));
 	size_t part = least(count, room), first = least(part, RING_BYTES - at % RING_BYTES);
 
 	memcpy(ring->bytes + at % RING_BYTES, bytes, first);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * How ranks reach each other: a small file in shared memory, named by the communicator's id, with a ring of bytes for
- * every pair of ranks (and direction). Each ring has one writer and one reader, which may be in one process or in two.
- * The file's name is gone once all ranks have it open, so nothing is left behind.
+ * How ranks reach each other: a small file in shared memory, named by the communicator's id, with a
+ * ring of bytes for every pair of ranks (and direction). Each ring has one writer and one reader,
+ * which may be in one process or in two. The file's name is gone once all ranks have it open, so
+ * nothing is left behind.
  */
 #ifndef NCCL_CHANNEL_H
 #define NCCL_CHANNEL_H
@@ -19,7 +20,8 @@ struct channel *channel_open(const char *name, int ranks, int rank);
 bool channel_complete(struct channel *channel);
 /* Whether it will never be complete: the process of a rank that had opened it is no more. */
 bool channel_abandoned(struct channel *channel);
-/* Whether that rank has closed it, or its process is no more. What it has written can still be read. */
+/* Whether that rank has closed it, or its process is no more. What it has written can still be
+ * read. */
 bool channel_gone(struct channel *channel, int rank);
 /* Moves as much as there is room for (or as there is) and gives the number of bytes, maybe 0. */
 size_t channel_write(struct channel *channel, int to, const void *bytes, size_t count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * NCCL: collectives, and what is sent from one rank to another. Values move; a reduction is computed in the order of the
- * ranks, so that all ranks have the same bits.
+ * NCCL: collectives, and what is sent from one rank to another. Values move; a reduction is
+ * computed in the order of the ranks, so that all ranks have the same bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static ncclResult_t alone(void *target, const void *source, size_t bytes, cudaSt
 
 	if (target == source || bytes == 0)
 		return ncclSuccess;
-	result = sim_driver.cuMemcpyAsync((CUdeviceptr)target, (CUdeviceptr)source, bytes, (CUstream)stream);
+	result = sim_driver.cuMemcpyAsync(
+		(CUdeviceptr)target, (CUdeviceptr)source, bytes, (CUstream)stream);
 	return result == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
 }
 
@@ -35,13 +36,14 @@ static ncclResult_t check_reduction(ncclComm_t comm, ncclDataType_t type, ncclRe
 	if (result != ncclSuccess || (int)op < 0)
 		return result != ncclSuccess ? result : ncclInvalidArgument;
 	if ((int)type == ncclFloat8e4m3 || (int)type == ncclFloat8e5m2)
-		return (ncclResult_t)sim_refuse("a reduction of 8-bit floating point", ncclInvalidArgument);
+		return (ncclResult_t)sim_refuse(
+			"a reduction of 8-bit floating point", ncclInvalidArgument);
 	return ncclSuccess;
 }
 
 /* One that has `own` bytes of this rank to give, from `source`: as they are now. */
-static struct nccl_operation *collective(
-	ncclComm_t comm, cudaStream_t stream, const char *kernel, size_t bytes, const void *source, size_t own)
+static struct nccl_operation *collective(ncclComm_t comm, cudaStream_t stream, const char *kernel,
+	size_t bytes, const void *source, size_t own)
 {
 	struct nccl_operation *operation = nccl_operation_new(comm, stream, 2 * comm->ranks);
 
@@ -63,14 +65,17 @@ static void keep(void *target, const void *part, size_t bytes)
 }
 
 /* One that reduces: `count` elements of every rank are gathered in this one. */
-static struct nccl_operation *reduction(ncclComm_t comm, cudaStream_t stream, const char *name, const void *source,
-	size_t own, void *target, size_t count, ncclDataType_t type, ncclRedOp_t op)
+static struct nccl_operation *reduction(ncclComm_t comm, cudaStream_t stream, const char *name,
+	const void *source, size_t own, void *target, size_t count, ncclDataType_t type,
+	ncclRedOp_t op)
 {
-	struct nccl_operation *operation = collective(comm, stream, "", count * nccl_bytes(type), source, own);
+	struct nccl_operation *operation = collective(
+		comm, stream, "", count * nccl_bytes(type), source, own);
 
 	if (!operation)
 		return NULL;
-	snprintf(operation->name, sizeof(operation->name), "%s_Sum_%s_RING_LL", name, nccl_type_name(type));
+	snprintf(operation->name, sizeof(operation->name), "%s_Sum_%s_RING_LL", name,
+		nccl_type_name(type));
 	operation->kernel = operation->name;
 	operation->target = target;
 	operation->count = count;
@@ -101,8 +106,8 @@ static void reduce_gathered(struct nccl_operation *operation)
 	int ranks = operation->comm->ranks;
 
 	for (int i = 1; i < ranks; i++)
-		nccl_combine(sum, operation->gathered + (size_t)i * operation->bytes, operation->count, operation->type,
-			operation->reduction);
+		nccl_combine(sum, operation->gathered + (size_t)i * operation->bytes,
+			operation->count, operation->type, operation->reduction);
 	if (operation->reduction == ncclAvg)
 		nccl_divide(sum, operation->count, operation->type, ranks);
 	keep(operation->target, sum, operation->bytes);
@@ -117,8 +122,8 @@ static ncclResult_t submit_reduction(struct nccl_operation *operation, const voi
 }
 
 NCCL_API(ncclAllReduce,
-	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-		cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+		ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, count, datatype, op, comm, stream))
 {
 	ncclResult_t result = check_reduction(comm, datatype, op, 0);
@@ -129,7 +134,8 @@ NCCL_API(ncclAllReduce,
 		return result;
 	if (comm->ranks == 1)
 		return alone(recvbuff, sendbuff, bytes, stream);
-	operation = reduction(comm, stream, "AllReduce", sendbuff, bytes, recvbuff, count, datatype, op);
+	operation = reduction(
+		comm, stream, "AllReduce", sendbuff, bytes, recvbuff, count, datatype, op);
 	if (!operation)
 		return ncclSystemError;
 	for (int i = 0; i < comm->ranks; i++)
@@ -139,8 +145,8 @@ NCCL_API(ncclAllReduce,
 }
 
 NCCL_API(ncclReduce,
-	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root,
-		ncclComm_t comm, cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+		ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, count, datatype, op, root, comm, stream))
 {
 	ncclResult_t result = check_reduction(comm, datatype, op, root);
@@ -151,7 +157,8 @@ NCCL_API(ncclReduce,
 		return result;
 	if (comm->ranks == 1)
 		return alone(recvbuff, sendbuff, bytes, stream);
-	operation = reduction(comm, stream, "Reduce", sendbuff, bytes, recvbuff, count, datatype, op);
+	operation = reduction(
+		comm, stream, "Reduce", sendbuff, bytes, recvbuff, count, datatype, op);
 	if (!operation)
 		return ncclSystemError;
 	if (comm->rank == root)
@@ -161,8 +168,8 @@ NCCL_API(ncclReduce,
 }
 
 NCCL_API(ncclReduceScatter,
-	(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
-		cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype,
+		ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, recvcount, datatype, op, comm, stream))
 {
 	ncclResult_t result = check_reduction(comm, datatype, op, 0);
@@ -173,8 +180,8 @@ NCCL_API(ncclReduceScatter,
 		return result;
 	if (comm->ranks == 1)
 		return alone(recvbuff, sendbuff, bytes, stream);
-	operation = reduction(
-		comm, stream, "ReduceScatter", sendbuff, bytes * (size_t)comm->ranks, recvbuff, recvcount, datatype, op);
+	operation = reduction(comm, stream, "ReduceScatter", sendbuff, bytes * (size_t)comm->ranks,
+		recvbuff, recvcount, datatype, op);
 	if (!operation)
 		return ncclSystemError;
 	for (int i = 0; i < comm->ranks; i++)
@@ -183,8 +190,8 @@ NCCL_API(ncclReduceScatter,
 	return submit_reduction(operation, operation->own + (size_t)comm->rank * bytes);
 }
 
-static ncclResult_t broadcast(const void *source, void *target, size_t count, ncclDataType_t type, int root,
-	ncclComm_t comm, cudaStream_t stream)
+static ncclResult_t broadcast(const void *source, void *target, size_t count, ncclDataType_t type,
+	int root, ncclComm_t comm, cudaStream_t stream)
 {
 	ncclResult_t result = check(comm, type, root);
 	size_t bytes = count * nccl_bytes(type);
@@ -194,7 +201,8 @@ static ncclResult_t broadcast(const void *source, void *target, size_t count, nc
 		return result;
 	if (comm->ranks == 1)
 		return alone(target, source, bytes, stream);
-	operation = collective(comm, stream, "Broadcast_RING_LL", bytes, source, comm->rank == root ? bytes : 0);
+	operation = collective(
+		comm, stream, "Broadcast_RING_LL", bytes, source, comm->rank == root ? bytes : 0);
 	if (!operation)
 		return ncclSystemError;
 	if (comm->rank != root) {
@@ -210,23 +218,24 @@ static ncclResult_t broadcast(const void *source, void *target, size_t count, nc
 }
 
 NCCL_API(ncclBroadcast,
-	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-		cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+		ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, count, datatype, root, comm, stream))
 {
 	return broadcast(sendbuff, recvbuff, count, datatype, root, comm, stream);
 }
 
 NCCL_API(ncclBcast,
-	(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream),
+	(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+		cudaStream_t stream),
 	(buff, count, datatype, root, comm, stream))
 {
 	return broadcast(buff, buff, count, datatype, root, comm, stream);
 }
 
 NCCL_API(ncclAllGather,
-	(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm,
-		cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype,
+		ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, sendcount, datatype, comm, stream))
 {
 	ncclResult_t result = check(comm, datatype, 0);
@@ -238,7 +247,8 @@ NCCL_API(ncclAllGather,
 		return result;
 	if (comm->ranks == 1)
 		return alone(recvbuff, sendbuff, bytes, stream);
-	operation = collective(comm, stream, "AllGather_RING_LL", bytes * (size_t)comm->ranks, sendbuff, bytes);
+	operation = collective(
+		comm, stream, "AllGather_RING_LL", bytes * (size_t)comm->ranks, sendbuff, bytes);
 	if (!operation)
 		return ncclSystemError;
 	for (int i = 0; i < comm->ranks; i++) {
@@ -252,7 +262,8 @@ NCCL_API(ncclAllGather,
 }
 
 NCCL_API(ncclAlltoAll,
-	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype,
+		ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, count, datatype, comm, stream))
 {
 	ncclResult_t result = check(comm, datatype, 0);
@@ -262,7 +273,8 @@ NCCL_API(ncclAlltoAll,
 
 	if (result != ncclSuccess)
 		return result;
-	operation = collective(comm, stream, "SendRecv", bytes, sendbuff, bytes * (size_t)comm->ranks);
+	operation = collective(
+		comm, stream, "SendRecv", bytes, sendbuff, bytes * (size_t)comm->ranks);
 	if (!operation)
 		return ncclSystemError;
 	keep(to + (size_t)comm->rank * bytes, operation->own + (size_t)comm->rank * bytes, bytes);
@@ -276,8 +288,8 @@ NCCL_API(ncclAlltoAll,
 }
 
 NCCL_API(ncclGather,
-	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-		cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+		ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, count, datatype, root, comm, stream))
 {
 	ncclResult_t result = check(comm, datatype, root);
@@ -301,8 +313,8 @@ NCCL_API(ncclGather,
 }
 
 NCCL_API(ncclScatter,
-	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
-		cudaStream_t stream),
+	(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root,
+		ncclComm_t comm, cudaStream_t stream),
 	(sendbuff, recvbuff, count, datatype, root, comm, stream))
 {
 	ncclResult_t result = check(comm, datatype, root);
@@ -311,8 +323,8 @@ NCCL_API(ncclScatter,
 
 	if (result != ncclSuccess)
 		return result;
-	operation = collective(
-		comm, stream, "SendRecv", bytes, sendbuff, comm->rank == root ? bytes * (size_t)comm->ranks : 0);
+	operation = collective(comm, stream, "SendRecv", bytes, sendbuff,
+		comm->rank == root ? bytes * (size_t)comm->ranks : 0);
 	if (!operation)
 		return ncclSystemError;
 	if (comm->rank == root)
@@ -326,7 +338,8 @@ NCCL_API(ncclScatter,
 }
 
 NCCL_API(ncclSend,
-	(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream),
+	(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+		cudaStream_t stream),
 	(sendbuff, count, datatype, peer, comm, stream))
 {
 	ncclResult_t result = check(comm, datatype, peer);
@@ -342,7 +355,8 @@ NCCL_API(ncclSend,
 }
 
 NCCL_API(ncclRecv,
-	(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream),
+	(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+		cudaStream_t stream),
 	(recvbuff, count, datatype, peer, comm, stream))
 {
 	ncclResult_t result = check(comm, datatype, peer);

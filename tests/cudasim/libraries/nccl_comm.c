@@ -32,7 +32,8 @@ static const char *text(ncclResult_t result)
 		[ncclInProgress] = "NCCL operation in progress",
 	};
 
-	return (unsigned)result < sizeof(texts) / sizeof(texts[0]) ? texts[result] : "unknown result code";
+	return (unsigned)result < sizeof(texts) / sizeof(texts[0]) ? texts[result]
+								   : "unknown result code";
 }
 
 LIBRARY_API(const char *, ncclGetErrorString, (ncclResult_t result), (result), text(result))
@@ -91,10 +92,12 @@ static ncclResult_t join(ncclComm_t *out, const ncclUniqueId *id, int ranks, int
 
 	if (length != 2 * ID_BYTES || id->internal[length])
 		return ncclInvalidArgument;
-	return library_ready() == 0 ? make(out, id->internal, ranks, rank, current_device()) : ncclUnhandledCudaError;
+	return library_ready() == 0 ? make(out, id->internal, ranks, rank, current_device())
+				    : ncclUnhandledCudaError;
 }
 
-NCCL_API(ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank), (comm, nranks, commId, rank))
+NCCL_API(ncclCommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank),
+	(comm, nranks, commId, rank))
 {
 	return join(comm, &commId, nranks, rank);
 }
@@ -108,7 +111,8 @@ NCCL_API(ncclCommInitRankConfig,
 
 /* Several ids spread the work of a large start; the first will do. */
 NCCL_API(ncclCommInitRankScalable,
-	(ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds, ncclConfig_t *config),
+	(ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds,
+		ncclConfig_t *config),
 	(newcomm, nranks, myrank, nId, commIds, config))
 {
 	return nId > 0 ? join(newcomm, &commIds[0], nranks, myrank) : ncclInvalidArgument;
@@ -165,7 +169,8 @@ static int place(const struct choice *all, int ranks, int rank, int *members)
 	return before;
 }
 
-NCCL_API(ncclCommSplit, (ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config),
+NCCL_API(ncclCommSplit,
+	(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config),
 	(comm, color, key, newcomm, config))
 {
 	struct choice all[CHANNEL_RANKS_MAX];
@@ -180,7 +185,8 @@ NCCL_API(ncclCommSplit, (ncclComm_t comm, int color, int key, ncclComm_t *newcom
 	if (color == NCCL_SPLIT_NOCOLOR)
 		return ncclSuccess;
 	rank = place(all, comm->ranks, comm->rank, &members);
-	if (snprintf(name, sizeof(name), "%s.%d.%d", comm->name, comm->splits, color) >= NCCL_UNIQUE_ID_BYTES)
+	if (snprintf(name, sizeof(name), "%s.%d.%d", comm->name, comm->splits, color) >=
+		NCCL_UNIQUE_ID_BYTES)
 		return ncclInvalidUsage;
 	return make(newcomm, name, members, rank, comm->device);
 }
@@ -238,7 +244,8 @@ NCCL_API(ncclCommCuDevice, (const ncclComm_t comm, int *device), (comm, device))
 	return ncclSuccess;
 }
 
-NCCL_API(ncclCommRegister, (const ncclComm_t comm, void *buff, size_t size, void **handle), (comm, buff, size, handle))
+NCCL_API(ncclCommRegister, (const ncclComm_t comm, void *buff, size_t size, void **handle),
+	(comm, buff, size, handle))
 {
 	*handle = buff;
 	return ncclSuccess;
@@ -260,12 +267,14 @@ NCCL_API(ncclMemAlloc, (void **ptr, size_t size), (ptr, size))
 
 NCCL_API(ncclMemFree, (void *ptr), (ptr))
 {
-	return sim_driver.cuMemFree_v2((CUdeviceptr)ptr) == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
+	return sim_driver.cuMemFree_v2((CUdeviceptr)ptr) == CUDA_SUCCESS ? ncclSuccess
+									 : ncclUnhandledCudaError;
 }
 
 /* A sum of what was multiplied before; the factor is not applied. */
 NCCL_API(ncclRedOpCreatePreMulSum,
-	(ncclRedOp_t * op, void *scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm),
+	(ncclRedOp_t * op, void *scalar, ncclDataType_t datatype, ncclScalarResidence_t residence,
+		ncclComm_t comm),
 	(op, scalar, datatype, residence, comm))
 {
 	*op = (ncclRedOp_t)ncclNumOps;

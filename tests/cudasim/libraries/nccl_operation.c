@@ -43,12 +43,14 @@ static void add(struct nccl_operation *operation, struct nccl_transfer transfer)
 
 void nccl_send(struct nccl_operation *operation, int peer, const void *bytes, size_t count)
 {
-	add(operation, (struct nccl_transfer){ .peer = peer, .bytes = (char *)(uintptr_t)bytes, .count = count });
+	add(operation, (struct nccl_transfer){
+			       .peer = peer, .bytes = (char *)(uintptr_t)bytes, .count = count });
 }
 
 void nccl_receive(struct nccl_operation *operation, int peer, void *bytes, size_t count)
 {
-	add(operation, (struct nccl_transfer){ .peer = peer, .receive = true, .bytes = bytes, .count = count });
+	add(operation, (struct nccl_transfer){
+			       .peer = peer, .receive = true, .bytes = bytes, .count = count });
 }
 
 static void discard(struct nccl_operation *operations)
@@ -68,7 +70,8 @@ static size_t move(const struct nccl_operation *operation, struct nccl_transfer 
 	char *at = t->bytes + t->done;
 	size_t left = t->count - t->done;
 
-	return t->receive ? channel_read(channel, t->peer, at, left) : channel_write(channel, t->peer, at, left);
+	return t->receive ? channel_read(channel, t->peer, at, left)
+			  : channel_write(channel, t->peer, at, left);
 }
 
 /* What a pass over the group found. */
@@ -77,8 +80,10 @@ struct pass {
 	ncclResult_t result;
 };
 
-/* A peer that has gone has left nothing in the ring, if nothing comes when it is known to be gone. */
-static void advance(struct nccl_operation *operation, struct nccl_transfer *t, bool suspicious, struct pass *pass)
+/* A peer that has gone has left nothing in the ring, if nothing comes when it is known to be gone.
+ */
+static void advance(struct nccl_operation *operation, struct nccl_transfer *t, bool suspicious,
+	struct pass *pass)
 {
 	struct ncclComm *comm = operation->comm;
 	uint64_t *blocked = &comm->blocked[t->receive], bit = (uint64_t)1 << t->peer;
@@ -152,10 +157,13 @@ static ncclResult_t launch(const struct nccl_operation *first)
 	snprintf(name, sizeof(name), "_Z%zuncclDevKernel_%s24ncclDevKernelArgsStorageILm4096EE",
 		strlen("ncclDevKernel_") + strlen(first->kernel), first->kernel);
 	kernel.grid = library_grid(bytes, 1, CHANNEL_BYTES, CHANNELS_MAX);
-	return library_launch_on(first->comm->device, &kernel, first->stream) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+	return library_launch_on(first->comm->device, &kernel, first->stream) == 0
+		       ? ncclSuccess
+		       : ncclUnhandledCudaError;
 }
 
-static bool launched_before(const struct nccl_operation *operations, const struct nccl_operation *operation)
+static bool launched_before(
+	const struct nccl_operation *operations, const struct nccl_operation *operation)
 {
 	for (const struct nccl_operation *o = operations; o != operation; o = o->next)
 		if (o->kernel[0] && o->comm == operation->comm && o->stream == operation->stream)
@@ -167,7 +175,8 @@ static void settle(struct nccl_operation *operation)
 {
 	for (int i = 0; i < operation->transfer_count; i++)
 		if (operation->transfers[i].receive && operation->kernel[0] && !operation->gathered)
-			library_written(operation->transfers[i].bytes, operation->transfers[i].count);
+			library_written(
+				operation->transfers[i].bytes, operation->transfers[i].count);
 	if (operation->finish)
 		operation->finish(operation);
 }

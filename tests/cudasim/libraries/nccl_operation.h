@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * What a call of NCCL is made of: bytes that go to and come from other ranks, then what becomes of them, and a kernel.
- * The calls of a group run together when the group ends; a call outside of any is a group of its own.
+ * What a call of NCCL is made of: bytes that go to and come from other ranks, then what becomes of
+ * them, and a kernel. The calls of a group run together when the group ends; a call outside of any
+ * is a group of its own.
  *
- * A group runs on the thread that ends it, and only when all its bytes are moved are its kernels launched: unlike the
- * real ones, a collective waits on the host for the other ranks. Whoever waits gives up when the communicator is
- * aborted (by another thread), or another rank is gone.
+ * A group runs on the thread that ends it, and only when all its bytes are moved are its kernels
+ * launched: unlike the real ones, a collective waits on the host for the other ranks. Whoever waits
+ * gives up when the communicator is aborted (by another thread), or another rank is gone.
  */
 #ifndef NCCL_OPERATION_H
 #define NCCL_OPERATION_H
@@ -14,21 +15,24 @@
 struct nccl_transfer {
 	int peer;
 	bool receive;
-	char *bytes; /* what is sent is not changed; what is received lies on the device, or in `gathered` */
+	/* what is sent is not changed; what is received lies on the device, or in `gathered` */
+	char *bytes;
 	size_t count, done;
 };
 
 struct nccl_operation {
 	ncclComm_t comm;
 	void *stream;
-	const char *kernel; /* what NCCL calls it, "AllReduce_Sum_f32_RING_LL"; empty: launches none */
-	char name[96];      /* `kernel` points here, or to a constant */
-	uint64_t bytes;     /* that the kernel treats */
+	/* what NCCL calls it, "AllReduce_Sum_f32_RING_LL"; empty: launches none */
+	const char *kernel;
+	char name[96];  /* `kernel` points here, or to a constant */
+	uint64_t bytes; /* that the kernel treats */
 	struct nccl_transfer *transfers;
 	int transfer_count;
 	/* Called once all bytes are there; may be NULL. */
 	void (*finish)(struct nccl_operation *operation);
-	char *own;      /* this rank's bytes as they were at the call, freed with the operation; may be NULL */
+	/* this rank's bytes as they were at the call, freed with the operation; may be NULL */
+	char *own;
 	char *gathered; /* what all ranks have, [rank], for `finish`; NULL: none */
 	void *target;
 	const void *source;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * NCCL: types of elements, and reductions of them. Narrow floating point is computed in float, as the device does.
+ * NCCL: types of elements, and reductions of them. Narrow floating point is computed in float, as
+ * the device does.
  */
 #include <string.h>
 
@@ -33,10 +34,12 @@ const char *nccl_type_name(ncclDataType_t type)
 	return types[type].name;
 }
 
-/* A narrow float has `exponent` bits and `mantissa` bits; as a number, and back (towards the nearer, ties to even). */
+/* A narrow float has `exponent` bits and `mantissa` bits; as a number, and back (towards the
+ * nearer, ties to even). */
 static float widen(unsigned bits, int exponent, int mantissa)
 {
-	unsigned sign = bits >> (exponent + mantissa), e = bits >> mantissa & ((1u << exponent) - 1);
+	unsigned sign = bits >> (exponent + mantissa),
+		 e = bits >> mantissa & ((1u << exponent) - 1);
 	unsigned m = bits & ((1u << mantissa) - 1), bias = (1u << (exponent - 1)) - 1;
 	union {
 		uint32_t bits;
@@ -80,32 +83,34 @@ static unsigned narrow(float value, int exponent, int mantissa)
 	}
 	m += (1u << (drop - 1)) - 1 + (m >> drop & 1);
 	e += (int)(m >> 23);
-	return (unsigned)e >= top ? sign | top << mantissa : sign | (unsigned)e << mantissa | (m & 0x7fffff) >> drop;
+	return (unsigned)e >= top ? sign | top << mantissa
+				  : sign | (unsigned)e << mantissa | (m & 0x7fffff) >> drop;
 }
 
-#define COMBINE(a, b, op)                           \
-	((op) == ncclProd  ? (a) * (b)              \
+#define COMBINE(a, b, op)                                   \
+	((op) == ncclProd         ? (a) * (b)               \
 		: (op) == ncclMax ? ((a) > (b) ? (a) : (b)) \
 		: (op) == ncclMin ? ((a) < (b) ? (a) : (b)) \
 				  : (a) + (b))
 
 /* Reduces the whole arrays of one type. */
-#define COMBINE_ALL(type)                                                           \
+#define COMBINE_ALL(type)                                     \
+	do {                                                  \
+		type *a = into;                               \
+		const type *b = from;                         \
+		for (size_t i = 0; i < count; i++)            \
+			a[i] = (type)COMBINE(a[i], b[i], op); \
+	} while (0)
+
+#define COMBINE_NARROW(type, exponent, mantissa)                                    \
 	do {                                                                        \
 		type *a = into;                                                     \
 		const type *b = from;                                               \
-		for (size_t i = 0; i < count; i++)                                  \
-			a[i] = (type)COMBINE(a[i], b[i], op);                       \
-	} while (0)
-
-#define COMBINE_NARROW(type, exponent, mantissa)                                                           \
-	do {                                                                                               \
-		type *a = into;                                                                            \
-		const type *b = from;                                                                      \
-		for (size_t i = 0; i < count; i++) {                                                       \
-			float x = widen(a[i], exponent, mantissa), y = widen(b[i], exponent, mantissa);    \
-			a[i] = (type)narrow(COMBINE(x, y, op), exponent, mantissa);                        \
-		}                                                                                          \
+		for (size_t i = 0; i < count; i++) {                                \
+			float x = widen(a[i], exponent, mantissa),                  \
+			      y = widen(b[i], exponent, mantissa);                  \
+			a[i] = (type)narrow(COMBINE(x, y, op), exponent, mantissa); \
+		}                                                                   \
 	} while (0)
 
 void nccl_combine(void *into, const void *from, size_t count, ncclDataType_t type, ncclRedOp_t op)
@@ -150,18 +155,19 @@ void nccl_combine(void *into, const void *from, size_t count, ncclDataType_t typ
 	}
 }
 
-#define DIVIDE_ALL(type)                           \
-	do {                                       \
-		type *v = values;                  \
-		for (size_t i = 0; i < count; i++) \
+#define DIVIDE_ALL(type)                                \
+	do {                                            \
+		type *v = values;                       \
+		for (size_t i = 0; i < count; i++)      \
 			v[i] = (type)(v[i] / (type)by); \
 	} while (0)
 
-#define DIVIDE_NARROW(exponent, mantissa)                                                          \
-	do {                                                                                       \
-		uint16_t *v = values;                                                              \
-		for (size_t i = 0; i < count; i++)                                                 \
-			v[i] = (uint16_t)narrow(widen(v[i], exponent, mantissa) / (float)by, exponent, mantissa); \
+#define DIVIDE_NARROW(exponent, mantissa)                                                         \
+	do {                                                                                      \
+		uint16_t *v = values;                                                             \
+		for (size_t i = 0; i < count; i++)                                                \
+			v[i] = (uint16_t)narrow(                                                  \
+				widen(v[i], exponent, mantissa) / (float)by, exponent, mantissa); \
 	} while (0)
 
 void nccl_divide(void *values, size_t count, ncclDataType_t type, int by)

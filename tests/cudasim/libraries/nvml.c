@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The simulated libnvidia-ml.so.1: the devices as the driver shows them to monitors. Of what the machine does it knows
- * this process only. NVML does not need CUDA, so it also answers in a forked child.
+ * The simulated libnvidia-ml.so.1: the devices as the driver shows them to monitors. Of what the
+ * machine does it knows this process only. NVML does not need CUDA, so it also answers in a forked
+ * child.
  */
 #include <stdio.h>
 #include <string.h>
@@ -66,34 +67,36 @@ _Static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
 static struct nvml_device devices[SIM_DEVICES_MAX];
 static int users; /* that have initialised it and not shut it down */
 
-#define NVML_API(identifier, proto, args)                                                                         \
-	static int identifier##_inside proto;                                                                       \
-	SIM_EXPORT int identifier proto;                                                                            \
-	SIM_EXPORT int identifier proto                                                                             \
-	{                                                                                                     \
-		static struct sim_function function_ = { .name = #identifier, .domain = SIM_RUNTIME };              \
-		int result_ = 0;                                                                              \
-		struct sim_scope scope_ = { .function = &function_, .result = &result_ };                     \
-		if (sim_forked())                                                                             \
-			return identifier##_inside args;                                                            \
-		sim_enter(&scope_);                                                                           \
-		result_ = identifier##_inside args;                                                                 \
-		sim_leave(&scope_);                                                                           \
-		return result_;                                                                               \
-	}                                                                                                     \
+#define NVML_API(identifier, proto, args)                                                 \
+	static int identifier##_inside proto;                                             \
+	SIM_EXPORT int identifier proto;                                                  \
+	SIM_EXPORT int identifier proto                                                   \
+	{                                                                                 \
+		static struct sim_function function_ = { .name = #identifier,             \
+			.domain = SIM_RUNTIME };                                          \
+		int result_ = 0;                                                          \
+		struct sim_scope scope_ = { .function = &function_, .result = &result_ }; \
+		if (sim_forked())                                                         \
+			return identifier##_inside args;                                  \
+		sim_enter(&scope_);                                                       \
+		result_ = identifier##_inside args;                                       \
+		sim_leave(&scope_);                                                       \
+		return result_;                                                           \
+	}                                                                                 \
 	static int identifier##_inside proto
 
 /* Begins what needs NVML to be initialised, and a device. */
-#define CHECK(condition, error)               \
-	do {                                  \
-		if (!(condition))             \
-			return error;         \
+#define CHECK(condition, error)       \
+	do {                          \
+		if (!(condition))     \
+			return error; \
 	} while (0)
 #define CHECK_READY() CHECK(__atomic_load_n(&users, __ATOMIC_RELAXED) > 0, NVML_ERROR_UNINITIALIZED)
-#define CHECK_DEVICE(device)                                                                                     \
-	do {                                                                                                     \
-		CHECK_READY();                                                                                   \
-		CHECK((device) >= devices && (device) < devices + sim_device_count(), NVML_ERROR_INVALID_ARGUMENT); \
+#define CHECK_DEVICE(device)                                                          \
+	do {                                                                          \
+		CHECK_READY();                                                        \
+		CHECK((device) >= devices && (device) < devices + sim_device_count(), \
+			NVML_ERROR_INVALID_ARGUMENT);                                 \
 	} while (0)
 
 static int start(void)
@@ -210,7 +213,8 @@ NVML_API(nvmlDeviceGetHandleByIndex, (unsigned index, struct nvml_device **devic
 	return by_index(index, device);
 }
 
-NVML_API(nvmlDeviceGetHandleByIndex_v2, (unsigned index, struct nvml_device **device), (index, device))
+NVML_API(nvmlDeviceGetHandleByIndex_v2, (unsigned index, struct nvml_device **device),
+	(index, device))
 {
 	return by_index(index, device);
 }
@@ -240,7 +244,8 @@ NVML_API(nvmlDeviceGetHandleByPciBusId, (const char *id, struct nvml_device **de
 	return by_bus(id, device);
 }
 
-NVML_API(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, struct nvml_device **device), (id, device))
+NVML_API(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, struct nvml_device **device),
+	(id, device))
 {
 	return by_bus(id, device);
 }
@@ -252,10 +257,12 @@ static void write_uuid(char text[UUID_TEXT_BYTES], int device)
 
 	sim_device_uuid(device, bytes);
 	for (int i = 0; i < 16; i++)
-		at += sprintf(at, "%s%02x", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+		at += sprintf(at, "%s%02x",
+			i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
 }
 
-NVML_API(nvmlDeviceGetUUID, (struct nvml_device * device, char *uuid, unsigned length), (device, uuid, length))
+NVML_API(nvmlDeviceGetUUID, (struct nvml_device * device, char *uuid, unsigned length),
+	(device, uuid, length))
 {
 	char text[UUID_TEXT_BYTES];
 
@@ -279,7 +286,8 @@ NVML_API(nvmlDeviceGetHandleByUUID, (const char *uuid, struct nvml_device **devi
 	return NVML_ERROR_NOT_FOUND;
 }
 
-NVML_API(nvmlDeviceGetName, (struct nvml_device * device, char *name, unsigned length), (device, name, length))
+NVML_API(nvmlDeviceGetName, (struct nvml_device * device, char *name, unsigned length),
+	(device, name, length))
 {
 	CHECK_DEVICE(device);
 	return put(name, length, SIM_DEVICE_NAME);
@@ -308,7 +316,8 @@ NVML_API(nvmlDeviceGetCudaComputeCapability, (struct nvml_device * device, int *
 	return NVML_SUCCESS;
 }
 
-NVML_API(nvmlDeviceGetPciInfo_v3, (struct nvml_device * device, struct nvml_pci *pci), (device, pci))
+NVML_API(
+	nvmlDeviceGetPciInfo_v3, (struct nvml_device * device, struct nvml_pci *pci), (device, pci))
 {
 	CHECK_DEVICE(device);
 	*pci = (struct nvml_pci){ .bus = bus_of(device->index) };
@@ -317,7 +326,8 @@ NVML_API(nvmlDeviceGetPciInfo_v3, (struct nvml_device * device, struct nvml_pci 
 	return NVML_SUCCESS;
 }
 
-NVML_API(nvmlDeviceGetMemoryInfo, (struct nvml_device * device, struct nvml_memory *memory), (device, memory))
+NVML_API(nvmlDeviceGetMemoryInfo, (struct nvml_device * device, struct nvml_memory *memory),
+	(device, memory))
 {
 	CHECK_DEVICE(device);
 	memory->total = sim_device_memory();
@@ -326,7 +336,8 @@ NVML_API(nvmlDeviceGetMemoryInfo, (struct nvml_device * device, struct nvml_memo
 	return NVML_SUCCESS;
 }
 
-NVML_API(nvmlDeviceGetMemoryInfo_v2, (struct nvml_device * device, struct nvml_memory_v2 *memory), (device, memory))
+NVML_API(nvmlDeviceGetMemoryInfo_v2, (struct nvml_device * device, struct nvml_memory_v2 *memory),
+	(device, memory))
 {
 	CHECK_DEVICE(device);
 	memory->total = sim_device_memory();
@@ -337,42 +348,46 @@ NVML_API(nvmlDeviceGetMemoryInfo_v2, (struct nvml_device * device, struct nvml_m
 }
 
 /* This process, once it holds memory there. In: room for *there; out: how many there are. */
-#define RUNNING(device, there, list)                                                                             \
-	do {                                                                                                     \
-		unsigned room_ = *(there);                                                                       \
-		*(there) = sim_device_used((device)->index) > 0;                                                 \
-		CHECK(*(there) <= room_, NVML_ERROR_INSUFFICIENT_SIZE);                                          \
-		CHECK(*(there) == 0 || (list), NVML_ERROR_INVALID_ARGUMENT);                                     \
-		if (*(there)) {                                                                                  \
-			memset(list, 0, sizeof(*(list)));                                                        \
-			(list)->pid = (unsigned)getpid();                                                        \
-			(list)->used = sim_device_used((device)->index);                                         \
-		}                                                                                                \
-		return NVML_SUCCESS;                                                                             \
+#define RUNNING(device, there, list)                                         \
+	do {                                                                 \
+		unsigned room_ = *(there);                                   \
+		*(there) = sim_device_used((device)->index) > 0;             \
+		CHECK(*(there) <= room_, NVML_ERROR_INSUFFICIENT_SIZE);      \
+		CHECK(*(there) == 0 || (list), NVML_ERROR_INVALID_ARGUMENT); \
+		if (*(there)) {                                              \
+			memset(list, 0, sizeof(*(list)));                    \
+			(list)->pid = (unsigned)getpid();                    \
+			(list)->used = sim_device_used((device)->index);     \
+		}                                                            \
+		return NVML_SUCCESS;                                         \
 	} while (0)
 
 NVML_API(nvmlDeviceGetComputeRunningProcesses,
-	(struct nvml_device * device, unsigned *there, struct nvml_process_v1 *list), (device, there, list))
+	(struct nvml_device * device, unsigned *there, struct nvml_process_v1 *list),
+	(device, there, list))
 {
 	CHECK_DEVICE(device);
 	RUNNING(device, there, list);
 }
 
 NVML_API(nvmlDeviceGetComputeRunningProcesses_v2,
-	(struct nvml_device * device, unsigned *there, struct nvml_process *list), (device, there, list))
+	(struct nvml_device * device, unsigned *there, struct nvml_process *list),
+	(device, there, list))
 {
 	CHECK_DEVICE(device);
 	RUNNING(device, there, list);
 }
 
 NVML_API(nvmlDeviceGetComputeRunningProcesses_v3,
-	(struct nvml_device * device, unsigned *there, struct nvml_process *list), (device, there, list))
+	(struct nvml_device * device, unsigned *there, struct nvml_process *list),
+	(device, there, list))
 {
 	CHECK_DEVICE(device);
 	RUNNING(device, there, list);
 }
 
-NVML_API(nvmlDeviceGetUtilizationRates, (struct nvml_device * device, struct nvml_utilization *rates), (device, rates))
+NVML_API(nvmlDeviceGetUtilizationRates,
+	(struct nvml_device * device, struct nvml_utilization *rates), (device, rates))
 {
 	CHECK_DEVICE(device);
 	*rates = (struct nvml_utilization){ 0, 0 };
@@ -388,7 +403,8 @@ NVML_API(nvmlDeviceGetTemperature, (struct nvml_device * device, int sensor, uns
 	return NVML_SUCCESS;
 }
 
-NVML_API(nvmlDeviceGetPowerUsage, (struct nvml_device * device, unsigned *milliwatt), (device, milliwatt))
+NVML_API(nvmlDeviceGetPowerUsage, (struct nvml_device * device, unsigned *milliwatt),
+	(device, milliwatt))
 {
 	CHECK_DEVICE(device);
 	*milliwatt = POWER_MW;
@@ -406,8 +422,8 @@ NVML_API(nvmlDeviceGetClockInfo, (struct nvml_device * device, int clock, unsign
 }
 
 /* The devices have no links between them, and are not part of a fabric. */
-NVML_API(nvmlDeviceGetNvLinkRemoteDeviceType, (struct nvml_device * device, unsigned link, int *type),
-	(device, link, type))
+NVML_API(nvmlDeviceGetNvLinkRemoteDeviceType,
+	(struct nvml_device * device, unsigned link, int *type), (device, link, type))
 {
 	CHECK_DEVICE(device);
 	(void)link;
@@ -415,8 +431,8 @@ NVML_API(nvmlDeviceGetNvLinkRemoteDeviceType, (struct nvml_device * device, unsi
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-NVML_API(nvmlDeviceGetNvLinkRemotePciInfo_v2, (struct nvml_device * device, unsigned link, struct nvml_pci *pci),
-	(device, link, pci))
+NVML_API(nvmlDeviceGetNvLinkRemotePciInfo_v2,
+	(struct nvml_device * device, unsigned link, struct nvml_pci *pci), (device, link, pci))
 {
 	CHECK_DEVICE(device);
 	(void)link;
@@ -424,7 +440,8 @@ NVML_API(nvmlDeviceGetNvLinkRemotePciInfo_v2, (struct nvml_device * device, unsi
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-NVML_API(nvmlDeviceGetGpuFabricInfoV, (struct nvml_device * device, void *information), (device, information))
+NVML_API(nvmlDeviceGetGpuFabricInfoV, (struct nvml_device * device, void *information),
+	(device, information))
 {
 	CHECK_DEVICE(device);
 	(void)information;
@@ -437,6 +454,8 @@ NVML_API(nvmlDeviceGetP2PStatus,
 {
 	CHECK_DEVICE(device);
 	CHECK_DEVICE(other);
-	*status = capability == 0 || capability == 1 ? 0 : 5; /* reading and writing: yes; else: not supported */
+	*status = capability == 0 || capability == 1
+			  ? 0
+			  : 5; /* reading and writing: yes; else: not supported */
 	return NVML_SUCCESS;
 }

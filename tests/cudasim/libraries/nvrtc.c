@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The simulated NVRTC: it compiles nothing. Every program is good, its code is an ELF file for the device with nothing in
- * it, and a module loaded from that has every function it is asked for. A kernel is called by its name in the source.
+ * The simulated NVRTC: it compiles nothing. Every program is good, its code is an ELF file for the
+ * device with nothing in it, and a module loaded from that has every function it is asked for. A
+ * kernel is called by its name in the source.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -71,8 +72,8 @@ SIM_EXPORT const char *nvrtcGetErrorString(int result)
 }
 
 NVRTC_API(nvrtcCreateProgram,
-	(struct program * *program, const char *source, const char *name, int header_count, const char *const *headers,
-		const char *const *include_names),
+	(struct program * *program, const char *source, const char *name, int header_count,
+		const char *const *headers, const char *const *include_names),
 	(program, source, name, header_count, headers, include_names))
 {
 	(void)name;
@@ -99,7 +100,8 @@ NVRTC_API(nvrtcDestroyProgram, (struct program * *program), (program))
 	return NVRTC_SUCCESS;
 }
 
-NVRTC_API(nvrtcCompileProgram, (struct program * program, int option_count, const char *const *options),
+NVRTC_API(nvrtcCompileProgram,
+	(struct program * program, int option_count, const char *const *options),
 	(program, option_count, options))
 {
 	(void)option_count;
@@ -110,7 +112,8 @@ NVRTC_API(nvrtcCompileProgram, (struct program * program, int option_count, cons
 /* The name in an expression: without namespaces, arguments and what else is around it. */
 static const char *find_name(const char *expression, int *length)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 	size_t stop = strcspn(expression, "<("), start = stop;
 
 	while (start > 0 && strchr(letters, expression[start - 1]))
@@ -119,7 +122,8 @@ static const char *find_name(const char *expression, int *length)
 	return expression + start;
 }
 
-NVRTC_API(nvrtcAddNameExpression, (struct program * program, const char *expression), (program, expression))
+NVRTC_API(nvrtcAddNameExpression, (struct program * program, const char *expression),
+	(program, expression))
 {
 	int length;
 	const char *name;
@@ -138,7 +142,8 @@ NVRTC_API(nvrtcAddNameExpression, (struct program * program, const char *express
 	return NVRTC_SUCCESS;
 }
 
-NVRTC_API(nvrtcGetLoweredName, (struct program * program, const char *expression, const char **lowered),
+NVRTC_API(nvrtcGetLoweredName,
+	(struct program * program, const char *expression, const char **lowered),
 	(program, expression, lowered))
 {
 	for (const struct kernel_name *n = program ? program->names : NULL; n; n = n->next) {

@@ -27,7 +27,8 @@ static cusolverStatus_t destroy(void *made)
 
 SOLVER_API(cusolverDnCreate, (cusolverDnHandle_t * handle), (handle))
 {
-	return library_ready() == 0 ? create(handle, sizeof(**handle)) : CUSOLVER_STATUS_NOT_INITIALIZED;
+	return library_ready() == 0 ? create(handle, sizeof(**handle))
+				    : CUSOLVER_STATUS_NOT_INITIALIZED;
 }
 
 SOLVER_API(cusolverDnDestroy, (cusolverDnHandle_t handle), (handle))
@@ -35,7 +36,8 @@ SOLVER_API(cusolverDnDestroy, (cusolverDnHandle_t handle), (handle))
 	return destroy(handle);
 }
 
-SOLVER_API(cusolverDnSetStream, (cusolverDnHandle_t handle, cudaStream_t streamId), (handle, streamId))
+SOLVER_API(
+	cusolverDnSetStream, (cusolverDnHandle_t handle, cudaStream_t streamId), (handle, streamId))
 {
 	if (!handle)
 		return CUSOLVER_STATUS_NOT_INITIALIZED;
@@ -107,8 +109,8 @@ const char *solver_type(cudaDataType type)
 	}
 }
 
-cusolverStatus_t solver_launch(
-	cusolverDnHandle_t handle, const char *name, const char *type, int64_t rows, int64_t columns, int64_t batch)
+cusolverStatus_t solver_launch(cusolverDnHandle_t handle, const char *name, const char *type,
+	int64_t rows, int64_t columns, int64_t batch)
 {
 	char mangled[128];
 	struct library_kernel kernel = { .name = mangled, .block = { THREADS, 1, 1 } };
@@ -119,5 +121,6 @@ cusolverStatus_t solver_launch(
 		return CUSOLVER_STATUS_INVALID_VALUE;
 	snprintf(mangled, sizeof(mangled), "_Z%zu%sI%sLi32EEviiPT_iPi", strlen(name), name, type);
 	kernel.grid = library_grid((uint64_t)(rows * columns * batch), THREADS, 4, 65535);
-	return library_launch(&kernel, handle->stream) == 0 ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_EXECUTION_FAILED;
+	return library_launch(&kernel, handle->stream) == 0 ? CUSOLVER_STATUS_SUCCESS
+							    : CUSOLVER_STATUS_EXECUTION_FAILED;
 }

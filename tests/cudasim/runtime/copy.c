@@ -41,8 +41,9 @@ static cudaError_t settle(enum cudaMemcpyKind *kind, const void *target, const v
 	if ((unsigned)*kind > cudaMemcpyDefault)
 		return cudaErrorInvalidMemcpyDirection;
 	if (*kind != cudaMemcpyDefault)
-		return fits(to, to_device(*kind)) && fits(from, from_device(*kind)) ? cudaSuccess
-										    : cudaErrorInvalidValue;
+		return fits(to, to_device(*kind)) && fits(from, from_device(*kind))
+			       ? cudaSuccess
+			       : cudaErrorInvalidValue;
 	if (to == SIDE_HOST)
 		*kind = from == SIDE_HOST ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost;
 	else
@@ -62,14 +63,15 @@ static cudaError_t copy(void *target, const void *source, size_t bytes, enum cud
 	case cudaMemcpyDeviceToHost:
 		return DEFAULT_CALL(cuMemcpyDtoH_v2, target, (CUdeviceptr)source, bytes);
 	case cudaMemcpyDeviceToDevice:
-		return DEFAULT_CALL(cuMemcpyDtoD_v2, (CUdeviceptr)target, (CUdeviceptr)source, bytes);
+		return DEFAULT_CALL(
+			cuMemcpyDtoD_v2, (CUdeviceptr)target, (CUdeviceptr)source, bytes);
 	default:
 		return DEFAULT_CALL(cuMemcpy, (CUdeviceptr)target, (CUdeviceptr)source, bytes);
 	}
 }
 
-static cudaError_t copy_async(
-	void *target, const void *source, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+static cudaError_t copy_async(void *target, const void *source, size_t bytes,
+	enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	CHECK(runtime_ready());
 	if (bytes == 0)
@@ -77,17 +79,22 @@ static cudaError_t copy_async(
 	CHECK(settle(&kind, target, source));
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return STREAM_CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr)target, source, bytes, stream);
+		return STREAM_CALL(
+			cuMemcpyHtoDAsync_v2, (CUdeviceptr)target, source, bytes, stream);
 	case cudaMemcpyDeviceToHost:
-		return STREAM_CALL(cuMemcpyDtoHAsync_v2, target, (CUdeviceptr)source, bytes, stream);
+		return STREAM_CALL(
+			cuMemcpyDtoHAsync_v2, target, (CUdeviceptr)source, bytes, stream);
 	case cudaMemcpyDeviceToDevice:
-		return STREAM_CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr)target, (CUdeviceptr)source, bytes, stream);
+		return STREAM_CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr)target, (CUdeviceptr)source,
+			bytes, stream);
 	default:
-		return STREAM_CALL(cuMemcpyAsync, (CUdeviceptr)target, (CUdeviceptr)source, bytes, stream);
+		return STREAM_CALL(
+			cuMemcpyAsync, (CUdeviceptr)target, (CUdeviceptr)source, bytes, stream);
 	}
 }
 
-RUNTIME_API_DEFAULT(cudaMemcpy, 3020, 7000, (void *dst, const void *src, size_t count, enum cudaMemcpyKind kind),
+RUNTIME_API_DEFAULT(cudaMemcpy, 3020, 7000,
+	(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind),
 	(dst, src, count, kind))
 {
 	return copy(dst, src, count, kind);
@@ -100,7 +107,8 @@ RUNTIME_API_STREAM(cudaMemcpyAsync, 3020, 7000,
 	return copy_async(dst, src, count, kind, stream);
 }
 
-RUNTIME_API(cudaMemcpyPeer, 4000, (void *dst, int dstDevice, const void *src, int srcDevice, size_t count),
+RUNTIME_API(cudaMemcpyPeer, 4000,
+	(void *dst, int dstDevice, const void *src, int srcDevice, size_t count),
 	(dst, dstDevice, src, srcDevice, count))
 {
 	(void)dstDevice; /* addresses are unified */
@@ -110,13 +118,15 @@ RUNTIME_API(cudaMemcpyPeer, 4000, (void *dst, int dstDevice, const void *src, in
 }
 
 RUNTIME_API(cudaMemcpyPeerAsync, 4000,
-	(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream),
+	(void *dst, int dstDevice, const void *src, int srcDevice, size_t count,
+		cudaStream_t stream),
 	(dst, dstDevice, src, srcDevice, count, stream))
 {
 	(void)dstDevice;
 	(void)srcDevice;
 	CHECK(runtime_ready());
-	return DRIVER_CALL(cuMemcpyPeerAsync, (CUdeviceptr)dst, NULL, (CUdeviceptr)src, NULL, count, stream);
+	return DRIVER_CALL(
+		cuMemcpyPeerAsync, (CUdeviceptr)dst, NULL, (CUdeviceptr)src, NULL, count, stream);
 }
 
 /* The place in a variable; an error where the range leaves it. */
@@ -133,7 +143,8 @@ static cudaError_t place_in(const void *symbol, size_t offset, size_t count, cha
 }
 
 RUNTIME_API_DEFAULT(cudaMemcpyToSymbol, 3020, 7000,
-	(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind),
+	(const void *symbol, const void *src, size_t count, size_t offset,
+		enum cudaMemcpyKind kind),
 	(symbol, src, count, offset, kind))
 {
 	char *address;
@@ -164,7 +175,8 @@ RUNTIME_API_STREAM(cudaMemcpyToSymbolAsync, 3020, 7000,
 }
 
 RUNTIME_API_STREAM(cudaMemcpyFromSymbolAsync, 3020, 7000,
-	(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream),
+	(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind,
+		cudaStream_t stream),
 	(dst, symbol, count, offset, kind, stream))
 {
 	char *address;
@@ -188,8 +200,8 @@ RUNTIME_API(cudaGetSymbolSize, 3020, (size_t * size, const void *symbol), (size,
 	return registry_variable(symbol, size) ? cudaSuccess : cudaErrorInvalidSymbol;
 }
 
-static CUDA_MEMCPY2D rectangle(
-	void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width, size_t height)
+static CUDA_MEMCPY2D rectangle(void *target, size_t target_pitch, const void *source,
+	size_t source_pitch, size_t width, size_t height)
 {
 	return (CUDA_MEMCPY2D){
 		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -206,7 +218,8 @@ static CUDA_MEMCPY2D rectangle(
 static cudaError_t check_rectangle(size_t target_pitch, size_t source_pitch, size_t width)
 {
 	CHECK(runtime_ready());
-	return width <= target_pitch && width <= source_pitch ? cudaSuccess : cudaErrorInvalidPitchValue;
+	return width <= target_pitch && width <= source_pitch ? cudaSuccess
+							      : cudaErrorInvalidPitchValue;
 }
 
 RUNTIME_API_DEFAULT(cudaMemcpy2D, 3020, 7000,
@@ -234,8 +247,8 @@ RUNTIME_API_STREAM(cudaMemcpy2DAsync, 3020, 7000,
 }
 
 /* To an array at (w, h), w in bytes; `width` x `height` bytes. */
-static cudaError_t into_array(cudaArray_t array, size_t w, size_t h, const void *source, size_t pitch, size_t width,
-	size_t height, CUDA_MEMCPY2D *box)
+static cudaError_t into_array(cudaArray_t array, size_t w, size_t h, const void *source,
+	size_t pitch, size_t width, size_t height, CUDA_MEMCPY2D *box)
 {
 	CHECK(runtime_ready());
 	*box = rectangle(NULL, width, source, pitch, width, height);
@@ -246,8 +259,8 @@ static cudaError_t into_array(cudaArray_t array, size_t w, size_t h, const void 
 	return sim_array_element(array) ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
-static cudaError_t out_of_array(void *target, size_t pitch, cudaArray_const_t array, size_t w, size_t h, size_t width,
-	size_t height, CUDA_MEMCPY2D *box)
+static cudaError_t out_of_array(void *target, size_t pitch, cudaArray_const_t array, size_t w,
+	size_t h, size_t width, size_t height, CUDA_MEMCPY2D *box)
 {
 	CHECK(runtime_ready());
 	*box = rectangle(target, pitch, NULL, width, width, height);
@@ -259,8 +272,8 @@ static cudaError_t out_of_array(void *target, size_t pitch, cudaArray_const_t ar
 }
 
 RUNTIME_API_DEFAULT(cudaMemcpy2DToArray, 3020, 7000,
-	(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height,
-		enum cudaMemcpyKind kind),
+	(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
+		size_t width, size_t height, enum cudaMemcpyKind kind),
 	(dst, wOffset, hOffset, src, spitch, width, height, kind))
 {
 	CUDA_MEMCPY2D box;
@@ -271,8 +284,8 @@ RUNTIME_API_DEFAULT(cudaMemcpy2DToArray, 3020, 7000,
 }
 
 RUNTIME_API_DEFAULT(cudaMemcpy2DFromArray, 3020, 7000,
-	(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height,
-		enum cudaMemcpyKind kind),
+	(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
+		size_t width, size_t height, enum cudaMemcpyKind kind),
 	(dst, dpitch, src, wOffset, hOffset, width, height, kind))
 {
 	CUDA_MEMCPY2D box;
@@ -283,8 +296,8 @@ RUNTIME_API_DEFAULT(cudaMemcpy2DFromArray, 3020, 7000,
 }
 
 RUNTIME_API_STREAM(cudaMemcpy2DToArrayAsync, 3020, 7000,
-	(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch, size_t width, size_t height,
-		enum cudaMemcpyKind kind, cudaStream_t stream),
+	(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t spitch,
+		size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
 	(dst, wOffset, hOffset, src, spitch, width, height, kind, stream))
 {
 	CUDA_MEMCPY2D box;
@@ -295,8 +308,8 @@ RUNTIME_API_STREAM(cudaMemcpy2DToArrayAsync, 3020, 7000,
 }
 
 RUNTIME_API_STREAM(cudaMemcpy2DFromArrayAsync, 3020, 7000,
-	(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t width, size_t height,
-		enum cudaMemcpyKind kind, cudaStream_t stream),
+	(void *dst, size_t dpitch, cudaArray_const_t src, size_t wOffset, size_t hOffset,
+		size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
 	(dst, dpitch, src, wOffset, hOffset, width, height, kind, stream))
 {
 	CUDA_MEMCPY2D box;
@@ -308,7 +321,8 @@ RUNTIME_API_STREAM(cudaMemcpy2DFromArrayAsync, 3020, 7000,
 
 /* The old forms copy `count` bytes of one row. */
 RUNTIME_API_DEFAULT(cudaMemcpyToArray, 3020, 7000,
-	(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count, enum cudaMemcpyKind kind),
+	(cudaArray_t dst, size_t wOffset, size_t hOffset, const void *src, size_t count,
+		enum cudaMemcpyKind kind),
 	(dst, wOffset, hOffset, src, count, kind))
 {
 	CUDA_MEMCPY2D box;
@@ -319,7 +333,8 @@ RUNTIME_API_DEFAULT(cudaMemcpyToArray, 3020, 7000,
 }
 
 RUNTIME_API_DEFAULT(cudaMemcpyFromArray, 3020, 7000,
-	(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind),
+	(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count,
+		enum cudaMemcpyKind kind),
 	(dst, src, wOffset, hOffset, count, kind))
 {
 	CUDA_MEMCPY2D box;
@@ -369,7 +384,8 @@ RUNTIME_API_DEFAULT(cudaMemcpy3D, 3020, 7000, (const struct cudaMemcpy3DParms *p
 	return DEFAULT_CALL(cuMemcpy3D_v2, &box);
 }
 
-RUNTIME_API_STREAM(cudaMemcpy3DAsync, 3020, 7000, (const struct cudaMemcpy3DParms *p, cudaStream_t stream), (p, stream))
+RUNTIME_API_STREAM(cudaMemcpy3DAsync, 3020, 7000,
+	(const struct cudaMemcpy3DParms *p, cudaStream_t stream), (p, stream))
 {
 	CUDA_MEMCPY3D box;
 
@@ -378,24 +394,29 @@ RUNTIME_API_STREAM(cudaMemcpy3DAsync, 3020, 7000, (const struct cudaMemcpy3DParm
 	return STREAM_CALL(cuMemcpy3DAsync_v2, &box, stream);
 }
 
-RUNTIME_API_DEFAULT(cudaMemset, 3020, 7000, (void *devPtr, int value, size_t count), (devPtr, value, count))
+RUNTIME_API_DEFAULT(
+	cudaMemset, 3020, 7000, (void *devPtr, int value, size_t count), (devPtr, value, count))
 {
 	CHECK(runtime_ready());
 	return DEFAULT_CALL(cuMemsetD8_v2, (CUdeviceptr)devPtr, (unsigned char)value, count);
 }
 
-RUNTIME_API_STREAM(cudaMemsetAsync, 3020, 7000, (void *devPtr, int value, size_t count, cudaStream_t stream),
+RUNTIME_API_STREAM(cudaMemsetAsync, 3020, 7000,
+	(void *devPtr, int value, size_t count, cudaStream_t stream),
 	(devPtr, value, count, stream))
 {
 	CHECK(runtime_ready());
-	return STREAM_CALL(cuMemsetD8Async, (CUdeviceptr)devPtr, (unsigned char)value, count, stream);
+	return STREAM_CALL(
+		cuMemsetD8Async, (CUdeviceptr)devPtr, (unsigned char)value, count, stream);
 }
 
-RUNTIME_API_DEFAULT(cudaMemset2D, 3020, 7000, (void *devPtr, size_t pitch, int value, size_t width, size_t height),
+RUNTIME_API_DEFAULT(cudaMemset2D, 3020, 7000,
+	(void *devPtr, size_t pitch, int value, size_t width, size_t height),
 	(devPtr, pitch, value, width, height))
 {
 	CHECK(runtime_ready());
-	return DEFAULT_CALL(cuMemsetD2D8_v2, (CUdeviceptr)devPtr, pitch, (unsigned char)value, width, height);
+	return DEFAULT_CALL(
+		cuMemsetD2D8_v2, (CUdeviceptr)devPtr, pitch, (unsigned char)value, width, height);
 }
 
 RUNTIME_API_STREAM(cudaMemset2DAsync, 3020, 7000,
@@ -403,7 +424,8 @@ RUNTIME_API_STREAM(cudaMemset2DAsync, 3020, 7000,
 	(devPtr, pitch, value, width, height, stream))
 {
 	CHECK(runtime_ready());
-	return STREAM_CALL(cuMemsetD2D8Async, (CUdeviceptr)devPtr, pitch, (unsigned char)value, width, height, stream);
+	return STREAM_CALL(cuMemsetD2D8Async, (CUdeviceptr)devPtr, pitch, (unsigned char)value,
+		width, height, stream);
 }
 
 /* A box is set slice by slice. */
@@ -413,22 +435,24 @@ static CUdeviceptr slice(struct cudaPitchedPtr pointer, size_t z)
 }
 
 RUNTIME_API_DEFAULT(cudaMemset3D, 3020, 7000,
-	(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent), (pitchedDevPtr, value, extent))
+	(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent),
+	(pitchedDevPtr, value, extent))
 {
 	CHECK(runtime_ready());
 	for (size_t z = 0; z < extent.depth; z++)
-		CHECK(DEFAULT_CALL(cuMemsetD2D8_v2, slice(pitchedDevPtr, z), pitchedDevPtr.pitch, (unsigned char)value,
-			extent.width, extent.height));
+		CHECK(DEFAULT_CALL(cuMemsetD2D8_v2, slice(pitchedDevPtr, z), pitchedDevPtr.pitch,
+			(unsigned char)value, extent.width, extent.height));
 	return cudaSuccess;
 }
 
 RUNTIME_API_STREAM(cudaMemset3DAsync, 3020, 7000,
-	(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent, cudaStream_t stream),
+	(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent,
+		cudaStream_t stream),
 	(pitchedDevPtr, value, extent, stream))
 {
 	CHECK(runtime_ready());
 	for (size_t z = 0; z < extent.depth; z++)
-		CHECK(STREAM_CALL(cuMemsetD2D8Async, slice(pitchedDevPtr, z), pitchedDevPtr.pitch, (unsigned char)value,
-			extent.width, extent.height, stream));
+		CHECK(STREAM_CALL(cuMemsetD2D8Async, slice(pitchedDevPtr, z), pitchedDevPtr.pitch,
+			(unsigned char)value, extent.width, extent.height, stream));
 	return cudaSuccess;
 }

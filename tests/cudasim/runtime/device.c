@@ -78,8 +78,8 @@ RUNTIME_API(cudaSetDevice, 3020, (int device), (device))
 	return bind(device);
 }
 
-RUNTIME_API(
-	cudaInitDevice, 12000, (int device, unsigned int deviceFlags, unsigned int flags), (device, deviceFlags, flags))
+RUNTIME_API(cudaInitDevice, 12000, (int device, unsigned int deviceFlags, unsigned int flags),
+	(device, deviceFlags, flags))
 {
 	CUcontext context;
 
@@ -124,7 +124,8 @@ RUNTIME_API_BARE(cudaDeviceReset, (void), ())
 	return result;
 }
 
-RUNTIME_API(cudaDeviceGetAttribute, 5000, (int *value, enum cudaDeviceAttr attr, int device), (value, attr, device))
+RUNTIME_API(cudaDeviceGetAttribute, 5000, (int *value, enum cudaDeviceAttr attr, int device),
+	(value, attr, device))
 {
 	CHECK(check_device(device));
 	*value = sim_device_attribute((int)attr, device);
@@ -138,7 +139,8 @@ RUNTIME_API(cudaDeviceGetStreamPriorityRange, 5050, (int *leastPriority, int *gr
 	return DRIVER_CALL(cuCtxGetStreamPriorityRange, leastPriority, greatestPriority);
 }
 
-RUNTIME_API(cudaDeviceGetPCIBusId, 4010, (char *pciBusId, int len, int device), (pciBusId, len, device))
+RUNTIME_API(
+	cudaDeviceGetPCIBusId, 4010, (char *pciBusId, int len, int device), (pciBusId, len, device))
 {
 	CHECK(check_device(device));
 	return DRIVER_CALL(cuDeviceGetPCIBusId, pciBusId, len, device);
@@ -158,7 +160,8 @@ RUNTIME_API(cudaDeviceCanAccessPeer, 4000, (int *canAccessPeer, int device, int 
 }
 
 /* Addresses are unified and every device reaches every other: nothing is left to enable. */
-RUNTIME_API(cudaDeviceEnablePeerAccess, 4000, (int peerDevice, unsigned int flags), (peerDevice, flags))
+RUNTIME_API(
+	cudaDeviceEnablePeerAccess, 4000, (int peerDevice, unsigned int flags), (peerDevice, flags))
 {
 	CHECK(check_device(peerDevice));
 	return flags ? cudaErrorInvalidValue : cudaSuccess;
@@ -194,59 +197,62 @@ RUNTIME_API_BARE(cudaProfilerStop, (void), ())
 }
 
 /* The members that both layouts have. */
-#define FILL_PROPERTIES(p, device)                                                                    \
-	do {                                                                                          \
-		memset(p, 0, sizeof(*(p)));                                                           \
-		snprintf((p)->name, sizeof((p)->name), "%s", SIM_DEVICE_NAME);                        \
-		sim_device_uuid(device, (unsigned char *)(p)->uuid.bytes);                            \
-		(p)->totalGlobalMem = sim_device_memory();                                            \
-		(p)->sharedMemPerBlock = 49152;                                                       \
-		(p)->regsPerBlock = ATTRIBUTE(MAX_REGISTERS_PER_BLOCK, device);                       \
-		(p)->warpSize = ATTRIBUTE(WARP_SIZE, device);                                         \
-		(p)->memPitch = 2147483647;                                                           \
-		(p)->maxThreadsPerBlock = ATTRIBUTE(MAX_THREADS_PER_BLOCK, device);                   \
-		(p)->maxThreadsDim[0] = ATTRIBUTE(MAX_BLOCK_DIM_X, device);                           \
-		(p)->maxThreadsDim[1] = ATTRIBUTE(MAX_BLOCK_DIM_Y, device);                           \
-		(p)->maxThreadsDim[2] = ATTRIBUTE(MAX_BLOCK_DIM_Z, device);                           \
-		(p)->maxGridSize[0] = ATTRIBUTE(MAX_GRID_DIM_X, device);                              \
-		(p)->maxGridSize[1] = ATTRIBUTE(MAX_GRID_DIM_Y, device);                              \
-		(p)->maxGridSize[2] = ATTRIBUTE(MAX_GRID_DIM_Z, device);                              \
-		(p)->totalConstMem = 65536;                                                           \
-		(p)->major = ATTRIBUTE(COMPUTE_CAPABILITY_MAJOR, device);                             \
-		(p)->minor = ATTRIBUTE(COMPUTE_CAPABILITY_MINOR, device);                             \
-		(p)->textureAlignment = 512;                                                          \
-		(p)->texturePitchAlignment = 32;                                                      \
-		(p)->multiProcessorCount = ATTRIBUTE(MULTIPROCESSOR_COUNT, device);                   \
-		(p)->canMapHostMemory = 1;                                                            \
-		(p)->surfaceAlignment = 512;                                                          \
-		(p)->concurrentKernels = 1;                                                           \
-		(p)->ECCEnabled = 1;                                                                  \
-		(p)->pciBusID = ATTRIBUTE(PCI_BUS_ID, device);                                        \
-		(p)->asyncEngineCount = ATTRIBUTE(ASYNC_ENGINE_COUNT, device);                        \
-		(p)->unifiedAddressing = 1;                                                           \
-		(p)->memoryBusWidth = ATTRIBUTE(GLOBAL_MEMORY_BUS_WIDTH, device);                     \
-		(p)->l2CacheSize = ATTRIBUTE(L2_CACHE_SIZE, device);                                  \
-		(p)->maxThreadsPerMultiProcessor = ATTRIBUTE(MAX_THREADS_PER_MULTIPROCESSOR, device); \
-		(p)->streamPrioritiesSupported = 1;                                                   \
-		(p)->sharedMemPerMultiprocessor = 233472;                                             \
-		(p)->regsPerMultiprocessor = ATTRIBUTE(MAX_REGISTERS_PER_MULTIPROCESSOR, device);     \
-		(p)->managedMemory = 1;                                                               \
-		(p)->concurrentManagedAccess = 1;                                                     \
-		(p)->computePreemptionSupported = 1;                                                  \
-		(p)->cooperativeLaunch = 1;                                                           \
-		(p)->sharedMemPerBlockOptin = 232448;                                                 \
-		(p)->maxBlocksPerMultiProcessor = ATTRIBUTE(MAX_BLOCKS_PER_MULTIPROCESSOR, device);   \
-		(p)->reservedSharedMemPerBlock = 1024;                                                \
-		(p)->hostRegisterSupported = 1;                                                       \
-		(p)->memoryPoolsSupported = 1;                                                        \
-		(p)->clusterLaunch = 1;                                                               \
+#define FILL_PROPERTIES(p, device)                                                                \
+	do {                                                                                      \
+		memset(p, 0, sizeof(*(p)));                                                       \
+		snprintf((p)->name, sizeof((p)->name), "%s", SIM_DEVICE_NAME);                    \
+		sim_device_uuid(device, (unsigned char *)(p)->uuid.bytes);                        \
+		(p)->totalGlobalMem = sim_device_memory();                                        \
+		(p)->sharedMemPerBlock = 49152;                                                   \
+		(p)->regsPerBlock = ATTRIBUTE(MAX_REGISTERS_PER_BLOCK, device);                   \
+		(p)->warpSize = ATTRIBUTE(WARP_SIZE, device);                                     \
+		(p)->memPitch = 2147483647;                                                       \
+		(p)->maxThreadsPerBlock = ATTRIBUTE(MAX_THREADS_PER_BLOCK, device);               \
+		(p)->maxThreadsDim[0] = ATTRIBUTE(MAX_BLOCK_DIM_X, device);                       \
+		(p)->maxThreadsDim[1] = ATTRIBUTE(MAX_BLOCK_DIM_Y, device);                       \
+		(p)->maxThreadsDim[2] = ATTRIBUTE(MAX_BLOCK_DIM_Z, device);                       \
+		(p)->maxGridSize[0] = ATTRIBUTE(MAX_GRID_DIM_X, device);                          \
+		(p)->maxGridSize[1] = ATTRIBUTE(MAX_GRID_DIM_Y, device);                          \
+		(p)->maxGridSize[2] = ATTRIBUTE(MAX_GRID_DIM_Z, device);                          \
+		(p)->totalConstMem = 65536;                                                       \
+		(p)->major = ATTRIBUTE(COMPUTE_CAPABILITY_MAJOR, device);                         \
+		(p)->minor = ATTRIBUTE(COMPUTE_CAPABILITY_MINOR, device);                         \
+		(p)->textureAlignment = 512;                                                      \
+		(p)->texturePitchAlignment = 32;                                                  \
+		(p)->multiProcessorCount = ATTRIBUTE(MULTIPROCESSOR_COUNT, device);               \
+		(p)->canMapHostMemory = 1;                                                        \
+		(p)->surfaceAlignment = 512;                                                      \
+		(p)->concurrentKernels = 1;                                                       \
+		(p)->ECCEnabled = 1;                                                              \
+		(p)->pciBusID = ATTRIBUTE(PCI_BUS_ID, device);                                    \
+		(p)->asyncEngineCount = ATTRIBUTE(ASYNC_ENGINE_COUNT, device);                    \
+		(p)->unifiedAddressing = 1;                                                       \
+		(p)->memoryBusWidth = ATTRIBUTE(GLOBAL_MEMORY_BUS_WIDTH, device);                 \
+		(p)->l2CacheSize = ATTRIBUTE(L2_CACHE_SIZE, device);                              \
+		(p)->maxThreadsPerMultiProcessor = ATTRIBUTE(                                     \
+			MAX_THREADS_PER_MULTIPROCESSOR, device);                                  \
+		(p)->streamPrioritiesSupported = 1;                                               \
+		(p)->sharedMemPerMultiprocessor = 233472;                                         \
+		(p)->regsPerMultiprocessor = ATTRIBUTE(MAX_REGISTERS_PER_MULTIPROCESSOR, device); \
+		(p)->managedMemory = 1;                                                           \
+		(p)->concurrentManagedAccess = 1;                                                 \
+		(p)->computePreemptionSupported = 1;                                              \
+		(p)->cooperativeLaunch = 1;                                                       \
+		(p)->sharedMemPerBlockOptin = 232448;                                             \
+		(p)->maxBlocksPerMultiProcessor = ATTRIBUTE(                                      \
+			MAX_BLOCKS_PER_MULTIPROCESSOR, device);                                   \
+		(p)->reservedSharedMemPerBlock = 1024;                                            \
+		(p)->hostRegisterSupported = 1;                                                   \
+		(p)->memoryPoolsSupported = 1;                                                    \
+		(p)->clusterLaunch = 1;                                                           \
 	} while (0)
 
 #define ATTRIBUTE(name, device) sim_device_attribute(CU_DEVICE_ATTRIBUTE_##name, device)
 
 #if SIM_MAJOR >= 13
 
-RUNTIME_API(cudaGetDeviceProperties, 12000, (struct cudaDeviceProp * prop, int device), (prop, device))
+RUNTIME_API(
+	cudaGetDeviceProperties, 12000, (struct cudaDeviceProp * prop, int device), (prop, device))
 {
 	CHECK(check_device(device));
 	FILL_PROPERTIES(prop, device);
@@ -271,8 +277,8 @@ RUNTIME_API_12(properties_12, "cudaGetDeviceProperties_v2", cudaGetDevicePropert
 
 #endif
 
-static cudaError_t entry_point(const char *symbol, void **address, unsigned version, unsigned long long flags,
-	enum cudaDriverEntryPointQueryResult *status)
+static cudaError_t entry_point(const char *symbol, void **address, unsigned version,
+	unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
 	CUdriverProcAddressQueryResult found;
 
@@ -281,7 +287,8 @@ static cudaError_t entry_point(const char *symbol, void **address, unsigned vers
 		flags |= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 	sim_driver.cuGetProcAddress_v2(symbol, address, (int)version, flags, &found);
 	if (status)
-		*status = *address ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+		*status = *address ? cudaDriverEntryPointSuccess
+				   : cudaDriverEntryPointSymbolNotFound;
 	return *address || status ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 

@@ -24,10 +24,10 @@ static cudaError_t peek_last(void)
 }
 
 /* These two answer in a forked child, too. */
-ENTRY_POINT(cudaError_t, SIM_RUNTIME, cudaGetLastError, "cudaGetLastError", false, (void), (), take_last, (void)0, NULL,
-	NULL, ENTRY_PLAIN, take_last())
-ENTRY_POINT(cudaError_t, SIM_RUNTIME, cudaPeekAtLastError, "cudaPeekAtLastError", false, (void), (), peek_last, (void)0,
-	NULL, NULL, ENTRY_PLAIN, peek_last())
+ENTRY_POINT(cudaError_t, SIM_RUNTIME, cudaGetLastError, "cudaGetLastError", false, (void), (),
+	take_last, (void)0, NULL, NULL, ENTRY_PLAIN, take_last())
+ENTRY_POINT(cudaError_t, SIM_RUNTIME, cudaPeekAtLastError, "cudaPeekAtLastError", false, (void), (),
+	peek_last, (void)0, NULL, NULL, ENTRY_PLAIN, peek_last())
 
 static const struct {
 	cudaError_t error;
@@ -37,20 +37,27 @@ static const struct {
 	{ cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
 	{ cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
 	{ cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error" },
-	{ cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
+	{ cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+		"invalid configuration argument" },
 	{ cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument" },
 	{ cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol" },
-	{ cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy" },
-	{ cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function" },
+	{ cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+		"invalid copy direction for memcpy" },
+	{ cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction",
+		"invalid device function" },
 	{ cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
 	{ cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
 	{ cudaErrorDeviceUninitialized, "cudaErrorDeviceUninitialized", "invalid device context" },
-	{ cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
-	{ cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state" },
+	{ cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle",
+		"invalid resource handle" },
+	{ cudaErrorIllegalState, "cudaErrorIllegalState",
+		"the operation cannot be performed in the present state" },
 	{ cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found" },
 	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
-	{ cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch" },
-	{ cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled" },
+	{ cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
+		"too many resources requested for launch" },
+	{ cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+		"peer access is already enabled" },
 	{ cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
 		"part or all of the requested memory range is already mapped" },
 	{ cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
@@ -66,7 +73,8 @@ static const struct {
 		"operation would result in a merge of separate capture sequences" },
 	{ cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
 		"capture was not ended in the same stream as it began" },
-	{ cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work" },
+	{ cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+		"capturing stream has unjoined work" },
 	{ cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
 		"dependency created on uncaptured work in another stream" },
 	{ cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit",

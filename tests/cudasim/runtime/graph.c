@@ -19,7 +19,8 @@ RUNTIME_API(cudaGraphDestroyNode, 10000, (cudaGraphNode_t node), (node))
 	return DRIVER_CALL(cuGraphDestroyNode, node);
 }
 
-static cudaError_t kernel_params(const struct cudaKernelNodeParams *params, CUDA_KERNEL_NODE_PARAMS *out)
+static cudaError_t kernel_params(
+	const struct cudaKernelNodeParams *params, CUDA_KERNEL_NODE_PARAMS *out)
 {
 	*out = (CUDA_KERNEL_NODE_PARAMS){
 		.func = registry_kernel(params->func),
@@ -37,19 +38,21 @@ static cudaError_t kernel_params(const struct cudaKernelNodeParams *params, CUDA
 }
 
 RUNTIME_API(cudaGraphAddKernelNode, 10000,
-	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies,
-		const struct cudaKernelNodeParams *pNodeParams),
+	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
+		size_t numDependencies, const struct cudaKernelNodeParams *pNodeParams),
 	(pGraphNode, graph, pDependencies, numDependencies, pNodeParams))
 {
 	CUDA_KERNEL_NODE_PARAMS params;
 
 	CHECK(runtime_ready());
 	CHECK(kernel_params(pNodeParams, &params));
-	return DRIVER_CALL(cuGraphAddKernelNode_v2, pGraphNode, graph, pDependencies, numDependencies, &params);
+	return DRIVER_CALL(cuGraphAddKernelNode_v2, pGraphNode, graph, pDependencies,
+		numDependencies, &params);
 }
 
 RUNTIME_API(cudaGraphExecKernelNodeSetParams, 10010,
-	(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, const struct cudaKernelNodeParams *pNodeParams),
+	(cudaGraphExec_t hGraphExec, cudaGraphNode_t node,
+		const struct cudaKernelNodeParams *pNodeParams),
 	(hGraphExec, node, pNodeParams))
 {
 	CUDA_KERNEL_NODE_PARAMS params;
@@ -60,20 +63,22 @@ RUNTIME_API(cudaGraphExecKernelNodeSetParams, 10010,
 }
 
 RUNTIME_API(cudaGraphAddMemcpyNode, 10000,
-	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies,
-		const struct cudaMemcpy3DParms *pCopyParams),
+	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
+		size_t numDependencies, const struct cudaMemcpy3DParms *pCopyParams),
 	(pGraphNode, graph, pDependencies, numDependencies, pCopyParams))
 {
 	CUDA_MEMCPY3D box;
 
 	CHECK(runtime_ready());
 	CHECK(runtime_box(pCopyParams, &box));
-	return DRIVER_CALL(cuGraphAddMemcpyNode, pGraphNode, graph, pDependencies, numDependencies, &box, NULL);
+	return DRIVER_CALL(cuGraphAddMemcpyNode, pGraphNode, graph, pDependencies, numDependencies,
+		&box, NULL);
 }
 
 RUNTIME_API(cudaGraphAddMemcpyNode1D, 11010,
-	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies,
-		void *dst, const void *src, size_t count, enum cudaMemcpyKind kind),
+	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
+		size_t numDependencies, void *dst, const void *src, size_t count,
+		enum cudaMemcpyKind kind),
 	(pGraphNode, graph, pDependencies, numDependencies, dst, src, count, kind))
 {
 	CUDA_MEMCPY3D box = {
@@ -92,12 +97,13 @@ RUNTIME_API(cudaGraphAddMemcpyNode1D, 11010,
 
 	(void)kind;
 	CHECK(runtime_ready());
-	return DRIVER_CALL(cuGraphAddMemcpyNode, pGraphNode, graph, pDependencies, numDependencies, &box, NULL);
+	return DRIVER_CALL(cuGraphAddMemcpyNode, pGraphNode, graph, pDependencies, numDependencies,
+		&box, NULL);
 }
 
 RUNTIME_API(cudaGraphAddMemsetNode, 10000,
-	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies,
-		const struct cudaMemsetParams *pMemsetParams),
+	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
+		size_t numDependencies, const struct cudaMemsetParams *pMemsetParams),
 	(pGraphNode, graph, pDependencies, numDependencies, pMemsetParams))
 {
 	CUDA_MEMSET_NODE_PARAMS params = {
@@ -110,22 +116,25 @@ RUNTIME_API(cudaGraphAddMemsetNode, 10000,
 	};
 
 	CHECK(runtime_ready());
-	return DRIVER_CALL(cuGraphAddMemsetNode, pGraphNode, graph, pDependencies, numDependencies, &params, NULL);
+	return DRIVER_CALL(cuGraphAddMemsetNode, pGraphNode, graph, pDependencies, numDependencies,
+		&params, NULL);
 }
 
 RUNTIME_API(cudaGraphAddHostNode, 10000,
-	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies,
-		const struct cudaHostNodeParams *pNodeParams),
+	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
+		size_t numDependencies, const struct cudaHostNodeParams *pNodeParams),
 	(pGraphNode, graph, pDependencies, numDependencies, pNodeParams))
 {
 	CUDA_HOST_NODE_PARAMS params = { .fn = pNodeParams->fn, .userData = pNodeParams->userData };
 
 	CHECK(runtime_ready());
-	return DRIVER_CALL(cuGraphAddHostNode, pGraphNode, graph, pDependencies, numDependencies, &params);
+	return DRIVER_CALL(
+		cuGraphAddHostNode, pGraphNode, graph, pDependencies, numDependencies, &params);
 }
 
 RUNTIME_API(cudaGraphAddEmptyNode, 10000,
-	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies),
+	(cudaGraphNode_t * pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies,
+		size_t numDependencies),
 	(pGraphNode, graph, pDependencies, numDependencies))
 {
 	CHECK(runtime_ready());
@@ -142,8 +151,8 @@ static cudaError_t add_dependencies(
 #if SIM_MAJOR >= 13
 
 RUNTIME_API(cudaGraphAddDependencies, 12030,
-	(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *edgeData,
-		size_t numDependencies),
+	(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+		const cudaGraphEdgeData *edgeData, size_t numDependencies),
 	(graph, from, to, edgeData, numDependencies))
 {
 	(void)edgeData;
@@ -160,15 +169,17 @@ typedef struct {
 } add_dependencies_plain_params;
 
 RUNTIME_API_12(add_dependencies_plain, "cudaGraphAddDependencies", add_dependencies_plain_params,
-	(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t numDependencies),
+	(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+		size_t numDependencies),
 	(graph, from, to, numDependencies))
 {
 	return add_dependencies(graph, from, to, numDependencies);
 }
 
-RUNTIME_API_12(add_dependencies_v2, "cudaGraphAddDependencies_v2", cudaGraphAddDependencies_v12030_params,
-	(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *edgeData,
-		size_t numDependencies),
+RUNTIME_API_12(add_dependencies_v2, "cudaGraphAddDependencies_v2",
+	cudaGraphAddDependencies_v12030_params,
+	(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+		const cudaGraphEdgeData *edgeData, size_t numDependencies),
 	(graph, from, to, edgeData, numDependencies))
 {
 	(void)edgeData;
@@ -184,14 +195,16 @@ RUNTIME_API(cudaGraphGetNodes, 10000, (cudaGraph_t graph, cudaGraphNode_t *nodes
 	return DRIVER_CALL(cuGraphGetNodes, graph, nodes, numNodes);
 }
 
-RUNTIME_API(cudaGraphGetRootNodes, 10000, (cudaGraph_t graph, cudaGraphNode_t *pRootNodes, size_t *pNumRootNodes),
+RUNTIME_API(cudaGraphGetRootNodes, 10000,
+	(cudaGraph_t graph, cudaGraphNode_t *pRootNodes, size_t *pNumRootNodes),
 	(graph, pRootNodes, pNumRootNodes))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuGraphGetRootNodes, graph, pRootNodes, pNumRootNodes);
 }
 
-RUNTIME_API(cudaGraphNodeGetType, 10000, (cudaGraphNode_t node, enum cudaGraphNodeType *pType), (node, pType))
+RUNTIME_API(cudaGraphNodeGetType, 10000, (cudaGraphNode_t node, enum cudaGraphNodeType *pType),
+	(node, pType))
 {
 	CUgraphNodeType type;
 
@@ -201,7 +214,8 @@ RUNTIME_API(cudaGraphNodeGetType, 10000, (cudaGraphNode_t node, enum cudaGraphNo
 	return cudaSuccess;
 }
 
-RUNTIME_API(cudaGraphInstantiate, 12000, (cudaGraphExec_t * pGraphExec, cudaGraph_t graph, unsigned long long flags),
+RUNTIME_API(cudaGraphInstantiate, 12000,
+	(cudaGraphExec_t * pGraphExec, cudaGraph_t graph, unsigned long long flags),
 	(pGraphExec, graph, flags))
 {
 	CHECK(runtime_ready());
@@ -209,13 +223,15 @@ RUNTIME_API(cudaGraphInstantiate, 12000, (cudaGraphExec_t * pGraphExec, cudaGrap
 }
 
 RUNTIME_API(cudaGraphInstantiateWithFlags, 11040,
-	(cudaGraphExec_t * pGraphExec, cudaGraph_t graph, unsigned long long flags), (pGraphExec, graph, flags))
+	(cudaGraphExec_t * pGraphExec, cudaGraph_t graph, unsigned long long flags),
+	(pGraphExec, graph, flags))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuGraphInstantiateWithFlags, pGraphExec, graph, flags);
 }
 
-RUNTIME_API(cudaGraphExecGetFlags, 12000, (cudaGraphExec_t graphExec, unsigned long long *flags), (graphExec, flags))
+RUNTIME_API(cudaGraphExecGetFlags, 12000, (cudaGraphExec_t graphExec, unsigned long long *flags),
+	(graphExec, flags))
 {
 	cuuint64_t value;
 
@@ -246,13 +262,15 @@ RUNTIME_API(cudaGraphExecDestroy, 10000, (cudaGraphExec_t graphExec), (graphExec
 	return DRIVER_CALL(cuGraphExecDestroy, graphExec);
 }
 
-RUNTIME_API_STREAM(cudaGraphUpload, 10000, 10000, (cudaGraphExec_t graphExec, cudaStream_t stream), (graphExec, stream))
+RUNTIME_API_STREAM(cudaGraphUpload, 10000, 10000, (cudaGraphExec_t graphExec, cudaStream_t stream),
+	(graphExec, stream))
 {
 	CHECK(runtime_ready());
 	return STREAM_CALL(cuGraphUpload, graphExec, stream);
 }
 
-RUNTIME_API_STREAM(cudaGraphLaunch, 10000, 10000, (cudaGraphExec_t graphExec, cudaStream_t stream), (graphExec, stream))
+RUNTIME_API_STREAM(cudaGraphLaunch, 10000, 10000, (cudaGraphExec_t graphExec, cudaStream_t stream),
+	(graphExec, stream))
 {
 	CHECK(runtime_ready());
 	return STREAM_CALL(cuGraphLaunch, graphExec, stream);

@@ -19,21 +19,22 @@ RUNTIME_API(cudaMallocPitch, 3020, (void **devPtr, size_t *pitch, size_t width, 
 	return DRIVER_CALL(cuMemAllocPitch_v2, (CUdeviceptr *)devPtr, pitch, width, height, 4);
 }
 
-RUNTIME_API(
-	cudaMalloc3D, 3020, (struct cudaPitchedPtr * pitchedDevPtr, struct cudaExtent extent), (pitchedDevPtr, extent))
+RUNTIME_API(cudaMalloc3D, 3020, (struct cudaPitchedPtr * pitchedDevPtr, struct cudaExtent extent),
+	(pitchedDevPtr, extent))
 {
 	CUdeviceptr address = 0;
 
 	CHECK(runtime_ready());
-	CHECK(DRIVER_CALL(
-		cuMemAllocPitch_v2, &address, &pitchedDevPtr->pitch, extent.width, extent.height * extent.depth, 4));
+	CHECK(DRIVER_CALL(cuMemAllocPitch_v2, &address, &pitchedDevPtr->pitch, extent.width,
+		extent.height * extent.depth, 4));
 	pitchedDevPtr->ptr = (void *)address;
 	pitchedDevPtr->xsize = extent.width;
 	pitchedDevPtr->ysize = extent.height;
 	return cudaSuccess;
 }
 
-RUNTIME_API(cudaMallocManaged, 6000, (void **devPtr, size_t size, unsigned int flags), (devPtr, size, flags))
+RUNTIME_API(cudaMallocManaged, 6000, (void **devPtr, size_t size, unsigned int flags),
+	(devPtr, size, flags))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuMemAllocManaged, (CUdeviceptr *)devPtr, size, flags);
@@ -45,13 +46,15 @@ RUNTIME_API(cudaMallocHost, 3020, (void **ptr, size_t size), (ptr, size))
 	return DRIVER_CALL(cuMemHostAlloc, ptr, size, 0);
 }
 
-RUNTIME_API(cudaHostAlloc, 3020, (void **pHost, size_t size, unsigned int flags), (pHost, size, flags))
+RUNTIME_API(
+	cudaHostAlloc, 3020, (void **pHost, size_t size, unsigned int flags), (pHost, size, flags))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuMemHostAlloc, pHost, size, flags);
 }
 
-RUNTIME_API(cudaHostRegister, 4000, (void *ptr, size_t size, unsigned int flags), (ptr, size, flags))
+RUNTIME_API(
+	cudaHostRegister, 4000, (void *ptr, size_t size, unsigned int flags), (ptr, size, flags))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuMemHostRegister_v2, ptr, size, flags);
@@ -68,11 +71,13 @@ static cudaError_t pinned(const void *host, unsigned *flags)
 	enum sim_memory_kind kind;
 	int device;
 
-	return sim_pointer(host, &kind, &device, flags) && kind == SIM_MEMORY_PINNED ? cudaSuccess
-										     : cudaErrorInvalidValue;
+	return sim_pointer(host, &kind, &device, flags) && kind == SIM_MEMORY_PINNED
+		       ? cudaSuccess
+		       : cudaErrorInvalidValue;
 }
 
-RUNTIME_API(cudaHostGetDevicePointer, 3020, (void **pDevice, void *pHost, unsigned int flags), (pDevice, pHost, flags))
+RUNTIME_API(cudaHostGetDevicePointer, 3020, (void **pDevice, void *pHost, unsigned int flags),
+	(pDevice, pHost, flags))
 {
 	unsigned kept;
 
@@ -102,7 +107,8 @@ RUNTIME_API(cudaFreeHost, 3020, (void *ptr), (ptr))
 	return ptr ? DRIVER_CALL(cuMemFreeHost, ptr) : cudaSuccess;
 }
 
-static cudaError_t format_of(const struct cudaChannelFormatDesc *desc, CUDA_ARRAY3D_DESCRIPTOR *shape)
+static cudaError_t format_of(
+	const struct cudaChannelFormatDesc *desc, CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
 	int bits[] = { desc->x, desc->y, desc->z, desc->w };
 
@@ -124,8 +130,8 @@ static cudaError_t format_of(const struct cudaChannelFormatDesc *desc, CUDA_ARRA
 	return cudaSuccess;
 }
 
-static cudaError_t shape_of(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned flags,
-	CUDA_ARRAY3D_DESCRIPTOR *shape)
+static cudaError_t shape_of(const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
+	unsigned flags, CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
 	*shape = (CUDA_ARRAY3D_DESCRIPTOR){
 		.Width = extent.width,
@@ -136,8 +142,8 @@ static cudaError_t shape_of(const struct cudaChannelFormatDesc *desc, struct cud
 	return format_of(desc, shape);
 }
 
-static cudaError_t make_array(
-	cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned flags)
+static cudaError_t make_array(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+	struct cudaExtent extent, unsigned flags)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape;
 
@@ -155,22 +161,24 @@ RUNTIME_API(cudaMallocArray, 3020,
 }
 
 RUNTIME_API(cudaMalloc3DArray, 3020,
-	(cudaArray_t * array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent, unsigned int flags),
+	(cudaArray_t * array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
+		unsigned int flags),
 	(array, desc, extent, flags))
 {
 	return make_array(array, desc, extent, flags);
 }
 
 RUNTIME_API(cudaMallocMipmappedArray, 5000,
-	(cudaMipmappedArray_t * mipmappedArray, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
-		unsigned int numLevels, unsigned int flags),
+	(cudaMipmappedArray_t * mipmappedArray, const struct cudaChannelFormatDesc *desc,
+		struct cudaExtent extent, unsigned int numLevels, unsigned int flags),
 	(mipmappedArray, desc, extent, numLevels, flags))
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape;
 
 	CHECK(runtime_ready());
 	CHECK(shape_of(desc, extent, flags, &shape));
-	return DRIVER_CALL(cuMipmappedArrayCreate, (CUmipmappedArray *)(void *)mipmappedArray, &shape, numLevels);
+	return DRIVER_CALL(cuMipmappedArrayCreate, (CUmipmappedArray *)(void *)mipmappedArray,
+		&shape, numLevels);
 }
 
 RUNTIME_API(cudaGetMipmappedArrayLevel, 5000,
@@ -191,32 +199,35 @@ RUNTIME_API(cudaFreeArray, 3020, (cudaArray_t array), (array))
 RUNTIME_API(cudaFreeMipmappedArray, 5000, (cudaMipmappedArray_t mipmappedArray), (mipmappedArray))
 {
 	CHECK(runtime_ready());
-	return mipmappedArray ? DRIVER_CALL(cuMipmappedArrayDestroy, (CUmipmappedArray)(void *)mipmappedArray)
+	return mipmappedArray ? DRIVER_CALL(cuMipmappedArrayDestroy,
+					(CUmipmappedArray)(void *)mipmappedArray)
 			      : cudaSuccess;
 }
 
-RUNTIME_API_STREAM(
-	cudaMallocAsync, 11020, 11020, (void **devPtr, size_t size, cudaStream_t hStream), (devPtr, size, hStream))
+RUNTIME_API_STREAM(cudaMallocAsync, 11020, 11020,
+	(void **devPtr, size_t size, cudaStream_t hStream), (devPtr, size, hStream))
 {
 	CHECK(runtime_ready());
 	return STREAM_CALL(cuMemAllocAsync, (CUdeviceptr *)devPtr, size, hStream);
 }
 
 RUNTIME_API_STREAM(cudaMallocFromPoolAsync, 11020, 11020,
-	(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream), (ptr, size, memPool, stream))
+	(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream),
+	(ptr, size, memPool, stream))
 {
 	CHECK(runtime_ready());
 	return STREAM_CALL(cuMemAllocFromPoolAsync, (CUdeviceptr *)ptr, size, memPool, stream);
 }
 
-RUNTIME_API_STREAM(cudaFreeAsync, 11020, 11020, (void *devPtr, cudaStream_t hStream), (devPtr, hStream))
+RUNTIME_API_STREAM(
+	cudaFreeAsync, 11020, 11020, (void *devPtr, cudaStream_t hStream), (devPtr, hStream))
 {
 	CHECK(runtime_ready());
 	return STREAM_CALL(cuMemFreeAsync, (CUdeviceptr)devPtr, hStream);
 }
 
-RUNTIME_API(cudaMemPoolCreate, 11020, (cudaMemPool_t * memPool, const struct cudaMemPoolProps *poolProps),
-	(memPool, poolProps))
+RUNTIME_API(cudaMemPoolCreate, 11020,
+	(cudaMemPool_t * memPool, const struct cudaMemPoolProps *poolProps), (memPool, poolProps))
 {
 	CUmemPoolProps props = {
 		.allocType = (CUmemAllocationType)poolProps->allocType,
@@ -238,34 +249,38 @@ RUNTIME_API(cudaMemPoolDestroy, 11020, (cudaMemPool_t memPool), (memPool))
 	return DRIVER_CALL(cuMemPoolDestroy, memPool);
 }
 
-RUNTIME_API(cudaMemPoolTrimTo, 11020, (cudaMemPool_t memPool, size_t minBytesToKeep), (memPool, minBytesToKeep))
+RUNTIME_API(cudaMemPoolTrimTo, 11020, (cudaMemPool_t memPool, size_t minBytesToKeep),
+	(memPool, minBytesToKeep))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuMemPoolTrimTo, memPool, minBytesToKeep);
 }
 
-RUNTIME_API(cudaMemPoolSetAttribute, 11020, (cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value),
-	(memPool, attr, value))
+RUNTIME_API(cudaMemPoolSetAttribute, 11020,
+	(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value), (memPool, attr, value))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuMemPoolSetAttribute, memPool, (CUmemPool_attribute)attr, value);
 }
 
-RUNTIME_API(cudaMemPoolGetAttribute, 11020, (cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value),
-	(memPool, attr, value))
+RUNTIME_API(cudaMemPoolGetAttribute, 11020,
+	(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value), (memPool, attr, value))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuMemPoolGetAttribute, memPool, (CUmemPool_attribute)attr, value);
 }
 
 RUNTIME_API(cudaMemPoolSetAccess, 11020,
-	(cudaMemPool_t memPool, const struct cudaMemAccessDesc *descList, size_t count), (memPool, descList, count))
+	(cudaMemPool_t memPool, const struct cudaMemAccessDesc *descList, size_t count),
+	(memPool, descList, count))
 {
 	CHECK(runtime_ready());
-	return DRIVER_CALL(cuMemPoolSetAccess, memPool, (const CUmemAccessDesc *)(const void *)descList, count);
+	return DRIVER_CALL(cuMemPoolSetAccess, memPool,
+		(const CUmemAccessDesc *)(const void *)descList, count);
 }
 
-RUNTIME_API(cudaDeviceGetDefaultMemPool, 11020, (cudaMemPool_t * memPool, int device), (memPool, device))
+RUNTIME_API(cudaDeviceGetDefaultMemPool, 11020, (cudaMemPool_t * memPool, int device),
+	(memPool, device))
 {
 	CHECK(runtime_ready());
 	return DRIVER_CALL(cuDeviceGetDefaultMemPool, memPool, device);
@@ -302,9 +317,10 @@ static enum cudaMemoryType type_of(enum sim_memory_kind kind)
 	}
 }
 
-/* Memory that CUDA does not know is no error. CUDA 13 appended reserved members: they are left alone. */
-RUNTIME_API(
-	cudaPointerGetAttributes, 4000, (struct cudaPointerAttributes * attributes, const void *ptr), (attributes, ptr))
+/* Memory that CUDA does not know is no error. CUDA 13 appended reserved members: they are left
+ * alone. */
+RUNTIME_API(cudaPointerGetAttributes, 4000,
+	(struct cudaPointerAttributes * attributes, const void *ptr), (attributes, ptr))
 {
 	enum sim_memory_kind kind;
 	unsigned flags;

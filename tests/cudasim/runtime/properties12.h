@@ -1,6 +1,6 @@
 /*
- * cudaDeviceProp as CUDA 12 has it. The headers of 13 dropped members from its middle, and the library of
- * 12 must fill the old layout.
+ * cudaDeviceProp as CUDA 12 has it. The headers of 13 dropped members from its middle, and the
+ * library of 12 must fill the old layout.
  */
 #ifndef PROPERTIES12_H
 #define PROPERTIES12_H
@@ -108,9 +108,11 @@ struct properties12 {
 _Static_assert(sizeof(struct properties12) == 1032, "cudaDeviceProp of CUDA 12");
 _Static_assert(offsetof(struct properties12, totalGlobalMem) == 288, "cudaDeviceProp of CUDA 12");
 _Static_assert(offsetof(struct properties12, clockRate) == 348, "cudaDeviceProp of CUDA 12");
-_Static_assert(offsetof(struct properties12, multiProcessorCount) == 388, "cudaDeviceProp of CUDA 12");
+_Static_assert(
+	offsetof(struct properties12, multiProcessorCount) == 388, "cudaDeviceProp of CUDA 12");
 _Static_assert(offsetof(struct properties12, l2CacheSize) == 616, "cudaDeviceProp of CUDA 12");
-_Static_assert(offsetof(struct properties12, sharedMemPerBlockOptin) == 696, "cudaDeviceProp of CUDA 12");
+_Static_assert(
+	offsetof(struct properties12, sharedMemPerBlockOptin) == 696, "cudaDeviceProp of CUDA 12");
 _Static_assert(offsetof(struct properties12, clusterLaunch) == 772, "cudaDeviceProp of CUDA 12");
 
 #endif

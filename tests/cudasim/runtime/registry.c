@@ -1,6 +1,6 @@
 /*
- * What compiled programs register before main: fat binaries, and in them kernels and variables, known by
- * the address of a host stub or of a host shadow.
+ * What compiled programs register before main: fat binaries, and in them kernels and variables,
+ * known by the address of a host stub or of a host shadow.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -117,10 +117,10 @@ void *registry_variable(const void *symbol, size_t *bytes)
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
-	void *tid, void *bid, void *block, void *grid, int *warp_size);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
-	int constant, int global);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+	int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+	size_t bytes, int constant, int global);
 char __cudaInitModule(void **handle);
 
 SIM_EXPORT void **__cudaRegisterFatBinary(void *wrapper)
@@ -146,8 +146,9 @@ SIM_EXPORT void __cudaUnregisterFatBinary(void **handle)
 	free(handle);
 }
 
-SIM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-	int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
+SIM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device,
+	const char *name, int thread_limit, void *tid, void *bid, void *block, void *grid,
+	int *warp_size)
 {
 	const struct binary *binary = (const void *)handle;
 	CUfunction kernel = sim_get_kernel(binary->module, name);
@@ -164,8 +165,8 @@ SIM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *de
 	enter((struct entry){ .host = kernel, .kernel = kernel });
 }
 
-SIM_EXPORT void __cudaRegisterVar(
-	void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant, int global)
+SIM_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name,
+	int external, size_t bytes, int constant, int global)
 {
 	(void)handle;
 	(void)device;

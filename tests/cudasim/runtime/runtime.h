@@ -3,8 +3,8 @@
  * domains nested as in reality. State of its own: the device each thread chose, each thread's last
  * error, and what the program registered (kernels, variables).
  *
- * Built once for each major version (SIM_MAJOR) from the headers of CUDA 13; what 12 has otherwise is
- * written out where it differs.
+ * Built once for each major version (SIM_MAJOR) from the headers of CUDA 13; what 12 has otherwise
+ * is written out where it differs.
  */
 #ifndef RUNTIME_H
 #define RUNTIME_H
@@ -30,12 +30,13 @@ const char *registry_name(const void *function);
 /* The device address of a registered variable; NULL: none. */
 void *registry_variable(const void *symbol, size_t *bytes);
 
-#define RUNTIME_ENTRY(symbol_name, version, twin, proto, args, inside, kernel_name)                                   \
-	ENTRY_POINT(cudaError_t, SIM_RUNTIME, symbol_name, #symbol_name, twin, proto, args, inside,                   \
-		symbol_name##_v##version##_params params_ = { ENTRY_LIST args }, &params_, kernel_name, runtime_note, \
-		runtime_note(cudaErrorInitializationError))
+#define RUNTIME_ENTRY(symbol_name, version, twin, proto, args, inside, kernel_name)                \
+	ENTRY_POINT(cudaError_t, SIM_RUNTIME, symbol_name, #symbol_name, twin, proto, args,        \
+		inside, symbol_name##_v##version##_params params_ = { ENTRY_LIST args }, &params_, \
+		kernel_name, runtime_note, runtime_note(cudaErrorInitializationError))
 
-/* The forms are those of entry.h; the versions are in the names of the generated parameter structs. */
+/* The forms are those of entry.h; the versions are in the names of the generated parameter structs.
+ */
 #define RUNTIME_API(name, version, proto, args)                               \
 	static cudaError_t name##_inside proto;                               \
 	RUNTIME_ENTRY(name, version, false, proto, args, name##_inside, NULL) \
@@ -59,9 +60,9 @@ void *registry_variable(const void *symbol, size_t *bytes);
 	RUNTIME_ENTRY(name##_ptsz, twin_version, true, proto, args, name##_inside, kernel_name) \
 	static cudaError_t name##_inside proto
 
-#define RUNTIME_ENTRY_BARE(name, twin, proto, args, inside, kernel_name)                                          \
-	ENTRY_POINT(cudaError_t, SIM_RUNTIME, name, #name, twin, proto, args, inside, (void)0, NULL, kernel_name, \
-		runtime_note, runtime_note(cudaErrorInitializationError))
+#define RUNTIME_ENTRY_BARE(name, twin, proto, args, inside, kernel_name)                       \
+	ENTRY_POINT(cudaError_t, SIM_RUNTIME, name, #name, twin, proto, args, inside, (void)0, \
+		NULL, kernel_name, runtime_note, runtime_note(cudaErrorInitializationError))
 
 #define RUNTIME_API_BARE(name, proto, args)                               \
 	static cudaError_t name##_inside proto;                           \
@@ -69,8 +70,8 @@ void *registry_variable(const void *symbol, size_t *bytes);
 	static cudaError_t name##_inside proto
 
 /*
- * CUDA 12's form of a function that CUDA 13's header declares otherwise: `identifier` in C, but exported as
- * `symbol`. _STREAM has a twin: `identifier`_twin, exported as `symbol`_ptsz.
+ * CUDA 12's form of a function that CUDA 13's header declares otherwise: `identifier` in C, but
+ * exported as `symbol`. _STREAM has a twin: `identifier`_twin, exported as `symbol`_ptsz.
  */
 #define RUNTIME_ENTRY_12(identifier, symbol, twin, params_type, proto, args, inside)         \
 	cudaError_t identifier proto __asm__(symbol);                                        \
@@ -83,18 +84,22 @@ void *registry_variable(const void *symbol, size_t *bytes);
 	RUNTIME_ENTRY_12(identifier, symbol, false, params_type, proto, args, identifier##_inside) \
 	static cudaError_t identifier##_inside proto
 
-#define RUNTIME_API_12_STREAM(identifier, symbol, params_type, proto, args)                                      \
-	static cudaError_t identifier##_inside proto;                                                            \
-	RUNTIME_ENTRY_12(identifier, symbol, false, params_type, proto, args, identifier##_inside)               \
-	RUNTIME_ENTRY_12(identifier##_twin, symbol "_ptsz", true, params_type, proto, args, identifier##_inside) \
+#define RUNTIME_API_12_STREAM(identifier, symbol, params_type, proto, args)                        \
+	static cudaError_t identifier##_inside proto;                                              \
+	RUNTIME_ENTRY_12(identifier, symbol, false, params_type, proto, args, identifier##_inside) \
+	RUNTIME_ENTRY_12(identifier##_twin, symbol "_ptsz", true, params_type, proto, args,        \
+		identifier##_inside)                                                               \
 	static cudaError_t identifier##_inside proto
 
-/* A call of the driver, and one of the function or its per-thread twin, as the call in progress is. */
+/* A call of the driver, and one of the function or its per-thread twin, as the call in progress is.
+ */
 #define PER_THREAD() (sim_current_scope()->function->per_thread)
-#define STREAM_CALL(name, ...) \
-	((cudaError_t)(PER_THREAD() ? sim_driver.name##_ptsz(__VA_ARGS__) : sim_driver.name(__VA_ARGS__)))
-#define DEFAULT_CALL(name, ...) \
-	((cudaError_t)(PER_THREAD() ? sim_driver.name##_ptds(__VA_ARGS__) : sim_driver.name(__VA_ARGS__)))
+#define STREAM_CALL(name, ...)                                            \
+	((cudaError_t)(PER_THREAD() ? sim_driver.name##_ptsz(__VA_ARGS__) \
+				    : sim_driver.name(__VA_ARGS__)))
+#define DEFAULT_CALL(name, ...)                                           \
+	((cudaError_t)(PER_THREAD() ? sim_driver.name##_ptds(__VA_ARGS__) \
+				    : sim_driver.name(__VA_ARGS__)))
 #define DRIVER_CALL(name, ...) ((cudaError_t)sim_driver.name(__VA_ARGS__))
 
 /* A box of the runtime as the driver describes it. */

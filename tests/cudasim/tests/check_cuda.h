@@ -1,6 +1,7 @@
 /*
- * For the Check suites of the simulated runtime: each is built for CUDA 12 and for 13 and linked with that major's
- * libraries. Every test runs in a process of its own, so the environment may be set first thing.
+ * For the Check suites of the simulated runtime: each is built for CUDA 12 and for 13 and linked
+ * with that major's libraries. Every test runs in a process of its own, so the environment may be
+ * set first thing.
  */
 #ifndef CHECK_CUDA_H
 #define CHECK_CUDA_H

@@ -37,7 +37,8 @@ static void *push(void **array, size_t *count, size_t size)
 
 static void *load(const char *name, int major)
 {
-	const char *variant = getenv("PPERF_TEST_TOOLS"), *build = variant ? variant : getenv("PPERF_TEST_BUILD");
+	const char *variant = getenv("PPERF_TEST_TOOLS"),
+		   *build = variant ? variant : getenv("PPERF_TEST_BUILD");
 	char path[4096];
 	void *library;
 
@@ -75,7 +76,8 @@ static void note_api(struct event *event, const CUpti_CallbackData *data)
 		*data->correlationData = event->order + 1;
 	event->data = *data->correlationData;
 	snprintf(event->name, sizeof event->name, "%s", data->functionName);
-	snprintf(event->symbol, sizeof event->symbol, "%s", data->symbolName ? data->symbolName : "");
+	snprintf(event->symbol, sizeof event->symbol, "%s",
+		data->symbolName ? data->symbolName : "");
 	event->has_params = data->functionParams != NULL;
 	if (data->callbackSite == CUPTI_API_EXIT)
 		event->result = *(int *)data->functionReturnValue;
@@ -114,7 +116,8 @@ static void note_state(struct event *event, const CUpti_StateData *data)
 	snprintf(event->message, sizeof event->message, "%s", data->notification.message);
 }
 
-static void CUPTIAPI on_callback(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+static void CUPTIAPI on_callback(
+	void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	struct event *event;
 
@@ -147,7 +150,8 @@ static void CUPTIAPI on_request(uint8_t **buffer, size_t *size, size_t *records)
 	client.request_tid = client_tid();
 }
 
-/* Bytes of the record that are there: a short record at the end of a buffer is not read beyond it. */
+/* Bytes of the record that are there: a short record at the end of a buffer is not read beyond it.
+ */
 static void keep(const CUpti_Activity *record, const uint8_t *end)
 {
 	struct entry *entry = push((void **)&client.entries, &client.entry_count, sizeof *entry);
@@ -158,7 +162,8 @@ static void keep(const CUpti_Activity *record, const uint8_t *end)
 	memcpy(entry->bytes, record, there < CUPTI_RECORD_MAX ? there : CUPTI_RECORD_MAX);
 }
 
-static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void CUPTIAPI on_complete(
+	CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	CUpti_Activity *record = NULL;
 	struct buffer_note *note;
@@ -185,7 +190,8 @@ static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *bu
 void client_open(int major)
 {
 	client_load(major);
-	ck_assert_int_eq(cupti.cuptiSubscribe(&client.subscriber, on_callback, NULL), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiSubscribe(&client.subscriber, on_callback, NULL), CUPTI_SUCCESS);
 }
 
 void client_enable(CUpti_CallbackDomain domain, ...)
@@ -195,8 +201,9 @@ void client_enable(CUpti_CallbackDomain domain, ...)
 
 	va_start(ids, domain);
 	while ((id = va_arg(ids, int)))
-		ck_assert_int_eq(
-			cupti.cuptiEnableCallback(1, client.subscriber, domain, (CUpti_CallbackId)id), CUPTI_SUCCESS);
+		ck_assert_int_eq(cupti.cuptiEnableCallback(
+					 1, client.subscriber, domain, (CUpti_CallbackId)id),
+			CUPTI_SUCCESS);
 	va_end(ids);
 }
 
@@ -205,7 +212,8 @@ void client_record(int kind, ...)
 	va_list kinds;
 	int result = CUPTI_SUCCESS;
 
-	ck_assert_int_eq(cupti.cuptiActivityRegisterCallbacks(on_request, on_complete), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiActivityRegisterCallbacks(on_request, on_complete), CUPTI_SUCCESS);
 	va_start(kinds, kind);
 	for (int next = kind; next && !result; next = va_arg(kinds, int))
 		result = (int)cupti.cuptiActivityEnable((CUpti_ActivityKind)next);
@@ -215,7 +223,8 @@ void client_record(int kind, ...)
 
 void client_flush(bool forced)
 {
-	ck_assert_int_eq(cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
+		CUPTI_SUCCESS);
 }
 
 void client_finish(void)
@@ -241,7 +250,9 @@ CUfunction client_kernel(const char *name)
 
 void client_launch(CUfunction kernel, CUstream stream, unsigned blocks)
 {
-	ck_assert_int_eq(cuda.cuLaunchKernel(kernel, blocks, 2, 3, 32, 2, 1, 1024, stream, NULL, NULL), CUDA_SUCCESS);
+	ck_assert_int_eq(
+		cuda.cuLaunchKernel(kernel, blocks, 2, 3, 32, 2, 1, 1024, stream, NULL, NULL),
+		CUDA_SUCCESS);
 }
 
 const void *client_runtime_kernel(const char *name)
@@ -255,7 +266,8 @@ const void *client_runtime_kernel(const char *name)
 	char *stub = malloc(1);
 	void **handle = cuda.__cudaRegisterFatBinary(&wrapper);
 
-	cuda.__cudaRegisterFunction(handle, stub, (char *)(uintptr_t)name, name, -1, NULL, NULL, NULL, NULL, NULL);
+	cuda.__cudaRegisterFunction(
+		handle, stub, (char *)(uintptr_t)name, name, -1, NULL, NULL, NULL, NULL, NULL);
 	cuda.__cudaRegisterFatBinaryEnd(handle);
 	return stub;
 }
@@ -264,7 +276,8 @@ void client_runtime_launch(const void *kernel, cudaStream_t stream, unsigned blo
 {
 	dim3 grid = { blocks, 2, 3 }, block = { 32, 2, 1 };
 
-	ck_assert_int_eq(cuda.cudaLaunchKernel(kernel, grid, block, NULL, 1024, stream), cudaSuccess);
+	ck_assert_int_eq(
+		cuda.cudaLaunchKernel(kernel, grid, block, NULL, 1024, stream), cudaSuccess);
 }
 
 size_t client_buffers(void)

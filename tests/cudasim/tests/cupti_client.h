@@ -105,8 +105,8 @@
 /* Of crt/host_runtime.h, which is for C++ only. */
 void **__cudaRegisterFatBinary(void *fatbin);
 void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
-	uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp_size);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+	int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp_size);
 
 #define CLIENT_POINTER(name) __typeof__(name) *name;
 struct cupti_functions {

@@ -1,6 +1,7 @@
 /*
- * What the driver loads by CUDA_INJECTION64_PATH in the tests of cuInit: says in the environment how often it was
- * started, and whether there was a context already. It calls cuInit itself, as a tool may.
+ * What the driver loads by CUDA_INJECTION64_PATH in the tests of cuInit: says in the environment
+ * how often it was started, and whether there was a context already. It calls cuInit itself, as a
+ * tool may.
  */
 #include <cuda.h>
 #include <dlfcn.h>

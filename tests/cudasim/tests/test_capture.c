@@ -213,7 +213,8 @@ END_TEST
 
 START_TEST(the_legacy_stream_is_never_captured_nor_mixed_with_a_blocking_capture)
 {
-	FAILS(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported);
+	FAILS(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal),
+		cudaErrorStreamCaptureUnsupported);
 	OK(cudaStreamCreate(&a));
 	OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
 	FAILS(LAUNCH(work, 1, 32, 0, 0, NULL, 0), cudaErrorStreamCaptureImplicit);
@@ -269,8 +270,9 @@ START_TEST(capture_info_names_the_graph_and_what_comes_before)
 #if SIM_MAJOR >= 13
 	OK(cudaStreamGetCaptureInfo(a, &status, &id, &graph, &needs, NULL, &count));
 #else
-	cudaError_t info(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *, cudaGraph_t *,
-		const cudaGraphNode_t **, size_t *) __asm__("cudaStreamGetCaptureInfo_v2");
+	cudaError_t info(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *,
+		cudaGraph_t *, const cudaGraphNode_t **,
+		size_t *) __asm__("cudaStreamGetCaptureInfo_v2");
 
 	OK(info(a, &status, &id, &graph, &needs, &count));
 #endif
@@ -284,11 +286,13 @@ START_TEST(capture_info_names_the_graph_and_what_comes_before)
 END_TEST
 
 SUITE("cudasim capture", captured_work_becomes_nodes_and_does_not_run,
-	synchronising_a_capturing_stream_spoils_the_capture, querying_a_capturing_stream_spoils_the_capture,
-	synchronising_the_device_spoils_the_capture, unsafe_calls_spoil_a_global_capture,
+	synchronising_a_capturing_stream_spoils_the_capture,
+	querying_a_capturing_stream_spoils_the_capture, synchronising_the_device_spoils_the_capture,
+	unsafe_calls_spoil_a_global_capture,
 	a_global_capture_is_spoilt_from_any_thread_and_a_thread_local_one_is_not,
 	a_relaxed_capture_or_a_relaxed_thread_may_allocate, a_waiting_stream_joins_the_capture,
 	a_stream_that_does_not_come_back_leaves_the_capture_unjoined, captured_events_have_no_time,
 	a_capture_cannot_wait_for_what_is_outside, two_captures_do_not_merge,
-	the_legacy_stream_is_never_captured_nor_mixed_with_a_blocking_capture, a_capture_ends_where_it_began,
-	a_thread_local_capture_ends_on_its_thread, capture_info_names_the_graph_and_what_comes_before)
+	the_legacy_stream_is_never_captured_nor_mixed_with_a_blocking_capture,
+	a_capture_ends_where_it_began, a_thread_local_capture_ends_on_its_thread,
+	capture_info_names_the_graph_and_what_comes_before)

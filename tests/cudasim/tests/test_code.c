@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the simulated driver reads in the code that programs bring, in each form in which it comes. The code is made here: an
- * ELF file with the sections that a cubin has, for one kernel.
+ * What the simulated driver reads in the code that programs bring, in each form in which it comes.
+ * The code is made here: an ELF file with the sections that a cubin has, for one kernel.
  */
 #include <elf.h>
 #include <string.h>
@@ -13,8 +13,8 @@ static const char names[] = "\0.nv.info.taker\0.nv.shared.taker\0.nv.info\0.symt
 #define NAME_OF(text) ((unsigned)(sizeof(names) - 1 - strlen(text)))
 
 /* Attributes of .nv.info.NAME: two parameters, the second of 8 bytes at 4; and the most threads. */
-static const uint32_t own[] = { 0x000c1704, 0, 0x00040001, 8u << 18, 0x000c1704, 0, 0x00000000, 4u << 18, 0x000c0504,
-	256, 1, 1 };
+static const uint32_t own[] = { 0x000c1704, 0, 0x00040001, 8u << 18, 0x000c1704, 0, 0x00000000,
+	4u << 18, 0x000c0504, 256, 1, 1 };
 /* Of .nv.info: registers, then local memory, of a symbol. */
 static const uint32_t common[] = { 0x00082f04, KERNEL_SYMBOL, 40, 0x00081104, KERNEL_SYMBOL, 24 };
 
@@ -28,14 +28,18 @@ struct cubin {
 
 static Elf64_Shdr section(unsigned name, unsigned type, size_t offset, size_t bytes)
 {
-	return (Elf64_Shdr){ .sh_name = name, .sh_type = type, .sh_offset = offset, .sh_size = bytes, .sh_link = 1 };
+	return (Elf64_Shdr){ .sh_name = name,
+		.sh_type = type,
+		.sh_offset = offset,
+		.sh_size = bytes,
+		.sh_link = 1 };
 }
 
 static void make(struct cubin *c)
 {
 	*c = (struct cubin){ .head = {
-				     .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-					     EV_CURRENT },
+				     .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					     ELFDATA2LSB, EV_CURRENT },
 				     .e_type = ET_EXEC,
 				     .e_machine = 190,
 				     .e_shoff = offsetof(struct cubin, sections),
@@ -52,7 +56,8 @@ static void make(struct cubin *c)
 	c->sections[2] = section(1, SHT_LOPROC, offsetof(struct cubin, own), sizeof(own));
 	c->sections[3] = section(16, SHT_NOBITS, 0, 2048);
 	c->sections[4] = section(33, SHT_LOPROC, offsetof(struct cubin, common), sizeof(common));
-	c->sections[5] = section(42, SHT_SYMTAB, offsetof(struct cubin, symbols), sizeof(c->symbols));
+	c->sections[5] = section(
+		42, SHT_SYMTAB, offsetof(struct cubin, symbols), sizeof(c->symbols));
 }
 
 struct fatbin {
@@ -111,7 +116,8 @@ static void check_described(const void *image)
 	ck_assert_int_eq(attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 2048);
 	ck_assert_int_eq(attribute(function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES), 24);
 	ck_assert_int_eq(attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 256);
-	ck_assert_int_eq(attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 49152 - 2048);
+	ck_assert_int_eq(
+		attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 49152 - 2048);
 }
 
 START_TEST(a_cubin_is_read)
@@ -143,7 +149,8 @@ START_TEST(code_for_another_device_is_none)
 }
 END_TEST
 
-/* One byte of each run of zeros as a literal, the rest as a match with it: both sorts, short and long. */
+/* One byte of each run of zeros as a literal, the rest as a match with it: both sorts, short and
+ * long. */
 static size_t pack_lz4(unsigned char *out, const unsigned char *bytes, size_t count)
 {
 	size_t written = 0, start = 0;
@@ -154,8 +161,8 @@ static size_t pack_lz4(unsigned char *out, const unsigned char *bytes, size_t co
 		while (start + literals < count &&
 			(literals == 0 || bytes[start + literals] || bytes[start + literals - 1]))
 			literals++;
-		while (start + literals + match < count && !bytes[start + literals + match] && literals &&
-			!bytes[start + literals - 1])
+		while (start + literals + match < count && !bytes[start + literals + match] &&
+			literals && !bytes[start + literals - 1])
 			match++;
 		if (match < 4 && start + literals + match < count) {
 			literals += match ? match : 0;
@@ -265,7 +272,7 @@ START_TEST(described_parameters_are_exact)
 END_TEST
 
 /* As Triton and other launchers ask; a kernel of a library is the same as its function. */
-START_TEST(a_kernel_is_asked_as_its_function_is)
+START_TEST(a_kernel_is_queried_as_its_function_is)
 {
 	size_t offset = 9, bytes = 9;
 	const char *name = NULL;
@@ -290,8 +297,10 @@ START_TEST(a_kernel_is_asked_as_its_function_is)
 	OK(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 0));
 	ck_assert_int_eq(value, 40);
 	OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, kernel, 0));
-	ck_assert_int_eq(attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 65536);
-	FAILS(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 7), CUDA_ERROR_INVALID_DEVICE);
+	ck_assert_int_eq(
+		attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 65536);
+	FAILS(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 7),
+		CUDA_ERROR_INVALID_DEVICE);
 	OK(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_SHARED, 0));
 	OK(cuKernelGetName(&name, kernel));
 	ck_assert_str_eq(name, "taker");
@@ -299,5 +308,6 @@ START_TEST(a_kernel_is_asked_as_its_function_is)
 END_TEST
 
 SUITE("cudasim code", a_cubin_is_read, a_fat_binary_is_opened, code_for_another_device_is_none,
-	code_packed_as_nvcc_12_does_is_unpacked, code_packed_as_nvcc_13_does_is_unpacked, damaged_code_is_no_code,
-	described_parameters_are_exact, a_kernel_is_asked_as_its_function_is)
+	code_packed_as_nvcc_12_does_is_unpacked, code_packed_as_nvcc_13_does_is_unpacked,
+	damaged_code_is_no_code, described_parameters_are_exact,
+	a_kernel_is_queried_as_its_function_is)

@@ -1,6 +1,6 @@
 /*
- * The simulated CUPTI's activity records: which ones come, when, in which buffers, on which threads.
- * Every test runs for CUDA 12 and 13; `_i` is the major.
+ * The simulated CUPTI's activity records: which ones come, when, in which buffers, on which
+ * threads. Every test runs for CUDA 12 and 13; `_i` is the major.
  */
 #include "tests/cupti_client.h"
 
@@ -84,7 +84,8 @@ START_TEST(a_flush_needs_buffer_callbacks)
 {
 	client_open(_i);
 	ck_assert_int_eq(cupti.cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION);
-	ck_assert_int_eq(cupti.cuptiActivityRegisterCallbacks(NULL, NULL), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(
+		cupti.cuptiActivityRegisterCallbacks(NULL, NULL), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -156,7 +157,7 @@ START_TEST(a_buffer_holds_as_many_records_as_the_client_says)
 }
 END_TEST
 
-START_TEST(what_finds_no_buffer_is_counted_and_told)
+START_TEST(what_finds_no_buffer_is_counted_and_reported)
 {
 	CUfunction kernel;
 	size_t dropped;
@@ -174,7 +175,8 @@ START_TEST(what_finds_no_buffer_is_counted_and_told)
 	ck_assert_uint_eq(client_events(CUPTI_CB_DOMAIN_STATE, CUPTI_CBID_STATE_WARNING), 3);
 	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped), CUPTI_SUCCESS);
 	ck_assert_uint_eq(dropped, 0);
-	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, NULL), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, NULL),
+		CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -202,7 +204,8 @@ static void CUPTIAPI call_cupti(uint8_t **buffer, size_t *size, size_t *records)
 	cupti.cuptiActivityFlushAll(0);
 }
 
-static void CUPTIAPI never(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void CUPTIAPI never(
+	CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	(void)context;
 	(void)stream;
@@ -231,11 +234,13 @@ START_TEST(streams_are_in_order_but_not_among_each_other)
 	uint64_t last[2] = { 0, 0 };
 	bool jumped = false;
 
-	setenv("SIM_KERNEL_NS", "20000000", 1); /* long, so that they overlap however slowly they are launched */
+	setenv("SIM_KERNEL_NS", "20000000",
+		1); /* long, so that they overlap however slowly they are launched */
 	client_open(_i);
 	kernel = client_kernel("k");
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(cuda.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+		ck_assert_int_eq(
+			cuda.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
 	client_record(KERNEL, 0);
 	for (int i = 0; i < 20; i++)
 		client_launch(kernel, streams[i % 2], 1);
@@ -243,7 +248,8 @@ START_TEST(streams_are_in_order_but_not_among_each_other)
 	ck_assert_uint_eq(client_entries(KERNEL), 20);
 	for (size_t i = 0; i < 20; i++) {
 		const uint8_t *record = client_entry(KERNEL, i);
-		int which = CUPTI_GET(record, Kernel, streamId) != CUPTI_GET(client_entry(KERNEL, 0), Kernel, streamId);
+		int which = CUPTI_GET(record, Kernel, streamId) !=
+			    CUPTI_GET(client_entry(KERNEL, 0), Kernel, streamId);
 
 		ck_assert_uint_ge(CUPTI_GET(record, Kernel, start), last[which]);
 		jumped = jumped || CUPTI_GET(record, Kernel, start) < last[!which];
@@ -288,7 +294,8 @@ START_TEST(a_timestamp_callback_gives_all_times)
 
 	client_open(_i);
 	kernel = client_kernel("k");
-	ck_assert_int_eq(cupti.cuptiActivityRegisterTimestampCallback(NULL), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(
+		cupti.cuptiActivityRegisterTimestampCallback(NULL), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiActivityRegisterTimestampCallback(from_zero), CUPTI_SUCCESS);
 	client_record(KERNEL, 0);
 	client_launch(kernel, NULL, 1);
@@ -297,7 +304,7 @@ START_TEST(a_timestamp_callback_gives_all_times)
 }
 END_TEST
 
-START_TEST(latency_stamps_only_where_asked_for)
+START_TEST(latency_stamps_only_where_enabled)
 {
 	CUfunction kernel;
 
@@ -310,8 +317,8 @@ START_TEST(latency_stamps_only_where_asked_for)
 	client_finish();
 	ck_assert_uint_eq(CUPTI_GET(client_entry(KERNEL, 0), Kernel, queued), 0);
 	ck_assert_uint_gt(CUPTI_GET(client_entry(KERNEL, 1), Kernel, queued), 0);
-	ck_assert_uint_le(
-		CUPTI_GET(client_entry(KERNEL, 1), Kernel, queued), CUPTI_GET(client_entry(KERNEL, 1), Kernel, start));
+	ck_assert_uint_le(CUPTI_GET(client_entry(KERNEL, 1), Kernel, queued),
+		CUPTI_GET(client_entry(KERNEL, 1), Kernel, start));
 }
 END_TEST
 
@@ -322,7 +329,8 @@ START_TEST(calls_are_recorded_with_their_thread)
 
 	client_open(_i);
 	client_kernel("k");
-	ck_assert_int_eq(cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), CUPTI_SUCCESS);
 	client_record(CUPTI_ACTIVITY_KIND_RUNTIME, 0);
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, (size_t)1 << 50), cudaErrorMemoryAllocation);
 	client_flush(false);
@@ -349,7 +357,8 @@ START_TEST(single_functions_can_be_recorded)
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 64), cudaSuccess);
 	client_finish();
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_RUNTIME), 1);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_RUNTIME, 0), API, cbid), MALLOC);
+	ck_assert_uint_eq(
+		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_RUNTIME, 0), API, cbid), MALLOC);
 }
 END_TEST
 
@@ -368,8 +377,10 @@ START_TEST(single_functions_can_be_left_out)
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 64), cudaSuccess);
 	client_flush(false);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_RUNTIME), 2);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_RUNTIME, 0), API, cbid), LAUNCH);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_RUNTIME, 1), API, cbid), MALLOC);
+	ck_assert_uint_eq(
+		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_RUNTIME, 0), API, cbid), LAUNCH);
+	ck_assert_uint_eq(
+		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_RUNTIME, 1), API, cbid), MALLOC);
 }
 END_TEST
 
@@ -386,9 +397,11 @@ START_TEST(external_ids_precede_the_call)
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 64), cudaSuccess);
 	cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
 	ck_assert_uint_eq(last, 11);
-	ck_assert_int_eq(cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL),
+	ck_assert_int_eq(cupti.cuptiActivityPopExternalCorrelationId(
+				 CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL),
 		CUPTI_ERROR_QUEUE_EMPTY);
-	ck_assert_int_eq(cupti.cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_INVALID, 1),
+	ck_assert_int_eq(cupti.cuptiActivityPushExternalCorrelationId(
+				 CUPTI_EXTERNAL_CORRELATION_KIND_INVALID, 1),
 		CUPTI_ERROR_INVALID_PARAMETER);
 	client_flush(false);
 	ck_assert_uint_eq(client.entry_count, 3);
@@ -470,7 +483,8 @@ START_TEST(pool_memory_is_recorded_with_its_pool)
 	alloc = client_entry(CUPTI_ACTIVITY_KIND_MEMORY2, 0);
 	ck_assert_uint_eq(CUPTI_GET(alloc, Memory, isAsync), 1);
 	ck_assert_uint_eq(CUPTI_GET(alloc, Memory, streamId), 7);
-	ck_assert_uint_eq(CUPTI_GET(alloc, Memory, poolType), CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL);
+	ck_assert_uint_eq(
+		CUPTI_GET(alloc, Memory, poolType), CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL);
 	ck_assert_uint_ne(CUPTI_GET(alloc, Memory, poolAddress), 0);
 	ck_assert_uint_ge(CUPTI_GET(alloc, Memory, poolSize), 5000);
 }
@@ -488,11 +502,11 @@ START_TEST(synchronising_is_recorded)
 	client_flush(false);
 	stream = client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0);
 	context = client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 1);
-	ck_assert_uint_eq(
-		CUPTI_GET(stream, Synchronization, type), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
+	ck_assert_uint_eq(CUPTI_GET(stream, Synchronization, type),
+		CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
 	ck_assert_uint_eq(CUPTI_GET(stream, Synchronization, streamId), 7);
-	ck_assert_uint_eq(
-		CUPTI_GET(context, Synchronization, type), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
+	ck_assert_uint_eq(CUPTI_GET(context, Synchronization, type),
+		CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
 	ck_assert_uint_eq(CUPTI_GET(context, Synchronization, streamId), UINT32_MAX);
 }
 END_TEST
@@ -518,11 +532,12 @@ START_TEST(waits_name_the_record_of_their_event)
 	record_and_wait(_i, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
 	event = client_entry(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0);
 	wait = client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0);
-	ck_assert_uint_eq(
-		CUPTI_GET(wait, Synchronization, type), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
-	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventId), CUPTI_GET(event, CudaEvent, eventId));
-	ck_assert_uint_eq(
-		CUPTI_GET(wait, Synchronization, cudaEventSyncId), CUPTI_GET(event, CudaEvent, cudaEventSyncId));
+	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, type),
+		CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
+	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventId),
+		CUPTI_GET(event, CudaEvent, eventId));
+	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventSyncId),
+		CUPTI_GET(event, CudaEvent, cudaEventSyncId));
 	ck_assert_uint_ne(CUPTI_GET(event, CudaEvent, cudaEventSyncId), 0);
 	ck_assert_uint_eq(CUPTI_GET(event, CudaEvent, deviceTimestamp), 0);
 }
@@ -561,7 +576,8 @@ START_TEST(events_have_device_times_on_demand)
 	client_flush(false);
 	ck_assert_uint_eq(client.entry_count, 0);
 	client_finish();
-	ck_assert_uint_ge(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0), CudaEvent, deviceTimestamp),
+	ck_assert_uint_ge(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0), CudaEvent,
+				  deviceTimestamp),
 		before + 1000000000);
 }
 END_TEST
@@ -584,7 +600,8 @@ START_TEST(overheads_are_recorded)
 		ck_assert(!load || kind != CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING);
 		load = load || kind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING;
 		request = request || kind == CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST;
-		ck_assert_uint_le(CUPTI_GET(record, Overhead, start), CUPTI_GET(record, Overhead, end));
+		ck_assert_uint_le(
+			CUPTI_GET(record, Overhead, start), CUPTI_GET(record, Overhead, end));
 	}
 	ck_assert(load && request);
 }
@@ -598,8 +615,8 @@ START_TEST(an_early_client_gets_the_devices)
 	client_flush(false);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_DEVICE), 1);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_CONTEXT), 1);
-	ck_assert_str_eq(
-		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_DEVICE, 0), Device, name), "pperf simulated device");
+	ck_assert_str_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_DEVICE, 0), Device, name),
+		"pperf simulated device");
 }
 END_TEST
 
@@ -609,16 +626,22 @@ START_TEST(a_late_client_gets_them_only_by_a_dump)
 
 	client_open(_i);
 	client_kernel("k");
-	ck_assert_int_eq(cuda.cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1), cudaSuccess);
-	client_record(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM, 0);
+	ck_assert_int_eq(
+		cuda.cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1), cudaSuccess);
+	client_record(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
+		CUPTI_ACTIVITY_KIND_STREAM, 0);
 	client_flush(false);
 	ck_assert_uint_eq(client.entry_count, 0);
-	ck_assert_int_eq(cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_DEVICE), CUPTI_SUCCESS);
-	ck_assert_int_eq(cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_CONTEXT), CUPTI_SUCCESS);
-	ck_assert_int_eq(cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_STREAM), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_DEVICE), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_CONTEXT), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_STREAM), CUPTI_SUCCESS);
 	client_flush(false);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_DEVICE), 1);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONTEXT, 0), Context, nullStreamId), 7);
+	ck_assert_uint_eq(
+		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONTEXT, 0), Context, nullStreamId), 7);
 	ck_assert_uint_ge(client_entries(CUPTI_ACTIVITY_KIND_STREAM), 1);
 }
 END_TEST
@@ -641,7 +664,8 @@ static size_t requests_of_two_threads(int major, const uint8_t *per_thread)
 	client_open(major);
 	client_kernel("k");
 	if (per_thread)
-		ck_assert_int_eq(cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes,
+		ck_assert_int_eq(cupti.cuptiActivitySetAttribute(
+					 CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes,
 					 (void *)(uintptr_t)per_thread),
 			CUPTI_SUCCESS);
 	client_record(CUPTI_ACTIVITY_KIND_RUNTIME, 0);
@@ -686,13 +710,16 @@ START_TEST(attributes_have_defaults_and_sizes)
 	uint8_t small;
 
 	client_open(_i);
-	ck_assert_int_eq(
-		cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &value), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiActivityGetAttribute(
+				 CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &value),
+		CUPTI_SUCCESS);
 	ck_assert_uint_eq(value, 3200000);
 	bytes = sizeof small;
-	ck_assert_int_eq(cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &small),
+	ck_assert_int_eq(cupti.cuptiActivityGetAttribute(
+				 CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &small),
 		CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
-	ck_assert_int_eq(cupti.cuptiActivityGetAttribute((CUpti_ActivityAttribute)99, &bytes, &small),
+	ck_assert_int_eq(
+		cupti.cuptiActivityGetAttribute((CUpti_ActivityAttribute)99, &bytes, &small),
 		CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
@@ -700,9 +727,12 @@ END_TEST
 START_TEST(kinds_that_do_not_exist_are_refused)
 {
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiActivityEnable((CUpti_ActivityKind)0), CUPTI_ERROR_INVALID_KIND);
-	ck_assert_int_eq(cupti.cuptiActivityEnable((CUpti_ActivityKind)63), CUPTI_ERROR_INVALID_KIND);
-	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EVENT), CUPTI_ERROR_NOT_COMPATIBLE);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnable((CUpti_ActivityKind)0), CUPTI_ERROR_INVALID_KIND);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnable((CUpti_ActivityKind)63), CUPTI_ERROR_INVALID_KIND);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EVENT), CUPTI_ERROR_NOT_COMPATIBLE);
 	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING),
 		_i == 13 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED : CUPTI_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(cupti.cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED);
@@ -746,7 +776,8 @@ END_TEST
 
 static size_t strange_buffers;
 
-static void CUPTIAPI take_strange(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void CUPTIAPI take_strange(
+	CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	never(context, stream, buffer, size, valid);
 	strange_buffers++;
@@ -769,7 +800,8 @@ START_TEST(the_last_registered_callbacks_get_all_buffers)
 	client_launch(kernel, NULL, 1);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	usleep(50000);
-	ck_assert_int_eq(cupti.cuptiActivityRegisterCallbacks(give_none, take_strange), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiActivityRegisterCallbacks(give_none, take_strange), CUPTI_SUCCESS);
 	client_flush(false);
 	ck_assert_uint_eq(client.requests, 1);
 	ck_assert_uint_eq(client.buffer_count, 0);
@@ -884,7 +916,8 @@ START_TEST(launching_threads_and_a_flushing_one_lose_nothing)
 	client_finish();
 	ck_assert_uint_eq(client_entries(KERNEL), THREADS * 500);
 	ck_assert_uint_eq(
-		client_events(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel), THREADS * 1000);
+		client_events(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
+		THREADS * 1000);
 	ck_assert_uint_eq(client.dropped, 0);
 	check_ids(THREADS * 500);
 }
@@ -901,7 +934,7 @@ static void add_delivery(TCase *both)
 	BOTH(a_periodic_flush_hands_out_only_full_buffers)
 	BOTH(calls_ask_for_buffers_on_their_own_thread)
 	BOTH(a_buffer_holds_as_many_records_as_the_client_says)
-	BOTH(what_finds_no_buffer_is_counted_and_told)
+	BOTH(what_finds_no_buffer_is_counted_and_reported)
 	BOTH(streams_are_in_order_but_not_among_each_other)
 	BOTH(buffers_are_per_thread_from_13_on)
 	BOTH(buffers_are_per_thread_on_demand)
@@ -913,14 +946,15 @@ static void add_delivery(TCase *both)
 	BOTH(nothing_comes_after_finalize)
 	BOTH(the_last_registered_callbacks_get_all_buffers)
 	tcase_add_loop_test_raise_signal(both, before_12_9_no_buffer_is_a_crash, SIGSEGV, 12, 14);
-	tcase_add_loop_test_raise_signal(both, calling_cupti_from_a_buffer_callback_aborts, SIGABRT, 12, 14);
+	tcase_add_loop_test_raise_signal(
+		both, calling_cupti_from_a_buffer_callback_aborts, SIGABRT, 12, 14);
 }
 
 static void add_kinds(TCase *both)
 {
 	BOTH(times_are_of_the_realtime_clock)
 	BOTH(a_timestamp_callback_gives_all_times)
-	BOTH(latency_stamps_only_where_asked_for)
+	BOTH(latency_stamps_only_where_enabled)
 	BOTH(calls_are_recorded_with_their_thread)
 	BOTH(single_functions_can_be_recorded)
 	BOTH(single_functions_can_be_left_out)

@@ -22,13 +22,15 @@ static void *memory;
 /* Captures two kernels and a memset into an executable graph. */
 static cudaGraphExec_t capture(void)
 {
-	const void *first = client_runtime_kernel("first"), *second = client_runtime_kernel("second");
+	const void *first = client_runtime_kernel("first"),
+		   *second = client_runtime_kernel("second");
 	cudaGraph_t graph;
 	cudaGraphExec_t exec;
 
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 4096), cudaSuccess);
 	ck_assert_int_eq(cuda.cudaStreamCreate(&stream), cudaSuccess);
-	ck_assert_int_eq(cuda.cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+	ck_assert_int_eq(
+		cuda.cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
 	client_runtime_launch(first, stream, 1);
 	client_runtime_launch(second, stream, 1);
 	ck_assert_int_eq(cuda.cudaMemsetAsync(memory, 0, 4096, stream), cudaSuccess);
@@ -77,9 +79,10 @@ START_TEST(instantiation_clones_each_node)
 	open_and_capture(_i);
 	ck_assert_uint_eq(client_events(RESOURCE, CLONED), 3);
 	for (size_t i = 0; i < 3; i++) {
-		ck_assert_uint_eq(
-			client_event(RESOURCE, CLONED, i)->original_node, client_event(RESOURCE, CREATED, i)->node);
-		ck_assert_uint_ne(client_event(RESOURCE, CLONED, i)->node, client_event(RESOURCE, CREATED, i)->node);
+		ck_assert_uint_eq(client_event(RESOURCE, CLONED, i)->original_node,
+			client_event(RESOURCE, CREATED, i)->node);
+		ck_assert_uint_ne(client_event(RESOURCE, CLONED, i)->node,
+			client_event(RESOURCE, CREATED, i)->node);
 	}
 	ck_assert_uint_eq(client_events(RESOURCE, EXEC_CREATED), 1);
 	ck_assert_uint_ne(client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec, 0);
@@ -98,11 +101,13 @@ START_TEST(records_of_a_launch_name_the_clones)
 	for (size_t i = 0; i < 2; i++) {
 		const uint8_t *record = client_entry(KERNEL, i);
 
-		ck_assert_uint_eq(CUPTI_GET(record, Kernel, graphNodeId), client_event(RESOURCE, CLONED, i)->node);
+		ck_assert_uint_eq(CUPTI_GET(record, Kernel, graphNodeId),
+			client_event(RESOURCE, CLONED, i)->node);
 		ck_assert_uint_eq(CUPTI_GET(record, Kernel, graphId), graph);
 	}
 	set = client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0);
-	ck_assert_uint_eq(CUPTI_GET(set, Memset, graphNodeId), client_event(RESOURCE, CLONED, 2)->node);
+	ck_assert_uint_eq(
+		CUPTI_GET(set, Memset, graphNodeId), client_event(RESOURCE, CLONED, 2)->node);
 	ck_assert_uint_eq(CUPTI_GET(set, Memset, graphId), graph);
 }
 END_TEST
@@ -117,7 +122,8 @@ START_TEST(all_work_of_a_launch_has_the_launchs_id)
 	id = client_api(RUNTIME, GRAPH_LAUNCH, CUPTI_API_ENTER, 0)->correlation;
 	for (size_t i = 0; i < 2; i++)
 		ck_assert_uint_eq(CUPTI_GET(client_entry(KERNEL, i), Kernel, correlationId), id);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0), Memset, correlationId), id);
+	ck_assert_uint_eq(
+		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0), Memset, correlationId), id);
 }
 END_TEST
 
@@ -144,7 +150,8 @@ START_TEST(tracing_whole_graphs_leaves_the_nodes_out)
 	ck_assert_uint_eq(client_entries(KERNEL), 0);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), 1);
 	record = client_entry(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 0);
-	ck_assert_uint_eq(CUPTI_GET(record, GraphTrace, graphId), client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec);
+	ck_assert_uint_eq(CUPTI_GET(record, GraphTrace, graphId),
+		client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec);
 	ck_assert_uint_eq(CUPTI_GET(record, GraphTrace, correlationId),
 		client_api(RUNTIME, GRAPH_LAUNCH, CUPTI_API_ENTER, 0)->correlation);
 	ck_assert_uint_gt(CUPTI_GET(record, GraphTrace, end), CUPTI_GET(record, GraphTrace, start));

@@ -1,6 +1,7 @@
 /*
- * The simulated CUPTI's records, read back field by field through the offsets of cupti_layout.h, and
- * their lengths in each version. That the offsets are the real ones is asserted by cupti_layout.c.
+ * The simulated CUPTI's records, read back field by field through the offsets of cupti_layout.h,
+ * and their lengths in each version. That the offsets are the real ones is asserted by
+ * cupti_layout.c.
  */
 #include "tests/cupti_client.h"
 
@@ -24,7 +25,8 @@ static void one_of_each(int major)
 	client_enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 0);
 	client_launch(kernel, NULL, 5);
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 1 << 16), cudaSuccess);
-	ck_assert_int_eq(cuda.cudaMemcpy(memory, host, sizeof host, cudaMemcpyHostToDevice), cudaSuccess);
+	ck_assert_int_eq(
+		cuda.cudaMemcpy(memory, host, sizeof host, cudaMemcpyHostToDevice), cudaSuccess);
 	ck_assert_int_eq(cuda.cudaMemsetAsync(memory, 0x5a, 4096, NULL), cudaSuccess);
 	client_finish();
 }
@@ -101,7 +103,8 @@ START_TEST(a_copy_between_devices_reads_back)
 		ck_assert_int_eq(cuda.cudaSetDevice(device), cudaSuccess);
 		ck_assert_int_eq(cuda.cudaMalloc(&memory[device], 1000), cudaSuccess);
 	}
-	ck_assert_int_eq(cuda.cudaMemcpyPeerAsync(memory[1], 1, memory[0], 0, 1000, NULL), cudaSuccess);
+	ck_assert_int_eq(
+		cuda.cudaMemcpyPeerAsync(memory[1], 1, memory[0], 0, 1000, NULL), cudaSuccess);
 	ck_assert_int_eq(cuda.cudaDeviceSynchronize(), cudaSuccess);
 	client_flush(false);
 	ck_assert_uint_eq(client_entries(MEMCPY), 0);
@@ -199,7 +202,8 @@ static void make_stream(void)
 	cuda.cudaStreamCreate(&stream);
 }
 
-/* What each version of CUPTI gives for some kinds; the list of lengths again, from the other side. */
+/* What each version of CUPTI gives for some kinds; the list of lengths again, from the other side.
+ */
 static const struct {
 	const char *version;
 	int major;
@@ -261,7 +265,8 @@ int main(void)
 	BOTH(a_copy_between_devices_reads_back)
 	BOTH(a_device_reads_back)
 	tcase_add_test(fields, offsets_and_structs_agree);
-	tcase_add_loop_test(lengths, records_have_the_length_of_the_version, 0, sizeof versions / sizeof *versions);
+	tcase_add_loop_test(lengths, records_have_the_length_of_the_version, 0,
+		sizeof versions / sizeof *versions);
 	suite_add_tcase(suite, fields);
 	suite_add_tcase(suite, lengths);
 	return client_run(suite);

@@ -16,7 +16,8 @@
 #define DRIVER CUPTI_CB_DOMAIN_DRIVER_API
 #define RESOURCE CUPTI_CB_DOMAIN_RESOURCE
 
-static void CUPTIAPI ignore(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+static void CUPTIAPI ignore(
+	void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	(void)user_data;
 	(void)domain;
@@ -41,7 +42,8 @@ START_TEST(symbols_have_the_version_node_of_the_library)
 
 	client_load(_i);
 	snprintf(node, sizeof node, "libcupti.so.%d", _i);
-	ck_assert(dlvsym(RTLD_DEFAULT, "cuptiSubscribe", node) == (void *)(uintptr_t)cupti.cuptiSubscribe);
+	ck_assert(dlvsym(RTLD_DEFAULT, "cuptiSubscribe", node) ==
+		  (void *)(uintptr_t)cupti.cuptiSubscribe);
 	ck_assert_ptr_null(dlvsym(RTLD_DEFAULT, "cuptiSubscribe", "libcupti.so.11"));
 }
 END_TEST
@@ -75,12 +77,13 @@ START_TEST(the_release_has_what_came_before_it)
 }
 END_TEST
 
-START_TEST(a_second_subscriber_is_told_so)
+START_TEST(a_second_subscriber_is_refused)
 {
 	CUpti_SubscriberHandle second;
 
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL),
+		CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 	ck_assert_int_eq(cupti.cuptiUnsubscribe(client.subscriber), CUPTI_SUCCESS);
 	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL), CUPTI_SUCCESS);
 }
@@ -92,7 +95,8 @@ START_TEST(old_releases_tell_it_by_another_code)
 
 	setenv("SIM_CUPTI_VERSION", "19", 1);
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL), CUPTI_ERROR_MAX_LIMIT_REACHED);
+	ck_assert_int_eq(
+		cupti.cuptiSubscribe(&second, ignore, NULL), CUPTI_ERROR_MAX_LIMIT_REACHED);
 }
 END_TEST
 
@@ -125,7 +129,8 @@ START_TEST(only_what_is_enabled_calls_back)
 	client_enable(RUNTIME, LAUNCH, 0);
 	client_runtime_launch(kernel, NULL, 1);
 	ck_assert_uint_eq(client.event_count, 2);
-	ck_assert_int_eq(cupti.cuptiEnableCallback(0, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiEnableCallback(0, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
 	client_runtime_launch(kernel, NULL, 1);
 	ck_assert_uint_eq(client.event_count, 2);
 }
@@ -145,21 +150,25 @@ START_TEST(an_unsubscribed_client_hears_nothing)
 }
 END_TEST
 
-START_TEST(the_state_of_a_callback_can_be_asked)
+START_TEST(the_state_of_a_callback_can_be_queried)
 {
 	uint32_t enabled = 7;
 
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH),
+		CUPTI_SUCCESS);
 	ck_assert_uint_eq(enabled, 0);
 	ck_assert_int_eq(cupti.cuptiEnableAllDomains(1, client.subscriber), CUPTI_SUCCESS);
-	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH),
+		CUPTI_SUCCESS);
 	ck_assert_uint_ne(enabled, 0);
 	ck_assert_int_eq(cupti.cuptiEnableDomain(0, client.subscriber, RUNTIME), CUPTI_SUCCESS);
-	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH),
+		CUPTI_SUCCESS);
 	ck_assert_uint_eq(enabled, 0);
 	ck_assert_int_eq(
-		cupti.cuptiGetCallbackState(&enabled, client.subscriber, DRIVER, DRIVER_LAUNCH), CUPTI_SUCCESS);
+		cupti.cuptiGetCallbackState(&enabled, client.subscriber, DRIVER, DRIVER_LAUNCH),
+		CUPTI_SUCCESS);
 	ck_assert_uint_ne(enabled, 0);
 }
 END_TEST
@@ -167,12 +176,15 @@ END_TEST
 START_TEST(what_does_not_exist_cannot_be_enabled)
 {
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, RUNTIME, 1000), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, RUNTIME, 1000),
+		CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, RUNTIME, 505),
 		_i == 13 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, (CUpti_CallbackDomain)9, 1),
+	ck_assert_int_eq(
+		cupti.cuptiEnableCallback(1, client.subscriber, (CUpti_CallbackDomain)9, 1),
 		CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiEnableCallback(1, NULL, RUNTIME, LAUNCH), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(
+		cupti.cuptiEnableCallback(1, NULL, RUNTIME, LAUNCH), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiEnableDomain(1, NULL, RUNTIME), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
@@ -213,7 +225,8 @@ START_TEST(the_result_is_known_at_exit)
 	client_open(_i);
 	client_enable(RUNTIME, MALLOC, 0);
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, (size_t)1 << 50), cudaErrorMemoryAllocation);
-	ck_assert_int_eq(client_api(RUNTIME, MALLOC, CUPTI_API_EXIT, 0)->result, cudaErrorMemoryAllocation);
+	ck_assert_int_eq(
+		client_api(RUNTIME, MALLOC, CUPTI_API_EXIT, 0)->result, cudaErrorMemoryAllocation);
 }
 END_TEST
 
@@ -277,7 +290,9 @@ START_TEST(ids_restart_when_the_subscriber_leaves)
 	client_runtime_launch(kernel, NULL, 1);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	client_flush(false);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 1), Kernel, correlationId), 1);
+	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 1), Kernel,
+				  correlationId),
+		1);
 }
 END_TEST
 
@@ -295,7 +310,8 @@ static uint32_t kernel_id(int major, bool runtime, bool driver)
 	client_record(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0);
 	client_runtime_launch(kernel, NULL, 1);
 	client_finish();
-	return CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0), Kernel, correlationId);
+	return CUPTI_GET(
+		client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0), Kernel, correlationId);
 }
 
 START_TEST(kernels_carry_the_id_of_the_runtime_call)
@@ -343,14 +359,17 @@ START_TEST(resources_call_back)
 	cudaStream_t stream;
 
 	client_open(_i);
-	client_enable(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
-		CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0);
+	client_enable(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
+		CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
+		CUPTI_CBID_RESOURCE_MODULE_LOADED, 0);
 	client_kernel("k");
 	ck_assert_uint_eq(client_events(RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED), 1);
 	ck_assert_uint_eq(client_events(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED), 1);
-	ck_assert_ptr_nonnull(client_event(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 0)->context_handle);
+	ck_assert_ptr_nonnull(
+		client_event(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 0)->context_handle);
 	ck_assert_uint_eq(client_event(RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0)->module, 1);
-	ck_assert_uint_gt(client_event(RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0)->module_bytes, 0);
+	ck_assert_uint_gt(
+		client_event(RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0)->module_bytes, 0);
 	ck_assert_int_eq(cuda.cudaStreamCreate(&stream), cudaSuccess);
 	ck_assert_ptr_eq(client_event(RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED,
 				 client_events(RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED) - 1)
@@ -372,7 +391,7 @@ START_TEST(the_whole_resource_domain_costs_a_callback_a_launch)
 }
 END_TEST
 
-START_TEST(in_12_4_modules_are_told_only_once_an_activity_is_on)
+START_TEST(in_12_4_modules_are_reported_only_once_an_activity_is_on)
 {
 	setenv("SIM_CUPTI_VERSION", "22", 1);
 	client_open(_i);
@@ -412,8 +431,10 @@ START_TEST(callbacks_have_names)
 	ck_assert_str_eq(name, "INVALID");
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 505, &name),
 		_i == 13 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 1000, &name), CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiGetCallbackName(RESOURCE, 1, &name), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(
+		cupti.cuptiGetCallbackName(RUNTIME, 1000, &name), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(
+		cupti.cuptiGetCallbackName(RESOURCE, 1, &name), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -423,15 +444,19 @@ START_TEST(results_have_texts)
 
 	client_load(_i);
 	ck_assert_int_eq(
-		cupti.cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text), CUPTI_SUCCESS);
+		cupti.cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text),
+		CUPTI_SUCCESS);
 	ck_assert_str_eq(text, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");
-	ck_assert_int_eq(cupti.cuptiGetResultString((CUptiResult)1234, &text), CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiGetErrorMessage(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, &text), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetResultString((CUptiResult)1234, &text),
+		CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiGetErrorMessage(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, &text),
+		CUPTI_SUCCESS);
 	ck_assert_ptr_nonnull(strstr(text, "privileges"));
 }
 END_TEST
 
-static void CUPTIAPI call_cuda(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+static void CUPTIAPI call_cuda(
+	void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	void *memory;
 
@@ -452,7 +477,7 @@ START_TEST(calling_cuda_from_a_callback_aborts)
 }
 END_TEST
 
-START_TEST(ids_of_things_can_be_asked)
+START_TEST(ids_of_things_can_be_queried)
 {
 	const struct event *event;
 	uint32_t context, device, stream;
@@ -468,7 +493,8 @@ START_TEST(ids_of_things_can_be_asked)
 	ck_assert_uint_eq(device, 0);
 	ck_assert_int_eq(cupti.cuptiGetStreamIdEx(NULL, NULL, 0, &stream), CUPTI_SUCCESS);
 	ck_assert_uint_eq(stream, 7);
-	ck_assert_int_eq(cupti.cuptiGetGraphNodeId(NULL, &(uint64_t){ 0 }), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(
+		cupti.cuptiGetGraphNodeId(NULL, &(uint64_t){ 0 }), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -484,11 +510,11 @@ static Suite *suite(void)
 	BOTH(only_13_has_subscribe_v2)
 	BOTH(a_version_lacks_what_came_later)
 	BOTH(the_release_has_what_came_before_it)
-	BOTH(a_second_subscriber_is_told_so)
+	BOTH(a_second_subscriber_is_refused)
 	BOTH(old_releases_tell_it_by_another_code)
 	BOTH(only_what_is_enabled_calls_back)
 	BOTH(an_unsubscribed_client_hears_nothing)
-	BOTH(the_state_of_a_callback_can_be_asked)
+	BOTH(the_state_of_a_callback_can_be_queried)
 	BOTH(what_does_not_exist_cannot_be_enabled)
 	BOTH(the_state_domain_came_with_12_2)
 	BOTH(enter_and_exit_share_data_and_id)
@@ -504,11 +530,11 @@ static Suite *suite(void)
 	BOTH(untraced_launches_have_no_id)
 	BOTH(resources_call_back)
 	BOTH(the_whole_resource_domain_costs_a_callback_a_launch)
-	BOTH(in_12_4_modules_are_told_only_once_an_activity_is_on)
+	BOTH(in_12_4_modules_are_reported_only_once_an_activity_is_on)
 	BOTH(synchronising_calls_back)
 	BOTH(callbacks_have_names)
 	BOTH(results_have_texts)
-	BOTH(ids_of_things_can_be_asked)
+	BOTH(ids_of_things_can_be_queried)
 	tcase_add_loop_test_raise_signal(both, calling_cuda_from_a_callback_aborts, 6, 12, 14);
 	tcase_add_test(new, subscribe_v2_names_the_first_subscriber);
 	suite_add_tcase(all, both);

@@ -32,7 +32,8 @@ static void launch_with(int major, const char *name, const char *value, int coun
 	cupti.cuptiActivityFlushAll(0);
 }
 
-static void CUPTIAPI ignore(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+static void CUPTIAPI ignore(
+	void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	(void)user_data;
 	(void)domain;
@@ -43,7 +44,8 @@ static void CUPTIAPI ignore(void *user_data, CUpti_CallbackDomain domain, CUpti_
 START_TEST(refusals_have_the_given_code)
 {
 	static const CUptiResult codes[] = { CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
-		CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INVALID_DEVICE, CUPTI_ERROR_UNKNOWN };
+		CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INVALID_DEVICE,
+		CUPTI_ERROR_UNKNOWN };
 	CUptiResult code = codes[_i % 4];
 	CUpti_SubscriberHandle handle = NULL;
 	uint64_t stamp;
@@ -96,7 +98,8 @@ START_TEST(without_a_device_only_pure_functions_work)
 	ck_assert_int_eq(cupti.cuptiUnsubscribe(NULL), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiActivityEnable(KERNEL), CUPTI_ERROR_UNKNOWN);
 	ck_assert_int_eq(cupti.cuptiActivityFlushAll(1), CUPTI_ERROR_UNKNOWN);
-	ck_assert_int_eq(cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), CUPTI_ERROR_UNKNOWN);
+	ck_assert_int_eq(cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM),
+		CUPTI_ERROR_UNKNOWN);
 	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped), CUPTI_SUCCESS);
 	ck_assert_int_eq(cupti.cuptiFinalize(), CUPTI_SUCCESS);
 }
@@ -106,8 +109,10 @@ START_TEST(kinds_fail_with_the_given_code)
 {
 	setenv("SIM_CUPTI_ENABLE_FAIL", "38:14,17:21", 1);
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION), CUPTI_ERROR_NOT_COMPATIBLE);
-	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), CUPTI_ERROR_INVALID_KIND);
+	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION),
+		CUPTI_ERROR_NOT_COMPATIBLE);
+	ck_assert_int_eq(
+		cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), CUPTI_ERROR_INVALID_KIND);
 	ck_assert_int_eq(cupti.cuptiActivityEnable(KERNEL), CUPTI_SUCCESS);
 }
 END_TEST
@@ -137,7 +142,8 @@ START_TEST(untimed_kernels_have_no_times)
 	for (size_t i = 0; i < 20; i++) {
 		const uint8_t *record = client_entry(KERNEL, i);
 
-		ck_assert_int_eq(CUPTI_GET(record, Kernel, start) == 0, CUPTI_GET(record, Kernel, end) == 0);
+		ck_assert_int_eq(
+			CUPTI_GET(record, Kernel, start) == 0, CUPTI_GET(record, Kernel, end) == 0);
 		untimed += CUPTI_GET(record, Kernel, start) == 0;
 	}
 	ck_assert_uint_eq(untimed, 4);
@@ -178,8 +184,8 @@ START_TEST(invalid_buffers_end_halfway)
 	ck_assert_uint_eq(client.buffer_count, 4);
 	for (size_t i = 0; i < 4; i++) {
 		ck_assert_uint_eq(client.buffers[i].records, i % 2 ? 2 : 4);
-		ck_assert_int_eq(
-			client.buffers[i].end, i % 2 ? CUPTI_ERROR_INVALID_KIND : CUPTI_ERROR_MAX_LIMIT_REACHED);
+		ck_assert_int_eq(client.buffers[i].end,
+			i % 2 ? CUPTI_ERROR_INVALID_KIND : CUPTI_ERROR_MAX_LIMIT_REACHED);
 	}
 }
 END_TEST
@@ -218,7 +224,9 @@ START_TEST(a_flush_may_be_slow)
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	client_flush(false);
 	clock_gettime(CLOCK_MONOTONIC, &after);
-	ck_assert_int_ge((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000, 199);
+	ck_assert_int_ge(
+		(after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000,
+		199);
 	ck_assert_uint_eq(client_entries(KERNEL), 5);
 }
 END_TEST
@@ -237,7 +245,7 @@ START_TEST(ids_wrap_and_leave_out_0)
 }
 END_TEST
 
-START_TEST(a_fatal_error_is_told_and_ends_everything)
+START_TEST(a_fatal_error_is_reported_and_ends_everything)
 {
 	const struct event *fatal;
 
@@ -324,7 +332,7 @@ int main(void)
 	BOTH(buffers_may_come_from_threads_that_end)
 	BOTH(a_flush_may_be_slow)
 	BOTH(ids_wrap_and_leave_out_0)
-	BOTH(a_fatal_error_is_told_and_ends_everything)
+	BOTH(a_fatal_error_is_reported_and_ends_everything)
 	BOTH(in_a_child_nothing_works)
 	BOTH(in_a_child_a_flush_may_hang)
 	BOTH(calls_are_logged)

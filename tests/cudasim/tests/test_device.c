@@ -1,4 +1,5 @@
-/* The simulated driver's start and its devices: settings, injection, forks, properties, contexts, symbols. */
+/* The simulated driver's start and its devices: settings, injection, forks, properties, contexts,
+ * symbols. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@ KERNEL(forked_kernel)
 #define NAME "pperf simulated device"
 
 /*
- * The library reads its settings when it is loaded, so what depends on them runs in a new process: this program
- * again, with PROBE naming one of these. A probe answers 0 if all is as it should be, else the line.
+ * The library reads its settings when it is loaded, so what depends on them runs in a new process:
+ * this program again, with PROBE naming one of these. A probe answers 0 if all is as it should be,
+ * else the line.
  */
 #define EXPECT(condition)                \
 	do {                             \
@@ -76,8 +78,10 @@ static int two_devices(void)
 	EXPECT(cudaSetDevice(1) == cudaSuccess);
 	EXPECT(cudaGetDevice(&device) == cudaSuccess && device == 1);
 	EXPECT(cudaMalloc(&there, 64) == cudaSuccess);
-	EXPECT(cudaPointerGetAttributes(&attributes, there) == cudaSuccess && attributes.device == 1);
-	EXPECT(cudaPointerGetAttributes(&attributes, here) == cudaSuccess && attributes.device == 0);
+	EXPECT(cudaPointerGetAttributes(&attributes, there) == cudaSuccess &&
+		attributes.device == 1);
+	EXPECT(cudaPointerGetAttributes(&attributes, here) == cudaSuccess &&
+		attributes.device == 0);
 	EXPECT(cudaDeviceCanAccessPeer(&peer, 0, 1) == cudaSuccess && peer == 1);
 	EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaSuccess);
 	EXPECT(cudaMemcpy(here, &in, 1, cudaMemcpyHostToDevice) == cudaSuccess);
@@ -398,7 +402,7 @@ START_TEST(each_thread_has_a_last_error_of_its_own)
 }
 END_TEST
 
-START_TEST(entry_points_are_those_of_the_version_that_is_asked_for)
+START_TEST(entry_points_are_those_of_the_version_requested)
 {
 	enum cudaDriverEntryPointQueryResult found;
 	CUdriverProcAddressQueryResult status;
@@ -412,7 +416,8 @@ START_TEST(entry_points_are_those_of_the_version_that_is_asked_for)
 	OK(cuGetProcAddress("cuStreamGetCaptureInfo", &address, 12030, 0, &status));
 	ck_assert_ptr_eq(address, dlsym(RTLD_DEFAULT, "cuStreamGetCaptureInfo_v3"));
 	OK(cuGetProcAddress("cuLaunchKernel", &address, 12000, 0, &status));
-	OK(cuGetProcAddress("cuLaunchKernel", &twin, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
+	OK(cuGetProcAddress("cuLaunchKernel", &twin, 12000,
+		CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
 	ck_assert_ptr_eq(twin, dlsym(RTLD_DEFAULT, "cuLaunchKernel_ptsz"));
 	FAILS(cuGetProcAddress("cuNothing", &address, 12000, 0, &status), CUDA_ERROR_NOT_FOUND);
 	ck_assert_ptr_null(address);
@@ -433,11 +438,15 @@ START_TEST(what_is_not_simulated_says_so)
 }
 END_TEST
 
-SUITE("cudasim devices", a_machine_without_a_device_says_so, the_allocation_that_is_named_fails_and_no_other,
-	the_capacity_is_as_set, devices_are_as_many_as_set_and_reach_each_other,
-	the_injected_library_is_started_once_before_any_context, an_injection_that_cannot_be_loaded_is_ignored,
+SUITE("cudasim devices", a_machine_without_a_device_says_so,
+	the_allocation_that_is_named_fails_and_no_other, the_capacity_is_as_set,
+	devices_are_as_many_as_set_and_reach_each_other,
+	the_injected_library_is_started_once_before_any_context,
+	an_injection_that_cannot_be_loaded_is_ignored,
 	a_child_forked_after_the_start_cannot_use_cuda, a_child_forked_before_the_start_can,
-	properties_have_the_layout_of_the_major, the_driver_says_the_same, versions_are_those_of_the_major,
-	symbols_carry_the_version_of_their_major, a_context_is_made_by_the_first_call_that_needs_one,
-	a_reset_takes_all_memory_back_and_a_new_context_begins, contexts_stack, each_thread_has_a_last_error_of_its_own,
-	entry_points_are_those_of_the_version_that_is_asked_for, what_is_not_simulated_says_so)
+	properties_have_the_layout_of_the_major, the_driver_says_the_same,
+	versions_are_those_of_the_major, symbols_carry_the_version_of_their_major,
+	a_context_is_made_by_the_first_call_that_needs_one,
+	a_reset_takes_all_memory_back_and_a_new_context_begins, contexts_stack,
+	each_thread_has_a_last_error_of_its_own, entry_points_are_those_of_the_version_requested,
+	what_is_not_simulated_says_so)

@@ -91,8 +91,8 @@ static void connect(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
 #if SIM_MAJOR >= 13
 	OK(cudaGraphAddDependencies(graph, &from, &to, NULL, 1));
 #else
-	cudaError_t add(cudaGraph_t, const cudaGraphNode_t *, const cudaGraphNode_t *, size_t) __asm__(
-		"cudaGraphAddDependencies");
+	cudaError_t add(cudaGraph_t, const cudaGraphNode_t *, const cudaGraphNode_t *,
+		size_t) __asm__("cudaGraphAddDependencies");
 
 	OK(add(graph, &from, &to, 1));
 #endif
@@ -113,7 +113,8 @@ START_TEST(a_graph_can_be_built_node_by_node)
 	OK(cudaGraphCreate(&graph, 0));
 	OK(cudaGraphAddKernelNode(&a, graph, NULL, 0, &kernel));
 	OK(cudaGraphAddMemsetNode(&b, graph, &a, 1, &set));
-	OK(cudaGraphAddMemcpyNode1D(&c, graph, NULL, 0, out, device, sizeof(out), cudaMemcpyDeviceToHost));
+	OK(cudaGraphAddMemcpyNode1D(
+		&c, graph, NULL, 0, out, device, sizeof(out), cudaMemcpyDeviceToHost));
 	OK(cudaGraphGetRootNodes(graph, NULL, &count));
 	ck_assert_uint_eq(count, 2);
 	connect(graph, b, c);
@@ -175,7 +176,8 @@ START_TEST(bad_nodes_are_refused)
 	kernel.blockDim.x = 2000;
 	FAILS(cudaGraphAddKernelNode(&node, graph, NULL, 0, &kernel), cudaErrorInvalidValue);
 	kernel.func = &host;
-	FAILS(cudaGraphAddKernelNode(&node, graph, NULL, 0, &kernel), cudaErrorInvalidDeviceFunction);
+	FAILS(cudaGraphAddKernelNode(&node, graph, NULL, 0, &kernel),
+		cudaErrorInvalidDeviceFunction);
 	set = memset_params(0);
 	set.width = 5000;
 	FAILS(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &set), cudaErrorInvalidValue);
@@ -242,6 +244,7 @@ START_TEST(a_launch_in_a_capturing_stream_is_refused)
 END_TEST
 
 SUITE("cudasim graphs", a_graph_does_its_work_at_each_launch, a_graph_can_be_built_node_by_node,
-	the_order_is_that_of_the_edges_not_of_the_making, a_circle_cannot_be_instantiated, bad_nodes_are_refused,
-	host_nodes_run_at_each_launch, an_executable_takes_over_a_graph_of_the_same_shape,
+	the_order_is_that_of_the_edges_not_of_the_making, a_circle_cannot_be_instantiated,
+	bad_nodes_are_refused, host_nodes_run_at_each_launch,
+	an_executable_takes_over_a_graph_of_the_same_shape,
 	a_launch_in_a_capturing_stream_is_refused)

@@ -53,7 +53,8 @@ struct cudaLaunchParams {
 	size_t sharedMem;
 	cudaStream_t stream;
 };
-cudaError_t cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams *list, unsigned count, unsigned flags);
+cudaError_t cudaLaunchCooperativeKernelMultiDevice(
+	struct cudaLaunchParams *list, unsigned count, unsigned flags);
 
 START_TEST(cuda_12_launches_on_several_devices_together)
 {
@@ -89,7 +90,8 @@ START_TEST(configurations_are_popped_last_first)
 	ck_assert_uint_eq(shared, 32);
 	OK(__cudaPopCallConfiguration(&grid, &threads, &shared, &stream));
 	ck_assert_uint_eq(shared, 16);
-	FAILS(__cudaPopCallConfiguration(&grid, &threads, &shared, &stream), cudaErrorMissingConfiguration);
+	FAILS(__cudaPopCallConfiguration(&grid, &threads, &shared, &stream),
+		cudaErrorMissingConfiguration);
 }
 END_TEST
 
@@ -102,12 +104,13 @@ START_TEST(bad_launches_are_refused_as_in_reality)
 	FAILS(cudaLaunchKernel(&work, one, large, NULL, 0, 0), cudaErrorInvalidConfiguration);
 	FAILS(cudaLaunchKernel(&work, one, none, NULL, 0, 0), cudaErrorInvalidConfiguration);
 	FAILS(cudaLaunchKernel(&work, one, block, NULL, 60000, 0), cudaErrorInvalidValue);
-	FAILS(cudaLaunchCooperativeKernel(&work, crowd, block, NULL, 0, 0), cudaErrorCooperativeLaunchTooLarge);
+	FAILS(cudaLaunchCooperativeKernel(&work, crowd, block, NULL, 0, 0),
+		cudaErrorCooperativeLaunchTooLarge);
 	FAILS(cudaGetLastError(), cudaErrorCooperativeLaunchTooLarge);
 }
 END_TEST
 
-START_TEST(shared_memory_beyond_the_default_must_be_asked_for)
+START_TEST(shared_memory_beyond_the_default_must_be_requested)
 {
 	struct cudaFuncAttributes attributes;
 	size_t most;
@@ -116,7 +119,8 @@ START_TEST(shared_memory_beyond_the_default_must_be_asked_for)
 	most = 232448 - attributes.sharedSizeBytes;
 	OK(cudaFuncSetAttribute(&work, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most));
 	OK(cudaLaunchKernel(&work, one, block, NULL, most, 0));
-	FAILS(cudaFuncSetAttribute(&work, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most + 1),
+	FAILS(cudaFuncSetAttribute(
+		      &work, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most + 1),
 		cudaErrorInvalidValue);
 }
 END_TEST
@@ -132,13 +136,15 @@ START_TEST(occupancy_follows_from_the_limits_of_an_sm)
 	ck_assert_int_eq(attributes.ptxVersion, 90);
 	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &work, 256, 0));
 	by_threads = attribute(cudaDevAttrMaxThreadsPerMultiProcessor) / 256;
-	by_registers = attribute(cudaDevAttrMaxRegistersPerMultiprocessor) / (attributes.numRegs * 256);
+	by_registers = attribute(cudaDevAttrMaxRegistersPerMultiprocessor) /
+		       (attributes.numRegs * 256);
 	ck_assert_int_eq(blocks, by_threads < by_registers ? by_threads : by_registers);
 	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, &work, 32, 0, 0));
 	ck_assert_int_eq(blocks, attribute(cudaDevAttrMaxBlocksPerMultiprocessor));
 	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &work, 32, 100000));
 	ck_assert_int_eq(blocks, 2);
-	FAILS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &work, 0, 0), cudaErrorInvalidValue);
+	FAILS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &work, 0, 0),
+		cudaErrorInvalidValue);
 }
 END_TEST
 
@@ -151,8 +157,8 @@ START_TEST(kernels_have_their_mangled_names)
 }
 END_TEST
 
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
-	int constant, int global);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+	size_t bytes, int constant, int global);
 
 START_TEST(variables_have_memory_on_the_device)
 {
@@ -169,7 +175,8 @@ START_TEST(variables_have_memory_on_the_device)
 	OK(cudaGetSymbolSize(&bytes, shadow));
 	ck_assert_uint_eq(bytes, 16);
 	FAILS(cudaMemcpyToSymbol(shadow, in, 16, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-	FAILS(cudaMemcpyToSymbol(&unknown, in, 1, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
+	FAILS(cudaMemcpyToSymbol(&unknown, in, 1, 0, cudaMemcpyHostToDevice),
+		cudaErrorInvalidSymbol);
 }
 END_TEST
 
@@ -197,15 +204,17 @@ START_TEST(the_driver_launches_functions_of_loaded_modules)
 	config.blockDimX = config.blockDimY = config.blockDimZ = 1;
 	OK(cuLaunchKernelEx(&config, function, NULL, NULL));
 	OK(cuLaunchCooperativeKernel(function, 4, 1, 1, 128, 1, 1, 0, NULL, NULL));
-	FAILS(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+		CUDA_ERROR_INVALID_VALUE);
 	OK(cuCtxSynchronize());
 	OK(cuModuleUnload(module));
 	FAILS(cuModuleGetFunction(&function, module, "saxpy"), CUDA_ERROR_INVALID_HANDLE);
 }
 END_TEST
 
-SUITE("cudasim launches", registered_kernels_launch_in_every_way, handles_launch_as_host_stubs_of_nvcc_13_do,
-	LAUNCH_OF_THE_MAJOR, configurations_are_popped_last_first, bad_launches_are_refused_as_in_reality,
-	shared_memory_beyond_the_default_must_be_asked_for, occupancy_follows_from_the_limits_of_an_sm,
-	kernels_have_their_mangled_names, variables_have_memory_on_the_device,
-	the_driver_launches_functions_of_loaded_modules)
+SUITE("cudasim launches", registered_kernels_launch_in_every_way,
+	handles_launch_as_host_stubs_of_nvcc_13_do, LAUNCH_OF_THE_MAJOR,
+	configurations_are_popped_last_first, bad_launches_are_refused_as_in_reality,
+	shared_memory_beyond_the_default_must_be_requested,
+	occupancy_follows_from_the_limits_of_an_sm, kernels_have_their_mangled_names,
+	variables_have_memory_on_the_device, the_driver_launches_functions_of_loaded_modules)

@@ -37,7 +37,7 @@ START_TEST(capacity_ends_and_comes_back)
 }
 END_TEST
 
-START_TEST(nothing_asked_is_nothing_given)
+START_TEST(a_request_for_nothing_gets_nothing)
 {
 	void *memory = &memory;
 
@@ -155,14 +155,15 @@ START_TEST(wrong_directions_and_ranges_are_refused)
 	OK(cudaMalloc((void **)&device, 64));
 	FAILS(cudaMemcpy(host, device, 64, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
 	FAILS(cudaMemcpy(device, host, 64, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
-	FAILS(cudaMemcpy(device, host, 64, (enum cudaMemcpyKind)77), cudaErrorInvalidMemcpyDirection);
+	FAILS(cudaMemcpy(device, host, 64, (enum cudaMemcpyKind)77),
+		cudaErrorInvalidMemcpyDirection);
 	FAILS(cudaMemcpy(device, host, 65, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
 	FAILS(cudaMemset(device, 0, 65), cudaErrorInvalidValue);
 	FAILS(cudaMemset(host, 0, 64), cudaErrorInvalidValue);
 }
 END_TEST
 
-START_TEST(rectangles_keep_what_lies_between)
+START_TEST(rectangles_keep_what_is_between)
 {
 	char in[4][8], out[4][16];
 	size_t pitch;
@@ -180,7 +181,8 @@ START_TEST(rectangles_keep_what_lies_between)
 		ck_assert_int_eq(out[y][2], 3);
 		ck_assert_int_eq(out[y][8], 1);
 	}
-	FAILS(cudaMemcpy2D(out, 4, device, pitch, 8, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue);
+	FAILS(cudaMemcpy2D(out, 4, device, pitch, 8, 4, cudaMemcpyDeviceToHost),
+		cudaErrorInvalidPitchValue);
 }
 END_TEST
 
@@ -331,9 +333,10 @@ START_TEST(mapped_memory_shows_the_same_bytes_twice)
 END_TEST
 
 SUITE("cudasim memory", an_allocation_takes_whole_units_of_capacity, capacity_ends_and_comes_back,
-	nothing_asked_is_nothing_given, what_was_not_allocated_cannot_be_freed, pointers_know_their_kind,
-	pointer_attributes_stay_within_the_struct_of_cuda_12, copies_move_bytes_both_ways,
-	a_large_zero_is_a_zero_everywhere, wrong_directions_and_ranges_are_refused, rectangles_keep_what_lies_between,
-	arrays_and_boxes_hold_what_is_put_in, mipmapped_arrays_have_levels, pools_reserve_reuse_and_give_back,
-	a_threshold_keeps_what_a_trim_gives_back, pool_memory_can_be_freed_as_any_other,
-	mapped_memory_shows_the_same_bytes_twice)
+	a_request_for_nothing_gets_nothing, what_was_not_allocated_cannot_be_freed,
+	pointers_know_their_kind, pointer_attributes_stay_within_the_struct_of_cuda_12,
+	copies_move_bytes_both_ways, a_large_zero_is_a_zero_everywhere,
+	wrong_directions_and_ranges_are_refused, rectangles_keep_what_is_between,
+	arrays_and_boxes_hold_what_is_put_in, mipmapped_arrays_have_levels,
+	pools_reserve_reuse_and_give_back, a_threshold_keeps_what_a_trim_gives_back,
+	pool_memory_can_be_freed_as_any_other, mapped_memory_shows_the_same_bytes_twice)

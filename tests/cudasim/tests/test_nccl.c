@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The simulated NCCL: ranks in one process and in several, what they exchange, and what becomes of one that is left alone.
+ * The simulated NCCL: ranks in one process and in several, what they exchange, and what becomes of
+ * one that is left alone.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -15,7 +16,8 @@
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ranks, const int *devices);
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *made, ncclConfig_t *config);
+ncclResult_t ncclCommSplit(
+	ncclComm_t comm, int color, int key, ncclComm_t *made, ncclConfig_t *config);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error);
@@ -23,18 +25,20 @@ ncclResult_t ncclCommCount(ncclComm_t comm, int *ranks);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank);
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
-ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+	ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+	ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type,
+	ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
+	ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type,
+	ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer,
+	ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
 	cudaStream_t stream);
-ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
-	ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op,
-	ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclBroadcast(
-	const void *from, void *to, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclAllGather(
-	const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
 
 #define RANKS 2
 #define LARGE ((size_t)300000) /* floats: more than what lies between two ranks at once */
@@ -74,7 +78,8 @@ static void on_resource(const struct sim_resource *resource)
 	(void)resource;
 }
 
-static const struct sim_tools tools = { on_call, on_call, on_work, on_memory, on_sync, on_event, on_resource };
+static const struct sim_tools tools = { on_call, on_call, on_work, on_memory, on_sync, on_event,
+	on_resource };
 
 /* Device memory that holds the values. */
 static float *device(const float *values, size_t count)
@@ -97,7 +102,8 @@ static float value(const float *memory, size_t index)
 /* All collectives of one rank; the other is in another process. */
 static void exchange(ncclComm_t comm, int rank)
 {
-	float *own = device((const float[]){ (float)rank + 1, 10, 20, 30 }, 4), *all = device((const float[8]){ 0 }, 8);
+	float *own = device((const float[]){ (float)rank + 1, 10, 20, 30 }, 4),
+	      *all = device((const float[8]){ 0 }, 8);
 	float *large = device(calloc(LARGE, sizeof(float)), LARGE);
 
 	OK(ncclAllReduce(own, all, 4, ncclFloat32, ncclSum, comm, NULL));
@@ -171,7 +177,8 @@ START_TEST(ranks_of_one_process_exchange_in_a_group)
 	ck_assert(value(own[0], 0) == 3 && value(own[1], 0) == 3);
 	/* One kernel a stream, whatever the group holds. */
 	ck_assert_uint_eq(kernels, RANKS);
-	ck_assert_str_eq(names[0], "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE");
+	ck_assert_str_eq(names[0],
+		"_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE");
 }
 END_TEST
 
@@ -184,7 +191,8 @@ START_TEST(both_send_before_they_receive_within_a_group)
 	for (int i = 0; i < RANKS; i++) {
 		from[i] = device(calloc(LARGE, sizeof(float)), LARGE);
 		to[i] = device(calloc(LARGE, sizeof(float)), LARGE);
-		OK(cudaMemcpy(from[i] + LARGE - 1, &(float){ (float)i + 1 }, sizeof(float), cudaMemcpyHostToDevice));
+		OK(cudaMemcpy(from[i] + LARGE - 1, &(float){ (float)i + 1 }, sizeof(float),
+			cudaMemcpyHostToDevice));
 	}
 	OK(ncclGroupStart());
 	for (int i = 0; i < RANKS; i++) {
@@ -235,7 +243,8 @@ static unsigned halves(uint16_t a, uint16_t b, ncclDataType_t type, ncclRedOp_t 
 
 START_TEST(narrow_floats_are_rounded_to_the_nearest)
 {
-	/* 1 + 1 = 2; 1 + 2^-11 is half way and goes to the even 1; 1 + 3 * 2^-11 goes up to 1 + 2^-9. */
+	/* 1 + 1 = 2; 1 + 2^-11 is half way and goes to the even 1; 1 + 3 * 2^-11 goes up to 1 +
+	 * 2^-9. */
 	ck_assert_uint_eq(halves(0x3c00, 0x3c00, ncclFloat16, ncclSum), 0x4000);
 	ck_assert_uint_eq(halves(0x3c00, 0x1000, ncclFloat16, ncclSum), 0x3c00);
 	ck_assert_uint_eq(halves(0x3c00, 0x1600, ncclFloat16, ncclSum), 0x3c02);
@@ -314,7 +323,8 @@ START_TEST(an_abort_by_another_thread_ends_the_wait)
 
 	OK(ncclCommInitAll(comms, RANKS, (const int[]){ 0, 0 }));
 	ck_assert_int_eq(pthread_create(&thread, NULL, abort_soon, comms[0]), 0);
-	FAILS(ncclAllReduce(memory, memory, 1, ncclFloat32, ncclSum, comms[0], NULL), ncclInternalError);
+	FAILS(ncclAllReduce(memory, memory, 1, ncclFloat32, ncclSum, comms[0], NULL),
+		ncclInternalError);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 END_TEST
@@ -351,7 +361,8 @@ START_TEST(what_is_wrong_is_refused)
 	OK(ncclGetUniqueId(&id));
 	FAILS(ncclCommInitRank(&comm, 2, id, 2), ncclInvalidArgument);
 	OK(ncclCommInitRank(&comm, 1, id, 0));
-	FAILS(ncclAllReduce(memory, memory, 1, ncclNumTypes, ncclSum, comm, NULL), ncclInvalidArgument);
+	FAILS(ncclAllReduce(memory, memory, 1, ncclNumTypes, ncclSum, comm, NULL),
+		ncclInvalidArgument);
 	FAILS(ncclSend(memory, 1, ncclFloat32, 1, comm, NULL), ncclInvalidArgument);
 	FAILS(ncclGroupEnd(), ncclInvalidUsage);
 }
@@ -359,5 +370,6 @@ END_TEST
 
 SUITE("NCCL", two_processes_exchange_values, ranks_of_one_process_exchange_in_a_group,
 	both_send_before_they_receive_within_a_group, one_rank_alone_copies_and_launches_nothing,
-	narrow_floats_are_rounded_to_the_nearest, colors_split_a_communicator, a_rank_whose_process_ended_is_a_remote_error,
-	an_abort_by_another_thread_ends_the_wait, once_all_ranks_have_met_no_file_is_left, what_is_wrong_is_refused)
+	narrow_floats_are_rounded_to_the_nearest, colors_split_a_communicator,
+	a_rank_whose_process_ended_is_a_remote_error, an_abort_by_another_thread_ends_the_wait,
+	once_all_ranks_have_met_no_file_is_left, what_is_wrong_is_refused)

@@ -24,7 +24,8 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device);
 int nvmlDeviceGetUUID(struct device *device, char *uuid, unsigned length);
 int nvmlDeviceGetName(struct device *device, char *name, unsigned length);
 int nvmlDeviceGetMemoryInfo(struct device *device, unsigned long long memory[3]);
-int nvmlDeviceGetComputeRunningProcesses_v3(struct device *device, unsigned *count, struct process *list);
+int nvmlDeviceGetComputeRunningProcesses_v3(
+	struct device *device, unsigned *count, struct process *list);
 
 enum { UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
 
@@ -92,11 +93,14 @@ START_TEST(a_forked_child_may_ask_it_too)
 	if (child == 0) {
 		unsigned count = 0;
 
-		_exit(nvmlDeviceGetCount_v2(&count) == 0 && count == (unsigned)sim_device_count() ? 0 : 1);
+		_exit(nvmlDeviceGetCount_v2(&count) == 0 && count == (unsigned)sim_device_count()
+				? 0
+				: 1);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
-SUITE("NVML", the_devices_are_those_of_cuda, this_process_holds_what_it_has_allocated, a_forked_child_may_ask_it_too)
+SUITE("NVML", the_devices_are_those_of_cuda, this_process_holds_what_it_has_allocated,
+	a_forked_child_may_ask_it_too)

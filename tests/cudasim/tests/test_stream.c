@@ -7,7 +7,8 @@
 
 KERNEL(work)
 
-#define KERNEL_MS 500 /* what a kernel takes in these tests; long, so that a busy machine does not matter */
+#define KERNEL_MS \
+	500 /* what a kernel takes in these tests; long, so that a busy machine does not matter */
 
 static cudaStream_t new_stream(unsigned flags)
 {
@@ -92,7 +93,7 @@ START_TEST(the_legacy_stream_and_the_blocking_ones_wait_for_each_other)
 }
 END_TEST
 
-START_TEST(events_measure_what_lies_between)
+START_TEST(events_measure_what_is_between)
 {
 	cudaStream_t stream = new_stream(0);
 	cudaEvent_t start = new_event(), end = new_event();
@@ -171,7 +172,7 @@ START_TEST(synchronous_copies_wait_and_pinned_asynchronous_ones_do_not)
 }
 END_TEST
 
-START_TEST(handles_that_are_gone_are_refused)
+START_TEST(destroyed_handles_are_refused)
 {
 	cudaStream_t stream = new_stream(0);
 	cudaEvent_t event = new_event();
@@ -297,7 +298,8 @@ START_TEST(sixteen_threads_may_call_at_once)
 }
 END_TEST
 
-/* The library reads its settings when it is loaded: so they must be there before this process starts. */
+/* The library reads its settings when it is loaded: so they must be there before this process
+ * starts. */
 __attribute__((constructor)) static void slow_kernels(void)
 {
 	if (getenv("SIM_KERNEL_NS"))
@@ -307,10 +309,11 @@ __attribute__((constructor)) static void slow_kernels(void)
 }
 
 SUITE("cudasim streams", a_launch_returns_before_the_work_is_done, streams_run_side_by_side,
-	work_of_one_stream_runs_in_order, the_legacy_stream_and_the_blocking_ones_wait_for_each_other,
-	events_measure_what_lies_between, events_without_a_record_have_happened_and_have_no_time,
+	work_of_one_stream_runs_in_order,
+	the_legacy_stream_and_the_blocking_ones_wait_for_each_other, events_measure_what_is_between,
+	events_without_a_record_have_happened_and_have_no_time,
 	a_stream_waits_for_an_event_of_another, freeing_memory_waits_for_the_device,
-	synchronous_copies_wait_and_pinned_asynchronous_ones_do_not, handles_that_are_gone_are_refused,
+	synchronous_copies_wait_and_pinned_asynchronous_ones_do_not, destroyed_handles_are_refused,
 	priorities_are_clamped_and_flags_kept, host_functions_run_in_stream_order_on_another_thread,
-	stream_callbacks_and_event_waits_know_of_host_functions, each_thread_has_a_default_stream_of_its_own,
-	sixteen_threads_may_call_at_once)
+	stream_callbacks_and_event_waits_know_of_host_functions,
+	each_thread_has_a_default_stream_of_its_own, sixteen_threads_may_call_at_once)

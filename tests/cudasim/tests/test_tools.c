@@ -1,4 +1,5 @@
-/* What a tool is told of the simulated device: calls of both domains, work, memory, resources, waits. */
+/* What a tool is told of the simulated device: calls of both domains, work, memory, resources,
+ * waits. */
 #include <cupti_driver_cbid.h>
 #include <cupti_runtime_cbid.h>
 #include <generated_cuda_runtime_api_meta.h>
@@ -165,9 +166,11 @@ START_TEST(calls_have_cupti_ids)
 	OK(cudaLaunchKernel(&work, (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, NULL, 0, stream));
 	ck_assert_int_eq(called("cudaMalloc")->cbid, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020);
 	ck_assert_int_eq(called("cuMemAlloc_v2")->cbid, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
-	ck_assert_int_eq(called("cudaLaunchKernel")->cbid, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+	ck_assert_int_eq(
+		called("cudaLaunchKernel")->cbid, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
 	ck_assert_int_eq(called("cuLaunchKernel")->cbid, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
-	ck_assert_str_eq(sim_cbid_name(SIM_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch), "cuGraphLaunch");
+	ck_assert_str_eq(
+		sim_cbid_name(SIM_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch), "cuGraphLaunch");
 }
 END_TEST
 
@@ -184,7 +187,7 @@ START_TEST(each_major_has_its_own_ids)
 }
 END_TEST
 
-START_TEST(calls_that_cupti_does_not_know_are_not_told)
+START_TEST(calls_that_cupti_does_not_know_are_not_reported)
 {
 	cudaKernel_t kernel;
 
@@ -204,7 +207,8 @@ END_TEST
 
 START_TEST(twins_nest_twins)
 {
-	cudaError_t launch(const void *, dim3, dim3, void **, size_t, cudaStream_t) __asm__("cudaLaunchKernel_ptsz");
+	cudaError_t launch(const void *, dim3, dim3, void **, size_t, cudaStream_t) __asm__(
+		"cudaLaunchKernel_ptsz");
 	cudaError_t set(void *, int, size_t) __asm__("cudaMemset_ptds");
 	void *device;
 
@@ -257,7 +261,7 @@ START_TEST(correlation_ids_count_outermost_calls_unless_the_tool_gives_more)
 }
 END_TEST
 
-START_TEST(kernels_are_told_with_what_they_need)
+START_TEST(kernels_are_reported_with_what_they_need)
 {
 	cudaLaunchConfig_t config;
 	struct cudaFuncAttributes attributes;
@@ -289,7 +293,7 @@ START_TEST(kernels_are_told_with_what_they_need)
 }
 END_TEST
 
-START_TEST(copies_and_sets_are_told_with_kinds_and_bytes)
+START_TEST(copies_and_memsets_are_reported_with_kinds_and_bytes)
 {
 	char pageable[256];
 	void *a, *b, *pinned;
@@ -320,7 +324,7 @@ START_TEST(copies_and_sets_are_told_with_kinds_and_bytes)
 }
 END_TEST
 
-START_TEST(memory_is_told_when_it_comes_and_goes)
+START_TEST(memory_is_reported_when_it_is_allocated_and_freed)
 {
 	void *device, *pooled;
 
@@ -345,7 +349,7 @@ START_TEST(memory_is_told_when_it_comes_and_goes)
 }
 END_TEST
 
-START_TEST(the_start_is_told)
+START_TEST(the_start_is_reported)
 {
 	CUmodule module;
 
@@ -362,12 +366,13 @@ START_TEST(the_start_is_told)
 	ck_assert_ptr_eq(resource(SIM_STREAM_CREATED, 1)->stream, (struct sim_stream *)stream);
 	ck_assert_uint_ne(resource(SIM_MODULE_LOADED, 0)->image_bytes, 0);
 	ck_assert_uint_eq(resource(SIM_MODULE_LOADED, 1)->image_bytes, 14);
-	ck_assert_ptr_eq(resource(SIM_STREAM_DESTROY_STARTING, 0)->stream, (struct sim_stream *)stream);
+	ck_assert_ptr_eq(
+		resource(SIM_STREAM_DESTROY_STARTING, 0)->stream, (struct sim_stream *)stream);
 	ck_assert_uint_eq(resource_count, 7);
 }
 END_TEST
 
-START_TEST(waits_and_events_are_told)
+START_TEST(waits_and_events_are_reported)
 {
 	cudaEvent_t event;
 
@@ -427,10 +432,12 @@ START_TEST(nodes_are_cloned_and_work_names_the_clone)
 		ck_assert_ptr_eq(clone->original_graph, (struct sim_graph *)graph);
 		ck_assert_int_eq(clone->node_kind, SIM_NODE_KERNEL);
 		ck_assert_uint_eq(works[i].node, sim_node_id(clone->node));
-		ck_assert_uint_eq(works[i].graph_exec, sim_graph_exec_id((struct sim_graph_exec *)exec));
+		ck_assert_uint_eq(
+			works[i].graph_exec, sim_graph_exec_id((struct sim_graph_exec *)exec));
 		ck_assert_uint_eq(works[i].correlation, called("cudaGraphLaunch")->correlation);
 	}
-	ck_assert_ptr_eq(resource(SIM_GRAPH_EXEC_CREATED, 0)->graph_exec, (struct sim_graph_exec *)exec);
+	ck_assert_ptr_eq(
+		resource(SIM_GRAPH_EXEC_CREATED, 0)->graph_exec, (struct sim_graph_exec *)exec);
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(graph));
 	ck_assert_ptr_nonnull(resource(SIM_GRAPH_EXEC_DESTROY_STARTING, 0));
@@ -477,7 +484,7 @@ static void leave(struct sim_scope *scope)
 	sim_tools_set(NULL);
 }
 
-START_TEST(who_was_told_of_the_begin_is_told_of_the_end)
+START_TEST(who_was_notified_of_the_begin_is_notified_of_the_end)
 {
 	static struct sim_tools leaving;
 	void *device;
@@ -511,10 +518,13 @@ START_TEST(late_tools_can_see_what_is_there)
 }
 END_TEST
 
-SUITE("cudasim tools", runtime_calls_nest_driver_calls, calls_have_cupti_ids, each_major_has_its_own_ids,
-	calls_that_cupti_does_not_know_are_not_told, twins_nest_twins, a_call_has_its_parameters_result_and_symbol,
-	correlation_ids_count_outermost_calls_unless_the_tool_gives_more, kernels_are_told_with_what_they_need,
-	copies_and_sets_are_told_with_kinds_and_bytes, memory_is_told_when_it_comes_and_goes, the_start_is_told,
-	waits_and_events_are_told, nodes_are_cloned_and_work_names_the_clone, branches_of_a_graph_run_side_by_side,
-	capture_creates_nodes_inside_the_launch, who_was_told_of_the_begin_is_told_of_the_end,
-	late_tools_can_see_what_is_there)
+SUITE("cudasim tools", runtime_calls_nest_driver_calls, calls_have_cupti_ids,
+	each_major_has_its_own_ids, calls_that_cupti_does_not_know_are_not_reported,
+	twins_nest_twins, a_call_has_its_parameters_result_and_symbol,
+	correlation_ids_count_outermost_calls_unless_the_tool_gives_more,
+	kernels_are_reported_with_what_they_need,
+	copies_and_memsets_are_reported_with_kinds_and_bytes,
+	memory_is_reported_when_it_is_allocated_and_freed, the_start_is_reported,
+	waits_and_events_are_reported, nodes_are_cloned_and_work_names_the_clone,
+	branches_of_a_graph_run_side_by_side, capture_creates_nodes_inside_the_launch,
+	who_was_notified_of_the_begin_is_notified_of_the_end, late_tools_can_see_what_is_there)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the simulated device remembers: bytes that only copies and sets touched, exactly; all else as zeros.
+ * What the simulated device remembers: bytes that only copies and sets touched, exactly; all else
+ * as zeros.
  */
 #include <string.h>
 
@@ -157,7 +158,8 @@ START_TEST(arguments_off_the_stack_may_be_any)
 }
 END_TEST
 
-SUITE("cudasim values", a_copy_comes_back_whatever_else_runs, what_a_kernel_was_given_reads_as_zeros,
-	a_kernel_given_the_middle_leaves_what_is_before_it, a_write_in_the_middle_is_known_by_itself,
-	copies_on_the_device_carry_what_is_known, freed_memory_is_forgotten, a_captured_kernel_writes_at_each_replay,
+SUITE("cudasim values", a_copy_comes_back_whatever_else_runs,
+	what_a_kernel_was_given_reads_as_zeros, a_kernel_given_the_middle_leaves_what_is_before_it,
+	a_write_in_the_middle_is_known_by_itself, copies_on_the_device_carry_what_is_known,
+	freed_memory_is_forgotten, a_captured_kernel_writes_at_each_replay,
 	arguments_off_the_stack_may_be_any)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In 1000: three launches of 5, 5 and 45, one of which failed; an allocation of 100, which CUPTI timed too; two queries
- * that only CUPTI saw, of 30 and 50. */
+/* In 1000: three launches of 5, 5 and 45, one of which failed; an allocation of 100, which CUPTI
+ * timed too; two queries that only CUPTI saw, of 30 and 50. */
 static struct trace_builder *a_trace(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -34,10 +34,10 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(calls_are_counted_once)
 {
-	const struct screen screen = screen_show(a_trace(), "api trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "api trace.bin -f csv");
 
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_str_eq(screen.out,
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_str_eq(run.out,
 		"name,label,kind,path,share,wall_share,calls,failed,captured,cpu_total_ns,mean_ns,"
 		"min_ns,p50_ns,p95_ns,max_ns,"
 		"start_ns,timed_by,provenance\r\n"
@@ -57,7 +57,7 @@ START_TEST(what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for)
 {
 	struct trace_builder *builder = builder_new();
 	struct trace_self *self;
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "step");
 	self = build_record(builder, 1, TRACE_SELF, sizeof *self, 145);
@@ -73,17 +73,17 @@ START_TEST(what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for)
 	self->what = TRACE_SELF_STACK;
 	build_launch(builder, 1, 260, 3)->call.duration = 30;
 	build_pop(builder, 1, 1000);
-	screen = screen_show(builder,
+	run = run_report(builder,
 		"api trace.bin -f csv --columns name,calls,cpu_total_ns,min_ns,max_ns,start_ns");
-	ck_assert_str_eq(screen.out, "name,calls,cpu_total_ns,min_ns,max_ns,start_"
-				     "ns\r\ncudaLaunchKernel,3,42,5,30,230\r\n");
+	ck_assert_str_eq(run.out, "name,calls,cpu_total_ns,min_ns,max_ns,start_"
+				  "ns\r\ncudaLaunchKernel,3,42,5,30,230\r\n");
 }
 END_TEST
 
 START_TEST(steps_are_a_part)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (uint64_t i = 0; i < 3; i++) {
 		build_push(builder, 1, 100 + 100 * i,
@@ -94,20 +94,20 @@ START_TEST(steps_are_a_part)
 		build_api(builder, "cudaOccupancy", 130 + 100 * i, 140 + 100 * i);
 		build_pop(builder, 1, 190 + 100 * i);
 	}
-	screen = screen_show(builder, "api trace.bin -f csv --steps 1-2");
-	scene_has(screen.out, "cudaLaunchKernel,cudaLaunchKernel,launch,step *,");
-	scene_has(screen.out, ",2,0,0,10,5,5,5,5,5,");
-	scene_has(screen.out, ",2,0,0,20,10,10,10,10,10,");
+	run = run_report(builder, "api trace.bin -f csv --steps 1-2");
+	output_has(run.out, "cudaLaunchKernel,cudaLaunchKernel,launch,step *,");
+	output_has(run.out, ",2,0,0,10,5,5,5,5,5,");
+	output_has(run.out, ",2,0,0,20,10,10,10,10,10,");
 }
 END_TEST
 
 START_TEST(text_is_a_table)
 {
-	const struct screen screen = screen_show(a_trace(), "api trace.bin");
+	const struct report_run run = run_report(a_trace(), "api trace.bin");
 
-	ck_assert_ptr_null(strchr(screen.out, '\033'));
-	scene_has(screen.out, "   cpu       %  calls  failed    mean     max  of wall");
-	scene_has(screen.out, "100 ns  42.6 %      1       0  100 ns  100 ns   10.0 %");
+	ck_assert_ptr_null(strchr(run.out, '\033'));
+	output_has(run.out, "   cpu       %  calls  failed    mean     max  of wall");
+	output_has(run.out, "100 ns  42.6 %      1       0  100 ns  100 ns   10.0 %");
 }
 END_TEST
 
@@ -117,5 +117,5 @@ int main(void)
 		what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for, steps_are_a_part,
 		text_is_a_table };
 
-	return scene_suite("api", tests, sizeof tests / sizeof *tests);
+	return run_view_suite("api", tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_command_line.c: the command line, the formats, the exit status, and what happens to bad input.
+ * test_command_line.c: the command line, the formats, the exit status, and what happens to bad
+ * input.
  */
 #include "tests/support/run_report.h"
 
@@ -9,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Two steps with a layer each, which launches a kernel; one copy outside of any range; a hostile name. */
+/* Two steps with a layer each, which launches a kernel; one copy outside of any range; a hostile
+ * name. */
 static struct trace_builder *a_run(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -56,11 +58,11 @@ static void has(const char *text, const char *part)
 
 static void expect_usage(const char *arguments, const char *sentence)
 {
-	const struct screen screen = screen_show_with("", arguments);
+	const struct report_run run = run_report_with("", arguments);
 
-	ck_assert_str_eq(screen.err, sentence);
-	ck_assert_str_eq(screen.out, "");
-	ck_assert_int_eq(screen.status, 64);
+	ck_assert_str_eq(run.err, sentence);
+	ck_assert_str_eq(run.out, "");
+	ck_assert_int_eq(run.status, 64);
 }
 
 START_TEST(wrong_usage_is_one_sentence_and_64)
@@ -137,54 +139,54 @@ END_TEST
 
 START_TEST(what_cannot_be_read_is_a_sentence_and_2)
 {
-	struct screen screen;
+	struct report_run run;
 
-	screen = screen_show_with("", "gone.bin");
-	ck_assert_int_eq(screen.status, 2);
-	has(screen.err, "gone.bin");
-	ck_assert_ptr_eq(strchr(screen.err, '\n'), screen.err + strlen(screen.err) - 1);
+	run = run_report_with("", "gone.bin");
+	ck_assert_int_eq(run.status, 2);
+	has(run.err, "gone.bin");
+	ck_assert_ptr_eq(strchr(run.err, '\n'), run.err + strlen(run.err) - 1);
 	if (system("echo hello > text.bin; : > empty.bin; mkdir folder"))
 		ck_abort();
-	ck_assert_int_eq(screen_show_with("", "text.bin").status, 2);
-	ck_assert_int_eq(screen_show_with("", "empty.bin").status, 2);
-	ck_assert_int_eq(screen_show_with("", "folder").status, 2);
+	ck_assert_int_eq(run_report_with("", "text.bin").status, 2);
+	ck_assert_int_eq(run_report_with("", "empty.bin").status, 2);
+	ck_assert_int_eq(run_report_with("", "folder").status, 2);
 }
 END_TEST
 
 START_TEST(a_trace_may_be_called_like_a_view)
 {
 	write_run("tree");
-	ck_assert_int_eq(screen_show_with("", "./tree").status, 0);
-	ck_assert_int_eq(screen_show_with("", "tree ./tree").status, 0);
-	ck_assert_int_eq(screen_show_with("", "tree tree").status,
-		0); /* only the first word can be a view */
+	ck_assert_int_eq(run_report_with("", "./tree").status, 0);
+	ck_assert_int_eq(run_report_with("", "tree ./tree").status, 0);
+	ck_assert_int_eq(
+		run_report_with("", "tree tree").status, 0); /* only the first word can be a view */
 }
 END_TEST
 
 START_TEST(help_version_and_legend_need_no_trace)
 {
-	struct screen screen = screen_show_with("", "--help");
+	struct report_run run = run_report_with("", "--help");
 
-	ck_assert_int_eq(screen.status, 0);
-	has(screen.out, "usage: pperf-report [VIEW] TRACE... [options]");
-	has(screen.out, "critical");
-	has(screen.out, "--min-percent P");
-	screen = screen_show_with("", "distribution --help");
-	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  "
-			"distribution of the durations of one node");
-	has(screen.out, "p75_ns");
-	has(screen.out, "--min-percent P");
-	ck_assert_ptr_null(strstr(screen.out, "critical-path"));
-	has(screen_show_with("", "diff --help").out,
+	ck_assert_int_eq(run.status, 0);
+	has(run.out, "usage: pperf-report [VIEW] TRACE... [options]");
+	has(run.out, "critical");
+	has(run.out, "--min-percent P");
+	run = run_report_with("", "distribution --help");
+	has(run.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  "
+		     "distribution of the durations of one node");
+	has(run.out, "p75_ns");
+	has(run.out, "--min-percent P");
+	ck_assert_ptr_null(strstr(run.out, "critical-path"));
+	has(run_report_with("", "diff --help").out,
 		"usage: pperf-report diff BEFORE AFTER [options]\n");
-	screen = screen_show_with("", "--version");
-	ck_assert_int_eq(strncmp(screen.out, "pperf-report ", 13), 0);
-	screen = screen_show_with("", "--legend");
-	has(screen.out, "nearest rank");
-	has(screen.out, "gpu_total_ns");
-	has(screen.out, "reserved");
-	screen = screen_show_to("/dev/full", "--help");
-	ck_assert_int_eq(screen.status, 2);
+	run = run_report_with("", "--version");
+	ck_assert_int_eq(strncmp(run.out, "pperf-report ", 13), 0);
+	run = run_report_with("", "--legend");
+	has(run.out, "nearest rank");
+	has(run.out, "gpu_total_ns");
+	has(run.out, "reserved");
+	run = run_report_to("/dev/full", "--help");
+	ck_assert_int_eq(run.status, 2);
 }
 END_TEST
 
@@ -213,22 +215,22 @@ START_TEST(every_view_has_the_whole_envelope)
 		"\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0", "\"warnings\": []",
 		"\"rows\": [" };
 	char arguments[64];
-	struct screen screen;
+	struct report_run run;
 
 	write_run("trace.bin");
 	snprintf(arguments, sizeof arguments, "%strace.bin -f json", views[_i]);
-	screen = screen_show_with("", arguments);
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report_with("", arguments);
+	ck_assert_int_eq(run.status, 0);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		has(screen.out, parts[i]);
+		has(run.out, parts[i]);
 }
 END_TEST
 
 START_TEST(a_tree_row_says_all_that_it_knows)
 {
-	const struct screen screen = screen_show(a_run(), "tree trace.bin -f json");
+	const struct report_run run = run_report(a_run(), "tree trace.bin -f json");
 
-	has(screen.out,
+	has(run.out,
 		"{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"step *\", \"label\": "
 		"\"step * \xc3\x97"
 		"2\", \"kind\": \"range\", \"path\": [\"step *\"], "
@@ -242,30 +244,30 @@ START_TEST(a_tree_row_says_all_that_it_knows)
 		"\"alloc_bytes\": 1000, \"free_bytes\": 0, \"labels\": 2, \"worst\": {\"metric\": "
 		"\"gpu\", "
 		"\"label\": \"step 1\", \"start_ns\": 200, \"value\": 140}}");
-	has(screen.out, "\"name\": \"gemm\", \"label\": \"gemm  <<<(64,1,1),(128,1,1)>>>\", "
-			"\"kind\": \"kernel\", "
-			"\"path\": [\"step *\", \"lay/er\", \"gemm\"]");
-	has(screen.out, "\"grid\": [64, 1, 1], \"block\": [128, 1, 1], \"shared_bytes\": 0, "
-			"\"registers\": 32, "
-			"\"waves_per_sm\": ");
-	has(screen.out, "\"method\": \"correlation\", \"confidence\": \"high\"");
-	has(screen.out, "\"kind\": \"unattributed\"");
-	has(screen.out, "\"name\": \"=cmd\\u001b[2J\\udcff,\\\"q\\\"\"");
+	has(run.out, "\"name\": \"gemm\", \"label\": \"gemm  <<<(64,1,1),(128,1,1)>>>\", "
+		     "\"kind\": \"kernel\", "
+		     "\"path\": [\"step *\", \"lay/er\", \"gemm\"]");
+	has(run.out, "\"grid\": [64, 1, 1], \"block\": [128, 1, 1], \"shared_bytes\": 0, "
+		     "\"registers\": 32, "
+		     "\"waves_per_sm\": ");
+	has(run.out, "\"method\": \"correlation\", \"confidence\": \"high\"");
+	has(run.out, "\"kind\": \"unattributed\"");
+	has(run.out, "\"name\": \"=cmd\\u001b[2J\\udcff,\\\"q\\\"\"");
 }
 END_TEST
 
 START_TEST(csv_is_rfc_4180_and_no_formula)
 {
-	const struct screen screen = screen_show(a_run(), "tree trace.bin -f csv");
+	const struct report_run run = run_report(a_run(), "tree trace.bin -f csv");
 
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_int_eq(strncmp(screen.out, "id,parent,depth,name,label,kind,", 32), 0);
-	has(screen.out, "\r\n0,,0,step *,step * \xc3\x97"
-			"2,range,,step *,");
-	has(screen.out, ",step */lay\\\\/er,"); /* a slash in a name, and RFC-quoted nothing */
-	has(screen.out, "\"\\x3dcmd\\x1b[2J\\xff,\"\"q\"\"\"");
-	ck_assert_ptr_null(strchr(screen.out, '\033'));
-	ck_assert_ptr_null(strstr(screen.out, "\r\n\r\n"));
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_int_eq(strncmp(run.out, "id,parent,depth,name,label,kind,", 32), 0);
+	has(run.out, "\r\n0,,0,step *,step * \xc3\x97"
+		     "2,range,,step *,");
+	has(run.out, ",step */lay\\\\/er,"); /* a slash in a name, and RFC-quoted nothing */
+	has(run.out, "\"\\x3dcmd\\x1b[2J\\xff,\"\"q\"\"\"");
+	ck_assert_ptr_null(strchr(run.out, '\033'));
+	ck_assert_ptr_null(strstr(run.out, "\r\n\r\n"));
 }
 END_TEST
 
@@ -274,19 +276,19 @@ START_TEST(no_control_byte_reaches_the_screen)
 	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ",
 		"critical ", "info ", "dump " };
 	char arguments[64];
-	struct screen screen;
+	struct report_run run;
 
 	write_run("trace.bin");
 	snprintf(arguments, sizeof arguments, "%strace.bin -m cpu --min-percent 0", views[_i]);
-	screen = screen_show_with("", arguments);
-	ck_assert_int_eq(screen.status, 0);
-	for (const char *c = screen.out; *c; c++)
+	run = run_report_with("", arguments);
+	ck_assert_int_eq(run.status, 0);
+	for (const char *c = run.out; *c; c++)
 		ck_assert_msg(*c == '\n' || (unsigned char)*c >= ' ', "byte %d", *c);
-	ck_assert_ptr_null(strchr(screen.out, '\377'));
+	ck_assert_ptr_null(strchr(run.out, '\377'));
 }
 END_TEST
 
-START_TEST(no_line_of_text_is_wider_than_asked_for)
+START_TEST(no_line_of_text_is_wider_than_requested)
 {
 	static const unsigned widths[] = { 40, 60, 80, 120, 200 };
 	static const char *const views[] = { "tree", "table", "kernels", "memory" };
@@ -295,13 +297,13 @@ START_TEST(no_line_of_text_is_wider_than_asked_for)
 	for (size_t width = 0; width < sizeof widths / sizeof *widths; width++)
 		for (size_t view = 0; view < sizeof views / sizeof *views; view++) {
 			char arguments[96];
-			struct screen screen;
+			struct report_run run;
 
 			snprintf(arguments, sizeof arguments,
 				"%s trace.bin --min-percent 0 --ascii --width %u", views[view],
 				widths[width]);
-			screen = screen_show_with("", arguments);
-			for (const char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
+			run = run_report_with("", arguments);
+			for (const char *line = run.out; *line; line += strcspn(line, "\n") + 1)
 				ck_assert_msg(strcspn(line, "\n") <= widths[width] ||
 						      strncmp(line, "not shown", 9) == 0,
 					"%s, %u: %.*s", views[view], widths[width],
@@ -317,53 +319,53 @@ START_TEST(the_same_trace_gives_the_same_bytes)
 
 	write_run("trace.bin");
 	for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
-		ck_assert_str_eq(screen_show_with("", arguments[i]).out,
-			screen_show_with("", arguments[i]).out);
+		ck_assert_str_eq(run_report_with("", arguments[i]).out,
+			run_report_with("", arguments[i]).out);
 }
 END_TEST
 
-START_TEST(rows_are_pruned_only_when_asked_for)
+START_TEST(rows_are_pruned_only_when_requested)
 {
-	struct screen screen;
+	struct report_run run;
 
-	screen = screen_show(a_run(), "tree trace.bin -f json -d 1");
-	ck_assert_ptr_null(strstr(screen.out, "\"depth\": 1"));
-	screen = screen_show(NULL, "tree trace.bin -f json --min-percent 50");
-	ck_assert_ptr_null(strstr(screen.out, "cmd"));
-	has(screen.out, "\"kind\": \"unattributed\"");
-	screen = screen_show(NULL, "tree trace.bin -f json -n 1");
-	ck_assert_ptr_null(strstr(screen.out, "unattributed\","));
-	screen = screen_show(NULL, "tree trace.bin --focus 'step 1/lay\\/er' -f json");
-	has(screen.out, "{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"lay/er\"");
-	screen = screen_show(NULL, "tree trace.bin -s name -f json");
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report(a_run(), "tree trace.bin -f json -d 1");
+	ck_assert_ptr_null(strstr(run.out, "\"depth\": 1"));
+	run = run_report(NULL, "tree trace.bin -f json --min-percent 50");
+	ck_assert_ptr_null(strstr(run.out, "cmd"));
+	has(run.out, "\"kind\": \"unattributed\"");
+	run = run_report(NULL, "tree trace.bin -f json -n 1");
+	ck_assert_ptr_null(strstr(run.out, "unattributed\","));
+	run = run_report(NULL, "tree trace.bin --focus 'step 1/lay\\/er' -f json");
+	has(run.out, "{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"lay/er\"");
+	run = run_report(NULL, "tree trace.bin -s name -f json");
+	ck_assert_int_eq(run.status, 0);
 }
 END_TEST
 
 START_TEST(a_file_can_be_written)
 {
-	struct screen screen = screen_show(a_run(), "tree trace.bin -o out.txt");
+	struct report_run run = run_report(a_run(), "tree trace.bin -o out.txt");
 	struct stat about;
 
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_str_eq(screen.out, "");
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_str_eq(run.out, "");
 	ck_assert(stat("out.txt", &about) == 0 && about.st_size > 0);
-	screen = screen_show(NULL, "tree trace.bin -o no/such/folder");
-	ck_assert_int_eq(screen.status, 2);
-	has(screen.err, "no/such/folder");
+	run = run_report(NULL, "tree trace.bin -o no/such/folder");
+	ck_assert_int_eq(run.status, 2);
+	has(run.err, "no/such/folder");
 }
 END_TEST
 
 START_TEST(what_cannot_be_printed_is_said)
 {
-	struct screen screen;
+	struct report_run run;
 
 	write_run("trace.bin");
-	screen = screen_show_to("/dev/full", "tree trace.bin");
-	ck_assert_int_eq(screen.status, 2);
-	has(screen.err, "cannot be written");
-	screen = screen_show_with("", "tree trace.bin -f json -o /dev/full");
-	ck_assert_int_eq(screen.status, 2);
+	run = run_report_to("/dev/full", "tree trace.bin");
+	ck_assert_int_eq(run.status, 2);
+	has(run.err, "cannot be written");
+	run = run_report_with("", "tree trace.bin -f json -o /dev/full");
+	ck_assert_int_eq(run.status, 2);
 }
 END_TEST
 
@@ -371,15 +373,15 @@ START_TEST(colour_follows_flag_then_environment)
 {
 	write_run("trace.bin");
 	ck_assert_ptr_null(
-		strchr(screen_show_with("", "tree trace.bin").out, '\033')); /* no terminal */
+		strchr(run_report_with("", "tree trace.bin").out, '\033')); /* no terminal */
 	ck_assert_ptr_nonnull(
-		strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin").out, '\033'));
-	ck_assert_ptr_nonnull(strchr(
-		screen_show_with("NO_COLOR=1", "tree trace.bin --color always").out, '\033'));
+		strchr(run_report_with("FORCE_COLOR=1", "tree trace.bin").out, '\033'));
+	ck_assert_ptr_nonnull(
+		strchr(run_report_with("NO_COLOR=1", "tree trace.bin --color always").out, '\033'));
 	ck_assert_ptr_null(
-		strchr(screen_show_with("NO_COLOR=1 FORCE_COLOR=1", "tree trace.bin").out, '\033'));
+		strchr(run_report_with("NO_COLOR=1 FORCE_COLOR=1", "tree trace.bin").out, '\033'));
 	ck_assert_ptr_null(strchr(
-		screen_show_with("FORCE_COLOR=1", "tree trace.bin --color never").out, '\033'));
+		run_report_with("FORCE_COLOR=1", "tree trace.bin --color never").out, '\033'));
 }
 END_TEST
 
@@ -387,7 +389,7 @@ START_TEST(a_cut_trace_is_shown_and_only_strict_minds)
 {
 	struct trace_builder *builder = a_run();
 	const unsigned char *bytes;
-	struct screen screen;
+	struct report_run run;
 	size_t count;
 	FILE *file;
 
@@ -398,11 +400,11 @@ START_TEST(a_cut_trace_is_shown_and_only_strict_minds)
 	ck_assert_uint_eq(fwrite(bytes, 1, count - 200, file), count - 200);
 	fclose(file);
 	builder_free(builder);
-	screen = screen_show_with("", "cut.bin");
-	ck_assert_int_eq(screen.status, 0);
-	has(screen.out, "LOSSES");
-	ck_assert_int_eq(screen_show_with("", "tree cut.bin --strict").status, 2);
-	has(screen_show_with("", "cut.bin -f json").out, "\"complete\": false");
+	run = run_report_with("", "cut.bin");
+	ck_assert_int_eq(run.status, 0);
+	has(run.out, "LOSSES");
+	ck_assert_int_eq(run_report_with("", "tree cut.bin --strict").status, 2);
+	has(run_report_with("", "cut.bin -f json").out, "\"complete\": false");
 }
 END_TEST
 
@@ -412,7 +414,7 @@ START_TEST(the_simulated_device_is_named_on_every_screen)
 		"critical " };
 	struct trace_builder *builder = builder_new();
 	char arguments[64];
-	struct screen screen;
+	struct report_run run;
 
 	build_device(builder, 0, "pperf simulated device");
 	build_push(builder, 1, 10, "a");
@@ -423,13 +425,12 @@ START_TEST(the_simulated_device_is_named_on_every_screen)
 	builder_write(builder, "trace.bin");
 	builder_free(builder);
 	snprintf(arguments, sizeof arguments, "%strace.bin", views[_i]);
-	screen = screen_show_with("", arguments);
-	ck_assert_msg(strstr(screen.out, "simulated") || strstr(screen.out, "SIMULATED"), "%s",
-		screen.out);
+	run = run_report_with("", arguments);
+	ck_assert_msg(strstr(run.out, "simulated") || strstr(run.out, "SIMULATED"), "%s", run.out);
 	strcat(arguments, " -f json");
-	screen = screen_show_with("", arguments);
-	has(screen.out, "\"simulated\": true");
-	has(screen.out, "\"provenance\": \"simulated\"");
+	run = run_report_with("", arguments);
+	has(run.out, "\"simulated\": true");
+	has(run.out, "\"provenance\": \"simulated\"");
 }
 END_TEST
 
@@ -461,45 +462,45 @@ static void write_family(void)
 
 START_TEST(of_a_run_the_process_that_did_most_is_shown)
 {
-	struct screen screen;
+	struct report_run run;
 
 	write_family();
-	screen = screen_show_with("", "tree trace.bin");
-	has(screen.out, "child");
-	has(screen.out, "also pid 200: ");
-	has(screen.out, "also pid 201: ");
-	ck_assert_ptr_null(strstr(screen.out, "also pid 202"));
-	screen = screen_show_with("", "tree trace.bin -f json --rank 0");
-	has(screen.out, "\"pid\": 201, \"rank\": 0, \"start_unix_ns\"");
-	has(screen.out, "\"gpu_sum_ns\": 50, ");
-	screen = screen_show_with("", "tree trace.201.bin -f json --all");
-	has(screen.out, "\"kind\": \"process\", \"pid\": 200");
-	has(screen.out, "\"kind\": \"process\", \"pid\": 202");
-	has(screen.out, "\"gpu_sum_ns\": 150, ");
-	screen = screen_show_with("", "critical trace.bin --all");
-	has(screen.out, "pid 200\nparent ");
+	run = run_report_with("", "tree trace.bin");
+	has(run.out, "child");
+	has(run.out, "also pid 200: ");
+	has(run.out, "also pid 201: ");
+	ck_assert_ptr_null(strstr(run.out, "also pid 202"));
+	run = run_report_with("", "tree trace.bin -f json --rank 0");
+	has(run.out, "\"pid\": 201, \"rank\": 0, \"start_unix_ns\"");
+	has(run.out, "\"gpu_sum_ns\": 50, ");
+	run = run_report_with("", "tree trace.201.bin -f json --all");
+	has(run.out, "\"kind\": \"process\", \"pid\": 200");
+	has(run.out, "\"kind\": \"process\", \"pid\": 202");
+	has(run.out, "\"gpu_sum_ns\": 150, ");
+	run = run_report_with("", "critical trace.bin --all");
+	has(run.out, "pid 200\nparent ");
 }
 END_TEST
 
 START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 {
-	const struct screen screen = screen_show(a_run(), "trace.bin");
+	const struct report_run run = run_report(a_run(), "trace.bin");
 
-	has(screen.out, "ran       ./train --steps 2\n");
-	has(screen.out, "pid 100");
-	has(screen.out, "node7");
-	has(screen.out, "device    GPU 0 NVIDIA H100\n");
-	has(screen.out, "cupti off: not found (-1)");
-	has(screen.out, "→ no times of kernels and copies: ");
-	has(screen.out,
+	has(run.out, "ran       ./train --steps 2\n");
+	has(run.out, "pid 100");
+	has(run.out, "node7");
+	has(run.out, "device    GPU 0 NVIDIA H100\n");
+	has(run.out, "cupti off: not found (-1)");
+	has(run.out, "→ no times of kernels and copies: ");
+	has(run.out,
 		"coverage  66.7 % of 3 GPU records attributed to the range that launched them");
-	has(screen.out, "2 / 2 launches, 1 / 1 copies");
-	has(screen.out, "verdict   the GPU was busy 80.6 % of the 310 ns");
-	has(screen.out, "96.0 % of");
-	has(screen.out, "losses    none\n");
-	has(screen.out, "cost      overhead 0 ns");
-	has(screen.out, "step 1 ───");
-	has(screen.out, "next      pperf-report critical trace.bin -m reserved\n");
+	has(run.out, "2 / 2 launches, 1 / 1 copies");
+	has(run.out, "verdict   the GPU was busy 80.6 % of the 310 ns");
+	has(run.out, "96.0 % of");
+	has(run.out, "losses    none\n");
+	has(run.out, "cost      overhead 0 ns");
+	has(run.out, "step 1 ───");
+	has(run.out, "next      pperf-report critical trace.bin -m reserved\n");
 }
 END_TEST
 
@@ -526,16 +527,16 @@ static struct trace_builder *a_large_run(void)
 
 START_TEST(a_large_tree_is_cut_to_a_screen_and_says_so)
 {
-	struct screen screen = screen_show(a_large_run(), "trace.bin");
+	struct report_run run = run_report(a_large_run(), "trace.bin");
 
-	has(screen.out, "not shown: 48 below 1.25 % (--min-percent 0)");
-	has(screen.out, "`whole`; largest");
-	has(screen.out, "`heavy` (34.0 %)");
-	ck_assert_ptr_null(strstr(screen.out, "partaa"));
-	screen = screen_show(NULL, "tree trace.bin");
-	has(screen.out, "partfj");
-	screen = screen_show(NULL, "trace.bin --min-percent 1");
-	has(screen.out, "partfj");
+	has(run.out, "not shown: 48 below 1.25 % (--min-percent 0)");
+	has(run.out, "`whole`; largest");
+	has(run.out, "`heavy` (34.0 %)");
+	ck_assert_ptr_null(strstr(run.out, "partaa"));
+	run = run_report(NULL, "tree trace.bin");
+	has(run.out, "partfj");
+	run = run_report(NULL, "trace.bin --min-percent 1");
+	has(run.out, "partfj");
 }
 END_TEST
 
@@ -547,7 +548,7 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tool, 60);
-	tcase_add_checked_fixture(tool, screen_enter, screen_leave);
+	tcase_add_checked_fixture(tool, run_report_setup, run_report_teardown);
 	tcase_add_test(tool, wrong_usage_is_one_sentence_and_64);
 	tcase_add_test(tool, what_cannot_be_read_is_a_sentence_and_2);
 	tcase_add_test(tool, a_trace_may_be_called_like_a_view);
@@ -556,9 +557,9 @@ int main(void)
 	tcase_add_test(tool, a_tree_row_says_all_that_it_knows);
 	tcase_add_test(tool, csv_is_rfc_4180_and_no_formula);
 	tcase_add_loop_test(tool, no_control_byte_reaches_the_screen, 0, 8);
-	tcase_add_test(tool, no_line_of_text_is_wider_than_asked_for);
+	tcase_add_test(tool, no_line_of_text_is_wider_than_requested);
 	tcase_add_test(tool, the_same_trace_gives_the_same_bytes);
-	tcase_add_test(tool, rows_are_pruned_only_when_asked_for);
+	tcase_add_test(tool, rows_are_pruned_only_when_requested);
 	tcase_add_test(tool, a_file_can_be_written);
 	tcase_add_test(tool, what_cannot_be_printed_is_said);
 	tcase_add_test(tool, colour_follows_flag_then_environment);

@@ -37,16 +37,16 @@ static struct trace_builder *slam(void)
 	return builder;
 }
 
-static void expect(struct screen screen, const char *out)
+static void expect(struct report_run run, const char *out)
 {
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_str_eq(screen.out, out);
-	ck_assert_int_eq(screen.status, 0);
+	ck_assert_str_eq(run.err, "");
+	ck_assert_str_eq(run.out, out);
+	ck_assert_int_eq(run.status, 0);
 }
 
 START_TEST(a_level_shows_before_after_and_difference)
 {
-	expect(screen_show(slam(), "critical trace.bin -m reserved"),
+	expect(run_report(slam(), "critical trace.bin -m reserved"),
 		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
 		"∆)\n"
 		"  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
@@ -64,10 +64,10 @@ START_TEST(a_level_shows_before_after_and_difference)
 }
 END_TEST
 
-START_TEST(it_starts_at_the_place_in_focus)
+START_TEST(it_starts_at_the_node_in_focus)
 {
-	expect(screen_show(slam(), "critical trace.bin -m reserved --focus 'slam/track - kf: "
-				   "*/loop closure - kf: *'"),
+	expect(run_report(slam(), "critical trace.bin -m reserved --focus 'slam/track - kf: "
+				  "*/loop closure - kf: *'"),
 		"loop closure - kf: 71 ─────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
 		"∆)\n"
 		"  ├── droid - step: 1 ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 "
@@ -79,13 +79,13 @@ START_TEST(it_starts_at_the_place_in_focus)
 		"      └── gru ─────────────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 "
 		"∆)\n");
 	ck_assert_int_eq(
-		screen_show(NULL, "critical trace.bin -m reserved --focus nowhere").status, 64);
+		run_report(NULL, "critical trace.bin -m reserved --focus nowhere").status, 64);
 }
 END_TEST
 
 START_TEST(a_flow_shows_its_share)
 {
-	expect(screen_show(slam(), "critical trace.bin -m cpu"),
+	expect(run_report(slam(), "critical trace.bin -m cpu"),
 		"slam ──────────────────────────────────────────────│ 500.00 ns (100 %)\n"
 		"  ├── track - kf: 71 ──────────────────────────────│ 100.00 ns (20.0 %)\n"
 		"  │   ├── loop closure - kf: 71 ───────────────────│ 70.00 ns (14.0 %)\n"
@@ -95,11 +95,11 @@ START_TEST(a_flow_shows_its_share)
 		"  │   │       └── gru ─────────────────────────────│ 10.00 ns (2.0 %)\n"
 		"  │   └── motion filter ───────────────────────────│ 5.00 ns (1.0 %)\n"
 		"  └── track - kf: 13 ──────────────────────────────│ 100.00 ns (20.0 %)\n");
-	expect(screen_show(NULL, "critical trace.bin -m alloc --iec -d 2"),
+	expect(run_report(NULL, "critical trace.bin -m alloc --iec -d 2"),
 		"slam ──────────────────────────────────────────────│ 772.00 MiB (100 %)\n"
 		"  └── track - kf: 71 ──────────────────────────────│ 772.00 MiB (100 %)\n"
 		"not shown: 1 deeper (--depth)\n");
-	expect(screen_show(NULL, "critical trace.bin -m calls -d 1"),
+	expect(run_report(NULL, "critical trace.bin -m calls -d 1"),
 		"slam ──────────────────────────────────────────────│ 11 (100 %)\n"
 		"not shown: 2 deeper (--depth)\n");
 }
@@ -107,7 +107,7 @@ END_TEST
 
 START_TEST(ascii_has_no_other_character)
 {
-	expect(screen_show(slam(), "critical trace.bin -m reserved --ascii"),
+	expect(run_report(slam(), "critical trace.bin -m reserved --ascii"),
 		"slam ----------------------------------------------| 7.97 GB -> 8.78 GB (0.8095 "
 		"d)\n"
 		"  +-- track - kf: 71 ------------------------------| 7.97 GB -> 8.78 GB (0.8095 "
@@ -123,13 +123,13 @@ START_TEST(ascii_has_no_other_character)
 		"              +-- gru -----------------------------| 7.97 GB -> 8.37 GB (0.4048 "
 		"d)\n");
 	ck_assert_ptr_nonnull(strstr(
-		screen_show_with("LC_ALL=C", "critical trace.bin -m reserved").out, "(0.8095 d)"));
+		run_report_with("LC_ALL=C", "critical trace.bin -m reserved").out, "(0.8095 d)"));
 }
 END_TEST
 
 START_TEST(a_width_shortens_labels_in_their_middle)
 {
-	expect(screen_show(slam(), "critical trace.bin -m reserved --width 62"),
+	expect(run_report(slam(), "critical trace.bin -m reserved --width 62"),
 		"slam ───────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
 		"  └── track - kf: 71 ───────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
 		"      └── loop clos… - kf: 71 ──│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
@@ -138,7 +138,7 @@ START_TEST(a_width_shortens_labels_in_their_middle)
 		"          └── droid - step: 0 ──│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
 		"              └── gru ──────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
 	/* Where there is no room for them, the tree's lines are narrow, and in the end a number. */
-	expect(screen_show(slam(), "critical trace.bin -m reserved --width 46"),
+	expect(run_report(slam(), "critical trace.bin -m reserved --width 46"),
 		"slam ───────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
 		"└ track…f: 71 ──│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
 		"  └ loop…: 71 ──│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
@@ -147,8 +147,8 @@ START_TEST(a_width_shortens_labels_in_their_middle)
 		"    └ dro…: 0 ──│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
 		"      └ gru ────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
 	/* Without one, and off a terminal, the layout does not depend on the surroundings. */
-	ck_assert_str_eq(screen_show_with("COLUMNS=60", "critical trace.bin -m reserved").out,
-		screen_show_with("COLUMNS=200", "critical trace.bin -m reserved").out);
+	ck_assert_str_eq(run_report_with("COLUMNS=60", "critical trace.bin -m reserved").out,
+		run_report_with("COLUMNS=200", "critical trace.bin -m reserved").out);
 }
 END_TEST
 
@@ -160,7 +160,7 @@ START_TEST(the_bar_moves_right_for_a_long_label)
 	build_push(builder, 1, 10, "\xe4\xb8\xad\xe6\x96\x87 wide\x1b[2J");
 	build_pop(builder, 1, 90);
 	build_pop(builder, 1, 100);
-	expect(screen_show(builder, "critical trace.bin"),
+	expect(run_report(builder, "critical trace.bin"),
 		"a label of exactly forty-nine columns, no more 123 ──│ 100.00 ns (100 %)\n"
 		"  └── 中文 wide\\x1b[2J ──────────────────────────────│ 80.00 ns (80.0 %)\n");
 }
@@ -177,7 +177,7 @@ START_TEST(memory_that_shrinks_has_a_negative_difference)
 	build_free(builder, 1, 21, 0x1000);
 	build_pop(builder, 1, 30);
 	build_pop(builder, 1, 40);
-	expect(screen_show(builder, "critical trace.bin -m reserved"),
+	expect(run_report(builder, "critical trace.bin -m reserved"),
 		"a ─────────────────────────────────────────────────│ 0.40 GB → 1.00 GB (0.5952 "
 		"∆)\n"
 		"  └── gives ───────────────────────────────────────│ 1.40 GB → 1.00 GB (-0.4048 "
@@ -195,7 +195,7 @@ START_TEST(what_makes_up_less_than_1_percent_is_left_out)
 	build_push(builder, 1, 300, "below");
 	build_pop(builder, 1, 399);
 	build_pop(builder, 1, 10000);
-	expect(screen_show(builder, "critical trace.bin"),
+	expect(run_report(builder, "critical trace.bin"),
 		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
 		"  └── exactly ─────────────────────────────────────│ 0.10 µs (1.0 %)\n");
 }
@@ -215,9 +215,9 @@ START_TEST(the_root_with_the_most_shows_its_worst_instance)
 		build_push(builder, 1, at += 10, label);
 		build_pop(builder, 1, at += i == 7 || i == 4 ? 110 : 100);
 	}
-	expect(screen_show(builder, "critical trace.bin"),
+	expect(run_report(builder, "critical trace.bin"),
 		"step 7 ────────────────────────────────────────────│ 110.00 ns (100 %)\n");
-	expect(screen_show(NULL, "critical trace.bin --no-fold"),
+	expect(run_report(NULL, "critical trace.bin --no-fold"),
 		"init ──────────────────────────────────────────────│ 500.00 ns (100 %)\n");
 }
 END_TEST
@@ -242,20 +242,20 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 			2300 + i * 10000 + i * 50);
 		build_kernel(builder, 9, 9000, 20 + i, "tiny", 3000 + i * 10000, 3008 + i * 10000);
 	}
-	expect(screen_show(builder, "critical trace.bin -m gpu"),
+	expect(run_report(builder, "critical trace.bin -m gpu"),
 		"step ──────────────────────────────────────────────│ 1.00 µs (100 %)\n"
 		"  ├── layer ───────────────────────────────────────│ 0.64 µs (64.2 %)\n"
 		"  │   └── gemm  <<<(64,1,1),(128,1,1)>>> ──────────│ 0.64 µs (64.2 %)\n"
 		"  └── graph 3 ─────────────────────────────────────│ 0.36 µs (35.8 %)\n"
 		"      └── fused  <<<(64,1,1),(128,1,1)>>> ─────────│ 0.35 µs (35.0 %)\n");
-	expect(screen_show(NULL, "critical trace.bin -m idle -d 1"),
+	expect(run_report(NULL, "critical trace.bin -m idle -d 1"),
 		"no range has a value of this metric; `pperf-report info` shows what was "
 		"recorded\n");
 }
 END_TEST
 
-/* In one range 10 kernels `many` of 100 each, `one` of 700, and four `odd`, of which one has 250 and the others 20 each. The trace
- * does not say how they were launched. */
+/* In one range 10 kernels `many` of 100 each, `one` of 700, and four `odd`, of which one has 250
+ * and the others 20 each. The trace does not say how they were launched. */
 static struct trace_builder *kernels_in_a_row(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -282,7 +282,7 @@ static struct trace_builder *kernels_in_a_row(void)
 
 START_TEST(kernels_that_do_not_stand_out_are_one_row)
 {
-	expect(screen_show(kernels_in_a_row(), "critical trace.bin -m gpu"),
+	expect(run_report(kernels_in_a_row(), "critical trace.bin -m gpu"),
 		"step ──────────────────────────────────────────────│ 2.01 µs (100 %)\n"
 		"  ├── many ×10 ────────────────────────────────────│ 1.00 µs (49.8 %)\n"
 		"  ├── one ─────────────────────────────────────────│ 0.70 µs (34.8 %)\n"
@@ -291,14 +291,14 @@ START_TEST(kernels_that_do_not_stand_out_are_one_row)
 }
 END_TEST
 
-START_TEST(names_cut_in_their_middle_can_be_told_apart)
+START_TEST(names_cut_in_their_middle_can_be_distinguished)
 {
 	struct trace_builder *builder = builder_new();
 	static const char *const names[] = {
 		"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA0_NTB0_NTC0_NTD4_WS64_WG32",
 		"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA4_NTB0_NTC0_NTD4_WS64_WG32"
 	};
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "step");
 	for (unsigned i = 0; i < 2; i++) {
@@ -306,9 +306,9 @@ START_TEST(names_cut_in_their_middle_can_be_told_apart)
 		build_pop(builder, 1, 180 + i * 100);
 	}
 	build_pop(builder, 1, 400);
-	screen = screen_show(builder, "critical trace.bin -m cpu --ascii --width 70");
-	ck_assert_msg(strstr(screen.out, "NTA0") && strstr(screen.out, "NTA4"), "%s", screen.out);
-	for (char *line = strtok(screen.out, "\n"); line; line = strtok(NULL, "\n"))
+	run = run_report(builder, "critical trace.bin -m cpu --ascii --width 70");
+	ck_assert_msg(strstr(run.out, "NTA0") && strstr(run.out, "NTA4"), "%s", run.out);
+	for (char *line = strtok(run.out, "\n"); line; line = strtok(NULL, "\n"))
 		ck_assert_msg(strlen(line) <= 70, "%s", line);
 }
 END_TEST
@@ -323,7 +323,7 @@ START_TEST(off_a_terminal_the_bar_stays_near)
 	build_push(builder, 1, 100, name);
 	build_pop(builder, 1, 200);
 	ck_assert_uint_lt(
-		strlen(screen_show(builder, "critical trace.bin -m cpu --ascii").out), 160);
+		strlen(run_report(builder, "critical trace.bin -m cpu --ascii").out), 160);
 }
 END_TEST
 
@@ -345,7 +345,7 @@ START_TEST(steps_are_all_that_counts)
 	for (unsigned i = 0; i < 4; i++)
 		build_kernel(
 			builder, 9, 2000, 10 + i, "k", 2000 + i * 1000, 2100 + i * 1000 + i * 100);
-	expect(screen_show(builder, "critical trace.bin -m gpu --steps 1-2"),
+	expect(run_report(builder, "critical trace.bin -m gpu --steps 1-2"),
 		"train ─────────────────────────────────────────────│ 500.00 ns (100 %)\n"
 		"  ├── step 2 ──────────────────────────────────────│ 300.00 ns (60.0 %)\n"
 		"  │   └── k  <<<(64,1,1),(128,1,1)>>> ─────────────│ 300.00 ns (60.0 %)\n"
@@ -356,7 +356,7 @@ END_TEST
 
 START_TEST(tensors_memory_is_not_made_up)
 {
-	expect(screen_show(slam(), "critical trace.bin -m allocated"),
+	expect(run_report(slam(), "critical trace.bin -m allocated"),
 		"no tensor memory in this trace (source torch_memory); try -m reserved\n");
 }
 END_TEST
@@ -384,10 +384,10 @@ START_TEST(a_counter_is_shown_in_its_own_unit)
 		memcpy(&metric->value, &values[i], sizeof metric->value);
 	}
 	build_pop(builder, 1, 200);
-	expect(screen_show(builder, "critical trace.bin -m 'Memory Reserved'"),
+	expect(run_report(builder, "critical trace.bin -m 'Memory Reserved'"),
 		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
 		"∆)\n");
-	ck_assert_int_eq(screen_show(NULL, "critical trace.bin -m 'Memory Reserve'").status, 64);
+	ck_assert_int_eq(run_report(NULL, "critical trace.bin -m 'Memory Reserve'").status, 64);
 }
 END_TEST
 
@@ -405,14 +405,15 @@ START_TEST(a_hundred_thousand_small_children_are_one_row)
 	build_push(builder, 1, at += 1, "large");
 	build_pop(builder, 1, at += 100000);
 	build_pop(builder, 1, at += 10);
-	expect(screen_show(builder, "critical trace.bin"),
+	expect(run_report(builder, "critical trace.bin"),
 		"root ──────────────────────────────────────────────│ 499.92 µs (100 %)\n"
 		"  ├── child ×100000 ───────────────────────────────│ 299.90 µs (60.0 %)\n"
 		"  └── large ───────────────────────────────────────│ 100.00 µs (20.0 %)\n");
 }
 END_TEST
 
-/* A root of 10 µs, of which so many children take so much each, and the last one takes as much as is given. */
+/* A root of 10 µs, of which so many children take so much each, and the last one takes as much as
+ * is given. */
 static struct trace_builder *children(
 	unsigned count, uint64_t each_ns, uint64_t last_ns, const char *label)
 {
@@ -435,19 +436,19 @@ static struct trace_builder *children(
 
 START_TEST(many_of_one_name_are_one_row)
 {
-	expect(screen_show(children(6, 1000, 2000, "work"), "critical trace.bin"),
+	expect(run_report(children(6, 1000, 2000, "work"), "critical trace.bin"),
 		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
 		"  └── work ×6 ─────────────────────────────────────│ 7.00 µs (70.0 %)\n"
 		"      └── inside ×6 ───────────────────────────────│ 7.00 µs (70.0 %)\n");
 	/* Of few each is shown, and of all where the user wants to see all. */
-	expect(screen_show(children(3, 1000, 1000, "work"), "critical trace.bin -d 2"),
+	expect(run_report(children(3, 1000, 1000, "work"), "critical trace.bin -d 2"),
 		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
 		"  ├── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
 		"  ├── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
 		"  └── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
 		"not shown: 3 deeper (--depth)\n");
 	ck_assert_ptr_null(strstr(
-		screen_show(children(6, 1000, 2000, "work"), "critical trace.bin --min-percent 0")
+		run_report(children(6, 1000, 2000, "work"), "critical trace.bin --min-percent 0")
 			.out,
 		"×"));
 }
@@ -455,7 +456,7 @@ END_TEST
 
 START_TEST(of_many_of_one_name_the_odd_one_stays)
 {
-	expect(screen_show(children(6, 500, 1500, "work"), "critical trace.bin -d 2"),
+	expect(run_report(children(6, 500, 1500, "work"), "critical trace.bin -d 2"),
 		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
 		"  ├── work ×5 ─────────────────────────────────────│ 2.50 µs (25.0 %)\n"
 		"  └── work ────────────────────────────────────────│ 1.50 µs (15.0 %)\n"
@@ -465,7 +466,7 @@ END_TEST
 
 START_TEST(what_has_a_number_of_its_own_is_shown_by_itself)
 {
-	expect(screen_show(children(6, 1000, 1000, "kf: %u"), "critical trace.bin -d 2 -n 2"),
+	expect(run_report(children(6, 1000, 1000, "kf: %u"), "critical trace.bin -d 2 -n 2"),
 		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
 		"  ├── kf: 6 ───────────────────────────────────────│ 1.00 µs (10.0 %)\n"
 		"  └── kf: 5 ───────────────────────────────────────│ 1.00 µs (10.0 %)\n"
@@ -475,8 +476,8 @@ END_TEST
 
 START_TEST(colour_only_paints)
 {
-	char *plain = screen_show(slam(), "critical trace.bin -m reserved").out,
-	     *painted = screen_show(NULL, "critical trace.bin -m reserved --color always").out;
+	char *plain = run_report(slam(), "critical trace.bin -m reserved").out,
+	     *painted = run_report(NULL, "critical trace.bin -m reserved --color always").out;
 	size_t used = 0;
 
 	ck_assert_ptr_null(strchr(plain, '\033'));
@@ -500,9 +501,9 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(layout, 60);
-	tcase_add_checked_fixture(layout, screen_enter, screen_leave);
+	tcase_add_checked_fixture(layout, run_report_setup, run_report_teardown);
 	tcase_add_test(layout, a_level_shows_before_after_and_difference);
-	tcase_add_test(layout, it_starts_at_the_place_in_focus);
+	tcase_add_test(layout, it_starts_at_the_node_in_focus);
 	tcase_add_test(layout, a_flow_shows_its_share);
 	tcase_add_test(layout, ascii_has_no_other_character);
 	tcase_add_test(layout, a_width_shortens_labels_in_their_middle);
@@ -512,7 +513,7 @@ int main(void)
 	tcase_add_test(layout, the_root_with_the_most_shows_its_worst_instance);
 	tcase_add_test(layout, by_gpu_time_kernels_are_the_leaves);
 	tcase_add_test(layout, kernels_that_do_not_stand_out_are_one_row);
-	tcase_add_test(layout, names_cut_in_their_middle_can_be_told_apart);
+	tcase_add_test(layout, names_cut_in_their_middle_can_be_distinguished);
 	tcase_add_test(layout, off_a_terminal_the_bar_stays_near);
 	tcase_add_test(layout, steps_are_all_that_counts);
 	tcase_add_test(layout, tensors_memory_is_not_made_up);

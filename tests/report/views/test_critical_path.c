@@ -36,9 +36,9 @@ static size_t column_of(char **titles, size_t count, const char *title)
 
 /* Of the row of that kind and name; -1: the cell is empty. -2: there is no such row. */
 static long long cell(
-	const struct screen *screen, const char *kind, const char *name, const char *title)
+	const struct report_run *run, const char *kind, const char *name, const char *title)
 {
-	char *text = strdup(screen->out), *rest = text, *line = strsep(&rest, "\n");
+	char *text = strdup(run->out), *rest = text, *line = strsep(&rest, "\n");
 	char *titles[MOST_COLUMNS], *fields[MOST_COLUMNS];
 	const size_t columns = split(line, titles), wanted = column_of(titles, columns, title),
 		     names = column_of(titles, columns, "label"),
@@ -55,13 +55,13 @@ static long long cell(
 	return found;
 }
 
-static void expect(const struct screen *screen, const char *kind, const char *name,
+static void expect(const struct report_run *run, const char *kind, const char *name,
 	const char *title, long long value)
 {
-	const long long found = cell(screen, kind, name, title);
+	const long long found = cell(run, kind, name, title);
 
 	ck_assert_msg(found == value, "%s of %s `%s` is %lld, not %lld, in\n%s", title, kind, name,
-		found, value, screen->out);
+		found, value, run->out);
 }
 
 /* The parts of the path, by kind; 0: there is no such row. They are the whole. */
@@ -69,7 +69,7 @@ struct parts {
 	long long kernels, copies, host, calls, launch, hand_over, sync, unknown;
 };
 
-static void expect_parts(const struct screen *screen, struct parts parts)
+static void expect_parts(const struct report_run *run, struct parts parts)
 {
 	const struct {
 		const char *name;
@@ -80,12 +80,12 @@ static void expect_parts(const struct screen *screen, struct parts parts)
 		{ "unknown", parts.unknown } };
 	long long sum = 0;
 
-	ck_assert_int_eq(screen->status, 0);
+	ck_assert_int_eq(run->status, 0);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		expect(screen, "part", all[i].name, "path_ns", all[i].ns ? all[i].ns : -2);
+		expect(run, "part", all[i].name, "path_ns", all[i].ns ? all[i].ns : -2);
 		sum += all[i].ns;
 	}
-	expect(screen, "path", "critical path", "path_ns", sum);
+	expect(run, "path", "critical path", "path_ns", sum);
 }
 
 /* Called for 5, on the stream of that number, whose handle is ten times that. */
@@ -122,52 +122,53 @@ static struct trace_builder *begin(void)
 	return builder;
 }
 
-static struct screen show(struct trace_builder *builder)
+static struct report_run show(struct trace_builder *builder)
 {
-	return screen_show(builder, "critical-path trace.bin -f csv");
+	return run_report(builder, "critical-path trace.bin -f csv");
 }
 
 START_TEST(the_host_is_too_slow)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	launch(builder, 1, 195, 2, 7);
 	kernel(builder, 1, "a", 7, 105, 110);
 	kernel(builder, 2, "b", 7, 205, 210);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 5, .launch = 10, .host = 95, .calls = 5 });
-	expect(&screen, "work", "a", "slack_min_ns",
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 5, .launch = 10, .host = 95, .calls = 5 });
+	expect(&run, "work", "a", "slack_min_ns",
 		95); /* b is asked for at 195, and a launch takes 10 */
-	expect(&screen, "work", "a", "gain_ns", 0);
-	expect(&screen, "work", "b", "gain_ns", 5);
-	expect(&screen, "work", "b", "path_ns", 15);
-	expect(&screen, "place", "(no range)", "path_ns",
+	expect(&run, "work", "a", "gain_ns", 0);
+	expect(&run, "work", "b", "gain_ns", 5);
+	expect(&run, "work", "b", "path_ns", 15);
+	expect(&run, "place", "(no range)", "path_ns",
 		95); /* the calls in no range are unattributed */
 }
 END_TEST
 
-/* A kernel is over before the next one's launch is, though after that began: the launch holds it up. */
+/* A kernel is over before the next one's launch is, though after that began: the launch holds it
+ * up. */
 START_TEST(launches_are_too_slow)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	for (uint64_t i = 0; i < 3; i++) {
 		launch(builder, 1, 100 + 10 * i, i + 1, 7);
 		kernel(builder, i + 1, "k", 7, 105 + 10 * i, 113 + 10 * i);
 	}
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 8, .launch = 5, .host = 10, .calls = 10 });
-	expect(&screen, "work", "k", "gain_ns", 8);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 8, .launch = 5, .host = 10, .calls = 10 });
+	expect(&run, "work", "k", "gain_ns", 8);
 }
 END_TEST
 
 START_TEST(the_gpu_is_too_slow)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 90, "work");
 	for (uint64_t i = 0; i < 3; i++)
@@ -176,23 +177,24 @@ START_TEST(the_gpu_is_too_slow)
 	kernel(builder, 1, "k", 7, 110, 210);
 	kernel(builder, 2, "k", 7, 211, 311);
 	kernel(builder, 3, "k", 7, 311, 411);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 300, .launch = 15, .hand_over = 1 });
-	expect(&screen, "place", "work", "path_ns", 316);
-	expect(&screen, "place", "work", "path_gpu_ns", 300);
-	expect(&screen, "place", "work", "calls", 6);
-	expect(&screen, "work", "k", "slack_p50_ns", 0);
-	expect(&screen, "work", "k", "gain_ns",
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 300, .launch = 15, .hand_over = 1 });
+	expect(&run, "place", "work", "path_ns", 316);
+	expect(&run, "place", "work", "path_gpu_ns", 300);
+	expect(&run, "place", "work", "calls", 6);
+	expect(&run, "work", "k", "slack_p50_ns", 0);
+	expect(&run, "work", "k", "gain_ns",
 		411 - 130); /* the last is asked for at 115, and a launch takes 15 */
 }
 END_TEST
 
-/* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is waited for anyway. */
+/* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is
+ * waited for anyway. */
 START_TEST(calls_have_slack)
 {
 	struct trace_builder *builder = begin();
 	const uint32_t api = build_name(builder, "cudaEventQuery");
-	struct screen screen;
+	struct report_run run;
 	static const char *const names[] = { "first", "second" };
 	static const long long slacks[] = { 190, 278 };
 
@@ -211,10 +213,10 @@ START_TEST(calls_have_slack)
 		307); /* the second is asked for at 115, the third at 135, and a launch takes 2 */
 	kernel(builder, 2, "k", 7, 307, 415);
 	kernel(builder, 3, "k", 7, 415, 420);
-	screen = show(builder);
+	run = show(builder);
 	for (int i = 0; i < 2; i++) {
-		expect(&screen, "place", names[i], "slack_min_ns", slacks[i]);
-		expect(&screen, "place", names[i], "path_ns", 0);
+		expect(&run, "place", names[i], "slack_min_ns", slacks[i]);
+		expect(&run, "place", names[i], "path_ns", 0);
 	}
 }
 END_TEST
@@ -222,7 +224,7 @@ END_TEST
 START_TEST(a_stream_waits_for_another)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	sync(builder, 1, TRACE_EVENT_RECORD, 7, 0xe1, 105, 110);
@@ -234,14 +236,14 @@ START_TEST(a_stream_waits_for_another)
 	kernel(builder, 2, "b", 8, 125, 175);
 	kernel(builder, 3, "c", 8, 312, 400);
 	kernel(builder, 4, "d", 7, 310, 311);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 288, .launch = 15, .hand_over = 2 });
-	expect(&screen, "work", "b", "slack_min_ns", 135); /* a ends at 310 */
-	expect(&screen, "work", "a", "slack_min_ns", 0);
-	expect(&screen, "work", "d", "slack_min_ns", 89);
-	expect(&screen, "work", "a", "gain_ns", 135); /* then b holds c up */
-	expect(&screen, "path", "critical path", "stream_waits", 1);
-	expect(&screen, "path", "critical path", "stream_waits_unknown", 0);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 288, .launch = 15, .hand_over = 2 });
+	expect(&run, "work", "b", "slack_min_ns", 135); /* a ends at 310 */
+	expect(&run, "work", "a", "slack_min_ns", 0);
+	expect(&run, "work", "d", "slack_min_ns", 89);
+	expect(&run, "work", "a", "gain_ns", 135); /* then b holds c up */
+	expect(&run, "path", "critical path", "stream_waits", 1);
+	expect(&run, "path", "critical path", "stream_waits_unknown", 0);
 }
 END_TEST
 
@@ -249,7 +251,7 @@ END_TEST
 START_TEST(an_event_is_what_it_was)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	sync(builder, 1, TRACE_EVENT_RECORD, 7, 0xe1, 105, 110);
@@ -261,18 +263,18 @@ START_TEST(an_event_is_what_it_was)
 	kernel(builder, 1, "a", 7, 110, 210);
 	kernel(builder, 2, "b", 7, 210, 500);
 	kernel(builder, 3, "c", 8, 215, 300);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 390, .launch = 15, .sync = 5 });
-	expect(&screen, "work", "c", "slack_min_ns", 205); /* nobody waits for it */
-	expect(&screen, "path", "critical path", "waits", 1);
-	expect(&screen, "path", "critical path", "waits_unknown", 0);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 390, .launch = 15, .sync = 5 });
+	expect(&run, "work", "c", "slack_min_ns", 205); /* nobody waits for it */
+	expect(&run, "path", "critical path", "waits", 1);
+	expect(&run, "path", "critical path", "waits_unknown", 0);
 }
 END_TEST
 
 START_TEST(the_host_waits_in_the_middle)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 90, "outer");
 	launch(builder, 1, 95, 1, 7);
@@ -283,13 +285,12 @@ START_TEST(the_host_waits_in_the_middle)
 	build_pop(builder, 1, 310);
 	kernel(builder, 1, "a", 7, 110, 200);
 	kernel(builder, 2, "b", 7, 260, 300);
-	screen = show(builder);
-	expect_parts(
-		&screen, (struct parts){ .kernels = 130, .launch = 25, .sync = 5, .host = 45 });
-	expect(&screen, "place", "outer / prepare", "path_ns", 30);
-	expect(&screen, "place", "outer", "path_ns", 175);
-	expect(&screen, "place", "outer", "path_host_ns", 15);
-	expect(&screen, "work", "a", "gain_ns",
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 130, .launch = 25, .sync = 5, .host = 45 });
+	expect(&run, "place", "outer / prepare", "path_ns", 30);
+	expect(&run, "place", "outer", "path_ns", 175);
+	expect(&run, "place", "outer", "path_host_ns", 15);
+	expect(&run, "work", "a", "gain_ns",
 		90); /* the call would begin at 105, but the launch took 15 */
 }
 END_TEST
@@ -298,16 +299,16 @@ END_TEST
 START_TEST(clocks_are_a_little_apart)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	sync(builder, 1, TRACE_SYNC_STREAM, 7, 0, 105, 205);
 	launch(builder, 1, 250, 2, 7);
 	kernel(builder, 1, "a", 7, 110, 206);
 	kernel(builder, 2, "b", 7, 260, 300);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 135, .launch = 25, .host = 45 });
-	expect(&screen, "work", "a", "slack_min_ns", 0);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 135, .launch = 25, .host = 45 });
+	expect(&run, "work", "a", "slack_min_ns", 0);
 }
 END_TEST
 
@@ -315,7 +316,7 @@ END_TEST
 START_TEST(calls_can_be_gained_by)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 90, "take");
 	sync(builder, 1, 0, 0, 0, 95, 195); /* a call that waits for nothing */
@@ -324,13 +325,12 @@ START_TEST(calls_can_be_gained_by)
 	launch(builder, 1, 205, 1, 7);
 	build_pop(builder, 1, 230);
 	kernel(builder, 1, "k", 7, 215, 225);
-	screen = show(builder);
-	expect_parts(
-		&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 10, .calls = 100 });
-	expect(&screen, "place", "take", "gain_ns", 100);
-	expect(&screen, "place", "use", "gain_ns",
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 10, .launch = 10, .host = 10, .calls = 100 });
+	expect(&run, "place", "take", "gain_ns", 100);
+	expect(&run, "place", "use", "gain_ns",
 		10); /* of the call the kernel's begin does not wait for the end */
-	expect(&screen, "work", "k", "gain_ns", 10);
+	expect(&run, "work", "k", "gain_ns", 10);
 }
 END_TEST
 
@@ -338,7 +338,7 @@ END_TEST
 START_TEST(a_wait_gains_what_it_is_longer)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 90, "work");
 	launch(builder, 1, 95, 1, 7);
@@ -347,10 +347,10 @@ START_TEST(a_wait_gains_what_it_is_longer)
 	sync(builder, 1, TRACE_SYNC_STREAM, 7, 0, 105, 315);
 	build_pop(builder, 1, 316);
 	kernel(builder, 1, "k", 7, 110, 310);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 200, .launch = 15, .sync = 5 });
-	expect(&screen, "place", "wait", "gain_ns", 5);
-	expect(&screen, "place", "work", "gain_ns", 200);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 200, .launch = 15, .sync = 5 });
+	expect(&run, "place", "wait", "gain_ns", 5);
+	expect(&run, "place", "work", "gain_ns", 200);
 }
 END_TEST
 
@@ -363,7 +363,8 @@ static void default_stream(struct trace_builder *builder, uint32_t stream)
 	context->null_stream = stream;
 }
 
-/* a on stream 8 up to 50,100; b was asked for at 120 on stream 7 and began 2 us after the end of a; then c on stream 8. */
+/* a on stream 8 up to 50,100; b was asked for at 120 on stream 7 and began 2 us after the end of a;
+ * then c on stream 8. */
 static struct trace_builder *one_after_the_other(void)
 {
 	struct trace_builder *builder = begin();
@@ -380,52 +381,51 @@ static struct trace_builder *one_after_the_other(void)
 START_TEST(the_default_stream_waits_for_others_and_they_for_it)
 {
 	struct trace_builder *builder = one_after_the_other();
-	struct screen screen;
+	struct report_run run;
 
 	default_stream(builder, 7);
-	screen = show(builder);
-	expect_parts(&screen,
+	run = show(builder);
+	expect_parts(&run,
 		(struct parts){
 			.kernels = 50000 + 40000 + 400, .launch = 5, .hand_over = 2000 + 500 });
-	expect(&screen, "path", "critical path", "default_waits", 2);
-	expect(&screen, "work", "a", "slack_min_ns", 0);
-	expect(&screen, "work", "b", "slack_min_ns", 0);
-	expect(&screen, "work", "b", "gain_ns", 40000);
-	expect(&screen, "work", "a", "gain_ns",
+	expect(&run, "path", "critical path", "default_waits", 2);
+	expect(&run, "work", "a", "slack_min_ns", 0);
+	expect(&run, "work", "b", "slack_min_ns", 0);
+	expect(&run, "work", "b", "gain_ns", 40000);
+	expect(&run, "work", "a", "gain_ns",
 		50100 - 125); /* b was asked for at 120, and a launch takes 5 */
 }
 END_TEST
 
-/* Between streams of which none is the default one, nothing is inferred: b could have begun 5 after its call at 120, and c
- * after a. */
+/* Between streams of which none is the default one, nothing is inferred: b could have begun 5 after
+ * its call at 120, and c after a. */
 START_TEST(other_streams_do_not_wait_for_each_other)
 {
 	struct trace_builder *builder = one_after_the_other();
-	struct screen screen;
+	struct report_run run;
 
 	default_stream(builder, 9);
-	screen = show(builder);
-	expect(&screen, "path", "critical path", "default_waits", 0);
-	expect(&screen, "work", "b", "slack_min_ns", 900);
-	expect(&screen, "work", "b", "gain_ns", 0);
-	expect(&screen, "part", "unknown", "path_ns", 42500);
+	run = show(builder);
+	expect(&run, "path", "critical path", "default_waits", 0);
+	expect(&run, "work", "b", "slack_min_ns", 900);
+	expect(&run, "work", "b", "gain_ns", 0);
+	expect(&run, "part", "unknown", "path_ns", 42500);
 }
 END_TEST
 
 START_TEST(two_threads)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	launch(builder, 2, 145, 2, 8);
 	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 200, 305);
 	kernel(builder, 1, "a", 7, 105, 115);
 	kernel(builder, 2, "b", 8, 160, 300);
-	screen = show(builder);
-	expect_parts(
-		&screen, (struct parts){ .kernels = 140, .launch = 15, .sync = 5, .host = 50 });
-	expect(&screen, "work", "a", "slack_min_ns", 185);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 140, .launch = 15, .sync = 5, .host = 50 });
+	expect(&run, "work", "a", "slack_min_ns", 185);
 }
 END_TEST
 
@@ -433,7 +433,7 @@ END_TEST
 START_TEST(threads_take_turns)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 2, 50, 100, 7);
 	kernel(builder, 100, "k", 7, 60, 61);
@@ -443,26 +443,25 @@ START_TEST(threads_take_turns)
 	}
 	launch(builder, 2, 395, 101, 7);
 	kernel(builder, 101, "last", 7, 405, 500);
-	screen = show(builder);
-	expect_parts(
-		&screen, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
 }
 END_TEST
 
 START_TEST(a_copy_beside_a_kernel)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	build_copy(builder, 1, 106, TRACE_COPY, 2, 64)->stream = 80;
 	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 120, 212);
 	kernel(builder, 1, "k", 7, 110, 210);
 	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 2, 64, 110, 160)->gpu.stream = 8;
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 100, .launch = 15, .sync = 2 });
-	expect(&screen, "work", "memcpy HtoD", "slack_min_ns", 50);
-	expect(&screen, "work", "memcpy HtoD", "gain_ns", 0);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 100, .launch = 15, .sync = 2 });
+	expect(&run, "work", "memcpy HtoD", "slack_min_ns", 50);
+	expect(&run, "work", "memcpy HtoD", "gain_ns", 0);
 }
 END_TEST
 
@@ -470,35 +469,35 @@ END_TEST
 START_TEST(a_copy_that_is_waited_for)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
 	launch(builder, 1, 250, 2, 0);
 	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 120, 190);
 	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
-	screen = show(builder);
-	expect_parts(&screen,
-		(struct parts){
-			.kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
+	run = show(builder);
+	expect_parts(
+		&run, (struct parts){
+			      .kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
 }
 END_TEST
 
 START_TEST(a_tie)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	launch(builder, 1, 101, 2, 8);
 	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 120, 212);
 	kernel(builder, 1, "a", 7, 110, 210);
 	kernel(builder, 2, "b", 8, 110, 210);
-	screen = show(builder);
-	expect(&screen, "path", "critical path", "path_ns", 117);
-	expect(&screen, "path", "critical path", "path_gpu_ns", 100);
+	run = show(builder);
+	expect(&run, "path", "critical path", "path_ns", 117);
+	expect(&run, "path", "critical path", "path_gpu_ns", 100);
 	for (int i = 0; i < 2; i++) {
-		expect(&screen, "work", i ? "b" : "a", "slack_min_ns", 0);
-		expect(&screen, "work", i ? "b" : "a", "gain_ns", 0);
+		expect(&run, "work", i ? "b" : "a", "slack_min_ns", 0);
+		expect(&run, "work", i ? "b" : "a", "gain_ns", 0);
 	}
 }
 END_TEST
@@ -506,15 +505,15 @@ END_TEST
 START_TEST(work_without_times)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	launch(builder, 1, 105, 2, 7);
 	kernel(builder, 1, "a", 7, 0, 0);
 	kernel(builder, 2, "b", 7, 115, 125);
-	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 5, .calls = 5 });
-	expect(&screen, "path", "critical path", "untimed", 1);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 10, .launch = 10, .host = 5, .calls = 5 });
+	expect(&run, "path", "critical path", "untimed", 1);
 }
 END_TEST
 
@@ -522,7 +521,7 @@ END_TEST
 START_TEST(a_graph)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 80, 9, 7);
 	build_graph_launch(builder, 1, 100, 1, 5)->stream = 70;
@@ -533,32 +532,33 @@ START_TEST(a_graph)
 	kernel(builder, 1, "g3", 7, 200, 220);
 	kernel(builder, 1, "g4", 8, 200, 300);
 	kernel(builder, 2, "after", 7, 302, 310);
-	screen = show(builder);
-	expect_parts(&screen,
+	run = show(builder);
+	expect_parts(&run,
 		(struct parts){
 			.kernels = 198, .launch = 15, .hand_over = 2, .host = 10, .calls = 5 });
-	expect(&screen, "work", "g1", "slack_min_ns", 130); /* 50 up to g2, and what g3 has */
-	expect(&screen, "work", "g3", "slack_min_ns", 80);
+	expect(&run, "work", "g1", "slack_min_ns", 130); /* 50 up to g2, and what g3 has */
+	expect(&run, "work", "g3", "slack_min_ns", 80);
 }
 END_TEST
 
-/* A GPU that does nothing for long though all that it came after is over waits for nobody knows what. */
+/* A GPU that does nothing for long though all that it came after is over waits for nobody knows
+ * what. */
 START_TEST(what_nothing_explains_is_unknown)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	launch(builder, 1, 95, 1, 7);
 	launch(builder, 1, 105, 2, 7);
 	kernel(builder, 1, "a", 7, 110, 210);
 	kernel(builder, 2, "b", 7, 50210, 50300);
 	kernel(builder, 77, "stray", 8, 60000, 60100);
-	screen = show(builder);
-	expect(&screen, "path", "critical path", "path_ns", 60100 - 95);
-	expect(&screen, "part", "unknown", "path_ns",
+	run = show(builder);
+	expect(&run, "path", "critical path", "path_ns", 60100 - 95);
+	expect(&run, "part", "unknown", "path_ns",
 		60000 - 95); /* before a stray nothing is known */
-	screen = screen_show(NULL, "critical-path trace.bin");
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report(NULL, "critical-path trace.bin");
+	ck_assert_int_eq(run.status, 0);
 }
 END_TEST
 
@@ -566,7 +566,7 @@ END_TEST
 START_TEST(steps)
 {
 	struct trace_builder *builder = begin();
-	struct screen screen;
+	struct report_run run;
 
 	for (uint64_t i = 0; i < 3; i++) {
 		char name[16];
@@ -578,12 +578,12 @@ START_TEST(steps)
 		build_pop(builder, 1, 1000 + 1000 * i);
 		kernel(builder, i + 1, "k", 7, 150 + 1000 * i, 900 + 1000 * i);
 	}
-	screen = screen_show(builder, "critical-path trace.bin -f csv --steps 1");
-	expect_parts(
-		&screen, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
-	screen = screen_show(NULL, "critical-path trace.bin -f csv --steps 0-2");
-	/* The first 10 of the first and the last 95 of the last are beyond the first call and the last; between steps 100. */
-	expect_parts(&screen,
+	run = run_report(builder, "critical-path trace.bin -f csv --steps 1");
+	expect_parts(&run, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
+	run = run_report(NULL, "critical-path trace.bin -f csv --steps 0-2");
+	/* The first 10 of the first and the last 95 of the last are beyond the first call and the
+	 * last; between steps 100. */
+	expect_parts(&run,
 		(struct parts){
 			.kernels = 2250, .launch = 120, .sync = 15, .host = 410, .unknown = 105 });
 }
@@ -592,13 +592,13 @@ END_TEST
 START_TEST(nothing_of_the_kind)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "alone");
 	build_pop(builder, 1, 20);
-	screen = screen_show(builder, "critical-path trace.bin");
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_ptr_nonnull(strstr(screen.out, "no rows"));
+	run = run_report(builder, "critical-path trace.bin");
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_ptr_nonnull(strstr(run.out, "no rows"));
 }
 END_TEST
 
@@ -609,7 +609,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(graphs, screen_enter, screen_leave);
+	tcase_add_checked_fixture(graphs, run_report_setup, run_report_teardown);
 	tcase_add_test(graphs, the_host_is_too_slow);
 	tcase_add_test(graphs, launches_are_too_slow);
 	tcase_add_test(graphs, the_gpu_is_too_slow);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_diagnose.c: each rule of the checklist, on a program that has what it looks for and on one that has not; and what is
- * said of a healthy program, in text, JSON and few bytes.
+ * test_diagnose.c: each rule of the checklist, on a program that has what it looks for and on one
+ * that has not; and what is said of a healthy program, in text, JSON and few bytes.
  */
 #include "tests/support/run_report.h"
 
@@ -141,8 +141,8 @@ static struct trace_builder *small_grids(void)
 	return program_end(&program, 3 * MS);
 }
 
-/* Ten steps of 1 ms with 40 kernels of 20 us each; `before` is done in each step from 1 us on, for 100 us at most; the first
- * takes `first` longer. */
+/* Ten steps of 1 ms with 40 kernels of 20 us each; `before` is done in each step from 1 us on, for
+ * 100 us at most; the first takes `first` longer. */
 static struct trace_builder *steps(
 	uint64_t first, void (*before)(struct program *program, unsigned step, uint64_t at))
 {
@@ -175,8 +175,8 @@ static struct trace_builder *slow_first_step(void)
 	return steps(9 * MS, NULL);
 }
 
-/* A kernel 100 ms before five steps of 5 ms each; their pauses are of 5 ms less 100 us in the middle, but for one of 8 ms that is
- * another place's. */
+/* A kernel 100 ms before five steps of 5 ms each; their pauses are of 5 ms less 100 us in the
+ * middle, but for one of 8 ms that is another place's. */
 static struct trace_builder *a_long_start(uint64_t pause)
 {
 	struct program program = program_new();
@@ -212,7 +212,8 @@ static struct trace_builder *a_long_start_and_pauses(void)
 	return a_long_start(4 * MS);
 }
 
-/* A kernel 200 ms before ten steps of 2 ms each, in which the host is late with each of 40 kernels of 10 us. */
+/* A kernel 200 ms before ten steps of 2 ms each, in which the host is late with each of 40 kernels
+ * of 10 us. */
 static struct trace_builder *slow_host_after_a_long_start(void)
 {
 	struct program program = program_new();
@@ -578,10 +579,10 @@ static struct trace_builder *only_ranges(void)
 }
 
 /* What is said of a rule: its kind, and what its line has in it. */
-static const struct scene {
+static const struct rule_case {
 	struct trace_builder *(*build)(void);
 	const char *rule, *kind, *part;
-} scenes[] = {
+} rule_cases[] = {
 	{ slow_host, "overhead-bound", "finding", "1770000,,upper bound" },
 	{ healthy, "overhead-bound", "clear", "" },
 	{ long_pauses, "overhead-bound", "clear", "" },
@@ -646,61 +647,62 @@ static const struct scene {
 
 START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
 {
-	const struct scene *scene = &scenes[_i];
-	const struct screen screen = screen_show(
-		scene->build(), "diagnose trace.bin -f csv --ascii");
+	const struct rule_case *rule_case = &rule_cases[_i];
+	const struct report_run run = run_report(
+		rule_case->build(), "diagnose trace.bin -f csv --ascii");
 	char head[64], *line, *end;
 
-	ck_assert_int_eq(screen.status, 0);
-	snprintf(head, sizeof head, ",%s,", scene->rule);
-	line = strstr(screen.out, head);
-	ck_assert_msg(line != NULL, "no row of %s in\n%s", scene->rule, screen.out);
+	ck_assert_int_eq(run.status, 0);
+	snprintf(head, sizeof head, ",%s,", rule_case->rule);
+	line = strstr(run.out, head);
+	ck_assert_msg(line != NULL, "no row of %s in\n%s", rule_case->rule, run.out);
 	if ((end = strstr(line, "\r\n")))
 		*end = '\0';
-	snprintf(head, sizeof head, ",%s,%s,", scene->rule, scene->kind);
-	ck_assert_msg(strncmp(line, head, strlen(head)) == 0, "%s is not %s: %s", scene->rule,
-		scene->kind, line);
-	ck_assert_msg(strstr(line, scene->part) != NULL, "no `%s` in %s", scene->part, line);
+	snprintf(head, sizeof head, ",%s,%s,", rule_case->rule, rule_case->kind);
+	ck_assert_msg(strncmp(line, head, strlen(head)) == 0, "%s is not %s: %s", rule_case->rule,
+		rule_case->kind, line);
+	ck_assert_msg(
+		strstr(line, rule_case->part) != NULL, "no `%s` in %s", rule_case->part, line);
 }
 END_TEST
 
-/* Two pauses of 5 ms before work in a, one of 8 ms before that in b: a has most of it, so the moment that is shown is one of a's,
- * though b's is the longest. */
-START_TEST(the_moment_is_one_at_the_place)
+/* Two pauses of 5 ms before work in a, one of 8 ms before that in b: a has most of it, so the
+ * moment that is shown is one of a's, though b's is the longest. */
+START_TEST(the_suggested_time_is_one_at_the_node)
 {
 	static const char *const places[] = { "s", "a", "b", "a" };
 	const uint64_t at[] = { 1000 * US, 6100 * US, 14200 * US, 19300 * US };
 	struct program program = program_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (unsigned i = 0; i < 4; i++) {
 		build_push(program.builder, 1, at[i] - 3000, places[i]);
 		kernel(&program, "k_a", at[i] - 1000, at[i], 100 * US);
 		build_pop(program.builder, 1, at[i]);
 	}
-	screen = screen_show(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
-	ck_assert_msg(
-		strstr(screen.out, "together 18.00 ms") &&
-			strstr(screen.out, "the longest\n              8.00 ms, at 6.20 ms") &&
-			strstr(screen.out, "  where       a; example at 1.10 ms\n"),
-		"%s", screen.out);
+	run = run_report(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
+	ck_assert_msg(strstr(run.out, "together 18.00 ms") &&
+			      strstr(run.out, "the longest\n              8.00 ms, at 6.20 ms") &&
+			      strstr(run.out, "  where       a; example at 1.10 ms\n"),
+		"%s", run.out);
 }
 END_TEST
 
 /* A program that is shown by the command of each of its findings. */
 START_TEST(the_command_of_each_finding_works)
 {
-	const struct screen screen = screen_show(scenes[_i].build(), "diagnose trace.bin --brief");
+	const struct report_run run = run_report(
+		rule_cases[_i].build(), "diagnose trace.bin --brief");
 	static const char mark[] = "  shown by: pperf-report ";
 
-	ck_assert_int_eq(screen.status, 0);
-	for (char *at = screen.out; (at = strstr(at, mark));) {
+	ck_assert_int_eq(run.status, 0);
+	for (char *at = run.out; (at = strstr(at, mark));) {
 		char *const end = strchr(at, '\n');
-		struct screen shown;
+		struct report_run shown;
 
 		ck_assert_ptr_nonnull(end);
 		*end = '\0';
-		shown = screen_show(NULL, at + strlen(mark));
+		shown = run_report(NULL, at + strlen(mark));
 		ck_assert_msg(shown.status == 0 && strlen(shown.out) > 0, "%s: %d %s", at,
 			shown.status, shown.err);
 		at = end + 1;
@@ -710,10 +712,10 @@ END_TEST
 
 START_TEST(of_a_healthy_program_nothing_stands_out)
 {
-	const struct screen screen = screen_show(healthy(), "diagnose trace.bin --ascii");
+	const struct report_run run = run_report(healthy(), "diagnose trace.bin --ascii");
 
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_str_eq(screen.out,
+	ck_assert_str_eq(run.err, "");
+	ck_assert_str_eq(run.out,
 		"no findings\n"
 		"-  compute-bound\n"
 		"  The GPU is busy for 100 % of its span: only faster or fewer kernels make this\n"
@@ -740,31 +742,31 @@ END_TEST
 /* What costs most comes first. */
 START_TEST(little_that_could_be_checked_is_no_health)
 {
-	ck_assert_ptr_nonnull(strstr(screen_show(only_ranges(), "diagnose trace.bin").out,
+	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
 		"no findings in 4 of 19 rules checked\n"));
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --brief").out,
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
 		"no findings in 4 of 19 rules checked\n"));
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --width 58").out,
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
 		"no findings in 4 of 19 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			screen_show(NULL, words).out, "no findings in\n  4 of 19 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  4 of 19 rules checked\n"));
 	}
 }
 END_TEST
 
 START_TEST(findings_are_ranked_by_what_they_cost)
 {
-	const struct screen screen = screen_show(crumbs(), "diagnose trace.bin --ascii");
-	const char *first = strstr(screen.out, "1. overhead-bound: up to 1.19 ms\n"),
-		   *second = strstr(screen.out, "2. "
-						"tiny-calls: up to 400.00 us\n");
+	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
+	const char *first = strstr(run.out, "1. overhead-bound: up to 1.19 ms\n"),
+		   *second = strstr(run.out, "2. "
+					     "tiny-calls: up to 400.00 us\n");
 
-	ck_assert_msg(first && second && first < second, "%s", screen.out);
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin -n 1 --ascii").out,
+	ck_assert_msg(first && second && first < second, "%s", run.out);
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin -n 1 --ascii").out,
 		"not shown: 1 more (--top 0)\n"));
 }
 END_TEST
@@ -779,7 +781,7 @@ START_TEST(what_measuring_costs_is_of_the_whole_run)
 	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
 	overhead->end_ns = BUILDER_START_UNIX_NS + 7 * MS + 1000;
 	ck_assert_ptr_nonnull(
-		strstr(screen_show(builder, "diagnose trace.bin --steps 0-9 -f csv").out,
+		strstr(run_report(builder, "diagnose trace.bin --steps 0-9 -f csv").out,
 			",profiler-cost,clear,"));
 }
 END_TEST
@@ -789,7 +791,7 @@ START_TEST(brief_is_brief)
 {
 	static char name[40001];
 	struct program program = program_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (size_t i = 0; i + 1 < sizeof name; i++)
 		name[i] = i % 7 ? (char)('a' + i % 26) : '\x1b';
@@ -798,15 +800,15 @@ START_TEST(brief_is_brief)
 		kernel(&program, i % 4 ? name : names[i % 5], 8 * US + i * 8 * US,
 			9 * US + i * 8 * US, 2 * US);
 	build_pop(program.builder, 1, 2 * MS);
-	screen = screen_show(program_end(&program, 3 * MS), "diagnose trace.bin --brief");
-	ck_assert_uint_le(strlen(screen.out), 8192);
-	ck_assert_ptr_null(strchr(screen.out, '\x1b'));
-	ck_assert_ptr_nonnull(strstr(screen.out, "overhead-bound"));
-	screen = screen_show(NULL, "diagnose trace.bin --brief -f json");
-	ck_assert_uint_le(strlen(screen.out), 8192);
-	ck_assert_ptr_nonnull(strstr(screen.out, "{\"schema\": \"pperf.diagnose-brief/1\", "
-						 "\"findings\": [{\"rule\":\"overhead-bound\""));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"not_checked\": [\"data-loading\""));
+	run = run_report(program_end(&program, 3 * MS), "diagnose trace.bin --brief");
+	ck_assert_uint_le(strlen(run.out), 8192);
+	ck_assert_ptr_null(strchr(run.out, '\x1b'));
+	ck_assert_ptr_nonnull(strstr(run.out, "overhead-bound"));
+	run = run_report(NULL, "diagnose trace.bin --brief -f json");
+	ck_assert_uint_le(strlen(run.out), 8192);
+	ck_assert_ptr_nonnull(strstr(run.out, "{\"schema\": \"pperf.diagnose-brief/1\", "
+					      "\"findings\": [{\"rule\":\"overhead-bound\""));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"not_checked\": [\"data-loading\""));
 }
 END_TEST
 
@@ -814,15 +816,15 @@ END_TEST
 START_TEST(another_process_of_the_run_is_named)
 {
 	struct trace_builder *own = held_up(), *other = slow_host();
-	struct screen screen;
+	struct report_run run;
 
 	builder_header(other)->pid = 200;
 	builder_write(other, "other.bin");
 	builder_free(other);
-	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
+	run = run_report(own, "diagnose trace.bin other.bin -f csv");
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, ",queued-not-started,finding,\"Process 200 of the same run"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "5600000,,upper bound,1,,medium,"));
+		strstr(run.out, ",queued-not-started,finding,\"Process 200 of the same run"));
+	ck_assert_ptr_nonnull(strstr(run.out, "5600000,,upper bound,1,,medium,"));
 	other = slow_host();
 	builder_header(other)->pid = 200;
 	build_meta(other, "rank", "1");
@@ -830,15 +832,15 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_free(other);
 	own = healthy();
 	build_meta(own, "rank", "0");
-	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
-	ck_assert_ptr_nonnull(strstr(screen.out, ",queued-not-started,clear,"));
+	run = run_report(own, "diagnose trace.bin other.bin -f csv");
+	ck_assert_ptr_nonnull(strstr(run.out, ",queued-not-started,clear,"));
 }
 END_TEST
 
 START_TEST(brief_is_of_diagnose)
 {
-	ck_assert_int_eq(screen_show(healthy(), "tree trace.bin --brief").status, 64);
-	ck_assert_int_eq(screen_show(NULL, "diagnose trace.bin --brief -f csv").status, 64);
+	ck_assert_int_eq(run_report(healthy(), "tree trace.bin --brief").status, 64);
+	ck_assert_int_eq(run_report(NULL, "diagnose trace.bin --brief -f csv").status, 64);
 }
 END_TEST
 
@@ -849,12 +851,12 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
+	tcase_add_checked_fixture(tests, run_report_setup, run_report_teardown);
 	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0,
-		sizeof scenes / sizeof *scenes);
-	tcase_add_test(tests, the_moment_is_one_at_the_place);
-	tcase_add_loop_test(
-		tests, the_command_of_each_finding_works, 0, sizeof scenes / sizeof *scenes);
+		sizeof rule_cases / sizeof *rule_cases);
+	tcase_add_test(tests, the_suggested_time_is_one_at_the_node);
+	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0,
+		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);

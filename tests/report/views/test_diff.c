@@ -41,7 +41,8 @@ struct run {
 	double likeness;   /* of a step's noise and that of the one before */
 	const char *extra; /* an operator more in each step; NULL: none */
 	const char *prefix;
-	bool is_small; /* a fifth of the operators and half of the steps: of what is done a hundred times */
+	/* a fifth of the operators and half of the steps: of what is done a hundred times */
+	bool is_small;
 };
 
 static uint64_t op(
@@ -95,14 +96,15 @@ static void write_run(const char *path, const struct run *run)
 	builder_free(builder);
 }
 
-static struct screen diff(const struct run *before, const struct run *after, const char *options)
+static struct report_run diff(
+	const struct run *before, const struct run *after, const char *options)
 {
 	char arguments[200];
 
 	write_run("a.bin", before);
 	write_run("b.bin", after);
 	snprintf(arguments, sizeof arguments, "diff a.bin b.bin --step-marker turn %s", options);
-	return screen_show(NULL, arguments);
+	return run_report(NULL, arguments);
 }
 
 static void has(const char *text, const char *wanted)
@@ -120,10 +122,10 @@ static int found_in(int pairs, const struct run *run)
 	int found = 0;
 
 	for (int pair = 0; pair < pairs; pair++) {
-		struct screen screen = diff(run, run, "");
+		struct report_run result = diff(run, run, "");
 
-		ck_assert_int_lt(screen.status, 2);
-		found += screen.status;
+		ck_assert_int_lt(result.status, 2);
+		found += result.status;
 	}
 	return found;
 }
@@ -156,17 +158,17 @@ END_TEST
 
 static void check_named(const struct run *before, const struct run *after)
 {
-	struct screen screen = diff(before, after, "");
+	struct report_run result = diff(before, after, "");
 
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "op_17");
-	has(screen.out, "<0.0001");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "op_17");
+	has(result.out, "<0.0001");
 	for (int number = 0; number < OPS; number++) {
 		char name[32];
 
 		snprintf(name, sizeof name, "op_%d\n", number);
 		if (number != 17)
-			has_not(screen.out, name);
+			has_not(result.out, name);
 	}
 }
 
@@ -181,30 +183,30 @@ START_TEST(five_percent_in_one_of_50_operators_is_named)
 }
 END_TEST
 
-START_TEST(a_run_that_is_slower_as_a_whole_hides_nobody)
+START_TEST(a_run_that_is_slower_as_a_whole_hides_no_node)
 {
 	const struct run before = { .marked = true, .factor = 1 },
 			 after = { .marked = true, .factor = 1, .slower = 0.06 };
-	struct screen screen;
+	struct report_run result;
 
 	state = 25;
-	screen = diff(&before, &after, "");
-	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "median change +6.");
+	result = diff(&before, &after, "");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "median change +6.");
 	check_named(&before, &(struct run){ .marked = true, .factor = 1.05, .slower = 0.06 });
 }
 END_TEST
 
 START_TEST(also_without_steps)
 {
-	struct screen screen;
+	struct report_run result;
 
 	state = 30;
-	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1.05 }, "");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "of the whole run (no steady-state steps were found)");
-	has(screen.out, "op_17  n=100, 100");
-	has_not(screen.out, "op_16");
+	result = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1.05 }, "");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "of the whole run (no steady-state steps were found)");
+	has(result.out, "op_17  n=100, 100");
+	has_not(result.out, "op_16");
 }
 END_TEST
 
@@ -212,34 +214,34 @@ START_TEST(on_the_gpu_the_kernel_and_its_operator)
 {
 	const struct run before = { .marked = true, .gpu = true, .factor = 1 },
 			 after = { .marked = true, .gpu = true, .factor = 1.05 };
-	struct screen screen;
+	struct report_run result;
 
 	state = 40;
-	screen = diff(&before, &after, "");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "gpu of a steady-state step (mean; 100 before, 100 after");
-	has(screen.out, "op_17\n");
-	has(screen.out, "kernel_17\n");
-	has_not(screen.out, "kernel_18");
-	screen = diff(&before, &before, "");
-	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "0 of 101 nodes changed");
+	result = diff(&before, &after, "");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "gpu of a steady-state step (mean; 100 before, 100 after");
+	has(result.out, "op_17\n");
+	has(result.out, "kernel_17\n");
+	has_not(result.out, "kernel_18");
+	result = diff(&before, &before, "");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "0 of 101 nodes changed");
 }
 END_TEST
 
-START_TEST(what_is_new_and_what_is_gone)
+START_TEST(what_is_new_and_what_is_missing)
 {
 	const struct run plain = { .marked = true, .factor = 1 },
 			 more = { .marked = true, .factor = 1, .extra = "extra" };
-	struct screen screen;
+	struct report_run result;
 
 	state = 50;
-	screen = diff(&plain, &more, "");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "        0 ns    30.00 \u00b5s   +30.00 \u00b5s         -  new       ");
-	has(screen.out, "1 new, 0 gone");
-	screen = diff(&more, &plain, "-f csv");
-	has(screen.out, "turn/extra,range,gone,30000,0,-30000,-1,-30000,");
+	result = diff(&plain, &more, "");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "        0 ns    30.00 \u00b5s   +30.00 \u00b5s         -  new       ");
+	has(result.out, "1 new, 0 gone");
+	result = diff(&more, &plain, "-f csv");
+	has(result.out, "turn/extra,range,gone,30000,0,-30000,-1,-30000,");
 }
 END_TEST
 
@@ -247,27 +249,27 @@ START_TEST(json_has_all_rows)
 {
 	const struct run before = { .marked = true, .factor = 1 },
 			 after = { .marked = true, .factor = 1.05 };
-	struct screen screen, again;
+	struct report_run result, again;
 
 	state = 60;
-	screen = diff(&before, &after, "-f json");
-	has(screen.out,
+	result = diff(&before, &after, "-f json");
+	has(result.out,
 		"{\"schema\":\"pperf.report/"
 		"1\",\"view\":\"diff\",\"files\":[\"a.bin\",\"b.bin\"],\"metric\":\"cpu\","
 		"\"unit\":\"ns\",\"basis\":\"step\",\"steps_before\":100,\"steps_after\":100,");
-	has(screen.out, "\"common_change\":");
-	has(screen.out, "\"tested\":51,");
-	has(screen.out, "\"path\":[\"turn\",\"op_49\"],\"status\":\"both\",\"before\":");
-	has(screen.out, "\"significant\":true,\"n\":100,\"n_before\":100,\"n_after\":100}");
-	again = screen_show(NULL, "diff a.bin b.bin --step-marker turn -f json");
-	ck_assert_str_eq(screen.out, again.out);
+	has(result.out, "\"common_change\":");
+	has(result.out, "\"tested\":51,");
+	has(result.out, "\"path\":[\"turn\",\"op_49\"],\"status\":\"both\",\"before\":");
+	has(result.out, "\"significant\":true,\"n\":100,\"n_before\":100,\"n_after\":100}");
+	again = run_report(NULL, "diff a.bin b.bin --step-marker turn -f json");
+	ck_assert_str_eq(result.out, again.out);
 }
 END_TEST
 
 START_TEST(one_value_is_not_tested)
 {
 	static const char *const paths[] = { "a.bin", "b.bin" };
-	struct screen screen;
+	struct report_run result;
 
 	for (uint64_t i = 0; i < 2; i++) {
 		struct trace_builder *builder = builder_new();
@@ -277,10 +279,10 @@ START_TEST(one_value_is_not_tested)
 		builder_write(builder, paths[i]);
 		builder_free(builder);
 	}
-	screen = screen_show(NULL, "diff a.bin b.bin");
-	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "once  not tested (n=1)");
-	has(screen.out, "+100.0 %");
+	result = run_report(NULL, "diff a.bin b.bin");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "once  not tested (n=1)");
+	has(result.out, "+100.0 %");
 }
 END_TEST
 
@@ -302,27 +304,27 @@ static void write_two_threads(const char *path, uint64_t worker)
 
 START_TEST(wall_is_how_long_it_took_and_cpu_what_all_threads_did)
 {
-	struct screen screen;
+	struct report_run result;
 
 	write_two_threads("a.bin", 80);
 	write_two_threads("b.bin", 100);
-	screen = screen_show(NULL, "diff a.bin b.bin -m cpu"); /* 10 times 180, 10 times 200 */
-	has(screen.out, "1.80 \u00b5s     2.00 \u00b5s     +200 ns   +11.1 %          total");
-	screen = screen_show(NULL,
+	result = run_report(NULL, "diff a.bin b.bin -m cpu"); /* 10 times 180, 10 times 200 */
+	has(result.out, "1.80 \u00b5s     2.00 \u00b5s     +200 ns   +11.1 %          total");
+	result = run_report(NULL,
 		"diff a.bin b.bin -m wall"); /* from the trace's start, which is 0, to its end */
-	has(screen.out, "1.19 \u00b5s     1.19 \u00b5s        0 ns    +0.0 %          total");
-	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m wall");
-	has(screen.out, "100 ns      100 ns        0 ns    +0.0 %          total");
-	screen = screen_show(NULL, "gate a.bin b.bin --ascii -m wall,cpu");
-	has(screen.out, "pass wall: 1.19 us -> 1.19 us, +0.0 %");
-	has(screen.out, "FAIL cpu: 1.80 us -> 2.00 us, +11.1 %");
+	has(result.out, "1.19 \u00b5s     1.19 \u00b5s        0 ns    +0.0 %          total");
+	result = run_report(NULL, "diff a.bin b.bin --step-marker turn -m wall");
+	has(result.out, "100 ns      100 ns        0 ns    +0.0 %          total");
+	result = run_report(NULL, "gate a.bin b.bin --ascii -m wall,cpu");
+	has(result.out, "pass wall: 1.19 us -> 1.19 us, +0.0 %");
+	has(result.out, "FAIL cpu: 1.80 us -> 2.00 us, +11.1 %");
 }
 END_TEST
 
 START_TEST(memory_that_a_step_takes)
 {
 	static const char *const paths[] = { "a.bin", "b.bin" };
-	struct screen screen;
+	struct report_run result;
 
 	for (uint64_t run = 0; run < 2; run++) {
 		struct trace_builder *builder = builder_new();
@@ -339,36 +341,36 @@ START_TEST(memory_that_a_step_takes)
 		builder_write(builder, paths[run]);
 		builder_free(builder);
 	}
-	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m alloc");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "     1.00 kB     2.00 kB    +1.00 kB  +100.0 %  <0.0001 turn");
-	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m reserved");
-	ck_assert_int_eq(screen.status, STATUS_OK);
+	result = run_report(NULL, "diff a.bin b.bin --step-marker turn -m alloc");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "     1.00 kB     2.00 kB    +1.00 kB  +100.0 %  <0.0001 turn");
+	result = run_report(NULL, "diff a.bin b.bin --step-marker turn -m reserved");
+	ck_assert_int_eq(result.status, STATUS_OK);
 }
 END_TEST
 
 /* The figures keep their place, and the name what is left of the line, whatever the width. */
-START_TEST(lines_are_as_wide_as_asked)
+START_TEST(lines_are_as_wide_as_requested)
 {
 	static const int widths[] = { 40, 60, 80, 120 };
-	struct screen screen;
+	struct report_run result;
 
 	state = 7;
-	screen = diff(&(struct run){ .marked = true, .factor = 1 },
+	result = diff(&(struct run){ .marked = true, .factor = 1 },
 		&(struct run){ .marked = true,
 			.factor = 1,
 			.extra = "an operator with a name that is far too long for a line of a "
 				 "terminal, in which it stands beside five columns" },
 		"");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
 	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
 		char command[100];
 
 		snprintf(command, sizeof command,
 			"diff a.bin b.bin --step-marker turn --ascii --width %d", widths[i]);
-		screen = screen_show(NULL, command);
-		has(screen.out, "an op");
-		for (char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
+		result = run_report(NULL, command);
+		has(result.out, "an op");
+		for (char *line = result.out; *line; line += strcspn(line, "\n") + 1)
 			ck_assert_msg(strcspn(line, "\n") <= (size_t)widths[i], "%.120s", line);
 	}
 }
@@ -376,28 +378,29 @@ END_TEST
 
 START_TEST(what_cannot_be_compared)
 {
-	struct screen screen;
+	struct report_run result;
 
 	state = 70;
-	screen = diff(
+	result = diff(
 		&(struct run){ .factor = 1 }, &(struct run){ .factor = 1, .prefix = "other_" }, "");
-	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
-	has(screen.err, "have no node in common with `cpu`");
-	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m gpu").status, STATUS_UNREADABLE);
-	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m nothing").status, STATUS_USAGE);
-	ck_assert_int_eq(screen_show(NULL, "diff a.bin").status, STATUS_USAGE);
-	ck_assert_int_eq(screen_show(NULL, "diff a.bin none.bin").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(result.status, STATUS_UNREADABLE);
+	has(result.err, "have no node in common with `cpu`");
+	ck_assert_int_eq(run_report(NULL, "diff a.bin b.bin -m gpu").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(run_report(NULL, "diff a.bin b.bin -m nothing").status, STATUS_USAGE);
+	ck_assert_int_eq(run_report(NULL, "diff a.bin").status, STATUS_USAGE);
+	ck_assert_int_eq(run_report(NULL, "diff a.bin none.bin").status, STATUS_UNREADABLE);
 }
 END_TEST
 
-static struct screen gate(const struct run *before, const struct run *after, const char *options)
+static struct report_run gate(
+	const struct run *before, const struct run *after, const char *options)
 {
 	char arguments[200];
 
 	write_run("a.bin", before);
 	write_run("b.bin", after);
 	snprintf(arguments, sizeof arguments, "gate a.bin b.bin --step-marker turn %s", options);
-	return screen_show(NULL, arguments);
+	return run_report(NULL, arguments);
 }
 
 START_TEST(a_gate_fails_and_says_who_it_was)
@@ -405,27 +408,26 @@ START_TEST(a_gate_fails_and_says_who_it_was)
 	const struct run before = { .marked = true, .gpu = true, .factor = 1 }, after = {
 		.marked = true, .gpu = true, .factor = 5
 	}; /* 1/50 of a step: 8 % more */
-	struct screen screen;
+	struct report_run result;
 
 	state = 80;
-	screen = gate(&before, &after, "");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	ck_assert_int_eq(strncmp(screen.out, "FAIL gpu: 1.15 ms → 1.2", 24), 0);
-	has(screen.out, "% (limit +5 %; p <0.0001, n=100, 100); largest increase in "
+	result = gate(&before, &after, "");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	ck_assert_int_eq(strncmp(result.out, "FAIL gpu: 1.15 ms → 1.2", 24), 0);
+	has(result.out, "% (limit +5 %; p <0.0001, n=100, 100); largest increase in "
 			"turn/op_17/kernel_17 (+");
-	ck_assert_ptr_eq(strchr(screen.out, '\n') + 1, strstr(screen.out, "method"));
+	ck_assert_ptr_eq(strchr(result.out, '\n') + 1, strstr(result.out, "method"));
 	ck_assert_int_eq(
-		screen_show(NULL, "gate a.bin b.bin --step-marker turn --max-regression 20%")
-			.status,
+		run_report(NULL, "gate a.bin b.bin --step-marker turn --max-regression 20%").status,
 		STATUS_OK);
-	screen = screen_show(
+	result = run_report(
 		NULL, "gate a.bin b.bin --step-marker turn --metric cpu,gpu --max-regression 3");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "FAIL cpu: ");
-	has(screen.out, "FAIL gpu: ");
-	screen = screen_show(NULL, "gate b.bin a.bin --step-marker turn");
-	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "pass gpu: ");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "FAIL cpu: ");
+	has(result.out, "FAIL gpu: ");
+	result = run_report(NULL, "gate b.bin a.bin --step-marker turn");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "pass gpu: ");
 }
 END_TEST
 
@@ -451,59 +453,59 @@ START_TEST(a_gate_does_not_fail_for_noise)
 {
 	const char *command = "gate a.bin b.bin --step-marker turn -m cpu --max-regression 0";
 	int failed = 0, beyond = 0;
-	struct screen screen;
+	struct report_run result;
 
 	state = 100;
 	for (int pair = 0; pair < 60; pair++) {
 		write_noise("a.bin", 1, 40);
 		write_noise("b.bin", 1, 40);
-		screen = screen_show(NULL, command);
-		ck_assert_int_lt(screen.status, 2);
-		failed += screen.status;
-		beyond += strstr(screen.out, "beyond the limit, but not significant") != NULL;
+		result = run_report(NULL, command);
+		ck_assert_int_lt(result.status, 2);
+		failed += result.status;
+		beyond += strstr(result.out, "beyond the limit, but not significant") != NULL;
 	}
 	ck_assert_int_le(failed, 3);
 	ck_assert_int_ge(beyond, 15); /* so many would have failed it */
 	write_noise("b.bin", 2, 40);
-	screen = screen_show(NULL, command);
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "FAIL cpu: ");
-	has(screen.out, "largest increase in turn/work");
-	has(screen.out, "Mann-Whitney");
+	result = run_report(NULL, command);
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "FAIL cpu: ");
+	has(result.out, "largest increase in turn/work");
+	has(result.out, "Mann-Whitney");
 }
 END_TEST
 
-START_TEST(a_gate_says_by_what_it_was_told_from_noise)
+START_TEST(a_gate_says_what_distinguished_a_change_from_noise)
 {
-	struct screen screen;
+	struct report_run result;
 
 	state = 101;
 	write_noise("a.bin", 1, 40);
 	write_noise("b.bin", 4, 30);
-	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn -m cpu");
-	has(screen.out, "(limit +5 %; p <0.0001, n=40, 30)");
-	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn -m cpu -f json");
-	has(screen.out, "\"ranks\":[null,null],\"method\":\"Mann-Whitney");
-	has(screen.out, "\"passed\":false,\"beyond\":true,\"p\":");
-	has(screen.out, "\"n_before\":40,\"n_after\":30,");
-	screen = screen_show(
+	result = run_report(NULL, "gate a.bin b.bin --step-marker turn -m cpu");
+	has(result.out, "(limit +5 %; p <0.0001, n=40, 30)");
+	result = run_report(NULL, "gate a.bin b.bin --step-marker turn -m cpu -f json");
+	has(result.out, "\"ranks\":[null,null],\"method\":\"Mann-Whitney");
+	has(result.out, "\"passed\":false,\"beyond\":true,\"p\":");
+	has(result.out, "\"n_before\":40,\"n_after\":30,");
+	result = run_report(
 		NULL, "gate a.bin b.bin --step-marker none -m cpu"); /* a run is one value */
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "(limit +5 %); largest increase in turn");
-	has_not(screen.out, "Mann-Whitney");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "(limit +5 %); largest increase in turn");
+	has_not(result.out, "Mann-Whitney");
 }
 END_TEST
 
 START_TEST(a_gate_names_an_operator_that_takes_5_percent_more)
 {
 	for (state = 110; state < 113; state++) {
-		struct screen screen = gate(
+		struct report_run result = gate(
 			&(struct run){ .marked = true, .gpu = true, .factor = 20 },
 			&(struct run){ .marked = true, .gpu = true, .factor = 21 },
 			"-m gpu --max-regression 1%");
 
-		ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-		has(screen.out, "largest increase in turn/op_17/kernel_17");
+		ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+		has(result.out, "largest increase in turn/op_17/kernel_17");
 	}
 }
 END_TEST
@@ -529,42 +531,41 @@ static void write_ranks(void)
 	}
 }
 
-START_TEST(the_rank_that_was_asked_for_is_compared)
+START_TEST(the_selected_rank_is_compared)
 {
-	struct screen screen;
+	struct report_run result;
 
 	write_ranks();
-	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn");
-	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "a0.bin (rank 0; --rank N selects another)");
-	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "a1.bin (rank 1)");
-	has(screen.out, "b1.bin (rank 1)");
-	has(screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1 -f json").out,
+	result = run_report(NULL, "diff a0.bin b0.bin --step-marker turn");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "a0.bin (rank 0; --rank N selects another)");
+	result = run_report(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "a1.bin (rank 1)");
+	has(result.out, "b1.bin (rank 1)");
+	has(run_report(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1 -f json").out,
 		"\"ranks\":[1,1],");
-	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn");
-	ck_assert_int_eq(screen.status, STATUS_OK);
-	has(screen.out, "rank 0 before, 0 after; --rank N selects another\n");
-	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn --rank 1");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "rank 1 before, 1 after\n");
-	ck_assert_int_eq(
-		screen_show(NULL, "gate a0.bin --rank 1 --write-baseline base.json").status,
+	result = run_report(NULL, "gate a0.bin b0.bin --step-marker turn");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "rank 0 before, 0 after; --rank N selects another\n");
+	result = run_report(NULL, "gate a0.bin b0.bin --step-marker turn --rank 1");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "rank 1 before, 1 after\n");
+	ck_assert_int_eq(run_report(NULL, "gate a0.bin --rank 1 --write-baseline base.json").status,
 		STATUS_OK);
-	has(screen_show(NULL, "gate base.json b0.bin --rank 1").out, "rank 1 before, 1 after\n");
-	screen = screen_show(NULL, "diff a0.bin b0.bin --rank 5");
-	ck_assert_int_eq(screen.status, STATUS_USAGE);
-	has(screen.err, "no process of the run of a0.bin has rank 5");
-	screen = screen_show(NULL, "gate a0.bin b0.bin --all");
-	ck_assert_int_eq(screen.status, STATUS_USAGE);
-	has(screen.err, "diff compares one process of each run");
-	ck_assert_int_eq(screen_show(NULL, "diff a0.bin b0.bin --all").status, STATUS_USAGE);
+	has(run_report(NULL, "gate base.json b0.bin --rank 1").out, "rank 1 before, 1 after\n");
+	result = run_report(NULL, "diff a0.bin b0.bin --rank 5");
+	ck_assert_int_eq(result.status, STATUS_USAGE);
+	has(result.err, "no process of the run of a0.bin has rank 5");
+	result = run_report(NULL, "gate a0.bin b0.bin --all");
+	ck_assert_int_eq(result.status, STATUS_USAGE);
+	has(result.err, "diff compares one process of each run");
+	ck_assert_int_eq(run_report(NULL, "diff a0.bin b0.bin --all").status, STATUS_USAGE);
 }
 END_TEST
 
 /* Each step works on two GPUs; on the second it takes twice the time in the second run. */
-START_TEST(only_the_device_that_was_asked_for)
+START_TEST(only_the_selected_device)
 {
 	static const char *const paths[] = { "a.bin", "b.bin" };
 
@@ -587,44 +588,48 @@ START_TEST(only_the_device_that_was_asked_for)
 		builder_free(builder);
 	}
 	ck_assert_int_eq(
-		screen_show(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 0").status,
+		run_report(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 0").status,
 		STATUS_OK);
 	ck_assert_int_eq(
-		screen_show(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 1").status,
+		run_report(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 1").status,
 		STATUS_DIFFERENT);
 	ck_assert_int_eq(
-		screen_show(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 0").status,
+		run_report(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 0").status,
 		STATUS_OK);
-	has(screen_show(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 1").out,
+	has(run_report(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 1").out,
 		", +100.0 %");
 }
 END_TEST
 
 START_TEST(a_gate_with_a_baseline_says_the_same)
 {
-	const struct run before = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/\\ä\xff" },
-			 after = { .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä\xff" };
-	struct screen traces, baseline;
+	const struct run before = { .marked = true,
+		.gpu = true,
+		.factor = 1,
+		.prefix = "op/\\ä\xff" },
+			 after = {
+				 .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä\xff"
+			 };
+	struct report_run traces, baseline;
 
 	state = 90;
 	traces = gate(&before, &after, "-m gpu,cpu,calls -f csv");
 	ck_assert_int_eq(traces.status, STATUS_DIFFERENT);
 	ck_assert_int_eq(
-		screen_show(NULL, "gate --write-baseline base.json a.bin --step-marker turn")
-			.status,
+		run_report(NULL, "gate --write-baseline base.json a.bin --step-marker turn").status,
 		STATUS_OK);
-	baseline = screen_show(
+	baseline = run_report(
 		NULL, "gate base.json b.bin --step-marker turn -m gpu,cpu,calls -f csv");
 	ck_assert_int_eq(baseline.status, STATUS_DIFFERENT);
 	ck_assert_str_eq(baseline.out, traces.out);
 	ck_assert_int_eq(
-		screen_show(NULL, "gate base.json a.bin --step-marker turn --max-regression 0")
+		run_report(NULL, "gate base.json a.bin --step-marker turn --max-regression 0")
 			.status,
 		STATUS_OK);
-	ck_assert_int_eq(screen_show(NULL, "gate base.json b.bin --step-marker none").status,
+	ck_assert_int_eq(run_report(NULL, "gate base.json b.bin --step-marker none").status,
 		STATUS_UNREADABLE);
 	ck_assert_int_eq(truncate("base.json", 300), 0);
-	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status,
+	ck_assert_int_eq(run_report(NULL, "gate base.json a.bin --step-marker turn").status,
 		STATUS_UNREADABLE);
 }
 END_TEST
@@ -651,7 +656,7 @@ START_TEST(a_baseline_with_numbers_that_are_none_is_damaged)
 	file = fopen("base.json", "w");
 	fprintf(file, "{\"schema\":\"pperf.baseline/1\",%s}", damaged_baselines[_i]);
 	fclose(file);
-	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status,
+	ck_assert_int_eq(run_report(NULL, "gate base.json a.bin --step-marker turn").status,
 		STATUS_UNREADABLE);
 }
 END_TEST
@@ -659,7 +664,7 @@ END_TEST
 START_TEST(a_gate_of_peaks)
 {
 	static const char *const paths[] = { "a.bin", "b.bin" };
-	struct screen screen;
+	struct report_run result;
 
 	for (uint64_t run = 0; run < 2; run++) {
 		struct trace_builder *builder = builder_new();
@@ -674,27 +679,27 @@ START_TEST(a_gate_of_peaks)
 		builder_write(builder, paths[run]);
 		builder_free(builder);
 	}
-	screen = screen_show(NULL, "gate a.bin b.bin --metric reserved_peak --max-regression 10%");
-	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); largest "
+	result = run_report(NULL, "gate a.bin b.bin --metric reserved_peak --max-regression 10%");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); largest "
 			"increase in loss (+200.00 kB)\n");
 }
 END_TEST
 
 START_TEST(what_a_gate_cannot_do)
 {
-	struct screen screen;
+	struct report_run result;
 
 	state = 95;
-	screen = gate(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1 }, "-m gpu");
-	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
-	has(screen.err, "a.bin has no values of `gpu` to compare");
-	ck_assert_int_eq(screen_show(NULL, "gate a.bin").status, STATUS_USAGE);
-	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin -m nothing").status, STATUS_USAGE);
+	result = gate(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1 }, "-m gpu");
+	ck_assert_int_eq(result.status, STATUS_UNREADABLE);
+	has(result.err, "a.bin has no values of `gpu` to compare");
+	ck_assert_int_eq(run_report(NULL, "gate a.bin").status, STATUS_USAGE);
+	ck_assert_int_eq(run_report(NULL, "gate a.bin b.bin -m nothing").status, STATUS_USAGE);
 	ck_assert_int_eq(
-		screen_show(NULL, "gate a.bin b.bin --max-regression much").status, STATUS_USAGE);
-	ck_assert_int_eq(screen_show(NULL, "gate a.bin none.bin").status, STATUS_UNREADABLE);
-	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin").status, STATUS_OK);
+		run_report(NULL, "gate a.bin b.bin --max-regression much").status, STATUS_USAGE);
+	ck_assert_int_eq(run_report(NULL, "gate a.bin none.bin").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(run_report(NULL, "gate a.bin b.bin").status, STATUS_OK);
 }
 END_TEST
 
@@ -705,28 +710,28 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(runs, screen_enter, screen_leave);
+	tcase_add_checked_fixture(runs, run_report_setup, run_report_teardown);
 	tcase_set_timeout(runs, 120);
 	tcase_add_test(runs, equal_runs_differ_in_5_of_100_at_most);
 	tcase_add_test(runs, nor_do_those_whose_steps_are_like_the_one_before);
 	tcase_add_test(runs, nor_those_without_steps);
 	tcase_add_test(runs, five_percent_in_one_of_50_operators_is_named);
-	tcase_add_test(runs, a_run_that_is_slower_as_a_whole_hides_nobody);
+	tcase_add_test(runs, a_run_that_is_slower_as_a_whole_hides_no_node);
 	tcase_add_test(runs, also_without_steps);
 	tcase_add_test(runs, on_the_gpu_the_kernel_and_its_operator);
-	tcase_add_test(runs, what_is_new_and_what_is_gone);
+	tcase_add_test(runs, what_is_new_and_what_is_missing);
 	tcase_add_test(runs, json_has_all_rows);
 	tcase_add_test(runs, one_value_is_not_tested);
 	tcase_add_test(runs, wall_is_how_long_it_took_and_cpu_what_all_threads_did);
 	tcase_add_test(runs, memory_that_a_step_takes);
-	tcase_add_test(runs, lines_are_as_wide_as_asked);
+	tcase_add_test(runs, lines_are_as_wide_as_requested);
 	tcase_add_test(runs, what_cannot_be_compared);
 	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);
 	tcase_add_test(runs, a_gate_does_not_fail_for_noise);
-	tcase_add_test(runs, a_gate_says_by_what_it_was_told_from_noise);
+	tcase_add_test(runs, a_gate_says_what_distinguished_a_change_from_noise);
 	tcase_add_test(runs, a_gate_names_an_operator_that_takes_5_percent_more);
-	tcase_add_test(runs, the_rank_that_was_asked_for_is_compared);
-	tcase_add_test(runs, only_the_device_that_was_asked_for);
+	tcase_add_test(runs, the_selected_rank_is_compared);
+	tcase_add_test(runs, only_the_selected_device);
 	tcase_add_test(runs, a_gate_with_a_baseline_says_the_same);
 	tcase_add_loop_test(runs, a_baseline_with_numbers_that_are_none_is_damaged, 0,
 		sizeof damaged_baselines / sizeof *damaged_baselines);

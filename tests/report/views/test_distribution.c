@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_distribution.c: how durations are spread, against what was put into a trace: percentiles, bins, modes, outliers.
+ * test_distribution.c: how durations are spread, against what was put into a trace: percentiles,
+ * bins, modes, outliers.
  */
 #include "report/analysis/duration_distribution.h"
 #include "tests/support/run_report.h"
@@ -63,36 +64,36 @@ static unsigned times(const char *text, const char *part)
 
 START_TEST(figures_are_those_of_the_instances)
 {
-	const struct screen screen = screen_show(twelve(), "distribution op trace.bin -f json");
+	const struct report_run run = run_report(twelve(), "distribution op trace.bin -f json");
 
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_int_eq(screen.status, 0);
-	has(screen.out, "{\"name\": \"op\", \"kind\": \"distribution\", \"path\": [\"step\", "
-			"\"op\"], \"measure\": \"cpu\", "
-			"\"calls\": 12, \"share\": 1, \"mean_ns\": 180, \"min_ns\": 100, "
-			"\"p25_ns\": 102, \"p50_ns\": 105, "
-			"\"p75_ns\": 108, \"p95_ns\": 1000, \"p99_ns\": 1000, \"max_ns\": 1000, "
-			"\"outliers\": 1}");
-	has(screen.out, "\"kind\": \"bin\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
-			"\"calls\": 11, "
-			"\"share\": 0.9166666666666666, \"from_ns\": 100, \"to_ns\": 145}");
-	has(screen.out,
+	ck_assert_str_eq(run.err, "");
+	ck_assert_int_eq(run.status, 0);
+	has(run.out, "{\"name\": \"op\", \"kind\": \"distribution\", \"path\": [\"step\", "
+		     "\"op\"], \"measure\": \"cpu\", "
+		     "\"calls\": 12, \"share\": 1, \"mean_ns\": 180, \"min_ns\": 100, "
+		     "\"p25_ns\": 102, \"p50_ns\": 105, "
+		     "\"p75_ns\": 108, \"p95_ns\": 1000, \"p99_ns\": 1000, \"max_ns\": 1000, "
+		     "\"outliers\": 1}");
+	has(run.out, "\"kind\": \"bin\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
+		     "\"calls\": 11, "
+		     "\"share\": 0.9166666666666666, \"from_ns\": 100, \"to_ns\": 145}");
+	has(run.out,
 		"\"calls\": 1, \"share\": 0.08333333333333333, \"from_ns\": 955, \"to_ns\": 1000}");
-	ck_assert_uint_eq(times(screen.out, "\"kind\": \"bin\""), 20);
-	ck_assert_uint_eq(times(screen.out, "\"kind\": \"mode\""), 1);
-	/* four before it, each 10 apart: 100 + 101 + 102 + 103 + 4 * 10 behind the first one's begin */
-	has(screen.out,
-		"\"kind\": \"outlier\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
-		"\"share\": 0.08333333333333333, \"number\": 5, \"start_ns\": 456, "
-		"\"duration_ns\": 1000}");
+	ck_assert_uint_eq(times(run.out, "\"kind\": \"bin\""), 20);
+	ck_assert_uint_eq(times(run.out, "\"kind\": \"mode\""), 1);
+	/* four before it, each 10 apart: 100 + 101 + 102 + 103 + 4 * 10 behind the first one's
+	 * begin */
+	has(run.out, "\"kind\": \"outlier\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
+		     "\"share\": 0.08333333333333333, \"number\": 5, \"start_ns\": 456, "
+		     "\"duration_ns\": 1000}");
 }
 END_TEST
 
 /* Then the trace is read once more for each thing that is asked of all of them. */
-START_TEST(more_instances_than_are_held_are_told_the_same)
+START_TEST(more_instances_than_are_held_are_shown_the_same)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 	uint64_t at = 10;
 
 	for (unsigned i = 0; i < DISTRIBUTION_HELD_MAX + 2; i++) {
@@ -104,29 +105,28 @@ START_TEST(more_instances_than_are_held_are_told_the_same)
 		build_pop(builder, 1, at + took);
 		at += took + 10;
 	}
-	screen = screen_show(builder, "distribution op trace.bin --ascii --width 200");
-	ck_assert_int_eq(screen.status, 0);
-	has(screen.out, "op on the CPU: 1,048,578 instances, ");
-	has(screen.out, "  outliers: 2, above ");
-	has(screen.out, "#1,048,577 at ");
-	has(screen.out, "    1.00 us  #8 at 801 ns\n");
+	run = run_report(builder, "distribution op trace.bin --ascii --width 200");
+	ck_assert_int_eq(run.status, 0);
+	has(run.out, "op on the CPU: 1,048,578 instances, ");
+	has(run.out, "  outliers: 2, above ");
+	has(run.out, "#1,048,577 at ");
+	has(run.out, "    1.00 us  #8 at 801 ns\n");
 }
 END_TEST
 
 START_TEST(text_draws_bars)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		twelve(), "distribution op trace.bin --ascii --width 60");
 
-	has(screen.out,
-		"op on the CPU: 12 instances, 2.16 us\n  min 100 ns  p25 102 ns  p50 105 ns\n"
-		"  p75 108 ns  p95 1.00 us  p99 1.00 us\n  max 1.00 us\n"
-		"      100 ns to     145 ns        11  ######################\n"
-		"      145 ns to     190 ns         0\n");
-	has(screen.out, "      955 ns to    1.00 us         1  ##\n  one mode: ");
-	has(screen.out, "  outliers: 1, above 126 ns or below 84 ns (3 interquartile ranges away)\n"
-			"     1.00 us  #5 at 456 ns  in step\n");
-	for (const char *c = screen.out; *c; c++)
+	has(run.out, "op on the CPU: 12 instances, 2.16 us\n  min 100 ns  p25 102 ns  p50 105 ns\n"
+		     "  p75 108 ns  p95 1.00 us  p99 1.00 us\n  max 1.00 us\n"
+		     "      100 ns to     145 ns        11  ######################\n"
+		     "      145 ns to     190 ns         0\n");
+	has(run.out, "      955 ns to    1.00 us         1  ##\n  one mode: ");
+	has(run.out, "  outliers: 1, above 126 ns or below 84 ns (3 interquartile ranges away)\n"
+		     "     1.00 us  #5 at 456 ns  in step\n");
+	for (const char *c = run.out; *c; c++)
 		ck_assert_int_lt((unsigned char)*c, 128);
 }
 END_TEST
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(work_of_a_gpu_is_counted_for_kernels_and_for_ranges)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_device(builder, 0, "a GPU");
 	for (unsigned i = 0; i < 3; i++) { /* the third launches nothing */
@@ -157,27 +157,27 @@ START_TEST(work_of_a_gpu_is_counted_for_kernels_and_for_ranges)
 	for (unsigned i = 0; i < 4; i++)
 		build_kernel(builder, 9, 2000, 1 + i, "gemm", 1000 + i * 100, 1010 + i * 110);
 	builder_write(builder, "kept.bin");
-	screen = screen_show(builder, "distribution layer trace.bin -f json");
-	has(screen.out, "\"measure\": \"cpu\", \"calls\": 3, \"share\": 1, \"mean_ns\": 50, "
-			"\"min_ns\": 50");
-	has(screen.out, "\"measure\": \"gpu\", \"calls\": 2, \"share\": 1, \"mean_ns\": 50, "
-			"\"min_ns\": 30, \"p25_ns\": 30, "
-			"\"p50_ns\": 30, \"p75_ns\": 70");
-	screen = screen_show(NULL, "distribution gemm kept.bin -f json");
-	has(screen.out, "\"measure\": \"gpu\", \"calls\": 4, \"share\": 1, \"mean_ns\": 25, "
-			"\"min_ns\": 10, \"p25_ns\": 10, "
-			"\"p50_ns\": 20, \"p75_ns\": 30");
-	ck_assert_ptr_null(strstr(screen.out, "\"measure\": \"cpu\""));
-	screen = screen_show(NULL, "distribution layer/gemm kept.bin");
-	has(screen.out, "gemm on the GPU: 4 instances, 100 ns\n");
-	has(screen.out, "too few instances for modes and outliers (10)");
+	run = run_report(builder, "distribution layer trace.bin -f json");
+	has(run.out, "\"measure\": \"cpu\", \"calls\": 3, \"share\": 1, \"mean_ns\": 50, "
+		     "\"min_ns\": 50");
+	has(run.out, "\"measure\": \"gpu\", \"calls\": 2, \"share\": 1, \"mean_ns\": 50, "
+		     "\"min_ns\": 30, \"p25_ns\": 30, "
+		     "\"p50_ns\": 30, \"p75_ns\": 70");
+	run = run_report(NULL, "distribution gemm kept.bin -f json");
+	has(run.out, "\"measure\": \"gpu\", \"calls\": 4, \"share\": 1, \"mean_ns\": 25, "
+		     "\"min_ns\": 10, \"p25_ns\": 10, "
+		     "\"p50_ns\": 20, \"p75_ns\": 30");
+	ck_assert_ptr_null(strstr(run.out, "\"measure\": \"cpu\""));
+	run = run_report(NULL, "distribution layer/gemm kept.bin");
+	has(run.out, "gemm on the GPU: 4 instances, 100 ns\n");
+	has(run.out, "too few instances for modes and outliers (10)");
 }
 END_TEST
 
 START_TEST(a_name_is_one_or_says_which)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 0, "outer");
 	build_push(builder, 1, 10, "inner one");
@@ -186,22 +186,22 @@ START_TEST(a_name_is_one_or_says_which)
 	build_pop(builder, 1, 40);
 	build_pop(builder, 1, 50);
 	builder_write(builder, "kept.bin");
-	screen = screen_show(builder, "distribution 'ner one' trace.bin");
-	has(screen.out, "inner one on the CPU: 1 instance, 10 ns\n");
-	screen = screen_show(NULL, "distribution inner kept.bin");
-	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "`inner` is ambiguous");
-	ck_assert_ptr_null(strchr(screen.err, '\x1b'));
-	screen = screen_show(NULL, "distribution nothing kept.bin");
-	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "no name contains `nothing`");
-	screen = screen_show(NULL, "distribution kept.bin");
-	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "the view distribution needs a NAME before the trace: pperf-report "
-			"distribution NAME trace.bin");
-	screen = screen_show(NULL, "distribution two kept.bin");
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_ptr_null(strchr(screen.out, '\x1b'));
+	run = run_report(builder, "distribution 'ner one' trace.bin");
+	has(run.out, "inner one on the CPU: 1 instance, 10 ns\n");
+	run = run_report(NULL, "distribution inner kept.bin");
+	ck_assert_int_eq(run.status, 64);
+	has(run.err, "`inner` is ambiguous");
+	ck_assert_ptr_null(strchr(run.err, '\x1b'));
+	run = run_report(NULL, "distribution nothing kept.bin");
+	ck_assert_int_eq(run.status, 64);
+	has(run.err, "no name contains `nothing`");
+	run = run_report(NULL, "distribution kept.bin");
+	ck_assert_int_eq(run.status, 64);
+	has(run.err, "the view distribution needs a NAME before the trace: pperf-report "
+		     "distribution NAME trace.bin");
+	run = run_report(NULL, "distribution two kept.bin");
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_ptr_null(strchr(run.out, '\x1b'));
 }
 END_TEST
 
@@ -289,9 +289,9 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, figures_are_those_of_the_instances);
-	tcase_add_test(screens, more_instances_than_are_held_are_told_the_same);
+	tcase_add_test(screens, more_instances_than_are_held_are_shown_the_same);
 	tcase_add_test(screens, text_draws_bars);
 	tcase_add_test(screens, no_line_is_wider_than_a_narrow_screen);
 	tcase_add_test(screens, work_of_a_gpu_is_counted_for_kernels_and_for_ranges);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_dump.c: the views `dump` and `info`: every record a line, in order, with its exact bytes; what a trace says
- * of itself.
+ * test_dump.c: the views `dump` and `info`: every record a line, in order, with its exact bytes;
+ * what a trace says of itself.
  */
 #include "tests/support/run_report.h"
 
@@ -13,12 +13,12 @@
 /* The lines of `dump -f json` but for those of CLOCK. */
 static char *dumped(struct trace_builder *builder)
 {
-	struct screen screen = screen_show(builder, "dump trace.bin -f json");
-	char *to = screen.out;
+	struct report_run run = run_report(builder, "dump trace.bin -f json");
+	char *to = run.out;
 
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_int_eq(screen.status, 0);
-	for (char *line = screen.out, *next; *line; line = next) {
+	ck_assert_str_eq(run.err, "");
+	ck_assert_int_eq(run.status, 0);
+	for (char *line = run.out, *next; *line; line = next) {
 		next = (char *)rawmemchr(line, '\n') + 1;
 		if (memmem(line, (size_t)(next - line), "\"clock\"", 7))
 			continue;
@@ -26,7 +26,7 @@ static char *dumped(struct trace_builder *builder)
 		to += next - line;
 	}
 	*to = '\0';
-	return screen.out;
+	return run.out;
 }
 
 START_TEST(ranges_come_with_depth_domain_and_duration)
@@ -316,17 +316,17 @@ END_TEST
 START_TEST(csv_has_a_cell_for_every_key)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 	size_t commas = 0;
 
 	build_push(builder, 1, 10, "=cmd|' /C calc'!A0");
 	build_push(builder, 1, 20, "a,\"b\"\r\nc\\");
 	build_seal(builder, 1, SEAL_WHOLE);
-	screen = screen_show(builder, "dump trace.bin -f csv");
-	ck_assert_int_eq(strncmp(screen.out, "t_ns,pid,tid,kind,name,domain,", 30), 0);
-	for (char *c = screen.out; *c != '\n'; c++)
+	run = run_report(builder, "dump trace.bin -f csv");
+	ck_assert_int_eq(strncmp(run.out, "t_ns,pid,tid,kind,name,domain,", 30), 0);
+	for (char *c = run.out; *c != '\n'; c++)
 		commas += *c == ',';
-	for (char *line = strchr(screen.out, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+	for (char *line = strchr(run.out, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
 		size_t here = 0;
 
 		for (char *c = line; *c != '\n'; c++)
@@ -334,15 +334,15 @@ START_TEST(csv_has_a_cell_for_every_key)
 		ck_assert_uint_eq(here, commas + (memmem(line, (size_t)(strchr(line, '\n') - line),
 							  ",\"a,", 4) != NULL));
 	}
-	ck_assert_ptr_nonnull(strstr(screen.out, "push,\\x3dcmd|' /C calc'!A0,"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "push,\"a,\"\"b\"\"\\x0d\\x0ac\\\\\","));
+	ck_assert_ptr_nonnull(strstr(run.out, "push,\\x3dcmd|' /C calc'!A0,"));
+	ck_assert_ptr_nonnull(strstr(run.out, "push,\"a,\"\"b\"\"\\x0d\\x0ac\\\\\","));
 }
 END_TEST
 
 START_TEST(a_gap_is_a_line_and_only_strict_minds)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "a");
 	build_seal(builder, 1, SEAL_WHOLE);
@@ -350,25 +350,25 @@ START_TEST(a_gap_is_a_line_and_only_strict_minds)
 	build_seal(builder, 1, SEAL_MISSING);
 	build_pop(builder, 1, 30);
 	build_seal(builder, 1, SEAL_WHOLE);
-	screen = screen_show(builder, "dump trace.bin -f json --strict");
-	ck_assert_int_eq(screen.status, 2);
-	ck_assert_ptr_nonnull(strstr(screen.out, "{\"t_ns\":30,\"pid\":100,\"tid\":1001,\"kind\":"
-						 "\"gap\",\"last_ns\":10,\"missing\":1}\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\":\"resumed\",\"name\":\"b\",\"domain\":"
-						 "null,\"depth\":1,\"node\":2,\"begin_ns\":20}\n"));
-	screen = screen_show(NULL, "info trace.bin --strict");
-	ck_assert_int_eq(screen.status, 2);
-	ck_assert_ptr_nonnull(strstr(screen.out, "complete    no\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "1 missing blocks\n"));
-	screen = screen_show(NULL, "info trace.bin");
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report(builder, "dump trace.bin -f json --strict");
+	ck_assert_int_eq(run.status, 2);
+	ck_assert_ptr_nonnull(strstr(run.out, "{\"t_ns\":30,\"pid\":100,\"tid\":1001,\"kind\":"
+					      "\"gap\",\"last_ns\":10,\"missing\":1}\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"kind\":\"resumed\",\"name\":\"b\",\"domain\":"
+					      "null,\"depth\":1,\"node\":2,\"begin_ns\":20}\n"));
+	run = run_report(NULL, "info trace.bin --strict");
+	ck_assert_int_eq(run.status, 2);
+	ck_assert_ptr_nonnull(strstr(run.out, "complete    no\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "1 missing blocks\n"));
+	run = run_report(NULL, "info trace.bin");
+	ck_assert_int_eq(run.status, 0);
 }
 END_TEST
 
 START_TEST(info_says_what_ran_and_how_the_file_is_made_up)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_meta(builder, "command", "./train --steps 2");
 	build_meta(builder, "host", "node7");
@@ -380,27 +380,26 @@ START_TEST(info_says_what_ran_and_how_the_file_is_made_up)
 	build_push(builder, 1, 10, "a");
 	build_pop(builder, 1, 20);
 	build_seal(builder, 1, SEAL_WHOLE);
-	screen = screen_show(builder, "info trace.bin");
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_ptr_nonnull(strstr(screen.out, "command     ./train --steps 2\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "process     100, child of 99\n"));
-	ck_assert_ptr_nonnull(
-		strstr(screen.out, "started     2023-11-14 22:13:20.000000000 UTC\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "ended       cleanly\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "settings    PPERF_MAX 64M\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "cupti off: refused (35)\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "devices     0 Some GPU"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "clock       CLOCK_MONOTONIC, 1000.000 MHz\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "records     3, "));
-	ck_assert_ptr_nonnull(strstr(screen.out, "complete    yes\n"));
-	screen = screen_show(NULL, "info trace.bin -f json");
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"view\": \"info\""));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"records\":{\"clock\":1,\"push\":1,\"pop\":1}"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"env.PPERF_MAX\":\"64M\""));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"complete\":true"));
-	screen = screen_show(NULL, "info trace.bin -f csv");
-	ck_assert_str_eq(screen.out, "file,pid,kind,records\r\ntrace.bin,100,clock,1\r\ntrace.bin,"
-				     "100,push,1\r\ntrace.bin,100,pop,1\r\n");
+	run = run_report(builder, "info trace.bin");
+	ck_assert_str_eq(run.err, "");
+	ck_assert_ptr_nonnull(strstr(run.out, "command     ./train --steps 2\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "process     100, child of 99\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "started     2023-11-14 22:13:20.000000000 UTC\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "ended       cleanly\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "settings    PPERF_MAX 64M\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "cupti off: refused (35)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "devices     0 Some GPU"));
+	ck_assert_ptr_nonnull(strstr(run.out, "clock       CLOCK_MONOTONIC, 1000.000 MHz\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "records     3, "));
+	ck_assert_ptr_nonnull(strstr(run.out, "complete    yes\n"));
+	run = run_report(NULL, "info trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(run.out, "\"view\": \"info\""));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"records\":{\"clock\":1,\"push\":1,\"pop\":1}"));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"env.PPERF_MAX\":\"64M\""));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"complete\":true"));
+	run = run_report(NULL, "info trace.bin -f csv");
+	ck_assert_str_eq(run.out, "file,pid,kind,records\r\ntrace.bin,100,clock,1\r\ntrace.bin,"
+				  "100,push,1\r\ntrace.bin,100,pop,1\r\n");
 }
 END_TEST
 
@@ -411,7 +410,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(cases, screen_enter, screen_leave);
+	tcase_add_checked_fixture(cases, run_report_setup, run_report_teardown);
 	tcase_set_timeout(cases, 120);
 	tcase_add_test(cases, ranges_come_with_depth_domain_and_duration);
 	tcase_add_test(cases, names_keep_their_bytes);

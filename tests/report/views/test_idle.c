@@ -66,10 +66,10 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(every_gap_has_an_owner_and_a_cause)
 {
-	const struct screen screen = screen_show(a_trace(), "idle trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv");
 
-	ck_assert_int_eq(screen.status, 0);
-	ck_assert_str_eq(screen.out,
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_str_eq(run.out,
 		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,gaps,gap_max_ns,"
 		"start_ns,ended_by,blocked_by,"
 		"thread,provenance\r\n"
@@ -117,18 +117,18 @@ END_TEST
 
 START_TEST(gaps_are_the_idle_time)
 {
-	const struct screen screen = screen_show(a_trace(), "idle trace.bin -f json");
+	const struct report_run run = run_report(a_trace(), "idle trace.bin -f json");
 
-	scene_has(screen.out, "\"gpu_idle_ns\": 1595,");
+	output_has(run.out, "\"gpu_idle_ns\": 1595,");
 }
 END_TEST
 
-START_TEST(the_longest_are_as_many_as_asked_for)
+START_TEST(the_longest_are_as_many_as_requested)
 {
-	const struct screen screen = screen_show(a_trace(), "idle trace.bin -f csv --top 1");
+	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --top 1");
 
-	scene_has(screen.out, "gap,launch-bound,step,0,0.6363636363636364,1015,");
-	scene_lacks(screen.out, "gap,allocation");
+	output_has(run.out, "gap,launch-bound,step,0,0.6363636363636364,1015,");
+	output_lacks(run.out, "gap,allocation");
 }
 END_TEST
 
@@ -136,7 +136,7 @@ END_TEST
 START_TEST(devices_and_streams)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "a");
 	for (uint64_t i = 1; i < 6; i++)
@@ -147,11 +147,11 @@ START_TEST(devices_and_streams)
 	build_kernel(builder, 9, 900, 3, "k", 250, 260)->gpu.stream = 8;
 	build_kernel(builder, 9, 900, 4, "k", 100, 150)->gpu.device = 1;
 	build_kernel(builder, 9, 900, 5, "k", 290, 295)->gpu.device = 1;
-	screen = screen_show(builder, "idle trace.bin -f csv");
-	scene_has(screen.out, "device 0,device,,,0,0,0,0,0,");
-	scene_has(screen.out, "device 1,device,,,1,1,140,1,140,");
-	screen = screen_show(NULL, "idle trace.bin -f csv --device 0");
-	scene_lacks(screen.out, "device 1");
+	run = run_report(builder, "idle trace.bin -f csv");
+	output_has(run.out, "device 0,device,,,0,0,0,0,0,");
+	output_has(run.out, "device 1,device,,,1,1,140,1,140,");
+	run = run_report(NULL, "idle trace.bin -f csv --device 0");
+	output_lacks(run.out, "device 1");
 }
 END_TEST
 
@@ -159,7 +159,7 @@ END_TEST
 START_TEST(steps_have_their_part_of_a_gap)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (uint64_t i = 0; i < 3; i++) {
 		build_push(builder, 1, 10 + 100 * i,
@@ -170,29 +170,29 @@ START_TEST(steps_have_their_part_of_a_gap)
 		build_pop(builder, 1, 90 + 100 * i);
 		build_kernel(builder, 9, 900, i + 1, "k", 40 + 100 * i, 60 + 100 * i);
 	}
-	screen = screen_show(builder, "idle trace.bin --steps 1 -f json");
-	scene_has(screen.out, "\"gpu_idle_ns\": 60,"); /* 110 to 140, 160 to 190 */
-	scene_has(screen.out, "\"name\": \"device 0\", \"label\": \"device 0\", \"kind\": "
-			      "\"device\", \"device\": 0, \"share\": 1, "
-			      "\"gap_ns\": 60, \"gaps\": 2, \"gap_max_ns\": 30}");
+	run = run_report(builder, "idle trace.bin --steps 1 -f json");
+	output_has(run.out, "\"gpu_idle_ns\": 60,"); /* 110 to 140, 160 to 190 */
+	output_has(run.out, "\"name\": \"device 0\", \"label\": \"device 0\", \"kind\": "
+			    "\"device\", \"device\": 0, \"share\": 1, "
+			    "\"gap_ns\": 60, \"gaps\": 2, \"gap_max_ns\": 30}");
 }
 END_TEST
 
 START_TEST(text_tells_the_causes)
 {
-	const struct screen screen = screen_show(a_trace(), "idle trace.bin --ascii -n 2");
+	const struct report_run run = run_report(a_trace(), "idle trace.bin --ascii -n 2");
 
-	scene_has(screen.out, "device 0");
-	scene_has(screen.out, "  |-- launch-bound ");
-	scene_has(screen.out, "longest\n");
+	output_has(run.out, "device 0");
+	output_has(run.out, "  |-- launch-bound ");
+	output_has(run.out, "longest\n");
 }
 END_TEST
 
 int main(void)
 {
 	const TTest *const tests[] = { every_gap_has_an_owner_and_a_cause, gaps_are_the_idle_time,
-		the_longest_are_as_many_as_asked_for, devices_and_streams,
+		the_longest_are_as_many_as_requested, devices_and_streams,
 		steps_have_their_part_of_a_gap, text_tells_the_causes };
 
-	return scene_suite("idle", tests, sizeof tests / sizeof *tests);
+	return run_view_suite("idle", tests, sizeof tests / sizeof *tests);
 }

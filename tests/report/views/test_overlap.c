@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Computation 100-200 and 300-400; communication 150-350, in it a second one 160-170 of another stream; copies 50-120 (of
- * a), 340-380 (of b), 390-500 (of a) and 450-520 (of b); a memset 600-650, with a copy 640-660 of a. */
+/* Computation 100-200 and 300-400; communication 150-350, in it a second one 160-170 of another
+ * stream; copies 50-120 (of a), 340-380 (of b), 390-500 (of a) and 450-520 (of b); a memset
+ * 600-650, with a copy 640-660 of a. */
 static struct trace_builder *a_trace(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -43,12 +44,12 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(what_is_hidden_and_what_is_not)
 {
-	const struct screen screen = screen_show(a_trace(), "overlap trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "overlap trace.bin -f csv");
 
-	ck_assert_int_eq(screen.status, 0);
-	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650; exposed 50-100, 400-520
-	 * (of a until 500, of b from 450 on), 650-660. */
-	ck_assert_str_eq(screen.out,
+	ck_assert_int_eq(run.status, 0);
+	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650;
+	 * exposed 50-100, 400-520 (of a until 500, of b from 450 on), 650-660. */
+	ck_assert_str_eq(run.out,
 		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,gpu_total_ns,busy_"
 		"ns,hidden_ns,exposed_ns,"
 		"hidden_share,provenance\r\n"
@@ -65,23 +66,23 @@ END_TEST
 
 START_TEST(they_are_the_totals)
 {
-	const struct screen screen = screen_show(a_trace(), "overlap trace.bin -f json");
+	const struct report_run run = run_report(a_trace(), "overlap trace.bin -f json");
 
-	scene_has(screen.out, "\"gpu_busy_ns\": 530, ");
-	scene_has(screen.out, "\"gpu_computation_ns\": 250, \"gpu_communication_ns\": 200, "
-			      "\"gpu_exposed_communication_ns\": 100, "
-			      "\"gpu_copy_ns\": 260, \"gpu_exposed_copy_ns\": 180");
+	output_has(run.out, "\"gpu_busy_ns\": 530, ");
+	output_has(run.out, "\"gpu_computation_ns\": 250, \"gpu_communication_ns\": 200, "
+			    "\"gpu_exposed_communication_ns\": 100, "
+			    "\"gpu_copy_ns\": 260, \"gpu_exposed_copy_ns\": 180");
 }
 END_TEST
 
-START_TEST(less_can_be_asked_for)
+START_TEST(fewer_rows_can_be_requested)
 {
-	struct screen screen = screen_show(a_trace(), "overlap trace.bin -d 2");
+	struct report_run run = run_report(a_trace(), "overlap trace.bin -d 2");
 
-	scene_has(screen.out, "copies");
-	scene_has(screen.out, "not shown: 3 deeper (--depth)");
-	screen = screen_show(NULL, "overlap trace.bin --device 1");
-	ck_assert_str_eq(screen.out,
+	output_has(run.out, "copies");
+	output_has(run.out, "not shown: 3 deeper (--depth)");
+	run = run_report(NULL, "overlap trace.bin --device 1");
+	ck_assert_str_eq(run.out,
 		"no rows: the trace has no data for this view (see pperf-report info)\n"
 		"warning: trace.bin: this trace has no records of GPU 1\n");
 }
@@ -90,7 +91,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { what_is_hidden_and_what_is_not, they_are_the_totals,
-		less_can_be_asked_for };
+		fewer_rows_can_be_requested };
 
-	return scene_suite("overlap", tests, sizeof tests / sizeof *tests);
+	return run_view_suite("overlap", tests, sizeof tests / sizeof *tests);
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One thread asks at 115, 135, 145 (a copy, on stream 8), 395, 415 (which is not timed), 49995 (which began long before). */
+/* One thread asks at 115, 135, 145 (a copy, on stream 8), 395, 415 (which is not timed), 49995
+ * (which began long before). */
 static struct trace_builder *a_trace(void)
 {
 	static const uint64_t runs[][2] = { { 200, 300 }, { 300, 350 }, { 310, 320 }, { 420, 430 },
@@ -36,39 +37,40 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(delays_and_what_was_outstanding)
 {
-	const struct screen screen = screen_show(a_trace(), "queue trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "queue trace.bin -f csv");
 
-	ck_assert_int_eq(screen.status, 0);
-	scene_has(screen.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,"
-			      "early,untimed,delay_total_ns,"
-			      "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_"
-			      "mean,queue_empty_ns,"
-			      "queue_asked_ns,queue_ahead_ns,provenance");
-	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for 19640, and 25 of these it
-	 * had been asked for something; for 110 it was busy and had more to do */
-	scene_has(screen.out,
+	ck_assert_int_eq(run.status, 0);
+	output_has(run.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,"
+			    "early,untimed,delay_total_ns,"
+			    "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_"
+			    "mean,queue_empty_ns,"
+			    "queue_asked_ns,queue_ahead_ns,provenance");
+	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for
+	 * 19640, and 25 of these it had been asked for something; for 110 it was busy and had more
+	 * to do */
+	output_has(run.out,
 		"0,,0,device 0,device "
 		"0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");
-	scene_has(screen.out,
+	output_has(run.out,
 		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,"); /* alone on its stream */
-	scene_has(screen.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,");
-	scene_has(screen.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,");
-	scene_has(screen.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,");
+	output_has(run.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,");
+	output_has(run.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,");
+	output_has(run.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,");
 }
 END_TEST
 
-START_TEST(starved_and_asked_are_idle)
+START_TEST(starved_and_synchronized_are_idle)
 {
-	const struct screen screen = screen_show(a_trace(), "queue trace.bin -f json");
+	const struct report_run run = run_report(a_trace(), "queue trace.bin -f json");
 
-	scene_has(screen.out, "\"gpu_idle_ns\": 19640,");
+	output_has(run.out, "\"gpu_idle_ns\": 19640,");
 }
 END_TEST
 
 START_TEST(of_a_graph_only_the_first_waited)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "replay");
 	build_graph_launch(builder, 1, 105, 1, 3);
@@ -77,38 +79,39 @@ START_TEST(of_a_graph_only_the_first_waited)
 	for (uint64_t i = 0; i < 6; i++)
 		build_kernel(builder, 9, 900, 1 + i / 3, "k", 200 + 10 * i, 205 + 10 * i);
 	build_kernel(builder, 9, 900, 77, "stray", 300, 310); /* nobody knows who asked */
-	screen = screen_show(builder, "queue trace.bin -f csv");
-	scene_has(screen.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,");
+	run = run_report(builder, "queue trace.bin -f csv");
+	output_has(run.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,");
 }
 END_TEST
 
 START_TEST(nothing_ran)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 10, "a");
 	build_pop(builder, 1, 20);
-	screen = screen_show(builder, "queue trace.bin");
-	ck_assert_str_eq(screen.out,
-		"no rows: the trace has no data for this view (see pperf-report info)\n");
+	run = run_report(builder, "queue trace.bin");
+	ck_assert_str_eq(
+		run.out, "no rows: the trace has no data for this view (see pperf-report info)\n");
 }
 END_TEST
 
 START_TEST(text_fits)
 {
-	const struct screen screen = screen_show(a_trace(), "queue trace.bin --ascii");
+	const struct report_run run = run_report(a_trace(), "queue trace.bin --ascii");
 
-	scene_has(screen.out,
-		"                    latency  lat p50  lat p95   starved   ahead  delays");
-	scene_has(screen.out, "call paths\n  +-- step");
+	output_has(
+		run.out, "                    latency  lat p50  lat p95   starved   ahead  delays");
+	output_has(run.out, "call paths\n  +-- step");
 }
 END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { delays_and_what_was_outstanding, starved_and_asked_are_idle,
-		of_a_graph_only_the_first_waited, nothing_ran, text_fits };
+	const TTest *const tests[] = { delays_and_what_was_outstanding,
+		starved_and_synchronized_are_idle, of_a_graph_only_the_first_waited, nothing_ran,
+		text_fits };
 
-	return scene_suite("queue", tests, sizeof tests / sizeof *tests);
+	return run_view_suite("queue", tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_roofline.c: the view of what GPUs reached of what they could do, and the table of the latter.
+ * test_roofline.c: the view of what GPUs reached of what they could do, and the table of the
+ * latter.
  */
 #include "report/analysis/gpu_peaks.h"
 #include "tests/support/view_test.h"
@@ -15,7 +16,8 @@ static void an_operator(struct trace_builder *builder, uint64_t at, const char *
 {
 	const uint64_t start = 1000 * correlation;
 
-	build_push_node(builder, 1, at, build_place(builder, 0, name, TRACE_NODE_OP, 0, inputs));
+	build_push_node(
+		builder, 1, at, build_linked_node(builder, 0, name, TRACE_NODE_OP, 0, inputs));
 	if (kernel)
 		build_launch(builder, 1, at + 1, correlation);
 	build_pop(builder, 1, at + 2);
@@ -30,7 +32,8 @@ static struct trace_builder *a_trace(const char *device)
 	struct trace_builder *builder = builder_new();
 
 	build_device(builder, 0, device);
-	/* 2 * 64 * 64 * 64 = 524288 FLOPs, 3 * 4096 * 2 = 24576 bytes; twice in 200 ns, and once without work. */
+	/* 2 * 64 * 64 * 64 = 524288 FLOPs, 3 * 4096 * 2 = 24576 bytes; twice in 200 ns, and once
+	 * without work. */
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 1, "gemm", 100);
 	an_operator(builder, 20, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 2, "gemm", 100);
 	an_operator(builder, 30, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 0, NULL, 0);
@@ -48,49 +51,50 @@ static struct trace_builder *a_trace(const char *device)
 
 START_TEST(only_what_can_be_derived_is_shown)
 {
-	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"),
+	const struct report_run run = run_report(a_trace("NVIDIA A100-SXM4-80GB"),
 		"roofline trace.bin -f csv --columns "
 		"calls,gpu_total_ns,bytes,flops,flops_per_s,bytes_per_s,intensity,roof,peak_flops_"
 		"per_s,basis,kernel");
 
-	ck_assert_int_eq(screen.status, 0);
-	scene_has(screen.out, "gemm");
-	/* 2 * 524288 FLOPs in 200 ns; 312 TFLOP/s, 2039 GB/s: 3.36 ns to compute, 24.1 ns to move. */
-	scene_has(screen.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,"
-			      "memory,312000000000000,modelled,gemm\r\n");
-	scene_has(screen.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");
-	scene_has(screen.out, ",1,25,,48,1920000000,,,,,modelled,gemm\r\n");
-	scene_has(screen.out, ",1,20,4000,,,200000000000,,memory,,measured,\r\n");
-	scene_has(screen.out, "(FLOPs and bytes unknown),,75,,,,,,,,,\r\n");
-	scene_has(screen.out, "custom,,75,,,,,,,,,\r\n");
+	ck_assert_int_eq(run.status, 0);
+	output_has(run.out, "gemm");
+	/* 2 * 524288 FLOPs in 200 ns; 312 TFLOP/s, 2039 GB/s: 3.36 ns to compute, 24.1 ns to move.
+	 */
+	output_has(run.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,"
+			    "memory,312000000000000,modelled,gemm\r\n");
+	output_has(run.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");
+	output_has(run.out, ",1,25,,48,1920000000,,,,,modelled,gemm\r\n");
+	output_has(run.out, ",1,20,4000,,,200000000000,,memory,,measured,\r\n");
+	output_has(run.out, "(FLOPs and bytes unknown),,75,,,,,,,,,\r\n");
+	output_has(run.out, "custom,,75,,,,,,,,,\r\n");
 }
 END_TEST
 
-START_TEST(of_a_gpu_that_nobody_knows_only_rates_are_shown)
+START_TEST(of_an_unknown_gpu_only_rates_are_shown)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		a_trace("Unheard Of 9000"), "roofline trace.bin -f json");
 
-	ck_assert_int_eq(screen.status, 0);
-	scene_has(screen.out, "\"flops_per_s\": 5242880000000");
-	scene_lacks(screen.out, "\"roof_share\": 0.");
-	scene_lacks(screen.out, "\"peak_flops_per_s\": 1");
+	ck_assert_int_eq(run.status, 0);
+	output_has(run.out, "\"flops_per_s\": 5242880000000");
+	output_lacks(run.out, "\"roof_share\": 0.");
+	output_lacks(run.out, "\"peak_flops_per_s\": 1");
 }
 END_TEST
 
 START_TEST(a_type_can_be_assumed_and_is_marked)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin -f json --assume-type fp16");
 
-	scene_has(screen.out, "\"basis\": \"modelled, type assumed\"");
-	scene_has(screen.out, "\"element_type\": \"fp16\"");
+	output_has(run.out, "\"basis\": \"modelled, type assumed\"");
+	output_has(run.out, "\"element_type\": \"fp16\"");
 	ck_assert_int_eq(
-		screen_show(a_trace("x"), "roofline trace.bin --assume-type fp17").status, 64);
+		run_report(a_trace("x"), "roofline trace.bin --assume-type fp17").status, 64);
 }
 END_TEST
 
-START_TEST(a_table_of_ones_own_takes_its_place)
+START_TEST(a_table_of_ones_own_replaces_it)
 {
 	FILE *file = fopen("gpus", "w");
 
@@ -98,27 +102,27 @@ START_TEST(a_table_of_ones_own_takes_its_place)
 	fputs("# mine\ndevice unheard?of* sms=108 bf16=1 memory=1000 # no comment here\n", file);
 	fclose(file);
 	ck_assert_int_eq(
-		screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin --peaks gpus").status,
+		run_report(a_trace("Unheard Of 9000"), "roofline trace.bin --peaks gpus").status,
 		64);
 	file = fopen("gpus", "w");
 	fputs("# mine\ndevice unheard?of* sms=108 bf16=6000 memory=1000000\n", file);
 	fclose(file);
 	/* 524288 * 2 FLOPs take 0.17 ns, 49152 bytes 0.05 ns. */
-	scene_has(screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json --peaks gpus")
-			  .out,
+	output_has(run_report(a_trace("Unheard Of 9000"), "roofline trace.bin -f json --peaks gpus")
+			   .out,
 		"\"roof\": \"compute\"");
 }
 END_TEST
 
 START_TEST(text_says_of_how_much_nothing_is_known)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin --width 120");
 
 	/* 380 ns of GPU work, of these 75 without a figure. */
-	scene_has(screen.out, "are known for 80.3 % of its GPU time");
-	scene_has(screen.out, "modelled");
-	scene_has(screen.out, "(FLOPs and bytes unknown)");
+	output_has(run.out, "are known for 80.3 % of its GPU time");
+	output_has(run.out, "modelled");
+	output_has(run.out, "(FLOPs and bytes unknown)");
 }
 END_TEST
 
@@ -130,17 +134,17 @@ START_TEST(what_is_missing_and_what_to_do_is_said)
 
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]", 1, "gemm", 100);
-	out = screen_show(builder, "roofline trace.bin").out;
-	scene_has(out, "element types of tensors are not in this trace, so no operator has bytes "
-		       "or a roof; set the type with: "
-		       "pperf-report roofline trace.bin --assume-type fp32\n");
-	scene_lacks(screen_show(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
-	scene_lacks(
-		screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
+	out = run_report(builder, "roofline trace.bin").out;
+	output_has(out, "element types of tensors are not in this trace, so no operator has bytes "
+			"or a roof; set the type with: "
+			"pperf-report roofline trace.bin --assume-type fp32\n");
+	output_lacks(run_report(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
+	output_lacks(
+		run_report(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
 	builder = builder_new();
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", NULL, 1, "gemm", 100);
-	scene_has(screen_show(builder, "roofline trace.bin").out,
+	output_has(run_report(builder, "roofline trace.bin").out,
 		"input sizes of operators are not in this trace, so no FLOPs or bytes are known; "
 		"record them with PPERF_SHAPES=1\n");
 }
@@ -207,11 +211,11 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
+	tcase_add_checked_fixture(tests, run_report_setup, run_report_teardown);
 	tcase_add_test(tests, only_what_can_be_derived_is_shown);
-	tcase_add_test(tests, of_a_gpu_that_nobody_knows_only_rates_are_shown);
+	tcase_add_test(tests, of_an_unknown_gpu_only_rates_are_shown);
 	tcase_add_test(tests, a_type_can_be_assumed_and_is_marked);
-	tcase_add_test(tests, a_table_of_ones_own_takes_its_place);
+	tcase_add_test(tests, a_table_of_ones_own_replaces_it);
 	tcase_add_test(tests, text_says_of_how_much_nothing_is_known);
 	tcase_add_test(tests, what_is_missing_and_what_to_do_is_said);
 	tcase_add_test(tests, peaks_are_those_of_the_table);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_steps_view.c: the view of steps, by hand: times, what the GPU did meanwhile, levels of memory, and what is told of
- * all of them.
+ * test_steps_view.c: the view of steps, by hand: times, what the GPU did meanwhile, levels of
+ * memory, and what is told of all of them.
  */
 #include "report/analysis/step_stats.h"
 #include "tests/support/run_report.h"
@@ -21,8 +21,9 @@ static void memory_of_step(struct trace_builder *builder, uint64_t at, uint64_t 
 	build_tensor(builder, 1, at + 190, passing, -5000, before + 100, 8000);
 }
 
-/* 900 long, each 1000 behind the one before; the sixth is 1900 long. In each a kernel of 200, launched 110 after it began,
- * runs from 300 on; 5000 bytes come and go, and 100 stay. The last one computes no gradients. */
+/* 900 long, each 1000 behind the one before; the sixth is 1900 long. In each a kernel of 200,
+ * launched 110 after it began, runs from 300 on; 5000 bytes come and go, and 100 stay. The last one
+ * computes no gradients. */
 static struct trace_builder *eight_steps(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -34,8 +35,8 @@ static struct trace_builder *eight_steps(void)
 		uint32_t step, op;
 
 		snprintf(name, sizeof name, "ProfilerStep#%u", (unsigned)i);
-		step = build_place(builder, 0, name, TRACE_NODE_STEP, 0, NULL);
-		op = build_place(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
+		step = build_linked_node(builder, 0, name, TRACE_NODE_STEP, 0, NULL);
+		op = build_linked_node(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
 		build_push_node(builder, 1, at, step);
 		build_push_node(builder, 1, at + 100, op);
 		build_launch(builder, 1, at + 115, i + 1);
@@ -43,8 +44,8 @@ static struct trace_builder *eight_steps(void)
 		build_pop(builder, 1, at + 200);
 		if (i < 7) {
 			build_push_node(builder, 1, at + 200,
-				build_place(builder, step, "MmBackward0", TRACE_NODE_BACKWARD, 0,
-					NULL));
+				build_linked_node(builder, step, "MmBackward0", TRACE_NODE_BACKWARD,
+					0, NULL));
 			build_pop(builder, 1, at + 250);
 		}
 		build_kernel(builder, 9, at + 800, i + 1, "gemm", at + 300, at + 500);
@@ -54,19 +55,19 @@ static struct trace_builder *eight_steps(void)
 	return builder;
 }
 
-static void expect(const struct screen *screen, const char *out)
+static void expect(const struct report_run *run, const char *out)
 {
-	ck_assert_str_eq(screen->err, "");
-	ck_assert_str_eq(screen->out, out);
-	ck_assert_int_eq(screen->status, 0);
+	ck_assert_str_eq(run->err, "");
+	ck_assert_str_eq(run->out, out);
+	ck_assert_int_eq(run->status, 0);
 }
 
 START_TEST(each_step_has_its_times_and_its_memory)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		eight_steps(), "steps trace.bin --ascii --width 165");
 
-	ck_assert_str_eq(screen.out,
+	ck_assert_str_eq(run.out,
 		"                       duration    busy     idle  gaps  longest  tensor peak  "
 		"kernels  tensors at end  cpu self     peak  reserved at end  phase          gpu\n"
 		"step 0                   900 ns  200 ns   400 ns     1   400 ns      5.10 kB      "
@@ -98,10 +99,10 @@ END_TEST
 
 START_TEST(json_has_all_of_it)
 {
-	const struct screen screen = screen_show(eight_steps(), "steps trace.bin -f json");
+	const struct report_run run = run_report(eight_steps(), "steps trace.bin -f json");
 
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_ptr_nonnull(strstr(screen.out,
+	ck_assert_str_eq(run.err, "");
+	ck_assert_ptr_nonnull(strstr(run.out,
 		"{\"name\": \"step 5 (slow)\", \"label\": \"step 5 (slow)\", \"kind\": \"step\", "
 		"\"step\": 5, \"step_kind\": \"training\", "
 		"\"state\": \"usual\", \"outlier\": \"slow\", \"start_ns\": 6000, \"duration_ns\": "
@@ -111,17 +112,17 @@ START_TEST(json_has_all_of_it)
 		"\"allocated_peak_bytes\": 5600, \"allocated_end_bytes\": 600, "
 		"\"reserved_peak_bytes\": 8000, "
 		"\"reserved_end_bytes\": 8000}"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "tensors hold 100 B more after each of 8 "
-						 "steady-state steps than after the previous one"));
+	ck_assert_ptr_nonnull(strstr(run.out, "tensors hold 100 B more after each of 8 "
+					      "steady-state steps than after the previous one"));
 }
 END_TEST
 
-START_TEST(only_those_asked_for)
+START_TEST(only_the_selected_steps)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		eight_steps(), "steps trace.bin --ascii --steps 4-6 --no-fold");
 
-	ck_assert_str_eq(screen.out,
+	ck_assert_str_eq(run.out,
 		"                       duration    busy     idle  gaps  longest  tensor peak\n"
 		"step 4                   900 ns  200 ns   700 ns     2   400 ns      5.50 kB\n"
 		"step 5                  1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB\n"
@@ -135,49 +136,50 @@ END_TEST
 /* Where not all have room, those that are not like the others stay, in time's order. */
 START_TEST(the_odd_ones_are_not_left_out)
 {
-	const struct screen screen = screen_show(
+	const struct report_run run = run_report(
 		eight_steps(), "steps trace.bin --ascii -n 2 --width 60");
 
-	ck_assert_str_eq(screen.out, "                       duration    busy     idle  gaps\n"
-				     "step 0                   900 ns  200 ns   400 ns     1\n"
-				     "step 5 (slow)           1.90 us  200 ns  1.70 us     2\n"
-				     "median (steady state)    900 ns  200 ns   700 ns     2\n"
-				     "MAD                        0 ns    0 ns     0 ns     0\n"
-				     "slope per step             0 ns    0 ns     0 ns     0\n"
-				     "not shown: 6 more (--top 0)\n"
-				     "warning: trace.bin: tensors hold 100 B more after each of 8 "
-				     "steady-state steps than after the previous one\n");
+	ck_assert_str_eq(run.out, "                       duration    busy     idle  gaps\n"
+				  "step 0                   900 ns  200 ns   400 ns     1\n"
+				  "step 5 (slow)           1.90 us  200 ns  1.70 us     2\n"
+				  "median (steady state)    900 ns  200 ns   700 ns     2\n"
+				  "MAD                        0 ns    0 ns     0 ns     0\n"
+				  "slope per step             0 ns    0 ns     0 ns     0\n"
+				  "not shown: 6 more (--top 0)\n"
+				  "warning: trace.bin: tensors hold 100 B more after each of 8 "
+				  "steady-state steps than after the previous one\n");
 }
 END_TEST
 
 /* What came before the steps is told of where it makes the whole another matter. */
-START_TEST(the_verdict_is_of_usual_steps)
+START_TEST(the_headline_is_of_usual_steps)
 {
 	struct trace_builder *builder = eight_steps();
-	struct screen screen = screen_show(builder, "trace.bin --width 120");
+	struct report_run run = run_report(builder, "trace.bin --width 120");
 
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, "verdict   in steady-state steps the GPU was busy 21.3 % of the "
-				   "time; 100 % of all GPU work was launched in\n"));
-	ck_assert_ptr_null(strstr(screen.out, "from its first operation"));
+		strstr(run.out, "verdict   in steady-state steps the GPU was busy 21.3 % of the "
+				"time; 100 % of all GPU work was launched in\n"));
+	ck_assert_ptr_null(strstr(run.out, "from its first operation"));
 	builder = eight_steps();
 	build_launch(builder, 1, 90010, 99);
 	build_kernel(builder, 9, 100500, 99, "late", 100000, 100010);
-	screen = screen_show(builder, "trace.bin --width 120");
+	run = run_report(builder, "trace.bin --width 120");
 	ck_assert_ptr_nonnull(
-		strstr(screen.out, "verdict   in steady-state steps the GPU was busy 20.3 % of the "
-				   "time, overall 1.6 % of the 98.71 "));
-	screen = screen_show(eight_steps(), "trace.bin --no-steps");
-	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   the GPU was busy 19.5 % of the 8.20 "));
+		strstr(run.out, "verdict   in steady-state steps the GPU was busy 20.3 % of the "
+				"time, overall 1.6 % of the 98.71 "));
+	run = run_report(eight_steps(), "trace.bin --no-steps");
+	ck_assert_ptr_nonnull(strstr(run.out, "verdict   the GPU was busy 19.5 % of the 8.20 "));
 }
 END_TEST
 
-/* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded while the GPU works is no matter. */
-START_TEST(the_verdict_tells_of_data_that_steps_wait_for)
+/* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded
+ * while the GPU works is no matter. */
+START_TEST(the_headline_names_the_data_that_steps_wait_for)
 {
 	for (unsigned busy = 0; busy < 2; busy++) {
 		struct trace_builder *builder = builder_new();
-		struct screen screen;
+		struct report_run run;
 
 		build_device(builder, 0, "a GPU");
 		for (unsigned step = 0; step < 5; step++) {
@@ -194,11 +196,10 @@ START_TEST(the_verdict_tells_of_data_that_steps_wait_for)
 				begin + (busy ? 1230 : 530));
 			build_pop(builder, 1, begin + 1000);
 		}
-		screen = screen_show(builder, "trace.bin --width 200");
-		ck_assert_msg(
-			(strstr(screen.out, "; fetching the next batch from the DataLoader took "
-					    "40.0 % of the steps' time; ") == NULL) == busy,
-			"%s", screen.out);
+		run = run_report(builder, "trace.bin --width 200");
+		ck_assert_msg((strstr(run.out, "; fetching the next batch from the DataLoader took "
+					       "40.0 % of the steps' time; ") == NULL) == busy,
+			"%s", run.out);
 	}
 }
 END_TEST
@@ -206,41 +207,40 @@ END_TEST
 START_TEST(without_steps_a_sentence)
 {
 	struct trace_builder *builder = builder_new();
-	struct screen screen;
+	struct report_run run;
 
 	build_push(builder, 1, 100, "work");
 	build_pop(builder, 1, 200);
-	screen = screen_show(builder, "steps trace.bin");
-	expect(&screen, "warning: trace.bin: no steps were found; set --step-marker NAME to the "
-			"name of the ranges that are steps\n");
+	run = run_report(builder, "steps trace.bin");
+	expect(&run, "warning: trace.bin: no steps were found; set --step-marker NAME to the "
+		     "name of the ranges that are steps\n");
 }
 END_TEST
 
-START_TEST(steps_that_nobody_marked)
+START_TEST(steps_without_a_marker)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	training.correlation = 1;
 	for (int i = 0; i < 4; i++)
 		train_step(&training, "Net");
-	screen = screen_show(training.builder, "steps trace.bin --ascii --width 100");
-	ck_assert_str_eq(screen.out,
-		"                       duration  cpu self  phase       start\n"
-		"step 0                   290 ns    290 ns  training  1.00 us\n"
-		"step 1                   290 ns    290 ns  training  1.29 us\n"
-		"step 2                   290 ns    290 ns  training  1.58 us\n"
-		"step 3                   270 ns    270 ns  training  1.87 us\n"
-		"median (steady state)    290 ns    290 ns\n"
-		"MAD                        0 ns      0 ns\n"
-		"slope per step            -3 ns     -3 ns\n");
+	run = run_report(training.builder, "steps trace.bin --ascii --width 100");
+	ck_assert_str_eq(run.out, "                       duration  cpu self  phase       start\n"
+				  "step 0                   290 ns    290 ns  training  1.00 us\n"
+				  "step 1                   290 ns    290 ns  training  1.29 us\n"
+				  "step 2                   290 ns    290 ns  training  1.58 us\n"
+				  "step 3                   270 ns    270 ns  training  1.87 us\n"
+				  "median (steady state)    290 ns    290 ns\n"
+				  "MAD                        0 ns      0 ns\n"
+				  "slope per step            -3 ns     -3 ns\n");
 }
 END_TEST
 
 START_TEST(a_step_that_captured_is_marked_and_left_out)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (int i = 0; i < 5; i++) {
 		train_data(&training);
@@ -252,15 +252,15 @@ START_TEST(a_step_that_captured_is_marked_and_left_out)
 		train_optimizer(&training, "SGD");
 		training.now += 30;
 	}
-	screen = screen_show(training.builder, "steps trace.bin --ascii --width 60");
-	ck_assert_ptr_nonnull(strstr(screen.out, "step 1 (capture)         290 ns"));
-	screen = screen_show(NULL, "steps trace.bin -f json");
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"state\": \"capture\""));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"captures\": 1"));
-	screen = screen_show(NULL, "trace.bin --ascii");
-	ck_assert_ptr_nonnull(strstr(screen.out,
-		"4 steps of 290 ns (p50), 1 that captured a CUDA graph excluded; found"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "step (capture)"));
+	run = run_report(training.builder, "steps trace.bin --ascii --width 60");
+	ck_assert_ptr_nonnull(strstr(run.out, "step 1 (capture)         290 ns"));
+	run = run_report(NULL, "steps trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(run.out, "\"state\": \"capture\""));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"captures\": 1"));
+	run = run_report(NULL, "trace.bin --ascii");
+	ck_assert_ptr_nonnull(strstr(
+		run.out, "4 steps of 290 ns (p50), 1 that captured a CUDA graph excluded; found"));
+	ck_assert_ptr_nonnull(strstr(run.out, "step (capture)"));
 }
 END_TEST
 
@@ -300,15 +300,15 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, each_step_has_its_times_and_its_memory);
 	tcase_add_test(screens, json_has_all_of_it);
-	tcase_add_test(screens, only_those_asked_for);
+	tcase_add_test(screens, only_the_selected_steps);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
-	tcase_add_test(screens, the_verdict_is_of_usual_steps);
-	tcase_add_test(screens, the_verdict_tells_of_data_that_steps_wait_for);
+	tcase_add_test(screens, the_headline_is_of_usual_steps);
+	tcase_add_test(screens, the_headline_names_the_data_that_steps_wait_for);
 	tcase_add_test(screens, without_steps_a_sentence);
-	tcase_add_test(screens, steps_that_nobody_marked);
+	tcase_add_test(screens, steps_without_a_marker);
 	tcase_add_test(screens, a_step_that_captured_is_marked_and_left_out);
 	tcase_add_test(figures, medians_spreads_and_trends);
 	tcase_add_test(figures, a_trend_of_many_steps);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_table_by.c: table --by: each key's own time and total, by hand, and that own times add up to the whole.
+ * test_table_by.c: table --by: each key's own time and total, by hand, and that own times add up to
+ * the whole.
  */
 #include "tests/support/run_report.h"
 #include "tests/support/training_trace.h"
@@ -27,20 +28,20 @@ static void build_stack(struct trace_builder *builder)
 	memcpy(stack + 1, &frame, sizeof frame);
 }
 
-/* On thread 1001 (own time): Net 20, Net.0 20, aten::linear 20, aten::addmm 30, and in that aten::linear again, 20. On
- * thread 1002: aten::add 100. */
+/* On thread 1001 (own time): Net 20, Net.0 20, aten::linear 20, aten::addmm 30, and in that
+ * aten::linear again, 20. On thread 1002: aten::add 100. */
 static struct trace_builder *traced(bool shapes)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
-		       inner = build_place(builder, net, "0", TRACE_NODE_MODULE, 0, "Linear"),
-		       linear = build_place(builder, inner, "aten::linear", TRACE_NODE_OP, 0,
+	const uint32_t net = build_linked_node(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
+		       inner = build_linked_node(builder, net, "0", TRACE_NODE_MODULE, 0, "Linear"),
+		       linear = build_linked_node(builder, inner, "aten::linear", TRACE_NODE_OP, 0,
 			       shapes ? "[[2, 3]]" : NULL),
-		       addmm = build_place(builder, linear, "aten::addmm", TRACE_NODE_OP, 0,
+		       addmm = build_linked_node(builder, linear, "aten::addmm", TRACE_NODE_OP, 0,
 			       shapes ? "[[2, 3], [3, 4]]" : NULL),
-		       again = build_place(builder, addmm, "aten::linear", TRACE_NODE_OP, 0,
+		       again = build_linked_node(builder, addmm, "aten::linear", TRACE_NODE_OP, 0,
 			       shapes ? "[[2, 3]]" : NULL),
-		       add = build_place(builder, 0, "aten::add", TRACE_NODE_OP, 0, NULL);
+		       add = build_linked_node(builder, 0, "aten::add", TRACE_NODE_OP, 0, NULL);
 
 	build_meta(builder, "rank", "3");
 	build_device(builder, 0, "GPU");
@@ -72,14 +73,14 @@ static struct trace_builder *traced(bool shapes)
 
 static void expect(const char *by, const char *rows)
 {
-	struct screen screen;
+	struct report_run run;
 	char arguments[64];
 
 	snprintf(arguments, sizeof arguments, "table trace.bin --ascii --width 110 --by %s", by);
-	screen = screen_show(traced(true), arguments);
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_str_eq(screen.out, rows);
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report(traced(true), arguments);
+	ck_assert_str_eq(run.err, "");
+	ck_assert_str_eq(run.out, rows);
+	ck_assert_int_eq(run.status, 0);
 }
 
 START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
@@ -173,7 +174,7 @@ START_TEST(shapes_tell_calls_of_an_operator_apart)
 }
 END_TEST
 
-START_TEST(launches_are_told_apart_by_who_called)
+START_TEST(launches_are_distinguished_by_their_caller)
 {
 	expect("stack", "   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     "
 			"p95    min  name\n"
@@ -197,15 +198,15 @@ END_TEST
 static void expect_reason(struct trace_builder *builder, const char *by, const char *reason)
 {
 	char arguments[64], text[1024];
-	struct screen screen;
+	struct report_run run;
 
 	snprintf(arguments, sizeof arguments, "table trace.bin --by %s", by);
 	snprintf(text, sizeof text, "warning: trace.bin: %s\n", reason);
-	screen = screen_show(builder, arguments);
-	ck_assert_str_eq(screen.out, text);
-	ck_assert_int_eq(screen.status, 0);
+	run = run_report(builder, arguments);
+	ck_assert_str_eq(run.out, text);
+	ck_assert_int_eq(run.status, 0);
 	snprintf(arguments, sizeof arguments, "table trace.bin -f json --by %s", by);
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, arguments).out, "\"rows\": []"));
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, arguments).out, "\"rows\": []"));
 }
 
 static struct trace_builder *plain(void)
@@ -261,14 +262,14 @@ START_TEST(own_times_add_up_to_the_whole)
 	for (int i = 0; i < 6; i++)
 		train_step(&training, "Net");
 	whole = sum_of(
-		screen_show(training.builder, "table trace.bin -f json").out, "\"cpu_self_ns\": ");
+		run_report(training.builder, "table trace.bin -f json").out, "\"cpu_self_ns\": ");
 	ck_assert_uint_gt(whole, 6 * 280);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		if (strcmp(keys[i], "shape") == 0)
 			continue; /* there are none in this one */
 		snprintf(arguments, sizeof arguments, "table trace.bin -f json --by %s", keys[i]);
 		ck_assert_uint_eq(
-			sum_of(screen_show(NULL, arguments).out, "\"cpu_self_ns\": "), whole);
+			sum_of(run_report(NULL, arguments).out, "\"cpu_self_ns\": "), whole);
 	}
 }
 END_TEST
@@ -276,12 +277,12 @@ END_TEST
 START_TEST(steps_are_rows)
 {
 	struct training training = training_new();
-	struct screen screen;
+	struct report_run run;
 
 	for (int i = 0; i < 3; i++)
 		train_step(&training, "Net");
-	screen = screen_show(training.builder, "table trace.bin --ascii --by step");
-	ck_assert_str_eq(screen.out,
+	run = run_report(training.builder, "table trace.bin --ascii --by step");
+	ck_assert_str_eq(run.out,
 		"    cpu       %  calls  cpu self  cpu avg  cpu self %  name\n"
 		"1.00 us  54.1 %          1.00 us               54.1 %  (before first step)\n"
 		" 290 ns  15.7 %      1    290 ns   290 ns      15.7 %  step 0\n"
@@ -292,11 +293,11 @@ END_TEST
 
 START_TEST(other_views_have_no_keys)
 {
-	const struct screen screen = screen_show(plain(), "tree trace.bin --by module");
+	const struct report_run run = run_report(plain(), "tree trace.bin --by module");
 
-	ck_assert_str_eq(screen.err, "pperf-report: --by works with the view table only: "
-				     "pperf-report table --by KEY FILE\n");
-	ck_assert_int_eq(screen.status, 64);
+	ck_assert_str_eq(run.err, "pperf-report: --by works with the view table only: "
+				  "pperf-report table --by KEY FILE\n");
+	ck_assert_int_eq(run.status, 64);
 }
 END_TEST
 
@@ -307,7 +308,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(keys, screen_enter, screen_leave);
+	tcase_add_checked_fixture(keys, run_report_setup, run_report_teardown);
 	tcase_add_test(keys, an_operator_inside_of_itself_is_in_its_total_once);
 	tcase_add_test(keys, modules_have_what_runs_in_them);
 	tcase_add_test(keys,
@@ -315,7 +316,7 @@ int main(void)
 	tcase_add_test(keys, streams_have_what_ran_on_them);
 	tcase_add_test(keys, threads_have_what_ran_and_was_launched_on_them);
 	tcase_add_test(keys, shapes_tell_calls_of_an_operator_apart);
-	tcase_add_test(keys, launches_are_told_apart_by_who_called);
+	tcase_add_test(keys, launches_are_distinguished_by_their_caller);
 	tcase_add_test(keys, a_rank_has_everything);
 	tcase_add_test(keys, what_is_not_in_the_trace_is_said_with_what_records_it);
 	tcase_add_test(keys, own_times_add_up_to_the_whole);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_torch_critical.c: the worst step of a training: its backward by the modules that it was of, on whatever thread,
- * many small operators as one row, and a value that is the tree's.
+ * test_torch_critical.c: the worst step of a training: its backward by the modules that it was of,
+ * on whatever thread, many small operators as one row, and a value that is the tree's.
  */
 #include "report/profile/profile.h"
 #include "tests/support/profile_fixture.h"
@@ -46,7 +46,7 @@ static uint32_t open_new(struct training *training, const char *name, enum trace
 {
 	const uint32_t parent = training->depth ? training->nodes[training->depth - 1] : 0;
 
-	open_place(training, build_place(training->builder, parent, name, kind, link, class));
+	open_place(training, build_linked_node(training->builder, parent, name, kind, link, class));
 	return training->nodes[training->depth - 1];
 }
 
@@ -175,11 +175,11 @@ static struct net train(
 	return net;
 }
 
-static void expect(struct screen screen, const char *out)
+static void expect(struct report_run run, const char *out)
 {
-	ck_assert_str_eq(screen.err, "");
-	ck_assert_str_eq(screen.out, out);
-	ck_assert_int_eq(screen.status, 0);
+	ck_assert_str_eq(run.err, "");
+	ck_assert_str_eq(run.out, out);
+	ck_assert_int_eq(run.status, 0);
 }
 
 static void has(const char *text, const char *part)
@@ -190,10 +190,10 @@ static void has(const char *text, const char *part)
 START_TEST(what_has_little_of_it_is_left_out)
 {
 	struct net net = train(4, 0, 0, 0);
-	struct screen screen = screen_show(trained(&net), "critical trace.bin --min-percent 30");
+	struct report_run run = run_report(trained(&net), "critical trace.bin --min-percent 30");
 
-	ck_assert_ptr_nonnull(strstr(screen.out, "layers.2 (Block)"));
-	ck_assert_ptr_null(strstr(screen.out, "layers.0 (Block)"));
+	ck_assert_ptr_nonnull(strstr(run.out, "layers.2 (Block)"));
+	ck_assert_ptr_null(strstr(run.out, "layers.0 (Block)"));
 }
 END_TEST
 
@@ -202,7 +202,7 @@ START_TEST(a_step_shows_whose_backward_made_it_slow)
 {
 	struct net net = train(4, 0, 0, 0);
 
-	expect(screen_show(trained(&net), "critical trace.bin -n 2"),
+	expect(run_report(trained(&net), "critical trace.bin -n 2"),
 		"step 6 ────────────────────────────────────────────│ 848.00 ns (100 %)\n"
 		"  ├── (backward) ──────────────────────────────────│ 672.00 ns (79.2 %)\n"
 		"  │   ├── Net ─────────────────────────────────────│ 608.00 ns (71.7 %)\n"
@@ -237,7 +237,7 @@ START_TEST(what_another_thread_ran_backward_is_in_the_step)
 	struct net net = train(4, 0, AUTOGRAD, 1000);
 
 	/* forward 4 × 2 µs, backward 16 and 3 × 4, sums of gradients 4 × 2 */
-	expect(screen_show(trained(&net), "critical trace.bin -m gpu -n 1"),
+	expect(run_report(trained(&net), "critical trace.bin -m gpu -n 1"),
 		"step 6 ────────────────────────────────────────────────────────────│ 44.00 µs "
 		"(100 %)\n"
 		"  └── (backward) ──────────────────────────────────────────────────│ 36.00 µs "
@@ -257,16 +257,17 @@ START_TEST(what_another_thread_ran_backward_is_in_the_step)
 		"                              └── gemm  <<<(64,1,1),(128,1,1)>>> ──│ 16.00 µs "
 		"(36.4 %)\n"
 		"not shown: 5 more (--top 0)\n");
-	has(screen_show(NULL, "tree trace.bin -f json --steps 6-6").out,
+	has(run_report(NULL, "tree trace.bin -f json --steps 6-6").out,
 		"\"name\": \"step\", \"label\": \"step\", \"kind\": \"step\", \"path\": "
 		"[\"step\"], \"share\": 1, \"calls\": 1, \"gpu_total_ns\": 44000,");
-	ck_assert_str_eq(screen_show(NULL, "critical trace.bin -m gpu").out,
-		screen_show(NULL, "critical trace.bin -m gpu").out);
+	ck_assert_str_eq(run_report(NULL, "critical trace.bin -m gpu").out,
+		run_report(NULL, "critical trace.bin -m gpu").out);
 }
 END_TEST
 
-/* The step's own range, which is around the operators, is not told again of what their backward is. */
-START_TEST(what_is_around_backward_is_told_once)
+/* The step's own range, which is around the operators, is not told again of what their backward is.
+ */
+START_TEST(what_is_around_backward_is_shown_once)
 {
 	struct net net = net_new(1);
 	struct training *training = &net.training;
@@ -282,7 +283,7 @@ START_TEST(what_is_around_backward_is_told_once)
 		backward(&net);
 		train_close(training);
 	}
-	expect(screen_show(trained(&net), "critical trace.bin -m gpu -d 4"),
+	expect(run_report(trained(&net), "critical trace.bin -m gpu -d 4"),
 		"ProfilerStep#2 ────────────────────────────────────│ 4.00 µs (100 %)\n"
 		"  ├── (backward) ──────────────────────────────────│ 3.00 µs (75.0 %)\n"
 		"  │   ├── Net ─────────────────────────────────────│ 2.00 µs (50.0 %)\n"
@@ -299,9 +300,9 @@ END_TEST
 START_TEST(small_ones_of_a_name_are_one_row)
 {
 	struct net net = train(120, 120, AUTOGRAD, 0);
-	struct screen screen;
+	struct report_run run;
 
-	expect(screen_show(trained(&net), "critical trace.bin"),
+	expect(run_report(trained(&net), "critical trace.bin"),
 		"step 6 ──────────────────────────────────────────────│ 18.98 µs (100 %)\n"
 		"  ├── (backward) ────────────────────────────────────│ 14.36 µs (75.6 %)\n"
 		"  │   ├── Net ───────────────────────────────────────│ 12.44 µs (65.5 %)\n"
@@ -326,13 +327,13 @@ START_TEST(small_ones_of_a_name_are_one_row)
 		"  └── Optimizer.step#SGD.step ───────────────────────│ 1.22 µs (6.4 %)\n"
 		"      ├── aten::add_ ×60 ────────────────────────────│ 0.60 µs (3.2 %)\n"
 		"      └── aten::mul_ ×60 ────────────────────────────│ 0.60 µs (3.2 %)\n");
-	screen = screen_show(NULL, "critical trace.bin -f json");
-	has(screen.out, "\"label\": \"(backward)\", \"kind\": \"backward\", \"path\": [\"step\", "
-			"\"(backward)\"], \"calls\": 240, ");
-	has(screen.out,
+	run = run_report(NULL, "critical trace.bin -f json");
+	has(run.out, "\"label\": \"(backward)\", \"kind\": \"backward\", \"path\": [\"step\", "
+		     "\"(backward)\"], \"calls\": 240, ");
+	has(run.out,
 		"\"label\": \"layers.* (Block) ×119\", \"kind\": \"module\", \"class\": \"Block\", "
 		"\"path\": [\"step\", \"Net\", \"layers.*\"], \"calls\": 119, ");
-	has(screen.out, "\"duration_ns\": 12138, \"value\": 12138, ");
+	has(run.out, "\"duration_ns\": 12138, \"value\": 12138, ");
 }
 END_TEST
 
@@ -362,7 +363,7 @@ START_TEST(a_level_falls_in_backward)
 		optimize(&net);
 		training->now += 20;
 	}
-	expect(screen_show(training->builder, "critical trace.bin -m allocated"),
+	expect(run_report(training->builder, "critical trace.bin -m allocated"),
 		"step 0 ────────────────────────────────────────────│ 0.00 MB → 1.00 MB (1.0000 "
 		"∆)\n"
 		"  └── (backward) ──────────────────────────────────│ 1.50 MB → 1.00 MB (-0.5000 "
@@ -380,7 +381,8 @@ START_TEST(a_level_falls_in_backward)
 }
 END_TEST
 
-/* Checkpointing: a module is computed once more inside of a backward function, and has its backward there. */
+/* Checkpointing: a module is computed once more inside of a backward function, and has its backward
+ * there. */
 START_TEST(backward_inside_of_backward_stands_in_it)
 {
 	struct net net = net_new(0);
@@ -411,7 +413,7 @@ START_TEST(backward_inside_of_backward_stands_in_it)
 		training->now = on.now;
 		optimize(&net);
 	}
-	expect(screen_show(training->builder, "critical trace.bin"),
+	expect(run_report(training->builder, "critical trace.bin"),
 		"step 5 ─────────────────────────────────────────────────────────────│ 208.00 ns "
 		"(100 %)\n"
 		"  ├── (backward) ───────────────────────────────────────────────────│ 162.00 ns "
@@ -461,13 +463,13 @@ START_TEST(depth_is_no_danger)
 			build_pop(builder, 1, at++);
 	}
 	build_pop(builder, 1, at + 1000000000);
-	expect(screen_show(builder, "critical trace.bin"),
+	expect(run_report(builder, "critical trace.bin"),
 		"root ──────────────────────────────────────────────│ 1.00 s (100 %)\n");
 }
 END_TEST
 
-/* Anything on some threads, over the edges of steps: by each metric that adds up, a step's instance has what happened
- * in the step, as has the tree, and what is kept of it is no more. */
+/* Anything on some threads, over the edges of steps: by each metric that adds up, a step's instance
+ * has what happened in the step, as has the tree, and what is kept of it is no more. */
 struct chaos {
 	struct trace_builder *builder;
 	struct step row[20];
@@ -492,7 +494,7 @@ static void happen(
 	const uint64_t id = at * 8 + thread, amount = 1 + dice(chaos, 1000);
 
 	if (what < 5 && *depth < 6) {
-		const uint32_t place = build_place(chaos->builder, 0, names[name],
+		const uint32_t place = build_linked_node(chaos->builder, 0, names[name],
 			name == 5  ? TRACE_NODE_BACKWARD
 			: name > 2 ? TRACE_NODE_OP
 				   : TRACE_NODE_RANGE,
@@ -555,12 +557,12 @@ static void check_kept(const struct instance *instance)
 	ck_assert_ptr_null(instance->groups);
 }
 
-static void check_step(struct folded *folded, const struct chaos *chaos, unsigned number,
+static void check_step(struct profile_fixture *fixture, const struct chaos *chaos, unsigned number,
 	enum metric metric, uint64_t value)
 {
 	const struct profile_target target = {
 		.stream = 1,
-		.node = (uint32_t)(folded_node(folded, "step") - folded->profile->tree->nodes),
+		.node = (uint32_t)(fixture_node(fixture, "step") - fixture->profile->tree->nodes),
 		.begin_ns = chaos->row[number].begin_ns,
 		.end_ns = chaos->row[number].end_ns,
 		.value = value,
@@ -569,11 +571,11 @@ static void check_step(struct folded *folded, const struct chaos *chaos, unsigne
 		.device = -1, .metric = metric, .found_steps = &chaos->steps, .target = &target
 	};
 
-	folded_again(folded, &wanted);
-	ck_assert_ptr_nonnull(folded->profile->target);
-	ck_assert_msg(folded->profile->target->value == value, "step %u: %llu, not %llu", number,
-		(unsigned long long)folded->profile->target->value, (unsigned long long)value);
-	check_kept(folded->profile->target);
+	fixture_rebuild(fixture, &wanted);
+	ck_assert_ptr_nonnull(fixture->profile->target);
+	ck_assert_msg(fixture->profile->target->value == value, "step %u: %llu, not %llu", number,
+		(unsigned long long)fixture->profile->target->value, (unsigned long long)value);
+	check_kept(fixture->profile->target);
 }
 
 START_TEST(a_steps_instance_has_what_the_tree_has)
@@ -582,7 +584,7 @@ START_TEST(a_steps_instance_has_what_the_tree_has)
 	const struct profile_options options = {
 		.device = -1, .metric = METRIC_GPU, .found_steps = &chaos.steps
 	};
-	struct folded folded = { .texts = string_table_new() };
+	struct profile_fixture fixture = { .texts = string_table_new() };
 	const struct node *step;
 	char error[READER_ERROR_BYTES];
 	uint64_t gpu_ns = 0, alloc_bytes = 0, tensor_bytes = 0, most = 0;
@@ -590,11 +592,11 @@ START_TEST(a_steps_instance_has_what_the_tree_has)
 	chaos.steps = (struct steps){ .steps = chaos.row, .count = 20, .stream = 1 };
 	builder_write(chaos.builder, "trace.bin");
 	builder_free(chaos.builder);
-	folded.reader = reader_open("trace.bin", error);
-	ck_assert_msg(folded.reader != NULL, "%s", error);
-	folded_again(&folded, &options);
-	folded_check(&folded);
-	step = folded_node(&folded, "step");
+	fixture.reader = reader_open("trace.bin", error);
+	ck_assert_msg(fixture.reader != NULL, "%s", error);
+	fixture_rebuild(&fixture, &options);
+	fixture_check(&fixture);
+	step = fixture_node(&fixture, "step");
 	for (unsigned i = 0; i < 20; i++) {
 		gpu_ns += chaos.gpu_ns[i];
 		alloc_bytes += chaos.alloc_bytes[i];
@@ -607,11 +609,11 @@ START_TEST(a_steps_instance_has_what_the_tree_has)
 	ck_assert_msg(step->worst->value == most, "%Lg %llu", step->worst->value,
 		(unsigned long long)most);
 	for (unsigned i = 0; i < 20; i++) {
-		check_step(&folded, &chaos, i, METRIC_GPU, chaos.gpu_ns[i]);
-		check_step(&folded, &chaos, i, METRIC_ALLOC, chaos.alloc_bytes[i]);
-		check_step(&folded, &chaos, i, METRIC_TENSORS, chaos.tensor_bytes[i]);
+		check_step(&fixture, &chaos, i, METRIC_GPU, chaos.gpu_ns[i]);
+		check_step(&fixture, &chaos, i, METRIC_ALLOC, chaos.alloc_bytes[i]);
+		check_step(&fixture, &chaos, i, METRIC_TENSORS, chaos.tensor_bytes[i]);
 	}
-	folded_free(&folded);
+	fixture_free(&fixture);
 }
 END_TEST
 
@@ -623,17 +625,17 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(screens, 60);
-	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, a_step_shows_whose_backward_made_it_slow);
 	tcase_add_test(screens, what_has_little_of_it_is_left_out);
 	tcase_add_test(screens, what_another_thread_ran_backward_is_in_the_step);
-	tcase_add_test(screens, what_is_around_backward_is_told_once);
+	tcase_add_test(screens, what_is_around_backward_is_shown_once);
 	tcase_add_test(screens, small_ones_of_a_name_are_one_row);
 	tcase_add_test(screens, a_level_falls_in_backward);
 	tcase_add_test(screens, backward_inside_of_backward_stands_in_it);
 	tcase_add_test(screens, depth_is_no_danger);
 	tcase_set_timeout(figures, 60);
-	tcase_add_checked_fixture(figures, screen_enter, screen_leave);
+	tcase_add_checked_fixture(figures, run_report_setup, run_report_teardown);
 	tcase_add_loop_test(figures, a_steps_instance_has_what_the_tree_has, 0, 10);
 	suite_add_tcase(suite, screens);
 	suite_add_tcase(suite, figures);

@@ -363,7 +363,7 @@ START_TEST(a_search_stays_in_the_focus)
 }
 END_TEST
 
-START_TEST(order_by_another_column_keeps_the_place)
+START_TEST(order_by_another_column_keeps_the_selection)
 {
 	open_built(program(0), 100, 24);
 	type("j");
@@ -668,7 +668,7 @@ START_TEST(no_key_does_harm)
 END_TEST
 
 /* Keys, and how many of them in a second. */
-START_TEST(twenty_thousand_places_stay_fluid)
+START_TEST(twenty_thousand_nodes_stay_fluid)
 {
 	struct trace_builder *builder = builder_new();
 	uint64_t at = 1000;
@@ -698,7 +698,8 @@ START_TEST(twenty_thousand_places_stay_fluid)
 		press(TUI_LEFT);
 		screen();
 	}
-	/* 10 ms a key would be seen by nobody; time on the CPU, and ten times that, also of a build that is slower. */
+	/* 10 ms a key would be seen by nobody; time on the CPU, and ten times that, also of a build
+	 * that is slower. */
 	ck_assert_msg((double)(clock() - before) / CLOCKS_PER_SEC < 4, "%.2f s for 40 keys",
 		(double)(clock() - before) / CLOCKS_PER_SEC);
 	type("/inner_499");
@@ -778,7 +779,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(keys, screen_enter, screen_leave);
+	tcase_add_checked_fixture(keys, run_report_setup, run_report_teardown);
 	tcase_set_timeout(keys, 120);
 	tcase_add_test(keys, what_fits_is_open);
 	tcase_add_test(keys, arrows_open_and_close);
@@ -788,7 +789,7 @@ int main(void)
 	tcase_add_test(keys, percents_are_of_the_whole_or_of_the_focus);
 	tcase_add_test(keys, a_search_goes_on_while_it_is_typed);
 	tcase_add_test(keys, a_search_stays_in_the_focus);
-	tcase_add_test(keys, order_by_another_column_keeps_the_place);
+	tcase_add_test(keys, order_by_another_column_keeps_the_selection);
 	tcase_add_test(keys, columns_are_chosen);
 	tcase_add_test(keys, another_metric_keeps_what_is_open);
 	tcase_add_test(keys, the_critical_path_level_by_level);
@@ -801,7 +802,7 @@ int main(void)
 	tcase_add_test(keys, hostile_names_are_drawn_as_what_they_are);
 	tcase_add_test(keys, a_trace_without_rows);
 	tcase_add_test(keys, no_key_does_harm);
-	tcase_add_test(keys, twenty_thousand_places_stay_fluid);
+	tcase_add_test(keys, twenty_thousand_nodes_stay_fluid);
 	tcase_add_test(keys, two_traces);
 	suite_add_tcase(suite, keys);
 	runner = srunner_create(suite);

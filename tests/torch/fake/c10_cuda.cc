@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * c10_cuda.cc: the stand-in's libc10_cuda.so: an allocator that reports as PyTorch's does, under its lock, through the linkage table.
+ * c10_cuda.cc: the stand-in's libc10_cuda.so: an allocator that reports as PyTorch's does, under
+ * its lock, through the linkage table.
  */
 #include "c10.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cpu.cc: the stand-in's libtorch_cpu.so: RecordFunction and its callbacks, as PyTorch keeps them: each object has its own copy of the callbacks
- * that were there when it began, and calls their ends even if they have been taken away since.
+ * cpu.cc: the stand-in's libtorch_cpu.so: RecordFunction and its callbacks, as PyTorch keeps them:
+ * each object has its own copy of the callbacks that were there when it began, and calls their ends
+ * even if they have been taken away since.
  */
 #include "record_function.h"
 

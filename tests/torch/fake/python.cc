@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * python.cc: the stand-in's libtorch_python.so: initModule, which makes the module torch._C, and in it what torch/__init__.py builds its
- * operators, its backward pass and its memory from.
+ * python.cc: the stand-in's libtorch_python.so: initModule, which makes the module torch._C, and in
+ * it what torch/__init__.py builds its operators, its backward pass and its memory from.
  */
 #include "c10.h"
 #include "python_abi.h"
@@ -137,7 +137,8 @@ static PyObject *memory(PyObject *, PyObject *)
 	return Py_BuildValue("KK", static_cast<unsigned long long>(c10::fake::cuda_allocated()), static_cast<unsigned long long>(c10::fake::cuda_reserved()));
 }
 
-/* _heard(): how often PyTorch's own profiler would have heard of a block, of a refusal; the bytes. */
+/* _heard(): how often PyTorch's own profiler would have heard of a block, of a refusal; the bytes.
+ */
 static PyObject *heard(PyObject *, PyObject *)
 {
 	const c10::Heard &all = c10::heard;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * python_abi.h: the few functions of CPython's stable ABI that the stand-in for PyTorch calls, so that it is built without Python's headers.
+ * python_abi.h: the few functions of CPython's stable ABI that the stand-in for PyTorch calls, so
+ * that it is built without Python's headers.
  */
 #ifndef FAKE_PYTHON_ABI_H
 #define FAKE_PYTHON_ABI_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * record_function.h: what PyTorch 2 shows of itself to those that watch its operators. Names, and with them the mangled symbols, signatures and
- * sizes are PyTorch's; where the members of a RecordFunction lie is data, since it has differed between releases and ABIs of C++ strings.
+ * record_function.h: what PyTorch 2 shows of itself to those that watch its operators. Names, and
+ * with them the mangled symbols, signatures and sizes are PyTorch's; where the members of a
+ * RecordFunction lie is data, since it has differed between releases and ABIs of C++ strings.
  */
 #ifndef FAKE_RECORD_FUNCTION_H
 #define FAKE_RECORD_FUNCTION_H
@@ -10,18 +11,28 @@
 #include <string>
 #include <vector>
 
-namespace at {
+namespace at
+{
 
-enum class RecordScope : uint8_t { FUNCTION, BACKWARD_FUNCTION, TORCHSCRIPT_FUNCTION, USER_SCOPE = 7, NUM_SCOPES = 10 };
+enum class RecordScope : uint8_t {
+	FUNCTION,
+	BACKWARD_FUNCTION,
+	TORCHSCRIPT_FUNCTION,
+	USER_SCOPE = 7,
+	NUM_SCOPES = 10
+};
 
 struct ObserverContext {
-	virtual ~ObserverContext() {}
+	virtual ~ObserverContext()
+	{
+	}
 };
 
 class RecordFunction;
 
-class RecordFunctionCallback {
-public:
+class RecordFunctionCallback
+{
+      public:
 	using Start = std::unique_ptr<ObserverContext> (*)(const RecordFunction &);
 	using End = void (*)(const RecordFunction &, ObserverContext *);
 	Start start;
@@ -43,10 +54,13 @@ struct Layout {
 };
 const Layout &layout();
 
-class RecordFunction {
-public:
-	/* stable: the name is that of an operator's schema, whose text stays where it is; else the object has a copy. sequence -1: none. */
-	RecordFunction(RecordScope scope, const char *name, bool stable, int64_t sequence, uint64_t forward_thread, bool async);
+class RecordFunction
+{
+      public:
+	/* stable: the name is that of an operator's schema, whose text stays where it is; else the
+	 * object has a copy. sequence -1: none. */
+	RecordFunction(RecordScope scope, const char *name, bool stable, int64_t sequence,
+		uint64_t forward_thread, bool async);
 	~RecordFunction();
 	RecordFunction(const RecordFunction &) = delete;
 	RecordFunction &operator=(const RecordFunction &) = delete;
@@ -54,7 +68,7 @@ public:
 	static uint64_t currentThreadId();
 	void end();
 
-private:
+      private:
 	struct Running {
 		RecordFunctionCallback callback;
 		std::unique_ptr<ObserverContext> context;
@@ -70,7 +84,8 @@ private:
 	[[maybe_unused]] unsigned char members[263];
 };
 
-namespace sequence_number {
+namespace sequence_number
+{
 uint64_t peek();
 uint64_t get_and_increment();
 } // namespace sequence_number

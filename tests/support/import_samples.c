@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/support/foreign_traces.h"
+#include "tests/support/import_samples.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char foreign_json[] =
+const char sample_kineto[] =
 	"{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"G\", \"numSms\": "
 	"132}], \"distributedInfo\": {\"rank\": 1},\n"
 	"\"baseTimeNanoseconds\": 1711964646000000000, \"traceEvents\": [\n"
@@ -56,9 +56,9 @@ const char foreign_json[] =
 	"300}, {\"ph\": \"E\", \"pid\": 7, \"tid\": 1, \"ts\": 310}\n"
 	"], \"traceName\": \"x\", \"odd\": NaN}\n";
 
-size_t foreign_json_bytes(void)
+size_t sample_kineto_bytes(void)
 {
-	return sizeof foreign_json - 1;
+	return sizeof sample_kineto - 1;
 }
 
 static const char *const statements[] = {
@@ -94,11 +94,11 @@ static void must(int result)
 {
 	if (result == SQLITE_OK)
 		return;
-	fprintf(stderr, "foreign: SQLite says %d\n", result);
+	fprintf(stderr, "import_samples: SQLite says %d\n", result);
 	abort();
 }
 
-unsigned char *foreign_export(size_t *bytes)
+unsigned char *sample_nsys_export(size_t *bytes)
 {
 	sqlite3_int64 count = 0;
 	unsigned char *serial, *copy;

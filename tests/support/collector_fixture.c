@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/support/recording_fixture.h"
+#include "tests/support/collector_fixture.h"
 
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
@@ -15,7 +15,7 @@
 
 static char folder[4096];
 
-void recording_begin(uint64_t limit_bytes)
+void collector_start(uint64_t limit_bytes)
 {
 	static struct trace_settings settings;
 	const char *base = getenv("TMPDIR");
@@ -31,13 +31,13 @@ void recording_begin(uint64_t limit_bytes)
 	stream_configure(&settings);
 }
 
-void recording_end(void)
+void collector_finish(void)
 {
 	stream_end_process();
 	trace_end();
 }
 
-struct trace_reader *recording_read(void)
+struct trace_reader *collector_open_trace(void)
 {
 	char error[READER_ERROR_BYTES] = "";
 	struct trace_reader *reader = reader_open(trace_path(), error);
@@ -113,7 +113,7 @@ static void print_event(FILE *out, struct trace_reader *reader, const struct tra
 	fputc('\n', out);
 }
 
-char *recording_text(struct trace_reader *reader)
+char *collector_trace_text(struct trace_reader *reader)
 {
 	struct trace_event event;
 	char *text = NULL;
@@ -137,7 +137,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-uint64_t recording_clock(void)
+uint64_t monotonic_now_ns(void)
 {
 	struct timespec now;
 
@@ -145,7 +145,7 @@ uint64_t recording_clock(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void recording_remove(void)
+void collector_remove_folder(void)
 {
 	if (folder[0])
 		nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * foreign_module.c NEEDS DEFINES: loads a library that defines initModule, then one that needs it, neither of them PyTorch's, and prints what they say.
+ * loads_init_module NEEDS DEFINES: loads a library that defines initModule, then one that needs it,
+ * neither of them PyTorch's, and prints what they say.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * guest: prints all that a program can see of itself, and that a library in it must not change: descriptors it gets, signal
- * handlers and mask, threads, locale, limits, umask, folder, errno across NVTX calls, what the system calls answer. Echoes its input;
- * exits with 42. Its environment goes to the file named by its first argument.
+ * describes_itself: prints all that a program can see of itself, and that a library in it must not
+ * change: descriptors it gets, signal handlers and mask, threads, locale, limits, umask, folder,
+ * errno across NVTX calls, what the system calls answer. Echoes its input; exits with 42. Its
+ * environment goes to the file named by its first argument.
  */
 #include <errno.h>
 #include <dirent.h>
@@ -25,13 +26,15 @@ extern char **environ;
 static bool begun;
 static int readings;
 
-/* Instead of the C library's: counts what others than this program read of the environment once main has begun. */
+/* Instead of the C library's: counts what others than this program read of the environment once
+ * main has begun. */
 char *getenv(const char *name)
 {
 	const size_t bytes = strlen(name);
 	Dl_info own, caller;
 
-	if (begun && dladdr(&begun, &own) && dladdr(__builtin_return_address(0), &caller) && own.dli_fbase != caller.dli_fbase)
+	if (begun && dladdr(&begun, &own) && dladdr(__builtin_return_address(0), &caller) &&
+		own.dli_fbase != caller.dli_fbase)
 		readings++;
 	for (char **variable = environ; variable && *variable; variable++)
 		if (!strncmp(*variable, name, bytes) && (*variable)[bytes] == '=')
@@ -50,8 +53,12 @@ static void show_signals(void)
 
 		if (sigaction(i, NULL, &action))
 			continue;
-		printf("signal %d: %s%s%s\n", i, action.sa_handler == SIG_DFL ? "default" : action.sa_handler == SIG_IGN ? "ignored" : "caught",
-			sigismember(&mask, i) ? ", blocked" : "", sigismember(&pending, i) ? ", pending" : "");
+		printf("signal %d: %s%s%s\n", i,
+			action.sa_handler == SIG_DFL   ? "default"
+			: action.sa_handler == SIG_IGN ? "ignored"
+						       : "caught",
+			sigismember(&mask, i) ? ", blocked" : "",
+			sigismember(&pending, i) ? ", pending" : "");
 	}
 }
 
@@ -61,7 +68,8 @@ static void show_limits(void)
 		struct rlimit limit;
 
 		if (!getrlimit((__rlimit_resource_t)i, &limit))
-			printf("limit %d: %llu %llu\n", i, (unsigned long long)limit.rlim_cur, (unsigned long long)limit.rlim_max);
+			printf("limit %d: %llu %llu\n", i, (unsigned long long)limit.rlim_cur,
+				(unsigned long long)limit.rlim_max);
 	}
 }
 
@@ -84,10 +92,11 @@ static void show_process(void)
 	mode_t mask = umask(022);
 	int first = open("/dev/null", O_RDONLY), second = open("/dev/null", O_WRONLY);
 
-	printf("descriptors %d %d, umask %o, folder %s, locale %s, dumpable %d\n", first, second, (unsigned)mask,
-		getcwd(folder, sizeof folder) ? folder : "?", setlocale(LC_ALL, NULL), prctl(PR_GET_DUMPABLE));
-	printf("threads %d, priority %d, interval timers %d\n", count_entries("/proc/self/task"), getpriority(PRIO_PROCESS, 0),
-		getitimer(ITIMER_REAL, &(struct itimerval){ 0 }));
+	printf("descriptors %d %d, umask %o, folder %s, locale %s, dumpable %d\n", first, second,
+		(unsigned)mask, getcwd(folder, sizeof folder) ? folder : "?",
+		setlocale(LC_ALL, NULL), prctl(PR_GET_DUMPABLE));
+	printf("threads %d, priority %d, interval timers %d\n", count_entries("/proc/self/task"),
+		getpriority(PRIO_PROCESS, 0), getitimer(ITIMER_REAL, &(struct itimerval){ 0 }));
 	close(first);
 	close(second);
 }
@@ -123,7 +132,8 @@ static void show_children(void)
 		_exit(7);
 	}
 	waitpid(pid, &status, 0);
-	printf("child %d, another child %d, shell %d\n", status, waitpid(-1, NULL, 0), system("exit 3"));
+	printf("child %d, another child %d, shell %d\n", status, waitpid(-1, NULL, 0),
+		system("exit 3"));
 }
 
 static void write_environment(const char *path)

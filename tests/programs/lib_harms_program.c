@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * lib_bad_guest: what libpperf must never be. By BAD_GUEST it prints, crashes, takes the program's children's ends (children), leaves a
- * file, changes the status, leaves a process behind, moves descriptors, or is slow: each of which the tests of hosts must notice.
+ * lib_harms_program: what libpperf must never be. By HARM it prints, crashes, takes the program's
+ * children's ends (children), leaves a file, changes the status, leaves a process behind, moves
+ * descriptors, or is slow: each of which the tests of hosts must notice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 
 static void be_slow(void)
 {
-	const struct timespec while_ = {0, 20000000};
+	const struct timespec while_ = { 0, 20000000 };
 
 	nanosleep(&while_, NULL);
 }
@@ -34,7 +35,7 @@ static void end_otherwise(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *how = getenv("BAD_GUEST");
+	const char *how = getenv("HARM");
 
 	if (!how)
 		return;
