@@ -244,15 +244,8 @@ tell_trace() {
 		absent) say '-' "$name: not used by this program" ;;
 		off* | partial*) problem "$name $what" ;;
 		esac
-<<<<<<< HEAD
-	done
-	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | grep -q 'partial\|off: ' && status=1
-	"$report" "$1" 2> /dev/null | sed -n '/^sources/,/^coverage/{/^coverage/d;p;}' | sed -n '/→/,$p' | cut -c2-
-	report_settings
-=======
 	done < "$scratch/sources"
-	tell_settings
->>>>>>> g2
+	report_settings
 	"$report" "$1" 2> /dev/null | sed -n '/^coverage/,/^verdict/{/^verdict/d;p;}; /^losses/,/^cost/p'
 }
 

@@ -44,7 +44,10 @@ static size_t list_kinds(const char *list, const struct run_metric_kind **kinds)
 		kinds[count] = &run_metric_kinds[count];
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
 		const struct run_metric_kind *kind = run_metric_find(name);
+		struct suggestion near = suggest_for(name, strlen(name));
 
+		for (size_t i = 0; !kind && i < RUN_METRICS; i++)
+			suggest_offer(&near, run_metric_kinds[i].name);
 		if (!kind)
 			fatal(STATUS_USAGE,
 				"unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "

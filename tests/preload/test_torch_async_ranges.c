@@ -127,14 +127,14 @@ START_TEST(a_range_that_ends_elsewhere_without_a_free_slot_is_counted_as_lost)
 {
 	struct trace_reader *reader;
 
-	recording_begin(0);
+	collector_start(0);
 	open_range(&objects[0], "outer");
 	for (size_t i = 1; i <= 32 + 3; i++)
 		end_range(
 			&objects[i]); /* these ranges are open nowhere, so their slots stay taken */
 	ck_assert_uint_eq(torch_async_waiting, 32);
 	end_range(&objects[0]);
-	reader = recording_read();
+	reader = collector_open_trace();
 	ck_assert_uint_eq(reader_header(reader)->lost[TRACE_LOST_NO_MEMORY], 3);
 	reader_close(reader);
 }

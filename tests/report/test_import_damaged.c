@@ -8,7 +8,7 @@
 #include "report/import/convert/convert.h"
 #include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
-#include "tests/support/foreign_traces.h"
+#include "tests/support/import_samples.h"
 #include "report/base/gzip_file.h"
 #include "tests/support/import_samples.h"
 

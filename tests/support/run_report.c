@@ -13,7 +13,7 @@
 	"TZ=UTC"
 
 static char folder[64], report[4200];
-static char *kept[1024]; /* texts given to tests, freed by screen_leave() */
+static char *kept[1024]; /* texts given to tests, freed by run_report_teardown() */
 static size_t kept_count;
 
 static void die(const char *what)

@@ -56,7 +56,6 @@ def options_become_settings(folder):
 
 
 @case
-<<<<<<< HEAD
 def a_misspelt_word_is_answered_with_the_nearest_known_one(folder):
     script = installed(folder / "installed")
     for wrong, near in ((("rnu", "true"), "run"), (("doctr",), "doctor"), (("run", "--stakcs", "off", "true"), "--stacks"),
@@ -69,10 +68,7 @@ def a_misspelt_word_is_answered_with_the_nearest_known_one(folder):
 
 
 @case
-def the_trace_is_where_it_was_asked_for(folder):
-=======
 def the_trace_is_where_it_was_requested(folder):
->>>>>>> g5
     result = launch(folder, "run", "-o", "my trace.bin", program("ranges"), 1, 10, check=0)
     assert len(names(folder / "my trace.bin")) == 10
     assert b"my trace.bin" in result.stderr and result.stderr.count(b"\n") == 1 and not result.stdout, result

@@ -133,7 +133,7 @@ END_TEST
 
 START_TEST(no_line_is_wider_than_a_narrow_screen)
 {
-	const struct screen screen = screen_show(
+	const struct report_run screen = run_report(
 		twelve(), "distribution op trace.bin --ascii --width 40");
 
 	has(screen.out, "  outliers: 1, above 126 ns\n            or below 84 ns\n");
