@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/event_sweep.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
 #include <stdlib.h>
@@ -38,6 +39,16 @@ static uint64_t emit_ends_until(struct sweep_ends *ends, const struct event_swee
 	return now_ns;
 }
 
+static void begin_swept_work(struct sweep_ends *ends, const struct event_sweep_visitor *visitor,
+	const struct activity *work, uint64_t now_ns)
+{
+	struct sweep_mark mark = { .device = work->device };
+
+	visitor->begins(visitor->context, work, now_ns, &mark);
+	array_grow_zeroed(&ends->heap, &ends->room, ends->count + 1, sizeof *ends->heap);
+	ends_up(ends->heap, ends->count++, (struct sweep_end){ now_ns + work->duration_ns, mark });
+}
+
 void event_sweep_run(
 	struct activities *activities, const struct event_sweep_visitor *visitor, bool uncounted)
 {
@@ -47,22 +58,15 @@ void event_sweep_run(
 
 	for (activities_rewind(activities); (one = activities_first(activities));
 		activities_next(activities)) {
-		struct sweep_mark mark = { .device = one->device };
-
 		if (activity_is_work(one) && !one->counts && !uncounted)
 			continue;
-		if (!activity_is_work(one) || !one->timed) {
-			if (visitor->other)
-				visitor->other(visitor->context, one);
-			continue;
+		if (activity_is_work(one) && one->timed) {
+			now_ns = emit_ends_until(&ends, visitor, one->start_unix_ns, now_ns);
+			now_ns = max_u64(now_ns, one->start_unix_ns);
+			begin_swept_work(&ends, visitor, one, now_ns);
+		} else if (visitor->other) {
+			visitor->other(visitor->context, one);
 		}
-		now_ns = emit_ends_until(&ends, visitor, one->start_unix_ns, now_ns);
-		if (one->start_unix_ns > now_ns)
-			now_ns = one->start_unix_ns;
-		visitor->begins(visitor->context, one, now_ns, &mark);
-		array_grow_zeroed(&ends.heap, &ends.room, ends.count + 1, sizeof *ends.heap);
-		ends_up(ends.heap, ends.count++,
-			(struct sweep_end){ now_ns + one->duration_ns, mark });
 	}
 	emit_ends_until(&ends, visitor, UINT64_MAX, now_ns);
 	free(ends.heap);

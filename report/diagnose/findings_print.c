@@ -282,13 +282,21 @@ static void brief_json_number(struct json_writer *writer, const struct row *row,
 		json_put_unsigned(writer, key, value);
 }
 
+static void brief_json_where(struct json_writer *writer, const struct row *row, bool ascii)
+{
+	if (!row->node)
+		return;
+	json_write_key(writer, "path");
+	put_brief_path(writer->out, row, true, ascii);
+	writer->needs_comma = true;
+}
+
 static void brief_json_finding(struct output *out, const struct row *row, bool ascii, bool several)
 {
 	struct json_writer writer = { .out = out };
-	const struct string_view name = row_name(row);
 
 	json_write_begin(&writer, '{');
-	json_put_text(&writer, "rule", name);
+	json_put_text(&writer, "rule", row_name(row));
 	brief_json_string(&writer, row, "kind");
 	if (several)
 		json_put_unsigned(&writer, "pid", row->process->pid);
@@ -298,11 +306,7 @@ static void brief_json_finding(struct output *out, const struct row *row, bool a
 	brief_json_string(&writer, row, "confidence");
 	brief_json_string(&writer, row, "finding");
 	brief_json_string(&writer, row, "evidence");
-	if (row->node) {
-		json_write_key(&writer, "path");
-		put_brief_path(out, row, true, ascii);
-		writer.needs_comma = true;
-	}
+	brief_json_where(&writer, row, ascii);
 	brief_json_number(&writer, row, "count");
 	brief_json_number(&writer, row, "start_ns");
 	brief_json_string(&writer, row, "next");

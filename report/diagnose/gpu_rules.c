@@ -139,28 +139,38 @@ static uint32_t names_room(const struct tree *tree)
 	return room;
 }
 
+static bool is_summed_range(const struct node *node)
+{
+	return node_kind_class(node->kind) == NODE_RANGES && !node->is_group &&
+	       !node->ran_elsewhere;
+}
+
+static void add_range_to_sum(struct name_sum *sum, const struct tree *tree, uint32_t id)
+{
+	const struct node *node = &tree->nodes[id];
+
+	sum->self_ns += node->self_ns;
+	sum->calls += node->calls;
+	sum->longest_ns = max_u64(sum->longest_ns, node->max_ns);
+	if (!sum->node || node->self_ns > tree->nodes[sum->node].self_ns)
+		sum->node = id;
+}
+
 static struct name_sum *sums_of_ranges(
 	const struct diagnosis *diagnosis, uint32_t *names, uint64_t *whole)
 {
 	const struct tree *tree = diagnosis->profile->tree;
-	struct name_sum *sums;
+	struct name_sum *sums = xcalloc((names_room(tree) + 1) * sizeof *sums);
 
 	*names = names_room(tree);
 	*whole = 0;
-	sums = xcalloc((*names + 1) * sizeof *sums);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
-		struct name_sum *sum = &sums[node->name];
 
-		if (node_kind_class(node->kind) != NODE_RANGES || node->is_group ||
-			node->ran_elsewhere)
+		if (!is_summed_range(node))
 			continue;
 		*whole += node->self_ns;
-		sum->self_ns += node->self_ns;
-		sum->calls += node->calls;
-		sum->longest_ns = max_u64(sum->longest_ns, node->max_ns);
-		if (!sum->node || node->self_ns > tree->nodes[sum->node].self_ns)
-			sum->node = id;
+		add_range_to_sum(&sums[node->name], tree, id);
 	}
 	return sums;
 }
@@ -269,6 +279,17 @@ static uint64_t grid_blocks(const struct trace_kernel *kernel)
 								       : plane * kernel->grid[2];
 }
 
+static void note_worst_starved(struct starvation *starved, const struct launch_config *kernel,
+	uint64_t lost_ns, uint64_t blocks, uint32_t multiprocessors)
+{
+	if (lost_ns <= starved->most_ns)
+		return;
+	starved->most_ns = lost_ns;
+	starved->most = kernel;
+	starved->blocks = blocks;
+	starved->multiprocessors = multiprocessors;
+}
+
 static void add_starved_shape(const struct diagnosis *diagnosis, const struct launch_config *kernel,
 	struct starvation *starved)
 {
@@ -289,12 +310,7 @@ static void add_starved_shape(const struct diagnosis *diagnosis, const struct la
 	starved->lost_ns += lost;
 	starved->total_ns += kernel->total_ns;
 	starved->calls += kernel->calls;
-	if (lost <= starved->most_ns)
-		return;
-	starved->most_ns = lost;
-	starved->most = kernel;
-	starved->blocks = blocks;
-	starved->multiprocessors = device->multiprocessors;
+	note_worst_starved(starved, kernel, lost, blocks, device->multiprocessors);
 }
 
 /* Formats ` (0.12 waves per SM)`, or nothing if the limits of the device are not known. */

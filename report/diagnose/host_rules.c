@@ -214,27 +214,30 @@ struct compiler_search {
 	uint8_t *compiling, *seen; /* by node; seen: had an instance before */
 };
 
+static bool is_in_usual_step(const struct steps *steps, uint64_t at_ns)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->steps[i].kind == STEP_USUAL && at_ns >= steps->steps[i].begin_ns &&
+			at_ns < steps->steps[i].end_ns)
+			return true;
+	return false;
+}
+
 /* Counts an instance of the compiler in a steady-state step. Without steps, every instance but the
  * first of a node counts. */
 static void check_instance(void *context, const struct observed_instance *instance)
 {
 	struct compiler_search *search = context;
-	const struct steps *steps = search->diagnosis->process->steps;
+	const struct diagnosis *diagnosis = search->diagnosis;
 	const uint64_t took = instance->end_ns - instance->begin_ns;
 	bool again;
 
-	if (instance->node >= search->diagnosis->profile->tree->count ||
-		!search->compiling[instance->node])
+	if (instance->node >= diagnosis->profile->tree->count || !search->compiling[instance->node])
 		return;
 	again = search->seen[instance->node];
 	search->seen[instance->node] = 1;
-	if (search->diagnosis->facts.has_steps) {
-		again = false;
-		for (size_t i = 0; !again && i < steps->count; i++)
-			again = steps->steps[i].kind == STEP_USUAL &&
-				instance->begin_ns >= steps->steps[i].begin_ns &&
-				instance->begin_ns < steps->steps[i].end_ns;
-	}
+	if (diagnosis->facts.has_steps)
+		again = is_in_usual_step(diagnosis->process->steps, instance->begin_ns);
 	if (!again)
 		return;
 	search->found->count++;

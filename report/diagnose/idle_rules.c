@@ -238,14 +238,11 @@ static const struct process *concurrent_process(const struct diagnosis *diagnosi
 	return NULL;
 }
 
-/* Reports that `other` had GPU work at the same time. `much`: long gaps support it. */
-static void report_concurrent_process(struct diagnosis *diagnosis, struct finding *finding,
-	const struct process *other, bool much)
+static void explain_concurrent_process(
+	struct diagnosis *diagnosis, struct finding *finding, const struct process *other)
 {
 	const struct occurrences *held = &diagnosis->facts.held;
 
-	finding->state = much ? FINDING_FOUND : FINDING_NOTE;
-	finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	SET_TEXT(finding->sentence,
 		"Process %u of the same run uses a GPU at the same time; if it is the "
 		"same GPU, the two take turns.",
@@ -259,6 +256,17 @@ static void report_concurrent_process(struct diagnosis *diagnosis, struct findin
 		diagnose_time(diagnosis, held->total_ns));
 	SET_TEXT(finding->why, "both traces have GPU work at that time; they do not show "
 			       "whether it is the same GPU");
+}
+
+/* Reports that `other` had GPU work at the same time. `much`: long gaps support it. */
+static void report_concurrent_process(struct diagnosis *diagnosis, struct finding *finding,
+	const struct process *other, bool much)
+{
+	const struct occurrences *held = &diagnosis->facts.held;
+
+	finding->state = much ? FINDING_FOUND : FINDING_NOTE;
+	finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	explain_concurrent_process(diagnosis, finding, other);
 	finding->node = occurrences_top_node(held);
 	finding->count = 1;
 	finding->impact_ns = held->total_ns;

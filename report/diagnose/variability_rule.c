@@ -35,6 +35,14 @@ static uint64_t duration_percentile(const struct node *node, unsigned per_mille)
 	return percentiles_get((struct percentiles *)(uintptr_t)&node->samples, per_mille);
 }
 
+/* Whether the durations of a kernel differ much from their median. */
+static bool is_variable(const struct node *node, uint64_t median)
+{
+	return diagnose_is_share(
+		       duration_percentile(node, 950) - median, median, LIMIT_VARIABLE_SPREAD) ||
+	       node->max_ns >= 3 * median;
+}
+
 void variability_pick_kernel(struct diagnosis *diagnosis)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -43,19 +51,15 @@ void variability_pick_kernel(struct diagnosis *diagnosis)
 	variable->medians = xcalloc(tree->count * sizeof *variable->medians);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
-		uint64_t median, usual, above;
+		uint64_t median, usual;
 
 		if (!is_comparable(diagnosis, node))
 			continue;
 		median = variable->medians[id] = duration_percentile(node, 500);
 		usual = median * node->gpu->self_calls;
-		above = node->gpu->self_ns > usual ? node->gpu->self_ns - usual : 0;
-		if (!diagnose_is_share(duration_percentile(node, 950) - median, median,
-			    LIMIT_VARIABLE_SPREAD) &&
-			node->max_ns < 3 * median)
-			continue;
-		if (above > variable->excess_ns) {
-			variable->excess_ns = above;
+		if (is_variable(node, median) && node->gpu->self_ns > usual &&
+			node->gpu->self_ns - usual > variable->excess_ns) {
+			variable->excess_ns = node->gpu->self_ns - usual;
 			variable->node = id;
 		}
 	}

@@ -39,26 +39,33 @@ static void capture_uuid(struct output *out, const uint8_t *uuid)
 	print_json_string(out, text);
 }
 
+static void capture_device(
+	struct output *out, const struct process *process, const struct trace_device *device)
+{
+	const struct trace_text name = reader_name(process->reader, device->name);
+	bool first = true;
+
+	output_char(out, '{');
+	print_json_member(out, "id", device->device, &first);
+	print_json_key(out, "name", &first);
+	output_json_text(out, name.bytes, name.length);
+	print_json_key(out, "uuid", &first);
+	capture_uuid(out, device->uuid);
+	print_json_bool(out, "simulated", device_is_simulated(process->reader, device), &first);
+	print_json_member(out, "multiprocessors", device->multiprocessors, &first);
+	print_json_member(out, "memory_bytes", device->memory_bytes, &first);
+	output_char(out, '}');
+}
+
 static void capture_devices(struct output *out, const struct process *process)
 {
 	const struct trace_device *device;
 
 	output_char(out, '[');
 	for (uint32_t i = 0; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i++) {
-		const struct trace_text name = reader_name(process->reader, device->name);
-		bool first = true;
-
-		output_string(out, i ? ", {" : "{");
-		print_json_member(out, "id", device->device, &first);
-		print_json_key(out, "name", &first);
-		output_json_text(out, name.bytes, name.length);
-		print_json_key(out, "uuid", &first);
-		capture_uuid(out, device->uuid);
-		print_json_bool(
-			out, "simulated", device_is_simulated(process->reader, device), &first);
-		print_json_member(out, "multiprocessors", device->multiprocessors, &first);
-		print_json_member(out, "memory_bytes", device->memory_bytes, &first);
-		output_char(out, '}');
+		if (i)
+			output_string(out, ", ");
+		capture_device(out, process, device);
 	}
 	output_char(out, ']');
 }

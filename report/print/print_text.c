@@ -118,6 +118,11 @@ static size_t wanted_name_width(const struct text_table *table)
 	return table->widest_name < most ? table->widest_name : most;
 }
 
+static const struct column *next_text_column(const char **extra_keys, const char **keys)
+{
+	return column_next(**extra_keys ? extra_keys : keys);
+}
+
 /* Chooses the columns that fit beside the names. The view lists the most important ones first. */
 static void choose_text_columns(struct text_table *table, const struct options *options)
 {
@@ -132,7 +137,7 @@ static void choose_text_columns(struct text_table *table, const struct options *
 		return;
 	}
 	for (; column && table->count < COLUMNS_MAX;
-		column = column_next(*extra_keys ? &extra_keys : &keys)) {
+		column = next_text_column(&extra_keys, &keys)) {
 		const bool repeated = column == first && table->count;
 		const size_t width = repeated ? 0 : text_column_width(table, column);
 

@@ -116,6 +116,14 @@ static void add_gap(struct idle_report *idle, struct idle_device *device,
 	keep_if_long(idle, &one);
 }
 
+static uint64_t known_gap_ns(
+	const struct idle_report *idle, enum handover_axis axis, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct handover_list *handovers = idle->process->handovers;
+
+	return to_ns - from_ns - handover_list_overlap_ns(handovers, axis, from_ns, to_ns);
+}
+
 /* Returns the length of the gap, or of its parts inside the intervals that count. The whole length
  * is in the GPU's own nanoseconds. Intervals begin and end on the host's clock. Time in which CUPTI
  * was handed over is unknown and is subtracted. */
@@ -123,22 +131,19 @@ static uint64_t gap_in_selection(const struct idle_report *idle, const struct id
 	const struct activity *work)
 {
 	const struct profile_options *options = &idle->process->profile->options;
-	const struct handover_list *handovers = idle->process->handovers;
 	const struct counted_interval *windows;
 	const size_t windows_count = activities_counted_intervals(idle->activities, &windows);
 	uint64_t sum = 0;
 
 	if (!options->steps && !options->windows)
-		return work->start_unix_ns - device->covered_unix -
-		       handover_list_overlap_ns(handovers, HANDOVER_REALTIME, device->covered_unix,
-			       work->start_unix_ns);
+		return known_gap_ns(
+			idle, HANDOVER_REALTIME, device->covered_unix, work->start_unix_ns);
 	for (size_t i = 0; i < windows_count; i++) {
 		const uint64_t from = max_u64(windows[i].begin_ns, device->covered_ns),
 			       to = min_u64(windows[i].end_ns, work->begin_ns);
 
 		if (to > from)
-			sum += to - from -
-			       handover_list_overlap_ns(handovers, HANDOVER_TRACE_TIME, from, to);
+			sum += known_gap_ns(idle, HANDOVER_TRACE_TIME, from, to);
 	}
 	return sum;
 }

@@ -61,6 +61,18 @@ static void json_build_id(struct json_writer *json, const uint8_t *id, size_t by
 	json_put_string(json, "build_id", text);
 }
 
+static void json_bytes_per_record(struct json_writer *json, const struct info *info)
+{
+	const struct trace_layout *layout = reader_layout(info->reader);
+	const double bytes = (double)(layout->chunk_bytes + layout->slot_bytes);
+
+	json_write_key(json, "bytes_per_record");
+	if (info->recorded)
+		json_write_double(json, bytes / (double)info->recorded);
+	else
+		json_write_null(json);
+}
+
 static void json_file(struct json_writer *json, const struct info *info)
 {
 	const struct trace_header *header = reader_header(info->reader);
@@ -80,12 +92,7 @@ static void json_file(struct json_writer *json, const struct info *info)
 	json_put_unsigned(json, "totals_blocks", layout->totals);
 	json_put_unsigned(json, "totals_bytes", layout->totals_bytes);
 	json_put_unsigned(json, "limit_bytes", header->limit_bytes);
-	json_write_key(json, "bytes_per_record");
-	if (info->recorded)
-		json_write_double(json, (double)(layout->chunk_bytes + layout->slot_bytes) /
-						(double)info->recorded);
-	else
-		json_write_null(json);
+	json_bytes_per_record(json, info);
 	json_write_end(json, '}');
 }
 

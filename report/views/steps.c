@@ -134,30 +134,39 @@ static void warn_growth(struct processes *processes, const struct process *proce
 		process->path, what, text, count);
 }
 
+static void warn_memory_growth(struct processes *processes, const struct process *process,
+	const struct step_table *table, size_t column, const int64_t *values)
+{
+	const size_t offset = step_columns[column].offset;
+
+	if (offset == offsetof(struct step_stats, allocated_end))
+		warn_growth(processes, process, values, table->usual, "tensors");
+	if (offset == offsetof(struct step_stats, reserved_end))
+		warn_growth(processes, process, values, table->usual, "allocators");
+}
+
 static void add_summary(struct processes *processes, struct process *process,
 	const struct step_table *table, struct rows *rows)
 {
 	int64_t *values = xcalloc((table->usual + 1) * sizeof *values);
+	const size_t count = table->usual;
 	struct computed_row *median, *spread, *trend;
 
-	if (table->usual >= SUMMARY_MIN_STEPS) {
+	if (count >= SUMMARY_MIN_STEPS) {
 		median = summary_row(process, "median (steady state)", rows);
 		spread = summary_row(process, "MAD", rows);
 		trend = summary_row(process, "slope per step", rows);
 		for (size_t i = 0; i < STEP_COLUMNS; i++) {
+			const char *key = step_columns[i].key;
+
 			if (!has_source(table, step_columns[i].source))
 				continue;
 			step_table_values(table, step_columns[i].offset, values);
-			if (step_columns[i].offset == offsetof(struct step_stats, allocated_end))
-				warn_growth(processes, process, values, table->usual, "tensors");
-			if (step_columns[i].offset == offsetof(struct step_stats, reserved_end))
-				warn_growth(processes, process, values, table->usual, "allocators");
-			computed_row_set_integer(trend, step_columns[i].key,
-				clamp_to_i64(round(step_trend(values, table->usual))));
+			warn_memory_growth(processes, process, table, i, values);
 			computed_row_set_integer(
-				spread, step_columns[i].key, step_spread(values, table->usual));
-			computed_row_set_integer(
-				median, step_columns[i].key, step_median(values, table->usual));
+				trend, key, clamp_to_i64(round(step_trend(values, count))));
+			computed_row_set_integer(spread, key, step_spread(values, count));
+			computed_row_set_integer(median, key, step_median(values, count));
 		}
 	}
 	free(values);

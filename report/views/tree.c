@@ -155,16 +155,12 @@ static bool has_forward_row(const struct tree_walk *walk, const struct row *leve
 	return false;
 }
 
-/* Orders and prunes the rows of one level, counts what was left out, and pushes the rest. The first
- * row ends on top of the stack. */
-static void push_level(struct tree_walk *walk, struct row *level, size_t count)
+/* Removes the rows that are not shown, and counts them. Returns how many remain. */
+static size_t prune_level(struct tree_walk *walk, struct row *level, size_t count)
 {
 	const uint32_t top = view_top(walk->options);
 	size_t kept = 0;
 
-	rows_sort(level, count, walk->sort);
-	if (walk->process->steps && walk->process->steps->count)
-		put_steps_first(walk, level, count);
 	for (size_t i = 0; i < count; i++)
 		if (level[i].depth - walk->base >= walk->options->depth)
 			walk->rows->deep++;
@@ -174,6 +170,18 @@ static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 			walk->rows->more++;
 		else
 			level[kept++] = level[i];
+	return kept;
+}
+
+/* The nodes to be shown at one level, ordered, cut to what was asked for, and put with those that wait, the first on top. */
+static void push_level(struct tree_walk *walk, struct row *level, size_t count)
+{
+	size_t kept;
+
+	rows_sort(level, count, walk->sort);
+	if (walk->process->steps && walk->process->steps->count)
+		put_steps_first(walk, level, count);
+	kept = prune_level(walk, level, count);
 	if (has_forward_row(walk, level, kept))
 		pair_forward_backward(walk, level, kept);
 	array_grow_zeroed(
@@ -242,11 +250,9 @@ static void push_children(struct tree_walk *walk, uint32_t node, const struct ro
 	row.depth = depth;
 	for (uint32_t id = tree->nodes[node].first_child; id; id = tree->nodes[id].next) {
 		row.node = id;
-		if (!walk->alive[id])
-			continue;
-		if (is_workless_row(walk, id))
+		if (walk->alive[id] && is_workless_row(walk, id))
 			add_workless_node(walk, &level, id);
-		else
+		else if (walk->alive[id])
 			add_to_level(&level, &row);
 	}
 	add_extra_rows(walk, &level, of, &row);

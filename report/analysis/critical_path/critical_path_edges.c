@@ -483,10 +483,9 @@ static void free_edge_builder(struct edge_builder *builder)
 
 void critical_path_graph_read_edges(struct critical_path_graph *path)
 {
-	struct edge_builder builder = {
-		.path = path, .events = cuda_events_new(), .is_default = find_default_streams(path)
-	};
+	struct edge_builder builder = { .path = path, .events = cuda_events_new() };
 
+	builder.is_default = find_default_streams(path);
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		const struct path_node *node = path_node(path, i);
 

@@ -43,6 +43,14 @@ static uint64_t collective_duration(const struct collective *collective)
 	return (uint64_t)(collective->end_ns - collective->start_ns);
 }
 
+static bool kinds_match(const struct collective *left, const struct collective *right, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (left[i].kind != right[i].kind)
+			return false;
+	return true;
+}
+
 /* Compares collectives that end together, evenly sampled. No fit if the kinds differ. */
 static struct shift_trial try_alignment(
 	const struct collective *left, const struct collective *right, size_t count)
@@ -53,19 +61,16 @@ static struct shift_trial try_alignment(
 	uint64_t durations[SAMPLED] = { 0 };
 	size_t used = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (left[i].kind != right[i].kind)
-			return trial;
+	if (!kinds_match(left, right, count))
+		return trial;
 	trial.same = count > 0;
-	for (size_t i = 0; i < count; i += stride)
-		if (collective_together(left[i].kind)) {
-			durations[used] = collective_duration(&left[i]) >
-							  collective_duration(&right[i])
-						  ? collective_duration(&left[i])
-						  : collective_duration(&right[i]);
-			moments[used++] = (struct clock_readings){ left[i].end_ns,
-				right[i].end_ns };
-		}
+	for (size_t i = 0; i < count; i += stride) {
+		if (!collective_together(left[i].kind))
+			continue;
+		durations[used] = max_u64(
+			collective_duration(&left[i]), collective_duration(&right[i]));
+		moments[used++] = (struct clock_readings){ left[i].end_ns, right[i].end_ns };
+	}
 	trial.fit = theil_sen_fit(moments, used);
 	qsort(durations, used, sizeof *durations, compare_u64);
 	trial.usual_ns = used ? durations[used / 2] : 0;
@@ -195,6 +200,15 @@ static bool is_of_two(const struct ranks *ranks, const struct rank_communicator 
 	return a->high && b->high && trial->same && a->count == b->count;
 }
 
+/* Whether two communicators may be one. `same`: their process groups are the same. */
+static bool may_be_joined(const struct ranks *ranks, const struct rank_communicator *first,
+	const struct rank_communicator *member, const struct shift_trial *trial, bool same,
+	uint64_t least_ns)
+{
+	return is_of_two(ranks, first, member, trial) ||
+	       (is_good_fit(trial) && (same || trial->fit.residual_ns < least_ns));
+}
+
 /* Adds a communicator to the group that it fits best, or to a new group. */
 static void join_communicator(struct ranks *ranks, struct rank_communicator member)
 {
@@ -204,16 +218,15 @@ static void join_communicator(struct ranks *ranks, struct rank_communicator memb
 
 	for (size_t i = 0; i < ranks->group_count; i++) {
 		struct collective_group *group = &ranks->groups[i];
+		const struct rank_communicator *first = &group->members[0];
+		const int same = compare_process_groups(ranks, first, &member);
 		struct rank_communicator tried = member;
 		struct shift_trial trial;
 
-		const int same = compare_process_groups(ranks, &group->members[0], &member);
-
 		if (has_rank(group, member.rank) || same < 0)
 			continue;
-		trial = best_shift(ranks, &group->members[0], &tried);
-		if (!is_of_two(ranks, &group->members[0], &member, &trial) &&
-			(!is_good_fit(&trial) || (!same && trial.fit.residual_ns >= least)))
+		trial = best_shift(ranks, first, &tried);
+		if (!may_be_joined(ranks, first, &member, &trial, same != 0, least))
 			continue;
 		least = same ? 0 : trial.fit.residual_ns;
 		best = group;
@@ -238,15 +251,24 @@ static const struct rank_communicator *member_of_rank(
 	return member;
 }
 
+struct moment_list {
+	struct clock_readings *moments;
+	size_t count, room;
+};
+
+static void add_moment(struct moment_list *list, int64_t left_ns, int64_t right_ns)
+{
+	array_grow_zeroed(&list->moments, &list->room, list->count + 1, sizeof *list->moments);
+	list->moments[list->count++] = (struct clock_readings){ left_ns, right_ns };
+}
+
 /* Returns the times at which common collectives ended, those of `from` on the reference's clock.
  * The caller frees the array. */
 static struct clock_readings *common_moments(
 	const struct ranks *ranks, uint32_t from, uint32_t to, size_t *count)
 {
-	struct clock_readings *moments = NULL;
-	size_t room = 0;
+	struct moment_list list = { .count = 0 };
 
-	*count = 0;
 	for (size_t i = 0; i < ranks->group_count; i++) {
 		const struct collective_group *group = &ranks->groups[i];
 		const struct rank_communicator *one = member_of_rank(group, from),
@@ -256,15 +278,13 @@ static struct clock_readings *common_moments(
 			const struct collective *left = group_collective(ranks, one, k),
 						*right = group_collective(ranks, other, k);
 
-			if (!left || !right || !collective_together(left->kind))
-				continue;
-			array_grow_zeroed(&moments, &room, *count + 1, sizeof *moments);
-			moments[(*count)++] = (struct clock_readings){
-				ranks_time(ranks, from, left->end_ns), right->end_ns
-			};
+			if (left && right && collective_together(left->kind))
+				add_moment(&list, ranks_time(ranks, from, left->end_ns),
+					right->end_ns);
 		}
 	}
-	return moments;
+	*count = list.count;
+	return list.moments;
 }
 
 COMPARE_BY(by_own_communicator, struct clock_readings, own_ns)

@@ -350,6 +350,25 @@ static struct node_excess follow_largest_excess(const struct ranks *ranks,
 	return at;
 }
 
+/* Sums the times of all ranks by path, in the intervals of one straggler. */
+static void sum_rank_times(const struct ranks *ranks, const struct straggler_pass *passes,
+	size_t index, uint32_t *const *paths, struct node_times *cpu, struct node_times *gpu)
+{
+	for (size_t rank = 0; rank < ranks->count; rank++)
+		for (uint32_t id = 1; id < ranks->ranks[rank].profile->tree->count; id++) {
+			add_rank_time(cpu, paths[rank][id], rank, passes[rank].of[index].cpu[id]);
+			add_rank_time(gpu, paths[rank][id], rank, passes[rank].of[index].gpu[id]);
+		}
+}
+
+static void set_excess(struct straggler *straggler, const struct node_excess *excess)
+{
+	straggler->node = excess->node;
+	straggler->more_ns = excess->more_ns;
+	straggler->own_ns = excess->own_ns;
+	straggler->others_ns = excess->others_ns;
+}
+
 static void explain_straggler(const struct ranks *ranks, struct straggler *straggler,
 	const struct straggler_pass *passes, uint32_t *const *paths)
 {
@@ -360,22 +379,14 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	const uint64_t usual_ns = sums->late_median_ns * sums->last;
 	struct node_excess on_cpu, on_gpu, found;
 
-	for (size_t rank = 0; rank < ranks->count; rank++)
-		for (uint32_t id = 1; id < ranks->ranks[rank].profile->tree->count; id++) {
-			add_rank_time(&cpu, paths[rank][id], rank, passes[rank].of[index].cpu[id]);
-			add_rank_time(&gpu, paths[rank][id], rank, passes[rank].of[index].gpu[id]);
-		}
+	sum_rank_times(ranks, passes, index, paths, &cpu, &gpu);
 	on_cpu = follow_largest_excess(ranks, straggler, &cpu, paths[straggler->rank]);
 	on_gpu = follow_largest_excess(ranks, straggler, &gpu, paths[straggler->rank]);
 	/* Check the GPU first: a program that waits for its GPU takes longer on the CPU too. */
 	straggler->gpu = on_gpu.more_ns >= usual_ns / 2 || on_gpu.more_ns > on_cpu.more_ns;
 	found = straggler->gpu ? on_gpu : on_cpu;
-	if (found.more_ns && found.more_ns >= usual_ns / 10) {
-		straggler->node = found.node;
-		straggler->more_ns = found.more_ns;
-		straggler->own_ns = found.own_ns;
-		straggler->others_ns = found.others_ns;
-	}
+	if (found.more_ns && found.more_ns >= usual_ns / 10)
+		set_excess(straggler, &found);
 	free(cpu.ns);
 	free(gpu.ns);
 }
