@@ -9,26 +9,21 @@
 
 #define YEAR_2100_NS INT64_C(4102444800000000000)
 
-/* Returns true if all Python calls are on thread 0 of process 0. */
-static bool frames_have_no_thread(const struct event_rows *imported)
-{
-	for (size_t i = 0; i < imported->frame_count; i++) {
-		const struct imported_thread *thread =
-			&imported->threads[imported->frames[i].thread];
-
-		if (event_rows_number(imported, thread->pid) ||
-			event_rows_number(imported, thread->tid))
-			return false;
-	}
-	return imported->frame_count > 0;
-}
-
 static bool is_thread_zero(const struct event_rows *imported, uint32_t number)
 {
 	const struct imported_thread *thread = &imported->threads[number];
 
 	return !event_rows_number(imported, thread->pid) &&
 	       !event_rows_number(imported, thread->tid);
+}
+
+/* Returns true if all Python calls are on thread 0 of process 0. */
+static bool frames_have_no_thread(const struct event_rows *imported)
+{
+	for (size_t i = 0; i < imported->frame_count; i++)
+		if (!is_thread_zero(imported, imported->frames[i].thread))
+			return false;
+	return imported->frame_count > 0;
 }
 
 /* Kineto reports Python calls on thread 0 of process 0 if it does not know their thread. Moves
