@@ -796,24 +796,9 @@ static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_recor
  * Begin with 0. This is part of the format, so it is defined here. */
 static inline uint32_t trace_crc32c_portable(uint32_t crc, const void *bytes, size_t count)
 {
-	static const uint32_t nibble[16] = {
-		0x00000000,
-		0x105ec76f,
-		0x20bd8ede,
-		0x30e349b1,
-		0x417b1dbc,
-		0x5125dad3,
-		0x61c69362,
-		0x7198540d,
-		0x82f63b78,
-		0x92a8fc17,
-		0xa24bb5a6,
-		0xb21572c9,
-		0xc38d26c4,
-		0xd3d3e1ab,
-		0xe330a81a,
-		0xf36e6f75,
-	};
+	static const uint32_t nibble[16] = { 0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
+		0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6,
+		0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75 };
 	const unsigned char *p = bytes;
 
 	crc = ~crc;

@@ -351,6 +351,20 @@ static bool is_disabled(void)
 	return (value && *value && settings_flag(value, true)) || getauxval(AT_SECURE);
 }
 
+static void configure_sources(void)
+{
+	configure_schedule();
+	nvtx_configure(settings->nvtx);
+	call_configure(settings->cuda, settings->stacks);
+	call_set_hooks(&(const struct call_hooks){
+		.first_call = torch_late_start, .device_memory = torch_memory_note_allocation });
+	python_frames_configure(settings->python_stacks);
+	torch_memory_configure(settings->tensors, allocator_setting());
+	torch_modules_configure(settings->python, settings->modules, settings->all_children);
+	torch_ops_configure(settings->ops, settings->shapes, settings->all_children);
+	torch_configure(settings->python);
+}
+
 __attribute__((constructor)) static void start_library(void)
 {
 	char self[4096];
@@ -368,17 +382,7 @@ __attribute__((constructor)) static void start_library(void)
 		claim_nvtx_injection(self);
 		claim_cuda_injection(self);
 		set_variable("PPERF_RUN", settings->run, true);
-		configure_schedule();
-		nvtx_configure(settings->nvtx);
-		call_configure(settings->cuda, settings->stacks);
-		call_set_hooks(&(const struct call_hooks){ .first_call = torch_late_start,
-			.device_memory = torch_memory_note_allocation });
-		python_frames_configure(settings->python_stacks);
-		torch_memory_configure(settings->tensors, allocator_setting());
-		torch_modules_configure(
-			settings->python, settings->modules, settings->all_children);
-		torch_ops_configure(settings->ops, settings->shapes, settings->all_children);
-		torch_configure(settings->python);
+		configure_sources();
 		pthread_atfork(stream_fork_prepare, NULL, fork_child_library);
 	}
 	errno = saved;

@@ -396,33 +396,41 @@ static void write_records(const struct cupti_library *cupti, uint8_t *buffer, si
 			kinds[*(const uint32_t *)record].write(cupti, record);
 }
 
+/* The skipped records' share of the time that reading all records took. */
+static void count_skipped(const struct buffer_contents *contents, uint64_t ticks)
+{
+	const uint64_t all = contents->known + contents->unknown + contents->skipped;
+
+	if (contents->skipped)
+		recording_add_skipped(TRACE_SKIPPED_GPU, contents->skipped, contents->skipped,
+			ticks * contents->skipped / all);
+}
+
+static void count_lost(uint64_t unread, uint64_t dropped)
+{
+	if (dropped)
+		trace_lose(TRACE_LOST_CUPTI_DROPPED, dropped);
+	if (unread)
+		trace_lose(TRACE_LOST_CUPTI_UNREAD, unread);
+}
+
 void activity_records_read(
 	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
 {
 	int saved = errno;
 	const uint64_t began = clock_now();
-	struct buffer_contents buffer_contents = count_records(cupti, buffer, valid);
+	const struct buffer_contents found = count_records(cupti, buffer, valid);
 
-	/* The skipped records' share of the time that reading all records took. */
-	if (buffer_contents.skipped)
-		recording_add_skipped(TRACE_SKIPPED_GPU, buffer_contents.skipped,
-			buffer_contents.skipped,
-			(clock_now() - began) * buffer_contents.skipped /
-				(buffer_contents.known + buffer_contents.unknown +
-					buffer_contents.skipped));
-	if (buffer_contents.known + buffer_contents.unknown + buffer_contents.broken + dropped == 0)
+	count_skipped(&found, clock_now() - began);
+	if (found.known + found.unknown + found.broken + dropped == 0)
 		return;
 	if (stream_enter()) {
-		write_batch(&buffer_contents, dropped);
+		write_batch(&found, dropped);
 		write_records(cupti, buffer, valid);
 		stream_leave();
-	} else if (buffer_contents.known) {
-		trace_lose(TRACE_LOST_REENTERED, buffer_contents.known);
+	} else if (found.known) {
+		trace_lose(TRACE_LOST_REENTERED, found.known);
 	}
-	if (dropped)
-		trace_lose(TRACE_LOST_CUPTI_DROPPED, dropped);
-	if (buffer_contents.unknown || buffer_contents.broken)
-		trace_lose(
-			TRACE_LOST_CUPTI_UNREAD, buffer_contents.unknown + buffer_contents.broken);
+	count_lost(found.unknown + found.broken, dropped);
 	errno = saved;
 }

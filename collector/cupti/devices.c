@@ -82,25 +82,32 @@ static void read_rates(struct trace_device_rates *record, int device)
 			memcpy((char *)record + rates[i].offset, &value, sizeof value);
 }
 
+static void read_properties(struct trace_device *record, int device)
+{
+	size_t bytes = 0;
+	int value;
+
+	for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+		if (driver.attribute(&value, attributes[i].attribute, device) == 0 && value > 0)
+			memcpy((char *)record + attributes[i].offset, &value, sizeof value);
+	if (driver.memory && driver.memory(&bytes, device) == 0)
+		record->memory_bytes = bytes;
+	if (driver.uuid)
+		driver.uuid(record->uuid, device);
+}
+
 static void record_device(int ordinal)
 {
 	struct trace_device record = { .head = { .size = sizeof record, .kind = TRACE_DEVICE } };
 	struct trace_device_rates speed = { .head = { .size = sizeof speed,
 						    .kind = TRACE_DEVICE_RATES } };
 	char name[256] = "";
-	size_t bytes = 0;
-	int device, value;
+	int device;
 
 	if (driver.get(&device, ordinal) != 0)
 		return;
-	for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-		if (driver.attribute(&value, attributes[i].attribute, device) == 0 && value > 0)
-			memcpy((char *)&record + attributes[i].offset, &value, sizeof value);
 	driver.name(name, sizeof name, device);
-	if (driver.memory && driver.memory(&bytes, device) == 0)
-		record.memory_bytes = bytes;
-	if (driver.uuid)
-		driver.uuid(record.uuid, device);
+	read_properties(&record, device);
 	record.device = speed.device = (uint32_t)ordinal;
 	read_rates(&speed, device);
 	if (stream_enter()) {

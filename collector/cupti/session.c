@@ -226,6 +226,20 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 			cupti->version);
 }
 
+static void flush_finally(struct cupti_session *s)
+{
+	if (cupti_is_handed_over())
+		return;
+	if (atomic_load(&s->records_expected))
+		s->library.flush_all(0);
+	if (atomic_load(&s->records_expected))
+		cupti_check_stalled();
+	cupti_disable_kinds(s);
+	if (cupti_runs())
+		s->library.flush_all(CUPTI_FLUSH_FORCED);
+	cupti_clear_stalled();
+}
+
 /* Runs at exit, before the driver ends itself. Completed records are read, incomplete ones are
  * dropped. Callbacks stay registered for ever. */
 static void end_session_on_stack(void *unused)
@@ -247,16 +261,7 @@ static void end_session_on_stack(void *unused)
 	cupti_client_end();
 	pthread_mutex_lock(&s->lock);
 	s->process_ending = true;
-	if (!cupti_is_handed_over()) {
-		if (atomic_load(&s->records_expected))
-			s->library.flush_all(0);
-		if (atomic_load(&s->records_expected))
-			cupti_check_stalled();
-		cupti_disable_kinds(s);
-		if (cupti_runs())
-			s->library.flush_all(CUPTI_FLUSH_FORCED);
-		cupti_clear_stalled();
-	}
+	flush_finally(s);
 	pthread_mutex_unlock(&s->lock);
 }
 

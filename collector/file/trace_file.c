@@ -372,6 +372,18 @@ struct trace_block *trace_map_block(
 
 /* Writes the parts and returns the number of bytes written. It is lower than requested if the disk
  * is full. */
+/* Removes the first `bytes` bytes. Returns the number of parts that are left. */
+static int skip_written(struct iovec **part, int parts, size_t bytes)
+{
+	for (; parts > 0 && bytes >= (*part)->iov_len; ++*part, parts--)
+		bytes -= (*part)->iov_len;
+	if (parts > 0) {
+		(*part)->iov_base = (char *)(*part)->iov_base + bytes;
+		(*part)->iov_len -= bytes;
+	}
+	return parts;
+}
+
 static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 {
 	struct sigxfsz_guard guard = sigxfsz_block();
@@ -385,12 +397,8 @@ static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 			continue;
 		whole = wrote > 0;
 		offset += whole ? (uint64_t)wrote : 0;
-		for (; whole && parts > 0 && (size_t)wrote >= part->iov_len; part++, parts--)
-			wrote -= (ssize_t)part->iov_len;
-		if (whole && parts > 0) {
-			part->iov_base = (char *)part->iov_base + wrote;
-			part->iov_len -= (size_t)wrote;
-		}
+		if (whole)
+			parts = skip_written(&part, parts, (size_t)wrote);
 	}
 	sigxfsz_restore(&guard);
 	return offset - begin;

@@ -44,6 +44,17 @@ static bool recording;
 static uint32_t cycle;
 static uint64_t current_step; /* the step that has begun */
 
+/* Skips the digits at `*text`. Returns false if their number is too large. */
+static bool parse_count(const char **text, uint32_t *value)
+{
+	uint64_t number = 0;
+
+	for (; **text >= '0' && **text <= '9' && number <= 1000000000; ++*text)
+		number = number * 10 + (uint64_t)(**text - '0');
+	*value = (uint32_t)number;
+	return number <= 1000000000;
+}
+
 static bool parse_field(const char **text, struct schedule *schedule)
 {
 	const struct {
@@ -52,7 +63,6 @@ static bool parse_field(const char **text, struct schedule *schedule)
 	} fields[] = { { "skip_first:", &schedule->skip_first }, { "wait:", &schedule->wait },
 		{ "warmup:", &schedule->warmup }, { "active:", &schedule->active },
 		{ "repeat:", &schedule->repeat } };
-	uint64_t number = 0;
 
 	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
 		const char *at = *text + strlen(fields[i].name);
@@ -60,11 +70,8 @@ static bool parse_field(const char **text, struct schedule *schedule)
 		if (strncmp(*text, fields[i].name, strlen(fields[i].name)) || *at < '0' ||
 			*at > '9')
 			continue;
-		for (; *at >= '0' && *at <= '9' && number <= 1000000000; at++)
-			number = number * 10 + (uint64_t)(*at - '0');
-		*fields[i].value = (uint32_t)number;
 		*text = at;
-		return number <= 1000000000;
+		return parse_count(text, fields[i].value);
 	}
 	return false;
 }

@@ -370,7 +370,8 @@ static void remember_site(const void *caller, uint32_t index)
 	atomic_store_explicit(slot, site, memory_order_release);
 }
 
-static const struct real *find_runtime_slow(const void *caller)
+/* Returns the number of the runtime that `caller` uses; 0 if none is loaded. */
+static uint32_t search_runtime(const void *caller)
 {
 	struct runtime_search search = {
 		.caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = ""
@@ -392,6 +393,13 @@ static const struct real *find_runtime_slow(const void *caller)
 		meta_set("source.cuda_symbols",
 			"off: a CUDA function was called, but no libcudart is loaded (3)");
 	signal_guard_end(&guard);
+	return index;
+}
+
+static const struct real *find_runtime_slow(const void *caller)
+{
+	const uint32_t index = search_runtime(caller);
+
 	call_prepare();
 	cupti_callbacks_start_if_needed();
 	call_hook_first_call();

@@ -177,6 +177,14 @@ static size_t sequence_length(unsigned char first)
 					       : 0;
 }
 
+/* Surrogates are in no form. */
+static bool is_shortest_form(uint32_t point, size_t bytes)
+{
+	return bytes == 2 ||
+	       (bytes == 3 && point >= 0x800 && (point < 0xd800 || point >= 0xe000)) ||
+	       (bytes == 4 && point >= 0x10000 && point <= 0x10ffff);
+}
+
 uint32_t utf8_decode(const char *text, size_t bytes, size_t *length)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -194,8 +202,7 @@ uint32_t utf8_decode(const char *text, size_t bytes, size_t *length)
 			return UINT32_MAX;
 		point = point << 6 | (p[i] & 0x3f);
 	}
-	if ((wanted == 3 && (point < 0x800 || (point >= 0xd800 && point < 0xe000))) ||
-		(wanted == 4 && (point < 0x10000 || point > 0x10ffff)))
+	if (!is_shortest_form(point, wanted))
 		return UINT32_MAX;
 	*length = wanted;
 	return point;
@@ -276,6 +283,20 @@ static size_t tail_bytes_that_fit(const char *text, size_t bytes, size_t columns
 	return at;
 }
 
+static size_t previous_character(const char *text, size_t at)
+{
+	for (at--; at && (text[at] & 0xc0) == 0x80; at--)
+		;
+	return at;
+}
+
+static size_t next_character(const char *text, size_t at)
+{
+	for (at++; (text[at] & 0xc0) == 0x80; at++)
+		;
+	return at;
+}
+
 /* `share`: halves of the columns that the beginning keeps. */
 static size_t shorten_escaped(char *text, size_t room, size_t columns, bool ascii, size_t share)
 {
@@ -296,11 +317,9 @@ static size_t shorten_escaped(char *text, size_t room, size_t columns, bool asci
 	/* Characters of no column, or of fewer bytes than the dots, can leave no room for the
 	 * dots. */
 	while (head && head + dot_bytes + (bytes - tail) + 1 > room)
-		for (head--; head && (text[head] & 0xc0) == 0x80; head--)
-			;
+		head = previous_character(text, head);
 	while (tail < bytes && head + dot_bytes + (bytes - tail) + 1 > room)
-		for (tail++; (text[tail] & 0xc0) == 0x80; tail++)
-			;
+		tail = next_character(text, tail);
 	memmove(text + head + dot_bytes, text + tail, bytes - tail + 1);
 	memcpy(text + head, dots, dot_bytes);
 	return head + dot_bytes + bytes - tail;

@@ -25,22 +25,24 @@ static void open_array_file(struct mapped_array *array)
 	array->file = file + 1;
 }
 
-static void set_array_room(struct mapped_array *array, size_t room)
+/* Allocates the blocks, so that a full disk fails here and not with SIGBUS later. */
+static void allocate_blocks(const struct mapped_array *array, size_t bytes)
 {
-	const size_t bytes = room * array->size;
-	int error;
-
-	if (!array->file)
-		open_array_file(array);
-	/* Allocates the blocks, so that a full disk fails here and not with SIGBUS later. */
-	error = posix_fallocate(array->file - 1, 0, (off_t)bytes);
-	if (error) {
-		errno = error;
+	errno = posix_fallocate(array->file - 1, 0, (off_t)bytes);
+	if (errno)
 		fatal(STATUS_UNREADABLE,
 			"no space for %s in a temporary file; set TMPDIR to a directory with "
 			"free space:",
 			array->what);
-	}
+}
+
+static void set_array_room(struct mapped_array *array, size_t room)
+{
+	const size_t bytes = room * array->size;
+
+	if (!array->file)
+		open_array_file(array);
+	allocate_blocks(array, bytes);
 	array->entries = array->entries ? mremap(array->entries, array->room * array->size, bytes,
 						  MREMAP_MAYMOVE)
 					: mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -15,28 +15,28 @@
 #define CONFIGFS_MAGIC 0x62656570
 #define FUSECTL_MAGIC 0x65735543
 
+static const uint32_t kernel_filesystems[] = {
+	PROC_SUPER_MAGIC,
+	SYSFS_MAGIC,
+	DEBUGFS_MAGIC,
+	TRACEFS_MAGIC,
+	SECURITYFS_MAGIC,
+	SELINUX_MAGIC,
+	CGROUP_MAGIC,
+	CGROUP2_SUPER_MAGIC,
+	PSTOREFS_MAGIC,
+	EFIVARFS_MAGIC,
+	BPF_FS_MAGIC,
+	BINFMTFS_MAGIC,
+	CONFIGFS_MAGIC,
+	FUSECTL_MAGIC,
+};
+
 /* Returns whether files there are kernel interfaces, where reading may block or have an effect. */
 static bool is_kernel_filesystem(const struct statfs *system)
 {
-	static const uint32_t magics[] = {
-		PROC_SUPER_MAGIC,
-		SYSFS_MAGIC,
-		DEBUGFS_MAGIC,
-		TRACEFS_MAGIC,
-		SECURITYFS_MAGIC,
-		SELINUX_MAGIC,
-		CGROUP_MAGIC,
-		CGROUP2_SUPER_MAGIC,
-		PSTOREFS_MAGIC,
-		EFIVARFS_MAGIC,
-		BPF_FS_MAGIC,
-		BINFMTFS_MAGIC,
-		CONFIGFS_MAGIC,
-		FUSECTL_MAGIC,
-	};
-
-	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-		if ((uint32_t)system->f_type == magics[i])
+	for (size_t i = 0; i < sizeof kernel_filesystems / sizeof *kernel_filesystems; i++)
+		if ((uint32_t)system->f_type == kernel_filesystems[i])
 			return true;
 	return false;
 }

@@ -6,10 +6,11 @@
 
 #include <stdlib.h>
 
-static struct handover_span *last_handover(
-	const struct handover_list *handovers, enum handover_axis axis)
+/* The last handover; a span of no time if there is none. */
+static struct handover_span last_handover(const struct handover_list *handovers, int axis)
 {
-	return handovers->count ? &handovers->spans[axis][handovers->count - 1] : NULL;
+	return handovers->count ? handovers->spans[axis][handovers->count - 1]
+				: (struct handover_span){ .begin_ns = 0 };
 }
 
 /* Adds a span without an end. A damaged trace or a change of the clock may yield overlaps. No
@@ -17,23 +18,14 @@ static struct handover_span *last_handover(
 static void begin_handover(struct handover_list *handovers, const uint64_t *at_ns)
 {
 	for (int axis = 0; axis < HANDOVER_AXES; axis++) {
-		const struct handover_span *before = last_handover(
-			handovers, (enum handover_axis)axis);
-		const uint64_t earliest = before ? before->end_ns : 0;
+		const struct handover_span last = last_handover(handovers, axis);
 
 		array_grow_zeroed(&handovers->spans[axis], &handovers->room[axis],
 			handovers->count + 1, sizeof **handovers->spans);
 		handovers->spans[axis][handovers->count] = (struct handover_span){
-			.begin_ns = at_ns[axis] > earliest ? at_ns[axis] : earliest,
+			.begin_ns = at_ns[axis] > last.end_ns ? at_ns[axis] : last.end_ns,
 			.end_ns = UINT64_MAX,
-			.before_ns =
-				handovers->count
-					? handovers->spans[axis][handovers->count - 1].before_ns +
-						  handovers->spans[axis][handovers->count - 1]
-							  .end_ns -
-						  handovers->spans[axis][handovers->count - 1]
-							  .begin_ns
-					: 0,
+			.before_ns = last.before_ns + last.end_ns - last.begin_ns,
 		};
 	}
 	handovers->count++;
@@ -43,7 +35,7 @@ static void begin_handover(struct handover_list *handovers, const uint64_t *at_n
 static void end_handover(struct handover_list *handovers, const uint64_t *at_ns)
 {
 	for (int axis = 0; axis < HANDOVER_AXES; axis++) {
-		struct handover_span *span = last_handover(handovers, (enum handover_axis)axis);
+		struct handover_span *span = &handovers->spans[axis][handovers->count - 1];
 
 		span->end_ns = at_ns[axis] > span->begin_ns ? at_ns[axis] : span->begin_ns;
 	}

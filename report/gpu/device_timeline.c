@@ -214,6 +214,23 @@ static void count_work_record(struct timeline_work *work, uint64_t start, uint64
 	work->sum_ns += end - start;
 }
 
+static void add_stream_row(
+	struct timeline_device *device, struct stream_unions *streams, const struct trace_gpu *gpu)
+{
+	const size_t count = device->stream_count + 1;
+
+	array_grow_zeroed(&device->streams, &streams->room, count, sizeof *device->streams);
+	array_grow_zeroed(
+		&streams->covered, &streams->covered_room, count, sizeof *streams->covered);
+	device->streams[device->stream_count++] = (struct timeline_stream){ .context = gpu->context,
+		.stream = gpu->stream };
+}
+
+static bool is_stream_of(const struct timeline_stream *stream, const struct trace_gpu *gpu)
+{
+	return stream->stream == gpu->stream && stream->context == gpu->context;
+}
+
 /* Returns the row of the record's CUDA stream. Most work is of the same CUDA stream as the work
  * before. */
 static uint32_t timeline_stream_row(
@@ -223,21 +240,14 @@ static uint32_t timeline_stream_row(
 	struct stream_unions *streams = &timeline->streams[device];
 	size_t i = streams->last;
 
-	if (i < of->stream_count && of->streams[i].stream == gpu->stream &&
-		of->streams[i].context == gpu->context)
+	if (i < of->stream_count && is_stream_of(&of->streams[i], gpu))
 		return (uint32_t)i;
-	for (i = 0; i < of->stream_count; i++)
-		if (of->streams[i].stream == gpu->stream && of->streams[i].context == gpu->context)
-			break;
+	for (i = 0; i < of->stream_count && !is_stream_of(&of->streams[i], gpu);)
+		i++;
 	if (i == TIMELINE_STREAMS)
 		i = TIMELINE_STREAMS - 1;
-	if (i == of->stream_count) {
-		array_grow_zeroed(&of->streams, &streams->room, i + 1, sizeof *of->streams);
-		array_grow_zeroed(
-			&streams->covered, &streams->covered_room, i + 1, sizeof *streams->covered);
-		of->streams[of->stream_count++] = (struct timeline_stream){ gpu->context,
-			gpu->stream, 0, 0, 0 };
-	}
+	if (i == of->stream_count)
+		add_stream_row(of, streams, gpu);
 	streams->last = i;
 	return (uint32_t)i;
 }

@@ -23,7 +23,7 @@ static uint64_t hash_launch_config(const struct trace_kernel *record)
 	uint64_t value = 0;
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		value = (value ^ words[i]) * 0x9e3779b97f4a7c15u, value ^= value >> 32;
+		value = hash_u64(value ^ words[i]);
 	return value;
 }
 

@@ -109,26 +109,26 @@ bool occupancy_of(
 	return true;
 }
 
+static const char *const limit_texts[16] = {
+	"",
+	"warps",
+	"registers",
+	"warps, registers",
+	"shared memory",
+	"warps, shared memory",
+	"registers, shared memory",
+	"warps, registers, shared memory",
+	"blocks",
+	"warps, blocks",
+	"registers, blocks",
+	"warps, registers, blocks",
+	"shared memory, blocks",
+	"warps, shared memory, blocks",
+	"registers, shared memory, blocks",
+	"warps, registers, shared memory, blocks",
+};
+
 const char *occupancy_limit_text(uint32_t limits)
 {
-	static const char *const texts[16] = {
-		"",
-		"warps",
-		"registers",
-		"warps, registers",
-		"shared memory",
-		"warps, shared memory",
-		"registers, shared memory",
-		"warps, registers, shared memory",
-		"blocks",
-		"warps, blocks",
-		"registers, blocks",
-		"warps, registers, blocks",
-		"shared memory, blocks",
-		"warps, shared memory, blocks",
-		"registers, shared memory, blocks",
-		"warps, registers, shared memory, blocks",
-	};
-
-	return texts[limits & 15];
+	return limit_texts[limits & 15];
 }

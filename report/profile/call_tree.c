@@ -230,6 +230,14 @@ static void add_gpu(struct tree *tree, const struct node *node)
 		parent->part_ns[part] += node->gpu->part_ns[part];
 }
 
+static void add_tensor_total(struct node_tensors *parent, const struct tensor_sums *child)
+{
+	parent->total.alloc_bytes += child->alloc_bytes;
+	parent->total.free_bytes += child->free_bytes;
+	parent->total.at_peak += child->at_peak;
+	parent->total.at_oom += child->at_oom;
+}
+
 static void add_node_to_parent(struct tree *tree, uint32_t id)
 {
 	const struct node *node = &tree->nodes[id];
@@ -245,15 +253,8 @@ static void add_node_to_parent(struct tree *tree, uint32_t id)
 		parent->alloc_bytes += node->memory->alloc_bytes;
 		parent->free_bytes += node->memory->free_bytes;
 	}
-	if (node->tensors) {
-		const struct tensor_sums *own = &node->tensors->total;
-		struct tensor_sums *parent = &tree_tensors(tree, node->parent)->total;
-
-		parent->alloc_bytes += own->alloc_bytes;
-		parent->free_bytes += own->free_bytes;
-		parent->at_peak += own->at_peak;
-		parent->at_oom += own->at_oom;
-	}
+	if (node->tensors)
+		add_tensor_total(tree_tensors(tree, node->parent), &node->tensors->total);
 }
 
 /* The part of `node`'s GPU work: its own if it is one of these kinds, else that of its parent
@@ -308,29 +309,33 @@ static void split_gpu_parts(struct tree *tree)
 	free(parts);
 }
 
+/* Sets a node's totals to its own share. */
+static void start_totals(struct node *node)
+{
+	struct node_gpu *gpu = node->gpu;
+	struct node_memory *memory = node->memory;
+
+	if (node->is_group)
+		node->total_ns = 0;
+	if (gpu) {
+		gpu->total_ns = gpu->self_ns;
+		gpu->total_calls = gpu->self_calls;
+		if (node_kind_class(node->kind) != NODE_WORK || node->kind == NODE_GRAPH)
+			gpu->idle_before_ns = 0;
+	}
+	if (memory) {
+		memory->alloc_bytes = memory->alloc_self;
+		memory->free_bytes = memory->free_self;
+	}
+	if (node->tensors)
+		node->tensors->total = node->tensors->self;
+}
+
 void tree_sum(struct tree *tree)
 {
 	split_gpu_parts(tree);
-	for (uint32_t id = 0; id < tree->count; id++) {
-		struct node_gpu *gpu = tree->nodes[id].gpu;
-		struct node_memory *memory = tree->nodes[id].memory;
-
-		if (tree->nodes[id].is_group)
-			tree->nodes[id].total_ns = 0;
-		if (gpu) {
-			gpu->total_ns = gpu->self_ns;
-			gpu->total_calls = gpu->self_calls;
-			if (node_kind_class(tree->nodes[id].kind) != NODE_WORK ||
-				tree->nodes[id].kind == NODE_GRAPH)
-				gpu->idle_before_ns = 0;
-		}
-		if (memory) {
-			memory->alloc_bytes = memory->alloc_self;
-			memory->free_bytes = memory->free_self;
-		}
-		if (tree->nodes[id].tensors)
-			tree->nodes[id].tensors->total = tree->nodes[id].tensors->self;
-	}
+	for (uint32_t id = 0; id < tree->count; id++)
+		start_totals(&tree->nodes[id]);
 	for (uint32_t id = tree->count - 1; id > 0; id--)
 		add_node_to_parent(tree, id);
 }

@@ -203,6 +203,13 @@ static void observe_gpu_work(struct profile *profile, const struct gpu_launch *l
 	observer->work(observer->context, &seen);
 }
 
+static void count_graph_work(struct profile_counts *counts, enum node_kind kind)
+{
+	counts->graph_kernels += kind == NODE_KERNEL;
+	counts->graph_copies += kind == NODE_MEMCPY;
+	counts->graph_sets += kind != NODE_KERNEL && kind != NODE_MEMCPY;
+}
+
 /* `launch`: NULL if the launch is not in the trace. */
 static void finish_gpu_work(
 	struct profile *profile, struct gpu_launch *launch, const struct trace_gpu *gpu)
@@ -217,9 +224,7 @@ static void finish_gpu_work(
 	counts->backwards += !work.untimed && gpu->end_ns < gpu->start_ns;
 	counts->early += starts_before_launch(&work, launch);
 	if (launch && launch->graph_node)
-		*(work.kind == NODE_KERNEL         ? &counts->graph_kernels
-			: work.kind == NODE_MEMCPY ? &counts->graph_copies
-						   : &counts->graph_sets) += 1;
+		count_graph_work(counts, work.kind);
 	if (profile->options.device >= 0 && gpu->device != profile->options.device)
 		return;
 	if (is_counted)

@@ -119,6 +119,20 @@ static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t
 	return index;
 }
 
+static uint32_t add_site(
+	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
+{
+	struct memory_site *site;
+
+	array_grow_zeroed(&memory->sites, &memory->tables->site_room,
+		(size_t)memory->site_count + 1, sizeof *memory->sites);
+	site = &memory->sites[memory->site_count];
+	site->level = level;
+	site->node = node;
+	site->stack = stack;
+	return memory->site_count++;
+}
+
 static uint32_t find_site(
 	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
 {
@@ -134,13 +148,8 @@ static uint32_t find_site(
 		if (site->level == level && site->node == node && site->stack == stack)
 			return slot->number - 1;
 	}
-	array_grow_zeroed(&memory->sites, &memory->tables->site_room,
-		(size_t)memory->site_count + 1, sizeof *memory->sites);
-	memory->sites[memory->site_count].level = level;
-	memory->sites[memory->site_count].node = node;
-	memory->sites[memory->site_count].stack = stack;
-	hash_index_add(index, slot, hash, ++memory->site_count);
-	return memory->site_count - 1;
+	hash_index_add(index, slot, hash, memory->site_count + 1);
+	return add_site(memory, level, node, stack);
 }
 
 struct memory_owners *memory_owners_new(void)
@@ -371,6 +380,14 @@ static struct memory_change free_tensor(struct memory_owners *memory,
 	return change;
 }
 
+static void note_pool_peak(struct memory_pool *pool, uint32_t node)
+{
+	pool->peak = pool->allocated;
+	pool->peak_node = node;
+	pool->reserved_at_peak = pool->reserved;
+	pool->outside_at_peak = pool->outside;
+}
+
 struct memory_change memory_owners_tensor(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
@@ -399,12 +416,8 @@ struct memory_change memory_owners_tensor(struct memory_owners *memory,
 		insert_allocation(memory, &allocated, &change);
 	}
 	update_pool(memory, &memory->levels[index], record);
-	if (pool->allocated > pool->peak) {
-		pool->peak = pool->allocated;
-		pool->peak_node = node;
-		pool->reserved_at_peak = pool->reserved;
-		pool->outside_at_peak = pool->outside;
-	}
+	if (pool->allocated > pool->peak)
+		note_pool_peak(pool, node);
 	return change;
 }
 

@@ -19,25 +19,39 @@ struct label_pairs {
 	size_t count, slot_count;
 };
 
+/* Returns the index of the slot that has the pair, or of an empty one where it belongs. */
+static size_t label_pair_slot(const struct label_pairs *pairs, uint64_t pair)
+{
+	const size_t last = pairs->slot_count - 1;
+	size_t i = (pair * 0x9e3779b97f4a7c15u >> 24) & last;
+
+	while (pairs->slots[i] && pairs->slots[i] != pair)
+		i = (i + 1) & last;
+	return i;
+}
+
+static void grow_label_pairs(struct label_pairs *pairs)
+{
+	const size_t slot_count = pairs->slot_count ? pairs->slot_count * 2 : 256;
+	struct label_pairs wider = { .slot_count = slot_count, .count = pairs->count };
+
+	wider.slots = xcalloc(slot_count * sizeof *wider.slots);
+	for (size_t i = 0; i < pairs->slot_count; i++)
+		if (pairs->slots[i])
+			wider.slots[label_pair_slot(&wider, pairs->slots[i])] = pairs->slots[i];
+	free(pairs->slots);
+	*pairs = wider;
+}
+
 static bool pair_is_new(struct label_pairs *pairs, uint64_t pair)
 {
 	size_t i;
 
-	if (pairs->count * 2 >= pairs->slot_count) {
-		struct label_pairs wider = { .slot_count = pairs->slot_count ? pairs->slot_count * 2
-									     : 256 };
-
-		wider.slots = xcalloc(wider.slot_count * sizeof *wider.slots);
-		for (i = 0; i < pairs->slot_count; i++)
-			if (pairs->slots[i])
-				pair_is_new(&wider, pairs->slots[i]);
-		free(pairs->slots);
-		*pairs = wider;
-	}
-	for (i = (pair * 0x9e3779b97f4a7c15u >> 24) & (pairs->slot_count - 1); pairs->slots[i];
-		i = (i + 1) & (pairs->slot_count - 1))
-		if (pairs->slots[i] == pair)
-			return false;
+	if (pairs->count * 2 >= pairs->slot_count)
+		grow_label_pairs(pairs);
+	i = label_pair_slot(pairs, pair);
+	if (pairs->slots[i])
+		return false;
 	pairs->slots[i] = pair;
 	pairs->count++;
 	return true;
@@ -144,19 +158,20 @@ static uint32_t node_inside(struct placement_pass *placing, uint32_t trace_node)
 	return tree_child(names->tree, node, part->name, part->domain, (enum node_kind)part->kind);
 }
 
+static bool computes_gradient(enum node_kind kind, struct trace_text text)
+{
+	return (kind == NODE_OP && !text_begins_with(text, "c10d::")) ||
+	       (kind == NODE_BACKWARD && text_begins_with(text, "torch::autograd::AccumulateGrad"));
+}
+
 /* The tree node below which the trace node's own is. */
 static uint32_t placement_parent(
 	struct placement_pass *placing, uint32_t id, enum node_kind kind, struct trace_text text)
 {
 	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
 	const uint32_t parent = node_inside(placing, trace_node->parent);
-	const bool in_engine = placing->within[trace_node->parent] == IN_ENGINE;
-
-	const bool computes = in_engine &&
-			      ((kind == NODE_OP && !text_begins_with(text, "c10d::")) ||
-				      (kind == NODE_BACKWARD &&
-					      text_begins_with(
-						      text, "torch::autograd::AccumulateGrad")));
+	const bool in_engine = placing->within[trace_node->parent] == IN_ENGINE,
+		   computes = in_engine && computes_gradient(kind, text);
 
 	if ((kind == NODE_BACKWARD || computes) && parent != NODE_UNRESOLVED) {
 		const uint32_t row = backward_row(placing, trace_node->link);

@@ -23,11 +23,47 @@ static void add_overhead(struct profile *profile, const struct trace_event *even
 	thread->pause_begin_ns = event->time_ns > ns ? event->time_ns - ns : 0;
 }
 
+static void end_stream(struct profile *profile, const struct trace_event *event)
+{
+	if (event->stream->user)
+		step_sections_thread_end(profile, event->stream->user, event->time_ns);
+	fold_thread_ends(profile, event->stream);
+}
+
+static void note_handover(struct profile *profile, const struct trace_away *record)
+{
+	profile->state->cupti_handed_over = record->edge == TRACE_AWAY_BEGINS;
+	profile->counts.yielded += profile->state->cupti_handed_over;
+}
+
+/* Adds a record of a call, a tensor or the GPU. */
+static void add_counted_record(struct profile *profile, const struct trace_event *event)
+{
+	profile->counts.records++;
+	switch (event->kind) {
+	case TRACE_LAUNCH:
+	case TRACE_GRAPH_LAUNCH:
+	case TRACE_COPY:
+	case TRACE_SET:
+	case TRACE_SYNC:
+	case TRACE_ALLOC:
+	case TRACE_FREE:
+		profile_call_record(profile, event);
+		break;
+	case TRACE_TENSOR:
+		profile_tensor_record(profile, event);
+		break;
+	case TRACE_TENSOR_OOM:
+		profile_tensor_oom_record(profile, event);
+		break;
+	default:
+		profile_gpu_record(profile, event);
+	}
+}
+
 /* Handles every event that neither opens nor closes a range. */
 static void add_record(struct profile *profile, const struct trace_event *event)
 {
-	const struct trace_away *away = event->record;
-
 	switch (event->kind) {
 	case EVENT_RESUMED:
 		profile_open_range(profile, event);
@@ -39,9 +75,7 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		profile_end_open_range(profile, event);
 		break;
 	case EVENT_STREAM_END:
-		if (event->stream->user)
-			step_sections_thread_end(profile, event->stream->user, event->time_ns);
-		fold_thread_ends(profile, event->stream);
+		end_stream(profile, event);
 		break;
 	case TRACE_START:
 		profile_async_start(profile, event);
@@ -59,37 +93,17 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		profile_recording_window(profile, event);
 		break;
 	case TRACE_AWAY:
-		profile->state->cupti_handed_over = away->edge == TRACE_AWAY_BEGINS;
-		profile->counts.yielded += profile->state->cupti_handed_over;
+		note_handover(profile, event->record);
 		break;
 	case TRACE_SELF:
 		add_overhead(profile, event);
-		break;
-	case TRACE_LAUNCH:
-	case TRACE_GRAPH_LAUNCH:
-	case TRACE_COPY:
-	case TRACE_SET:
-	case TRACE_SYNC:
-	case TRACE_ALLOC:
-	case TRACE_FREE:
-		profile->counts.records++;
-		profile_call_record(profile, event);
-		break;
-	case TRACE_TENSOR:
-		profile->counts.records++;
-		profile_tensor_record(profile, event);
-		break;
-	case TRACE_TENSOR_OOM:
-		profile->counts.records++;
-		profile_tensor_oom_record(profile, event);
 		break;
 	case TRACE_CLOCK:
 	case EVENT_GAP:
 	case EVENT_UNMATCHED:
 		break;
 	default:
-		profile->counts.records++;
-		profile_gpu_record(profile, event);
+		add_counted_record(profile, event);
 	}
 }
 
@@ -174,6 +188,57 @@ static bool first_window_from_start(const struct profile_options *options)
 	return options->windows->count && !options->windows->windows->begin_ns;
 }
 
+static void make_tables(struct profile *profile)
+{
+	const struct profile_options *options = &profile->options;
+
+	profile->tree = tree_new();
+	if (options->only) {
+		profile->tree->only = options->only->nodes;
+		profile->tree->only_count = options->only->node_count;
+	}
+	profile->names = node_names_new(profile->reader, profile->texts, profile->tree,
+		!options->no_fold, options->demangle);
+	profile->kernels = launch_configs_new();
+	if (options->only) {
+		profile->kernels->only = options->only->kernels;
+		profile->kernels->only_count = options->only->kernel_count;
+	}
+	profile->memory = memory_owners_new();
+	/* the program began before the file did */
+	if (reader_meta(profile->reader, "import.format").known)
+		memory_owners_resume(profile->memory);
+}
+
+/* Chooses what has to be known of each instance of a range. */
+static void choose_tracking(struct profile *profile)
+{
+	const struct profile_options *options = &profile->options;
+	struct profile_state *state = profile->state;
+
+	state->instances = (struct instances){ .final = profile_instance_final,
+		.context = profile,
+		.plain = !options->target &&
+			 (options->pick_metric ||
+				 metrics[options->metric].nature != METRIC_LEVEL) };
+	state->tracks_instances = options->steps || options->windows ||
+				  (options->target && !can_await_target(options)) ||
+				  needs_instances(options) || options->metric == METRIC_CALLS ||
+				  options->metric == METRIC_USER;
+	state->tracks_flows = options->target || options->metric == METRIC_CALLS ||
+			      options->metric == METRIC_ALLOC || options->metric == METRIC_TENSORS;
+	state->target_ns = options->target && !state->tracks_instances ? options->target->begin_ns
+								       : UINT64_MAX;
+}
+
+static void notify_of_begin(const struct profile *profile, const struct profile_observer *observer)
+{
+	if (observer->restart)
+		observer->restart(observer->context);
+	if (observer->counting && profile_is_partial(profile) && profile->state->counting)
+		observer->counting(observer->context, true, 0);
+}
+
 static struct profile *profile_begin(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options)
 {
@@ -184,41 +249,14 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	profile->reader = reader;
 	profile->texts = texts;
 	profile->state = state;
-	profile->tree = tree_new();
-	if (options->only) {
-		profile->tree->only = options->only->nodes;
-		profile->tree->only_count = options->only->node_count;
-	}
-	profile->names = node_names_new(
-		reader, texts, profile->tree, !options->no_fold, options->demangle);
-	profile->kernels = launch_configs_new();
-	profile->memory = memory_owners_new();
-	/* the program began before the file did */
-	if (reader_meta(reader, "import.format").known)
-		memory_owners_resume(profile->memory);
+	make_tables(profile);
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
-	if (options->only) {
-		profile->kernels->only = options->only->kernels;
-		profile->kernels->only_count = options->only->kernel_count;
-	}
 	state->join = join_new();
-	state->instances = (struct instances){ .final = profile_instance_final,
-		.context = profile,
-		.plain = !options->target &&
-			 (options->pick_metric ||
-				 metrics[options->metric].nature != METRIC_LEVEL) };
 	state->counting = !options->steps &&
 			  !(options->windows && !first_window_from_start(options));
 	state->has_step_kind = options->steps && has_node_kind(reader, TRACE_NODE_STEP);
-	state->tracks_instances = options->steps || options->windows ||
-				  (options->target && !can_await_target(options)) ||
-				  needs_instances(options) || options->metric == METRIC_CALLS ||
-				  options->metric == METRIC_USER;
-	state->tracks_flows = options->target || options->metric == METRIC_CALLS ||
-			      options->metric == METRIC_ALLOC || options->metric == METRIC_TENSORS;
-	state->target_ns = options->target && !state->tracks_instances ? options->target->begin_ns
-								       : UINT64_MAX;
+	choose_tracking(profile);
 	state->section_end_ns = UINT64_MAX;
 	profile_set_root(profile, 0);
 	counted_ranges_begin(profile);
@@ -233,29 +271,28 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	if (can_await_target(options) && options->metric != METRIC_GPU && !state->sections)
 		state->small_instances = small_instances_new(profile);
 	profile_find_counter(profile);
-	if (options->observer && options->observer->restart)
-		options->observer->restart(options->observer->context);
-	if (options->observer && options->observer->counting && profile_is_partial(profile) &&
-		state->counting)
-		options->observer->counting(options->observer->context, true, 0);
+	if (options->observer)
+		notify_of_begin(profile, options->observer);
 	return profile;
+}
+
+static void free_thread(struct profile_state *state, struct profile_thread *thread)
+{
+	for (uint32_t depth = thread->more ? thread->depth : 0; depth > 0; depth--) {
+		free(thread->more[depth - 1].label);
+		instance_release(&state->instances, thread->more[depth - 1].instance);
+	}
+	free(thread->frames);
+	free(thread->more);
+	free(thread);
 }
 
 static void free_state(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
 
-	while (state->thread_count) {
-		struct profile_thread *thread = state->threads[--state->thread_count];
-
-		for (uint32_t depth = thread->more ? thread->depth : 0; depth > 0; depth--) {
-			free(thread->more[depth - 1].label);
-			instance_release(&state->instances, thread->more[depth - 1].instance);
-		}
-		free(thread->frames);
-		free(thread->more);
-		free(thread);
-	}
+	while (state->thread_count)
+		free_thread(state, state->threads[--state->thread_count]);
 	profile_async_close_all(profile);
 	profile_gpu_finish(profile);
 	free(state->threads);
@@ -272,6 +309,17 @@ static void free_state(struct profile *profile)
 	instances_free_spare(&state->instances);
 	free(state);
 	profile->state = NULL;
+}
+
+static uint32_t worst_label(
+	struct profile *profile, const struct node_worst *worst, uint32_t node_name)
+{
+	if (worst->own)
+		return string_table_intern(profile->texts, worst->own, worst->own_bytes);
+	if (!worst->trace_node)
+		return node_name;
+	return node_names_text(
+		profile->names, reader_node(profile->reader, worst->trace_node)->name);
 }
 
 static void resolve_worst(struct profile *profile, uint32_t id)
@@ -294,12 +342,21 @@ static void resolve_worst(struct profile *profile, uint32_t id)
 	}
 	if (!worst)
 		return;
-	worst->label = worst->own
-			       ? string_table_intern(profile->texts, worst->own, worst->own_bytes)
-		       : worst->trace_node
-			       ? node_names_text(profile->names,
-					 reader_node(profile->reader, worst->trace_node)->name)
-			       : node->name;
+	worst->label = worst_label(profile, worst, node->name);
+}
+
+static void add_device_times(struct profile_totals *totals, const struct timeline_device *device)
+{
+	const struct timeline_work *work = &device->all;
+
+	totals->gpu_busy_ns += work->busy_ns;
+	totals->gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns - device->unknown_ns;
+	totals->gpu_unknown_ns += device->unknown_ns;
+	totals->gpu_computation_ns += work->computation_ns;
+	totals->gpu_communication_ns += work->communication_ns;
+	totals->gpu_exposed_communication_ns += work->exposed_communication_ns;
+	totals->gpu_copy_ns += work->copy_ns;
+	totals->gpu_exposed_copy_ns += work->exposed_copy_ns;
 }
 
 static void compute_totals(struct profile *profile)
@@ -309,19 +366,8 @@ static void compute_totals(struct profile *profile)
 
 	profile->totals.wall_ns = profile_is_partial(profile) ? profile->state->counted_ns
 							      : reader_duration_ns(profile->reader);
-	for (size_t i = 0; i < count && !profile_is_partial(profile); i++) {
-		const struct timeline_work *work = &devices[i].all;
-
-		profile->totals.gpu_busy_ns += work->busy_ns;
-		profile->totals.gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns -
-					       devices[i].unknown_ns;
-		profile->totals.gpu_unknown_ns += devices[i].unknown_ns;
-		profile->totals.gpu_computation_ns += work->computation_ns;
-		profile->totals.gpu_communication_ns += work->communication_ns;
-		profile->totals.gpu_exposed_communication_ns += work->exposed_communication_ns;
-		profile->totals.gpu_copy_ns += work->copy_ns;
-		profile->totals.gpu_exposed_copy_ns += work->exposed_copy_ns;
-	}
+	for (size_t i = 0; i < count && !profile_is_partial(profile); i++)
+		add_device_times(&profile->totals, &devices[i]);
 	for (uint32_t id = 1; id < profile->tree->count; id++)
 		if (node_kind_class(profile->tree->nodes[id].kind) == NODE_RANGES &&
 			profile->tree->nodes[id].kind != NODE_ASYNC)

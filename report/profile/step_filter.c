@@ -18,6 +18,19 @@ static void observe_counting(const struct profile *profile)
 }
 
 /* The last chosen step is over: open ranges count up to now. */
+/* Adds the GPU's times since counting began. */
+static void add_counted_gpu_times(struct profile *profile)
+{
+	const struct profile_state *state = profile->state;
+	struct profile_totals *totals = &profile->totals;
+	struct timeline *timeline = profile->timeline;
+	const uint64_t now_ns = state->now_ns;
+
+	totals->gpu_busy_ns += timeline_busy(timeline, now_ns) - state->busy_at_begin_ns;
+	totals->gpu_idle_ns += timeline_idle(timeline, now_ns) - state->idle_at_begin_ns;
+	totals->gpu_unknown_ns += timeline_unknown(timeline, now_ns) - state->unknown_at_begin_ns;
+}
+
 void profile_stop_counting(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
@@ -32,19 +45,8 @@ void profile_stop_counting(struct profile *profile)
 		state->counting = false;
 		observe_counting(profile);
 		state->counted_ns += state->now_ns - state->counting_begin_ns;
-		profile->totals.gpu_busy_ns += profile->timeline ? timeline_busy(profile->timeline,
-									   state->now_ns) -
-									   state->busy_at_begin_ns
-								 : 0;
-		profile->totals.gpu_idle_ns += profile->timeline ? timeline_idle(profile->timeline,
-									   state->now_ns) -
-									   state->idle_at_begin_ns
-								 : 0;
-		profile->totals.gpu_unknown_ns += profile->timeline
-							  ? timeline_unknown(profile->timeline,
-								    state->now_ns) -
-								    state->unknown_at_begin_ns
-							  : 0;
+		if (profile->timeline)
+			add_counted_gpu_times(profile);
 	}
 }
 
@@ -75,15 +77,11 @@ static void start_counting(struct profile *profile)
 	state->counting = true;
 	observe_counting(profile);
 	state->counting_begin_ns = state->now_ns;
-	state->busy_at_begin_ns = profile->timeline
-					  ? timeline_busy(profile->timeline, state->now_ns)
-					  : 0;
-	state->idle_at_begin_ns = profile->timeline
-					  ? timeline_idle(profile->timeline, state->now_ns)
-					  : 0;
-	state->unknown_at_begin_ns = profile->timeline
-					     ? timeline_unknown(profile->timeline, state->now_ns)
-					     : 0;
+	if (profile->timeline) {
+		state->busy_at_begin_ns = timeline_busy(profile->timeline, state->now_ns);
+		state->idle_at_begin_ns = timeline_idle(profile->timeline, state->now_ns);
+		state->unknown_at_begin_ns = timeline_unknown(profile->timeline, state->now_ns);
+	}
 	for (size_t i = 0; i < state->thread_count; i++)
 		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
 			state->threads[i]->frames[depth].begin_ns = state->now_ns;

@@ -49,12 +49,12 @@ struct node_list node_lookup_path(
 	const struct tree *tree = process->profile->tree;
 	char *name = xcalloc(strlen(path) + 1);
 	struct node_list found = { .nodes = xcalloc(sizeof *found.nodes), .count = 1 };
-	size_t length, room;
+	size_t length;
 
 	while (focus_next_component(&path, name, &length)) {
 		struct node_list next = { .nodes = NULL };
+		size_t room = 0;
 
-		room = 0;
 		for (size_t i = 0; i < found.count; i++)
 			for (uint32_t id = tree->nodes[found.nodes[i]].first_child; id;
 				id = tree->nodes[id].next)

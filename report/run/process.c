@@ -516,30 +516,38 @@ static uint32_t worst_root(const struct profile *profile, enum metric metric)
 	return usual ? usual : worst_root_in(profile, metric, true);
 }
 
+/* Profiles the process again, with the children of the worst instance of `root`. */
+static struct profile *build_critical(
+	struct process *process, uint32_t root, const struct node_worst *worst)
+{
+	const struct profile_target target = { .stream = worst->stream,
+		.node = root,
+		.begin_ns = worst->begin_ns,
+		.end_ns = worst->end_ns,
+		.value = worst->value,
+		.previous_tree = process->profile->tree };
+	struct profile_options wanted = process->profile->options;
+	struct profile *critical;
+
+	wanted.metric = process->metric;
+	wanted.pick_metric = false;
+	wanted.target = &target;
+	wanted.no_owners = true;
+	wanted.no_timeline = process->metric != METRIC_IDLE;
+	critical = profile_build(process->reader, process->texts, &wanted);
+	critical->options.target = NULL;
+	return critical;
+}
+
 const struct instance *process_critical(struct process *process)
 {
 	const uint32_t root = worst_root(process->profile, process->metric);
 	const struct node_worst *worst = root ? process->profile->tree->nodes[root].worst : NULL;
-	struct profile_options wanted = process->profile->options;
-	struct profile_target target;
 
 	if (!worst)
 		return NULL;
-	if (!process->critical) {
-		target = (struct profile_target){ .stream = worst->stream,
-			.node = root,
-			.begin_ns = worst->begin_ns,
-			.end_ns = worst->end_ns,
-			.value = worst->value,
-			.previous_tree = process->profile->tree };
-		wanted.metric = process->metric;
-		wanted.pick_metric = false;
-		wanted.target = &target;
-		wanted.no_owners = true;
-		wanted.no_timeline = process->metric != METRIC_IDLE;
-		process->critical = profile_build(process->reader, process->texts, &wanted);
-		process->critical->options.target = NULL;
-	}
+	if (!process->critical)
+		process->critical = build_critical(process, root, worst);
 	return process->critical->target;
 }
 

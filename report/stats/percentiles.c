@@ -130,33 +130,42 @@ void percentiles_merge(struct percentiles *samples, const struct percentiles *fr
 					from->histogram->octaves[octave][step]);
 }
 
+static bool is_sorted(const uint32_t *values, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (values[i - 1] > values[i])
+			return false;
+	return true;
+}
+
+/* One pass of a radix sort, by the byte at `shift`. */
+static void sort_by_byte(const uint32_t *from, uint32_t *to, size_t count, unsigned shift)
+{
+	uint32_t ends[256] = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		ends[from[i] >> shift & 255]++;
+	for (unsigned byte = 1; byte < 256; byte++)
+		ends[byte] += ends[byte - 1];
+	for (size_t i = count; i-- > 0;)
+		to[--ends[from[i] >> shift & 255]] = from[i];
+}
+
 /* By their bytes, from the lowest: as fast as they can be read for those that are thousands. */
 static void sort_narrow(uint32_t *values, size_t count)
 {
-	uint32_t *from = values, *to, *scratch;
-	bool sorted = true;
+	uint32_t *scratch;
 
-	for (size_t i = 1; i < count && sorted; i++)
-		sorted = values[i - 1] <= values[i];
-	if (sorted)
+	if (is_sorted(values, count))
 		return;
 	if (count < 64) {
 		qsort(values, count, sizeof *values, compare_u32);
 		return;
 	}
-	to = scratch = xcalloc(count * sizeof *scratch);
-	/* Four passes, so the result is in `values` again. */
-	for (unsigned shift = 0; shift < 32; shift += 8) {
-		uint32_t ends[256] = { 0 }, *swap = from;
-
-		for (size_t i = 0; i < count; i++)
-			ends[from[i] >> shift & 255]++;
-		for (unsigned byte = 1; byte < 256; byte++)
-			ends[byte] += ends[byte - 1];
-		for (size_t i = count; i-- > 0;)
-			to[--ends[from[i] >> shift & 255]] = from[i];
-		from = to;
-		to = swap;
+	scratch = xcalloc(count * sizeof *scratch);
+	for (unsigned shift = 0; shift < 32; shift += 16) {
+		sort_by_byte(values, scratch, count, shift);
+		sort_by_byte(scratch, values, count, shift + 8);
 	}
 	free(scratch);
 }

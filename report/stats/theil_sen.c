@@ -69,6 +69,7 @@ struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t 
 {
 	struct theil_sen_fit fit = { .moments = 0 }, drifting;
 	struct clock_readings picked[THEIL_SEN_PAIRS_MAX];
+	bool significant;
 	size_t used;
 	double slope;
 
@@ -85,10 +86,8 @@ struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t 
 	fit_offset(&drifting, picked, used, slope);
 	/* Accepts a drift only if it reduces the residual by more than a fifth, because noise
 	 * has a slope too. */
-	return fabs(slope) * 1e6 <= THEIL_SEN_DRIFT_PPM_MAX &&
-			       drifting.residual_ns * 5 < fit.residual_ns * 4
-		       ? drifting
-		       : fit;
+	significant = drifting.residual_ns * 5 < fit.residual_ns * 4;
+	return significant && fabs(slope) * 1e6 <= THEIL_SEN_DRIFT_PPM_MAX ? drifting : fit;
 }
 
 int64_t theil_sen_map(const struct theil_sen_fit *fit, int64_t own_ns)

@@ -178,20 +178,11 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
 	free(timing.ends);
 }
 
-void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
-	const struct step_spans *spans, struct steps *steps)
+/* Gives the steps the numbers in their ranges' names, if all names have one. */
+static void number_by_names(struct trace_reader *reader, struct steps *steps)
 {
 	bool numbered = true;
 
-	for (size_t i = 0; i < spans->count; i++) {
-		const struct evidence_range *item = &evidence->items[spans->spans[i].first];
-		const struct step step = { .begin_ns = item->begin_ns,
-			.end_ns = item->end_ns,
-			.trace_node = item->trace_node,
-			.kind = item->is_open ? STEP_UNFINISHED : STEP_USUAL };
-
-		append_timed_step(steps, &step);
-	}
 	for (int pass = 0; pass < 2 && numbered; pass++)
 		for (size_t i = 0; i < steps->count && numbered; i++) {
 			const struct trace_text text = reader_name(
@@ -202,4 +193,19 @@ void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *
 			if (pass && numbered)
 				steps->steps[i].number = number;
 		}
+}
+
+void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+	const struct step_spans *spans, struct steps *steps)
+{
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct evidence_range *item = &evidence->items[spans->spans[i].first];
+		const struct step step = { .begin_ns = item->begin_ns,
+			.end_ns = item->end_ns,
+			.trace_node = item->trace_node,
+			.kind = item->is_open ? STEP_UNFINISHED : STEP_USUAL };
+
+		append_timed_step(steps, &step);
+	}
+	number_by_names(reader, steps);
 }

@@ -250,27 +250,31 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
 }
 
+static void end_evidence(struct evidence_list *evidence, const struct searched_range *range,
+	uint64_t end_ns, bool is_open)
+{
+	struct evidence_range *item = &evidence->items[range->item];
+	struct evidence_thread *thread = &evidence->threads[item->thread];
+
+	if (item->end_ns < end_ns)
+		item->end_ns = end_ns;
+	item->is_open = is_open;
+	thread->count[item->kind]++;
+	thread->ns[item->kind] += end_ns - range->begin_ns;
+	thread->last_ns = end_ns;
+}
+
 /* Closes a range. `is_open`: its end is missing from the trace. */
 static void close_searched_range(struct evidence_search *search, const struct trace_event *event,
 	uint64_t end_ns, bool is_open)
 {
 	struct search_thread *thread_search = search_thread_of(search, event->stream);
 	const uint32_t depth = event->depth;
-	struct evidence_thread *thread;
-	struct evidence_range *item;
 
 	if (depth >= thread_search->depth)
 		return;
-	if (thread_search->open[depth].item != EVIDENCE_NO_INDEX) {
-		item = &search->evidence->items[thread_search->open[depth].item];
-		thread = &search->evidence->threads[item->thread];
-		if (item->end_ns < end_ns)
-			item->end_ns = end_ns;
-		item->is_open = is_open;
-		thread->count[item->kind]++;
-		thread->ns[item->kind] += end_ns - thread_search->open[depth].begin_ns;
-		thread->last_ns = end_ns;
-	}
+	if (thread_search->open[depth].item != EVIDENCE_NO_INDEX)
+		end_evidence(search->evidence, &thread_search->open[depth], end_ns, is_open);
 	memmove(&thread_search->open[depth], &thread_search->open[depth + 1],
 		(thread_search->depth - depth - 1) * sizeof *thread_search->open);
 	thread_search->depth--;
@@ -360,6 +364,19 @@ static void search_event(struct evidence_search *search, const struct trace_even
 	}
 }
 
+static void evidence_search_free(struct evidence_search *search)
+{
+	while (search->thread_search_count) {
+		struct search_thread *thread_search =
+			search->thread_searches[--search->thread_search_count];
+
+		free(thread_search->open);
+		free(thread_search);
+	}
+	free(search->thread_searches);
+	free(search->captures);
+}
+
 static void search_trace(struct evidence_search *search, struct timeline *timeline)
 {
 	struct trace_event event;
@@ -378,15 +395,7 @@ static void search_trace(struct evidence_search *search, struct timeline *timeli
 		timeline_end(timeline);
 	for (size_t i = 0; i < search->evidence->count; i++)
 		search->evidence->count_of[search->evidence->items[i].kind]++;
-	while (search->thread_search_count) {
-		struct search_thread *thread_search =
-			search->thread_searches[--search->thread_search_count];
-
-		free(thread_search->open);
-		free(thread_search);
-	}
-	free(search->thread_searches);
-	free(search->captures);
+	evidence_search_free(search);
 }
 
 struct evidence_list *step_evidence_read(

@@ -357,24 +357,23 @@ static void add_partial_steps(
 	struct training_loop *training, const struct training_iteration *iteration)
 {
 	const uint32_t usual = training->runs ? training->runs : 1;
+	const bool has_several = iteration->runs > usual && iteration->runs % usual == 0;
 	uint32_t first = iteration->start, runs = 0;
 	enum evidence_kind last = EVIDENCE_NONE;
+	const uint32_t *tokens = training->tokens;
 
-	for (uint32_t i = iteration->start;
-		iteration->runs > usual && iteration->runs % usual == 0 && i < iteration->ender;
-		i++) {
+	for (uint32_t i = iteration->start; has_several && i < iteration->ender; i++) {
 		const enum evidence_kind kind = (enum evidence_kind)token_at(training, i)->kind;
 
 		runs += kind == EVIDENCE_BACKWARD && last != EVIDENCE_BACKWARD;
 		last = kind;
 		if (runs < usual || kind != training->unit)
 			continue;
-		step_spans_add(
-			training->spans, training->tokens[first], training->tokens[i - 1], false);
+		step_spans_add(training->spans, tokens[first], tokens[i - 1], false);
 		first = i;
 		runs = 0;
 	}
-	step_spans_add(training->spans, training->tokens[first], training->tokens[iteration->ender],
+	step_spans_add(training->spans, tokens[first], tokens[iteration->ender],
 		token_at(training, iteration->ender)->is_open);
 }
 

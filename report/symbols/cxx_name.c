@@ -73,55 +73,15 @@ static const char *skip_conversion(const char *at, const char *end)
 	return at;
 }
 
+/* What may follow `operator`. A sign comes after all that begin with it. */
+static const char *const operators[] = { "()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>",
+	"<=", ">=", "->", "==", "!=", "&&", "||", "++", "--",
+	"+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", " new[]", " new", " delete[]", " delete",
+	" co_await", "+", "-", "*", "/", "%", "^", "&", "|", "~", "!", "=", "<", ">", "," };
+
 /* Returns the end of the operator name that begins at `at`, or `at` if there is none. */
 static const char *skip_operator(const char *at, const char *end)
 {
-	static const char *const signs[] = {
-		"()",
-		"[]",
-		"<=>",
-		"<<=",
-		">>=",
-		"->*",
-		"<<",
-		">>",
-		"<=",
-		">=",
-		"->",
-		"==",
-		"!=",
-		"&&",
-		"||",
-		"++",
-		"--",
-		"+=",
-		"-=",
-		"*=",
-		"/=",
-		"%=",
-		"^=",
-		"&=",
-		"|=",
-		" new[]",
-		" new",
-		" delete[]",
-		" delete",
-		" co_await",
-		"+",
-		"-",
-		"*",
-		"/",
-		"%",
-		"^",
-		"&",
-		"|",
-		"~",
-		"!",
-		"=",
-		"<",
-		">",
-		",",
-	};
 	const char *name = at + strlen("operator");
 
 	if (!starts_with_word(at, end, "operator"))
@@ -131,10 +91,10 @@ static const char *skip_operator(const char *at, const char *end)
 			;
 		return name;
 	}
-	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-		if (starts_with_bytes(name, end, signs[i]) &&
-			(signs[i][0] != ' ' || starts_with_word(name, end, signs[i])))
-			return name + strlen(signs[i]);
+	for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+		if (starts_with_bytes(name, end, operators[i]) &&
+			(operators[i][0] != ' ' || starts_with_word(name, end, operators[i])))
+			return name + strlen(operators[i]);
 	return name < end && *name == ' ' ? skip_conversion(name + 1, end) : at;
 }
 
@@ -208,6 +168,11 @@ static void restart_name(struct cxx_parser *parser)
 	parser->at++;
 }
 
+static bool is_symbol_name_byte(char byte)
+{
+	return is_identifier_byte(byte) || byte == '.' || byte == '@';
+}
+
 static bool parse_name_word(struct cxx_parser *parser)
 {
 	const char *behind = skip_operator(parser->at, parser->end);
@@ -225,10 +190,8 @@ static bool parse_name_word(struct cxx_parser *parser)
 		parser->at = behind;
 		return behind;
 	}
-	for (behind = parser->at; behind < parser->end &&
-				  (is_identifier_byte(*behind) || *behind == '.' || *behind == '@');
-		behind++)
-		;
+	for (behind = parser->at; behind < parser->end && is_symbol_name_byte(*behind);)
+		behind++;
 	append_up_to(parser, behind);
 	return true;
 }

@@ -32,6 +32,16 @@ static size_t parse_length(const char **at)
 	return value;
 }
 
+static char *strip_static_stub(char *name)
+{
+	const char *at = name + strlen(STATIC_NVCC);
+	const size_t length = parse_length(&at);
+
+	if (*at++ != '_' || strlen(at) < length + 3 || strncmp(at + length, "__Z", 3))
+		return name;
+	return name + (at - name) + length + 1;
+}
+
 /* Returns the kernel's own name in the name of its host stub or device entry. The result points
  * into `name`, which may be cut, or is `name`. */
 static char *strip_kernel_stub(char *name)
@@ -39,13 +49,8 @@ static char *strip_kernel_stub(char *name)
 	const char *at = name;
 	size_t length;
 
-	if (!strncmp(name, STATIC_NVCC, strlen(STATIC_NVCC))) {
-		at = name + strlen(STATIC_NVCC);
-		length = parse_length(&at);
-		if (*at++ != '_' || strlen(at) < length + 3 || strncmp(at + length, "__Z", 3))
-			return name;
-		return name + (at - name) + length + 1;
-	}
+	if (!strncmp(name, STATIC_NVCC, strlen(STATIC_NVCC)))
+		return strip_static_stub(name);
 	if (!strncmp(name, "_Z", 2)) {
 		at += 2 + (name[2] == 'L');
 		length = parse_length(&at);
@@ -182,14 +187,9 @@ static bool is_one_of_words(const char *text, size_t bytes, const char *const *w
 
 /* Reads the next name from `*at` on and moves `*at` behind it. Unnamed namespaces are not
  * components. Returns false if there is none. */
-static bool next_name(const char **at, struct template_argument *argument)
+/* Returns the end of the qualified name at `from`. Sets `argument` to its last component. */
+static const char *skip_components(const char *from, struct template_argument *argument)
 {
-	const char *from = *at;
-
-	while (*from && !(isalpha((unsigned char)*from) || *from == '_'))
-		from += isdigit((unsigned char)*from)
-				? strspn(from, "0123456789abcdefghijklmnopqrstuvwxyz")
-				: 1;
 	argument->begin = from;
 	while (is_symbol_byte(*from)) {
 		while (is_symbol_byte(*from))
@@ -203,65 +203,77 @@ static bool next_name(const char **at, struct template_argument *argument)
 		if (is_symbol_byte(*from))
 			argument->begin = from;
 	}
-	*at = from;
-	return argument->begin < from;
+	return from;
 }
+
+static bool next_name(const char **at, struct template_argument *argument)
+{
+	const char *from = *at;
+
+	while (*from && !(isalpha((unsigned char)*from) || *from == '_'))
+		from += isdigit((unsigned char)*from)
+				? strspn(from, "0123456789abcdefghijklmnopqrstuvwxyz")
+				: 1;
+	*at = skip_components(from, argument);
+	return argument->begin < *at;
+}
+
+/* Names in the arguments of PyTorch's kernel templates that are not the operation. */
+static const char *const shells[] = {
+	"bool",
+	"char",
+	"short",
+	"int",
+	"long",
+	"unsigned",
+	"signed",
+	"float",
+	"double",
+	"void",
+	"const",
+	"volatile",
+	"Half",
+	"BFloat16",
+	"__half",
+	"__nv_bfloat16",
+	"complex",
+	"true",
+	"false",
+	"anonymous",
+	"namespace",
+	"at",
+	"native",
+	"AUnaryFunctor",
+	"BUnaryFunctor",
+	"BinaryFunctor",
+	"gpu_kernel_impl",
+	"gpu_kernel_impl_nocast",
+	"ReduceOp",
+	"func_wrapper_t",
+	"TensorListMetadata",
+	"TensorListScalarListMetadata",
+	"FusedOptimizerTensorListMetadata",
+	"Array",
+	"array",
+	"OffsetCalculator",
+	"TrivialOffsetCalculator",
+	"TensorIteratorBase",
+	"TensorIterator",
+	"LoadWithCast",
+	"LoadWithoutCast",
+	"StoreWithCast",
+	"StoreWithoutCast",
+	"operator",
+	"lambda",
+	"std",
+	"c10",
+};
 
 /* Finds the operation in the arguments of a PyTorch kernel template, whose own name only says
  * how it iterates. It may be nested: the first name that is not a number, a type or one of the
  * `shells`. */
 static bool skip_to_functor(const char *at, struct template_argument *argument)
 {
-	static const char *const shells[] = {
-		"bool",
-		"char",
-		"short",
-		"int",
-		"long",
-		"unsigned",
-		"signed",
-		"float",
-		"double",
-		"void",
-		"const",
-		"volatile",
-		"Half",
-		"BFloat16",
-		"__half",
-		"__nv_bfloat16",
-		"complex",
-		"true",
-		"false",
-		"anonymous",
-		"namespace",
-		"at",
-		"native",
-		"AUnaryFunctor",
-		"BUnaryFunctor",
-		"BinaryFunctor",
-		"gpu_kernel_impl",
-		"gpu_kernel_impl_nocast",
-		"ReduceOp",
-		"func_wrapper_t",
-		"TensorListMetadata",
-		"TensorListScalarListMetadata",
-		"FusedOptimizerTensorListMetadata",
-		"Array",
-		"array",
-		"OffsetCalculator",
-		"TrivialOffsetCalculator",
-		"TensorIteratorBase",
-		"TensorIterator",
-		"LoadWithCast",
-		"LoadWithoutCast",
-		"StoreWithCast",
-		"StoreWithoutCast",
-		"operator",
-		"lambda",
-		"std",
-		"c10",
-	};
-
 	while (next_name(&at, argument))
 		if (!IS_ONE_OF(argument->begin, (size_t)(argument->end - argument->begin), shells))
 			return true;
@@ -277,6 +289,30 @@ static bool first_argument(const char *at, struct template_argument *argument)
 	return argument->begin < at && *at;
 }
 
+#define CUTLASS_PREFIX "cutlass_"
+
+/* CUTLASS's templates, which run their first argument. */
+static const char *const wrapper_kernels[] = { "Kernel", "Kernel2", "device_kernel" };
+
+/* PyTorch's templates, which run a functor for each element. */
+static const char *const loop_kernels[] = {
+	"vectorized_elementwise_kernel",
+	"unrolled_elementwise_kernel",
+	"elementwise_kernel",
+	"legacy_elementwise_kernel",
+	"elementwise_kernel_with_index",
+	"index_elementwise_kernel",
+	"unrolled_elementwise_kernel_for_multi_outputs",
+	"elementwise_kernel_manual_unroll",
+	"vectorized_templated_elementwise_kernel",
+	"reduce_kernel",
+	"multi_tensor_apply_kernel",
+	"distribution_elementwise_grid_stride_kernel",
+	"kernelPointwiseApply1",
+	"kernelPointwiseApply2",
+	"kernelPointwiseApply3",
+};
+
 /* Appends to `base` the argument that says what runs. CUTLASS and PyTorch launch most kernels
  * through a few templates, whose names say nothing.
  *
@@ -285,46 +321,25 @@ static bool first_argument(const char *at, struct template_argument *argument)
  * of `base`, which has room for as many bytes as `text` has. Returns the new length. */
 static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
 {
-	static const char own[] = "cutlass_";
-	static const char *const wrappers[] = { "Kernel", "Kernel2", "device_kernel" };
-	static const char *const loops[] = {
-		"vectorized_elementwise_kernel",
-		"unrolled_elementwise_kernel",
-		"elementwise_kernel",
-		"legacy_elementwise_kernel",
-		"elementwise_kernel_with_index",
-		"index_elementwise_kernel",
-		"unrolled_elementwise_kernel_for_multi_outputs",
-		"elementwise_kernel_manual_unroll",
-		"vectorized_templated_elementwise_kernel",
-		"reduce_kernel",
-		"multi_tensor_apply_kernel",
-		"distribution_elementwise_grid_stride_kernel",
-		"kernelPointwiseApply1",
-		"kernelPointwiseApply2",
-		"kernelPointwiseApply3",
-	};
-	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrappers),
-		   loop = IS_ONE_OF(base + last, bytes - last, loops);
+	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrapper_kernels),
+		   loop = IS_ONE_OF(base + last, bytes - last, loop_kernels);
 	const char *from = (wraps && strstr(text, "cutlass")) || loop ? strchr(text, '<') : NULL;
 	struct template_argument argument;
 	size_t length;
 
 	if (!from)
 		return bytes;
-	from++;
-	if (!(loop ? skip_to_functor : first_argument)(from, &argument))
+	if (!(loop ? skip_to_functor : first_argument)(from + 1, &argument))
 		return bytes;
 	length = (size_t)(argument.end - argument.begin);
-	if (!loop && !strncmp(argument.begin, own, strlen(own))) {
+	if (!loop && !strncmp(argument.begin, CUTLASS_PREFIX, strlen(CUTLASS_PREFIX))) {
 		memcpy(base + last, argument.begin, length);
 		return last + length;
 	}
-	base[bytes++] = '<';
-	memcpy(base + bytes, argument.begin, length);
-	bytes += length;
-	base[bytes++] = '>';
-	return bytes;
+	base[bytes] = '<';
+	memcpy(base + bytes + 1, argument.begin, length);
+	base[bytes + 1 + length] = '>';
+	return bytes + length + 2;
 }
 
 static size_t shorten_demangled(

@@ -168,6 +168,17 @@ static void add_elf_functions(struct elf_symbols *out, const Elf_Data *table, co
 	sort_elf_functions(out);
 }
 
+static bool is_symbol_table(const GElf_Shdr *table, const GElf_Shdr *names)
+{
+	return names->sh_type == SHT_STRTAB && table->sh_entsize == sizeof(Elf64_Sym) &&
+	       !((table->sh_flags | names->sh_flags) & SHF_COMPRESSED);
+}
+
+static bool has_bytes(const Elf_Data *data)
+{
+	return data && data->d_buf;
+}
+
 static enum symbol_miss read_table(
 	struct elf_symbols *out, Elf *elf, size_t sections, uint32_t type)
 {
@@ -178,16 +189,15 @@ static enum symbol_miss read_table(
 	if (!table)
 		return SYMBOL_NO_SYMBOLS;
 	names = elf_getscn(elf, table_header.sh_link);
-	if (!names || !gelf_getshdr(names, &names_header) || names_header.sh_type != SHT_STRTAB ||
-		table_header.sh_entsize != sizeof(Elf64_Sym) ||
-		((table_header.sh_flags | names_header.sh_flags) & SHF_COMPRESSED))
+	if (!names || !gelf_getshdr(names, &names_header) ||
+		!is_symbol_table(&table_header, &names_header))
 		return SYMBOL_BAD_ELF;
 	if (table_header.sh_size > ELF_SYMBOLS_BYTES ||
 		names_header.sh_size > ELF_SYMBOLS_BYTES - table_header.sh_size)
 		return SYMBOL_TOO_LARGE;
 	table_data = elf_getdata(table, NULL);
 	names_data = elf_getdata(names, NULL);
-	if (!table_data || !names_data || !table_data->d_buf || !names_data->d_buf)
+	if (!has_bytes(table_data) || !has_bytes(names_data))
 		return SYMBOL_BAD_ELF;
 	add_elf_functions(out, table_data, names_data);
 	return out->count ? SYMBOL_NONE : SYMBOL_NO_SYMBOLS;

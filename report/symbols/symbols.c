@@ -126,16 +126,12 @@ static struct symbol_build *get_symbol_build(
 	return known;
 }
 
-int symbols_add(struct symbols *symbols, const struct trace_module *record)
+static struct symbol_module *new_symbol_module(
+	struct symbols *symbols, const struct trace_module *record)
 {
 	const char *path = (const char *)(record + 1);
-	struct symbol_module *module, *unloaded;
+	struct symbol_module *module = xcalloc(sizeof *module);
 
-	if (record->start >= record->end || record->head.size < sizeof *record ||
-		(uint64_t)record->path_bytes + record->build_id_bytes >
-			record->head.size - sizeof *record)
-		return -1;
-	module = xcalloc(sizeof *module);
 	module->start = record->start;
 	module->end = record->end;
 	module->bias = record->bias;
@@ -143,6 +139,18 @@ int symbols_add(struct symbols *symbols, const struct trace_module *record)
 	memcpy(module->path, path, record->path_bytes);
 	module->build = get_symbol_build(
 		symbols, (const unsigned char *)path + record->path_bytes, record->build_id_bytes);
+	return module;
+}
+
+int symbols_add(struct symbols *symbols, const struct trace_module *record)
+{
+	struct symbol_module *module, *unloaded;
+
+	if (record->start >= record->end || record->head.size < sizeof *record ||
+		(uint64_t)record->path_bytes + record->build_id_bytes >
+			record->head.size - sizeof *record)
+		return -1;
+	module = new_symbol_module(symbols, record);
 	while ((unloaded = symbol_tree_insert(&symbols->modules, module, compare_modules)) !=
 		module) {
 		tdelete(unloaded, &symbols->modules, compare_modules);
@@ -238,7 +246,7 @@ size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum dema
 {
 	static char decoded[DEMANGLE_OUTPUT + 1];
 	struct symbol symbol = symbols_find(symbols, return_address);
-	const char *function = symbol.function;
+	const char *function = symbol.function, *module = symbol.module;
 	const unsigned long long offset = symbol.offset;
 	const int most = room < INT_MAX / 2 ? (int)room : INT_MAX / 2;
 	int length;
@@ -248,10 +256,9 @@ size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum dema
 	if (function && demangle(form, function, strlen(function), decoded, sizeof decoded))
 		function = decoded;
 	if (function)
-		length = snprintf(
-			out, room, "%.*s+0x%llx (%s)", most, function, offset, symbol.module);
-	else if (symbol.module)
-		length = snprintf(out, room, "%s+0x%llx", symbol.module, offset);
+		length = snprintf(out, room, "%.*s+0x%llx (%s)", most, function, offset, module);
+	else if (module)
+		length = snprintf(out, room, "%s+0x%llx", module, offset);
 	else
 		length = snprintf(out, room, "0x%llx", offset);
 	return length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;

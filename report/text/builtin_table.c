@@ -10,6 +10,11 @@
 
 #define FILE_BYTES_MAX (1u << 20)
 
+static _Noreturn void fail_to_read(const char *path, const char *what)
+{
+	fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what, strerror(errno));
+}
+
 static char *read_table_file(const char *path, const char *what)
 {
 	FILE *file = fopen(path, "r");
@@ -17,8 +22,7 @@ static char *read_table_file(const char *path, const char *what)
 	char *text = NULL;
 
 	if (!file)
-		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what,
-			strerror(errno));
+		fail_to_read(path, what);
 	do {
 		array_grow_zeroed(&text, &room, used + 4096, 1);
 		got = fread(text + used, 1, 4095, file);
@@ -26,8 +30,7 @@ static char *read_table_file(const char *path, const char *what)
 		text[used] = '\0';
 	} while (got && used < FILE_BYTES_MAX);
 	if (ferror(file))
-		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what,
-			strerror(errno));
+		fail_to_read(path, what);
 	if (got)
 		fatal(STATUS_USAGE, "%s: too large for a table of %s: more than 1 MB", path, what);
 	fclose(file);

@@ -115,24 +115,25 @@ static inline const char *skip_plain_bytes(const char *at)
 	return behind > point + 1 ? behind : point;
 }
 
+static const struct {
+	char word[11], form;
+} literals[] = { { "null", 'n' }, { "true", 't' }, { "false", 'f' }, { "NaN", 'N' },
+	{ "Infinity", 'N' }, { "-Infinity", 'N' } };
+
 static __attribute__((noinline)) bool scan_literal(
 	struct json_scanner *scan, const char *at, struct json_text *text)
 {
-	static const struct {
-		char word[11], form;
-	} words[] = { { "null", 'n' }, { "true", 't' }, { "false", 'f' }, { "NaN", 'N' },
-		{ "Infinity", 'N' }, { "-Infinity", 'N' } };
 	const size_t room = (size_t)(scan->end - at);
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		const size_t length = strlen(words[i].word);
+	for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+		const size_t length = strlen(literals[i].word);
 
-		if (room < length && !memcmp(at, words[i].word, room))
+		if (room < length && !memcmp(at, literals[i].word, room))
 			return json_set_problem(scan, scan->end, NULL);
-		if (room < length || memcmp(at, words[i].word, length))
+		if (room < length || memcmp(at, literals[i].word, length))
 			continue;
-		*text = (struct json_text){ at, length, words[i].form, false };
-		scan->nonstandard_values += words[i].form == 'N';
+		*text = (struct json_text){ at, length, literals[i].form, false };
+		scan->nonstandard_values += literals[i].form == 'N';
 		scan->at = at + length;
 		return true;
 	}
@@ -214,27 +215,13 @@ bool json_value(struct json_scanner *scan, struct json_text *value)
 {
 	const char *at = skip_white_space(scan->at);
 
-	switch (*at) {
-	case '"':
+	if (*at == '"')
 		return scan_string(scan, at, value);
-	case '{':
-	case '[':
+	if (*at == '{' || *at == '[')
 		return skip_value(scan, at, value);
-	case '-':
-	case '0':
-	case '1':
-	case '2':
-	case '3':
-	case '4':
-	case '5':
-	case '6':
-	case '7':
-	case '8':
-	case '9':
+	if (*at == '-' || json_is_digit(*at))
 		return scan_number(scan, at, value);
-	default:
-		return scan_literal(scan, at, value);
-	}
+	return scan_literal(scan, at, value);
 }
 
 char json_peek(struct json_scanner *scan)

@@ -92,20 +92,26 @@ static const char *join_surrogates(const char *at, const char *end, uint32_t *co
 	return at + 6;
 }
 
+/* Sets `code` to the number of the \uXXXX at `at`. Returns false if there is none. */
+static bool parse_unicode_escape(const char *at, const char *end, uint32_t *code)
+{
+	int32_t four = -1;
+
+	if (*at == '\\' && at + 1 < end && at[1] == 'u')
+		four = parse_hex_four(at + 2, end);
+	*code = (uint32_t)four;
+	return four >= 0;
+}
+
 size_t json_unescape(const struct json_text *text, char *out)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	const char *at = text->bytes, *end = at + text->length, *known;
 	char *begin = out;
+	uint32_t code;
 
 	while (at < end) {
-		const int32_t four = *at == '\\' && at + 1 < end && at[1] == 'u'
-					     ? parse_hex_four(at + 2, end)
-					     : -1;
-
-		if (four >= 0) {
-			uint32_t code = (uint32_t)four;
-
+		if (parse_unicode_escape(at, end, &code)) {
 			at = join_surrogates(at + 2, end, &code);
 			out = put_code_point(out, code);
 		} else if (*at == '\\' && at + 1 < end && at[1] && (known = strchr(from, at[1]))) {

@@ -82,9 +82,17 @@ static void output_flush(struct output *out)
 	out->used = 0;
 }
 
-bool output_close(struct output *out, const char *path)
+static void finish_pager(void)
 {
 	const char *pager;
+
+	if (!pager_finish(&pager))
+		fatal(STATUS_UNREADABLE,
+			"the pager `%s` cannot be run; --no-pager prints without one", pager);
+}
+
+bool output_close(struct output *out, const char *path)
+{
 	int error;
 
 	output_flush(out);
@@ -92,10 +100,7 @@ bool output_close(struct output *out, const char *path)
 		out->error = errno;
 	error = out->error;
 	if (!path && pager_is_running()) {
-		if (!pager_finish(&pager))
-			fatal(STATUS_UNREADABLE,
-				"the pager `%s` cannot be run; --no-pager prints without one",
-				pager);
+		finish_pager();
 		error = error == EPIPE ? 0 : error; /* the user may leave the pager early */
 	}
 	free(out);
@@ -259,28 +264,35 @@ static size_t plain_prefix_bytes(const char *text, size_t bytes)
 	return count;
 }
 
+/* Writes the first character of `text`. Returns its length in bytes. */
+static size_t put_json_character(struct output *out, const char *text, size_t bytes)
+{
+	size_t length;
+	const uint32_t point = utf8_decode(text, bytes, &length);
+
+	if (point == UINT32_MAX)
+		put_json_code_point(out, 0xdc00u | (unsigned char)*text);
+	else if (point < ' ' || point == '"' || point == '\\')
+		put_json_special(out, (unsigned char)point);
+	else if (is_hidden_code_point(point))
+		put_json_code_point(out, point);
+	else
+		output_bytes(out, text, length);
+	return length;
+}
+
 void output_json_text(struct output *out, const char *text, size_t bytes)
 {
 	size_t length;
 
 	output_char(out, '"');
 	for (size_t at = 0; at < bytes; at += length) {
-		uint32_t point;
-
 		length = plain_prefix_bytes(text + at, bytes - at);
 		output_bytes(out, text + at, length);
 		at += length;
 		if (at == bytes)
 			break;
-		point = utf8_decode(text + at, bytes - at, &length);
-		if (point == UINT32_MAX)
-			put_json_code_point(out, 0xdc00u | (unsigned char)text[at]);
-		else if (point < ' ' || point == '"' || point == '\\')
-			put_json_special(out, (unsigned char)point);
-		else if (is_hidden_code_point(point))
-			put_json_code_point(out, point);
-		else
-			output_bytes(out, text + at, length);
+		length = put_json_character(out, text + at, bytes - at);
 	}
 	output_char(out, '"');
 }
@@ -305,6 +317,12 @@ static bool begins_formula(uint32_t point, const char *text, size_t at)
 	return false;
 }
 
+static void put_csv_bytes(struct output *out, const char *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		put_csv_byte(out, (unsigned char)bytes[i]);
+}
+
 void output_csv_text(struct output *out, const char *text, size_t bytes)
 {
 	bool quoted = memchr(text, ',', bytes) || memchr(text, '"', bytes);
@@ -317,8 +335,7 @@ void output_csv_text(struct output *out, const char *text, size_t bytes)
 
 		if (point == UINT32_MAX || is_hidden_code_point(point) ||
 			begins_formula(point, text, at)) {
-			for (size_t i = 0; i < length; i++)
-				put_csv_byte(out, (unsigned char)text[at + i]);
+			put_csv_bytes(out, text + at, length);
 			continue;
 		}
 		output_bytes(out, text + at, length);

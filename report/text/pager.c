@@ -103,24 +103,30 @@ static void restore_terminal_signals(void)
 	signal(SIGQUIT, on_quit);
 }
 
+static void init_default_signals(posix_spawnattr_t *attributes)
+{
+	sigset_t defaults;
+
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGINT);
+	sigaddset(&defaults, SIGQUIT);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawnattr_init(attributes);
+	posix_spawnattr_setsigdefault(attributes, &defaults);
+	posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF);
+}
+
 /* Starts the pager with the default actions of SIGINT, SIGQUIT and SIGPIPE. This process ignores
  * the first two already, so that ^C affects only the pager, and waits for it. */
 static pid_t spawn_pager(const char *program, int from)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t defaults;
 	char *const arguments[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)program,
 		NULL };
 	pid_t pid = -1;
 
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGINT);
-	sigaddset(&defaults, SIGQUIT);
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	init_default_signals(&attributes);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
 	if (posix_spawn(&pid, "/bin/sh", &actions, &attributes, arguments, environ))

@@ -124,6 +124,14 @@ static size_t line_bytes(const char *text, size_t columns)
 	}
 }
 
+static void print_title(
+	const struct style *style, const char *title, size_t columns, const char *end)
+{
+	print_paint(style, PAINT_BOLD);
+	print_line(style, "%-*s%s", (int)columns, title, end);
+	print_paint(style, PAINT_NONE);
+}
+
 void paragraph_print(struct paragraph *paragraph, const char *title)
 {
 	const struct style *style = paragraph->style;
@@ -131,18 +139,14 @@ void paragraph_print(struct paragraph *paragraph, const char *title)
 	const char *text = paragraph->built.text ? paragraph->built.text : "";
 
 	if (has_narrow_indent(paragraph) && *title) {
-		print_paint(style, PAINT_BOLD);
-		print_line(style, "%s\n", title);
-		print_paint(style, PAINT_NONE);
+		print_title(style, title, 0, "\n");
 		title = "";
 	}
 
 	for (bool first = true; *text || first; first = false) {
 		const size_t length = line_bytes(text, line_columns(paragraph));
 
-		print_paint(style, PAINT_BOLD);
-		print_line(style, "%-*s", (int)indent, first ? title : "");
-		print_paint(style, PAINT_NONE);
+		print_title(style, first ? title : "", indent, "");
 		output_bytes(style->out, text, length);
 		output_char(style->out, '\n');
 		text += length + (text[length] == ' ');

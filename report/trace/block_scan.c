@@ -161,16 +161,24 @@ static bool is_plausible_head(struct block_scan *scan, const struct trace_block 
 	return false;
 }
 
+static bool is_same_state(const struct trace_block *before, const struct trace_block *after)
+{
+	return after->stream == before->stream && after->sequence == before->sequence &&
+	       after->used >= before->used;
+}
+
 /* Copies the present records of the slot at `at`. Afterwards the head is read again. If owner
  * and sequence are unchanged, the slot was not emptied meanwhile, so the bytes below `used` were
  * complete. Returns 1 with a copy, 0 if the slot is or has become empty, -1 with errno. */
 static int copy_slot(struct block_scan *scan, uint64_t at, struct slot_copy **copy)
 {
+	const int fd = scan->blocks->fd;
+
 	for (int tries = 0; tries < SLOT_TRIES; tries++) {
 		struct trace_block head, after;
 		uint64_t there;
 
-		if (pread_all(scan->blocks->fd, &head, sizeof head, at) < 0)
+		if (pread_all(fd, &head, sizeof head, at) < 0)
 			return -1;
 		if (!head.stream || !head.used || !is_plausible_head(scan, &head, at))
 			return 0;
@@ -178,12 +186,10 @@ static int copy_slot(struct block_scan *scan, uint64_t at, struct slot_copy **co
 		*copy = xcalloc(sizeof **copy + (size_t)there);
 		(*copy)->offset = at;
 		(*copy)->head = head;
-		if (pread_all(scan->blocks->fd, (*copy)->payload, (size_t)there, at + sizeof head) <
-				0 ||
-			pread_all(scan->blocks->fd, &after, sizeof after, at) < 0)
+		if (pread_all(fd, (*copy)->payload, (size_t)there, at + sizeof head) < 0 ||
+			pread_all(fd, &after, sizeof after, at) < 0)
 			return -1;
-		if (after.stream == head.stream && after.sequence == head.sequence &&
-			after.used >= head.used)
+		if (is_same_state(&head, &after))
 			return 1;
 		free(*copy);
 	}

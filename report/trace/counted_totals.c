@@ -71,12 +71,8 @@ bool counted_totals_read(struct counted_totals *totals, const struct trace_block
 		if (got > 0)
 			add_counted_rows(totals, (const void *)payload.storage,
 				(size_t)got / sizeof(struct trace_total));
-		if (!entry->cut)
-			continue;
-		warnings->integrity.cut_blocks++;
-		read_warnings_add(warnings, entry->offset,
-			"the file ends within this block: its first %u bytes were read",
-			entry->used);
+		if (entry->cut)
+			blocks_warn_cut(entry, warnings);
 	}
 	block_payload_free(&payload);
 	merge_same_nodes(totals);

@@ -82,13 +82,13 @@ static void store_name(struct dictionary_reading *reading, const struct trace_na
 
 static void store_node(struct dictionary_reading *reading, const struct trace_node *record)
 {
-	struct trace_dictionary *dictionary = reading->dictionary;
+	const bool known_kind = record->kind && record->kind <= UINT16_MAX;
 	struct trace_node_info *node;
 	uint32_t id = record->head.node;
 
-	if (id == 0 || id >= dictionary->node_end)
+	if (id == 0 || id >= reading->dictionary->node_end)
 		return;
-	node = &dictionary->nodes[id];
+	node = &reading->dictionary->nodes[id];
 	if (node->kind)
 		return;
 	*node = (struct trace_node_info){ .parent = record->parent < id ? record->parent : 0,
@@ -96,8 +96,7 @@ static void store_node(struct dictionary_reading *reading, const struct trace_no
 		.domain = record->domain,
 		.link = record->link < id ? record->link : 0,
 		.detail = record->detail,
-		.kind = record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind
-								   : TRACE_NODE_RANGE };
+		.kind = known_kind ? (uint16_t)record->kind : TRACE_NODE_RANGE };
 	/* A parent has a smaller id than its children, and an operator a smaller one than its
 	 * backward functions. Other links would be circular or point nowhere. */
 	if (record->parent >= id || record->link >= id)
@@ -298,6 +297,20 @@ static void sort_by_id(struct record_list *list)
 	free(positioned);
 }
 
+static bool load_dictionary_blocks(struct dictionary_reading *reading)
+{
+	struct trace_dictionary *dictionary = reading->dictionary;
+	const struct trace_blocks *blocks = reading->blocks;
+
+	dictionary->payload_count = blocks->count - blocks->streams_end;
+	dictionary->payloads = xcalloc(dictionary->payload_count * sizeof *dictionary->payloads);
+	for (uint32_t i = 0; i < dictionary->payload_count; i++)
+		if (!load_dictionary_block(reading, blocks->entries[blocks->streams_end + i],
+			    &dictionary->payloads[i]))
+			return false;
+	return true;
+}
+
 bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks,
 	struct read_warnings *warnings)
 {
@@ -306,12 +319,8 @@ bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blo
 
 	*dictionary = (struct trace_dictionary){ 0 };
 	reading.id_end = ids < 1u << 30 ? (uint32_t)ids : 1u << 30;
-	dictionary->payload_count = blocks->count - blocks->streams_end;
-	dictionary->payloads = xcalloc(dictionary->payload_count * sizeof *dictionary->payloads);
-	for (uint32_t i = 0; i < dictionary->payload_count; i++)
-		if (!load_dictionary_block(&reading, blocks->entries[blocks->streams_end + i],
-			    &dictionary->payloads[i]))
-			return false;
+	if (!load_dictionary_blocks(&reading))
+		return false;
 	read_all_blocks(&reading);
 	make_tables(dictionary);
 	reading.counting = false;

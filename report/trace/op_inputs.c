@@ -136,6 +136,22 @@ static bool parse_inputs(struct inputs_cursor *cursor, struct op_inputs *inputs)
 
 /* Finds the string at `index` of a list such as `["a","b"]`. Returns false if it or one before
  * it has an escape; no value that is needed has one. */
+/* Accepts a string without escapes. */
+static bool accept_string(struct inputs_cursor *cursor, const char **text, size_t *length)
+{
+	const char *close;
+
+	if (!accept_char(cursor, '"'))
+		return false;
+	*text = cursor->at;
+	close = memchr(*text, '"', (size_t)(cursor->end - *text));
+	if (!close || memchr(*text, '\\', (size_t)(close - *text)))
+		return false;
+	*length = (size_t)(close - *text);
+	cursor->at = close + 1;
+	return true;
+}
+
 static bool list_item(
 	const char *list, size_t bytes, unsigned index, const char **text, size_t *length)
 {
@@ -144,20 +160,10 @@ static bool list_item(
 	if (!accept_char(&cursor, '['))
 		return false;
 	for (unsigned i = 0;; i++) {
-		const char *start, *close;
-
-		if (!accept_char(&cursor, '"'))
+		if (!accept_string(&cursor, text, length))
 			return false;
-		start = cursor.at;
-		close = memchr(start, '"', (size_t)(cursor.end - start));
-		if (!close || memchr(start, '\\', (size_t)(close - start)))
-			return false;
-		cursor.at = close + 1;
-		if (i == index) {
-			*text = start;
-			*length = (size_t)(close - start);
+		if (i == index)
 			return true;
-		}
 		if (!accept_char(&cursor, ','))
 			return false;
 	}

@@ -33,6 +33,8 @@ static uint64_t announced_bytes(const struct trace_head *head)
 	const struct trace_range *range = record;
 	const struct trace_meta *meta = record;
 	const struct trace_module *module = record;
+	const struct trace_stack *stack = record;
+	const struct trace_python_stack *python_stack = record;
 
 	switch (head->kind) {
 	case TRACE_PUSH:
@@ -46,10 +48,9 @@ static uint64_t announced_bytes(const struct trace_head *head)
 	case TRACE_MODULE:
 		return (uint64_t)module->path_bytes + module->build_id_bytes;
 	case TRACE_STACK:
-		return (uint64_t)((const struct trace_stack *)record)->frames * 8;
+		return (uint64_t)stack->frames * 8;
 	case TRACE_PYTHON_STACK:
-		return (uint64_t)((const struct trace_python_stack *)record)->frames *
-		       sizeof(struct trace_python_frame);
+		return (uint64_t)python_stack->frames * sizeof(struct trace_python_frame);
 	}
 	return 0;
 }

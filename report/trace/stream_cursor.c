@@ -68,11 +68,8 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 		integrity->duplicate_chunks += torn && entry->type == TRACE_CHUNK;
 		cursor->payload_at = entry->offset + sizeof(struct trace_block);
 		if (entry->cut) {
-			integrity->cut_blocks++;
 			mark_truncated(reader, cursor);
-			read_warnings_add(&state->warnings, entry->offset,
-				"the file ends within this block: its first %u bytes were read",
-				entry->used);
+			blocks_warn_cut(entry, &state->warnings);
 		}
 	}
 	if (!loaded && begun && !torn)
@@ -309,24 +306,21 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 static int handle_open(
 	struct trace_reader *reader, struct trace_event *event, const struct trace_open *open)
 {
-	struct stream_cursor *cursor = reader->run->stream->cursor;
-	uint32_t index = cursor->open_index,
-		 node = open->head.node && open->head.node <= reader->node_last
-				? open->head.node
-				: reader->node_last + 1;
-	uint64_t begin = reader_time(reader,
-		open->begin_stamp < reader->run->stamp ? open->begin_stamp : reader->run->stamp);
+	struct stream_run *run = reader->run;
+	struct stream_cursor *cursor = run->stream->cursor;
+	const uint32_t index = cursor->open_index, id = open->head.node,
+		       node = id && id <= reader->node_last ? id : reader->node_last + 1;
+	const uint64_t stamp = open->begin_stamp < run->stamp ? open->begin_stamp : run->stamp,
+		       begin = reader_time(reader, stamp);
+	const bool is_known = index < run->depth && run->ranges[index].node == node &&
+			      run->ranges[index].begin_ns == begin;
 
-	if (index < reader->run->depth && reader->run->ranges[index].node == node &&
-		reader->run->ranges[index].begin_ns == begin) {
-		reader->run->word += open->head.size / 4;
-		cursor->open_index++;
-		return 0;
-	}
-	if (index < reader->run->depth)
+	if (index < run->depth && !is_known)
 		return emit_dropped_range(reader, event, EVENT_UNENDED);
-	reader->run->word += open->head.size / 4;
+	run->word += open->head.size / 4;
 	cursor->open_index++;
+	if (is_known)
+		return 0;
 	fill_event(reader, event, EVENT_RESUMED);
 	push_open_range(reader, event, range_node(reader, open->head.node), begin);
 	reader->state->warnings.integrity.resumed++;
@@ -354,24 +348,28 @@ static int emit_pop_at(
 	return 1;
 }
 
+static int skip_unknown_record(struct trace_reader *reader, const struct trace_head *head)
+{
+	struct trace_integrity *integrity = &reader->state->warnings.integrity;
+
+	integrity->unknown_kinds++;
+	integrity->unknown_bytes += head->size;
+	return 0;
+}
+
 /* Returns the checked struct record at the read position as an event. Returns 1, or 0 if it
  * yields no event. */
 static int emit_struct(
 	struct trace_reader *reader, struct trace_event *event, const struct trace_head *head)
 {
-	struct trace_integrity *integrity = &reader->state->warnings.integrity;
-
 	if (head->kind == TRACE_OPEN)
 		return handle_open(reader, event, (const void *)head);
 	reader->run->word += head->size / 4;
 	if (head->kind == TRACE_AGAIN)
 		head = &reader->state->call.call.head;
 	head = tensor_delta_expand(&reader->state->tensor_totals, head, &reader->state->tensor);
-	if (head->kind >= TRACE_KINDS || kind_is_dictionary(head->kind)) {
-		integrity->unknown_kinds++;
-		integrity->unknown_bytes += head->size;
-		return 0;
-	}
+	if (head->kind >= TRACE_KINDS || kind_is_dictionary(head->kind))
+		return skip_unknown_record(reader, head);
 	if (head->kind == TRACE_POP_AT)
 		return emit_pop_at(reader, event, (const void *)head);
 	fill_event(reader, event, head->kind);
@@ -471,6 +469,16 @@ static int step_short(struct trace_reader *reader, struct trace_event *event, ui
 	return 1;
 }
 
+static int step_payload_end(struct trace_reader *reader, struct trace_event *event)
+{
+	int status;
+
+	if (has_surplus_ranges(reader))
+		return emit_dropped_range(reader, event, EVENT_UNENDED);
+	status = next_payload(reader);
+	return status ? status < 0 ? -1 : 0 : finish_stream(reader, event);
+}
+
 int stream_step(struct trace_reader *reader, struct trace_event *event)
 {
 	struct stream_cursor *cursor = reader->run->stream->cursor;
@@ -480,15 +488,10 @@ int stream_step(struct trace_reader *reader, struct trace_event *event)
 		return finish_stream(reader, event);
 	if (cursor->opening && !merge_may_continue(reader, reader->run->stamp))
 		return 0;
-	if (cursor->gap && reader->run->word != reader->run->end)
+	if (reader->run->word == reader->run->end)
+		return step_payload_end(reader, event);
+	if (cursor->gap)
 		return emit_gap(reader, event);
-	if (reader->run->word == reader->run->end && has_surplus_ranges(reader))
-		return emit_dropped_range(reader, event, EVENT_UNENDED);
-	if (reader->run->word == reader->run->end) {
-		int status = next_payload(reader);
-
-		return status ? status < 0 ? -1 : 0 : finish_stream(reader, event);
-	}
 	first = *reader->run->word;
 	if (first & 3)
 		return step_short(reader, event, first);

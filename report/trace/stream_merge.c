@@ -109,27 +109,24 @@ bool merge_may_continue(struct trace_reader *reader, uint64_t stamp)
 	return true;
 }
 
+/* Returns the ticks between the last record and the short one that comes next. */
+static uint32_t short_record_ticks(const struct stream_run *run)
+{
+	const uint32_t *word = run->word;
+
+	if ((*word & 3) == FORM_PUSH8)
+		return run->end - word >= 2 ? word[1] : 0;
+	return (*word & 3) == FORM_POP4 ? *word >> 2 : *word >> 2 & 0x3fff;
+}
+
 void merge_switch_if_due(struct trace_reader *reader)
 {
 	const struct stream_run *run = reader->run;
-	const uint32_t *word = run->word;
-	uint64_t stamp = run->stamp;
+	uint64_t stamp;
 
-	if (word == run->end || reader->until == 0)
+	if (run->word == run->end || reader->until == 0 || (*run->word & 3) == FORM_STRUCT)
 		return;
-	switch (*word & 3) {
-	case FORM_PUSH4:
-		stamp += *word >> 2 & 0x3fff;
-		break;
-	case FORM_POP4:
-		stamp += *word >> 2;
-		break;
-	case FORM_PUSH8:
-		stamp += run->end - word >= 2 ? word[1] : 0;
-		break;
-	default:
-		return;
-	}
+	stamp = run->stamp + short_record_ticks(run);
 	if (stamp > reader->until)
 		switch_if_earlier(reader, stamp);
 }

@@ -130,6 +130,13 @@ static void set_payload_head(
 	payload->lost = head->lost;
 }
 
+void blocks_warn_cut(const struct block_entry *entry, struct read_warnings *warnings)
+{
+	warnings->integrity.cut_blocks++;
+	read_warnings_add(warnings, entry->offset,
+		"the file ends within this block: its first %u bytes were read", entry->used);
+}
+
 enum load_result blocks_load(const struct trace_blocks *blocks, const struct block_entry *entry,
 	struct block_payload *payload)
 {

@@ -82,5 +82,7 @@ enum load_result {
 enum load_result blocks_load(const struct trace_blocks *blocks, const struct block_entry *entry,
 	struct block_payload *payload);
 void block_payload_free(struct block_payload *payload);
+/* Counts an entry whose block the end of the file cuts, and warns of it. */
+void blocks_warn_cut(const struct block_entry *entry, struct read_warnings *warnings);
 
 #endif

@@ -352,15 +352,13 @@ uint64_t clock_from_realtime(const struct clock_map *map, uint64_t realtime_ns, 
 	while (i-- > 0) {
 		const struct clock_offset *offset = &map->offsets[i];
 		int64_t time = (int64_t)realtime_ns - offset->offset;
+		bool is_too_late = i + 1 < map->offset_count && (uint64_t)time > offset[1].seen;
 
 		if (i > 0 && (time < (int64_t)offset->after || time > (int64_t)latest))
 			continue;
 		if (time < 0)
 			return 0;
-		return i + 1 < map->offset_count && (uint64_t)time > offset[1].seen &&
-				       (uint64_t)time > hint
-			       ? hint
-			       : (uint64_t)time;
+		return is_too_late && (uint64_t)time > hint ? hint : (uint64_t)time;
 	}
 	return 0;
 }

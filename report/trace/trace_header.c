@@ -64,12 +64,13 @@ int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_B
 	return fd;
 }
 
-/* Checks the magic. Its line end and ^Z reveal a transfer in text mode. */
-static bool check_magic(const char *magic, const char *path, char *error)
+/* Checks the magic, of which `bytes` bytes were read. Its line end and ^Z reveal a transfer in
+ * text mode. */
+static bool check_magic(const char *magic, size_t bytes, const char *path, char *error)
 {
-	if (!memcmp(magic, TRACE_MAGIC, 8))
+	if (!memcmp(magic, TRACE_MAGIC, bytes < 8 ? bytes : 8))
 		return true;
-	if (memcmp(magic, TRACE_MAGIC, 5))
+	if (bytes < 8 || memcmp(magic, TRACE_MAGIC, 5))
 		return refuse_file(error, path,
 			"offset 0: not a trace of pperf or of a supported tool; " ACCEPTED_FILES);
 	if (!memcmp(magic + 5, "\n\032", 2) || !memcmp(magic + 5, "\r\r\n", 3) ||
@@ -83,7 +84,7 @@ static bool check_magic(const char *magic, const char *path, char *error)
 		"`pperf`); copy it again");
 }
 
-static bool check_fields(const struct trace_header *header, const char *path, char *error)
+static bool check_byte_order(const struct trace_header *header, const char *path, char *error)
 {
 	if (header->endian == __builtin_bswap32(TRACE_ENDIAN))
 		return refuse_file(error, path,
@@ -94,18 +95,21 @@ static bool check_fields(const struct trace_header *header, const char *path, ch
 			"offset 12: byte order mark 0x%08x instead of 0x%08x: the header is "
 			"damaged; copy it again",
 			header->endian, TRACE_ENDIAN);
+	return true;
+}
+
+static bool check_fields(const struct trace_header *header, const char *path, char *error)
+{
 	if (header->version != TRACE_VERSION)
 		return refuse_file(error, path,
 			"offset 8: format version %u, but this pperf-report reads version %u; use "
-			"the "
-			"pperf-report of the libpperf.so that wrote it",
+			"the pperf-report of the libpperf.so that wrote it",
 			header->version, TRACE_VERSION);
 	if (header->header_bytes < sizeof *header || header->header_bytes > HEADER_BYTES_MAX ||
 		header->header_bytes % TRACE_ALIGN)
 		return refuse_file(error, path,
 			"offset 16: header of %u bytes instead of a multiple of %u of at least "
-			"%zu: the header "
-			"is damaged; copy it again",
+			"%zu: the header is damaged; copy it again",
 			header->header_bytes, TRACE_ALIGN, sizeof *header);
 	if (header->clock_kind != TRACE_CLOCK_TSC && header->clock_kind != TRACE_CLOCK_MONOTONIC)
 		return refuse_file(error, path,
@@ -128,14 +132,11 @@ bool header_read(
 		return refuse_file(error, path,
 			"the file is empty: nothing was recorded, or the copy failed; record "
 			"again");
-	if (got >= 8 && !check_magic(header->magic, path, error))
+	if (!check_magic(header->magic, (size_t)got, path, error))
 		return false;
-	if (got < 8 && memcmp(header->magic, TRACE_MAGIC, (size_t)got))
-		return refuse_file(error, path,
-			"offset 0: not a trace of pperf or of a supported tool; " ACCEPTED_FILES);
 	if (got < (int64_t)sizeof *header)
 		return refuse_file(error, path,
 			"offset %lld: the file ends within the header of %zu bytes; copy it again",
 			(long long)got, sizeof *header);
-	return check_fields(header, path, error);
+	return check_byte_order(header, path, error) && check_fields(header, path, error);
 }

@@ -96,30 +96,31 @@ static bool begins_with_listed(struct trace_text key, const char *const *list)
 	return false;
 }
 
+static const char *const hidden_keys[] = { "directory", "host", NULL };
+static const char *const path_keys[] = { "exe", "cupti.library", NULL };
+static const char *const command_keys[] = { "command", NULL };
+static const char *const key_beginnings[] = { "env.", "warning.", "import.process", "process.",
+	NULL }; /* hidden if the value has a path in it */
+
 /* Hides what may be private. Of a command only the first word is kept, of a path only the last
  * part. */
 static struct trace_text redact_value(struct trace_text key, struct trace_text value)
 {
-	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe",
-		"cupti.library", NULL };
-	static const char *const commands[] = { "command", NULL };
 	static const char mark[] = "[redacted]";
-	static const char *const listed[] = { "env.", "warning.", "import.process", "process.",
-		NULL };
 	const struct trace_text redacted = { mark, sizeof mark - 1, true };
 	const char *end;
 
-	if (is_listed_key(key, commands) && (end = memchr(value.bytes, ' ', value.length)))
+	if (is_listed_key(key, command_keys) && (end = memchr(value.bytes, ' ', value.length)))
 		value.length = (uint32_t)(end - value.bytes);
-	if (is_listed_key(key, paths) || is_listed_key(key, commands)) {
+	if (is_listed_key(key, path_keys) || is_listed_key(key, command_keys)) {
 		if ((end = memrchr(value.bytes, '/', value.length)))
 			value = (struct trace_text){ end + 1,
 				value.length - (uint32_t)(end + 1 - value.bytes), true };
 		return value;
 	}
-	if (is_listed_key(key, hidden))
+	if (is_listed_key(key, hidden_keys))
 		return redacted;
-	if (begins_with_listed(key, listed) && memchr(value.bytes, '/', value.length))
+	if (begins_with_listed(key, key_beginnings) && memchr(value.bytes, '/', value.length))
 		return redacted;
 	return value;
 }

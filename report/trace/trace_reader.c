@@ -77,6 +77,14 @@ static uint64_t first_stamp(const struct reader_state *state, const struct trace
 	return least;
 }
 
+static void restart_stream(struct reader_state *state, struct trace_stream *stream)
+{
+	stream->user = NULL;
+	stream->started = 0;
+	stream->tid = 0;
+	merge_push(state, stream, first_stamp(state, stream));
+}
+
 void reader_rewind(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
@@ -86,14 +94,8 @@ void reader_rewind(struct trace_reader *reader)
 	state->warnings = state->warnings_at_open;
 	state->heap_count = 0;
 	state->heap[0] = MERGE_KEY_NONE;
-	for (uint32_t i = 0; i < state->stream_count; i++) {
-		struct trace_stream *stream = &state->streams[i];
-
-		stream->user = NULL;
-		stream->started = 0;
-		stream->tid = 0;
-		merge_push(state, stream, first_stamp(state, stream));
-	}
+	for (uint32_t i = 0; i < state->stream_count; i++)
+		restart_stream(state, &state->streams[i]);
 	state->piece = 0;
 	state->now = state->last_ns = state->last_stream_lost = 0;
 	state->ended_stream = NULL;

@@ -94,11 +94,10 @@ static int compare_flows(const void *a, const void *b)
 }
 
 /* Returns the backward function of `thread` that starts at `time`, or NULL. */
-static const struct imported_range *find_started_range(
-	const struct conversion *conversion, uint32_t thread, int64_t time)
+/* Returns the first of the thread's ranges that starts at `time` or later, in start order. */
+static size_t first_range_from(const struct conversion *conversion, uint32_t thread, int64_t time)
 {
-	size_t low = conversion->thread_begin[thread], high = conversion->thread_begin[thread + 1],
-	       end = high;
+	size_t low = conversion->thread_begin[thread], high = conversion->thread_begin[thread + 1];
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
@@ -108,10 +107,19 @@ static const struct imported_range *find_started_range(
 		else
 			high = middle;
 	}
+	return low;
+}
+
+static const struct imported_range *find_started_range(
+	const struct conversion *conversion, uint32_t thread, int64_t time)
+{
+	const struct imported_range *ranges = conversion->imported->ranges;
+	size_t low = first_range_from(conversion, thread, time),
+	       end = conversion->thread_begin[thread + 1];
+
 	end = end - low < SAME_NUMBER_MAX ? end : low + SAME_NUMBER_MAX;
 	for (; low < end; low++) {
-		const struct imported_range *range =
-			&conversion->imported->ranges[conversion->order[low]];
+		const struct imported_range *range = &ranges[conversion->order[low]];
 
 		if (range->start != time)
 			break;
@@ -198,9 +206,8 @@ static size_t count_up_to(const struct backward_linker *linker, const uint32_t *
 static uint32_t find_forward_range(
 	const struct backward_linker *linker, const struct imported_range *backward)
 {
-	const uint32_t wanted = backward->forward < LOGICAL_THREADS_MAX
-					? linker->threads[backward->forward]
-					: 0;
+	const bool has_thread = backward->forward < LOGICAL_THREADS_MAX;
+	const uint32_t wanted = has_thread ? linker->threads[backward->forward] : 0;
 	const uint32_t *forward_ranges = wanted ? linker->of_threads : linker->forward_ranges;
 	const struct imported_range *found;
 	struct imported_range key = *backward;

@@ -9,17 +9,20 @@
 
 #define YEAR_2100_NS INT64_C(4102444800000000000)
 
+static bool is_thread_zero(const struct event_rows *imported, uint32_t number)
+{
+	const struct imported_thread *thread = &imported->threads[number];
+
+	return !event_rows_number(imported, thread->pid) &&
+	       !event_rows_number(imported, thread->tid);
+}
+
 /* Returns true if all Python calls are on thread 0 of process 0. */
 static bool frames_have_no_thread(const struct event_rows *imported)
 {
-	for (size_t i = 0; i < imported->frame_count; i++) {
-		const struct imported_thread *thread =
-			&imported->threads[imported->frames[i].thread];
-
-		if (event_rows_number(imported, thread->pid) ||
-			event_rows_number(imported, thread->tid))
+	for (size_t i = 0; i < imported->frame_count; i++)
+		if (!is_thread_zero(imported, imported->frames[i].thread))
 			return false;
-	}
 	return imported->frame_count > 0;
 }
 
@@ -31,17 +34,15 @@ static void find_module_threads(struct event_rows *imported)
 	size_t *operators = xcalloc((imported->thread_count + 1) * sizeof *operators), best = 0;
 
 	for (size_t i = 0; i < imported->range_count; i++)
-		operators[imported->ranges[i].thread] += imported->ranges[i].kind !=
-							 TRACE_NODE_MODULE;
+		if (imported->ranges[i].kind != TRACE_NODE_MODULE)
+			operators[imported->ranges[i].thread]++;
 	for (size_t i = 0; i < imported->thread_count; i++)
 		best = operators[i] > operators[best] ? i : best;
 	for (size_t i = 0; i < imported->range_count; i++) {
 		struct imported_range *range = &imported->ranges[i];
-		const struct imported_thread *thread = &imported->threads[range->thread];
 
 		if (range->kind == TRACE_NODE_MODULE && !operators[range->thread] &&
-			!event_rows_number(imported, thread->pid) &&
-			!event_rows_number(imported, thread->tid))
+			is_thread_zero(imported, range->thread))
 			range->thread = (uint32_t)best;
 	}
 	for (size_t i = frames_have_no_thread(imported) ? 0 : imported->frame_count;
@@ -112,6 +113,17 @@ static uint64_t realtime_at_first(const struct conversion *conversion)
 	return first > 0 ? (uint64_t)first : 1;
 }
 
+static bool has_events(const struct conversion *conversion, uint32_t thread)
+{
+	const size_t *const begins[] = { conversion->thread_begin, conversion->call_begin,
+		conversion->memory_begin, conversion->instant_begin };
+
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (begins[i][thread + 1] > begins[i][thread])
+			return true;
+	return false;
+}
+
 /* Threads with links to other threads come last, because a link needs the node of its operator. */
 static void write_threads(struct conversion *conversion)
 {
@@ -124,15 +136,7 @@ static void write_threads(struct conversion *conversion)
 							imported->ranges[i].thread;
 	for (int round = 0; round < 2; round++)
 		for (uint32_t thread = 0; thread < imported->thread_count; thread++)
-			if (late[thread] == round &&
-				(conversion->thread_begin[thread + 1] >
-						conversion->thread_begin[thread] ||
-					conversion->call_begin[thread + 1] >
-						conversion->call_begin[thread] ||
-					conversion->memory_begin[thread + 1] >
-						conversion->memory_begin[thread] ||
-					conversion->instant_begin[thread + 1] >
-						conversion->instant_begin[thread]))
+			if (late[thread] == round && has_events(conversion, thread))
 				convert_thread(conversion, thread);
 	free(late);
 }

@@ -24,6 +24,14 @@ struct correlation_owner *convert_owner(const struct conversion *conversion, uin
 	return owner && owner->work ? owner : NULL;
 }
 
+static void add_owned_work(struct conversion *conversion, const struct imported_gpu *gpu)
+{
+	struct correlation_owner *owner = owner_slot(conversion, gpu->correlation);
+
+	owner->correlation = gpu->correlation;
+	owner->work |= 1u << gpu->kind;
+}
+
 void convert_find_owners(struct conversion *conversion)
 {
 	const struct event_rows *imported = conversion->imported;
@@ -31,15 +39,9 @@ void convert_find_owners(struct conversion *conversion)
 	for (conversion->owner_slots = 64; conversion->owner_slots < imported->gpu_count * 2;)
 		conversion->owner_slots *= 2;
 	conversion->owners = xcalloc(conversion->owner_slots * sizeof *conversion->owners);
-	for (size_t i = 0; i < imported->gpu_count; i++) {
-		struct correlation_owner *owner;
-
-		if (!imported->gpus[i].correlation)
-			continue;
-		owner = owner_slot(conversion, imported->gpus[i].correlation);
-		owner->correlation = imported->gpus[i].correlation;
-		owner->work |= 1u << imported->gpus[i].kind;
-	}
+	for (size_t i = 0; i < imported->gpu_count; i++)
+		if (imported->gpus[i].correlation)
+			add_owned_work(conversion, &imported->gpus[i]);
 	for (size_t i = 0; i < imported->call_count; i++) {
 		struct correlation_owner *owner = convert_owner(
 			conversion, imported->calls[i].correlation);
@@ -61,32 +63,32 @@ static bool is_graph_building(struct string_view name)
 		       (!memcmp(name.bytes, "cudaGr", 6) || !memcmp(name.bytes, "hipGra", 6)));
 }
 
+static const struct {
+	const char *word;
+	enum trace_kind kind;
+	uint32_t sync;
+} call_words[] = {
+	{ "GraphLaunch", TRACE_GRAPH_LAUNCH, 0 },
+	{ "LaunchKernel", TRACE_LAUNCH, 0 },
+	{ "LaunchCooperativeKernel", TRACE_LAUNCH, 0 },
+	{ "Memcpy", TRACE_COPY, 0 },
+	{ "Memset", TRACE_SET, 0 },
+	{ "EventSynchronize", TRACE_SYNC, TRACE_SYNC_EVENT },
+	{ "StreamSynchronize", TRACE_SYNC, TRACE_SYNC_STREAM },
+	{ "Synchronize", TRACE_SYNC, TRACE_SYNC_CONTEXT },
+	{ "StreamWaitEvent", TRACE_SYNC, TRACE_SYNC_STREAM_WAIT },
+	{ "EventRecord", TRACE_SYNC, TRACE_EVENT_RECORD },
+};
+
 /* Returns the record kind of a call by its name. TRACE_SYNC with `sync` 0 means any other call. */
 static enum trace_kind call_kind_by_name(struct string_view name, uint32_t *sync)
 {
-	static const struct {
-		const char *word;
-		enum trace_kind kind;
-		uint32_t sync;
-	} words[] = {
-		{ "GraphLaunch", TRACE_GRAPH_LAUNCH, 0 },
-		{ "LaunchKernel", TRACE_LAUNCH, 0 },
-		{ "LaunchCooperativeKernel", TRACE_LAUNCH, 0 },
-		{ "Memcpy", TRACE_COPY, 0 },
-		{ "Memset", TRACE_SET, 0 },
-		{ "EventSynchronize", TRACE_SYNC, TRACE_SYNC_EVENT },
-		{ "StreamSynchronize", TRACE_SYNC, TRACE_SYNC_STREAM },
-		{ "Synchronize", TRACE_SYNC, TRACE_SYNC_CONTEXT },
-		{ "StreamWaitEvent", TRACE_SYNC, TRACE_SYNC_STREAM_WAIT },
-		{ "EventRecord", TRACE_SYNC, TRACE_EVENT_RECORD },
-	};
-
 	*sync = 0;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (call_name_contains(name, words[i].word) &&
+	for (size_t i = 0; i < sizeof call_words / sizeof *call_words; i++)
+		if (call_name_contains(name, call_words[i].word) &&
 			(i == 0 || !is_graph_building(name))) {
-			*sync = words[i].sync;
-			return words[i].kind;
+			*sync = call_words[i].sync;
+			return call_words[i].kind;
 		}
 	return TRACE_SYNC;
 }

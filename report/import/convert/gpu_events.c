@@ -19,32 +19,25 @@ static int compare_gpu_rows(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
+static const struct {
+	const char *word;
+	uint32_t kind;
+} copy_words[] = { { "HtoD", TRACE_COPY_HTOD }, { "DtoH", TRACE_COPY_DTOH },
+	{ "HtoA", TRACE_COPY_HTOA }, { "AtoH", TRACE_COPY_ATOH }, { "AtoA", TRACE_COPY_ATOA },
+	{ "AtoD", TRACE_COPY_ATOD }, { "DtoA", TRACE_COPY_DTOA }, { "DtoD", TRACE_COPY_DTOD },
+	{ "HtoH", TRACE_COPY_HTOH }, { "PtoP", TRACE_COPY_PTOP },
+	{ "HostToDevice", TRACE_COPY_HTOD }, { "DeviceToHost", TRACE_COPY_DTOH },
+	{ "DeviceToDevice", TRACE_COPY_DTOD }, { "HostToHost", TRACE_COPY_HTOH } };
+
 /* Parses `Memcpy HtoD (Pageable -> Device)` and AMD's `CopyHostToDevice`. */
 static uint32_t copy_kind_of_name(struct string_view name)
 {
-	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD",
-		[TRACE_COPY_DTOH] = "DtoH",
-		[TRACE_COPY_HTOA] = "HtoA",
-		[TRACE_COPY_ATOH] = "AtoH",
-		[TRACE_COPY_ATOA] = "AtoA",
-		[TRACE_COPY_ATOD] = "AtoD",
-		[TRACE_COPY_DTOA] = "DtoA",
-		[TRACE_COPY_DTOD] = "DtoD",
-		[TRACE_COPY_HTOH] = "HtoH",
-		[TRACE_COPY_PTOP] = "PtoP" };
+	for (size_t i = 0; i < sizeof copy_words / sizeof *copy_words; i++) {
+		const char *word = copy_words[i].word;
 
-	static const struct {
-		const char *word;
-		uint32_t kind;
-	} long_words[] = { { "HostToDevice", TRACE_COPY_HTOD }, { "DeviceToHost", TRACE_COPY_DTOH },
-		{ "DeviceToDevice", TRACE_COPY_DTOD }, { "HostToHost", TRACE_COPY_HTOH } };
-
-	for (uint32_t kind = 1; kind < sizeof words / sizeof *words; kind++)
-		if (memmem(name.bytes, name.length, words[kind], 4))
-			return kind;
-	for (size_t i = 0; i < sizeof long_words / sizeof *long_words; i++)
-		if (memmem(name.bytes, name.length, long_words[i].word, strlen(long_words[i].word)))
-			return long_words[i].kind;
+		if (memmem(name.bytes, name.length, word, strlen(word)))
+			return copy_words[i].kind;
+	}
 	return TRACE_COPY_UNKNOWN;
 }
 

@@ -70,6 +70,14 @@ void sort_row_numbers(uint32_t *rows, size_t count,
 		qsort_r(rows, count, sizeof *rows, compare, context);
 }
 
+static uint32_t number_at(const void *rows, size_t offset)
+{
+	uint32_t number;
+
+	memcpy(&number, (const char *)rows + offset, sizeof number);
+	return number;
+}
+
 /* Returns the numbers of rows, grouped by thread and sorted within each thread. Fills `begins`.
  * `thread_at`: offset of the thread in a row. */
 static uint32_t *sort_by_thread(const struct event_rows *imported, const void *rows, size_t count,
@@ -78,20 +86,15 @@ static uint32_t *sort_by_thread(const struct event_rows *imported, const void *r
 {
 	uint32_t *order = xcalloc((count + 1) * sizeof *order);
 	size_t *next = xcalloc((imported->thread_count + 1) * sizeof *next);
-	uint32_t thread;
 
-	for (size_t i = 0; i < count; i++) {
-		memcpy(&thread, (const char *)rows + i * bytes + thread_at, sizeof thread);
-		begins[thread + 1]++;
-	}
+	for (size_t i = 0; i < count; i++)
+		begins[number_at(rows, i * bytes + thread_at) + 1]++;
 	for (size_t i = 0; i < imported->thread_count; i++) {
 		begins[i + 1] += begins[i];
 		next[i] = begins[i];
 	}
-	for (size_t i = 0; i < count; i++) {
-		memcpy(&thread, (const char *)rows + i * bytes + thread_at, sizeof thread);
-		order[next[thread]++] = (uint32_t)i;
-	}
+	for (size_t i = 0; i < count; i++)
+		order[next[number_at(rows, i * bytes + thread_at)]++] = (uint32_t)i;
 	for (size_t i = 0; i < imported->thread_count; i++)
 		sort_row_numbers(order + begins[i], begins[i + 1] - begins[i], compare, context);
 	free(next);

@@ -267,6 +267,16 @@ static bool is_chrome_trace(const struct kineto_reader *reader)
 	return false;
 }
 
+static void note_damage(
+	struct event_rows *imported, struct read_window *window, const char *gzip_problem)
+{
+	const char *problem = window->scan.problem;
+
+	imported->truncated = true;
+	imported->problem_at = read_window_offset(window);
+	imported->problem = problem == JSON_MORE && gzip_problem ? gzip_problem : problem;
+}
+
 bool kineto_read(struct event_rows *imported, struct gzip_file *file)
 {
 	struct kineto_reader reader = { .imported = imported, .latest_time = INT64_MIN };
@@ -278,14 +288,8 @@ bool kineto_read(struct event_rows *imported, struct gzip_file *file)
 		reader.window.scan.at += 3;
 	read_outer(&reader);
 	kineto_finish_events(&reader);
-	if (reader.window.scan.problem) {
-		imported->truncated = true;
-		imported->problem_at = read_window_offset(&reader.window);
-		imported->problem = reader.window.scan.problem == JSON_MORE &&
-						    gzip_file_problem(file)
-					    ? gzip_file_problem(file)
-					    : reader.window.scan.problem;
-	}
+	if (reader.window.scan.problem)
+		note_damage(imported, &reader.window, gzip_file_problem(file));
 	imported->nonstandard_values = reader.window.scan.nonstandard_values;
 	good = is_chrome_trace(&reader);
 	read_window_close(&reader.window);

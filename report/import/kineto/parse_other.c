@@ -196,6 +196,15 @@ static void add_process_name(struct kineto_reader *reader)
 	kineto_add_metadata(reader, key, &event->args.values[KINETO_NAME]);
 }
 
+/* The last row is for all categories that have no row. */
+static void add_skipped_category(struct event_rows *imported, uint32_t category)
+{
+	if (imported->skip_count + 1 == SKIPPED_CATEGORIES_MAX)
+		category = string_table_intern(
+			imported->texts, IMPORTED_OTHERS, strlen(IMPORTED_OTHERS));
+	*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){ .category = category };
+}
+
 static void skip_event(struct kineto_reader *reader)
 {
 	const struct kineto_event *event = &reader->event;
@@ -209,12 +218,7 @@ static void skip_event(struct kineto_reader *reader)
 	if (i == SKIPPED_CATEGORIES_MAX)
 		i--;
 	else if (i == imported->skip_count)
-		*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){
-			.category = i + 1 < SKIPPED_CATEGORIES_MAX
-					    ? category
-					    : string_table_intern(imported->texts, IMPORTED_OTHERS,
-						      strlen(IMPORTED_OTHERS))
-		};
+		add_skipped_category(imported, category);
 	imported->skips[i].events++;
 	if (event->phase.length == 1 && *event->phase.bytes == 'B')
 		kineto_begin_event(reader, KINETO_NO_RANGE);

@@ -78,13 +78,11 @@ static bool uses_concrete_inputs(struct string_view name)
 static bool wants_concrete_inputs(struct kineto_reader *reader, uint32_t name)
 {
 	enum { UNKNOWN, NO, YES };
+	const struct string_view text = string_table_get(reader->imported->texts, name);
 
 	array_grow_zeroed(&reader->wants_values, &reader->wants_room, (size_t)name + 1, 1);
 	if (reader->wants_values[name] == UNKNOWN)
-		reader->wants_values[name] = uses_concrete_inputs(string_table_get(
-						     reader->imported->texts, name))
-						     ? YES
-						     : NO;
+		reader->wants_values[name] = uses_concrete_inputs(text) ? YES : NO;
 	return reader->wants_values[name] == YES;
 }
 

@@ -249,6 +249,17 @@ static bool is_known_table(const char *table)
 	return false;
 }
 
+static uint64_t count_table_rows(struct nsys_database *db, const char *table)
+{
+	struct nsys_rows *rows = nsys_rows_open(db, table, NULL, 0);
+	uint64_t count = 0;
+
+	while (nsys_rows_next(rows))
+		count++;
+	nsys_rows_close(rows);
+	return count;
+}
+
 /* Counts the rows of event tables that are not imported. */
 static void count_unread_tables(struct nsys_reader *reader)
 {
@@ -256,17 +267,13 @@ static void count_unread_tables(struct nsys_reader *reader)
 	const char *table;
 
 	for (size_t i = 0; (table = nsys_database_table(reader->db, i)); i++) {
-		struct nsys_rows *rows;
-		uint64_t count = 0;
+		uint64_t count;
 
 		if (is_known_table(table) ||
 			!(nsys_database_has_column(reader->db, table, "start") ||
 				nsys_database_has_column(reader->db, table, "timestamp")))
 			continue;
-		rows = nsys_rows_open(reader->db, table, NULL, 0);
-		while (nsys_rows_next(rows))
-			count++;
-		nsys_rows_close(rows);
+		count = count_table_rows(reader->db, table);
 		imported->events += count;
 		if (count)
 			*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){
@@ -301,11 +308,22 @@ static bool is_export(struct nsys_reader *reader)
 	return found;
 }
 
+static void note_database_damage(struct nsys_reader *reader)
+{
+	struct event_rows *imported = reader->imported;
+	const char *table, *problem = nsys_database_problem(reader->db, &table);
+	uint32_t kept;
+
+	if (!problem)
+		return;
+	kept = string_table_intern(imported->texts, problem, strlen(problem));
+	imported->truncated = true;
+	imported->problem = string_table_get(imported->texts, kept).bytes;
+	snprintf(imported->problem_table, sizeof imported->problem_table, "%s", table);
+}
+
 static void read_nsys_tables(struct nsys_reader *reader)
 {
-	const char *problem, *table;
-	struct event_rows *imported = reader->imported;
-
 	read_producer(reader);
 	read_start(reader);
 	nsys_events_read(reader);
@@ -315,15 +333,17 @@ static void read_nsys_tables(struct nsys_reader *reader)
 	read_devices(reader);
 	read_threads(reader);
 	count_unread_tables(reader);
-	problem = nsys_database_problem(reader->db, &table);
-	if (problem) {
-		struct string_view kept = string_table_get(imported->texts,
-			string_table_intern(imported->texts, problem, strlen(problem)));
+	note_database_damage(reader);
+}
 
-		imported->truncated = true;
-		imported->problem = kept.bytes;
-		snprintf(imported->problem_table, sizeof imported->problem_table, "%s", table);
-	}
+static void nsys_reader_free(struct nsys_reader *reader)
+{
+	nsys_database_close(reader->db);
+	map_free(&reader->threads);
+	map_free(&reader->processes);
+	map_free(&reader->texts);
+	map_free(&reader->domains);
+	free(reader->open);
 }
 
 bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t problem_bytes)
@@ -343,11 +363,6 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 	else
 		snprintf(problem, problem_bytes,
 			"is an SQLite database, but not an export of Nsight Systems");
-	nsys_database_close(reader.db);
-	map_free(&reader.threads);
-	map_free(&reader.processes);
-	map_free(&reader.texts);
-	map_free(&reader.domains);
-	free(reader.open);
+	nsys_reader_free(&reader);
 	return good;
 }

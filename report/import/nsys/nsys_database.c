@@ -125,25 +125,22 @@ static bool list_tables(struct nsys_database *db)
 	return !*db->problem;
 }
 
+#define OPEN_FLAGS (SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX)
+
 struct nsys_database *nsys_database_open(int fd, char *problem, size_t problem_bytes)
 {
 	struct nsys_database *db = xcalloc(sizeof *db);
 	struct stat status;
 	char path[64];
-	bool good;
 
 	snprintf(path, sizeof path, "file:/proc/self/fd/%d?immutable=1", fd);
 	db->rows_max = fstat(fd, &status) ? 0 : (uint64_t)status.st_size / ROW_BYTES_MIN;
 	db->steps_left = STEPS_MIN + db->rows_max * ROW_BYTES_MIN * STEPS_PER_BYTE;
-	good = sqlite3_open_v2(path, &db->sqlite,
-		       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-		       NULL) == SQLITE_OK;
-	if (good) {
+	if (sqlite3_open_v2(path, &db->sqlite, OPEN_FLAGS, NULL) == SQLITE_OK) {
 		restrict_database(db);
-		good = list_tables(db);
+		if (list_tables(db))
+			return db;
 	}
-	if (good)
-		return db;
 	snprintf(problem, problem_bytes, "is an SQLite database that cannot be read (%s)",
 		*db->problem ? db->problem : sqlite3_errmsg(db->sqlite));
 	nsys_database_close(db);
@@ -219,20 +216,22 @@ bool nsys_database_has_column(struct nsys_database *db, const char *table, const
 	return find_table_column(db, table, column) > 0;
 }
 
+static bool prepare_string_query(struct nsys_database *db)
+{
+	if (!db->string && find_table_column(db, "StringIds", "id") == 2 &&
+		nsys_database_has_column(db, "StringIds", "value"))
+		db->string = prepare_query(
+			db, "StringIds", "SELECT value FROM StringIds WHERE id = ?");
+	return db->string;
+}
+
 /* In every version, the id is the primary key. If it is not, each lookup would scan the whole
  * table, so nothing is returned. */
 bool nsys_database_string(struct nsys_database *db, int64_t id, struct string_view *text)
 {
 	int result;
 
-	if (!db->string) {
-		if (find_table_column(db, "StringIds", "id") != 2 ||
-			!nsys_database_has_column(db, "StringIds", "value"))
-			return false;
-		db->string = prepare_query(
-			db, "StringIds", "SELECT value FROM StringIds WHERE id = ?");
-	}
-	if (!db->string)
+	if (!prepare_string_query(db))
 		return false;
 	sqlite3_reset(db->string);
 	sqlite3_bind_int64(db->string, 1, id);
