@@ -28,24 +28,27 @@ _pperf_complete_report() {
 	fi
 }
 
+# The options of `pperf run` that the next word is the value of.
+_pperf_valued() { "$1" --help 2> /dev/null | sed -nE 's/^ +(-[a-z]), (--[a-z-]+) [A-Z]+ .*/\1 \2/p; s/^ +(--[a-z-]+) [A-Z]+ .*/\1/p'; }
+
 # Where the command of `pperf run` begins, an option's value not taken for it.
 _pperf_command_at() {
-	local at word
+	local at word valued
+	valued=" $(_pperf_valued "$1" | tr '\n' ' ')"
 	for ((at = 2; at < COMP_CWORD; at++)); do
 		word=${COMP_WORDS[at]}
 		[[ $word != -- ]] || { echo $((at + 1)); return; }
-		case $word in
-		-o | --output | --stacks | --max | --children) at=$((at + 1)); [[ ${COMP_WORDS[at]-} != = ]] || at=$((at + 1)) ;;
-		-*) ;;
-		*) break ;;
-		esac
+		[[ $word == -* ]] || break
+		[[ $valued == *" $word "* ]] || continue
+		at=$((at + 1))
+		[[ ${COMP_WORDS[at]-} != = ]] || at=$((at + 1))
 	done
 	echo "$at"
 }
 
 _pperf_complete_run() {
 	local program=$1 word=$2 before=$3 values= at
-	at=$(_pperf_command_at)
+	at=$(_pperf_command_at "$program")
 	[[ $at -le $COMP_CWORD || $before != -* ]] || values=$(_pperf_values "$program" "$before")
 	if [[ -n $values ]]; then
 		_pperf_reply < <(_pperf_words "$word" <<< "$values")

@@ -27,18 +27,22 @@ function __pperf_value -a program
         __pperf_values $program (commandline -opc)[-1]
     end
 end
+# The options of `pperf run` that the next word is the value of.
+function __pperf_valued
+    pperf --help 2>/dev/null | sed -nE 's/^ +(-[a-z]), (--[a-z-]+) [A-Z]+ .*/\1 \2/p; s/^ +(--[a-z-]+) [A-Z]+ .*/\1/p' | string split ' '
+end
 # What there is for the command of `pperf run` and `pperf doctor`.
 function __pperf_command
     set -l words (commandline -opc)
     set -e words[1..2]
     while set -q words[1]; and string match -q -- '-*' $words[1]
-        switch $words[1]
-            case --
-                set -e words[1]
-                break
-            case -o --output --stacks --max --children
-                set -e words[1]
-                set -q words[1]; or return # a value is asked for
+        if test "$words[1]" = --
+            set -e words[1]
+            break
+        end
+        if contains -- $words[1] (__pperf_valued)
+            set -e words[1]
+            set -q words[1]; or return # a value is asked for
         end
         set -e words[1]
     end

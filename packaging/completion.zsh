@@ -31,22 +31,22 @@ _pperf_report() {
 	else _files
 	fi
 }
-# What there is for the command of `pperf run` and `pperf doctor`.
+# What there is for the command of `pperf run` and `pperf doctor`. Of some options the next word is the value.
 _pperf_command() {
 	local option
+	local -a valued
+	valued=(${=$(pperf --help 2> /dev/null | sed -nE 's/^ +(-[a-z]), (--[a-z-]+) [A-Z]+ .*/\1 \2/p; s/^ +(--[a-z-]+) [A-Z]+ .*/\1/p')})
 	shift 2 words
 	(( CURRENT -= 2 ))
 	while [[ $words[1] == -* ]] && (( CURRENT > 1 )); do
 		option=$words[1]
 		shift words
 		(( CURRENT-- ))
-		case $option in
-		--) break ;;
-		-o | --output | --stacks | --max | --children)
-			(( CURRENT > 1 )) || { _files; return; }
-			shift words
-			(( CURRENT-- )) ;;
-		esac
+		[[ $option != -- ]] || break
+		(( $valued[(Ie)$option] )) || continue
+		(( CURRENT > 1 )) || { _files; return; }
+		shift words
+		(( CURRENT-- ))
 	done
 	_normal
 }
