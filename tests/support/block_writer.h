@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * block_writer.h: large traces, written as fast as they can be, for measurements. What is in them
- * is the caller's affair; whatever goes wrong ends the program with a sentence.
+ * block_writer.h: Writes large traces quickly, for benchmarks. The caller decides the content.
+ * A failure ends the program with a message.
  *
  *	struct block_writer *writer = block_writer_open("trace.bin");
  *
@@ -18,13 +18,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define BLOCK_WRITER_PAYLOAD 65536u /* seal before there is more: 64 bytes of room are behind it */
+/* The caller seals a payload before it is larger. 64 spare bytes follow. */
+#define BLOCK_WRITER_PAYLOAD 65536u
 #define BLOCK_WRITER_STREAMS 4u
 
 /* Ticks are nanoseconds. */
 struct block_writer {
 	FILE *file;
-	uint64_t offset, base; /* base: the stamp with which the payload began */
+	uint64_t offset, base; /* base: stamp at the begin of the payload */
 	unsigned char payload[BLOCK_WRITER_PAYLOAD + 64];
 	size_t used;
 	uint32_t sequences[BLOCK_WRITER_STREAMS];
@@ -32,13 +33,13 @@ struct block_writer {
 };
 
 struct block_writer *block_writer_open(const char *path);
-/* Head filled, the rest zero; lives until the next one. */
+/* Appends a record: its head is filled, the rest is zero. Valid until the next call. */
 void *block_writer_record(struct block_writer *writer, enum trace_kind kind, size_t size);
-/* The payload is over: of TRACE_DICT, or of TRACE_CHUNK of that stream. */
+/* Ends the payload as a block of `type`: TRACE_DICT, or TRACE_CHUNK of `stream`. */
 void block_writer_seal(struct block_writer *writer, uint32_t type, uint32_t stream);
-/* A payload of events begins: its CLOCK record. */
+/* Begins a payload of events with its CLOCK record. */
 void block_writer_begin(struct block_writer *writer, uint64_t stamp);
-/* Writes the header and frees it; how many bytes the file has. */
+/* Writes the header, frees `writer` and returns the file's size in bytes. */
 uint64_t block_writer_close(struct block_writer *writer, uint32_t streams);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * event_text.h: the events of a trace as lines, so that a test can show what it expects.
+ * event_text.h: Prints the events of a trace as lines, which tests compare.
  *
  *	100 s1 push step            time, stream, what happens, its text
  *	150 s1   pop layer 110      two blanks for each range around it; when the range opened
@@ -16,13 +16,13 @@
 #include "report/trace/trace_reader.h"
 #include "tests/support/trace_builder.h"
 
-/* The lines of all events, to be freed by the caller. */
+/* Returns the lines of all events. The caller frees them. */
 char *events_to_text(struct trace_reader *reader);
 
-/* Opens what was built, from a file in memory. */
+/* Opens the built trace, or `bytes`, from a file in memory. */
 struct trace_reader *open_built(struct trace_builder *builder);
 struct trace_reader *open_bytes(const void *bytes, size_t count);
-/* Why these bytes are refused; NULL if they are not. Static. */
+/* Returns the message with which the reader refuses `bytes`, or NULL. Static. */
 const char *refusal_of(const void *bytes, size_t count);
 
 #endif

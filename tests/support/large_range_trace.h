@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * large_range_trace.h: a trace of nothing but ranges, for measurements, and the least that could be
- * called a fold of the same events: 16 bytes an event in memory, a stack, a hash table of places,
+ * called a fold of the same events: 16 bytes an event in memory, a stack, a hash table of nodes,
  * count, total, self, shortest, longest.
  *
  * The events: ranges nested RANGE_TRACE_DEPTH deep, RANGE_TRACE_CHAINS chains of names, some 20 to
- * 50 ticks apart; about 5000 places. 4 bytes each in the trace.
+ * 50 ticks apart; about 5000 nodes. 4 bytes each in the trace.
  */
 #ifndef PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H
@@ -25,7 +25,7 @@ struct range_event *range_trace_events(size_t count);
 /* The trace of as many events; how many bytes it has. outermost: all in one range more,
  * `whole_program`. */
 uint64_t range_trace_write(const char *path, size_t count, int outermost);
-/* Folds them; how many ranges have closed. */
+/* Counts the events as the reference does. Returns the number of closed ranges. */
 uint64_t range_trace_reference(const struct range_event *events, size_t count);
 
 #endif

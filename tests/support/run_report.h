@@ -13,24 +13,24 @@
 #include "tests/support/trace_builder.h"
 
 struct report_run {
-	char *out, *err; /* terminated; live as long as the test */
+	char *out, *err; /* terminated; freed by run_report_teardown() */
 	int status;      /* of exit; 128 + n: killed by signal n */
 };
 
-/* Before and after each test (a checked fixture): a folder of its own to be in. */
+/* The checked fixture of each test: makes a folder and enters it; removes it. */
 void run_report_setup(void);
 void run_report_teardown(void);
 
 /* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the
  * shell. */
 struct report_run run_report(struct trace_builder *builder, const char *arguments);
-/* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
+/* Runs pperf-report with NAME=VALUE settings: "NO_COLOR=1 TERM=dumb". */
 struct report_run run_report_with(const char *settings, const char *arguments);
 
-/* The same with stdout somewhere else; .out is empty. */
+/* Runs pperf-report with stdout in the file `path`. .out is empty. */
 struct report_run run_report_to(const char *path, const char *arguments);
 
-/* Records that many tests need. `at`: when the call returned, or the batch came. */
+/* Records that many tests need. `at`: when the call returned, or the batch arrived. */
 void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address,
 	uint64_t bytes);
 void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address);
@@ -43,7 +43,7 @@ struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream
 	uint64_t address, int64_t bytes, uint64_t allocated, uint64_t reserved);
 struct trace_tensor *build_tensor_oom(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	uint64_t bytes, uint64_t allocated, uint64_t reserved);
-/* A launch that took 5 ticks; a graph launch; a copy, a set of so many bytes. */
+/* A launch, a graph launch, and a copy or memset of `bytes`. Each call takes 5 ticks. */
 struct trace_launch *build_launch(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation);
 struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uint32_t stream,
@@ -56,7 +56,7 @@ struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream
 	uint64_t correlation, const char *name, uint64_t start, uint64_t end);
 struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
 	enum trace_kind kind, uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end);
-/* A call that CUPTI timed, of the thread of stream 1. */
+/* A call timed by CUPTI, on the thread of stream 1. */
 struct trace_api *build_api(
 	struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end);
 struct trace_device *build_device(struct trace_builder *builder, uint32_t device, const char *name);

@@ -48,7 +48,7 @@ uint32_t build_name(
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	const char *domain, enum trace_node_kind kind);
-/* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
+/* A node with a link (a node or 0) and a detail (a text or NULL); see struct trace_node. */
 uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
@@ -73,9 +73,9 @@ struct trace_range *build_push_record(
  * TIMED, else zero; lives until the next call. */
 void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind,
 	size_t size, uint64_t at);
-/* A CLOCK that is right, in the middle of a payload. */
+/* A correct CLOCK record in the middle of a payload. */
 void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t at);
-/* Bytes as they are, records or not. */
+/* Appends bytes unchanged, whether they are records or not. */
 void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
 
 /* A block of a type that is no stream's, among the chunks: TRACE_TOTALS, whose payload is rows of
@@ -86,12 +86,12 @@ void build_block(struct trace_builder *builder, uint32_t type, const void *paylo
 void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, const void *bytes,
 	size_t count);
 
-/* What becomes of the payload of a stream; the next one begins with the next record. */
+/* How the payload of a stream ends. The next payload begins with the next record. */
 enum build_seal {
 	SEAL_WHOLE,
 	SEAL_TORN,    /* its crc is wrong */
-	SEAL_MISSING, /* it is nowhere */
-	SEAL_HOLE,    /* room for it was taken and stayed zero */
+	SEAL_MISSING, /* it is not in the file */
+	SEAL_HOLE,    /* its space was reserved and is zero */
 	SEAL_TWICE,   /* the same chunk two times */
 	/* the slot still has it too, as when the process dies between the two steps */
 	SEAL_AND_SLOT,

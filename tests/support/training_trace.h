@@ -17,7 +17,7 @@
 struct training {
 	struct trace_builder *builder;
 	uint32_t stream;
-	uint64_t now;       /* when the next thing happens; what happens moves it on */
+	uint64_t now;       /* time of the next event; every event advances it */
 	uint32_t nodes[16]; /* open ranges */
 	unsigned depth;
 	uint64_t forward_ns;      /* 100 at first */
@@ -27,10 +27,10 @@ struct training {
 
 struct training training_new(void);
 
-/* A range opens and closes; both take a tick. */
+/* Open and close a range. Each takes a tick. */
 void train_open(struct training *training, const char *name, enum trace_node_kind kind);
 void train_close(struct training *training);
-/* A range of so many ticks. */
+/* A range of `ticks`. */
 void train_range(
 	struct training *training, const char *name, enum trace_node_kind kind, uint64_t ticks);
 

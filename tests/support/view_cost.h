@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole
- * process.
+ * view_cost.h: Measures the processor time and memory of pperf-report as a whole process.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_COST_H
 #define PPERF_TESTS_SUPPORT_VIEW_COST_H
@@ -11,8 +10,8 @@
 #define VIEW_WORDS 4
 
 struct view_cost {
-	double seconds; /* of the user and the system */
-	long kib;       /* most memory */
+	double seconds; /* user and system time */
+	long kib;       /* peak resident memory */
 };
 
 /* Runs `report` with the words (up to the first NULL) and the trace, its output thrown away; ends
@@ -20,10 +19,10 @@ struct view_cost {
 bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace,
 	struct view_cost *cost);
 
-/* Processor time of this process so far. */
+/* Returns the processor time of this process so far. */
 double view_own_seconds(void);
 
-/* The middle one; sorts them. */
+/* Sorts the values and returns the middle one. */
 double view_middle(double *values, size_t count);
 
 /* The least one: of a time that others on the machine only add to, what comes nearest to its own.
