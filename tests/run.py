@@ -17,7 +17,7 @@ SANITIZED = ("asan", "tsan")
 # limit on address space, /proc/self/maps as itself.
 QEMU = {"QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu", "QEMU_SET_ENV": "LD_LIBRARY_PATH=" + os.path.join(ROOT, "build/aarch64/usr/lib/aarch64-linux-gnu"),
         "PPERF_TEST_UNDER": "qemu-aarch64-static", "CK_EXCLUDE_TAGS": "real-kernel"}
-QUICK = ("test_battery.py", "test_device.py", "test_device_ladder.py", "test_interrupts.py", "test_profiler_beside.py", "test_truth.py") # of tests/torch; they leave out what is long where PPERF_TEST_QUICK says so
+QUICK = ("test_battery.py", "test_device.py", "test_device_ladder.py", "test_interrupts.py", "test_profiler_beside.py", "test_truth.py") # scripts of tests/torch that leave out slow cases if PPERF_TEST_QUICK is set
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -29,7 +29,7 @@ running = set()
 
 
 def stop(signal_number, frame):
-    """The tasks are sessions of their own and would outlive us."""
+    """Kills the running tasks, which are sessions of their own and would survive this process."""
     for process in list(running):
         os.killpg(process.pid, signal.SIGKILL)
     os._exit(128 + signal_number)
@@ -41,7 +41,8 @@ class Task:
 
 
 def torch_tasks(variant):
-    """In the newest environment first, which is the only one of torch-quick."""
+    """Tasks in each environment with PyTorch, the newest first. torch-quick runs in the newest
+    only."""
     environments = sorted(glob.glob(os.path.join(ROOT, "build/torch*/.installed")), key=lambda path: [int(n) for n in re.findall(r"\d+", path[len(ROOT):])])
     environments = [os.path.dirname(path) for path in reversed(environments)]
     if variant == "torch-quick":
@@ -88,7 +89,8 @@ def environment(task, build, directory):
 
 
 def rest_of(process):
-    """What a stopped process had printed; its own children may hold the pipe open."""
+    """The output of a process that was stopped at its time limit. Its children may still hold the
+    pipe open."""
     try:
         return process.communicate(timeout=5)[0].decode(errors="replace")
     except subprocess.TimeoutExpired as stopped:
@@ -119,7 +121,8 @@ def run(task, build):
 
 
 def without_job_slots(flags):
-    """A make around us lends no job slots: its pipe is closed here, and every make below that is told of it says so."""
+    """MAKEFLAGS without the job server of an outer make. Its pipe is closed here, and each inner
+    make would warn."""
     return " ".join(f for f in flags.split() if not f.startswith(("-j", "--jobserver")))
 
 
@@ -136,7 +139,7 @@ def arm64_tasks(build):
 
 
 def variant_tasks(variant, build):
-    """What there is to run, whether it was built or not: what was not fails when it is run."""
+    """All tasks of a variant, built or not. A task that was not built fails when it is run."""
     if variant.startswith("torch"):
         return torch_tasks(variant)
     if variant == "arm64":
@@ -164,7 +167,7 @@ def root_files():
 
 
 class Board:
-    """The lines on the screen and the sums."""
+    """Prints the result of each task and counts passed and failed tests."""
 
     def __init__(self, only):
         self.passed, self.failed, self.lock, self.only = 0, 0, threading.Lock(), only

@@ -44,9 +44,9 @@ def Pythons_own_tests_pass(folder):
     found = subprocess.run([sys.executable, "-c", "import test.test_json; print(test.__path__[0])"], capture_output=True, text=True)
     if found.returncode:
         raise Skip("this Python came without its tests")
-    place = pathlib.Path(found.stdout.strip())
+    library = pathlib.Path(found.stdout.strip())
     suites = ["test_json", "test_threading", "test_fork1", "test_signal", "test_subprocess", "test_mmap", "test_os", "test_ctypes"]
-    suites = [name for name in suites if (place / name).exists() or (place / (name + ".py")).exists()]
+    suites = [name for name in suites if (library / name).exists() or (library / (name + ".py")).exists()]
     results = []
     for runner in (run, traced):
         result = runner(folder, sys.executable, "-m", "test", "-q", *suites, timeout=1500, check=None)

@@ -259,7 +259,7 @@ def greenlets():
 
 
 def source():
-    """The first frame of the program's own file, once for each place."""
+    """The first frame of the program's own file, once for each code location."""
     into = ctypes.create_string_buffer(ROOM)
     packages = {"RELEASED": RELEASED, "into": into, "ROOM": ROOM}
     exec(compile("def package(node):\n return RELEASED.frames_source(node, into, ROOM)", "/x/site-packages/p/q.py", "exec"), packages)

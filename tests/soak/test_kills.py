@@ -84,14 +84,14 @@ def kill_many(folder, command, times, seed):
     (folder / "calm").mkdir(parents=True)
     longest = duration(folder / "calm", command)
     for number in range(times):
-        place = folder / ("at %d" % number)
-        place.mkdir()
-        process = start(place, command)
+        case_folder = folder / ("at %d" % number)
+        case_folder.mkdir()
+        process = start(case_folder, command)
         time.sleep(chance.uniform(0, longest))
         end(process, chance.choice(SIGNALS))
-        there, seen = check(place, command)
-        sums = [sums[0] + there, sums[1] + seen, sums[2] + len(list(place.glob("*.part")))]
-        shutil.rmtree(place, ignore_errors=True)
+        there, seen = check(case_folder, command)
+        sums = [sums[0] + there, sums[1] + seen, sums[2] + len(list(case_folder.glob("*.part")))]
+        shutil.rmtree(case_folder, ignore_errors=True)
     return sums
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * block_writer.h: large traces, written as fast as they can be, for measurements. What is in them
- * is the caller's affair; whatever goes wrong ends the program with a sentence.
+ * block_writer.h: Writes large traces quickly, for benchmarks. The caller decides the content.
+ * A failure ends the program with a message.
  *
  *	struct block_writer *writer = block_writer_open("trace.bin");
  *

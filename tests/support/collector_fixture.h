@@ -12,10 +12,10 @@
  * there. limit_bytes 0: 1 GiB. */
 void collector_start(uint64_t limit_bytes);
 
-/* As at a clean end of the process, on this thread. */
+/* Ends the recording as a clean end of the process does, on the calling thread. */
 void collector_finish(void);
 
-/* Opens the trace of this process as it stands. The test fails if it cannot. */
+/* Opens the trace of this process in its present state. Fails the test on an error. */
 struct trace_reader *collector_open_trace(void);
 
 /* The events of `reader` as text, one a line: "push A", "pop A", "start", "end", "mark", "metric",
@@ -27,7 +27,7 @@ char *collector_trace_text(struct trace_reader *reader);
  * that stops now and then. */
 uint64_t monotonic_now_ns(void);
 
-/* Removes the folder. */
+/* Removes the folder that collector_start() made. */
 void collector_remove_folder(void);
 
 #endif

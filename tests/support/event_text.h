@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * event_text.h: Prints the events of a trace as lines, which tests compare.
  *
  * Prints the events of a trace as lines, so that a test can state what it expects.
  *
@@ -17,7 +18,7 @@
 #include "report/trace/trace_reader.h"
 #include "tests/support/trace_builder.h"
 
-/* The lines of all events, to be freed by the caller. */
+/* Returns the lines of all events. The caller frees them. */
 char *events_to_text(struct trace_reader *reader);
 
 /* Opens the trace that was built, from a file in memory. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compares what a program says it called (see programs/expect.h) with what its trace says, thread by thread."""
+"""Compares the calls that a program lists (programs/expect.h) with those in its trace, thread by
+thread."""
 import json, struct
 from harness import dump
 
@@ -8,7 +9,8 @@ PAYLOADS = {1: ("<Q", "u64"), 2: ("<q", "i64"), 3: ("<d", "double"), 4: ("<I", "
 
 
 def exact(text):
-    """The bytes behind a text of the dump: bytes that are not UTF-8 come as lone surrogates U+DC80..U+DCFF."""
+    """The bytes of a text in the dump, which holds bytes that are not UTF-8 as surrogates U+DC80 to
+    U+DCFF."""
     return (text or "").encode("utf-8", "surrogateescape")
 
 
@@ -19,7 +21,7 @@ def wanted_payload(event):
 
 
 def difference(wanted, got):
-    """What is not as the program says, or None."""
+    """The field in which the two events differ, or None."""
     if wanted["kind"] != got["kind"]:
         return "kind"
     for key in ("name", "domain"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a program did on the GPU, from its trace alone, in the form in which programs/known_work.c says it: by path, with bytes, joined by correlation
-ids. For the simulated device and for real ones."""
+"""What a program did on the GPU, computed from its trace alone in the form that
+programs/known_work.c prints: counts and bytes by path, joined by correlation ids. Works for the
+simulated device and for real ones."""
 import collections
 
 CAPTURED, CALLBACK = 1, 4
@@ -9,7 +10,7 @@ GPU = ("KERNEL", "GPU_COPY", "GPU_SET")
 
 
 def paths(trace):
-    """The path of each node."""
+    """The path of each node, by node id."""
     found = {0: ()}
     for node in sorted(trace.dictionary["NODE"], key=lambda n: n.node):
         found[node.node] = found[node.parent] + (trace.names.get(node.name, "?"),)
@@ -25,7 +26,7 @@ def calls(trace, *kinds):
 
 
 def owners(trace):
-    """The call of each correlation id; each id is one call's only."""
+    """The call of each correlation id. Fails if two calls have the same id."""
     found = {}
     for call in trace.calls:
         if call.correlation:
@@ -35,7 +36,7 @@ def owners(trace):
 
 
 def measured(trace):
-    """known_work's counters by path, from the trace alone."""
+    """The counters of known_work by path, from the trace alone."""
     by_node, by_id = paths(trace), owners(trace)
     counts = collections.defaultdict(collections.Counter)
     sizes = {}
@@ -62,13 +63,14 @@ def measured(trace):
 
 
 def said(output):
-    """What the program says it did, in the same form."""
+    """The counters that the program printed, in the form of measured()."""
     return {tuple(p["path"]): collections.Counter({k: v for k, v in p.items() if k != "path" and v}) for p in output["paths"]
             if any(v for k, v in p.items() if k != "path")}
 
 
 def complete(trace):
-    """Every call that puts work on the GPU has its records and every record its call; nothing is lost."""
+    """Fails unless every call that starts GPU work has its records, every record has its call, and
+    nothing is lost."""
     ids = collections.Counter(r.correlation for r in gpu(trace))
     started = calls(trace, "LAUNCH", "COPY", "SET", "GRAPH_LAUNCH")
     assert set(ids) == {c.correlation for c in started}
@@ -78,7 +80,7 @@ def complete(trace):
 
 
 def differences(output, trace):
-    """Where the trace and known_work's own words differ, a sentence each."""
+    """The differences between the trace and the output of known_work, a sentence each."""
     wanted, got = said(output), measured(trace)
     return ["%s: the program says %s, the trace %s" % ("/".join(path), dict(wanted.get(path, {})), dict(got.get(path, {})))
             for path in sorted(wanted.keys() | got.keys()) if wanted.get(path) != got.get(path)]

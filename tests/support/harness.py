@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of whole programs share: a case is a function marked @case; each gets a folder of its own that goes away.
+"""The harness of the system tests. A case is a function marked @case. Each case gets a folder of
+its own, which is removed afterwards.
 
     from harness import case, run, traced, dump, main
 
@@ -18,7 +19,8 @@ BUILD = ROOT / os.environ.get("PPERF_TEST_BUILD", "build")
 TOOLS = ROOT / os.environ.get("PPERF_TEST_TOOLS", os.environ.get("PPERF_TEST_BUILD", "build"))
 LIBRARY, REPORT, PROGRAMS = TOOLS / "libpperf.so", TOOLS / "pperf-report", BUILD / "tests" / "programs"
 SANITIZED = VARIANT in ("asan", "tsan")
-# PyTorch's own files go away with the case: 2.15 makes its compiler's cache whether that runs or not, 2.5 leaves a module that it wrote if it is killed.
+# Files of PyTorch itself are removed with the case. 2.15 always makes a cache for its compiler,
+# and 2.5 leaves a generated module behind when it is killed.
 WITH_PYTORCH = VARIANT.startswith("torch")
 # An uninstrumented program that preloads an instrumented library needs the sanitizer's runtime in front of it.
 PRELOADS = []
@@ -48,7 +50,8 @@ def preload():
 
 
 def environment(**changes):
-    """Ours without any setting of pperf, then the changes; None takes a variable away."""
+    """The environment of this process without any setting of pperf, with the changes applied. None
+    removes a variable."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PPERF_") and k not in OURS}
     env.update({k: v for k, v in changes.items() if v is not None})
     return {k: v for k, v in env.items() if not (k in changes and changes[k] is None)}
@@ -59,7 +62,8 @@ def program(name):
 
 
 def run(folder, name, *arguments, env=None, stdin=None, timeout=120, check=None):
-    """Runs a program, without the library, in the folder. check: the exit status it must have."""
+    """Runs a program in `folder` without the library. `check`: the exit status that it must have.
+    """
     env = {"TMPDIR": str(folder), **(env or {})} if WITH_PYTORCH else env or {}
     result = subprocess.run([program(name), *map(str, arguments)], cwd=folder, env=environment(**env), input=stdin,
                             stdin=subprocess.DEVNULL if stdin is None else None, capture_output=True, timeout=timeout)
@@ -69,18 +73,19 @@ def run(folder, name, *arguments, env=None, stdin=None, timeout=120, check=None)
 
 
 def traced(folder, name, *arguments, env=None, check=0, **options):
-    """Runs a program under the library, in the folder, where its trace will be."""
+    """Runs a program in `folder` under the library. Its trace is in `folder` too."""
     return run(folder, name, *arguments, env={"LD_PRELOAD": preload(), **(env or {})}, check=check, **options)
 
 
 def noted(progress):
-    """What a running `killed` has noted in its file so far: of each thread its id and how many marks it has set."""
+    """The progress of a running `killed`, from its file: for each thread its id and the number of
+    marks it has set."""
     numbers = struct.unpack_from("<6Q", progress.read_bytes())
     return list(zip(numbers[::2], numbers[1::2]))
 
 
 def await_marks(process, progress, least):
-    """Waits until every thread of a running `killed` has set so many marks."""
+    """Waits until every thread of a running `killed` has set `least` marks."""
     deadline = time.monotonic() + 60
     while min(done for _, done in noted(progress)) < least:
         assert process.poll() is None and time.monotonic() < deadline, "%s: no %d marks in %s" % (process.poll(), least, noted(progress))
@@ -96,7 +101,7 @@ def report(*arguments, check=0, timeout=300):
 
 
 def dump(path, kinds=None):
-    """The records of one trace, in order of time; of these kinds only, if given."""
+    """The records of one trace, ordered by time. `kinds`: only records of these kinds."""
     records = [json.loads(line) for line in report("dump", path, "-f", "json").stdout.decode().splitlines()]
     return [r for r in records if kinds is None or r["kind"] in kinds]
 
@@ -129,7 +134,7 @@ def run_case(function):
 
 
 def main():
-    """Runs the cases, or those whose names are given, and prints TAP."""
+    """Runs the cases, or those whose names contain an argument, and prints TAP."""
     wanted = [c for c in cases if len(sys.argv) == 1 or any(a in c.__name__ for a in sys.argv[1:])]
     failed = 0
     print("1..%d" % len(wanted))

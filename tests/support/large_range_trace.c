@@ -55,82 +55,83 @@ struct range_event *range_trace_events(size_t count)
 
 /* ---- the reference ---- */
 
-struct place {
+struct reference_node {
 	uint32_t id, parent;
 	uint64_t count, sum, self, least, most;
 };
 
 struct reference {
-	struct place *places;
+	struct reference_node *nodes;
 	struct {
 		uint64_t key;
-		uint32_t place;
+		uint32_t node;
 	} * slots;
 	uint32_t count;
 	uint64_t begin[64], inner[64];
 	uint32_t stack[64], depth;
 };
 
-static uint32_t child(struct reference *fold, uint32_t parent, uint32_t id)
+static uint32_t child(struct reference *reference, uint32_t parent, uint32_t id)
 {
 	const uint64_t key = (uint64_t)(parent + 1) << 32 | id;
 	size_t i = key * 0x9e3779b97f4a7c15u >> 40 & (SLOTS - 1);
 
 	for (;; i = (i + 1) & (SLOTS - 1)) {
-		if (fold->slots[i].key == key)
-			return fold->slots[i].place;
-		if (!fold->slots[i].key) {
-			fold->slots[i].key = key;
-			fold->slots[i].place = fold->count;
-			fold->places[fold->count] = (struct place){
+		if (reference->slots[i].key == key)
+			return reference->slots[i].node;
+		if (!reference->slots[i].key) {
+			reference->slots[i].key = key;
+			reference->slots[i].node = reference->count;
+			reference->nodes[reference->count] = (struct reference_node){
 				.id = id, .parent = parent, .least = UINT64_MAX
 			};
-			return fold->count++;
+			return reference->count++;
 		}
 	}
 }
 
-static inline void fold_event(struct reference *fold, const struct range_event *event)
+static inline void count_event(struct reference *reference, const struct range_event *event)
 {
-	struct place *place;
+	struct reference_node *node;
 	uint64_t duration;
 
 	if (event->id) {
-		const uint32_t entered = child(fold, fold->stack[fold->depth], event->id);
+		const uint32_t entered = child(
+			reference, reference->stack[reference->depth], event->id);
 
-		fold->depth++;
-		fold->stack[fold->depth] = entered;
-		fold->begin[fold->depth] = event->stamp;
-		fold->inner[fold->depth] = 0;
+		reference->depth++;
+		reference->stack[reference->depth] = entered;
+		reference->begin[reference->depth] = event->stamp;
+		reference->inner[reference->depth] = 0;
 		return;
 	}
-	place = &fold->places[fold->stack[fold->depth]];
-	duration = event->stamp - fold->begin[fold->depth];
-	place->count++;
-	place->sum += duration;
-	place->self += duration - fold->inner[fold->depth];
-	if (duration < place->least)
-		place->least = duration;
-	if (duration > place->most)
-		place->most = duration;
-	fold->inner[--fold->depth] += duration;
+	node = &reference->nodes[reference->stack[reference->depth]];
+	duration = event->stamp - reference->begin[reference->depth];
+	node->count++;
+	node->sum += duration;
+	node->self += duration - reference->inner[reference->depth];
+	if (duration < node->least)
+		node->least = duration;
+	if (duration > node->most)
+		node->most = duration;
+	reference->inner[--reference->depth] += duration;
 }
 
 uint64_t range_trace_reference(const struct range_event *events, size_t count)
 {
-	struct reference fold = { .places = calloc(65536, sizeof *fold.places),
-		.slots = calloc(SLOTS, sizeof *fold.slots),
+	struct reference reference = { .nodes = calloc(65536, sizeof *reference.nodes),
+		.slots = calloc(SLOTS, sizeof *reference.slots),
 		.count = 1 };
 	uint64_t calls = 0;
 
-	if (!fold.places || !fold.slots)
+	if (!reference.nodes || !reference.slots)
 		fatal(STATUS_UNREADABLE, "no memory");
 	for (size_t i = 0; i < count; i++)
-		fold_event(&fold, &events[i]);
-	for (uint32_t i = 1; i < fold.count; i++)
-		calls += fold.places[i].count;
-	free(fold.places);
-	free(fold.slots);
+		count_event(&reference, &events[i]);
+	for (uint32_t i = 1; i < reference.count; i++)
+		calls += reference.nodes[i].count;
+	free(reference.nodes);
+	free(reference.slots);
 	return calls;
 }
 

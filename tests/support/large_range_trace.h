@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * large_range_trace.h: a trace of nothing but ranges, for measurements, and the least that could be
- * called a fold of the same events: 16 bytes an event in memory, a stack, a hash table of places,
+ * called a fold of the same events: 16 bytes an event in memory, a stack, a hash table of nodes,
  * count, total, self, shortest, longest.
  *
  * The events: ranges nested RANGE_TRACE_DEPTH deep, RANGE_TRACE_CHAINS chains of names, some 20 to
- * 50 ticks apart; about 5000 places. 4 bytes each in the trace.
+ * 50 ticks apart; about 5000 nodes. 4 bytes each in the trace.
  */
 #ifndef PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H

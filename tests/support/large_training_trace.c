@@ -25,7 +25,7 @@ enum {
 
 static const struct {
 	const char *outer, *inner, *kernel, *backward;
-	uint32_t took;
+	uint32_t gpu_ns;
 } ops[OPS] = {
 	{ "aten::layer_norm", "aten::native_layer_norm",
 		"void at::native::vectorized_layer_norm_kernel<float, float>(int, float)",
@@ -92,14 +92,14 @@ struct load {
 	unsigned held_count;
 };
 
-/* Ids of nodes, in the order of put_dictionary. */
-struct places {
+/* The numbers of names and nodes: the program's, in the order of put_dictionary. */
+struct step_nodes {
 	uint32_t data, to, model, layer[LAYERS], half[LAYERS][2], outer[LAYERS][OPS],
 		inner[LAYERS][OPS], engine[LAYERS][OPS], backward[LAYERS][OPS],
 		gradient[LAYERS][OPS], reduce[LAYERS], step, fused, item;
 };
 
-static struct places places;
+static struct step_nodes step_nodes;
 static uint32_t api_launch, api_copy, api_set, api_wait, kernel_adam, kernel_nccl, kernel_of[OPS],
 	kernel_back[OPS][2];
 
@@ -137,24 +137,26 @@ static void put_layer(struct load *load, uint32_t layer)
 	char text[128];
 
 	snprintf(text, sizeof text, "layers.%u", layer);
-	places.layer[layer] = put_node(load, places.model, 0, TRACE_NODE_MODULE, text);
-	places.half[layer][0] = put_node(load, places.layer[layer], 0, TRACE_NODE_MODULE, "attn");
-	places.half[layer][1] = put_node(load, places.layer[layer], 0, TRACE_NODE_MODULE, "mlp");
+	step_nodes.layer[layer] = put_node(load, step_nodes.model, 0, TRACE_NODE_MODULE, text);
+	step_nodes.half[layer][0] = put_node(
+		load, step_nodes.layer[layer], 0, TRACE_NODE_MODULE, "attn");
+	step_nodes.half[layer][1] = put_node(
+		load, step_nodes.layer[layer], 0, TRACE_NODE_MODULE, "mlp");
 	for (uint32_t op = 0; op < OPS; op++) {
-		places.outer[layer][op] = put_node(
-			load, places.half[layer][op >= ATTENTION], 0, TRACE_NODE_OP, ops[op].outer);
-		places.inner[layer][op] = put_node(
-			load, places.outer[layer][op], 0, TRACE_NODE_OP, ops[op].inner);
+		step_nodes.outer[layer][op] = put_node(load,
+			step_nodes.half[layer][op >= ATTENTION], 0, TRACE_NODE_OP, ops[op].outer);
+		step_nodes.inner[layer][op] = put_node(
+			load, step_nodes.outer[layer][op], 0, TRACE_NODE_OP, ops[op].inner);
 		snprintf(text, sizeof text, "autograd::engine::evaluate_function: %s",
 			ops[op].backward);
-		places.engine[layer][op] = put_node(
-			load, 0, places.outer[layer][op], TRACE_NODE_OP, text);
-		places.backward[layer][op] = put_node(load, places.engine[layer][op],
-			places.outer[layer][op], TRACE_NODE_BACKWARD, ops[op].backward);
-		places.gradient[layer][op] = put_node(
-			load, places.backward[layer][op], 0, TRACE_NODE_OP, "aten::mm");
+		step_nodes.engine[layer][op] = put_node(
+			load, 0, step_nodes.outer[layer][op], TRACE_NODE_OP, text);
+		step_nodes.backward[layer][op] = put_node(load, step_nodes.engine[layer][op],
+			step_nodes.outer[layer][op], TRACE_NODE_BACKWARD, ops[op].backward);
+		step_nodes.gradient[layer][op] = put_node(
+			load, step_nodes.backward[layer][op], 0, TRACE_NODE_OP, "aten::mm");
 	}
-	places.reduce[layer] = put_node(load, 0, 0, TRACE_NODE_OP, "nccl:all_reduce");
+	step_nodes.reduce[layer] = put_node(load, 0, 0, TRACE_NODE_OP, "nccl:all_reduce");
 }
 
 static void put_dictionary(struct load *load)
@@ -162,15 +164,15 @@ static void put_dictionary(struct load *load)
 	struct trace_device *device;
 	char text[160];
 
-	places.data = put_node(load, 0, 0, TRACE_NODE_RANGE,
+	step_nodes.data = put_node(load, 0, 0, TRACE_NODE_RANGE,
 		"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
-	places.to = put_node(load, places.data, 0, TRACE_NODE_OP, "aten::to");
-	places.model = put_node(load, 0, 0, TRACE_NODE_MODULE, "Transformer");
+	step_nodes.to = put_node(load, step_nodes.data, 0, TRACE_NODE_OP, "aten::to");
+	step_nodes.model = put_node(load, 0, 0, TRACE_NODE_MODULE, "Transformer");
 	for (uint32_t layer = 0; layer < LAYERS; layer++)
 		put_layer(load, layer);
-	places.step = put_node(load, 0, 0, TRACE_NODE_OPTIMIZER, "Optimizer.step#AdamW.step");
-	places.fused = put_node(load, places.step, 0, TRACE_NODE_OP, "aten::_fused_adamw_");
-	places.item = put_node(load, 0, 0, TRACE_NODE_OP, "aten::item");
+	step_nodes.step = put_node(load, 0, 0, TRACE_NODE_OPTIMIZER, "Optimizer.step#AdamW.step");
+	step_nodes.fused = put_node(load, step_nodes.step, 0, TRACE_NODE_OP, "aten::_fused_adamw_");
+	step_nodes.item = put_node(load, 0, 0, TRACE_NODE_OP, "aten::item");
 	api_launch = put_name(load, "cudaLaunchKernel");
 	api_copy = put_name(load, "cudaMemcpyAsync");
 	api_set = put_name(load, "cudaMemsetAsync");
@@ -196,7 +198,7 @@ static void put_dictionary(struct load *load)
 
 /* ---- what a thread records ---- */
 
-static void tell(struct load *load, enum load_kind kind, uint64_t stamp, uint64_t value,
+static void add_event(struct load *load, enum load_kind kind, uint64_t stamp, uint64_t value,
 	uint32_t id, uint32_t name)
 {
 	if (load->events)
@@ -228,14 +230,14 @@ static void push(struct load *load, uint32_t node)
 {
 	pass(load);
 	put_word(load, 1 | node << 16);
-	tell(load, LOAD_PUSH, load->stamp, 0, 0, node);
+	add_event(load, LOAD_PUSH, load->stamp, 0, 0, node);
 }
 
 static void pop(struct load *load)
 {
 	pass(load);
 	put_word(load, 2);
-	tell(load, LOAD_POP, load->stamp, 0, 0, 0);
+	add_event(load, LOAD_POP, load->stamp, 0, 0, 0);
 }
 
 static void begin(struct load *load, uint8_t thread)
@@ -254,16 +256,16 @@ static void end(struct load *load)
 	block_writer_seal(load->writer, TRACE_CHUNK, load->thread);
 }
 
-/* Adds the GPU operation of a call that is made now. */
-static void ask(struct load *load, enum trace_kind kind, uint32_t name, uint32_t stream,
-	uint32_t took, uint32_t bytes)
+/* Enqueues the GPU work of a call at the present time. */
+static void enqueue(struct load *load, enum trace_kind kind, uint32_t name, uint32_t stream,
+	uint32_t gpu_ns, uint32_t bytes)
 {
 	const uint64_t now = load->stamp + 3000,
 		       start = load->gpu_free[stream] > now ? load->gpu_free[stream] : now;
 
 	if (load->pending_count == PENDING)
 		abort();
-	load->gpu_free[stream] = start + took + (load->noise >> 25);
+	load->gpu_free[stream] = start + gpu_ns + (load->noise >> 25);
 	load->pending[load->pending_count++] = (struct pending){ start, load->gpu_free[stream],
 		load->correlation, name, stream, bytes, kind };
 }
@@ -278,7 +280,7 @@ static void fill_call(struct load *load, struct trace_call *call, uint32_t node,
 }
 
 static void launch(
-	struct load *load, uint32_t node, uint32_t kernel, uint32_t stream, uint32_t took)
+	struct load *load, uint32_t node, uint32_t kernel, uint32_t stream, uint32_t gpu_ns)
 {
 	struct trace_launch *whole;
 	struct trace_again *again;
@@ -299,8 +301,8 @@ static void launch(
 		again->of = (uint16_t)(load->whole / 8);
 		again->correlation = (uint16_t)(load->correlation - load->whole_correlation);
 	}
-	tell(load, LOAD_CALL, load->stamp, 100, load->correlation, api_launch);
-	ask(load, TRACE_KERNEL, kernel, stream, took, 0);
+	add_event(load, LOAD_CALL, load->stamp, 100, load->correlation, api_launch);
+	enqueue(load, TRACE_KERNEL, kernel, stream, gpu_ns, 0);
 }
 
 static void copy(struct load *load, enum trace_kind kind, uint32_t node, uint32_t bytes)
@@ -314,8 +316,8 @@ static void copy(struct load *load, enum trace_kind kind, uint32_t node, uint32_
 	fill_call(load, &record->call, node, set ? api_set : api_copy);
 	record->bytes = bytes;
 	record->copy_kind = !set;
-	tell(load, LOAD_CALL, load->stamp, 100, load->correlation, set ? api_set : api_copy);
-	ask(load, set ? TRACE_GPU_SET : TRACE_GPU_COPY, 0, COPIES, 900, bytes);
+	add_event(load, LOAD_CALL, load->stamp, 100, load->correlation, set ? api_set : api_copy);
+	enqueue(load, set ? TRACE_GPU_SET : TRACE_GPU_COPY, 0, COPIES, 900, bytes);
 }
 
 /* Waits until all work launched so far on the compute stream is done. */
@@ -332,14 +334,14 @@ static void wait_for_gpu(struct load *load, uint32_t node)
 	fill_call(load, &record->call, node, api_wait);
 	record->call.duration = load->stamp - before;
 	record->type = TRACE_SYNC_STREAM;
-	tell(load, LOAD_WAIT, load->stamp, load->stamp - before, 0, api_wait);
+	add_event(load, LOAD_WAIT, load->stamp, load->stamp - before, 0, api_wait);
 }
 
-/* Writes a tensor record. One of TRACE_TENSOR_RUN is a full record, the others are short ones. */
-static void tensor(struct load *load, uint32_t node, bool given, uint64_t address, uint32_t bytes)
+/* One record of 64 is a whole one. */
+static void tensor(struct load *load, uint32_t node, bool freed, uint64_t address, uint32_t bytes)
 {
 	pass(load);
-	load->allocated += given ? 0 - (uint64_t)bytes : bytes;
+	load->allocated += freed ? 0 - (uint64_t)bytes : bytes;
 	if (load->tensors++ % TRACE_TENSOR_RUN == 0) {
 		struct trace_tensor *record = block_writer_record(
 			load->writer, TRACE_TENSOR, sizeof *record);
@@ -347,7 +349,7 @@ static void tensor(struct load *load, uint32_t node, bool given, uint64_t addres
 		record->head.node = node;
 		record->stamp = load->last = load->stamp;
 		record->address = address;
-		record->bytes = given ? -(int64_t)bytes : (int64_t)bytes;
+		record->bytes = freed ? -(int64_t)bytes : (int64_t)bytes;
 		record->allocated = load->allocated;
 		record->reserved = UINT64_C(8) << 30;
 	} else {
@@ -355,15 +357,15 @@ static void tensor(struct load *load, uint32_t node, bool given, uint64_t addres
 			load->writer, TRACE_TENSOR_NEXT, sizeof *record);
 
 		record->head.node = node;
-		record->head.flags = given ? TRACE_TENSOR_FREED : 0;
+		record->head.flags = freed ? TRACE_TENSOR_FREED : 0;
 		record->stamp = load->last = load->stamp;
 		record->block = address / TRACE_TENSOR_UNIT | (uint64_t)(bytes / TRACE_TENSOR_UNIT)
 								      << TRACE_TENSOR_BYTES_BIT;
 	}
-	tell(load, given ? LOAD_FREE : LOAD_ALLOC, load->stamp, address, bytes, 0);
+	add_event(load, freed ? LOAD_FREE : LOAD_ALLOC, load->stamp, address, bytes, 0);
 }
 
-static void take(struct load *load, uint32_t node)
+static void allocate_tensor(struct load *load, uint32_t node)
 {
 	const uint64_t address = (UINT64_C(1) << 32) + (uint64_t)load->held_count * 65536;
 	const uint32_t bytes = 512 * (1 + load->held_count % 96);
@@ -373,7 +375,7 @@ static void take(struct load *load, uint32_t node)
 	tensor(load, node, false, address, bytes);
 }
 
-static void give_last(struct load *load, uint32_t node)
+static void free_last_tensor(struct load *load, uint32_t node)
 {
 	load->held_count--;
 	tensor(load, node, true, load->held[load->held_count].address,
@@ -384,17 +386,17 @@ static void give_last(struct load *load, uint32_t node)
 
 static void forward(struct load *load)
 {
-	push(load, places.model);
+	push(load, step_nodes.model);
 	for (uint32_t layer = 0; layer < LAYERS; layer++) {
-		push(load, places.layer[layer]);
+		push(load, step_nodes.layer[layer]);
 		for (uint32_t op = 0; op < OPS; op++) {
 			if (op % ATTENTION == 0)
-				push(load, places.half[layer][op >= ATTENTION]);
-			push(load, places.outer[layer][op]);
-			push(load, places.inner[layer][op]);
-			take(load, places.inner[layer][op]);
-			launch(load, places.inner[layer][op], kernel_of[op], COMPUTE,
-				ops[op].took * 30);
+				push(load, step_nodes.half[layer][op >= ATTENTION]);
+			push(load, step_nodes.outer[layer][op]);
+			push(load, step_nodes.inner[layer][op]);
+			allocate_tensor(load, step_nodes.inner[layer][op]);
+			launch(load, step_nodes.inner[layer][op], kernel_of[op], COMPUTE,
+				ops[op].gpu_ns * 30);
 			pop(load);
 			pop(load);
 			if (op % ATTENTION == ATTENTION - 1)
@@ -409,47 +411,47 @@ static void backward(struct load *load)
 {
 	for (uint32_t layer = LAYERS; layer-- > 0;) {
 		for (uint32_t op = OPS; op-- > 0;) {
-			const uint32_t node = places.gradient[layer][op];
+			const uint32_t node = step_nodes.gradient[layer][op];
 
-			push(load, places.engine[layer][op]);
-			push(load, places.backward[layer][op]);
+			push(load, step_nodes.engine[layer][op]);
+			push(load, step_nodes.backward[layer][op]);
 			push(load, node);
-			take(load, node);
-			launch(load, node, kernel_back[op][0], COMPUTE, ops[op].took * 30);
+			allocate_tensor(load, node);
+			launch(load, node, kernel_back[op][0], COMPUTE, ops[op].gpu_ns * 30);
 			pop(load);
-			launch(load, places.backward[layer][op], kernel_back[op][1], COMPUTE,
-				ops[op].took * 30);
-			give_last(load, places.backward[layer][op]);
+			launch(load, step_nodes.backward[layer][op], kernel_back[op][1], COMPUTE,
+				ops[op].gpu_ns * 30);
+			free_last_tensor(load, step_nodes.backward[layer][op]);
 			pop(load);
-			give_last(load, places.engine[layer][op]);
+			free_last_tensor(load, step_nodes.engine[layer][op]);
 			pop(load);
 		}
-		push(load, places.reduce[layer]);
-		launch(load, places.reduce[layer], kernel_nccl, NCCL, 40000);
+		push(load, step_nodes.reduce[layer]);
+		launch(load, step_nodes.reduce[layer], kernel_nccl, NCCL, 40000);
 		pop(load);
 	}
 }
 
 static void fetch(struct load *load)
 {
-	push(load, places.data);
-	push(load, places.to);
-	copy(load, TRACE_COPY, places.to, 1 << 20);
-	copy(load, TRACE_SET, places.to, 4096);
+	push(load, step_nodes.data);
+	push(load, step_nodes.to);
+	copy(load, TRACE_COPY, step_nodes.to, 1 << 20);
+	copy(load, TRACE_SET, step_nodes.to, 4096);
 	pop(load);
 	pop(load);
 }
 
 static void update(struct load *load)
 {
-	push(load, places.step);
-	push(load, places.fused);
+	push(load, step_nodes.step);
+	push(load, step_nodes.fused);
 	for (uint32_t layer = 0; layer < LAYERS; layer++)
-		launch(load, places.fused, kernel_adam, COMPUTE, 6000);
+		launch(load, step_nodes.fused, kernel_adam, COMPUTE, 6000);
 	pop(load);
 	pop(load);
-	push(load, places.item);
-	wait_for_gpu(load, places.item);
+	push(load, step_nodes.item);
+	wait_for_gpu(load, step_nodes.item);
 	pop(load);
 }
 
@@ -485,7 +487,7 @@ static void put_gpu(struct load *load, const struct pending *work)
 		((struct trace_gpu_copy *)(void *)gpu)->bytes = work->bytes;
 		((struct trace_gpu_copy *)(void *)gpu)->copy_kind = work->kind == TRACE_GPU_COPY;
 	}
-	tell(load, LOAD_WORK, work->start, work->end - work->start, work->correlation,
+	add_event(load, LOAD_WORK, work->start, work->end - work->start, work->correlation,
 		kernel ? work->name : work->kind + 1000u);
 	if (load->events)
 		load->events[load->count - 1].stream = (uint8_t)work->stream;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * large_training_trace.h: a large trace of a program that trains, as PyTorch's callbacks, CUDA and
- * CUPTI write it; and the same events in memory, for who wants to do with them the least that can
- * be done.
+ * large_training_trace.h: Writes a large trace of a training program, as PyTorch's callbacks, CUDA
+ * and CUPTI record it, and returns the same events in memory for a reference computation.
  *
- * A step: a batch is fetched and copied (1 copy, 1 set), then 24 layers of 12 operators, forward on
+ * A step: a batch is fetched and copied (1 copy, 1 memset), then 24 layers of 12 operators, forward on
  * the main thread in modules, backward on the thread of autograd (an all-reduce a layer, on a
- * stream of its own), an optimizer, and a wait for the loss. Each operator takes tensors and
- * launches. What the GPU did comes some thousand records later. A step has some 6100 events, 912 of
- * them launches, in about 160 KB.
+ * CUDA stream of its own), an optimizer, and a wait for the loss. Each operator allocates tensors
+ * and launches kernels. GPU records follow some thousand records later. A step has about 6100
+ * events, 912 of them launches, in about 160 KB.
  */
 #ifndef PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
@@ -20,20 +19,19 @@
 #define LOAD_THREADS 2u
 #define LOAD_STREAMS 32u /* ids of CUDA streams are below */
 
-/* CALL: a launch, a copy, a set; WAIT: a call that nothing comes of. WORK: of the GPU. */
+/* CALL: a launch, a copy, a memset. WAIT: a call without GPU work. WORK: GPU work. */
 enum load_kind { LOAD_PUSH, LOAD_POP, LOAD_CALL, LOAD_WAIT, LOAD_ALLOC, LOAD_FREE, LOAD_WORK };
 
 struct load_event {
-	uint64_t stamp; /* WORK: its start */
-	uint64_t value; /* CALL, WAIT, WORK: duration; TAKE, GIVE: the address */
-	/* id: the correlation id of CALL and WORK, the bytes of TAKE. name: of the range, the call
-	 * or the kernel. */
-	uint32_t id, name;
+	uint64_t stamp; /* WORK: its begin */
+	uint64_t value; /* CALL, WAIT, WORK: duration; ALLOC, FREE: the address */
+	uint32_t id;    /* CALL, WORK: the correlation id; ALLOC: bytes */
+	uint32_t name;  /* of the range, the call or the kernel */
 	uint8_t kind, thread, stream;
 };
 
-/* Writes the trace and returns its bytes. `events` is NULL or an array for steps * LOAD_STEP_MOST
- * events. `count` is set to their number. */
+/* Writes the trace and returns its size in bytes. `events`: NULL, or an array of
+ * steps * LOAD_STEP_MOST elements. `*count` becomes the number of events. */
 uint64_t load_write(const char *path, uint32_t steps, struct load_event *events, size_t *count);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * Builds the profile of a trace made in a test, and finds its nodes by path.
+ * profile_fixture.h: Profiles a trace made in a test and finds nodes by path.
  */
 #ifndef PPERF_TESTS_SUPPORT_PROFILE_FIXTURE_H
 #define PPERF_TESTS_SUPPORT_PROFILE_FIXTURE_H
@@ -14,16 +13,16 @@ struct profile_fixture {
 	struct profile *profile;
 };
 
-/* Frees the builder. options NULL: as the tool without options. */
+/* Profiles the trace and frees `builder`. `options` NULL: those of the tool without options. */
 struct profile_fixture fixture_of(
 	struct trace_builder *builder, const struct profile_options *options);
-/* One more fold of the same trace. */
+/* Profiles the same trace again. */
 void fixture_rebuild(struct profile_fixture *fixture, const struct profile_options *options);
 void fixture_free(struct profile_fixture *fixture);
 
-/* The node of a path of names joined by `/`; NULL: there is none. */
+/* Returns the node of a path of names joined by `/`, or NULL. */
 const struct node *fixture_node(const struct profile_fixture *fixture, const char *path);
-/* Fails the test if anything is owned twice or not at all. */
+/* Fails the test unless every nanosecond and byte has exactly one owner. */
 void fixture_check(const struct profile_fixture *fixture);
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program of others is run without a library in LD_PRELOAD and with it, and nothing may differ: what it says, how it ends, which files it
-leaves, what it left running; and what it costs is measured as a ratio of runs that take turns.
+"""Runs another project's program without and with a library in LD_PRELOAD and compares output, exit
+status, files and processes left behind. Also measures the cost, as a ratio of alternating runs.
 
     result = same(folder, "sh", "-c", "echo hello")    # fails with what differs
 """
@@ -15,54 +15,55 @@ def needs(*commands):
 
 
 def open_to_others(folder):
-    """Another user can come to what lies in it; the runner's own TMPDIR above it is shut otherwise."""
+    """Lets other users read `folder`. The runner's TMPDIR above it is otherwise closed to them."""
     folder.chmod(0o755)
     if stat.S_IMODE(folder.parent.stat().st_mode) == 0o700:
         folder.parent.chmod(0o711)
 
 
-def files_of(place):
-    return sorted(str(p.relative_to(place)) for p in place.rglob("*"))
+def files_of(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
 
 
-def runs_on(place):
-    """Processes that have this folder as theirs, by number."""
+def runs_on(folder):
+    """The ids of the processes whose working directory is `folder`."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(entry / "cwd") == str(place):
+            if os.readlink(entry / "cwd") == str(folder):
                 found.append(entry.name)
         except OSError:
             pass
     return found
 
 
-def still_on(place):
-    """The same, once those that are about to end have had a second."""
+def still_on(folder):
+    """The processes that still run in `folder` after a second for ending."""
     deadline = time.monotonic() + 1
-    while runs_on(place) and time.monotonic() < deadline:
+    while runs_on(folder) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return runs_on(place)
+    return runs_on(folder)
 
 
-def one(place, command, library, stdin, timeout, env):
-    place.mkdir(parents=True, exist_ok=True)
+def one(folder, command, library, stdin, timeout, env):
+    folder.mkdir(parents=True, exist_ok=True)
     variables = dict(env or {})
     if library:
         variables["LD_PRELOAD"] = " ".join(filter(None, [variables.get("LD_PRELOAD"), library]))
-    result = run(place, *command, stdin=stdin, timeout=timeout, env=variables)
-    said = [stream.replace(str(place).encode(), b"HERE") for stream in (result.stdout, result.stderr)]
-    return {"status": result.returncode, "stdout": said[0], "stderr": said[1], "files": files_of(place), "still runs": len(still_on(place))}
+    result = run(folder, *command, stdin=stdin, timeout=timeout, env=variables)
+    said = [stream.replace(str(folder).encode(), b"HERE") for stream in (result.stdout, result.stderr)]
+    return {"status": result.returncode, "stdout": said[0], "stderr": said[1], "files": files_of(folder), "still runs": len(still_on(folder))}
 
 
 def same(folder, *command, stdin=None, timeout=600, output=None, env=None, library=None, leave=()):
-    """Runs a command twice, in two folders. What `leave` names (stdout, stderr, files) is not compared, but that no trace is left; the content of
-    the file `output` is. Returns what the plain run gave."""
-    places = [folder / name / "here" for name in ("plain", "under")]
-    results = [one(place, command, with_it, stdin, timeout, env) for place, with_it in zip(places, (None, library or preload()))]
-    for result, place in zip(results, places):
+    """Runs a command twice, in two folders, and fails if the results differ. `leave`: results that
+    are not compared (stdout, stderr, files). No trace may be left in any case. `output`: a file
+    whose content is compared. Returns the results of the plain run."""
+    folders = [folder / name / "here" for name in ("plain", "under")]
+    results = [one(home, command, with_it, stdin, timeout, env) for home, with_it in zip(folders, (None, library or preload()))]
+    for result, home in zip(results, folders):
         if output:
-            result["content"] = hashlib.sha256((place / output).read_bytes()).hexdigest() if (place / output).exists() else None
+            result["content"] = hashlib.sha256((home / output).read_bytes()).hexdigest() if (home / output).exists() else None
     unlike = [key for key in results[0] if key not in leave and results[0][key] != results[1][key]]
     assert not unlike, "; ".join("%s without: %.700r with: %.700r" % (key, results[0][key], results[1][key]) for key in unlike)
     left = [name for name in results[1]["files"] if "trace" in name and ".bin" in name]
@@ -70,14 +71,15 @@ def same(folder, *command, stdin=None, timeout=600, output=None, env=None, libra
     return results[0]
 
 
-def seconds(place, command, library):
+def seconds(folder, command, library):
     start = time.monotonic()
-    run(place, *command, env={"LD_PRELOAD": library})
+    run(folder, *command, env={"LD_PRELOAD": library})
     return time.monotonic() - start
 
 
 def cost(folder, *command, rounds=15, library=None):
-    """How long a command takes with the library and without, in seconds: medians of runs that take turns."""
+    """The seconds that a command takes with the library and without: medians of alternating runs.
+    """
     plain, under = [], []
     for number in range(rounds + 1):
         for times, with_it in ((plain, None), (under, library or preload())) if number % 2 else ((under, library or preload()), (plain, None)):

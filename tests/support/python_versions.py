@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The CPythons of this machine whose frames are read."""
+"""Finds the CPythons on this machine whose frames pperf can read."""
 import glob, os, shutil, subprocess, sys
 
 WANTED = [(3, minor) for minor in range(9, 15)]
@@ -8,14 +8,15 @@ WHO = "import sys, sysconfig; print(sys.implementation.name, *sys.version_info[:
 
 
 def interpreters():
-    """One of each version, and of each way of building it that tells itself apart by its prefix: (version, free-threaded, path)."""
-    places = [sys.executable, "/usr/bin/python3", *(shutil.which("python3.%d%s" % (minor, t)) for _, minor in WANTED for t in ("", "t"))]
-    places += glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))
-    places += os.environ.get("PPERF_TEST_PYTHONS", "").split()
+    """One interpreter of each version and build: (version, free-threaded, path). Builds are
+    distinguished by their prefix."""
+    candidates = [sys.executable, "/usr/bin/python3", *(shutil.which("python3.%d%s" % (minor, t)) for _, minor in WANTED for t in ("", "t"))]
+    candidates += glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))
+    candidates += os.environ.get("PPERF_TEST_PYTHONS", "").split()
     found = {}
-    for place in filter(None, places):
+    for path in filter(None, candidates):
         try:
-            result = subprocess.run([place, "-c", WHO], capture_output=True, text=True, timeout=60)
+            result = subprocess.run([path, "-c", WHO], capture_output=True, text=True, timeout=60)
         except OSError:
             continue
         words = result.stdout.split()

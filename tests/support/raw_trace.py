@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A second reader of the trace's format, in Python, written from the prose and the structs of collector/trace_format.h alone: for tests that
-look at fields which no view shows, and independent of the report. For whole traces only: it checks nothing.
+"""A second reader of traces in Python, written from the prose and structs of
+collector/trace_format.h alone. It serves tests of fields that no view shows, and shares nothing
+with the report. It checks nothing, so traces must be whole.
 
     for record in records("trace.bin"):
         record.kind, record.flags, record.node, record.stream, record.name, ...
@@ -39,7 +40,7 @@ FIELDS = {
     "AWAY": "stamp:Q realtime_ns:Q edge:I reserved:I",
     "LOST": "stamp:Q events:Q reason:I reserved:I",
 }
-DICTIONARY = { # of these kinds too
+DICTIONARY = { # records of the dictionary
     "NODE": "parent:I name:I domain:I kind:I link:I detail:I",
     "SOURCE": "function:I file:I line:I",
     "DEVICE": "device:I major:I minor:I multiprocessors:I warp_threads:I threads_per_sm:I blocks_per_sm:I threads_per_block:I registers_per_sm:I "
@@ -87,7 +88,8 @@ def structs(data, at, end):
 
 
 def whole_call(data, start, at, end):
-    """What an AGAIN of the payload at `start` stands for: kind, flags, and the bytes behind the head."""
+    """Expands an AGAIN record of the payload at `start`: kind, flags, and the bytes behind the
+    head."""
     stamp, duration, of, more = struct.unpack_from("<QIHH", data, at)
     size, kind, flags, _ = struct.unpack_from("<HBBI", data, start + 8 * of)
     body = bytearray(data[start + 8 * of + 8:start + 8 * of + size])
@@ -98,7 +100,7 @@ def whole_call(data, start, at, end):
 
 
 def dictionary(data):
-    """names by id, and lists of what the dictionary holds."""
+    """Names by id, metadata, modules and stacks of the dictionary."""
     names, meta, modules, stacks = {}, {}, [], {}
     for _, _, _, start, end in [b for b in blocks(data) if b[0] == DICT]:
         for kind, _, _, at, _ in structs(data, start, end):
@@ -120,7 +122,7 @@ def dictionary(data):
 
 
 def described(data):
-    """The other records of the dictionary by kind, in order. node of a NODE: its own id."""
+    """The other records of the dictionary by kind, in order. `node` of a NODE is its own id."""
     found = {kind: [] for kind in DICTIONARY}
     for _, _, _, start, end in [b for b in blocks(data) if b[0] == DICT]:
         for kind, _, node, at, _ in structs(data, start, end):
@@ -130,7 +132,8 @@ def described(data):
 
 
 def whole(path):
-    """The records of every thread in order (sealed ones first), then names, meta, modules, stacks."""
+    """The records of every thread in order, with the names, metadata, modules and stacks of the
+    trace."""
     with open(path, "rb") as file:
         data = file.read()
     names, meta, modules, stacks = dictionary(data)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A second reader of traces, written from the prose of collector/trace_format.h alone and sharing nothing with the report: what it
-finds must be what `pperf-report dump` says. Slow, and only of what NVTX leaves."""
+"""A second reader of traces, written from the prose of collector/trace_format.h alone. It shares
+nothing with the report, and must find what `pperf-report dump` prints. It is slow, and reads only
+what NVTX records."""
 import pathlib, re, struct
 
 HEADER = (pathlib.Path(__file__).resolve().parents[2] / "collector" / "trace_format.h").read_text()
@@ -33,12 +34,12 @@ class Block:
         self.covered = data[offset + 20:offset + 48] + bytes(4) + data[offset + 52:offset + 64] + self.payload
 
     def is_whole(self):
-        """A chunk that the end of the process has not torn."""
+        """False for a chunk that the end of the process has torn."""
         return self.type != CHUNK or crc(self.covered) == self.crc
 
 
 def heads(data):
-    """Every block that was begun."""
+    """Every block whose head is written."""
     at = struct.unpack_from("<I", data, 16)[0]
     while at + 64 <= len(data):
         block = Block(data, at)
@@ -50,7 +51,7 @@ def heads(data):
 
 
 def blocks(data):
-    """Slots, chunks and the dictionary's; slots and chunks of the same payload once."""
+    """Slots, chunks and dictionary blocks. A slot is left out if its payload is also a chunk."""
     found = {}
     for block in heads(data):
         key = (block.type == DICT, block.stream, block.sequence)
@@ -60,7 +61,8 @@ def blocks(data):
 
 
 def structs(payload, visit_short):
-    """The struct records of a payload as (kind, node, whole record); the short ones go to visit_short."""
+    """The struct records of a payload as (kind, node, record). Short records are passed to
+    visit_short."""
     at = 0
     while at + 4 <= len(payload):
         word = struct.unpack_from("<I", payload, at)[0]
@@ -133,8 +135,8 @@ def read(path):
     return threads
 
 
-def places(path):
-    """{node: (names from the outermost on, kind, those of what it is linked to, detail)}: the tree of contexts. kind: as the format has it."""
+def nodes(path):
+    """{node: (names from the root on, kind, names of the linked node, detail)} of all nodes."""
     data, kinds = pathlib.Path(path).read_bytes(), re.findall(r"TRACE_NODE_(\w+)", re.search(r"enum trace_node_kind \{.*?\}", HEADER, re.S)[0])
     dictionary, found = Dictionary([b for b in blocks(data) if b.type == DICT]), {}
     for block in (b for b in blocks(data) if b.type == DICT):
@@ -148,7 +150,7 @@ def places(path):
 
 
 def totals(path):
-    """{node: (calls, ticks, the longest)} of what was only counted."""
+    """{node: (calls, ticks, longest)} of ranges that were only counted."""
     found = {}
     for block in (b for b in heads(pathlib.Path(path).read_bytes()) if b.type == TOTALS):
         for at in range(0, len(block.payload) - 31, 32):

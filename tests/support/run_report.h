@@ -13,21 +13,21 @@
 #include "tests/support/trace_builder.h"
 
 struct report_run {
-	char *out, *err; /* terminated; live as long as the test */
+	char *out, *err; /* terminated; freed by run_report_teardown() */
 	int status;      /* of exit; 128 + n: killed by signal n */
 };
 
-/* Before and after each test (a checked fixture): a folder of its own to be in. */
+/* The checked fixture of each test: makes a folder and enters it; removes it. */
 void run_report_setup(void);
 void run_report_teardown(void);
 
 /* Writes `builder` (NULL: nothing) as trace.bin, frees it, runs `pperf-report ARGUMENTS` by the
  * shell. */
 struct report_run run_report(struct trace_builder *builder, const char *arguments);
-/* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
+/* Runs pperf-report with NAME=VALUE settings: "NO_COLOR=1 TERM=dumb". */
 struct report_run run_report_with(const char *settings, const char *arguments);
 
-/* The same with stdout somewhere else; .out is empty. */
+/* Runs pperf-report with stdout in the file `path`. .out is empty. */
 struct report_run run_report_to(const char *path, const char *arguments);
 
 /* Functions that build records many tests need. `at`: when the call returned, or when the batch of

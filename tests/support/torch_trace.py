@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a trace says of PyTorch, as tests look at it: places, and on each thread what was open and when."""
+"""What a trace has of PyTorch, in the form that tests compare: nodes, and the range stack of each
+thread."""
 import json
 from types import SimpleNamespace
 from harness import dump, info
@@ -23,36 +24,36 @@ class Trace:
         data = open(path, "rb").read()
         texts = dictionary(data)[0]
         texts[0] = None
-        self.places = {n.node: SimpleNamespace(id=n.node, name=texts.get(n.name), kind=KINDS[n.kind], parent=n.parent, link=n.link, detail=texts.get(n.detail))
+        self.nodes = {n.node: SimpleNamespace(id=n.node, name=texts.get(n.name), kind=KINDS[n.kind], parent=n.parent, link=n.link, detail=texts.get(n.detail))
                        for n in described(data)["NODE"]}
         self.records = dump(path, {"push", "pop"})
 
     def path(self, id):
         names = []
-        while id in self.places:
-            names.append(self.places[id].name)
-            id = self.places[id].parent
+        while id in self.nodes:
+            names.append(self.nodes[id].name)
+            id = self.nodes[id].parent
         return tuple(reversed(names))
 
     def calls(self, *kinds):
-        """The places that were entered, in order, of these kinds only, if given."""
-        return [self.places[r["node"]] for r in self.records if r["kind"] == "push" and (not kinds or self.places[r["node"]].kind in kinds)]
+        """The nodes entered, in order. `kinds`: only nodes of these kinds."""
+        return [self.nodes[r["node"]] for r in self.records if r["kind"] == "push" and (not kinds or self.nodes[r["node"]].kind in kinds)]
 
     def tree(self):
-        """The lines of what was entered, indented by how deep it stood."""
+        """The names of the ranges entered, indented by depth."""
         return ["  " * r["depth"] + r["name"] for r in self.records if r["kind"] == "push"]
 
     def linked(self, *except_names):
-        """Pairs: a backward node's name, and the path of the operator that it is of; None without one."""
+        """Pairs of a backward node's name and the path of the operator linked to it, or None."""
         return [(p.name, self.path(p.link) if p.link else None) for p in self.calls(BACKWARD) if p.name not in except_names]
 
     def is_balanced(self):
-        """Each thread closes what it opens, the innermost first."""
+        """True if each thread closes the ranges that it opens, the innermost first."""
         open = {}
         for record in self.records:
-            row = open.setdefault(record["tid"], [])
+            stack = open.setdefault(record["tid"], [])
             if record["kind"] == "push":
-                row.append(record["node"])
-            elif not row or row.pop() != record["node"]:
+                stack.append(record["node"])
+            elif not stack or stack.pop() != record["node"]:
                 return False
         return not any(open.values())

@@ -48,7 +48,7 @@ uint32_t build_name(struct trace_builder *builder, const char *text);
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	const char *domain, enum trace_node_kind kind);
-/* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
+/* A node with a link (a node or 0) and a detail (a text or NULL); see struct trace_node. */
 uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);

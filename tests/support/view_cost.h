@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole
- * process.
+ * view_cost.h: Measures the processor time and memory of pperf-report as a whole process.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_COST_H
 #define PPERF_TESTS_SUPPORT_VIEW_COST_H

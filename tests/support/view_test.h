@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * view_test.h: a suite of the views: each test makes a trace, has it shown, and looks for what must
- * be there.
+ * view_test.h: Suites of views. Each test makes a trace, runs a view and checks its output.
  */
 #ifndef PPERF_TESTS_SUPPORT_VIEW_TEST_H
 #define PPERF_TESTS_SUPPORT_VIEW_TEST_H
@@ -9,11 +8,11 @@
 
 #include <check.h>
 
-/* `part` is in `out`; it is not. */
+/* Fails the test unless `part` is in `out`, or is absent from it. */
 void output_has(const char *out, const char *part);
 void output_lacks(const char *out, const char *part);
 
-/* Runs a suite whose tests have a folder each. Returns the exit status of its main():
+/* Runs a suite whose tests each have a folder. Returns the exit status for main.
  *
  *	const TTest *const tests[] = { first_test, second_test };
  *

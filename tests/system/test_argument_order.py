@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No call reads a variable in one argument that a call in another may change: which comes first is the compiler's choice. GCC for x86-64 begins with
-the last, clang and GCC for aarch64 with the first; each has been right about what the other made a crash."""
+"""No argument of a call may read a variable that a call in another argument of it may change. The
+compiler chooses the order of evaluation: GCC for x86-64 begins with the last argument, clang and
+GCC for aarch64 with the first."""
 import re
 from harness import *
 
@@ -13,7 +14,8 @@ def without_comments(text):
 
 
 def calls(text):
-    """(name, arguments, line) of each; what is in capitals is a macro, whose parts need not be arguments."""
+    """(name, arguments, line) of each call. A name in capitals is a macro, whose parts need not be
+    arguments."""
     for match in re.finditer(r"\b(?!if\b|while\b|for\b|switch\b|return\b|sizeof\b)([A-Za-z]\w*[a-z]\w*)\s*\(", text):
         depth, begin, arguments = 0, match.end(), []
         for at in range(match.end() - 1, min(len(text), match.end() + 2000)):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""--columns, in every format; and, where PPERF_TEST_DATA names the folder with traces of real GPUs, that what was charged to owners is all there is."""
+"""--columns in every format. With PPERF_TEST_DATA also on real traces: the metrics charged to
+owners add up to the whole."""
 import csv, io, json, os, pathlib
 from harness import Skip, case, main, report
 
@@ -12,7 +13,7 @@ def X(category, name, start, duration, tid=1, pid=7, **args):
 
 
 def trace(folder):
-    """Two operators, each with a kernel: 10..30 us, 50..90 us after the begin."""
+    """Two operators with one kernel each, at 10 to 30 us and 50 to 90 us."""
     events = [X("cpu_op", "aten::mm", 0, 10), X("cuda_runtime", "cudaLaunchKernel", 2, 3, correlation=1),
               X("cpu_op", "aten::relu", 20, 10), X("cuda_runtime", "cudaLaunchKernel", 22, 3, correlation=2),
               X("kernel", "gemm", 10, 20, tid=7, pid=0, correlation=1, device=0, stream=7),
@@ -28,7 +29,7 @@ def rows(path, *options):
 
 @case
 def a_tree_of_rows_that_are_all_too_small_is_reported(folder):
-    """200 roots that have a 200th each: none has the 1 % that text asks for."""
+    """Each of 200 roots has a 200th, less than the 1 % that text shows."""
     events = [{"ph": "X", "cat": "cpu_op", "name": "mine::op_%s" % (chr(97 + i // 26) + chr(97 + i % 26)), "pid": 1, "tid": 1, "ts": i * 10, "dur": 5, "args": {}} for i in range(200)]
     path = folder / "small.json"
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The interposed CUDA runtime on the simulated device, 12 and 13, with and without CUPTI: a program sees no difference, and each of its calls is in
-the trace once, with its result, and with the correlation id of what it started."""
+"""The interposed CUDA runtime on the simulated device, 12 and 13, with and without CUPTI. A program
+sees no difference, and each of its calls is in the trace once, with its result and correlation id.
+"""
 import os, re
 from harness import BUILD, Skip, case, info, main, run, traced
 from raw_trace import CALLS, whole

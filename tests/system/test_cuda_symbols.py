@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The interposed CUDA runtime: the program sees what it would see without us, its calls go where they would have gone, and each is recorded once
-with what was asked for. Against stand-in runtimes; nothing of CUDA is needed."""
+"""The interposed CUDA runtime, on stand-in runtimes without CUDA. The program sees no difference,
+its calls go to the same library as without pperf, and each call is recorded once with its
+arguments."""
 import os, re, subprocess
 from harness import BUILD, LIBRARY, PRELOADS, ROOT, SANITIZED, Skip, case, main, run, traced
 from raw_trace import whole
@@ -19,7 +20,7 @@ def client(name):
 
 
 def both(folder, *command, env=None, preload=None, check=0):
-    """Runs it without and with the library: the same output, else a failure. Returns the output."""
+    """Runs the client without and with the library, fails if the output differs, and returns it."""
     bare = run(folder, *command, env={**PATHS, **(env or {})}, check=check)
     more = {"LD_PRELOAD": preload} if preload else {}
     under = traced(folder, *command, env={**PATHS, **(env or {}), **more}, check=check)
@@ -29,7 +30,7 @@ def both(folder, *command, env=None, preload=None, check=0):
 
 
 def calls_made(output):
-    """(function, result) of each call that is recorded, as the client printed them."""
+    """(function, result) of each call that pperf records, as the client printed them."""
     lines = re.findall(r"^(\w+): (\d+), errno", output, re.M)
     made = [(f, int(r)) for f, r in lines if f in FUNCTIONS and f not in UNRECORDED]
     return [c for c in made for _ in range(2 if c[0] == "cudaLaunchCooperativeKernelMultiDevice" else 1)]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What CUPTI tells, on the simulated device: programs that know what they did are believed only if the trace says exactly the same; and whatever
-CUPTI does wrong, the program does not notice and the trace says what is missing."""
+"""Recording with CUPTI on the simulated device. The trace must have exactly what programs know of
+their own work. Whatever CUPTI does wrong, the program is unaffected and the trace has what is
+missing."""
 import collections, errno, json, os, shutil, signal, subprocess, time
 from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
 from gpu_reference import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
@@ -21,7 +22,7 @@ def simulated(major, name):
 
 
 def known_work(folder, major, *arguments, env=None, check=0):
-    """Runs known_work under the library: what it says, and its trace."""
+    """Runs known_work under the library: its output and its trace."""
     for path in folder.glob("*.bin*"):
         path.unlink()
     result = traced(folder, simulated(major, "known_work"), *arguments, env=env, check=check)
@@ -30,7 +31,8 @@ def known_work(folder, major, *arguments, env=None, check=0):
 
 
 def same_under_library(folder, major, *arguments, env=None, check=0):
-    """Runs cuda_guest without and with the library: the same, else a failure. Its output."""
+    """Runs cuda_guest without and with the library, fails if anything differs, and returns its
+    output."""
     bare = run(folder, simulated(major, "cuda_guest"), *arguments, env=env, check=check)
     under = traced(folder, simulated(major, "cuda_guest"), *arguments, env=env, check=check)
     assert under.stdout == bare.stdout, (bare.stdout, under.stdout)
@@ -49,7 +51,7 @@ def exactly(folder, major, *arguments, env=None):
 # ---- contexts that end ----
 
 def ended(folder, major, how, env=None):
-    """What is held at the end, by kind, and the record that says so."""
+    """The memory held at the end by kind, and the record that ended the context."""
     bare = run(folder, simulated(major, "ends_contexts"), how)
     under = traced(folder, simulated(major, "ends_contexts"), how, env=env)
     assert under.stdout == bare.stdout and under.stderr == bare.stderr
@@ -219,7 +221,8 @@ def ids_may_be_those_of_the_outermost_call(folder):
 # ---- what CUPTI may do wrong ----
 
 def degraded(folder, major, arguments=FEW, **env):
-    """The program says the same; the trace's calls are as they should be. The trace."""
+    """Runs known_work with a CUPTI that misbehaves. Its output and the calls in the trace must be
+    unaffected. Returns the trace."""
     fine, _ = known_work(folder, major, *arguments)
     output, trace = known_work(folder, major, *arguments, env=env)
     assert output == fine
@@ -229,7 +232,7 @@ def degraded(folder, major, arguments=FEW, **env):
 
 
 def works_missing(trace):
-    """Calls that put work on the GPU and of which no record came."""
+    """The number of calls that started GPU work and have no record."""
     there = {r.correlation for r in gpu(trace)}
     return [c for c in calls(trace, "LAUNCH", "COPY", "SET", "GRAPH_LAUNCH") if c.correlation not in there]
 
@@ -365,11 +368,11 @@ def work_that_takes_long_is_no_other_client(folder):
 @case
 def no_libcupti_is_a_sentence(folder):
     for major in MAJORS:
-        place = folder / ("alone" + major)
-        place.mkdir()
+        home = folder / ("alone" + major)
+        home.mkdir()
         for name in ("known_work", "libcuda.so.1", "libcudart.so.%s" % major):
-            shutil.copy(simulated(major, name), place)
-        result = traced(folder, str(place / "known_work"), *FEW, env={"CUDA_HOME": None, "LD_LIBRARY_PATH": None})
+            shutil.copy(simulated(major, name), home)
+        result = traced(folder, str(home / "known_work"), *FEW, env={"CUDA_HOME": None, "LD_LIBRARY_PATH": None})
         trace = whole(folder / "trace.bin")
         assert trace.meta["source.cupti"].startswith("off: "), trace.meta["source.cupti"]
         assert len(calls(trace, "LAUNCH")) == json.loads(result.stdout)["total"]["launches"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""diagnose on traces of real GPUs, where PPERF_TEST_DATA names the folder with them: what is known to be the matter with each is found, no rule speaks
-without evidence, each command that is given works, and --brief is brief."""
+"""diagnose on traces of real GPUs (PPERF_TEST_DATA): the known problem of each trace is found,
+every finding has evidence, each suggested command works, and --brief is brief."""
 import functools, json, os, pathlib, shlex, subprocess, sys
 
 from harness import REPORT, Skip, case, environment, main
@@ -38,7 +38,7 @@ def named(part):
 
 @case
 def what_is_the_matter_is_found(folder):
-    # ResNet-50 whose data are loaded by the training's own thread: five windows of some 60 ms, one a step
+    # ResNet-50 that loads its data on the training thread: five steps of about 60 ms
     rows = {row["name"]: row for row in rows_of(named("resnet50_num_workers_0"))}
     assert rows["idle-gaps"]["kind"] == "finding" and rows["idle-gaps"]["impact_ns"] > 250_000_000, rows["idle-gaps"]
     assert rows["idle-gaps"]["path"][-1] == "aten::copy_", rows["idle-gaps"]
@@ -46,12 +46,12 @@ def what_is_the_matter_is_found(folder):
     assert data["kind"] == "finding" and data["impact_ns"] > 350_000_000 and data["path"][-1].startswith("enumerate(DataLoader)#_SingleProcess"), data
     # BERT, one sequence at a time on an H100
     assert said(named("gaunernst_bert-small"), "finding")[0] == "overhead-bound"
-    # half of the time the GPU has work, in CUDA graphs, and none of it is seen to run
+    # GPU work is queued half of the time, in CUDA graphs without kernel records
     row = rows_of(named("negative_queue_length"))[0]
     assert (row["name"], row["confidence"]) == ("queued-not-started", "low") and row["impact_ns"] > 600_000_000, row
-    # all that decoding does is in CUDA graphs
+    # all of the decoding runs in CUDA graphs
     assert said(named("graph_execution"), "finding") == [] and "compute-bound" in said(named("graph_execution"), "note")
-    # copies of 262 MB from memory that is not pinned, and two blocks for 108 multiprocessors
+    # copies of 262 MB from pageable memory, and a grid of two blocks on 108 multiprocessors
     found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
     assert "pageable-copies" in found and "small-grids" in found, found
 
@@ -77,7 +77,7 @@ def every_command_works(folder):
     done = set()
     for trace in traces():
         for row in rows_of(trace):
-            # of each rule one command, and all that name a place
+            # one command of each rule, and every command that names a node
             if row.get("command") and (row["name"] not in done or "--focus" in row["command"] or "distribution" in row["command"]):
                 done.add(row["name"])
                 words = shlex.split(row["command"])

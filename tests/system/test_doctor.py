@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
+<<<<<<< HEAD
 """pperf doctor: it names what stands in the way, and finds nothing where nothing does."""
 import os, re, signal, struct
+=======
+"""pperf doctor names each problem, and reports none where there is none."""
+import os, signal, struct
+>>>>>>> g5
 from harness import *
 
 CC = os.environ.get("CC", "cc")
 
 
 def doctor(folder, *command, library=LIBRARY, env=None, check=None):
-    """What it says of the folder, or of a command; with an image of a library if need be."""
+    """The output of pperf doctor for the folder or for a command. `library`: another file to
+    examine as the library."""
     home = folder / "installed"
     if not home.exists():
         (home / "bin").mkdir(parents=True)
@@ -133,7 +139,8 @@ def what_CUPTI_refuses_has_a_remedy(folder):
 
 
 def moved_interpreter(image):
-    """The program with the name of its dynamic linker at its end, where patchelf puts it."""
+    """The program with the name of its dynamic linker moved to the end of the file, as patchelf
+    does."""
     image = bytearray(image)
     at, size, count = struct.unpack_from("<Q", image, 32)[0], *struct.unpack_from("<HH", image, 54)
     for head in range(at, at + size * count, size):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every view of every kind of trace, in every format and width: it ends, without a crash, and what it prints can be read by who asked for it: lines no wider
-than asked, JSON without NaN, tables of as many fields in each line, no control character and no damaged text, whatever the names in the trace.
+"""Every view of every kind of trace, in every format and width. It ends without a crash, and its
+output is well-formed: no line wider than requested, no NaN in JSON, the same number of fields in
+each line of a table, no control character and no damaged text.
 
 PPERF_TEST_SOAK=1 (`make soak-views`) tries every option with every view, on all traces of PPERF_TEST_DATA and of PPERF_TEST_TRACES, folders with more of them."""
 import concurrent.futures, csv, io, itertools, json, os, pathlib, re, subprocess, unicodedata
@@ -12,9 +13,9 @@ LIMIT_S = 120
 LINES_OF_JSON = ("dump",)
 TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("tui",)
 SEVERAL_TABLES = ("summary", "info", "dump", "gate")
-LISTS_OF_FACTS = ("info", "dump") # a line each, as long as it is
-COPIED_WHOLE = ("warning: ", "also pid ", "not shown: ", "  next", "no range has ") # what is read once, or copied into a shell, is not cut either
-NARROW = 60 # columns below which a heading may stand out
+LISTS_OF_FACTS = ("info", "dump") # one line each, never cut
+COPIED_WHOLE = ("warning: ", "also pid ", "not shown: ", "  next", "no range has ") # texts to be read once or copied into a shell are not cut either
+NARROW = 60 # on a terminal with fewer columns, a heading may be wider
 TEXTS = (["--width", "40"], ["--width", "80", "--ascii"], ["--width", "200"])
 DATA = (["-f", "json"], ["-f", "csv"])
 OPTIONS = [["--steps", "1-2"], ["--no-steps"], ["--device", "1"], ["--depth", "1"], ["--top", "3"], ["--min-percent", "0"], ["--redact"], ["--strict"],
@@ -30,7 +31,7 @@ HOSTILE = ["evil \x1b[31mred\x07", "tab\tand\nline", "wide 張量運算 名前",
 
 
 def views():
-    """Those that --help lists."""
+    """The names of the views, from --help."""
     text = report("--help").stdout.decode().split("\nviews\n")[1].split("\noptions\n")[0]
     return [name for name in re.findall(r"^  ([\w-]+) ", text, re.M) if name not in NEED_A_TERMINAL]
 
@@ -40,7 +41,7 @@ def event(category, name, start, duration, tid=1, pid=7, **args):
 
 
 def imported(folder):
-    """A trace of torch.profiler: three steps on two GPUs, with names that nobody should print as they are."""
+    """A trace of torch.profiler: three steps on two GPUs, with hostile names."""
     events, at, correlation = [], 1000, 0
     for step in range(3):
         events.append(event("user_annotation", "ProfilerStep#%d" % step, at, 2000))
@@ -57,7 +58,8 @@ def imported(folder):
 
 
 def simulated(folder):
-    """A program on the simulated device, whole and cut in the middle, where that device is built."""
+    """Traces of a program on the simulated device, whole and cut in the middle, if that device is
+    built."""
     program = BUILD / "cudasim" / "13" / "known_work"
     if not program.exists():
         return []
@@ -78,14 +80,14 @@ def ranges(folder):
 
 
 def given():
-    """Those of the folders that the environment names."""
+    """The traces in the folders that the environment names."""
     folders = [pathlib.Path(os.environ[name]) for name in ("PPERF_TEST_DATA", "PPERF_TEST_TRACES") if os.environ.get(name)]
     return sorted(path for folder in folders for pattern in ("*.bin", "kineto/*.json*", "kineto/micro/test_*.json", "nsys/*.sqlite", "nsys/*.json.gz", "*.json*")
                   for path in folder.glob(pattern))
 
 
 def cells(text):
-    """How many columns of a terminal a line takes."""
+    """The columns that a line takes on a terminal."""
     return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
@@ -94,7 +96,8 @@ def refuse_constant(name):
 
 
 def may_be_wide(line, files):
-    """Whether a line is one that is never cut: a message, or one word of ours or a path, which wrapping leaves alone on its line."""
+    """True for a line that is never cut: a message, or a single word or path, which wrapping leaves
+    whole."""
     words = line.split()
     return line.startswith(COPIED_WHOLE) or any(str(file) in line for file in files) or len(words) <= 1 or (line[0] != " " and len(words) == 2)
 
@@ -115,7 +118,7 @@ def check_csv(text, view):
 
 
 def flags(value):
-    """Each `conserved` of a document."""
+    """Each `conserved` of a JSON document."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from [part] if key == "conserved" else flags(part)
@@ -132,7 +135,7 @@ def check_json(text, view):
 
 
 def check(view, files, options):
-    """What is wrong with what one command prints; None if nothing is."""
+    """The first problem in the output of a command, or None."""
     command = [str(REPORT), view, *map(str, files), *options]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, env=environment(LC_ALL="C.UTF-8"))
@@ -168,7 +171,7 @@ def commands(traces):
 
 
 def each(traces):
-    """Checks all of them and tells of those that fail."""
+    """Checks all commands and fails with those that have a problem."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         wrong = [found for found in pool.map(lambda command: check(*command), commands(traces)) if found]
     assert not wrong, "%d commands:\n%s" % (len(wrong), "\n".join(wrong[:None if SOAK else 12]))
@@ -195,7 +198,7 @@ def devices_that_are_alike_share_a_line(folder):
         path = folder / "devices.json"
         path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": i, **({"name": name} if name else {})} for i, name in enumerate(names)],
                                     "traceEvents": [event("cpu_op", "aten::mm", 0, 10)]}))
-        from_there = report(path).stdout.decode().split("\ndevice ")[1] # a long name of the file breaks the lines before
+        from_there = report(path).stdout.decode().split("\ndevice ")[1] # a long file name wraps the lines before it
         return [line.strip() if i == 0 else line[10:] for i, line in enumerate(from_there.split("\nimported")[0].splitlines())]
     assert told("H100", "H100", "H100", "A100") == ["GPUs 0-2 H100", "GPU 3 A100"]
     assert told(None, None) == ["GPUs 0-1 (the trace does not record the name of them)"]
@@ -203,7 +206,7 @@ def devices_that_are_alike_share_a_line(folder):
 
 @case
 def a_launch_that_is_not_known_has_no_numbers(folder):
-    """Not a grid of no blocks."""
+    """An unknown launch configuration is empty, not a grid of 0 blocks."""
     path = folder / "graph.json"
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
         event("cuda_runtime", "cudaLaunchKernel", 0, 10, correlation=1), event("kernel", "k", 20, 30, pid=0, tid=7, correlation=1, device=0, stream=7)]}))

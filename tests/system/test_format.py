@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The description of the format is enough to read a trace: a reader that shares nothing with the report finds the same."""
+"""The description of the format suffices to read a trace: a reader that shares no code with the
+report finds the same."""
 import reference_decoder as decoder
 from exact_times import exact
 from harness import *

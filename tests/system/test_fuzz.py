@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Inputs of the fuzzers (tests/fuzz): the seeds, a few that differ from them, and what was ever found, are no finds."""
+"""Replays inputs of the fuzzers (tests/fuzz): the seeds, a few mutations of them, and every earlier
+find. None may be a find now."""
 import re
 from harness import *
 
@@ -36,7 +37,7 @@ for name in TARGETS:
 
 @case
 def a_find_is_reported(folder):
-    """The harness must be able to fail: a report that prints what a terminal would act on."""
+    """The harness must be able to fail: a report that prints a control character is a find."""
     (folder / "input").write_bytes(b"\x07\x00\x1b[31m")
     result = subprocess.run([FUZZ / "replay_text", folder / "input"], cwd=ROOT, capture_output=True, text=True, errors="replace",
                             env={**os.environ, "TMPDIR": str(folder), "PPERF_FUZZ_BROKEN": "1"})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The check of a GPU (tests/gpu, scripts/gpu-check.sh), as far as it can be tried without one: a GPU may be had for minutes, and a check that stumbles over
-itself would waste them."""
+"""The check of a GPU (tests/gpu, scripts/gpu-check.sh), as far as it can run without one. A GPU may
+be available for minutes only, so the check itself must not fail."""
 import gzip, io, json, os, pathlib, shutil, subprocess, sys, tarfile, time
 from harness import BUILD, LIBRARY, ROOT, Skip, case, main
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The views of what came after what on a GPU say the same as the totals, to the nanosecond: gaps are the idle time, what streams do is what the GPU did. On
-traces of the simulated device, and where PPERF_TEST_DATA names the folder with them, on real ones of torch.profiler and of Nsight Systems."""
+"""The views of a GPU's time line agree with the totals to the nanosecond: gaps add up to the idle
+time, the work of CUDA streams to that of the GPU. Uses traces of the simulated device and, with
+PPERF_TEST_DATA, real ones of torch.profiler and Nsight Systems."""
 import json, os, pathlib
 from harness import BUILD, REPORT, SANITIZED, Skip, case, main, report, run, traced
 
@@ -21,7 +22,7 @@ def real():
 
 
 def simulated(folder):
-    """A trace of each major, of several threads and streams."""
+    """A trace of each CUDA major version, with several threads and CUDA streams."""
     for major in ("12", "13"):
         program = BUILD / "cudasim" / major / "known_work"
         if not program.exists():
@@ -119,7 +120,7 @@ def traces_of_ours_add_up(folder):
         check_overlap(trace)
         check_api(trace)
         check_critical_path(trace)
-        check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # the GPU's clock is put on the host's, piece by piece
+        check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # GPU times are converted to the host's clock interval by interval
 
 
 def span(cat, name, begin, end, thread, **args):
@@ -128,7 +129,7 @@ def span(cat, name, begin, end, thread, **args):
 
 @case
 def events_of_an_imported_trace_hold_streams_up(folder):
-    """As CUPTI tells of them: a wait names the call that recorded its event, and the stream."""
+    """As CUPTI records them: a wait names the call that recorded its event, and the CUDA stream."""
     events = [span("cpu_op", "aten::mm", 1090, 1160, 1),
         span("cuda_runtime", "cudaLaunchKernel", 1095, 1100, 1, correlation=1), span("cuda_runtime", "cudaEventRecord", 1105, 1110, 1, correlation=5),
         span("cuda_runtime", "cudaLaunchKernel", 1115, 1120, 1, correlation=2), span("cuda_runtime", "cudaStreamWaitEvent", 1125, 1130, 1, correlation=6),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The views against what programs know: tree, table, kernels and the integrity line say exactly what known_work counted, on the simulated device of both
-majors, with one to sixteen threads and several streams; and when CUPTI misbehaves, they say how much is missing and why."""
+"""Tree, table, kernels and the integrity line have exactly what known_work counted, on the
+simulated device of both major versions, with one to sixteen threads and several CUDA streams. When
+CUPTI misbehaves, they have how much is missing and why."""
 import collections, json
 from gpu_reference import said
 from harness import BUILD, Skip, case, main, report, traced
@@ -12,7 +13,7 @@ COPIES = {"memcpy HtoD": "h2d", "memcpy DtoH": "d2h", "memcpy DtoD": "d2d"}
 
 
 def work(folder, major, *arguments, env=None):
-    """Runs known_work: what it says, and where its trace is."""
+    """Runs known_work: its output and the path of its trace."""
     program = BUILD / "cudasim" / major / "known_work"
     if not program.exists():
         raise Skip("the simulated device is not built (no %s)" % program)
@@ -33,7 +34,7 @@ def everything(folder, *arguments, **options):
 
 
 def counted(row, count):
-    """What a row of GPU work adds to its path."""
+    """The counters that a row of GPU work adds to its path."""
     what = "kernels" if row["kind"] == "kernel" else "sets" if row["kind"] == "memset" else COPIES[row["name"]]
     count[what] += row["calls"]
     if row["kind"] != "kernel":
@@ -62,7 +63,7 @@ def tree_counts(tree):
 
 
 def of_the_gpu(counts):
-    """Without what the host does with memory."""
+    """The counters without those of host memory."""
     only = {path: {k: v for k, v in count.items() if v and not k.startswith(("alloc", "free"))} for path, count in counts.items()}
     return {path: count for path, count in only.items() if count}
 
@@ -79,7 +80,8 @@ def the_tree_has_each_allocation_where_it_was_made(folder):
     for output, trace in everything(folder):
         rows = {tuple(r["path"]): r for r in view("tree", trace)["rows"] if r["kind"] == "range"}
         counts = said(output)
-        for path, row in rows.items(): # a row's flows are with everything below; a free belongs to where its memory was allocated, and all was freed
+        for path, row in rows.items(): # the flows of a row include those below it; a free is charged to the allocating node, and all
+# memory was freed
             taken = sum(c["alloc_bytes"] for p, c in counts.items() if p[:len(path)] == path)
             assert (row.get("alloc_bytes", 0), row.get("free_bytes", 0)) == (taken, taken), path
 
@@ -148,7 +150,7 @@ def several_devices_have_what_was_done_on_each(folder):
             one = view("tree", trace, "--device", str(device))
             kernels = sum(r["calls"] for r in one["rows"] if r["kind"] == "kernel")
             copies = sum(r["bytes"] for r in one["rows"] if r["kind"] == "memcpy")
-            # A copy between devices is done by the one whose stream it is in.
+            # A copy between devices is work of the device whose CUDA stream it is in.
             assert kernels == 4 + device and copies == (4096 if device else 0), (device, kernels, copies)
             assert one["totals"]["reserved_peak_bytes"] == (4 + device) << 20, one["totals"]
             busy += one["totals"]["gpu_sum_ns"]

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The program does not notice: same output, same exit, same environment; and what the library's settings do."""
+"""The program is unaffected: same output, exit status and environment. Also: what each setting of
+the library does."""
 import os, pathlib, pty, re, socket, stat
 from harness import *
 
 
 def same(folder, name, *arguments, stdin=None, env=None):
-    """Runs a program without and with the library (and a sanitizer's runtime in both); both results, which must agree."""
+    """Runs a program without and with the library (and a sanitizer's runtime in both), fails if
+    they differ, and returns both results."""
     before = set(os.listdir(folder))
     plain = run(folder, name, *arguments, stdin=stdin, env={"LD_PRELOAD": " ".join(PRELOADS) or None, **(env or {})})
     for path in set(os.listdir(folder)) - before:
@@ -19,7 +21,7 @@ def same(folder, name, *arguments, stdin=None, env=None):
 
 
 def unlike(folder):
-    """The variables that differ between the environments that the two runs of describes_itself saw."""
+    """The variables in which the environments of the two runs of describes_itself differ."""
     read = lambda name: dict(line.split("=", 1) for line in (folder / name).read_text().splitlines() if "=" in line)
     plain, under = read("environment.plain"), read("environment")
     return {k for k in plain.keys() | under.keys() if plain.get(k) != under.get(k)}
@@ -47,17 +49,17 @@ def variables_that_are_set_stay_as_they_are(folder):
 
 @case
 def a_path_that_cannot_be_written_changes_nothing(folder):
-    for place in ("/nonexistent/folder/trace.bin", "/proc/trace.bin", "/dev/null/trace.bin", str(folder / "taken"), ""):
+    for path in ("/nonexistent/folder/trace.bin", "/proc/trace.bin", "/dev/null/trace.bin", str(folder / "taken"), ""):
         (folder / "taken").mkdir(exist_ok=True)
-        same(folder, "describes_itself", "environment", stdin=b"x\n", env={"PPERF_OUTPUT": place})
+        same(folder, "describes_itself", "environment", stdin=b"x\n", env={"PPERF_OUTPUT": path})
         for path in [*traces(folder), *folder.glob("taken.*")]:
             path.unlink()
 
 
 @case
 def beside_a_device_or_a_folder_nothing_is_made(folder):
-    for place in ("/dev/full", "/dev/null", str(folder)):
-        traced(folder, "ranges", 1, 10, env={"PPERF_OUTPUT": place})
+    for path in ("/dev/full", "/dev/null", str(folder)):
+        traced(folder, "ranges", 1, 10, env={"PPERF_OUTPUT": path})
     beside = [p for where in (folder, folder.parent, pathlib.Path("/dev")) for p in where.iterdir() if re.match(r"(%s|full|null)\." % folder.name, p.name)]
     assert not beside and not list(folder.iterdir()), beside
 
@@ -174,7 +176,7 @@ def the_settings_are_in_the_trace(folder):
 
 
 def on_a_terminal(folder, env):
-    """What a program under the library writes to a terminal on stderr."""
+    """The text that a program under the library writes to stderr if that is a terminal."""
     try:
         main_end, far_end = pty.openpty()
     except OSError as error:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What somebody may put into a folder of traces, or do to a trace while it is read: the report stays quick, reads nothing else, and says what it left out."""
+"""Hostile files in a folder of traces, and changes to a trace while it is read. The report stays
+quick, reads nothing else, and names what it left out."""
 import os, random, resource, socket, struct
 from harness import *
 
@@ -8,7 +9,7 @@ PID, HEADER_BYTES = 72, 4096  # collector/trace_format.h
 
 
 def with_siblings(folder, count):
-    """A trace, and the beginnings of so many others of its run."""
+    """A trace, and the first bytes of `count` others of the same run."""
     folder.mkdir()
     traced(folder, "ranges", 1, 5)
     image = bytearray((folder / "trace.bin").read_bytes()[:HEADER_BYTES])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set. Of real ones: test_import_reference.py."""
+"""Small traces of torch.profiler, made here: every version of the format, and every trap that real
+files contain. Real ones are in test_import_reference.py."""
 import gzip, json, os, random, re, resource
 from harness import case, main, report
 
@@ -15,7 +16,7 @@ def view(name, *arguments):
 
 
 def tree(*arguments):
-    """As the profiler has it: nothing folded, no steps found, names of kernels as they are."""
+    """The tree as torch.profiler shows it: no folded labels, no steps, kernel names unchanged."""
     return view("tree", *arguments, "--no-fold", "--no-steps", "--demangle", "no")
 
 
@@ -85,7 +86,7 @@ def work_without_launch_and_launches_outside_operators_are_shown(folder):
 
 @case
 def a_shape_that_is_not_in_the_file_is_not_shown_as_zeros(folder):
-    """ROCm's kernels in graphs have none."""
+    """Kernels of ROCm in graphs have no shape."""
     path = write(folder, [op("aten::mm", 0, 50), launch(2, 3, 1), kernel(20, 10, 1)])
     assert "<<<" not in report("tree", path).stdout.decode()
     path = write(folder, [op("aten::mm", 0, 50), launch(2, 3, 1), {**kernel(20, 10, 1), "args": {**kernel(20, 10, 1)["args"], "grid": [4, 1, 1], "block": [32, 1, 1]}}])
@@ -129,7 +130,8 @@ def touching_is_not_nesting_and_a_child_may_outlast_its_parent(folder):
 
 @case
 def self_times_add_up_to_the_time_in_which_there_was_any_range(folder):
-    """However they overlap: of a child that outlasts its parent the part inside is taken off, and no moment is in two self times, or in none."""
+    """Ranges may overlap. If a child outlasts its parent, the part inside is subtracted. No time is
+    in two self times or in none."""
     got = rows(tree(write(folder, [op("outer", 0, 10), op("longer", 5, 10), op("third", 8, 20), op("inside", 12, 1)])))
     assert {name: row["cpu_self_ns"] for name, row in got.items()} == {"outer": 5000, "longer": 3000, "third": 19000, "inside": 1000}, got
     assert {name: row["cpu_total_ns"] for name, row in got.items()} == {"outer": 10000, "longer": 10000, "third": 20000, "inside": 1000}, got
@@ -234,7 +236,7 @@ def what_the_file_knows_of_itself_is_kept(folder):
 
 @case
 def info_says_nothing_of_a_library_that_did_not_write_it(folder):
-    """No parent 0, run 0 and build id 0, nor how a program ended of which nothing is known."""
+    """No parent 0, run 0 and build id 0, and no end of the program, which is unknown."""
     text = report("info", write(folder, [op("a", 0, 10)])).stdout.decode()
     assert "process     7\n" in text and "read as" in text and not any(word in text for word in ("child of", "libpperf", "MHz", "cleanly", "started")), text
 
@@ -268,7 +270,8 @@ def a_file_that_was_cut_is_read_up_to_there(folder):
 
 @case
 def a_file_is_read_in_parts_that_may_end_anywhere(folder):
-    """Parts are of 1 MiB: the first one ends at each byte of an event and of what is between two."""
+    """The read buffer has 1 MiB. It ends at each byte of an event and of the text between two
+    events."""
     before, event = '{"traceEvents": [{"ph": "M", "name": "', '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"External id": 12}}'
     for offset in range(0, len(event) + 6):
         text = before + "x" * ((1 << 20) - len(before) - 3 - offset) + '"},\n' + event + " ,\n " + event.replace("10", "30") + ' ] , "distributedInfo": {"rank": 3}}'
@@ -279,7 +282,7 @@ def a_file_is_read_in_parts_that_may_end_anywhere(folder):
 
 @case
 def a_comma_before_a_closing_bracket_is_no_damage(folder):
-    """Wherever the parts end that are read, too."""
+    """Also where the read buffer ends at it."""
     def name_of(size):
         return {"ph": "M", "name": "x" * size}
     text = json.dumps({"schemaVersion": 1, "traceEvents": [name_of(0), op("a", 0, 10, odd=1), launch(2, 1, 1), kernel(5, 4, 1, grid=[4, 1, 1])], "distributedInfo": {"rank": 3}})
@@ -297,7 +300,8 @@ def a_comma_before_a_closing_bracket_is_no_damage(folder):
 
 @case
 def events_that_end_with_the_file_are_whole(folder):
-    """As of a program that was killed while it wrote: nothing of them is missing, but what should follow."""
+    """As from a program that was killed while it wrote the file: only the end of the document is
+    missing."""
     text = json.dumps([op("a", 0, 10), op("b", 20, 10)])[:-1]
     for end in ("", ",", ",\n", " , "):
         (folder / "trace.json").write_text(text + end)
@@ -390,7 +394,7 @@ FULL = {"Input Dims": [[8, 8], []], "Call stack": "a.py(1): f;b.py(2): g", "Exte
 
 
 def of_everything():
-    """One of each kind of event, in the words of now."""
+    """One event of each kind, in the newest format."""
     def raw(**event):
         return {"pid": 7, "tid": 1, **event}
     return [X("user_annotation", "ProfilerStep#1", 0, 500), X("python_function", "a.py(1): f", 1, 400), X("python_function", "nn.Module: Net_0", 2, 300), op("aten::mm", 10, 50, **FULL),
@@ -404,7 +408,8 @@ def of_everything():
 
 @case
 def the_era_of_a_file_makes_no_difference(folder):
-    """The same run as it was written in 2021, with times as integers, as decimals and as texts, counted from now or from a base, with the facts first or last."""
+    """The same run in the formats since 2021: times as integers, decimals and texts, absolute or
+    relative to a base, with the metadata first or last."""
     events, now = of_everything(), {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset"}
     base, day = 1711964646000000000, 1711964646000000
 
@@ -482,7 +487,7 @@ def ends(time, tid=1):
 
 @case
 def an_end_ends_what_its_thread_began_last(folder):
-    """Also what nothing is made of: its end is no other's."""
+    """Also a begin of which no range is made: its end closes no other range."""
     events = [begins("outer", 0), begins("elsewhere", 1, tid=2), begins("unknown", 10, "of nobody"), ends(20), begins("inner", 30), begins("call", 32, "cuda_runtime"),
               ends(34), ends(40), ends(41, tid=2), begins("left open", 60, tid=3), ends(100), op("last", 110, 10)]
     got = tree(write(folder, events))
@@ -493,7 +498,7 @@ def an_end_ends_what_its_thread_began_last(folder):
 
 @case
 def an_end_before_its_beginning_ends_nothing(folder):
-    """It made what lay around last longer. A time that cannot be lost the thread."""
+    """Such an end made the outer range last longer. An invalid time lost the thread."""
     events = [op("outer", 0, 200), op("later", 120, 10)]
     for bad, odd in ((1, [begins("odd", 100), ends(50)]), (2, [begins("odd", -(2 ** 63 - 1) // 1000), ends(2 ** 61 // 1000)]), (2, [begins("odd", 2 ** 62 // 1000), ends(0)])):
         got = tree(write(folder, events + odd))
@@ -502,7 +507,7 @@ def an_end_before_its_beginning_ends_nothing(folder):
 
 @case
 def what_is_left_out_is_counted_whatever_there_is_of_it(folder):
-    """A line has room for some categories, a trace for more; the rest is told together."""
+    """A line shows some categories and a trace keeps more of them. The rest is counted together."""
     events = [op("a", 0, 10)] + [X("category %d" % i, "b", i, 1) for i in range(90) for _ in range(2)] + [X("category 0", "b", 99, 1)]
     said = view("info", write(folder, events))["rows"][0]["meta"]["import.left_out"]
     assert said.startswith("3 category 0, 2 category 1, ") and said.endswith(" of other categories"), said
@@ -511,7 +516,7 @@ def what_is_left_out_is_counted_whatever_there_is_of_it(folder):
 
 @case
 def gpus_of_other_makers_are_read_by_the_same_rules(folder):
-    """What differs is what calls and copies are called, and of which category they are."""
+    """Only names of calls and copies, and their categories, differ."""
     def copy(name, start, correlation):
         return X("gpu_memcpy", name, start, 1, pid=2, tid=0, device=0, stream=7, correlation=correlation, bytes=64)
     for category, launches, copied in (
@@ -550,7 +555,7 @@ def several_processes_in_a_file_keep_their_threads_apart(folder):
 
 @case
 def each_of_many_threads_is_found_again(folder):
-    """The first is looked up where there is none yet; later ones meet others at their place."""
+    """The first lookup meets an empty table, later ones meet collisions."""
     threads = [(pid, tid) for tid in [0, 2 ** 31, 2 ** 53, *range(1, 200)] for pid in (0, 7)]
     events = [op("a", 10 * turn, 5, pid=pid, tid=tid) for turn in range(2) for pid, tid in threads]
     got = tree(write(folder, events), "--all")
@@ -590,7 +595,7 @@ def a_file_of_random_damage_is_survived(folder):
 
 
 def processor_time(path):
-    """The report's own, whatever else the machine does."""
+    """The processor time of the report alone, whatever else the machine does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     report("tree", path, "-f", "json")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -599,7 +604,8 @@ def processor_time(path):
 
 @case
 def numbers_that_thousands_share_take_no_longer(folder):
-    """Each backward function was compared with every operator of its number: 6 s for these."""
+    """Each backward function used to be compared with every operator of its number, which took 6 s
+    here."""
     forward, backward = ({"Sequence number": 4, "Fwd thread id": thread} for thread in (0, 1))
     path = write(folder, [event for i in range(20000) for event in
                           ({**op("aten::mm", i, 1), "args": forward}, {**op("MmBackward0", 20000 + i, 1, tid=2), "args": backward})])
@@ -608,7 +614,8 @@ def numbers_that_thousands_share_take_no_longer(folder):
 
 @case
 def what_thousands_have_in_common_takes_no_longer(folder):
-    """An External id of work without a correlation, ends on another thread, arrows to one moment, streams of as many process groups: each was compared with all others."""
+    """Shared External ids, ends on another thread, arrows to one time, CUDA streams of many process
+    groups: each used to be compared with all others."""
     many = range(20000)
     plain = processor_time(write(folder, [event for i in many for event in (op("aten::mm", i, 1), launch(i, 1, i + 1), kernel(i, 1, i + 1))], "plain.json"))
     for name, events in (

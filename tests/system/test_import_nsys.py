@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Exports of Nsight Systems: small ones made here, of several versions and with what real ones and hostile ones hold; and, where PPERF_TEST_DATA names
-the folder with it, a real one, of which every figure is known."""
+"""Exports of Nsight Systems: small ones made here, of several versions, with contents of real and
+of hostile files. With PPERF_TEST_DATA also a real one, whose every metric is known."""
 import collections, json, os, pathlib, random, re, sqlite3, struct
 from harness import Skip, case, dump, info, main, report
 
@@ -36,7 +36,7 @@ def tid(thread, process=RUN):
 
 
 class Export:
-    """A database; tables come to be as rows are put into them."""
+    """A database. A table is created when the first row is put into it."""
 
     def __init__(self, path):
         self.path, self.db, self.strings, self.made = path, sqlite3.connect(path), {}, set()
@@ -237,7 +237,7 @@ def what_a_version_does_not_have_is_not_missed(folder):
 
 @case
 def a_call_that_is_recorded_around_itself_is_one(folder):
-    """Whichever comes first in the file. The driver's call in it is another."""
+    """Whichever of the two comes first in the file. A driver call inside is a call of its own."""
     for turn, order in enumerate(((0, 1, 2), (1, 2, 0))):
         export = Export(folder / ("export%d" % turn))
         calls = ("cudaLaunchKernel", 10, 40, 1), ("cudaLaunchKernel_v7000", 15, 35, 1), ("cuLaunchKernel", 20, 30, 1)
@@ -309,7 +309,7 @@ def a_view_where_a_table_should_be_is_reported(folder):
     assert not got["integrity"]["complete"] and got["totals"]["gpu_sum_ns"] == 41037, got["totals"]
 
 
-# A database by the byte: what SQLite itself would never write.
+# A database written byte by byte, as SQLite itself would never write it.
 PAGE = 512
 
 
@@ -346,7 +346,8 @@ def below(number, rightmost):
 
 
 def endless(levels):
-    """Each page of the list of tables has one and the same page below it, sixty times: 5 KB with 60 ** levels rows."""
+    """Each page of the table list has the same page below it sixty times: 5 KB with 60 ** levels
+    rows."""
     last = 3 + levels
     table = record(b"table", b"StringIds", b"StringIds", last + 1, b"CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT UNIQUE)")
     index = record(b"index", b"sqlite_autoindex_StringIds_1", b"StringIds", last + 2, None)
@@ -360,7 +361,7 @@ def endless(levels):
 @case
 def pages_that_lead_to_each_other_without_end_are_left(folder):
     (folder / "small").write_bytes(endless(1))
-    assert b"not an export of Nsight Systems" in report(folder / "small", check=2).stderr  # SQLite takes it for whole
+    assert b"not an export of Nsight Systems" in report(folder / "small", check=2).stderr  # so that SQLite accepts it
     (folder / "endless").write_bytes(endless(6))
     assert b"its pages form a cycle" in report(folder / "endless", check=2, timeout=60).stderr
 

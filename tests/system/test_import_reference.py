@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Real traces of torch.profiler, where PPERF_TEST_DATA names the folder with them, against what independent readers have found in them: every figure of every
-expected answer is either compared here or named in NOT_SHOWN, with the reason."""
+"""Real traces of torch.profiler (PPERF_TEST_DATA) against the results of independent readers. Every
+metric of every expected answer is either compared here or listed in NOT_SHOWN with the reason."""
 import collections, json, os, pathlib, re
 from harness import Skip, case, info, main, report
 
@@ -32,7 +32,7 @@ def view(name, *arguments):
 
 
 def tree(*arguments):
-    """As the profiler has it: nothing folded, no steps found, names of kernels as they are."""
+    """The tree as torch.profiler shows it: no folded labels, no steps, kernel names unchanged."""
     return view("tree", *arguments, "--no-fold", "--no-steps", "--demangle", "no")
 
 
@@ -44,7 +44,7 @@ def data():
 
 
 def leaves(value, *path):
-    """Every figure, by its path; of a list of rows with names the name is the path's part."""
+    """Every number of a document by its path. A named row of a list has its name in the path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, *path, key)
@@ -62,7 +62,8 @@ def not_shown(path):
 # ---- what the tree says, by name ----
 
 def add_up(view, operators):
-    """Of each operator, call and kernel; operators: names that count as such, whatever they are."""
+    """Sums by operator, call and kernel. `operators`: names that count as operators whatever their
+    kind."""
     by_id = {row["id"]: row for row in view["rows"]}
     sums = {what: collections.defaultdict(collections.Counter) for what in ("ops", "ranges", "calls", "kernels", "backward")}
     sums["nest"] = collections.Counter()
@@ -100,7 +101,7 @@ class Instance:
 
 
 class Instances:
-    """Every range of a trace, in which one it lay, and what was launched and allocated in it."""
+    """Every range of a trace, its parent range, and the launches and allocations in it."""
 
     def __init__(self, path):
         self.all, self.open, self.calls, self.tensors, self.work, self.copies = [], collections.defaultdict(list), {}, [], [], collections.defaultdict(collections.Counter)
@@ -130,7 +131,7 @@ class Instances:
             stack.remove(gone)
 
     def at(self, record):
-        """The instance that it was in: of its node, and around its time."""
+        """The instance of the record's node that is open at the record's time."""
         for instance in reversed(self.by_node[record.get("node", 0)]):
             if instance.begin <= record["t_ns"] <= instance.end:
                 return instance
@@ -159,7 +160,8 @@ class Instances:
             instance = instance.parent
 
     def merged(self, operators):
-        """By name, as torch.profiler has it once a call of an operator that is all that one of the same name does is no call of its own."""
+        """Sums by name, as torch.profiler has them: an operator that is the only content of one
+        with the same name is no call of its own."""
         sums = collections.defaultdict(collections.Counter)
         for instance in self.all:
             parent = instance.parent
@@ -209,7 +211,7 @@ def cpu_memory(meta):
 
 
 def gpu_memory(got, instances, operators):
-    """Peaks that a file does not say are added up from what it says, and marked."""
+    """Peaks that are missing in the file are computed from its events, and marked."""
     sums = dict(sum(instances.memory(operators).values(), collections.Counter()))
     said = not got["capture"]["sources"]["torch_memory"].startswith("partial")
     return {**sums, "peak_total_allocated": got["totals"]["allocated_peak_bytes"] if said else None,
@@ -217,11 +219,11 @@ def gpu_memory(got, instances, operators):
 
 
 def figures(path, expected):
-    """Everything that the report says, by the path that the expected answer has it under."""
+    """Every metric of the report, by the path that the expected answer has it under."""
     got, instances, meta = tree(path), Instances(path), info(path)["rows"][0]["meta"]
     operators = set(expected["ops"])
     sums, totals, counted = add_up(got, operators), got["totals"], got["integrity"]
-    for name, backward in sums["backward"].items():  # what runs backward stands below the operator that it runs for
+    for name, backward in sums["backward"].items():  # backward work is below the operator that created it
         if ENGINE + name in sums["ops"]:
             sums["ops"][ENGINE + name]["total_cuda_us"] += backward["total_cuda_us"]
     yield ("gpus",), [device["name"] for device in got["capture"]["devices"]]
@@ -251,7 +253,7 @@ def figures(path, expected):
 
 
 def found(path, expected):
-    """The same, each figure by its own path."""
+    """The metrics of the report, each by its own path."""
     flat = {}
     for where, row in figures(path, expected):
         if isinstance(row, dict):
@@ -284,7 +286,8 @@ def every_figure_of_real_traces_is_as_known(folder):
 
 
 def operators_of(path, operators):
-    """As torch.profiler and its viewer have them: what only repeats its caller's name is the caller."""
+    """Operators as torch.profiler and its viewer have them: one that repeats its caller's name
+    counts as the caller."""
     got, instances = tree(path), Instances(path)
     sums, merged = add_up(got, operators), instances.merged(operators)
     for name in operators:
@@ -294,7 +297,8 @@ def operators_of(path, operators):
 
 @case
 def small_traces_are_as_another_reader_has_them(folder):
-    """But for three, whose launches lie on another thread than the operator that their ids name: that reader goes by these, which real files of two years have wrong."""
+    """Except three traces whose launches are on another thread than the operator of their ids. That
+    reader trusts the ids, which real files of two years have wrong."""
     micro = data() / "kineto" / "micro"
     for name, known in json.loads((micro / "EXPECTED_torch_tb_profiler.json").read_text()).items():
         if name in ("test_group_by_kernel_columns", "test_group_by_kernel_columns_invalid_input", "test_memory_view"):
@@ -311,7 +315,8 @@ def small_traces_are_as_another_reader_has_them(folder):
 
 @case
 def a_training_is_as_its_viewer_has_it(folder):
-    """The second reader's tables of a real training: operators, and kernels with the demangler of that day."""
+    """The second reader's tables of a real training: operators, and kernels with the demangler of
+    its time."""
     path = data() / "kineto" / "reference" / "tb_plugin" / "result_check_file.txt"
     tables = [json.loads(line) for line in path.read_text().splitlines()]
     trace = next((data() / "kineto").glob("kineto__resnet50_num_workers_0*"))
@@ -326,8 +331,8 @@ def a_training_is_as_its_viewer_has_it(folder):
 
 @case
 def a_gpus_utilisation_is_as_a_viewer_draws_it(folder):
-    """Of each millisecond the percents in which a kernel ran: together the time that kernels took. Its guess of how much of the multiprocessors they used, from
-    their blocks, is not compared: the report has no such figure."""
+    """For each millisecond the percentage in which a kernel ran. Their sum is the kernel time. The
+    viewer's estimate of used multiprocessors is not compared: the report has no such metric."""
     folder = data() / "kineto" / "reference" / "tb_plugin"
     drawn = [(event["ts"], event["args"]["GPU Utilization"]) for event in json.loads((folder / "gpu_metrics_expected.json").read_text())["traceEvents"]
              if event["ph"] == "C" and event["name"] == "GPU 0 Utilization"]

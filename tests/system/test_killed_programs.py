@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What was committed is in the file however the process ends, and children and hosts do not spoil it."""
+"""Committed records are in the file however the process ends, and neither children nor the program
+damage it."""
 import json, os, random, re, signal, time
 from harness import *
 
 
 def marks(path):
-    """The numbers of the marks of each thread, in order. By pattern: there are many."""
+    """The numbers of the marks of each thread, in order. A regular expression reads them, because
+    there are many."""
     found, text = {}, report("dump", path, "-f", "json").stdout.decode()
     for line in text.splitlines():
         if '"mark"' in line:
@@ -16,7 +18,8 @@ def marks(path):
 
 
 def kill_once(folder, least):
-    """Kills a recording program once it has set so many marks; what each of its threads had noted."""
+    """Kills a recording program once it has set `least` marks. Returns the progress of each thread.
+    """
     progress = folder / "progress"
     process = subprocess.Popen([program("killed"), str(progress)], cwd=folder, env=environment(LD_PRELOAD=preload()),
                                stdout=subprocess.PIPE)
@@ -54,7 +57,7 @@ def every_way_to_end_keeps_every_event(folder):
     statuses = {"return": 0, "exit": 3, "_exit": 4, "quick_exit": 5, "thread": 0, "abort": -signal.SIGABRT, "kill": -signal.SIGKILL,
                 "interrupt": -signal.SIGINT, "terminate": -signal.SIGTERM, "overflow": -signal.SIGSEGV, "memory": -signal.SIGABRT,
                 "segv": 1 if SANITIZED else -signal.SIGSEGV}
-    if SANITIZED: # a limit of memory is none for its shadow
+    if SANITIZED: # ASan's shadow memory does not fit into such a limit
         del statuses["memory"]
     for how, status in statuses.items():
         result = traced(folder, "ending", how, check=None)
@@ -77,7 +80,7 @@ def a_process_that_ends_while_its_trace_is_being_made_leaves_it_whole(folder):
 @case
 def a_program_that_leaves_from_a_signal_handler_is_not_held_up(folder):
     recorded = 0
-    for moment in range(2000, 6000, 100): # on a busy machine some are over before there is something to record
+    for moment in range(2000, 6000, 100): # on a busy machine some end before the first record
         traced(folder, "interrupted", "exit", moment, timeout=20)
         for path in traces(folder):
             assert path.name == "trace.bin" and info(path)["integrity"]["complete"], path
@@ -106,7 +109,7 @@ def a_child_that_a_signal_handler_forks_goes_on_with_what_was_interrupted(folder
     found = by_pid(folder)
     made = [name for names in found.values() for name in names if name.startswith("name ")]
     assert made == ["name %d" % i for i in range(10)] * len(found) and len(found) > 3, {p: n[-11:] for p, n in found.items()}
-    # What a handler does while pperf is at work on its thread is refused, and counted.
+    # Events of a handler that interrupts pperf's own code are not recorded, but counted.
     lost = [info(t)["integrity"]["lost_events"] for t in traces(folder)]
     assert sum(lost) <= 3, lost
 

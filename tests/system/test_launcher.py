@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/pperf: the command's own exit status, a library at any path, and sentences for mistakes."""
+"""scripts/pperf: it returns the command's exit status, finds its library at any path, and reports
+mistakes in a sentence."""
 import os, signal
 from harness import *
 
@@ -8,7 +9,7 @@ PPERF = ROOT / "scripts" / "pperf"
 
 
 def installed(folder):
-    """The launcher as `make install` leaves it, with the tools of this variant."""
+    """The launcher as `make install` installs it, with the tools of this variant."""
     for name in ("bin", "lib"):
         (folder / name).mkdir(parents=True)
     shutil.copy(PPERF, folder / "bin" / "pperf")

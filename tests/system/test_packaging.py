@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is given to others: the tarball, the wheel and the Debian package run, need no more than they say, and go away; completion
-and file(1) know what the programs know."""
+"""The packages: the tarball, the wheel and the Debian package run, need no more than they declare,
+and uninstall. Completion and file(1) match the programs."""
 import glob, os, pty, re, select, tarfile
 from harness import *
 
@@ -26,7 +26,7 @@ def packaged(pattern):
 
 
 def unpacked(folder):
-    """The tree of the tarball."""
+    """The folder of the unpacked tarball."""
     make("dist")
     with tarfile.open(packaged("*.tar.gz")) as tar:
         tar.extractall(folder)
@@ -35,7 +35,7 @@ def unpacked(folder):
 
 
 def records_a_program(folder, launcher, arguments=()):
-    """The launcher finds its library and its report; the program's ranges are in the trace."""
+    """The launcher finds its library and its report, and the program's ranges are in the trace."""
     (folder / "work").mkdir(exist_ok=True)
     result = run(folder / "work", str(launcher), "run", "-o", "known.bin", *arguments, "--", program("ranges"), 1, 10, check=0)
     assert b"known.bin" in result.stderr, result.stderr
@@ -109,7 +109,7 @@ def the_debian_package_is_clean_and_runs(folder):
 
 
 def installed_report(folder):
-    """Both programs by their names on a PATH."""
+    """Both programs under their names in a folder on PATH."""
     (folder / "bin").mkdir()
     for name, source in (("pperf", ROOT / "scripts" / "pperf"), ("pperf-report", REPORT)):
         (folder / "bin" / name).symlink_to(source)
@@ -161,7 +161,7 @@ def fish_completes_what_the_help_lists(folder):
 
 
 def type_into(command, env, line, until, seconds=60):
-    """What a terminal shows after the line was typed, up to `until`."""
+    """The text that a terminal shows after the line was typed, up to `until`."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execvpe(command[0], command, environment(**env))

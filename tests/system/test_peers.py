@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `make bench-peers` writes, and that it writes nothing where the machine was too busy; the measuring itself is in no test."""
+"""What `make bench-peers` writes, and that it writes nothing if the machine was too busy. No test
+measures."""
 import sys
 from harness import *
 
@@ -16,7 +17,7 @@ def tool(key, name, keeps=True):
 
 
 def measured(ours=30.0, lost=0):
-    """Three rounds, of which the middle one is the median."""
+    """Three rounds. The middle one is the median."""
     there = {key: tool(key, name, keeps) for key, name, keeps in (("nothing", "nothing", False), ("floor", "floor", False), ("pperf", "pperf", True),
                                                                    ("uftrace", "uftrace", True), ("tracy", "Tracy", False))}
     rounds = []

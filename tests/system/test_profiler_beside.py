@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the tests of hosts would notice: libraries that do harm, each in its own way."""
+"""Libraries that harm the program, each in its own way: the comparison of tests/hosts must notice
+each."""
 from profiler_beside import *
 
-# Says how a child ended and which descriptors it has.
+# Prints how a child ended and which descriptors it has.
 HOST = [sys.executable, "-c", "import os, sys; child = os.fork() or os._exit(3); print(os.waitpid(child, 0)[1], os.listdir('/proc/self/fd')); sys.exit(7)"]
 BAD = PROGRAMS / "lib_harms_program.so"
 

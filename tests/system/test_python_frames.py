@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is read of Python's frames without the GIL is what Python itself says, in every CPython from 3.9 on that is found here. Each case is a
-function of programs/python_frames.py."""
+"""What pperf reads of Python frames without the GIL is what Python itself reports, in every CPython
+from 3.9 on that is found here. Each case is a function of programs/python_frames.py."""
 from harness import *
 from python_versions import interpreters
 

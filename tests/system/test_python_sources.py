@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A stand-in for PyTorch under the library, in every CPython found here: where in the program's own files modules are first called, and the Python
-stacks of allocations and launches."""
+"""A stand-in for PyTorch under the library, in every CPython found here: the code locations that
+first call each module, and the Python stacks of allocations and launches."""
 import json, os, textwrap
 from harness import *
 from python_versions import interpreters
@@ -60,7 +60,7 @@ def under(folder, python, script, *arguments, env=None, options=()):
 
 
 def last_part(function):
-    """Qualified from Python 3.11 on."""
+    """The last part of a function's name, which is qualified from Python 3.11 on."""
     return function.rpartition(".")[2]
 
 
@@ -69,7 +69,8 @@ def stack_of(record):
 
 
 def sources(path):
-    """{module's name: where it was called}: modules of the same name must have the same."""
+    """{module's name: code location of its first call}. Modules of the same name must have the
+    same."""
     found = {}
     for record in dump(path, {"source"}):
         found.setdefault(record["name"], set()).update(stack_of(record))
@@ -143,7 +144,8 @@ def simulated():
 
 
 def is_taken_by(record, part, file="holder.py"):
-    """Whether its stack is what the program's own text has: lines of the standard library and of PyTorch are left out."""
+    """True if the stack is the program's own code. Lines of the standard library and of PyTorch are
+    left out."""
     text = textwrap.dedent(ALLOCATES)
     own = [f for f in stack_of(record) if f[0] == file and f[2] != "<listcomp>"]
     return own == [(file, line_of(text, part), "take"), (file, line_of(text, "# there"), "outer"), (file, len(text.rstrip().splitlines()), "<module>")]

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Several ranks in one report: traces that are made here, with clocks that are off by known amounts and waits that were worked out by hand."""
+"""Several ranks in one report. The traces are made here, with clocks that are off by known amounts
+and waits that were computed by hand."""
 import csv, io, json, random
 from harness import case, main, report
 
-OFFSET_US, PPM = 5000, 20 # what the clock of rank 1 and higher is ahead by, and goes too fast
-BASE = 5000000000 # small enough for a double to hold nanoseconds of it
+OFFSET_US, PPM = 5000, 20 # offset and drift of the clocks of ranks 1 and higher
+BASE = 5000000000 # small enough for a double to be exact to the nanosecond
 
 
 def X(category, name, start, duration, tid, **args):
@@ -13,7 +14,8 @@ def X(category, name, start, duration, tid, **args):
 
 
 class Rank:
-    """The trace of one rank. Times are microseconds on the true clock; its own clock is off."""
+    """The trace of one rank. Times are microseconds on the true clock, from which the rank's own
+    clock deviates."""
 
     def __init__(self, number, offset=0, ppm=0):
         self.number, self.offset, self.ppm, self.events, self.correlation = number, offset, ppm, [], 0
@@ -41,11 +43,11 @@ class Rank:
 
 
 def job(count, late, steps=40, skip=lambda rank, step: False, kind="AllReduce_Sum_f32_RING_LL", **clock):
-    """Steps of 10 ms. Rank r begins its collective late(r, step) us after 4 ms, it is over for all 300 us after the last one's begin; what makes it late is
-    time in `load` on the CPU."""
+    """Steps of 10 ms. Rank r begins its collective late(r, step) us after 4 ms. It ends on all
+    ranks 300 us after the last begin. The lateness is CPU time in `load`."""
     ranks, jitter = [Rank(r, **(clock if r else {})) for r in range(count)], random.Random(7)
     for step in range(steps):
-        base = 1000 + step * 10000 + jitter.randrange(2000) # no step is like any other
+        base = 1000 + step * 10000 + jitter.randrange(2000) # all steps differ
         end = base + 4000 + max(late(r, step) for r in range(count)) + 300
         for rank in ranks:
             if skip(rank.number, step):
@@ -75,7 +77,7 @@ def clocks_are_aligned_and_waits_distinguished(folder):
     rows = {row["rank"]: row for row in got["rows"]}
     assert (got["matched"], got["decided"], got["undecided"], got["communicators"]) == (40, 40, 0, 1), got
     for rank in 1, 2:
-        near(rows[rank]["offset_ns"], -OFFSET_US * 1000, 200) # at its first end, some ms after which 20 ppm are next to nothing
+        near(rows[rank]["offset_ns"], -OFFSET_US * 1000, 200) # at its first end: some ms later, 20 ppm are negligible
         near(rows[rank]["drift_ppm"], -PPM, 0.01)
         assert rows[rank]["residual_most_ns"] <= 2 and rows[rank]["aligned_by"] == 40, rows[rank]
     for rank, wait in (0, 1500), (1, 1400), (2, 0):
@@ -115,7 +117,7 @@ def a_rank_whose_gpu_has_more_to_do_is_distinguished_from_one_whose_cpu_has(fold
             rank.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", base + 310, end, base + 5500, stream=20)
     [straggler] = view(ranks, folder)["stragglers"]
     assert (straggler["rank"], straggler["meanwhile"], straggler["path"]) == (1, "gpu", ["train", "aten::bmm", "gemm"]), straggler
-    near(straggler["more_ns"], 2000000 * 29) # what lies before the first collective is not between two
+    near(straggler["more_ns"], 2000000 * 29) # time before the first collective is not between two collectives
 
 
 @case
@@ -151,7 +153,7 @@ def ranks_that_did_other_things_are_not_aligned_and_it_says_why(folder):
 
 @case
 def two_groups_of_ranks_are_kept_apart(folder):
-    """Ranks 0 and 1, and 2 and 3, reduce with each other on stream 21; all of them gather on stream 20."""
+    """Ranks 0 and 1, and ranks 2 and 3, reduce on CUDA stream 21. All four gather on stream 20."""
     ranks = job(4, lambda r, step: 0, kind="AllGather_RING_LL")
     for step in range(40):
         for rank in ranks:
@@ -165,7 +167,7 @@ def two_groups_of_ranks_are_kept_apart(folder):
 
 @case
 def process_groups_that_the_trace_names_are_believed(folder):
-    """Two groups of two that look the same to the nanosecond: only their names tell them apart."""
+    """Two groups of two ranks with identical times. Only their names distinguish them."""
     def made(named):
         ranks = [Rank(r) for r in range(4)]
         for step in range(20):
@@ -179,15 +181,16 @@ def process_groups_that_the_trace_names_are_believed(folder):
     got = view(made(True), folder)
     assert got["communicators"] == 2, got
     rows = got["rows"]
-    # They share nothing with ranks 0 and 1: no figures, and it is said.
+    # They share no collective with ranks 0 and 1: no metrics, and a warning.
     assert [row["aligned"] for row in rows] == [True, True, False, False] and rows[0]["wait_ns"] == 20 * 10000, rows
     assert "shares no" in rows[2]["not_aligned_because"], rows[2]
 
 
 @case
 def an_all_to_all_is_distinguished_from_sends_and_receives(folder):
-    """NCCL has kernels of one name for both: the range around the launch says which it is. In each of 20 steps rank 1 begins its all-to-all 700 us late;
-    what has no such range is counted."""
+    """NCCL has one kernel name for both, and the range around the launch distinguishes them. In
+    each of 20 steps rank 1 begins its all-to-all 700 us late. Kernels without such a range are
+    counted."""
     ranks = [Rank(r, **({"offset": OFFSET_US, "ppm": PPM} if r else {})) for r in range(2)]
     for step in range(20):
         base = 1000 + step * 10000 + random.Random(step).randrange(1500)
@@ -206,11 +209,12 @@ def an_all_to_all_is_distinguished_from_sends_and_receives(folder):
 
 @case
 def what_two_ranks_send_each_other_is_compared(folder):
-    """A pipeline of three: in each step rank 0 sends to 1 and 1 to 2. Rank 1 is ready to receive 400 us after rank 0 began to send; rank 2 waits 250 us for
-    what rank 1 sends. An all-reduce of all three lays the clocks over each other."""
+    """A pipeline of three: in each step rank 0 sends to 1, and 1 to 2. Rank 1 is ready to receive
+    400 us after rank 0 began to send. Rank 2 waits 250 us for rank 1. An all-reduce of all three
+    aligns the clocks."""
     ranks = job(3, lambda r, step: 0, offset=OFFSET_US, ppm=PPM)
     for step in range(40):
-        base = 5500 + step * 10000 + random.Random(step).randrange(900) # behind the all-reduce, before the next one
+        base = 5500 + step * 10000 + random.Random(step).randrange(900) # after the all-reduce and before the next one
         for name, rank, start, end in (("nccl:send 0->1", 0, 0, 500), ("nccl:recv 1<-0", 1, 400, 500), ("nccl:send 1->2", 1, 850, 1000), ("nccl:recv 2<-1", 2, 600, 1000)):
             ranks[rank].op(name, base + start - 200, base + start - 190)
             ranks[rank].kernel("ncclDevKernel_SendRecv", base + start - 198, base + start, base + end, stream=21)
@@ -225,7 +229,8 @@ def what_two_ranks_send_each_other_is_compared(folder):
 
 @case
 def numbers_of_collectives_say_how_far_one_trace_is_behind(folder):
-    """Rank 1 has none of the first 60 of 100 collectives, far more than is tried; PyTorch's own numbers of them tell."""
+    """Rank 1 lacks the first 60 of 100 collectives, more than the search tries. PyTorch's own
+    sequence numbers show it."""
     def made(numbered):
         ranks = job(2, lambda r, step: 300 * r, steps=100, skip=lambda rank, step: rank == 1 and step < 60, offset=OFFSET_US, ppm=PPM)
         for rank, first in zip(ranks, (7, 67)):
@@ -276,13 +281,14 @@ def an_offset_of_years_is_still_whole_nanoseconds(folder):
 
 @case
 def paths_of_collectives_are_distinguished_in_whatever_width(folder):
-    """All of them end in PyTorch's own functions for collectives, which say nothing of where."""
-    places, ranks = ("an awaitable that somebody gave a long name: indices", "an awaitable that somebody gave a long name: offsets"), [Rank(r) for r in range(2)]
+    """All of the paths end in PyTorch's own functions for collectives, which do not show the
+    caller."""
+    paths, ranks = ("an awaitable that somebody gave a long name: indices", "an awaitable that somebody gave a long name: offsets"), [Rank(r) for r in range(2)]
     for step in range(30):
         base = step * 10000
         for rank in ranks:
             rank.op("a step of the training loop", base, base + 2000)
-            rank.op(places[step % 2], base + 10, base + 1990)
+            rank.op(paths[step % 2], base + 10, base + 1990)
             for depth, name in enumerate(("c10d::alltoall_base_", "record_param_comms", "nccl:all_to_all")):
                 rank.op(name, base + 20 + depth, base + 1900 - depth)
             rank.kernel("ncclDevKernel_SendRecv_alltoall", base + 30, base + 100 + 50 * rank.number, base + 1000 + step)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every command in README.md is run, in order, in a folder like the checkout. What a test machine has not got (docker, srun, mpirun,
-torchrun, jupyter, train.py) is stood in for by scripts that take the same options and run the command; make's long targets are only
-looked up."""
+"""Runs every command in README.md, in order, in a folder like the checkout. Scripts with the same
+options stand in for programs that a test machine lacks (docker, srun, mpirun, torchrun, jupyter,
+train.py) and run the command. Long targets of make are only looked up."""
 import re, sys
 from harness import *
 
@@ -58,7 +58,7 @@ sys.exit(subprocess.call(arguments[1:], cwd=outside(folder), env={**os.environ, 
 
 
 def checkout(folder):
-    """A folder with what the commands name, and stand-ins for what is not part of the project."""
+    """A folder with the files that the commands name, and the stand-ins."""
     os.symlink(BUILD, folder / "build")
     shutil.copytree(ROOT / "scripts", folder / "scripts")
     (folder / "stand-ins").mkdir()
@@ -109,7 +109,7 @@ def page(name):
 
 
 def plain(line):
-    """What a line of a page shows."""
+    """The text that a line of a manual page shows."""
     return re.sub(r"\\f[A-Z]", "", re.sub(r'^\.[BIR]+ |"', "", line).replace("\\-", "-"))
 
 
@@ -149,7 +149,7 @@ def the_page_of_the_report_says_what_its_help_says(folder):
 
 @case
 def every_view_is_in_the_README_and_in_the_description_of_the_JSON(folder):
-    """In the same order as in the help."""
+    """In the order of --help."""
     views = re.findall(r"^  ([a-z-]+) ", re.search(r"\nviews\n(.*?)\noptions", report("--help").stdout.decode(), re.S)[1], re.M)
     shown = [name for row in re.findall(r"^\| (`.*?|\(none\)) \|", README.split("\n## Report")[1].split("\n## ")[0], re.M) for name in re.findall(r"`([a-z-]+)", row)]
     assert ["summary", *shown] == views, (shown, views)
@@ -211,7 +211,7 @@ def the_pages_are_well_formed(folder):
 
 @case
 def the_pages_fit_a_terminal_of_80_columns(folder):
-    """What stands as it is (examples, layouts) is not broken by man."""
+    """man does not break literal text (examples, layouts)."""
     command = next((c for c in (["groff", "-man", "-Tutf8", "-P-cbou", "-rLL=78n"], ["mandoc", "-Tutf8", "-Owidth=78"]) if shutil.which(c[0])), None)
     if not command:
         raise Skip("neither mandoc nor groff is installed")

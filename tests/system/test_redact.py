@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PPERF_REDACT keeps what may be nobody else's business out of a trace, --redact out of a report."""
+"""PPERF_REDACT keeps private text out of a trace, and --redact out of a report."""
 import re, socket
 from harness import *
 
@@ -8,7 +8,7 @@ SECRET = "token-5f3a"
 
 
 def recorded(folder, **env):
-    """A program with a secret in an argument, in its folder and in a setting."""
+    """A trace of a program with a secret in an argument, in its folder's name and in a setting."""
     work = folder / ("of-" + SECRET)
     work.mkdir()
     traced(work, "ranges", 1, 5, 1, "--key=" + SECRET, env={"PPERF_OUTPUT": str(work / "trace.bin"), **env})

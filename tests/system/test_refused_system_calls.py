@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the system refuses costs records, which are counted, and the program nothing: each call of ours to the system that may fail does."""
+"""When system calls of pperf fail, records are lost and counted, and the program is unaffected.
+Every call that may fail is made to fail here."""
 import collections, errno, os, resource, signal, time
 from harness import *
 
@@ -12,7 +13,8 @@ REFUSED = {"fallocate": errno.ENOSPC, "pwrite": errno.ENOSPC, "pwritev": errno.E
 
 
 def refusing(folder, call, first=0, count=None, error=None, pairs=PAIRS):
-    """Runs ranges under the library with some of its calls refused; how many such calls there were."""
+    """Runs `ranges` under the library with some of its system calls refused. Returns how many such
+    calls were made."""
     env = {"LD_PRELOAD": "%s/lib_refuses.so %s" % (PROGRAMS, preload()), "REFUSE": call, "REFUSE_FROM": str(first), "REFUSE_SEEN": "seen",
            "REFUSE_COUNT": None if count is None else str(count), "REFUSE_ERROR": str(REFUSED.get(call, 0) if error is None else error)}
     result = run(folder, "ranges", THREADS, pairs, 300, env=env, check=0)
@@ -29,7 +31,8 @@ def accounted(path, made=MADE):
 
 
 def sweep(folder, call, count):
-    """Refuses the first call, then the second, ...: `count` of them, or all from there on."""
+    """Refuses the first call, then the second, and so on: `count` calls, or all from that one on.
+    """
     there = refusing(folder, call, first=1 << 40)
     results = []
     accounted(folder / "trace.bin")
@@ -80,7 +83,8 @@ def a_disk_that_is_full_for_a_while_costs_what_is_counted_and_no_more(folder):
 
 
 class Phases:
-    """The program of that name: its ranges are made a phase at a time, and between phases this is the test's turn."""
+    """The program `phases`: it makes its ranges one phase at a time, and the test acts between
+    phases."""
 
     def __init__(self, folder, *wrapped, env=None):
         self.process = subprocess.Popen([*wrapped, program("phases")], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -105,7 +109,7 @@ class Phases:
         return [found["phase %d" % (i + 1)] for i in range(len(self.made))]
 
     def stop(self):
-        """Until it is let go on."""
+        """Stops the program until it is continued."""
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
 
@@ -176,26 +180,26 @@ def a_small_disk_that_becomes_full_and_then_free_is_used_again(folder):
 
 
 class MemoryGroup:
-    """A cgroup that may have so much memory, its files in the page cache included."""
+    """A cgroup with a memory limit, which includes the page cache of its files."""
 
     def __init__(self, megabytes):
         old = pathlib.Path("/sys/fs/cgroup/memory")
-        self.place = (old if old.is_dir() else old.parent) / ("pperf-test-%d" % os.getpid())
+        self.folder = (old if old.is_dir() else old.parent) / ("pperf-test-%d" % os.getpid())
         try:
-            self.place.mkdir()
-            (self.place / ("memory.limit_in_bytes" if old.is_dir() else "memory.max")).write_text("%d\n" % (megabytes << 20))
-            if (self.place / "memory.swap.max").exists():
-                (self.place / "memory.swap.max").write_text("0\n")
+            self.folder.mkdir()
+            (self.folder / ("memory.limit_in_bytes" if old.is_dir() else "memory.max")).write_text("%d\n" % (megabytes << 20))
+            if (self.folder / "memory.swap.max").exists():
+                (self.folder / "memory.swap.max").write_text("0\n")
         except OSError as error:
-            if self.place.is_dir():
-                self.place.rmdir()
+            if self.folder.is_dir():
+                self.folder.rmdir()
             raise Skip("no group with a limit on memory can be made here: %s" % error)
 
     def __enter__(self):
-        return ["sh", "-c", "echo $$ > %s/cgroup.procs && exec \"$@\"" % self.place, "sh"]
+        return ["sh", "-c", "echo $$ > %s/cgroup.procs && exec \"$@\"" % self.folder, "sh"]
 
     def __exit__(self, *unused):
-        self.place.rmdir()
+        self.folder.rmdir()
 
 
 @case

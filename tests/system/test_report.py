@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the report says of programs that know what they did, on the simulated device: every count and byte by path, everything attributed, everything
-conserved, in every view. And what it needs to say so."""
+"""The report of programs that know their own work, on the simulated device. Every view has every
+count and byte by path, attributed and conserved. Also: the memory that the report needs."""
 import collections, csv, io, json, os, resource, subprocess
 from harness import BUILD, REPORT, SANITIZED, Skip, case, main, run, traced
 
@@ -31,7 +31,8 @@ def known_work(folder, major, *arguments):
 
 
 def counts_of(rows):
-    """known_work's counters by path, from the rows of a tree: leaves below a path are its own doing."""
+    """The counters of known_work by path, from the rows of a tree. Leaves below a path count for
+    it."""
     counts, by_id = collections.defaultdict(collections.Counter), {row["id"]: row for row in rows}
     for row in rows:
         path = tuple(row["path"])
@@ -130,7 +131,7 @@ def every_format_says_the_same(folder):
         for key in ("id", "depth", "name", "kind", "calls", "gpu_total_ns", "gpu_self_ns", "cpu_total_ns", "p50_ns", "alloc_bytes"):
             assert cell[key] == ("" if row.get(key) is None else str(row[key])), (key, row, cell)
     text = report(folder, "tree", "trace.bin", "--min-percent", "0", "--width", "400").decode()
-    assert len([line for line in text.splitlines() if line]) == len(rows) + 2, text # the header, and that the device is simulated
+    assert len([line for line in text.splitlines() if line]) == len(rows) + 2, text # the header, and the line that names the simulated device
 
 
 @case

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The roofline of real traces of torch.profiler: every nanosecond of the GPU's work is in one row, and no figure is where the file has nothing to derive it from."""
+"""The roofline of real traces of torch.profiler. Every nanosecond of GPU work is in one row, and a
+metric is empty where the file lacks its inputs."""
 import json, os, pathlib
 from harness import Skip, case, main, report
 
@@ -51,7 +52,8 @@ def a_vision_model_on_an_h100(folder):
 
 @case
 def a_kineto_file_with_flops(folder):
-    """with_flops=True: what the file has goes before a formula, and an operator that has none of ours is known by it."""
+    """with_flops=True: the file's own value overrides a formula, and gives one to operators without
+    a formula."""
     events = []
     for number, (name, flops) in enumerate((("aten::mm", 100), ("mine::op", 1000)), 1):
         at = number * 100

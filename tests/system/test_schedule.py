@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PPERF_SCHEDULE with programs that mark their steps, on the simulated device: what is in the windows is what a trace of everything has of those steps,
-memory is never forgotten, and what is left out is counted and costs next to nothing in the file."""
+"""PPERF_SCHEDULE with programs that mark their steps, on the simulated device. A recording window
+has what a whole trace has of its steps. Memory is tracked throughout. Skipped events are counted
+and cost next to nothing in the file."""
 import json, os, signal
 from harness import *
 
@@ -30,7 +31,7 @@ COUNTED = ("calls", "gpu_calls", "bytes", "alloc_bytes", "reserved_delta_bytes",
 
 
 def figures(path, *arguments):
-    """What does not depend on time, by path, in steps."""
+    """The metrics that do not depend on time, by path, in steps."""
     return {"/".join(r["path"]): [r.get(k) for k in COUNTED] for r in tree(path, *arguments)["rows"] if "step: *" in r["path"]}
 
 
@@ -79,7 +80,7 @@ def a_trace_grows_with_its_windows_not_with_the_program(folder):
     train(folder, 500, PLAN)
     long = (folder / "trace.bin").stat().st_size
     calls = {k: len(dump(folder / "trace.bin", {k})) for k in ("launch", "kernel", "push", "alloc", "free")}
-    # what takes memory from CUDA and gives it back is there, with its place; nothing else is
+    # allocations and frees of CUDA memory are recorded with their nodes, and nothing else
     assert long < short + 480 * (80 * 8 + 100), (long, short)
     train(folder, 20, PLAN)
     assert all(len(dump(folder / "trace.bin", {k})) == calls[k] for k in ("launch", "kernel", "push")), calls

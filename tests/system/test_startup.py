@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a process pays before and after its own work, counted: how long it takes is another on each machine, and is measured by `make bench`."""
+"""The cost of a process before and after its own work, in system calls and pages. Times differ
+between machines and are measured by `make bench`."""
 import subprocess
 from harness import LIBRARY, PROGRAMS, SANITIZED, Skip, case, main, run
 
@@ -42,7 +43,8 @@ def a_process_with_a_few_ranges_pays_little(folder):
 
 @case
 def few_pages_of_the_library_are_other_in_each_process(folder):
-    """What the dynamic linker puts right is copied for each process, so tables with addresses in them are kept small."""
+    """Pages that the dynamic linker relocates are copied for each process, so tables of addresses
+    are small."""
     listed = subprocess.run(["readelf", "-rW", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
     if SANITIZED:
         raise Skip("a sanitizer has tables of its own")
@@ -52,7 +54,8 @@ def few_pages_of_the_library_are_other_in_each_process(folder):
 
 @case
 def the_processor_is_not_queried_at_the_start(folder):
-    """libgcc's __builtin_cpu_supports brings a constructor, whose five questions take 150 us in a nested virtual machine."""
+    """libgcc's __builtin_cpu_supports adds a constructor with five CPUID instructions, which take
+    150 us in a nested virtual machine."""
     names = subprocess.run(["nm", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
     assert "__cpu_indicator_init" not in names and "__cpu_model" not in names
 

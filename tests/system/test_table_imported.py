@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tables of traces of torch.profiler, a small one made here and real ones where PPERF_TEST_DATA names the folder with them: own times add up to the whole for
-every --by, operators have the figures that are known of them, and what GPUs did has a category."""
+"""Tables of traces of torch.profiler: a small one made here and, with PPERF_TEST_DATA, real ones.
+Self times add up to the whole for every --by, operators have their known metrics, and GPU work has
+a category."""
 import json, os, pathlib
 from harness import Skip, case, main, report
 

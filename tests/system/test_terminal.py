@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The report on a terminal: a pseudo terminal of a given size, on which it pages, tells how far it has come and says what one may ask next."""
+"""The report on a pseudo terminal of a given size: it pages, shows its progress and suggests
+commands."""
 import fcntl, gzip, json, os, pty, re, select, signal, struct, subprocess, termios, time
 from harness import REPORT, case, environment, main, report
 
@@ -28,7 +29,8 @@ def write(folder, name="trace.json", rank=0, **more):
 
 
 def terminal(folder, *arguments, rows=24, columns=80, env=None, keys=b"", stdout=None, stderr=None, timeout=60, command=None, foreground=True):
-    """What a terminal gets of a report that has it for stdin, and for stdout and stderr unless these are given; its exit status."""
+    """The output of a report on a terminal, and its exit status. stdin is the terminal, and so are
+    stdout and stderr unless given."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
@@ -46,7 +48,7 @@ def terminal(folder, *arguments, rows=24, columns=80, env=None, keys=b"", stdout
             if select.select([master], [], [], 0.2)[0]:
                 try:
                     got = os.read(master, 65536)
-                except OSError: # nobody has the other end any more
+                except OSError: # the other end is closed
                     break
                 if not got:
                     break
@@ -68,7 +70,7 @@ def next_of(text):
     return found[0][len("next \u00b7 "):] if found else None
 
 
-# ---- the next question ----
+# ---- suggested commands ----
 
 @case
 def each_command_that_is_suggested_works(folder):
@@ -173,7 +175,8 @@ def a_pager_that_is_not_there_is_named(folder):
 
 @case
 def an_interrupt_is_the_pagers(folder):
-    """^C ends what the pager does, not the report under it, and the terminal is the user's again when both are done."""
+    """^C interrupts the pager, not the report, and the terminal is restored when both have ended.
+    """
     path = write(folder)
     text, status = terminal(folder, "tree", path, rows=5, keys=b"\x03", env={"PPERF_PAGER": "trap 'echo interrupted; exit 0' INT; echo ready; cat > /dev/null; while :; do sleep 0.1; done"})
     assert status == 0 and b"interrupted" in text, (status, text)
@@ -183,7 +186,8 @@ def an_interrupt_is_the_pagers(folder):
 
 
 def long_trace(folder):
-    """Takes most of a second of a processor to read, whatever else the machine does: a packed file of equal parts, which are packed once."""
+    """A trace that takes most of a second of processor time on any machine: a gzip file of equal
+    parts, compressed once."""
     event = json.dumps(X("cpu_op", "aten::some_operator", 5, 1, **{"Input Dims": [[1, 2, 3]] * 40})) + ",\n"
     part, path, parts, seconds = gzip.compress((event * 20000).encode(), 1), folder / "long.json.gz", 2, 0
     while seconds < 0.9:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A stand-in for PyTorch under the library (tests/torch/fake): what is recorded of operators, backward nodes and modules, whatever the layout of PyTorch's
-objects, and that a program cannot tell, however it imports, forks or ends."""
+"""A stand-in for PyTorch under the library (tests/torch/fake): operators, backward nodes and
+modules are recorded whatever the layout of PyTorch's objects. The program cannot detect it, however
+it imports, forks or ends."""
 import os, re, shutil, sys, sysconfig, textwrap
 import reference_decoder as decoder
 from harness import *
@@ -49,7 +50,8 @@ def environment_of(env, package=FAKE):
 
 
 def alike(folder, code, *options, env=None, package=FAKE, python=PYTHON, check=0):
-    """Runs the code without the library and with it: the same output, warnings being errors, and the same status. The second's output."""
+    """Runs the code without and with the library, fails if output or status differ, and returns the
+    second output. Warnings are errors."""
     command = arguments(code, "-W", "error", *options, python=python)
     bare = run(folder, *command, env=environment_of(env, package), check=check)
     under = traced(folder, *command, env=environment_of(env, package), check=check)
@@ -93,7 +95,7 @@ Net
 
 
 def accumulations_follow(linked):
-    """How many AccumulateGrad there are; each is of the function that ran before it."""
+    """The number of AccumulateGrad nodes. Each belongs to the function that ran before it."""
     count, last = 0, None
     for name, path in linked:
         if name == "torch::autograd::AccumulateGrad":
@@ -348,7 +350,7 @@ def a_thousand_threads(folder):
 
 @case
 def no_thread_of_ours_is_there_when_the_program_forks(folder):
-    """CPython from 3.12 on warns when it forks a process with more than one thread."""
+    """CPython from 3.12 on warns when a process with several threads forks."""
     alike(folder, NET + "import os, threading\nnet(torch.tensor(1))\nif not os.fork():\n    os._exit(0)\nos.wait()\n"
                         "print(len(os.listdir('/proc/self/task')), threading.active_count())")
 
@@ -396,14 +398,14 @@ def memory_is_reported_as_PyTorch_does_and_passed_on(folder):
 @case
 def operators_may_be_counted_and_leave_no_record(folder):
     traced_net(folder)
-    places = decoder.places(folder / "trace.bin")
-    paths = [places[r["node"]][:3] for r in dump(folder / "trace.bin", {"push"})]
+    nodes = decoder.nodes(folder / "trace.bin")
+    paths = [nodes[r["node"]][:3] for r in dump(folder / "trace.bin", {"push"})]
     trace = traced_net(folder, env={"PPERF_OPS": "totals"})
-    places, counted = decoder.places(folder / "trace.bin"), decoder.totals(folder / "trace.bin")
-    again = [places[r["node"]][:3] for r in trace.records if r["kind"] == "push"]
+    nodes, counted = decoder.nodes(folder / "trace.bin"), decoder.totals(folder / "trace.bin")
+    again = [nodes[r["node"]][:3] for r in trace.records if r["kind"] == "push"]
     assert {path[1] for path in again} == {"MODULE", "OPTIMIZER"} and trace.is_balanced()
     for node, (calls, ticks, longest) in counted.items():
-        again += [places[node][:3]] * calls
+        again += [nodes[node][:3]] * calls
         assert calls and 0 < longest <= ticks
     assert sorted(again) == sorted(paths), set(again) ^ set(paths)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch's allocator, as a model of it on the simulated device: what it reports is recorded, and passed on as if nobody had been there."""
+"""PyTorch's allocator, as a model on the simulated device: its reports are recorded, and passed on
+as without pperf."""
 import json, shutil
 from harness import BUILD, PROGRAMS, Skip, case, dump, info, main, report, run, traced
 from raw_trace import whole
@@ -16,7 +17,7 @@ def program(major="13"):
 
 
 def libraries(folder, suffix=""):
-    """The model, by the names that PyTorch's libraries have. Returns the one that is loaded."""
+    """Builds the model under the names of PyTorch's libraries. Returns the one to load."""
     for name in "c10", "c10_cuda":
         shutil.copy(PROGRAMS / ("lib_%s.so" % name), folder / ("lib%s.so%s" % (name, suffix if name == "c10_cuda" else "")))
     return folder / ("libc10_cuda.so" + suffix)
@@ -42,7 +43,7 @@ def every_report_is_recorded_in_the_order_in_which_it_was_made(folder):
         tensors(folder, manner)
         want, have = listed(folder), recorded(folder)
         assert len(want) == 4 * 50 * 4 + 4 * 8 + 4 * 4, len(want)
-        for device in 0, 1: # each has a lock of its own, so only the order on one is a fact
+        for device in 0, 1: # each device has a lock of its own, so order is defined per device only
             assert [r for r in want if r["device"] == device] == [r for r in have if r["device"] == device], manner
         assert info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_memory"] == "on"
 
@@ -53,7 +54,7 @@ def pytorchs_own_functions_are_notified_as_without_us(folder):
         for env in None, {"PPERF_TENSORS": "0"}, {"PPERF_CUDA": "0"}, {"PPERF_DISABLE": "1"}:
             bare, under = tensors(folder, manner, how=run), tensors(folder, manner, env=env)
             assert bare.stdout.startswith(b"usages ") and not under.stderr, under
-            if manner in ("exhaust", "silent"): # on one thread the sums of totals are the same, too
+            if manner in ("exhaust", "silent"): # on one thread the sums agree too
                 assert bare.stdout == under.stdout, (manner, env, bare.stdout, under.stdout)
             else:
                 assert bare.stdout.split(b"check")[0] == under.stdout.split(b"check")[0], (manner, env, bare.stdout, under.stdout)
@@ -64,14 +65,14 @@ def a_record_is_at_its_node_and_on_its_thread(folder):
     tensors(folder, "native")
     trace = whole(folder / "trace.bin")
     nodes = {n.node: n for n in trace.dictionary["NODE"]}
-    places = {}
+    sizes = {}
     for record in trace.records:
         if record.kind in ("TENSOR", "TENSOR_NEXT"):
-            place = trace.names[nodes[record.node].name]
+            name = trace.names[nodes[record.node].name]
             bytes_ = record.bytes if record.kind == "TENSOR" else (record.block >> 40) * 512 * (-1 if record.flags & 128 else 1)
-            places.setdefault(place, []).append(bytes_)
-    assert sorted(places) == ["clean", "even", "keeps", "odd"]
-    assert len(places["keeps"]) == 32 and min(places["keeps"]) > 0 and max(places["clean"]) < 0 and len(places["clean"]) == 16
+            sizes.setdefault(name, []).append(bytes_)
+    assert sorted(sizes) == ["clean", "even", "keeps", "odd"]
+    assert len(sizes["keeps"]) == 32 and min(sizes["keeps"]) > 0 and max(sizes["clean"]) < 0 and len(sizes["clean"]) == 16
 
 
 @case
@@ -79,7 +80,7 @@ def most_records_are_short_and_one_in_64_is_whole(folder):
     tensors(folder, "native")
     kinds = [r.kind for r in whole(folder / "trace.bin").records if r.kind.startswith("TENSOR")]
     short, long = kinds.count("TENSOR_NEXT"), kinds.count("TENSOR")
-    segments = 2 * (max(r["reserved"] for r in listed(folder)) // (2 * MIB)) # each changes what is reserved
+    segments = 2 * (max(r["reserved"] for r in listed(folder)) // (2 * MIB)) # each changes the reserved memory
     assert len(kinds) == len(listed(folder)) and len(kinds) // 64 <= long <= len(kinds) // 64 + segments + 4, (short, long, segments)
 
 
@@ -135,7 +136,7 @@ def no_byte_of_many_threads_is_lost_or_counted_twice(folder):
     taken = sum(r["bytes"] for r in listed(folder) if r["bytes"] > 0)
     assert view["totals"]["tensor_alloc_bytes"] == taken and view["integrity"]["tensor_differences"] == 0, view["totals"]
     assert view["integrity"]["conserved"] and view["integrity"]["complete"], (view["integrity"], view["warnings"])
-    for device in (0, 1): # without --device it is that of the GPU that is seen first, whichever thread comes first
+    for device in (0, 1): # without --device, the GPU that is first in the trace
         peak = max(r["allocated"] for r in listed(folder) if r["device"] == device)
         view = json.loads(report("tree", folder / "trace.bin", "-f", "json", "--device", str(device)).stdout)
         assert view["totals"]["allocated_peak_bytes"] == peak, (device, view["totals"], peak)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""preload/torch/modules.py by itself, in this Python, with a torch of a few lines: which names modules have, and what the program can tell."""
+"""preload/torch/modules.py alone, in this Python, with a torch of a few lines: the names of
+modules, and that the program cannot detect the recording."""
 import copy, gc, inspect, pickle, sys, threading, traceback, types, warnings
 from harness import *
 
@@ -8,7 +9,7 @@ SOURCE = (ROOT / "preload" / "torch" / "modules.py").read_text()
 
 
 class Module:
-    """As much of torch.nn.Module as calls need."""
+    """The part of torch.nn.Module that calls need."""
 
     def __init__(self, **modules):
         self.__dict__.update(_modules=modules, _compiled_call_impl=None)
@@ -41,7 +42,7 @@ ORIGINAL = Module.__dict__["__call__"]
 
 
 class Each(Module):
-    """Calls what is below it, through containers that are not called."""
+    """Calls the modules below it, through containers that are not called."""
 
     def forward(self, x):
         def all(module):
@@ -60,7 +61,7 @@ class List(Module):
 
 
 class Library:
-    """What torch_modules.c does, in short."""
+    """The work of torch_modules.c, in short."""
 
     def __init__(self, wanted=True):
         self.calls, self.open, self.outcomes, self.skipped, self.closed, self.ends, self.number = [], threading.local(), [], [], 0, 0, 0
@@ -122,7 +123,7 @@ def intern(name):
 
 
 def torch_of(library, dynamo="strategy"):
-    """A module `torch` that is complete but for its import."""
+    """A module `torch`, complete except for its import."""
     torch = types.ModuleType("torch")
     frames = types.SimpleNamespace()
     if dynamo == "skip_code":
@@ -139,7 +140,7 @@ def torch_of(library, dynamo="strategy"):
 
 
 def start(library=None, **options):
-    """The library at work."""
+    """Starts the library."""
     library = library or Library()
     torch_of(library, **options)
     space = {name: getattr(library, name) for name in FUNCTIONS}
@@ -149,7 +150,7 @@ def start(library=None, **options):
 
 
 def rows(module, library=None):
-    """What is recorded of a call, indented."""
+    """The recorded rows of a call, indented."""
     library = library or start()
     del library.calls[:]
     module(0)
@@ -452,7 +453,7 @@ def a_call_replaced_by_another_tool_is_wrapped(folder):
     torch_of(library)
 
     def patched(self, *args, **kwargs):
-        "Theirs."
+        """Theirs."""
         return ORIGINAL(self, *args, **kwargs)
     Module.__call__ = patched
     space = {name: getattr(library, name) for name in FUNCTIONS}
@@ -480,7 +481,7 @@ done = True
 
 
 def imported(folder, end):
-    """A torch in a file is imported; the library begins in the middle."""
+    """Imports a torch from a file. The library starts during the import."""
     library, lengths = Library(wanted=False), []
     sys.modules.pop("torch", None)
     (folder / "torch.py").write_text(PACKAGE % end)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`pperf-report tui` in a terminal, which tmux is: what is on its screen after which keys, sizes, signals; and that it is left as it was. Nothing waits for a
-time: it waits for what must appear."""
+"""`pperf-report tui` in a terminal (tmux): the screen after keys, changes of size and signals, and
+that the terminal is restored. Tests wait for texts on the screen, never for a fixed time."""
 import contextlib, json, os, pathlib, shutil, signal, subprocess, time
 from harness import SANITIZED, REPORT, Skip, case, environment, main, run
 
@@ -53,7 +53,7 @@ class Terminal:
         return self.tmux("display-message", "-p", "#{%s}" % name).strip()
 
     def until(self, *wanted, missing=()):
-        """The screen, once it has these texts, and not those."""
+        """Waits until the screen has the texts `wanted` and none of `missing`."""
         end = time.monotonic() + PATIENCE_S
         while True:
             text = self.screen()
@@ -69,13 +69,13 @@ class Terminal:
         self.tmux("resize-window", "-x", width, "-y", height)
 
     def pid(self):
-        """The tool's own."""
+        """The process id of the tool."""
         pane = self.fact("pane_pid")
         children = pathlib.Path("/proc/%s/task/%s/children" % (pane, pane)).read_text().split()
         return next(int(pid) for pid in children if pathlib.Path("/proc/%s/comm" % pid).read_text().startswith("pperf-report"))
 
     def check_left(self, status):
-        """The tool is gone, and the terminal is what it was."""
+        """Fails unless the tool has ended and the terminal is as before."""
         self.until("line before", "status %d" % status, "done")
         assert self.fact("alternate_on") == "0" and self.fact("cursor_flag") == "1"
         assert self.fact("keypad_flag") == "0" and self.fact("keypad_cursor_flag") == "0"
@@ -213,7 +213,7 @@ def hostile_names_stay_on_their_row(folder):
         lines = it.until("? keys", "深層学習モデル").splitlines()
         assert lines[2].startswith("▾ \\x1b]0;owned\\x07\\x1b[2J") and "\\u202eevil\\x0d\\x0a" in lines[5], lines
         assert lines[8].split() == ["▾", "深層学習モデル", "98.00", "µs", "500.00", "µs", "16.4", "%", "1"], lines[8]
-        # A wide character takes two columns: the figures stand below those of the other rows.
+        # A wide character takes two columns, and the values stay aligned with those of other rows.
         assert len(lines[8]) + len("深層学習モデル") == len(lines[5]), lines
         assert it.fact("pane_title") != "owned"
         it.keys("q")
@@ -253,7 +253,7 @@ def check_signal(folder, number, send):
 def signals_end_it_and_leave_the_terminal_clean(folder):
     check_signal(folder, signal.SIGTERM, lambda it: os.kill(it.pid(), signal.SIGTERM))
     check_signal(folder, signal.SIGHUP, lambda it: os.kill(it.pid(), signal.SIGHUP))
-    # Ctrl-C is for the shell, too, which goes on here.
+    # The shell receives Ctrl-C too, and continues here.
     check_signal(folder, signal.SIGINT, lambda it: os.kill(it.pid(), signal.SIGINT))
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs in circumstances that nobody thinks of: limits set before they begin, closed descriptors, other libraries in LD_PRELOAD, other users, other
-architectures. They behave as without us, and what they record is recorded where it can be."""
+"""Programs in unusual circumstances: limits set before they begin, closed descriptors, other
+libraries in LD_PRELOAD, other users, other architectures. They behave as without pperf, and are
+recorded where possible."""
 import collections, stat
 from profiler_beside import *
 
@@ -14,7 +15,7 @@ def plain_only():
 
 
 def compiled(folder, text, *flags, compiler="cc"):
-    """A program of this text; Skip where the compiler cannot make such."""
+    """Compiles a program from `text`. Skips the case if the compiler cannot."""
     source = folder / ("made.cc" if compiler == "c++" else "made.c")
     source.write_text(text)
     made = subprocess.run([compiler, *flags, "-o", folder / "made", source], capture_output=True)
@@ -56,7 +57,7 @@ def memory_that_is_hardly_enough_fails_nowhere_but_where_it_would(folder):
     for kilobytes in [*range(3000, 30000, 900), 100000]:
         command = "ulimit -v %d; exec %s 1 100" % (kilobytes, PROGRAMS / "ranges")
         bare, under = run(folder, "sh", "-c", command), traced(folder, "sh", "-c", command, check=None)
-        # Less is left for the program, which may say so (2) as may the dynamic linker (127); nothing crashes.
+        # The program has less memory and may fail (2), as may the dynamic linker (127), but not crash.
         assert under.returncode in (bare.returncode, 2, 127), (kilobytes, bare, under)
         for path in traces(folder):
             path.unlink()
@@ -125,7 +126,7 @@ def a_static_program_is_as_without_us(folder):
 @case
 def a_program_of_32_bits_runs_and_says_what_it_said(folder):
     program_of_32 = compiled(folder, HELLO, "-m32")
-    assert same(folder, program_of_32, leave=("stderr",))["status"] == 5 # the dynamic linker says that it cannot use a library of 64 bits
+    assert same(folder, program_of_32, leave=("stderr",))["status"] == 5 # the dynamic linker warns that it cannot preload a 64-bit library
 
 
 @case

@@ -41,7 +41,7 @@ class Net(nn.Module):
 
 
 class Broken(nn.Module):
-    """Its graph breaks twice, and so does that of each module in it."""
+    """A module whose graph breaks twice, as do the graphs of the modules in it."""
 
     class Half(nn.Module):
         def __init__(self):
@@ -90,7 +90,7 @@ def steps(call, parameters, x, count=3):
 
 
 def counters():
-    """What dynamo counted since it was last reset, without what goes by time."""
+    """dynamo's counters since the last reset, without those that depend on time."""
     from torch._dynamo.utils import counters
     return {k: dict(sorted(v.items())) for k, v in sorted(counters.items()) if k in ("stats", "frames", "graph_break", "unimplemented", "recompiles")}
 
@@ -135,7 +135,7 @@ def raises():
 
 @part
 def random_numbers():
-    """None is drawn by anybody else."""
+    """No other code draws random numbers."""
     return torch.rand(2).tolist(), torch.initial_seed(), torch.get_rng_state().sum().item()
 
 
@@ -273,7 +273,7 @@ def dispatch_mode():
 
 @part
 def profiler():
-    """A profiler of the program's own sees what it sees without us."""
+    """The program's own profiler sees what it sees without pperf."""
     model = net()
     model(data()).sum().backward()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True, with_modules=True, profile_memory=True,
@@ -336,7 +336,7 @@ def compile_train():
 
 @part
 def compile_shapes():
-    """Another shape compiles once more, and no more than that."""
+    """Another shape compiles once more, and not more often."""
     return compiled(net(), lambda f, x: [value(f(torch.ones(n, 8))) for n in (2, 3, 4, 5)], backend="eager")
 
 
@@ -374,7 +374,7 @@ def loader_forkserver():
 
 @part
 def forked():
-    """A child that goes on with the parent's model."""
+    """A child that continues with the parent's model."""
     model = net()
     before = value(model(data()))
     sys.stdout.flush()
@@ -386,7 +386,7 @@ def forked():
 
 @part
 def distributed():
-    """Under torchrun: two processes, gloo; and what DistributedDataParallel does."""
+    """Under torchrun: two processes with gloo, and DistributedDataParallel."""
     import torch.distributed as dist
     dist.init_process_group("gloo")
     x = torch.ones(4) * (dist.get_rank() + 1)
@@ -401,7 +401,8 @@ def distributed():
 
 @part
 def sharded():
-    """Under torchrun: both generations of FSDP on the CPU, on gloo. The older one where this PyTorch can do it without a GPU."""
+    """Under torchrun: both versions of FSDP on the CPU, with gloo. The older one only where this
+    PyTorch supports it without a GPU."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bench_torch.py BUILD PYTHON: what following PyTorch costs a program, against what PyTorch's own tools cost it, in turns, on CPU tensors. Each
-measure is a process of its own that runs one loop; what a tool adds is its time for a call, less that of the bare process of the same round.
-Absolute times are this machine's; only the ratios are promises. Exits with 1 if one is not kept."""
+"""bench_torch.py BUILD PYTHON: the cost of recording PyTorch, against that of PyTorch's own tools,
+in alternating runs on CPU tensors. Each measurement is a process that runs one loop. A tool's cost
+is its time per call less that of the bare process of the same round. Absolute times are this
+machine's, and only the ratios have gates. Exits with 1 if one is missed."""
 import os, pathlib, platform, re, shutil, statistics, subprocess, sys, tempfile
 
 OPERATORS, MODULES, ROUNDS = 60000, 30000, int(os.environ.get("BENCH_ROUNDS", "9"))
@@ -91,7 +92,7 @@ def gate(name, value, limit, detail, unit="x"):
 
 
 def in_turns(**measures):
-    """By name, one figure a round."""
+    """{name: one value for each round}, measured in alternating runs."""
     figures = {name: [] for name in measures}
     for _ in range(ROUNDS):
         for name, measure in measures.items():
@@ -102,7 +103,7 @@ def in_turns(**measures):
 
 
 def ratio(figures, ours, theirs):
-    """The median over the rounds of what ours adds by what theirs adds, and both medians in words."""
+    """The median over the rounds of our added time divided by theirs, and both medians as text."""
     added = {name: [value - bare for value, bare in zip(figures[name], figures["bare"])] for name in (ours, theirs)}
     detail = "adds %.0f ns to %.0f; %s adds %.0f" % (statistics.median(added[ours]), statistics.median(figures["bare"]), theirs,
                                                    statistics.median(added[theirs]))

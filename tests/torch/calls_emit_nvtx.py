@@ -3,7 +3,7 @@
 often aten::linear and its backward ran."""
 import torch
 
-torch.cuda.synchronize = lambda: None  # which emit_nvtx calls, and there is no device to wait for
+torch.cuda.synchronize = lambda: None  # emit_nvtx calls it, and there is no device to synchronize
 model = torch.nn.Linear(8, 8)
 with torch.autograd.profiler.emit_nvtx():
     for step in range(10):

@@ -22,7 +22,7 @@ def mark(name):
 
 
 def annotate(module):
-    """Every layer is a range, as profilers' helpers do it."""
+    """Makes every layer a range, as helpers of profilers do."""
     for name, layer in module.named_modules():
         def before(_, __, name=name):
             event("push", name)

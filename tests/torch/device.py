@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""How tests run PyTorch, built for CUDA and unmodified, on the simulated device (tests/cudasim): a script without the library and with it."""
+"""Runs PyTorch, built for CUDA and unmodified, on the simulated device (tests/cudasim): a script
+without the library and with it."""
 import concurrent.futures, pathlib, re, sys
 from harness import *
 
 ENVIRONMENT = pathlib.Path(sys.prefix)
 LAUNCHER = ROOT / "tests" / "cudasim" / "torch.sh"
-# Of messages on stderr: addresses, process ids and times.
+# Parts of messages on stderr that differ in each run: addresses, process ids and times.
 VOLATILE = [rb"0x[0-9a-f]{6,}", rb"\[?[IWE]\d{4} \d\d:\d\d:\d\d\.\d+( +\d+)?", rb"\(pid=\d+\)", rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+"]
 
 
@@ -24,7 +25,8 @@ def plain(text):
 
 
 def both(folder, *arguments, **options):
-    """What the script prints in folder/bare without the library and in folder/under with it: the same, and the same on stderr."""
+    """Runs the script in folder/bare without the library and in folder/under with it. Fails if
+    stdout or stderr differ, and returns stdout."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         bare = pool.submit(launch, run, folder / "bare", *arguments, **options)
         under = pool.submit(launch, traced, folder / "under", *arguments, check=None, **options)

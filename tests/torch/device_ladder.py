@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""device_ladder.py NAME...: what a program does on a CUDA device, rung by rung, on the simulated one; each prints `NAME = RESULT`, the same in every run.
+"""device_ladder.py NAME...: small programs on the simulated CUDA device, called rungs. Each prints
+`NAME = RESULT`, the same in every run.
 
 Kernels compute nothing there: what only copies touched is exact, all else reads as zeros. So a rung asserts shapes, devices, sizes, counts and copied
 values, and never a computed one.
@@ -34,7 +35,7 @@ def properties():
 
 @rung
 def values():
-    """Copies of all directions, between kernels that have other operands."""
+    """Copies in all directions, between kernels with other operands."""
     x = torch.arange(1000).to(D)
     y = x + 1
     z = torch.randn(1000, device=D)
@@ -44,7 +45,8 @@ def values():
     x.add_(1)
     assert not x.cpu().any(), "what kernels would have written over"
     many = [torch.full((37,), float(i)).to(D) for i in range(50)]
-    # A list of tensors goes to a kernel in a struct that is not filled up: there the address of what was copied last may still lie.
+    # A list of tensors is passed to a kernel in a struct that is only partly filled. The rest may
+    # contain the address of the last copy.
     torch.zeros(1).to(D)
     torch._foreach_mul_(many[::2], 2.0)
     assert [t.cpu()[36].item() for t in many] == [float(i % 2 and i) for i in range(50)]
@@ -126,20 +128,21 @@ def threads():
 
 @rung
 def operators():
-    """Those that look at sizes that only the device knows, and those with kernels of all kinds."""
+    """Operators whose output size only the device knows, and operators with kernels of all kinds.
+    """
     x = torch.randn(64, 64, device=D)
     shapes = [x.topk(4).values, x.sort().values, x.cumsum(0), x.argmax(1), x[x > 0], torch.cat([x, x]), torch.where(x > 0, x, x), x.unique(), x.T.contiguous(),
               torch.bincount(torch.zeros(9, dtype=torch.long, device=D)), x.histc(10), x.index_select(0, torch.tensor([1, 2], device=D)),
               torch.randperm(100, device=D), torch.randint(0, 5, (7,), device=D), x.var(0), x.norm(), x.softmax(-1), x.to(torch.bfloat16), x.tril(), x.flip(0), x.std(), x.median(),
               x.mv(x[0]), x[0].dot(x[1])]
-    if RELEASE > (2, 1): # which looks whether the weights are any
+    if RELEASE > (2, 1): # which checks on the device that a weight is not zero
         shapes.append(torch.multinomial(torch.ones(8, device=D), 2))
     return [tuple(s.shape) for s in shapes]
 
 
 @rung
 def layers():
-    """Each with its backward."""
+    """Layers with their backward."""
     ids = torch.randint(0, 100, (64, 128)).to(D)
     made = [nn.LayerNorm(64), nn.RMSNorm(64) if hasattr(nn, "RMSNorm") else nn.Identity(), nn.GroupNorm(4, 64), nn.Dropout(0.5), nn.Linear(64, 32), nn.GELU(), nn.Softmax(-1)]
     for layer in made:
@@ -255,7 +258,7 @@ class Rows(torch.utils.data.Dataset):
 
 @rung
 def loader():
-    """Two processes that load, a thread that pins, and copies that do not wait."""
+    """Two loading processes, a pinning thread, and asynchronous copies."""
     seen = []
     for x, y in torch.utils.data.DataLoader(Rows(), batch_size=8, num_workers=2, pin_memory=True):
         assert x.is_pinned() and y.is_pinned()
@@ -266,7 +269,7 @@ def loader():
 
 @rung
 def forked():
-    """A child of a process that has used the device is told so by PyTorch."""
+    """PyTorch refuses the device in a forked child of a process that has used it."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -288,7 +291,7 @@ def warmed_up(function, count=3):
 
 @rung
 def graph_of_values():
-    """A captured copy and set take effect at each replay, and only then."""
+    """A captured copy and memset take effect at each replay, and only then."""
     x, kept, source = torch.arange(4.0).to(D), torch.arange(4.0).to(D), torch.full((4,), 5.0).to(D)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -359,7 +362,7 @@ def graphed_callable():
 
 @rung
 def graph_that_waits():
-    """Waiting for the device within a capture spoils it."""
+    """Synchronizing with the device invalidates a capture."""
     try:
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
             torch.ones(4, device=D).sum().item()
@@ -368,12 +371,12 @@ def graph_that_waits():
 
 
 def free_words(error):
-    return [word in str(error) for word in ("out of memory", "Tried to allocate 100.00 GiB", "of 16.00 GiB")] # 2.1 has a total capacty
+    return [word in str(error) for word in ("out of memory", "Tried to allocate 100.00 GiB", "of 16.00 GiB")] # 2.1 writes "total capacty"
 
 
 @rung
 def out_of_memory():
-    """Once for more than there is, once for more than is left."""
+    """Requests more memory than the device has, then more than is free."""
     results, taken = [], []
     try:
         torch.empty(100 << 30, dtype=torch.uint8, device=D)
@@ -393,7 +396,7 @@ def out_of_memory():
 
 @rung
 def growing():
-    """Segments that are given back, or grow."""
+    """Segments that are freed, or grow."""
     parts = [torch.empty(5 * MIB, device=D) for _ in range(20)]
     del parts[::2]
     big = torch.empty(100 * MIB, device=D)
@@ -420,7 +423,8 @@ def convolutions():
 
 @rung
 def searched_convolutions():
-    """Of all dimensions and directions, with cuDNN's search for the fastest way."""
+    """Convolutions of all dimensions and both directions, with cuDNN's search for the fastest
+    algorithm."""
     torch.backends.cudnn.benchmark = True
     made = [(nn.Conv1d(16, 8, 3, groups=4), (2, 16, 9)), (nn.Conv2d(16, 8, 3, stride=2), (2, 16, 9, 9)), (nn.Conv3d(4, 8, 3), (2, 4, 6, 6, 6)), (nn.ConvTranspose2d(16, 8, 3), (2, 16, 8, 8))]
     shapes = []
@@ -444,7 +448,7 @@ def recurrent():
 
 @rung
 def recurrent_kinds():
-    """Of both directions, without biases, with a projection, and of sequences that are not equally long."""
+    """Bidirectional, without biases, with a projection, and for sequences of different lengths."""
     shapes = []
     for options in {"bidirectional": True, "dropout": 0.5}, {"bias": False}, {"proj_size": 4}, {"batch_first": True}:
         net = nn.LSTM(8, 16, 2, **options).to(D)
@@ -461,7 +465,7 @@ def recurrent_kinds():
 
 @rung
 def attention_kinds():
-    """Each way to compute it that there is."""
+    """Each available implementation of attention."""
     kinds = {"MATH": "enable_math", "FLASH_ATTENTION": "enable_flash", "EFFICIENT_ATTENTION": "enable_mem_efficient", "CUDNN_ATTENTION": "enable_cudnn"}
     if RELEASE < (2, 5):
         del kinds["CUDNN_ATTENTION"]
@@ -504,7 +508,7 @@ def linear_algebra():
 
 @rung
 def compiled():
-    """torch.compile with inductor, whose kernels Triton compiles; once eagerly launched, once as graphs."""
+    """torch.compile with inductor and Triton: launched eagerly, then as CUDA graphs."""
     lines = []
     for mode in "default", "reduce-overhead":
         net = mlp()
@@ -524,7 +528,7 @@ def worker(rank, world):
     dist.init_process_group("nccl", store=dist.FileStore("store", world), rank=rank, world_size=world)
     model = nn.parallel.DistributedDataParallel(mlp(), device_ids=[rank])
     steps(model, torch.optim.AdamW(model.parameters()))
-    # What was copied is summed; what a kernel would have made is zeros.
+    # Copied values are summed. Values computed by a kernel would be zeros.
     x = torch.full((8,), float(rank + 1)).to(D)
     dist.all_reduce(x)
     assert x.tolist() == [world * (world + 1) / 2] * 8, x.tolist()
@@ -574,7 +578,7 @@ def exchanger(rank, world):
 
 @rung
 def collectives():
-    """What ranks exchange comes to them whole."""
+    """The values that ranks exchange arrive unchanged."""
     import torch.multiprocessing as mp
     world = torch.cuda.device_count()
     mp.spawn(exchanger, (world,), world)
@@ -583,7 +587,8 @@ def collectives():
 
 @rung
 def unused_libraries():
-    """No library of NVIDIA's own that would talk to a device is mapped. PyTorch opens its compilers by their path, where they are installed."""
+    """No library of NVIDIA's that would use a device is mapped. PyTorch opens NVIDIA's compilers by
+    path, where they are installed."""
     mapped = {line.split()[-1] for line in open("/proc/self/maps") if "/" in line}
     names = sorted(os.path.basename(path) for path in mapped if "/nvidia/" in path)
     return [name for name in names if not name.startswith(("libnvrtc", "libnvJitLink"))]
@@ -595,5 +600,6 @@ if __name__ == "__main__":
         print("%s = %s" % (name, rungs[name]()), flush=True)
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    # A thread of autograd that lets go of Python objects while Python ends aborts the process (PyTorch with Python 3.11).
+    # A thread of autograd that releases Python objects while Python ends aborts the process (PyTorch
+    # with Python 3.11).
     time.sleep(0.2)

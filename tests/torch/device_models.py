@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""device_models.py NAME: trains a small model on cuda for some steps, as unmodified scripts do, and prints after each step what PyTorch says that it has
-allocated and reserved. The empty range "levels" marks those moments in a trace."""
+"""device_models.py NAME: trains a small model on cuda for some steps, as unmodified scripts do.
+After each step it prints the memory that PyTorch reports as allocated and reserved. The empty range
+"levels" marks these points in the trace."""
 import os, sys, time
 
 import torch
@@ -135,7 +136,7 @@ def accumulation():
 
 
 def streams():
-    """Two branches on streams of their own, joined by events."""
+    """Two branches on separate CUDA streams, joined by events."""
     left, right, loss = Mlp().to(DEVICE), Mlp().to(DEVICE), nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD([*left.parameters(), *right.parameters()], lr=0.01)
     side, inputs, targets = torch.cuda.Stream(), rows(), torch.zeros(BATCH, dtype=torch.long, device=DEVICE)
@@ -168,7 +169,7 @@ def loader():
 
 
 def graph():
-    """A whole step captured once and replayed."""
+    """A whole step, captured once and replayed."""
     model, loss = Mlp().to(DEVICE), nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), capturable=True)
     inputs, targets = rows(), torch.zeros(BATCH, dtype=torch.long, device=DEVICE)
@@ -194,7 +195,7 @@ def compiled():
 
 
 class Halves(nn.Module):
-    """Too large for one device, as people make it: half of it on each."""
+    """A model that is too large for one device: half of it on each."""
     def __init__(self):
         super().__init__()
         self.first, self.second = Mlp().body.to("cuda:0"), Mlp().to("cuda:1")
@@ -217,7 +218,7 @@ def two_devices():
 
 
 def oom():
-    """Each step keeps what the one before computed: a list that grows, as people make them."""
+    """Each step keeps the results of the one before, in a list that grows."""
     model, kept = Mlp().to(DEVICE), []
     inputs = torch.randn(64 * BATCH, WIDTH, device=DEVICE)
 
@@ -291,4 +292,4 @@ def main():
 
 if __name__ == "__main__":
     main()
-    time.sleep(0.2)  # autograd's thread lets go of what it has: while Python 3.11 ends that aborts the process
+    time.sleep(0.2)  # autograd's thread releases its objects: doing so while Python 3.11 ends aborts the process

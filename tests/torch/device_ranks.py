@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Under torchrun: a model that trains on several ranks, of which the last prepares something slowly before each backward."""
+"""Under torchrun: trains a model on several ranks. The last rank prepares something slowly before
+each backward."""
 import time
 import torch
 import torch.distributed as dist

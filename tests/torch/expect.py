@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What expect.h is for C: a script writes down what it calls, in order."""
+"""The Python counterpart of expect.h: a script writes its calls to a file, in order."""
 import json, sys, threading
 
 file = open(sys.argv[1], "w")

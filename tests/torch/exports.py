@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""exports.py FOLDER: trains a model under torch.profiler in several ways, and has it write each trace and what it says of it itself (key_averages)."""
+"""exports.py FOLDER: trains a model under torch.profiler in several ways. Writes each trace, and
+the profiler's own table of it (key_averages)."""
 import json, pathlib, sys
 from collections import Counter
 
@@ -52,8 +53,8 @@ def keep(name, profiler):
     taken = [event.nbytes() for event in events if event.name() == "[memory]"]
     (FOLDER / (name + ".truth")).write_text(json.dumps({
         "memory": [sum(n > 0 for n in taken), sum(n for n in taken if n > 0), sum(n < 0 for n in taken), -sum(n for n in taken if n < 0)],
-        "exact": hasattr(next(iter(events)), "start_ns"),  # else all has whole microseconds, the file other ones than the table
-        "python": "with_stack" in WAYS[name] and tuple(map(int, torch.__version__.split(".")[:2])) > (2, 9),  # its functions are taken off self times
+        "exact": hasattr(next(iter(events)), "start_ns"),  # otherwise times are whole microseconds, rounded differently in file and table
+        "python": "with_stack" in WAYS[name] and tuple(map(int, torch.__version__.split(".")[:2])) > (2, 9),  # Python functions are subtracted from self times
         "calls": Counter(event.name() for event in events),
         "rows": {row.key: [row.count, ns(row.cpu_time_total), ns(row.self_cpu_time_total)] for row in profiler.key_averages() if row.key != "[memory]"}}))
 

@@ -27,7 +27,7 @@ class Attention(nn.Module):
 
 
 class Nested(nn.Module):
-    """ModuleLists and ModuleDicts in each other; none of them is called."""
+    """ModuleLists and ModuleDicts in each other. None of them is called."""
 
     def __init__(self):
         super().__init__()
@@ -63,7 +63,8 @@ MODELS = {"mlp": mlp, "transformer": transformer, "nested": Nested, "convolution
 
 
 def expected(model, call):
-    """[path of names, class, calls]: of each module the path below the caller, its callers' before it."""
+    """[path of names, class, calls] of each module. The path is below the caller and begins with
+    the callers' names."""
     paths, open, counts = dict((m, name) for name, m in model.named_modules()), [], {}
 
     def name(module):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""profiles_memory.py: prints what the user's own torch.profiler is told of memory: every size that was taken or given back, and how often."""
+"""profiles_memory.py: prints the memory events that the user's own torch.profiler receives: every
+size allocated or freed, and how often."""
 from collections import Counter
 import torch
 from torch.profiler import ProfilerActivity, profile

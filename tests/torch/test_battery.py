@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch programs with and without the library: the same output, warnings, exit status and compiler's counters, nothing printed, nothing left open.
+"""PyTorch programs without and with the library: the same output, warnings, exit status and
+compiler counters. Nothing is printed or left open by pperf.
 
 Runs in any environment that has PyTorch. PPERF_TEST_QUICK: without what takes more than some seconds.
 """
@@ -8,7 +9,7 @@ import re, socket, sys, sysconfig
 from harness import *
 
 SCRIPT = ROOT / "tests" / "torch" / "battery.py"
-# PyTorch's log lines begin with when, and by which process.
+# PyTorch's log lines begin with a time and a process id.
 STAMPS = [rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+", rb"\b[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ \d+", rb"\[rank\d\]:", rb"\(pid=\d+\)", rb"0x[0-9a-f]{6,}", rb"/(bare|under)/[\w./-]*"]
 
 
@@ -23,14 +24,15 @@ def site():
 
 
 def changes(folder, name):
-    """Each run compiles for itself."""
+    """Environment in which each run compiles for itself."""
     cache = folder / name
     cache.mkdir()
     return {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "USER": "user", "TMPDIR": str(cache), "OMP_NUM_THREADS": "1"}
 
 
 def alike(folder, *arguments, env=None, timeout=280):
-    """Runs Python so without the library and with it. The result of the second run."""
+    """Runs Python without the library and with it, fails if they differ, and returns the second
+    result."""
     bare = run(folder, sys.executable, *arguments, env={**changes(folder, "bare"), **(env or {})}, timeout=timeout)
     under = traced(folder, sys.executable, *arguments, env={**changes(folder, "under"), **(env or {})}, check=None, timeout=timeout)
     for one, other in (plain(bare.stdout), plain(under.stdout)), (plain(bare.stderr), plain(under.stderr)):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is recorded and reported of models that train on the simulated device (tests/cudasim), against what they and PyTorch say: every launch, copy and
-set linked, GPU time under operators and modules, backward beside forward, memory's levels equal to PyTorch's at each step, conserved, nothing printed.
+"""Models that train on the simulated device (tests/cudasim): the trace and the report must agree
+with the model and with PyTorch. Every launch, copy and memset is linked, GPU time is under
+operators and modules, backward is beside forward, memory equals PyTorch's at each step, everything
+is conserved, and nothing is printed.
 
 Counts, bytes and paths are the program's; times are of the simulator's cost model, and alike in every run.
 """
@@ -12,11 +14,12 @@ from device import *
 SCRIPT = ROOT / "tests" / "torch" / "device_models.py"
 STEPS = 4
 WORK = ("kernel", "memcpy", "memset")
-# What lies outside of modules: the model is made and its inputs, the gradient of the loss by itself.
+# Operators outside of modules: creating the model and its inputs, and the gradient of the loss.
 SETUP = {"aten::to", "aten::randn", "aten::randint", "aten::zeros", "aten::full", "aten::_cudnn_rnn_flatten_weight"}
 BESIDE = {"aten::ones_like", "Optimizer.step#SGD.step", "Optimizer.step#AdamW.step", "Optimizer.zero_grad#SGD.zero_grad", "Optimizer.zero_grad#AdamW.zero_grad"}
 SCREENS = pathlib.Path(__file__).parent / "screens"
-# What operators launch, and so an exact screen, differs by release; only one of those that have Triton can compile.
+# The launches of operators, and so exact screens, differ by release. The compiled model needs a
+# release with Triton.
 RELEASE, NEWEST, SCREENS_OF = ENVIRONMENT.name, "torch-2.15.0", {"compiled": "torch"}
 
 
@@ -29,7 +32,7 @@ class Report:
         self.by_id, self.integrity = {row["id"]: row for row in self.rows}, self.tree["integrity"]
 
     def above(self, row):
-        """The row, and what it lies in, to the root."""
+        """The row and its ancestors, up to the root."""
         while row:
             yield row
             row = self.by_id.get(row["parent"])
@@ -43,7 +46,8 @@ class Report:
         return found[0]
 
     def skeleton(self, row, depth=0):
-        """A module, those in it and what stands directly in them: name, class, calls, launches."""
+        """Lines of a module, the modules in it and the operators directly in them: name, class,
+        calls, launches."""
         of_class = " (%s)" % row["class"] if row.get("class") and depth else ""
         lines = ["%s%s%s %s %d" % ("  " * depth, row["name"], of_class, row.get("calls", "-"), row["gpu_calls"])]
         inside = [r for r in self.rows if r["parent"] == row["id"] and r.get("gpu_calls") and r["kind"] not in WORK]
@@ -63,7 +67,8 @@ def everything_is_linked(tree, graphs=0):
 
 
 def time_is_conserved(tree):
-    """To the nanosecond: the rows of work are all there is, and a row has what is in it."""
+    """To the nanosecond: rows of GPU work add up to the whole, and each row is the sum of its
+    children."""
     totals = tree.tree["totals"]
     assert sum(row["gpu_total_ns"] for row in tree.work()) == totals["gpu_sum_ns"] == totals["attributed_ns"] + totals["unattributed_ns"], totals
     inside = Counter()
@@ -74,7 +79,8 @@ def time_is_conserved(tree):
 
 
 def time_is_under_operators_and_modules(tree, beside=()):
-    """98 % of all below an operator; 95 % of what is not the optimizer's, nor by the program's own hand (named), below a module."""
+    """98 % of GPU time is below an operator. 95 % of it is below a module, apart from the optimizer
+    and the named operators that the program calls itself."""
     whole = below_operator = below_module = 0
     names = Counter()
     for row in tree.work():
@@ -91,7 +97,8 @@ def time_is_under_operators_and_modules(tree, beside=()):
 
 
 def backward_stands_beside_forward(tree, trace):
-    """Each module that computes itself has its operators' backward beside them, and that ran on another thread."""
+    """Each module with operators has their backward beside them, and backward ran on another
+    thread."""
     inside = defaultdict(set)
     for row in tree.rows:
         above = tree.by_id.get(row["parent"])
@@ -107,7 +114,8 @@ def backward_stands_beside_forward(tree, trace):
 
 
 def levels(trace, device=0, marker="levels"):
-    """At each range of that name: tensors and the allocator's memory as last reported, and the memory that CUDA gave."""
+    """At each range named `marker`: the last levels of tensors and of the allocator, and the memory
+    allocated by CUDA."""
     allocated = reserved = held = 0
     blocks, found = {}, []
     for r in trace:
@@ -145,7 +153,8 @@ def trained(folder, name, *arguments, env=None, graphs=0, beside=(), backward=Tr
     return tree
 
 
-# Of the modules and what stands directly in them: calls, and how many kernels, copies and sets were launched there and below.
+# Modules and the operators directly in them: calls, and the number of kernels, copies and memsets
+# launched there and below.
 MLP = """
 Mlp 4 84
   body (Sequential) 4 68
@@ -204,9 +213,9 @@ Recurrent 4 108
     aten::lstm (bwd) - 56
     aten::zeros 8 8
 """
-# Older ones go back through the slice, too.
+# In older releases backward also passes through the slice.
 SLICED = RECURRENT.replace("4 108", "4 116").replace("  head", "  aten::slice (bwd) - 8\n  head")
-# In the graph: of all four replays.
+# Launches in the graph, summed over all four replays.
 GRAPH = """
 Mlp - 84
   body (Sequential) - 68
@@ -229,7 +238,8 @@ def is_shaped(tree, wanted, *around):
 
 
 def shows(name, *arguments):
-    """The screen is what is in screens/NAME.txt. PPERF_TEST_SCREENS=write makes that what it is now, to be looked at and committed."""
+    """Fails unless the screen is that of screens/NAME.txt. PPERF_TEST_SCREENS=write updates the
+    file, to be reviewed and committed."""
     if RELEASE != SCREENS_OF.get(name, NEWEST):
         return
     wanted = SCREENS / (name + ".txt")
@@ -240,7 +250,8 @@ def shows(name, *arguments):
 
 
 def shows_by_gpu(name, tree):
-    """Of the last step: which ones before it are of the warm-up, the machine's load decides."""
+    """The screen of the last step. Which earlier steps are warm-up depends on the machine's load.
+    """
     shows(name, "critical", tree.path, "-m", "gpu", "-d", "5", "--steps", str(STEPS - 1))
 
 
@@ -253,7 +264,8 @@ def an_mlp(folder):
 
 @case
 def a_transformer_with_fused_attention(folder):
-    """Forward and backward of each part of a layer are where the part is; the kernels of attention itself differ by release."""
+    """Forward and backward of each part of a layer are below that part. Attention kernels differ by
+    release."""
     tree = trained(folder, "bfloat16")
     attention = tree.at("Transformer", "layers.*", "attention")
     rows = {row["name"]: row for row in tree.rows if row["parent"] == attention["id"]}
@@ -356,7 +368,8 @@ def memory_in_segments_that_grow(folder):
 
 @slow
 def memory_by_the_allocator_of_cuda(folder):
-    """It reports no tensors. What was asked for is known; its pool counts each in units of 512."""
+    """It reports no tensors. Requested sizes are known, and its pool rounds each up to 512 bytes.
+    """
     said = both(folder, SCRIPT, "mlp", env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
     wanted = [int(n) for n in re.findall(r"allocated (\d+)", said)]
     trace = dump(folder / "under" / "trace.bin")
@@ -367,7 +380,7 @@ def memory_by_the_allocator_of_cuda(folder):
     shows("malloc-async", "memory", tree.path, "--no-steps")
 
 
-# What DistributedDataParallel computes and sends is of many modules.
+# Work of DistributedDataParallel belongs to many modules.
 NCCL = {"(backward)", "torch.distributed.ddp.reducer::copy_bucket_to_grad", "c10d::broadcast_", "c10d::allgather_", "aten::flatten_dense_tensors",
         "aten::copy_", "aten::item"}
 
@@ -390,7 +403,8 @@ def two_processes_with_nccl(folder):
 
 @slow
 def two_devices(folder):
-    """Half of a model on each: what each did is told apart, and together is all; the copies between them are of the module that asked."""
+    """Half of a model on each device. Their work is kept apart and adds up, and copies between them
+    belong to the requesting module."""
     said = both(folder, SCRIPT, "two_devices", env={"SIM_DEVICES": "2"})
     path = folder / "under" / "trace.bin"
     whole, trace = Report(path), dump(path)
@@ -411,7 +425,8 @@ def two_devices(folder):
 
 @slow
 def an_allocation_that_is_refused_once(folder):
-    """PyTorch lets go of what it keeps and asks again: the program goes on, and what was refused is told."""
+    """PyTorch frees its cache and requests again. The program goes on, and the refusal is in the
+    report."""
     tree = trained(folder, "mlp", env={"SIM_FAIL_MALLOC": "3"})
     assert tree.integrity["failed_calls"] == 1 and not tree.tree["totals"]["ooms"], tree.integrity
 
@@ -462,7 +477,7 @@ simulated device: GPU figures are not measurements
 
 @case
 def out_of_memory(folder):
-    """The first lines say where, how much, and since when memory had grown."""
+    """The first lines have where, how much, and since when memory had grown."""
     tree = trained(folder, "oom", env={"SIM_MEM": str(1 << 30)}, backward=False)
     shown = report(tree.path, "--width", "100").stdout.decode()
     if RELEASE != NEWEST:
@@ -476,7 +491,7 @@ def out_of_memory(folder):
 
 @slow
 def the_slow_rank_of_two(folder):
-    """It is named, with what it did; the other one waited for as long."""
+    """The slow rank is named with its cause, and the other one waited for as long."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = "--master-port=%d" % free.getsockname()[1]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch, built for CUDA and unmodified, on the simulated device, bare and under the library: alike in output, warnings and exit status.
+"""PyTorch, built for CUDA and unmodified, on the simulated device, without and with the library:
+the same output, warnings and exit status.
 
 These are results on a simulation (tests/cudasim): that a step is taken and its sizes are right, never what it computes.
 """
@@ -11,7 +12,7 @@ SCRIPT = ROOT / "tests" / "torch" / "device_ladder.py"
 
 
 def climb(folder, *rungs, env=None, timeout=200):
-    """The lines that the rungs print, without the library and with it."""
+    """The lines that the rungs print. They must be the same without and with the library."""
     lines = dict(line.split(" = ", 1) for line in both(folder, SCRIPT, *rungs, env=env, timeout=timeout).splitlines())
     assert list(lines) == list(rungs), lines
     return lines
@@ -54,7 +55,7 @@ def out_of_memory_is_said_as_on_a_device(folder):
 @case
 def expandable_segments(folder):
     backend, reserved, allocated, taken, left = eval(climb(folder, "growing", env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})["growing"])
-    # What lies between freed tensors is used again, or given back: less is taken than without.
+    # Memory between freed tensors is reused or freed, so less is reserved than without.
     assert backend == "native" and allocated <= reserved == taken < allocated + (220 << 20) and left == 0, (reserved, allocated, taken, left)
 
 
@@ -97,7 +98,8 @@ def three_processes_exchange(folder):
 
 
 def launches(folder, name):
-    """What the device did, in order, with its durations; without addresses, which differ."""
+    """The work of the device in order, with durations. Addresses differ between runs and are left
+    out."""
     log = folder / (name + ".log")
     result = launch(run, folder / name, SCRIPT, "layers", "transformer", env={"SIM_LOG": str(log)})
     assert result.returncode == 0, result.stderr[-600:]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Traces that PyTorch's own profiler writes, against what it says of the same run itself: its table of operators, and the memory it was told of (exports.py)."""
+"""Traces written by PyTorch's own profiler, against its own results for the same run: its table of
+operators, and its memory events (exports.py)."""
 import re, sys
 from collections import Counter, defaultdict
 from types import SimpleNamespace
@@ -9,11 +10,12 @@ from torch_trace import facts
 
 SCRIPT = ROOT / "tests" / "torch" / "exports.py"
 WAYS = "plain", "shapes", "memory", "stack", "modules", "everything", "schedule"
-NEAR_NS = 2000  # a call, where both sides have whole microseconds, and have them by rules of their own
+NEAR_NS = 2000  # per call: both sides round to whole microseconds, each by its own rule
 
 
 def ranges(path, modules):
-    """Every range but modules, of which the profiler's table has none, when it ends: its name, time, time without those in it, and how many those are."""
+    """Yields every range except modules, which the profiler's table lacks, at its end: name, time,
+    self time, and number of children."""
     open, found = defaultdict(list), []
     for record in map(json.loads, report("dump", path, "-f", "json").stdout.splitlines()):
         if record["kind"] not in ("push", "pop") or record["name"] in modules:
@@ -35,7 +37,8 @@ def ranges(path, modules):
 
 
 def table(found):
-    """By name: calls, time and self time. A call that is all that one of the same name does is none of its own there."""
+    """{name: calls, time and self time}. A call that is the only content of one with the same name
+    is no call of its own there."""
     sums = defaultdict(lambda: [0, 0, 0])
     for range in found:
         alone = range.around and range.around.name == range.name and range.around.children == 1
@@ -57,7 +60,7 @@ def check(path):
     assert wanted and tree["integrity"]["complete"] and set(have) == set(wanted), (path.name, set(have) ^ set(wanted))
     calls = Counter(range.name for range in found)
     assert calls == {name: truth["calls"].get(name) or sum(n for of, n in truth["calls"].items() if of.startswith("ProfilerStep#")) for name in wanted}, path.name
-    if truth["exact"]:  # the self times of what calls Python may be without Python's functions, which have no row (2.15, not 2.9)
+    if truth["exact"]:  # self times of ranges that call Python may exclude Python functions, which have no row (2.15, not 2.9)
         less = {name for name in wanted if truth["python"] and have[name][:2] == wanted[name][:2] and have[name][2] > wanted[name][2]}
         assert all(have[name] == wanted[name] or name in less for name in wanted), (path.name, [(name, have[name], wanted[name]) for name in wanted if have[name] != wanted[name]][:4])
     far = {name: (have[name], row) for name, row in wanted.items() if have[name][0] == row[0] and abs(have[name][1] - row[1]) > NEAR_NS * row[0]}

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a program's handlers of signals raise is the program's, also where Python runs them in our own text: none is lost, none is printed, no range stays open."""
+"""Exceptions raised by a program's signal handlers reach the program, also where Python runs the
+handler in pperf's own code: none is lost or printed, and no range stays open."""
 import sys, textwrap
 from harness import *
 
-# No other thread than the program's: a signal that reaches another one Python may see late (libpperf(7), NOTES).
+# Only the program's thread: Python may handle a signal late if another thread receives it
+# (libpperf(7), NOTES).
 ALONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
-# Where modules are made, called for the first time and gone, most of the time is ours.
+# In a loop that creates a module, calls it once and frees it, most of the time is spent in pperf.
 PROGRAM = """
     import signal, sys, time, torch, torch.nn as nn
     class Block(nn.Module):
@@ -71,7 +73,7 @@ def an_interrupted_notebook_goes_on(folder):
 
 @case
 def ctrl_c_is_never_lost(folder):
-    """As Python itself raises it."""
+    """The exception is raised by Python's default handler."""
     code = textwrap.dedent(PROGRAM % "KeyboardInterrupt")
     for old, new in (("signal.signal(signal.SIGALRM, handler)", "import _thread; signal.signal(signal.SIGALRM, lambda *_: _thread.interrupt_main())"),
                      ("assert error.args == (raised,), (error.args, raised)", "raised += 1"), ("    global came", "    global came, raised"),

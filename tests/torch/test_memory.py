@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch's reports of memory, with PyTorch itself and without a GPU: those of the CPU's, which go through the same functions."""
+"""PyTorch's memory reports, with PyTorch itself and without a GPU: those for the CPU, which use the
+same functions."""
 import re, sys
 from harness import *
 
@@ -8,7 +9,7 @@ SCRIPTS = ROOT / "tests" / "torch"
 
 
 def said(result):
-    """But for times and process ids, which PyTorch's own messages have."""
+    """A message without times and process ids, which PyTorch's messages contain."""
     return result.stdout, re.sub(rb"\d+", b"N", result.stderr)
 
 

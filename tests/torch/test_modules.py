@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The calls of PyTorch's modules, with PyTorch itself and without a GPU: what they are called, that none is lost, and that the program cannot tell."""
+"""Calls of PyTorch modules, with PyTorch itself and without a GPU: their names, that none is lost,
+and that the program cannot detect the recording."""
 import json, re, sys, textwrap
 from harness import *
 
@@ -8,7 +9,7 @@ SCRIPTS = ROOT / "tests" / "torch"
 
 
 def python(folder, code, *options, env=None, **more):
-    """The code under the library."""
+    """Runs the code under the library."""
     return traced(folder, sys.executable, *options, "-c", textwrap.dedent(code), timeout=300, env=env, **more)
 
 
@@ -17,7 +18,7 @@ def bare(folder, code, *options, env=None):
 
 
 def rows(path):
-    """The modules' rows: {path of names: calls}. What stands between them, such as operators, is left out."""
+    """{path of names: calls} of the modules. Operators and others between them are left out."""
     all = json.loads(report("tree", path, "-f", "json", "--no-fold").stdout)["rows"]
     by_id, found = {r["id"]: r for r in all}, {}
     for row in all:
@@ -32,7 +33,7 @@ def rows(path):
 
 
 def same(folder, code, *options, env=None, blank=rb"0x[0-9a-f]+|\d{12,}|[WIE]\d{4} [\d:.]+ \d+|[A-Z]+:[-\d: ]+|\[\d{4}-[-\d:, ]+\]"):
-    """Nothing that the program prints differs. What it printed."""
+    """Fails if the program prints anything else under the library, and returns its output."""
     without, under = bare(folder, code, *options, env=env), python(folder, code, *options, env=env)
     said = [[re.sub(blank, b"N", text) for text in (r.stdout, r.stderr)] for r in (without, under)]
     assert said[0] == said[1], said
@@ -99,7 +100,7 @@ def recomputed_modules_are_recorded_again_inside_the_backward(folder):
     """)
     found = {}
     for path, calls in rows(folder / "trace.bin").items():
-        inner = max(i for i, name in enumerate(path) if name.startswith("Net"))  # the recomputation stands somewhere below
+        inner = max(i for i, name in enumerate(path) if name.startswith("Net"))  # the recomputation is somewhere below
         found[path[inner:]] = calls
     assert found == {**times(1), **{("Net (recompute)", *path[1:]): 1 for path in times(1)}}, found
 
@@ -191,7 +192,7 @@ def modules_that_come_and_go_leave_nothing_behind(folder):
 
 @case
 def ten_thousand_modules_cost_what_ten_times_a_thousand_do(folder):
-    """The first call, which finds the names, beside a bare walk over the model."""
+    """The first call, which finds the names, compared with a bare traversal of the model."""
     out = python(folder, """
     import gc, time, torch, torch.nn as nn
     class Same(nn.Module):
@@ -276,7 +277,7 @@ def the_compiler_counts_what_it_counted(folder):
 
 @case
 def the_compiler_sees_nothing_where_it_was_loaded_before_the_import_ended(folder):
-    """A device's plug-in is loaded at the end of the import; this one loads the compiler."""
+    """A device's plug-in is loaded at the end of the import, and this one loads the compiler."""
     (folder / "early-1.dist-info").mkdir()
     (folder / "early-1.dist-info" / "METADATA").write_text("Name: early\nVersion: 1\n")
     (folder / "early-1.dist-info" / "entry_points.txt").write_text("[torch.backends]\nearly = early:start\n")
@@ -309,7 +310,7 @@ def hooks_inside_a_compiled_region_are_compiled_as_ever(folder):
 
 @case
 def the_users_profilers_see_what_they_saw(folder):
-    """But for what finds the name of a module that is called for the first time."""
+    """Except the search for the name of a module that is called for the first time."""
     same(folder, NET + """
     import cProfile, pstats, re
     from torch.profiler import profile

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""NVTX 2: NVIDIA's own libnvToolsExt.so.1, which came with PyTorch's packages. Each call is counted once, however it is made."""
+"""NVTX 2 in NVIDIA's own libnvToolsExt.so.1, which came with PyTorch's packages. Each call is
+counted once, whichever way it is made."""
 import sys
 from collections import Counter
 from harness import *

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PyTorch's operators, autograd nodes and record_function ranges, with PyTorch itself and without a GPU: that none is lost and each is where it belongs,
-that every autograd node is linked to the operator that made it, and that the program cannot tell."""
+"""PyTorch's operators, autograd nodes and record_function ranges, with PyTorch itself and without a
+GPU. None is lost, each is at its node, every autograd node is linked to the operator that created
+it, and the program cannot detect the recording."""
 import json, os, re, sys, textwrap
 import reference_decoder as decoder
 from harness import *
@@ -10,7 +11,7 @@ ENVIRONMENT = {"GLOO_SOCKET_IFNAME": "lo"}
 
 
 def python(folder, code, *arguments, options=("-W", "error"), env=None, check=0):
-    """The code under the library; what it printed."""
+    """Runs the code under the library and returns its output."""
     result = traced(folder, sys.executable, *options, "-c", "import torch\n" + textwrap.dedent(code), *arguments, timeout=300,
                     env={**ENVIRONMENT, **(env or {})}, check=check)
     return result.stdout.decode()
@@ -21,27 +22,28 @@ def meta(path):
 
 
 def links(path):
-    """{the path of an autograd node's place: the paths of the operators that made it}, without PyTorch's own brackets around each."""
+    """{path of an autograd node: paths of the operators that created it}, without PyTorch's own
+    ranges around each."""
     found = {}
-    for names, kind, link, _ in decoder.places(path).values():
+    for names, kind, link, _ in decoder.nodes(path).values():
         if kind == "BACKWARD":
             found.setdefault(names[-1], set()).add(" > ".join(n for n in link if not n.startswith("autograd::engine")))
     return found
 
 
 def kinds(path):
-    return {names[-1]: kind for names, kind, _, _ in decoder.places(path).values()}
+    return {names[-1]: kind for names, kind, _, _ in decoder.nodes(path).values()}
 
 
 def balance(path):
-    """Every push has its pop and every start its end."""
+    """Fails unless every push has its pop and every start its end."""
     count = {kind: len(dump(path, {kind})) for kind in ("push", "pop", "start", "end")}
     assert count["push"] == count["pop"] and count["start"] == count["end"], count
     assert info(path)["rows"][0]["meta"].get("torch.unlinked") is None
     return count["push"]
 
 
-# ---- what there is ----
+# ---- operators and threads ----
 
 MEASURED = """
     import json, sys
@@ -75,7 +77,7 @@ MEASURED = """
 
 
 def inside(records):
-    """Those from `measured` to its end, the program's modules left out."""
+    """The records from `measured` to its end, without the program's modules."""
     names = [r["name"] for r in records]
     begin = names.index("measured")
     return records[begin:begin + names[begin + 1:].index("measured") + 2]
@@ -85,15 +87,15 @@ def inside(records):
 def there_are_the_operators_that_PyTorchs_own_profiler_sees(folder):
     said = python(folder, MEASURED, options=())
     theirs = json.loads(said)
-    modules = {node for node, place in decoder.places(folder / "trace.bin").items() if place[1] == "MODULE"}
+    modules = {node for node, facts in decoder.nodes(folder / "trace.bin").items() if facts[1] == "MODULE"}
     records = [r for r in inside(dump(folder / "trace.bin", {"push", "pop"})) if r["node"] not in modules]
     ours = [r["name"] for r in records if r["kind"] == "push"]
     assert len(ours) > 800, len(ours)
     names = [name for name, _, _ in theirs]
     assert sorted(names) == sorted(ours), {n: (names.count(n), ours.count(n)) for n in {*names, *ours} if names.count(n) != ours.count(n)}
     if not any(start % 1000 for _, start, _ in theirs):
-        return  # an older one, whose times say less than the order
-    # Both are asked one after the other, so that their orders differ only where times are equal.
+        return  # an older release, whose order is more reliable than its times
+    # Both observe the operators one after the other, so their orders differ only for equal times.
     ordered = [name for name, _, _ in sorted(theirs, key=lambda e: (e[1], -e[2]))]
     assert sum(a != b for a, b in zip(ordered, ours)) <= len(ours) // 50, [p for p in zip(ordered, ours) if p[0] != p[1]][:10]
 
@@ -185,7 +187,7 @@ def what_the_engine_computes_for_a_function_is_linked_as_the_function(folder):
             y.mean().backward()
     """)
     found = {}
-    for names, kind, link, _ in decoder.places(folder / "trace.bin").values():
+    for names, kind, link, _ in decoder.nodes(folder / "trace.bin").values():
         if len(names) == 2 and names[0].startswith("autograd::engine"):
             found.setdefault((names[0].split(": ")[1], names[1].replace("aten::add_", "aten::add")), set()).add(" > ".join(link))
     add = {"broadcast > aten::add"}
@@ -272,8 +274,8 @@ def work_of_a_process_group_is_a_range_of_its_own_and_nothing_stands_below_it(fo
     for rank in range(2):
         path = folder / ("rank%d.bin" % rank)
         assert [r["name"] for r in dump(path, {"start"})].count("gloo:all_reduce") == 5
-        assert not [names for names, *_ in decoder.places(path).values() if any("gloo:" in n for n in names)]
-        assert [names for names, *_ in decoder.places(path).values() if names[-1] == "aten::exp"] == [("after", "aten::exp")]
+        assert not [names for names, *_ in decoder.nodes(path).values() if any("gloo:" in n for n in names)]
+        assert [names for names, *_ in decoder.nodes(path).values() if names[-1] == "aten::exp"] == [("after", "aten::exp")]
         balance(path)
 
 
@@ -286,7 +288,7 @@ def a_record_function_that_another_thread_ends_is_closed_where_it_was_opened(fol
             t = threading.Thread(target=lambda: torch.ops.profiler._record_function_exit._RecordFunction(begun)); t.start(); t.join()
             with torch.profiler.record_function("after"): torch.exp(torch.ones(2))
     """)
-    paths = [names for names, *_ in decoder.places(folder / "trace.bin").values()]
+    paths = [names for names, *_ in decoder.nodes(folder / "trace.bin").values()]
     assert ("after", "aten::exp") in paths and ("wandering",) in paths, paths
     assert not [p for p in paths if p[0] == "wandering" and "after" in p], paths
     balance(folder / "trace.bin")
@@ -365,7 +367,7 @@ def a_library_that_comes_late_sees_what_follows(folder):
     assert "aten::neg" in names(folder / "trace.bin") and said.startswith("None"), said
 
 
-# ---- manners ----
+# ---- the program cannot tell ----
 
 @case
 def the_program_cannot_tell(folder):
@@ -448,13 +450,13 @@ def shapes_are_those_of_the_tensors(folder):
         torch.cat([a, a])
         a.to(torch.float64)
     """, env={"PPERF_SHAPES": "1"})
-    found = {(names[-1], detail) for names, _, _, detail in decoder.places(folder / "trace.bin").values()}
+    found = {(names[-1], detail) for names, _, _, detail in decoder.nodes(folder / "trace.bin").values()}
     wanted = {("aten::matmul", "[[64, 128], [128, 32]]"), ("aten::mm", "[[64, 128], [128, 32]]"), ("aten::neg", "[[2, 1, 3, 1, 4, 1, 5]]"), ("aten::neg", "[[]]"),
               ("aten::cat", "[[], []]")}
     assert wanted <= found, found
-    assert {detail for _, _, _, detail in decoder.places(folder / "trace.bin").values() if _ == "BACKWARD"} <= {""}
+    assert {detail for _, _, _, detail in decoder.nodes(folder / "trace.bin").values() if _ == "BACKWARD"} <= {""}
     python(folder, "torch.neg(torch.ones(2))", env={"PPERF_OUTPUT": "plain.bin"})
-    assert {detail for _, _, _, detail in decoder.places(folder / "plain.bin").values()} == {""}
+    assert {detail for _, _, _, detail in decoder.nodes(folder / "plain.bin").values()} == {""}
 
 
 main()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""torch.profiler and the library in one process, on the simulated device: CUPTI has one client, and both are served. What torch.profiler shows is what
-it shows alone; what the library recorded is complete before, in and after torch.profiler's sessions."""
+"""torch.profiler and the library in one process, on the simulated device. CUPTI has one client, and
+both are served. torch.profiler shows what it shows alone, and the library's records are complete
+before, in and after torch.profiler's sessions."""
 import collections, json, pathlib, sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import *
@@ -96,12 +97,12 @@ unended = profile()
 unended.start()
 work(3)
 """
-OUTSIDE = 7 * 6  # rounds of work that are in no session, without what the schedule leaves out
+OUTSIDE = 7 * 6  # rounds of work outside of sessions, without those that the schedule skips
 
 # Older releases read buffers in the order of their addresses, and lose links from a kernel to its operator when alone, too, now this one and now that;
 # still older ones make up an operator's number where there is none.
 LINKS = bool(list(ENVIRONMENT.glob("lib/python3*/site-packages/torch-2.1[5-9].*")))
-CLOCK = 0.05 if LINKS else 0.1  # older releases are worse at how long a tick of their clock is
+CLOCK = 0.05 if LINKS else 0.1  # older releases measure the length of a clock tick less exactly
 LAUNCHES = 3  # of one round of work: two kernels, one copy
 
 
@@ -118,7 +119,8 @@ def launch(runner, folder, *arguments, env=None, script=SCRIPT, **options):
 
 
 def shape(session):
-    """What a session holds, without times and without the numbers that CUPTI counts calls by: what, how often, under which operator."""
+    """The content of a session without times and CUPTI's call numbers: names, counts and operators.
+    """
     kinds = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver")
     seen = collections.Counter((e["cat"], e["name"], e["args"].get("External id") if LINKS else None)
                                for e in session if e.get("cat") in kinds)
@@ -129,14 +131,16 @@ def shape(session):
 
 
 def linked(session):
-    """The kernels, and the call of each one's correlation id; of copies torch.profiler does not ask for the driver's calls."""
+    """The kernels, and the call of each one's correlation id. torch.profiler does not enable driver
+    calls for copies."""
     calls = {e["args"]["correlation"]: e for e in session if e.get("cat") in ("cuda_runtime", "cuda_driver")}
     gpu = [e for e in session if e.get("cat") == "kernel"]
     return gpu, [calls.get(e["args"]["correlation"]) for e in gpu]
 
 
 def alike(alone, beside):
-    """A session alone and one beside ours hold the same; else what only one of them has."""
+    """Fails with the differences unless a session alone and one beside ours have the same content.
+    """
     (mine, flows), (theirs, other_flows) = shape(alone), shape(beside)
     assert mine == theirs and flows == other_flows, (mine - theirs, theirs - mine, flows, other_flows)
 
@@ -148,18 +152,18 @@ def both(folder, *arguments, env=None):
 
 
 def complete(path, rounds):
-    """Ours: every launch and copy has its record, once, and nothing is lost."""
+    """Fails unless every launch and copy in our trace has one record, and nothing is lost."""
     trace = whole(path)
     calls = collections.Counter(c.correlation for c in trace.calls if c.kind in ("LAUNCH", "COPY"))
     gpu = collections.Counter(r.correlation for r in trace.records if r.kind in ("KERNEL", "GPU_COPY"))
     assert calls == gpu and sum(gpu.values()) >= LAUNCHES * rounds, (calls - gpu, gpu - calls)
     assert not any(trace.lost) and trace.meta["source.cupti"] == "on", (trace.lost, trace.meta["source.cupti"])
-    # Calls that only torch.profiler asked for are not in our trace.
+    # Calls that only torch.profiler enabled are not in our trace.
     assert not any(r.kind == "API" and r.domain == 2 for r in trace.records)
 
 
 def links(session):
-    """Each kernel and copy, in the order in which the GPU did them: its name, the call that asked for it, the operator it belongs to."""
+    """Each kernel and copy in GPU order: its name, its call, and its operator."""
     calls = {e["args"]["correlation"]: e["name"] for e in session if e.get("cat") in ("cuda_runtime", "cuda_driver")}
     operators = {e["args"].get("External id"): e["name"] for e in session if e.get("cat") == "cpu_op"}
     gpu = sorted((e for e in session if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")), key=lambda e: e["ts"])
@@ -174,12 +178,13 @@ def same_values(alone, beside):
         assert len(mine) >= LAUNCHES * 3
         if way != "two threads":
             alike(session, other_session)
-        # With two threads, and where links are lost, it says now this, now that of calls and operators, alone too; not of what the GPU did.
+        # With two threads, or with lost links, its calls and operators vary between runs, alone too. Its
+        # GPU work does not.
         of_gpu = {name for name, *_ in mine}
         sums, other_sums = ([s for s in all_sums if s[2] and (LINKS and way != "two threads" or s[0] in of_gpu)] for all_sums in (sums, other_sums))
         assert [s[:2] for s in sums] == [s[:2] for s in other_sums], way
         # Microseconds; the profiler counts ticks of its own clock, and how long one is it measures anew, in each session, on a busy machine badly.
-        # That of a step goes from its first work to its last, with the pauses that the machine made.
+        # A step's time is from its first work to its last, including pauses of the machine.
         times = [(name, count, mine, theirs) for (name, count, mine), (_, _, theirs) in zip(sums, other_sums, strict=True) if not name.startswith("ProfilerStep")]
         tick = sum(theirs for *_, theirs in times) / sum(mine for *_, mine, _ in times)
         assert 1 / 3 < tick < 3, (way, tick)
@@ -208,7 +213,8 @@ def one_that_the_program_s_end_ends(folder):
 
 
 def left_alone(path, sessions, rounds, ends=True):
-    """Ours, where CUPTI was the other's in its sessions: from when to when is said, and what is outside of them is complete."""
+    """Our trace, if CUPTI was handed over during the sessions: it has the intervals, and is
+    complete outside of them."""
     trace = whole(path)
     edges = sorted((r.stamp, r.edge) for r in trace.records if r.kind == "AWAY")
     assert [edge for _, edge in edges] == (sessions * [1, 2] if ends else [1]), edges
@@ -260,7 +266,7 @@ def times_are_of_the_other_s_own_clock(folder):
     for record, call in zip(gpu, calls, strict=True):
         assert record["ts"] >= call["ts"] - 50, (record, call)
         assert begins <= record["ts"] and record["ts"] + record["dur"] <= ends + 1000, record
-        assert 1 <= record["dur"] <= 20, record  # as the simulation says, in microseconds: the clock's rate is right
+        assert 1 <= record["dur"] <= 20, record  # in microseconds, as simulated: the clock's rate is right
 
 
 @case

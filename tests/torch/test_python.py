@@ -9,7 +9,7 @@ SCRIPTS = ROOT / "tests" / "torch"
 
 
 def python(folder, script, *arguments, **options):
-    """Without what the library would record of PyTorch by itself."""
+    """Runs Python under the library with its recording of PyTorch switched off."""
     return traced(folder, sys.executable, SCRIPTS / script, *arguments, timeout=300, env={"PPERF_OPS": "off", "PPERF_MODULES": "0"}, **options)
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PPERF_SCHEDULE with PyTorch itself, unmarked programs: a window has the events of its steps and no others, PyTorch does not call us outside of it, and the
-program cannot tell."""
+"""PPERF_SCHEDULE with PyTorch itself and unmarked programs. A recording window has the events of
+its steps and no others, PyTorch does not call pperf outside of it, and the program cannot detect
+it."""
 import collections, json, re, sys, textwrap
 from harness import *
 
@@ -71,7 +72,7 @@ def a_window_has_the_operators_of_its_steps_and_no_others(folder):
     steps = {r["name"]: r["calls"] for r in rows if r["kind"] == "step"}
     assert steps == {"step": 3, "step (warm-up)": 1}, steps
     assert sum(r["calls"] for r in rows if r["name"] == "aten::cosh_" and r["path"][0] == "step") == 4 + 5 + 6
-    # the operators of the other steps were not even looked at: what is left are modules and the optimizer
+    # operators of the other steps were not observed at all: only modules and the optimizer are left
     assert said["window"]["skipped"]["ranges"] < 8 * 2 * (4 + 2) + 60, said["window"]
     assert json.loads(report("info", folder / "trace.bin", "-f", "json").stdout)["rows"][0]["meta"].get("torch.unlinked") is None
 
@@ -89,7 +90,7 @@ def windows_come_again(folder):
 def calls_of_a_model_are_steps_without_gradients(folder):
     python(folder, INFER, "wait:4,active:2,repeat:1")
     calls = count(folder)
-    # a step is a call and what comes behind it
+    # a step is a call and everything until the next one
     assert calls["Sequential"] == 2 and calls["aten::cosh_"] == 5 + 6, calls
     assert capture(folder)[0]["window"]["recorded"][0]["first_step"] == 4
 
@@ -116,7 +117,7 @@ def the_program_cannot_tell(folder):
     for code in TRAIN, LOADER:
         bare = run(folder, sys.executable, "-W", "error", "-c", textwrap.dedent(code), timeout=300, check=0)
         under = python(folder, code, "wait:1,active:1")
-        said = [re.sub(rb"/tmp\w{8}\b", b"/*", result.stderr) for result in (bare, under)] # 2.5 leaves a folder to the end, which Python says
+        said = [re.sub(rb"/tmp\w{8}\b", b"/*", result.stderr) for result in (bare, under)] # 2.5 removes a folder only at exit, and Python warns
         assert bare.stdout == under.stdout and said[0] == said[1], (bare, under)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""With PyTorch itself and without a GPU: where in the program's own files modules are first called."""
+"""The code locations in the program's own files that first call each module, with PyTorch itself
+and without a GPU."""
 import json, sys, textwrap
 from harness import *
 
@@ -52,7 +53,8 @@ def line_of(text, part):
 
 
 def sources(path):
-    """{module's name: (file's last part, line, function)}: names that differ only in where they stand have the same."""
+    """{module's name: (last part of the file, line, function)}. Modules of the same name must have
+    the same location."""
     found = {}
     for record in dump(path, {"source"}):
         (frame,) = record["python_stack"]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""With PyTorch itself and without a GPU: the steps of unmodified programs, as the report finds them."""
+"""The steps of unmodified programs, as the report finds them, with PyTorch itself and without a
+GPU."""
 import json, signal, sys, textwrap
 from harness import *
 
@@ -14,7 +15,8 @@ torch.set_num_threads(1)
 
 
 def found(folder, code, *options, env=None, kill=False):
-    """What capture.steps says, and {path of a step's or section's row: row}. kill: by SIGKILL, by its own hand."""
+    """The field capture.steps, and {path: row} of steps and sections. `kill`: the program ends
+    itself by SIGKILL."""
     script = folder / "program.py"
     script.write_text(COMMON + textwrap.dedent(code))
     traced(folder, sys.executable, script, env=env, timeout=300, check=-signal.SIGKILL if kill else 0)
@@ -48,7 +50,7 @@ def a_training_with_evaluation_after_each_epoch(folder):
     usual, warm = calls_of(rows, "step", "step (warm-up)")
     assert usual == 24 - steps["warmup"] and warm == steps["warmup"], rows
     before, between, after = calls_of(rows, "(before first step)", "(between steps)", "(after last step)")
-    # The evaluations; and whatever kept the machine from going on, which is no part of a step.
+    # The evaluations, and pauses of the machine, which are no part of a step.
     assert before == after == 1 and between >= 2, rows
     assert set(rows) <= {"step", "step (warm-up)", "(before first step)", "(between steps)", "(after last step)"}, set(rows)
 

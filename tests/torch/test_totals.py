@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""PPERF_OPS=totals with PyTorch itself: each operator is counted at the place where it would have been recorded, and a killed process has its totals."""
+"""PPERF_OPS=totals with PyTorch itself: each operator is counted at the node where it would have
+been recorded, and a killed process has its counters."""
 import collections, json, signal, sys, textwrap
 import reference_decoder as decoder
 from harness import *
@@ -30,12 +31,12 @@ def trained(folder, net, steps, ops, code=TRAIN, **options):
 
 
 def calls(path):
-    """{(names, kind, what it is linked to): how often it was entered}, recorded or counted."""
-    places, found = decoder.places(path), collections.Counter()
+    """{(names, kind, link): calls} of every node, recorded or counted."""
+    nodes, found = decoder.nodes(path), collections.Counter()
     for record in dump(path, {"push"}):
-        found[places[record["node"]][:3]] += 1
+        found[nodes[record["node"]][:3]] += 1
     for node, (times, _, _) in decoder.totals(path).items():
-        found[places[node][:3]] += times
+        found[nodes[node][:3]] += times
     return found
 
 

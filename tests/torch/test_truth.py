@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the library records of models in training, against what PyTorch says itself of the same steps: named_modules() and torch.profiler (truth.py)."""
+"""The trace of models in training, against PyTorch's own results for the same steps:
+named_modules() and torch.profiler (truth.py)."""
 import statistics, sys
 from collections import Counter, defaultdict
 from types import SimpleNamespace
@@ -8,36 +9,38 @@ from harness import *
 from torch_trace import *
 
 SCRIPT = ROOT / "tests" / "torch" / "truth.py"
-SHORT_NS = 100000  # times below are not compared: both sides measure themselves too
+SHORT_NS = 100000  # shorter times are not compared: both tools add their own cost
 NEAR = 0.05
-EACH_NS = 500 # what of the two sides' own work for a range falls to the range around it, by one clock or the other
+EACH_NS = 500 # the part of either tool's own cost that may be in the outer range
 ACCUMULATES = "torch::autograd::AccumulateGrad"
 
 
 def ranges(trace):
-    """What was entered inside the range "window", in order: place, time, time without what PyTorch's profiler sees inside too, and the open modules."""
+    """The ranges inside "window", in order: node, time, time without children that PyTorch's
+    profiler sees too, and the open modules."""
     found, open, inside = [], [], False
     for record in trace.records:
-        place = trace.places[record["node"]]
+        node = trace.nodes[record["node"]]
         if record["kind"] == "push":
-            inside = inside or place.name == "window"
-            open.append(SimpleNamespace(place=place, total=0, children=0, count=0))
+            inside = inside or node.name == "window"
+            open.append(SimpleNamespace(node=node, total=0, children=0, count=0))
             if inside:
                 found.append(open[-1])
             continue
         ended = open.pop()
-        assert ended.place is place, (ended.place, place)
+        assert ended.node is node, (ended.node, node)
         ended.total = record["duration_ns"]
-        inside = inside and place.name != "window"
-        around = next((o for o in reversed(open) if o.place.kind != MODULE), None)
-        if around and place.kind != MODULE:
+        inside = inside and node.name != "window"
+        around = next((o for o in reversed(open) if o.node.kind != MODULE), None)
+        if around and node.kind != MODULE:
             around.children += ended.total
             around.count += 1
     return found
 
 
 def forward_of(events):
-    """By index of a backward event, the name of the operator that made it: of those with its thread and number the one that started last."""
+    """{index of a backward event: name of its operator}: the last operator to start with its thread
+    and sequence number."""
     latest, found = {}, {}
     for index, event in enumerate(events):
         if event["scope"] != 1 and not event["forward_thread"]: # the engine's own range has its node's number
@@ -48,40 +51,40 @@ def forward_of(events):
 
 
 def operators_are_the_profiler_s(ours, events):
-    names, theirs = [o.place.name for o in ours], [e["name"] for e in events]
+    names, theirs = [o.node.name for o in ours], [e["name"] for e in events]
     assert names == theirs, (Counter(names) - Counter(theirs), Counter(theirs) - Counter(names),
                              next((pair for pair in zip(names, theirs) if pair[0] != pair[1]), None))
 
 
 def modules_are_those_of_the_model(trace, ours, truth):
-    """A place's path is that of its modules' names."""
-    def path(place):
-        names, at = [], place
+    """A node's path is that of its modules' names."""
+    def path(node):
+        names, at = [], node
         while at:
             names += [at.name] if at.kind == MODULE else []
-            at = trace.places.get(at.parent)
+            at = trace.nodes.get(at.parent)
         return ".".join(reversed(names))
 
-    found = Counter((path(o.place), o.place.detail) for o in ours if o.place.kind == MODULE)
+    found = Counter((path(o.node), o.node.detail) for o in ours if o.node.kind == MODULE)
     wanted = Counter({(path, name): calls * truth["steps"] for path, (name, calls) in truth["modules"].items()})
     assert found == wanted, (found - wanted, wanted - found)
 
 
 def backward_is_linked(trace, ours, events):
-    """AccumulateGrad as the function that ran before it."""
+    """AccumulateGrad counts as the function that ran before it."""
     wanted, before = forward_of(events), None
     assert wanted and all(wanted.values()), "the profiler's own events have no forward operators"
     for index, range in enumerate(ours):
-        if range.place.kind != BACKWARD:
+        if range.node.kind != BACKWARD:
             continue
-        link = trace.places.get(range.place.link)
-        assert (range.place.name == ACCUMULATES) == (index not in wanted), range.place.name
-        assert link and link.name == wanted.get(index, before), (range.place.name, link, wanted.get(index))
+        link = trace.nodes.get(range.node.link)
+        assert (range.node.name == ACCUMULATES) == (index not in wanted), range.node.name
+        assert link and link.name == wanted.get(index, before), (range.node.name, link, wanted.get(index))
         before = link.name
 
 
 def without_children(events):
-    """Adds to the profiler's events, which are in order of time, what is left of each without those inside it."""
+    """Adds the self time to the profiler's events, which are ordered by time."""
     open = defaultdict(list)
     for event in events:
         row = open[event["thread"]]
@@ -94,13 +97,14 @@ def without_children(events):
 
 
 def times_are_near(ours, events):
-    """By name, the median over all long calls of how far the two are from each other, where PyTorch's clock is good enough. A name that has few long ones is
-    left out: those are calls in which the machine did something else, and either clock may have been read before it."""
+    """{name: median relative difference of the two times over all long calls}, where PyTorch's
+    clock is exact enough. Names with few long calls are left out: the machine interrupted those,
+    and either clock may have been read first."""
     apart, each = defaultdict(list), EACH_NS if any(e["total"] % 1000 for e in events) else EACH_NS + 1000
     without_children(events)
     for range, event in zip(ours, events):
         for what, mine, theirs, inner in ("total", range.total, event["total"], 0), ("self", range.total - range.children, event["self"], range.count):
-            apart[what, range.place.name].append(max(abs(mine - theirs) - each * (inner + 1), 0) / theirs if theirs > SHORT_NS else None)
+            apart[what, range.node.name].append(max(abs(mine - theirs) - each * (inner + 1), 0) / theirs if theirs > SHORT_NS else None)
     judged = {key: [a for a in all if a is not None] for key, all in apart.items()}
     judged = {key: long for key, long in judged.items() if len(long) > 2 and len(long) * 4 >= len(apart[key])}
     far = {key: round(statistics.median(long), 3) for key, long in judged.items() if statistics.median(long) > NEAR}
@@ -108,7 +112,8 @@ def times_are_near(ours, events):
 
 
 def tree_has_them_all(path, trace, truth):
-    """The report's rows have each module's and each operator's calls, those of the whole run, wherever it puts them, under the model's names."""
+    """The report's rows have the calls of each module and operator over the whole run, under the
+    model's names."""
     rows = json.loads(report("tree", path, "-f", "json", "--no-fold").stdout)["rows"]
     names, modules, operators = {}, Counter(), Counter()
     for row in rows:
@@ -130,7 +135,7 @@ def check(folder, model):
     path = folder / "trace.bin"
     trace = Trace(path)
     ours = ranges(trace)
-    recorded = [o for o in ours if o.place.kind != MODULE]
+    recorded = [o for o in ours if o.node.kind != MODULE]
     assert losses(path) == {} and trace.is_balanced() and "torch.unlinked" not in facts(path), (losses(path), facts(path))
     operators_are_the_profiler_s(recorded, truth["events"])
     modules_are_those_of_the_model(trace, ours, truth)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""truth.py MODEL OUT: trains a model for some steps, and writes down what PyTorch itself says of it: the modules that ran, by named_modules(), and what
-torch.profiler saw of the same steps. The steps are those inside the range "window"."""
+"""truth.py MODEL OUT: trains a model for some steps, and writes PyTorch's own results: the modules
+that ran, by named_modules(), and what torch.profiler saw of the same steps, which are those inside
+the range "window"."""
 import json, sys
 from collections import Counter
 
@@ -148,7 +149,7 @@ def gan_training(generator, critic):
 
 
 def of(name):
-    """The models and a function that makes a step."""
+    """The model, and a function that makes a step."""
     if name == "gan":
         models = Generator(), Critic()
         return models, gan_training(*models)
@@ -163,7 +164,8 @@ def of(name):
 
 
 def called(models, step):
-    """{path: (class, calls in a step)}, the path beginning with the model's class; by hooks that are gone again."""
+    """{path: (class, calls in a step)}. The path begins with the model's class. Hooks count the
+    calls and are removed again."""
     counts, handles, classes = Counter(), [], {}
     for path, module in [(".".join(filter(None, (type(model).__name__, path))), module) for model in models for path, module in model.named_modules()]:
         handles.append(module.register_forward_hook(lambda *_, path=path: counts.update([path])))
@@ -175,7 +177,8 @@ def called(models, step):
 
 
 def seen(event):
-    """Of one of the profiler's own events, before it tidies them up; times in ns."""
+    """The fields of one of the profiler's own events, before its post-processing. Times are in ns.
+    """
     times = [getattr(event, name + "_ns")() if hasattr(event, name + "_ns") else 1000 * getattr(event, name + "_us")() for name in ("start", "duration")]
     return {"name": event.name(), "thread": event.start_thread_id(), "start": times[0], "total": times[1], "sequence": event.sequence_nr(),
             "forward_thread": event.fwd_thread_id(), "scope": event.scope()}

@@ -26,7 +26,7 @@ class Library:
         self.defined = {name.split("@")[0] for letter, name in names if letter not in "Uw"}
 
     def versions(self):
-        """The library that each version is asked of."""
+        """{version: the library that it is required from}."""
         found, file = {}, None
         for line in output("readelf", "-VW", self.path).splitlines():
             file = (re.findall(r"File: (\S+)", line) or [file])[0]
@@ -35,7 +35,8 @@ class Library:
 
 
 def libraries(folder, wanted=("libtorch_global_deps.so", "libtorch_python.so")):
-    """The package's own libraries that those of these names need, by name; without names, what `import torch` maps."""
+    """The package's own libraries that the named ones need, by name. Without names: those that
+    `import torch` maps."""
     found, wanted = {}, list(wanted)
     while wanted:
         name = wanted.pop()
@@ -46,7 +47,7 @@ def libraries(folder, wanted=("libtorch_global_deps.so", "libtorch_python.so")):
 
 
 def missing(found):
-    """Of each library that is not there: the symbols asked of it, by version; '' for those that name none."""
+    """For each missing library the required symbols by version. '' has those without a version."""
     defined = set().union(*(library.defined for library in found.values()))
     result = {name: {} for library in found.values() for name in library.needed if FOREIGN.match(name)}
     for library in found.values():
@@ -70,7 +71,7 @@ def no_devices(symbols):
 
 
 def make(folder, name, symbols, source):
-    """A library of C code with these symbols, by version."""
+    """Compiles a library with these symbols, by version."""
     script = "".join("%s { %s };\n" % (version, " ".join("%s;" % s for s in sorted(wanted))) for version, wanted in sorted(symbols.items()) if version)
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
