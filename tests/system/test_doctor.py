@@ -1,12 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-<<<<<<< HEAD
-"""pperf doctor: it names what stands in the way, and finds nothing where nothing does."""
-import os, re, signal, struct
-=======
 """pperf doctor names each problem, and reports none where there is none."""
-import os, signal, struct
->>>>>>> g5
+import os, re, signal, struct
 from harness import *
 
 CC = os.environ.get("CC", "cc")
