@@ -244,12 +244,12 @@ static bool tool_refuses_sharing(const char *tool)
 static bool is_pperf(const char *tool, const char *self)
 {
 	const char *slash = strrchr(tool, '/');
-	struct stat own, there;
+	struct stat own, existing;
 
 	if (!strncmp(slash ? slash + 1 : tool, "libpperf", 8))
 		return true;
-	return !stat(tool, &there) && !stat(self, &own) && there.st_ino == own.st_ino &&
-	       there.st_dev == own.st_dev;
+	return !stat(tool, &existing) && !stat(self, &own) && existing.st_ino == own.st_ino &&
+	       existing.st_dev == own.st_dev;
 }
 
 /* Sets a variable, unless the process has threads. A thread that reads the environment while
@@ -268,19 +268,19 @@ static void set_variable(const char *name, const char *value, bool replace)
  * tool that does not share keeps it, and NVTX is then not recorded. */
 static void claim_nvtx_injection(const char *self)
 {
-	const char *there = getenv("NVTX_INJECTION64_PATH");
-	bool other = there && *there && !is_pperf(there, self);
+	const char *named = getenv("NVTX_INJECTION64_PATH");
+	bool other = named && *named && !is_pperf(named, self);
 
 	if (!settings->nvtx)
 		return;
-	if (other && tool_refuses_sharing(there)) {
+	if (other && tool_refuses_sharing(named)) {
 		settings->nvtx = false;
 		meta_set("source.nvtx",
 			"off: NVTX_INJECTION64_PATH names another tool, which does not share "
 			"NVTX (0)");
 		return;
 	}
-	settings_export(settings, other ? there : NULL);
+	settings_export(settings, other ? named : NULL);
 	nvtx_chain_set(settings->other_nvtx);
 	set_variable("NVTX_INJECTION64_PATH", self, true);
 }
@@ -290,14 +290,14 @@ static void claim_nvtx_injection(const char *self)
 static void claim_cuda_injection(const char *self)
 {
 	const bool wanted = settings->cuda && settings->cupti;
-	const char *there;
+	const char *named;
 
 	if (wanted)
 		set_variable("CUDA_INJECTION64_PATH", self, false);
-	there = getenv("CUDA_INJECTION64_PATH");
+	named = getenv("CUDA_INJECTION64_PATH");
 	cupti_callbacks_configure(wanted, getenv("PPERF_CUPTI") ? settings->cupti_library : NULL,
 		settings->cupti_hands_over, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
-		there && !strcmp(there, self));
+		named && !strcmp(named, self));
 }
 
 /* Returns the configuration of PyTorch's allocator. Newer releases read the first of these

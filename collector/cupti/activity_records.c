@@ -28,18 +28,18 @@
 #define READERS_WAIT_NS UINT64_C(1000000000)
 
 _Atomic uint64_t correlation_newest;
-static atomic_bool modules_unload;
+static atomic_bool module_unloaded;
 /* Threads that read a name without a check at present. */
 static atomic_uint direct_readers;
 
-/* Both sides store first and load afterwards. Either the reader sees modules_unload, or it is
+/* Both sides store first and load afterwards. Either the reader sees module_unloaded, or it is
  * counted here. A name is read in less than a microsecond. The wait is bounded, in case a reading
  * thread never runs again. */
 void activity_records_module_unloads(void)
 {
 	const uint64_t began = clock_monotonic_ns();
 
-	atomic_store(&modules_unload, true);
+	atomic_store(&module_unloaded, true);
 	while (atomic_load(&direct_readers) && clock_monotonic_ns() - began < READERS_WAIT_NS)
 		sched_yield();
 }
@@ -95,7 +95,7 @@ static bool copy_name_direct(char *copy, const char *name)
 	bool all_stay;
 
 	atomic_fetch_add(&direct_readers, 1);
-	all_stay = !atomic_load(&modules_unload);
+	all_stay = !atomic_load(&module_unloaded);
 	if (all_stay)
 		*(char *)mempcpy(copy, name, strnlen(name, KERNEL_NAME_MAX)) = '\0';
 	atomic_fetch_sub_explicit(&direct_readers, 1, memory_order_release);
@@ -355,7 +355,7 @@ struct buffer_contents {
 	uint32_t known, unknown, broken;
 	/* Known records that are not recorded. `known` does not count them. */
 	uint32_t skipped;
-	uint32_t others; /* enabled only by the second client */
+	uint32_t client_only; /* enabled only by the second client */
 };
 
 static struct buffer_contents count_records(
@@ -366,7 +366,7 @@ static struct buffer_contents count_records(
 	int result;
 
 	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
-		*(cupti_client_owns_record(record)         ? &buffer_contents.others
+		*(cupti_client_owns_record(record)         ? &buffer_contents.client_only
 			: !is_known_record(record)         ? &buffer_contents.unknown
 			: is_skipped_record(cupti, record) ? &buffer_contents.skipped
 							   : &buffer_contents.known) += 1;

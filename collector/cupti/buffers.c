@@ -21,7 +21,7 @@
 static uint8_t *buffer_memory, *scratch;
 static uint64_t buffer_bytes;
 static uint32_t buffer_count, prefaulted; /* number of buffers whose pages are present */
-static _Atomic uint32_t most_used;
+static _Atomic uint32_t highest_used;
 static _Atomic uint64_t free_bits[BUFFERS_MAX / 64];
 
 static void mark_free(uint32_t index)
@@ -84,10 +84,10 @@ static int acquire_bit(_Atomic uint64_t *word)
 
 static void note_use(uint32_t used)
 {
-	uint32_t highest = atomic_load_explicit(&most_used, memory_order_relaxed);
+	uint32_t highest = atomic_load_explicit(&highest_used, memory_order_relaxed);
 
-	while (used > highest && !atomic_compare_exchange_weak_explicit(&most_used, &highest, used,
-					 memory_order_relaxed, memory_order_relaxed))
+	while (used > highest && !atomic_compare_exchange_weak_explicit(&highest_used, &highest,
+					 used, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
@@ -129,7 +129,8 @@ void cupti_buffers_release(const uint8_t *buffer)
 
 void cupti_buffers_prefault(void)
 {
-	uint32_t wanted = atomic_load_explicit(&most_used, memory_order_relaxed) + PREFAULT_AHEAD;
+	uint32_t wanted = atomic_load_explicit(&highest_used, memory_order_relaxed) +
+			  PREFAULT_AHEAD;
 
 	if (wanted > buffer_count)
 		wanted = buffer_count;

@@ -26,12 +26,12 @@ static struct {
 	struct client_bits on, ever_enabled;
 	/* Single driver calls that the client enabled or disabled. */
 	struct client_bits calls_on, calls_off;
-	atomic_int context_kinds;     /* kinds enabled for one context, counted per context */
-	_Atomic uint32_t first, last; /* correlation ids of its session's calls; 0: none yet */
+	atomic_int enabled_for_contexts; /* kinds enabled for one context, counted per context */
+	_Atomic uint32_t first, last;    /* correlation ids of its session's calls; 0: none yet */
 	_Atomic uint64_t began_ns, ended_ns; /* by CUPTI's clock */
 	_Atomic uint64_t dropped;
 	/* Records for the client exist or may still arrive. */
-	atomic_bool open;
+	atomic_bool accepts_records;
 	atomic_int delivering, flushing;
 	pthread_mutex_t lock; /* guards `origin` */
 	struct clock_pair origin;
@@ -202,7 +202,7 @@ void cupti_client_deliver(
 {
 	int saved = errno;
 
-	if (!atomic_load(&client.open))
+	if (!atomic_load(&client.accepts_records))
 		return;
 	atomic_fetch_add(&client.delivering, 1);
 	atomic_fetch_add(&client.dropped, dropped);
@@ -271,7 +271,7 @@ static void begin_client_session(void)
 	set_origin();
 	atomic_store(&client.began_ns, client_clock_cupti_ns());
 	atomic_store(&client.ended_ns, UINT64_MAX);
-	atomic_store(&client.open, true);
+	atomic_store(&client.accepts_records, true);
 	atomic_store(&cupti_client_is_active, true);
 }
 
@@ -307,7 +307,7 @@ static bool client_has_cupti(bool enables)
 static void end_handover_if_idle(void)
 {
 	if (!bits_any(&client.on) && !bits_any(&client.calls_on) &&
-		atomic_load(&client.context_kinds) <= 0)
+		atomic_load(&client.enabled_for_contexts) <= 0)
 		cupti_handover_client_idle();
 }
 
@@ -372,7 +372,7 @@ int cupti_client_enable_context(void *context, int kind)
 	cupti_hand_over(atomic_load(&client.clock));
 	result = cupti_session->library.enable_context(context, kind);
 	if (result == CUPTI_OK)
-		atomic_fetch_add(&client.context_kinds, 1);
+		atomic_fetch_add(&client.enabled_for_contexts, 1);
 	else
 		end_handover_if_idle();
 	return result;
@@ -389,8 +389,8 @@ int cupti_client_disable_context(void *context, int kind)
 	if (!cupti_is_handed_over())
 		return CUPTI_OK; /* our kinds stay enabled */
 	result = cupti_session->library.disable_context(context, kind);
-	if (atomic_load(&client.context_kinds) > 0 &&
-		atomic_fetch_sub(&client.context_kinds, 1) == 1)
+	if (atomic_load(&client.enabled_for_contexts) > 0 &&
+		atomic_fetch_sub(&client.enabled_for_contexts, 1) == 1)
 		end_handover_if_idle();
 	return result;
 }
@@ -478,7 +478,7 @@ int cupti_client_flush(uint32_t flags)
 	if (atomic_load(&cupti_client_is_active))
 		client_buffers_prefetch();
 	else if (flags & CUPTI_FLUSH_FORCED)
-		atomic_store(&client.open, false);
+		atomic_store(&client.accepts_records, false);
 	return result;
 }
 
@@ -516,11 +516,11 @@ int cupti_client_finalize(void)
 		if (bits_has(&client.calls_on, cbid))
 			cupti_client_enable_driver_api(cbid, 0);
 	bits_clear(&client.calls_off);
-	atomic_store(&client.context_kinds, 0);
+	atomic_store(&client.enabled_for_contexts, 0);
 	if (cupti_is_handed_over())
 		end_handover_if_idle();
 	cupti_handover_finish();
-	atomic_store(&client.open, false);
+	atomic_store(&client.accepts_records, false);
 	wait_for_deliveries();
 	client_buffers_complete();
 	return CUPTI_OK;
@@ -529,5 +529,5 @@ int cupti_client_finalize(void)
 void cupti_client_end(void)
 {
 	atomic_store(&cupti_client_is_active, false);
-	atomic_store(&client.open, false);
+	atomic_store(&client.accepts_records, false);
 }

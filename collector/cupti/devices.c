@@ -99,8 +99,8 @@ static void read_properties(struct trace_device *record, int device)
 static void record_device(int ordinal)
 {
 	struct trace_device record = { .head = { .size = sizeof record, .kind = TRACE_DEVICE } };
-	struct trace_device_rates speed = { .head = { .size = sizeof speed,
-						    .kind = TRACE_DEVICE_RATES } };
+	struct trace_device_rates rates_record = { .head = { .size = sizeof rates_record,
+							   .kind = TRACE_DEVICE_RATES } };
 	char name[256] = "";
 	int device;
 
@@ -108,12 +108,12 @@ static void record_device(int ordinal)
 		return;
 	driver.name(name, sizeof name, device);
 	read_properties(&record, device);
-	record.device = speed.device = (uint32_t)ordinal;
-	read_rates(&speed, device);
+	record.device = rates_record.device = (uint32_t)ordinal;
+	read_rates(&rates_record, device);
 	if (stream_enter()) {
 		record.name = name_id_always(name, strnlen(name, sizeof name));
 		dictionary_put(&record.head, 1);
-		dictionary_put(&speed.head, 1);
+		dictionary_put(&rates_record.head, 1);
 		stream_leave();
 	}
 }

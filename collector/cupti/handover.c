@@ -30,14 +30,14 @@ static void unlock_session(const struct signal_guard *guard)
 
 static void write_handover_edge(enum trace_away_edge edge)
 {
-	struct trace_away *handed_over;
+	struct trace_away *record;
 
 	if (!stream_enter())
 		return;
-	handed_over = stream_record(TRACE_AWAY, sizeof *handed_over);
-	if (handed_over) {
-		handed_over->realtime_ns = client_clock_cupti_ns();
-		handed_over->edge = edge;
+	record = stream_record(TRACE_AWAY, sizeof *record);
+	if (record) {
+		record->realtime_ns = client_clock_cupti_ns();
+		record->edge = edge;
 		stream_commit();
 	}
 	stream_leave();
@@ -100,7 +100,7 @@ static void restore_cupti_clock(struct cupti_session *s)
 
 /* Ends the handover. Called under the session's lock. The client first gets its last records, in
  * its own buffers. */
-static void take_cupti_back(struct cupti_session *s)
+static void end_handover_locked(struct cupti_session *s)
 {
 	if (!s->client_idle_since_ns || !cupti_runs() || !atomic_load(&s->handed_over) ||
 		s->process_ending)
@@ -128,7 +128,7 @@ void cupti_handover_finish(void)
 	struct signal_guard guard;
 
 	lock_session(&guard);
-	take_cupti_back(cupti_session);
+	end_handover_locked(cupti_session);
 	unlock_session(&guard);
 }
 
@@ -141,6 +141,6 @@ void cupti_handover_poll(void)
 	pthread_mutex_lock(&s->lock);
 	if (s->client_idle_since_ns &&
 		clock_monotonic_ns() - s->client_idle_since_ns > CLIENT_FETCH_NS)
-		take_cupti_back(s);
+		end_handover_locked(s);
 	pthread_mutex_unlock(&s->lock);
 }

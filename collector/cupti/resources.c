@@ -52,7 +52,7 @@ static void context_ends(const struct cupti_library *cupti, void *handle)
 	if (device == UINT32_MAX && cupti->device_id &&
 		cupti->device_id(handle, &device) != CUPTI_OK)
 		device = UINT32_MAX;
-	cupti_session->config->context_ends(id, device);
+	cupti_session->config->on_context_ends(id, device);
 }
 
 /* The default streams have no handle of their own, and CUPTI does not distinguish them. Their ids
@@ -146,7 +146,7 @@ void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
 	case CUPTI_NODE_CLONED:
 		graph_node_created(cupti, resource->descriptor, id == CUPTI_NODE_CLONED);
 		if (id == CUPTI_NODE_CREATED)
-			cupti_session->config->node_created();
+			cupti_session->config->on_node_created();
 		break;
 	case CUPTI_GRAPH_EXEC_CREATED:
 		graph_exec_created(cupti, resource->descriptor);

@@ -83,7 +83,7 @@ static void on_callback(void *data, int domain, uint32_t id, const void *what)
 		if (call->site == CUPTI_ENTER)
 			cupti_client_on_call(call->correlation);
 		if (__builtin_expect(!cupti_is_handed_over(), 1)) {
-			config->call(id, what);
+			config->on_call(id, what);
 			cupti_flush_start_if_needed(what);
 			if (__builtin_expect(!atomic_load_explicit(&cupti_session->records_expected,
 						     memory_order_relaxed),
@@ -288,9 +288,9 @@ static bool allocate_session(const struct cupti_config *config)
 	return cupti_session;
 }
 
-static void start_session(void *wanted)
+static void start_session(void *data)
 {
-	const struct cupti_config *config = wanted;
+	const struct cupti_config *config = data;
 	char reason[CUPTI_REASON_BYTES];
 	bool loaded;
 

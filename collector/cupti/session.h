@@ -40,17 +40,17 @@ struct cupti_config {
 	 * session begins. */
 	const uint16_t *(*calls)(void);
 	/* The ids of those that CUPTI times, ended by 0. */
-	const uint16_t *timed;
+	const uint16_t *timed_calls;
 	/* Called at the begin and the end of a call, on its thread. It must not call CUDA or CUPTI,
 	 * wait, or take a lock of ours. */
-	void (*call)(uint32_t cbid, const struct cupti_call *call);
+	void (*on_call)(uint32_t cbid, const struct cupti_call *call);
 	/* Whether `call` has stored these 64 bits in cupti_call.data. */
 	bool (*is_own_data)(uint64_t bits);
 	/* Called when a node of a graph was made. If the thread is in a call that enqueues work
 	 * into a CUDA stream, that call was captured. */
-	void (*node_created)(void);
+	void (*on_node_created)(void);
 	/* Called when a context is about to end, in any call. `device` is UINT32_MAX if unknown. */
-	void (*context_ends)(uint32_t context, uint32_t device);
+	void (*on_context_ends)(uint32_t context, uint32_t device);
 	const char *library; /* path of the libcupti to use; NULL: search for it */
 	const char *toolkit; /* folder of CUDA's toolkit, from CUDA_HOME; NULL: unknown */
 	/* Hand CUPTI over to another client while that is active (handover.h). If false, both are

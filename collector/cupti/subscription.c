@@ -93,7 +93,7 @@ void cupti_time_calls(void)
 
 	if (!s->library.enable_driver_api)
 		return;
-	for (const uint16_t *id = s->config->timed; *id; id++) {
+	for (const uint16_t *id = s->config->timed_calls; *id; id++) {
 		s->library.enable_driver_api(*id, 1);
 		if (*id < 1024)
 			s->timed[*id / 64] |= UINT64_C(1) << *id % 64;

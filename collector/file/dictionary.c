@@ -197,7 +197,7 @@ static bool write_python_stack(uint32_t id, const struct interned *entry)
 	return true;
 }
 
-static bool write_native_stack(uint32_t id, const struct interned *entry)
+static bool write_stack(uint32_t id, const struct interned *entry)
 {
 	size_t size = sizeof(struct trace_stack) + entry->count;
 	struct trace_stack *record;
@@ -259,7 +259,7 @@ static bool write_everything(void)
 		if (!write_record(&k->head))
 			return false;
 	return write_entries(&names, write_name) && write_entries(&nodes, write_node) &&
-	       write_entries(&stacks, write_native_stack);
+	       write_entries(&stacks, write_stack);
 }
 
 /* If there was no space for all of it, the next attempt writes it again. The repeated records are
@@ -463,8 +463,7 @@ static uint32_t find_or_add_stack(const void *bytes, size_t count)
 	uint32_t id = intern_find(&stacks, bytes, count, hash);
 
 	return id ? id
-		  : add_entry(&stacks, bytes, count, hash, STACK_BUDGET, UINT64_MAX,
-			    write_native_stack);
+		  : add_entry(&stacks, bytes, count, hash, STACK_BUDGET, UINT64_MAX, write_stack);
 }
 
 uint32_t stack_id(const uint64_t *frames, uint32_t count)

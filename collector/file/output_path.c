@@ -113,7 +113,7 @@ static bool is_finished_trace(int fd, uint64_t run_id)
  * something changed: the caller tries the name again. */
 static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_id)
 {
-	struct stat opened, there;
+	struct stat opened, existing;
 	bool moved = false;
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
@@ -122,8 +122,8 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 	snprintf(old, PATH_BYTES + 8, "%s.old", path);
 	if (is_finished_trace(fd, run_id)) {
 		/* another process was first */
-		if (fstat(fd, &opened) || stat(path, &there) || opened.st_ino != there.st_ino ||
-			opened.st_dev != there.st_dev)
+		if (fstat(fd, &opened) || stat(path, &existing) ||
+			opened.st_ino != existing.st_ino || opened.st_dev != existing.st_dev)
 			moved = true;
 		else
 			moved = !rename(path, old);

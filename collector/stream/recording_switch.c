@@ -114,19 +114,18 @@ void recording_add_skipped(
 void recording_note_call(uint64_t correlation)
 {
 	uint32_t count = __atomic_load_n(&span_count, __ATOMIC_RELAXED);
-	struct call_span *call_span = &spans[(count - 1) % CALL_SPANS];
-	uint64_t known = __atomic_load_n(&call_span->first, __ATOMIC_RELAXED);
+	struct call_span *span = &spans[(count - 1) % CALL_SPANS];
+	uint64_t known = __atomic_load_n(&span->first, __ATOMIC_RELAXED);
 
 	if (!count || !correlation)
 		return;
 	while ((!known || correlation < known) &&
-		!__atomic_compare_exchange_n(&call_span->first, &known, correlation, true,
+		!__atomic_compare_exchange_n(&span->first, &known, correlation, true,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-	known = __atomic_load_n(&call_span->last, __ATOMIC_RELAXED);
-	while (correlation > known &&
-		!__atomic_compare_exchange_n(&call_span->last, &known, correlation, true,
-			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	known = __atomic_load_n(&span->last, __ATOMIC_RELAXED);
+	while (correlation > known && !__atomic_compare_exchange_n(&span->last, &known, correlation,
+					      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -138,14 +137,14 @@ bool recording_has_call(uint64_t correlation)
 	if (!correlation)
 		return !recording_is_paused();
 	for (uint32_t i = count; i > oldest; i--) {
-		const struct call_span *call_span = &spans[(i - 1) % CALL_SPANS];
-		uint64_t first = __atomic_load_n(&call_span->first, __ATOMIC_RELAXED);
+		const struct call_span *span = &spans[(i - 1) % CALL_SPANS];
+		uint64_t first = __atomic_load_n(&span->first, __ATOMIC_RELAXED);
 		/* The present window has no last call yet: this one may not have returned. */
-		bool goes_on = i == count && !recording_is_paused();
+		bool still_recording = i == count && !recording_is_paused();
 
 		if (first && correlation >= first &&
-			(goes_on ||
-				correlation <= __atomic_load_n(&call_span->last, __ATOMIC_RELAXED)))
+			(still_recording ||
+				correlation <= __atomic_load_n(&span->last, __ATOMIC_RELAXED)))
 			return true;
 	}
 	return false;

@@ -27,7 +27,7 @@ void recording_use_schedule(bool open);
 
 /* Pauses or resumes recording, and marks the trace's header. The caller then stops the fast paths
  * of other threads (stream_recording_changed). */
-void recording_set_paused(bool shut);
+void recording_set_paused(bool paused);
 
 /* Begins a new recording window, to which recording_note_call assigns calls from here on. */
 void recording_new_window(void);

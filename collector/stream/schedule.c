@@ -38,7 +38,7 @@ static enum step_evidence open_evidence;    /* and one of this evidence is open 
 static _Atomic uint64_t open_key;           /* 0: none is open; read without the lock */
 /* `stepped`: an optimizer has stepped since the last batch. `batches`: the program has batches.
  * `models`: an outermost module was called. */
-static bool stepped, batches, models;
+static bool has_stepped, has_batches, model_called;
 static uint64_t model_nodes;
 static bool recording;
 static uint32_t cycle;
@@ -131,20 +131,20 @@ static void write_window_record(
 	stream_leave();
 }
 
-void recording_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup)
+void schedule_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup)
 {
 	recording_new_window();
 	write_window_record(TRACE_WINDOW_BEGINS, step, cycle_number, warmup);
 	set_paused(false);
 }
 
-void recording_pause(uint64_t step, uint32_t cycle_number)
+void schedule_pause(uint64_t step, uint32_t cycle_number)
 {
 	set_paused(true);
 	write_window_record(TRACE_WINDOW_ENDS, step, cycle_number, 0);
 }
 
-void recording_next_step(uint64_t step, uint32_t cycle_number)
+void schedule_next_step(uint64_t step, uint32_t cycle_number)
 {
 	write_window_record(TRACE_WINDOW_STEP, step, cycle_number, 0);
 }
@@ -171,10 +171,10 @@ static void advance_to_step(uint64_t step)
 
 	recording_set_steps_ended(step);
 	if (recording && phase.recorded && phase.cycle == cycle && step != current_step)
-		recording_next_step(step, cycle);
+		schedule_next_step(step, cycle);
 	current_step = step;
 	if (recording && (!phase.recorded || phase.cycle != cycle)) {
-		recording_pause(step, cycle);
+		schedule_pause(step, cycle);
 		recording = false;
 		if (on_recording_changed && !phase.recorded)
 			on_recording_changed(false);
@@ -182,7 +182,7 @@ static void advance_to_step(uint64_t step)
 	if (!recording && phase.recorded) {
 		cycle = phase.cycle;
 		recording = true;
-		recording_resume(step, cycle, phase.warmup);
+		schedule_resume(step, cycle, phase.warmup);
 		if (on_recording_changed)
 			on_recording_changed(true);
 	}
@@ -210,11 +210,11 @@ static void unlock_schedule(void)
 
 /* Locks the schedule. Returns false if another thread has the lock, or if steps are found by better
  * evidence. */
-static bool lock_for_evidence(enum step_evidence step_evidence)
+static bool lock_for_evidence(enum step_evidence evidence)
 {
 	if (!try_lock_schedule())
 		return false;
-	if (step_evidence >= trusted_evidence)
+	if (evidence >= trusted_evidence)
 		return true;
 	unlock_schedule();
 	return false;
@@ -250,40 +250,40 @@ static void on_batch_begin(void)
 {
 	if (schedule_has_marker || !lock_for_evidence(EVIDENCE_OPTIMIZER))
 		return;
-	batches = true;
-	if (stepped)
+	has_batches = true;
+	if (has_stepped)
 		advance_to_step(++steps_ended[EVIDENCE_OPTIMIZER]);
-	stepped = false;
+	has_stepped = false;
 	unlock_schedule();
 }
 
-static void note_step_begin(enum step_evidence step_evidence)
+static void note_step_begin(enum step_evidence evidence)
 {
-	pending_evidence = step_evidence;
-	if (step_evidence == EVIDENCE_OPTIMIZER)
+	pending_evidence = evidence;
+	if (evidence == EVIDENCE_OPTIMIZER)
 		return;
-	trusted_evidence = step_evidence;
-	advance_to_step(steps_ended[step_evidence]);
+	trusted_evidence = evidence;
+	advance_to_step(steps_ended[evidence]);
 }
 
 bool schedule_range_begins(const char *text)
 {
-	enum step_evidence step_evidence = text ? evidence_of(text) : EVIDENCE_NONE;
+	enum step_evidence evidence = text ? evidence_of(text) : EVIDENCE_NONE;
 	int saved = errno;
 
-	if (step_evidence == EVIDENCE_NONE) {
+	if (evidence == EVIDENCE_NONE) {
 		if (text && name_begins_with(text, "enumerate(DataLoader)#"))
 			on_batch_begin();
 		errno = saved;
 		return false;
 	}
-	if (!lock_for_evidence(step_evidence))
+	if (!lock_for_evidence(evidence))
 		return false;
 	if (open_evidence) { /* a step within a step */
 		unlock_schedule();
 		return false;
 	}
-	note_step_begin(step_evidence);
+	note_step_begin(evidence);
 	unlock_schedule();
 	errno = saved;
 	return true;
@@ -301,32 +301,31 @@ void schedule_range_opened(uint64_t key)
 	unlock_schedule();
 }
 
-static void on_step_end(enum step_evidence step_evidence)
+static void on_step_end(enum step_evidence evidence)
 {
-	if (step_evidence == EVIDENCE_OPTIMIZER) {
-		trusted_evidence = trusted_evidence > step_evidence ? trusted_evidence
-								    : step_evidence;
-		stepped = true;
-		if (batches || trusted_evidence > step_evidence)
+	if (evidence == EVIDENCE_OPTIMIZER) {
+		trusted_evidence = trusted_evidence > evidence ? trusted_evidence : evidence;
+		has_stepped = true;
+		if (has_batches || trusted_evidence > evidence)
 			return;
-		advance_to_step(++steps_ended[step_evidence]);
+		advance_to_step(++steps_ended[evidence]);
 	} else {
-		finish_step(++steps_ended[step_evidence]);
+		finish_step(++steps_ended[evidence]);
 	}
 }
 
 void schedule_range_ended(uint64_t key)
 {
-	enum step_evidence step_evidence;
+	enum step_evidence evidence;
 	int saved = errno;
 
 	if (key != atomic_load_explicit(&open_key, memory_order_relaxed) || !try_lock_schedule())
 		return;
-	step_evidence = open_evidence;
+	evidence = open_evidence;
 	open_evidence = EVIDENCE_NONE;
 	atomic_store_explicit(&open_key, 0, memory_order_relaxed);
-	if (step_evidence)
-		on_step_end(step_evidence);
+	if (evidence)
+		on_step_end(evidence);
 	unlock_schedule();
 	errno = saved;
 }
@@ -337,11 +336,11 @@ void schedule_model_begins(uint64_t nodes)
 
 	if (schedule_has_marker || !lock_for_evidence(EVIDENCE_MODEL))
 		return;
-	if (models && nodes == model_nodes) {
+	if (model_called && nodes == model_nodes) {
 		trusted_evidence = EVIDENCE_MODEL;
 		advance_to_step(++steps_ended[EVIDENCE_MODEL]);
 	}
-	models = true;
+	model_called = true;
 	model_nodes = nodes;
 	unlock_schedule();
 	errno = saved;

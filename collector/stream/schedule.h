@@ -67,10 +67,10 @@ void schedule_model_begins(uint64_t nodes);
 /* Resume or pause recording and write the WINDOW record on this thread. The arguments are members
  * of struct trace_window. One thread at a time, not within stream_enter. Called by the schedule
  * itself and by tests. */
-void recording_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup);
-void recording_pause(uint64_t step, uint32_t cycle_number);
+void schedule_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup);
+void schedule_pause(uint64_t step, uint32_t cycle_number);
 /* Writes the WINDOW record of the next step of a recording window. */
-void recording_next_step(uint64_t step, uint32_t cycle_number);
+void schedule_next_step(uint64_t step, uint32_t cycle_number);
 
 /* Returns the key of an NVTX range that was pushed on this thread. */
 uint64_t schedule_key(uint32_t domain, int level);

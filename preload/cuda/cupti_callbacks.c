@@ -263,11 +263,11 @@ static void on_context_ends(uint32_t context, uint32_t device)
 
 static struct cupti_config config = {
 	.calls = driver_function_ids,
-	.timed = driver_timed_ids,
-	.call = on_driver_call,
+	.timed_calls = driver_timed_ids,
+	.on_call = on_driver_call,
 	.is_own_data = is_own_ticket,
-	.node_created = on_node_created,
-	.context_ends = on_context_ends,
+	.on_node_created = on_node_created,
+	.on_context_ends = on_context_ends,
 };
 
 /* Returns `setting` if it is a path, not a word such as `on`; else NULL. */

@@ -89,12 +89,12 @@ int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc3D(address, extent);
-	const bool allocated_address = result == 0 && address;
+	const bool allocated = result == 0 && address;
 	uint64_t bytes = volume_bytes(
-		allocated_address ? address->pitch : extent.width, extent.height, extent.depth);
+		allocated ? address->pitch : extent.width, extent.height, extent.depth);
 
 	if (outer == 0)
-		record_alloc(&site, result, allocated_address ? address->pointer : NULL, bytes,
+		record_alloc(&site, result, allocated ? address->pointer : NULL, bytes,
 			TRACE_MEMORY_DEVICE, 0);
 	call_end(outer);
 	return result;

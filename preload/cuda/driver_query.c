@@ -47,17 +47,18 @@ static const struct driver_functions *load_driver_functions(void)
 
 static const struct driver_functions *loaded_driver(void)
 {
-	const struct driver_functions *there = atomic_load_explicit(&driver, memory_order_acquire);
+	const struct driver_functions *functions = atomic_load_explicit(
+		&driver, memory_order_acquire);
 
-	return __builtin_expect(there != NULL, 1) ? there : load_driver_functions();
+	return __builtin_expect(functions != NULL, 1) ? functions : load_driver_functions();
 }
 
 uint32_t driver_device(void)
 {
-	const struct driver_functions *there = loaded_driver();
+	const struct driver_functions *functions = loaded_driver();
 	int device = -1, saved = errno;
 
-	if (!there || !there->cuCtxGetDevice || there->cuCtxGetDevice(&device))
+	if (!functions || !functions->cuCtxGetDevice || functions->cuCtxGetDevice(&device))
 		device = -1;
 	errno = saved;
 	return (uint32_t)device;
@@ -65,24 +66,25 @@ uint32_t driver_device(void)
 
 bool driver_is_capturing(const void *stream, bool per_thread)
 {
-	const struct driver_functions *there = loaded_driver();
-	int (*is_capturing)(const void *, int *) = !there       ? NULL
-						   : per_thread ? there->cuStreamIsCapturing_ptsz
-								: there->cuStreamIsCapturing;
+	const struct driver_functions *functions = loaded_driver();
+	int (*is_capturing)(const void *, int *) = !functions ? NULL
+						   : per_thread
+							   ? functions->cuStreamIsCapturing_ptsz
+							   : functions->cuStreamIsCapturing;
 	int status = 0, saved = errno;
-	bool known_runtime = is_capturing && !is_capturing(stream, &status);
+	bool known = is_capturing && !is_capturing(stream, &status);
 
 	errno = saved;
-	return known_runtime && status;
+	return known && status;
 }
 
 const char *driver_kernel_name(const void *kernel)
 {
-	const struct driver_functions *there = loaded_driver();
+	const struct driver_functions *functions = loaded_driver();
 	const char *name = NULL;
 	int saved = errno;
 
-	if (!there || !there->cuKernelGetName || there->cuKernelGetName(&name, kernel))
+	if (!functions || !functions->cuKernelGetName || functions->cuKernelGetName(&name, kernel))
 		name = NULL;
 	errno = saved;
 	return name;

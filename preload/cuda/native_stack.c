@@ -21,7 +21,7 @@ static int no_backtrace(void **frames, int max_frames)
 }
 
 /* no_backtrace: stacks are disabled, or libunwind is not loaded or missing */
-static int (*_Atomic backtrace_)(void **, int) = no_backtrace;
+static int (*_Atomic capture_frames)(void **, int) = no_backtrace;
 static _Atomic bool wanted;
 static _Atomic bool tried;
 static _Atomic bool used;
@@ -56,7 +56,7 @@ static void load_libunwind(void *unused)
 	if (library)
 		*(void **)&backtrace = dlsym(library, "unw_backtrace");
 	if (backtrace)
-		atomic_store(&backtrace_, backtrace);
+		atomic_store(&capture_frames, backtrace);
 	else
 		warn_no_stacks(library != NULL);
 	signal_guard_end(&guard);
@@ -91,7 +91,7 @@ uint32_t native_stack_capture(const void *caller)
 {
 	void *frames[STACK_FRAMES_MAX + OWN_FRAMES];
 	uint64_t addresses[STACK_FRAMES_MAX];
-	int got = atomic_load_explicit(&backtrace_, memory_order_acquire)(
+	int got = atomic_load_explicit(&capture_frames, memory_order_acquire)(
 		frames, STACK_FRAMES_MAX + OWN_FRAMES);
 	uint32_t count = got > 0 ? (uint32_t)got : 0, first, n = 0;
 
@@ -109,5 +109,5 @@ uint32_t native_stack_capture(const void *caller)
 void native_stack_forked(void)
 {
 	if (atomic_load(&used))
-		atomic_store(&backtrace_, no_backtrace);
+		atomic_store(&capture_frames, no_backtrace);
 }

@@ -55,15 +55,16 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 }
 
 bool nvtx_chain_store(
-	unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before)
+	unsigned module, unsigned id, NvtxFunctionPointer current, NvtxFunctionPointer before)
 {
 	NvtxFunctionPointer expected = NULL;
 
-	if (!nvtx_chain_active || !there || there == before || there == nvtx_chain_next(module, id))
+	if (!nvtx_chain_active || !current || current == before ||
+		current == nvtx_chain_next(module, id))
 		return true;
-	return __atomic_compare_exchange_n(&next[module][id], &expected, there, false,
+	return __atomic_compare_exchange_n(&next[module][id], &expected, current, false,
 		       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-	       expected == there;
+	       expected == current;
 }
 
 NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id)

@@ -60,13 +60,14 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 		if (entry->module == (unsigned)module && entry->id < slots && table[entry->id] &&
 			nvtx_chain_store(
 				entry->module, entry->id, *table[entry->id], before[entry->id]))
-			*table[entry->id] = nvtx_chained() || schedule_has_marker ? entry->function
-										  : entry->alone;
+			*table[entry->id] = nvtx_chained() || schedule_has_marker
+						    ? entry->function
+						    : entry->fast_function;
 	}
 }
 
 /* Initialises one client. Another tool is started first, if there is one. */
-static int begin_unit(NvtxGetExportTableFunc_t get_table)
+static int start_client(NvtxGetExportTableFunc_t get_table)
 {
 	static const NvtxCallbackModule modules[] = { NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2,
 		NVTX_CB_MODULE_CUDA, NVTX_CB_MODULE_CUDART, NVTX_CB_MODULE_SYNC };
@@ -88,7 +89,7 @@ static int begin_unit(NvtxGetExportTableFunc_t get_table)
 
 /* The other tool may chain to NVTX_INJECTION64_PATH too, which names us. A call from inside it
  * returns 0. */
-static __thread bool starting __attribute__((tls_model("initial-exec")));
+static __thread bool in_start __attribute__((tls_model("initial-exec")));
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
 	NvtxGetExportTableFunc_t get_table);
@@ -96,11 +97,11 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
 	int started;
 
-	if (!enabled || starting)
+	if (!enabled || in_start)
 		return 0;
-	starting = true;
-	started = begin_unit(get_table);
-	starting = false;
+	in_start = true;
+	started = start_client(get_table);
+	in_start = false;
 	return started;
 }
 
@@ -118,14 +119,14 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
 	/* Early headers end before extInfo. */
-	if (!enabled || starting || !module ||
+	if (!enabled || in_start || !module ||
 		module->structSize <
 			offsetof(nvtxExtModuleInfo_t, segments) + sizeof module->segments ||
 		!module->segmentsCount || !module->segments)
 		return 0;
-	starting = true;
+	in_start = true;
 	nvtx_chain_start_extension(module);
-	starting = false;
+	in_start = false;
 	if (module->moduleId == NVTX_EXT_PAYLOAD_MODULEID)
 		fill_extension(
 			&module->segments[0], nvtx_payload_entries, nvtx_payload_entry_count);

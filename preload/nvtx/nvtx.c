@@ -528,10 +528,10 @@ LOCK_HANDLER(lock_releasing, DomainSyncUserReleasing, TRACE_RELEASING)
 
 /* ---- the table ---- */
 
-#define ENTRY_ALONE(module, id, function, alone)                                      \
-	{                                                                             \
-		NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id,                   \
-			(NvtxFunctionPointer)(function), (NvtxFunctionPointer)(alone) \
+#define ENTRY_ALONE(module, id, function, fast_function)                                      \
+	{                                                                                     \
+		NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id,                           \
+			(NvtxFunctionPointer)(function), (NvtxFunctionPointer)(fast_function) \
 	}
 #define ENTRY(module, id, function) ENTRY_ALONE(module, id, function, function)
 #define ENTRY_PAIR(module, id, function) \

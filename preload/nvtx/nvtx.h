@@ -13,7 +13,7 @@ struct nvtx_entry {
 	unsigned module, id;
 	NvtxFunctionPointer function;
 	/* The function for a process without a chained tool and without ranges that mark steps. */
-	NvtxFunctionPointer alone;
+	NvtxFunctionPointer fast_function;
 };
 extern const struct nvtx_entry nvtx_entries[];
 extern const unsigned nvtx_entry_count;

@@ -11,7 +11,7 @@
 void nvtx_text_narrow(struct nvtx_text *text, const char *chars)
 {
 	text->chars = chars ? chars : "";
-	text->fetched = NULL;
+	text->allocated = NULL;
 }
 
 static char *put_utf8(char *p, uint32_t c)
@@ -38,13 +38,13 @@ static char *put_utf8(char *p, uint32_t c)
 void nvtx_text_wide(struct nvtx_text *text, const wchar_t *chars)
 {
 	size_t count = chars ? wcslen(chars) : 0, room = count * 4 + 1;
-	char *start = text->small, *p;
+	char *start = text->inline_chars, *p;
 
-	text->fetched = NULL;
+	text->allocated = NULL;
 	text->chars = "";
-	if (room > sizeof text->small) {
-		start = text->fetched = fork_kept_alloc(room);
-		text->fetched_bytes = room;
+	if (room > sizeof text->inline_chars) {
+		start = text->allocated = fork_kept_alloc(room);
+		text->allocated_bytes = room;
 		if (!start)
 			return;
 	}
@@ -76,7 +76,7 @@ void nvtx_text_free(struct nvtx_text *text)
 {
 	int saved = errno;
 
-	fork_kept_free(text->fetched, text->fetched_bytes);
+	fork_kept_free(text->allocated, text->allocated_bytes);
 	errno = saved;
 }
 

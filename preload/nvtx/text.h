@@ -11,9 +11,9 @@
  * as in WTF-8, and values that are no code point U+FFFD. */
 struct nvtx_text {
 	const char *chars; /* terminated; never NULL */
-	char *fetched;     /* memory to free; NULL: none */
-	size_t fetched_bytes;
-	char small[256];
+	char *allocated;   /* memory to free; NULL: none */
+	size_t allocated_bytes;
+	char inline_chars[256];
 };
 
 /* Each of the first three sets `text`, which nvtx_text_free() then frees. */

@@ -20,7 +20,7 @@ struct location_entry {
 	_Atomic uint32_t sequence;
 	_Atomic uint64_t code, check;
 	_Atomic uint64_t offset;
-	_Atomic uint64_t texts, lines; /* function and file; line and user_code */
+	_Atomic uint64_t function_file, line_user; /* function and file; line and user_code */
 };
 
 static struct location_entry *entries;
@@ -124,47 +124,43 @@ static struct location_entry *cache_set(uintptr_t code, int64_t offset)
 /* Loads an entry. Returns false if it is another location, or was being written. Each member is
  * loaded with acquire and stored with release. So no member is read before the first load of
  * `sequence` or after the second, and none is written before `sequence` is odd. */
-static bool cache_load(struct location_entry *location_entry, uintptr_t code, int64_t offset,
-	uint64_t check, struct python_location *location)
+static bool cache_load(struct location_entry *entry, uintptr_t code, int64_t offset, uint64_t check,
+	struct python_location *location)
 {
-	const uint32_t sequence = atomic_load_explicit(
-		&location_entry->sequence, memory_order_acquire);
-	uint64_t texts, lines;
+	const uint32_t sequence = atomic_load_explicit(&entry->sequence, memory_order_acquire);
+	uint64_t function_file, line_user;
 
-	if (sequence & 1 ||
-		atomic_load_explicit(&location_entry->code, memory_order_acquire) != code ||
-		atomic_load_explicit(&location_entry->offset, memory_order_acquire) !=
-			(uint64_t)offset ||
-		atomic_load_explicit(&location_entry->check, memory_order_acquire) != check)
+	if (sequence & 1 || atomic_load_explicit(&entry->code, memory_order_acquire) != code ||
+		atomic_load_explicit(&entry->offset, memory_order_acquire) != (uint64_t)offset ||
+		atomic_load_explicit(&entry->check, memory_order_acquire) != check)
 		return false;
-	texts = atomic_load_explicit(&location_entry->texts, memory_order_acquire);
-	lines = atomic_load_explicit(&location_entry->lines, memory_order_acquire);
-	if (atomic_load_explicit(&location_entry->sequence, memory_order_relaxed) != sequence)
+	function_file = atomic_load_explicit(&entry->function_file, memory_order_acquire);
+	line_user = atomic_load_explicit(&entry->line_user, memory_order_acquire);
+	if (atomic_load_explicit(&entry->sequence, memory_order_relaxed) != sequence)
 		return false;
-	location->frame = (struct trace_python_frame){ (uint32_t)texts, (uint32_t)(texts >> 32),
-		(uint32_t)lines, 0 };
-	location->user_code = lines >> 32;
+	location->frame = (struct trace_python_frame){ (uint32_t)function_file,
+		(uint32_t)(function_file >> 32), (uint32_t)line_user, 0 };
+	location->user_code = line_user >> 32;
 	return true;
 }
 
-static void cache_store(struct location_entry *location_entry, uintptr_t code, int64_t offset,
+static void cache_store(struct location_entry *entry, uintptr_t code, int64_t offset,
 	uint64_t check, const struct python_location *location)
 {
-	uint32_t sequence = atomic_load_explicit(&location_entry->sequence, memory_order_relaxed);
+	uint32_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
 
-	if (sequence & 1 ||
-		!atomic_compare_exchange_strong_explicit(&location_entry->sequence, &sequence,
-			sequence + 1, memory_order_acquire, memory_order_relaxed))
+	if (sequence & 1 || !atomic_compare_exchange_strong_explicit(&entry->sequence, &sequence,
+				    sequence + 1, memory_order_acquire, memory_order_relaxed))
 		return; /* another thread writes it */
-	atomic_store_explicit(&location_entry->code, code, memory_order_release);
-	atomic_store_explicit(&location_entry->offset, (uint64_t)offset, memory_order_release);
-	atomic_store_explicit(&location_entry->check, check, memory_order_release);
-	atomic_store_explicit(&location_entry->texts,
+	atomic_store_explicit(&entry->code, code, memory_order_release);
+	atomic_store_explicit(&entry->offset, (uint64_t)offset, memory_order_release);
+	atomic_store_explicit(&entry->check, check, memory_order_release);
+	atomic_store_explicit(&entry->function_file,
 		location->frame.function | (uint64_t)location->frame.file << 32,
 		memory_order_release);
-	atomic_store_explicit(&location_entry->lines,
+	atomic_store_explicit(&entry->line_user,
 		location->frame.line | (uint64_t)location->user_code << 32, memory_order_release);
-	atomic_store_explicit(&location_entry->sequence, sequence + 2, memory_order_release);
+	atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
 }
 
 /* Returns the entry for a new location: the one of the same place in other code, or a free one,

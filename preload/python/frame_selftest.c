@@ -23,7 +23,7 @@
  * on the same line as `probe`, so that Python reports the line of that call. In one case it is
  * called one line further, where an instruction or two make the difference. */
 #define TEN "\n\n\n\n\n\n\n\n\n\n"
-#define FAR TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines without code */
+#define BLANK_LINES TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines without code */
 static const char selftest_source[] =
 	"import sys\n"
 	"def text(of):\n"
@@ -86,7 +86,7 @@ static const char selftest_source[] =
 	"    for _ in Row():\n"
 	"        plain\n"
 	"async def run():\n"
-	"    probe(stack(here()))\n" FAR "    probe(stack(here()))\n"
+	"    probe(stack(here()))\n" BLANK_LINES "    probe(stack(here()))\n"
 	"def h\xc3\xb6he():\n"
 	"    probe(stack(here()))\n"
 	"plain()\n"

@@ -23,14 +23,14 @@ bool python_frame_read(const struct python_layout *l, uintptr_t address, struct 
 	if (!safe_read_pointer(&frame->previous, address + l->frame_previous) ||
 		!safe_read_pointer(&frame->code, address + l->frame_code))
 		return false;
-	if (l->at_is_index) {
-		if (!safe_read(&index, address + l->frame_at, sizeof index))
+	if (l->instruction_is_index) {
+		if (!safe_read(&index, address + l->frame_instruction, sizeof index))
 			return false;
-		frame->offset = (int64_t)index * l->at_scale;
+		frame->offset = (int64_t)index * l->index_scale;
 		return true;
 	}
 	if (!safe_read(&owner, address + l->frame_owner, sizeof owner) ||
-		!safe_read_pointer(&instruction, address + l->frame_at))
+		!safe_read_pointer(&instruction, address + l->frame_instruction))
 		return false;
 	/* 3.14 marks references in the lowest two bits. */
 	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0;

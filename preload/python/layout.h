@@ -39,18 +39,19 @@ struct python_layout {
 	uint16_t cframe_frame;   /* in the cframe: the frame */
 	uint16_t frame_previous; /* the calling frame */
 	uint16_t frame_code;
-	uint16_t frame_at; /* a pointer to the instruction; with at_is_index an int */
+	uint16_t
+		frame_instruction; /* a pointer to the instruction; with instruction_is_index an int */
 	/* A byte; from owner_end on the frame is not of Python code. 0: no such field. */
 	uint16_t frame_owner;
 	uint16_t code_file, code_name, code_line, code_lines;
 	/* 4 bytes that are unique to a code object, unless 0. Offset 0: no such field. */
 	uint16_t code_version;
-	uint16_t code_bytes; /* the first instruction; 0 with at_is_index */
-	uint16_t text_ascii; /* of a str: its characters, if all are ASCII */
-	uint16_t text_other; /* of a str: its characters otherwise */
+	uint16_t code_bytes; /* the first instruction; 0 with instruction_is_index */
+	uint16_t str_ascii;  /* of a str: its characters, if all are ASCII */
+	uint16_t str_other;  /* of a str: its characters otherwise */
 	uint8_t owner_end;
-	uint8_t at_scale; /* the index times this is the offset in bytes */
-	bool has_cframe, at_is_index, has_offsets, name_is_qualified;
+	uint8_t index_scale; /* the index times this is the offset in bytes */
+	bool has_cframe, instruction_is_index, has_offsets, name_is_qualified;
 	enum python_line_format lines;
 };
 

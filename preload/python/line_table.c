@@ -45,12 +45,12 @@ static uint32_t range_line(const uint8_t *table, size_t bytes, uint32_t first, i
 	return 0;
 }
 
-static uint32_t read_varint(struct line_cursor *line_cursor)
+static uint32_t read_varint(struct line_cursor *cursor)
 {
 	uint32_t value = 0;
 
-	for (unsigned shift = 0; line_cursor->at < line_cursor->end; shift += 6) {
-		const uint8_t byte = *line_cursor->at++;
+	for (unsigned shift = 0; cursor->at < cursor->end; shift += 6) {
+		const uint8_t byte = *cursor->at++;
 
 		if (shift < 32)
 			value |= (uint32_t)(byte & 63) << shift;
@@ -60,16 +60,16 @@ static uint32_t read_varint(struct line_cursor *line_cursor)
 	return value;
 }
 
-static int64_t read_signed_varint(struct line_cursor *line_cursor)
+static int64_t read_signed_varint(struct line_cursor *cursor)
 {
-	const uint32_t value = read_varint(line_cursor);
+	const uint32_t value = read_varint(cursor);
 
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
 /* Skips what follows the first byte of an entry. Returns by how many lines the entry moves the
  * line. */
-static int64_t skip_entry(struct line_cursor *line_cursor, unsigned code)
+static int64_t skip_entry(struct line_cursor *cursor, unsigned code)
 {
 	int64_t lines = 0;
 	ptrdiff_t bytes = code < CODE_ONE_LINE ? 1 : code < CODE_NO_COLUMNS ? 2 : 0;
@@ -77,24 +77,23 @@ static int64_t skip_entry(struct line_cursor *line_cursor, unsigned code)
 	if (code >= CODE_ONE_LINE && code < CODE_NO_COLUMNS)
 		lines = (int64_t)code - CODE_ONE_LINE;
 	if (code == CODE_NO_COLUMNS || code == CODE_LONG)
-		lines = read_signed_varint(line_cursor);
+		lines = read_signed_varint(cursor);
 	for (int i = 0; code == CODE_LONG && i < 3; i++)
-		read_varint(line_cursor);
-	line_cursor->at = line_cursor->end - line_cursor->at > bytes ? line_cursor->at + bytes
-								     : line_cursor->end;
+		read_varint(cursor);
+	cursor->at = cursor->end - cursor->at > bytes ? cursor->at + bytes : cursor->end;
 	return lines;
 }
 
 static uint32_t location_line(const uint8_t *table, size_t bytes, uint32_t first, int64_t offset)
 {
-	struct line_cursor line_cursor = { table, table + bytes };
+	struct line_cursor cursor = { table, table + bytes };
 	int64_t line = first, end = 0;
 
-	while (line_cursor.at < line_cursor.end) {
-		const uint8_t head = *line_cursor.at++;
+	while (cursor.at < cursor.end) {
+		const uint8_t head = *cursor.at++;
 		const unsigned code = head >> 3 & 15;
 
-		line += skip_entry(&line_cursor, code);
+		line += skip_entry(&cursor, code);
 		end += UNIT * ((head & 7) + 1);
 		if (offset < end)
 			return code == CODE_NONE ? 0 : line_or_none(line);

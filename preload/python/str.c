@@ -22,7 +22,7 @@ uintptr_t python_str_data(const struct python_layout *layout, uintptr_t text, ui
 	*ascii = state >> 6 & 1;
 	if (!compact || *length > LENGTH_MAX || (*width != 1 && *width != 2 && *width != 4))
 		return 0;
-	return text + (*ascii ? layout->text_ascii : layout->text_other);
+	return text + (*ascii ? layout->str_ascii : layout->str_other);
 }
 
 static uint32_t read_character(const void *data, unsigned width, uint64_t at)

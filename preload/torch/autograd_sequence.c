@@ -17,7 +17,7 @@
 #define NODE_MASK ((UINT64_C(1) << NODE_BITS) - 1)
 /* Slots of the directory. A thread's slot is its number modulo THREADS; the last one to claim it
  * keeps it. */
-#define THREADS (1u << 16)
+#define DIRECTORY_SLOTS (1u << 16)
 #define RINGS_MAX 16384u
 
 struct sequence_ring {
@@ -34,7 +34,7 @@ static bool end_key_made;
 
 /* Inherited by a forked child, because inherited graphs may run there. */
 static struct {
-	struct sequence_ring *_Atomic by_thread[THREADS];
+	struct sequence_ring *_Atomic by_thread[DIRECTORY_SLOTS];
 	struct sequence_ring *_Atomic all[RINGS_MAX];
 	_Atomic uint32_t count;
 	_Atomic uint64_t ended;
@@ -129,7 +129,8 @@ static void register_ring(struct sequence_ring *ring)
 	const uint64_t thread = logical_thread();
 
 	atomic_store(&ring->owner, thread);
-	atomic_store_explicit(&rings->by_thread[thread % THREADS], ring, memory_order_release);
+	atomic_store_explicit(
+		&rings->by_thread[thread % DIRECTORY_SLOTS], ring, memory_order_release);
 }
 
 static __attribute__((noinline)) struct sequence_ring *claim_ring(void)
@@ -167,10 +168,10 @@ void torch_sequence_record(uint64_t sequence, uint32_t node)
 
 uint32_t torch_sequence_node(uint64_t thread, uint64_t sequence)
 {
-	const struct sequence_ring *ring = rings ? atomic_load_explicit(
-							   &rings->by_thread[thread % THREADS],
-							   memory_order_acquire)
-						 : NULL;
+	const struct sequence_ring *ring =
+		rings ? atomic_load_explicit(
+				&rings->by_thread[thread % DIRECTORY_SLOTS], memory_order_acquire)
+		      : NULL;
 	uint64_t word;
 
 	if (!ring || sequence > TORCH_SEQUENCE_MAX || atomic_load(&ring->owner) != thread)

@@ -121,7 +121,7 @@ static bool is_operator_deferred(void)
 /* Handles the rare cases. Returns true if the operator must not be recorded. */
 static inline bool skip_start(const void *record_function, const char *name, bool backward)
 {
-	if (__builtin_expect(layout_known() & TORCH_IS_MEASURED, 0) &&
+	if (__builtin_expect(layout_known() & TORCH_MEASURING, 0) &&
 		torch_layout_watch(record_function, name, backward))
 		return true;
 	if (__builtin_expect(atomic_load_explicit(&deferred, memory_order_relaxed), 0) &&
@@ -135,7 +135,7 @@ static inline bool skip_start(const void *record_function, const char *name, boo
  * measurement still needed them. */
 static __attribute__((noinline)) void remove_callbacks_while_paused(void)
 {
-	if (layout_known() & TORCH_IS_MEASURED || !(layout_known() & TORCH_KNOWS_LINKS))
+	if (layout_known() & TORCH_MEASURING || !(layout_known() & TORCH_KNOWS_LINKS))
 		return;
 	torch_ops_record(false);
 	if (!recording_is_paused()) /* resumed meanwhile */
@@ -280,7 +280,7 @@ static void *start_user(void **result, const void *record_function)
  * because the search would create the thread's stream and the file. */
 static inline bool skip_end(void)
 {
-	if (__builtin_expect(layout_known() & TORCH_IS_MEASURED, 0) && torch_layout_is_ours())
+	if (__builtin_expect(layout_known() & TORCH_MEASURING, 0) && torch_layout_is_ours())
 		return true;
 	return __builtin_expect(atomic_load_explicit(&deferred, memory_order_relaxed), 0);
 }

@@ -380,11 +380,11 @@ void torch_layout_measure(void)
 		return;
 	/* Gives the program's thread the number that it would have without us. */
 	numbers.thread();
-	atomic_fetch_or(&torch_layout_known, TORCH_IS_MEASURED);
+	atomic_fetch_or(&torch_layout_known, TORCH_MEASURING);
 	if (!python_run(PYTHON_LABEL, source, python_functions,
 		    sizeof python_functions / sizeof python_functions[0]))
 		set_measure_failure("the test operator could not be run");
-	atomic_fetch_and(&torch_layout_known, ~(unsigned)TORCH_IS_MEASURED);
+	atomic_fetch_and(&torch_layout_known, ~(unsigned)TORCH_MEASURING);
 	if (with_shapes && torch_shapes_known())
 		atomic_fetch_or_explicit(
 			&torch_layout_known, TORCH_KNOWS_SHAPES, memory_order_release);

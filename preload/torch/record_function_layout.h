@@ -23,7 +23,7 @@ enum torch_layout_known {
 	TORCH_KNOWS_LINKS = 1,  /* sequence and forward_thread are valid */
 	TORCH_KNOWS_ASYNC = 2,  /* asynchronous is valid */
 	TORCH_KNOWS_SHAPES = 4, /* inputs and the offsets of input_shapes.c are valid */
-	TORCH_IS_MEASURED = 8,  /* the measurement is running: callbacks call torch_layout_watch */
+	TORCH_MEASURING = 8,    /* the measurement is running: callbacks call torch_layout_watch */
 };
 /* bits of the enum; stored with release, after the offsets */
 extern _Atomic unsigned torch_layout_known;
@@ -50,7 +50,7 @@ void torch_layout_configure(const struct torch_number_functions *numbers, bool s
  * nothing unless torch_layout_configure was called. */
 void torch_layout_measure(void);
 
-/* Examines a RecordFunction that starts while TORCH_IS_MEASURED is set. Returns true if the
+/* Examines a RecordFunction that starts while TORCH_MEASURING is set. Returns true if the
  * calling thread is one of the measurement: the operator must not be recorded. */
 bool torch_layout_watch(const void *record_function, const char *name, bool backward);
 

@@ -379,14 +379,14 @@ static void write_allocator_state(const char *setting)
 		write_memory_state("on");
 }
 
-void torch_memory_begin(bool ask_python)
+void torch_memory_begin(bool read_environment)
 {
 	uintptr_t begin, end;
 
 	look_up_reports();
 	if (atomic_load(&code_end) || !torch_library_range(TORCH_C10_CUDA, &begin, &end))
 		return; /* written already, or PyTorch without CUDA, which has no such allocator */
-	if (ask_python && !read_python_environment("PYTORCH_ALLOC_CONF"))
+	if (read_environment && !read_python_environment("PYTORCH_ALLOC_CONF"))
 		read_python_environment("PYTORCH_CUDA_ALLOC_CONF");
 	if (atomic_exchange(&found_library, true))
 		return;

@@ -39,9 +39,9 @@ void torch_memory_write_levels(void);
 
 /* Looks up PyTorch's functions and writes what is known of its allocator to META torch.allocator
  * and source.torch_memory. Called once PyTorch is loaded, repeatedly if needed, with no lock
- * held. `ask_python`: the GIL is held, and the program may have set PYTORCH_ALLOC_CONF itself
+ * held. `read_environment`: the GIL is held, and the program may have set PYTORCH_ALLOC_CONF itself
  * before it imported torch. */
-void torch_memory_begin(bool ask_python);
+void torch_memory_begin(bool read_environment);
 
 /* Notes that a call which returns to `caller` has allocated device memory. `pool`: from a memory
  * pool. If PyTorch's allocator made the call and reports no block, META source.torch_memory says

@@ -85,7 +85,7 @@ static bool is_larger_outlier(const struct distribution_row *a, const struct dis
 
 static void add_outlier(struct distribution *result, uint32_t node, uint64_t at_ns, uint64_t value)
 {
-	const struct distribution_row far = { .kind = DISTRIBUTION_OUTLIER,
+	const struct distribution_row outlier = { .kind = DISTRIBUTION_OUTLIER,
 		.of = result,
 		.count = 1,
 		.value = value,
@@ -95,13 +95,13 @@ static void add_outlier(struct distribution *result, uint32_t node, uint64_t at_
 
 	result->outliers++;
 	if (i == DISTRIBUTION_OUTLIERS_MAX) {
-		if (!is_larger_outlier(&far, &result->worst_outliers[i - 1]))
+		if (!is_larger_outlier(&outlier, &result->worst_outliers[i - 1]))
 			return;
 		i--;
 	}
-	for (; i > 0 && is_larger_outlier(&far, &result->worst_outliers[i - 1]); i--)
+	for (; i > 0 && is_larger_outlier(&outlier, &result->worst_outliers[i - 1]); i--)
 		result->worst_outliers[i] = result->worst_outliers[i - 1];
-	result->worst_outliers[i] = far;
+	result->worst_outliers[i] = outlier;
 	if (result->worst_outlier_count < DISTRIBUTION_OUTLIERS_MAX)
 		result->worst_outlier_count++;
 }
@@ -362,19 +362,19 @@ static void run_passes(struct process *process, struct distribution_reader *read
 	number_outliers(&reader->gpu);
 }
 
-struct distributions *distributions_read(struct process *process, struct node_list places)
+struct distributions *distributions_read(struct process *process, struct node_list selected)
 {
 	struct distributions *made = xcalloc(sizeof *made);
 	struct distribution_reader reader = { .wanted_count = process->profile->tree->count };
 
-	made->places = places;
+	made->selected = selected;
 	made->gpu.of_gpu = true;
 	reader.cpu.result = &made->cpu;
 	reader.gpu.result = &made->gpu;
 	reader.wanted = xcalloc(reader.wanted_count);
-	for (size_t i = 0; i < places.count; i++)
-		reader.wanted[places.nodes[i]] = 1;
-	run_passes(process, &reader, places.nodes[0]);
+	for (size_t i = 0; i < selected.count; i++)
+		reader.wanted[selected.nodes[i]] = 1;
+	run_passes(process, &reader, selected.nodes[0]);
 	percentiles_free(&reader.cpu.samples);
 	percentiles_free(&reader.gpu.samples);
 	free(reader.wanted);
@@ -386,7 +386,7 @@ void distributions_free(struct distributions *distributions)
 {
 	if (!distributions)
 		return;
-	free(distributions->places.nodes);
+	free(distributions->selected.nodes);
 	free(distributions);
 }
 

@@ -60,11 +60,11 @@ struct distribution {
 
 struct distributions {
 	struct distribution cpu, gpu; /* count 0: no such instances */
-	struct node_list places;
+	struct node_list selected;
 };
 
 /* Reads the distributions of the nodes `places`, and takes ownership of the list. */
-struct distributions *distributions_read(struct process *process, struct node_list places);
+struct distributions *distributions_read(struct process *process, struct node_list selected);
 void distributions_free(struct distributions *distributions);
 
 const char *distribution_kind_name(enum distribution_kind kind);

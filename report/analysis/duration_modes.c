@@ -17,10 +17,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define STEPS 64.0 /* of an octave */
+#define BINS_PER_OCTAVE 64.0 /* of an octave */
 #define VALLEY 0.7
-#define LEAST_SHARE 0.05
-#define LEAST_COUNT 5
+#define MODE_MIN_SHARE 0.05
+#define MODE_MIN_COUNT 5
 
 struct modes {
 	double *counts; /* by bin */
@@ -36,7 +36,7 @@ struct mode_peak {
 
 static double bins_below(double value)
 {
-	return STEPS * log2(value < 1 ? 1 : value);
+	return BINS_PER_OCTAVE * log2(value < 1 ? 1 : value);
 }
 
 struct modes *modes_new(const struct distribution *distribution, uint64_t granularity)
@@ -52,9 +52,9 @@ struct modes *modes_new(const struct distribution *distribution, uint64_t granul
 
 static size_t bin_of_value(const struct modes *modes, double value)
 {
-	const double step = floor(bins_below(value)) - modes->first;
+	const double bin = floor(bins_below(value)) - modes->first;
 
-	return step <= 0 ? 0 : step >= (double)modes->count ? modes->count - 1 : (size_t)step;
+	return bin <= 0 ? 0 : bin >= (double)modes->count ? modes->count - 1 : (size_t)bin;
 }
 
 void modes_add(struct modes *modes, uint64_t value)
@@ -68,7 +68,7 @@ static double *resample(const struct modes *modes)
 	double *out = xcalloc(modes->count * sizeof *out);
 
 	for (size_t i = 0; i < modes->count; i++) {
-		const double value = exp2((modes->first + (double)i + 0.5) / STEPS),
+		const double value = exp2((modes->first + (double)i + 0.5) / BINS_PER_OCTAVE),
 			     half = (double)modes->granularity / 2;
 		const size_t from = bin_of_value(modes, value - half),
 			     to = bin_of_value(modes, value + half);
@@ -149,19 +149,19 @@ static size_t find_peaks(const double *density, size_t count, struct mode_peak *
 /* Returns the duration at a point of the histogram, in bins from its first. */
 static uint64_t duration_at_bin(const struct modes *modes, double bins)
 {
-	return clamp_to_u64(exp2((modes->first + bins) / STEPS));
+	return clamp_to_u64(exp2((modes->first + bins) / BINS_PER_OCTAVE));
 }
 
 static void add_mode(
 	const struct modes *modes, struct distribution *distribution, const struct mode_peak *peak)
 {
 	struct distribution_row *mode = &distribution->modes[distribution->mode_count];
-	const double middle = exp2((modes->first + (double)peak->at + 0.5) / STEPS);
+	const double middle = exp2((modes->first + (double)peak->at + 0.5) / BINS_PER_OCTAVE);
 	double count = 0;
 
 	for (size_t i = peak->from; i < peak->to; i++)
 		count += modes->counts[i];
-	if (count < LEAST_COUNT || count < LEAST_SHARE * (double)distribution->count ||
+	if (count < MODE_MIN_COUNT || count < MODE_MIN_SHARE * (double)distribution->count ||
 		distribution->mode_count == DISTRIBUTION_MODES_MAX)
 		return;
 	*mode = (struct distribution_row){ .kind = DISTRIBUTION_MODE,
@@ -179,10 +179,11 @@ void modes_find(struct modes *modes, struct distribution *distribution)
 	const double range = bins_below((double)distribution->p75) -
 			     bins_below((double)distribution->p25),
 		     wanted = 2 * range / cbrt((double)distribution->count);
-	double *spread_out = resample(modes), *density = smooth(spread_out, modes->count,
-						      wanted < 2       ? 2
-						      : wanted > STEPS ? (size_t)STEPS
-								       : (size_t)wanted);
+	double *spread_out = resample(modes),
+	       *density = smooth(spread_out, modes->count,
+		       wanted < 2                 ? 2
+		       : wanted > BINS_PER_OCTAVE ? (size_t)BINS_PER_OCTAVE
+						  : (size_t)wanted);
 	struct mode_peak *peaks = xcalloc((modes->count + 1) * sizeof *peaks);
 	const size_t count = find_peaks(density, modes->count, peaks);
 

@@ -10,7 +10,7 @@
 /* A call that can block its thread. */
 struct recent_call {
 	uint64_t begin_ns, end_ns, correlation;
-	enum gap_cause as;
+	enum gap_cause cause;
 	uint32_t name;
 };
 
@@ -22,7 +22,7 @@ struct thread_calls {
 
 struct gap_calls {
 	const struct string_table *texts;
-	struct thread_calls **callers;
+	struct thread_calls **threads;
 	size_t count, room, last;
 };
 
@@ -48,16 +48,16 @@ struct gap_calls *gap_calls_new(const struct string_table *texts)
 void gap_calls_free(struct gap_calls *calls)
 {
 	for (size_t i = 0; i < calls->count; i++)
-		free(calls->callers[i]);
-	free(calls->callers);
+		free(calls->threads[i]);
+	free(calls->threads);
 	free(calls);
 }
 
-static struct thread_calls *caller_of(const struct gap_calls *calls, uint32_t tid)
+static struct thread_calls *thread_calls_of(const struct gap_calls *calls, uint32_t tid)
 {
 	for (size_t i = 0; i < calls->count; i++)
-		if (calls->callers[i]->tid == tid)
-			return calls->callers[i];
+		if (calls->threads[i]->tid == tid)
+			return calls->threads[i];
 	return NULL;
 }
 
@@ -104,23 +104,23 @@ static enum gap_cause blocking_cause(const struct gap_calls *calls, const struct
 
 void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 {
-	const enum gap_cause as = blocking_cause(calls, call);
+	const enum gap_cause cause = blocking_cause(calls, call);
 	struct thread_calls *caller;
 
-	if (as == GAP_UNKNOWN || calls->count >= THREADS_MAX)
+	if (cause == GAP_UNKNOWN || calls->count >= THREADS_MAX)
 		return;
-	caller = caller_of(calls, call->tid);
+	caller = thread_calls_of(calls, call->tid);
 	if (!caller) {
-		array_grow_zeroed(&calls->callers, &calls->room, calls->count + 1,
+		array_grow_zeroed(&calls->threads, &calls->room, calls->count + 1,
 			sizeof(struct thread_calls *));
-		caller = calls->callers[calls->count++] = xcalloc(sizeof *caller);
+		caller = calls->threads[calls->count++] = xcalloc(sizeof *caller);
 		caller->tid = call->tid;
 	}
 	caller->calls[caller->count++ % CALLS_KEPT] = (struct recent_call){
 		.begin_ns = call->begin_ns,
 		.end_ns = call->end_ns,
 		.correlation = call->correlation,
-		.as = as,
+		.cause = cause,
 		.name = call->name
 	};
 }
@@ -154,7 +154,7 @@ static void add_recent_calls(const struct thread_calls *caller, uint64_t from_ns
 
 	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
 		const uint64_t part = overlap_ns(call, from_ns, to_ns);
-		struct cause_time *time = &times[call->as];
+		struct cause_time *time = &times[call->cause];
 
 		time->sum_ns += part;
 		if (part > time->longest_ns) {
@@ -192,13 +192,13 @@ static void explain_by_begin(
 
 	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
 		if (call->begin_ns > gap->begin_ns || call->end_ns < gap->begin_ns ||
-			(call->as == GAP_COPY &&
+			(call->cause == GAP_COPY &&
 				(!call->correlation || call->correlation != gap->last_correlation)))
 			continue;
 		if (requested_ns > call->end_ns &&
 			requested_ns - call->end_ns > gap->begin_ns - call->begin_ns)
 			return;
-		gap->cause = call->as;
+		gap->cause = call->cause;
 		gap->blocked_by = call->name;
 		return;
 	}
@@ -206,7 +206,7 @@ static void explain_by_begin(
 
 void gap_explain(const struct gap_calls *calls, const struct activity *work, struct gap *gap)
 {
-	const struct thread_calls *caller = caller_of(calls, work->tid);
+	const struct thread_calls *caller = thread_calls_of(calls, work->tid);
 
 	gap->blocked_by = 0;
 	gap->cause = GAP_UNKNOWN;

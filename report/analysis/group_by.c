@@ -211,7 +211,7 @@ static struct tree *group_by_module(struct process *process, char reason[GROUP_B
 
 static struct tree *group_by_category(struct process *process, const char *path)
 {
-	const struct profile *profile = process_named(process);
+	const struct profile *profile = process_full_names_profile(process);
 	struct categories *categories = categories_read(path);
 	struct grouping grouping = grouping_begin(profile, process->texts);
 	uint8_t *of_node = categories_of_tree(categories, profile->tree, process->texts);
@@ -306,7 +306,7 @@ static void add_leaf_to_category(struct process *process, struct tree *flat,
 
 struct tree *group_by_categories(struct process *process, const char *path, enum demangle_form form)
 {
-	const struct profile *profile = process_named(process);
+	const struct profile *profile = process_full_names_profile(process);
 	struct categories *categories = categories_read(path);
 	struct tree *flat = new_group_tree();
 	uint8_t *of_node = categories_of_tree(categories, profile->tree, process->texts);

@@ -314,7 +314,7 @@ static bool cost_elementwise(
 
 /* Moves without computation. `a`: the input that is written, in its own type. `b`: the input that
  * is read, or NO_INPUT. */
-static bool cost_moved(
+static bool cost_copy(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
 	const struct op_input *to = input_tensor(inputs, formula->a),
@@ -335,7 +335,7 @@ static bool cost_moved(
  * - `b`: how many outputs of its size are written.
  * - `c`: number of inputs, from `a` on, that have its size.
  */
-static bool cost_swept(
+static bool cost_full_pass(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
 	const struct op_input *input = input_tensor(inputs, formula->a);
@@ -391,7 +391,7 @@ static bool cost_reduced(
 }
 
 /* Inputs: weight [rows, width] and indices. Reads and writes the rows that the indices select. */
-static bool cost_lookup(
+static bool cost_embedding(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {
 	const struct op_input *weight = input_tensor(inputs, formula->a),
@@ -474,32 +474,32 @@ static const struct op_formula formulas[] = {
 	{ "le", cost_elementwise, 1, 1, 2 },
 	{ "gt", cost_elementwise, 1, 1, 2 },
 	{ "ge", cost_elementwise, 1, 1, 2 },
-	{ "copy_", cost_moved, 0, 1, 0 },
-	{ "fill_", cost_moved, 0, NO_INPUT, 0 },
-	{ "zero_", cost_moved, 0, NO_INPUT, 0 },
-	{ "clone", cost_moved, 0, 0, 0 },
-	{ "_softmax", cost_swept, 0, 1, 1 },
-	{ "softmax", cost_swept, 0, 1, 1 },
-	{ "_log_softmax", cost_swept, 0, 1, 1 },
-	{ "log_softmax", cost_swept, 0, 1, 1 },
-	{ "_softmax_backward_data", cost_swept, 0, 1, 2 },
-	{ "_log_softmax_backward_data", cost_swept, 0, 1, 2 },
-	{ "layer_norm", cost_swept, 0, 1, 1 },
-	{ "native_layer_norm", cost_swept, 0, 1, 1 },
-	{ "native_layer_norm_backward", cost_swept, 0, 1, 2 },
-	{ "rms_norm", cost_swept, 0, 1, 1 },
-	{ "batch_norm", cost_swept, 0, 1, 1 },
-	{ "native_batch_norm", cost_swept, 0, 1, 1 },
-	{ "cudnn_batch_norm", cost_swept, 0, 1, 1 },
-	{ "native_batch_norm_backward", cost_swept, 0, 1, 2 },
-	{ "cudnn_batch_norm_backward", cost_swept, 0, 1, 2 },
-	{ "group_norm", cost_swept, 0, 1, 1 },
-	{ "native_group_norm", cost_swept, 0, 1, 1 },
+	{ "copy_", cost_copy, 0, 1, 0 },
+	{ "fill_", cost_copy, 0, NO_INPUT, 0 },
+	{ "zero_", cost_copy, 0, NO_INPUT, 0 },
+	{ "clone", cost_copy, 0, 0, 0 },
+	{ "_softmax", cost_full_pass, 0, 1, 1 },
+	{ "softmax", cost_full_pass, 0, 1, 1 },
+	{ "_log_softmax", cost_full_pass, 0, 1, 1 },
+	{ "log_softmax", cost_full_pass, 0, 1, 1 },
+	{ "_softmax_backward_data", cost_full_pass, 0, 1, 2 },
+	{ "_log_softmax_backward_data", cost_full_pass, 0, 1, 2 },
+	{ "layer_norm", cost_full_pass, 0, 1, 1 },
+	{ "native_layer_norm", cost_full_pass, 0, 1, 1 },
+	{ "native_layer_norm_backward", cost_full_pass, 0, 1, 2 },
+	{ "rms_norm", cost_full_pass, 0, 1, 1 },
+	{ "batch_norm", cost_full_pass, 0, 1, 1 },
+	{ "native_batch_norm", cost_full_pass, 0, 1, 1 },
+	{ "cudnn_batch_norm", cost_full_pass, 0, 1, 1 },
+	{ "native_batch_norm_backward", cost_full_pass, 0, 1, 2 },
+	{ "cudnn_batch_norm_backward", cost_full_pass, 0, 1, 2 },
+	{ "group_norm", cost_full_pass, 0, 1, 1 },
+	{ "native_group_norm", cost_full_pass, 0, 1, 1 },
 	{ "sum", cost_reduced, 0, 0, 0 },
 	{ "mean", cost_reduced, 0, 0, 0 },
 	{ "amax", cost_reduced, 0, 0, 0 },
 	{ "amin", cost_reduced, 0, 0, 0 },
-	{ "embedding", cost_lookup, 0, 1, 0 },
+	{ "embedding", cost_embedding, 0, 1, 0 },
 	{ .name = NULL },
 };
 

@@ -7,8 +7,8 @@
 
 struct instance_picker {
 	struct picked_instances *picked;
-	uint32_t *slots; /* by node: index of the picked node + 1; 0: not selected */
-	uint8_t *wanted; /* by node: 1 if selected */
+	uint32_t *slot_of_node; /* by node: index of the picked node + 1; 0: not selected */
+	uint8_t *wanted;        /* by node: 1 if selected */
 	uint32_t node_count;
 	size_t count, most;
 	enum instances_of which;
@@ -16,7 +16,7 @@ struct instance_picker {
 
 static struct picked_instances *picked_of_node(const struct instance_picker *picker, uint32_t node)
 {
-	const uint32_t slot = node < picker->node_count ? picker->slots[node] : 0;
+	const uint32_t slot = node < picker->node_count ? picker->slot_of_node[node] : 0;
 
 	return slot ? &picker->picked[slot - 1] : NULL;
 }
@@ -172,11 +172,11 @@ struct picked_instances *pick_instances(struct process *process, const struct no
 
 	picker.picked = xcalloc((node_list->count + 1) * sizeof *picker.picked);
 	picker.node_count = process->profile->tree->count;
-	picker.slots = xcalloc(picker.node_count * sizeof *picker.slots);
+	picker.slot_of_node = xcalloc(picker.node_count * sizeof *picker.slot_of_node);
 	picker.wanted = xcalloc(picker.node_count);
 	for (size_t i = 0; i < node_list->count; i++) {
 		picker.picked[i].node = node_list->nodes[i];
-		picker.slots[node_list->nodes[i]] = (uint32_t)i + 1;
+		picker.slot_of_node[node_list->nodes[i]] = (uint32_t)i + 1;
 		picker.wanted[node_list->nodes[i]] = 1;
 	}
 	picking.closed_nodes = numbering.closed_nodes = picker.wanted;
@@ -189,7 +189,7 @@ struct picked_instances *pick_instances(struct process *process, const struct no
 	run_picking(process, &numbering);
 	for (size_t i = 0; i < node_list->count; i++)
 		number_picked(&picker.picked[i]);
-	free(picker.slots);
+	free(picker.slot_of_node);
 	free(picker.wanted);
 	return picker.picked;
 }

@@ -125,7 +125,7 @@ void roofline_free(struct roofline *roofline)
 {
 	for (size_t i = 0; i < roofline->device_count; i++) {
 		struct roofline_subjects *all[] = { &roofline->devices[i].operators,
-			&roofline->devices[i].moves, &roofline->devices[i].unknown };
+			&roofline->devices[i].copies, &roofline->devices[i].unknown };
 
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
 			free(all[k]->all);
@@ -214,10 +214,10 @@ static void add_kernel(struct roofline_state *state, struct roofline_subject *su
 {
 	subject->cost = cost->cost;
 	subject->assumed = cost->assumed;
-	subject->several |= subject->works && subject->kernel != work->name;
+	subject->several_kernels |= subject->operations && subject->kernel != work->name;
 	subject->kernel = work->name;
-	if (cost->cost.matrix && cost->cost.element == ELEMENT_FP32 && !subject->narrow)
-		subject->narrow = says_tf32(state, work->gpu);
+	if (cost->cost.matrix && cost->cost.element == ELEMENT_FP32 && !subject->uses_tf32)
+		subject->uses_tf32 = says_tf32(state, work->gpu);
 }
 
 /* A copy within a GPU reads and writes each byte. */
@@ -234,9 +234,10 @@ static void add_roofline_work(void *context, const struct observed_gpu_work *see
 	struct roofline_state *state = context;
 	const struct trace_gpu *gpu = seen->gpu;
 	const bool kernel = gpu->head.kind == TRACE_KERNEL,
-		   own = seen->launch && !gpu->graph_node && !seen->launch->graph_node;
-	const struct node_cost *cost = kernel && own ? node_cost_at(state, seen->launch->trace_node)
-						     : NULL;
+		   is_own = seen->launch && !gpu->graph_node && !seen->launch->graph_node;
+	const struct node_cost *cost = kernel && is_own
+					       ? node_cost_at(state, seen->launch->trace_node)
+					       : NULL;
 	struct roofline_device *device;
 	struct roofline_subject *subject;
 	const uint64_t ns = seen->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns
@@ -247,19 +248,19 @@ static void add_roofline_work(void *context, const struct observed_gpu_work *see
 	device = roofline_device_of(state, gpu->device);
 	subject = subject_of(cost     ? &device->operators
 			     : kernel ? &device->unknown
-				      : &device->moves,
+				      : &device->copies,
 		cost ? cost->key : name_of_kernel(state, seen));
 	if (cost)
 		add_kernel(state, subject, cost, seen);
 	else if (!kernel)
 		subject->bytes += bytes_moved((const struct trace_gpu_copy *)gpu);
-	if (!subject->works)
+	if (!subject->operations)
 		subject->node = seen->owner;
-	subject->works++;
+	subject->operations++;
 	subject->untimed += !seen->timed;
 	subject->ns += ns;
 	device->ns += ns;
-	device->works++;
+	device->operations++;
 }
 
 /* Merges calls whose GPU the trace does not name into the GPU that has their work, if there is only

@@ -17,14 +17,14 @@
 /* An operator with its inputs, a copy or memset by name, or a kernel of unknown cost. */
 struct roofline_subject {
 	struct op_cost cost;
-	uint64_t calls, launches, works, untimed, ns;
+	uint64_t calls, launches, operations, untimed, ns;
 	uint64_t bytes;  /* of copies and memsets: their sum */
 	uint32_t name;   /* text */
 	uint32_t shapes; /* text, for an operator */
 	uint32_t kernel; /* text: the kernel that it launched, if only one */
 	uint32_t node;   /* of the call tree: launched the first of it */
 	/* several: more than one kernel; narrow: a kernel's name says that it multiplies in TF32 */
-	bool several, narrow;
+	bool several_kernels, uses_tf32;
 	bool assumed; /* the element type of the inputs is assumed */
 };
 
@@ -36,9 +36,9 @@ struct roofline_subjects {
 };
 
 struct roofline_device {
-	struct roofline_subjects operators, moves,
+	struct roofline_subjects operators, copies,
 		unknown; /* keyed by name and inputs; by name; by kernel */
-	uint64_t ns, works;
+	uint64_t ns, operations;
 	uint32_t device;
 };
 

@@ -209,13 +209,13 @@ struct category_lookup {
 	struct matching_rules plain;
 };
 
-static const struct matching_rules *matches_around(struct category_lookup *up, uint32_t text)
+static const struct matching_rules *matches_around(struct category_lookup *lookup, uint32_t text)
 {
-	if (!up->known[text])
-		up->around[text] = match_rules(
-			up->categories, OF_AROUND, string_table_get(up->texts, text));
-	up->known[text] = true;
-	return &up->around[text];
+	if (!lookup->known[text])
+		lookup->around[text] = match_rules(
+			lookup->categories, OF_AROUND, string_table_get(lookup->texts, text));
+	lookup->known[text] = true;
+	return &lookup->around[text];
 }
 
 static uint8_t first_category(const struct categories *categories, const struct matching_rules *a,
@@ -230,20 +230,20 @@ static uint8_t first_category(const struct categories *categories, const struct 
 	return CATEGORY_OTHER;
 }
 
-static uint8_t category_of_node(
-	struct category_lookup *up, const struct node *node, const struct matching_rules *around)
+static uint8_t category_of_node(struct category_lookup *lookup, const struct node *node,
+	const struct matching_rules *around)
 {
-	const struct categories *categories = up->categories;
+	const struct categories *categories = lookup->categories;
 	const enum rule_condition condition = node->kind == NODE_KERNEL   ? OF_KERNEL
 					      : node->kind == NODE_MEMCPY ? OF_MEMCPY
 					      : node->kind == NODE_MEMSET ? OF_MEMSET
 									  : OF_AROUND;
-	struct matching_rules holds = up->any_around, work = up->plain;
+	struct matching_rules holds = lookup->any_around, work = lookup->plain;
 
 	add_matches(&holds, around);
 	if (condition != OF_AROUND) {
 		struct matching_rules named = match_rules(
-			categories, condition, string_table_get(up->texts, node->name));
+			categories, condition, string_table_get(lookup->texts, node->name));
 
 		add_matches(&work, &named);
 	}
@@ -253,24 +253,24 @@ static uint8_t category_of_node(
 static struct category_lookup lookup_new(const struct categories *categories,
 	const struct tree *tree, const struct string_table *texts)
 {
-	struct category_lookup up = { .categories = categories, .texts = texts };
+	struct category_lookup lookup = { .categories = categories, .texts = texts };
 	uint32_t last = 0;
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		last = tree->nodes[id].name > last ? tree->nodes[id].name : last;
 		last = tree->nodes[id].class > last ? tree->nodes[id].class : last;
 	}
-	up.around = xcalloc(((size_t)last + 1) * sizeof *up.around);
-	up.known = xcalloc((size_t)last + 1);
+	lookup.around = xcalloc(((size_t)last + 1) * sizeof *lookup.around);
+	lookup.known = xcalloc((size_t)last + 1);
 	for (unsigned i = 0; i < categories->rule_count; i++) {
 		const struct category_rule *rule = &categories->rules[i];
 		const bool plain = !rule->patterns[OF_KERNEL] && !rule->patterns[OF_MEMCPY] &&
 				   !rule->patterns[OF_MEMSET];
 
-		up.any_around.words[i / 64] |= (uint64_t)!rule->patterns[OF_AROUND] << i % 64;
-		up.plain.words[i / 64] |= (uint64_t)plain << i % 64;
+		lookup.any_around.words[i / 64] |= (uint64_t)!rule->patterns[OF_AROUND] << i % 64;
+		lookup.plain.words[i / 64] |= (uint64_t)plain << i % 64;
 	}
-	return up;
+	return lookup;
 }
 
 static void free_category_lookup(struct category_lookup *lookup)

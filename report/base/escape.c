@@ -33,7 +33,7 @@ static const struct code_point_range narrow[] = {
 
 /* Code points of two columns: East Asian wide and full-width characters, and pictographs.
  * Sorted. */
-static const struct code_point_range wide[] = {
+static const struct code_point_range two_columns[] = {
 	{ 0x1100, 0x115f },
 	{ 0x231a, 0x231b },
 	{ 0x2329, 0x232a },
@@ -243,7 +243,7 @@ size_t escape_text(char *out, size_t room, const char *text, size_t bytes, bool 
 
 static size_t code_point_columns(uint32_t point)
 {
-	return WITHIN(narrow, point) ? 0 : WITHIN(wide, point) ? 2 : 1;
+	return WITHIN(narrow, point) ? 0 : WITHIN(two_columns, point) ? 2 : 1;
 }
 
 size_t escaped_width(const char *text, size_t bytes)

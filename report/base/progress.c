@@ -92,8 +92,8 @@ void progress_restart(void)
 
 void progress_clear(void)
 {
-	static const char away[] = "\r\033[K";
+	static const char clear_line[] = "\r\033[K";
 
-	if (drawn && write(STDERR_FILENO, away, sizeof away - 1) > 0)
+	if (drawn && write(STDERR_FILENO, clear_line, sizeof clear_line - 1) > 0)
 		drawn = false;
 }

@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *title, *text;
-} definitions[] = {
+} terms[] = {
 	{ "GPU work", "kernels, copies and memsets. gpu self of a range counts what was launched "
 		      "directly in it, "
 		      "gpu also what was launched below it. Both are sums: two streams that run "
@@ -337,8 +337,8 @@ static void legend_all(const struct style *style)
 {
 	char title[40];
 
-	for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++)
-		put_entry(style, 14, definitions[i].title, definitions[i].text);
+	for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+		put_entry(style, 14, terms[i].title, terms[i].text);
 	output_string(style->out, "\nmetrics (-m)\n");
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		snprintf(title, sizeof title, "  %s",

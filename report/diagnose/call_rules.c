@@ -10,12 +10,13 @@
 void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding)
 {
 	finding->confidence = diagnosis->facts.has_steps ? CONFIDENCE_HIGH : CONFIDENCE_LOW;
-	SET_TEXT(finding->why, diagnosis->facts.has_steps
-				       ? "only steady-state steps count, without warm-up and the "
-					 "time between steps"
-				       : "no steps were found: everything after the first quarter "
-					 "of the GPU's span counts as steady state, without the "
-					 "longest call");
+	SET_TEXT(finding->reason,
+		diagnosis->facts.has_steps
+			? "only steady-state steps count, without warm-up and the "
+			  "time between steps"
+			: "no steps were found: everything after the first quarter "
+			  "of the GPU's span counts as steady state, without the "
+			  "longest call");
 }
 
 /* Returns the time of calls that recur. Without steps the longest call may be late start-up, and is
@@ -45,7 +46,7 @@ static void report_steady_calls(
 	finding->impact_ns = recurring_ns(diagnosis, calls);
 }
 
-void diagnose_planning_queries(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *calls = call_occurrences_shown(&facts->queries);
@@ -113,7 +114,7 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, "CUPTI reports the memory kind of each copy");
+	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
 		"Copies between the GPU and pageable host memory take %s of the time; pinned "
 		"memory is faster and does not block the host.",
@@ -147,9 +148,10 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why, "same stream and operator, directly one after the other; the trace "
-			       "does not show what "
-			       "the copy is for");
+	SET_TEXT(finding->reason,
+		"same stream and operator, directly one after the other; the trace "
+		"does not show what "
+		"the copy is for");
 	SET_TEXT(finding->sentence,
 		"Matrix products first copy an operand or a bias on the device: %s of the GPU's "
 		"span goes into these implicit copies.",

@@ -22,7 +22,7 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		has_gpu ? "measured on the host; the GPU is idle for %s of the steps' time"
 			: "measured on the host",
 		diagnose_share(diagnosis, idle, busy + idle));

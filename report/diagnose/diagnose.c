@@ -23,16 +23,16 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "tiny-calls", "many kernels that are shorter than the cost of a launch",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_tiny_calls },
 	{ "small-grids", "kernels with fewer blocks than multiprocessors",
-		NEED_TIMES | CHECK_STEPS_TOO, diagnose_launch_starvation },
+		NEED_TIMES | CHECK_STEPS_TOO, diagnose_small_grids },
 	{ "idle-gaps", "idle gaps of 1 ms or more with nothing launched",
-		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_dead_windows },
+		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_idle_gaps },
 	{ "data-loading", "steps wait for the next batch", NEED_STEPS, diagnose_data_loading },
 	{ "cold-start", "the first steps are much slower", NEED_STEPS, diagnose_cold_start },
 	{ "copy-before-gemm", "device-to-device copies before matrix products",
 		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO,
 		diagnose_copy_before_gemm },
 	{ "attribute-queries", "attribute and heuristics queries in steady state", NEED_CALLS,
-		diagnose_planning_queries },
+		diagnose_attribute_queries },
 	{ "synchronisation", "the GPU is idle because the host waits for it",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_synchronisation },
 	{ "pageable-copies", "copies from and to pageable host memory",
@@ -49,7 +49,7 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "queued-not-started",
 		"queued work did not start although the GPU was idle: possibly shared with another "
 		"process",
-		NEED_TIMES | NEED_LAUNCHES, diagnose_other_process },
+		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ .name = NULL },
 };
@@ -61,7 +61,7 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	if ((needs & NEED_TIMES) && !facts->works)
+	if ((needs & NEED_TIMES) && !facts->operations)
 		return "the trace has no GPU work with timestamps";
 	if ((needs & NEED_LAUNCHES) && !facts->launched)
 		return "the trace has no launches of its GPU work";
@@ -177,18 +177,18 @@ static void add_finding_row(
 	static const char *const confidences[] = { "low", "medium", "high" };
 	struct computed_row *computed = computed_row_new(process, finding->node);
 
-	computed->row.tree = finding->of->profile->tree;
+	computed->row.tree = finding->diagnosis->profile->tree;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
 	computed_row_set_string(computed, "kind", finding_state_name(finding->state));
-	if (*finding->why && finding->state != FINDING_CLEAR)
-		computed_row_set_string(computed, "why", finding->why);
+	if (*finding->reason && finding->state != FINDING_CLEAR)
+		computed_row_set_string(computed, "why", finding->reason);
 	if (finding->state >= FINDING_NOTE) {
 		computed_row_set_string(computed, "finding", finding->sentence);
 		computed_row_set_string(computed, "evidence", finding->evidence);
 		computed_row_set_string(computed, "next", finding->next);
 		computed_row_set_string(computed, "confidence", confidences[finding->confidence]);
 		computed_row_set_unsigned(computed, "count", finding->count);
-		set_command_cell(finding->of, computed, finding);
+		set_command_cell(finding->diagnosis, computed, finding);
 	}
 	if (finding->impact_ns || finding->state == FINDING_FOUND) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
@@ -229,7 +229,8 @@ static bool has_small_steps(const struct diagnosis *diagnosis, struct options *o
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	size_t count = 0;
 
-	if (!facts->has_steps || !facts->works || options->steps || diagnosis->process->windows ||
+	if (!facts->has_steps || !facts->operations || options->steps ||
+		diagnosis->process->windows ||
 		diagnose_is_share(facts->steady_ns, facts->whole_ns, LIMIT_STEPS_SMALL))
 		return false;
 	for (size_t i = 0; i < steps->count; i++)
@@ -245,7 +246,7 @@ static bool has_small_steps(const struct diagnosis *diagnosis, struct options *o
 /* Evaluates a rule again on the steady-state steps, and replaces its finding if they show more. */
 static void recheck_rule(struct diagnosis *of_steps, struct finding *finding)
 {
-	struct finding again = { .rule = finding->rule, .of = of_steps };
+	struct finding again = { .rule = finding->rule, .diagnosis = of_steps };
 	char sentence[sizeof again.sentence];
 
 	run_rule(of_steps, &again);
@@ -290,7 +291,7 @@ static void add_finding_rows(const struct options *options, struct process *proc
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		if (findings[i].state == FINDING_FOUND && options->top && found++ >= options->top)
-			rows->more++;
+			rows->hidden_by_top++;
 		else
 			add_finding_row(process, rows, &findings[i]);
 	}
@@ -307,7 +308,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		findings[i].rule = &diagnose_rules[i];
-		findings[i].of = whole;
+		findings[i].diagnosis = whole;
 		run_rule(whole, &findings[i]);
 	}
 	if (has_small_steps(whole, &narrowed))

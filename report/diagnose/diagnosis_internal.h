@@ -46,7 +46,7 @@ struct call_occurrences {
 /* Returns the more numerous of the two, since both may describe the same calls. */
 const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls);
 
-#define CLOCK_WINDOWS_MAX 64u
+#define CLOCK_PARTS_MAX 64u
 
 /* One kernel at one node whose instances differ in duration, and the relative durations of all
  * comparable kernels in equal parts of the trace. */
@@ -55,8 +55,8 @@ struct variable_kernel {
 	uint64_t excess_ns;
 	uint64_t *medians; /* by node: median duration; 0: kernels that cannot be compared */
 	/* sums of duration / median, by part of the trace */
-	double own[CLOCK_WINDOWS_MAX], others[CLOCK_WINDOWS_MAX];
-	uint32_t own_count[CLOCK_WINDOWS_MAX], others_count[CLOCK_WINDOWS_MAX];
+	double own[CLOCK_PARTS_MAX], others[CLOCK_PARTS_MAX];
+	uint32_t own_count[CLOCK_PARTS_MAX], others_count[CLOCK_PARTS_MAX];
 };
 
 struct diagnose_facts {
@@ -65,7 +65,7 @@ struct diagnose_facts {
 	uint64_t steady_from_ns, steady_to_ns, steady_ns;
 	uint64_t whole_ns; /* from the GPUs' first work to their last */
 	bool has_steps;
-	uint64_t works, calls, kernels, launched, host_copies, known_copies, streams_waiting;
+	uint64_t operations, calls, kernels, launched, host_copies, known_copies, streams_waiting;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
@@ -80,15 +80,15 @@ struct diagnose_facts {
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
-	 *   dead_windows     launch-bound or allocation, LIMIT_DEAD_NS or more, after start-up
-	 *   dead_before      the same, before the first step (start-up)
-	 *   dead_allocating  those of dead_windows with the cause allocation
-	 *   launch_short     launch-bound, shorter than LIMIT_DEAD_NS
-	 *   launch_long      launch-bound, LIMIT_DEAD_NS or more
+	 *   long_gaps     launch-bound or allocation, LIMIT_LONG_GAP_NS or more, after start-up
+	 *   long_gaps_before_steps      the same, before the first step (start-up)
+	 *   long_gaps_allocating  those of long_gaps with the cause allocation
+	 *   launch_short     launch-bound, shorter than LIMIT_LONG_GAP_NS
+	 *   launch_long      launch-bound, LIMIT_LONG_GAP_NS or more
 	 *   sync_gaps        synchronisation
 	 *   held             dependency, LIMIT_HELD_NS or more */
-	struct occurrences dead_windows, dead_allocating, dead_before, launch_short, launch_long,
-		sync_gaps, held;
+	struct occurrences long_gaps, long_gaps_allocating, long_gaps_before_steps, launch_short,
+		launch_long, sync_gaps, queued_gaps;
 };
 
 #define DIAGNOSE_TEXT_BUFFERS 24u
@@ -109,7 +109,7 @@ struct diagnosis {
 void diagnose_facts_read(struct diagnosis *diagnosis);
 void diagnose_facts_free(struct diagnosis *diagnosis);
 
-/* Returns the idle time of launch-bound gaps shorter than LIMIT_DEAD_NS, and their number in
+/* Returns the idle time of launch-bound gaps shorter than LIMIT_LONG_GAP_NS, and their number in
  * `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
 /* Returns true if `at_ns`, which is in the step with the index `step`, is in the steady part. */
@@ -140,15 +140,15 @@ void finding_set_unchecked(struct finding *finding, const char *what);
 void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about CUDA calls and copies (call_rules.c). */
-void diagnose_planning_queries(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding);

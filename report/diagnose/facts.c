@@ -28,7 +28,7 @@ enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_
 
 struct facts_pass {
 	struct diagnosis *diagnosis;
-	struct stream_table lanes;
+	struct stream_table streams;
 	struct last_copy *last; /* by number in `lanes` */
 	size_t last_room;
 	uint8_t *category; /* by node */
@@ -282,12 +282,14 @@ static void facts_add_kernel(
 
 static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 {
-	const uint32_t lane = stream_table_number(&pass->lanes, work->device, work->stream);
+	const uint32_t stream_index = stream_table_number(
+		&pass->streams, work->device, work->stream);
 	struct last_copy *last;
 
-	array_grow_zeroed(&pass->last, &pass->last_room, (size_t)lane + 1, sizeof *pass->last);
-	last = &pass->last[lane];
-	pass->diagnosis->facts.works++;
+	array_grow_zeroed(
+		&pass->last, &pass->last_room, (size_t)stream_index + 1, sizeof *pass->last);
+	last = &pass->last[stream_index];
+	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
@@ -335,7 +337,7 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 			facts_add_call(&pass, one);
 	activities_free(activities);
 	categories_free(categories);
-	stream_table_free(&pass.lanes);
+	stream_table_free(&pass.streams);
 	free(pass.last);
 	free(pass.category);
 	free(pass.call_classes);
@@ -350,7 +352,7 @@ static uint64_t idle_number(const struct row *row, const char *key)
 {
 	const struct cell *cell = idle_cell(row, key);
 
-	return cell && cell->kind == CELL_UNSIGNED ? cell->number : 0;
+	return cell && cell->kind == CELL_UNSIGNED ? cell->unsigned_value : 0;
 }
 
 static bool idle_cell_is(const struct row *row, const char *key, const char *word)
@@ -387,21 +389,21 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 	struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t length = idle_number(row, "gap_ns"), at = idle_number(row, "start_ns");
 	const bool before = is_before_first_step(diagnosis->process->steps, at, length),
-		   is_dead = length >= LIMIT_DEAD_NS;
+		   is_dead = length >= LIMIT_LONG_GAP_NS;
 
 	note_longest_gap(diagnosis, row, cause, length);
 	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && is_dead)
-		occurrences_add(before ? &facts->dead_before : &facts->dead_windows, row->node, 0,
-			at, length);
+		occurrences_add(before ? &facts->long_gaps_before_steps : &facts->long_gaps,
+			row->node, 0, at, length);
 	if (cause == GAP_LAUNCH)
 		occurrences_add(is_dead ? &facts->launch_long : &facts->launch_short, row->node, 0,
 			at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if (cause == GAP_ALLOCATION && is_dead && !before)
-		occurrences_add(&facts->dead_allocating, row->node, 0, at, length);
+		occurrences_add(&facts->long_gaps_allocating, row->node, 0, at, length);
 	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
-		occurrences_add(&facts->held, row->node, 0, at, length);
+		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
 }
 
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
@@ -462,12 +464,12 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	struct occurrences *const all[] = { &facts->tiny, &facts->tiny_calls, &facts->pageable,
 		&facts->before_gemm, &facts->allocations.recorded, &facts->allocations.reported,
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
-		&facts->waits.reported, &facts->dead_windows, &facts->dead_before,
-		&facts->dead_allocating, &facts->launch_short, &facts->launch_long,
-		&facts->sync_gaps, &facts->held };
+		&facts->waits.reported, &facts->long_gaps, &facts->long_gaps_before_steps,
+		&facts->long_gaps_allocating, &facts->launch_short, &facts->launch_long,
+		&facts->sync_gaps, &facts->queued_gaps };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
 	free(facts->variable.medians);
-	*facts = (struct diagnose_facts){ .works = 0 };
+	*facts = (struct diagnose_facts){ .operations = 0 };
 }

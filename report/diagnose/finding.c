@@ -99,7 +99,7 @@ void finding_set_text(char *text, size_t room, const char *format, ...)
 void finding_set_unchecked(struct finding *finding, const char *what)
 {
 	finding->state = FINDING_UNCHECKED;
-	SET_TEXT(finding->why, "%s", what);
+	SET_TEXT(finding->reason, "%s", what);
 }
 
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps)

@@ -24,12 +24,12 @@ struct diagnose_rule;
 struct finding {
 	const struct diagnose_rule *rule;
 	/* the diagnosis that it is part of: gives the profile and the options */
-	const struct diagnosis *of;
+	const struct diagnosis *diagnosis;
 	enum finding_state state;
 	enum finding_confidence confidence;
 	char sentence[512]; /* what was found */
 	char evidence[768]; /* the figures that support it */
-	char why[384];      /* reason for the confidence; FINDING_UNCHECKED: what is missing */
+	char reason[384];   /* reason for the confidence; FINDING_UNCHECKED: what is missing */
 	char next[512];     /* what to do */
 	/* Words of the command that shows it, between `pperf-report` and the traces. */
 	char view[64];

@@ -27,7 +27,7 @@ static bool finding_number(const struct row *row, const char *key, uint64_t *val
 	const struct cell *cell = computed_row_cell(
 		row->of.computed, column_find(key, strlen(key)));
 
-	*value = cell && cell->kind == CELL_UNSIGNED ? cell->number : 0;
+	*value = cell && cell->kind == CELL_UNSIGNED ? cell->unsigned_value : 0;
 	return cell && cell->kind == CELL_UNSIGNED;
 }
 
@@ -160,12 +160,12 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 	for (size_t i = 0; i < count; i++) {
 		struct paragraph paragraph = { .style = style, .indent = 16 };
 		const struct string_view name = row_name(&rows[i]),
-					 why = finding_string(&rows[i], "why");
+					 reason = finding_string(&rows[i], "why");
 
 		if (!is_finding_kind(&rows[i], "not checked"))
 			continue;
 		paragraph_add(&paragraph, "%.*s, because ", (int)name.length, name.bytes);
-		paragraph_text(&paragraph, why.bytes, why.length);
+		paragraph_text(&paragraph, reason.bytes, reason.length);
 		paragraph_print(&paragraph, title);
 		title = "";
 	}

@@ -16,7 +16,7 @@ void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding
 	const struct profile_totals *totals = &diagnosis->profile->totals;
 
 	if (!diagnose_is_share(facts->busy_ns, facts->span_ns, LIMIT_BUSY) ||
-		facts->works < LIMIT_CALLS_FEW)
+		facts->operations < LIMIT_CALLS_FEW)
 		return;
 	finding->state = FINDING_NOTE;
 	finding->confidence = CONFIDENCE_HIGH;
@@ -29,12 +29,12 @@ void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_time(diagnosis, totals->gpu_computation_ns),
 		diagnose_time(diagnosis, totals->gpu_communication_ns),
 		diagnose_time(diagnosis, totals->gpu_copy_ns));
-	SET_TEXT(finding->why, "busy is a union of measured times");
+	SET_TEXT(finding->reason, "busy is a union of measured times");
 	SET_TEXT(finding->next, "Start with the largest category and its kernels: lower precision "
 				"(bf16, TF32), fused "
 				"attention, channels_last, fusion by torch.compile.");
 	SET_TEXT(finding->view, "categories");
-	finding->count = facts->works;
+	finding->count = facts->operations;
 }
 
 /* Sums over the launch configurations of one kernel. */
@@ -80,7 +80,7 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, "sums of measured times");
+	SET_TEXT(finding->reason, "sums of measured times");
 	SET_TEXT(finding->sentence, "One kernel takes %s of all GPU time: %s.",
 		diagnose_share(diagnosis, sum->total_ns, whole), diagnose_name(diagnosis, name));
 	SET_TEXT(finding->evidence, "%s, %s of %s in total; %s on average, the longest %s",
@@ -190,9 +190,10 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
 		finding->state = FINDING_FOUND;
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SET_TEXT(finding->why, "measured, but it may be waiting: the trace has no record "
-				       "of a GPU or of what "
-				       "it waits for");
+		SET_TEXT(finding->reason,
+			"measured, but it may be waiting: the trace has no record "
+			"of a GPU or of what "
+			"it waits for");
 		SET_TEXT(finding->sentence,
 			"On the CPU, %s takes %s of the time of all threads in ranges, nested "
 			"ranges excluded.",
@@ -217,7 +218,7 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding)
 {
-	if (!diagnosis->facts.works)
+	if (!diagnosis->facts.operations)
 		dominant_on_cpu(diagnosis, finding);
 	else
 		dominant_on_gpu(diagnosis, finding);
@@ -248,7 +249,7 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_count(diagnosis, tiny->count), diagnose_count(diagnosis, facts->kernels),
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		impact == saved
 			? "measured; the GPU waits for launches, so the impact is the host's "
 			  "time in these calls, at most the GPU's idle time"
@@ -327,7 +328,7 @@ static const char *format_waves(
 	return text;
 }
 
-void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct launch_configs *kernels = diagnosis->profile->kernels;
 	const struct profile_totals *totals = &diagnosis->profile->totals;
@@ -349,11 +350,11 @@ void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *fin
 	finding->confidence = totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10
 				      ? CONFIDENCE_MEDIUM
 				      : CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, finding->confidence == CONFIDENCE_HIGH
-				       ? "grids and multiprocessors are known, and few "
-					 "other kernels ran at the same time"
-				       : "other kernels ran at the same time and may "
-					 "have used the free multiprocessors");
+	SET_TEXT(finding->reason, finding->confidence == CONFIDENCE_HIGH
+					  ? "grids and multiprocessors are known, and few "
+					    "other kernels ran at the same time"
+					  : "other kernels ran at the same time and may "
+					    "have used the free multiprocessors");
 	SET_TEXT(finding->sentence,
 		"Kernels with fewer blocks than the GPU has multiprocessors leave %s of the GPU's "
 		"time unused.",
@@ -424,7 +425,7 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 			most = id;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		"in typical models backward takes about twice as long as forward; communication is "
 		"excluded, evaluation counts as forward");
 	SET_TEXT(finding->sentence,

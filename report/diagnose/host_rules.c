@@ -34,7 +34,7 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why, "compared with %zu steady-state steps; steps found by %s",
+	SET_TEXT(finding->reason, "compared with %zu steady-state steps; steps found by %s",
 		steps_usual(steps),
 		steps->evidence[0]
 			? diagnose_escaped(diagnosis, steps->evidence, strlen(steps->evidence))
@@ -123,7 +123,7 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 				      LIMIT_LAUNCH_IDLE)
 				      ? CONFIDENCE_HIGH
 				      : CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		hidden ? "measured on the host; the GPU is busy meanwhile, which hides the overhead"
 		: finding->confidence == CONFIDENCE_HIGH
 			? "measured on the host; the GPU waits meanwhile"
@@ -280,7 +280,7 @@ void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding
 	finding->state = FINDING_FOUND;
 	finding->confidence = recompiled.count && diagnosis->facts.has_steps ? CONFIDENCE_HIGH
 									     : CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in steady-state steps"
 		: recompiled.count
 			? "no steps were found: each compilation except the first of a node counts"
@@ -327,7 +327,7 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		imported ? "as reported by the profiler; the cost of Python stacks and shapes on "
 			   "the "
 			   "host is not included"

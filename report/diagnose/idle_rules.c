@@ -13,11 +13,11 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->why, "each gap is attributed to what the thread did that launched the "
-			       "operation at its end");
+	SET_TEXT(finding->reason, "each gap is attributed to what the thread did that launched the "
+				  "operation at its end");
 	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MAX)) {
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SET_TEXT(finding->why,
+		SET_TEXT(finding->reason,
 			"the launch that ended %s of the idle time is not in the trace",
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
@@ -33,7 +33,7 @@ static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *fi
 		diagnose_is_share(
 			facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_HIDES)) {
 		finding->state = FINDING_UNCHECKED;
-		SET_TEXT(finding->why,
+		SET_TEXT(finding->reason,
 			"the GPU is idle for %s of its span, and for %s of that the launch is not "
 			"in "
 			"the trace",
@@ -62,9 +62,11 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 		"%s idle in %s gaps shorter than %s each, of a span of %s with %s busy; %s GPU "
 		"operations, %s on average",
 		diagnose_time(diagnosis, late), diagnose_count(diagnosis, gaps),
-		diagnose_time(diagnosis, LIMIT_DEAD_NS), diagnose_time(diagnosis, facts->span_ns),
-		diagnose_time(diagnosis, facts->busy_ns), diagnose_count(diagnosis, facts->works),
-		diagnose_time(diagnosis, facts->busy_ns / (facts->works ? facts->works : 1)));
+		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
+		diagnose_time(diagnosis, facts->span_ns), diagnose_time(diagnosis, facts->busy_ns),
+		diagnose_count(diagnosis, facts->operations),
+		diagnose_time(
+			diagnosis, facts->busy_ns / (facts->operations ? facts->operations : 1)));
 	SET_TEXT(finding->next,
 		"Give the GPU more work per launch: CUDA graphs or "
 		"torch.compile(mode=\"reduce-overhead\"), fused or foreach optimizers, a larger "
@@ -81,12 +83,12 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 
 static void explain_startup(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct occurrences *before = &diagnosis->facts.dead_before;
+	const struct occurrences *before = &diagnosis->facts.long_gaps_before_steps;
 
 	SET_TEXT(finding->sentence,
 		"Before the first step the GPU is idle for %s, in gaps of %s or longer.",
 		diagnose_time(diagnosis, before->total_ns),
-		diagnose_time(diagnosis, LIMIT_DEAD_NS));
+		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
 	SET_TEXT(finding->evidence, "%s; the longest %s, at %s",
 		diagnose_plural(diagnosis, before->count, "gap"),
 		diagnose_time(diagnosis, before->longest_ns),
@@ -100,7 +102,7 @@ static void explain_startup(struct diagnosis *diagnosis, struct finding *finding
 static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *before = &facts->dead_before;
+	const struct occurrences *before = &facts->long_gaps_before_steps;
 
 	if (!diagnose_is_share(before->total_ns, facts->span_ns, LIMIT_WORTH)) {
 		check_unknown_causes(diagnosis, finding);
@@ -114,12 +116,12 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->count = before->count;
 }
 
-void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *dead = &facts->dead_windows;
-	const uint64_t allocating = facts->dead_allocating.total_ns,
-		       before = facts->dead_before.total_ns;
+	const struct occurrences *dead = &facts->long_gaps;
+	const uint64_t allocating = facts->long_gaps_allocating.total_ns,
+		       before = facts->long_gaps_before_steps.total_ns;
 
 	if (!diagnose_is_share(dead->total_ns, facts->span_ns, LIMIT_WORTH)) {
 		report_startup(diagnosis, finding);
@@ -130,7 +132,7 @@ void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding)
 		"For %s of its span the GPU is idle with nothing launched, in gaps of %s or "
 		"longer.",
 		diagnose_share(diagnosis, dead->total_ns, facts->span_ns),
-		diagnose_time(diagnosis, LIMIT_DEAD_NS));
+		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
 	SET_TEXT(finding->evidence,
 		"%s, together %s of a span of %s%s%s; the longest %s, at %s%s%s%s",
 		diagnose_plural(diagnosis, dead->count, "gap"),
@@ -241,7 +243,7 @@ static const struct process *concurrent_process(const struct diagnosis *diagnosi
 static void explain_concurrent_process(
 	struct diagnosis *diagnosis, struct finding *finding, const struct process *other)
 {
-	const struct occurrences *held = &diagnosis->facts.held;
+	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
 
 	SET_TEXT(finding->sentence,
 		"Process %u of the same run uses a GPU at the same time; if it is the "
@@ -252,24 +254,24 @@ static void explain_concurrent_process(
 		"an idle GPU in %s, %s in total",
 		diagnose_time(diagnosis, other->gpu_ns),
 		diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
-		diagnose_plural(diagnosis, held->count, "interval"),
-		diagnose_time(diagnosis, held->total_ns));
-	SET_TEXT(finding->why, "both traces have GPU work at that time; they do not show "
-			       "whether it is the same GPU");
+		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
+		diagnose_time(diagnosis, queued_gaps->total_ns));
+	SET_TEXT(finding->reason, "both traces have GPU work at that time; they do not show "
+				  "whether it is the same GPU");
 }
 
 /* Reports that `other` had GPU work at the same time. `much`: long gaps support it. */
 static void report_concurrent_process(struct diagnosis *diagnosis, struct finding *finding,
 	const struct process *other, bool much)
 {
-	const struct occurrences *held = &diagnosis->facts.held;
+	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
 
 	finding->state = much ? FINDING_FOUND : FINDING_NOTE;
 	finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	explain_concurrent_process(diagnosis, finding, other);
-	finding->node = occurrences_top_node(held);
+	finding->node = occurrences_top_node(queued_gaps);
 	finding->count = 1;
-	finding->impact_ns = held->total_ns;
+	finding->impact_ns = queued_gaps->total_ns;
 	finding->upper_bound = true;
 }
 
@@ -277,7 +279,7 @@ static void report_concurrent_process(struct diagnosis *diagnosis, struct findin
 static void report_held_work(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *held = &facts->held;
+	const struct occurrences *queued_gaps = &facts->queued_gaps;
 	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
 
 	finding->state = FINDING_FOUND;
@@ -291,26 +293,28 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 	SET_TEXT(finding->evidence,
 		"%s of %s or more, %s in total, of a span of %s; %s that wait for an event, %s of "
 		"graphs in the trace",
-		diagnose_plural(diagnosis, held->count, "interval"),
-		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, held->total_ns),
+		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
+		diagnose_time(diagnosis, LIMIT_HELD_NS),
+		diagnose_time(diagnosis, queued_gaps->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_plural(diagnosis, facts->streams_waiting, "call"),
 		diagnose_plural(diagnosis, graphs, "launch"));
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		"a trace shows its own process only; a host function in the stream, or the driver "
 		"loading a kernel, looks the same");
-	occurrences_set_node(held, finding);
-	finding->count = held->count;
-	finding->impact_ns = held->total_ns;
+	occurrences_set_node(queued_gaps, finding);
+	finding->count = queued_gaps->count;
+	finding->impact_ns = queued_gaps->total_ns;
 	finding->upper_bound = true;
 }
 
-void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct process *other = concurrent_process(diagnosis);
-	const struct occurrences *held = &diagnosis->facts.held;
-	const bool much = held->count >= LIMIT_CALLS_FEW &&
-			  diagnose_is_share(held->total_ns, diagnosis->facts.span_ns, LIMIT_WORTH);
+	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
+	const bool much = queued_gaps->count >= LIMIT_CALLS_FEW &&
+			  diagnose_is_share(
+				  queued_gaps->total_ns, diagnosis->facts.span_ns, LIMIT_WORTH);
 
 	SET_TEXT(finding->view, other ? "queue --all" : "idle");
 	SET_TEXT(finding->next,

@@ -28,7 +28,8 @@
 	X(STARVED, 100,                                                                            \
 		"of all GPU time in which multiprocessors were unused by kernels with too few "    \
 		"blocks")                                                                          \
-	X(DEAD_NS, 1000000, "a gap of 1 ms is hundreds of launches long: nothing was launched")    \
+	X(LONG_GAP_NS, 1000000,                                                                    \
+		"a gap of 1 ms is hundreds of launches long: nothing was launched")                \
 	X(DATALOADER_WAIT, 100,                                                                    \
 		"of the steps' time: a DataLoader that is fast enough takes almost none of it")    \
 	X(CALLS_FEW, 3, "what happens once or twice may belong to the beginning or the end")       \
@@ -41,7 +42,7 @@
 	X(RARE, 100, "of the instances at most are outliers: rare slow ones, not a spread")        \
 	X(CLOCK_CORRELATION, 700,                                                                  \
 		"of its slowness and the other kernels', window by window: they share the clock")  \
-	X(CLOCK_WINDOWS, 8, "windows in which both ran: of fewer, two things agree by chance")     \
+	X(CLOCK_PARTS, 8, "windows in which both ran: of fewer, two things agree by chance")       \
 	X(BACKWARD_MAX, 4000,                                                                      \
 		"of forward: twice is usual, three times with recomputing; more than that is "     \
 		"unusual")                                                                         \

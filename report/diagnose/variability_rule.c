@@ -76,9 +76,9 @@ void variability_add(struct diagnosis *diagnosis, const struct activity *work)
 
 	if (!variable->node || !wall || !median)
 		return;
-	window = clamp_to_u64((long double)work->begin_ns * CLOCK_WINDOWS_MAX / wall);
-	if (window >= CLOCK_WINDOWS_MAX)
-		window = CLOCK_WINDOWS_MAX - 1;
+	window = clamp_to_u64((long double)work->begin_ns * CLOCK_PARTS_MAX / wall);
+	if (window >= CLOCK_PARTS_MAX)
+		window = CLOCK_PARTS_MAX - 1;
 	if (work->node == variable->node) {
 		variable->own[window] += (double)work->duration_ns / (double)median;
 		variable->own_count[window]++;
@@ -94,7 +94,7 @@ static double clock_correlation(const struct variable_kernel *variable)
 {
 	double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0, spread;
 
-	for (unsigned i = 0; i < CLOCK_WINDOWS_MAX; i++) {
+	for (unsigned i = 0; i < CLOCK_PARTS_MAX; i++) {
 		double own, others;
 
 		if (!variable->own_count[i] || !variable->others_count[i])
@@ -109,7 +109,7 @@ static double clock_correlation(const struct variable_kernel *variable)
 		xy += own * others;
 	}
 	spread = (n * xx - x * x) * (n * yy - y * y);
-	return n < LIMIT_CLOCK_WINDOWS || spread <= 0 ? 0 : (n * xy - x * y) / sqrt(spread);
+	return n < LIMIT_CLOCK_PARTS || spread <= 0 ? 0 : (n * xy - x * y) / sqrt(spread);
 }
 
 static void explain_spread(
@@ -119,7 +119,7 @@ static void explain_spread(
 
 	finding->confidence = CONFIDENCE_MEDIUM;
 	if (alike * 1000 >= LIMIT_CLOCK_CORRELATION) {
-		SET_TEXT(finding->why,
+		SET_TEXT(finding->reason,
 			"correlated with clock rate: other kernels are slower at the same times "
 			"(correlation %.2f over windows of the trace)",
 			alike);
@@ -130,7 +130,7 @@ static void explain_spread(
 	}
 	if (of->outliers && of->mode_count < 2 &&
 		!diagnose_is_share(of->outliers, of->count, LIMIT_RARE)) {
-		SET_TEXT(finding->why,
+		SET_TEXT(finding->reason,
 			"rare slow instances: %s of %s are outliers, the others are similar",
 			diagnose_count(diagnosis, of->outliers),
 			diagnose_count(diagnosis, of->count));
@@ -140,7 +140,7 @@ static void explain_spread(
 		return;
 	}
 	if (of->mode_count > 1) {
-		SET_TEXT(finding->why, "bimodal: %u typical values, around %s (%s) and %s (%s)",
+		SET_TEXT(finding->reason, "bimodal: %u typical values, around %s (%s) and %s (%s)",
 			of->mode_count, diagnose_time(diagnosis, of->modes[0].value),
 			diagnose_share(diagnosis, of->modes[0].count, of->count),
 			diagnose_time(diagnosis, of->modes[1].value),
@@ -151,7 +151,7 @@ static void explain_spread(
 		return;
 	}
 	finding->confidence = CONFIDENCE_LOW;
-	SET_TEXT(finding->why,
+	SET_TEXT(finding->reason,
 		"broad spread: not explained by the clock rate, by two typical values or by a few "
 		"outliers");
 	SET_TEXT(finding->next,
@@ -163,13 +163,13 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 	const struct variable_kernel *variable = &diagnosis->facts.variable;
 	const struct node *node = &diagnosis->profile->tree->nodes[variable->node];
 	struct distributions *distributions;
-	struct node_list places = { .count = 1 };
+	struct node_list selected = { .count = 1 };
 
 	if (!variable->node)
 		return;
-	places.nodes = xcalloc(sizeof *places.nodes);
-	places.nodes[0] = variable->node;
-	distributions = distributions_read(diagnosis->process, places);
+	selected.nodes = xcalloc(sizeof *selected.nodes);
+	selected.nodes[0] = variable->node;
+	distributions = distributions_read(diagnosis->process, selected);
 	finding->state = FINDING_FOUND;
 	explain_spread(diagnosis, finding, &distributions->gpu);
 	if (distributions->gpu.worst_outlier_count) {

@@ -222,11 +222,12 @@ static void add_stream_row(
 	array_grow_zeroed(&device->streams, &streams->room, count, sizeof *device->streams);
 	array_grow_zeroed(
 		&streams->covered, &streams->covered_room, count, sizeof *streams->covered);
-	device->streams[device->stream_count++] = (struct timeline_stream){ .context = gpu->context,
-		.stream = gpu->stream };
+	device->streams[device->stream_count++] = (struct timeline_cuda_stream){
+		.context = gpu->context, .stream = gpu->stream
+	};
 }
 
-static bool is_stream_of(const struct timeline_stream *stream, const struct trace_gpu *gpu)
+static bool is_stream_of(const struct timeline_cuda_stream *stream, const struct trace_gpu *gpu)
 {
 	return stream->stream == gpu->stream && stream->context == gpu->context;
 }
@@ -244,15 +245,15 @@ static uint32_t timeline_stream_row(
 		return (uint32_t)i;
 	for (i = 0; i < of->stream_count && !is_stream_of(&of->streams[i], gpu);)
 		i++;
-	if (i == TIMELINE_STREAMS)
-		i = TIMELINE_STREAMS - 1;
+	if (i == TIMELINE_CUDA_STREAMS)
+		i = TIMELINE_CUDA_STREAMS - 1;
 	if (i == of->stream_count)
 		add_stream_row(of, streams, gpu);
 	streams->last = i;
 	return (uint32_t)i;
 }
 
-COMPARE_BY_TWO(compare_timeline_streams, struct timeline_stream, context, stream)
+COMPARE_BY_TWO(compare_timeline_streams, struct timeline_cuda_stream, context, stream)
 
 /* Saves the times of a record, in nanoseconds since the start of the trace. */
 static void note_interval(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)

@@ -26,7 +26,7 @@
 
 #define TIMELINE_AHEAD 65536u
 #define TIMELINE_DEVICES 64u /* further devices are counted as the last one */
-#define TIMELINE_STREAMS 4096u
+#define TIMELINE_CUDA_STREAMS 4096u
 
 struct timeline_work {
 	uint64_t records, sum_ns; /* timed GPU work */
@@ -39,7 +39,7 @@ struct timeline_work {
 	uint64_t first_ns, last_ns;
 };
 
-struct timeline_stream {
+struct timeline_cuda_stream {
 	uint32_t context, stream;
 	uint64_t records, sum_ns, busy_ns;
 };
@@ -51,9 +51,9 @@ struct timeline_device {
 	/* The part of the span of `all` that was not busy while CUPTI was handed over
 	 * (cupti_handover.h). */
 	uint64_t unknown_ns;
-	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_STREAMS are added to the
+	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_CUDA_STREAMS are added to the
 	 * last one. */
-	struct timeline_stream *streams;
+	struct timeline_cuda_stream *streams;
 	size_t stream_count;
 };
 

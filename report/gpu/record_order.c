@@ -16,7 +16,7 @@ struct record_order {
 
 static int compare_gpu_entries(const void *left, const void *right)
 {
-	const struct gpu_entry *a = left, *b = right;
+	const struct gpu_record *a = left, *b = right;
 
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns ? -1 : 1;
@@ -27,7 +27,7 @@ static int compare_gpu_entries(const void *left, const void *right)
 
 /* Sets the start and the duration of `entry`. */
 static void set_entry_times(
-	struct trace_reader *reader, struct gpu_entry *entry, const struct trace_event *event)
+	struct trace_reader *reader, struct gpu_record *entry, const struct trace_event *event)
 {
 	uint64_t start_ns = 0, end_ns = 0, begin, end;
 
@@ -56,7 +56,7 @@ static void add_gpu_entry(
 {
 	const uint64_t arrival = external_sort_count(order->sort);
 	const struct trace_head *head = event->record;
-	struct gpu_entry *entry = external_sort_add(order->sort);
+	struct gpu_record *entry = external_sort_add(order->sort);
 
 	entry->arrival = arrival;
 	entry->stream = event->stream->stream;
@@ -74,7 +74,7 @@ struct record_order *record_order_read(struct trace_reader *reader)
 	struct trace_event event;
 	int status;
 
-	order->sort = external_sort_new(sizeof(struct gpu_entry), RECORD_ORDER_IN_MEMORY,
+	order->sort = external_sort_new(sizeof(struct gpu_record), RECORD_ORDER_IN_MEMORY,
 		compare_gpu_entries, "GPU records");
 	while ((status = reader_next(reader, &event)) > 0)
 		if (kind_is_gpu(event.kind) && event.record)
@@ -86,7 +86,7 @@ struct record_order *record_order_read(struct trace_reader *reader)
 	return order;
 }
 
-const struct gpu_entry *record_order_peek(const struct record_order *order)
+const struct gpu_record *record_order_peek(const struct record_order *order)
 {
 	return external_sort_peek(order->sort);
 }

@@ -10,7 +10,7 @@
 
 #define RECORD_ORDER_IN_MEMORY 32768u
 
-struct gpu_entry {
+struct gpu_record {
 	uint64_t time_ns; /* start of the work; if CUPTI could not time it, when it was delivered */
 	uint64_t duration_ns;
 	uint64_t arrival;     /* 0, 1, ... in the order of the trace */
@@ -37,7 +37,7 @@ void record_order_free(struct record_order *order);
 
 /* Returns the next record by time, stream and arrival, or NULL at the end. It is valid until
  * record_order_next. */
-const struct gpu_entry *record_order_peek(const struct record_order *order);
+const struct gpu_record *record_order_peek(const struct record_order *order);
 void record_order_next(struct record_order *order);
 
 #endif

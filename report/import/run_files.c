@@ -31,31 +31,30 @@ static bool same_process(const struct run_file *a, const struct run_file *b)
 
 /* A process writes one trace, so files with equal pid and start are copies. Of the sorted files
  * from `first` on, one copy each is kept, and none if it is among those before `first`. */
-static void drop_copies(struct run_files *siblings, uint32_t first)
+static void drop_copies(struct run_files *files, uint32_t first)
 {
 	uint32_t kept = first;
 
-	for (uint32_t i = first; i < siblings->count; i++) {
-		struct run_file *sibling = &siblings->traces[i];
-		bool copy = kept > first && same_process(sibling, &siblings->traces[kept - 1]);
+	for (uint32_t i = first; i < files->count; i++) {
+		struct run_file *sibling = &files->traces[i];
+		bool copy = kept > first && same_process(sibling, &files->traces[kept - 1]);
 
 		for (uint32_t named = 0; named < first && !copy; named++)
-			copy = same_process(sibling, &siblings->traces[named]);
+			copy = same_process(sibling, &files->traces[named]);
 		if (copy)
 			free(sibling->path);
 		else
-			siblings->traces[kept++] = *sibling;
+			files->traces[kept++] = *sibling;
 	}
-	siblings->count = kept;
+	files->count = kept;
 }
 
-static void add_run_file(struct run_files *siblings, size_t *room, char *path,
+static void add_run_file(struct run_files *files, size_t *room, char *path,
 	const struct trace_header *header, uint64_t bytes)
 {
-	array_grow_zeroed(
-		&siblings->traces, room, (size_t)siblings->count + 1, sizeof *siblings->traces);
-	siblings->traces[siblings->count++] = (struct run_file){ path, header->pid,
-		header->parent_pid, header->start.realtime_ns, bytes };
+	array_grow_zeroed(&files->traces, room, (size_t)files->count + 1, sizeof *files->traces);
+	files->traces[files->count++] = (struct run_file){ path, header->pid, header->parent_pid,
+		header->start.realtime_ns, bytes };
 }
 
 /* Reads the header of any file. `named`: the user named the file, so it may be another tool's. */
@@ -80,7 +79,7 @@ static char *join_path(const char *folder, int folder_bytes, const char *name)
 }
 
 static void find_in_folder_of(
-	const char *path, uint64_t run_id, struct run_files *siblings, size_t *room)
+	const char *path, uint64_t run_id, struct run_files *files, size_t *room)
 {
 	const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
 	int folder_bytes = (int)(own - path);
@@ -102,7 +101,7 @@ static void find_in_folder_of(
 		other = join_path(path, folder_bytes, entry->d_name);
 		if (read_run_header(other, false, &header, &bytes, error) &&
 			header.run_id == run_id)
-			add_run_file(siblings, room, other, &header, bytes);
+			add_run_file(files, room, other, &header, bytes);
 		else
 			free(other);
 	}
@@ -111,7 +110,7 @@ static void find_in_folder_of(
 }
 
 /* Adds the other processes of a file of another tool. */
-static void find_in_folder(const char *path, struct run_files *siblings, size_t *room)
+static void find_in_file(const char *path, struct run_files *files, size_t *room)
 {
 	char error[READER_ERROR_BYTES];
 
@@ -121,38 +120,38 @@ static void find_in_folder(const char *path, struct run_files *siblings, size_t 
 		uint64_t bytes;
 
 		if (read_run_header(other, true, &header, &bytes, error))
-			add_run_file(siblings, room, other, &header, bytes);
+			add_run_file(files, room, other, &header, bytes);
 		else
 			free(other);
 	}
 }
 
-bool run_files_find(const char *path, struct run_files *siblings, char error[READER_ERROR_BYTES])
+bool run_files_find(const char *path, struct run_files *files, char error[READER_ERROR_BYTES])
 {
 	struct trace_header header;
 	size_t room = 0;
 	uint64_t bytes;
 	uint32_t named;
 
-	*siblings = (struct run_files){ 0 };
+	*files = (struct run_files){ 0 };
 	if (!read_run_header(path, true, &header, &bytes, error))
 		return false;
-	add_run_file(siblings, &room, join_path(path, (int)strlen(path), ""), &header, bytes);
-	find_in_folder(path, siblings, &room);
-	named = siblings->count;
+	add_run_file(files, &room, join_path(path, (int)strlen(path), ""), &header, bytes);
+	find_in_file(path, files, &room);
+	named = files->count;
 	if (header.run_id)
-		find_in_folder_of(path, header.run_id, siblings, &room);
-	qsort(siblings->traces + named, siblings->count - named, sizeof *siblings->traces,
+		find_in_folder_of(path, header.run_id, files, &room);
+	qsort(files->traces + named, files->count - named, sizeof *files->traces,
 		compare_start_times);
-	drop_copies(siblings, named);
-	qsort(siblings->traces, siblings->count, sizeof *siblings->traces, compare_start_times);
+	drop_copies(files, named);
+	qsort(files->traces, files->count, sizeof *files->traces, compare_start_times);
 	return true;
 }
 
-void run_files_free(struct run_files *siblings)
+void run_files_free(struct run_files *files)
 {
-	for (uint32_t i = 0; i < siblings->count; i++)
-		free(siblings->traces[i].path);
-	free(siblings->traces);
-	*siblings = (struct run_files){ 0 };
+	for (uint32_t i = 0; i < files->count; i++)
+		free(files->traces[i].path);
+	free(files->traces);
+	*files = (struct run_files){ 0 };
 }

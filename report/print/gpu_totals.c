@@ -32,7 +32,7 @@ static void json_gpu_streams(struct json_writer *json, const struct timeline_dev
 	json_write_key(json, "streams");
 	json_write_begin(json, '[');
 	for (size_t i = 0; i < device->stream_count; i++) {
-		const struct timeline_stream *stream = &device->streams[i];
+		const struct timeline_cuda_stream *stream = &device->streams[i];
 
 		json_write_begin(json, '{');
 		json_put_unsigned(json, "context", stream->context);

@@ -58,8 +58,8 @@ static long double largest_magnitude(const struct critical_layout *layout)
 		const struct instance *instance = instance_at(layout, i);
 
 		if (shows_levels(layout))
-			largest = fmaxl(largest,
-				fmaxl(magnitude(instance->before), magnitude(instance->after)));
+			largest = fmaxl(largest, fmaxl(magnitude(instance->level_before),
+							 magnitude(instance->level_after)));
 		else
 			largest = fmaxl(largest, magnitude(instance->value));
 	}
@@ -103,8 +103,8 @@ static void format_row(const struct critical_layout *layout, size_t index, char 
 	char before[FORMAT_NUMBER_BYTES], after[FORMAT_NUMBER_BYTES], change[FORMAT_NUMBER_BYTES];
 
 	if (shows_levels(layout)) {
-		format_value(layout, before, instance->before, 2);
-		format_value(layout, after, instance->after, 2);
+		format_value(layout, before, instance->level_before, 2);
+		format_value(layout, after, instance->level_after, 2);
 		format_value(layout, change, instance->change, 4);
 		snprintf(out, room, "%s%s%s %s %s%s%s (%s %s)", before, gap, layout->unit,
 			layout->style->ascii ? "->" : "\xe2\x86\x92", after, gap, layout->unit,
@@ -127,7 +127,7 @@ static size_t min_label_width(size_t width)
 /* Writes the tree's lines before a label, or the depth if there is no room for lines. Returns the
  * width. */
 static size_t critical_branch(const struct critical_layout *layout, size_t index,
-	size_t label_width, size_t most, char *text, size_t room)
+	size_t label_width, size_t max_width, char *text, size_t room)
 {
 	const struct row *row = &layout->rows->rows[index];
 	const struct branches branches = {
@@ -138,7 +138,7 @@ static size_t critical_branch(const struct critical_layout *layout, size_t index
 	char depth[24];
 	int length;
 
-	if (!most || width + min_label_width(label_width) <= most)
+	if (!max_width || width + min_label_width(label_width) <= max_width)
 		return width;
 	length = snprintf(depth, sizeof depth, "  (%u) ", row->depth);
 	if ((size_t)length >= width)
@@ -167,15 +167,15 @@ static size_t branch_bytes(const struct critical_layout *layout, size_t index)
 /* Builds the tree's lines and the label, without the rule. The label is shortened to fit into
  * `most` (0: not shortened). Returns the width. */
 static size_t critical_label_line(
-	const struct critical_layout *layout, size_t index, size_t most, char **line)
+	const struct critical_layout *layout, size_t index, size_t max_width, char **line)
 {
 	char *whole = critical_label(layout, index);
-	const char *label = most && layout->names ? layout->names[index - layout->first].text
-						  : whole;
+	const char *label = max_width && layout->names ? layout->names[index - layout->first].text
+						       : whole;
 	const size_t room = branch_bytes(layout, index) + strlen(label) + 1;
 	char *text = xcalloc(room);
 	const size_t width = critical_branch(layout, index, escaped_width(whole, strlen(whole)),
-				     most, text, branch_bytes(layout, index)) +
+				     max_width, text, branch_bytes(layout, index)) +
 			     escaped_width(label, strlen(label));
 
 	strcpy(text + strlen(text), label);
@@ -187,7 +187,7 @@ static size_t critical_label_line(
 /* Shortens the labels to fit before the bar. Children of one parent keep distinct labels. */
 static void shorten_labels(struct critical_layout *layout)
 {
-	const size_t most = layout->column - 3;
+	const size_t max_width = layout->column - 3;
 
 	layout->names = xcalloc((layout->count + 1) * sizeof *layout->names);
 	for (size_t i = 0; i < layout->count; i++) {
@@ -199,9 +199,10 @@ static void shorten_labels(struct critical_layout *layout)
 		name->whole = critical_label(layout, index);
 		name->group = layout->rows->rows[index].parent;
 		width = critical_branch(layout, index,
-			escaped_width(name->whole, strlen(name->whole)), most, branch,
+			escaped_width(name->whole, strlen(name->whole)), max_width, branch,
 			branch_bytes(layout, index));
-		name->columns = most > width + LABEL_MIN_ALWAYS ? most - width : LABEL_MIN_ALWAYS;
+		name->columns = max_width > width + LABEL_MIN_ALWAYS ? max_width - width
+								     : LABEL_MIN_ALWAYS;
 		free(branch);
 	}
 	shorten_names(layout->names, layout->count, layout->style->ascii);

@@ -64,18 +64,18 @@ static void put_csv_cell(struct output *out, const struct row *row, const struct
 	case CELL_NONE:
 	case CELL_NULL:
 		break;
-	case CELL_WHOLE:
-		output_signed(out, cell->whole);
+	case CELL_INTEGER:
+		output_signed(out, cell->integer);
 		break;
 	case CELL_SPAN:
 	case CELL_UNSIGNED:
-		output_unsigned(out, cell->number);
+		output_unsigned(out, cell->unsigned_value);
 		break;
 	case CELL_REAL:
 		output_double(out, cell->real);
 		break;
 	case CELL_BOOL:
-		output_string(out, cell->truth ? "true" : "false");
+		output_string(out, cell->boolean ? "true" : "false");
 		break;
 	case CELL_TEXT:
 		output_csv_text(out, cell->text.bytes, cell->text.length);
@@ -89,10 +89,10 @@ static void put_csv_cell(struct output *out, const struct row *row, const struct
 		put_csv_path(out, row);
 		break;
 	case CELL_FRAMES:
-		put_csv_frames(out, row, (uint32_t)cell->number);
+		put_csv_frames(out, row, (uint32_t)cell->unsigned_value);
 		break;
 	case CELL_SOURCE:
-		put_csv_source(out, row, (uint32_t)cell->number);
+		put_csv_source(out, row, (uint32_t)cell->unsigned_value);
 		break;
 	}
 }

@@ -107,17 +107,17 @@ static void put_json_cell(struct output *out, const struct row *row, const struc
 	case CELL_NULL:
 		output_string(out, "null");
 		break;
-	case CELL_WHOLE:
-		output_signed(out, cell->whole);
+	case CELL_INTEGER:
+		output_signed(out, cell->integer);
 		break;
 	case CELL_UNSIGNED:
-		output_unsigned(out, cell->number);
+		output_unsigned(out, cell->unsigned_value);
 		break;
 	case CELL_REAL:
 		output_json_double(out, cell->real);
 		break;
 	case CELL_BOOL:
-		output_string(out, cell->truth ? "true" : "false");
+		output_string(out, cell->boolean ? "true" : "false");
 		break;
 	case CELL_TEXT:
 		output_json_text(out, cell->text.bytes, cell->text.length);
@@ -131,7 +131,7 @@ static void put_json_cell(struct output *out, const struct row *row, const struc
 		break;
 	case CELL_SPAN:
 		output_char(out, '[');
-		output_unsigned(out, cell->number);
+		output_unsigned(out, cell->unsigned_value);
 		output_string(out, ", ");
 		output_unsigned(out, cell->max);
 		output_char(out, ']');
@@ -140,10 +140,10 @@ static void put_json_cell(struct output *out, const struct row *row, const struc
 		print_json_path(out, row);
 		break;
 	case CELL_FRAMES:
-		put_json_frames(out, row, (uint32_t)cell->number);
+		put_json_frames(out, row, (uint32_t)cell->unsigned_value);
 		break;
 	case CELL_SOURCE:
-		put_json_source(out, row, (uint32_t)cell->number);
+		put_json_source(out, row, (uint32_t)cell->unsigned_value);
 		break;
 	}
 }

@@ -331,15 +331,16 @@ static void put_hidden_counts(const struct report *report, const struct style *s
 	const struct rows *rows = &report->rows;
 	struct paragraph line = { .style = style, .indent = sizeof "not shown: " - 1 };
 
-	if (rows->small)
+	if (rows->hidden_by_percent)
 		paragraph_add(&line, "%llu below %g %% (--min-percent 0)",
-			(unsigned long long)rows->small, view_min_percent(report->options));
-	if (rows->deep)
+			(unsigned long long)rows->hidden_by_percent,
+			view_min_percent(report->options));
+	if (rows->hidden_by_depth)
 		paragraph_add(&line, "%s%llu deeper (--depth)", line.built.used ? ", " : "",
-			(unsigned long long)rows->deep);
-	if (rows->more)
+			(unsigned long long)rows->hidden_by_depth);
+	if (rows->hidden_by_top)
 		paragraph_add(&line, "%s%llu more (--top 0)", line.built.used ? ", " : "",
-			(unsigned long long)rows->more);
+			(unsigned long long)rows->hidden_by_top);
 	if (line.built.used)
 		paragraph_print(&line, "not shown:");
 }
@@ -416,7 +417,8 @@ void print_text(const struct report *report, const struct style *style)
 
 	if (layout == LAYOUT_SUMMARY)
 		report->options->view->draw(report, style);
-	else if (!report->rows.count && !report->rows.small && !report->rows.deep)
+	else if (!report->rows.count && !report->rows.hidden_by_percent &&
+		 !report->rows.hidden_by_depth)
 		put_empty_report(report, style);
 	else if (report->options->view->draw)
 		report->options->view->draw(report, style);

@@ -36,10 +36,10 @@ static void grow_async_slots(struct profile_state *state)
 	state->async_slot_count = slots ? slots * 2 : 64;
 	state->async_ranges = xcalloc(state->async_slot_count * sizeof(struct open_async_range *));
 	for (size_t i = 0; i < slots; i++)
-		for (struct open_async_range *span = old[i], *next; span; span = next) {
-			next = span->next;
-			span->next = NULL;
-			*async_range_slot(state, span->id) = span;
+		for (struct open_async_range *range = old[i], *next; range; range = next) {
+			next = range->next;
+			range->next = NULL;
+			*async_range_slot(state, range->id) = range;
 		}
 	free(old);
 }
@@ -60,7 +60,7 @@ void profile_async_start(struct profile *profile, const struct trace_event *even
 	const struct trace_range *record = event->record;
 	const struct trace_text text = reader_event_text(profile->reader, event);
 	struct profile_state *state = profile->state;
-	struct open_async_range *span, **slot;
+	struct open_async_range *range, **slot;
 
 	state->now_ns = event->time_ns;
 	if (state->async_count >= state->async_slot_count)
@@ -68,8 +68,8 @@ void profile_async_start(struct profile *profile, const struct trace_event *even
 	slot = async_range_slot(state, record->id);
 	if (*slot) /* ids are unique, except in a damaged trace */
 		return;
-	span = xcalloc(sizeof *span + text.length);
-	*span = (struct open_async_range){ .id = record->id,
+	range = xcalloc(sizeof *range + text.length);
+	*range = (struct open_async_range){ .id = record->id,
 		.begin_ns = event->time_ns,
 		.node = async_range_node(profile, event),
 		.stream = event->stream->stream,
@@ -78,46 +78,47 @@ void profile_async_start(struct profile *profile, const struct trace_event *even
 		.level = profile_metric_level(profile),
 		.counts = state->counting,
 		.label_bytes = text.length };
-	memcpy(span->label, text.bytes, text.length);
-	*slot = span;
+	memcpy(range->label, text.bytes, text.length);
+	*slot = range;
 	state->async_count++;
 }
 
 static void close_async_range(
 	struct profile *profile, struct open_async_range **link, uint64_t end_ns)
 {
-	struct open_async_range *span = *link;
-	const struct worst_candidate candidate = { .begin_ns = span->begin_ns,
+	struct open_async_range *range = *link;
+	const struct worst_candidate candidate = { .begin_ns = range->begin_ns,
 		.end_ns = end_ns,
-		.before = span->level,
+		.before = range->level,
 		.after = profile_metric_level(profile),
 		.value = metrics[profile->options.metric].nature == METRIC_LEVEL
-				 ? profile_metric_level(profile) - span->level
-				 : (long double)(end_ns - span->begin_ns),
-		.stream = span->stream,
-		.own = span->label,
-		.own_bytes = span->label_bytes };
+				 ? profile_metric_level(profile) - range->level
+				 : (long double)(end_ns - range->begin_ns),
+		.stream = range->stream,
+		.own = range->label,
+		.own_bytes = range->label_bytes };
 
-	if (span->counts) {
-		tree_count(profile->tree, span->node, end_ns - span->begin_ns);
-		profile_observe_leaf(profile, span->node, span->begin_ns, end_ns - span->begin_ns);
-		profile_offer_worst(profile, span->node, &candidate);
+	if (range->counts) {
+		tree_count(profile->tree, range->node, end_ns - range->begin_ns);
+		profile_observe_leaf(
+			profile, range->node, range->begin_ns, end_ns - range->begin_ns);
+		profile_offer_worst(profile, range->node, &candidate);
 		if (profile->state->has_reserved) {
-			struct node_memory *memory = tree_memory(profile->tree, span->node);
+			struct node_memory *memory = tree_memory(profile->tree, range->node);
 
 			memory->reserved_delta = saturating_add(memory->reserved_delta,
-				saturating_subtract(profile->state->reserved, span->reserved));
+				saturating_subtract(profile->state->reserved, range->reserved));
 		}
 		if (profile->totals.has_tensors) {
-			struct node_tensors *tensors = tree_tensors(profile->tree, span->node);
+			struct node_tensors *tensors = tree_tensors(profile->tree, range->node);
 
 			tensors->allocated_delta = saturating_add(tensors->allocated_delta,
-				saturating_subtract(profile->state->allocated, span->allocated));
+				saturating_subtract(profile->state->allocated, range->allocated));
 		}
 	}
-	*link = span->next;
+	*link = range->next;
 	profile->state->async_count--;
-	free(span);
+	free(range);
 }
 
 void profile_async_end(struct profile *profile, const struct trace_event *event)
@@ -141,12 +142,12 @@ void profile_async_close_all(struct profile *profile)
 
 	for (size_t i = 0; i < state->async_slot_count; i++)
 		while (state->async_ranges[i]) {
-			struct open_async_range *span = state->async_ranges[i];
+			struct open_async_range *range = state->async_ranges[i];
 
 			profile->counts.async_left_open++;
-			profile->tree->nodes[span->node].left_open = true;
+			profile->tree->nodes[range->node].left_open = true;
 			close_async_range(profile, &state->async_ranges[i],
-				end_ns > span->begin_ns ? end_ns : span->begin_ns);
+				end_ns > range->begin_ns ? end_ns : range->begin_ns);
 		}
 }
 

@@ -90,7 +90,7 @@ static struct instance *waiting_instance(struct profile *profile, const struct t
 	if (!instances_need_gpu_time(profile) || !thread)
 		return NULL;
 	if (profile->options.target &&
-		(!thread->more[depth].instance || !thread->more[depth].instance->keep))
+		(!thread->details[depth].instance || !thread->details[depth].instance->keep))
 		return NULL;
 	instance = profile_instance_at(profile, thread, depth);
 	if (profile->options.target && graph) {
@@ -205,10 +205,11 @@ static struct memory_change apply_memory_record(
 	const struct trace_memory *record = event->record;
 
 	if (event->kind == TRACE_ALLOC)
-		return memory_owners_alloc(profile->memory, record, call->node, event->time_ns);
+		return memory_owners_record_alloc(
+			profile->memory, record, call->node, event->time_ns);
 	return record->flags & TRACE_MEMORY_ALL
 		       ? free_context_memory(profile, event, call)
-		       : memory_owners_free(profile->memory, record, call->begin_ns);
+		       : memory_owners_record_free(profile->memory, record, call->begin_ns);
 }
 
 static void add_memory_call(struct profile *profile, const struct trace_event *event,

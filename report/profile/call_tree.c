@@ -112,8 +112,9 @@ static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 	node->kind = (uint8_t)key->kind;
 	node->depth = (uint16_t)(key->parent ? tree->nodes[key->parent].depth + 1 : 0);
 	node->min_ns = UINT64_MAX;
-	node->samples.is_disabled = tree->only &&
-				    (tree->count >= tree->only_count || !tree->only[tree->count]);
+	node->samples.is_disabled = tree->kept_durations &&
+				    (tree->count >= tree->kept_durations_count ||
+					    !tree->kept_durations[tree->count]);
 	node->next = tree->nodes[key->parent].first_child;
 	tree->nodes[key->parent].first_child = tree->count;
 	return tree->count++;

@@ -174,10 +174,10 @@ struct tree {
 	uint32_t (*recent)[2];
 	struct percentiles_budget budget;
 	struct percentiles_budget delay_budget;
-	bool has_parts;      /* some GPU work is not forward; set by tree_sum */
-	bool is_grouped;     /* its nodes are rows of --by, not of the call tree */
-	const uint8_t *only; /* by node: keep its durations if not 0; NULL: keep all */
-	uint32_t only_count;
+	bool has_parts;                /* some GPU work is not forward; set by tree_sum */
+	bool is_grouped;               /* its nodes are rows of --by, not of the call tree */
+	const uint8_t *kept_durations; /* by node: keep its durations if not 0; NULL: keep all */
+	uint32_t kept_durations_count;
 };
 
 struct tree *tree_new(void);

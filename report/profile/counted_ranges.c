@@ -109,15 +109,15 @@ static void finish_counted_node(struct profile *profile, uint32_t trace_node)
 {
 	struct counted_sums *sums = profile->state->counted_ranges->sums;
 	const uint32_t node = profile->state->nodes[trace_node];
-	const int64_t lacks = sums[trace_node].self_ns < 0
-				      ? saturating_subtract(0, sums[trace_node].self_ns)
-				      : 0;
+	const int64_t missing_ns = sums[trace_node].self_ns < 0
+					   ? saturating_subtract(0, sums[trace_node].self_ns)
+					   : 0;
 
 	if (node == NODE_UNRESOLVED)
 		return;
-	add_counted_self(sums, trace_node, lacks);
-	add_counted_self(sums, reader_node(profile->reader, trace_node)->parent, -lacks);
-	profile->tree->nodes[node].total_ns += (uint64_t)lacks;
+	add_counted_self(sums, trace_node, missing_ns);
+	add_counted_self(sums, reader_node(profile->reader, trace_node)->parent, -missing_ns);
+	profile->tree->nodes[node].total_ns += (uint64_t)missing_ns;
 	profile->tree->nodes[node].self_ns += (uint64_t)sums[trace_node].self_ns -
 					      sums[trace_node].recorded_ns;
 }

@@ -17,28 +17,29 @@ static size_t exact_bytes(const struct percentiles *samples, uint64_t calls, uin
 }
 
 /* Marks as many as fit, and returns their number. */
-static size_t choose_samples_to_keep(const struct profile *profile, struct durations_kept *only)
+static size_t choose_samples_to_keep(
+	const struct profile *profile, struct durations_kept *kept_durations)
 {
 	size_t room = PERCENTILES_BYTES_MAX, count = 0;
 
-	memset(only->nodes, 0, only->node_count);
-	memset(only->kernels, 0, only->kernel_count);
-	for (uint32_t id = 1; id < only->node_count; id++) {
+	memset(kept_durations->nodes, 0, kept_durations->node_count);
+	memset(kept_durations->kernels, 0, kept_durations->kernel_count);
+	for (uint32_t id = 1; id < kept_durations->node_count; id++) {
 		const struct node *node = &profile->tree->nodes[id];
 		const size_t bytes = exact_bytes(&node->samples, node->calls, node->max_ns);
 
 		if (bytes && bytes <= room) {
-			only->nodes[id] = 1;
+			kept_durations->nodes[id] = 1;
 			room -= bytes;
 			count++;
 		}
 	}
-	for (uint32_t i = 0; i < only->kernel_count; i++) {
+	for (uint32_t i = 0; i < kept_durations->kernel_count; i++) {
 		const struct launch_config *kernel = &profile->kernels->kernels[i];
 		const size_t bytes = exact_bytes(&kernel->samples, kernel->calls, kernel->max_ns);
 
 		if (bytes && bytes <= room) {
-			only->kernels[i] = 1;
+			kept_durations->kernels[i] = 1;
 			room -= bytes;
 			count++;
 		}
@@ -58,33 +59,35 @@ static bool replace_by_exact(struct percentiles *samples, struct percentiles *ex
 
 void profile_refine_percentiles(struct profile *profile)
 {
-	struct durations_kept only = { .node_count = profile->tree->count,
+	struct durations_kept kept_durations = { .node_count = profile->tree->count,
 		.kernel_count = profile->kernels->count };
 	struct profile_options options = profile->options;
 	bool progress = profile->tree->budget.early > 0;
 
 	if (!progress)
 		return;
-	only.nodes = xcalloc(only.node_count);
-	only.kernels = xcalloc(only.kernel_count);
-	options.only = &only;
-	options.no_owners = true;
+	kept_durations.nodes = xcalloc(kept_durations.node_count);
+	kept_durations.kernels = xcalloc(kept_durations.kernel_count);
+	options.kept_durations = &kept_durations;
+	options.no_owners_and_delays = true;
 	options.pick_metric = false;
 	options.metric = METRIC_CPU;
-	while (progress && choose_samples_to_keep(profile, &only)) {
+	while (progress && choose_samples_to_keep(profile, &kept_durations)) {
 		struct profile *again = profile_build(profile->reader, profile->texts, &options);
 
 		progress = false;
-		for (uint32_t id = 1; id < only.node_count && id < again->tree->count; id++)
-			progress |= only.nodes[id] &&
+		for (uint32_t id = 1; id < kept_durations.node_count && id < again->tree->count;
+			id++)
+			progress |= kept_durations.nodes[id] &&
 				    replace_by_exact(&profile->tree->nodes[id].samples,
 					    &again->tree->nodes[id].samples);
-		for (uint32_t i = 0; i < only.kernel_count && i < again->kernels->count; i++)
-			progress |= only.kernels[i] &&
+		for (uint32_t i = 0; i < kept_durations.kernel_count && i < again->kernels->count;
+			i++)
+			progress |= kept_durations.kernels[i] &&
 				    replace_by_exact(&profile->kernels->kernels[i].samples,
 					    &again->kernels->kernels[i].samples);
 		profile_free(again);
 	}
-	free(only.nodes);
-	free(only.kernels);
+	free(kept_durations.nodes);
+	free(kept_durations.kernels);
 }

@@ -128,7 +128,7 @@ static void add_work_to_instance(
 static void add_launch_delay(
 	struct profile *profile, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
 {
-	if (!profile->options.only && !profile->options.no_owners)
+	if (!profile->options.kept_durations && !profile->options.no_owners_and_delays)
 		percentiles_add(&tree_gpu(profile->tree, node)->delays,
 			start_ns > launch_ns ? start_ns - launch_ns : 0,
 			&profile->tree->delay_budget);
@@ -239,10 +239,10 @@ static void join_gpu_work(struct profile *profile, const struct trace_event *eve
 	const struct trace_gpu *gpu = event->record;
 	struct gpu_launch *launch;
 
-	if (!profile->timeline && !profile->options.only && !profile->options.no_timeline &&
-		(gpu->start_ns || gpu->end_ns) &&
+	if (!profile->timeline && !profile->options.kept_durations &&
+		!profile->options.no_timeline && (gpu->start_ns || gpu->end_ns) &&
 		(profile->options.device < 0 || gpu->device == profile->options.device)) {
-		profile->state->restart = true;
+		profile->state->needs_timeline = true;
 		return;
 	}
 	profile_require_instances(profile);
@@ -270,12 +270,12 @@ void profile_gpu_match_held(struct profile *profile, uint64_t correlation)
 /* Launches and records for which nothing more is expected. */
 void profile_gpu_evict(struct profile *profile, bool all)
 {
-	struct trace_gpu *lone;
+	struct trace_gpu *unmatched;
 	struct gpu_launch launch;
 
-	while ((lone = join_next_unmatched(profile->state->join, all))) {
-		finish_gpu_work(profile, NULL, lone);
-		free(lone);
+	while ((unmatched = join_next_unmatched(profile->state->join, all))) {
+		finish_gpu_work(profile, NULL, unmatched);
+		free(unmatched);
 	}
 	while (join_next_evicted(profile->state->join, all, &launch)) {
 		profile->counts.missing_records += launch.records == 0;

@@ -52,8 +52,9 @@ void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gp
 	struct idle_gaps *gaps = profile->state->idle_gaps;
 	struct idle_gaps_device *device;
 
-	if (!profile->timeline || profile->options.no_owners || profile->options.target ||
-		profile->options.observer || (!gpu->start_ns && !gpu->end_ns))
+	if (!profile->timeline || profile->options.no_owners_and_delays ||
+		profile->options.target || profile->options.observer ||
+		(!gpu->start_ns && !gpu->end_ns))
 		return;
 	if (!gaps)
 		gaps = profile->state->idle_gaps = xcalloc(sizeof *gaps);

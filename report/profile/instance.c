@@ -8,7 +8,7 @@
 
 #define GROUPS_LISTED 16u /* more are found by a hash table */
 #define ALIKE_MAX 3u      /* instances of one name that are listed one by one */
-#define STANDS_OUT 3      /* times the mean of the others of its name: listed by itself */
+#define OUTLIER_FACTOR 3  /* times the mean of the others of its name: listed by itself */
 
 struct instance *instance_new(
 	struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
@@ -196,11 +196,11 @@ void instance_add(struct instance *group, const struct instance *one)
 	}
 	if (first || one->begin_ns < group->begin_ns) {
 		group->begin_ns = one->begin_ns;
-		group->before = one->before;
+		group->level_before = one->level_before;
 	}
 	if (first || one->end_ns >= group->end_ns) {
 		group->end_ns = one->end_ns;
-		group->after = one->after;
+		group->level_after = one->level_after;
 	}
 	group->total_ns += one->total_ns;
 	group->gpu_ns += one->gpu_ns;
@@ -226,12 +226,12 @@ void instance_add_time(
 
 /* Inserts `one` into the list of children, by value. Returns false if it is not among the worst.
  * `*out`: the child that it replaces, or NULL. */
-static bool insert_kept(struct instance *of, struct instance *one, struct instance **out)
+static bool insert_kept(struct instance *of, struct instance *one, struct instance **displaced)
 {
 	struct instance **link = &of->children;
 	unsigned index = 0;
 
-	*out = NULL;
+	*displaced = NULL;
 	while (*link && !instance_worse(one, *link)) {
 		link = &(*link)->next;
 		index++;
@@ -244,7 +244,7 @@ static bool insert_kept(struct instance *of, struct instance *one, struct instan
 		return true;
 	while ((*link)->next)
 		link = &(*link)->next;
-	*out = *link;
+	*displaced = *link;
 	*link = NULL;
 	of->kept--;
 	return true;
@@ -263,15 +263,15 @@ static void add_to_group(struct instance *of, struct instance *one)
 
 void instance_adopt(struct instance *of, struct instance *one, bool large)
 {
-	struct instance *out = NULL;
+	struct instance *displaced = NULL;
 	bool kept;
 
 	one->parent = NULL;
-	kept = large && insert_kept(of, one, &out);
+	kept = large && insert_kept(of, one, &displaced);
 	if (!kept)
-		out = one;
-	if (out)
-		add_to_group(of, out);
+		displaced = one;
+	if (displaced)
+		add_to_group(of, displaced);
 }
 
 /* Recursion is bounded by the depth of tree nodes (TREE_DEPTH_MAX). */
@@ -355,7 +355,7 @@ static bool is_one_of_many(const struct instance *of, const struct instance *one
 			value += child->value;
 		}
 	return times > ALIKE_MAX &&
-	       one->value * (long double)(times - 1) < STANDS_OUT * (value - one->value);
+	       one->value * (long double)(times - 1) < OUTLIER_FACTOR * (value - one->value);
 }
 
 /* Groups rows that differ only in their order. Otherwise a reader has to count them, and does
@@ -442,7 +442,7 @@ void instance_release(struct instances *instances, struct instance *instance)
 			instance = parent;
 			continue;
 		}
-		if (instances->plain) {
+		if (instances->reuses_memory) {
 			free(instance->label);
 			instance->parent = instances->reusable;
 			instances->reusable = instance;

@@ -62,7 +62,7 @@ struct instance {
 	uint64_t times;    /* instances in a group; else 1 */
 	uint64_t total_ns; /* end - begin; of a group the sum */
 	/* The metric's level; of a group: at the first begin and the last end. */
-	long double before, after;
+	long double level_before, level_after;
 	long double change; /* after - before; of a group the sum */
 	long double value;  /* of the metric, larger is worse; set when final */
 	/* Owned copy if it is a kernel, or a group of kernels of one launch configuration. */
@@ -77,7 +77,7 @@ struct instances {
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
 	/* `final` never takes ownership, and levels are not needed: memory is reused */
-	bool plain;
+	bool reuses_memory;
 	struct instance *reusable; /* instances for reuse, linked by `parent` */
 };
 

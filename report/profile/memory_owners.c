@@ -161,7 +161,7 @@ struct memory_owners *memory_owners_new(void)
 	return memory;
 }
 
-void memory_owners_destroy(struct memory_owners *memory)
+void memory_owners_free(struct memory_owners *memory)
 {
 	if (!memory)
 		return;
@@ -177,7 +177,7 @@ void memory_owners_destroy(struct memory_owners *memory)
 
 /* Notes what a site held at the last peak, before the first change after it. The same for the
  * last time that memory ran out. Without a change, the site still holds what it held then. */
-static void note_moments(struct memory_flow *flow, const struct memory_level *level)
+static void note_peak_and_oom(struct memory_flow *flow, const struct memory_level *level)
 {
 	if (flow->peak_serial != level->serial) {
 		flow->peak_serial = level->serial;
@@ -195,7 +195,7 @@ static void add_allocation(
 	struct memory_site *site = &memory->sites[site_index];
 	struct memory_level *level = &memory->levels[site->level];
 
-	note_moments(&site->flow, level);
+	note_peak_and_oom(&site->flow, level);
 	for (struct memory_flow *flow = &site->flow; flow;
 		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->alloc_bytes += bytes;
@@ -218,7 +218,7 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 	struct memory_site *site = &memory->sites[allocation->site];
 	struct memory_level *level = &memory->levels[site->level];
 
-	note_moments(&site->flow, level);
+	note_peak_and_oom(&site->flow, level);
 	for (struct memory_flow *flow = &site->flow; flow;
 		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->free_bytes += allocation->bytes;
@@ -258,7 +258,7 @@ static void insert_allocation(struct memory_owners *memory, const struct allocat
 	change->known = true;
 }
 
-struct memory_change memory_owners_alloc(struct memory_owners *memory,
+struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns)
 {
 	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind
@@ -284,7 +284,7 @@ struct memory_change memory_owners_alloc(struct memory_owners *memory,
 	return change;
 }
 
-struct memory_change memory_owners_free(
+struct memory_change memory_owners_record_free(
 	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns)
 {
 	struct memory_change change = { .kind = record->memory_kind };
@@ -388,7 +388,7 @@ static void note_pool_peak(struct memory_pool *pool, uint32_t node)
 	pool->outside_at_peak = pool->outside;
 }
 
-struct memory_change memory_owners_tensor(struct memory_owners *memory,
+struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
 	struct memory_change change = {
@@ -462,7 +462,7 @@ static void drop_tensors(struct memory_owners *memory)
 			i++;
 			continue;
 		}
-		note_moments(&memory->sites[allocation->site].flow,
+		note_peak_and_oom(&memory->sites[allocation->site].flow,
 			&memory->levels[memory->sites[allocation->site].level]);
 		memory->sites[allocation->site].flow.held -= allocation->bytes;
 		memory->levels[memory->sites[allocation->site].level].flow.held -=

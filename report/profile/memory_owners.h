@@ -117,13 +117,13 @@ struct memory_change {
 };
 
 struct memory_owners *memory_owners_new(void);
-void memory_owners_destroy(struct memory_owners *memory);
+void memory_owners_free(struct memory_owners *memory);
 
 /* An ALLOC record made at tree node `node`. The call ended at `end_ns`. */
-struct memory_change memory_owners_alloc(struct memory_owners *memory,
+struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns);
 /* A FREE record. The call began at `begin_ns`. */
-struct memory_change memory_owners_free(
+struct memory_change memory_owners_record_free(
 	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns);
 
 /* A FREE record of all memory of a context (TRACE_MEMORY_ALL). Frees one allocation per call.
@@ -133,7 +133,7 @@ bool memory_owners_free_context(struct memory_owners *memory, const struct trace
 	size_t *at, struct memory_change *change);
 
 /* A TENSOR record made at tree node `node`. */
-struct memory_change memory_owners_tensor(struct memory_owners *memory,
+struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns);
 /* A TENSOR_OOM record. Returns NULL after MEMORY_OOMS_MAX of them. */
 struct memory_oom *memory_owners_oom(struct memory_owners *memory,

@@ -299,15 +299,15 @@ uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_nod
 
 struct node_placement node_placement_make(struct node_names *names, uint32_t root)
 {
-	const uint32_t places = reader_node_count(names->reader);
+	const uint32_t node_count = reader_node_count(names->reader);
 	struct placement_pass placing = { .names = names, .made.root = root };
 
-	placing.made.nodes = xcalloc((size_t)places * sizeof(uint32_t));
-	placing.made.modules = xcalloc((size_t)places * sizeof(uint32_t));
-	placing.caller = xcalloc((size_t)places * sizeof(uint32_t));
-	placing.within = xcalloc(places);
+	placing.made.nodes = xcalloc((size_t)node_count * sizeof(uint32_t));
+	placing.made.modules = xcalloc((size_t)node_count * sizeof(uint32_t));
+	placing.caller = xcalloc((size_t)node_count * sizeof(uint32_t));
+	placing.within = xcalloc(node_count);
 	placing.made.nodes[0] = root;
-	for (uint32_t id = 1; id < places; id++)
+	for (uint32_t id = 1; id < node_count; id++)
 		place_unless_above(&placing, id);
 	free(placing.pairs.slots);
 	free(placing.caller);

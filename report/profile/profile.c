@@ -27,7 +27,7 @@ static void end_stream(struct profile *profile, const struct trace_event *event)
 {
 	if (event->stream->user)
 		step_sections_thread_end(profile, event->stream->user, event->time_ns);
-	fold_thread_ends(profile, event->stream);
+	profile_thread_end(profile, event->stream);
 }
 
 static void note_handover(struct profile *profile, const struct trace_away *record)
@@ -140,7 +140,7 @@ static void run_events(struct profile *profile)
 		} else {
 			others += event.kind > TRACE_KINDS;
 			add_record(profile, &event);
-			if (profile->state->restart)
+			if (profile->state->needs_timeline)
 				return;
 		}
 		events++;
@@ -193,16 +193,16 @@ static void make_tables(struct profile *profile)
 	const struct profile_options *options = &profile->options;
 
 	profile->tree = tree_new();
-	if (options->only) {
-		profile->tree->only = options->only->nodes;
-		profile->tree->only_count = options->only->node_count;
+	if (options->kept_durations) {
+		profile->tree->kept_durations = options->kept_durations->nodes;
+		profile->tree->kept_durations_count = options->kept_durations->node_count;
 	}
 	profile->names = node_names_new(profile->reader, profile->texts, profile->tree,
 		!options->no_fold, options->demangle);
 	profile->kernels = launch_configs_new();
-	if (options->only) {
-		profile->kernels->only = options->only->kernels;
-		profile->kernels->only_count = options->only->kernel_count;
+	if (options->kept_durations) {
+		profile->kernels->kept_durations = options->kept_durations->kernels;
+		profile->kernels->kept_durations_count = options->kept_durations->kernel_count;
 	}
 	profile->memory = memory_owners_new();
 	/* the program began before the file did */
@@ -218,9 +218,9 @@ static void choose_tracking(struct profile *profile)
 
 	state->instances = (struct instances){ .final = profile_instance_final,
 		.context = profile,
-		.plain = !options->target &&
-			 (options->pick_metric ||
-				 metrics[options->metric].nature != METRIC_LEVEL) };
+		.reuses_memory = !options->target &&
+				 (options->pick_metric ||
+					 metrics[options->metric].nature != METRIC_LEVEL) };
 	state->tracks_instances = options->steps || options->windows ||
 				  (options->target && !can_await_target(options)) ||
 				  needs_instances(options) || options->metric == METRIC_CALLS ||
@@ -278,12 +278,12 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 
 static void free_thread(struct profile_state *state, struct profile_thread *thread)
 {
-	for (uint32_t depth = thread->more ? thread->depth : 0; depth > 0; depth--) {
-		free(thread->more[depth - 1].label);
-		instance_release(&state->instances, thread->more[depth - 1].instance);
+	for (uint32_t depth = thread->details ? thread->depth : 0; depth > 0; depth--) {
+		free(thread->details[depth - 1].label);
+		instance_release(&state->instances, thread->details[depth - 1].instance);
 	}
 	free(thread->frames);
-	free(thread->more);
+	free(thread->details);
 	free(thread);
 }
 
@@ -380,7 +380,7 @@ static void compute_totals(struct profile *profile)
 static struct timeline *open_timeline(
 	struct trace_reader *reader, const struct profile_options *options)
 {
-	if (options->only || options->no_timeline)
+	if (options->kept_durations || options->no_timeline)
 		return NULL;
 	if (options->timeline)
 		timeline_rewind(options->timeline);
@@ -404,7 +404,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 		if (options->pick_metric)
 			profile->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
 		run_events(profile);
-		if (!profile->state->restart)
+		if (!profile->state->needs_timeline)
 			break;
 		profile_free(profile);
 		timeline = timeline_open(reader, options->device);
@@ -417,7 +417,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 	if (profile->state->counting && profile_is_partial(profile))
 		profile_stop_counting(profile);
 	for (size_t i = 0; i < profile->state->thread_count; i++)
-		fold_keep_time(profile, profile->state->threads[i]);
+		profile_keep_thread_time(profile, profile->state->threads[i]);
 	profile_gpu_finish(profile);
 	idle_gaps_finish(profile);
 	memory_owners_finish(profile->memory);
@@ -442,7 +442,7 @@ struct profile_options profile_options_for_observer(
 	options.pick_metric = false;
 	options.target = NULL;
 	options.observer = observer;
-	options.no_timeline = options.no_owners = options.no_percentiles = true;
+	options.no_timeline = options.no_owners_and_delays = options.no_percentiles = true;
 	return options;
 }
 
@@ -463,7 +463,7 @@ void profile_free(struct profile *profile)
 	if (profile->owns_timeline)
 		timeline_free(profile->timeline);
 	launch_configs_free(profile->kernels);
-	memory_owners_destroy(profile->memory);
+	memory_owners_free(profile->memory);
 	node_names_free(profile->names);
 	tree_free(profile->tree);
 	free(profile->apis);

@@ -134,14 +134,14 @@ struct profile_options {
 	/* Percent of the target's value. Smaller children are kept as groups only. 0: 1 percent.
 	 * Negative: 0 percent. */
 	double min_percent_of_target;
-	const struct durations_kept *only;       /* NULL: keep all durations */
-	const struct profile_observer *observer; /* NULL: none */
+	const struct durations_kept *kept_durations; /* NULL: keep all durations */
+	const struct profile_observer *observer;     /* NULL: none */
 	/* Timeline of an earlier pass, which must outlive the profile. NULL: the pass makes one
 	 * if the trace has timed GPU work. */
 	struct timeline *timeline;
-	bool no_timeline;    /* skip busy and idle time */
-	bool no_owners;      /* skip who ended idle gaps, and launch delays */
-	bool no_percentiles; /* skip percentiles of nodes */
+	bool no_timeline;          /* skip busy and idle time */
+	bool no_owners_and_delays; /* skip who ended idle gaps, and launch delays */
+	bool no_percentiles;       /* skip percentiles of nodes */
 };
 
 /* Counts over the whole trace, whatever the options are. */

@@ -36,7 +36,7 @@ struct open_range_details {
 struct profile_thread {
 	const struct trace_stream *of;
 	struct open_range *frames;
-	struct open_range_details *more; /* NULL: instances were never tracked */
+	struct open_range_details *details; /* NULL: instances were never tracked */
 	size_t room, details_room;
 	uint32_t depth, stream, index;     /* index: in profile_state.threads */
 	uint64_t self_ns;                  /* of the counted ranges that have closed */
@@ -101,8 +101,8 @@ struct profile_state {
 	struct graph_parent *graph_parents;
 	struct open_async_range **async_ranges; /* hash table by id */
 	size_t async_slot_count, async_count;
-	bool restart;     /* timed GPU work was met without a timeline: make the pass again */
-	uint32_t *api_of; /* by text: index in profile.apis + 1; 0: none */
+	bool needs_timeline; /* timed GPU work was met without a timeline: make the pass again */
+	uint32_t *api_of;    /* by text: index in profile.apis + 1; 0: none */
 	size_t api_of_room, api_room;
 };
 
@@ -129,7 +129,7 @@ void profile_remove_frame(
 void profile_discard_frame(struct profile *profile, struct profile_thread *thread, uint32_t depth);
 /* The range counts from now on only: takes its initial levels and idle time anew. */
 void profile_restart_frame(
-	struct profile *profile, struct open_range *frame, struct open_range_details *more);
+	struct profile *profile, struct open_range *frame, struct open_range_details *details);
 /* Makes the instance of the range at `depth` now, if it is the target or inside it. */
 void profile_track_target_children(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth);
@@ -191,9 +191,9 @@ struct profile_thread *profile_add_thread(struct profile *profile, struct trace_
 /* A thread begins. Defined in step_sections.c. */
 void step_sections_thread_begin(struct profile *profile, struct profile_thread *thread);
 /* The stream of a thread has ended. Frees the thread. */
-void fold_thread_ends(struct profile *profile, struct trace_stream *stream);
+void profile_thread_end(struct profile *profile, struct trace_stream *stream);
 /* Adds the thread's time in ranges to profile->threads, if it had ranges. */
-void fold_keep_time(struct profile *profile, const struct profile_thread *thread);
+void profile_keep_thread_time(struct profile *profile, const struct profile_thread *thread);
 /* Tracks instances from now on. */
 void profile_track_instances(struct profile *profile);
 /* Tracks instances while the target is open. */

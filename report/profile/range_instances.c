@@ -13,10 +13,10 @@ static void start_tracking(struct profile_state *state)
 	for (size_t i = 0; !state->tracks_instances && i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		array_grow_zeroed(
-			&thread->more, &thread->details_room, thread->depth, sizeof *thread->more);
+		array_grow_zeroed(&thread->details, &thread->details_room, thread->depth,
+			sizeof *thread->details);
 		for (uint32_t depth = 0; depth < thread->depth; depth++)
-			thread->more[depth] = (struct open_range_details){ .label = NULL };
+			thread->details[depth] = (struct open_range_details){ .label = NULL };
 	}
 	state->tracks_instances = true;
 }
@@ -40,11 +40,11 @@ void profile_drop_instances(struct profile_state *state)
 {
 	for (size_t i = 0; i < state->thread_count; i++)
 		for (uint32_t depth = state->threads[i]->depth; depth > 0; depth--) {
-			struct open_range_details *more = &state->threads[i]->more[depth - 1];
+			struct open_range_details *details = &state->threads[i]->details[depth - 1];
 
-			free(more->label);
-			instance_release(&state->instances, more->instance);
-			*more = (struct open_range_details){ .label = NULL };
+			free(details->label);
+			instance_release(&state->instances, details->instance);
+			*details = (struct open_range_details){ .label = NULL };
 		}
 	state->tracks_instances = state->tracks_target_only = false;
 }
@@ -74,8 +74,8 @@ void profile_update_peaks(struct profile *profile)
 	for (size_t i = 0; i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		if (thread->depth && thread->more[thread->depth - 1].peak < state->reserved)
-			thread->more[thread->depth - 1].peak = state->reserved;
+		if (thread->depth && thread->details[thread->depth - 1].peak < state->reserved)
+			thread->details[thread->depth - 1].peak = state->reserved;
 	}
 }
 
@@ -106,26 +106,26 @@ void profile_offer_worst(
 
 /* A range that began before the chosen steps counts from now on. */
 void profile_restart_frame(
-	struct profile *profile, struct open_range *frame, struct open_range_details *more)
+	struct profile *profile, struct open_range *frame, struct open_range_details *details)
 {
 	const struct profile_state *state = profile->state;
 
 	frame->child_ns = 0;
-	more->idle_ns = profile->timeline ? timeline_idle(profile->timeline, state->now_ns) : 0;
-	more->flows = (struct instance_flows){ .calls = 0 };
-	more->reserved = more->peak = state->reserved;
-	more->allocated = more->allocated_peak = state->allocated;
-	more->level = profile_metric_level(profile);
+	details->idle_ns = profile->timeline ? timeline_idle(profile->timeline, state->now_ns) : 0;
+	details->flows = (struct instance_flows){ .calls = 0 };
+	details->reserved = details->peak = state->reserved;
+	details->allocated = details->allocated_peak = state->allocated;
+	details->level = profile_metric_level(profile);
 }
 
-static void keep_label(
-	struct profile *profile, const struct trace_event *event, struct open_range_details *more)
+static void keep_label(struct profile *profile, const struct trace_event *event,
+	struct open_range_details *details)
 {
 	const struct trace_text text = reader_event_text(profile->reader, event);
 
-	more->label = xcalloc(text.length + 1);
-	memcpy(more->label, text.bytes, text.length);
-	more->label_bytes = text.length;
+	details->label = xcalloc(text.length + 1);
+	memcpy(details->label, text.bytes, text.length);
+	details->label_bytes = text.length;
 }
 
 /* The thread and frame index `at` of the range around frame `depth` of `thread`. NULL: none.
@@ -135,11 +135,11 @@ static void keep_label(
 static struct profile_thread *range_around(
 	const struct profile *profile, struct profile_thread *thread, uint32_t depth, uint32_t *at)
 {
-	const struct open_range_details *more = &thread->more[depth];
-	struct profile_thread *outer = more->outside ? NULL : step_sections_current(profile, at);
+	const struct open_range_details *details = &thread->details[depth];
+	struct profile_thread *outer = details->outside ? NULL : step_sections_current(profile, at);
 
 	if (outer && (outer != thread || *at < depth) &&
-		(depth == 0 || more[-1].section != more->section))
+		(depth == 0 || details[-1].section != details->section))
 		return outer;
 	*at = depth - 1;
 	return depth > 0 ? thread : NULL;
@@ -151,7 +151,7 @@ struct profile_thread *profile_find_owner(
 	struct profile_thread *outer = step_sections_current(profile, depth);
 
 	if (!thread->depth ||
-		(outer && thread->more[thread->depth - 1].section != profile->state->section))
+		(outer && thread->details[thread->depth - 1].section != profile->state->section))
 		return outer;
 	*depth = thread->depth - 1;
 	return thread;
@@ -165,14 +165,14 @@ static void sum_flows(struct instance_flows *to, const struct instance_flows *fl
 }
 
 /* Adds `flows` to the present section at once, because ranges on other threads may outlast it. */
-static void add_to_section(const struct profile *profile, const struct open_range_details *more,
+static void add_to_section(const struct profile *profile, const struct open_range_details *details,
 	const struct instance_flows *flows)
 {
 	uint32_t at;
 	struct profile_thread *outer = step_sections_current(profile, &at);
 
-	if (outer && !more->outside)
-		sum_flows(&outer->more[at].flows, flows);
+	if (outer && !details->outside)
+		sum_flows(&outer->details[at].flows, flows);
 }
 
 void profile_add_tracked_flows(
@@ -183,19 +183,19 @@ void profile_add_tracked_flows(
 
 	if (!owner)
 		return;
-	sum_flows(&owner->more[depth].flows, flows);
-	add_to_section(profile, &owner->more[depth], flows);
+	sum_flows(&owner->details[depth].flows, flows);
+	add_to_section(profile, &owner->details[depth], flows);
 }
 
 /* When a range closes, its flows are added to the range around it. A section already has them. */
 static void pass_flows_up(
 	struct profile_thread *thread, uint32_t depth, const struct instance_flows *flows)
 {
-	struct open_range_details *more = &thread->more[depth];
+	struct open_range_details *details = &thread->details[depth];
 
-	if (depth > 0 &&
-		(more->outside || (!more[-1].outside && more[-1].section == more->section)))
-		sum_flows(&more[-1].flows, flows);
+	if (depth > 0 && (details->outside ||
+				 (!details[-1].outside && details[-1].section == details->section)))
+		sum_flows(&details[-1].flows, flows);
 }
 
 static struct instance *make_instance(struct profile *profile, const struct profile_thread *thread,
@@ -208,7 +208,7 @@ static struct instance *make_instance(struct profile *profile, const struct prof
 	instance->stream = thread->stream;
 	instance->trace_node = frame->trace_node;
 	instance->nodes = profile->state->nodes;
-	return thread->more[depth].instance = instance;
+	return thread->details[depth].instance = instance;
 }
 
 /* The target, or a range inside it, begins: makes its instance now. */
@@ -222,13 +222,13 @@ void profile_track_target_children(
 	if (!profile->options.target || !profile->state->counting)
 		return;
 	if (profile_is_target(profile, thread, &thread->frames[depth])) {
-		if (!thread->more[depth].instance)
+		if (!thread->details[depth].instance)
 			make_instance(profile, thread, depth, NULL);
-		thread->more[depth].instance->keep = true;
+		thread->details[depth].instance->keep = true;
 		return;
 	}
 	of = range_around(profile, thread, depth, &at);
-	outer = of ? of->more[at].instance : NULL;
+	outer = of ? of->details[at].instance : NULL;
 	if (outer && outer->keep)
 		profile_instance_at(profile, thread, depth)->keep = true;
 }
@@ -245,19 +245,19 @@ static bool is_outside_section(
 void profile_open_instance(struct profile *profile, const struct trace_event *event,
 	struct profile_thread *thread, bool own_label)
 {
-	struct open_range_details *more;
+	struct open_range_details *details;
 	const uint32_t depth = thread->depth - 1;
 
 	array_grow_zeroed(
-		&thread->more, &thread->details_room, thread->depth, sizeof *thread->more);
-	more = &thread->more[depth];
-	*more = (struct open_range_details){ .section = profile->state->section,
+		&thread->details, &thread->details_room, thread->depth, sizeof *thread->details);
+	details = &thread->details[depth];
+	*details = (struct open_range_details){ .section = profile->state->section,
 		.outside = is_outside_section(profile, thread, depth) };
-	profile_restart_frame(profile, &thread->frames[depth], more);
+	profile_restart_frame(profile, &thread->frames[depth], details);
 	if (profile->state->counting && profile->state->tracks_flows)
-		add_to_section(profile, more, &(struct instance_flows){ .calls = 1 });
+		add_to_section(profile, details, &(struct instance_flows){ .calls = 1 });
 	if (own_label)
-		keep_label(profile, event, more);
+		keep_label(profile, event, details);
 	profile_track_target_children(profile, thread, depth);
 }
 
@@ -267,19 +267,19 @@ struct instance *profile_instance_at(
 	uint32_t known = depth, at;
 	struct profile_thread *of = NULL;
 
-	while (!thread->more[known].instance) {
+	while (!thread->details[known].instance) {
 		of = range_around(profile, thread, known, &at);
 		if (of != thread || at + 1 != known)
 			break;
 		known--;
 	}
 	/* at most one recursion: a section is around no section */
-	if (!thread->more[known].instance)
+	if (!thread->details[known].instance)
 		make_instance(
 			profile, thread, known, of ? profile_instance_at(profile, of, at) : NULL);
 	for (; known < depth; known++)
-		make_instance(profile, thread, known + 1, thread->more[known].instance);
-	return thread->more[depth].instance;
+		make_instance(profile, thread, known + 1, thread->details[known].instance);
+	return thread->details[depth].instance;
 }
 
 static long double metric_value(const struct profile *profile, const struct instance *instance)
@@ -298,7 +298,7 @@ static long double metric_value(const struct profile *profile, const struct inst
 	case METRIC_RESERVED:
 	case METRIC_ALLOCATED:
 	case METRIC_USER:
-		return instance->after - instance->before;
+		return instance->level_after - instance->level_before;
 	default:
 		return instance->end_ns - instance->begin_ns;
 	}
@@ -356,8 +356,8 @@ bool profile_instance_final(void *context, struct instance *instance)
 	struct profile *profile = context;
 	const struct profile_target *target = profile->options.target;
 	struct worst_candidate worst = { .value = metric_value(profile, instance),
-		.before = instance->before,
-		.after = instance->after,
+		.before = instance->level_before,
+		.after = instance->level_after,
 		.begin_ns = instance->begin_ns,
 		.end_ns = instance->end_ns,
 		.trace_node = instance->trace_node,
@@ -379,7 +379,7 @@ bool profile_instance_final(void *context, struct instance *instance)
 		return false;
 	}
 	instance->value = target->value < 0 ? -worst.value : worst.value;
-	instance->change = instance->after - instance->before;
+	instance->change = instance->level_after - instance->level_before;
 	instance->total_ns = instance->end_ns - instance->begin_ns;
 	if (instance->parent)
 		return instance->parent->keep && profile_adopt_critical(profile, instance);
@@ -390,48 +390,48 @@ bool profile_instance_final(void *context, struct instance *instance)
 	return true;
 }
 
-static void finish_instance(struct profile *profile, struct open_range_details *more,
+static void finish_instance(struct profile *profile, struct open_range_details *details,
 	uint64_t begin_ns, uint64_t end_ns, uint64_t idle_ns)
 {
-	struct instance *instance = more->instance;
+	struct instance *instance = details->instance;
 
 	instance->end_ns = end_ns;
 	instance->begin_ns = begin_ns;
 	instance->idle_ns = idle_ns;
-	instance->flows = more->flows;
-	if (!profile->state->instances.plain) {
-		instance->before = more->level;
-		instance->after = profile_metric_level(profile);
+	instance->flows = details->flows;
+	if (!profile->state->instances.reuses_memory) {
+		instance->level_before = details->level;
+		instance->level_after = profile_metric_level(profile);
 	}
-	instance->label = more->label;
-	instance->label_bytes = more->label_bytes;
-	more->label = NULL;
-	more->instance = NULL;
+	instance->label = details->label;
+	instance->label_bytes = details->label_bytes;
+	details->label = NULL;
+	details->instance = NULL;
 	instance_release(&profile->state->instances, instance);
 }
 
 static void add_memory_levels(
-	struct profile *profile, uint32_t node, const struct open_range_details *more)
+	struct profile *profile, uint32_t node, const struct open_range_details *details)
 {
 	struct node_memory *memory = tree_memory(profile->tree, node);
 
 	memory->reserved_delta = saturating_add(memory->reserved_delta,
-		saturating_subtract(profile->state->reserved, more->reserved));
-	if (!memory->has_level || memory->reserved_peak < more->peak)
-		memory->reserved_peak = more->peak;
+		saturating_subtract(profile->state->reserved, details->reserved));
+	if (!memory->has_level || memory->reserved_peak < details->peak)
+		memory->reserved_peak = details->peak;
 	memory->has_level = true;
 }
 
 /* As add_memory_levels, for tensors. */
 static void add_tensor_levels(
-	struct profile *profile, uint32_t node, const struct open_range_details *more)
+	struct profile *profile, uint32_t node, const struct open_range_details *details)
 {
 	struct node_tensors *tensors = tree_tensors(profile->tree, node);
 
 	tensors->allocated_delta = saturating_add(tensors->allocated_delta,
-		saturating_subtract(profile->state->allocated, more->allocated));
-	if (!tensors->has_level || tensors->allocated_peak < more->allocated_peak)
-		tensors->allocated_peak = more->allocated_peak;
+		saturating_subtract(profile->state->allocated, details->allocated));
+	if (!tensors->has_level || tensors->allocated_peak < details->allocated_peak)
+		tensors->allocated_peak = details->allocated_peak;
 	tensors->has_level = true;
 }
 
@@ -440,26 +440,26 @@ static void add_tensor_levels(
 static void offer_instance(struct profile *profile, const struct profile_thread *thread,
 	uint32_t depth, uint64_t end_ns, uint64_t idle_ns)
 {
-	const struct open_range_details *more = &thread->more[depth];
+	const struct open_range_details *details = &thread->details[depth];
 	const struct open_range *frame = &thread->frames[depth];
 	const struct instance seen = { .begin_ns = frame->begin_ns,
 		.end_ns = end_ns,
 		.idle_ns = idle_ns,
-		.flows = more->flows,
-		.before = more->level,
-		.after = profile_metric_level(profile) };
+		.flows = details->flows,
+		.level_before = details->level,
+		.level_after = profile_metric_level(profile) };
 
 	if (profile->options.metric != METRIC_GPU && !profile->options.target &&
-		(!is_cpu_time(profile->options.metric) || more->label)) {
+		(!is_cpu_time(profile->options.metric) || details->label)) {
 		const struct worst_candidate candidate = { .value = metric_value(profile, &seen),
-			.before = seen.before,
-			.after = seen.after,
+			.before = seen.level_before,
+			.after = seen.level_after,
 			.begin_ns = seen.begin_ns,
 			.end_ns = end_ns,
 			.trace_node = frame->trace_node,
 			.stream = thread->stream,
-			.own = more->label,
-			.own_bytes = more->label_bytes };
+			.own = details->label,
+			.own_bytes = details->label_bytes };
 
 		profile_offer_worst(profile, frame->node, &candidate);
 	}
@@ -471,30 +471,31 @@ static void offer_instance(struct profile *profile, const struct profile_thread 
 void profile_close_instance(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns)
 {
-	struct open_range_details *more = &thread->more[depth];
+	struct open_range_details *details = &thread->details[depth];
 	const struct open_range *frame = &thread->frames[depth];
 	uint64_t idle_ns = 0;
 
-	more->flows.calls++;
+	details->flows.calls++;
 	if (profile->timeline) {
-		idle_ns = timeline_idle(profile->timeline, profile->state->now_ns) - more->idle_ns;
+		idle_ns = timeline_idle(profile->timeline, profile->state->now_ns) -
+			  details->idle_ns;
 		if (idle_ns)
 			tree_gpu(profile->tree, frame->node)->idle_ns += idle_ns;
 	}
 	if (profile->state->has_reserved)
-		add_memory_levels(profile, frame->node, more);
+		add_memory_levels(profile, frame->node, details);
 	if (profile->totals.has_tensors)
-		add_tensor_levels(profile, frame->node, more);
+		add_tensor_levels(profile, frame->node, details);
 	if (profile->state->tracks_flows)
-		pass_flows_up(thread, depth, &more->flows);
+		pass_flows_up(thread, depth, &details->flows);
 	if (depth > 0) {
-		if (more[-1].allocated_peak < more->allocated_peak)
-			more[-1].allocated_peak = more->allocated_peak;
-		if (more[-1].peak < more->peak)
-			more[-1].peak = more->peak;
+		if (details[-1].allocated_peak < details->allocated_peak)
+			details[-1].allocated_peak = details->allocated_peak;
+		if (details[-1].peak < details->peak)
+			details[-1].peak = details->peak;
 	}
 	if (profile->options.metric != METRIC_GPU || profile->options.observer)
 		offer_instance(profile, thread, depth, end_ns, idle_ns);
-	if (more->instance)
-		finish_instance(profile, more, frame->begin_ns, end_ns, idle_ns);
+	if (details->instance)
+		finish_instance(profile, details, frame->begin_ns, end_ns, idle_ns);
 }

@@ -35,9 +35,9 @@ void profile_count_until(
 	if (state->counting)
 		profile_close_instance(profile, thread, depth, end_ns);
 	else
-		instance_release(&state->instances, thread->more[depth].instance);
-	free(thread->more[depth].label);
-	thread->more[depth].label = NULL;
+		instance_release(&state->instances, thread->details[depth].instance);
+	free(thread->details[depth].label);
+	thread->details[depth].label = NULL;
 }
 
 void profile_open_range(struct profile *profile, const struct trace_event *event)
@@ -93,8 +93,8 @@ static void close_outer_range(
 		frames[depth - 1].child_ns -= inside_ns;
 	memmove(&frames[depth], &frames[inner], (thread->depth - inner) * sizeof *frames);
 	if (profile->state->tracks_instances)
-		memmove(&thread->more[depth], &thread->more[inner],
-			(thread->depth - inner) * sizeof *thread->more);
+		memmove(&thread->details[depth], &thread->details[inner],
+			(thread->depth - inner) * sizeof *thread->details);
 	thread->depth--;
 	if (thread->section_frame != NO_SECTION_FRAME && thread->section_frame > depth)
 		thread->section_frame--;
@@ -135,18 +135,18 @@ void profile_close_range(struct profile *profile, const struct trace_event *even
  * instance. */
 void profile_discard_frame(struct profile *profile, struct profile_thread *thread, uint32_t depth)
 {
-	struct open_range_details *more;
+	struct open_range_details *details;
 
 	thread->depth = depth;
 	if (!profile->state->tracks_instances)
 		return;
 	profile_step_range_end(profile, thread, depth);
-	more = &thread->more[depth];
-	free(more->label);
-	if (more->instance)
-		more->instance->begin_ns = more->instance->end_ns;
-	instance_release(&profile->state->instances, more->instance);
-	*more = (struct open_range_details){ .label = NULL };
+	details = &thread->details[depth];
+	free(details->label);
+	if (details->instance)
+		details->instance->begin_ns = details->instance->end_ns;
+	instance_release(&profile->state->instances, details->instance);
+	*details = (struct open_range_details){ .label = NULL };
 }
 
 void profile_drop_range(struct profile *profile, const struct trace_event *event)

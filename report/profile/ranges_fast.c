@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) int run_ranges_as(struct profile *p
 	struct trace_event *event, uint64_t *events, const struct close_actions actions)
 {
 	/* The thread of the last event, which nearly always is that of the next one. */
-	struct profile_thread nobody = { .of = NULL }, *last = &nobody;
+	struct profile_thread no_thread = { .of = NULL }, *last = &no_thread;
 
 	for (;; ++*events) {
 		/* stays in registers, because its address does not escape */

@@ -64,7 +64,7 @@ void small_instances_resume(struct profile *profile)
 		small_instances->thread = thread;
 		array_grow_zeroed(&small_instances->groups, &small_instances->room, thread->room,
 			sizeof(struct instance *));
-		innermost = thread->more[thread->depth - 1].instance;
+		innermost = thread->details[thread->depth - 1].instance;
 		small_instances->groups[thread->depth - 1] = innermost && innermost->keep
 								     ? innermost
 								     : NULL;
@@ -78,10 +78,10 @@ void small_instances_pause(struct profile *profile)
 	for (size_t i = 0; i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		array_grow_zeroed(
-			&thread->more, &thread->details_room, thread->depth, sizeof *thread->more);
+		array_grow_zeroed(&thread->details, &thread->details_room, thread->depth,
+			sizeof *thread->details);
 		for (uint32_t depth = thread->small_from_depth; depth < thread->depth; depth++) {
-			thread->more[depth] = (struct open_range_details){ .label = NULL };
+			thread->details[depth] = (struct open_range_details){ .label = NULL };
 			profile_track_target_children(profile, thread, depth);
 		}
 		thread->small_from_depth = thread->depth;

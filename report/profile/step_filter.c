@@ -86,7 +86,7 @@ static void start_counting(struct profile *profile)
 		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
 			state->threads[i]->frames[depth].begin_ns = state->now_ns;
 			profile_restart_frame(profile, &state->threads[i]->frames[depth],
-				&state->threads[i]->more[depth]);
+				&state->threads[i]->details[depth]);
 			profile_track_target_children(profile, state->threads[i], depth);
 		}
 }

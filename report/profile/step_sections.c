@@ -112,26 +112,27 @@ static void insert_section_frame(struct profile_thread *thread, uint32_t depth, 
 
 	array_grow_zeroed(&thread->frames, &thread->room, thread->depth, sizeof *thread->frames);
 	array_grow_zeroed(
-		&thread->more, &thread->details_room, thread->depth, sizeof *thread->more);
+		&thread->details, &thread->details_room, thread->depth, sizeof *thread->details);
 	if (inner)
 		before = begin_ns - thread->frames[depth].begin_ns;
 	if (depth > 0)
 		thread->frames[depth - 1].child_ns += before;
 	memmove(&thread->frames[depth + 1], &thread->frames[depth], inner * sizeof *thread->frames);
-	memmove(&thread->more[depth + 1], &thread->more[depth], inner * sizeof *thread->more);
+	memmove(&thread->details[depth + 1], &thread->details[depth],
+		inner * sizeof *thread->details);
 	thread->frames[depth] = (struct open_range){
 		.node = node, .begin_ns = begin_ns, .child_ns = 0 - before
 	};
-	thread->more[depth] = (struct open_range_details){ .section = number, .outside = true };
+	thread->details[depth] = (struct open_range_details){ .section = number, .outside = true };
 	thread->section_frame = depth;
 }
 
-static void label_section(const struct step_sections *sections, struct open_range_details *more)
+static void label_section(const struct step_sections *sections, struct open_range_details *details)
 {
 	if (!kinds[sections->now].is_step)
 		return;
-	more->label = xcalloc(32);
-	more->label_bytes = (uint32_t)snprintf(more->label, 32, "step %llu",
+	details->label = xcalloc(32);
+	details->label_bytes = (uint32_t)snprintf(details->label, 32, "step %llu",
 		(unsigned long long)sections->steps->steps[sections->step].number);
 }
 
@@ -156,9 +157,9 @@ static void open_section(struct profile *profile, uint64_t begin_ns)
 		return;
 	insert_section_frame(thread, depth, node, begin_ns, profile->state->section);
 	before = thread->frames[depth].child_ns;
-	profile_restart_frame(profile, &thread->frames[depth], &thread->more[depth]);
+	profile_restart_frame(profile, &thread->frames[depth], &thread->details[depth]);
 	thread->frames[depth].child_ns = before;
-	label_section(sections, &thread->more[depth]);
+	label_section(sections, &thread->details[depth]);
 	profile_track_target_children(profile, thread, depth);
 }
 

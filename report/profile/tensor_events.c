@@ -21,8 +21,8 @@ static void update_allocated(struct profile *profile, int64_t allocated)
 	for (size_t i = 0; i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		if (thread->depth && thread->more[thread->depth - 1].allocated_peak < allocated)
-			thread->more[thread->depth - 1].allocated_peak = allocated;
+		if (thread->depth && thread->details[thread->depth - 1].allocated_peak < allocated)
+			thread->details[thread->depth - 1].allocated_peak = allocated;
 	}
 }
 
@@ -51,7 +51,7 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 {
 	const struct trace_tensor *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
-	const struct memory_change change = memory_owners_tensor(
+	const struct memory_change change = memory_owners_record_tensor(
 		profile->memory, record, node, event->time_ns);
 
 	if (is_level_of(profile, record)) {
@@ -76,10 +76,10 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 }
 
 static uint32_t range_label(struct profile *profile, const struct open_range *frame,
-	const struct open_range_details *more)
+	const struct open_range_details *details)
 {
-	if (more->label)
-		return string_table_intern(profile->texts, more->label, more->label_bytes);
+	if (details->label)
+		return string_table_intern(profile->texts, details->label, details->label_bytes);
 	if (!frame->trace_node) /* a step section */
 		return profile->tree->nodes[frame->node].name;
 	return node_names_text(
@@ -94,15 +94,15 @@ static void keep_oom_ranges(
 
 	oom->first_open = profile->oom_range_count;
 	for (uint32_t depth = 0; depth < thread->depth; depth++) {
-		const struct open_range_details *more = &thread->more[depth];
+		const struct open_range_details *details = &thread->details[depth];
 
 		if (depth >= RANGES_MAX - 1 && depth + 1 < thread->depth)
 			continue;
 		array_grow_zeroed(&profile->oom_ranges, &room, (size_t)profile->oom_range_count + 1,
 			sizeof *profile->oom_ranges);
 		profile->oom_ranges[profile->oom_range_count++] = (struct oom_open_range){
-			.label = range_label(profile, &thread->frames[depth], more),
-			.grown = saturating_subtract((int64_t)oom->allocated, more->allocated),
+			.label = range_label(profile, &thread->frames[depth], details),
+			.grown = saturating_subtract((int64_t)oom->allocated, details->allocated),
 		};
 	}
 	oom->open = profile->oom_range_count - oom->first_open;

@@ -19,7 +19,7 @@ struct profile_thread *profile_add_thread(struct profile *profile, struct trace_
 	return thread;
 }
 
-void fold_keep_time(struct profile *profile, const struct profile_thread *thread)
+void profile_keep_thread_time(struct profile *profile, const struct profile_thread *thread)
 {
 	if (!thread->has_ranges)
 		return;
@@ -30,19 +30,19 @@ void fold_keep_time(struct profile *profile, const struct profile_thread *thread
 	};
 }
 
-void fold_thread_ends(struct profile *profile, struct trace_stream *stream)
+void profile_thread_end(struct profile *profile, struct trace_stream *stream)
 {
 	struct profile_state *state = profile->state;
 	struct profile_thread *thread = stream->user, *last;
 
 	if (!thread)
 		return;
-	fold_keep_time(profile, thread);
+	profile_keep_thread_time(profile, thread);
 	last = state->threads[--state->thread_count];
 	state->threads[thread->index] = last;
 	last->index = thread->index;
 	free(thread->frames);
-	free(thread->more);
+	free(thread->details);
 	free(thread);
 	stream->user = NULL;
 }

@@ -24,10 +24,10 @@ static bool node_has_name(
 	const struct string_view text = string_table_get(
 		process->texts, process->profile->tree->nodes[node].name);
 	char *folded = xcalloc(length + 1);
-	const size_t folded_length = label_fold(name, length, folded);
+	const size_t profiled_length = label_fold(name, length, folded);
 	const bool same = (text.length == length && memcmp(text.bytes, name, length) == 0) ||
-			  (!no_fold && text.length == folded_length &&
-				  memcmp(text.bytes, folded, folded_length) == 0);
+			  (!no_fold && text.length == profiled_length &&
+				  memcmp(text.bytes, folded, profiled_length) == 0);
 
 	free(folded);
 	if (!same && text.length < length && memcmp(text.bytes, name, text.length) == 0)

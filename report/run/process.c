@@ -86,19 +86,19 @@ static void add_trace(
 
 /* Adds the traces beside the named file `path`. `met` holds files that were found so. The
  * siblings of these are known already. */
-static void add_siblings(struct processes *processes, struct file_set *set, struct file_set *met,
-	size_t *room, const char *path)
+static void add_siblings(struct processes *processes, struct file_set *set,
+	struct file_set *found_siblings, size_t *room, const char *path)
 {
 	char error[READER_ERROR_BYTES];
 	struct run_files siblings;
 
-	if (file_set_has(met, path))
+	if (file_set_has(found_siblings, path))
 		return;
 	if (!run_files_find(path, &siblings, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
 	for (uint32_t i = 0; i < siblings.count; i++) {
 		if (strcmp(siblings.traces[i].path, path))
-			file_set_add(met, siblings.traces[i].path);
+			file_set_add(found_siblings, siblings.traces[i].path);
 		add_trace(processes, set, room, siblings.traces[i].path);
 	}
 	run_files_free(&siblings);
@@ -119,22 +119,22 @@ static void allow_many_files(void)
 static void find_traces(
 	struct processes *processes, const struct options *options, bool with_siblings)
 {
-	struct file_set *set = file_set_new(), *met = file_set_new();
+	struct file_set *set = file_set_new(), *found_siblings = file_set_new();
 	size_t room = 0;
 
 	for (size_t i = 0; i < options->file_count; i++)
 		add_trace(processes, set, &room, options->files[i]);
 	for (size_t i = 0; i < options->file_count && with_siblings; i++)
-		add_siblings(processes, set, met, &room, options->files[i]);
+		add_siblings(processes, set, found_siblings, &room, options->files[i]);
 	file_set_free(set);
-	file_set_free(met);
+	file_set_free(found_siblings);
 	if (processes->count > 1)
 		allow_many_files();
 }
 
 /* Text needs owners only if a column shows them: they take a sixth more time in traces with much
  * GPU work. */
-static bool asks_for_owners(const struct options *options)
+static bool needs_owners(const struct options *options)
 {
 	static const char *const keys[] = { "idle_before", "delay_" };
 
@@ -160,7 +160,7 @@ static struct profile_options profile_options_of(const struct options *options)
 		.steps = options->steps,
 		.first_step = options->first_step,
 		.last_step = options->last_step,
-		.no_owners = !asks_for_owners(options),
+		.no_owners_and_delays = !needs_owners(options),
 		.no_percentiles = options->no_percentiles,
 	};
 }
@@ -532,7 +532,7 @@ static struct profile *build_critical(
 	wanted.metric = process->metric;
 	wanted.pick_metric = false;
 	wanted.target = &target;
-	wanted.no_owners = true;
+	wanted.no_owners_and_delays = true;
 	wanted.no_timeline = process->metric != METRIC_IDLE;
 	critical = profile_build(process->reader, process->texts, &wanted);
 	critical->options.target = NULL;
@@ -558,7 +558,7 @@ bool process_has_records(const struct process *process)
 	return profile->counts.records || profile->options.steps || profile->options.windows;
 }
 
-const struct profile *process_named(struct process *process)
+const struct profile *process_full_names_profile(struct process *process)
 {
 	struct profile_options wanted = process->profile->options;
 

@@ -102,7 +102,7 @@ const struct instance *process_critical(struct process *process);
 bool process_has_records(const struct process *process);
 
 /* The profile with full kernel names, made at the first call. */
-const struct profile *process_named(struct process *process);
+const struct profile *process_full_names_profile(struct process *process);
 
 /* Writes the function at `address` of this process, like symbols_print. */
 size_t process_symbol(

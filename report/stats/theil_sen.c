@@ -14,60 +14,59 @@ static double sort_and_median(double *values, size_t count)
 /* Copies at most THEIL_SEN_PAIRS_MAX evenly spaced pairs, with the first and the last. Returns
  * their number. */
 static size_t pick_evenly(
-	const struct clock_readings *moments, size_t count, struct clock_readings *picked)
+	const struct clock_readings *pairs, size_t count, struct clock_readings *picked)
 {
 	const size_t most = count < THEIL_SEN_PAIRS_MAX ? count : THEIL_SEN_PAIRS_MAX;
 
 	for (size_t i = 0; i < most; i++)
-		picked[i] = moments[most > 1 ? i * (count - 1) / (most - 1) : 0];
+		picked[i] = pairs[most > 1 ? i * (count - 1) / (most - 1) : 0];
 	return most;
 }
 
-static double clock_difference(const struct clock_readings *moment)
+static double clock_difference(const struct clock_readings *pair)
 {
-	return (double)(moment->other_ns - moment->own_ns);
+	return (double)(pair->other_ns - pair->own_ns);
 }
 
 /* Returns the median slope of all pairs of readings. */
-static double median_slope(const struct clock_readings *moments, size_t count)
+static double median_slope(const struct clock_readings *pairs, size_t count)
 {
 	double *slopes = xcalloc(count * count / 2 * sizeof *slopes), slope;
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = i + 1; j < count; j++)
-			if (moments[j].own_ns != moments[i].own_ns)
-				slopes[used++] = (clock_difference(&moments[j]) -
-							 clock_difference(&moments[i])) /
-						 (double)(moments[j].own_ns - moments[i].own_ns);
+			if (pairs[j].own_ns != pairs[i].own_ns)
+				slopes[used++] = (clock_difference(&pairs[j]) -
+							 clock_difference(&pairs[i])) /
+						 (double)(pairs[j].own_ns - pairs[i].own_ns);
 	slope = used ? sort_and_median(slopes, used) : 0;
 	free(slopes);
 	return slope;
 }
 
 static void fit_offset(
-	struct theil_sen_fit *fit, const struct clock_readings *moments, size_t count, double drift)
+	struct theil_sen_fit *fit, const struct clock_readings *pairs, size_t count, double drift)
 {
 	double *rest = xcalloc(count * sizeof *rest);
 	/* Kept as an integer, because a double has only 53 bits. */
-	const int64_t first = moments[0].other_ns - moments[0].own_ns;
+	const int64_t first = pairs[0].other_ns - pairs[0].own_ns;
 
 	fit->drift = drift;
 	for (size_t i = 0; i < count; i++)
-		rest[i] = (double)(moments[i].other_ns - moments[i].own_ns - first) -
-			  drift * (double)(moments[i].own_ns - fit->origin_ns);
+		rest[i] = (double)(pairs[i].other_ns - pairs[i].own_ns - first) -
+			  drift * (double)(pairs[i].own_ns - fit->origin_ns);
 	fit->offset_ns = first + llround(sort_and_median(rest, count));
 	for (size_t i = 0; i < count; i++)
-		rest[i] = fabs(
-			(double)(moments[i].other_ns - theil_sen_map(fit, moments[i].own_ns)));
+		rest[i] = fabs((double)(pairs[i].other_ns - theil_sen_map(fit, pairs[i].own_ns)));
 	fit->residual_ns = (uint64_t)llround(sort_and_median(rest, count));
 	fit->residual_max_ns = (uint64_t)llround(rest[count - 1]);
 	free(rest);
 }
 
-struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t count)
+struct theil_sen_fit theil_sen_fit(const struct clock_readings *pairs, size_t count)
 {
-	struct theil_sen_fit fit = { .moments = 0 }, drifting;
+	struct theil_sen_fit fit = { .pairs = 0 }, drifting;
 	struct clock_readings picked[THEIL_SEN_PAIRS_MAX];
 	bool significant;
 	size_t used;
@@ -75,8 +74,8 @@ struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t 
 
 	if (count < THEIL_SEN_PAIRS_MIN)
 		return fit;
-	used = pick_evenly(moments, count, picked);
-	fit.moments = count;
+	used = pick_evenly(pairs, count, picked);
+	fit.pairs = count;
 	fit.origin_ns = picked[0].own_ns;
 	fit_offset(&fit, picked, used, 0);
 	if (used < THEIL_SEN_DRIFT_PAIRS_MIN)

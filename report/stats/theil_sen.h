@@ -24,11 +24,11 @@ struct theil_sen_fit {
 	int64_t offset_ns; /* other - own at origin_ns */
 	double drift;      /* change of the offset per nanosecond; 0: none found */
 	uint64_t residual_ns, residual_max_ns; /* median and maximum of the absolute residuals */
-	size_t moments;                        /* number of pairs passed in; 0: no fit */
+	size_t pairs;                          /* number of pairs passed in; 0: no fit */
 };
 
 /* Fits the clock. Fewer than THEIL_SEN_PAIRS_MIN pairs give no fit. */
-struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t count);
+struct theil_sen_fit theil_sen_fit(const struct clock_readings *pairs, size_t count);
 /* Converts a reading of the fitted clock to the other clock. */
 int64_t theil_sen_map(const struct theil_sen_fit *fit, int64_t own_ns);
 

@@ -140,7 +140,7 @@ struct model_time {
 	uint64_t ns;
 };
 
-COMPARE_BY(by_name, struct model_time, name)
+COMPARE_BY(by_model_name, struct model_time, name)
 
 /* Returns the name of the outermost modules with most time on a thread. `share`: its percentage
  * of the time of all outermost modules. */
@@ -162,7 +162,7 @@ static uint32_t main_model(struct trace_reader *reader, const struct evidence_li
 				.ns = item->end_ns - item->begin_ns
 			};
 	}
-	qsort(models, count, sizeof *models, by_name);
+	qsort(models, count, sizeof *models, by_model_name);
 	for (size_t i = 0; i < count; i++) {
 		all += models[i].ns;
 		if (i > 0 && models[i].name == models[i - 1].name)

@@ -50,7 +50,7 @@ static void begin_window(
 		&windows->windows, &windows->room, windows->count + 1, sizeof *windows->windows);
 	windows->windows[windows->count++] = (struct recording_window){ .begin_ns = at_ns,
 		.first = step,
-		.edge = windows->recorded_step_count,
+		.first_recorded_step = windows->recorded_step_count,
 		.warmup = warmup };
 }
 
@@ -238,8 +238,9 @@ static void use_recorded_steps(const struct recording_windows *windows, struct s
 	for (size_t i = 0; i < windows->count; i++) {
 		const struct recording_window *window = &windows->windows[i];
 
-		for (size_t at = window->edge; at < window->edge + window->steps; at++) {
-			const bool last = at + 1 == window->edge + window->steps;
+		for (size_t at = window->first_recorded_step;
+			at < window->first_recorded_step + window->steps; at++) {
+			const bool last = at + 1 == window->first_recorded_step + window->steps;
 			const struct step step = { .begin_ns = windows->recorded_steps[at].at_ns,
 				.end_ns = last ? window->end_ns
 					       : windows->recorded_steps[at + 1].at_ns,

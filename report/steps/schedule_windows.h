@@ -17,7 +17,7 @@ struct recording_window {
 	uint64_t begin_ns, end_ns; /* end_ns: end of the trace if the window did not end */
 	uint64_t first;            /* number of its first step */
 	/* edge: index of its first recorded step; steps: number of steps that began in it */
-	size_t edge, steps;
+	size_t first_recorded_step, steps;
 	uint32_t warmup; /* number of warm-up steps at its begin */
 	bool ended;
 };

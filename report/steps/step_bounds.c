@@ -76,7 +76,7 @@ static void measure_pauses(struct step_timing *timing)
 {
 	const size_t count = timing->spans->count;
 	uint64_t *pauses = xcalloc((count + 1) * sizeof *pauses),
-		 *works = xcalloc((count + 1) * sizeof *works);
+		 *durations = xcalloc((count + 1) * sizeof *durations);
 
 	for (size_t i = 0; i < count; i++)
 		timing->ends[i] = step_end_ns(timing, i);
@@ -85,13 +85,13 @@ static void measure_pauses(struct step_timing *timing)
 			       next = step_begin_ns(timing, i + 1);
 
 		pauses[i] = next > timing->ends[i] ? next - timing->ends[i] : 0;
-		works[i] = timing->ends[i] > begin ? timing->ends[i] - begin : 0;
+		durations[i] = timing->ends[i] > begin ? timing->ends[i] - begin : 0;
 	}
 	timing->pause_ns = count > 1 ? steps_median(pauses, count - 1) : 0;
 	timing->limit = 4 * timing->pause_ns +
-			(count > 1 ? steps_median(works, count - 1) / 10 : 0);
+			(count > 1 ? steps_median(durations, count - 1) / 10 : 0);
 	free(pauses);
-	free(works);
+	free(durations);
 }
 
 /* Returns the latest time at which a step may end: the end of the range around it, the next

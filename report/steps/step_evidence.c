@@ -33,7 +33,7 @@ struct evidence_search {
 	struct evidence_list *evidence;
 	const char *marker;
 	uint8_t *node_meaning; /* by node: enum evidence_kind and node flags */
-	struct search_thread **thread_searches;
+	struct search_thread **threads;
 	size_t thread_search_count, thread_search_room;
 	uint8_t *captures; /* by name of a function: enum capture_answer */
 	/* items_before: number of items at the last captured call */
@@ -156,9 +156,9 @@ static struct search_thread *search_thread_of(
 	if (thread_search)
 		return thread_search;
 	thread_search = stream->user = xcalloc(sizeof *thread_search);
-	array_grow_zeroed(&search->thread_searches, &search->thread_search_room,
+	array_grow_zeroed(&search->threads, &search->thread_search_room,
 		search->thread_search_count + 1, sizeof(struct search_thread *));
-	search->thread_searches[search->thread_search_count++] = thread_search;
+	search->threads[search->thread_search_count++] = thread_search;
 	return thread_search;
 }
 
@@ -327,9 +327,8 @@ static void free_search_thread(struct evidence_search *search, struct trace_stre
 	struct search_thread *thread_search = stream->user;
 
 	for (size_t i = 0; thread_search && i < search->thread_search_count; i++)
-		if (search->thread_searches[i] == thread_search)
-			search->thread_searches[i] =
-				search->thread_searches[--search->thread_search_count];
+		if (search->threads[i] == thread_search)
+			search->threads[i] = search->threads[--search->thread_search_count];
 	if (thread_search)
 		free(thread_search->open);
 	free(thread_search);
@@ -368,12 +367,12 @@ static void evidence_search_free(struct evidence_search *search)
 {
 	while (search->thread_search_count) {
 		struct search_thread *thread_search =
-			search->thread_searches[--search->thread_search_count];
+			search->threads[--search->thread_search_count];
 
 		free(thread_search->open);
 		free(thread_search);
 	}
-	free(search->thread_searches);
+	free(search->threads);
 	free(search->captures);
 }
 

@@ -170,7 +170,7 @@ static size_t copy_demangled(const char *text, size_t bytes, char *out, size_t r
 }
 
 /* A qualified name among the template arguments in a decoded text. */
-struct template_argument {
+struct qualified_name {
 	const char *begin, *end; /* the last component */
 };
 
@@ -188,7 +188,7 @@ static bool is_one_of_words(const char *text, size_t bytes, const char *const *w
 /* Reads the next name from `*at` on and moves `*at` behind it. Unnamed namespaces are not
  * components. Returns false if there is none. */
 /* Returns the end of the qualified name at `from`. Sets `argument` to its last component. */
-static const char *skip_components(const char *from, struct template_argument *argument)
+static const char *skip_components(const char *from, struct qualified_name *argument)
 {
 	argument->begin = from;
 	while (is_symbol_byte(*from)) {
@@ -206,7 +206,7 @@ static const char *skip_components(const char *from, struct template_argument *a
 	return from;
 }
 
-static bool next_name(const char **at, struct template_argument *argument)
+static bool next_name(const char **at, struct qualified_name *argument)
 {
 	const char *from = *at;
 
@@ -272,7 +272,7 @@ static const char *const shells[] = {
 /* Finds the operation in the arguments of a PyTorch kernel template, whose own name only says
  * how it iterates. It may be nested: the first name that is not a number, a type or one of the
  * `shells`. */
-static bool skip_to_functor(const char *at, struct template_argument *argument)
+static bool skip_to_functor(const char *at, struct qualified_name *argument)
 {
 	while (next_name(&at, argument))
 		if (!IS_ONE_OF(argument->begin, (size_t)(argument->end - argument->begin), shells))
@@ -280,7 +280,7 @@ static bool skip_to_functor(const char *at, struct template_argument *argument)
 	return false;
 }
 
-static bool first_argument(const char *at, struct template_argument *argument)
+static bool first_argument(const char *at, struct qualified_name *argument)
 {
 	for (argument->begin = at; is_symbol_byte(*at) || *at == ':'; at++)
 		if (*at == ':')
@@ -324,7 +324,7 @@ static size_t add_argument(const char *text, char *base, size_t bytes, size_t la
 	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrapper_kernels),
 		   loop = IS_ONE_OF(base + last, bytes - last, loop_kernels);
 	const char *from = (wraps && strstr(text, "cutlass")) || loop ? strchr(text, '<') : NULL;
-	struct template_argument argument;
+	struct qualified_name argument;
 	size_t length;
 
 	if (!from)

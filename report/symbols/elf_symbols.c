@@ -33,7 +33,7 @@ static bool note_matches(Elf_Data *data, const struct build_id *id)
 
 /* Reads notes and looks for the build id. libelf keeps what it has read, so `*left` limits the
  * bytes of all notes, even if they overlap. */
-static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align,
+static bool note_chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align,
 	const struct build_id *id, uint64_t *left)
 {
 	Elf_Data *data;
@@ -57,15 +57,15 @@ static bool has_build_id(Elf *elf, size_t sections, const struct build_id *id)
 
 	for (size_t i = 1; i < sections; i++)
 		if (gelf_getshdr(elf_getscn(elf, i), &section) && section.sh_type == SHT_NOTE &&
-			chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign,
-				id, &left))
+			note_chunk_matches(elf, section.sh_offset, section.sh_size,
+				section.sh_addralign, id, &left))
 			return true;
 	if (elf_getphdrnum(elf, &segments))
 		return false;
 	for (size_t i = 0; i < segments && i < ELF_SECTIONS_MAX; i++)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE &&
-			chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, id,
-				&left))
+			note_chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align,
+				id, &left))
 			return true;
 	return false;
 }

@@ -32,7 +32,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define SHORT_NAME 1024u /* libiberty refuses longer names by default */
+#define RECURSION_LIMITED_BYTES 1024u /* libiberty refuses longer names by default */
 /* For DEMANGLE_INPUT bytes, which needed up to 8 MiB in tests, and for SCOPES_STACK. */
 #define LARGE_STACK (64u << 20)
 /* For an array whose size libiberty computes as a product: scopes_array_bytes. */
@@ -206,7 +206,7 @@ static void decode_rust(struct decode_job *job)
 static void decode_cxx(struct decode_job *job)
 {
 	job->decoder = cplus_demangle_v3_callback;
-	if (strlen(job->mangled) <= SHORT_NAME) {
+	if (strlen(job->mangled) <= RECURSION_LIMITED_BYTES) {
 		run_decoder_timed(job);
 		return;
 	}

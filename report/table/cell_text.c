@@ -34,8 +34,8 @@ static size_t number_text(
 	if (cell->kind == CELL_REAL)
 		return format_real(out, number, 2);
 	return format_with_unit(out, unit,
-		cell->kind == CELL_WHOLE ? cell->whole : clamp_to_i64(cell->number), style->iec,
-		style->ascii);
+		cell->kind == CELL_INTEGER ? cell->integer : clamp_to_i64(cell->unsigned_value),
+		style->iec, style->ascii);
 }
 
 /* Writes both in the unit of the larger, such as `1.02 to 1.31 ms`. */
@@ -44,7 +44,7 @@ static size_t range_text(
 {
 	const struct scale scale = scale_for(unit, cell->max, style->iec, style->ascii);
 	const unsigned decimals = scale.divisor > 1 ? 2 : 0;
-	size_t used = format_unsigned(out, cell->number, scale.divisor, decimals);
+	size_t used = format_unsigned(out, cell->unsigned_value, scale.divisor, decimals);
 
 	used += (size_t)snprintf(out + used, 8, " to ");
 	used += format_unsigned(out + used, cell->max, scale.divisor, decimals);
@@ -72,11 +72,11 @@ size_t cell_text(char *out, const struct style *style, const struct column *colu
 	case CELL_SOURCE:
 		return escape_text(out, CELL_TEXT_BYTES, raw,
 			call_stack_source(
-				row->process, (uint32_t)cell.number, true, raw, sizeof raw),
+				row->process, (uint32_t)cell.unsigned_value, true, raw, sizeof raw),
 			style->ascii);
 	case CELL_FRAMES:
 		return escape_text(out, CELL_TEXT_BYTES, raw,
-			frames_text(raw, row, (uint32_t)cell.number), style->ascii);
+			frames_text(raw, row, (uint32_t)cell.unsigned_value), style->ascii);
 	default:
 		return number_text(out, style, column->unit, &cell);
 	}

@@ -12,7 +12,7 @@
 enum cell_kind {
 	CELL_NONE, /* the row has no such value */
 	CELL_NULL, /* the value is known to be empty, such as a root's parent */
-	CELL_WHOLE,
+	CELL_INTEGER,
 	CELL_UNSIGNED,
 	CELL_REAL,
 	CELL_BOOL,
@@ -26,11 +26,12 @@ enum cell_kind {
 
 struct cell {
 	enum cell_kind kind;
-	int64_t whole;
-	uint64_t number; /* UNSIGNED; SPAN: minimum; FRAMES: id of the stack; SOURCE: trace node */
-	uint64_t max;    /* SPAN: maximum */
+	int64_t integer;
+	uint64_t
+		unsigned_value; /* UNSIGNED; SPAN: minimum; FRAMES: id of the stack; SOURCE: trace node */
+	uint64_t max;           /* SPAN: maximum */
 	double real;
-	bool truth;
+	bool boolean;
 	struct string_view text; /* valid until the same column is computed again */
 	uint32_t triple[3];
 };

@@ -189,7 +189,7 @@ static struct cell average_cell(const struct row *row, struct cell total)
 							 : 0;
 
 	return total.kind == CELL_UNSIGNED && calls
-		       ? unsigned_cell((total.number + calls / 2) / calls)
+		       ? unsigned_cell((total.unsigned_value + calls / 2) / calls)
 		       : no_cell;
 }
 
@@ -223,7 +223,7 @@ PHASE_VALUE(gpu_recompute, PART_RECOMPUTE)
 PHASE_VALUE(gpu_optimizer, PART_OPTIMIZER)
 COLUMN_VALUE_IF(idle_before, const struct node_gpu *gpu = row_gpu(row),
 	gpu &&is_in_tree(row) && !row->process->windows &&
-		!row->process->profile->options.no_owners &&
+		!row->process->profile->options.no_owners_and_delays &&
 		(gpu->total_calls || gpu->idle_before_ns),
 	unsigned_cell(gpu->idle_before_ns))
 
@@ -259,7 +259,7 @@ static const struct trace_source *row_source(const struct row *row)
 }
 
 COLUMN_VALUE_IF(source, const struct trace_source *source = row_source(row), source,
-	((struct cell){ .kind = CELL_SOURCE, .number = source->head.node }))
+	((struct cell){ .kind = CELL_SOURCE, .unsigned_value = source->head.node }))
 
 COLUMN_VALUE(device)
 {
@@ -318,9 +318,9 @@ COLUMN_VALUE(provenance)
 }
 
 NODE_VALUE(labels, row_labels(node) > 1, unsigned_cell(row_labels(node)))
-NODE_VALUE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+NODE_VALUE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .boolean = true }))
 
-NODE_VALUE(elsewhere, node->ran_elsewhere, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+NODE_VALUE(elsewhere, node->ran_elsewhere, ((struct cell){ .kind = CELL_BOOL, .boolean = true }))
 
 /* Returns the instance at the root of the row's tree. */
 static const struct instance *root_instance(const struct row *row, const struct rows *rows)

@@ -148,7 +148,7 @@ MEMBERS_VALUE(outlier_time, spread.outlier, unsigned_cell(spread.outlier_ns))
 MEMBERS_VALUE(outlier_calls, spread.outlier, unsigned_cell(spread.outlier->calls))
 
 MEMBERS_VALUE(spread, true,
-	((struct cell){ .kind = CELL_SPAN, .number = spread.least, .max = spread.most }))
+	((struct cell){ .kind = CELL_SPAN, .unsigned_value = spread.least, .max = spread.most }))
 
 WORST_VALUE(worst_metric, true, text_cell(metric_key(row)))
 WORST_VALUE(worst_label, true, text_cell(string_table_get(row->process->texts, worst->label)))
@@ -166,8 +166,8 @@ COLUMN_VALUE_IF(duration, const struct distribution_row *part = row_part(row),
 		is_part_kind(row, DISTRIBUTION_MODE),
 	unsigned_cell(part ? part->value : row->of.instance->total_ns))
 INSTANCE_VALUE(value, !metric_is_level(row), number_cell(instance->value))
-INSTANCE_VALUE(before, metric_is_level(row), number_cell(instance->before))
-INSTANCE_VALUE(after, metric_is_level(row), number_cell(instance->after))
+INSTANCE_VALUE(before, metric_is_level(row), number_cell(instance->level_before))
+INSTANCE_VALUE(after, metric_is_level(row), number_cell(instance->level_after))
 INSTANCE_VALUE(delta, metric_is_level(row), number_cell(instance->change))
 
 COLUMN_VALUE(unit)

@@ -13,12 +13,12 @@ static const struct cell no_cell, null_cell = { .kind = CELL_NULL };
 
 static inline struct cell integer_cell(int64_t value)
 {
-	return (struct cell){ .kind = CELL_WHOLE, .whole = value };
+	return (struct cell){ .kind = CELL_INTEGER, .integer = value };
 }
 
 static inline struct cell unsigned_cell(uint64_t value)
 {
-	return (struct cell){ .kind = CELL_UNSIGNED, .number = value };
+	return (struct cell){ .kind = CELL_UNSIGNED, .unsigned_value = value };
 }
 
 static inline struct cell real_cell(double value)

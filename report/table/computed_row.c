@@ -36,7 +36,7 @@ static void computed_rows_free(void *data)
 	free(computed_rows);
 }
 
-static void keep(struct process *process, struct computed_row *computed)
+static void attach_to_process(struct process *process, struct computed_row *computed)
 {
 	static const char key;
 	struct computed_rows *computed_rows = process_attached(process, &key);
@@ -54,7 +54,7 @@ struct computed_row *computed_row_new(struct process *process, uint32_t node)
 {
 	struct computed_row *computed = xcalloc(sizeof *computed);
 
-	keep(process, computed);
+	attach_to_process(process, computed);
 	computed->row = (struct row){ .process = process,
 		.kind = ROW_COMPUTED,
 		.parent = NO_ROW,
@@ -103,12 +103,13 @@ static struct computed_cell *cell_for_key(struct computed_row *computed, const c
 
 void computed_row_set_unsigned(struct computed_row *computed, const char *key, uint64_t value)
 {
-	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_UNSIGNED, .number = value };
+	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_UNSIGNED,
+		.unsigned_value = value };
 }
 
 void computed_row_set_integer(struct computed_row *computed, const char *key, int64_t value)
 {
-	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_WHOLE, .whole = value };
+	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_INTEGER, .integer = value };
 }
 
 void computed_row_set_real(struct computed_row *computed, const char *key, double value)

@@ -59,11 +59,11 @@ struct string_view row_name(const struct row *row)
 bool cell_number(const struct cell *cell, long double *number)
 {
 	switch (cell->kind) {
-	case CELL_WHOLE:
-		*number = cell->whole;
+	case CELL_INTEGER:
+		*number = cell->integer;
 		return true;
 	case CELL_UNSIGNED:
-		*number = cell->number;
+		*number = cell->unsigned_value;
 		return true;
 	case CELL_REAL:
 		*number = cell->real;

@@ -135,7 +135,7 @@ void rows_finish_level(const struct options *options, struct process *process, s
 
 	rows_sort(rows->rows + first, rows->count - first, sort);
 	if (depth >= options->depth) {
-		rows->deep += rows->count - first;
+		rows->hidden_by_depth += rows->count - first;
 		rows->count = first;
 	}
 	rows_prune(rows, first, sort, view_min_percent(options), top);
@@ -160,9 +160,9 @@ void rows_prune(struct rows *rows, size_t first, const struct column *column, do
 		sum += row_magnitude(rows, i, column);
 	for (size_t i = first; i < rows->count; i++)
 		if (row_magnitude(rows, i, column) < sum * (long double)min_percent / 100)
-			rows->small++;
+			rows->hidden_by_percent++;
 		else if (kept - first >= top)
-			rows->more++;
+			rows->hidden_by_top++;
 		else
 			rows->rows[kept++] = rows->rows[i];
 	rows->count = kept;

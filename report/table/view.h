@@ -56,8 +56,9 @@ struct style;
 struct rows {
 	struct row *rows;
 	size_t count, room;
-	uint64_t small, deep, more; /* left out: below --min-percent, below --depth, beyond --top */
-	bool empty_explained;       /* a warning already says why there are no rows */
+	uint64_t hidden_by_percent, hidden_by_depth,
+		hidden_by_top; /* left out: below --min-percent, below --depth, beyond --top */
+	bool empty_explained;  /* a warning already says why there are no rows */
 };
 
 /* The layout of text output. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 wide;
+__extension__ typedef unsigned __int128 uint128;
 
 static const struct scale time_scales[] = { { 1000000000, "s" }, { 1000000, "ms" },
 	{ 1000, "\xc2\xb5s" }, { 1, "ns" } };
@@ -54,7 +54,7 @@ struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii)
 	return *scale;
 }
 
-static size_t format_digits(char *out, wide value, unsigned decimals)
+static size_t format_digits(char *out, uint128 value, unsigned decimals)
 {
 	char reversed[FORMAT_NUMBER_BYTES];
 	size_t count = 0, length = 0;
@@ -73,7 +73,7 @@ static size_t format_digits(char *out, wide value, unsigned decimals)
 
 size_t format_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals)
 {
-	wide scaled = value, rest;
+	uint128 scaled = value, rest;
 
 	assert(decimals <= 9 && divisor > 0);
 	for (unsigned i = 0; i < decimals; i++)
@@ -129,9 +129,9 @@ size_t format_real(char *out, long double value, unsigned decimals)
 size_t format_percent(char *out, int64_t part, int64_t whole)
 {
 	const bool negative = (part < 0) != (whole < 0) && part != 0;
-	wide share = part < 0 ? 0 - (uint64_t)part : (uint64_t)part;
-	const wide of = whole < 0 ? 0 - (uint64_t)whole : (uint64_t)whole;
-	wide rest;
+	uint128 share = part < 0 ? 0 - (uint64_t)part : (uint64_t)part;
+	const uint128 of = whole < 0 ? 0 - (uint64_t)whole : (uint64_t)whole;
+	uint128 rest;
 
 	if (of == 0)
 		return (size_t)snprintf(out, FORMAT_NUMBER_BYTES, "0 %%");

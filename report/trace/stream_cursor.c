@@ -162,7 +162,7 @@ static void fill_event(struct trace_reader *reader, struct trace_event *event, u
 		       reader_scale(reader->run->stamp - reader->clock_raw, reader->clock_scale);
 
 	reader->state->last_ns = now;
-	reader->state->now = reader->run->stamp;
+	reader->state->last_stamp = reader->run->stamp;
 	reader->run->stream->started = 1;
 	*event = (struct trace_event){ .kind = kind,
 		.depth = reader->run->depth,
@@ -280,7 +280,8 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 		if (!merge_may_continue(reader, reader->run->stamp))
 			return 0;
 		cursor->finishing = true;
-		state->now = state->now > reader->run->stamp ? state->now : reader->run->stamp;
+		state->last_stamp = state->last_stamp > reader->run->stamp ? state->last_stamp
+									   : reader->run->stamp;
 		block_payload_free(&cursor->payload);
 		reader->run->word = reader->run->end = NULL;
 		if (cursor->alive && reader->run->depth && !merge_may_continue(reader, UINT64_MAX))
@@ -289,8 +290,8 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 	if (cursor->alive && reader->run->depth) {
 		uint64_t last = state->blocks.header.last.raw;
 
-		if (state->now > reader->run->stamp)
-			reader->run->stamp = state->now;
+		if (state->last_stamp > reader->run->stamp)
+			reader->run->stamp = state->last_stamp;
 		if (last > reader->run->stamp && last < STAMP_END && state->heap_count == 0)
 			reader->run->stamp = last;
 		merge_advance_clock(reader, reader->run->stamp);

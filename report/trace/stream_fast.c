@@ -87,7 +87,7 @@ bool stream_step_fast(struct trace_reader *reader, struct trace_event *event)
 	}
 	run->stamp = stamp;
 	run->stream->started = 1;
-	state->now = stamp;
+	state->last_stamp = stamp;
 	state->last_ns = reader_stamp_time(reader, stamp);
 	event->kind = head->kind;
 	event->node = head->node;

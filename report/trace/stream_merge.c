@@ -78,8 +78,8 @@ static inline void switch_to_stream(struct trace_reader *reader, wide_uint waiti
 
 	reader->run = &cursor->run;
 	if (stamp < STAMP_END)
-		state->now = stamp > state->now ? stamp : state->now;
-	advance_clock(reader, cursor, stamp < STAMP_END ? stamp : state->now);
+		state->last_stamp = stamp > state->last_stamp ? stamp : state->last_stamp;
+	advance_clock(reader, cursor, stamp < STAMP_END ? stamp : state->last_stamp);
 }
 
 void merge_advance_clock(struct trace_reader *reader, uint64_t stamp)

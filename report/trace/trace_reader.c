@@ -97,7 +97,7 @@ void reader_rewind(struct trace_reader *reader)
 	for (uint32_t i = 0; i < state->stream_count; i++)
 		restart_stream(state, &state->streams[i]);
 	state->piece = 0;
-	state->now = state->last_ns = state->last_stream_lost = 0;
+	state->last_stamp = state->last_ns = state->last_stream_lost = 0;
 	state->ended_stream = NULL;
 	state->tensor_totals = (struct tensor_totals){ .devices[0].allocated = 0 };
 	reader->run = &state->idle;
@@ -208,7 +208,7 @@ uint64_t reader_start_unix_ns(const struct trace_reader *reader)
 
 uint64_t reader_duration_ns(const struct trace_reader *reader)
 {
-	uint64_t seen = clock_ns(&reader->state->clock, reader->state->now);
+	uint64_t seen = clock_ns(&reader->state->clock, reader->state->last_stamp);
 
 	return seen > reader->state->clock.last_ns ? seen : reader->state->clock.last_ns;
 }

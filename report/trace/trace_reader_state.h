@@ -55,7 +55,7 @@ struct reader_state {
 	uint32_t piece;         /* index of the current clock piece */
 	uint64_t piece_end;     /* last stamp of the current clock piece */
 	struct stream_run idle; /* reader->run while there is no current stream; has no records */
-	uint64_t now;           /* latest stamp read; never decreases */
+	uint64_t last_stamp;    /* latest stamp read; never decreases */
 	uint64_t last_ns;       /* the latest time that reader_next_any returned */
 	uint64_t last_stream_lost;
 	union expanded_call call; /* the call that the last AGAIN describes */

@@ -41,7 +41,7 @@ void writer_dictionary(
 void writer_stream(struct trace_writer *writer, uint32_t tid);
 void writer_push(struct trace_writer *writer, uint64_t time, uint32_t node);
 /* Closes the open range that has `index` other ranges inside it (0: the innermost). */
-void writer_pop(struct trace_writer *writer, uint64_t time, uint32_t index);
+void writer_pop(struct trace_writer *writer, uint64_t time, uint32_t inside);
 /* Writes a record that begins with struct trace_timed. Fills its size, kind and stamp. */
 void writer_timed(struct trace_writer *writer, uint64_t time, enum trace_kind kind, void *record,
 	size_t size);

@@ -243,9 +243,9 @@ static void draw_name(struct tui_screen *screen, unsigned y, uint32_t item, enum
 	size_t indent = 2 * (size_t)depth,
 	       bytes = model->kind->name(model, item, true, &screen->name, &screen->name_room),
 	       left;
-	const size_t least = escaped_width(screen->name, bytes);
+	const size_t short_width = escaped_width(screen->name, bytes);
 	/* The indent leaves too little room for the name. */
-	const bool deep = indent + 2 + (least < NAME_MIN_DEEP ? least : NAME_MIN_DEEP) >
+	const bool deep = indent + 2 + (short_width < NAME_MIN_DEEP ? short_width : NAME_MIN_DEEP) >
 			  screen->name_width;
 	char before[48];
 

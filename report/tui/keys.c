@@ -136,7 +136,7 @@ static void go_in(struct tui_state *state, uint32_t item)
 		move_to(state, (int64_t)state->cursor + 1);
 		return;
 	}
-	tui_open(state, item, true);
+	tui_set_open(state, item, true);
 	tui_update_rows(state, item);
 }
 
@@ -145,7 +145,7 @@ static void go_out(struct tui_state *state, uint32_t item)
 	const uint32_t around = state->model->items[item].parent, focus = tui_focus_item(state);
 
 	if (tui_is_open(state, item)) {
-		tui_open(state, item, false);
+		tui_set_open(state, item, false);
 		tui_update_rows(state, item);
 	} else if (around != TUI_NONE && item != focus) {
 		tui_update_rows(state, around);
@@ -159,7 +159,7 @@ static void open_or_show_details(struct tui_state *state, uint32_t item)
 		show_details(state);
 		return;
 	}
-	tui_open(state, item, !tui_is_open(state, item));
+	tui_set_open(state, item, !tui_is_open(state, item));
 	tui_update_rows(state, item);
 }
 
@@ -170,7 +170,7 @@ static void focus_on(struct tui_state *state, uint32_t item)
 	array_grow_zeroed(
 		&state->focus, &state->focus_room, state->focus_count + 1, sizeof *state->focus);
 	state->focus[state->focus_count++] = state->model->items[item].key;
-	tui_open(state, item, true);
+	tui_set_open(state, item, true);
 	tui_update_rows(state, item);
 }
 
@@ -252,7 +252,7 @@ static void row_key(struct tui_state *state, int key, uint32_t item)
 		open_or_show_details(state, item);
 		break;
 	case '*':
-		tui_open_all(state, item, !tui_is_open(state, item));
+		tui_set_open_all(state, item, !tui_is_open(state, item));
 		tui_update_rows(state, item);
 		break;
 	case 'f':

@@ -70,7 +70,7 @@ struct tui_kind {
 	bool (*has_metric)(struct tui_model *model, const char *metric);
 	/* Changes to `metric` and chooses the columns again. Returns false if the keys have
 	 * changed. */
-	bool (*measure)(struct tui_model *model, const char *metric);
+	bool (*change_metric)(struct tui_model *model, const char *metric);
 	/* Returns the next item of the critical path below `from`, or its first one if `from` is
 	 * not on it. `last`: returns the end of the path. Returns TUI_NONE if there is no path.
 	 * `message` gets a sentence about the result. */
@@ -100,9 +100,9 @@ struct tui_model {
 
 /* Reads the trace. Ends the program with a message if it cannot be read. The options and the style
  * must outlive the model. */
-struct tui_model *tui_trace(const struct options *options, const struct style *style);
-/* Reads and compares two traces, like tui_trace(). */
-struct tui_model *tui_diff(const struct options *options, const struct style *style);
+struct tui_model *tui_model_of_trace(const struct options *options, const struct style *style);
+/* Reads and compares two traces, like tui_model_of_trace(). */
+struct tui_model *tui_model_of_diff(const struct options *options, const struct style *style);
 void tui_model_free(struct tui_model *model);
 
 /* Returns the index of the item with that key, or TUI_NONE. */

@@ -289,7 +289,7 @@ static void set_diff(struct tui_model *model, struct diff *diff)
 	diff_sort(model, DIFF_CHANGE);
 }
 
-static bool diff_measure(struct tui_model *model, const char *metric)
+static bool diff_change_metric(struct tui_model *model, const char *metric)
 {
 	set_diff(model, diff_read_unmatched(model->options, metric, model->options->files[0],
 				model->options->files[1]));
@@ -412,7 +412,7 @@ static const struct tui_kind diff_kind = {
 	.paint = diff_paint,
 	.sort = diff_sort,
 	.has_metric = diff_has_metric,
-	.measure = diff_measure,
+	.change_metric = diff_change_metric,
 	.worst = diff_worst,
 	.details = diff_details,
 	.has_details_first = diff_details_first,
@@ -430,7 +430,7 @@ static void add_diff_warnings(struct tui_model *model, unsigned which)
 			strlen(processes->warnings[i]));
 }
 
-struct tui_model *tui_diff(const struct options *options, const struct style *style)
+struct tui_model *tui_model_of_diff(const struct options *options, const struct style *style)
 {
 	struct tui_model *model = xcalloc(sizeof *model);
 

@@ -303,7 +303,7 @@ static void rebuild_model(struct tui_model *model)
 		model->columns[i].filled = is_filled(trace, trace->columns[i]);
 }
 
-static bool trace_measure(struct tui_model *model, const char *metric)
+static bool trace_change_metric(struct tui_model *model, const char *metric)
 {
 	struct trace_model *trace = model->context;
 
@@ -450,7 +450,7 @@ static const struct tui_kind trace_kind = {
 	.paint = trace_paint,
 	.sort = trace_sort,
 	.has_metric = trace_has_metric,
-	.measure = trace_measure,
+	.change_metric = trace_change_metric,
 	.worst = trace_worst,
 	.details = trace_details,
 	.has_details_first = trace_details_first,
@@ -468,7 +468,7 @@ static void number_items(struct tui_model *model, struct trace_model *trace)
 	}
 }
 
-struct tui_model *tui_trace(const struct options *options, const struct style *style)
+struct tui_model *tui_model_of_trace(const struct options *options, const struct style *style)
 {
 	struct tui_model *model = xcalloc(sizeof *model);
 	struct trace_model *trace = xcalloc(sizeof *trace);

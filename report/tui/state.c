@@ -19,7 +19,7 @@ static void open_what_fits(struct tui_state *state)
 		rows += of_depth[++depth];
 	for (uint32_t i = 0; i < model->count; i++)
 		if (model->items[i].depth < depth)
-			tui_open(state, i, true);
+			tui_set_open(state, i, true);
 	free(of_depth);
 }
 
@@ -38,7 +38,7 @@ static void open_heaviest(struct tui_state *state)
 			rows++;
 		if (rows > tui_row_count(state))
 			return;
-		tui_open(state, item++, true);
+		tui_set_open(state, item++, true);
 	}
 }
 
@@ -111,7 +111,7 @@ static void change_metric(struct tui_state *state)
 		       key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
 
 	state->first_column = 0;
-	if (!state->model->kind->measure(state->model, state->pending_metric)) {
+	if (!state->model->kind->change_metric(state->model, state->pending_metric)) {
 		reset_state(state);
 		return;
 	}

@@ -95,9 +95,9 @@ bool tui_has_children(const struct tui_state *state, uint32_t item);
 /* Computes the rows again after nodes were opened, closed or moved. The cursor goes to `item`, or
  * with TUI_NONE stays on its item. */
 void tui_update_rows(struct tui_state *state, uint32_t item);
-void tui_open(struct tui_state *state, uint32_t item, bool open);
+void tui_set_open(struct tui_state *state, uint32_t item, bool open);
 /* Opens or closes the item and all its descendants. */
-void tui_open_all(struct tui_state *state, uint32_t item, bool open);
+void tui_set_open_all(struct tui_state *state, uint32_t item, bool open);
 /* Opens the ancestors of the item and moves the cursor to it. Leaves the focus if the item is
  * outside. */
 void tui_reveal(struct tui_state *state, uint32_t item);

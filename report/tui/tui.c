@@ -64,7 +64,8 @@ int tui_view(const struct options *options)
 	check_usage(options);
 	out = output_open(NULL);
 	style = style_of(&options->style, out);
-	model = options->file_count == 2 ? tui_diff(options, &style) : tui_trace(options, &style);
+	model = options->file_count == 2 ? tui_model_of_diff(options, &style)
+					 : tui_model_of_trace(options, &style);
 	terminal_open(style.color);
 	browse_model(model, &style);
 	tui_model_free(model);

@@ -69,16 +69,16 @@ void tui_update_rows(struct tui_state *state, uint32_t item)
 	tui_scroll(state);
 }
 
-void tui_open(struct tui_state *state, uint32_t item, bool open)
+void tui_set_open(struct tui_state *state, uint32_t item, bool open)
 {
 	if (tui_has_children(state, item))
 		state->open[state->model->items[item].key] = open;
 }
 
-void tui_open_all(struct tui_state *state, uint32_t item, bool open)
+void tui_set_open_all(struct tui_state *state, uint32_t item, bool open)
 {
 	for (uint32_t i = item; i < state->model->items[item].end; i++)
-		tui_open(state, i, open);
+		tui_set_open(state, i, open);
 }
 
 void tui_reveal(struct tui_state *state, uint32_t item)
@@ -91,7 +91,7 @@ void tui_reveal(struct tui_state *state, uint32_t item)
 		state->focus_count--;
 	for (uint32_t around = model->items[item].parent; around != TUI_NONE;
 		around = model->items[around].parent)
-		tui_open(state, around, true);
+		tui_set_open(state, around, true);
 	tui_update_rows(state, item);
 }
 

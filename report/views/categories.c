@@ -23,7 +23,7 @@ static void add_category_children(
 	}
 	rows_sort(rows->rows + first, rows->count - first, sort);
 	if ((node ? 1u : 0u) >= options->depth) {
-		rows->deep += rows->count - first;
+		rows->hidden_by_depth += rows->count - first;
 		rows->count = first;
 	}
 	if (node)
@@ -40,7 +40,7 @@ static void add_category_rows(
 		rows_add(rows, &categories.rows[i]);
 		add_category_children(options, process, rows, categories.rows[i].node);
 	}
-	rows->deep += categories.deep;
+	rows->hidden_by_depth += categories.hidden_by_depth;
 	free(categories.rows);
 }
 

@@ -31,7 +31,7 @@ void arrange_instance(const struct options *options, struct process *process, st
 			const bool deep = row.depth >= options->depth || row.depth > TREE_DEPTH_MAX;
 
 			if (deep || index >= view_top(options)) {
-				*(deep ? &rows->deep : &rows->more) += 1;
+				*(deep ? &rows->hidden_by_depth : &rows->hidden_by_top) += 1;
 				continue;
 			}
 			array_grow_zeroed(&stack, &room, count + 1, sizeof *stack);
@@ -100,7 +100,7 @@ void critical_keep_largest(struct rows *rows, size_t most)
 			rows->rows[count].parent = positions[rows->rows[i].parent] - 1;
 		positions[i] = (uint32_t)++count;
 	}
-	rows->more += rows->count - count;
+	rows->hidden_by_top += rows->count - count;
 	rows->count = count;
 	free(order);
 	free(positions);

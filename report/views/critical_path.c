@@ -48,8 +48,8 @@ struct critical_path {
 	/* time on the path that is shown, but was launched outside of what is shown */
 	struct path_sum elsewhere;
 	size_t step, step_count; /* step: the first that may not have ended */
-	const struct counted_interval *windows;
-	size_t window, window_count;
+	const struct counted_interval *intervals;
+	size_t interval, interval_count;
 	bool is_partial;
 	/* the segment that is being added */
 	const struct path_segment *segment;
@@ -129,20 +129,20 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 /* Adds the part of a segment that is inside the intervals that count. */
 static void add_path_segment(struct critical_path *critical, const struct path_segment *segment)
 {
-	const struct counted_interval *windows = critical->windows;
+	const struct counted_interval *intervals = critical->intervals;
 
 	critical->segment = segment;
 	if (!critical->is_partial) {
 		add_interval(critical, segment->begin_ns, segment->end_ns);
 		return;
 	}
-	while (critical->window < critical->window_count &&
-		windows[critical->window].end_ns <= segment->begin_ns)
-		critical->window++;
-	for (size_t i = critical->window;
-		i < critical->window_count && windows[i].begin_ns < segment->end_ns; i++) {
-		const uint64_t from = max_u64(windows[i].begin_ns, segment->begin_ns),
-			       to = min_u64(windows[i].end_ns, segment->end_ns);
+	while (critical->interval < critical->interval_count &&
+		intervals[critical->interval].end_ns <= segment->begin_ns)
+		critical->interval++;
+	for (size_t i = critical->interval;
+		i < critical->interval_count && intervals[i].begin_ns < segment->end_ns; i++) {
+		const uint64_t from = max_u64(intervals[i].begin_ns, segment->begin_ns),
+			       to = min_u64(intervals[i].end_ns, segment->end_ns);
 
 		if (to > from)
 			add_interval(critical, from, to);
@@ -163,11 +163,12 @@ static void add_unknown_ends(struct critical_path *critical)
 {
 	const struct critical_path_graph *path = critical->path;
 
-	for (size_t i = 0; critical->is_partial && i < critical->window_count; i++) {
-		const struct counted_interval window = critical->windows[i];
+	for (size_t i = 0; critical->is_partial && i < critical->interval_count; i++) {
+		const struct counted_interval interval = critical->intervals[i];
 
-		charge_unknown(critical, window.begin_ns, min_u64(window.end_ns, path->begin_ns));
-		charge_unknown(critical, max_u64(window.begin_ns, path->end_ns), window.end_ns);
+		charge_unknown(
+			critical, interval.begin_ns, min_u64(interval.end_ns, path->begin_ns));
+		charge_unknown(critical, max_u64(interval.begin_ns, path->end_ns), interval.end_ns);
 	}
 }
 
@@ -252,8 +253,8 @@ static void sum_path(struct critical_path *critical)
 	const struct steps *steps = critical->process->steps;
 
 	critical->is_partial = options->steps || options->windows;
-	critical->window_count = activities_counted_intervals(
-		critical->path->activities, &critical->windows);
+	critical->interval_count = activities_counted_intervals(
+		critical->path->activities, &critical->intervals);
 	critical->step_count = steps ? steps->count : 0;
 	critical->steps = xcalloc((critical->step_count + 1) * sizeof *critical->steps);
 	for (size_t i = 0; i < critical->path->segments.count; i++)

@@ -28,7 +28,7 @@ static void add_distribution_row(
 	struct rows *rows, struct process *process, const struct distribution_row *part)
 {
 	const bool has_node = part->kind == DISTRIBUTION_OUTLIER ||
-			      distributions_of(process)->places.count == 1;
+			      distributions_of(process)->selected.count == 1;
 	const struct row row = { .process = process,
 		.kind = ROW_DISTRIBUTION,
 		.parent = NO_ROW,
@@ -257,7 +257,7 @@ static void put_distribution_title(const struct style *style, const struct row *
 {
 	const struct distribution *of = row->of.part->of;
 	const struct string_view name = row_name(row);
-	const size_t node_count = distributions_of(row->process)->places.count;
+	const size_t node_count = distributions_of(row->process)->selected.count;
 	const bool is_range =
 		node_kind_class(row->process->profile->tree->nodes[row->of.part->node].kind) ==
 		NODE_RANGES;

@@ -281,7 +281,7 @@ static bool describe_event(struct dump *dump, const struct trace_event *event)
 	return true;
 }
 
-static void write_gpu_entry(struct dump *dump, const struct gpu_entry *entry)
+static void write_gpu_entry(struct dump *dump, const struct gpu_record *entry)
 {
 	begin_event_line(dump, entry->time_ns, entry->tid);
 	dump_gpu_line(dump->reader, entry, &dump->line);
@@ -291,7 +291,7 @@ static void write_gpu_entry(struct dump *dump, const struct gpu_entry *entry)
 /* Writes the GPU records that come before (`time_ns`, `stream`). */
 static void write_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream)
 {
-	const struct gpu_entry *entry;
+	const struct gpu_record *entry;
 
 	while ((entry = record_order_peek(dump->gpu)) &&
 		(entry->time_ns < time_ns ||

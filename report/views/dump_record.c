@@ -407,7 +407,7 @@ static void overhead_line(struct dump_line *line, const struct trace_overhead *o
 }
 
 static void gpu_record_line(
-	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line)
+	struct trace_reader *reader, const struct gpu_record *entry, struct dump_line *line)
 {
 	switch (entry->kind) {
 	case TRACE_KERNEL:
@@ -433,7 +433,7 @@ static void gpu_record_line(
 }
 
 void dump_gpu_line(
-	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line)
+	struct trace_reader *reader, const struct gpu_record *entry, struct dump_line *line)
 {
 	line_string(line, DUMP_kind, event_kind_name(entry->kind));
 	if (entry->timed && entry->kind != TRACE_GPU_MEMORY)

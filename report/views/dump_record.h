@@ -14,7 +14,7 @@ bool dump_record_line(
 	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line);
 /* Adds the keys of a record that CUPTI delivered. */
 void dump_gpu_line(
-	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line);
+	struct trace_reader *reader, const struct gpu_record *entry, struct dump_line *line);
 /* Adds the keys of the code location at which a node was first entered. It has no time of its
  * own. */
 void dump_source_line(

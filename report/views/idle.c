@@ -131,16 +131,16 @@ static uint64_t gap_in_selection(const struct idle_report *idle, const struct id
 	const struct activity *work)
 {
 	const struct profile_options *options = &idle->process->profile->options;
-	const struct counted_interval *windows;
-	const size_t windows_count = activities_counted_intervals(idle->activities, &windows);
+	const struct counted_interval *intervals;
+	const size_t interval_count = activities_counted_intervals(idle->activities, &intervals);
 	uint64_t sum = 0;
 
 	if (!options->steps && !options->windows)
 		return known_gap_ns(
 			idle, HANDOVER_REALTIME, device->covered_unix, work->start_unix_ns);
-	for (size_t i = 0; i < windows_count; i++) {
-		const uint64_t from = max_u64(windows[i].begin_ns, device->covered_ns),
-			       to = min_u64(windows[i].end_ns, work->begin_ns);
+	for (size_t i = 0; i < interval_count; i++) {
+		const uint64_t from = max_u64(intervals[i].begin_ns, device->covered_ns),
+			       to = min_u64(intervals[i].end_ns, work->begin_ns);
 
 		if (to > from)
 			sum += known_gap_ns(idle, HANDOVER_TRACE_TIME, from, to);

@@ -65,12 +65,13 @@ static struct node_list find_nodes(const struct options *options, const struct p
 	return found;
 }
 
-static struct rows rows_of_nodes(struct process *process, const struct node_list *places)
+static struct rows rows_of_nodes(struct process *process, const struct node_list *selected)
 {
 	struct rows rows = { .rows = NULL };
 
-	for (size_t i = 0; i < places->count; i++) {
-		const struct row row = tree_row(process, process->profile->tree, places->nodes[i]);
+	for (size_t i = 0; i < selected->count; i++) {
+		const struct row row = tree_row(
+			process, process->profile->tree, selected->nodes[i]);
 
 		rows_add(&rows, &row);
 	}
@@ -80,21 +81,21 @@ static struct rows rows_of_nodes(struct process *process, const struct node_list
 /* Orders `places` as the view is ordered, and prunes them by the view's limits. What was pruned is
  * counted in `cut`. */
 static void cut_nodes(const struct options *options, struct process *process,
-	struct node_list *places, struct rows *cut)
+	struct node_list *selected, struct rows *cut)
 {
 	const struct column *sort = view_sort(options, process);
 	const bool keep_small = options->focus || metrics[process->metric].nature == METRIC_LEVEL,
 		   has_top = options->top && options->instances != INSTANCES_ALL;
-	struct rows level = rows_of_nodes(process, places);
+	struct rows level = rows_of_nodes(process, selected);
 
 	rows_sort(level.rows, level.count, sort);
 	rows_prune(&level, 0, sort, keep_small ? 0 : view_min_percent(options),
 		has_top ? options->top : TREES_MAX);
 	for (size_t i = 0; i < level.count; i++)
-		places->nodes[i] = level.rows[i].node;
-	places->count = level.count;
-	cut->small += level.small;
-	cut->more += level.more;
+		selected->nodes[i] = level.rows[i].node;
+	selected->count = level.count;
+	cut->hidden_by_percent += level.hidden_by_percent;
+	cut->hidden_by_top += level.hidden_by_top;
 	free(level.rows);
 }
 
@@ -115,7 +116,7 @@ static struct profile *profile_of_instance(
 	wanted.metric = process->metric;
 	wanted.pick_metric = false;
 	wanted.target = target;
-	wanted.no_owners = true;
+	wanted.no_owners_and_delays = true;
 	profile = profile_build(process->reader, process->texts, &wanted);
 	keep_instance(process, (struct kept_instance){ .profile = profile });
 	profile->options.target = NULL;
@@ -172,16 +173,16 @@ static size_t max_rows(const struct options *options)
 }
 
 static void add_instances_of_node(const struct options *options, struct process *process,
-	struct rows *rows, const struct picked_instances *chosen)
+	struct rows *rows, const struct picked_instances *picked)
 {
 	const bool all = options->instances == INSTANCES_ALL;
 
-	for (size_t i = 0; i < chosen->count; i++)
+	for (size_t i = 0; i < picked->count; i++)
 		if (all)
-			add_instance_row(process, rows, &chosen->list[i]);
+			add_instance_row(process, rows, &picked->list[i]);
 		else
-			add_instance_tree(options, process, rows, &chosen->list[i]);
-	rows->more += all ? chosen->instances - chosen->count : 0;
+			add_instance_tree(options, process, rows, &picked->list[i]);
+	rows->hidden_by_top += all ? picked->instances - picked->count : 0;
 }
 
 void arrange_instances(
@@ -191,14 +192,14 @@ void arrange_instances(
 
 	for (size_t p = 0; p < processes->shown; p++) {
 		struct process *process = &processes->all[p];
-		struct node_list places = find_nodes(options, process);
-		struct picked_instances *chosen;
+		struct node_list selected = find_nodes(options, process);
+		struct picked_instances *picked;
 
-		cut_nodes(options, process, &places, rows);
-		chosen = pick_instances(process, &places, options->instances, most);
-		for (size_t i = 0; i < places.count; i++)
-			add_instances_of_node(options, process, rows, &chosen[i]);
-		picked_instances_free(chosen, places.count);
-		free(places.nodes);
+		cut_nodes(options, process, &selected, rows);
+		picked = pick_instances(process, &selected, options->instances, most);
+		for (size_t i = 0; i < selected.count; i++)
+			add_instances_of_node(options, process, rows, &picked[i]);
+		picked_instances_free(picked, selected.count);
+		free(selected.nodes);
 	}
 }

@@ -54,7 +54,7 @@ static void add_sites(
 					       .of.site = &sites[i] });
 	rows_sort(rows->rows + first, rows->count - first, sort);
 	if (options->depth < 2) {
-		rows->deep += rows->count - first;
+		rows->hidden_by_depth += rows->count - first;
 		rows->count = first;
 	}
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));

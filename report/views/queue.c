@@ -18,7 +18,7 @@
 /* The delays of a group of GPU operations. */
 struct queue_delay {
 	struct percentiles samples;
-	uint64_t works, known, untimed, early, total_ns, max_ns;
+	uint64_t operations, measured, untimed, early, total_ns, max_ns;
 };
 
 /* Changes of the state of a GPU operation. */
@@ -26,14 +26,14 @@ enum queue_change { WORK_ENDED, WORK_SUBMITTED, WORK_STARTED };
 
 struct queue_event {
 	uint64_t at_ns, number;
-	uint32_t lane;
+	uint32_t stream_index;
 	uint32_t change; /* enum queue_change */
 };
 
 /* The work that was launched and has not ended, over time. */
 struct backlog {
 	uint64_t outstanding, running, most;
-	uint64_t now_ns, span_ns, empty_ns, asked_ns, ahead_ns;
+	uint64_t now_ns, span_ns, empty_ns, submitted_ns, ahead_ns;
 	long double product; /* outstanding work times ns */
 	bool begun;          /* its first work has started; time before that is not in span_ns */
 };
@@ -54,7 +54,7 @@ struct queue_report {
 	struct activities *activities;
 	struct external_sort *events;
 	struct percentiles_budget budget;
-	struct stream_table lanes;
+	struct stream_table stream_table;
 	struct stream_queue *streams; /* by number in `lanes` */
 	struct device_queue devices[TIMELINE_DEVICES];
 	struct queue_delay *nodes, *kernels; /* by node; by string id of the name */
@@ -81,22 +81,22 @@ static bool has_delay(struct stream_queue *stream, const struct activity *work)
 }
 
 static void count_delay(struct queue_report *queue, struct queue_delay *delay,
-	const struct activity *work, bool known)
+	const struct activity *work, bool measured)
 {
 	const uint64_t waited = work->begin_ns > work->call_begin_ns
 					? work->begin_ns - work->call_begin_ns
 					: 0;
 
-	delay->works++;
+	delay->operations++;
 	delay->untimed += !work->timed;
-	if (!known)
+	if (!measured)
 		return;
 	/* Work clearly before its call: one of the clocks is wrong. */
 	if (work->begin_ns + CLOCK_TOLERANCE_NS < work->call_begin_ns) {
 		delay->early++;
 		return;
 	}
-	delay->known++;
+	delay->measured++;
 	delay->total_ns += waited;
 	if (waited > delay->max_ns)
 		delay->max_ns = waited;
@@ -104,45 +104,48 @@ static void count_delay(struct queue_report *queue, struct queue_delay *delay,
 }
 
 static void add_queue_event(
-	struct queue_report *queue, uint32_t lane, enum queue_change change, uint64_t at_ns)
+	struct queue_report *queue, uint32_t stream_index, enum queue_change change, uint64_t at_ns)
 {
 	const uint64_t number = external_sort_count(queue->events);
 	struct queue_event *event = external_sort_add(queue->events);
 
-	*event = (struct queue_event){
-		.at_ns = at_ns, .number = number, .lane = lane, .change = (uint32_t)change
-	};
+	*event = (struct queue_event){ .at_ns = at_ns,
+		.number = number,
+		.stream_index = stream_index,
+		.change = (uint32_t)change };
 }
 
-static void add_work_events(struct queue_report *queue, uint32_t lane, const struct activity *work)
+static void add_work_events(
+	struct queue_report *queue, uint32_t stream_index, const struct activity *work)
 {
 	const bool has_call = work->has_call && work->call_begin_ns < work->begin_ns;
 
-	add_queue_event(
-		queue, lane, WORK_SUBMITTED, has_call ? work->call_begin_ns : work->begin_ns);
-	add_queue_event(queue, lane, WORK_STARTED, work->begin_ns);
-	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
+	add_queue_event(queue, stream_index, WORK_SUBMITTED,
+		has_call ? work->call_begin_ns : work->begin_ns);
+	add_queue_event(queue, stream_index, WORK_STARTED, work->begin_ns);
+	add_queue_event(queue, stream_index, WORK_ENDED, work->end_ns);
 }
 
 static void add_queued_work(struct queue_report *queue, const struct activity *work)
 {
 	struct device_queue *device = device_queue_of(queue, work->device);
-	const uint32_t lane = stream_table_number(&queue->lanes, device->device, work->stream);
-	bool known;
+	const uint32_t stream_index = stream_table_number(
+		&queue->stream_table, device->device, work->stream);
+	bool measured;
 
-	array_grow_zeroed(
-		&queue->streams, &queue->stream_room, (size_t)lane + 1, sizeof *queue->streams);
+	array_grow_zeroed(&queue->streams, &queue->stream_room, (size_t)stream_index + 1,
+		sizeof *queue->streams);
 	array_grow_zeroed(
 		&queue->nodes, &queue->node_room, (size_t)work->owner + 1, sizeof *queue->nodes);
 	array_grow_zeroed(&queue->kernels, &queue->kernel_room, (size_t)work->name + 1,
 		sizeof *queue->kernels);
-	known = has_delay(&queue->streams[lane], work);
-	count_delay(queue, &queue->streams[lane].delay, work, known);
-	count_delay(queue, &device->delay, work, known);
-	count_delay(queue, &queue->nodes[work->owner], work, known);
-	count_delay(queue, &queue->kernels[work->name], work, known);
+	measured = has_delay(&queue->streams[stream_index], work);
+	count_delay(queue, &queue->streams[stream_index].delay, work, measured);
+	count_delay(queue, &device->delay, work, measured);
+	count_delay(queue, &queue->nodes[work->owner], work, measured);
+	count_delay(queue, &queue->kernels[work->name], work, measured);
 	if (work->timed)
-		add_work_events(queue, lane, work);
+		add_work_events(queue, stream_index, work);
 }
 
 /* Orders by time. Events with the same time keep the order in which they were added, so that an
@@ -161,7 +164,7 @@ static void advance_to(struct backlog *backlog, uint64_t at_ns)
 	if (!backlog->outstanding)
 		backlog->empty_ns += passed;
 	else if (!backlog->running)
-		backlog->asked_ns += passed;
+		backlog->submitted_ns += passed;
 	else if (backlog->outstanding > backlog->running)
 		backlog->ahead_ns += passed;
 }
@@ -195,20 +198,21 @@ static void read_queue(struct queue_report *queue)
 			add_queued_work(queue, one);
 	for (external_sort_rewind(queue->events); (event = external_sort_peek(queue->events));
 		external_sort_next(queue->events)) {
-		apply_event(&queue->streams[event->lane].backlog, event);
-		apply_event(
-			&device_queue_of(queue, queue->lanes.entries[event->lane].device)->backlog,
+		apply_event(&queue->streams[event->stream_index].backlog, event);
+		apply_event(&device_queue_of(
+				    queue, queue->stream_table.entries[event->stream_index].device)
+				     ->backlog,
 			event);
 	}
 }
 
 static void set_delay_cells(struct computed_row *computed, struct queue_delay *delay)
 {
-	computed_row_set_unsigned(computed, "calls", delay->works);
-	computed_row_set_unsigned(computed, "delays", delay->known);
+	computed_row_set_unsigned(computed, "calls", delay->operations);
+	computed_row_set_unsigned(computed, "delays", delay->measured);
 	computed_row_set_unsigned(computed, "early", delay->early);
 	computed_row_set_unsigned(computed, "untimed", delay->untimed);
-	if (!delay->known)
+	if (!delay->measured)
 		return;
 	computed_row_set_unsigned(computed, "delay_total_ns", delay->total_ns);
 	computed_row_set_unsigned(computed, "delay_p50_ns", percentiles_get(&delay->samples, 500));
@@ -225,25 +229,25 @@ static void set_backlog_cells(struct computed_row *computed, const struct backlo
 		computed_row_set_real(computed, "outstanding_mean",
 			(double)(backlog->product / backlog->span_ns));
 	computed_row_set_unsigned(computed, "queue_empty_ns", backlog->empty_ns);
-	computed_row_set_unsigned(computed, "queue_asked_ns", backlog->asked_ns);
+	computed_row_set_unsigned(computed, "queue_asked_ns", backlog->submitted_ns);
 	computed_row_set_unsigned(computed, "queue_ahead_ns", backlog->ahead_ns);
 }
 
 static struct computed_row *stream_queue_row(struct process *process,
-	const struct queue_report *queue, const struct device_stream *lane,
-	struct stream_queue *stream)
+	const struct queue_report *queue, const struct device_stream *stream,
+	struct stream_queue *waiting)
 {
 	struct computed_row *computed = computed_row_new(process, 0);
 	char label[256];
 
-	computed_row_set_name(
-		computed, label, stream_table_label(lane, queue->activities, label, sizeof label));
+	computed_row_set_name(computed, label,
+		stream_table_label(stream, queue->activities, label, sizeof label));
 	computed_row_set_string(computed, "kind", "stream");
-	computed_row_set_unsigned(computed, "device", lane->device);
-	if (lane->stream != STREAM_TABLE_REST)
-		computed_row_set_unsigned(computed, "stream", lane->stream);
-	set_delay_cells(computed, &stream->delay);
-	set_backlog_cells(computed, &stream->backlog);
+	computed_row_set_unsigned(computed, "device", stream->device);
+	if (stream->stream != STREAM_TABLE_REST)
+		computed_row_set_unsigned(computed, "stream", stream->stream);
+	set_delay_cells(computed, &waiting->delay);
+	set_backlog_cells(computed, &waiting->backlog);
 	return computed;
 }
 
@@ -259,12 +263,12 @@ static void add_device_queue(const struct options *options, struct process *proc
 	set_delay_cells(computed, &device->delay);
 	set_backlog_cells(computed, &device->backlog);
 	rows_add(rows, &computed->row);
-	for (uint32_t i = 0; i < queue->lanes.count; i++) {
-		const struct device_stream *lane = &queue->lanes.entries[i];
+	for (uint32_t i = 0; i < queue->stream_table.count; i++) {
+		const struct device_stream *stream = &queue->stream_table.entries[i];
 
-		if (lane->device != device->device)
+		if (stream->device != device->device)
 			continue;
-		computed = stream_queue_row(process, queue, lane, &queue->streams[i]);
+		computed = stream_queue_row(process, queue, stream, &queue->streams[i]);
 		computed_row_add(rows, computed, parent);
 	}
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
@@ -278,7 +282,7 @@ static void add_queue_nodes(const struct options *options, struct process *proce
 	for (uint32_t node = 0; node < queue->node_room; node++) {
 		struct computed_row *computed;
 
-		if (!queue->nodes[node].works)
+		if (!queue->nodes[node].operations)
 			continue;
 		computed = computed_row_new(process, node);
 		computed_row_set_string(computed, "kind", "place");
@@ -298,7 +302,7 @@ static void add_queue_kernels(const struct options *options, struct process *pro
 		const struct string_view text = string_table_get(process->texts, name);
 		struct computed_row *computed;
 
-		if (!queue->kernels[name].works)
+		if (!queue->kernels[name].operations)
 			continue;
 		computed = computed_row_new(process, 0);
 		computed_row_set_name(computed, text.bytes, text.length);
@@ -311,7 +315,7 @@ static void add_queue_kernels(const struct options *options, struct process *pro
 
 static void queue_report_free(struct queue_report *queue)
 {
-	for (uint32_t i = 0; i < queue->lanes.count; i++)
+	for (uint32_t i = 0; i < queue->stream_table.count; i++)
 		percentiles_free(&queue->streams[i].delay.samples);
 	for (size_t i = 0; i < queue->device_count; i++)
 		percentiles_free(&queue->devices[i].delay.samples);
@@ -322,7 +326,7 @@ static void queue_report_free(struct queue_report *queue)
 	free(queue->streams);
 	free(queue->nodes);
 	free(queue->kernels);
-	stream_table_free(&queue->lanes);
+	stream_table_free(&queue->stream_table);
 	external_sort_free(queue->events);
 	activities_free(queue->activities);
 	free(queue);

@@ -49,10 +49,10 @@ static void add_clock_fit(
 	paragraph_value(paragraph, UNIT_TIME, rank->fit.residual_ns);
 	paragraph_add(paragraph, " median, ");
 	paragraph_value(paragraph, UNIT_TIME, rank->fit.residual_max_ns);
-	paragraph_add(paragraph, " maximum, over %zu ends", rank->fit.moments);
-	if (rank->by)
+	paragraph_add(paragraph, " maximum, over %zu ends", rank->fit.pairs);
+	if (rank->aligned_with)
 		paragraph_add(paragraph, " shared with rank %lld",
-			(long long)ranks->ranks[rank->by].number);
+			(long long)ranks->ranks[rank->aligned_with].number);
 }
 
 static void put_rank_clock(
@@ -64,7 +64,7 @@ static void put_rank_clock(
 	if (rank->aligned)
 		add_clock_fit(&paragraph, ranks, rank);
 	else
-		paragraph_add(&paragraph, "cannot be aligned: %s", rank->why);
+		paragraph_add(&paragraph, "cannot be aligned: %s", rank->unaligned_reason);
 	paragraph_print(&paragraph, "clock");
 }
 
@@ -127,12 +127,12 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 	paragraph_add(&paragraph,
 		"%zu of %zu aligned to the clock of rank %lld, by the ends of collectives", aligned,
 		ranks->count, (long long)ranks->ranks[0].number);
-	if (ranks->counted)
+	if (ranks->numbered_by_file)
 		paragraph_add(&paragraph,
 			"; numbered in file order, as not all files contain their rank");
-	if (ranks->without)
-		paragraph_add(
-			&paragraph, "; %u processes without collectives excluded", ranks->without);
+	if (ranks->processes_without_collectives)
+		paragraph_add(&paragraph, "; %u processes without collectives excluded",
+			ranks->processes_without_collectives);
 	paragraph_print(&paragraph, "ranks");
 	put_clocks(ranks, style);
 	paragraph_add(&paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count,
@@ -155,7 +155,7 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 		paragraph_add(&paragraph,
 			"; process groups are not named in these traces: each stream is "
 			"assumed to be one, and matched with others by kind, order and end");
-	if (ranks->ranks[0].collectives.in_call)
+	if (ranks->ranks[0].collectives.waits_in_call)
 		paragraph_add(&paragraph,
 			"; each starts with the range it was launched in, since the simulated "
 			"NCCL waits there");
@@ -338,7 +338,7 @@ static void put_collective_row(const struct ranks *ranks, const struct collectiv
 	if (row->last_rank != UINT32_MAX)
 		snprintf(last, sizeof last, "%lld in %llu",
 			(long long)ranks->ranks[row->last_rank].number,
-			(unsigned long long)row->last);
+			(unsigned long long)row->last_count);
 	if (shown == BEFORE_NAMES)
 		print_line(style, "%*s", (int)before_names[shown - 1].columns, last);
 	print_line(style, "  %s", collective_name(row->kind));

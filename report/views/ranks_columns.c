@@ -35,11 +35,11 @@
 		"its sends and receives with unknown peers, which are not compared")              \
 	X(untimed, "untimed", UNIT_COUNT, true, rank->collectives.untimed,                        \
 		"its collectives without timestamps")                                             \
-	X(residual_ns, "residual", UNIT_TIME, fit->moments, fit->residual_ns,                     \
+	X(residual_ns, "residual", UNIT_TIME, fit->pairs, fit->residual_ns,                       \
 		"distance between the ends of collectives on the aligned clocks: median")         \
-	X(residual_most_ns, "residual<=", UNIT_TIME, fit->moments, fit->residual_max_ns,          \
+	X(residual_most_ns, "residual<=", UNIT_TIME, fit->pairs, fit->residual_max_ns,            \
 		"distance between the ends of collectives on the aligned clocks: maximum")        \
-	X(offset_ns, "offset", UNIT_TIME, fit->moments, (uint64_t)fit->offset_ns,                 \
+	X(offset_ns, "offset", UNIT_TIME, fit->pairs, (uint64_t)fit->offset_ns,                   \
 		"reference clock minus its own clock")
 
 const struct rank_column rank_columns[] = {

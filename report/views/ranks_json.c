@@ -49,14 +49,14 @@ static void ranks_json_rank(struct json_writer *json, const struct rank_process 
 	json_put_unsigned(json, "pid", rank->process->pid);
 	json_put_bool(json, "simulated", rank->process->simulated);
 	json_put_bool(json, "aligned", rank->aligned);
-	json_put_string(json, "not_aligned_because", rank->aligned ? NULL : rank->why);
+	json_put_string(json, "not_aligned_because", rank->aligned ? NULL : rank->unaligned_reason);
 	ranks_json_columns(json, rank);
 	json_write_key(json, "drift_ppm");
-	if (rank->fit.moments)
+	if (rank->fit.pairs)
 		json_write_double(json, rank->fit.drift * 1e6);
 	else
 		json_write_null(json);
-	json_put_unsigned(json, "aligned_by", rank->fit.moments);
+	json_put_unsigned(json, "aligned_by", rank->fit.pairs);
 	json_write_end(json, '}');
 }
 
@@ -99,7 +99,7 @@ static void ranks_json_collective(
 	json_put_unsigned(json, "wait_ns", row->wait_ns);
 	json_put_unsigned(json, "transfer_ns", row->transfer_ns);
 	json_put_unsigned(json, "decided", row->decided);
-	json_put_unsigned(json, "last", row->last);
+	json_put_unsigned(json, "last", row->last_count);
 	ranks_json_number(json, "last_rank", row->last_rank != UINT32_MAX,
 		row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0);
 	json_write_end(json, '}');
@@ -117,7 +117,7 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	json_put_unsigned(&json, "decided", ranks->decided);
 	json_put_unsigned(&json, "undecided", ranks->undecided);
 	json_put_unsigned(&json, "communicators", ranks->group_count);
-	json_put_unsigned(&json, "without_collectives", ranks->without);
+	json_put_unsigned(&json, "without_collectives", ranks->processes_without_collectives);
 	json_write_key(&json, "rows");
 	json_write_begin(&json, '[');
 	for (size_t i = 0; i < ranks->count; i++)
@@ -170,7 +170,7 @@ void ranks_print_csv(const struct ranks *ranks, const struct options *options, s
 				output_signed(out, value);
 		}
 		output_char(out, ',');
-		if (rank->fit.moments)
+		if (rank->fit.pairs)
 			output_double(out, rank->fit.drift * 1e6);
 		output_string(out, "\r\n");
 	}

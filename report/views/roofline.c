@@ -26,7 +26,7 @@ struct work_amounts {
 /* Returns true if all work that the calls launched is in the trace and has times. */
 static bool is_complete(const struct roofline_subject *subject)
 {
-	return subject->calls && subject->launches == subject->works && !subject->untimed &&
+	return subject->calls && subject->launches == subject->operations && !subject->untimed &&
 	       subject->ns;
 }
 
@@ -97,7 +97,7 @@ static struct computed_row *roofline_row(struct process *process,
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "gpu_total_ns", subject->ns);
 	computed_row_set_share(computed, "share", subject->ns, device->ns);
-	computed_row_set_unsigned(computed, "gpu_calls", subject->works);
+	computed_row_set_unsigned(computed, "gpu_calls", subject->operations);
 	computed_row_set_unsigned(computed, "untimed", subject->untimed);
 	return computed;
 }
@@ -130,11 +130,11 @@ static struct computed_row *operator_row(struct process *process,
 	struct computed_row *computed = roofline_row(process, subject, device, "op");
 	const struct work_amounts amounts = amounts_of(subject);
 	const struct string_view kernel = string_table_get(process->texts, subject->kernel);
-	const enum element_type element = subject->narrow ? ELEMENT_TF32 : subject->cost.element;
+	const enum element_type element = subject->uses_tf32 ? ELEMENT_TF32 : subject->cost.element;
 
 	name_operator(computed, string_table_get(process->texts, subject->name));
 	computed_row_set_unsigned(computed, "calls", subject->calls);
-	if (!subject->several && kernel.length)
+	if (!subject->several_kernels && kernel.length)
 		computed_row_set_text(computed, "kernel", kernel.bytes, kernel.length);
 	if (element != ELEMENT_UNKNOWN)
 		computed_row_set_string(computed, "element_type", element_name(element));
@@ -161,7 +161,7 @@ static struct computed_row *copy_row(struct process *process,
 	const struct peaks none = { .bytes = 0 };
 
 	computed_row_set_name(computed, name.bytes, name.length);
-	computed_row_set_unsigned(computed, "calls", subject->works);
+	computed_row_set_unsigned(computed, "calls", subject->operations);
 	if (amounts.has_bytes)
 		computed_row_set_string(computed, "basis", "measured");
 	set_rate_cells(computed, &amounts, subject->ns, set || within ? peaks : &none, 0);
@@ -178,8 +178,8 @@ static uint64_t modelled_ns(const struct roofline_device *device)
 
 		ns += amounts.has_flops || amounts.has_bytes ? device->operators.all[i].ns : 0;
 	}
-	for (size_t i = 0; i < device->moves.count; i++)
-		ns += device->moves.all[i].bytes ? device->moves.all[i].ns : 0;
+	for (size_t i = 0; i < device->copies.count; i++)
+		ns += device->copies.all[i].bytes ? device->copies.all[i].ns : 0;
 	return ns;
 }
 
@@ -194,7 +194,7 @@ static void add_roofline_device(struct process *process, struct rows *rows,
 	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "gpu_total_ns", device->ns);
-	computed_row_set_unsigned(computed, "gpu_calls", device->works);
+	computed_row_set_unsigned(computed, "gpu_calls", device->operations);
 	computed_row_set_share(computed, "known_share", modelled_ns(device), device->ns);
 	if (peaks->from != PEAKS_NONE)
 		computed_row_set_string(computed, "basis", peaks_origin(peaks));
@@ -212,7 +212,7 @@ static struct roofline_subject sum_of_subjects(const struct roofline_subjects *s
 
 	for (size_t i = 0; i < subjects->count; i++) {
 		sum.ns += subjects->all[i].ns;
-		sum.works += subjects->all[i].works;
+		sum.operations += subjects->all[i].operations;
 		sum.untimed += subjects->all[i].untimed;
 	}
 	return sum;
@@ -225,7 +225,7 @@ static void add_unmodelled_rows(const struct options *options, struct process *p
 	struct computed_row *computed;
 	uint32_t own;
 
-	if (!all.works)
+	if (!all.operations)
 		return;
 	computed = roofline_row(process, &all, device, "unknown");
 	computed_row_format_name(computed, "(FLOPs and bytes unknown)");
@@ -251,13 +251,13 @@ static void add_roofline_rows(const struct options *options, struct process *pro
 	if (options->depth < 2)
 		return;
 	for (size_t i = 0; i < device->operators.count; i++)
-		if (device->operators.all[i].works)
+		if (device->operators.all[i].operations)
 			computed_row_add(rows,
 				operator_row(process, &device->operators.all[i], device, &peaks),
 				parent);
-	for (size_t i = 0; i < device->moves.count; i++)
+	for (size_t i = 0; i < device->copies.count; i++)
 		computed_row_add(
-			rows, copy_row(process, &device->moves.all[i], device, &peaks), parent);
+			rows, copy_row(process, &device->copies.all[i], device, &peaks), parent);
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 	add_unmodelled_rows(options, process, rows, device, parent);
 }
@@ -305,7 +305,7 @@ static void arrange_process_roofline(const struct options *options, struct proce
 	struct roofline roofline = roofline_read(options, process);
 
 	for (size_t i = 0; i < roofline.device_count; i++)
-		if (roofline.devices[i].works)
+		if (roofline.devices[i].operations)
 			add_roofline_rows(options, process, rows, &roofline.devices[i], table);
 	if (rows->count)
 		warn_missing_inputs(options, processes, process);
@@ -382,7 +382,7 @@ void roofline_header(const struct report *report, const struct style *style)
 
 		if (!is_device_cell(&is))
 			continue;
-		number = (uint32_t)column_value(device, row, &report->rows).number;
+		number = (uint32_t)column_value(device, row, &report->rows).unsigned_value;
 		peaks = peaks_of_process(row->process, table, number);
 		known = column_value(share, row, &report->rows);
 		put_peaks(style, number, &peaks, &known);

@@ -176,12 +176,12 @@ static int by_duration(const void *a, const void *b)
 {
 	const struct step_stats *left = *(struct step_stats *const *)a,
 				*right = *(struct step_stats *const *)b;
-	const bool left_odd = left->outlier || left->step->kind != STEP_USUAL,
-		   right_odd = right->outlier || right->step->kind != STEP_USUAL;
+	const bool left_special = left->outlier || left->step->kind != STEP_USUAL,
+		   right_special = right->outlier || right->step->kind != STEP_USUAL;
 	const int64_t longer = step_metric(right, SIZE_MAX) - step_metric(left, SIZE_MAX);
 
-	if (left_odd != right_odd)
-		return left_odd ? -1 : 1;
+	if (left_special != right_special)
+		return left_special ? -1 : 1;
 	return longer ? (longer > 0 ? 1 : -1) : COMPARE(left->step, right->step);
 }
 
@@ -212,7 +212,7 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 		if (chosen[i])
 			add_step_row(options, process, table, i, rows);
 		else
-			rows->more++;
+			rows->hidden_by_top++;
 	if (options->sort)
 		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	add_summary(processes, process, table, rows);

@@ -17,7 +17,7 @@
 
 struct stream_caller {
 	uint32_t tid;
-	uint64_t works;
+	uint64_t operations;
 };
 
 /* What a CUDA stream or a device did. */
@@ -41,7 +41,7 @@ struct device_use {
 
 struct streams_report {
 	struct activities *activities;
-	struct stream_table lanes;
+	struct stream_table stream_table;
 	struct stream_use *uses; /* by number in `lanes` */
 	struct device_use devices[TIMELINE_DEVICES];
 	size_t room, device_count;
@@ -58,11 +58,12 @@ static struct device_use *device_use_of(
 }
 
 static struct stream_use *stream_use_of(struct streams_report *streams,
-	const struct device_use *device, const struct activity *work, uint32_t *lane)
+	const struct device_use *device, const struct activity *work, uint32_t *stream_index)
 {
-	*lane = stream_table_number(&streams->lanes, device->device, work->stream);
-	array_grow_zeroed(&streams->uses, &streams->room, (size_t)*lane + 1, sizeof *streams->uses);
-	return &streams->uses[*lane];
+	*stream_index = stream_table_number(&streams->stream_table, device->device, work->stream);
+	array_grow_zeroed(
+		&streams->uses, &streams->room, (size_t)*stream_index + 1, sizeof *streams->uses);
+	return &streams->uses[*stream_index];
 }
 
 static void count_caller(struct stream_use *use, const struct activity *work)
@@ -78,9 +79,9 @@ static void count_caller(struct stream_use *use, const struct activity *work)
 			sizeof *use->callers);
 		use->callers[at].tid = work->tid;
 	}
-	use->callers[at].works++;
+	use->callers[at].operations++;
 	/* Keep threads with more launches first, so that the search finds them early. */
-	if (at && use->callers[at].works > use->callers[at - 1].works) {
+	if (at && use->callers[at].operations > use->callers[at - 1].operations) {
 		const struct stream_caller more = use->callers[at];
 
 		use->callers[at] = use->callers[at - 1];
@@ -207,16 +208,16 @@ static struct computed_row *use_row(
 static struct computed_row *stream_row(struct process *process,
 	const struct streams_report *streams, uint32_t index, uint64_t span_ns)
 {
-	const struct device_stream *lane = &streams->lanes.entries[index];
+	const struct device_stream *stream = &streams->stream_table.entries[index];
 	struct computed_row *computed = use_row(process, &streams->uses[index], span_ns);
 	char label[256];
 
 	computed_row_set_name(computed, label,
-		stream_table_label(lane, streams->activities, label, sizeof label));
+		stream_table_label(stream, streams->activities, label, sizeof label));
 	computed_row_set_string(computed, "kind", "stream");
-	computed_row_set_unsigned(computed, "device", lane->device);
-	if (lane->stream != STREAM_TABLE_REST)
-		computed_row_set_unsigned(computed, "stream", lane->stream);
+	computed_row_set_unsigned(computed, "device", stream->device);
+	if (stream->stream != STREAM_TABLE_REST)
+		computed_row_set_unsigned(computed, "stream", stream->stream);
 	return computed;
 }
 
@@ -226,8 +227,8 @@ static void add_stream_rows(const struct options *options, struct process *proce
 {
 	const uint64_t span_ns = device->use.end_unix - device->use.start_unix;
 
-	for (uint32_t i = 0; i < streams->lanes.count; i++)
-		if (streams->lanes.entries[i].device == device->device)
+	for (uint32_t i = 0; i < streams->stream_table.count; i++)
+		if (streams->stream_table.entries[i].device == device->device)
 			computed_row_add(rows, stream_row(process, streams, i, span_ns), parent);
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
@@ -237,16 +238,16 @@ static void add_streams_device(const struct options *options, struct process *pr
 {
 	struct device_use *device = &streams->devices[index];
 	struct computed_row *computed;
-	uint64_t lanes = 0;
+	uint64_t stream_count = 0;
 
-	for (uint32_t i = 0; i < streams->lanes.count; i++)
-		lanes += streams->lanes.entries[i].device == device->device;
+	for (uint32_t i = 0; i < streams->stream_table.count; i++)
+		stream_count += streams->stream_table.entries[i].device == device->device;
 	device->use.shared_ns = device->several.total_ns;
 	computed = use_row(process, &device->use, device->use.end_unix - device->use.start_unix);
 	computed_row_format_name(computed, "device %u", device->device);
 	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
-	computed_row_set_unsigned(computed, "streams", lanes);
+	computed_row_set_unsigned(computed, "streams", stream_count);
 	rows_add(rows, &computed->row);
 	add_stream_rows(options, process, rows, streams, device, (uint32_t)rows->count - 1);
 }
@@ -264,12 +265,12 @@ void arrange_streams(const struct options *options, struct process *process, str
 	qsort(streams->devices, streams->device_count, sizeof *streams->devices, compare_u32);
 	for (size_t i = 0; i < streams->device_count; i++)
 		add_streams_device(options, process, rows, streams, i);
-	for (uint32_t i = 0; i < streams->lanes.count; i++)
+	for (uint32_t i = 0; i < streams->stream_table.count; i++)
 		free(streams->uses[i].callers);
 	for (size_t i = 0; i < streams->device_count; i++)
 		free(streams->devices[i].use.callers);
 	free(streams->uses);
-	stream_table_free(&streams->lanes);
+	stream_table_free(&streams->stream_table);
 	activities_free(streams->activities);
 	free(streams);
 }

@@ -28,22 +28,22 @@ static void put_program(const struct process *process, const struct style *style
 	paragraph_print(&paragraph, "ran");
 	paragraph_add(&paragraph, "pid %u", process->pid);
 	if (process->rank >= 0)
-		paragraph_add(&paragraph, "%srank %lld", known_separator(style),
+		paragraph_add(&paragraph, "%srank %lld", coverage_separator(style),
 			(long long)process->rank);
 	if (host.length) {
-		paragraph_add(&paragraph, "%s", known_separator(style));
+		paragraph_add(&paragraph, "%s", coverage_separator(style));
 		paragraph_text(&paragraph, host.bytes, host.length);
 	}
-	paragraph_add(&paragraph, "%s", known_separator(style));
+	paragraph_add(&paragraph, "%s", coverage_separator(style));
 	paragraph_value(&paragraph, UNIT_TIME, process->wall_ns);
-	paragraph_add(&paragraph, "%s", known_separator(style));
+	paragraph_add(&paragraph, "%s", coverage_separator(style));
 	paragraph_value(&paragraph, UNIT_COUNT, process->events);
-	paragraph_add(&paragraph, " events%s", known_separator(style));
+	paragraph_add(&paragraph, " events%s", coverage_separator(style));
 	paragraph_text(&paragraph, process->path, strlen(process->path));
 	if (!(reader_header(process->reader)->flags & TRACE_ENDED) &&
 		!process_meta(process, "import.format").known)
 		paragraph_add(&paragraph, "%sdid not end with exit(): killed, or still running",
-			known_separator(style));
+			coverage_separator(style));
 	paragraph_print(&paragraph, "");
 }
 
@@ -54,7 +54,7 @@ static void add_version(struct paragraph *paragraph, const struct process *proce
 
 	if (!version.length)
 		return;
-	paragraph_add(paragraph, "%s%s ", known_separator(paragraph->style), title);
+	paragraph_add(paragraph, "%s%s ", coverage_separator(paragraph->style), title);
 	paragraph_text(paragraph, version.bytes, version.length);
 }
 
@@ -180,8 +180,8 @@ static void put_summary_critical(const struct report *report, const struct style
 	paragraph_print(&paragraph, "critical");
 	critical_keep_largest(&rows, TREE_LINES);
 	print_critical(&rows, &options, style);
-	if (rows.more)
-		print_line(style, "and %llu more lines\n", (unsigned long long)rows.more);
+	if (rows.hidden_by_top)
+		print_line(style, "and %llu more lines\n", (unsigned long long)rows.hidden_by_top);
 	free(rows.rows);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *known_separator(const struct style *style)
+const char *coverage_separator(const struct style *style)
 {
 	return style->ascii ? ", " : " \xc2\xb7 ";
 }
@@ -35,7 +35,7 @@ static void put_source_states(const struct process *process, const struct style 
 			continue;
 		paragraph_add(&paragraph, "%s%s ", before, sources[i]);
 		paragraph_text(&paragraph, state.bytes, state.length);
-		before = known_separator(style);
+		before = coverage_separator(style);
 	}
 	if (!*before)
 		paragraph_add(&paragraph, "none recorded in the trace");

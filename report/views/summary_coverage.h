@@ -11,7 +11,7 @@
 
 /* Returns the separator between two facts of a line: a dot, or a comma if only ASCII may be
  * written. */
-const char *known_separator(const struct style *style);
+const char *coverage_separator(const struct style *style);
 
 /* Prints the sources, their coverage, the times of CUPTI handover and the recording windows. */
 void coverage_put_sources(const struct process *process, const struct style *style);

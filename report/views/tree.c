@@ -18,9 +18,9 @@ struct tree_walk {
 	struct process *process;
 	struct rows *rows;
 	const struct column *sort;
-	bool *alive;         /* by node: something happened in the node or below */
-	bool *workless;      /* by node, from extra_rows_workless() */
-	uint32_t *operators; /* by node: number of live ranges in the node and below */
+	bool *has_events;       /* by node: something happened in the node or below */
+	bool *without_gpu_work; /* by node, from extra_rows_without_gpu_work() */
+	uint32_t *operators;    /* by node: number of live ranges in the node and below */
 	/* By node, while a level is ordered: the row of the node + 1, and the row of its backward
 	 * node + 1. 0: none. */
 	uint32_t *position, *backward;
@@ -37,16 +37,16 @@ static void find_alive(struct tree_walk *walk)
 {
 	const struct tree *tree = walk->process->profile->tree;
 
-	walk->alive = xcalloc(tree->count * sizeof *walk->alive);
+	walk->has_events = xcalloc(tree->count * sizeof *walk->has_events);
 	walk->operators = xcalloc(tree->count * sizeof *walk->operators);
 	walk->position = xcalloc(tree->count * sizeof *walk->position);
 	walk->backward = xcalloc(tree->count * sizeof *walk->backward);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		const struct node *node = &tree->nodes[id];
 
-		walk->alive[id] |= node->calls > 0 || node->gpu || node->memory;
-		walk->alive[node->parent] |= walk->alive[id];
-		walk->operators[id] += walk->alive[id] &&
+		walk->has_events[id] |= node->calls > 0 || node->gpu || node->memory;
+		walk->has_events[node->parent] |= walk->has_events[id];
+		walk->operators[id] += walk->has_events[id] &&
 				       node_kind_class(node->kind) == NODE_RANGES &&
 				       !node->is_group;
 		walk->operators[node->parent] += walk->operators[id];
@@ -77,7 +77,8 @@ static bool is_too_small(const struct tree_walk *walk, const struct row *row)
 	if (profile->async_ranges &&
 		(row->node == profile->async_ranges || node->parent == profile->async_ranges))
 		return false;
-	if (walk->workless && walk->workless[row->node] && node->total_ns >= walk->min_cpu_ns)
+	if (walk->without_gpu_work && walk->without_gpu_work[row->node] &&
+		node->total_ns >= walk->min_cpu_ns)
 		return false;
 	return sort_value(walk, row) < walk->min_value;
 }
@@ -132,7 +133,7 @@ static void pair_forward_backward(struct tree_walk *walk, struct row *level, siz
 }
 
 /* Moves roots outside of steps behind all others, even if they took longer. */
-static void put_steps_first(const struct tree_walk *walk, struct row *level, size_t count)
+static void put_non_steps_last(const struct tree_walk *walk, struct row *level, size_t count)
 {
 	struct row *others = xcalloc((count + 1) * sizeof *others);
 	size_t first = 0, other_count = 0;
@@ -163,11 +164,11 @@ static size_t prune_level(struct tree_walk *walk, struct row *level, size_t coun
 
 	for (size_t i = 0; i < count; i++)
 		if (level[i].depth - walk->base >= walk->options->depth)
-			walk->rows->deep++;
+			walk->rows->hidden_by_depth++;
 		else if (is_too_small(walk, &level[i]))
-			walk->rows->small++;
+			walk->rows->hidden_by_percent++;
 		else if (kept >= top)
-			walk->rows->more++;
+			walk->rows->hidden_by_top++;
 		else
 			level[kept++] = level[i];
 	return kept;
@@ -180,7 +181,7 @@ static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 
 	rows_sort(level, count, walk->sort);
 	if (walk->process->steps && walk->process->steps->count)
-		put_steps_first(walk, level, count);
+		put_non_steps_last(walk, level, count);
 	kept = prune_level(walk, level, count);
 	if (has_forward_row(walk, level, kept))
 		pair_forward_backward(walk, level, kept);
@@ -196,7 +197,7 @@ struct row_level {
 	size_t count, room;
 	/* Left out, to be summed up: rows without GPU work that are too short for a row of their
 	 * own. */
-	uint64_t idle_rows, idle_operators, idle_ns;
+	uint64_t small_rows, small_operators, small_ns;
 };
 
 static void add_to_level(struct row_level *level, const struct row *row)
@@ -216,25 +217,25 @@ static void add_extra_rows(struct tree_walk *walk, struct row_level *level, cons
 	if (of && (extra_row_outlier(of, like, &row) || extra_row_moved_backward(of, like, &row)) &&
 		sort_value(walk, &row) >= walk->min_value)
 		add_to_level(level, &row);
-	if (level->idle_ns >= walk->min_cpu_ns) {
-		row = extra_row_workless_sum(
-			walk->process, like, level->idle_operators, level->idle_ns);
+	if (level->small_ns >= walk->min_cpu_ns) {
+		row = extra_row_without_gpu_work_sum(
+			walk->process, like, level->small_operators, level->small_ns);
 		add_to_level(level, &row);
 	} else {
-		walk->rows->small += level->idle_rows;
+		walk->rows->hidden_by_percent += level->small_rows;
 	}
 }
 
 static void add_workless_node(const struct tree_walk *walk, struct row_level *level, uint32_t node)
 {
-	level->idle_rows++;
-	level->idle_operators += walk->operators[node];
-	level->idle_ns += walk->process->profile->tree->nodes[node].total_ns;
+	level->small_rows++;
+	level->small_operators += walk->operators[node];
+	level->small_ns += walk->process->profile->tree->nodes[node].total_ns;
 }
 
 static bool is_workless_row(const struct tree_walk *walk, uint32_t node)
 {
-	return walk->workless && walk->workless[node] &&
+	return walk->without_gpu_work && walk->without_gpu_work[node] &&
 	       walk->process->profile->tree->nodes[node].total_ns < walk->min_cpu_ns;
 }
 
@@ -250,9 +251,9 @@ static void push_children(struct tree_walk *walk, uint32_t node, const struct ro
 	row.depth = depth;
 	for (uint32_t id = tree->nodes[node].first_child; id; id = tree->nodes[id].next) {
 		row.node = id;
-		if (walk->alive[id] && is_workless_row(walk, id))
+		if (walk->has_events[id] && is_workless_row(walk, id))
 			add_workless_node(walk, &level, id);
-		else if (walk->alive[id])
+		else if (walk->has_events[id])
 			add_to_level(&level, &row);
 	}
 	add_extra_rows(walk, &level, of, &row);
@@ -295,19 +296,19 @@ static long double cpu_of_roots(const struct tree_walk *walk)
 
 static void push_focused_roots(struct tree_walk *walk)
 {
-	struct node_list places = node_lookup_path(
-		walk->process, walk->options->no_fold, walk->options->focus, walk->alive);
-	struct row *level = xcalloc((places.count + 1) * sizeof *level);
+	struct node_list selected = node_lookup_path(
+		walk->process, walk->options->no_fold, walk->options->focus, walk->has_events);
+	struct row *level = xcalloc((selected.count + 1) * sizeof *level);
 
-	for (size_t i = 0; i < places.count; i++) {
-		level[i] = tree_row(walk->process, walk->process->profile->tree, places.nodes[i]);
+	for (size_t i = 0; i < selected.count; i++) {
+		level[i] = tree_row(walk->process, walk->process->profile->tree, selected.nodes[i]);
 		level[i].parent = walk->root_parent;
 		level[i].depth = walk->base;
 	}
-	if (places.count)
-		push_level(walk, level, places.count);
+	if (selected.count)
+		push_level(walk, level, selected.count);
 	free(level);
-	free(places.nodes);
+	free(selected.nodes);
 }
 
 static void push_roots(struct tree_walk *walk)
@@ -326,8 +327,9 @@ static void arrange_process_tree(struct tree_walk *walk)
 
 	walk->sort = view_sort(walk->options, walk->process);
 	find_alive(walk);
-	walk->workless = walk->options->format == FORMAT_TEXT ? extra_rows_workless(walk->process)
-							      : NULL;
+	walk->without_gpu_work = walk->options->format == FORMAT_TEXT
+					 ? extra_rows_without_gpu_work(walk->process)
+					 : NULL;
 	walk->min_value = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
 	walk->min_cpu_ns = clamp_to_u64(
 		cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
@@ -345,11 +347,11 @@ static void arrange_process_tree(struct tree_walk *walk)
 			push_children(walk, row.node, &row, (uint32_t)walk->rows->count - 1,
 				row.depth + 1);
 	}
-	free(walk->alive);
+	free(walk->has_events);
 	free(walk->operators);
 	free(walk->position);
 	free(walk->backward);
-	free(walk->workless);
+	free(walk->without_gpu_work);
 }
 
 void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows)
@@ -363,7 +365,7 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 	}
 	free(walk.stack);
 	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) &&
-		!rows->small && !rows->deep)
+		!rows->hidden_by_percent && !rows->hidden_by_depth)
 		fatal(STATUS_USAGE,
 			"there is no node `%s`; names are joined by /, a / in a name is written "
 			"\\/",

@@ -19,17 +19,17 @@
  * copied or allocated. Tracing with fake tensors, levels of functorch and views are examples.
  * Returns an array by node, to be freed. Returns NULL if the program used no GPU: CPU time is its
  * work. */
-bool *extra_rows_workless(const struct process *process);
+bool *extra_rows_without_gpu_work(const struct process *process);
 
 /* Returns a row that sums up `operators` operators with `cpu_ns` of CPU time. Here and below the
  * new row has the process, parent, depth and kind of `like`. */
-struct row extra_row_workless_sum(
+struct row extra_row_without_gpu_work_sum(
 	struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
 /* Stores in `odd` a row of the outlier among the module instances of the node of `of`. Returns
  * false if there is none. */
-bool extra_row_outlier(const struct row *of, const struct row *like, struct row *odd);
+bool extra_row_outlier(const struct row *around, const struct row *like, struct row *outlier);
 /* Sums up what autograd's engine ran at `of`'s node and what is shown elsewhere, beside its
  * operators. Returns false if there is nothing of the kind. */
-bool extra_row_moved_backward(const struct row *of, const struct row *like, struct row *moved);
+bool extra_row_moved_backward(const struct row *around, const struct row *like, struct row *moved);
 
 #endif

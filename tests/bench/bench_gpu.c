@@ -283,7 +283,7 @@ static int tell(double costs[VIEWS][ROUNDS], const long *kib, double reference)
 	int missed = 0;
 
 	for (unsigned i = 0; i < VIEWS; i++) {
-		const double seconds = view_least(costs[i], ROUNDS);
+		const double seconds = view_minimum(costs[i], ROUNDS);
 		const bool path = strcmp(views[i].words[0], "critical-path") ==
 				  0; /* its files are mapped: not told from memory */
 		const bool good = seconds <= views[i].most * reference &&
@@ -316,7 +316,7 @@ static int measure(const char *report, const char *path, const struct runner *ru
 			kib[i] = cost.kib > kib[i] ? cost.kib : kib[i];
 		}
 	}
-	usual = view_least(reference, ROUNDS);
+	usual = view_minimum(reference, ROUNDS);
 	printf("a trace of %.0f MB, %.1f million events; the reference takes %.3f s, %.1f ns an "
 	       "event\n",
 		(double)runner->bytes / 1e6, (double)runner->event_count / 1e6, usual,

@@ -78,7 +78,7 @@ static double run_reference(const struct range_event *events, size_t count)
 /* Whether it kept to its gate. */
 static bool tell(size_t view, double *ratios, unsigned rounds, long kib)
 {
-	const double ratio = view_middle(ratios, rounds);
+	const double ratio = view_median(ratios, rounds);
 	const bool good = ratio <= views[view].times && kib <= MEMORY_MOST;
 	char name[80] = "";
 

@@ -223,7 +223,7 @@ static void set_up(void)
 	snprintf(settings.output, sizeof settings.output, "%s/trace.bin", folder);
 	stream_configure(&settings);
 	config = (struct cupti_config){
-		.calls = no_calls, .timed = no_calls(), .is_own_data = is_ours
+		.calls = no_calls, .timed_calls = no_calls(), .is_own_data = is_ours
 	};
 	session.config = &config;
 	session.subscriber = &session;

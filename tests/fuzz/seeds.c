@@ -171,7 +171,7 @@ static struct trace_builder *steps_of_pytorch(void)
 /* Gaps, copies, what is torn; a clock that is not the kernel's. */
 static struct trace_builder *damaged(void)
 {
-	static const enum build_seal seals[] = { SEAL_WHOLE, SEAL_TORN, SEAL_MISSING, SEAL_HOLE,
+	static const enum seal_kind seals[] = { SEAL_WHOLE, SEAL_TORN, SEAL_MISSING, SEAL_HOLE,
 		SEAL_TWICE, SEAL_AND_SLOT, SEAL_TORN_SLOT };
 	struct trace_builder *builder = builder_new();
 

@@ -390,20 +390,20 @@ START_TEST(calls_of_a_window_are_known_by_their_numbers)
 {
 	recording_use_schedule(false);
 	ck_assert(!recording_has_call(5));
-	recording_resume(0, 0, 0);
+	schedule_resume(0, 0, 0);
 	ck_assert(!recording_has_call(5));
 	recording_note_call(10);
 	recording_note_call(8);
 	ck_assert(recording_has_call(11)); /* it has not returned yet */
 	recording_note_call(12);
-	recording_pause(1, 0);
+	schedule_pause(1, 0);
 	for (uint64_t id = 1; id < 20; id++)
 		ck_assert(recording_has_call(id) == (id >= 8 && id <= 12));
 	ck_assert(!recording_has_call(0));
-	recording_resume(2, 1, 0);
+	schedule_resume(2, 1, 0);
 	ck_assert(recording_has_call(0));
 	recording_note_call(30);
-	recording_pause(3, 1);
+	schedule_pause(3, 1);
 	ck_assert(recording_has_call(9) && recording_has_call(30) && !recording_has_call(20) &&
 		  !recording_has_call(31));
 }

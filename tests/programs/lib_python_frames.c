@@ -85,15 +85,15 @@ int frames_trial(int field, int by)
 		FIELD(cframe_frame),
 		FIELD(frame_previous),
 		FIELD(frame_code),
-		FIELD(frame_at),
+		FIELD(frame_instruction),
 		FIELD(frame_owner),
 		FIELD(code_file),
 		FIELD(code_name),
 		FIELD(code_line),
 		FIELD(code_lines),
 		FIELD(code_bytes),
-		FIELD(text_ascii),
-		FIELD(text_other),
+		FIELD(str_ascii),
+		FIELD(str_other),
 #undef FIELD
 	};
 	struct python_layout layout;

@@ -396,7 +396,7 @@ static void append_slot(struct bytes *to, const struct built_stream *stream)
 	append_block(to, head, stream->payload.at, SLOT_ROOM);
 }
 
-void build_seal(struct trace_builder *builder, uint32_t id, enum build_seal how)
+void build_seal(struct trace_builder *builder, uint32_t id, enum seal_kind how)
 {
 	struct built_stream *stream = find_stream(builder, id);
 	struct bytes *blocks = &builder->blocks;

@@ -87,7 +87,7 @@ void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, 
 	size_t count);
 
 /* How the payload of a stream is sealed. The next payload begins with the next record. */
-enum build_seal {
+enum seal_kind {
 	SEAL_WHOLE,
 	SEAL_TORN,    /* the chunk has a wrong crc */
 	SEAL_MISSING, /* the payload is left out of the file */
@@ -98,7 +98,7 @@ enum build_seal {
 	SEAL_AND_SLOT,
 	SEAL_TORN_SLOT, /* the chunk is torn, and the slot still has the payload */
 };
-void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal how);
+void build_seal(struct trace_builder *builder, uint32_t stream, enum seal_kind how);
 /* Counts events that could not be recorded, in the stream's head from now on. */
 void build_lost(struct trace_builder *builder, uint32_t stream, uint64_t events);
 /* Shifts CLOCK_REALTIME of every later CLOCK record, and of header.last, by `ns`, as if the

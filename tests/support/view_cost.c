@@ -68,13 +68,13 @@ static int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-double view_middle(double *values, size_t count)
+double view_median(double *values, size_t count)
 {
 	qsort(values, count, sizeof *values, by_value);
 	return values[count / 2];
 }
 
-double view_least(const double *values, size_t count)
+double view_minimum(const double *values, size_t count)
 {
 	double least = values[0];
 

@@ -23,10 +23,10 @@ bool view_run(const char *report, const char *const words[VIEW_WORDS], const cha
 double view_own_seconds(void);
 
 /* Returns the median, and sorts the values. */
-double view_middle(double *values, size_t count);
+double view_median(double *values, size_t count);
 
 /* Returns the minimum. Other processes can only add to a time, so the minimum is the best
  * estimate. */
-double view_least(const double *values, size_t count);
+double view_minimum(const double *values, size_t count);
 
 #endif

@@ -91,13 +91,13 @@ static uint32_t stream_of_call(const struct critical_path_graph *path, const str
 		       : PATH_NONE;
 }
 
-static void add_edge_from(struct edge_builder *builder, uint32_t moment)
+static void add_edge_from(struct edge_builder *builder, uint32_t point)
 {
 	struct path_edge *edge = mapped_array_push(&builder->path->edges);
 
-	*edge = (struct path_edge){ .from = moment, .to = builder->now };
-	if (path_moment(builder->path, moment) > builder->latest_ns)
-		builder->latest_ns = path_moment(builder->path, moment);
+	*edge = (struct path_edge){ .from = point, .to = builder->now };
+	if (path_point(builder->path, point) > builder->latest_ns)
+		builder->latest_ns = path_point(builder->path, point);
 }
 
 static void add_event_edge(void *context, uint32_t node)
@@ -215,7 +215,7 @@ static void apply_call_effect(
 {
 	const uint32_t stream_index = stream_of_call(builder->path, call);
 
-	if (!call->works)
+	if (!call->took_effect)
 		return;
 	switch (call->kind) {
 	case ACTIVITY_EVENT_RECORD:
@@ -265,7 +265,7 @@ static void nest_call(struct edge_builder *builder, struct path_node *call, uint
 	call->end_ns = min_u64(call->end_ns, path_node(builder->path, outer)->end_ns);
 }
 
-static void begin_call_moment(struct edge_builder *builder, uint32_t number)
+static void begin_call_point(struct edge_builder *builder, uint32_t number)
 {
 	struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread;
@@ -284,7 +284,7 @@ static void begin_call_moment(struct edge_builder *builder, uint32_t number)
 	apply_call_effect(builder, thread, call);
 }
 
-static void end_moment(struct edge_builder *builder, uint32_t number);
+static void end_point(struct edge_builder *builder, uint32_t number);
 
 /* Two clocks differ a little. Work that is waited for, and seems to end just after the wait,
  * ends with it. */
@@ -302,7 +302,7 @@ static void end_running(
 		(work->call_begin_ns && work->call_begin_ns > wait->begin_ns))
 		return;
 	work->end_ns = wait->end_ns;
-	end_moment(builder, number);
+	end_point(builder, number);
 	builder->now = now;
 }
 
@@ -370,7 +370,7 @@ static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thr
 
 	if (call->blocks)
 		return last_ended_inside(builder, call);
-	if (call->kind != ACTIVITY_WAIT || !call->works)
+	if (call->kind != ACTIVITY_WAIT || !call->took_effect)
 		return call->kind == ACTIVITY_GRAPH_LAUNCH ? PATH_NONE : call->after;
 	if (call->sync == TRACE_SYNC_CONTEXT) {
 		for (uint32_t stream_index = 0; stream_index < builder->path->streams.count;
@@ -410,12 +410,12 @@ static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thr
 		finish_wait(builder, thread, work != PATH_NONE);
 }
 
-static void end_call_moment(struct edge_builder *builder, uint32_t number)
+static void end_call_point(struct edge_builder *builder, uint32_t number)
 {
 	struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread = &builder->threads[call->thread];
 
-	add_wait_edges(builder, thread, call, call->kind == ACTIVITY_WAIT && call->works);
+	add_wait_edges(builder, thread, call, call->kind == ACTIVITY_WAIT && call->took_effect);
 	if (thread->inner && path_node(builder->path, thread->inner - 1)->call == number)
 		add_edge_from(builder, 2 * (thread->inner - 1) + 1);
 	add_edge_from(builder, 2 * number);
@@ -426,7 +426,7 @@ static void end_call_moment(struct edge_builder *builder, uint32_t number)
 	thread->open = call->call + 1; /* 0: none */
 }
 
-static void end_moment(struct edge_builder *builder, uint32_t number)
+static void end_point(struct edge_builder *builder, uint32_t number)
 {
 	struct path_node *node = path_node(builder->path, number);
 
@@ -436,15 +436,15 @@ static void end_moment(struct edge_builder *builder, uint32_t number)
 	if (path_is_work(node))
 		end_work(builder, number);
 	else
-		end_call_moment(builder, number);
+		end_call_point(builder, number);
 	path_node(builder->path, number)->over = true;
 	builder->path->last = 2 * number + 1;
 }
 
-static void end_moments_until(struct edge_builder *builder, uint64_t at_ns)
+static void end_points_until(struct edge_builder *builder, uint64_t at_ns)
 {
 	while (builder->end_count && path_node(builder->path, builder->ends[0])->end_ns <= at_ns)
-		end_moment(builder, pop_end(builder));
+		end_point(builder, pop_end(builder));
 }
 
 /* NULL: there is one stream only, or the trace does not say which is the default. */
@@ -489,17 +489,17 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		const struct path_node *node = path_node(path, i);
 
-		end_moments_until(&builder, node->begin_ns);
+		end_points_until(&builder, node->begin_ns);
 		builder.now = 2 * i;
 		if (path_is_work(node))
 			begin_work(&builder, i);
 		else
-			begin_call_moment(&builder, i);
+			begin_call_point(&builder, i);
 		if (node->end_ns == node->begin_ns)
-			end_moment(&builder, i);
+			end_point(&builder, i);
 		else
 			push_end(&builder, i);
 	}
-	end_moments_until(&builder, UINT64_MAX);
+	end_points_until(&builder, UINT64_MAX);
 	free_edge_builder(&builder);
 }

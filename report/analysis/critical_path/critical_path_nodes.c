@@ -43,7 +43,7 @@ static void add_call_node(struct critical_path_graph *path, const struct activit
 	node->call_begin_ns = one->correlation;
 	node->stream = one->stream;
 	node->event = one->event;
-	node->works = !one->captured && !one->result;
+	node->took_effect = !one->captured && !one->result;
 	node->blocks = one->kind == ACTIVITY_FREE && node_name_contains(path, one->name, "Free") &&
 		       !node_name_contains(path, one->name, "Async");
 }
@@ -107,10 +107,10 @@ static void add_work_node(struct critical_path_graph *path, const struct activit
 	const uint32_t call = one->has_call ? find_launching_call(path, one) : PATH_NONE;
 	struct path_node *node = add_path_node(path, one);
 
-	path->counts.works++;
+	path->counts.operations++;
 	node->stream_index = stream_index;
 	node->communicates = one->communicates;
-	node->works = true;
+	node->took_effect = true;
 	node->call = call;
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
 	if (call == PATH_NONE)

@@ -26,7 +26,7 @@ struct edge_group {
 /* When `to` could have come as far as `from` is concerned. */
 static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from, uint32_t to)
 {
-	const uint64_t at_ns = path_moment(path, from), to_ns = path_moment(path, to);
+	const uint64_t at_ns = path_point(path, from), to_ns = path_point(path, to);
 	const bool launches = !(to & 1) && path_is_work(path_node(path, to / 2)) &&
 			      !path_is_work(path_node(path, from / 2));
 
@@ -94,8 +94,8 @@ static enum path_kind kind_between(
 			return kind_of_work(node);
 		if (!path_is_work(before))
 			return PATH_LAUNCH;
-		return node->begin_ns - path_moment(path, from) <= HANDOVER_MAX_NS ? PATH_HANDOVER
-										   : PATH_UNKNOWN;
+		return node->begin_ns - path_point(path, from) <= HANDOVER_MAX_NS ? PATH_HANDOVER
+										  : PATH_UNKNOWN;
 	}
 	if (to & 1)
 		return path_is_work(before) || node->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
@@ -137,7 +137,7 @@ static void add_first(struct critical_path_graph *path, uint32_t first)
 {
 	const bool is_work = path_is_work(path_node(path, first / 2));
 
-	append_segment(path, path->begin_ns, path_moment(path, first), first / 2,
+	append_segment(path, path->begin_ns, path_point(path, first), first / 2,
 		is_work ? PATH_UNKNOWN : PATH_HOST);
 }
 
@@ -148,8 +148,8 @@ static void start_slacks(struct critical_path_graph *path)
 
 	mapped_array_resize(&path->slacks, path->nodes.count * 2);
 	slacks = path->slacks.entries;
-	for (size_t moment = 0; moment < path->slacks.count; moment++)
-		slacks[moment] = path->end_ns - path_moment(path, (uint32_t)moment);
+	for (size_t point = 0; point < path->slacks.count; point++)
+		slacks[point] = path->end_ns - path_point(path, (uint32_t)point);
 }
 
 static void walk_back(struct critical_path_graph *path)
@@ -166,8 +166,8 @@ static void walk_back(struct critical_path_graph *path)
 		if (group.edges[0].to != current)
 			continue;
 		kind = kind_between(path, group.held_up_by, current, &whose);
-		append_segment(path, path_moment(path, group.held_up_by),
-			path_moment(path, current), whose, kind);
+		append_segment(path, path_point(path, group.held_up_by), path_point(path, current),
+			whose, kind);
 		current = group.held_up_by;
 	}
 	add_first(path, current);
@@ -193,8 +193,8 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 	critical_path_graph_read_edges(path);
 	if (path->last == PATH_NONE)
 		return path;
-	path->begin_ns = path_moment(path, 0);
-	path->end_ns = path_moment(path, path->last);
+	path->begin_ns = path_point(path, 0);
+	path->end_ns = path_point(path, path->last);
 	walk_back(path);
 	return path;
 }
@@ -208,7 +208,7 @@ static uint64_t latest_ready_time(const struct critical_path_graph *path,
 	for (size_t i = 0; i < group->count; i++) {
 		const struct path_edge *edge = &group->edges[i];
 		const uint64_t delay_ns = ready_time(path, edge->from, edge->to) -
-					  path_moment(path, edge->from);
+					  path_point(path, edge->from);
 
 		latest_ns = max_u64(latest_ns, times[edge->from] + delay_ns);
 	}
@@ -228,7 +228,7 @@ static uint64_t end_time_without(const struct critical_path_graph *path,
 		uint64_t at_ns = latest_ready_time(path, &group, times);
 
 		if (!(to & 1) || !selected(path_node(path, to / 2), context))
-			at_ns += path_moment(path, to) - group.latest_ns;
+			at_ns += path_point(path, to) - group.latest_ns;
 		times[to] = at_ns;
 		last_ns = max_u64(last_ns, at_ns);
 		begin += group.count;
@@ -243,8 +243,8 @@ uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
 	uint64_t end_ns;
 
 	mapped_array_resize(&times, path->nodes.count * 2);
-	for (size_t moment = 0; moment < times.count; moment++)
-		((uint64_t *)times.entries)[moment] = path_moment(path, (uint32_t)moment);
+	for (size_t point = 0; point < times.count; point++)
+		((uint64_t *)times.entries)[point] = path_point(path, (uint32_t)point);
 	end_ns = end_time_without(path, selected, context, times.entries);
 	mapped_array_free(&times);
 	return path->end_ns > end_ns ? path->end_ns - end_ns : 0;

@@ -104,8 +104,8 @@ struct path_node {
 	 * PATH_NONE: none. */
 	uint32_t after;
 	uint32_t owner, name, thread, device;
-	uint8_t kind, sync;               /* as in struct activity */
-	bool counts, communicates, works; /* works: it succeeded and was not captured */
+	uint8_t kind, sync;                     /* as in struct activity */
+	bool counts, communicates, took_effect; /* works: it succeeded and was not captured */
 	bool blocks; /* a call that frees memory, after all work of the device */
 	bool over;
 };
@@ -123,7 +123,7 @@ struct path_segment {
 
 /* How much is known of what the graph is made of. */
 struct path_counts {
-	uint64_t works, untimed, without_call;
+	uint64_t operations, untimed, without_call;
 	uint64_t waits, waits_unknown;               /* of the host; without a known reason */
 	uint64_t stream_waits, stream_waits_unknown; /* of a CUDA stream for an event */
 	uint64_t default_waits;                      /* of or for a default stream, inferred */
@@ -167,11 +167,11 @@ static inline struct path_node *path_node(const struct critical_path_graph *path
 	return (struct path_node *)path->nodes.entries + node;
 }
 
-static inline uint64_t path_moment(const struct critical_path_graph *path, uint32_t moment)
+static inline uint64_t path_point(const struct critical_path_graph *path, uint32_t point)
 {
-	const struct path_node *node = path_node(path, moment / 2);
+	const struct path_node *node = path_node(path, point / 2);
 
-	return moment & 1 ? node->end_ns : node->begin_ns;
+	return point & 1 ? node->end_ns : node->begin_ns;
 }
 
 static inline bool path_is_work(const struct path_node *node)

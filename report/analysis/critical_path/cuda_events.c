@@ -3,7 +3,7 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-#define LEAST_SLOTS 64u /* a power of two */
+#define MIN_SLOTS 64u /* a power of two */
 
 struct event_record {
 	uint64_t at_ns;
@@ -104,7 +104,7 @@ static struct event_slot *event_slot_of(struct event_slot *slots, size_t count, 
 
 static void grow_event_slots(struct cuda_events *events)
 {
-	const size_t count = events->slot_count ? events->slot_count * 2 : LEAST_SLOTS;
+	const size_t count = events->slot_count ? events->slot_count * 2 : MIN_SLOTS;
 	struct event_slot *slots;
 
 	if (events->used * 2 < events->slot_count)

@@ -231,15 +231,15 @@ static void sort_collectives(struct collectives *collectives)
 }
 
 /* Index of a collective by its correlation id. */
-struct awaited_launch {
+struct collective_index {
 	uint64_t correlation;
 	size_t collective;
 };
 
-COMPARE_BY_TWO(by_correlation, struct awaited_launch, correlation, collective)
+COMPARE_BY_TWO(by_correlation, struct collective_index, correlation, collective)
 
 static size_t first_awaited(
-	const struct awaited_launch *awaited, size_t count, uint64_t correlation)
+	const struct collective_index *awaited, size_t count, uint64_t correlation)
 {
 	size_t low = 0, high = count;
 
@@ -290,11 +290,11 @@ static uint64_t innermost_range_begin(const struct trace_event *event)
 }
 
 static void set_request_time(struct collective *collective, struct trace_reader *reader,
-	const struct trace_event *event, bool in_call)
+	const struct trace_event *event, bool waits_in_call)
 {
 	const struct trace_call *call = event->record;
 	const uint64_t took = reader_duration(reader, call->stamp, call->duration),
-		       entered = in_call ? innermost_range_begin(event) : UINT64_MAX;
+		       entered = waits_in_call ? innermost_range_begin(event) : UINT64_MAX;
 
 	collective->launched_ns = event->time_ns > took ? event->time_ns - took : 0;
 	collective->requested_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
@@ -349,7 +349,7 @@ static void name_pair(struct collectives *collectives, struct trace_reader *read
 }
 
 static void match_launch(struct collectives *collectives, struct trace_reader *reader,
-	const struct awaited_launch *awaited, const struct trace_event *event)
+	const struct collective_index *awaited, const struct trace_event *event)
 {
 	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
 
@@ -358,19 +358,19 @@ static void match_launch(struct collectives *collectives, struct trace_reader *r
 		i < collectives->count && awaited[i].correlation == correlation; i++) {
 		struct collective *collective = &collectives->all[awaited[i].collective];
 
-		set_request_time(collective, reader, event, collectives->in_call);
+		set_request_time(collective, reader, event, collectives->waits_in_call);
 		if (collective->kind == COLLECTIVE_PAIR)
 			name_pair(collectives, reader, collective, event->node);
 	}
 }
 
 /* Returns the collectives by correlation id. The caller frees them. */
-static struct awaited_launch *list_awaited(const struct collectives *collectives)
+static struct collective_index *list_awaited(const struct collectives *collectives)
 {
-	struct awaited_launch *awaited = xcalloc((collectives->count + 1) * sizeof *awaited);
+	struct collective_index *awaited = xcalloc((collectives->count + 1) * sizeof *awaited);
 
 	for (size_t i = 0; i < collectives->count; i++)
-		awaited[i] = (struct awaited_launch){ collectives->all[i].correlation, i };
+		awaited[i] = (struct collective_index){ collectives->all[i].correlation, i };
 	qsort(awaited, collectives->count, sizeof *awaited, by_correlation);
 	return awaited;
 }
@@ -378,7 +378,7 @@ static struct awaited_launch *list_awaited(const struct collectives *collectives
 /* Reads the trace a second time, to find when each collective was launched. */
 static void find_launches(struct collectives *collectives, struct trace_reader *reader)
 {
-	struct awaited_launch *awaited = list_awaited(collectives);
+	struct collective_index *awaited = list_awaited(collectives);
 	struct trace_event event;
 	int status;
 
@@ -386,7 +386,7 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
 			match_launch(collectives, reader, awaited, &event);
-		else if (collectives->in_call &&
+		else if (collectives->waits_in_call &&
 			 (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
 			remember_range_begin(&event);
 		else if (event.kind == EVENT_STREAM_END)
@@ -441,11 +441,12 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 	}
 }
 
-void collectives_read(struct collectives *collectives, struct trace_reader *reader, bool in_call)
+void collectives_read(
+	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call)
 {
 	*collectives = (struct collectives){ .count = 0 };
 	read_collectives(collectives, reader, false);
-	collectives->in_call = in_call && collectives->count;
+	collectives->waits_in_call = waits_in_call && collectives->count;
 	if (!collectives->count)
 		read_collectives(collectives, reader, true);
 	if (!collectives->ranges)

@@ -88,13 +88,14 @@ struct collectives {
 	size_t communicator_count, communicator_room;
 	/* Left out: sends and receives with an unknown rank; collectives without times. */
 	uint64_t pairs, untimed;
-	bool ranges;  /* CPU ranges, not kernels */
-	bool in_call; /* kernels that begin with the range in which they were launched */
+	bool ranges;        /* CPU ranges, not kernels */
+	bool waits_in_call; /* kernels that begin with the range in which they were launched */
 };
 
-/* Reads the trace from its beginning, twice. `in_call`: collectives wait in the call, as on the
+/* Reads the trace from its beginning, twice. `waits_in_call`: collectives wait in the call, as on the
  * simulated device. */
-void collectives_read(struct collectives *collectives, struct trace_reader *reader, bool in_call);
+void collectives_read(
+	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call);
 void collectives_free(struct collectives *collectives);
 
 /* Returns the kind of the kernel `name`, or -1 if it is not communication. */

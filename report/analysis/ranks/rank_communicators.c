@@ -57,7 +57,7 @@ static struct shift_trial try_alignment(
 {
 	const size_t stride = (count + SAMPLED - 1) / SAMPLED;
 	struct shift_trial trial = { .common = count };
-	struct clock_readings moments[SAMPLED] = { { 0, 0 } };
+	struct clock_readings pairs[SAMPLED] = { { 0, 0 } };
 	uint64_t durations[SAMPLED] = { 0 };
 	size_t used = 0;
 
@@ -69,9 +69,9 @@ static struct shift_trial try_alignment(
 			continue;
 		durations[used] = max_u64(
 			collective_duration(&left[i]), collective_duration(&right[i]));
-		moments[used++] = (struct clock_readings){ left[i].end_ns, right[i].end_ns };
+		pairs[used++] = (struct clock_readings){ left[i].end_ns, right[i].end_ns };
 	}
-	trial.fit = theil_sen_fit(moments, used);
+	trial.fit = theil_sen_fit(pairs, used);
 	qsort(durations, used, sizeof *durations, compare_u64);
 	trial.usual_ns = used ? durations[used / 2] : 0;
 	return trial;
@@ -95,7 +95,7 @@ static struct shift_trial try_shift(const struct ranks *ranks,
 
 static bool is_good_fit(const struct shift_trial *trial)
 {
-	return trial->same && trial->fit.moments &&
+	return trial->same && trial->fit.pairs &&
 	       trial->fit.residual_ns <= (trial->usual_ns / 2 > RANK_RESIDUAL_MAX_NS
 							 ? trial->usual_ns / 2
 							 : RANK_RESIDUAL_MAX_NS);
@@ -252,19 +252,19 @@ static const struct rank_communicator *member_of_rank(
 }
 
 struct moment_list {
-	struct clock_readings *moments;
+	struct clock_readings *pairs;
 	size_t count, room;
 };
 
 static void add_moment(struct moment_list *list, int64_t left_ns, int64_t right_ns)
 {
-	array_grow_zeroed(&list->moments, &list->room, list->count + 1, sizeof *list->moments);
-	list->moments[list->count++] = (struct clock_readings){ left_ns, right_ns };
+	array_grow_zeroed(&list->pairs, &list->room, list->count + 1, sizeof *list->pairs);
+	list->pairs[list->count++] = (struct clock_readings){ left_ns, right_ns };
 }
 
 /* Returns the times at which common collectives ended, those of `from` on the reference's clock.
  * The caller frees the array. */
-static struct clock_readings *common_moments(
+static struct clock_readings *common_clock_readings(
 	const struct ranks *ranks, uint32_t from, uint32_t to, size_t *count)
 {
 	struct moment_list list = { .count = 0 };
@@ -284,26 +284,26 @@ static struct clock_readings *common_moments(
 		}
 	}
 	*count = list.count;
-	return list.moments;
+	return list.pairs;
 }
 
-COMPARE_BY(by_own_communicator, struct clock_readings, own_ns)
+COMPARE_BY(by_own_ns, struct clock_readings, own_ns)
 
 static void align_clock_to(struct ranks *ranks, uint32_t from, uint32_t to)
 {
 	struct rank_process *rank = &ranks->ranks[to];
 	size_t count;
-	struct clock_readings *moments = common_moments(ranks, from, to, &count);
+	struct clock_readings *pairs = common_clock_readings(ranks, from, to, &count);
 	struct theil_sen_fit fit;
 
-	if (moments)
-		qsort(moments, count, sizeof *moments, by_own_communicator);
-	fit = theil_sen_fit(moments, count);
-	free(moments);
-	if (!fit.moments || (rank->aligned && rank->fit.moments >= fit.moments))
+	if (pairs)
+		qsort(pairs, count, sizeof *pairs, by_own_ns);
+	fit = theil_sen_fit(pairs, count);
+	free(pairs);
+	if (!fit.pairs || (rank->aligned && rank->fit.pairs >= fit.pairs))
 		return;
 	rank->fit = fit;
-	rank->by = from;
+	rank->aligned_with = from;
 	rank->aligned = true;
 }
 
@@ -337,21 +337,21 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 	if (mine->communicator_count && ranks->ranks[0].collectives.communicator_count)
 		trial = try_shift(ranks, &first, &own, 0);
 	if (together < THEIL_SEN_PAIRS_MIN)
-		snprintf(rank->why, sizeof rank->why,
+		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"it has %zu collectives that end at the same time on all "
 			"ranks; %u are needed",
 			together, THEIL_SEN_PAIRS_MIN);
 	else if (strangers)
-		snprintf(rank->why, sizeof rank->why,
+		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"it shares no process group with rank %lld, directly or "
 			"through other ranks",
 			(long long)ranks->ranks[0].number);
 	else if (!trial.same)
-		snprintf(rank->why, sizeof rank->why,
+		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"its collectives differ from those of the others, or are "
 			"in another order");
 	else
-		snprintf(rank->why, sizeof rank->why,
+		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"the ends of its collectives do not keep a constant distance to the "
 			"others' (median "
 			"deviation %llu ns)",

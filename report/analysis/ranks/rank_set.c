@@ -15,13 +15,13 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. */
-static void give_numbers(struct ranks *ranks)
+static void number_ranks(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
-		ranks->counted |= ranks->ranks[i].process->rank < 0;
+		ranks->numbered_by_file |= ranks->ranks[i].process->rank < 0;
 	for (size_t i = 0; i < ranks->count; i++)
-		ranks->ranks[i].number = ranks->counted ? (int64_t)i
-							: ranks->ranks[i].process->rank;
+		ranks->ranks[i].number = ranks->numbered_by_file ? (int64_t)i
+								 : ranks->ranks[i].process->rank;
 	qsort(ranks->ranks, ranks->count, sizeof *ranks->ranks, by_number);
 	for (size_t i = 1; i < ranks->count; i++)
 		if (ranks->ranks[i].number == ranks->ranks[i - 1].number)
@@ -45,7 +45,7 @@ static void require_two_ranks(const struct ranks *ranks)
 
 /* Selects the processes with collectives. Data loaders and compilers of a rank have its number too,
  * but no collectives. */
-static void choose(struct ranks *ranks)
+static void select_ranks(struct ranks *ranks)
 {
 	ranks->ranks = xcalloc((ranks->processes.count + 1) * sizeof *ranks->ranks);
 	for (size_t i = 0; i < ranks->processes.shown; i++) {
@@ -57,9 +57,9 @@ static void choose(struct ranks *ranks)
 		else
 			collectives_free(&rank.collectives);
 	}
-	ranks->without = (uint32_t)(ranks->processes.shown - ranks->count);
+	ranks->processes_without_collectives = (uint32_t)(ranks->processes.shown - ranks->count);
 	require_two_ranks(ranks);
-	give_numbers(ranks);
+	number_ranks(ranks);
 }
 
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank)
@@ -107,7 +107,7 @@ void ranks_read(struct ranks *ranks, const struct options *options)
 	all.all = true;
 	all.rank = -1;
 	ranks->processes = processes_read(&all);
-	choose(ranks);
+	select_ranks(ranks);
 	ranks_group(ranks);
 	ranks_wait(ranks);
 	ranks_find_stragglers(ranks);

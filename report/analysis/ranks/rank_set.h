@@ -49,8 +49,8 @@ struct rank_process {
 	struct collectives collectives;
 	struct theil_sen_fit fit; /* to the reference's clock; unset for the reference */
 	bool aligned;
-	uint32_t by;   /* index of the rank that it was aligned with */
-	char why[200]; /* if not aligned: the reason */
+	uint32_t aligned_with;      /* index of the rank that it was aligned with */
+	char unaligned_reason[200]; /* if not aligned: the reason */
 	struct rank_sums sums;
 	/* of the pass for stragglers; `node` refers to its tree; NULL before that pass */
 	struct profile *profile;
@@ -82,8 +82,8 @@ struct collective_row {
 	uint8_t kind;
 	uint32_t node; /* of the reference's tree */
 	uint64_t count, wait_ns, transfer_ns, decided;
-	uint64_t last;      /* of the rank that was last most often: how often */
-	uint32_t last_rank; /* its index; UINT32_MAX: all undecided */
+	uint64_t last_count; /* of the rank that was last most often: how often */
+	uint32_t last_rank;  /* its index; UINT32_MAX: all undecided */
 };
 
 /* A rank that was last more often than by chance, and where it spent more time than the others
@@ -102,8 +102,8 @@ struct ranks {
 	struct processes processes;
 	struct rank_process *ranks; /* by number */
 	size_t count;
-	uint32_t without; /* processes without collectives, left out */
-	bool counted;     /* some traces have no rank of their own */
+	uint32_t processes_without_collectives; /* processes without collectives, left out */
+	bool numbered_by_file;                  /* some traces have no rank of their own */
 	struct collective_group *groups;
 	size_t group_count, group_room;
 	struct outcome *outcomes;

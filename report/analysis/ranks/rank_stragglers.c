@@ -40,7 +40,7 @@ struct straggler_pass {
 	struct ranks *ranks;
 	struct rank_process *rank;
 	struct arrival *launched; /* sorted by launch time */
-	struct straggler_intervals of[RANKS_STRAGGLERS_MAX];
+	struct straggler_intervals intervals[RANKS_STRAGGLERS_MAX];
 };
 
 COMPARE_BY_TWO(by_arrival, struct arrival, at_ns, collective)
@@ -72,20 +72,18 @@ static void add_straggler_interval(
 		before };
 }
 
-static void find_straggler_intervals(struct straggler_pass *straggler_pass)
+static void find_straggler_intervals(struct straggler_pass *pass)
 {
-	const struct collectives *collectives = &straggler_pass->rank->collectives;
+	const struct collectives *collectives = &pass->rank->collectives;
 	struct arrival *arrivals = collectives_by_time(collectives, false);
 
 	for (size_t i = 1; i < collectives->count && arrivals[i].at_ns != UINT64_MAX; i++) {
 		const uint32_t outcome = collectives->all[arrivals[i].collective].outcome;
 
-		for (size_t s = 0;
-			outcome != UINT32_MAX && s < straggler_pass->ranks->straggler_count; s++)
-			if (straggler_pass->ranks->outcomes[outcome].last ==
-				straggler_pass->ranks->stragglers[s].rank)
-				add_straggler_interval(&straggler_pass->of[s],
-					arrivals[i - 1].at_ns, arrivals[i].at_ns);
+		for (size_t s = 0; outcome != UINT32_MAX && s < pass->ranks->straggler_count; s++)
+			if (pass->ranks->outcomes[outcome].last == pass->ranks->stragglers[s].rank)
+				add_straggler_interval(&pass->intervals[s], arrivals[i - 1].at_ns,
+					arrivals[i].at_ns);
 	}
 	free(arrivals);
 }
@@ -124,72 +122,72 @@ static void add_node_time(uint64_t **by_node, size_t *room, uint32_t node, uint6
 }
 
 static void add_cpu_time(
-	struct straggler_pass *straggler_pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
+	struct straggler_pass *pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
 {
-	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++) {
-		struct straggler_intervals *of = &straggler_pass->of[s];
+	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
+		struct straggler_intervals *intervals = &pass->intervals[s];
 
-		add_node_time(&of->cpu, &of->cpu_room, node,
-			time_before(of, at_ns + duration_ns) - time_before(of, at_ns));
+		add_node_time(&intervals->cpu, &intervals->cpu_room, node,
+			time_before(intervals, at_ns + duration_ns) -
+				time_before(intervals, at_ns));
 	}
 }
 
 static void add_gpu_time(
-	struct straggler_pass *straggler_pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
+	struct straggler_pass *pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
 {
-	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++) {
-		struct straggler_intervals *of = &straggler_pass->of[s];
-		const size_t count = intervals_begun(of, at_ns);
+	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
+		struct straggler_intervals *intervals = &pass->intervals[s];
+		const size_t count = intervals_begun(intervals, at_ns);
 
-		if (count && at_ns < of->all[count - 1].end_ns)
-			add_node_time(&of->gpu, &of->gpu_room, node, duration_ns);
+		if (count && at_ns < intervals->all[count - 1].end_ns)
+			add_node_time(&intervals->gpu, &intervals->gpu_room, node, duration_ns);
 	}
 }
 
 /* Stores the leaf of the GPU work. Its kind and parent are checked after the pass. */
-static void set_collective_node(
-	struct straggler_pass *straggler_pass, uint32_t leaf, uint64_t at_ns)
+static void set_collective_node(struct straggler_pass *pass, uint32_t leaf, uint64_t at_ns)
 {
-	struct collectives *collectives = &straggler_pass->rank->collectives;
+	struct collectives *collectives = &pass->rank->collectives;
 	size_t low = 0, high = collectives->count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (straggler_pass->launched[middle].at_ns < at_ns)
+		if (pass->launched[middle].at_ns < at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < collectives->count && straggler_pass->launched[low].at_ns == at_ns; low++)
-		collectives->all[straggler_pass->launched[low].collective].node = leaf;
+	for (; low < collectives->count && pass->launched[low].at_ns == at_ns; low++)
+		collectives->all[pass->launched[low].collective].node = leaf;
 }
 
 static void restart_straggler_pass(void *context)
 {
-	struct straggler_pass *straggler_pass = context;
+	struct straggler_pass *pass = context;
 
-	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++) {
-		if (straggler_pass->of[s].cpu)
-			memset(straggler_pass->of[s].cpu, 0,
-				straggler_pass->of[s].cpu_room * sizeof *straggler_pass->of[s].cpu);
-		if (straggler_pass->of[s].gpu)
-			memset(straggler_pass->of[s].gpu, 0,
-				straggler_pass->of[s].gpu_room * sizeof *straggler_pass->of[s].gpu);
+	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
+		if (pass->intervals[s].cpu)
+			memset(pass->intervals[s].cpu, 0,
+				pass->intervals[s].cpu_room * sizeof *pass->intervals[s].cpu);
+		if (pass->intervals[s].gpu)
+			memset(pass->intervals[s].gpu, 0,
+				pass->intervals[s].gpu_room * sizeof *pass->intervals[s].gpu);
 	}
 }
 
 static void add_leaf_time(
 	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
 {
-	struct straggler_pass *straggler_pass = context;
+	struct straggler_pass *pass = context;
 
 	if (!is_work) {
-		add_cpu_time(straggler_pass, node, at_ns, duration_ns);
+		add_cpu_time(pass, node, at_ns, duration_ns);
 		return;
 	}
-	set_collective_node(straggler_pass, node, at_ns);
-	add_gpu_time(straggler_pass, node, at_ns, duration_ns);
+	set_collective_node(pass, node, at_ns);
+	add_gpu_time(pass, node, at_ns, duration_ns);
 }
 
 static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long double value)
@@ -207,50 +205,52 @@ static bool is_communication(const struct rank_process *rank, uint32_t node)
 
 /* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
  * delays them. */
-static void sum_gpu_times(const struct rank_process *rank, struct straggler_intervals *of)
+static void sum_gpu_times(const struct rank_process *rank, struct straggler_intervals *intervals)
 {
 	const struct tree *tree = rank->profile->tree;
 
-	array_grow_zeroed(&of->gpu, &of->gpu_room, tree->count, sizeof *of->gpu);
-	array_grow_zeroed(&of->cpu, &of->cpu_room, tree->count, sizeof *of->cpu);
+	array_grow_zeroed(
+		&intervals->gpu, &intervals->gpu_room, tree->count, sizeof *intervals->gpu);
+	array_grow_zeroed(
+		&intervals->cpu, &intervals->cpu_room, tree->count, sizeof *intervals->cpu);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
-		if (of->gpu[id] && !tree->nodes[id].first_child && is_communication(rank, id))
-			of->gpu[id] = 0;
-		of->gpu[tree->nodes[id].parent] += of->gpu[id];
+		if (intervals->gpu[id] && !tree->nodes[id].first_child &&
+			is_communication(rank, id))
+			intervals->gpu[id] = 0;
+		intervals->gpu[tree->nodes[id].parent] += intervals->gpu[id];
 	}
 }
 
-static void run_straggler_pass(struct straggler_pass *straggler_pass)
+static void run_straggler_pass(struct straggler_pass *pass)
 {
-	const struct profile_observer observer = { .context = straggler_pass,
+	const struct profile_observer observer = { .context = pass,
 		.restart = restart_straggler_pass,
 		.leaf = add_leaf_time,
 		.instance = add_instance_time };
-	struct process *process = straggler_pass->rank->process;
+	struct process *process = pass->rank->process;
 	struct profile_options options = process->profile->options;
-	struct collectives *collectives = &straggler_pass->rank->collectives;
+	struct collectives *collectives = &pass->rank->collectives;
 
-	find_straggler_intervals(straggler_pass);
-	straggler_pass->launched = collectives_by_time(collectives, true);
+	find_straggler_intervals(pass);
+	pass->launched = collectives_by_time(collectives, true);
 	options.metric = METRIC_CPU;
 	options.pick_metric = false;
 	/* Warm-up steps of one rank may be steady-state steps of another. Their call paths would
 	 * differ. */
 	options.found_steps = NULL;
 	options.observer = &observer;
-	straggler_pass->rank->profile = profile_build(process->reader, process->texts, &options);
-	straggler_pass->rank->profile->options.observer = NULL;
-	free(straggler_pass->launched);
+	pass->rank->profile = profile_build(process->reader, process->texts, &options);
+	pass->rank->profile->options.observer = NULL;
+	free(pass->launched);
 	for (size_t i = 0; i < collectives->count; i++) {
 		const uint32_t node = collectives->all[i].node;
 
-		collectives->all[i].node =
-			node && is_communication(straggler_pass->rank, node)
-				? straggler_pass->rank->profile->tree->nodes[node].parent
-				: 0;
+		collectives->all[i].node = node && is_communication(pass->rank, node)
+						   ? pass->rank->profile->tree->nodes[node].parent
+						   : 0;
 	}
-	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++)
-		sum_gpu_times(straggler_pass->rank, &straggler_pass->of[s]);
+	for (size_t s = 0; s < pass->ranks->straggler_count; s++)
+		sum_gpu_times(pass->rank, &pass->intervals[s]);
 }
 
 /* ---- nodes of all ranks ---- */
@@ -356,8 +356,10 @@ static void sum_rank_times(const struct ranks *ranks, const struct straggler_pas
 {
 	for (size_t rank = 0; rank < ranks->count; rank++)
 		for (uint32_t id = 1; id < ranks->ranks[rank].profile->tree->count; id++) {
-			add_rank_time(cpu, paths[rank][id], rank, passes[rank].of[index].cpu[id]);
-			add_rank_time(gpu, paths[rank][id], rank, passes[rank].of[index].gpu[id]);
+			add_rank_time(
+				cpu, paths[rank][id], rank, passes[rank].intervals[index].cpu[id]);
+			add_rank_time(
+				gpu, paths[rank][id], rank, passes[rank].intervals[index].gpu[id]);
 		}
 }
 
@@ -430,9 +432,9 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 static void free_straggler_pass(struct straggler_pass *pass)
 {
 	for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++) {
-		free(pass->of[s].all);
-		free(pass->of[s].cpu);
-		free(pass->of[s].gpu);
+		free(pass->intervals[s].all);
+		free(pass->intervals[s].cpu);
+		free(pass->intervals[s].gpu);
 	}
 }
 

@@ -178,8 +178,8 @@ static void add_outcome_to_row(
 	if (outcome->last == UINT32_MAX)
 		return;
 	row->decided++;
-	if (++last_of_rank[outcome->last] > row->last) {
-		row->last = last_of_rank[outcome->last];
+	if (++last_of_rank[outcome->last] > row->last_count) {
+		row->last_count = last_of_rank[outcome->last];
 		row->last_rank = outcome->last;
 	}
 }

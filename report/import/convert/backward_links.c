@@ -13,7 +13,7 @@
 
 #define LOGICAL_THREADS_MAX 256u /* logical thread numbers that arrows can map */
 /* ranges examined per thread that begin at the same time; more would not be plausible nesting */
-#define SAME_NUMBER_MAX 256u
+#define SAME_START_MAX 256u
 
 static const char engine[] = "autograd::engine::evaluate_function: ";
 
@@ -117,7 +117,7 @@ static const struct imported_range *find_started_range(
 	size_t low = first_range_from(conversion, thread, time),
 	       end = conversion->thread_begin[thread + 1];
 
-	end = end - low < SAME_NUMBER_MAX ? end : low + SAME_NUMBER_MAX;
+	end = end - low < SAME_START_MAX ? end : low + SAME_START_MAX;
 	for (; low < end; low++) {
 		const struct imported_range *range = &ranges[conversion->order[low]];
 

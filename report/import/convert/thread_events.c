@@ -13,7 +13,7 @@
 /* Limits the cost of a range that ends: it is searched, and those inside it move out by one. */
 #define DEPTH_MAX 4096u
 /* Ranges that ended early and may still enclose a node. With more of them, only open ranges do. */
-#define LATE_MAX 2u
+#define ENDED_EARLY_MAX 2u
 
 struct converted_range {
 	int64_t start, end;
@@ -34,7 +34,7 @@ struct thread_walk {
 	size_t room;
 	uint32_t depth;
 	/* ranges that ended before one inside them, since the stack was last empty */
-	uint32_t late;
+	uint32_t ended_early;
 	bool disordered; /* a range on the stack ends after an enclosing one */
 	struct pending_call pending;
 	struct converted_range last_closed; /* the range closed last */
@@ -83,10 +83,10 @@ static void close_converted_range(struct thread_walk *walk, uint32_t index)
 	walk->depth--;
 	walk->conversion->counts.overlapping += inside > 0;
 	if (inside)
-		walk->late++;
+		walk->ended_early++;
 	if (!walk->depth) {
 		walk->disordered = false;
-		walk->late = 0;
+		walk->ended_early = 0;
 	}
 }
 
@@ -105,13 +105,13 @@ static void end_ranges_until(struct thread_walk *walk, int64_t time, bool keep_e
 }
 
 /* Returns the node of a range inside the innermost open one. The parents include ranges that
- * ended early, up to LATE_MAX of them. */
+ * ended early, up to ENDED_EARLY_MAX of them. */
 static uint32_t node_of_range(
 	struct thread_walk *walk, const struct imported_range *range, uint32_t link)
 {
 	uint32_t parent = walk->depth ? walk->frames[walk->depth - 1].node : 0;
 
-	if (walk->late > LATE_MAX) {
+	if (walk->ended_early > ENDED_EARLY_MAX) {
 		parent = 0;
 		for (uint32_t i = 0; i < walk->depth; i++) {
 			const struct imported_range *open =

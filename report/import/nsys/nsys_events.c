@@ -367,8 +367,8 @@ static const char *const copy_columns[] = { GPU_COLUMNS, "bytes", "copyKind", "s
 
 static void add_nsys_copy(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
-	static const char *const ways[] = { "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
-		"DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH",
+	static const char *const directions[] = { "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+		"AtoD", "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH",
 		/* The last three are copies of unified memory. */
 		"DtoD" };
 	const uint32_t way = nsys_rows_number32(rows, M_COPY_KIND);
@@ -377,8 +377,9 @@ static void add_nsys_copy(struct nsys_reader *reader, const struct nsys_rows *ro
 
 	if (!read_gpu_columns(reader, rows, &gpu, IMPORTED_COPY))
 		return;
-	snprintf(name, sizeof name, "Memcpy %s (%s -> %s)", way < COUNT(ways) ? ways[way] : "",
-		nsys_memory_kind(rows, M_SOURCE), nsys_memory_kind(rows, M_TARGET));
+	snprintf(name, sizeof name, "Memcpy %s (%s -> %s)",
+		way < COUNT(directions) ? directions[way] : "", nsys_memory_kind(rows, M_SOURCE),
+		nsys_memory_kind(rows, M_TARGET));
 	gpu.name = intern_text(reader, name);
 	gpu.bytes = nsys_rows_number(rows, M_BYTES) > 0 ? (uint64_t)nsys_rows_number(rows, M_BYTES)
 							: 0;
@@ -452,8 +453,8 @@ void nsys_events_read(struct nsys_reader *reader)
 	static const struct {
 		const char *const *columns;
 		unsigned count;
-		void (*take)(struct nsys_reader *, const struct nsys_rows *);
-	} ways[] = {
+		void (*add)(struct nsys_reader *, const struct nsys_rows *);
+	} readers[] = {
 		/* in the order of nsys_event_tables */
 		{ nvtx_columns, COUNT(nvtx_columns), add_nvtx_row },
 		{ call_columns, COUNT(call_columns), add_nsys_call },
@@ -466,12 +467,12 @@ void nsys_events_read(struct nsys_reader *reader)
 		{ overhead_columns, COUNT(overhead_columns), add_nsys_overhead },
 	};
 
-	for (size_t i = 0; i < COUNT(ways); i++) {
+	for (size_t i = 0; i < COUNT(readers); i++) {
 		struct nsys_rows *rows = nsys_rows_open(
-			reader->db, nsys_event_tables[i], ways[i].columns, ways[i].count);
+			reader->db, nsys_event_tables[i], readers[i].columns, readers[i].count);
 
 		while (nsys_rows_next(rows))
-			ways[i].take(reader, rows);
+			readers[i].add(reader, rows);
 		nsys_rows_close(rows);
 	}
 }

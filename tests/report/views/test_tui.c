@@ -92,8 +92,8 @@ static void open_arguments(char **arguments, int count, unsigned width, unsigned
 	optind = 0;
 	tui.options = command_line_parse(count, arguments);
 	tui.style = (struct style){ .width = width };
-	tui.model = tui.options.file_count == 2 ? tui_diff(&tui.options, &tui.style)
-						: tui_trace(&tui.options, &tui.style);
+	tui.model = tui.options.file_count == 2 ? tui_model_of_diff(&tui.options, &tui.style)
+						: tui_model_of_trace(&tui.options, &tui.style);
 	tui.state = tui_state_new(tui.model, width, height);
 }
 
@@ -255,7 +255,7 @@ START_TEST(closing_around_the_cursor_keeps_a_row_under_it)
 	press('*');
 	press('*');
 	press(TUI_END);
-	tui_open_all(tui.state, 0, false);
+	tui_set_open_all(tui.state, 0, false);
 	tui_update_rows(tui.state, TUI_NONE);
 	ck_assert_str_eq(here(), "turn: * \xc3\x97"
 				 "3");
@@ -324,8 +324,8 @@ START_TEST(a_search_goes_on_while_it_is_typed)
 	ck_assert_str_eq(here(), "softmax");
 	press('N');
 	ck_assert_str_eq(here(), "soft");
-	tui_open_all(tui.state, 0, false);
-	tui_open(tui.state, 0, true);
+	tui_set_open_all(tui.state, 0, false);
+	tui_set_open(tui.state, 0, true);
 	tui_update_rows(tui.state, 0);
 	ck_assert_uint_eq(tui.state->shown_count, 3);
 	type("/soft");
@@ -688,7 +688,7 @@ START_TEST(twenty_thousand_nodes_stay_fluid)
 	open_built(builder, 120, 50);
 	ck_assert_uint_eq(tui.model->count, 20040);
 	for (uint32_t i = 0; i < tui.model->count; i++)
-		tui_open(tui.state, i, true);
+		tui_set_open(tui.state, i, true);
 	tui_update_rows(tui.state, TUI_NONE);
 	ck_assert_uint_eq(tui.state->shown_count, 20040);
 	before = clock();
