@@ -39,12 +39,13 @@ struct cupti_config {
 	/* Returns the callback ids of the driver calls to subscribe to, ended by 0. Called when the
 	 * session begins. */
 	const uint16_t *(*calls)(void);
-	/* The ids of those that CUPTI times, ended by 0. */
+	/* Callback ids of the driver calls for which CUPTI is to deliver activity records with
+	 * begin and end times, ended by 0. */
 	const uint16_t *timed;
 	/* Called at the begin and the end of a call, on its thread. It must not call CUDA or CUPTI,
 	 * wait, or take a lock of ours. */
 	void (*call)(uint32_t cbid, const struct cupti_call *call);
-	/* Whether `call` has stored these 64 bits in cupti_call.data. */
+	/* Returns whether `bits` is a value that `call` has stored in cupti_call.data. */
 	bool (*is_own_data)(uint64_t bits);
 	/* Called when a node of a graph was made. If the thread is in a call that enqueues work
 	 * into a CUDA stream, that call was captured. */

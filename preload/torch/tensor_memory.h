@@ -38,9 +38,9 @@ void torch_memory_configure(bool wanted, const char *configuration);
 void torch_memory_write_levels(void);
 
 /* Looks up PyTorch's functions and writes what is known of its allocator to META torch.allocator
- * and source.torch_memory. Called once PyTorch is loaded, repeatedly if needed, with no lock
- * held. `ask_python`: the GIL is held, and the program may have set PYTORCH_ALLOC_CONF itself
- * before it imported torch. */
+ * and source.torch_memory. Called once PyTorch is loaded, repeatedly if needed, with no lock held.
+ * `ask_python`: the GIL is held, so read PYTORCH_ALLOC_CONF from Python's os.environ. The program
+ * may have set it there before it imported torch. */
 void torch_memory_begin(bool ask_python);
 
 /* Notes that a call which returns to `caller` has allocated device memory. `pool`: from a memory
