@@ -32,10 +32,9 @@
  *                 one node: add them up. A row of a killed process may be off by the event that
  *                 was being added. Readers older than this type report such a block as damaged
  *                 and read everything else.
- *
  * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk
- * with a wrong crc was torn by the kill and is dropped whole, because the slot still has its
- * records.
+ * with a wrong crc was being written when the process was killed. It is dropped whole, because the
+ * slot still has its records.
  *
  * The payload is a sequence of 32-bit little-endian words. The two lowest bits of a record's first
  * word are its form:
@@ -46,15 +45,15 @@
  *   01  PUSH4: bits 2..15 ticks since the stream's last stamp, bits 16..31 the node that is entered
  *   10  POP4:  bits 2..31 ticks since the last stamp; the innermost open range closes
  *   11  PUSH8: bits 2..31 the node; second word: ticks since the last stamp
- *
- * The record AGAIN stores a call to CUDA that resembles an earlier one of its payload in a quarter
- * of the bytes (struct trace_again). The last stamp is at first the block's base_stamp. Each of
- * these forms sets it, and so does each struct of a kind marked TIMED. A reader skips a kind that
- * it does not know by its size.
+ * "The last stamp" is at first the block's base_stamp. Each of these forms sets it, and so does
+ * each struct of a kind marked TIMED. A reader that does not know a kind uses `size` to skip the
+ * record. If a CUDA call resembles an earlier one of the same payload, an AGAIN record stores only
+ * the differences, which takes a quarter of the bytes (struct trace_again).
  *
  * Losses. If the head's `lost` has grown since the stream's last payload, events are missing before
- * this payload. The open ranges are then those of its OPEN records, not those that the records
- * before it left open. The same holds if a sequence is missing.
+ * this payload, perhaps also starts and ends of ranges. The reader then replaces its stack of open
+ * ranges by the ranges of the payload's OPEN records. It does the same if a sequence number is
+ * missing.
  *
  * Order. Records of a thread are in the order of their stamps. Every payload of a slot or chunk can
  * be read alone. It begins with one CLOCK, then one OPEN for each recorded range that is open at
@@ -92,6 +91,10 @@
  *   import.format           in a trace made of another tool's file: that file's format
  *   import.left_out         what that file holds and no record has
  *   import.processes        the processes whose events it holds, if there are several
+ * Words. A stream is the sequence of records of one thread; a stream of CUDA is called "CUDA
+ * stream", except in members of structs that describe CUDA calls and GPU work. A node is one of the
+ * calling-context tree; those of CUDA graphs are called "graph node". A MODULE record is a loaded
+ * ELF object; TRACE_NODE_MODULE is a torch.nn.Module. SET means memset, SELF for pperf itself.
  *
  * Ids. stream: a thread that recorded, counted from 1, never reused. name: a text; 0 is none. node:
  * a node of the calling-context tree (parent, name, domain, kind); 0 is the root, which means that
@@ -123,7 +126,7 @@ enum trace_clock_kind {
 
 enum trace_header_flag {
 	/* The file system cannot be mapped safely: slots are in private memory and reach the file
-	 * when they are sealed. */
+	 * when they are sealed. If the process is killed, the tail of each stream is lost. */
 	TRACE_TAIL_AT_RISK = 1,
 	/* The process ended through exit(). Absent: it was killed, is alive, or called _exit. */
 	TRACE_ENDED = 2,
@@ -172,7 +175,8 @@ struct trace_skip {
 	uint64_t events, measured, ticks; /* ticks: of the measured ones */
 };
 
-/* The three clocks at one time. `raw` is the middle of a bracket around the other two. */
+/* The three clocks at one time. The raw clock is read before and after the other two; `raw` is the
+ * mean of both readings. */
 struct trace_clock {
 	uint64_t raw, monotonic_ns, realtime_ns;
 };
@@ -302,8 +306,8 @@ struct trace_head {
 	uint16_t size; /* bytes of the whole record, a multiple of 8 */
 	uint8_t kind;  /* enum trace_kind */
 	uint8_t flags; /* their meaning depends on the kind */
-	/* The innermost range that was open. In a dictionary record: the id that it gives, if that
-	 * is a node's. */
+	/* Node of the innermost range that was open. In a NODE record: the id of the node that it
+	 * defines. Other kinds that use it differently say so at their struct. */
 	uint32_t node;
 };
 /* Begins every record of a TIMED kind. */
@@ -405,9 +409,11 @@ struct trace_lost {
 	/* reason: enum trace_loss */
 	uint32_t reason, reserved;
 };
-/* A call record is written after the call has returned. If the slot is full then, the SEAL that
- * empties it is between the call's begin and its stamp. The SEAL's duration is no part of the
- * call. */
+/* A record of time that the thread spent in pperf. SEAL: a full slot was written to the file.
+ *
+ * A call record is written after the call has returned. If the slot is full then, it is sealed
+ * first. The SEAL record precedes the call record, and its interval is between the begin and the
+ * stamp of the call. Readers subtract the SEAL's duration from the call's. */
 enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
 struct trace_self {
 	struct trace_head head;
@@ -432,20 +438,21 @@ struct trace_window {
 	/* The program's step, from 0. BEGINS, STEP: the step that begins. ENDS: the step after the
 	 * last recorded one. */
 	uint64_t step;
-	uint32_t edge, cycle; /* cycle: from 0 */
+	uint32_t edge, cycle; /* edge: enum trace_window_edge; cycle: of the schedule, from 0 */
 	/* warmup (BEGINS): number of steps from `step` on that are left out of averages. */
 	uint32_t warmup, reserved;
 };
 
-/* From BEGINS to ENDS, CUPTI was handed over to another client (PPERF_CUPTI=yield). What the GPU
- * did is then unknown. Of calls, only those seen by symbol are recorded, without correlation.
- * Without ENDS, the handover lasts to the end of the trace. */
+/* A CUPTI handover: from BEGINS to ENDS, another client used CUPTI (PPERF_CUPTI=yield). What the
+ * GPU did is then unknown. Calls are recorded only if pperf interposes the symbol of the function
+ * (preload/cuda/real.h), and have no correlation id. Without ENDS, the handover lasts to the end of
+ * the trace. */
 enum trace_away_edge { TRACE_AWAY_BEGINS = 1, TRACE_AWAY_ENDS = 2 };
 struct trace_away {
 	struct trace_head head;
 	uint64_t stamp;
-	uint64_t realtime_ns; /* the time of `stamp` on the clock of GPU records */
-	uint32_t edge, reserved;
+	uint64_t realtime_ns;    /* the time of `stamp` on the clock of GPU records */
+	uint32_t edge, reserved; /* edge: enum trace_away_edge */
 };
 
 /* Begins every call record. head.flags is of enum trace_call_flag. */
@@ -453,7 +460,7 @@ enum trace_call_flag {
 	/* The CUDA stream was being captured: a graph node was made, and nothing ran. */
 	TRACE_CALL_CAPTURED = 1,
 	TRACE_CALL_DRIVER = 2,   /* `result` is a CUresult, not a cudaError_t */
-	TRACE_CALL_CALLBACK = 4, /* seen by a CUPTI callback, not by symbol */
+	TRACE_CALL_CALLBACK = 4, /* seen by a CUPTI callback, not by an interposed symbol */
 };
 struct trace_call {
 	struct trace_head head;
@@ -528,11 +535,12 @@ struct trace_sync {
 enum trace_memory_flag {
 	TRACE_MEMORY_POOL = 1, /* stream-ordered, from a pool */
 	TRACE_MEMORY_REGISTERED = 2,
-	/* Host memory: mapped, and `address` is where the device sees it. Device memory: physical
-	 * memory, known by its handle, which belongs to no context. */
+	/* Host memory: mapped into the device's address space, and `address` is its address there.
+	 * Device memory: physical memory made by cuMemCreate. `address` is its handle, and it
+	 * belongs to no context. */
 	TRACE_MEMORY_MAPPED = 4,
-	/* FREE with address 0: the context on call.device has ended, and all its memory but the
-	 * physical one is freed. */
+	/* FREE with address 0: the context on call.device has ended, and all its memory is freed.
+	 * Memory made by cuMemCreate stays. */
 	TRACE_MEMORY_ALL = 8,
 };
 /* The bits of `flags` from this one on are the last 16 bits of the context's id. ALLOC: 0 if
@@ -580,8 +588,8 @@ struct trace_tensor {
 #define TRACE_TENSOR_LEVEL 1u
 /* Replaces a TENSOR whose totals follow from the device's last record of these kinds, by stamps and
  * of any thread. The writer has compared them: `allocated` is that record's plus the bytes of this
- * one, `reserved` is the same, and there is no stack. At least one of TRACE_TENSOR_RUN records is a
- * whole TENSOR.
+ * one, `reserved` is the same, and there is no stack. Among any TRACE_TENSOR_RUN consecutive
+ * records of a device, at least one is a TENSOR with all members.
  *
  * head.flags is the device, with TRACE_TENSOR_FREED if the bytes are below 0. */
 struct trace_tensor_next {
@@ -608,11 +616,12 @@ struct trace_gpu_batch {
 	 * be read. */
 	uint32_t records, unread;
 };
-/* head.flags of KERNEL, GPU_COPY and GPU_SET: the writer of the trace had all calls, and the launch
- * of this operation was not among them. */
+/* head.flags of KERNEL, GPU_COPY and GPU_SET. Only importers set them, because they read all calls
+ * of their file before they write a GPU record. */
+/* No call in the file launched this operation. */
 #define TRACE_GPU_NO_LAUNCH 1u
-/* The operation had no correlation id. This one was assigned: that of a call inside the range that
- * was open at the launch. */
+/* The file had no correlation id for the operation. The importer set it to that of a call inside
+ * the range that was open at the launch. */
 #define TRACE_GPU_ENCLOSED 2u
 /* Begins KERNEL, GPU_COPY and GPU_SET. */
 struct trace_gpu {
@@ -719,8 +728,8 @@ struct trace_python_frame {
 	 * one. */
 	uint32_t function, file, line, reserved;
 };
-/* The stack's id is from the same sequence as those of STACK: each may be used where the other
- * may. */
+/* STACK and PYTHON_STACK share one sequence of ids, so that the `stack` of a record may be of
+ * either kind. */
 struct trace_python_stack {
 	struct trace_head head;
 	/* Then `frames` structs trace_python_frame follow, innermost first. */
@@ -842,9 +851,9 @@ static inline uint32_t trace_cpu_features(void)
 }
 
 /* CRC-32C of three adjacent lanes at once. The crc instruction takes three cycles, and one can
- * begin in every cycle. A lane's crc is moved past the bytes that follow it by a multiplication
- * with x to the power of their bits. The power is 33 less, which the product and the instruction
- * add. */
+ * begin in every cycle. To append n bits to a lane, its crc is multiplied by the polynomial x^n
+ * (carry-less). The constants are x^(n - 33), because the product and the crc instruction together
+ * multiply by another x^33. */
 #define TRACE_CRC_LANE 512u
 #define TRACE_CRC_PAST_ONE 0xdd7e3b0cu
 #define TRACE_CRC_PAST_TWO 0x170076fau

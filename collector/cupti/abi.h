@@ -32,7 +32,7 @@ enum cupti_result {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_NO_MEMORY = 8,
-	CUPTI_END_OF_BUFFER = 12, /* MAX_LIMIT_REACHED */
+	CUPTI_END_OF_BUFFER = 12, /* CUPTI's name: CUPTI_ERROR_MAX_LIMIT_REACHED */
 	CUPTI_NOT_INITIALIZED = 15,
 	CUPTI_INVALID_KIND = 21, /* an incomplete record */
 	CUPTI_HARDWARE_BUSY = 26,
@@ -88,6 +88,7 @@ struct cupti_kernel { /* Kernel9 and later */
 	const char *name; /* valid as long as its module is loaded */
 	void *reserved;
 	uint64_t queued, submitted;
+	/* carveout: requested part of the SM's L1 cache used as shared memory */
 	uint8_t launch_type, carveout[2], padding;
 	uint32_t shared_executed;
 	uint64_t graph_node;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Serves another profiler in this process that uses CUPTI's activity records, such as
  * torch.profiler. It is called the client.
+ * CUPTI has one pair of buffer callbacks, one set of enabled activity kinds and one clock in a
+ * process. A profiler that sets them replaces those of the profiler that set them before.
+ * preload/cuda/cupti_interpose.c therefore intercepts the client's calls. CUPTI continues to fill
+ * pperf's buffers. The records that the client enabled are copied from there into the client's own
+ * buffers, with times converted to its clock.
  *
- * CUPTI has one pair of buffer callbacks, one set of kinds and one clock in a process. Setting them
- * takes them away from the profiler that set them before. preload/cuda/cupti_interpose.c intercepts
- * the client's calls, so neither side loses anything. The buffers stay ours. The records that the
- * client enabled are copied into its own buffers, with times converted to its clock.
- *
- * A session of the client lasts from its first enabled kind until it has disabled the last one. It
- * gets the records of the kinds that it enabled, of calls that begin in its session. The last of
- * them arrive with its next flush. Records that only the client enabled are not in our trace.
+ * A client session lasts from the first kind that the client enables until it has disabled the last
+ * one. The client gets the records of its kinds, for calls that begin in its session. The last of
+ * them arrive with its next flush. Records of kinds that only the client enabled are not in the
+ * trace. "Session" alone means pperf's use of CUPTI (session.h).
  *
  * Any thread may call. No lock of ours is held across a call to CUPTI or to the client.
  */

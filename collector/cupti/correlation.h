@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Extends CUPTI's 32-bit correlation ids to 64 bits.
- *
- * CUPTI counts calls. At half a million launches a second its ids start again after two hours. Ids
- * are given in order, so an id is within 2^31 of the newest one seen before, which determines its
- * upper half. GPU records arrive later than the call they belong to, but never 2^31 calls later.
- * Any thread may call.
+ * CUPTI numbers the calls of a process with 32 bits. At half a million launches a second the number
+ * wraps around after two hours. The upper half is found from the newest id seen so far: among the
+ * numbers with the same lower half, the one nearest to it is meant. This holds as long as ids are
+ * less than 2^31 calls apart, also for GPU records, which arrive later than their calls. Any thread
+ * may call.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_CORRELATION_H
 #define PPERF_COLLECTOR_CUPTI_CORRELATION_H

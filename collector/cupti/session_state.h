@@ -38,7 +38,8 @@ struct cupti_session {
 	bool client_clock_set;
 	/* The process ends, and no handover begins or ends any more. Changed under lock. */
 	atomic_bool process_ending;
-	/* When the client had nothing enabled any more. 0: something is enabled. Under lock. */
+	/* CLOCK_MONOTONIC time since which the client has no kind and no callback enabled. 0: it
+	 * has one enabled. Under lock. */
 	uint64_t client_idle_since_ns;
 
 	/* Members of flush_thread.c. */

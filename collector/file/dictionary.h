@@ -15,8 +15,9 @@
 #include "collector/trace_format.h"
 #include <stdbool.h>
 
-/* Beyond these budgets name_id() gives a text no id, and the text travels inline in its record.
- * name_id_always() allows four times as much. A text to which it gives no id is counted as lost. */
+/* Limits on the dictionary's memory. Beyond them name_id() returns 0, and the caller writes the
+ * text into the event's record instead. name_id_always() is for records that cannot hold a text. It
+ * allows four times as much, and counts a text without an id as lost. */
 #define NAME_BUDGET 262144u
 #define NAME_BUDGET_BYTES (32u << 20)
 #define NODE_BUDGET 1048575u /* ids fit in 20 bits */
@@ -33,7 +34,7 @@ uint32_t name_id_always(const char *text, size_t bytes);
 const char *name_text(uint32_t name, size_t *bytes);
 
 /* Returns the node for `name` in `domain` below `parent`. 0: the budget is spent, or there is no
- * space. With `name` 0, it is the parent's one child for texts without an id. */
+ * space. All texts without an id (`name` 0) share one child of `parent`. */
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind);
 /* node_id() with a link and a detail (struct trace_node). Nodes that differ in one of these are two
  * nodes. */
@@ -64,9 +65,9 @@ void meta_set_all(const struct meta *all, size_t count);
  * child's file gets it too. If there is no space, it is counted as lost. */
 void dictionary_put(const struct trace_head *record, int inherit);
 
-/* Sets the function that sets a process's META. It is called in each process that makes a file,
- * before the first dictionary record there. Threads whose first events are concurrent may each call
- * it. */
+/* Sets the function that calls meta_set for the facts about the process. It is called in each
+ * process that creates a file, before the first dictionary record there. It may be called by
+ * several threads at once, if they record the first events of the process concurrently. */
 void dictionary_on_open(void (*describe)(void));
 
 /* ---- the dictionary's blocks in the file, which are created before a stream's first record

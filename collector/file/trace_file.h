@@ -58,8 +58,8 @@ struct trace_block *trace_map_block(
  * Returns false on failure, with the reason in `reason`. */
 bool trace_seal(const struct trace_block *slot, enum trace_loss *reason);
 
-/* Whether there is a file whose blocks are private memory instead of mapped
- * (TRACE_TAIL_AT_RISK). */
+/* Returns whether there is a file that is not mapped: its blocks are private memory, and what is
+ * not written yet is lost if the process is killed (TRACE_TAIL_AT_RISK). */
 bool trace_tail_at_risk(void);
 
 /* Writes such a block to the file at `offset`. */
@@ -68,7 +68,8 @@ void trace_write_back(const struct trace_block *block, uint64_t offset);
 /* Whether the pages of `fd` can be mapped without ever raising SIGBUS. Tests replace it. */
 extern bool (*trace_may_map)(int fd);
 
-/* Counts lost events. Works before there is a file, too. */
+/* Adds `events` to the number of events that were lost for `reason`, in the trace's header. Works
+ * before there is a file, too. */
 void trace_lose(enum trace_loss reason, uint64_t events);
 
 /* Stores the last clock sample and TRACE_ENDED. Called at a clean end only. */

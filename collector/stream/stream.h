@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Records the events of one thread. An event reserves, fills and commits: no lock, no malloc, and a
  * system call only when a slot is full.
- *
  * Every function works on the calling thread's own stream. It may be called from any thread at any
- * time, also before the file exists and in a forked child. Then the file is made; a child gets a
- * stream and a file of its own. In a signal handler that interrupted pperf itself, stream_enter
- * refuses and the event is counted.
+ * time. The process's first event creates the trace file. A forked child gets a file and streams of
+ * its own. In a signal handler that interrupted pperf itself, stream_enter returns false and the
+ * event is counted as lost.
  *
  *	if (!stream_enter())
  *		return;

@@ -9,7 +9,7 @@
  *
  *   1. the global scope after this library, which includes other preloaded interposers
  *   2. the dependencies of the caller's object
- *   3. for an object that requires nothing, any runtime that is loaded
+ *   3. any loaded runtime, if the caller's object names no version of it
  *
  * The caller is the object that the call returns to; a tail call hides its caller. The result is
  * cached by the return address, so that a runtime that is loaded later is found by its own callers.
@@ -91,7 +91,8 @@
 REAL_FUNCTIONS(X)
 #undef X
 
-/* The functions of one runtime. None is NULL: one that the runtime lacks returns
+/* The addresses of the real functions of one runtime, in members of the same names. No member is
+ * NULL. In place of a function that the runtime lacks there is one that returns
  * CUDA_ERROR_INITIALIZATION. */
 struct real {
 #define X(name, parameters) int(*name) parameters;

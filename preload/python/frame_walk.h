@@ -12,21 +12,21 @@
 
 /* A frame: its code object and the instruction that it is at. The frames of a thread are read like
  * this:
- *
- *	uintptr_t at = python_frame_first(layout, thread);
+ *	uintptr_t address = python_frame_first(layout, thread);
  *	struct python_frame frame;
  *
- *	for (; at && python_frame_read(layout, at, &frame); at = frame.previous)
+ *	for (; address && python_frame_read(layout, address, &frame); address = frame.previous)
  */
 struct python_frame {
 	uintptr_t code, previous; /* code 0: a frame of the interpreter itself */
-	int64_t offset;
+	int64_t offset;           /* of the current instruction in the bytecode, in bytes */
 };
 
-/* Returns the address of the thread's innermost frame; 0 if it has none. `thread`: what
- * PyGILState_GetThisThreadState returns. */
+/* Returns the address of the thread's innermost frame, or 0 if it has none. `thread`: address of
+ * its PyThreadState. */
 uintptr_t python_frame_first(const struct python_layout *layout, uintptr_t thread);
-/* Reads the frame at `address`. Returns false if the memory is no frame. */
+/* Reads the frame at `address`. Returns false if the memory cannot be read. Does not check that it
+ * is a frame. */
 bool python_frame_read(
 	const struct python_layout *layout, uintptr_t address, struct python_frame *frame);
 

@@ -6,10 +6,9 @@
  * it will return to. These frames hold references to their code objects. So a thread may read its
  * own frames, and only its own. Nothing is read before a test in Python (frame_selftest.h) has
  * shown that it is read correctly.
- *
  * The frames have two uses. SOURCE records say where in the program's own files a node was first
- * entered. Call stacks of launches and allocations are captured if PPERF_PYSTACKS requests them.
- * PPERF_STACKS gives the native stack if a thread has no Python.
+ * entered. PPERF_PYSTACKS requests the Python call stacks of launches and allocations. If a thread
+ * has no Python frames, its native stack is recorded instead, if PPERF_STACKS requests that.
  */
 #ifndef PPERF_PRELOAD_PYTHON_FRAMES_H
 #define PPERF_PRELOAD_PYTHON_FRAMES_H
@@ -38,7 +37,8 @@ extern enum python_stack_mode python_stacks;
 uint32_t python_stack_capture(void);
 
 /* Notes that the calling thread has entered `node`. The first such call writes a SOURCE record, if
- * the thread has a frame in the program's own files. Cheap afterwards. Not within stream_enter. */
+ * the thread has a frame in the program's own files. Cheap afterwards. Must not be called between
+ * stream_enter and stream_leave. */
 void python_source_record(uint32_t node);
 
 #endif

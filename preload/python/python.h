@@ -2,10 +2,9 @@
  * Finds CPython's C functions in the program, and runs Python code of pperf. They are exported by
  * the executable or by a libpython. Uses only functions of the stable ABI: CPython 3.8 and later,
  * also free-threaded builds. Needs no Python headers.
- *
- * The caller of python_run and of these functions holds the GIL; on a free-threaded build it has an
- * attached thread state. Exceptions are the functions that acquire the GIL and those marked below.
- * Nothing here prints or leaves an exception set.
+ * To call python_run or one of CPython's functions, a thread must hold the GIL, or on a
+ * free-threaded build have an attached thread state. The functions that acquire the GIL and those
+ * marked "needs no GIL" can be called without. Nothing here prints or leaves an exception set.
  */
 #ifndef PPERF_PRELOAD_PYTHON_PYTHON_H
 #define PPERF_PRELOAD_PYTHON_PYTHON_H
@@ -174,14 +173,14 @@ static inline void python_release(struct python_object *object)
 /* The file name of pperf's Python code. All such names begin with it, without the `>`. */
 #define PYTHON_LABEL "<pperf>"
 
-/* Clears the exception that is set, if any. Python runs the program's signal handlers wherever it
- * happens to be, so also in pperf's code. An exception of the program is therefore raised again
- * where the program continues. Here all that is not a subclass of Exception is the program's
- * (Ctrl-C, sys.exit in a handler). */
+/* Clears the exception that is set, if any. It may be the program's: Python runs the program's
+ * signal handlers in the middle of pperf's code too, and they may raise. Such an exception is
+ * raised again where the program continues. An exception that is not a subclass of Exception is
+ * taken as the program's (Ctrl-C, sys.exit in a handler). */
 void python_clear_error(void);
 
-/* As python_clear_error, after Python code of pperf in which only Python's own types can raise.
- * Then any exception that this code did not raise itself is the program's. */
+/* As python_clear_error, after Python code of pperf that handles only built-in types. Such code
+ * calls no code of the program, so any exception that it did not raise itself is the program's. */
 void python_clear_own_error(void);
 
 #endif

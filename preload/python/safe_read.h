@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reads memory whose layout is assumed but not proven.
- *
- * Until safe_read_trust each read goes through the kernel, so that a wrong address is an error and
- * no crash. This is how layouts are tested. Afterwards reads are plain. Threads: only one before
- * safe_read_trust.
+ * A layout is first tested, then trusted. Until safe_read_trust is called, memory is read through
+ * /proc/self/mem, so that a wrong address makes the read fail and does not crash the program.
+ * Afterwards memory is read directly. Threads: only one before safe_read_trust.
  */
 #ifndef PPERF_PRELOAD_PYTHON_SAFE_READ_H
 #define PPERF_PRELOAD_PYTHON_SAFE_READ_H
@@ -19,6 +18,7 @@ extern bool safe_read_trusted; /* written before another thread reads anything *
 
 /* Opens /proc/self/mem. Returns false if it cannot be read; every read fails then. */
 bool safe_read_open(void);
+/* Ends the test: from here on memory is read directly. */
 void safe_read_trust(void);
 /* Closes what safe_read_open opened. Trust remains. */
 void safe_read_close(void);
@@ -41,8 +41,9 @@ static inline bool safe_read_pointer(uintptr_t *to, uintptr_t from)
 	return safe_read(to, from, sizeof *to);
 }
 
-/* Returns the bytes at `from`, or before safe_read_trust a copy that is valid until the next call.
- * NULL: there is no memory, or more than 256 KiB before safe_read_trust. */
+/* Returns a pointer to the `bytes` bytes at `from`. Before safe_read_trust it points to a copy,
+ * which is valid until the next call. Returns NULL if the memory cannot be read, or if more than
+ * 256 KiB are to be copied. */
 const void *safe_read_bytes(uintptr_t from, size_t bytes);
 
 #endif

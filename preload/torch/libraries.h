@@ -4,8 +4,8 @@
  * program has not loaded.
  *
  * Threads: any. No lock of ours is held during calls to the dynamic linker. errno is preserved.
- * Nothing here allocates, but the dynamic linker may. A hot path may call torch_library only
- * once it has returned a handle.
+ * Nothing here allocates, but the dynamic linker may. torch_library is cheap once it has returned a
+ * handle. Until then it searches all loaded objects, so a hot path must not call it.
  */
 #ifndef PPERF_PRELOAD_TORCH_LIBRARIES_H
 #define PPERF_PRELOAD_TORCH_LIBRARIES_H

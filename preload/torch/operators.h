@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /* Called by the constructor. `what`: PPERF_OPS (NULL: events); `shapes`: PPERF_SHAPES.
- * `in_children`: operators alone make a forked child create a trace file. Returns false if
- * `what` is not a valid value, which then means events. */
+ * `in_children`: a forked child creates a trace file even if it records nothing but operators.
+ * Returns false if `what` is not a valid value, which then means events. */
 bool torch_ops_configure(const char *what, bool shapes, bool in_children);
 
 /* Registers the callbacks once libtorch_cpu is loaded, and writes META source.torch_ops. May be

@@ -16,7 +16,8 @@
 
 #include <stdint.h>
 
-/* -1, 0 or 1: less, equal, greater. Evaluates its arguments twice. A NaN equals every number. */
+/* -1, 0 or 1: `left` is less than, equal to, or greater than `right`. Evaluates its arguments
+ * twice. 0 also if one of them is NaN. */
 #define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
 
 #define COMPARE_BY(name, type, member)                       \

@@ -8,10 +8,10 @@
 
 /* Opens a regular file for reading, and never blocks. Files in /proc, /sys and the like are
  * refused.
- *
  * The check is made before the file is opened: opening a device can have an effect, and reading
- * /proc/kmsg removes what is read. Returns -1 and sets errno on failure; ENOTSUP: not such a
- * file. `*status` describes what exists at `path`, and is zeroed if nothing does. */
+ * /proc/kmsg removes what is read. Returns a descriptor, or -1 with errno. ENOTSUP means that
+ * `path` is refused because it is not a regular file. `*status` describes what exists at `path`,
+ * and is zeroed if nothing does. */
 int regular_file_open(const char *path, struct stat *status);
 
 #endif

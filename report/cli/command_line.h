@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * Parses the command line. One list of options makes the parser and --help.
+ * Parses the command line. The parser and --help use the same list of options.
  */
 #ifndef PPERF_REPORT_CLI_COMMAND_LINE_H
 #define PPERF_REPORT_CLI_COMMAND_LINE_H

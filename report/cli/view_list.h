@@ -9,8 +9,8 @@
 /* Ends with an entry without a name; the first entry is the default view. */
 extern const struct view view_list[];
 
-/* Returns the view that --instances makes of options->view, or options->view itself without
- * --instances. Ends the program with a message if the view has no instances to show. */
+/* Returns the view to show: options->view, or with --instances the view that shows the single
+ * instances behind its rows. Ends the program with a message if there is no such view. */
 const struct view *view_for_instances(const struct options *options);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * Declares what the files of this folder share: the facts that rules look at, the texts they write,
  * and the rules.
+ * Rules do not compute again what a view shows. They use the rows of the view `idle`, the sums of
+ * the profile, and facts from one more pass over the trace (facts.c).
  *
- * Rules compute nothing that a view has. They use the rows of `idle`, the profile's sums, and the
- * facts of one more pass over the trace (facts.c). "Steady" means in steady-state steps; without
- * steps, from a quarter of the GPUs' span to their last work.
+ * The steady part of a trace is its steady-state steps. Without steps, it begins when a quarter of
+ * the time from the first to the last GPU work has passed, and ends with the last GPU work.
  */
 #ifndef PPERF_REPORT_DIAGNOSE_DIAGNOSIS_INTERNAL_H
 #define PPERF_REPORT_DIAGNOSE_DIAGNOSIS_INTERNAL_H
@@ -18,7 +19,8 @@
 
 /* The occurrences of one kind of event at one node. */
 struct occurrences_at_node {
-	/* total_ns: 1 ns more for each, so that events without duration count */
+	/* total_ns: sum of the durations, each increased by 1 ns so that events without a duration
+	 * count */
 	uint64_t total_ns, longest_ns, longest_at_ns;
 };
 /* The occurrences of one kind of event: number, times, and the longest. */
@@ -33,17 +35,19 @@ void occurrences_add(struct occurrences *occurrences, uint32_t node, uint32_t na
 	uint64_t duration_ns);
 /* Returns the node with the largest total time; 0: none. */
 uint32_t occurrences_top_node(const struct occurrences *occurrences);
-/* Makes the longest occurrence at finding->node its example, if there is one. */
+/* Sets the time that the finding prints as `example at` to that of the longest occurrence at
+ * finding->node, if there is one. */
 void occurrences_set_example(const struct occurrences *occurrences, struct finding *finding);
-/* Sets finding->node to the node with the largest total time, and the example to the longest
- * occurrence there. */
+/* Sets finding->node to the node with the largest total time, and then the example as
+ * occurrences_set_example does. */
 void occurrences_set_node(const struct occurrences *occurrences, struct finding *finding);
 
 /* Occurrences of calls that both pperf (`recorded`) and CUPTI (`reported`) may have. */
 struct call_occurrences {
 	struct occurrences recorded, reported;
 };
-/* Returns the more numerous of the two, since both may describe the same calls. */
+/* Returns the member with more occurrences. They are not added, because both may describe the same
+ * calls. */
 const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls);
 
 #define CLOCK_PARTS_MAX 64u
@@ -116,11 +120,11 @@ uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t 
 bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns);
 /* Sets the confidence of a finding about the steady part, and the reason for it. */
 void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding);
-/* Returns true if `part` is at least `per_mille` thousandths of `whole`. A share of 0 is never
- * reached. */
+/* Returns true if `part` is at least `per_mille` thousandths of `whole`, and not 0. */
 bool diagnose_is_share(uint64_t part, uint64_t whole, uint64_t per_mille);
 
-/* Texts for findings. They are in diagnosis->text_buffers. */
+/* Texts for findings, in diagnosis->text_buffers. Names are escaped and shortened. Escaping them
+ * again, as paragraph_text does, changes nothing. */
 const char *diagnose_time(struct diagnosis *diagnosis, uint64_t ns);
 const char *diagnose_bytes(struct diagnosis *diagnosis, uint64_t bytes);
 const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count);

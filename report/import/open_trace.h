@@ -12,7 +12,7 @@
 #include "report/trace/trace_reader.h"
 
 /* Opens the trace at `path` and sets `bytes` to its size. A file that holds several processes is
- * several traces. Its path means the process that used GPUs most, `PATH#PID` any of them.
+ * several traces: its path means the process that used GPUs most, and `PATH#PID` means process PID.
  * Returns a descriptor for pread, which the caller closes, or -1 with one sentence in `error`. */
 int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
 

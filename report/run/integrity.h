@@ -54,7 +54,7 @@ struct integrity {
 	INTEGRITY(X)
 #undef X
 	bool complete, conserved;
-	char problem[256]; /* why, if not conserved */
+	char problem[256]; /* which sums differ, if not conserved */
 };
 
 struct integrity integrity_of(const struct profile *profile);

@@ -4,8 +4,10 @@
  * The test is the two-sided Mann-Whitney test in its normal approximation, corrected for ties
  * and continuity. It assumes no distribution, and outliers have little effect. Consecutive
  * values of one run are rarely independent, as a slow step often follows a slow one. So the
- * variance is multiplied by (1 + r) / (1 - r), where r is the correlation of neighbours' ranks,
- * if r is positive. The shift is the Hodges-Lehmann estimate, the median of all differences.
+ * variance is multiplied by (1 + r) / (1 - r), if r is positive. r is the lag-1 autocorrelation of
+ * the ranks: the correlation of each value's rank with that of the value measured after it. The
+ * shift is the Hodges-Lehmann estimate, the median of the differences between any value of one
+ * sample and any value of the other.
  *
  * The result is deterministic.
  */
@@ -22,7 +24,8 @@
 #define MANN_WHITNEY_VALUES_MIN 5u /* values of each side; smaller samples are not tested */
 
 struct mann_whitney_result {
-	/* Probability of at least this difference if there is none; 1 if not tested. */
+	/* Probability to measure at least this difference if the samples have the same
+	 * distribution; 1 if not tested. */
 	double p;
 	double shift;  /* after - before */
 	double median; /* of the values before */

@@ -4,14 +4,16 @@
  * Ranges that mark steps take precedence. These are ranges of the requested name (--step-marker,
  * PPERF_STEP_MARKER), ProfilerStep#N, or ranges named like `step 7` that contain the model's calls.
  * Otherwise a training program has one step per iteration: data, zero_grad, forward, backward and
- * optimizer step. Several forwards and backwards in one iteration are accumulated gradients.
- * Several optimizers per step are recognised by the batches, or by what repeats. A program that
- * only calls models has one step per call of the outermost module.
+ * optimizer step. An iteration may have several forward and backward passes (accumulated gradients)
+ * and several optimizer steps, which are distinguished by the batches of data, or by the sequence
+ * that repeats. A program that only calls models has one step per call of the outermost module.
  *
- * A training step extends from its first evidence item to the first one of the next step. The pause
- * after the optimizer may be much longer than usual (evaluation, a checkpoint). Then the step ends
- * after a usual pause, and the rest is between steps. Ranges of the program that begin and end with
- * a step belong to it. Ranges around several steps enclose them.
+ * An evidence item is a range or call that can belong to a step, such as Optimizer.step
+ * (step_evidence.h). A training step extends from its first item to the first item of the next
+ * step.
+ * The pause after the optimizer may be much longer than usual (evaluation, a checkpoint). Then the
+ * step ends after a usual pause, and the rest is between steps. Ranges of the program that begin
+ * and end with a step belong to it. Ranges around several steps enclose them.
  *
  * Steps are on one thread, the one with most of this work. What other threads do belongs to the
  * step in which it begins.
@@ -27,9 +29,11 @@ struct timeline;
 
 struct step {
 	uint64_t begin_ns, end_ns;
-	uint64_t number;     /* from the labels if all have one, else its position from 0 */
-	uint32_t trace_node; /* the range around it, 0: none; with own_ranges: its own range */
-	uint8_t kind;        /* enum step_kind */
+	uint64_t number; /* from the labels if all have one, else its position from 0 */
+	/* Node of the trace: the range that is the step if steps.own_ranges, else the range around
+	 * the step, or 0. */
+	uint32_t trace_node;
+	uint8_t kind; /* enum step_kind */
 };
 
 enum step_kind {

@@ -21,7 +21,7 @@
 #define ELF_SYMBOLS_BYTES (512u << 20) /* twice as much is needed while they are read */
 
 struct elf_function {
-	uint64_t start; /* address in the file */
+	uint64_t start; /* virtual address in the ELF file, before relocation */
 	uint64_t bytes; /* 0: up to the next function */
 	uint32_t name;  /* offset in `names` */
 	uint32_t rank;  /* the name with the lowest rank is kept for each address */
@@ -43,8 +43,9 @@ struct build_id {
 	size_t bytes;
 };
 
-/* Reads the functions of the file's `table` into `*out` and returns SYMBOL_NONE. On failure it
- * returns the reason (NOT_REGULAR, NO_FILE, OTHER_BUILD to NO_SYMBOLS), and `*out` is empty. */
+/* Reads the functions of the file's `table` into `*out`. Returns why that is not possible
+ * (NOT_REGULAR, NO_FILE, OTHER_BUILD to NO_SYMBOLS), with `*out` empty, or SYMBOL_NONE on success:
+ * there is no reason. */
 enum symbol_miss elf_symbols_read(
 	struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
 void elf_symbols_free(struct elf_symbols *symbols);

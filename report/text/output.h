@@ -22,11 +22,12 @@ struct output {
 /* Opens `path`, or stdout if it is NULL. Never returns NULL: the program ends with an error
  * message if the file cannot be opened or is a trace. */
 struct output *output_open(const char *path);
-/* Flushes, closes and frees. Ends the program with an error message if a write failed. Returns
- * false if a reader other than the pager closed the pipe (EPIPE), which is not an error. */
+/* Flushes, closes and frees `out`. If a write failed, ends the program with an error message. There
+ * is one exception: if the output is a pipe whose reader has closed it (EPIPE), returns false.
+ * Returns true if that reader is the pager, which the user may leave early. */
 bool output_close(struct output *out, const char *path);
 
-/* Appends like output_bytes, also if the buffer is too full. Only output_bytes calls it. */
+/* Appends like output_bytes. Flushes the buffer as often as needed. Only output_bytes calls it. */
 void output_bytes_slow(struct output *out, const char *bytes, size_t count);
 
 static inline void output_bytes(struct output *out, const char *bytes, size_t count)
@@ -52,10 +53,10 @@ void output_hex(struct output *out, uint64_t value, unsigned digits, bool upper)
 /* Writes the shortest form that reads back as the same number, or nan, inf, -inf. */
 void output_double(struct output *out, double value);
 
-/* Writes a JSON string with its quotes. Control characters and hidden code points
- * (is_hidden_code_point) are written as \uXXXX. A byte that is not UTF-8 becomes the lone
- * surrogate \udcXX, which no text can contain. So a reader can restore the bytes (Python:
- * errors="surrogateescape"). */
+/* Writes a JSON string with its quotes. Control characters and hidden code points, which are
+ * invisible or control the terminal (is_hidden_code_point), are written as \uXXXX. A byte XX that
+ * is not UTF-8 becomes the surrogate \udcXX without its other half. Valid UTF-8 never decodes to
+ * that, so a reader can restore the bytes (Python: errors="surrogateescape"). */
 void output_json_text(struct output *out, const char *text, size_t bytes);
 /* Writes a number as output_double does, but NaN and infinities as strings: JSON has no number
  * for them. */

@@ -12,8 +12,8 @@
 /* Allows or forbids a pager. It is forbidden at first. */
 void pager_allow(bool allow);
 
-/* Returns whether `count` bytes on stdout, which may be only the beginning, exceed its terminal.
- * Returns false if stdout is not a terminal or no pager may be used. */
+/* Returns whether the output needs a pager: `bytes`, the first `count` bytes of it, have more lines
+ * than the terminal. Returns false if stdout is not a terminal or no pager may be used. */
 bool pager_wanted(const char *bytes, size_t count);
 
 /* Starts the pager and returns a descriptor to write to. Returns -1 if there is none or it

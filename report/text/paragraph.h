@@ -18,14 +18,16 @@ struct paragraph {
 	size_t indent; /* 0: PARAGRAPH_INDENT */
 };
 
-/* Appends our own text, formatted as by printf (at most 2047 bytes). */
+/* Appends text of pperf itself, formatted as by printf (at most 2047 bytes) and not escaped. */
 void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Appends foreign text, escaped. */
+/* Appends text from a trace, such as a setting, and escapes it. */
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length);
-/* Appends a foreign name, escaped, and shortened in its middle if it is wider than a line. */
+/* Appends a name from a trace, escapes it, and shortens it in its middle if it is wider than a
+ * line. */
 void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t length);
-/* Shortens what was added behind the first `from` bytes in its middle, to `columns`. */
+/* Shortens the text after the first `from` bytes to at most `columns`, by an ellipsis in the
+ * middle. */
 void paragraph_shorten(struct paragraph *paragraph, size_t from, size_t columns);
 void paragraph_value(struct paragraph *paragraph, enum unit unit, uint64_t value);
 /* Appends part / whole as a percentage. */

@@ -7,7 +7,7 @@
 
 #include "report/trace/trace_reader.h"
 
-/* What can be given, as the end of a sentence about what cannot. */
+/* The end of an error message about a file that is not a trace: what to give instead. */
 #define ACCEPTED_FILES                                                                            \
 	"give a trace of pperf (trace.bin), a JSON trace of torch.profiler (.json, .json.gz) or " \
 	"an SQLite export "                                                                       \

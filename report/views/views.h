@@ -38,7 +38,7 @@ void draw_distribution(const struct report *report, const struct style *style);
 void arrange_instance(const struct options *options, struct process *process, struct rows *rows,
 	const struct tree *tree, const struct instance *root);
 /* Keeps the `most` rows with the largest values of one critical tree, and counts the others in
- * rows->more. */
+ * rows->beyond_top. */
 void critical_keep_largest(struct rows *rows, size_t most);
 
 /* Prints the text of the summary: what ran, what was recorded, and where the time or memory
