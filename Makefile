@@ -1,4 +1,4 @@
-#pperf : `make` builds build / libpperf.so and build / pperf - report; `make help` lists the rest.
+# pperf: `make` builds build/libpperf.so and build/pperf-report; `make help` lists the rest.
 BUILD ?= build
 CC ?= cc
 CXX ?= c++
@@ -22,9 +22,7 @@ LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,-z,noseparate-c
 all: $(BUILD)/libpperf.so $(BUILD)/pperf-report
 include packaging/package.mk packaging/arm64.mk
 
-#Nothing is compiled before the compiler and the headers are known to be there.The library needs \
-	no more than these,                                                                      \
-	on a machine that only records.
+# Nothing is compiled before the compiler and the headers are known to be there. The library needs no more than these, on a machine that only records.
 $(LIB_OBJECTS): | $(BUILD)/.checked-library
 $(REPORT_OBJECTS): | $(BUILD)/.checked-build
 $(BUILD)/.checked-%: scripts/setup.sh
@@ -34,7 +32,7 @@ $(BUILD)/.checked-%: scripts/setup.sh
 $(BUILD)/libpperf.so: $(LIB_OBJECTS) preload/exports.map
 	$(CC) $(LIB_LDFLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJECTS) -ldl -lpthread $(LIB_LDLIBS)
 
-#It reads files from anywhere : an error in it is to end it, and be of no use to who made the file.
+# It reads files from anywhere: an error in it is to end it, and be of no use to who made the file.
 REPORT_CFLAGS = $(BASE_CFLAGS) -fstack-protector-strong
 REPORT_LDFLAGS = -Wl,-z,relro -Wl,-z,now
 
@@ -45,7 +43,7 @@ $(BUILD)/lib/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
-#What the assembler reads(.incbin) is in no.d file.
+# What the assembler reads (.incbin) is in no .d file.
 $(BUILD)/report/analysis/work_categories.o: report/analysis/work_categories.rules
 $(BUILD)/report/analysis/gpu_peaks.o: report/analysis/gpu_peaks.table
 $(BUILD)/lib/preload/torch/modules.o: preload/torch/modules.py
@@ -68,7 +66,7 @@ demo-build: all $(addprefix $(BUILD)/cudasim/13/,libcuda.so.1 libcudart.so.13 li
 
 demo-torch: all
 	@scripts/demo_torch.sh $(BUILD) $(DEMO_PYTHONS)
-#The program's own PyTorch first, then the newest of ours (tests/torch/torch.mk).
+# The program's own PyTorch first, then the newest of ours (tests/torch/torch.mk).
 DEMO_PYTHONS = $(PYTHON) $(wildcard build/torch-$(TORCH_RELEASE)/bin/python build/torch/bin/python)
 
 clean:
@@ -76,16 +74,12 @@ clean:
 
 help:
 	@sed -n 's/^#: //p' $(MAKEFILE_LIST)
-# : make build / libpperf.so and build / pperf - report
-# : make demo sets up, builds, runs a training - like program under the library, \
-	shows what uses its memory;                                              \
-	then demo - torch
-# : make demo - torch runs an unmodified PyTorch script with the library and shows its tree, \
-	if PyTorch can be imported
-# : make test sets up, builds, and runs every test; ends with one line, `N passed, N failed`
-# : make setup installs missing packages(by apt, or prints the command; CUDA headers from wheels)
-# : make clean removes the build folder; \
-	BUILD = folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
+#: make              build/libpperf.so and build/pperf-report
+#: make demo         sets up, builds, runs a training-like program under the library, shows what uses its memory; then demo-torch
+#: make demo-torch   runs an unmodified PyTorch script with the library and shows its tree, if PyTorch can be imported
+#: make test         sets up, builds, and runs every test; ends with one line, `N passed, N failed`
+#: make setup        installs missing packages (by apt, or prints the command; CUDA headers from wheels)
+#: make clean        removes the build folder; BUILD=folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
 
 .PHONY: all clean demo demo-build demo-torch help setup
 .DELETE_ON_ERROR:

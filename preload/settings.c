@@ -22,8 +22,7 @@ bool settings_flag(const char *value, bool fallback)
 	return fallback;
 }
 
-/* Skips a unit such as K, MiB or GB. Returns the power of two that it stands for; 0 if there is
- * none. */
+/* Skips a unit such as K, MiB or GB. Returns its power of two; 0 if there is no unit. */
 static unsigned skip_unit(const char **at)
 {
 	static const char units[] = "KMGT";

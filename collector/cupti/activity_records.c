@@ -422,8 +422,10 @@ void activity_records_read(
 	const struct buffer_contents found = count_records(cupti, buffer, valid);
 
 	count_skipped(&found, clock_now() - began);
-	if (found.known + found.unknown + found.broken + dropped == 0)
+	if (found.known + found.unknown + found.broken + dropped == 0) {
+		errno = saved;
 		return;
+	}
 	if (stream_enter()) {
 		write_batch(&found, dropped);
 		write_records(cupti, buffer, valid);

@@ -39,8 +39,8 @@ struct python_layout {
 	uint16_t cframe_frame;   /* in the cframe: the frame */
 	uint16_t frame_previous; /* the calling frame */
 	uint16_t frame_code;
-	uint16_t
-		frame_instruction; /* a pointer to the instruction; with instruction_is_index an int */
+	/* A pointer to the instruction; with instruction_is_index an int. */
+	uint16_t frame_instruction;
 	/* A byte; from owner_end on the frame is not of Python code. 0: no such field. */
 	uint16_t frame_owner;
 	uint16_t code_file, code_name, code_line, code_lines;

@@ -277,7 +277,7 @@ def install():
     if type(original) is not type(install):
         return "off: torch.nn.Module.__call__ is not a function of Python's (1)"
     if not skip:
-        return "off: this PyTorch's compiler cannot be told to leave us alone (2)"
+        return "off: this PyTorch's compiler cannot be made to skip pperf's code (2)"
     make = in_place_of(original) if is_as_expected(original) else wrapping
     ask(known, places, number_of, path_below)
     function = make(original, recorder())

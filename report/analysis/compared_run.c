@@ -197,8 +197,8 @@ void compared_run_free(struct compared_run *run)
 	processes_free(&run->processes);
 }
 
-/* Returns the row's value minus that before. `*at`: index of a row before, whose path is not behind
- * that of any row asked for from now on. */
+/* Returns the row's value minus that of the same path in `before`. Rows are passed in the order of
+ * their paths: `*at` is the index in `before` where the search goes on. */
 static double row_increase(const struct run_metric *before, size_t *at, const struct run_row *row)
 {
 	while (*at < before->row_count && by_path(&before->rows[*at], row) < 0)

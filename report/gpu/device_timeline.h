@@ -51,8 +51,8 @@ struct timeline_device {
 	/* The part of the span of `all` that was not busy while CUPTI was handed over
 	 * (cupti_handover.h). */
 	uint64_t unknown_ns;
-	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_CUDA_STREAMS are added to the
-	 * last one. */
+	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_CUDA_STREAMS are added to
+	 * the last one. */
 	struct timeline_cuda_stream *streams;
 	size_t stream_count;
 };

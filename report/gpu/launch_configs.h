@@ -30,8 +30,8 @@ struct launch_configs {
 	struct hash_index index; /* by name and shape */
 	uint32_t *recent; /* by the trace's id of the name: the entry last added to + 1; 0: none */
 	size_t recent_room;
-	const uint8_t *
-		kept_durations; /* by entry: true for those whose durations are sampled; NULL: all */
+	/* By entry: true for those whose durations are sampled. NULL: all. */
+	const uint8_t *kept_durations;
 	uint32_t kept_durations_count;
 };
 

@@ -27,9 +27,9 @@ enum cell_kind {
 struct cell {
 	enum cell_kind kind;
 	int64_t integer;
-	uint64_t
-		unsigned_value; /* UNSIGNED; SPAN: minimum; FRAMES: id of the stack; SOURCE: trace node */
-	uint64_t max;           /* SPAN: maximum */
+	/* UNSIGNED; SPAN: minimum; FRAMES: id of the stack; SOURCE: trace node. */
+	uint64_t unsigned_value;
+	uint64_t max; /* SPAN: maximum */
 	double real;
 	bool boolean;
 	struct string_view text; /* valid until the same column is computed again */

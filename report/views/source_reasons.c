@@ -58,7 +58,7 @@ const struct source_reason source_reasons[] = {
 	{ "torch_modules", "import torch failed", "see what python -c 'import torch' prints" },
 	{ "torch_modules", "is not a function of Python",
 		"run without the tool that replaces torch.nn.Module.__call__" },
-	{ "torch_modules", "compiler cannot be told", NEWER_TORCH },
+	{ "torch_modules", "compiler cannot be made to skip", NEWER_TORCH },
 	{ "torch_memory", "cudaMallocAsync",
 		"leave backend:cudaMallocAsync out of PYTORCH_CUDA_ALLOC_CONF" },
 	{ "torch_memory", "reported no tensor", NEWER_TORCH },

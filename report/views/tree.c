@@ -174,7 +174,8 @@ static size_t prune_level(struct tree_walk *walk, struct row *level, size_t coun
 	return kept;
 }
 
-/* The nodes to be shown at one level, ordered, cut to what was asked for, and put with those that wait, the first on top. */
+/* Orders and prunes the rows of one level, counts what was left out, and pushes the rest. The first
+ * row ends on top of the stack. */
 static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 {
 	size_t kept;

@@ -189,7 +189,7 @@ def compilers_are_asked_to_skip_our_code_in_the_way_they_offer(folder):
             assert traced(folder, *arguments(code), env=env).stdout.decode() == "%s %s\n" % (bool(there), name)
             modules = traced_net(folder, NET + "net(torch.tensor(1))", env={k: env[k] for k in env if k.startswith("FAKE")}).calls(MODULE)
             assert len(modules) == 8 * there, (kind, call, modules)
-    assert facts(folder / "trace.bin")["source.torch_modules"] == "off: this PyTorch's compiler cannot be told to leave us alone (2)"
+    assert facts(folder / "trace.bin")["source.torch_modules"] == "off: this PyTorch's compiler cannot be made to skip pperf's code (2)"
 
 
 @case

@@ -92,8 +92,8 @@ struct collectives {
 	bool waits_in_call; /* kernels that begin with the range in which they were launched */
 };
 
-/* Reads the trace from its beginning, twice. `waits_in_call`: collectives wait in the call, as on the
- * simulated device. */
+/* Reads the trace from its beginning, twice. `waits_in_call`: collectives wait in the call, as on
+ * the simulated device. */
 void collectives_read(
 	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call);
 void collectives_free(struct collectives *collectives);
