@@ -26,9 +26,10 @@ bool settings_flag(const char *value, bool fallback)
 static unsigned skip_unit(const char **at)
 {
 	static const char units[] = "KMGT";
-	const char *unit = **at ? strchr(units, **at & ~0x20) : NULL;
+	const char *unit;
+	int letter = **at & ~0x20; /* upper case */
 
-	if (!unit)
+	if (!letter || !(unit = strchr(units, letter)))
 		return 0;
 	++*at;
 	if (**at == 'i')

@@ -80,6 +80,7 @@ def a_value_that_is_not_understood_is_a_problem(folder):
         for command in ([], ["--", program("ranges"), 1, 5]):
             text = doctor(folder, *command, env={name: value}, check=1)
             assert text.count("%s=%s is not valid" % (name, value)) == 1, (command, text)
+    assert "PPERF_MAX=10  is not valid" in doctor(folder, env={"PPERF_MAX": "10 "}, check=1)
 
 
 @case
