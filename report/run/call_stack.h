@@ -22,7 +22,8 @@ uint32_t call_stack_frames(const struct process *process, uint32_t stack);
 size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index, bool is_short,
 	char *out, size_t room);
 
-/* Writes `file:line function` of a trace node. Returns the length, 0: not known. */
+/* Writes the `file:line function` from which a trace node was first entered: the column and the
+ * JSON key `source`. Returns the length, 0: not known. */
 size_t call_stack_source(
 	const struct process *process, uint32_t trace_node, bool is_short, char *out, size_t room);
 
