@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Adds a folder that is not the program's, without the last slash. The text is copied. Called
- * before the first call of python_is_user_code. */
+/* Adds a folder that is not the program's, without the last slash. The text is copied.
+ * An empty or overlong folder is left out, and so is one more than the list holds. Called before
+ * the first call of python_is_user_code. */
 void python_add_library_folder(const char *folder, size_t bytes);
 
 bool python_is_user_code(const char *file, size_t bytes);

@@ -104,7 +104,8 @@ void profile_offer_worst(
 	}
 }
 
-/* A range that began before the chosen steps counts from now on. */
+/* Used for a new instance, for an inserted step or section, and for a range that began before the
+ * chosen steps. */
 void profile_restart_frame(
 	struct profile *profile, struct open_range *frame, struct open_range_details *details)
 {
