@@ -105,11 +105,11 @@ struct call_hooks {
 /* Stores the hooks. Called by the library's constructor, before there is a second thread. */
 void call_set_hooks(const struct call_hooks *hooks);
 
-/* Tells the library's other parts that a call site makes its first call. This starts the
+/* Reports to the library's other parts that a call site makes its first call. This starts the
  * recording of PyTorch if torch is loaded by now. */
 void call_hook_first_call(void);
 
-/* Tells the library's other parts that a call that returns to `caller` has allocated device
+/* Reports to the library's other parts that a call returning to `caller` has allocated device
  * memory, from a memory pool if `pool`. PyTorch's part uses it to find out whether an allocation
  * of torch's own allocator was not reported as tensors. */
 void call_hook_device_memory(const void *caller, bool pool);
