@@ -320,8 +320,8 @@ static const char *const kernel_columns[] = { GPU_COLUMNS, "mangledName", "deman
 	"shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
 	"staticSharedMemory", "dynamicSharedMemory" };
 
-/* Returns the mangled name if there is one, because it contains most information. A name that
- * begins with `[` is a placeholder. */
+/* Returns the mangled name if there is one, because it contains most information. A mangled
+ * or demangled name that begins with `[` is no function's name and is passed over. */
 static uint32_t nsys_kernel_name(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
 	uint32_t name = 0;
