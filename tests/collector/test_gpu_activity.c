@@ -547,6 +547,24 @@ START_TEST(names_of_unloaded_modules_do_no_harm)
 }
 END_TEST
 
+static int next_record_sets_errno(uint8_t *records, size_t bytes, void **record)
+{
+	errno = EPROTO;
+	return next_record(records, bytes, record);
+}
+
+/* 0: an empty buffer; 1: a buffer with a kernel. */
+START_TEST(reading_a_buffer_keeps_errno)
+{
+	cupti.next_record = next_record_sets_errno;
+	if (_i)
+		kernel("kernel", 1, 1);
+	errno = ENOTTY;
+	activity_records_read(&cupti, buffer, valid, 0);
+	ck_assert_int_eq(errno, ENOTTY);
+}
+END_TEST
+
 /* A page that is read by one thread, and answers when it may. */
 static char *slow_page;
 static atomic_bool is_read, may_be_read, unloaded;
@@ -617,6 +635,7 @@ int main(void)
 	tcase_add_test(cases, an_untimed_kernel_stays);
 	tcase_add_test(cases, ids_of_records_go_beyond_32_bits);
 	tcase_add_test(cases, dropped_records_are_counted);
+	tcase_add_loop_test(cases, reading_a_buffer_keeps_errno, 0, 2);
 	tcase_add_test(cases, records_of_kinds_not_enabled_are_counted);
 	tcase_add_test(cases, a_buffer_that_ends_in_half_a_record_is_read_up_to_there);
 	suite_add_tcase(suite, cases);
