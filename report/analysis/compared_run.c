@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/text_builder.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ void compared_run_open(struct compared_run *run, const struct options *options, 
 	if (allows_baseline && baseline_load(run, path))
 		return;
 	run->processes = processes_read_side(options, path);
+	assert(run->processes.count > 0);
 	run->process = run->processes.all;
 	run->rank = run->process->rank;
 	run->steps = metric_samples_steps(run->process);

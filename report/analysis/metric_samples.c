@@ -243,7 +243,7 @@ double metric_samples_whole(const struct metric_samples *all)
 	long double sum = all->metric == METRIC_WALL && !all->steps ? all->profile->totals.wall_ns
 								    : 0;
 
-	for (size_t i = 0; is_duration(all) && i < all->step_count; i++)
+	for (size_t i = 0; all->steps && is_duration(all) && i < all->step_count; i++)
 		sum += all->steps[i]->end_ns - all->steps[i]->begin_ns;
 	for (uint32_t id = all->profile->tree->count - 1; !is_duration(all) && id > 0; id--)
 		if (has_own_share(all, id))

@@ -17,11 +17,11 @@ static uint32_t add_stream(struct stream_table *table, struct hash_slot *slot, u
 
 uint32_t stream_table_number(struct stream_table *table, uint32_t device, uint64_t stream)
 {
-	const struct device_stream *last = table->count ? &table->entries[table->last] : NULL;
 	const uint64_t hash = hash_u64(hash_u64(stream) ^ device);
 	struct hash_slot *slot;
 
-	if (last && last->device == device && last->stream == stream)
+	if (table->count && table->entries[table->last].device == device &&
+		table->entries[table->last].stream == stream)
 		return table->last;
 	hash_index_reserve(&table->index);
 	for (slot = hash_index_first(&table->index, hash); slot->number;

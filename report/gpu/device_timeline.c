@@ -330,7 +330,7 @@ static void end_device(struct timeline *timeline, size_t index)
 /* Rows of devices, and of what belongs to them, in the order of their numbers. */
 static void sort_devices(struct timeline *timeline)
 {
-	uint32_t came[TIMELINE_DEVICES];
+	uint32_t came[TIMELINE_DEVICES] = { 0 };
 	struct interval spans[TIMELINE_DEVICES];
 
 	memcpy(spans, timeline->spans, sizeof spans);

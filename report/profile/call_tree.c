@@ -39,6 +39,7 @@ static struct hash_slot *child_slot(
 static void grow_tree_arrays(struct tree *tree)
 {
 	const uint32_t room = tree->room + tree->room / 2 + 64;
+	size_t recent_room = tree->room;
 	struct node *nodes;
 
 	if (tree->count < tree->room)
@@ -51,7 +52,7 @@ static void grow_tree_arrays(struct tree *tree)
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
 	free(tree->nodes);
-	array_grow_zeroed(&tree->recent, &(size_t){ tree->room }, room, sizeof *tree->recent);
+	array_grow_zeroed(&tree->recent, &recent_room, room, sizeof *tree->recent);
 	tree->nodes = nodes;
 	tree->room = room;
 }

@@ -324,7 +324,7 @@ static size_t add_argument(const char *text, char *base, size_t bytes, size_t la
 	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrapper_kernels),
 		   loop = IS_ONE_OF(base + last, bytes - last, loop_kernels);
 	const char *from = (wraps && strstr(text, "cutlass")) || loop ? strchr(text, '<') : NULL;
-	struct qualified_name argument;
+	struct qualified_name argument = { NULL, NULL };
 	size_t length;
 
 	if (!from)

@@ -360,6 +360,7 @@ static uint32_t outermost_node(const struct row *row, const struct rows *rows)
 	const struct tree *tree = row->process->profile->tree;
 	uint32_t node = 0;
 
+	assert(tree);
 	if (row->kind == ROW_NODE && row->tree == tree)
 		node = row->node;
 	else if (row->kind == ROW_NODE && row->tree == row->process->extra_rows &&

@@ -7,6 +7,7 @@
 
 #include "report/analysis/duration_distribution.h"
 #include "report/table/column_values.h"
+#include <assert.h>
 #include <string.h>
 
 static const struct cell no_cell, null_cell = { .kind = CELL_NULL };
@@ -46,6 +47,7 @@ static inline struct cell number_cell(long double value)
 
 static inline const struct node *row_node(const struct row *row)
 {
+	assert(row->kind != ROW_NODE || row->tree);
 	return row->kind == ROW_NODE ? &row->tree->nodes[row->node] : NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/text/format_number.h"
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -107,10 +108,9 @@ uint64_t clamp_to_u64(long double value)
 
 int64_t clamp_to_i64(long double value)
 {
-	return value >= 0x1p63L          ? INT64_MAX
-	       : value <= -0x1p63L       ? INT64_MIN
-	       : value < 0 || value >= 0 ? (int64_t)value
-					 : 0;
+	if (isnan(value))
+		return 0;
+	return value >= 0x1p63L ? INT64_MAX : value <= -0x1p63L ? INT64_MIN : (int64_t)value;
 }
 
 size_t format_real(char *out, long double value, unsigned decimals)

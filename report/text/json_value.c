@@ -171,7 +171,7 @@ bool json_signed(const struct json_text *text, int64_t *value)
 {
 	struct json_text plain = *text;
 	const bool negative = text->length && *text->bytes == '-';
-	uint64_t size;
+	uint64_t size = 0;
 
 	plain.bytes += negative;
 	plain.length -= negative;

@@ -108,10 +108,10 @@ static bool by_sequence(const struct ranks *ranks, const struct rank_communicato
 {
 	const int64_t mine = communicator_of(ranks, first)->sequence,
 		      theirs = communicator_of(ranks, other)->sequence;
-	const struct shift_trial trial = mine < 0 || theirs < 0
-						 ? (struct shift_trial){ .same = false }
-						 : try_shift(ranks, first, other, mine - theirs);
+	struct shift_trial trial = { .same = false };
 
+	if (mine >= 0 && theirs >= 0)
+		trial = try_shift(ranks, first, other, mine - theirs);
 	if (!is_good_fit(&trial))
 		return false;
 	*best = trial;
