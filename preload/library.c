@@ -275,9 +275,8 @@ static void claim_nvtx_injection(const char *self)
 		return;
 	if (other && tool_refuses_sharing(named)) {
 		settings->nvtx = false;
-		meta_set("source.nvtx",
-			"off: NVTX_INJECTION64_PATH names another tool, which does not share "
-			"NVTX (0)");
+		meta_set("source.nvtx", "off: NVTX_INJECTION64_PATH names another tool, which does "
+					"not share NVTX (0)");
 		return;
 	}
 	settings_export(settings, other ? named : NULL);

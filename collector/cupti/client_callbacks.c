@@ -91,9 +91,9 @@ static int forward_subscribe_v2(void **handle, cupti_callback callback, void *da
 
 	if (result != CUPTI_OK)
 		meta_set("warning.cupti_guest",
-			"Another profiler in the program requested CUPTI exclusively (as "
-			"CUPTI 13.2 and later allow) and was refused; run with "
-			"PPERF_CUPTI=0, or without the other profiler.");
+			"Another profiler in the program requested CUPTI exclusively (as CUPTI "
+			"13.2 and later allow) and was refused; run with PPERF_CUPTI=0, or without "
+			"the other profiler.");
 	return result;
 }
 

@@ -133,9 +133,9 @@ static void warn_no_thread(int failed)
 	char text[256];
 
 	snprintf(text, sizeof text,
-		"The thread that flushes CUPTI's buffers could not be created (error %d): "
-		"GPU records arrive only when a CUPTI buffer is full and at the end, and a "
-		"killed program loses more of them; allow the program more threads.",
+		"The thread that flushes CUPTI's buffers could not be created (error %d): GPU "
+		"records arrive only when a CUPTI buffer is full and at the end, and a killed "
+		"program loses more of them; allow the program more threads.",
 		failed);
 	meta_set("warning.cupti_thread", text);
 }

@@ -217,9 +217,8 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 	if (cupti->driver_version)
 		cupti_set_state("version.cuda_driver", "%d", cupti->driver_version);
 	if (cupti->version == CUPTI_VERSION_13_0)
-		cupti_set_state("warning.cupti",
-			"CUPTI 13.0 (130000) is known to crash and to hang; "
-			"use 13.0 Update 1 or later.");
+		cupti_set_state("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to "
+						 "hang; use 13.0 Update 1 or later.");
 	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
 		cupti_set_state("warning.cupti",
 			"CUPTI 13.2 (%u) is known to become slow in long runs; use 13.3 or later.",

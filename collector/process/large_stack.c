@@ -57,15 +57,13 @@ static __attribute__((noinline)) bool switch_stack(
 {
 	if (!__builtin_frame_address(0))
 		return false;
-	__asm__ volatile("movq %%rsp, %%rbx\n\t"
-			 "movq %[top], %%rsp\n\t"
-			 "callq *%[function]\n\t"
-			 "movq %%rbx, %%rsp"
-			 : "+D"(argument), [top] "+S"(top), [function] "+d"(function)
-			 :
-			 : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2",
-			 "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-			 "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+	__asm__ volatile(
+		"movq %%rsp, %%rbx\n\tmovq %[top], %%rsp\n\tcallq *%[function]\n\tmovq %%rbx, %%rsp"
+		: "+D"(argument), [top] "+S"(top), [function] "+d"(function)
+		:
+		: "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3",
+		"xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+		"xmm14", "xmm15", "memory", "cc");
 	return true;
 }
 #elif defined(__aarch64__)
@@ -76,10 +74,7 @@ static __attribute__((noinline)) bool switch_stack(
 
 	if (!__builtin_frame_address(0))
 		return false;
-	__asm__ volatile("mov x19, sp\n\t"
-			 "mov sp, %[top]\n\t"
-			 "blr %[function]\n\t"
-			 "mov sp, x19"
+	__asm__ volatile("mov x19, sp\n\tmov sp, %[top]\n\tblr %[function]\n\tmov sp, x19"
 			 : "+r"(first)
 			 : [top] "r"(top), [function] "r"(function)
 			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",

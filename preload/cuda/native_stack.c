@@ -37,11 +37,12 @@ void native_stack_enable(void)
 
 static void warn_no_stacks(bool has_library)
 {
-	meta_set("warning.stacks",
-		has_library ? "no call stacks: " LIBRARY " has no unw_backtrace; install libunwind "
-			      "1.3 or later, or set PPERF_STACKS=off"
-			    : "no call stacks: " LIBRARY " was not found; install libunwind "
-			      "(Debian: libunwind8), or set PPERF_STACKS=off");
+	meta_set("warning.stacks", has_library ? "no call stacks: " LIBRARY
+						 " has no unw_backtrace; install libunwind 1.3 or "
+						 "later, or set PPERF_STACKS=off"
+					       : "no call stacks: " LIBRARY
+						 " was not found; install libunwind (Debian: "
+						 "libunwind8), or set PPERF_STACKS=off");
 }
 
 static void load_libunwind(void *unused)

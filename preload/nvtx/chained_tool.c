@@ -47,10 +47,9 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 	if (symbol && start(get_table))
 		nvtx_chain_active = true;
 	meta_set("warning.nvtx_chain",
-		nvtx_chain_active ? "NVTX_INJECTION64_PATH named another tool; NVTX "
-				    "calls are forwarded to it"
-				  : "NVTX_INJECTION64_PATH named another tool, which could not be "
-				    "started");
+		nvtx_chain_active
+			? "NVTX_INJECTION64_PATH named another tool; NVTX calls are forwarded to it"
+			: "NVTX_INJECTION64_PATH named another tool, which could not be started");
 	errno = saved;
 }
 

@@ -355,11 +355,10 @@ static bool add_callbacks(void)
 	*(void **)&remove_callback = torch_symbol(TORCH_CPU, REMOVE_CALLBACK);
 	*(void **)&nodes_made = torch_symbol(TORCH_CPU, SEQUENCE);
 	if (!add_global_callback || !record_function_name || !RESULTS_COME_BY_ARGUMENT) {
-		meta_set("source.torch_ops", RESULTS_COME_BY_ARGUMENT
-						     ? "off: this PyTorch has no known callback "
-						       "interface (1)"
-						     : "off: not supported on this processor "
-						       "architecture (2)");
+		meta_set("source.torch_ops",
+			RESULTS_COME_BY_ARGUMENT
+				? "off: this PyTorch has no known callback interface (1)"
+				: "off: not supported on this processor architecture (2)");
 		return false;
 	}
 	for (int i = 0; i < CALLBACKS; i++)
@@ -395,16 +394,14 @@ static void prepare_links(void)
 	*(void **)&numbers.thread = torch_symbol(TORCH_CPU, THREAD);
 	*(void **)&numbers.sequence = torch_symbol(TORCH_CPU, SEQUENCE);
 	if (!numbers.thread || !numbers.sequence) {
-		meta_set("source.torch_ops",
-			"partial: backward is not linked to forward: this PyTorch does not "
-			"expose sequence numbers");
+		meta_set("source.torch_ops", "partial: backward is not linked to forward: this "
+					     "PyTorch does not expose sequence numbers");
 		return;
 	}
 	torch_sequence_configure(numbers.thread);
 	torch_layout_configure(&numbers, with_shapes);
 	meta_set("source.torch_ops",
-		"partial: backward is not linked to forward: PyTorch was not imported "
-		"completely");
+		"partial: backward is not linked to forward: PyTorch was not imported completely");
 }
 
 bool torch_ops_start(void)

@@ -427,8 +427,7 @@ void torch_memory_note_allocation(const void *caller, bool pool)
 	if (atomic_exchange(&report_missing, true))
 		return;
 	write_memory_state(pool ? "partial: PyTorch's backend cudaMallocAsync reports no tensors; "
-				  "its allocations and "
-				  "frees are recorded as device memory"
+				  "its allocations and frees are recorded as device memory"
 				: "partial: PyTorch's allocator allocated device memory and "
 				  "reported no tensor");
 }

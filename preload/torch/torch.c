@@ -44,8 +44,8 @@ static void start_all(void)
 		torch_modules_start(); /* writes why modules are not recorded */
 	if (!in_python && operators)
 		meta_set("source.torch_ops",
-			with_python ? "partial: backward is not linked to forward: this "
-				      "Python does not export the functions needed"
+			with_python ? "partial: backward is not linked to forward: this Python "
+				      "does not export the functions needed"
 				    : "partial: backward is not linked to forward: PPERF_PYTHON=0");
 }
 

@@ -199,9 +199,8 @@ static struct tree *group_by_module(struct process *process, char reason[GROUP_B
 	if (grouping.flat->count == 2) {
 		snprintf(reason, GROUP_BY_REASON_BYTES,
 			"this trace has no calls of modules; pperf records those of "
-			"torch.nn.Module unless "
-			"PPERF_MODULES=0, torch.profiler with with_stack=True or "
-			"with_modules=True");
+			"torch.nn.Module unless PPERF_MODULES=0, torch.profiler with "
+			"with_stack=True or with_modules=True");
 		tree_free(grouping_end(&grouping));
 		return NULL;
 	}

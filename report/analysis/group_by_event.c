@@ -303,8 +303,8 @@ static void explain_missing_key(
 			"this trace has no input shapes; record them with PPERF_SHAPES=1");
 	else if (by == BY_SHAPE)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"this trace has no input shapes; record them with "
-			"record_shapes=True in torch.profiler");
+			"this trace has no input shapes; record them with record_shapes=True in "
+			"torch.profiler");
 	else if (by == BY_STACK && own)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
 			"no launch in this trace has a call stack; record Python stacks with "
@@ -312,18 +312,17 @@ static void explain_missing_key(
 	else if (by == BY_STACK)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
 			"no launch in this trace has a call stack; record them with "
-			"with_stack=True in "
-			"torch.profiler");
+			"with_stack=True in torch.profiler");
 	else if (by == BY_STEP)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"no steps were found%s%s; set --step-marker NAME to the name of "
-			"the ranges that are steps",
+			"no steps were found%s%s; set --step-marker NAME to the name of the ranges "
+			"that are steps",
 			process->steps && *process->steps->reason ? ": " : "",
 			process->steps ? process->steps->reason : "");
 	else if (by == BY_STREAM)
 		snprintf(reason, GROUP_BY_REASON_BYTES,
-			"this trace has no GPU work; pperf-report info shows which "
-			"sources were on");
+			"this trace has no GPU work; pperf-report info shows which sources were "
+			"on");
 	else
 		snprintf(reason, GROUP_BY_REASON_BYTES, "this trace has no ranges and no GPU work");
 }

@@ -31,8 +31,8 @@ static void allocate_blocks(const struct mapped_array *array, size_t bytes)
 	errno = posix_fallocate(array->file - 1, 0, (off_t)bytes);
 	if (errno)
 		fatal(STATUS_UNREADABLE,
-			"no space for %s in a temporary file; set TMPDIR to a directory with "
-			"free space:",
+			"no space for %s in a temporary file; set TMPDIR to a directory with free "
+			"space:",
 			array->what);
 }
 
@@ -55,9 +55,8 @@ static void set_array_room(struct mapped_array *array, size_t room)
 static void check_array_limit(size_t count)
 {
 	if (count > MAPPED_ARRAY_MAX)
-		fatal(STATUS_UNREADABLE,
-			"the trace is too large for the critical path; record a part of it with "
-			"PPERF_SCHEDULE");
+		fatal(STATUS_UNREADABLE, "the trace is too large for the critical path; record a "
+					 "part of it with PPERF_SCHEDULE");
 }
 
 /* Memory behind the last entry is always zero, so that neither function has to clear new ones. */

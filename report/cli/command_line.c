@@ -288,9 +288,8 @@ static _Noreturn void refuse_option(const char *text)
 		fatal(STATUS_USAGE, "%s takes no value; see pperf-report --help", text);
 	if (*near.best)
 		fatal(STATUS_USAGE,
-			"unknown option or ambiguous abbreviation %s; did you mean "
-			"`--%s`?",
-			text, near.best);
+			"unknown option or ambiguous abbreviation %s; did you mean `--%s`?", text,
+			near.best);
 	fatal(STATUS_USAGE, "unknown option or ambiguous abbreviation %s; see pperf-report --help",
 		text);
 }
@@ -413,12 +412,10 @@ struct options command_line_parse(int argc, char **argv)
 			"--by works with the view table only: pperf-report table --by KEY FILE");
 	if (options.focus && !options.view->focus && !options.help)
 		fatal(STATUS_USAGE, "--focus works with the views tree, critical and tui only: "
-				    "pperf-report tree "
-				    "--focus PATH FILE");
+				    "pperf-report tree --focus PATH FILE");
 	if (options.brief && (!options.view->brief || options.format == FORMAT_CSV))
-		fatal(STATUS_USAGE,
-			"--brief works with the view diagnose only, as text or JSON: pperf-report "
-			"diagnose --brief FILE");
+		fatal(STATUS_USAGE, "--brief works with the view diagnose only, as text or JSON: "
+				    "pperf-report diagnose --brief FILE");
 	if (!options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "no trace file given; try pperf-report trace.bin, or --help");
 	return options;

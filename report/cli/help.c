@@ -14,271 +14,184 @@ static const struct {
 	const char *title, *text;
 } terms[] = {
 	{ "GPU work", "kernels, copies and memsets. gpu self of a range counts what was launched "
-		      "directly in it, "
-		      "gpu also what was launched below it. Both are sums: two streams that run "
-		      "concurrently "
-		      "count twice." },
+		      "directly in it, gpu also what was launched below it. Both are sums: two "
+		      "streams that run concurrently count twice." },
 	{ "busy, idle", "busy is the union over a device's streams. A device's span is from the "
-			"start of its "
-			"first operation to the end of its last. idle = span - busy - the time for "
-			"which nothing "
-			"is known (away)." },
-	{ "idle before", "an idle interval is attributed to the operation that ended it, and so to "
-			 "the node that "
-			 "launched this operation. All roots together have all idle time. With "
-			 "--steps: the idle "
-			 "time ended by operations launched in these steps." },
+			"start of its first operation to the end of its last. idle = span - busy - "
+			"the time for which nothing is known (away)." },
+	{ "idle before",
+		"an idle interval is attributed to the operation that ended it, and so to the node "
+		"that launched this operation. All roots together have all idle time. With "
+		"--steps: the idle time ended by operations launched in these steps." },
 	{ "latency", "launch-to-start latency: from the start of the launch call to the start of "
-		     "the operation on "
-		     "the GPU. It includes the call itself and waiting behind other operations. A "
-		     "graph launch "
-		     "counts once, up to its first operation. The error is at most 1 %." },
-	{ "forward",
-		"gpu = forward + backward + recompute + optimizer, by the node that launched the "
-		"work; "
-		"forward is what is none of the other three. Shown only where it is not zero." },
+		     "the operation on the GPU. It includes the call itself and waiting behind "
+		     "other operations. A graph launch counts once, up to its first operation. The "
+		     "error is at most 1 %." },
+	{ "forward", "gpu = forward + backward + recompute + optimizer, by the node that launched "
+		     "the work; forward is what is none of the other three. Shown only where it is "
+		     "not zero." },
 	{ "causes", "why the GPU was idle, by the thread that launched the operation that ended "
-		    "the gap. "
-		    "dependency: it was launched before the gap began. synchronisation, "
-		    "allocation, copy: half "
-		    "of the gap was spent in calls that wait, allocate or free memory, or copy; or "
-		    "the thread "
-		    "was in such a call as the gap began, and launched sooner after it than the "
-		    "call had taken. "
-		    "launch-bound: it had not been launched yet. unknown: its launch is not in the "
-		    "trace." },
+		    "the gap. dependency: it was launched before the gap began. synchronisation, "
+		    "allocation, copy: half of the gap was spent in calls that wait, allocate or "
+		    "free memory, or copy; or the thread was in such a call as the gap began, and "
+		    "launched sooner after it than the call had taken. launch-bound: it had not "
+		    "been launched yet. unknown: its launch is not in the trace." },
 	{ "away", "intervals in which CUPTI was released to another profiler (PPERF_CUPTI=yield). "
-		  "GPU activity "
-		  "in them is not recorded; this time counts neither as busy nor as idle." },
+		  "GPU activity in them is not recorded; this time counts neither as busy nor as "
+		  "idle." },
 	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; "
-		       "copies. Each "
-		       "is a union. Exposed: time without concurrent computation (for copies: "
-		       "computation or "
-		       "communication). In the totals of JSON." },
+		       "copies. Each is a union. Exposed: time without concurrent computation (for "
+		       "copies: computation or communication). In the totals of JSON." },
 	{ "cpu", "wall time inside a range, on its thread. cpu self: without nested ranges, with "
-		 "CUDA calls (cpu "
-		 "self x: without both). If a range ends after its parent, only the part inside is "
-		 "subtracted "
-		 "from the parent, so self times are disjoint and add up." },
+		 "CUDA calls (cpu self x: without both). If a range ends after its parent, only "
+		 "the part inside is subtracted from the parent, so self times are disjoint and "
+		 "add up." },
 	{ "node", "a call path of names, from the root to the node. Each entry of a node is one "
 		  "instance." },
 	{ "folding", "labels that differ only in numbers are one node: `kf: 71` and `kf: 72` are "
-		     "`kf: *`, "
-		     "layers.7.attn is layers.*.attn (xN: number of labels). Only whole numbers "
-		     "after a blank, "
-		     "`=`, `#`, a dot or in brackets are folded, and only in ranges, modules and "
-		     "steps; in "
-		     "operators, only the version number of a function of torch.compile. --no-fold "
-		     "keeps all "
-		     "labels apart." },
+		     "`kf: *`, layers.7.attn is layers.*.attn (xN: number of labels). Only whole "
+		     "numbers after a blank, `=`, `#`, a dot or in brackets are folded, and only "
+		     "in ranges, modules and steps; in operators, only the version number of a "
+		     "function of torch.compile. --no-fold keeps all labels apart." },
 	{ "modules", "PyTorch modules are named below the module that called them, with their "
-		     "class. Wrappers "
-		     "(_orig_mod, module, _fsdp_wrapped_module, _checkpoint_wrapped_module) are "
-		     "left out of "
-		     "folded names; modules of different classes are never folded. members: the "
-		     "times of the "
-		     "fastest and the slowest member. outlier: the one member that is at least 1.5 "
-		     "times the "
+		     "class. Wrappers (_orig_mod, module, _fsdp_wrapped_module, "
+		     "_checkpoint_wrapped_module) are left out of folded names; modules of "
+		     "different classes are never folded. members: the times of the fastest and "
+		     "the slowest member. outlier: the one member that is at least 1.5 times the "
 		     "median or at most 2/3 of it, and whose deviation is more than three times "
-		     "the median "
-		     "deviation. GPU times include everything below, and backward; CPU times "
-		     "exclude the longest "
-		     "call of each member with three or more calls." },
+		     "the median deviation. GPU times include everything below, and backward; CPU "
+		     "times exclude the longest call of each member with three or more calls." },
 	{ "(bwd)", "`X (bwd)` is the backward pass of X, the outermost operator that the module or "
-		   "range called. "
-		   "Its GPU time and memory count in the rows above it; its CPU time counts where "
-		   "it ran: in "
-		   "`(backward)`, the autograd engine, as cpu but not as cpu self. Reductions, "
-		   "additions and "
-		   "AccumulateGrad of the engine are included; (gradient accumulation): the same "
-		   "where X is not "
-		   "known. (recompute): a module called during backward." },
-	{ "without work", "operators that launched, copied and allocated nothing, in a program "
-			  "that used a GPU: "
-			  "one row in text, if they took at least --min-percent of the CPU time." },
+		   "range called. Its GPU time and memory count in the rows above it; its CPU time "
+		   "counts where it ran: in `(backward)`, the autograd engine, as cpu but not as "
+		   "cpu self. Reductions, additions and AccumulateGrad of the engine are included; "
+		   "(gradient accumulation): the same where X is not known. (recompute): a module "
+		   "called during backward." },
+	{ "without work",
+		"operators that launched, copied and allocated nothing, in a program that used a "
+		"GPU: one row in text, if they took at least --min-percent of the CPU time." },
 	{ "percentiles", "the value at rank ceil(p * calls); exact for up to 4096 instances of a "
-			 "node, above "
-			 "that with an error of at most 1 %." },
+			 "node, above that with an error of at most 1 %." },
 	{ "counted", "operators in a trace recorded with PPERF_OPS=totals: calls, cpu, cpu self "
-		     "and max of the "
-		     "whole run, summed at run time; `-` is not available. Their GPU time and "
-		     "memory are exact. "
-		     "The tree covers the whole run, not its steps; with --steps these operators "
-		     "are left out." },
+		     "and max of the whole run, summed at run time; `-` is not available. Their "
+		     "GPU time and memory are exact. The tree covers the whole run, not its steps; "
+		     "with --steps these operators are left out." },
 	{ "levels", "reserved: device memory that the program holds (one device: --device). "
-		    "allocated: what "
-		    "PyTorch's tensors hold of it, as reported by its allocator. A counter: values "
-		    "that the "
-		    "program reports. A range has a level at its start and at its end; the "
-		    "difference includes "
-		    "other threads' changes. peak: the highest level during the range." },
-	{ "flows",
-		"alloc, free: bytes of device memory allocated at a node, and how many of these "
-		"bytes were "
-		"freed since, anywhere. tensor alloc, tensor free: the same for tensors, inside "
-		"the memory of "
-		"PyTorch's allocator; they are part of device memory and are never added to it." },
+		    "allocated: what PyTorch's tensors hold of it, as reported by its allocator. A "
+		    "counter: values that the program reports. A range has a level at its start "
+		    "and at its end; the difference includes other threads' changes. peak: the "
+		    "highest level during the range." },
+	{ "flows", "alloc, free: bytes of device memory allocated at a node, and how many of these "
+		   "bytes were freed since, anywhere. tensor alloc, tensor free: the same for "
+		   "tensors, inside the memory of PyTorch's allocator; they are part of device "
+		   "memory and are never added to it." },
 	{ "OOM", "PyTorch's allocation failed, also after it freed its cached blocks. In no "
-		 "tensor: memory "
-		 "reserved by its allocator less memory in tensors. Outside PyTorch's allocator: "
-		 "device memory "
-		 "allocated in the trace less what that allocator reserved." },
+		 "tensor: memory reserved by its allocator less memory in tensors. Outside "
+		 "PyTorch's allocator: device memory allocated in the trace less what that "
+		 "allocator reserved." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with "
-		       "wall time and "
-		       "change of level; they own no GPU time." },
+		       "wall time and change of level; they own no GPU time." },
 	{ "steps", "in PyTorch programs, steps are found without markers, by the first of these "
-		   "that exists: "
-		   "ranges named so (--step-marker, ProfilerStep#7, `step 7` around the model's "
-		   "calls); the ends "
-		   "of optimizer steps; calls of the outermost module. A step starts with its "
-		   "first batch, "
-		   "zero_grad or module call and ends where the next one starts; if the pause "
-		   "after its "
-		   "optimizer is more than four times the usual pause and a tenth of a step, the "
-		   "rest of it is "
-		   "`(between steps)`. Steps are on one thread; work of other threads belongs to "
-		   "the step in "
+		   "that exists: ranges named so (--step-marker, ProfilerStep#7, `step 7` around "
+		   "the model's calls); the ends of optimizer steps; calls of the outermost "
+		   "module. A step starts with its first batch, zero_grad or module call and ends "
+		   "where the next one starts; if the pause after its optimizer is more than four "
+		   "times the usual pause and a tenth of a step, the rest of it is `(between "
+		   "steps)`. Steps are on one thread; work of other threads belongs to the step in "
 		   "which it starts or is launched. Warm-up: the first steps, if they take more "
-		   "than 1.5 times "
-		   "as long as later ones. Unfinished: the trace ends in it. Neither counts in any "
-		   "average of "
-		   "`step`, nor in the total of percentages. In other programs, for --steps only: "
-		   "ranges of kind "
-		   "step, or else ranges whose label begins with step, iter, ProfileStep, batch or "
-		   "epoch. Their "
-		   "number is the one in the label, or else their index in time order, from 0." },
+		   "than 1.5 times as long as later ones. Unfinished: the trace ends in it. "
+		   "Neither counts in any average of `step`, nor in the total of percentages. In "
+		   "other programs, for --steps only: ranges of kind step, or else ranges whose "
+		   "label begins with step, iter, ProfileStep, batch or epoch. Their number is the "
+		   "one in the label, or else their index in time order, from 0." },
 	{ "window", "PPERF_SCHEDULE recorded only some steps: figures, wall time, busy and idle "
-		    "cover these "
-		    "windows, and ranges around a window count with their part inside. Step "
-		    "numbers are the "
-		    "program's; warm-up steps are those of the schedule. outside: events seen and "
-		    "not recorded; "
-		    "their cost is estimated from one event in 64, measured in pperf's own code." },
-	{ "critical", "the root with the largest value of the metric (for a level: the largest "
-		      "growth), its "
-		      "worst instance, and in it the instances with at least 1 % of it, the "
-		      "largest first, then "
-		      "the latest first. Smaller instances of one node are one row with their "
-		      "number if they add "
-		      "up to 1 %, and so are more than four of the same name, except those of "
-		      "three times the "
-		      "mean of the others; --min-percent 0 shows each. (backward): everything that "
-		      "the autograd "
-		      "engine ran in the instance, by the modules that it belongs to. A row of "
-		      "several instances "
-		      "has the level at the first start and the last end, and the sum of their "
-		      "differences." },
-	{ "distribution", "20 bins of equal width, or of equal ratio if the longest duration is "
-			  "over ten times the shortest. On the GPU an instance "
-			  "has what was launched in it and below; instances without launches are "
-			  "left out. Outliers: more than three "
-			  "interquartile ranges (each at least 1 % of the median) outside the "
-			  "quartiles. Modes: peaks of the histogram of "
-			  "logarithms, smoothed over 2 * IQR / cbrt(n), separated by a valley "
-			  "below 70 % of the lower peak, with at least 5 % "
-			  "of the instances and 5 instances; with fewer than 10 instances neither "
-			  "is computed." },
-	{ "diagnose", "the impact of a finding is its measured cost, or an upper bound (up to). "
-		      "Steady state: "
-		      "steady-state steps; without steps, from a quarter of the GPUs' span to its "
-		      "end, which is "
-		      "less certain. If these steps are less than half of the time from the first "
-		      "GPU operation "
-		      "to the last, rules on percentages that find nothing are evaluated again for "
-		      "these steps "
-		      "only (in steps A to B). Limits of neighbouring rules do not overlap: idle "
-		      "gaps of 1 ms "
-		      "and more are idle-gaps, shorter ones overhead-bound; kernels below 5 us are "
-		      "tiny-calls, "
-		      "not small-grids. Impacts of different rules may still overlap, so do not "
-		      "add them." },
+		    "cover these windows, and ranges around a window count with their part inside. "
+		    "Step numbers are the program's; warm-up steps are those of the schedule. "
+		    "outside: events seen and not recorded; their cost is estimated from one event "
+		    "in 64, measured in pperf's own code." },
+	{ "critical",
+		"the root with the largest value of the metric (for a level: the largest growth), "
+		"its worst instance, and in it the instances with at least 1 % of it, the largest "
+		"first, then the latest first. Smaller instances of one node are one row with "
+		"their number if they add up to 1 %, and so are more than four of the same name, "
+		"except those of three times the mean of the others; --min-percent 0 shows each. "
+		"(backward): everything that the autograd engine ran in the instance, by the "
+		"modules that it belongs to. A row of several instances has the level at the first "
+		"start and the last end, and the sum of their differences." },
+	{ "distribution",
+		"20 bins of equal width, or of equal ratio if the longest duration is over ten "
+		"times the shortest. On the GPU an instance has what was launched in it and below; "
+		"instances without launches are left out. Outliers: more than three interquartile "
+		"ranges (each at least 1 % of the median) outside the quartiles. Modes: peaks of "
+		"the histogram of logarithms, smoothed over 2 * IQR / cbrt(n), separated by a "
+		"valley below 70 % of the lower peak, with at least 5 % of the instances and 5 "
+		"instances; with fewer than 10 instances neither is computed." },
+	{ "diagnose",
+		"the impact of a finding is its measured cost, or an upper bound (up to). Steady "
+		"state: steady-state steps; without steps, from a quarter of the GPUs' span to its "
+		"end, which is less certain. If these steps are less than half of the time from "
+		"the first GPU operation to the last, rules on percentages that find nothing are "
+		"evaluated again for these steps only (in steps A to B). Limits of neighbouring "
+		"rules do not overlap: idle gaps of 1 ms and more are idle-gaps, shorter ones "
+		"overhead-bound; kernels below 5 us are tiny-calls, not small-grids. Impacts of "
+		"different rules may still overlap, so do not add them." },
 	{ "critical path",
 		"the longest chain of dependent calls and GPU operations, from the last event back "
-		"to "
-		"the first. Each start and end depends on the latest of its predecessors. A call "
-		"depends on the previous call of its thread; the end of a waiting call on the "
+		"to the first. Each start and end depends on the latest of its predecessors. A "
+		"call depends on the previous call of its thread; the end of a waiting call on the "
 		"operation it waits for. A GPU operation depends on its launch call, on the "
-		"previous "
-		"operation of its stream and on events that its stream waits for; a launch takes "
-		"at "
-		"least the 5th percentile of all launches; in a graph, whose inner order is not "
-		"known, the operation that ended last counts. After 16 consecutive calls of one "
-		"thread, another thread is assumed to have waited for the last of them. Other "
-		"waits "
-		"between threads are not known. The default stream waits for other streams and "
-		"they "
-		"wait for it unless they were created with cudaStreamNonBlocking, which the trace "
-		"does not show: this is assumed for operations that start as another stream's end, "
-		"were launched before, and have no other dependency, if the trace shows which "
-		"stream "
-		"is the default one (`default stream`). If a file does not name the stream or "
-		"event "
-		"of a host wait, the wait is assumed to be for the last operation that ended "
-		"during "
-		"the call; nothing is assumed for waits of streams. More than 20 us between two "
-		"operations count as unknown. With --steps: the part of the run's path inside the "
-		"steps." },
-	{ "slack, gain",
-		"slack: how much longer one call or operation could take without delaying the end "
-		"of "
-		"the run. gain: an upper bound on how much sooner the run would end if all GPU "
-		"work of "
-		"the row took no time, its waiting calls returned as soon as what they wait for is "
-		"over, and everything else took as long as before; another chain is then the "
-		"longest." },
+		"previous operation of its stream and on events that its stream waits for; a "
+		"launch takes at least the 5th percentile of all launches; in a graph, whose inner "
+		"order is not known, the operation that ended last counts. After 16 consecutive "
+		"calls of one thread, another thread is assumed to have waited for the last of "
+		"them. Other waits between threads are not known. The default stream waits for "
+		"other streams and they wait for it unless they were created with "
+		"cudaStreamNonBlocking, which the trace does not show: this is assumed for "
+		"operations that start as another stream's end, were launched before, and have no "
+		"other dependency, if the trace shows which stream is the default one (`default "
+		"stream`). If a file does not name the stream or event of a host wait, the wait is "
+		"assumed to be for the last operation that ended during the call; nothing is "
+		"assumed for waits of streams. More than 20 us between two operations count as "
+		"unknown. With --steps: the part of the run's path inside the steps." },
+	{ "slack, gain", "slack: how much longer one call or operation could take without delaying "
+			 "the end of the run. gain: an upper bound on how much sooner the run "
+			 "would end if all GPU work of the row took no time, its waiting calls "
+			 "returned as soon as what they wait for is over, and everything else took "
+			 "as long as before; another chain is then the longest." },
 	{ "diff", "figures are per steady-state step if both runs have 5 of them, else for the "
-		  "whole run. p: "
-		  "probability of a difference this large by chance, over steps or instances; "
-		  "Mann-Whitney test, "
-		  "with a larger variance where neighbouring values are correlated, corrected by "
-		  "Holm's method "
-		  "for all nodes tested. Significant: p < 0.01 and a shift (Hodges-Lehmann) of at "
-		  "least 1 %; for "
-		  "times also 0.05 % of the whole, and beyond 5 MAD of the median change, since "
-		  "runs differ by "
-		  "more than their steps show. not tested: fewer than 5 values." },
+		  "whole run. p: probability of a difference this large by chance, over steps or "
+		  "instances; Mann-Whitney test, with a larger variance where neighbouring values "
+		  "are correlated, corrected by Holm's method for all nodes tested. Significant: p "
+		  "< 0.01 and a shift (Hodges-Lehmann) of at least 1 %; for times also 0.05 % of "
+		  "the whole, and beyond 5 MAD of the median change, since runs differ by more "
+		  "than their steps show. not tested: fewer than 5 values." },
 	{ "gate", "compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
-		  "flows), or "
-		  "whole runs if one has fewer than 5 such steps; peaks are of the whole run. It "
-		  "names the node "
-		  "with the largest growth, or its child with more than half of that growth. With "
-		  "5 such steps "
-		  "on both sides they are tested as in diff, corrected for all metrics compared: a "
-		  "change beyond "
-		  "the limit with p of 0.01 or more is not significant, and passes." },
-	{ "roofline", "FLOPs follow the operator's definition (a product of M x K and K x N: 2 M N "
-		      "K); bytes "
-		      "count each input read once and each output written once: both are modelled "
-		      "from input "
-		      "sizes. roof: the limit, compute or memory, that takes longer at the GPU's "
-		      "peak; of roof: "
-		      "that time / the kernels' time. fp32 products use the fp32 peak unless the "
-		      "kernel's name "
-		      "says tf32. Unknown: no sizes, no formula, a type, stride or mask that is "
-		      "not in the "
-		      "trace, graphs, or missing kernels." },
+		  "flows), or whole runs if one has fewer than 5 such steps; peaks are of the "
+		  "whole run. It names the node with the largest growth, or its child with more "
+		  "than half of that growth. With 5 such steps on both sides they are tested as in "
+		  "diff, corrected for all metrics compared: a change beyond the limit with p of "
+		  "0.01 or more is not significant, and passes." },
+	{ "roofline",
+		"FLOPs follow the operator's definition (a product of M x K and K x N: 2 M N K); "
+		"bytes count each input read once and each output written once: both are modelled "
+		"from input sizes. roof: the limit, compute or memory, that takes longer at the "
+		"GPU's peak; of roof: that time / the kernels' time. fp32 products use the fp32 "
+		"peak unless the kernel's name says tf32. Unknown: no sizes, no formula, a type, "
+		"stride or mask that is not in the trace, graphs, or missing kernels." },
 	{ "left open", "ranges without an end are counted up to the last record of their thread." },
 	{ "parts", "with --steps and --device, figures cover that part only; integrity always "
-		   "covers the whole "
-		   "trace." },
+		   "covers the whole trace." },
 	{ "method", "how GPU work was matched to its launch. correlation (high): by CUPTI's "
-		    "correlation id. "
-		    "graph-node (high): by the graph node, and so by the operator that was "
-		    "captured as it. "
-		    "graph-level (low): by the graph launch; the operator inside is not known. "
-		    "enclosure "
-		    "(medium): an imported file without such an id; the call that the External id "
-		    "names. none: "
-		    "no launch in the trace, or a launch outside any range: unattributed, a root "
-		    "of its own." },
+		    "correlation id. graph-node (high): by the graph node, and so by the operator "
+		    "that was captured as it. graph-level (low): by the graph launch; the operator "
+		    "inside is not known. enclosure (medium): an imported file without such an id; "
+		    "the call that the External id names. none: no launch in the trace, or a "
+		    "launch outside any range: unattributed, a root of its own." },
 	{ "graphs", "below a graph are the ranges captured into it, with the GPU time of all "
-		    "replays and without "
-		    "CPU time and calls, which count where the capture ran. (graph replays): "
-		    "graphs launched "
-		    "outside any range, but captured in one." },
+		    "replays and without CPU time and calls, which count where the capture ran. "
+		    "(graph replays): graphs launched outside any range, but captured in one." },
 	{ "conserved", "attributed + unattributed = total, exactly, in nanoseconds and bytes; a "
-		       "difference is "
-		       "printed as a warning, and --strict exits with 2." },
+		       "difference is printed as a warning, and --strict exits with 2." },
 	{ "simulated", "recorded on pperf's simulated device: counts are real, times are not "
 		       "measurements." },
 };
@@ -300,8 +213,8 @@ static void help_options(const struct style *style)
 	output_char(style->out, '\n');
 	put_entry(style, 13, "exit status",
 		"0: success; 1: a difference was found, or a gate failed; 2: not a trace, cannot "
-		"be read or "
-		"written, nothing to compare, or incomplete with --strict; 64: wrong usage");
+		"be read or written, nothing to compare, or incomplete with --strict; 64: wrong "
+		"usage");
 }
 
 static void help_view(const struct style *style, const struct view *view)
@@ -324,8 +237,7 @@ static void help_all(const struct style *style)
 	output_string(style->out,
 		"usage: pperf-report [VIEW] TRACE... [options]\n\nReports on a trace recorded by "
 		"libpperf.so. A trace named like a view is given as\n./tree. FILE#PID is one "
-		"process "
-		"of a file with several (Nsight Systems).\n\nviews\n");
+		"process of a file with several (Nsight Systems).\n\nviews\n");
 	for (const struct view *view = view_list; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
 		put_entry(style, 16, title, view->summary);

@@ -36,8 +36,7 @@
 const struct view view_list[] = {
 	{ .name = "summary",
 		.summary = "what ran, what was recorded, and where time and memory went; then the "
-			   "tree (the "
-			   "default view)",
+			   "tree (the default view)",
 		.layout = LAYOUT_SUMMARY,
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
@@ -59,10 +58,9 @@ const struct view view_list[] = {
 			   "made it so",
 		.layout = LAYOUT_CRITICAL,
 		.columns = "id parent depth name label kind class path domain calls start_ns "
-			   "duration_ns value before after delta "
-			   "unit share source "
-			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical "
-			   "device provenance",
+			   "duration_ns value before after delta unit share source grid block "
+			   "shared_bytes registers waves_per_sm occupancy_theoretical device "
+			   "provenance",
 		.text = "",
 		.next = "tree -m %m %p",
 		.no_percentiles = true,
@@ -70,26 +68,23 @@ const struct view view_list[] = {
 		.arrange = arrange_critical },
 	{ .name = "table",
 		.summary = "one row per name, summed over the tree; --by: per shape, module, "
-			   "stack, category, "
-			   "stream, thread, rank or step",
+			   "stack, category, stream, thread, rank or step",
 		.layout = LAYOUT_TABLE,
 		.columns = NODE_COLUMNS
 		" gpu_self_again_ns gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
 		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns gpu_self_again_ns "
-			"cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share "
-			"cpu_self_share p50_ns max_ns p95_ns min_ns "
-			"tensor_alloc_bytes allocated_delta_bytes alloc_bytes reserved_delta_bytes",
+			"cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share cpu_self_share p50_ns "
+			"max_ns p95_ns min_ns tensor_alloc_bytes allocated_delta_bytes alloc_bytes "
+			"reserved_delta_bytes",
 		.top = 40,
 		.next = "critical -m %m",
 		.arrange = arrange_table },
 	{ .name = "categories",
 		.summary = "GPU time by category (norm, attention, GEMM, convolution ...), by the "
-			   "rules of "
-			   "--categories, with the kernels of each",
+			   "rules of --categories, with the kernels of each",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path gpu_self_share calls untimed "
-			   "gpu_total_ns gpu_avg_ns min_ns p50_ns "
-			   "p95_ns max_ns bytes provenance",
+			   "gpu_total_ns gpu_avg_ns min_ns p50_ns p95_ns max_ns bytes provenance",
 		.text = "gpu_total_ns gpu_self_share calls gpu_avg_ns p50_ns max_ns p95_ns min_ns "
 			"bytes untimed",
 		.sort = "gpu_total_ns",
@@ -100,18 +95,16 @@ const struct view view_list[] = {
 		.arrange = arrange_categories },
 	{ .name = "steps",
 		.summary = "each step: duration, GPU busy time, memory; which steps are cold "
-			   "start, warm-up or "
-			   "outliers; and the median, spread and trend of the steady-state steps",
+			   "start, warm-up or outliers; and the median, spread and trend of the "
+			   "steady-state steps",
 		.layout = LAYOUT_TREE,
 		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns "
-			   "cpu_self_ns gpu_total_ns busy_ns "
-			   "idle_ns gaps gap_max_ns kernels gpu_calls allocated_peak_bytes "
-			   "allocated_end_bytes reserved_peak_bytes "
+			   "cpu_self_ns gpu_total_ns busy_ns idle_ns gaps gap_max_ns kernels "
+			   "gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
 			   "reserved_end_bytes provenance",
 		.text = "duration_ns busy_ns idle_ns gaps gap_max_ns allocated_peak_bytes kernels "
-			"allocated_end_bytes cpu_self_ns "
-			"reserved_peak_bytes "
-			"reserved_end_bytes step_kind gpu_total_ns start_ns pid",
+			"allocated_end_bytes cpu_self_ns reserved_peak_bytes reserved_end_bytes "
+			"step_kind gpu_total_ns start_ns pid",
 		.sort = "duration_ns",
 		.top = 40,
 		.no_percentiles = true,
@@ -121,12 +114,11 @@ const struct view view_list[] = {
 			   "occupancy",
 		.layout = LAYOUT_TABLE,
 		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns "
-			   "p95_ns p99_ns max_ns grid "
-			   "block shared_bytes registers waves_per_sm "
+			   "p95_ns p99_ns max_ns grid block shared_bytes registers waves_per_sm "
 			   "occupancy_theoretical occupancy_limit device provenance",
 		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm "
-			"p50_ns registers "
-			"shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
+			"p50_ns registers shared_bytes max_ns p95_ns min_ns occupancy_limit "
+			"untimed",
 		.sort = "gpu_total_ns",
 		.top = 40,
 		.next = "tree %p",
@@ -137,10 +129,9 @@ const struct view view_list[] = {
 			   "ran out of memory",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes "
-			   "free_bytes "
-			   "at_oom_bytes at_peak_bytes held_bytes most_bytes allocs frees failed "
-			   "reserved_at_peak_bytes unused_at_peak_bytes outside_at_peak_bytes "
-			   "stack provenance",
+			   "free_bytes at_oom_bytes at_peak_bytes held_bytes most_bytes allocs "
+			   "frees failed reserved_at_peak_bytes unused_at_peak_bytes "
+			   "outside_at_peak_bytes stack provenance",
 		.text = "at_peak_bytes at_oom_bytes held_bytes allocs frees most_bytes alloc_bytes "
 			"failed stack",
 		.sort = "at_peak_bytes",
@@ -152,9 +143,9 @@ const struct view view_list[] = {
 	{ .name = "api",
 		.summary = "CUDA calls by name: number, CPU time, failures",
 		.layout = LAYOUT_TABLE,
-		.columns = "name label kind path share wall_share calls failed captured "
-			   "cpu_total_ns mean_ns min_ns p50_ns "
-			   "p95_ns max_ns start_ns timed_by provenance",
+		.columns =
+			"name label kind path share wall_share calls failed captured cpu_total_ns "
+			"mean_ns min_ns p50_ns p95_ns max_ns start_ns timed_by provenance",
 		.text = "cpu_total_ns share calls failed mean_ns max_ns wall_share p50_ns p95_ns "
 			"min_ns captured timed_by",
 		.sort = "cpu_total_ns",
@@ -163,16 +154,13 @@ const struct view view_list[] = {
 		.arrange_process = arrange_api },
 	{ .name = "streams",
 		.summary = "each stream of each GPU: what ran, how long it was busy, alone or "
-			   "concurrently, and "
-			   "which threads launched it",
+			   "concurrently, and which threads launched it",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind device stream streams share calls "
-			   "kernels copies sets untimed "
-			   "bytes gpu_total_ns busy_ns busy_share concurrent_ns start_ns last_ns "
-			   "threads thread_ids provenance",
+			   "kernels copies sets untimed bytes gpu_total_ns busy_ns busy_share "
+			   "concurrent_ns start_ns last_ns threads thread_ids provenance",
 		.text = "busy_ns busy_share concurrent_ns calls copies gpu_total_ns start_ns "
-			"last_ns thread_ids kernels sets "
-			"bytes untimed threads",
+			"last_ns thread_ids kernels sets bytes untimed threads",
 		.sort = "busy_ns",
 		.top = 40,
 		.next = "kernels",
@@ -183,13 +171,12 @@ const struct view view_list[] = {
 			   "the GPU",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path device stream calls delays early "
-			   "untimed delay_total_ns "
-			   "delay_p50_ns delay_p95_ns delay_max_ns outstanding_max "
-			   "outstanding_mean queue_empty_ns "
-			   "queue_asked_ns queue_ahead_ns provenance",
+			   "untimed delay_total_ns delay_p50_ns delay_p95_ns delay_max_ns "
+			   "outstanding_max outstanding_mean queue_empty_ns queue_asked_ns "
+			   "queue_ahead_ns provenance",
 		.text = "delay_p50_ns delay_p95_ns queue_empty_ns queue_ahead_ns delays "
-			"queue_asked_ns delay_max_ns "
-			"outstanding_max outstanding_mean delay_total_ns early untimed calls",
+			"queue_asked_ns delay_max_ns outstanding_max outstanding_mean "
+			"delay_total_ns early untimed calls",
 		.sort = "delay_total_ns",
 		.top = 20,
 		.next = "idle",
@@ -197,13 +184,12 @@ const struct view view_list[] = {
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "distribution of the durations of one node, kernel or operator NAME: "
-			   "histogram, "
-			   "modes, outliers",
+			   "histogram, modes, outliers",
 		.layout = LAYOUT_TABLE,
 		.subject = "NAME",
 		.columns = "name kind path measure calls share from_ns to_ns mean_ns min_ns p25_ns "
-			   "p50_ns p75_ns p95_ns "
-			   "p99_ns max_ns outliers number step start_ns duration_ns provenance",
+			   "p50_ns p75_ns p95_ns p99_ns max_ns outliers number step start_ns "
+			   "duration_ns provenance",
 		.text = "",
 		.no_percentiles = true,
 		.arrange = arrange_distribution,
@@ -213,8 +199,7 @@ const struct view view_list[] = {
 			   "and the cause",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind cause path device share gap_ns gaps "
-			   "gap_max_ns start_ns ended_by "
-			   "blocked_by thread provenance",
+			   "gap_max_ns start_ns ended_by blocked_by thread provenance",
 		.text = "gap_ns share cause gaps gap_max_ns start_ns ended_by blocked_by thread",
 		.sort = "gap_ns",
 		.min_percent = 1,
@@ -224,12 +209,10 @@ const struct view view_list[] = {
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.summary = "how much of the copies and the communication overlapped with "
-			   "computation, and which "
-			   "did not",
+			   "computation, and which did not",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind traffic path device calls bytes "
-			   "gpu_total_ns busy_ns hidden_ns "
-			   "exposed_ns hidden_share provenance",
+			   "gpu_total_ns busy_ns hidden_ns exposed_ns hidden_share provenance",
 		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes gpu_total_ns",
 		.sort = "exposed_ns",
 		.top = 20,
@@ -237,17 +220,15 @@ const struct view view_list[] = {
 		.arrange_process = arrange_overlap },
 	{ .name = "roofline",
 		.summary = "how close operators, copies and memsets come to the GPU's peak compute "
-			   "and memory "
-			   "rates; only where FLOPs or bytes are known",
+			   "and memory rates; only where FLOPs or bytes are known",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind device share calls gpu_calls untimed "
-			   "gpu_total_ns flops bytes intensity "
-			   "flops_per_s bytes_per_s roof roof_share known_share peak_flops_per_s "
-			   "peak_bytes_per_s element_type "
+			   "gpu_total_ns flops bytes intensity flops_per_s bytes_per_s roof "
+			   "roof_share known_share peak_flops_per_s peak_bytes_per_s element_type "
 			   "basis kernel provenance",
 		.text = "gpu_total_ns share roof_share roof basis flops_per_s bytes_per_s "
-			"intensity element_type calls "
-			"peak_flops_per_s peak_bytes_per_s flops bytes untimed",
+			"intensity element_type calls peak_flops_per_s peak_bytes_per_s flops "
+			"bytes untimed",
 		.sort = "gpu_total_ns",
 		.top = 20,
 		.next = "kernels",
@@ -256,12 +237,10 @@ const struct view view_list[] = {
 		.header = roofline_header },
 	{ .name = "diagnose",
 		.summary = "findings by rule: what is wrong, what it costs, how certain that is, "
-			   "what to do, and "
-			   "the command that shows it",
+			   "what to do, and the command that shows it",
 		.layout = LAYOUT_TABLE,
 		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
-			   "start_ns confidence why next command "
-			   "provenance",
+			   "start_ns confidence why next command provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,
@@ -269,17 +248,16 @@ const struct view view_list[] = {
 		.brief = brief_diagnose },
 	{ .name = "critical-path",
 		.summary = "the longest chain of dependent events, over launches, streams, events, "
-			   "waits and "
-			   "threads; what it consists of, and the slack of what is not on it",
+			   "waits and threads; what it consists of, and the slack of what is not "
+			   "on it",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path step share calls path_ns "
-			   "path_gpu_ns path_host_ns path_launch_ns "
-			   "path_sync_ns path_unknown_ns path_segments slack_min_ns slack_p50_ns "
-			   "gain_ns waits waits_unknown "
+			   "path_gpu_ns path_host_ns path_launch_ns path_sync_ns path_unknown_ns "
+			   "path_segments slack_min_ns slack_p50_ns gain_ns waits waits_unknown "
 			   "stream_waits stream_waits_unknown default_waits untimed provenance",
 		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns "
-			"path_launch_ns path_sync_ns slack_min_ns calls "
-			"path_unknown_ns waits_unknown stream_waits_unknown default_waits untimed",
+			"path_launch_ns path_sync_ns slack_min_ns calls path_unknown_ns "
+			"waits_unknown stream_waits_unknown default_waits untimed",
 		.sort = "path_ns",
 		.top = 20,
 		.next = "idle",
@@ -287,31 +265,27 @@ const struct view view_list[] = {
 		.arrange_process = arrange_critical_path },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: statistically significant changes per "
-			   "node; exit "
-			   "status 1 if there are any",
+			   "node; exit status 1 if there are any",
 		.columns = "",
 		.text = "",
 		.traces = "BEFORE AFTER",
 		.run = diff_view },
 	{ .name = "gate",
 		.summary = "for CI: whether AFTER uses more than BEFORE (a trace or a baseline) by "
-			   "more than "
-			   "--max-regression; exit status 1 if it does",
+			   "more than --max-regression; exit status 1 if it does",
 		.columns = "",
 		.text = "",
 		.traces = "BEFORE AFTER",
 		.run = gate_view },
 	{ .name = "ranks",
 		.summary = "several ranks of one job: waiting and transfer time of each "
-			   "collective, which rank "
-			   "came last how often, and what it did meanwhile",
+			   "collective, which rank came last how often, and what it did meanwhile",
 		.columns = "",
 		.text = "",
 		.run = ranks_view },
 	{ .name = "tui",
 		.summary = "interactive tree of a trace, or comparison of BEFORE and AFTER, on a "
-			   "terminal; ? "
-			   "shows the keys",
+			   "terminal; ? shows the keys",
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = "",
 		.traces = "TRACE | BEFORE AFTER",
@@ -364,8 +338,7 @@ const struct view *view_for_instances(const struct options *options)
 		return options->view;
 	if (!tree && (strcmp(options->view->name, "critical") != 0 ||
 			     options->instances == INSTANCES_ALL))
-		fatal(STATUS_USAGE,
-			"--instances works with the views tree, and for worst, first and last also "
-			"critical");
+		fatal(STATUS_USAGE, "--instances works with the views tree, and for worst, first "
+				    "and last also critical");
 	return tree ? &instances_view : &critical_instances_view;
 }

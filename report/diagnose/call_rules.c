@@ -12,11 +12,10 @@ void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *fin
 	finding->confidence = diagnosis->facts.has_steps ? CONFIDENCE_HIGH : CONFIDENCE_LOW;
 	SET_TEXT(finding->reason,
 		diagnosis->facts.has_steps
-			? "only steady-state steps count, without warm-up and the "
-			  "time between steps"
-			: "no steps were found: everything after the first quarter "
-			  "of the GPU's span counts as steady state, without the "
-			  "longest call");
+			? "only steady-state steps count, without warm-up and the time between "
+			  "steps"
+			: "no steps were found: everything after the first quarter of the GPU's "
+			  "span counts as steady state, without the longest call");
 }
 
 /* Returns the time of calls that recur. Without steps the longest call may be late start-up, and is
@@ -31,8 +30,8 @@ static void report_steady_calls(
 	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *calls)
 {
 	SET_TEXT(finding->evidence,
-		"%s in the steady-state part of the trace (duration %s), taking %s; the longest "
-		"%s (%s)",
+		"%s in the steady-state part of the trace (duration %s), taking %s; the longest %s "
+		"(%s)",
 		diagnose_plural(diagnosis, calls->count, "call"),
 		diagnose_time(diagnosis, diagnosis->facts.steady_ns),
 		diagnose_time(diagnosis, calls->total_ns),
@@ -59,10 +58,9 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 		"Libraries repeat planning work: attribute, occupancy and heuristics queries take "
 		"%s of the steady-state time.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
-	SET_TEXT(finding->next,
-		"Plan once: keep handles, plans and workspaces, keep shapes the same "
-		"(torch.backends.cudnn.benchmark with fixed shapes), or capture the step in a CUDA "
-		"graph, which makes no queries.");
+	SET_TEXT(finding->next, "Plan once: keep handles, plans and workspaces, keep shapes the "
+				"same (torch.backends.cudnn.benchmark with fixed shapes), or "
+				"capture the step in a CUDA graph, which makes no queries.");
 	finding->upper_bound = true;
 }
 
@@ -78,8 +76,8 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 		return;
 	report_steady_calls(diagnosis, finding, calls);
 	SET_TEXT(finding->sentence,
-		"Memory is allocated from or freed to the driver in steady state: these calls "
-		"take %s of the time, and each of them may stall the GPU.",
+		"Memory is allocated from or freed to the driver in steady state: these calls take "
+		"%s of the time, and each of them may stall the GPU.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
 	if (idle) {
 		snprintf(more, sizeof more,
@@ -88,11 +86,10 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 		strncat(finding->evidence, more,
 			sizeof finding->evidence - strlen(finding->evidence) - 1);
 	}
-	SET_TEXT(finding->next, "Allocate once and reuse: no torch.cuda.empty_cache() in the loop, "
-				"the same shapes in "
-				"each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
-				"against fragmentation; "
-				"in C++ a memory pool (cudaMallocAsync).");
+	SET_TEXT(finding->next,
+		"Allocate once and reuse: no torch.cuda.empty_cache() in the loop, the same shapes "
+		"in each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
+		"fragmentation; in C++ a memory pool (cudaMallocAsync).");
 	finding->impact_bytes = calls->bytes;
 }
 
@@ -128,8 +125,7 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 		rate ? diagnose_bytes(diagnosis, rate) : "", rate ? "/s)" : "",
 		diagnose_time(diagnosis, copies->longest_ns));
 	SET_TEXT(finding->next, "Use pinned memory: DataLoader(pin_memory=True) and .to(device, "
-				"non_blocking=True), or "
-				"cudaHostAlloc; fewer, larger copies.");
+				"non_blocking=True), or cudaHostAlloc; fewer, larger copies.");
 	SET_TEXT(finding->view, "overlap");
 	occurrences_set_node(copies, finding);
 	finding->count = copies->count;
@@ -148,25 +144,22 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->reason,
-		"same stream and operator, directly one after the other; the trace "
-		"does not show what "
-		"the copy is for");
+	SET_TEXT(finding->reason, "same stream and operator, directly one after the other; the "
+				  "trace does not show what the copy is for");
 	SET_TEXT(finding->sentence,
 		"Matrix products first copy an operand or a bias on the device: %s of the GPU's "
 		"span goes into these implicit copies.",
 		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
 	SET_TEXT(finding->evidence,
-		"%s device-to-device copies directly before a matrix product of the same "
-		"operator, %s in %s; before %s",
+		"%s device-to-device copies directly before a matrix product of the same operator, "
+		"%s in %s; before %s",
 		diagnose_count(diagnosis, copies->count), diagnose_bytes(diagnosis, copies->bytes),
 		diagnose_time(diagnosis, copies->total_ns),
 		diagnose_name(diagnosis, copies->longest_name));
 	SET_TEXT(finding->next,
 		"Pass the bias as an epilogue (a 1-d bias of F.linear uses cublasLt), keep "
-		"operands "
-		"contiguous in the layout that the product needs, and write into the result (out=, "
-		"addmm_) where it is overwritten anyway.");
+		"operands contiguous in the layout that the product needs, and write into the "
+		"result (out=, addmm_) where it is overwritten anyway.");
 	SET_TEXT(finding->view, "overlap");
 	occurrences_set_node(copies, finding);
 	finding->count = copies->count;

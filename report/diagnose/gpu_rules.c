@@ -30,9 +30,9 @@ void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_time(diagnosis, totals->gpu_communication_ns),
 		diagnose_time(diagnosis, totals->gpu_copy_ns));
 	SET_TEXT(finding->reason, "busy is a union of measured times");
-	SET_TEXT(finding->next, "Start with the largest category and its kernels: lower precision "
-				"(bf16, TF32), fused "
-				"attention, channels_last, fusion by torch.compile.");
+	SET_TEXT(finding->next,
+		"Start with the largest category and its kernels: lower precision (bf16, TF32), "
+		"fused attention, channels_last, fusion by torch.compile.");
 	SET_TEXT(finding->view, "categories");
 	finding->count = facts->operations;
 }
@@ -89,14 +89,12 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 		diagnose_time(diagnosis, sum->total_ns / sum->calls),
 		diagnose_time(diagnosis, sum->longest_ns));
 	if (is_communication_kernel(diagnosis, name))
-		SET_TEXT(finding->next,
-			"It is a communication kernel and may mostly wait: compare the ranks "
-			"(pperf-report ranks) before tuning it, and check what is not overlapped "
-			"(pperf-report overlap).");
+		SET_TEXT(finding->next, "It is a communication kernel and may mostly wait: compare "
+					"the ranks (pperf-report ranks) before tuning it, and "
+					"check what is not overlapped (pperf-report overlap).");
 	else
-		SET_TEXT(finding->next,
-			"Start with this kernel: another algorithm or library for it, a lower "
-			"precision, fewer or larger calls.");
+		SET_TEXT(finding->next, "Start with this kernel: another algorithm or library for "
+					"it, a lower precision, fewer or larger calls.");
 	SET_TEXT(finding->view, "kernels --top 10");
 	finding->node = sum->shape->node;
 	finding->count = sum->calls;
@@ -190,10 +188,8 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
 		finding->state = FINDING_FOUND;
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SET_TEXT(finding->reason,
-			"measured, but it may be waiting: the trace has no record "
-			"of a GPU or of what "
-			"it waits for");
+		SET_TEXT(finding->reason, "measured, but it may be waiting: the trace has no "
+					  "record of a GPU or of what it waits for");
 		SET_TEXT(finding->sentence,
 			"On the CPU, %s takes %s of the time of all threads in ranges, nested "
 			"ranges excluded.",
@@ -250,14 +246,13 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
 	SET_TEXT(finding->reason,
-		impact == saved
-			? "measured; the GPU waits for launches, so the impact is the host's "
-			  "time in these calls, at most the GPU's idle time"
-			: "measured; the GPU hardly waits for launches, so the impact is the "
-			  "time of these kernels");
-	SET_TEXT(finding->next, "Fuse them (torch.compile, foreach or fused optimizers, one "
-				"batched call instead of "
-				"many small ones), or launch them together as a CUDA graph.");
+		impact == saved ? "measured; the GPU waits for launches, so the impact is the "
+				  "host's time in these calls, at most the GPU's idle time"
+				: "measured; the GPU hardly waits for launches, so the impact is "
+				  "the time of these kernels");
+	SET_TEXT(finding->next,
+		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
+		"of many small ones), or launch them together as a CUDA graph.");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
 	occurrences_set_node(tiny, finding);
 	finding->count = tiny->count;
@@ -351,10 +346,10 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 				      ? CONFIDENCE_MEDIUM
 				      : CONFIDENCE_HIGH;
 	SET_TEXT(finding->reason, finding->confidence == CONFIDENCE_HIGH
-					  ? "grids and multiprocessors are known, and few "
-					    "other kernels ran at the same time"
-					  : "other kernels ran at the same time and may "
-					    "have used the free multiprocessors");
+					  ? "grids and multiprocessors are known, and few other "
+					    "kernels ran at the same time"
+					  : "other kernels ran at the same time and may have used "
+					    "the free multiprocessors");
 	SET_TEXT(finding->sentence,
 		"Kernels with fewer blocks than the GPU has multiprocessors leave %s of the GPU's "
 		"time unused.",
@@ -367,9 +362,8 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_plural(diagnosis, starved.blocks, "block"), starved.multiprocessors,
 		format_waves(diagnosis, starved.most, waves),
 		diagnose_plural(diagnosis, starved.most->calls, "launch"));
-	SET_TEXT(finding->next,
-		"Increase parallelism: a larger batch, smaller tiles, split-K for narrow matrix "
-		"products, or another stream running concurrently.");
+	SET_TEXT(finding->next, "Increase parallelism: a larger batch, smaller tiles, split-K for "
+				"narrow matrix products, or another stream running concurrently.");
 	SET_TEXT(finding->view, "kernels");
 	finding->node = starved.most->node;
 	finding->count = starved.calls;
@@ -425,9 +419,9 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 			most = id;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->reason,
-		"in typical models backward takes about twice as long as forward; communication is "
-		"excluded, evaluation counts as forward");
+	SET_TEXT(
+		finding->reason, "in typical models backward takes about twice as long as forward; "
+				 "communication is excluded, evaluation counts as forward");
 	SET_TEXT(finding->sentence,
 		"Backward takes %.1f times as long as forward on the GPU; about 2 is usual.",
 		(double)backward / (double)forward);
@@ -436,10 +430,9 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 		diagnose_time(diagnosis, parts[PART_RECOMPUTE]),
 		diagnose_time(diagnosis, parts[PART_OPTIMIZER]));
 	if (backward > forward)
-		SET_TEXT(finding->next,
-			"Find the operator whose backward is unusually slow: scatter with atomics "
-			"(index, embedding), communication, deterministic algorithms, layouts that "
-			"force copies.");
+		SET_TEXT(finding->next, "Find the operator whose backward is unusually slow: "
+					"scatter with atomics (index, embedding), communication, "
+					"deterministic algorithms, layouts that force copies.");
 	else
 		SET_TEXT(finding->next,
 			"Look for unnecessary forward work: evaluation without torch.no_grad, "

@@ -40,8 +40,8 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 			? diagnose_escaped(diagnosis, steps->evidence, strlen(steps->evidence))
 			: "repetition");
 	SET_TEXT(finding->sentence,
-		"The first %s much slower than later ones: they take %s more than %zu "
-		"steady-state step%s.",
+		"The first %s much slower than later ones: they take %s more than %zu steady-state "
+		"step%s.",
 		steps->warm_up == 1 ? "step is" : "steps are", diagnose_time(diagnosis, extra),
 		steps->warm_up, steps->warm_up == 1 ? "" : "s");
 	SET_TEXT(finding->evidence, "%zu of %zu steps, the longest %s; a steady-state step %s",
@@ -49,8 +49,7 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, steps->p50_ns));
 	SET_TEXT(finding->next,
 		"Leave these steps out of measurements (warm-up in a schedule). To shorten them: "
-		"warm "
-		"up with the real shapes before serving, keep compiler caches, set "
+		"warm up with the real shapes before serving, keep compiler caches, set "
 		"CUDA_MODULE_LOADING=EAGER if the first call of each kernel is slow.");
 	SET_TEXT(finding->view, "steps");
 	finding->count = steps->warm_up;
@@ -127,8 +126,7 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		hidden ? "measured on the host; the GPU is busy meanwhile, which hides the overhead"
 		: finding->confidence == CONFIDENCE_HIGH
 			? "measured on the host; the GPU waits meanwhile"
-			: "measured on the host; GPU work may hide "
-			  "part of it");
+			: "measured on the host; GPU work may hide part of it");
 	SET_TEXT(finding->sentence,
 		"Each call of a compiled function spends %s before its kernels, on guards, "
 		"wrappers and bytecode around the graph.",
@@ -140,11 +138,10 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, compiled.lookup_ns),
 		diagnose_time(diagnosis, compiled.wrapper_ns),
 		diagnose_time(diagnosis, compiled.region_ns));
-	SET_TEXT(finding->next,
-		"Compile larger regions (fullgraph=True, no graph breaks, the whole step), "
-		"mode=\"reduce-overhead\", fewer guards (torch.compiler.set_stance, fixed "
-		"attributes "
-		"instead of globals).");
+	SET_TEXT(
+		finding->next, "Compile larger regions (fullgraph=True, no graph breaks, the whole "
+			       "step), mode=\"reduce-overhead\", fewer guards "
+			       "(torch.compiler.set_stance, fixed attributes instead of globals).");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = compiled.node;
@@ -284,22 +281,19 @@ void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding
 		finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in steady-state steps"
 		: recompiled.count
 			? "no steps were found: each compilation except the first of a node counts"
-			: "several versions of a function were called; the trace does not "
-			  "show when they were compiled");
+			: "several versions of a function were called; the trace does not show "
+			  "when they were compiled");
 	SET_TEXT(finding->sentence, "torch.compile recompiles while the program runs%s.",
 		recompiled.versions ? ", or switches between versions of one function" : "");
 	SET_TEXT(finding->evidence, "%s, in %s, the longest %s; %s of compiled functions",
 		diagnose_plural(diagnosis, recompiled.count, "compilation"),
 		diagnose_time(diagnosis, recompiled.total_ns),
 		diagnose_time(diagnosis, recompiled.longest_ns),
-		diagnose_plural(diagnosis, recompiled.versions,
-			"additional "
-			"version"));
+		diagnose_plural(diagnosis, recompiled.versions, "additional version"));
 	SET_TEXT(finding->next,
 		"TORCH_LOGS=recompiles shows which guard failed: mark changing sizes "
 		"(torch._dynamo.mark_dynamic, dynamic=True), pad to a few sizes, keep changing "
-		"Python "
-		"numbers and flags out of compiled functions.");
+		"Python numbers and flags out of compiled functions.");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = recompiled.node;
@@ -329,8 +323,7 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 	finding->confidence = imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
 	SET_TEXT(finding->reason,
 		imported ? "as reported by the profiler; the cost of Python stacks and shapes on "
-			   "the "
-			   "host is not included"
+			   "the host is not included"
 			 : "the profiler's own measurement, the sum over all threads");
 	SET_TEXT(finding->sentence,
 		"Profiling took %s of the run's time: host figures and idle times are larger than "
@@ -339,17 +332,14 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s, of %s",
 		diagnose_time(diagnosis, totals->overhead_ns),
 		diagnose_plural(diagnosis, diagnosis->profile->counts.overhead_records, "record"),
-		imported ? ""
-			 : ", "
-			   "in pperf's own code ",
+		imported ? "" : ", in pperf's own code ",
 		imported ? "" : diagnose_time(diagnosis, totals->self_ns),
 		diagnose_time(diagnosis, run));
 	SET_TEXT(finding->next,
-		imported
-			? "Skip the first steps of the profile (schedule with warm-up), and record "
-			  "without with_stack and record_shapes for comparison."
-			: "Record less for comparison: PPERF_OPS=totals, no call stacks, only some "
-			  "steps (PPERF_SCHEDULE).");
+		imported ? "Skip the first steps of the profile (schedule with warm-up), and "
+			   "record without with_stack and record_shapes for comparison."
+			 : "Record less for comparison: PPERF_OPS=totals, no call stacks, only "
+			   "some steps (PPERF_SCHEDULE).");
 	SET_TEXT(finding->view, "info");
 	finding->count = diagnosis->profile->counts.overhead_records;
 	finding->impact_ns = cost;

@@ -35,8 +35,7 @@ static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *fi
 		finding->state = FINDING_UNCHECKED;
 		SET_TEXT(finding->reason,
 			"the GPU is idle for %s of its span, and for %s of that the launch is not "
-			"in "
-			"the trace",
+			"in the trace",
 			diagnose_share(diagnosis, facts->idle_ns, facts->span_ns),
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
@@ -67,12 +66,10 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 		diagnose_count(diagnosis, facts->operations),
 		diagnose_time(
 			diagnosis, facts->busy_ns / (facts->operations ? facts->operations : 1)));
-	SET_TEXT(finding->next,
-		"Give the GPU more work per launch: CUDA graphs or "
-		"torch.compile(mode=\"reduce-overhead\"), fused or foreach optimizers, a larger "
-		"batch. Measure once without the profiler's Python stacks: recording them slows "
-		"the "
-		"host as well.");
+	SET_TEXT(finding->next, "Give the GPU more work per launch: CUDA graphs or "
+				"torch.compile(mode=\"reduce-overhead\"), fused or foreach "
+				"optimizers, a larger batch. Measure once without the profiler's "
+				"Python stacks: recording them slows the host as well.");
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	occurrences_set_node(&facts->launch_short, finding);
@@ -142,9 +139,7 @@ void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, dead->longest_ns),
 		diagnose_time(diagnosis, dead->longest_at_ns), allocating ? "; for " : "",
 		allocating ? diagnose_time(diagnosis, allocating) : "",
-		allocating ? " of it memory was "
-			     "allocated or freed"
-			   : "");
+		allocating ? " of it memory was allocated or freed" : "");
 	SET_TEXT(finding->next,
 		"Look at what the host does meanwhile: data loading (more workers, prefetching), "
 		"checkpoints, logging, compilation, loading of libraries at a first call. The call "
@@ -174,9 +169,9 @@ static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *f
 			    string_table_get(diagnosis->process->texts, tree->nodes[node].name)))
 			continue;
 		SET_TEXT(finding->next,
-			"The host reads a value of a tensor (.item(), if tensor, nonzero, "
-			"boolean indexing): keep it on the GPU, read it every N steps, or "
-			"copy it with non_blocking=True and read it later.");
+			"The host reads a value of a tensor (.item(), if tensor, nonzero, boolean "
+			"indexing): keep it on the GPU, read it every N steps, or copy it with "
+			"non_blocking=True and read it later.");
 		return;
 	}
 	SET_TEXT(finding->next,
@@ -200,8 +195,8 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding->node = facts->cause_node[GAP_SYNC];
 	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->sentence,
-		"The host waits for the GPU, and then the GPU for the host: %s of the time is "
-		"lost to synchronisation.",
+		"The host waits for the GPU, and then the GPU for the host: %s of the time is lost "
+		"to synchronisation.",
 		diagnose_share(diagnosis, idle, facts->span_ns));
 	SET_TEXT(finding->evidence,
 		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
@@ -209,9 +204,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, idle),
 		diagnose_count(diagnosis, facts->cause_gaps[GAP_SYNC]),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
-		*facts->blocked_by ? facts->blocked_by
-				   : "unnamed "
-				     "call",
+		*facts->blocked_by ? facts->blocked_by : "unnamed call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
 	advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
@@ -246,12 +239,12 @@ static void explain_concurrent_process(
 	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
 
 	SET_TEXT(finding->sentence,
-		"Process %u of the same run uses a GPU at the same time; if it is the "
-		"same GPU, the two take turns.",
+		"Process %u of the same run uses a GPU at the same time; if it is the same GPU, "
+		"the two take turns.",
 		other->pid);
 	SET_TEXT(finding->evidence,
-		"it has %s of GPU work, this process %s; launched work did not start on "
-		"an idle GPU in %s, %s in total",
+		"it has %s of GPU work, this process %s; launched work did not start on an idle "
+		"GPU in %s, %s in total",
 		diagnose_time(diagnosis, other->gpu_ns),
 		diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
 		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
@@ -299,9 +292,8 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_plural(diagnosis, facts->streams_waiting, "call"),
 		diagnose_plural(diagnosis, graphs, "launch"));
-	SET_TEXT(finding->reason,
-		"a trace shows its own process only; a host function in the stream, or the driver "
-		"loading a kernel, looks the same");
+	SET_TEXT(finding->reason, "a trace shows its own process only; a host function in the "
+				  "stream, or the driver loading a kernel, looks the same");
 	occurrences_set_node(queued_gaps, finding);
 	finding->count = queued_gaps->count;
 	finding->impact_ns = queued_gaps->total_ns;

@@ -134,9 +134,9 @@ static void explain_spread(
 			"rare slow instances: %s of %s are outliers, the others are similar",
 			diagnose_count(diagnosis, of->outliers),
 			diagnose_count(diagnosis, of->count));
-		SET_TEXT(finding->next, "Look at what ran concurrently with the slow ones "
-					"(pperf-report streams), at "
-					"page faults of managed memory and at other processes.");
+		SET_TEXT(finding->next,
+			"Look at what ran concurrently with the slow ones (pperf-report streams), "
+			"at page faults of managed memory and at other processes.");
 		return;
 	}
 	if (of->mode_count > 1) {
@@ -151,9 +151,8 @@ static void explain_spread(
 		return;
 	}
 	finding->confidence = CONFIDENCE_LOW;
-	SET_TEXT(finding->reason,
-		"broad spread: not explained by the clock rate, by two typical values or by a few "
-		"outliers");
+	SET_TEXT(finding->reason, "broad spread: not explained by the clock rate, by two typical "
+				  "values or by a few outliers");
 	SET_TEXT(finding->next,
 		"Compare with the sizes it runs on, and with what runs concurrently.");
 }

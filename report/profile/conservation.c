@@ -55,8 +55,7 @@ static bool tensors_conserved(const struct profile_totals *totals, const struct 
 		return true;
 	snprintf(problem, room,
 		"tensors are not conserved: %llu bytes were allocated, ranges own %llu; %llu were "
-		"freed, ranges "
-		"own %llu",
+		"freed, ranges own %llu",
 		(unsigned long long)totals->tensor_alloc_bytes,
 		(unsigned long long)sums->tensors.alloc_bytes,
 		(unsigned long long)totals->tensor_free_bytes,
@@ -79,8 +78,7 @@ bool profile_check_conservation(const struct profile *profile, char *problem, si
 		sums.unattributed_ns != totals->unattributed_ns) {
 		snprintf(problem, room,
 			"GPU time is not conserved: the records have %llu ns, ranges own %llu ns, "
-			"kernels and "
-			"copies have %llu ns, the roots add up to %llu ns",
+			"kernels and copies have %llu ns, the roots add up to %llu ns",
 			(unsigned long long)totals->gpu_sum_ns, (unsigned long long)sums.ranges_ns,
 			(unsigned long long)sums.work_ns, (unsigned long long)sums.roots_ns);
 		return false;
@@ -89,8 +87,7 @@ bool profile_check_conservation(const struct profile *profile, char *problem, si
 		sums.root_alloc != totals->alloc_bytes || sums.root_free != totals->free_bytes) {
 		snprintf(problem, room,
 			"memory is not conserved: %llu bytes were allocated, ranges own %llu; %llu "
-			"were freed, "
-			"ranges own %llu",
+			"were freed, ranges own %llu",
 			(unsigned long long)totals->alloc_bytes,
 			(unsigned long long)sums.alloc_bytes,
 			(unsigned long long)totals->free_bytes,

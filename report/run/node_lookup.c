@@ -98,8 +98,7 @@ static struct node_list nodes_with_text(const struct process *process, const cha
 			escape_text(shown[1], sizeof shown[1], name.bytes, name.length, true);
 			fatal(STATUS_USAGE,
 				"`%s` is ambiguous: it is a part of several names, such as `%s` "
-				"and "
-				"`%s`; give a longer part",
+				"and `%s`; give a longer part",
 				part, shown[0], shown[1]);
 		}
 		add_found_node(&found, &room, id);
@@ -124,8 +123,7 @@ struct node_list node_lookup_name(const struct process *process, bool no_fold, c
 	if (!found.count)
 		fatal(STATUS_USAGE,
 			"no name contains `%s`, and it is no path: names joined by /, a / in a "
-			"name "
-			"written \\/",
+			"name written \\/",
 			text);
 	return found;
 }

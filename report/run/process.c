@@ -458,9 +458,8 @@ struct processes processes_read_side(const struct options *options, const char *
 	struct options one = *options;
 
 	if (options->all)
-		fatal(STATUS_USAGE,
-			"diff compares one process of each run: name the two traces, or choose a "
-			"process of each run with --rank N");
+		fatal(STATUS_USAGE, "diff compares one process of each run: name the two traces, "
+				    "or choose a process of each run with --rank N");
 	one.files = &path;
 	one.file_count = 1;
 	one.metric_name = NULL;

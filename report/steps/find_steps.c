@@ -316,8 +316,7 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 	} else {
 		snprintf(steps->reason, sizeof steps->reason,
 			"no repeating step detected (needs 2 optimizer steps or 3 calls of a root "
-			"module); see "
-			"--step-marker");
+			"module); see --step-marker");
 	}
 	if (marker && !evidence->count_of[EVIDENCE_NAMED])
 		snprintf(steps->warning, sizeof steps->warning,

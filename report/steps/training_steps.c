@@ -483,8 +483,7 @@ static void rate_confidence(
 	if (!can_begin)
 		snprintf(steps->reason, sizeof steps->reason,
 			"the trace has no batches, zero_grad or calls of modules, so each step is "
-			"assumed to "
-			"start where the previous one ends");
+			"assumed to start where the previous one ends");
 	else if (!by_data && training->iteration_count > 2 &&
 		 iterations_alike(training, period) < 75)
 		snprintf(steps->reason, sizeof steps->reason, "the calls differ from step to step");

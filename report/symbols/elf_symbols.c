@@ -212,9 +212,8 @@ static enum symbol_miss read_elf_file(
 	Elf *elf;
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
-		fatal(STATUS_UNREADABLE,
-			"libelf is older than the headers used to build pperf-report; rebuild "
-			"it with this libelf");
+		fatal(STATUS_UNREADABLE, "libelf is older than the headers used to build "
+					 "pperf-report; rebuild it with this libelf");
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && is_native(elf) && !elf_getshdrnum(elf, &sections) &&
 		sections <= ELF_SECTIONS_MAX)

@@ -192,8 +192,7 @@ void columns_select(struct options *options)
 			options->view->name);
 	options->columns = requested_keys(options->view, options->columns);
 	if (!*options->columns)
-		fatal(STATUS_USAGE,
-			"--columns needs column names separated by commas; pperf-report --legend "
-			"lists them");
+		fatal(STATUS_USAGE, "--columns needs column names separated by commas; "
+				    "pperf-report --legend lists them");
 	options->row_columns = selected_keys(options);
 }

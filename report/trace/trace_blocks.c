@@ -60,8 +60,7 @@ static void check_end(struct trace_blocks *blocks, struct read_warnings *warning
 	warnings->integrity.cut_bytes = end - have;
 	read_warnings_add(warnings, blocks->file_bytes,
 		"the file ends here, %" PRIu64
-		" bytes before the end given in its header: it is truncated; copy "
-		"it again",
+		" bytes before the end given in its header: it is truncated; copy it again",
 		end - have);
 }
 

@@ -251,8 +251,7 @@ static void build_offsets(struct clock_map *map, const struct trace_clock *sampl
 		warnings->integrity.clock_steps++;
 		read_warnings_add(warnings, UINT64_MAX,
 			"the system clock was set by %.6f s, %.3f s after the start: times of GPU "
-			"work near that "
-			"time are uncertain",
+			"work near that time are uncertain",
 			(double)(sample_realtime_offset(&samples[i], zero) - present) * 1e-9,
 			(double)seen * 1e-9);
 	}
@@ -265,8 +264,7 @@ static void check_baseline(const struct trace_header *header, const struct trace
 		last->monotonic_ns - first->monotonic_ns < BASELINE_NS)
 		read_warnings_add(warnings, UINT64_MAX,
 			"the clocks were compared only over %.3f ms before the process was killed: "
-			"durations may "
-			"be off by 0.1 %% or more",
+			"durations may be off by 0.1 %% or more",
 			(double)(last->monotonic_ns - first->monotonic_ns) * 1e-6);
 }
 
@@ -291,8 +289,7 @@ void clock_build(struct clock_map *map, const struct trace_header *header,
 	if (rate == 0 && header->clock_kind == TRACE_CLOCK_TSC)
 		read_warnings_add(warnings, UINT64_MAX,
 			"the trace has no two clock samples: the counter is assumed to run at 1 "
-			"GHz, so times "
-			"are not reliable");
+			"GHz, so times are not reliable");
 	rate = rate > 0 ? rate : 1;
 	count = drop_outliers(samples, count, rate, warnings);
 	if (count == 0)

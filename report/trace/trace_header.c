@@ -77,8 +77,7 @@ static bool check_magic(const char *magic, size_t bytes, const char *path, char 
 		!memcmp(magic + 5, "\r\032", 2) || !memcmp(magic + 5, "\r\n", 2))
 		return refuse_file(error, path,
 			"offset 5: line ends of the trace were converted: it was transferred in "
-			"text mode; copy "
-			"it again, in binary mode");
+			"text mode; copy it again, in binary mode");
 	return refuse_file(error, path,
 		"offset 5: the start of the trace is damaged (CR LF ^Z was expected after "
 		"`pperf`); copy it again");

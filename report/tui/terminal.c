@@ -130,8 +130,7 @@ void terminal_open(bool color)
 	if (!can_place_text() || !newterm(NULL, stdout, stdin))
 		fatal(STATUS_USAGE,
 			"the terminal type `%s` is unknown, or cannot position text; set TERM to "
-			"the right type, "
-			"such as TERM=vt100",
+			"the right type, such as TERM=vt100",
 			term ? term : "");
 	append_restore_sequence("sgr0");
 	append_restore_sequence("cnorm");

@@ -46,8 +46,7 @@ static void check_usage(const struct options *options)
 {
 	if (options->file_count > 2)
 		fatal(STATUS_USAGE, "tui shows one trace, or compares two: pperf-report tui TRACE, "
-				    "pperf-report "
-				    "tui BEFORE AFTER");
+				    "pperf-report tui BEFORE AFTER");
 	if (options->format != FORMAT_TEXT || options->output)
 		fatal(STATUS_USAGE, "tui writes to a terminal only; pperf-report tree and diff "
 				    "support -f and -o");

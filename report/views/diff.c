@@ -205,8 +205,7 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 	else
 		paragraph_add(&paragraph,
 			"the whole run (%u steady-state steps of each are needed, %zu and %zu were "
-			"found); "
-			"instances were tested",
+			"found); instances were tested",
 			MANN_WHITNEY_VALUES_MIN, diff->sides[0].steps, diff->sides[1].steps);
 	paragraph_print(&paragraph, "compared");
 	paragraph_add(&paragraph,

@@ -234,8 +234,8 @@ static void put_gate_method(
 
 	if (gate->tested) {
 		paragraph_add(&paragraph,
-			MANN_WHITNEY_METHOD "; steps are compared, p of %.2f or more is not "
-					    "significant",
+			MANN_WHITNEY_METHOD
+			"; steps are compared, p of %.2f or more is not significant",
 			MANN_WHITNEY_ALPHA);
 		paragraph_print(&paragraph, "method");
 	}

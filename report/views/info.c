@@ -373,8 +373,7 @@ static void info_put_losses(const struct info_page *page)
 	if (page->info->integrity.tail_at_risk)
 		put_field(page, "",
 			"the file system does not support mapping: what was recorded after the "
-			"last sealed "
-			"block is missing");
+			"last sealed block is missing");
 	put_meta_family(page, "warnings", "warning.");
 	for (unsigned i = 0; (warning = reader_warning(page->reader, i)); i++)
 		put_text_field(page, i ? "" : "damage", string_text(warning));

@@ -215,9 +215,9 @@ static void put_no_reports(const struct process *process, const struct style *st
 	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
 		!process->profile->totals.reserved_peak)
 		return;
-	paragraph_add(&paragraph, "PyTorch's allocator reported no tensors, but device memory was "
-				  "allocated: by another allocator "
-				  "set in PyTorch, or outside PyTorch");
+	paragraph_add(
+		&paragraph, "PyTorch's allocator reported no tensors, but device memory was "
+			    "allocated: by another allocator set in PyTorch, or outside PyTorch");
 	paragraph_print(&paragraph, "tensors");
 }
 

@@ -153,12 +153,11 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 		paragraph_add(&paragraph, "; %llu have no timestamps", (unsigned long long)untimed);
 	if (!names_groups(ranks))
 		paragraph_add(&paragraph,
-			"; process groups are not named in these traces: each stream is "
-			"assumed to be one, and matched with others by kind, order and end");
+			"; process groups are not named in these traces: each stream is assumed to "
+			"be one, and matched with others by kind, order and end");
 	if (ranks->ranks[0].collectives.waits_in_call)
-		paragraph_add(&paragraph,
-			"; each starts with the range it was launched in, since the simulated "
-			"NCCL waits there");
+		paragraph_add(&paragraph, "; each starts with the range it was launched in, since "
+					  "the simulated NCCL waits there");
 	paragraph_print(&paragraph, "matched");
 }
 

@@ -285,16 +285,16 @@ static void warn_missing_inputs(
 	}
 	if (operators && !sized)
 		processes_warn(processes,
-			"%s: input sizes of operators are not in this trace, so no FLOPs or "
-			"bytes are known; record them with %s",
+			"%s: input sizes of operators are not in this trace, so no FLOPs or bytes "
+			"are known; record them with %s",
 			process->path, imported ? "record_shapes=True" : "PPERF_SHAPES=1");
 	if (!sized || typed || options->assumed != ELEMENT_UNKNOWN)
 		return;
 	text_add(&command.built, "pperf-report roofline");
 	shell_command_add_file(&command, process->path);
 	processes_warn(processes,
-		"%s: element types of tensors are not in this trace, so no operator has bytes "
-		"or a roof; set the type with: %s --assume-type fp32",
+		"%s: element types of tensors are not in this trace, so no operator has bytes or a "
+		"roof; set the type with: %s --assume-type fp32",
 		process->path, command.built.text);
 	free(command.built.text);
 }

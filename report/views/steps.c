@@ -129,8 +129,8 @@ static void warn_growth(struct processes *processes, const struct process *proce
 		return;
 	format_with_unit(text, UNIT_BYTES, clamp_to_i64(round(trend)), false, true);
 	processes_warn(processes,
-		"%s: %s hold %s more after each of %zu steady-state steps than after the "
-		"previous one",
+		"%s: %s hold %s more after each of %zu steady-state steps than after the previous "
+		"one",
 		process->path, what, text, count);
 }
 
@@ -230,8 +230,8 @@ void arrange_steps(const struct options *options, struct processes *processes, s
 			add_steps_rows(options, processes, process, rows);
 		else
 			processes_warn(processes,
-				"%s: no steps were found%s%s; set --step-marker NAME to the "
-				"name of the ranges that are steps",
+				"%s: no steps were found%s%s; set --step-marker NAME to the name "
+				"of the ranges that are steps",
 				process->path, *reason ? ": " : "", reason);
 	}
 	rows->empty_explained = rows->count == 0;

@@ -97,8 +97,7 @@ static void put_summary_devices(const struct process *process, const struct styl
 	}
 	if (process->simulated) {
 		paragraph_add(&paragraph, "SIMULATED: counts and bytes are those of the program; "
-					  "times of this GPU are not "
-					  "measurements");
+					  "times of this GPU are not measurements");
 		paragraph_print(&paragraph, "");
 	}
 }

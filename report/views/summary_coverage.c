@@ -258,9 +258,7 @@ static void put_unrecorded(const struct process *process, const struct style *st
 	paragraph_add(&paragraph, "; estimated cost about ");
 	paragraph_value(&paragraph, UNIT_TIME, windows->cost_ns);
 	paragraph_add(&paragraph, " in pperf, from a measured sample%s",
-		windows->unmeasured ? " (some "
-				      "kinds have no sample)"
-				    : "");
+		windows->unmeasured ? " (some kinds have no sample)" : "");
 	paragraph_print(&paragraph, "outside");
 }
 
@@ -278,10 +276,10 @@ void coverage_put_counted(const struct process *process, const struct style *sty
 		return;
 	paragraph_value(&paragraph, UNIT_COUNT, calls);
 	paragraph_add(&paragraph, " calls were counted, not recorded (PPERF_OPS=totals): ");
-	paragraph_add(&paragraph, process->profile->options.steps
-					  ? "they cover the whole run, so they are not "
-					    "shown with --steps"
-					  : "the tree covers the whole run, not its steps");
+	paragraph_add(
+		&paragraph, process->profile->options.steps
+				    ? "they cover the whole run, so they are not shown with --steps"
+				    : "the tree covers the whole run, not its steps");
 	paragraph_print(&paragraph, "operators");
 }
 

@@ -338,23 +338,21 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 		trial = try_shift(ranks, &first, &own, 0);
 	if (together < THEIL_SEN_PAIRS_MIN)
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
-			"it has %zu collectives that end at the same time on all "
-			"ranks; %u are needed",
+			"it has %zu collectives that end at the same time on all ranks; %u are "
+			"needed",
 			together, THEIL_SEN_PAIRS_MIN);
 	else if (strangers)
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
-			"it shares no process group with rank %lld, directly or "
-			"through other ranks",
+			"it shares no process group with rank %lld, directly or through other "
+			"ranks",
 			(long long)ranks->ranks[0].number);
 	else if (!trial.same)
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
-			"its collectives differ from those of the others, or are "
-			"in another order");
+			"its collectives differ from those of the others, or are in another order");
 	else
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"the ends of its collectives do not keep a constant distance to the "
-			"others' (median "
-			"deviation %llu ns)",
+			"others' (median deviation %llu ns)",
 			(unsigned long long)trial.fit.residual_ns);
 }
 

@@ -54,8 +54,7 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 	if (imported->memory_count)
 		write_metadata(conversion, "source.torch_memory",
 			added ? "partial: the file does not give the allocator's total at the "
-				"start; levels are "
-				"computed from the lowest possible one"
+				"start; levels are computed from the lowest possible one"
 			      : "on");
 	if (imported->gpu_count)
 		write_metadata(conversion, "source.cupti", "on");
@@ -163,9 +162,8 @@ static void write_warnings(struct conversion *conversion)
 			conversion->counts.too_deep);
 	if (conversion->counts.overlapping)
 		write_warning(conversion, "warning.import_overlap",
-			"%" PRIu64
-			" ranges end before a range inside them does; the rest of that inner range "
-			"counts in their parent",
+			"%" PRIu64 " ranges end before a range inside them does; the rest of that "
+				   "inner range counts in their parent",
 			conversion->counts.overlapping);
 }
 
