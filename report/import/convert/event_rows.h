@@ -2,10 +2,20 @@
  * Defines the neutral rows that every importer fills: ranges, calls, GPU work, memory events and
  * the like. The field names follow torch.profiler's (Kineto's) traces.
  *
- * Times are integer nanoseconds, computed from the file's digits. Start and duration are read
- * separately. Their sum has a rounding error only if the file has more than three decimals of a
- * microsecond. Memory: about 50 to 110 bytes per event that is used, each text once, and nothing
- * for other events.
+ * Texts. A member that is called a text, and every `name`, is the id of a string in `texts`, made
+ * by string_table_intern. 0 is the empty text.
+ *
+ * Row numbers. `thread` and `process` are indexes of rows, counted from 0. The row must exist when
+ * the reader returns. `device`, `stream`, `context` and `graph` are CUPTI's numbers, not rows.
+ *
+ * Times. `start`, `time` and `duration` are nanoseconds, computed from the file's digits as
+ * integers, never through a double. All times of a file count from the same zero (base_ns). A
+ * start must be between -INT64_MAX / 4 and INT64_MAX / 4, a duration at most INT64_MAX / 4. The
+ * reader checks this, because the conversion does not. It leaves out other events and counts them
+ * in `unreadable`.
+ *
+ * Rows may be in any order. Members that the file does not have are 0, except `sequence`. Memory:
+ * about 50 to 110 bytes per event that is used, each text once, and nothing for other events.
  */
 #ifndef PPERF_REPORT_IMPORT_CONVERT_EVENT_ROWS_H
 #define PPERF_REPORT_IMPORT_CONVERT_EVENT_ROWS_H
@@ -14,46 +24,53 @@
 #include "report/text/json_scanner.h"
 #include "report/text/string_table.h"
 
-/* A thread, by the file's names of its process and of itself. These are numbers, or texts such
- * as `stream 7`. */
+/* A thread, by the file's names of its process and of itself. The names are decimal numbers, or
+ * others such as `stream 7`. */
 struct imported_thread {
 	uint32_t pid, tid; /* texts */
-	uint32_t process;  /* its row; 0 if there are no process rows */
+	uint32_t process;  /* 0 if there are no process rows */
 };
 
 #define IMPORTED_NO_SEQUENCE INT64_MIN
-#define IMPORTED_NOT_ENDED UINT64_MAX /* duration of a range that has no end */
+/* Duration of a range whose end the reader has not found. Before it returns, the reader replaces it
+ * by the time until the latest event of the file, and counts the range in `unended`. */
+#define IMPORTED_NOT_ENDED UINT64_MAX
 
-/* An operator, an annotation or a module call. */
+/* An operator, an annotation, an NVTX range or a module call. Nesting follows from the times of
+ * the ranges of a thread. */
 struct imported_range {
 	int64_t start;
 	uint64_t duration;
-	uint64_t external; /* the range's own External id; 0: none */
-	int64_t sequence;  /* autograd's sequence number */
+	uint64_t external; /* Kineto's id of this operator (`External id`); 0: none */
+	int64_t sequence;  /* autograd's sequence number, or IMPORTED_NO_SEQUENCE */
 	uint32_t name, thread;
 	/* logical number of the thread that ran the forward operator; 0: not a backward function */
 	uint32_t forward;
-	/* inputs of an operator, in the form of `detail` of struct trace_node; 0: not known */
+	/* A text: inputs of an operator, in the form of `detail` of struct trace_node. 0: not
+	 * known. */
 	uint32_t shapes;
-	/* Python stack as in files of 2021 and 2022: `FILE(LINE): FUNCTION;...`, innermost
-	 * first. 0: none. */
+	/* A text: the Python stack in the form `FILE(LINE): FUNCTION;...`, innermost first. 0:
+	 * none. */
 	uint32_t stack;
-	uint16_t kind;   /* enum trace_node_kind */
+	/* TRACE_NODE_RANGE, _MODULE, _OP or _OPTIMIZER of enum trace_node_kind. The conversion
+	 * finds the backward functions among the operators. */
+	uint16_t kind;
 	uint16_t domain; /* NVTX domain: its row + 1; 0: the default domain */
 };
 
-/* A call of a Python function that is not a module. */
+/* A call of a Python function that is not a module. Without an end in the file, its duration is
+ * INT64_MAX / 4. */
 struct imported_frame {
 	int64_t start;
 	uint64_t duration;
-	uint32_t name, thread; /* name: `FILE(LINE): FUNCTION`, or another text of Kineto */
+	uint32_t name, thread; /* name: `FILE(LINE): FUNCTION`, or another text */
 };
 
-/* An NVTX event that is not a nested range: a mark, an end of a start/end range, or a thread's
- * name. */
+/* An NVTX event that is not a nested range: a mark, the start or the end of a start/end range, or
+ * a thread's name. */
 struct imported_instant {
 	int64_t time;
-	uint64_t id; /* equal in a START and its END, not 0 */
+	uint64_t id; /* TRACE_START and its TRACE_END: the same number, not 0; others: 0 */
 	uint32_t name, thread;
 	/* kind: TRACE_MARK, TRACE_START, TRACE_END or TRACE_OBJECT. domain: as in
 	 * imported_range. */
@@ -64,29 +81,42 @@ struct imported_domain {
 	uint32_t name; /* 0: not in the file */
 };
 
-/* A call of the CUDA runtime or driver. */
+/* A call of the CUDA runtime or driver. It belongs to the innermost range that is open on its
+ * thread at `start`. */
 struct imported_call {
 	int64_t start;
+	/* correlation: equal in the GPU work that the call issued. external: that of the operator
+	 * that made the call. 0: not known. */
 	uint64_t duration, correlation, external;
+	/* name: the function, without a version suffix such as `_v3020`. It decides the kind of
+	 * record (call_words in cuda_calls.c), unless GPU work has the correlation id. */
 	uint32_t name, thread;
 };
 
 enum imported_gpu_kind { IMPORTED_KERNEL, IMPORTED_COPY, IMPORTED_MEMSET };
 
-/* A GPU operation. */
+/* A GPU operation. It belongs to the range of the call that has its correlation id. Without such a
+ * call it is shown as unattributed. */
 struct imported_gpu {
 	int64_t start;
+	/* correlation: 0 if there is none. graph_node: 0 if not part of a graph. bytes: of a copy
+	 * or memset. */
 	uint64_t duration, correlation, graph_node, bytes;
+	/* name: of a kernel, mangled if the file has it so. Of a copy `Memcpy HtoD (Pageable ->
+	 * Device)`, of a memset `Memset (Device)`, because direction and memory are parsed from
+	 * it (gpu_events.c). */
 	uint32_t name, device, stream, context, graph;
-	/* shared: total shared memory, or the dynamic part if static_shared is set. */
+	/* grid: blocks. block: threads. registers: per thread. shared, static_shared: bytes per
+	 * block. shared is the total, or the dynamic part if static_shared is set. */
 	uint32_t grid[3], block[3], registers, shared, static_shared;
-	uint64_t external; /* External id of the range that was open at the launch; 0: not known */
-	uint32_t process;
-	uint16_t kind; /* enum imported_gpu_kind */
-	bool enclosed; /* the call was found by `external` only */
+	uint64_t external; /* `external` of the operator that launched it; 0: not known */
+	uint32_t process;  /* 0 if there are no process rows */
+	uint16_t kind;     /* enum imported_gpu_kind */
+	bool enclosed;     /* set by the conversion: the call was found by `external` only */
 };
 
-/* A wait as the profiler recorded it. */
+/* A wait as the profiler recorded it. `name` decides its type: it contains `Wait` (a CUDA stream
+ * waits for an event), else `Event`, else `Stream`, else it is a wait for the context. */
 struct imported_sync {
 	int64_t start;
 	uint64_t duration, correlation;
@@ -99,6 +129,8 @@ struct imported_sync {
 /* An allocation (bytes > 0) or a free (bytes < 0) of PyTorch's allocator. */
 struct imported_memory {
 	int64_t time, bytes;
+	/* address: 0 if it is not in the file. allocated, reserved: bytes of the device after this
+	 * event. */
 	uint64_t address, allocated, reserved;
 	uint32_t thread, device, type; /* type: 0 is the CPU, 1 CUDA, others other vendors */
 	bool has_totals;               /* false: the file has neither `allocated` nor `reserved` */
@@ -106,23 +138,27 @@ struct imported_memory {
 
 /* One end of a flow arrow from an operator to its backward function. */
 struct imported_flow {
-	uint64_t id;
+	uint64_t id; /* equal in both ends */
 	int64_t time;
 	uint32_t thread;
-	bool finish;
+	bool finish; /* false: the end at the operator */
 };
 
+/* An interval in which the profiler itself was busy. */
 struct imported_overhead {
 	int64_t start;
 	uint64_t duration;
 	uint32_t process;
 };
 
-/* A process, in files that assign events to processes. */
+/* A process, in files that assign events to processes. Two rows or more: each process becomes a
+ * trace. Else the file becomes one trace, whatever pids its threads have. */
 struct imported_process {
 	uint32_t pid; /* a text */
 };
 
+/* A GPU. 0 in a member: not known. `id` is the number that GPU rows have in `device`. The members
+ * per block and per SM (streaming multiprocessor) are numbers, or bytes of shared memory. */
 struct imported_device {
 	uint64_t id, memory_bytes, major, minor, multiprocessors, warp_threads, threads_per_sm,
 		threads_per_block, registers_per_sm, registers_per_block, shared_per_sm,
@@ -131,20 +167,24 @@ struct imported_device {
 	uint8_t uuid[16]; /* zeros: not known */
 };
 
-/* A property of the file. Key and value are texts. */
+/* A property of the file, which becomes a META record (keys: collector/trace_format.h). The key
+ * `process.PID` is an exception: its value becomes `command` in the trace of process PID. */
 struct imported_metadata {
-	uint32_t key, value;
-	uint64_t min_value; /* for numbers: the smallest one found */
+	uint32_t key, value; /* texts */
+	uint64_t min_value;  /* used by Kineto's reader only */
 };
 
 #define IMPORTED_OTHERS "of other categories" /* used if there are too many categories */
 
-/* The number of events of a category that are not imported. */
+/* The number of events of a category that are not imported. One row per category. The user reads
+ * `EVENTS CATEGORY`, such as `12 names of NVTX categories`. */
 struct imported_skip {
-	uint32_t category;
+	uint32_t category; /* a text */
 	uint64_t events;
 };
 
+/* X(gpu, gpus) means that struct event_rows has an array `gpus` of struct imported_gpu, with
+ * gpu_count rows. */
 #define EVENT_ROWS(X)          \
 	X(process, processes)  \
 	X(thread, threads)     \
@@ -162,6 +202,7 @@ struct imported_skip {
 	X(metadata, metadata)  \
 	X(skip, skips)
 
+/* What a reader returns. The reader sets it to zero first, with a new string table in `texts`. */
 struct event_rows {
 	struct string_table *texts;
 #define X(type, rows)                 \
@@ -169,32 +210,45 @@ struct event_rows {
 	size_t type##_count, type##_room;
 	EVENT_ROWS(X)
 #undef X
-	int64_t base_ns;             /* baseTimeNanoseconds; 0: none */
-	uint64_t events;             /* number of all events in the file */
-	uint64_t unreadable;         /* events left out because time or name is unreadable */
-	uint64_t nonstandard_values; /* values that JSON does not define */
+	/* Unix time in ns of the file's zero. 0: not known, or the times are Unix times. */
+	int64_t base_ns;
+	uint64_t events;     /* number of all events in the file, imported or not */
+	uint64_t unreadable; /* events left out because a time is unreadable or out of range */
+	uint64_t nonstandard_values; /* Kineto's reader only: values that JSON does not define */
 	uint64_t unended;            /* ranges without an end */
-	uint32_t pid;                /* process of these rows, a text; 0: the one with most rows */
-	bool is_kineto;              /* the file contains something that only Kineto writes */
-	bool truncated;              /* the file ends early or is damaged */
-	uint64_t problem_at;         /* byte offset of the damage */
-	const char *problem;         /* what is wrong there */
-	char producer[96];           /* tool that wrote the file; "": torch.profiler */
-	char problem_table[128];     /* table with the damage; "": not a database */
+	/* Process of these rows, a text. A reader leaves 0, which means the process of the thread
+	 * with most ranges and calls. */
+	uint32_t pid;
+	bool is_kineto;      /* Kineto's reader only: the file has what only Kineto writes */
+	bool truncated;      /* the file ends early or is damaged; the rows are what precedes it */
+	uint64_t problem_at; /* byte offset of the damage, if problem_table is empty */
+	/* What is wrong there, such as `ends in the middle`. Set if `truncated` is. A literal, or a
+	 * string of `texts`. */
+	const char *problem;
+	/* Name and version of the tool that wrote the file, which become META `import.format`.
+	 * Empty: torch.profiler. */
+	char producer[96];
+	char problem_table[128]; /* table with the damage; empty: the file is not a database */
 	/* Graph launches that were recorded as one operation, from the first start to the last
 	 * end. */
 	uint64_t unsplit_graphs;
 };
 
-/* Adds an uninitialised row and returns a pointer to it. */
+/* Adds an uninitialised row and returns a pointer to it, valid until the next row of its type is
+ * added. Ends the program if there is no memory.
+ *
+ *	*EVENT_ROWS_ADD(imported, gpu, gpus) = (struct imported_gpu){ .start = start, ... };
+ */
 #define EVENT_ROWS_ADD(imported, type, rows)                                                   \
 	(array_grow(&(imported)->rows, &(imported)->type##_room, (imported)->type##_count + 1, \
 		 sizeof *(imported)->rows),                                                    \
 		&(imported)->rows[(imported)->type##_count++])
 
+/* Frees the rows and the texts, but not `imported` itself. */
 void event_rows_free(struct event_rows *imported);
 
-/* Returns a text as a number, or 0 if it is none. For `stream 7`, returns 7. */
+/* Returns a text as a number. Returns 0 if it is not one, or above UINT32_MAX. For `stream 7`,
+ * returns 7. */
 uint32_t event_rows_number(const struct event_rows *imported, uint32_t text);
 
 #endif

@@ -13,8 +13,10 @@
 #include "report/import/convert/event_rows.h"
 #include "report/import/nsys/nsys_database.h"
 
-/* Reads an open file. Returns false if it is not an export. `problem` then says what it is, as
- * the end of a sentence that begins with "it". Call event_rows_free in both cases. */
+/* Reads an open file, which the caller closes. Returns true for an export, also for a damaged one
+ * (`truncated` of struct event_rows). Returns false for any other file, with the end of a sentence
+ * that begins with "it" in `problem`. Initialises `imported` in both cases. Free it with
+ * event_rows_free. */
 bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t problem_bytes);
 
 /* Everything below is shared by nsys.c and nsys_events.c only. */
@@ -23,7 +25,7 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 struct nsys_id_map {
 	struct nsys_id_pair {
 		uint64_t key;
-		uint32_t value; /* + 1; 0: not known yet */
+		uint32_t value; /* the index + 1; 0: not known yet */
 	} * pairs;
 	size_t room;
 	struct hash_index index; /* of pairs, by key */
@@ -42,9 +44,10 @@ struct nsys_reader {
 
 /* Returns the slot of `key`. A new slot is 0, and the caller must set it to the index + 1. */
 uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key);
-/* Returns the index of a process, in order of appearance. Adds a row if it is new. `global`:
- * global id of it or of one of its threads. */
+/* Returns the row number of a process, in order of appearance. Adds a row if it is new. `global`:
+ * nsys's global id of the process or of one of its threads. */
 uint32_t nsys_process(struct nsys_reader *reader, int64_t global);
+/* Returns the process id that is part of a global id. */
 uint32_t nsys_pid(int64_t global);
 
 /* Reads everything that has a time. */
