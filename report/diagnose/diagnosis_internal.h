@@ -123,6 +123,9 @@ void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *fin
 /* Returns true if `part` is at least `per_mille` thousandths of `whole`, and not 0. */
 bool diagnose_is_share(uint64_t part, uint64_t whole, uint64_t per_mille);
 
+/* Returns true if the kernel with this name communicates with other GPUs. `name`: text. */
+bool diagnose_is_communication(const struct diagnosis *diagnosis, uint32_t name);
+
 /* Texts for findings, in diagnosis->text_buffers. Names are escaped and shortened. Escaping them
  * again, as paragraph_text does, changes nothing. */
 const char *diagnose_time(struct diagnosis *diagnosis, uint64_t ns);
@@ -145,6 +148,7 @@ void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding);
+/* The rule about the ratio of backward to forward (backward_rule.c). */
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);

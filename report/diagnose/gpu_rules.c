@@ -66,7 +66,7 @@ static struct kernel_sum *sums_by_name(const struct launch_configs *kernels, uin
 	return sums;
 }
 
-static bool is_communication_kernel(const struct diagnosis *diagnosis, uint32_t name)
+bool diagnose_is_communication(const struct diagnosis *diagnosis, uint32_t name)
 {
 	const struct string_view text = string_table_get(diagnosis->process->texts, name);
 
@@ -88,7 +88,7 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 		diagnose_time(diagnosis, sum->total_ns), diagnose_time(diagnosis, whole),
 		diagnose_time(diagnosis, sum->total_ns / sum->calls),
 		diagnose_time(diagnosis, sum->longest_ns));
-	if (is_communication_kernel(diagnosis, name))
+	if (diagnose_is_communication(diagnosis, name))
 		SET_TEXT(finding->next, "It is a communication kernel and may mostly wait: compare "
 					"the ranks (pperf-report ranks) before tuning it, and "
 					"check what is not overlapped (pperf-report overlap).");
@@ -295,7 +295,7 @@ static void add_starved_shape(const struct diagnosis *diagnosis, const struct la
 	uint64_t lost;
 
 	if (!kernel->name || !device || !device->multiprocessors || !blocks ||
-		is_communication_kernel(diagnosis, kernel->name))
+		diagnose_is_communication(diagnosis, kernel->name))
 		return;
 	starved->known_ns += kernel->total_ns;
 	/* Kernels shorter than their launch belong to the rule tiny-calls. */
@@ -371,75 +371,4 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 	finding->upper_bound = true;
 	finding->has_example = true;
 	finding->example_ns = starved.most->longest_start_ns;
-}
-
-/* Sums GPU time by phase, without communication, which waits for other ranks. */
-static void sum_gpu_phases(const struct diagnosis *diagnosis, uint64_t parts[static NODE_PARTS])
-{
-	const struct tree *tree = diagnosis->profile->tree;
-
-	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct node *node = &tree->nodes[id];
-
-		if (!node->gpu ||
-			(node->parent && !(node->kind == NODE_KERNEL && !node->captured &&
-						 is_communication_kernel(diagnosis, node->name))))
-			continue;
-		for (int part = 0; part < NODE_PARTS; part++)
-			parts[part] += node->parent ? -node->gpu->part_ns[part]
-						    : node->gpu->part_ns[part];
-	}
-}
-
-void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct tree *tree = diagnosis->profile->tree;
-	uint64_t parts[NODE_PARTS] = { 0 }, forward, backward;
-	uint32_t most = 0;
-
-	sum_gpu_phases(diagnosis, parts);
-	forward = parts[PART_FORWARD];
-	backward = parts[PART_BACKWARD];
-	if (!backward || !forward) {
-		finding_set_unchecked(finding, backward ? "the trace has no forward pass"
-							: "the trace has no backward pass");
-		return;
-	}
-	if (!diagnose_is_share(backward, diagnosis->facts.span_ns, LIMIT_WORTH) ||
-		(diagnose_is_share(backward, forward, LIMIT_BACKWARD_MIN) &&
-			!diagnose_is_share(backward, forward, LIMIT_BACKWARD_MAX)))
-		return;
-	for (uint32_t id = 1; id < tree->count; id++)
-		if (tree->nodes[id].gpu && node_kind_class(tree->nodes[id].kind) == NODE_RANGES &&
-			(!most || tree->nodes[id].gpu->part_ns[backward > forward ? PART_BACKWARD
-										  : PART_FORWARD] >=
-					  tree->nodes[most]
-						  .gpu->part_ns[backward > forward ? PART_BACKWARD
-										   : PART_FORWARD]))
-			most = id;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(
-		finding->reason, "in typical models backward takes about twice as long as forward; "
-				 "communication is excluded, evaluation counts as forward");
-	SET_TEXT(finding->sentence,
-		"Backward takes %.1f times as long as forward on the GPU; about 2 is usual.",
-		(double)backward / (double)forward);
-	SET_TEXT(finding->evidence, "forward %s, backward %s, recomputation %s, optimizers %s",
-		diagnose_time(diagnosis, forward), diagnose_time(diagnosis, backward),
-		diagnose_time(diagnosis, parts[PART_RECOMPUTE]),
-		diagnose_time(diagnosis, parts[PART_OPTIMIZER]));
-	if (backward > forward)
-		SET_TEXT(finding->next, "Find the operator whose backward is unusually slow: "
-					"scatter with atomics (index, embedding), communication, "
-					"deterministic algorithms, layouts that force copies.");
-	else
-		SET_TEXT(finding->next,
-			"Look for unnecessary forward work: evaluation without torch.no_grad, "
-			"preprocessing on the GPU, recomputed inputs.");
-	SET_TEXT(finding->view, "tree --columns gpu_total_ns,gpu_forward_ns,gpu_backward_ns");
-	finding->node = most;
-	finding->count = 1;
-	finding->impact_ns = backward > forward ? backward - 2 * forward : forward - backward / 2;
-	finding->upper_bound = true;
 }

@@ -49,6 +49,8 @@
 	X(BACKWARD_MIN, 700,                                                                       \
 		"of forward: gradients of inputs and weights are hardly cheaper than the pass "    \
 		"itself")                                                                          \
+	X(LINKED, 500,                                                                             \
+		"of backward at least is linked to its forward: less is not the whole picture")    \
 	X(HELD_NS, 500000,                                                                         \
 		"launched work that did not start on an idle GPU for that long: launches take 10 " \
 		"us")                                                                              \

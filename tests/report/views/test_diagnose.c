@@ -506,13 +506,16 @@ static struct trace_builder *throttled(void)
 	return program_end(&program, 40 * MS);
 }
 
-static struct trace_builder *there_and_back(uint64_t backward)
+/* An operator of 100 us and its backward, which is linked to it if `linked`; before them a kernel
+ * of 1 ms outside of any range. */
+static struct trace_builder *passes(uint64_t backward, bool linked)
 {
 	struct program program = program_new();
-	const uint32_t forward = build_node(program.builder, 0, "model", NULL, TRACE_NODE_MODULE),
-		       back = build_node(
-			       program.builder, 0, "MmBackward0", NULL, TRACE_NODE_BACKWARD);
+	const uint32_t forward = build_node(program.builder, 0, "aten::mm", NULL, TRACE_NODE_OP),
+		       back = build_linked_node(program.builder, 0, "MmBackward0",
+			       TRACE_NODE_BACKWARD, linked ? forward : 0, NULL);
 
+	kernel(&program, "k_e", 10, 2 * MS, MS);
 	build_push_node(program.builder, 1, 100, forward);
 	kernel(&program, "k_a", 1000, 10 * US, 100 * US);
 	build_pop(program.builder, 1, 2000);
@@ -524,12 +527,18 @@ static struct trace_builder *there_and_back(uint64_t backward)
 
 static struct trace_builder *long_backward(void)
 {
-	return there_and_back(900 * US);
+	return passes(900 * US, true);
 }
 
 static struct trace_builder *usual_backward(void)
 {
-	return there_and_back(200 * US);
+	return passes(200 * US, true);
+}
+
+/* As a pipeline schedule runs it, whose backward passes begin between other forward passes. */
+static struct trace_builder *unlinked_backward(void)
+{
+	return passes(900 * US, false);
 }
 
 /* Asked for at once, and begun long after the one before had ended. */
@@ -637,6 +646,7 @@ static const struct rule_case {
 	{ as_ever, "kernel-variability", "clear", "" },
 	{ long_backward, "forward-backward", "finding", "9.0 times" },
 	{ usual_backward, "forward-backward", "clear", "" },
+	{ unlinked_backward, "forward-backward", "not checked", "does not link most of" },
 	{ healthy, "forward-backward", "not checked", "the trace has no backward pass" },
 	{ held_up, "queued-not-started", "finding", "5600000,,upper bound,7" },
 	{ slow_host, "queued-not-started", "clear", "" },
