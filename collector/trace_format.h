@@ -235,7 +235,10 @@ struct trace_total {
 };
 static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 
-/* Every kind of struct record: kind, struct, 1 if TIMED, what it is. New kinds go to the end. */
+/* The kinds of struct records: X(kind, struct, timed, text). The number of a kind is its position
+ * in the list, so new kinds go to the end, and none is removed. `timed` is 1 if a uint64_t stamp
+ * follows the head, as in struct trace_timed; nothing checks that. The kind is then called TIMED.
+ * `text` says what the record is, as doc/pperf.format.5 does. */
 #define TRACE_RECORDS(X)                                                                           \
 	/* in every stream */                                                                      \
 	X(CLOCK, trace_clock_record, 1, "the three clocks at the same time")                       \
@@ -306,8 +309,8 @@ struct trace_head {
 	uint16_t size; /* bytes of the whole record, a multiple of 8 */
 	uint8_t kind;  /* enum trace_kind */
 	uint8_t flags; /* their meaning depends on the kind */
-	/* Node of the innermost range that was open. In a NODE record: the id of the node that it
-	 * defines. Other kinds that use it differently say so at their struct. */
+	/* Node of the innermost range that was open; in a dictionary record 0. Kinds that use it
+	 * differently say so at their struct. */
 	uint32_t node;
 };
 /* Begins every record of a TIMED kind. */
@@ -673,8 +676,8 @@ struct trace_overhead {
 	uint32_t type, tid; /* type: CUpti_ActivityOverheadKind */
 };
 
-/* The texts of META, NAME, MODULE and so on follow their struct. They have no terminator, and are
- * padded with zeros to the record's size. */
+/* Dictionary records. Texts and arrays follow the struct (META, NAME, MODULE, STACK,
+ * PYTHON_STACK). Texts have no terminator, and zeros pad them to the record's size. */
 /* A later META of the same key replaces an earlier one. */
 struct trace_meta {
 	struct trace_head head;

@@ -61,8 +61,10 @@ struct meta {
 /* meta_set() of `count` facts, under one lock. */
 void meta_set_all(const struct meta *all, size_t count);
 
-/* Writes any other dictionary record of record->size bytes, unchanged. With `inherit`, a forked
- * child's file gets it too. If there is no space, it is counted as lost. */
+/* Writes any other dictionary record. record->size includes texts after the struct, and is a
+ * multiple of 8. The bytes are copied unchanged. With `inherit` 1 the record is kept: it is written
+ * once there is a file, and also to the file of a forked child. With 0 it is dropped if there is no
+ * file yet. If there is no space in the file, the record is counted as lost. */
 void dictionary_put(const struct trace_head *record, int inherit);
 
 /* Sets the function that calls meta_set for the facts about the process. It is called in each

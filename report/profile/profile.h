@@ -147,7 +147,7 @@ struct profile_options {
 /* Counts over the whole trace, whatever the options are. */
 struct profile_counts {
 	uint64_t events;
-	/* CUDA calls, tensor events and CUPTI's records. */
+	/* CUDA calls, tensor events, records of CUPTI, and LOST, OBJECT and NVTX_SYNC. */
 	uint64_t records;
 	uint64_t launches, copies_called, sets_called, graph_launches; /* succeeded, not captured */
 	uint64_t kernels, copies, sets;                                /* delivered by CUPTI */

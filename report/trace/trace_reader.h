@@ -264,10 +264,10 @@ void reader_redact(void);
 uint32_t reader_meta_count(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key,
 	struct trace_text *value);
-/* Returns record `index` of a dictionary kind, or NULL past the last one: COUNTER, MODULE,
- * STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC, PYTHON_STACK, SOURCE. COUNTER, STACK and
- * PYTHON_STACK are sorted by id, SOURCE by node, the others are in file order. Every record is
- * whole, including what follows its struct. */
+/* Returns record `index` of `kind`, or NULL past the last one. `kind` is any dictionary kind but
+ * NAME and NODE, which reader_name and reader_node look up. COUNTER, STACK and PYTHON_STACK are
+ * sorted by id, SOURCE by node, the others are in file order. Every record is whole, including
+ * the texts or arrays after its struct. Owned by the reader. */
 const void *reader_dictionary(
 	const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);

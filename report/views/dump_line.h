@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- *
  * Builds one record of the view `dump` as keys and values, and writes it as JSON, CSV or text. One
  * list of keys gives the keys of JSON, the header of CSV and the words of text.
  */
@@ -9,7 +8,9 @@
 #include "report/text/output.h"
 #include "report/trace/trace_reader.h"
 
-/* The keys, in the order in which they are written. */
+/* The keys, in the order in which they are written. All 64 bits of dump_line.present are in use. A
+ * new field of a record therefore uses a key that is there, such as `device` or `value`. One more
+ * key needs a wider `present`, and changed loops over its bits in dump_line.c. */
 #define DUMP_KEYS(X)           \
 	X(t_ns)                \
 	X(pid)                 \
@@ -118,14 +119,16 @@ struct dump_value {
 
 /* One record. line_* fill it in any order; it is written in the order of the keys. */
 struct dump_line {
-	uint64_t present; /* bit N: key N has a value */
+	uint64_t present; /* bit N is 1 if key N has a value */
 	struct dump_value values[DUMP_KEY_COUNT];
 	char flags[64];
-	bool ascii; /* text only: writes ASCII characters only; line_begin() keeps it */
+	bool ascii; /* The text format writes ASCII only. line_begin() does not change it. */
 };
 static_assert(DUMP_KEY_COUNT <= 64, "a bit for each key");
 
+/* Removes all values, so that the next record can be filled in. */
 void line_begin(struct dump_line *line);
+/* Each of these sets the value of `key`, as the type of the same name in enum dump_value_type. */
 void line_null(struct dump_line *line, enum dump_key key);
 void line_unsigned(struct dump_line *line, enum dump_key key, uint64_t value);
 void line_signed(struct dump_line *line, enum dump_key key, int64_t value);
@@ -135,7 +138,7 @@ void line_color(struct dump_line *line, enum dump_key key, uint32_t argb);
 void line_double(struct dump_line *line, enum dump_key key, double value);
 /* Appends `word` to the value of the key `flags`, if `set` is true. */
 void line_flag(struct dump_line *line, const char *word, bool set);
-/* Sets the value null if `text` is not known. */
+/* Sets the value to null if `text` is not known. The bytes must outlive the line. */
 void line_text(struct dump_line *line, enum dump_key key, struct trace_text text);
 /* `string` must outlive the line. */
 void line_string(struct dump_line *line, enum dump_key key, const char *string);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * Fills the lines of the view `dump` from records; decides which keys each kind of record has.
+ * Fills the lines of the view `dump` from records, and decides which keys each kind of record has.
  */
 #ifndef PPERF_REPORT_VIEWS_DUMP_RECORD_H
 #define PPERF_REPORT_VIEWS_DUMP_RECORD_H
@@ -8,11 +7,12 @@
 #include "report/views/dump_line.h"
 #include "report/gpu/record_order.h"
 
-/* Adds the keys of a record with a timestamp. NVTX ranges are left to dump.c, which knows their
- * names. Returns false if the record is not shown. */
+/* Adds the keys of an event to `line`. dump.c itself handles ranges and marks, because it knows
+ * their names. Returns false if the event is not shown here: a record of CUPTI, or a kind without a
+ * word (event_kind_name). */
 bool dump_record_line(
 	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line);
-/* Adds the keys of a record that CUPTI delivered. */
+/* Adds the keys of a record that CUPTI delivered (kind_is_gpu). */
 void dump_gpu_line(
 	struct trace_reader *reader, const struct gpu_record *entry, struct dump_line *line);
 /* Adds the keys of the code location at which a node was first entered. It has no time of its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of
- * the library that writes real ones.
+ * Builds traces byte by byte, for tests of everything that reads them. Shares no code with the
+ * library that writes real traces.
  *
  *	struct trace_builder *builder = builder_new();
  *
@@ -15,10 +15,9 @@
  * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC)
  * unless the header is changed. Streams are numbers from 1 and come into being when first named;
  * their thread id is 1000 + stream. Names and nodes get their ids as they are used. Each payload
- * begins with its CLOCK and OPEN records, as the format wants. What is not sealed at the end
- * becomes a slot. The file: header, slots, chunks in the order of sealing; the dictionary lies
- * before the slots. Everything here aborts with a sentence when it is used wrongly or memory runs
- * out.
+ * begins with its CLOCK and OPEN records, as the format requires. A payload that is not sealed at
+ * the end becomes a slot. The file has the header, the dictionary, slots, then chunks in the order
+ * of sealing. If a function is used wrongly or memory runs out, it prints a sentence and aborts.
  */
 #ifndef PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
 #define PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
@@ -48,12 +47,12 @@ uint32_t build_name(struct trace_builder *builder, const char *text);
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	const char *domain, enum trace_node_kind kind);
-/* A node with a link (a node or 0) and a detail (a text or NULL); see struct trace_node. */
+/* Builds a node with a link (a node or 0) and a detail (a text or NULL) of struct trace_node. */
 uint32_t build_linked_node(struct trace_builder *builder, uint32_t parent, const char *name,
 	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
-/* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until
- * the next call. */
+/* Builds any dictionary record of `size` bytes, which are rounded up to a multiple of 8. The head
+ * has size and kind, the rest is zero. Returns the record, valid until the next call. */
 void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);
 /* Ends the current dictionary block. The next record begins another one. */
 void build_dictionary_seal(struct trace_builder *builder);
@@ -69,8 +68,9 @@ void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, u
 struct trace_range *build_push_record(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
 
-/* Builds any other record. The head is filled (node: the innermost open range), and the stamp if
- * the kind is TIMED; the rest is zero. The pointer is valid until the next call. */
+/* Builds any other record of a stream. `size` includes the struct and the texts after it. The head
+ * is filled (node: the innermost open range), and the stamp if the kind is TIMED. The rest is zero.
+ * Returns the record, valid until the next call. */
 void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind,
 	size_t size, uint64_t at);
 /* Builds a correct CLOCK record in the middle of a payload. */
