@@ -784,10 +784,10 @@ struct trace_graph_exec {
 #define X(kind, type, timed, text)                                                              \
 	static_assert(                                                                          \
 		sizeof(struct type) % 8 == 0, "structs of the file format are 8-byte aligned"); \
-	static_assert(                                                                          \
-		!(timed) || offsetof(struct trace_timed, stamp) == 8, "a stamp lies at offset 8");
+	static_assert(!(timed) || sizeof(struct type) >= sizeof(struct trace_timed), "a stamp");
 TRACE_RECORDS(X)
 #undef X
+static_assert(offsetof(struct trace_timed, stamp) == 8, "part of the file format");
 static_assert(TRACE_KINDS <= 256 && sizeof(struct trace_head) == 8, "part of the file format");
 static_assert(sizeof(struct trace_range) == 56 && sizeof(struct trace_call) == 48,
 	"part of the file format");

@@ -21,13 +21,13 @@ static const struct {
 
 void line_begin(struct dump_line *line)
 {
-	line->present = 0;
+	memset(line->present, 0, sizeof line->present);
 }
 
 static struct dump_value *set_value(
 	struct dump_line *line, enum dump_key key, enum dump_value_type type)
 {
-	line->present |= UINT64_C(1) << key;
+	line->present[key] = true;
 	line->values[key].type = (uint8_t)type;
 	return &line->values[key];
 }
@@ -69,7 +69,7 @@ void line_double(struct dump_line *line, enum dump_key key, double value)
 
 void line_flag(struct dump_line *line, const char *flag, bool set)
 {
-	size_t used = line->present >> DUMP_flags & 1 ? strlen(line->flags) : 0;
+	size_t used = line->present[DUMP_flags] ? strlen(line->flags) : 0;
 
 	if (!set)
 		return;
@@ -209,9 +209,9 @@ void line_write_json(struct output *out, const struct dump_line *line)
 	struct json_writer json = { .out = out };
 
 	json_write_begin(&json, '{');
-	for (uint64_t left = line->present; left; left &= left - 1) {
-		const unsigned key = (unsigned)__builtin_ctzll(left);
-
+	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
+		if (!line->present[key])
+			continue;
 		json_write_plain_key(&json, key_names[key].text, key_names[key].bytes);
 		write_json_value(&json, &line->values[key]);
 	}
@@ -272,7 +272,7 @@ void line_write_csv(struct output *out, const struct dump_line *line)
 	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
 		if (key)
 			output_char(out, ',');
-		if (line->present >> key & 1)
+		if (line->present[key])
 			write_csv_value(out, &line->values[key]);
 	}
 	output_bytes(out, "\r\n", 2);
@@ -368,14 +368,17 @@ static void write_time(struct output *out, uint64_t ns)
 
 static uint64_t value_or_zero(const struct dump_line *line, enum dump_key key)
 {
-	return line->present >> key & 1 ? line->values[key].of.number : 0;
+	return line->present[key] ? line->values[key].of.number : 0;
 }
 
 void line_write_text(struct output *out, const struct dump_line *line)
 {
-	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid |
-			       UINT64_C(1) << DUMP_tid | UINT64_C(1) << DUMP_kind |
-			       UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
+	static const bool is_first[DUMP_KEY_COUNT] = { [DUMP_t_ns] = true,
+		[DUMP_pid] = true,
+		[DUMP_tid] = true,
+		[DUMP_kind] = true,
+		[DUMP_name] = true,
+		[DUMP_depth] = true };
 	uint64_t depth = value_or_zero(line, DUMP_depth);
 
 	write_time(out, value_or_zero(line, DUMP_t_ns));
@@ -383,14 +386,12 @@ void line_write_text(struct output *out, const struct dump_line *line)
 	output_unsigned(out, value_or_zero(line, DUMP_tid));
 	write_spaces(out, 2 + 2 * (depth < 40 ? depth : 40));
 	write_text_value(out, &line->values[DUMP_kind], line->ascii);
-	if (line->present >> DUMP_name & 1) {
+	if (line->present[DUMP_name]) {
 		output_char(out, ' ');
 		write_text_value(out, &line->values[DUMP_name], line->ascii);
 	}
-	for (uint64_t left = line->present & ~first; left; left &= left - 1) {
-		unsigned key = (unsigned)__builtin_ctzll(left);
-
-		if (line->values[key].type == VALUE_NULL)
+	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
+		if (!line->present[key] || is_first[key] || line->values[key].type == VALUE_NULL)
 			continue;
 		write_spaces(out, 2);
 		output_bytes(out, key_names[key].text, key_names[key].bytes);

@@ -8,9 +8,7 @@
 #include "report/text/output.h"
 #include "report/trace/trace_reader.h"
 
-/* The keys, in the order in which they are written. All 64 bits of dump_line.present are in use. A
- * new field of a record therefore uses a key that is there, such as `device` or `value`. One more
- * key needs a wider `present`, and changed loops over its bits in dump_line.c. */
+/* The keys, in the order in which they are written. */
 #define DUMP_KEYS(X)           \
 	X(t_ns)                \
 	X(pid)                 \
@@ -119,12 +117,11 @@ struct dump_value {
 
 /* One record. line_* fill it in any order; it is written in the order of the keys. */
 struct dump_line {
-	uint64_t present; /* bit N is 1 if key N has a value */
+	bool present[DUMP_KEY_COUNT]; /* by key: whether it has a value */
 	struct dump_value values[DUMP_KEY_COUNT];
 	char flags[64];
 	bool ascii; /* The text format writes ASCII only. line_begin() does not change it. */
 };
-static_assert(DUMP_KEY_COUNT <= 64, "a bit for each key");
 
 /* Removes all values, so that the next record can be filled in. */
 void line_begin(struct dump_line *line);

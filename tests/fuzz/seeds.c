@@ -2,6 +2,7 @@
  * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be
  * kept: FOLDER/X for fuzz_X.
  */
+#include "report/trace/record_check.h"
 #include "tests/support/import_samples.h"
 #include "tests/support/run_report.h"
 #include "tests/support/training_trace.h"
@@ -55,10 +56,11 @@ static struct trace_builder *every_kind(void)
 
 	build_push(builder, MAIN, 10, "step");
 	build_push(builder, MAIN, 20, "layer");
-	for (unsigned kind = TRACE_CLOCK + 1; kind < TRACE_META; kind++) {
+	for (unsigned kind = TRACE_CLOCK + 1; kind < TRACE_KINDS; kind++) {
 		struct trace_range *range;
 
-		if (kind == TRACE_OPEN || kind == TRACE_PUSH || kind == TRACE_POP_AT)
+		if (kind == TRACE_OPEN || kind == TRACE_PUSH || kind == TRACE_POP_AT ||
+			kind_is_dictionary(kind))
 			continue;
 		range = build_record(builder, MAIN, kind, record_bytes[kind] + 13u, 100 + kind);
 		if (kind != TRACE_START && kind != TRACE_MARK)
