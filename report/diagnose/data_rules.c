@@ -34,11 +34,11 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_plural(diagnosis, batches.count, "batch"),
 		diagnose_time(diagnosis, batches.ns), diagnose_time(diagnosis, batches.steps_ns),
 		diagnose_time(diagnosis, batches.longest_ns));
-	SET_TEXT(
-		finding->next, "Increase DataLoader(num_workers=...), with persistent_workers=True "
-			       "and prefetch_factor; do less work per sample (decode and augment "
-			       "beforehand, or on the GPU); store files on faster storage. Without "
-			       "workers, all of this runs inside the step.");
+	SET_TEXT(finding->next,
+		"Increase DataLoader(num_workers=...), with persistent_workers=True "
+		"and prefetch_factor; do less work per sample (decode and augment "
+		"beforehand, or on the GPU); store files on faster storage. Without "
+		"workers, all of this runs inside the step.");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = batches.node;

@@ -68,8 +68,10 @@ struct diagnose_facts {
 	/* duration of the steady part */
 	uint64_t steady_from_ns, steady_to_ns, steady_ns;
 	uint64_t whole_ns; /* from the GPUs' first work to their last */
+	uint64_t run_ns;   /* of the whole trace, also if only some steps are examined */
 	bool has_steps;
-	uint64_t operations, calls, kernels, launched, host_copies, known_copies, streams_waiting;
+	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies,
+		streams_waiting;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
@@ -150,6 +152,11 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about the ratio of backward to forward (backward_rule.c). */
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding);
+/* The rule about FP32 matrix products (matrix_rules.c). */
+void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about communication between GPUs (communication_rules.c). */
+void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding);

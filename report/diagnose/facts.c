@@ -265,6 +265,7 @@ static void facts_add_kernel(
 	const struct tree *tree = pass->diagnosis->profile->tree;
 
 	facts->kernels++;
+	facts->communications += kernel->communicates;
 	variability_add(pass->diagnosis, kernel);
 	if (!kernel->of_graph && kernel->has_call && kernel->duration_ns < LIMIT_TINY_NS) {
 		occurrences_add(&facts->tiny, kernel->owner, kernel->name, kernel->begin_ns,
@@ -348,21 +349,6 @@ static const struct cell *idle_cell(const struct row *row, const char *key)
 	return computed_row_cell(row->of.computed, column_find(key, strlen(key)));
 }
 
-static uint64_t idle_number(const struct row *row, const char *key)
-{
-	const struct cell *cell = idle_cell(row, key);
-
-	return cell && cell->kind == CELL_UNSIGNED ? cell->unsigned_value : 0;
-}
-
-static bool idle_cell_is(const struct row *row, const char *key, const char *word)
-{
-	const struct cell *cell = idle_cell(row, key);
-
-	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
-	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
-}
-
 /* Returns true if most of the gap is before the first step. What a program does to get ready is
  * judged separately. */
 static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_t length)
@@ -387,7 +373,8 @@ static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
 static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
-	const uint64_t length = idle_number(row, "gap_ns"), at = idle_number(row, "start_ns");
+	const uint64_t length = computed_row_number(row, "gap_ns"),
+		       at = computed_row_number(row, "start_ns");
 	const bool before = is_before_first_step(diagnosis->process->steps, at, length),
 		   is_dead = length >= LIMIT_LONG_GAP_NS;
 
@@ -412,17 +399,17 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 	unsigned cause = 0;
 
 	while (cause < GAP_CAUSE_COUNT &&
-		!idle_cell_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
+		!computed_row_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
 		cause++;
 	if (cause == GAP_CAUSE_COUNT)
 		return;
-	if (idle_cell_is(row, "kind", "cause")) {
-		facts->cause_ns[cause] += idle_number(row, "gap_ns");
-		facts->cause_gaps[cause] += idle_number(row, "gaps");
-	} else if (idle_cell_is(row, "kind", "gap")) {
+	if (computed_row_is(row, "kind", "cause")) {
+		facts->cause_ns[cause] += computed_row_number(row, "gap_ns");
+		facts->cause_gaps[cause] += computed_row_number(row, "gaps");
+	} else if (computed_row_is(row, "kind", "gap")) {
 		facts_add_gap(diagnosis, row, (enum gap_cause)cause);
-	} else if (idle_number(row, "gap_ns") > facts->cause_node_ns[cause]) {
-		facts->cause_node_ns[cause] = idle_number(row, "gap_ns");
+	} else if (computed_row_number(row, "gap_ns") > facts->cause_node_ns[cause]) {
+		facts->cause_node_ns[cause] = computed_row_number(row, "gap_ns");
 		facts->cause_node[cause] = row->node;
 	}
 }
@@ -450,7 +437,8 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 
 	diagnosis->facts = (struct diagnose_facts){ .busy_ns = totals->gpu_busy_ns,
 		.idle_ns = totals->gpu_idle_ns,
-		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns };
+		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns,
+		.run_ns = reader_duration_ns(diagnosis->process->reader) };
 	find_steady(diagnosis);
 	variability_pick_kernel(diagnosis);
 	facts_read_activities(diagnosis);

@@ -85,6 +85,15 @@ static void put_finding_path(const struct style *style, const struct row *row)
 	free(paragraph.built.text);
 }
 
+/* Returns the cost of a finding as a part of the run, or 0 if it is not known. */
+static double impact_share(const struct row *row)
+{
+	const struct cell *cell = computed_row_cell(
+		row->of.computed, column_find("impact_share", strlen("impact_share")));
+
+	return cell && cell->kind == CELL_REAL ? cell->real : 0;
+}
+
 static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
@@ -94,6 +103,7 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 	paragraph_add(
 		paragraph, ": %s", finding_string(row, "bound").bytes[0] == 'u' ? "up to " : "");
 	paragraph_value(paragraph, UNIT_TIME, impact);
+	paragraph_add(paragraph, " (%.1f %% of the run)", 100 * impact_share(row));
 	if (finding_number(row, "impact_bytes", &bytes)) {
 		paragraph_add(paragraph, ", ");
 		paragraph_value(paragraph, UNIT_BYTES, bytes);
@@ -201,9 +211,13 @@ static void put_process_findings(
 		print_escaped(style, rows->process->path, strlen(rows->process->path), 0);
 		output_char(style->out, '\n');
 	}
-	for (size_t i = 0; i < count; i++)
-		if (is_finding_kind(&rows[i], "finding"))
-			put_finding(style, &rows[i], ++number);
+	for (size_t i = 0; i < count; i++) {
+		if (!is_finding_kind(&rows[i], "finding"))
+			continue;
+		if (!number && 1000 * impact_share(&rows[i]) < LIMIT_MINOR)
+			output_string(style->out, "no finding costs 1 % of the run or more\n");
+		put_finding(style, &rows[i], ++number);
+	}
 	if (!number)
 		put_nothing_found(style->out, rows, count, style->width);
 	for (size_t i = 0; i < count; i++)

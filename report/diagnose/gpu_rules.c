@@ -88,13 +88,8 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 		diagnose_time(diagnosis, sum->total_ns), diagnose_time(diagnosis, whole),
 		diagnose_time(diagnosis, sum->total_ns / sum->calls),
 		diagnose_time(diagnosis, sum->longest_ns));
-	if (diagnose_is_communication(diagnosis, name))
-		SET_TEXT(finding->next, "It is a communication kernel and may mostly wait: compare "
-					"the ranks (pperf-report ranks) before tuning it, and "
-					"check what is not overlapped (pperf-report overlap).");
-	else
-		SET_TEXT(finding->next, "Start with this kernel: another algorithm or library for "
-					"it, a lower precision, fewer or larger calls.");
+	SET_TEXT(finding->next, "Start with this kernel: another algorithm or library for it, a "
+				"lower precision, fewer or larger calls.");
 	SET_TEXT(finding->view, "kernels --top 10");
 	finding->node = sum->shape->node;
 	finding->count = sum->calls;
@@ -111,6 +106,8 @@ static void dominant_on_gpu(struct diagnosis *diagnosis, struct finding *finding
 
 	for (uint32_t name = 1; name < names; name++) {
 		some += sums[name].calls > 0;
+		if (sums[name].calls && diagnose_is_communication(diagnosis, name))
+			continue; /* see exposed-communication */
 		if (sums[name].total_ns > sums[most].total_ns || !most)
 			most = name;
 	}

@@ -138,10 +138,10 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, compiled.lookup_ns),
 		diagnose_time(diagnosis, compiled.wrapper_ns),
 		diagnose_time(diagnosis, compiled.region_ns));
-	SET_TEXT(
-		finding->next, "Compile larger regions (fullgraph=True, no graph breaks, the whole "
-			       "step), mode=\"reduce-overhead\", fewer guards "
-			       "(torch.compiler.set_stance, fixed attributes instead of globals).");
+	SET_TEXT(finding->next,
+		"Compile larger regions (fullgraph=True, no graph breaks, the whole "
+		"step), mode=\"reduce-overhead\", fewer guards "
+		"(torch.compiler.set_stance, fixed attributes instead of globals).");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = compiled.node;

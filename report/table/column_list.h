@@ -253,6 +253,8 @@
 	X("finding", "finding", TEXT, computed, "diagnose: the problem, in one sentence")          \
 	X("evidence", "evidence", TEXT, computed, "diagnose: the figures that show it")            \
 	X("impact_ns", "impact", TIME, computed, "diagnose: the time that it costs; see bound")    \
+	X("impact_share", "of run", PERCENT, computed,                                             \
+		"cost of the finding / duration of the run")                                       \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), or upper bound (at most this much can be "   \

@@ -170,3 +170,23 @@ const struct cell *computed_row_cell(
 			return &computed->cells[i].cell;
 	return NULL;
 }
+
+static const struct cell *cell_of_key(const struct row *row, const char *key)
+{
+	return computed_row_cell(row->of.computed, column_find(key, strlen(key)));
+}
+
+uint64_t computed_row_number(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_UNSIGNED ? cell->unsigned_value : 0;
+}
+
+bool computed_row_is(const struct row *row, const char *key, const char *word)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
+	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
+}

@@ -62,5 +62,9 @@ uint32_t computed_row_add_heading(
 /* Returns the cell of a column, or NULL if there is none. */
 const struct cell *computed_row_cell(
 	const struct computed_row *computed, const struct column *column);
+/* Returns the value of a column of a computed row, or 0 if it has none or no whole number. */
+uint64_t computed_row_number(const struct row *row, const char *key);
+/* Returns true if the column's text is `word`. */
+bool computed_row_is(const struct row *row, const char *key, const char *word);
 
 #endif
