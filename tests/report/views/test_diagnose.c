@@ -840,8 +840,10 @@ END_TEST
 START_TEST(findings_are_ranked_by_what_they_cost)
 {
 	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
-	const char *first = strstr(run.out, "1. overhead-bound: up to 1.19 ms (73.9 % of the run)\n"),
-		   *second = strstr(run.out, "2. tiny-calls: up to 400.00 us (24.8 % of the run)\n");
+	const char *first = strstr(
+			   run.out, "1. overhead-bound: up to 1.19 ms (73.9 % of the run)\n"),
+		   *second = strstr(
+			   run.out, "2. tiny-calls: up to 400.00 us (24.8 % of the run)\n");
 
 	ck_assert_msg(first && second && first < second, "%s", run.out);
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin -n 1 --ascii").out,
