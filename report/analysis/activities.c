@@ -5,7 +5,6 @@
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define STREAMS_MAX 65536u   /* streams with a name */
 #define NAMES_MAX (1u << 22) /* larger name ids, which only a damaged trace has, are not cached */

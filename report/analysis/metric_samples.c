@@ -2,7 +2,6 @@
 #include "report/analysis/metric_samples.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
-#include <string.h>
 
 static bool is_step_wanted(const struct profile_options *options, const struct step *step)
 {

@@ -13,7 +13,6 @@
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Returns true for a kernel node with enough instances, all of one launch configuration, that does

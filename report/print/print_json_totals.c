@@ -3,8 +3,6 @@
  * Writes the objects `totals` and `integrity`.
  */
 #include "report/print/print_json.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* Sums over all processes shown. */
 void print_json_integrity(struct output *out, const struct processes *processes)

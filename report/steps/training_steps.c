@@ -9,7 +9,6 @@
 #include "report/steps/step_rules.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PERIOD_MAX 8u /* iterations that repeat together */
 

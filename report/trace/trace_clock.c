@@ -5,9 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Shortest piece. A sample is off by less than 0.1 us, so the slope is right to 1e-6. */
 #define PIECE_NS 100000000u

@@ -4,7 +4,6 @@
 #include "report/text/json_writer.h"
 #include "report/trace/record_check.h"
 
-#include <string.h>
 
 static void json_meta(
 	struct json_writer *json, const struct info *info, const char *name, const char *key)

@@ -11,7 +11,6 @@
 #include "report/text/format_number.h"
 #include "report/print/print.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define TREES_MAX 4u /* each takes a pass over the trace */
 #define ROWS_TEXT_DEFAULT 20u

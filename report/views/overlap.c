@@ -9,7 +9,6 @@
 #include "report/base/alloc.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* Communication and copies can be hidden; computation hides them. */
 enum work_class { COMMUNICATION, COPIES, COMPUTATION, WORK_CLASS_COUNT };

@@ -3,7 +3,6 @@
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
-#include <stdlib.h>
 
 uint32_t convert_name(struct conversion *conversion, uint32_t id)
 {

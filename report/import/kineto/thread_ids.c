@@ -3,7 +3,6 @@
  */
 #include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
-#include <stdlib.h>
 
 static uint32_t find_or_add_thread(struct kineto_reader *reader, struct imported_thread thread)
 {

@@ -3,7 +3,6 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/base/hash_index.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

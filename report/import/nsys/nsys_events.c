@@ -4,7 +4,6 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/import/nsys/nsys.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
