@@ -251,8 +251,7 @@ void json_begin_comparison(
 	json_write_begin(json, '{');
 	json_put_string(json, "schema", "pperf.report/1");
 	json_put_string(json, "view", view);
-	json_write_key(json, "files");
-	json_write_begin(json, '[');
+	json_put_begin(json, "files", '[');
 	json_write_string(json, before);
 	json_write_string(json, after);
 	json_write_end(json, ']');
@@ -260,8 +259,7 @@ void json_begin_comparison(
 
 void json_put_test_method(struct json_writer *json, const struct compared_run runs[2])
 {
-	json_write_key(json, "ranks");
-	json_write_begin(json, '[');
+	json_put_begin(json, "ranks", '[');
 	json_write_rank(json, runs[0].rank);
 	json_write_rank(json, runs[1].rank);
 	json_write_end(json, ']');
