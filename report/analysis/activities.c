@@ -18,7 +18,6 @@ struct named_stream {
 struct activities {
 	struct process *process;
 	struct external_sort *sorter;
-	uint64_t work, untimed;
 	struct counted_interval *counted;
 	size_t counted_count, counted_room;
 	struct named_stream *streams;
@@ -100,7 +99,6 @@ static void restart_activities(void *context)
 	struct activities *activities = context;
 
 	external_sort_clear(activities->sorter);
-	activities->work = activities->untimed = 0;
 	activities->counted_count = activities->stream_count = 0;
 }
 
@@ -218,14 +216,12 @@ static void set_gpu_work_fields(
 	activity->other_device = copy->other_device;
 }
 
-static void set_gpu_times(struct activities *activities, struct activity *activity,
-	const struct observed_gpu_work *seen)
+static void set_gpu_times(struct activity *activity, const struct observed_gpu_work *seen)
 {
 	const struct trace_gpu *gpu = seen->gpu;
 
 	activity->timed = seen->timed;
 	activity->begin_ns = activity->end_ns = activity->call_begin_ns;
-	activities->untimed += !seen->timed;
 	if (!seen->timed)
 		return;
 	activity->begin_ns = seen->begin_ns;
@@ -243,7 +239,6 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 			    : gpu->head.kind == TRACE_GPU_COPY ? ACTIVITY_COPY
 							       : ACTIVITY_MEMSET);
 
-	activities->work++;
 	if (seen->launch) {
 		activity->has_call = true;
 		activity->call_begin_ns = seen->launch->begin_ns;
@@ -252,7 +247,7 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 		activity->in_range = seen->launch->in_range;
 		activity->of_graph = seen->launch->graph_node != 0;
 	}
-	set_gpu_times(activities, activity, seen);
+	set_gpu_times(activity, seen);
 	activity->correlation = gpu->correlation;
 	activity->stream = gpu->stream;
 	activity->device = gpu->device;
@@ -399,21 +394,6 @@ const struct activity *activities_first(const struct activities *activities)
 void activities_next(struct activities *activities)
 {
 	external_sort_next(activities->sorter);
-}
-
-uint64_t activities_count(const struct activities *activities)
-{
-	return external_sort_count(activities->sorter);
-}
-
-uint64_t activities_work(const struct activities *activities)
-{
-	return activities->work;
-}
-
-uint64_t activities_untimed(const struct activities *activities)
-{
-	return activities->untimed;
 }
 
 bool activities_count_at(const struct activities *activities, uint64_t at_ns)

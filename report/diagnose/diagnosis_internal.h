@@ -74,7 +74,6 @@ struct diagnose_facts {
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
-	uint64_t steady_launches;
 	struct variable_kernel variable;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],

@@ -214,8 +214,6 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 		add_call_occurrence(&facts->waits, call);
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
-	facts->steady_launches += call->kind == ACTIVITY_LAUNCH ||
-				  call->kind == ACTIVITY_GRAPH_LAUNCH;
 	if (kind & CALL_ALLOCATES)
 		add_call_occurrence(&facts->allocations, call);
 	else if (kind & CALL_QUERIES)

@@ -156,7 +156,6 @@ void profile_mark(struct profile *profile, const struct trace_event *event)
 	const struct trace_range *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
 
-	profile->counts.marks++;
 	if (profile->state->counting) {
 		const uint32_t mark = node_names_child(profile->names, node,
 			reader_event_text(profile->reader, event), record->domain, NODE_MARK);

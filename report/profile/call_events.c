@@ -169,10 +169,8 @@ static void add_memory_change(struct profile *profile, const struct trace_event 
 				event->time_ns, profile->state->allocated,
 				profile->state->reserved);
 	}
-	if (profile->state->reserved > totals->reserved_peak) {
+	if (profile->state->reserved > totals->reserved_peak)
 		totals->reserved_peak = profile->state->reserved;
-		totals->reserved_peak_at_ns = event->time_ns;
-	}
 	if (!profile->state->counting)
 		return;
 	if (frees_device) {

@@ -328,7 +328,6 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 		join_gpu_work(profile, event);
 		break;
 	case TRACE_GPU_BATCH:
-		profile->counts.batches++;
 		profile->counts.dropped += batch->dropped;
 		profile->counts.unread_buffers += batch->unread;
 		break;
@@ -339,11 +338,7 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 						       : 0;
 		break;
 	case TRACE_API:
-		profile->counts.api_records++;
 		add_api_time(profile, event->record);
-		break;
-	case TRACE_GPU_MEMORY:
-		profile->counts.gpu_memory_records++;
 		break;
 	default:
 		break;

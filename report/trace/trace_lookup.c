@@ -48,18 +48,6 @@ struct trace_text reader_event_text(struct trace_reader *reader, const struct tr
 	return reader_name(reader, reader_node(reader, event->node)->name);
 }
 
-struct trace_text reader_module_path(const struct trace_module *module)
-{
-	return (struct trace_text){ (const char *)(module + 1), module->path_bytes,
-		module->path_bytes > 0 };
-}
-
-struct trace_text reader_module_build_id(const struct trace_module *module)
-{
-	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes,
-		module->build_id_bytes, module->build_id_bytes > 0 };
-}
-
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind)
 {
 	return kind < TRACE_KINDS ? reader->state->dictionary.lists[kind].count : 0;

@@ -113,9 +113,7 @@ static void add_work_node(struct critical_path_graph *path, const struct activit
 	node->took_effect = true;
 	node->call = call;
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
-	if (call == PATH_NONE)
-		path->counts.without_call++;
-	else if (path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
+	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
 		note_handle_stream(path, path_node(path, call), stream_index);
 		percentiles_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
 	}
