@@ -80,14 +80,14 @@ static const char *call_kind_name(const struct api_calls *calls)
 static struct computed_row *api_row(struct process *process, uint32_t name, struct api_calls *calls,
 	uint64_t whole_ns, bool recorded)
 {
-	struct computed_row *computed = computed_row_new(process, calls->longest_owner);
+	struct computed_row *computed = computed_row_new(
+		process, calls->longest_owner, call_kind_name(calls));
 	const struct string_view text = string_table_get(process->texts, name);
 
 	if (text.length)
 		computed_row_set_name(computed, text.bytes, text.length);
 	else
 		computed_row_format_name(computed, "(not named)");
-	computed_row_set_string(computed, "kind", call_kind_name(calls));
 	computed_row_set_string(computed, "timed_by", recorded ? "record" : "cupti");
 	computed_row_set_unsigned(computed, "calls", calls->count);
 	computed_row_set_unsigned(computed, "failed", calls->failed);

@@ -176,9 +176,8 @@ static void set_gap_cells(
 static struct computed_row *gap_row(const struct idle_report *idle, uint32_t node, const char *kind,
 	uint32_t device, const struct gap_sum *gaps)
 {
-	struct computed_row *computed = computed_row_new(idle->process, node);
+	struct computed_row *computed = computed_row_new(idle->process, node, kind);
 
-	computed_row_set_string(computed, "kind", kind);
 	computed_row_set_unsigned(computed, "device", device);
 	set_gap_cells(computed, gaps, idle->total_ns);
 	return computed;
@@ -252,9 +251,8 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
 {
-	struct computed_row *computed = computed_row_new(idle->process, one->ended_by.owner);
+	struct computed_row *computed = computed_row_new(idle->process, one->ended_by.owner, "gap");
 
-	computed_row_set_string(computed, "kind", "gap");
 	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
 	computed_row_set_unsigned(computed, "device", one->ended_by.device);
 	computed_row_set_unsigned(computed, "gap_ns", one->length_ns);

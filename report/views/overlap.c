@@ -114,11 +114,11 @@ static void overlap_end_work(void *context, const struct sweep_mark *mark, uint6
 		active_time_end(&device->kernels, at_ns);
 }
 
-static struct computed_row *share_row(struct process *process, uint32_t node,
+static struct computed_row *share_row(struct process *process, uint32_t node, const char *kind,
 	const struct overlap_share *share, const struct overlap_device *device,
 	enum work_class work_class)
 {
-	struct computed_row *computed = computed_row_new(process, node);
+	struct computed_row *computed = computed_row_new(process, node, kind);
 
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "calls", share->operations);
@@ -146,8 +146,7 @@ static void add_share_nodes(const struct options *options, struct process *proce
 
 		if (!share->operations)
 			continue;
-		computed = share_row(process, node, share, device, work_class);
-		computed_row_set_string(computed, "kind", "place");
+		computed = share_row(process, node, "place", share, device, work_class);
 		computed_row_add(rows, computed, parent);
 	}
 	rows_finish_level(options, process, rows, parent + 1, 2, view_top(options));
@@ -156,10 +155,9 @@ static void add_share_nodes(const struct options *options, struct process *proce
 static struct computed_row *overlap_device_row(
 	struct process *process, const struct overlap_device *device)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "device");
 
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "calls", device->operations);
 	computed_row_set_unsigned(computed, "gpu_total_ns", device->sum_ns);
@@ -178,9 +176,9 @@ static void add_overlap_device(const struct options *options, struct process *pr
 		work_class++) {
 		if (!device->all[work_class].operations)
 			continue;
-		computed = share_row(process, 0, &device->all[work_class], device, work_class);
+		computed = share_row(process, 0, work_classes[work_class].kind,
+			&device->all[work_class], device, work_class);
 		computed_row_format_name(computed, "%s", work_classes[work_class].name);
-		computed_row_set_string(computed, "kind", work_classes[work_class].kind);
 		computed_row_add(rows, computed, parent);
 		add_share_nodes(options, process, rows, device, work_class);
 	}

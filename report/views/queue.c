@@ -237,12 +237,11 @@ static struct computed_row *stream_queue_row(struct process *process,
 	const struct queue_report *queue, const struct device_stream *stream,
 	struct stream_queue *waiting)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "stream");
 	char label[256];
 
 	computed_row_set_name(computed, label,
 		stream_table_label(stream, queue->activities, label, sizeof label));
-	computed_row_set_string(computed, "kind", "stream");
 	computed_row_set_unsigned(computed, "device", stream->device);
 	if (stream->stream != STREAM_TABLE_REST)
 		computed_row_set_unsigned(computed, "stream", stream->stream);
@@ -254,11 +253,10 @@ static struct computed_row *stream_queue_row(struct process *process,
 static void add_device_queue(const struct options *options, struct process *process,
 	struct rows *rows, struct queue_report *queue, struct device_queue *device)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "device");
 	const uint32_t parent = (uint32_t)rows->count;
 
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	set_delay_cells(computed, &device->delay);
 	set_backlog_cells(computed, &device->backlog);
@@ -284,8 +282,7 @@ static void add_queue_nodes(const struct options *options, struct process *proce
 
 		if (!queue->nodes[node].operations)
 			continue;
-		computed = computed_row_new(process, node);
-		computed_row_set_string(computed, "kind", "place");
+		computed = computed_row_new(process, node, "place");
 		set_delay_cells(computed, &queue->nodes[node]);
 		computed_row_add(rows, computed, parent);
 	}
@@ -304,9 +301,8 @@ static void add_queue_kernels(const struct options *options, struct process *pro
 
 		if (!queue->kernels[name].operations)
 			continue;
-		computed = computed_row_new(process, 0);
+		computed = computed_row_new(process, 0, "work");
 		computed_row_set_name(computed, text.bytes, text.length);
-		computed_row_set_string(computed, "kind", "work");
 		set_delay_cells(computed, &queue->kernels[name]);
 		computed_row_add(rows, computed, parent);
 	}

@@ -190,9 +190,9 @@ static void set_use_time_cells(struct computed_row *computed, const struct proce
 }
 
 static struct computed_row *use_row(
-	struct process *process, const struct stream_use *use, uint64_t span_ns)
+	struct process *process, const char *kind, const struct stream_use *use, uint64_t span_ns)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, kind);
 
 	computed_row_set_unsigned(computed, "calls", use->kernels + use->copies + use->memsets);
 	computed_row_set_unsigned(computed, "kernels", use->kernels);
@@ -209,12 +209,11 @@ static struct computed_row *stream_row(struct process *process,
 	const struct streams_report *streams, uint32_t index, uint64_t span_ns)
 {
 	const struct device_stream *stream = &streams->stream_table.entries[index];
-	struct computed_row *computed = use_row(process, &streams->uses[index], span_ns);
+	struct computed_row *computed = use_row(process, "stream", &streams->uses[index], span_ns);
 	char label[256];
 
 	computed_row_set_name(computed, label,
 		stream_table_label(stream, streams->activities, label, sizeof label));
-	computed_row_set_string(computed, "kind", "stream");
 	computed_row_set_unsigned(computed, "device", stream->device);
 	if (stream->stream != STREAM_TABLE_REST)
 		computed_row_set_unsigned(computed, "stream", stream->stream);
@@ -243,9 +242,9 @@ static void add_streams_device(const struct options *options, struct process *pr
 	for (uint32_t i = 0; i < streams->stream_table.count; i++)
 		stream_count += streams->stream_table.entries[i].device == device->device;
 	device->use.shared_ns = device->several.total_ns;
-	computed = use_row(process, &device->use, device->use.end_unix - device->use.start_unix);
+	computed = use_row(
+		process, "device", &device->use, device->use.end_unix - device->use.start_unix);
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "streams", stream_count);
 	rows_add(rows, &computed->row);
