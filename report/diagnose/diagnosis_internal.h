@@ -136,6 +136,10 @@ const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, siz
 void finding_set_text(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 #define SET_TEXT(text, ...) finding_set_text(text, sizeof(text), __VA_ARGS__)
+/* Sets the state FINDING_FOUND. */
+void finding_set_found(struct finding *finding, enum finding_confidence confidence);
+/* Sets what was found at `node`, and that `impact_ns` is an upper bound of what it costs. */
+void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
