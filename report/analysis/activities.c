@@ -49,22 +49,16 @@ static int compare_activities(const void *left, const void *right)
 static uint32_t step_index_at(struct activities *activities, uint64_t at_ns)
 {
 	const struct steps *steps = activities->process->steps;
-	size_t low = 0, high = steps ? steps->count : 0;
+	const struct step *step;
 
-	if (activities->step < high && at_ns >= steps->steps[activities->step].begin_ns &&
+	if (steps && activities->step < steps->count &&
+		at_ns >= steps->steps[activities->step].begin_ns &&
 		at_ns < steps->steps[activities->step].end_ns)
 		return (uint32_t)activities->step;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (steps->steps[middle].begin_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || at_ns >= steps->steps[low - 1].end_ns)
+	step = steps_step_at(steps, at_ns);
+	if (!step)
 		return ACTIVITY_NO_STEP;
-	activities->step = low - 1;
+	activities->step = (size_t)(step - steps->steps);
 	return (uint32_t)activities->step;
 }
 

@@ -209,11 +209,9 @@ struct compiler_search {
 
 static bool is_in_usual_step(const struct steps *steps, uint64_t at_ns)
 {
-	for (size_t i = 0; i < steps->count; i++)
-		if (steps->steps[i].kind == STEP_USUAL && at_ns >= steps->steps[i].begin_ns &&
-			at_ns < steps->steps[i].end_ns)
-			return true;
-	return false;
+	const struct step *step = steps_step_at(steps, at_ns);
+
+	return step && step->kind == STEP_USUAL;
 }
 
 /* Counts an instance of the compiler in a steady-state step. Without steps, every instance but the

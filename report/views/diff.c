@@ -42,15 +42,7 @@ static const char *basis_name(const struct diff *diff)
 }
 
 /* Orders by the largest change of the node itself or below it, descending. */
-static int by_change(const void *a, const void *b)
-{
-	const struct diff_node *left = *(struct diff_node *const *)a,
-			       *right = *(struct diff_node *const *)b;
-
-	if (left->largest_change != right->largest_change)
-		return left->largest_change > right->largest_change ? -1 : 1;
-	return COMPARE(left, right);
-}
+COMPARE_POINTERS_BY_LARGEST(by_change, struct diff_node, largest_change)
 
 /* Returns the children of `node`, ordered by by_change(), in an array to be freed. */
 static const struct diff_node **sorted_children(

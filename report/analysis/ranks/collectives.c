@@ -3,6 +3,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/search.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,16 +167,7 @@ static void range_closed(struct collectives *collectives, struct trace_reader *r
 		}
 }
 
-static int by_communicator(const void *a, const void *b)
-{
-	const struct collective *left = a, *right = b;
-
-	if (left->communicator != right->communicator)
-		return left->communicator < right->communicator ? -1 : 1;
-	if (left->start_ns != right->start_ns)
-		return left->start_ns < right->start_ns ? -1 : 1;
-	return COMPARE(left->end_ns, right->end_ns);
-}
+COMPARE_BY_THREE(by_communicator, struct collective, communicator, start_ns, end_ns)
 
 static void read_collectives(
 	struct collectives *collectives, struct trace_reader *reader, bool ranges)
@@ -238,21 +230,7 @@ struct collective_index {
 
 COMPARE_BY_TWO(by_correlation, struct collective_index, correlation, collective)
 
-static size_t first_awaited(
-	const struct collective_index *awaited, size_t count, uint64_t correlation)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (awaited[middle].correlation < correlation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+DEFINE_COUNT_WHILE(first_awaited, struct collective_index, item->correlation < limit)
 
 /* Begin times of the open ranges of a thread, by depth. */
 struct open_range_begins {
