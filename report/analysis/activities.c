@@ -114,22 +114,14 @@ static enum activity_kind sync_activity_kind(const struct trace_sync *sync)
 
 static enum activity_kind call_activity_kind(const struct trace_event *event)
 {
-	switch (event->kind) {
-	case TRACE_LAUNCH:
-		return ACTIVITY_LAUNCH;
-	case TRACE_GRAPH_LAUNCH:
-		return ACTIVITY_GRAPH_LAUNCH;
-	case TRACE_COPY:
-		return ACTIVITY_COPY_CALL;
-	case TRACE_SET:
-		return ACTIVITY_MEMSET_CALL;
-	case TRACE_ALLOC:
-		return ACTIVITY_ALLOC;
-	case TRACE_FREE:
-		return ACTIVITY_FREE;
-	default:
-		return sync_activity_kind(event->record);
-	}
+	static const enum activity_kind kinds[TRACE_KINDS] = { [TRACE_LAUNCH] = ACTIVITY_LAUNCH,
+		[TRACE_GRAPH_LAUNCH] = ACTIVITY_GRAPH_LAUNCH,
+		[TRACE_COPY] = ACTIVITY_COPY_CALL,
+		[TRACE_SET] = ACTIVITY_MEMSET_CALL,
+		[TRACE_ALLOC] = ACTIVITY_ALLOC,
+		[TRACE_FREE] = ACTIVITY_FREE };
+
+	return event->kind == TRACE_SYNC ? sync_activity_kind(event->record) : kinds[event->kind];
 }
 
 /* Sets the fields that only some kinds of records have. */

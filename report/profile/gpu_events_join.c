@@ -340,7 +340,5 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 	case TRACE_API:
 		add_api_time(profile, event->record);
 		break;
-	default:
-		break;
 	}
 }

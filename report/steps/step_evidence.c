@@ -358,8 +358,6 @@ static void search_event(struct evidence_search *search, const struct trace_even
 	case EVENT_STREAM_END:
 		free_search_thread(search, event->stream);
 		break;
-	default:
-		break;
 	}
 }
 

@@ -283,6 +283,8 @@ struct trace_counted {
 	uint64_t calls, total_ns, longest_ns;
 };
 const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count);
+/* Returns the sum of their calls, and the number of nodes in `*count`. */
+uint64_t reader_counted_calls(const struct trace_reader *reader, uint32_t *count);
 
 /* The two lowest bits of a record's first word. */
 enum trace_form { FORM_STRUCT, FORM_PUSH4, FORM_POP4, FORM_PUSH8 };

@@ -261,8 +261,6 @@ static void row_key(struct tui_state *state, int key, uint32_t item)
 	case 'd':
 		show_details(state);
 		break;
-	default:
-		break;
 	}
 }
 
@@ -293,8 +291,6 @@ static void move_key(struct tui_state *state, int key)
 	case TUI_END:
 		move_to(state, state->shown_count);
 		break;
-	default:
-		break;
 	}
 }
 
@@ -322,8 +318,6 @@ static void column_key(struct tui_state *state, int key)
 		break;
 	case '%':
 		state->percent = !state->percent;
-		break;
-	default:
 		break;
 	}
 }

@@ -53,11 +53,6 @@ struct idle_report {
 	uint64_t total_ns;
 };
 
-static struct idle_device *idle_device_of(struct idle_report *idle, uint32_t device)
-{
-	return device_slot(idle->devices, &idle->device_count, sizeof *idle->devices, device);
-}
-
 /* Returns true if `a` is longer than `b`, or equally long and earlier. */
 static bool is_longer(const struct long_gap *a, const struct long_gap *b)
 {
@@ -150,7 +145,8 @@ static uint64_t gap_in_selection(const struct idle_report *idle, const struct id
 
 static void add_gpu_work(struct idle_report *idle, const struct activity *work)
 {
-	struct idle_device *device = idle_device_of(idle, work->device);
+	struct idle_device *device = device_slot(
+		idle->devices, &idle->device_count, sizeof *idle->devices, work->device);
 	const uint64_t end_unix = work->start_unix_ns + work->duration_ns;
 
 	if (device->begun && work->start_unix_ns > device->covered_unix)

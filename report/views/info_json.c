@@ -100,11 +100,8 @@ static void json_records(struct json_writer *json, const struct info *info)
 static void json_counted(struct json_writer *json, const struct info *info)
 {
 	uint32_t node_count;
-	const struct trace_counted *counted = reader_counted(info->reader, &node_count);
-	uint64_t calls = 0;
+	const uint64_t calls = reader_counted_calls(info->reader, &node_count);
 
-	for (uint32_t i = 0; i < node_count; i++)
-		calls += counted[i].calls;
 	json_put_begin(json, "counted", '{');
 	json_put_unsigned(json, "calls", calls);
 	json_put_unsigned(json, "places", node_count);

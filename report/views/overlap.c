@@ -46,11 +46,6 @@ static enum work_class work_class_of(const struct activity *work)
 					   : COMPUTATION;
 }
 
-static struct overlap_device *overlap_device_of(struct overlap *overlap, uint32_t device)
-{
-	return device_slot(overlap->devices, &overlap->count, sizeof *overlap->devices, device);
-}
-
 /* Returns the busy time of what hides `traffic`. Computation hides communication, either of them
  * hides copies, and nothing hides computation. */
 static uint64_t hiding_ns(
@@ -83,7 +78,8 @@ static void overlap_begin_work(
 	void *context, const struct activity *work, uint64_t at_ns, struct sweep_mark *mark)
 {
 	struct overlap *overlap = context;
-	struct overlap_device *device = overlap_device_of(overlap, work->device);
+	struct overlap_device *device = device_slot(
+		overlap->devices, &overlap->count, sizeof *overlap->devices, work->device);
 	const enum work_class work_class = work_class_of(work);
 	const uint64_t hiding_so_far_ns = hiding_ns(device, work_class, at_ns);
 

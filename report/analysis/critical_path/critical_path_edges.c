@@ -238,8 +238,6 @@ static void apply_call_effect(
 						 builder->events, stream_index, call->begin_ns)
 				       : NULL;
 		break;
-	default:
-		break;
 	}
 }
 
