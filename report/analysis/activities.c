@@ -253,11 +253,9 @@ static void add_stream_name(struct activities *activities, const struct trace_ob
 	if ((object->type != TRACE_OBJECT_CU_STREAM && object->type != TRACE_OBJECT_CUDA_STREAM) ||
 		activities->stream_count >= STREAMS_MAX)
 		return;
-	array_grow_zeroed(&activities->streams, &activities->stream_room,
-		activities->stream_count + 1, sizeof *activities->streams);
-	activities->streams[activities->stream_count++] = (struct named_stream){
-		.handle = object->object, .name = object->name
-	};
+	*ARRAY_ADD(activities->streams, activities->stream_room,
+		activities->stream_count) = (struct named_stream){ .handle = object->object,
+		.name = object->name };
 }
 
 static uint64_t find_stream_handle(struct trace_reader *reader, uint32_t device, uint64_t stream)
@@ -327,10 +325,8 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 	struct activities *activities = context;
 
 	if (counts) {
-		array_grow_zeroed(&activities->counted, &activities->counted_room,
-			activities->counted_count + 1, sizeof *activities->counted);
-		activities->counted[activities->counted_count++] = (struct counted_interval){ at_ns,
-			at_ns };
+		*ARRAY_ADD(activities->counted, activities->counted_room,
+			activities->counted_count) = (struct counted_interval){ at_ns, at_ns };
 	} else if (activities->counted_count) {
 		activities->counted[activities->counted_count - 1].end_ns = at_ns;
 	}

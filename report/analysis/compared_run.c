@@ -83,9 +83,8 @@ static char *node_path(const struct process *process, const struct tree *tree, u
 
 void run_metric_add_row(struct run_metric *metric, char *path, double value)
 {
-	array_grow_zeroed(
-		&metric->rows, &metric->row_room, metric->row_count + 1, sizeof *metric->rows);
-	metric->rows[metric->row_count++] = (struct run_row){ .path = path, .value = value };
+	*ARRAY_ADD(metric->rows, metric->row_room,
+		metric->row_count) = (struct run_row){ .path = path, .value = value };
 }
 
 static int by_path(const void *a, const void *b)

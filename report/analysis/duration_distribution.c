@@ -134,10 +134,9 @@ static void hold_duration(struct distribution_reader *reader,
 	reader->too_many |= reader->held_count == DISTRIBUTION_HELD_MAX;
 	if (reader->too_many)
 		return;
-	array_grow_zeroed(
-		&reader->held, &reader->held_room, reader->held_count + 1, sizeof *reader->held);
-	reader->held[reader->held_count++] = (struct held_duration){ at_ns, value, node,
-		builder->result->of_gpu };
+	*ARRAY_ADD(reader->held, reader->held_room, reader->held_count) = (struct held_duration){
+		at_ns, value, node, builder->result->of_gpu
+	};
 }
 
 static void add_duration(struct distribution_reader *reader, struct distribution_builder *builder,

@@ -55,7 +55,7 @@ static size_t sample_step_at(struct metric_samples *all, uint64_t at_ns)
 
 static struct node_samples *node_samples_of(struct metric_samples *all, uint32_t node)
 {
-	array_grow_zeroed(&all->nodes, &all->room, (size_t)node + 1, sizeof *all->nodes);
+	ARRAY_GROW(all->nodes, all->room, (size_t)node + 1);
 	return &all->nodes[node];
 }
 
@@ -99,8 +99,7 @@ static void keep_instance_value(struct node_samples *samples, long double value)
 		if ((samples->passed - 1) % samples->stride)
 			return;
 	}
-	array_grow_zeroed(
-		&samples->values, &room, (size_t)samples->count + 1, sizeof *samples->values);
+	ARRAY_GROW(samples->values, room, (size_t)samples->count + 1);
 	samples->room = (uint32_t)room;
 	samples->values[samples->count++] = (double)value;
 }

@@ -58,8 +58,7 @@ static void keep_worst(
 	struct picked_instances *picked, size_t most, const struct picked_instance *instance)
 {
 	if (picked->count < most) {
-		array_grow_zeroed(
-			&picked->list, &picked->room, picked->count + 1, sizeof *picked->list);
+		ARRAY_GROW(picked->list, picked->room, picked->count + 1);
 		worst_up(picked->list, picked->count++, *instance);
 	} else if (compare_instances(instance, &picked->list[0]) < 0) {
 		worst_down(picked->list, picked->count, *instance);
@@ -88,7 +87,7 @@ static void pick_by_time(void *context, const struct observed_instance *seen)
 		(picker->which == INSTANCES_FIRST ? seen->begin_ns >= picked->list->begin_ns
 						  : seen->begin_ns < picked->list->begin_ns))
 		return;
-	array_grow_zeroed(&picked->list, &picked->room, 1, sizeof *picked->list);
+	ARRAY_GROW(picked->list, picked->room, 1);
 	picked->list[0] = picked_from(seen);
 	picked->count = 1;
 }

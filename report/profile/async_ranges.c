@@ -181,9 +181,8 @@ void profile_find_counter(struct profile *profile)
 		profile->counter_found = true;
 		if (counter->unit)
 			profile->counter_unit = node_names_text(profile->names, counter->unit);
-		array_grow_zeroed(&profile->state->counters, &profile->state->counter_room,
-			profile->state->counter_count + 1, sizeof *profile->state->counters);
-		profile->state->counters[profile->state->counter_count++] = counter->counter;
+		*ARRAY_ADD(profile->state->counters, profile->state->counter_room,
+			profile->state->counter_count) = counter->counter;
 	}
 }
 

@@ -14,8 +14,7 @@
 
 void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, bool unfinished)
 {
-	array_grow_zeroed(&spans->spans, &spans->room, spans->count + 1, sizeof *spans->spans);
-	spans->spans[spans->count++] = (struct step_span){
+	*ARRAY_ADD(spans->spans, spans->room, spans->count) = (struct step_span){
 		.first = first, .last = last, .unfinished = unfinished
 	};
 }

@@ -93,8 +93,7 @@ static struct computed_cell *cell_for_key(struct computed_row *computed, const c
 	while (i < computed->count && computed->cells[i].column != column)
 		i++;
 	if (i == computed->count) {
-		array_grow_zeroed(&computed->cells, &computed->room, ++computed->count,
-			sizeof *computed->cells);
+		ARRAY_GROW(computed->cells, computed->room, ++computed->count);
 		computed->cells[i] = (struct computed_cell){ .column = column };
 	}
 	free(computed->cells[i].own);

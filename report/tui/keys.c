@@ -167,9 +167,8 @@ static void focus_on(struct tui_state *state, uint32_t item)
 {
 	if (item == tui_focus_item(state))
 		return;
-	array_grow_zeroed(
-		&state->focus, &state->focus_room, state->focus_count + 1, sizeof *state->focus);
-	state->focus[state->focus_count++] = state->model->items[item].key;
+	*ARRAY_ADD(state->focus, state->focus_room,
+		state->focus_count) = state->model->items[item].key;
 	tui_set_open(state, item, true);
 	tui_update_rows(state, item);
 }

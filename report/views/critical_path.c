@@ -57,7 +57,7 @@ struct critical_path {
 
 static struct path_entry *path_entry_at(struct path_entries *entries, uint32_t index)
 {
-	array_grow_zeroed(&entries->of, &entries->room, (size_t)index + 1, sizeof *entries->of);
+	ARRAY_GROW(entries->of, entries->room, (size_t)index + 1);
 	return &entries->of[index];
 }
 

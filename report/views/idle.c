@@ -73,8 +73,7 @@ DEFINE_HEAP(longest, struct long_gap, is_shorter)
 static void keep_if_long(struct idle_report *idle, const struct long_gap *one)
 {
 	if (idle->long_count < idle->long_max) {
-		array_grow_zeroed(&idle->longest, &idle->long_room, idle->long_count + 1,
-			sizeof *idle->longest);
+		ARRAY_GROW(idle->longest, idle->long_room, idle->long_count + 1);
 		longest_up(idle->longest, idle->long_count++, *one);
 	} else if (idle->long_max && is_longer(one, &idle->longest[0])) {
 		longest_down(idle->longest, idle->long_count, *one);
@@ -103,7 +102,7 @@ static void add_gap(struct idle_report *idle, struct idle_device *device,
 							       : work->begin_ns;
 	gap_explain(idle->calls, work, &one.gap);
 	owners = &device->causes[one.gap.cause];
-	array_grow_zeroed(&owners->of, &owners->room, (size_t)work->owner + 1, sizeof *owners->of);
+	ARRAY_GROW(owners->of, owners->room, (size_t)work->owner + 1);
 	count_gap(&owners->of[work->owner], length_ns);
 	count_gap(&owners->all, length_ns);
 	count_gap(&device->all, length_ns);

@@ -85,8 +85,7 @@ static void overlap_begin_work(
 
 	*mark = (struct sweep_mark){ (uint32_t)(device - overlap->devices), (uint32_t)work_class,
 		work->owner };
-	array_grow_zeroed(&device->owners[work_class], &device->room[work_class],
-		(size_t)work->owner + 1, sizeof *device->owners[work_class]);
+	ARRAY_GROW(device->owners[work_class], device->room[work_class], (size_t)work->owner + 1);
 	begin_share(&device->all[work_class], work, hiding_so_far_ns, at_ns);
 	begin_share(&device->owners[work_class][work->owner], work, hiding_so_far_ns, at_ns);
 	active_time_begin(&device->busy, at_ns);

@@ -133,12 +133,9 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 		&queue->stream_table, device->device, work->stream);
 	bool measured;
 
-	array_grow_zeroed(&queue->streams, &queue->stream_room, (size_t)stream_index + 1,
-		sizeof *queue->streams);
-	array_grow_zeroed(
-		&queue->nodes, &queue->node_room, (size_t)work->owner + 1, sizeof *queue->nodes);
-	array_grow_zeroed(&queue->kernels, &queue->kernel_room, (size_t)work->name + 1,
-		sizeof *queue->kernels);
+	ARRAY_GROW(queue->streams, queue->stream_room, (size_t)stream_index + 1);
+	ARRAY_GROW(queue->nodes, queue->node_room, (size_t)work->owner + 1);
+	ARRAY_GROW(queue->kernels, queue->kernel_room, (size_t)work->name + 1);
 	measured = has_delay(&queue->streams[stream_index], work);
 	count_delay(queue, &queue->streams[stream_index].delay, work, measured);
 	count_delay(queue, &device->delay, work, measured);

@@ -61,8 +61,7 @@ static struct stream_use *stream_use_of(struct streams_report *streams,
 	const struct device_use *device, const struct activity *work, uint32_t *stream_index)
 {
 	*stream_index = stream_table_number(&streams->stream_table, device->device, work->stream);
-	array_grow_zeroed(
-		&streams->uses, &streams->room, (size_t)*stream_index + 1, sizeof *streams->uses);
+	ARRAY_GROW(streams->uses, streams->room, (size_t)*stream_index + 1);
 	return &streams->uses[*stream_index];
 }
 
@@ -75,8 +74,7 @@ static void count_caller(struct stream_use *use, const struct activity *work)
 	while (at < use->caller_count && use->callers[at].tid != work->tid)
 		at++;
 	if (at == use->caller_count) {
-		array_grow_zeroed(&use->callers, &use->caller_room, ++use->caller_count,
-			sizeof *use->callers);
+		ARRAY_GROW(use->callers, use->caller_room, ++use->caller_count);
 		use->callers[at].tid = work->tid;
 	}
 	use->callers[at].operations++;

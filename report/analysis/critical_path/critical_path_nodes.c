@@ -91,8 +91,7 @@ static void note_handle_stream(
 {
 	const uint32_t handle = stream_table_number(&path->handles, call->device, call->stream);
 
-	array_grow_zeroed(&path->stream_of_handle, &path->handle_room, (size_t)handle + 1,
-		sizeof *path->stream_of_handle);
+	ARRAY_GROW(path->stream_of_handle, path->handle_room, (size_t)handle + 1);
 	array_grow_zeroed(&path->handle_known, &path->handle_known_room, (size_t)handle + 1, 1);
 	if (!path->handle_known[handle])
 		path->stream_of_handle[handle] = stream_index;

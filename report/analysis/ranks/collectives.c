@@ -85,8 +85,7 @@ static uint32_t find_communicator(
 		!is_same_communicator(&collectives->communicators[i], wanted))
 		i++;
 	if (i == collectives->communicator_count) {
-		array_grow_zeroed(&collectives->communicators, &collectives->communicator_room,
-			i + 1, sizeof *collectives->communicators);
+		ARRAY_GROW(collectives->communicators, collectives->communicator_room, i + 1);
 		collectives->communicators[collectives->communicator_count++] = *wanted;
 	}
 	return (uint32_t)i;
@@ -97,9 +96,7 @@ static struct collective *add_collective(
 {
 	struct collective *collective;
 
-	array_grow_zeroed(&collectives->all, &collectives->room, collectives->count + 1,
-		sizeof *collectives->all);
-	collective = &collectives->all[collectives->count++];
+	collective = ARRAY_ADD(collectives->all, collectives->room, collectives->count);
 	*collective = (struct collective){ .launched_ns = UINT64_MAX,
 		.requested_ns = UINT64_MAX,
 		.correlation = correlation,
@@ -244,7 +241,7 @@ static void remember_range_begin(const struct trace_event *event)
 
 	if (!begins)
 		begins = event->stream->user = xcalloc(sizeof *begins);
-	array_grow_zeroed(&begins->at, &begins->room, (size_t)event->depth + 1, sizeof *begins->at);
+	ARRAY_GROW(begins->at, begins->room, (size_t)event->depth + 1);
 	begins->at[event->depth] = event->begin_ns;
 }
 

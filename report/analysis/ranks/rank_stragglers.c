@@ -67,10 +67,8 @@ static void add_straggler_interval(
 							: NULL;
 	const uint64_t before = last ? last->before_ns + (last->end_ns - last->begin_ns) : 0;
 
-	array_grow_zeroed(
-		&intervals->all, &intervals->room, intervals->count + 1, sizeof *intervals->all);
-	intervals->all[intervals->count++] = (struct straggler_interval){ begin_ns, end_ns,
-		before };
+	*ARRAY_ADD(intervals->all, intervals->room,
+		intervals->count) = (struct straggler_interval){ begin_ns, end_ns, before };
 }
 
 static void find_straggler_intervals(struct straggler_pass *pass)
@@ -190,10 +188,8 @@ static void sum_gpu_times(const struct rank_process *rank, struct straggler_inte
 {
 	const struct tree *tree = rank->profile->tree;
 
-	array_grow_zeroed(
-		&intervals->gpu, &intervals->gpu_room, tree->count, sizeof *intervals->gpu);
-	array_grow_zeroed(
-		&intervals->cpu, &intervals->cpu_room, tree->count, sizeof *intervals->cpu);
+	ARRAY_GROW(intervals->gpu, intervals->gpu_room, tree->count);
+	ARRAY_GROW(intervals->cpu, intervals->cpu_room, tree->count);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		if (intervals->gpu[id] && !tree->nodes[id].first_child &&
 			is_communication(rank, id))
@@ -266,8 +262,7 @@ struct node_times {
 
 static void add_rank_time(struct node_times *times, uint32_t path, size_t rank, uint64_t ns)
 {
-	array_grow_zeroed(
-		&times->ns, &times->room, ((size_t)path + 1) * times->ranks, sizeof *times->ns);
+	ARRAY_GROW(times->ns, times->room, ((size_t)path + 1) * times->ranks);
 	times->ns[path * times->ranks + rank] += ns;
 }
 
