@@ -130,11 +130,6 @@ void activities_rewind(struct activities *activities);
 const struct activity *activities_first(const struct activities *activities);
 void activities_next(struct activities *activities);
 
-uint64_t activities_count(const struct activities *activities);
-/* Number of GPU operations, and of those among them without times. */
-uint64_t activities_work(const struct activities *activities);
-uint64_t activities_untimed(const struct activities *activities);
-
 /* Stores the counted intervals, by time, in `*windows` and returns their number. 0: everything
  * counts. */
 size_t activities_counted_intervals(

@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char HEAD[] = "{\"schema\":\"pperf.baseline/1\"";
@@ -16,13 +15,11 @@ static void write_metric(struct json_writer *json, const struct run_metric *metr
 	json_put_string(json, "name", metric->kind->name);
 	json_put_string(json, "unit", json_unit_name(run_metric_unit(metric)));
 	json_put_double(json, "value", metric->value);
-	json_write_key(json, "values");
-	json_write_begin(json, '[');
+	json_put_begin(json, "values", '[');
 	for (size_t i = 0; i < metric->value_count; i++)
 		json_write_double(json, metric->values[i]);
 	json_write_end(json, ']');
-	json_write_key(json, "rows");
-	json_write_begin(json, '[');
+	json_put_begin(json, "rows", '[');
 	for (size_t row = 0; row < metric->row_count; row++) {
 		json_write_begin(json, '[');
 		json_write_string(json, metric->rows[row].path);
@@ -43,8 +40,7 @@ void baseline_write(const struct compared_run *run, struct output *out)
 	json_put_unsigned(&json, "steps", run->steps);
 	json_write_key(&json, "rank");
 	json_write_rank(&json, run->rank);
-	json_write_key(&json, "figures");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "figures", '[');
 	for (size_t i = 0; i < run->metric_count; i++)
 		write_metric(&json, &run->metrics[i]);
 	json_write_end(&json, ']');

@@ -2,6 +2,7 @@
 #include "report/analysis/step_stats.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/search.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
 #include <string.h>
@@ -143,28 +144,14 @@ struct gap_reading {
 	const struct handover_list *handovers;
 };
 
-/* Returns the index of the first step that ends after `at_ns`. */
-static size_t first_step_after(const struct step_table *table, uint64_t at_ns)
-{
-	size_t low = 0, high = table->count;
-
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-
-		if (table->steps[middle].step->end_ns > at_ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
+DEFINE_COUNT_WHILE(steps_ended, struct step_stats, item->step->end_ns <= limit)
 
 static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct gap_reading *reading = context;
 	const struct step_table *table = reading->table;
 
-	for (size_t i = first_step_after(table, from_ns);
+	for (size_t i = steps_ended(table->steps, table->count, from_ns);
 		i < table->count && table->steps[i].step->begin_ns < to_ns; i++) {
 		struct step_stats *step = &table->steps[i];
 		const uint64_t from = max_u64(step->step->begin_ns, from_ns),

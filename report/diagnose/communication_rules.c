@@ -56,8 +56,7 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 
 	if (!diagnose_is_share(sums.exposed_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_HIGH;
+	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "unions of measured times; how much of it is waiting for other "
 				  "ranks only their traces show");
 	SET_TEXT(finding->sentence,
@@ -73,10 +72,7 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 		"rank shows as communication on the others. Then overlap it: larger buckets, "
 		"prefetch, another order of layers, communication in its own stream.");
 	SET_TEXT(finding->view, "overlap");
-	finding->node = sums.node;
-	finding->count = sums.operations;
-	finding->impact_ns = sums.exposed_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, sums.node, sums.operations, sums.exposed_ns);
 }
 
 /* Returns true if traces of several ranks were read. */
@@ -105,8 +101,7 @@ static void report_waits(struct diagnosis *diagnosis, struct finding *finding,
 {
 	const struct straggler *late = ranks->straggler_count ? &ranks->stragglers[0] : NULL;
 
-	finding->state = FINDING_FOUND;
-	finding->confidence = late ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+	finding_set_found(finding, late ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason,
 		"the ranks' clocks are aligned by the ends of collectives; %s rank is last more "
 		"often than by chance",
@@ -128,9 +123,7 @@ static void report_waits(struct diagnosis *diagnosis, struct finding *finding,
 		SET_TEXT(finding->next, "The work of the ranks varies from step to step: balance "
 					"it (sequence lengths, tables, experts).");
 	SET_TEXT(finding->view, "ranks");
-	finding->count = own->sums.matched;
-	finding->impact_ns = own->sums.wait_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, 0, own->sums.matched, own->sums.wait_ns);
 }
 
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding)

@@ -20,8 +20,7 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 	if (!diagnose_is_share(batches.ns, batches.steps_ns, LIMIT_DATALOADER_WAIT) ||
 		(has_gpu && !diagnose_is_share(idle, busy + idle, LIMIT_LAUNCH_IDLE)))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_HIGH;
+	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason,
 		has_gpu ? "measured on the host; the GPU is idle for %s of the steps' time"
 			: "measured on the host",
@@ -41,8 +40,6 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 		"workers, all of this runs inside the step.");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
-	finding->node = batches.node;
-	finding->count = batches.count;
-	finding->impact_ns = has_gpu && idle < batches.ns ? idle : batches.ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, batches.node, batches.count,
+		has_gpu && idle < batches.ns ? idle : batches.ns);
 }

@@ -198,11 +198,11 @@ static void add_finding_row(
 	struct process *process, struct rows *rows, const struct finding *finding)
 {
 	static const char *const confidences[] = { "low", "medium", "high" };
-	struct computed_row *computed = computed_row_new(process, finding->node);
+	struct computed_row *computed = computed_row_new(
+		process, finding->node, finding_state_name(finding->state));
 
 	computed->row.tree = finding->diagnosis->profile->tree;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
-	computed_row_set_string(computed, "kind", finding_state_name(finding->state));
 	if (*finding->reason && finding->state != FINDING_CLEAR)
 		computed_row_set_string(computed, "why", finding->reason);
 	if (finding->state >= FINDING_NOTE) {

@@ -76,7 +76,6 @@ struct diagnose_facts {
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
-	uint64_t steady_launches;
 	struct variable_kernel variable;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],
@@ -142,6 +141,10 @@ const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, siz
 void finding_set_text(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 #define SET_TEXT(text, ...) finding_set_text(text, sizeof(text), __VA_ARGS__)
+/* Sets the state FINDING_FOUND. */
+void finding_set_found(struct finding *finding, enum finding_confidence confidence);
+/* Sets what was found at `node`, and that `impact_ns` is an upper bound of what it costs. */
+void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 

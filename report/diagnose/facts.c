@@ -43,8 +43,7 @@ void occurrences_add(struct occurrences *occurrences, uint32_t node, uint32_t na
 {
 	struct occurrences_at_node *at_node;
 
-	array_grow_zeroed(&occurrences->of_node, &occurrences->room, (size_t)node + 1,
-		sizeof *occurrences->of_node);
+	ARRAY_GROW(occurrences->of_node, occurrences->room, (size_t)node + 1);
 	at_node = &occurrences->of_node[node];
 	if (!at_node->total_ns || duration_ns > at_node->longest_ns) {
 		at_node->longest_ns = duration_ns;
@@ -181,8 +180,7 @@ static uint8_t classify_call(struct facts_pass *pass, uint32_t name)
 	const struct string_view text = string_table_get(pass->diagnosis->process->texts, name);
 	uint8_t *kind;
 
-	array_grow_zeroed(&pass->call_classes, &pass->call_classes_room, (size_t)name + 1,
-		sizeof *pass->call_classes);
+	ARRAY_GROW(pass->call_classes, pass->call_classes_room, (size_t)name + 1);
 	kind = &pass->call_classes[name];
 	if (!*kind)
 		*kind = (uint8_t)(CALL_CLASSIFIED | (is_wait(text) ? CALL_WAITS : 0) |
@@ -214,8 +212,6 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 		add_call_occurrence(&facts->waits, call);
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
-	facts->steady_launches += call->kind == ACTIVITY_LAUNCH ||
-				  call->kind == ACTIVITY_GRAPH_LAUNCH;
 	if (kind & CALL_ALLOCATES)
 		add_call_occurrence(&facts->allocations, call);
 	else if (kind & CALL_QUERIES)
@@ -287,8 +283,7 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 		&pass->streams, work->device, work->stream);
 	struct last_copy *last;
 
-	array_grow_zeroed(
-		&pass->last, &pass->last_room, (size_t)stream_index + 1, sizeof *pass->last);
+	ARRAY_GROW(pass->last, pass->last_room, (size_t)stream_index + 1);
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;

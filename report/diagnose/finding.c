@@ -96,6 +96,20 @@ void finding_set_text(char *text, size_t room, const char *format, ...)
 	va_end(list);
 }
 
+void finding_set_found(struct finding *finding, enum finding_confidence confidence)
+{
+	finding->state = FINDING_FOUND;
+	finding->confidence = confidence;
+}
+
+void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns)
+{
+	finding->node = node;
+	finding->count = count;
+	finding->impact_ns = impact_ns;
+	finding->upper_bound = true;
+}
+
 void finding_set_unchecked(struct finding *finding, const char *what)
 {
 	finding->state = FINDING_UNCHECKED;

@@ -72,10 +72,8 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 				"Python stacks: recording them slows the host as well.");
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
-	occurrences_set_node(&facts->launch_short, finding);
-	finding->count = gaps;
-	finding->impact_ns = late;
-	finding->upper_bound = true;
+	finding_set_impact(finding, occurrences_top_node(&facts->launch_short), gaps, late);
+	occurrences_set_example(&facts->launch_short, finding);
 }
 
 static void explain_startup(struct diagnosis *diagnosis, struct finding *finding)
@@ -146,10 +144,8 @@ void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding)
 		"path shown launched the work that ended most of this idle time.");
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
-	occurrences_set_node(dead, finding);
-	finding->count = dead->count;
-	finding->impact_ns = dead->total_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, occurrences_top_node(dead), dead->count, dead->total_ns);
+	occurrences_set_example(dead, finding);
 }
 
 static bool is_read_of_value(struct string_view name)
@@ -262,10 +258,7 @@ static void report_concurrent_process(struct diagnosis *diagnosis, struct findin
 	finding->state = much ? FINDING_FOUND : FINDING_NOTE;
 	finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	explain_concurrent_process(diagnosis, finding, other);
-	finding->node = occurrences_top_node(queued_gaps);
-	finding->count = 1;
-	finding->impact_ns = queued_gaps->total_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, occurrences_top_node(queued_gaps), 1, queued_gaps->total_ns);
 }
 
 /* Reports that launched work did not start on an idle GPU. */
@@ -275,8 +268,7 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 	const struct occurrences *queued_gaps = &facts->queued_gaps;
 	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
 
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_LOW;
+	finding_set_found(finding, CONFIDENCE_LOW);
 	SET_TEXT(finding->sentence,
 		"Work was launched and nothing of this process ran, yet it did not start: "
 		"%s%s%sanother process may have used the GPU.",
@@ -294,10 +286,9 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 		diagnose_plural(diagnosis, graphs, "launch"));
 	SET_TEXT(finding->reason, "a trace shows its own process only; a host function in the "
 				  "stream, or the driver loading a kernel, looks the same");
-	occurrences_set_node(queued_gaps, finding);
-	finding->count = queued_gaps->count;
-	finding->impact_ns = queued_gaps->total_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, occurrences_top_node(queued_gaps), queued_gaps->count,
+		queued_gaps->total_ns);
+	occurrences_set_example(queued_gaps, finding);
 }
 
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding)

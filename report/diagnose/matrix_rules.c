@@ -92,8 +92,7 @@ static void report_products(
 {
 	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
 
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_MEDIUM;
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason,
 		"the names of these kernels show FP32 arithmetic on the ordinary cores; the gain "
 		"is modelled from the GPU's peak rates, and needs a lower precision");
@@ -116,10 +115,7 @@ static void report_products(
 			: "Use automatic mixed precision (torch.autocast with float16 and a "
 			  "GradScaler); this GPU has no TF32.");
 	SET_TEXT(finding->view, "kernels --top 20");
-	finding->node = products->most->node;
-	finding->count = products->calls;
-	finding->impact_ns = products->gain_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, products->most->node, products->calls, products->gain_ns);
 	finding->has_example = true;
 	finding->example_ns = products->most->longest_start_ns;
 }

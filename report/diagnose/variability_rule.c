@@ -13,7 +13,6 @@
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Returns true for a kernel node with enough instances, all of one launch configuration, that does
@@ -188,9 +187,6 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 		diagnose_time(diagnosis, variable->excess_ns));
 	SET_TEXT(finding->view, "distribution");
 	finding->at_path = true;
-	finding->node = variable->node;
-	finding->count = node->gpu->self_calls;
-	finding->impact_ns = variable->excess_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, variable->node, node->gpu->self_calls, variable->excess_ns);
 	distributions_free(distributions);
 }

@@ -219,9 +219,8 @@ static void add_stream_row(
 {
 	const size_t count = device->stream_count + 1;
 
-	array_grow_zeroed(&device->streams, &streams->room, count, sizeof *device->streams);
-	array_grow_zeroed(
-		&streams->covered, &streams->covered_room, count, sizeof *streams->covered);
+	ARRAY_GROW(device->streams, streams->room, count);
+	ARRAY_GROW(streams->covered, streams->covered_room, count);
 	device->streams[device->stream_count++] = (struct timeline_cuda_stream){
 		.context = gpu->context, .stream = gpu->stream
 	};

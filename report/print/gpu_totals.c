@@ -29,8 +29,7 @@ static void json_gpu_work(
 
 static void json_gpu_streams(struct json_writer *json, const struct timeline_device *device)
 {
-	json_write_key(json, "streams");
-	json_write_begin(json, '[');
+	json_put_begin(json, "streams", '[');
 	for (size_t i = 0; i < device->stream_count; i++) {
 		const struct timeline_cuda_stream *stream = &device->streams[i];
 
@@ -52,8 +51,7 @@ static void json_gpu_device(struct json_writer *json, const struct process *proc
 	json_put_unsigned(json, "pid", process->pid);
 	json_put_unsigned(json, "device", device->device);
 	json_gpu_work(json, &device->all, device->unknown_ns);
-	json_write_key(json, "launched");
-	json_write_begin(json, '{');
+	json_put_begin(json, "launched", '{');
 	json_gpu_work(json, &device->launched, device->unknown_ns);
 	json_write_end(json, '}');
 	json_gpu_streams(json, device);

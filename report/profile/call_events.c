@@ -26,22 +26,15 @@ static enum node_kind leaf_kind(const struct trace_event *event)
 
 static const char *default_call_name(uint32_t kind)
 {
-	switch (kind) {
-	case TRACE_LAUNCH:
-		return "(launch)";
-	case TRACE_GRAPH_LAUNCH:
-		return "(graph launch)";
-	case TRACE_COPY:
-		return "(copy)";
-	case TRACE_SET:
-		return "(memset)";
-	case TRACE_ALLOC:
-		return "(allocation)";
-	case TRACE_FREE:
-		return "(release)";
-	default:
-		return "(wait)";
-	}
+	static const char *const names[TRACE_KINDS] = { [TRACE_LAUNCH] = "(launch)",
+		[TRACE_GRAPH_LAUNCH] = "(graph launch)",
+		[TRACE_COPY] = "(copy)",
+		[TRACE_SET] = "(memset)",
+		[TRACE_ALLOC] = "(allocation)",
+		[TRACE_FREE] = "(release)",
+		[TRACE_SYNC] = "(wait)" };
+
+	return names[kind];
 }
 
 static uint32_t call_leaf(
@@ -169,10 +162,8 @@ static void add_memory_change(struct profile *profile, const struct trace_event 
 				event->time_ns, profile->state->allocated,
 				profile->state->reserved);
 	}
-	if (profile->state->reserved > totals->reserved_peak) {
+	if (profile->state->reserved > totals->reserved_peak)
 		totals->reserved_peak = profile->state->reserved;
-		totals->reserved_peak_at_ns = event->time_ns;
-	}
 	if (!profile->state->counting)
 		return;
 	if (frees_device) {

@@ -297,11 +297,9 @@ static void add_api_time(struct profile *profile, const struct trace_api *record
 	const uint32_t name = node_names_text(profile->names, record->name);
 	struct api_time *api;
 
-	array_grow_zeroed(
-		&state->api_of, &state->api_of_room, (size_t)name + 1, sizeof *state->api_of);
+	ARRAY_GROW(state->api_of, state->api_of_room, (size_t)name + 1);
 	if (!state->api_of[name]) {
-		array_grow_zeroed(&profile->apis, &state->api_room, (size_t)profile->api_count + 1,
-			sizeof *profile->apis);
+		ARRAY_GROW(profile->apis, state->api_room, (size_t)profile->api_count + 1);
 		profile->apis[profile->api_count].name = name;
 		state->api_of[name] = ++profile->api_count;
 	}
@@ -328,7 +326,6 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 		join_gpu_work(profile, event);
 		break;
 	case TRACE_GPU_BATCH:
-		profile->counts.batches++;
 		profile->counts.dropped += batch->dropped;
 		profile->counts.unread_buffers += batch->unread;
 		break;
@@ -339,13 +336,7 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 						       : 0;
 		break;
 	case TRACE_API:
-		profile->counts.api_records++;
 		add_api_time(profile, event->record);
-		break;
-	case TRACE_GPU_MEMORY:
-		profile->counts.gpu_memory_records++;
-		break;
-	default:
 		break;
 	}
 }

@@ -24,11 +24,6 @@ struct idle_gaps {
 	size_t count;
 };
 
-static struct idle_gaps_device *gaps_of_device(struct idle_gaps *gaps, uint32_t device)
-{
-	return device_slot(gaps->devices, &gaps->count, sizeof *gaps->devices, device);
-}
-
 static void close_next_gap(struct profile *profile, struct idle_gaps_device *device)
 {
 	const struct interval next = interval_queue_pop(&device->waiting);
@@ -58,7 +53,7 @@ void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gp
 		return;
 	if (!gaps)
 		gaps = profile->state->idle_gaps = xcalloc(sizeof *gaps);
-	device = gaps_of_device(gaps, gpu->device);
+	device = device_slot(gaps->devices, &gaps->count, sizeof *gaps->devices, gpu->device);
 	interval_queue_push(&device->waiting,
 		(struct interval){ .start = gpu->start_ns,
 			.end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns,

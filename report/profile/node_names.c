@@ -18,8 +18,7 @@ uint32_t node_names_text(struct node_names *names, uint32_t name)
 	text = reader_name(names->reader, name);
 	if (!text.known || name >= CACHED_NAMES)
 		return string_table_intern(names->texts, text.bytes, text.length);
-	array_grow_zeroed(
-		&names->texts_of, &names->text_room, (size_t)name + 1, sizeof *names->texts_of);
+	ARRAY_GROW(names->texts_of, names->text_room, (size_t)name + 1);
 	names->texts_of[name] = string_table_intern(names->texts, text.bytes, text.length) + 1;
 	return names->texts_of[name] - 1;
 }
@@ -79,8 +78,7 @@ uint32_t node_names_kernel(struct node_names *names, uint32_t name)
 		return string_table_intern(names->texts, "(kernel without a name)", 23);
 	if (name >= CACHED_NAMES)
 		return demangle_text(names, text);
-	array_grow_zeroed(&names->kernels_of, &names->kernel_room, (size_t)name + 1,
-		sizeof *names->kernels_of);
+	ARRAY_GROW(names->kernels_of, names->kernel_room, (size_t)name + 1);
 	names->kernels_of[name] = demangle_text(names, text) + 1;
 	return names->kernels_of[name] - 1;
 }
@@ -151,8 +149,7 @@ static const struct node_placement *placement_of_root(struct node_names *names, 
 	for (size_t i = 0; i < names->placement_count; i++)
 		if (names->placements[i].root == root)
 			return &names->placements[i];
-	array_grow_zeroed(&names->placements, &names->placement_room, names->placement_count + 1,
-		sizeof *names->placements);
+	ARRAY_GROW(names->placements, names->placement_room, names->placement_count + 1);
 	names->placements[names->placement_count] = node_placement_make(names, root);
 	return &names->placements[names->placement_count++];
 }

@@ -159,7 +159,7 @@ struct profile_counts {
 	/* Part of `unattributed` whose correlation id has no launch. The rest was launched in no
 	 * range. */
 	uint64_t without_launch;
-	uint64_t untimed, missing_records, dropped, unread_buffers, batches;
+	uint64_t untimed, missing_records, dropped, unread_buffers;
 	/* Work that began clearly before the call that launched it. One of the clocks is wrong. */
 	uint64_t early;
 	uint64_t backwards;    /* work that ended before it began */
@@ -171,7 +171,7 @@ struct profile_counts {
 	uint64_t steps; /* seen */
 	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
 	uint64_t counted;
-	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
+	uint64_t overhead_records, metrics;
 };
 
 struct profile_totals {
@@ -190,7 +190,6 @@ struct profile_totals {
 	uint64_t alloc_bytes, free_bytes; /* device memory */
 	uint64_t self_ns, overhead_ns;    /* pperf's own time; CUPTI's */
 	int64_t reserved_now, reserved_peak;
-	uint64_t reserved_peak_at_ns;
 	uint32_t level_device; /* device of the levels; UINT32_MAX: no memory was allocated */
 	bool has_tensors;
 	int64_t allocated_now, allocated_peak;

@@ -19,28 +19,13 @@ static bool row_occupancy(const struct row *row, struct occupancy *out)
 		name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
 
 /* A column that only computed rows have. They hold its cell themselves. */
-COLUMN_VALUE(computed)
-{
-	(void)row;
-	(void)rows;
-	return no_cell;
-}
+ROW_VALUE(computed, false, no_cell)
 
-COLUMN_VALUE(id)
-{
-	return unsigned_cell((uint64_t)(row - rows->rows));
-}
-
-COLUMN_VALUE(parent)
-{
-	(void)rows;
-	return row->parent == NO_ROW ? null_cell : unsigned_cell(row->parent);
-}
-
-COLUMN_VALUE_IF(depth, (void)row, true, unsigned_cell(row->depth))
-
-COLUMN_VALUE_IF(name, (void)row, true, text_cell(row_name(row)))
-COLUMN_VALUE_IF(label, (void)row, true, text_cell(row_label(row, false)))
+ROW_VALUE(id, true, unsigned_cell((uint64_t)(row - rows->rows)))
+ROW_VALUE(parent, true, row->parent == NO_ROW ? null_cell : unsigned_cell(row->parent))
+ROW_VALUE(depth, true, unsigned_cell(row->depth))
+ROW_VALUE(name, true, text_cell(row_name(row)))
+ROW_VALUE(label, true, text_cell(row_label(row, false)))
 
 static const char *tree_node_kind(const struct node *node)
 {
@@ -49,7 +34,6 @@ static const char *tree_node_kind(const struct node *node)
 
 COLUMN_VALUE(kind)
 {
-	(void)rows;
 	switch (row->kind) {
 	case ROW_SHAPE:
 		return string_cell("kernel");
@@ -69,34 +53,24 @@ COLUMN_VALUE(kind)
 	}
 }
 
-COLUMN_VALUE_IF(path, (void)row, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
+ROW_VALUE(path, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
 
-COLUMN_VALUE(domain)
+/* Returns the text, which a node has beside its name, as a cell of the node's row. */
+static struct cell node_text_cell(const struct row *row, uint32_t text)
 {
-	const uint32_t domain = row->tree && row->node ? row->tree->nodes[row->node].domain : 0;
-
-	(void)rows;
-	return domain && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
-		       ? text_cell(string_table_get(row->process->texts, domain))
+	return text && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
+		       ? text_cell(string_table_get(row->process->texts, text))
 		       : no_cell;
 }
 
-COLUMN_VALUE(class)
-{
-	const uint32_t class = row->tree && row->node ? row->tree->nodes[row->node].class : 0;
-
-	(void)rows;
-	return class && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
-		       ? text_cell(string_table_get(row->process->texts, class))
-		       : no_cell;
-}
+ROW_VALUE(domain, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].domain))
+ROW_VALUE(class, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].class))
 
 COLUMN_VALUE(section)
 {
 	const struct profile *profile = row->process->profile;
 	const struct node *node = row_node(row);
 
-	(void)rows;
 	return node && row->tree == profile->tree && profile->async_ranges &&
 			       (row->node == profile->async_ranges ||
 				       node->parent == profile->async_ranges)
@@ -115,7 +89,6 @@ COLUMN_VALUE(calls)
 	const struct memory_flow *flow = row_memory_flow(row);
 	const struct node *node = row_node(row);
 
-	(void)rows;
 	if (node)
 		return node_has_calls(row->tree, node) ? unsigned_cell(node->calls) : no_cell;
 	if (row->kind == ROW_SHAPE)
@@ -143,7 +116,6 @@ COLUMN_VALUE(cpu_total)
 {
 	const struct node *node = row_node(row);
 
-	(void)rows;
 	if (row->kind == ROW_API)
 		return unsigned_cell(row->of.api->total_ns);
 	return node && !is_work_node(node) && node->kind != NODE_MARK &&
@@ -168,7 +140,6 @@ COLUMN_VALUE(gpu_total)
 {
 	const struct node_gpu *gpu = row_gpu(row);
 
-	(void)rows;
 	if (row->kind == ROW_SHAPE)
 		return unsigned_cell(row->of.shape->total_ns);
 	if (row->kind == ROW_INSTANCE && row->process->metric == METRIC_GPU)
@@ -193,8 +164,8 @@ static struct cell average_cell(const struct row *row, struct cell total)
 		       : no_cell;
 }
 
-COLUMN_VALUE_IF(cpu_average, (void)row, true, average_cell(row, column_value_cpu_total(row, rows)))
-COLUMN_VALUE_IF(gpu_average, (void)row, true, average_cell(row, column_value_gpu_total(row, rows)))
+ROW_VALUE(cpu_average, true, average_cell(row, column_value_cpu_total(row, rows)))
+ROW_VALUE(gpu_average, true, average_cell(row, column_value_gpu_total(row, rows)))
 GPU_VALUE(gpu_calls, gpu->total_calls, unsigned_cell(gpu->total_calls))
 COLUMN_VALUE_IF(untimed, const struct node_gpu *gpu = row_gpu(row);
 		const struct launch_config *kernel = row_kernel(row),
@@ -236,17 +207,8 @@ static struct cell delay_cell(const struct row *row, unsigned per_mille)
 		       : no_cell;
 }
 
-COLUMN_VALUE(delay_p50)
-{
-	(void)rows;
-	return delay_cell(row, 500);
-}
-
-COLUMN_VALUE(delay_p95)
-{
-	(void)rows;
-	return delay_cell(row, 950);
-}
+ROW_VALUE(delay_p50, true, delay_cell(row, 500))
+ROW_VALUE(delay_p95, true, delay_cell(row, 950))
 
 static const struct trace_source *row_source(const struct row *row)
 {
@@ -266,7 +228,6 @@ COLUMN_VALUE(device)
 	const struct memory_level *level = row_memory_level(row);
 	const struct trace_kernel *shape = row_shape(row);
 
-	(void)rows;
 	if (level)
 		return level->device != UINT32_MAX ? unsigned_cell(level->device) : no_cell;
 	return shape ? unsigned_cell(shape->gpu.device) : no_cell;
@@ -311,7 +272,6 @@ COLUMN_VALUE(provenance)
 			    (row_part(row) && row_part(row)->of->of_gpu) || row_memory(row) ||
 			    row_tensors(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
-	(void)rows;
 	if (of_gpu && row->process->simulated)
 		return string_cell("simulated");
 	return row_node(row) && row_node(row)->is_counted ? string_cell("counted") : no_cell;
@@ -414,16 +374,6 @@ COLUMN_VALUE(share)
 	return cell_number(&part, &number) ? ratio_cell(number, base) : no_cell;
 }
 
-COLUMN_VALUE(pid)
-{
-	(void)rows;
-	return row->kind == ROW_PROCESS ? unsigned_cell(row->process->pid) : no_cell;
-}
-
-COLUMN_VALUE(rank)
-{
-	(void)rows;
-	return row->kind == ROW_PROCESS && row->process->rank >= 0
-		       ? integer_cell(row->process->rank)
-		       : no_cell;
-}
+ROW_VALUE(pid, row->kind == ROW_PROCESS, unsigned_cell(row->process->pid))
+ROW_VALUE(
+	rank, row->kind == ROW_PROCESS && row->process->rank >= 0, integer_cell(row->process->rank))

@@ -50,7 +50,7 @@ static void attach_to_process(struct process *process, struct computed_row *comp
 	computed_rows->computed_rows[computed_rows->count++] = computed;
 }
 
-struct computed_row *computed_row_new(struct process *process, uint32_t node)
+struct computed_row *computed_row_new(struct process *process, uint32_t node, const char *kind)
 {
 	struct computed_row *computed = xcalloc(sizeof *computed);
 
@@ -61,6 +61,7 @@ struct computed_row *computed_row_new(struct process *process, uint32_t node)
 		.node = node,
 		.tree = process->profile->tree,
 		.of.computed = computed };
+	computed_row_set_string(computed, "kind", kind);
 	return computed;
 }
 
@@ -92,8 +93,7 @@ static struct computed_cell *cell_for_key(struct computed_row *computed, const c
 	while (i < computed->count && computed->cells[i].column != column)
 		i++;
 	if (i == computed->count) {
-		array_grow_zeroed(&computed->cells, &computed->room, ++computed->count,
-			sizeof *computed->cells);
+		ARRAY_GROW(computed->cells, computed->room, ++computed->count);
 		computed->cells[i] = (struct computed_cell){ .column = column };
 	}
 	free(computed->cells[i].own);
@@ -155,10 +155,9 @@ uint32_t computed_row_add(struct rows *rows, struct computed_row *computed, uint
 uint32_t computed_row_add_heading(
 	struct process *process, struct rows *rows, const char *name, const char *kind)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, kind);
 
 	computed_row_set_name(computed, name, strlen(name));
-	computed_row_set_string(computed, "kind", kind);
 	return computed_row_add(rows, computed, NO_ROW);
 }
 

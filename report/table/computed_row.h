@@ -3,7 +3,7 @@
  * A row whose values its view computes itself. It has a name, an optional node of the call tree,
  * and a cell for each column with a value. Columns without a cell stay empty.
  *
- *	struct computed_row *computed = computed_row_new(process, owner);
+ *	struct computed_row *computed = computed_row_new(process, owner, "gap");
  *
  *	computed_row_set_unsigned(computed, "idle_ns", gap);
  *	computed_row_set_text(computed, "cause", "allocation", 10);
@@ -33,8 +33,9 @@ struct computed_row {
 	size_t count, room;
 };
 
-/* Makes a row for a node of process->profile's tree; 0: for no node. */
-struct computed_row *computed_row_new(struct process *process, uint32_t node);
+/* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the
+ * column of that name. */
+struct computed_row *computed_row_new(struct process *process, uint32_t node, const char *kind);
 /* Sets the name; the bytes are copied and may be any. */
 void computed_row_set_name(struct computed_row *computed, const char *bytes, size_t length);
 void computed_row_format_name(struct computed_row *computed, const char *format, ...)

@@ -28,7 +28,7 @@ const struct view *view_find(const char *name)
 
 struct row *rows_add(struct rows *rows, const struct row *row)
 {
-	array_grow_zeroed(&rows->rows, &rows->room, rows->count + 1, sizeof *rows->rows);
+	ARRAY_GROW(rows->rows, rows->room, rows->count + 1);
 	rows->rows[rows->count] = *row;
 	return &rows->rows[rows->count++];
 }

@@ -176,9 +176,8 @@ static void push_open_range(
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (reader->run->depth >= reader->run->room) {
-		array_grow_zeroed(&cursor->run.ranges, &cursor->room,
-			cursor->room ? cursor->room + 1 : RANGES_INITIAL,
-			sizeof *cursor->run.ranges);
+		ARRAY_GROW(cursor->run.ranges, cursor->room,
+			cursor->room ? cursor->room + 1 : RANGES_INITIAL);
 		cursor->run.room = (uint32_t)cursor->room;
 	}
 	reader->run->ranges[reader->run->depth] = (struct trace_open_range){ begin_ns, node, 0 };

@@ -191,6 +191,16 @@ const struct trace_counted *reader_counted(const struct trace_reader *reader, ui
 	return reader->state->totals.nodes;
 }
 
+uint64_t reader_counted_calls(const struct trace_reader *reader, uint32_t *count)
+{
+	const struct trace_counted *counted = reader_counted(reader, count);
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < *count; i++)
+		calls += counted[i].calls;
+	return calls;
+}
+
 uint32_t reader_stream_count(const struct trace_reader *reader)
 {
 	return reader->state->stream_count;

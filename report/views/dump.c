@@ -50,7 +50,7 @@ static struct dump_range *range_at(struct trace_stream *stream, uint32_t depth)
 
 	if (!stack)
 		stack = stream->user = xcalloc(sizeof *stack);
-	array_grow_zeroed(&stack->ranges, &stack->room, (size_t)depth + 1, sizeof *stack->ranges);
+	ARRAY_GROW(stack->ranges, stack->room, (size_t)depth + 1);
 	return &stack->ranges[depth];
 }
 

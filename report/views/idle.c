@@ -53,11 +53,6 @@ struct idle_report {
 	uint64_t total_ns;
 };
 
-static struct idle_device *idle_device_of(struct idle_report *idle, uint32_t device)
-{
-	return device_slot(idle->devices, &idle->device_count, sizeof *idle->devices, device);
-}
-
 /* Returns true if `a` is longer than `b`, or equally long and earlier. */
 static bool is_longer(const struct long_gap *a, const struct long_gap *b)
 {
@@ -78,8 +73,7 @@ DEFINE_HEAP(longest, struct long_gap, is_shorter)
 static void keep_if_long(struct idle_report *idle, const struct long_gap *one)
 {
 	if (idle->long_count < idle->long_max) {
-		array_grow_zeroed(&idle->longest, &idle->long_room, idle->long_count + 1,
-			sizeof *idle->longest);
+		ARRAY_GROW(idle->longest, idle->long_room, idle->long_count + 1);
 		longest_up(idle->longest, idle->long_count++, *one);
 	} else if (idle->long_max && is_longer(one, &idle->longest[0])) {
 		longest_down(idle->longest, idle->long_count, *one);
@@ -108,7 +102,7 @@ static void add_gap(struct idle_report *idle, struct idle_device *device,
 							       : work->begin_ns;
 	gap_explain(idle->calls, work, &one.gap);
 	owners = &device->causes[one.gap.cause];
-	array_grow_zeroed(&owners->of, &owners->room, (size_t)work->owner + 1, sizeof *owners->of);
+	ARRAY_GROW(owners->of, owners->room, (size_t)work->owner + 1);
 	count_gap(&owners->of[work->owner], length_ns);
 	count_gap(&owners->all, length_ns);
 	count_gap(&device->all, length_ns);
@@ -150,7 +144,8 @@ static uint64_t gap_in_selection(const struct idle_report *idle, const struct id
 
 static void add_gpu_work(struct idle_report *idle, const struct activity *work)
 {
-	struct idle_device *device = idle_device_of(idle, work->device);
+	struct idle_device *device = device_slot(
+		idle->devices, &idle->device_count, sizeof *idle->devices, work->device);
 	const uint64_t end_unix = work->start_unix_ns + work->duration_ns;
 
 	if (device->begun && work->start_unix_ns > device->covered_unix)
@@ -176,9 +171,8 @@ static void set_gap_cells(
 static struct computed_row *gap_row(const struct idle_report *idle, uint32_t node, const char *kind,
 	uint32_t device, const struct gap_sum *gaps)
 {
-	struct computed_row *computed = computed_row_new(idle->process, node);
+	struct computed_row *computed = computed_row_new(idle->process, node, kind);
 
-	computed_row_set_string(computed, "kind", kind);
 	computed_row_set_unsigned(computed, "device", device);
 	set_gap_cells(computed, gaps, idle->total_ns);
 	return computed;
@@ -252,9 +246,8 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
 {
-	struct computed_row *computed = computed_row_new(idle->process, one->ended_by.owner);
+	struct computed_row *computed = computed_row_new(idle->process, one->ended_by.owner, "gap");
 
-	computed_row_set_string(computed, "kind", "gap");
 	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
 	computed_row_set_unsigned(computed, "device", one->ended_by.device);
 	computed_row_set_unsigned(computed, "gap_ns", one->length_ns);

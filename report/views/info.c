@@ -254,11 +254,8 @@ static void info_put_devices(const struct info_page *page)
 static void info_put_counted(const struct info_page *page)
 {
 	uint32_t node_count;
-	const struct trace_counted *counted = reader_counted(page->reader, &node_count);
-	uint64_t calls = 0;
+	const uint64_t calls = reader_counted_calls(page->reader, &node_count);
 
-	for (uint32_t i = 0; i < node_count; i++)
-		calls += counted[i].calls;
 	put_field(page, "counted", "%" PRIu64 " calls at %u nodes, in %" PRIu64 " blocks", calls,
 		node_count, reader_layout(page->reader)->totals);
 }

@@ -133,12 +133,9 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 		&queue->stream_table, device->device, work->stream);
 	bool measured;
 
-	array_grow_zeroed(&queue->streams, &queue->stream_room, (size_t)stream_index + 1,
-		sizeof *queue->streams);
-	array_grow_zeroed(
-		&queue->nodes, &queue->node_room, (size_t)work->owner + 1, sizeof *queue->nodes);
-	array_grow_zeroed(&queue->kernels, &queue->kernel_room, (size_t)work->name + 1,
-		sizeof *queue->kernels);
+	ARRAY_GROW(queue->streams, queue->stream_room, (size_t)stream_index + 1);
+	ARRAY_GROW(queue->nodes, queue->node_room, (size_t)work->owner + 1);
+	ARRAY_GROW(queue->kernels, queue->kernel_room, (size_t)work->name + 1);
 	measured = has_delay(&queue->streams[stream_index], work);
 	count_delay(queue, &queue->streams[stream_index].delay, work, measured);
 	count_delay(queue, &device->delay, work, measured);
@@ -237,12 +234,11 @@ static struct computed_row *stream_queue_row(struct process *process,
 	const struct queue_report *queue, const struct device_stream *stream,
 	struct stream_queue *waiting)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "stream");
 	char label[256];
 
 	computed_row_set_name(computed, label,
 		stream_table_label(stream, queue->activities, label, sizeof label));
-	computed_row_set_string(computed, "kind", "stream");
 	computed_row_set_unsigned(computed, "device", stream->device);
 	if (stream->stream != STREAM_TABLE_REST)
 		computed_row_set_unsigned(computed, "stream", stream->stream);
@@ -254,11 +250,10 @@ static struct computed_row *stream_queue_row(struct process *process,
 static void add_device_queue(const struct options *options, struct process *process,
 	struct rows *rows, struct queue_report *queue, struct device_queue *device)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "device");
 	const uint32_t parent = (uint32_t)rows->count;
 
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	set_delay_cells(computed, &device->delay);
 	set_backlog_cells(computed, &device->backlog);
@@ -284,8 +279,7 @@ static void add_queue_nodes(const struct options *options, struct process *proce
 
 		if (!queue->nodes[node].operations)
 			continue;
-		computed = computed_row_new(process, node);
-		computed_row_set_string(computed, "kind", "place");
+		computed = computed_row_new(process, node, "place");
 		set_delay_cells(computed, &queue->nodes[node]);
 		computed_row_add(rows, computed, parent);
 	}
@@ -304,9 +298,8 @@ static void add_queue_kernels(const struct options *options, struct process *pro
 
 		if (!queue->kernels[name].operations)
 			continue;
-		computed = computed_row_new(process, 0);
+		computed = computed_row_new(process, 0, "work");
 		computed_row_set_name(computed, text.bytes, text.length);
-		computed_row_set_string(computed, "kind", "work");
 		set_delay_cells(computed, &queue->kernels[name]);
 		computed_row_add(rows, computed, parent);
 	}

@@ -265,13 +265,9 @@ static void put_unrecorded(const struct process *process, const struct style *st
 void coverage_put_counted(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
-	const struct trace_counted *counted;
-	uint64_t calls = 0;
 	uint32_t node_count;
+	const uint64_t calls = reader_counted_calls(process->reader, &node_count);
 
-	counted = reader_counted(process->reader, &node_count);
-	for (uint32_t i = 0; i < node_count; i++)
-		calls += counted[i].calls;
 	if (!calls)
 		return;
 	paragraph_value(&paragraph, UNIT_COUNT, calls);

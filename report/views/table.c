@@ -172,7 +172,7 @@ static struct tree *flatten(const struct process *process)
 			break;
 		node = next;
 		flat_of[node] = flat_node(flat, profile, node);
-		array_grow_zeroed(&open, &room, flat->count, sizeof *open);
+		ARRAY_GROW(open, room, flat->count);
 		if (node != profile->async_ranges)
 			merge_node(
 				flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);

@@ -135,9 +135,6 @@ START_TEST(comes_in_the_order_in_which_it_began)
 		"launch 1 @layer 115-120; launch 2 @step 135-140; copy call 3 @step 145-150; "
 		"kernel 1 @layer 300-400; kernel 2 @step 400-450; copy 3 @step 460-467");
 	ck_assert_str_eq(told(&seen), told(&seen)); /* as often as wanted */
-	ck_assert_uint_eq(activities_count(seen.activities), 6);
-	ck_assert_uint_eq(activities_work(seen.activities), 3);
-	ck_assert_uint_eq(activities_untimed(seen.activities), 0);
 	done(&seen);
 }
 END_TEST
@@ -190,7 +187,6 @@ START_TEST(what_has_no_call_or_no_times_is_there)
 				      "copy call 3 @step 145-150");
 	one = find(&seen, ACTIVITY_KERNEL, 99);
 	ck_assert(!one->has_call && !one->in_range && one->tid == 0);
-	ck_assert_uint_eq(activities_untimed(seen.activities), 1);
 	done(&seen);
 }
 END_TEST
@@ -339,7 +335,6 @@ START_TEST(many_are_sorted_in_little_memory)
 	for (uint64_t i = count; i > 0; i--)
 		build_kernel(builder, 9, 30 + count * 10, i, "k", i * 10 + 3, i * 10 + 5);
 	seen = read_all(builder, all);
-	ck_assert_uint_eq(activities_count(seen.activities), 2 * count);
 	for (int pass = 0; pass < 2; pass++) {
 		uint64_t last = 0, number = 0, kernels = 0;
 

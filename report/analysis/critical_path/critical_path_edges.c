@@ -51,8 +51,7 @@ static void push_end(struct edge_builder *builder, uint32_t node)
 {
 	size_t at;
 
-	array_grow_zeroed(
-		&builder->ends, &builder->end_room, builder->end_count + 1, sizeof *builder->ends);
+	ARRAY_GROW(builder->ends, builder->end_room, builder->end_count + 1);
 	for (at = builder->end_count++;
 		at && ends_before(builder->path, node, builder->ends[(at - 1) / 2]);
 		at = (at - 1) / 2)
@@ -178,8 +177,7 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	add_default_stream_edge(builder, work);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
-	array_grow_zeroed(&builder->running, &builder->running_room, (size_t)work->stream_index + 1,
-		sizeof *builder->running);
+	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
 	builder->running[work->stream_index] = number + 1;
 }
 
@@ -238,8 +236,6 @@ static void apply_call_effect(
 						 builder->events, stream_index, call->begin_ns)
 				       : NULL;
 		break;
-	default:
-		break;
 	}
 }
 
@@ -270,8 +266,7 @@ static void begin_call_point(struct edge_builder *builder, uint32_t number)
 	struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread;
 
-	array_grow_zeroed(&builder->threads, &builder->thread_room, (size_t)call->thread + 1,
-		sizeof *builder->threads);
+	ARRAY_GROW(builder->threads, builder->thread_room, (size_t)call->thread + 1);
 	thread = &builder->threads[call->thread];
 	if (thread->open) {
 		nest_call(builder, call, thread->open - 1);

@@ -91,8 +91,7 @@ static void note_handle_stream(
 {
 	const uint32_t handle = stream_table_number(&path->handles, call->device, call->stream);
 
-	array_grow_zeroed(&path->stream_of_handle, &path->handle_room, (size_t)handle + 1,
-		sizeof *path->stream_of_handle);
+	ARRAY_GROW(path->stream_of_handle, path->handle_room, (size_t)handle + 1);
 	array_grow_zeroed(&path->handle_known, &path->handle_known_room, (size_t)handle + 1, 1);
 	if (!path->handle_known[handle])
 		path->stream_of_handle[handle] = stream_index;
@@ -113,9 +112,7 @@ static void add_work_node(struct critical_path_graph *path, const struct activit
 	node->took_effect = true;
 	node->call = call;
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
-	if (call == PATH_NONE)
-		path->counts.without_call++;
-	else if (path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
+	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
 		note_handle_stream(path, path_node(path, call), stream_index);
 		percentiles_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
 	}

@@ -123,7 +123,7 @@ struct path_segment {
 
 /* How much is known of what the graph is made of. */
 struct path_counts {
-	uint64_t operations, untimed, without_call;
+	uint64_t operations, untimed;
 	uint64_t waits, waits_unknown;               /* of the host; without a known reason */
 	uint64_t stream_waits, stream_waits_unknown; /* of a CUDA stream for an event */
 	uint64_t default_waits;                      /* of or for a default stream, inferred */

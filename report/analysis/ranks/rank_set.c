@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/text/output.h"
 #include <stdlib.h>
 
-static int by_number(const void *a, const void *b)
-{
-	const struct rank_process *left = a, *right = b;
-
-	if (left->number != right->number)
-		return left->number < right->number ? -1 : 1;
-	return (left->process > right->process) - (left->process < right->process);
-}
+COMPARE_BY_TWO(by_number, struct rank_process, number, process)
 
 /* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. Returns
  * false if two have the same number. */

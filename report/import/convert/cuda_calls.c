@@ -106,8 +106,7 @@ static enum trace_kind cached_call_kind(
 {
 	struct conversion_call_name *known;
 
-	array_grow_zeroed(&conversion->call_names, &conversion->call_name_room, (size_t)text + 1,
-		sizeof *conversion->call_names);
+	ARRAY_GROW(conversion->call_names, conversion->call_name_room, (size_t)text + 1);
 	known = &conversion->call_names[text];
 	if (!known->kind)
 		known->kind = call_kind_by_name(

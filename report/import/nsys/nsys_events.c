@@ -4,7 +4,6 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/import/nsys/nsys.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,9 +175,8 @@ static void add_nested_range(
 		.domain = domain_of_row(reader, rows) };
 
 	if (span->duration == IMPORTED_NOT_ENDED) {
-		array_grow_zeroed(&reader->open, &reader->open_room, reader->open_count + 1,
-			sizeof *reader->open);
-		reader->open[reader->open_count++] = imported->range_count;
+		*ARRAY_ADD(reader->open, reader->open_room,
+			reader->open_count) = imported->range_count;
 	}
 	*EVENT_ROWS_ADD(imported, range, ranges) = range;
 }
