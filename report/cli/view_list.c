@@ -2,6 +2,7 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
+#include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/memory_summary.h"
 #include "report/views/views.h"

@@ -189,3 +189,17 @@ bool computed_row_is(const struct row *row, const char *key, const char *word)
 	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
 	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
 }
+
+struct string_view computed_row_text(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_TEXT ? cell->text : (struct string_view){ .bytes = "" };
+}
+
+double computed_row_real(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_REAL ? cell->real : 0;
+}

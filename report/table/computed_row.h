@@ -65,6 +65,10 @@ const struct cell *computed_row_cell(
 	const struct computed_row *computed, const struct column *column);
 /* Returns the value of a column of a computed row, or 0 if it has none or no whole number. */
 uint64_t computed_row_number(const struct row *row, const char *key);
+/* Returns the text of a column of a computed row; empty if it has none. */
+struct string_view computed_row_text(const struct row *row, const char *key);
+/* Returns the share or other real number of a column, or 0 if it has none. */
+double computed_row_real(const struct row *row, const char *key);
 /* Returns true if the column's text is `word`. */
 bool computed_row_is(const struct row *row, const char *key, const char *word);
 
