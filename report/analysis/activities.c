@@ -65,13 +65,16 @@ static uint32_t step_index_at(struct activities *activities, uint64_t at_ns)
 static bool is_communication_name(struct activities *activities, uint32_t name)
 {
 	struct trace_reader *reader = activities->process->reader;
+	const struct categories *categories = activities->process->categories;
 
 	if (name >= NAMES_MAX)
-		return timeline_is_communication(reader_name(reader, name));
+		return categories_is_communication(categories, reader_name(reader, name));
 	array_grow_zeroed(&activities->nature, &activities->nature_room, (size_t)name + 1, 1);
 	if (!activities->nature[name])
-		activities->nature[name] = timeline_is_communication(reader_name(reader, name)) ? 2
-												: 1;
+		activities->nature[name] = categories_is_communication(
+						   categories, reader_name(reader, name))
+						   ? 2
+						   : 1;
 	return activities->nature[name] == 2;
 }
 

@@ -107,7 +107,7 @@ struct activity {
 	bool in_range; /* called, or launched, in some range */
 	bool captured;
 	bool of_graph;     /* GPU operation: launched by a CUDA graph */
-	bool communicates; /* KERNEL: one of NCCL or RCCL */
+	bool communicates; /* KERNEL: of the category communication */
 	bool counts;       /* in the selected steps, device and recording windows */
 };
 

@@ -180,7 +180,8 @@ static const struct option_entry {
 		"one row of the view table per name, shape, module, stack, category, stream, "
 		"thread, rank or step (name)" },
 	{ 0, "categories", "FILE", STRING(categories),
-		"rules for categories, in place of the built-in ones" },
+		"rules for categories, in place of the built-in ones or (include built-in) in "
+		"addition" },
 	{ 0, "peaks", "FILE", STRING(peaks),
 		"roofline: peak rates of GPUs, in place of the built-in table" },
 	{ 0, "assume-type", "TYPE", OWN(parse_assumed_type),

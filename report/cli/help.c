@@ -39,8 +39,9 @@ static const struct {
 	{ "away", "intervals in which CUPTI was released to another profiler (PPERF_CUPTI=yield). "
 		  "GPU activity in them is not recorded; this time counts neither as busy nor as "
 		  "idle." },
-	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; "
-		       "copies. Each is a union. Exposed: time without concurrent computation (for "
+	{ "busy with", "computation: kernels and memsets; communication: kernels that the "
+		       "rules of --categories classify so; copies. Each is a union. Exposed: time "
+		       "without concurrent computation (for "
 		       "copies: computation or communication). In the totals of JSON." },
 	{ "cpu", "wall time inside a range, on its thread. cpu self: without nested ranges, with "
 		 "CUDA calls (cpu self x: without both). If a range ends after its parent, only "

@@ -4,7 +4,7 @@
  * rows of `idle`.
  */
 #include "report/views/views.h"
-#include "report/analysis/work_categories.h"
+#include "report/analysis/tree_categories.h"
 #include "report/table/column.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
@@ -317,7 +317,7 @@ static bool is_counted_call(const struct activities *activities, const struct ac
 
 static void facts_read_activities(struct diagnosis *diagnosis)
 {
-	struct categories *categories = categories_read(diagnosis->options->categories);
+	const struct categories *categories = diagnosis->process->categories;
 	struct facts_pass pass = { .diagnosis = diagnosis,
 		.category = categories_of_tree(
 			categories, diagnosis->profile->tree, diagnosis->process->texts),
@@ -332,7 +332,6 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 		else if (is_counted_call(activities, one))
 			facts_add_call(&pass, one);
 	activities_free(activities);
-	categories_free(categories);
 	stream_table_free(&pass.streams);
 	free(pass.last);
 	free(pass.category);

@@ -68,9 +68,7 @@ static struct kernel_sum *sums_by_name(const struct launch_configs *kernels, uin
 
 bool diagnose_is_communication(const struct diagnosis *diagnosis, uint32_t name)
 {
-	const struct string_view text = string_table_get(diagnosis->process->texts, name);
-
-	return timeline_is_communication((struct trace_text){ text.bytes, text.length, true });
+	return node_names_is_communication(diagnosis->profile->names, name);
 }
 
 static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *finding,

@@ -2,7 +2,7 @@
  *
  * Rules about the first steps, compilers and the cost of profiling.
  */
-#include "report/analysis/work_categories.h"
+#include "report/gpu/work_categories.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
 #include <stdio.h>

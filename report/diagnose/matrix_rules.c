@@ -8,7 +8,7 @@
  */
 #include "report/analysis/device_peaks.h"
 #include "report/diagnose/diagnosis_internal.h"
-#include "report/analysis/work_categories.h"
+#include "report/gpu/work_categories.h"
 
 /* Names of FP32 kernels of cuBLAS, cuDNN and CUTLASS, demangled or mangled. */
 static const char *const fp32_kernels[] = { "volta_sgemm_*", "turing_sgemm_*", "ampere_sgemm_*",

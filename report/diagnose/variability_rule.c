@@ -19,12 +19,10 @@
  * not wait for other ranks. */
 static bool is_comparable(const struct diagnosis *diagnosis, const struct node *node)
 {
-	const struct string_view name = string_table_get(diagnosis->process->texts, node->name);
-
 	return node->kind == NODE_KERNEL && node->gpu && !node->gpu->several_shapes &&
 	       !node->gpu->untimed && !node->captured &&
 	       node->gpu->self_calls >= LIMIT_VARIABLE_CALLS &&
-	       !timeline_is_communication((struct trace_text){ name.bytes, name.length, true });
+	       !diagnose_is_communication(diagnosis, node->name);
 }
 
 /* Returns a percentile of the durations. It sorts the samples in place, which has no effect on

@@ -5,11 +5,11 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/gpu/interval_queue.h"
+#include "report/gpu/work_categories.h"
 #include "report/base/spill_list.h"
 #include "report/trace/trace_reader.h"
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define LENGTH_MAX (UINT64_MAX / TIMELINE_DEVICES) /* 9 years; longer work is cut to it */
 #define NAMES_MAX (1u << 22) /* larger ids are looked up each time: only a damaged trace has them */
@@ -60,7 +60,8 @@ struct noted_interval {
 };
 
 struct timeline {
-	struct trace_reader *reader; /* not owned; NULL after timeline_end */
+	struct trace_reader *reader;         /* not owned; NULL after timeline_end */
+	const struct categories *categories; /* likewise */
 	struct spill_list *noted;
 	struct handover_list *handovers; /* NULL: none */
 	int64_t device;
@@ -162,19 +163,12 @@ static void queue_interval(
 	interval_queue_push(&sweep->waiting, interval);
 }
 
-bool timeline_is_communication(struct trace_text name)
-{
-	for (uint32_t i = 0; i + 4 <= name.length; i++)
-		if (!strncasecmp(name.bytes + i, "nccl", 4) ||
-			!strncasecmp(name.bytes + i, "rccl", 4))
-			return true;
-	return false;
-}
-
 static uint8_t kernel_activity(const struct timeline *timeline, uint32_t name)
 {
-	return timeline_is_communication(reader_name(timeline->reader, name)) ? COMMUNICATING
-									      : COMPUTING;
+	return categories_is_communication(
+		       timeline->categories, reader_name(timeline->reader, name))
+		       ? COMMUNICATING
+		       : COMPUTING;
 }
 
 static unsigned activity_of_record(struct timeline *timeline, const struct trace_gpu *gpu)
@@ -350,6 +344,7 @@ void timeline_end(struct timeline *timeline)
 	timeline->has_ended = true;
 	timeline->late_at_end = timeline->late;
 	timeline->reader = NULL;
+	timeline->categories = NULL;
 	timeline_rewind(timeline);
 }
 
@@ -375,20 +370,23 @@ void timeline_rewind(struct timeline *timeline)
 	spill_list_rewind(timeline->noted);
 }
 
-struct timeline *timeline_new(struct trace_reader *reader, int64_t device)
+struct timeline *timeline_new(
+	struct trace_reader *reader, int64_t device, const struct categories *categories)
 {
 	struct timeline *timeline = xcalloc(sizeof *timeline);
 
 	timeline->device = device;
 	timeline->reader = reader;
+	timeline->categories = categories;
 	timeline->handovers = handover_list_read(reader);
 	timeline->noted = spill_list_new(sizeof(struct noted_interval), "GPU times");
 	return timeline;
 }
 
-struct timeline *timeline_open(struct trace_reader *reader, int64_t device)
+struct timeline *timeline_open(
+	struct trace_reader *reader, int64_t device, const struct categories *categories)
 {
-	struct timeline *timeline = timeline_new(reader, device);
+	struct timeline *timeline = timeline_new(reader, device, categories);
 	struct trace_event event;
 	int status;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Computes when each device was busy: the union, never the sum, of its kernels, copies and memsets
  * over all CUDA streams. The busy time is split into computation (kernels and memsets),
- * communication (kernels of NCCL or RCCL) and copies. It is also computed for each CUDA stream, and
- * for the work that was launched within the trace.
+ * communication (kernels of the category communication, see work_categories.h) and copies. It is
+ * also computed for each CUDA stream, and for the work that was launched within the trace.
  *
  * GPU records reach a trace long after the work ran, and in no strict order. The timeline is
  * therefore built in one pass over the trace, which finds each device's first and last time and its
@@ -12,7 +12,7 @@
  * Memory: TIMELINE_AHEAD intervals. Records that are further out of order are counted
  * (timeline_late_records). Their time may be missing from the busy time.
  *
- *	timeline = timeline_new(reader, -1);
+ *	timeline = timeline_new(reader, -1, categories);
  *	reader_rewind(reader);
  *	for each event of a pass: timeline_add(timeline, &event);
  *	timeline_end(timeline);
@@ -75,18 +75,17 @@ static inline void *device_slot(void *devices, size_t *count, size_t bytes, uint
 	return at;
 }
 
+struct categories;
 struct handover_list;
 struct timeline;
 struct trace_event;
 struct trace_reader;
-struct trace_text;
-
-/* Returns true if a kernel with this name, mangled or not, is communication. */
-bool timeline_is_communication(struct trace_text name);
 
 /* Starts a timeline of `device`, or of all devices if it is -1. Reads `reader` for handovers, so
- * rewind it before the pass. `reader` must live until timeline_end. */
-struct timeline *timeline_new(struct trace_reader *reader, int64_t device);
+ * rewind it before the pass. `reader` and `categories` must live until timeline_end. `categories`
+ * NULL: no kernel is communication. */
+struct timeline *timeline_new(
+	struct trace_reader *reader, int64_t device, const struct categories *categories);
 /* Adds an event. Ignores everything but timed GPU work. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event);
 /* Ends the pass: all events were added. */
@@ -97,7 +96,8 @@ void timeline_free(struct timeline *timeline); /* NULL is allowed */
 
 /* Builds a timeline with a pass of its own, and rewinds `reader` afterwards. Returns NULL if no
  * GPU work was timed. */
-struct timeline *timeline_open(struct trace_reader *reader, int64_t device);
+struct timeline *timeline_open(
+	struct trace_reader *reader, int64_t device, const struct categories *categories);
 /* Starts again at the first time, and removes the callback of timeline_on_gap. */
 void timeline_rewind(struct timeline *timeline);
 

@@ -67,20 +67,34 @@ static uint32_t demangle_text(struct node_names *names, struct trace_text text)
 		      : string_table_intern(names->texts, text.bytes, text.length);
 }
 
+static uint32_t kernel_text(struct node_names *names, struct trace_text name)
+{
+	const uint32_t text = name.length
+				      ? demangle_text(names, name)
+				      : string_table_intern(names->texts, CATEGORY_NO_KERNEL_NAME,
+						strlen(CATEGORY_NO_KERNEL_NAME));
+
+	if (categories_is_communication(names->categories, name)) {
+		ARRAY_GROW(names->communication, names->communication_room, (size_t)text + 1);
+		names->communication[text] = 1;
+	}
+	return text;
+}
+
 uint32_t node_names_kernel(struct node_names *names, uint32_t name)
 {
-	struct trace_text text;
-
 	if (name < names->kernel_room && names->kernels_of[name])
 		return names->kernels_of[name] - 1;
-	text = reader_name(names->reader, name);
-	if (!text.length)
-		return string_table_intern(names->texts, "(kernel without a name)", 23);
 	if (name >= CACHED_NAMES)
-		return demangle_text(names, text);
+		return kernel_text(names, reader_name(names->reader, name));
 	ARRAY_GROW(names->kernels_of, names->kernel_room, (size_t)name + 1);
-	names->kernels_of[name] = demangle_text(names, text) + 1;
+	names->kernels_of[name] = kernel_text(names, reader_name(names->reader, name)) + 1;
 	return names->kernels_of[name] - 1;
+}
+
+bool node_names_is_communication(const struct node_names *names, uint32_t text)
+{
+	return text < names->communication_room && names->communication[text];
 }
 
 enum node_kind node_names_kind(const struct trace_node_info *trace_node)
@@ -170,7 +184,8 @@ const uint32_t *node_names_modules(struct node_names *names, uint32_t root)
 }
 
 struct node_names *node_names_new(struct trace_reader *reader, struct string_table *texts,
-	struct tree *tree, bool fold_labels, enum demangle_form form)
+	struct tree *tree, bool fold_labels, enum demangle_form form,
+	const struct categories *categories)
 {
 	struct node_names *names = xcalloc(sizeof *names);
 
@@ -179,6 +194,7 @@ struct node_names *node_names_new(struct trace_reader *reader, struct string_tab
 	names->tree = tree;
 	names->fold_labels = fold_labels;
 	names->form = form;
+	names->categories = categories;
 	names->module_group = module_group_new();
 	return names;
 }
@@ -195,6 +211,7 @@ void node_names_free(struct node_names *names)
 	module_group_free(names->module_group);
 	free(names->texts_of);
 	free(names->kernels_of);
+	free(names->communication);
 	free(names);
 }
 

@@ -198,7 +198,7 @@ static void make_tables(struct profile *profile)
 		profile->tree->kept_durations_count = options->kept_durations->node_count;
 	}
 	profile->names = node_names_new(profile->reader, profile->texts, profile->tree,
-		!options->no_fold, options->demangle);
+		!options->no_fold, options->demangle, options->categories);
 	profile->kernels = launch_configs_new();
 	if (options->kept_durations) {
 		profile->kernels->kept_durations = options->kept_durations->kernels;
@@ -385,7 +385,7 @@ static struct timeline *open_timeline(
 	if (options->timeline)
 		timeline_rewind(options->timeline);
 	else if (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE)
-		return timeline_open(reader, options->device);
+		return timeline_open(reader, options->device, options->categories);
 	return options->timeline;
 }
 
@@ -407,7 +407,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 		if (!profile->state->needs_timeline)
 			break;
 		profile_free(profile);
-		timeline = timeline_open(reader, options->device);
+		timeline = timeline_open(reader, options->device, options->categories);
 		if (!timeline)
 			fatal(STATUS_UNREADABLE,
 				"%s: the file changed while it was read; read it again",

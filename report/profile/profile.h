@@ -115,6 +115,9 @@ struct profile_observer {
 struct profile_options {
 	bool no_fold;
 	enum demangle_form demangle;
+	/* Rules that say which kernels are communication. NULL: none are. Must outlive the
+	 * profile. */
+	const struct categories *categories;
 	int64_t device;     /* -1: work of all devices, and memory levels of the first one seen */
 	enum metric metric; /* defines the worst instance */
 	/* Replace `metric` by gpu if a GPU timed anything, else by cpu. The result is in

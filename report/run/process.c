@@ -222,7 +222,7 @@ static void read_before_profile(struct process *process, const struct options *o
 	process->windows = recording_windows_read(process->reader);
 	process->handovers = handover_list_read(process->reader);
 	if (!options->no_steps) {
-		timeline = timeline_new(process->reader, options->device);
+		timeline = timeline_new(process->reader, options->device, process->categories);
 		process->steps = recording_windows_steps(process->windows,
 			steps_find(process->reader, options->step_marker, timeline));
 	}
@@ -251,6 +251,7 @@ static bool read_process(struct process *process, const struct options *options,
 	process->simulated = any_simulated(process);
 	process->texts = string_table_new();
 	read_before_profile(process, options);
+	wanted.categories = process->categories;
 	wanted.windows = process->windows;
 	wanted.found_steps = process->steps;
 	wanted.timeline = process->timeline;
@@ -407,6 +408,7 @@ static size_t read_all_processes(struct processes *processes, const struct optio
 		struct process *process = &processes->all[kept];
 
 		*process = processes->all[i];
+		process->categories = processes->categories;
 		if (read_process(process, options, error)) {
 			keep_best(processes, options, kept++, &best);
 			continue;
@@ -422,7 +424,7 @@ static size_t read_all_processes(struct processes *processes, const struct optio
 
 struct processes processes_read(const struct options *options)
 {
-	struct processes processes = { .count = 0 };
+	struct processes processes = { .categories = categories_read(options->categories) };
 	size_t best;
 
 	find_traces(&processes, options, true);
@@ -439,13 +441,14 @@ struct processes processes_read(const struct options *options)
 
 struct processes processes_read_named(const struct options *options)
 {
-	struct processes processes = { .count = 0 };
+	struct processes processes = { .categories = categories_read(options->categories) };
 	char error[READER_ERROR_BYTES];
 
 	find_traces(&processes, options, false);
 	for (; processes.shown < processes.count; processes.shown++) {
 		struct process *process = &processes.all[processes.shown];
 
+		process->categories = processes.categories;
 		if (!read_process(process, options, error))
 			fatal(STATUS_UNREADABLE, "%s", error);
 		process->shown = true;
@@ -478,6 +481,7 @@ void processes_free(struct processes *processes)
 		free(processes->warnings[i]);
 	free(processes->warnings);
 	free(processes->all);
+	categories_free(processes->categories);
 }
 
 /* The root with the highest value that has a worst instance. 0: none. `outside`: includes

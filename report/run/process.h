@@ -9,6 +9,7 @@
 #define PPERF_REPORT_RUN_PROCESS_H
 
 #include "report/gpu/cupti_handover.h"
+#include "report/gpu/work_categories.h"
 #include "report/profile/profile.h"
 #include "report/run/integrity.h"
 #include "report/run/options.h"
@@ -26,7 +27,8 @@ struct process {
 	struct string_table *texts;
 	/* What PPERF_SCHEDULE recorded. NULL: everything was recorded. */
 	struct recording_windows *windows;
-	struct handover_list *handovers; /* when another client had CUPTI; NULL: never */
+	const struct categories *categories; /* of all processes that were read together */
+	struct handover_list *handovers;     /* when another client had CUPTI; NULL: never */
 	/* NULL: not searched (--no-steps), or there can be none. */
 	struct steps *steps;
 	struct timeline *timeline; /* NULL: no timed GPU work is known */
@@ -57,7 +59,8 @@ struct process {
 struct processes {
 	struct process *all; /* the shown ones first; others by start */
 	size_t count, shown;
-	char **warnings; /* about traces that could not be read, for example */
+	struct categories *categories; /* rules for GPU work, of --categories or built in */
+	char **warnings;               /* about traces that could not be read, for example */
 	size_t warning_count, warning_room;
 };
 

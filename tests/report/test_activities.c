@@ -15,6 +15,7 @@
 struct seen {
 	struct process process;
 	struct activities *activities;
+	struct categories *categories;
 	char path[64];
 };
 
@@ -32,6 +33,8 @@ static struct seen read_marked(
 	seen.process.reader = reader_open(seen.path, error);
 	ck_assert_msg(seen.process.reader != NULL, "%s", error);
 	seen.process.texts = string_table_new();
+	seen.categories = categories_read(NULL);
+	seen.process.categories = seen.categories;
 	seen.process.steps = steps_find(seen.process.reader, marker, NULL);
 	options.demangle = DEMANGLE_SHORT;
 	options.pick_metric = true;
@@ -52,6 +55,7 @@ static void done(struct seen *seen)
 	profile_free(seen->process.profile);
 	steps_free(seen->process.steps);
 	string_table_free(seen->process.texts);
+	categories_free(seen->categories);
 	reader_close(seen->process.reader);
 	unlink(seen->path);
 }

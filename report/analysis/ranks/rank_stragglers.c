@@ -176,10 +176,8 @@ static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long
 
 static bool is_communication(const struct rank_process *rank, uint32_t node)
 {
-	const struct string_view name = string_table_get(
-		rank->process->texts, rank->profile->tree->nodes[node].name);
-
-	return collective_kernel((struct trace_text){ name.bytes, name.length, true }) >= 0;
+	return node_names_is_communication(
+		rank->profile->names, rank->profile->tree->nodes[node].name);
 }
 
 /* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
