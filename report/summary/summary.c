@@ -156,7 +156,7 @@ static const char *summary_metric_name(const struct process *process)
 #define FINDINGS 2u /* that the first screen shows */
 /* percent: findings that cost less are left to `diagnose` */
 #define FINDING_MIN_PERCENT 1
-/* An instance stands out if it has this many times the mean of its node's instances ... */
+/* An instance is an outlier if it has this many times the mean of its node's instances ... */
 #define OUTLIER_RATIO 1.5L
 /* ... and this part of the value of the whole. */
 #define OUTLIER_SHARE 0.1L
@@ -237,7 +237,7 @@ static long double mean_value(const struct process *process, const struct node *
 
 /* Returns true if some instance of the critical tree is much worse than others of its node. If all
  * are alike, the worst one says nothing. */
-static bool stands_out(
+static bool has_outlier(
 	const struct process *process, const struct instance *instance, long double whole)
 {
 	const struct node *node = &process->critical->tree->nodes[instance->node];
@@ -247,7 +247,7 @@ static bool stands_out(
 		instance->value >= OUTLIER_RATIO * mean_value(process, node))
 		return true;
 	for (const struct instance *child = instance->children; child; child = child->next)
-		if (child->value >= OUTLIER_SHARE * whole && stands_out(process, child, whole))
+		if (child->value >= OUTLIER_SHARE * whole && has_outlier(process, child, whole))
 			return true;
 	return false;
 }
@@ -267,7 +267,7 @@ static void put_summary_critical(const struct report *report, const struct style
 	struct rows rows = { .count = 0 };
 	struct paragraph paragraph = { .style = style };
 
-	if (!root || (is_time(process->metric) && !stands_out(process, root, root->value)))
+	if (!root || (is_time(process->metric) && !has_outlier(process, root, root->value)))
 		return;
 	output_char(style->out, '\n');
 	options.depth = UINT32_MAX;

@@ -524,7 +524,7 @@ static struct trace_builder *eight_turns(uint64_t last)
 }
 
 /* Of equal instances the worst says nothing. */
-START_TEST(the_first_screen_shows_the_worst_instance_where_it_stands_out)
+START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
 {
 	ck_assert_ptr_null(
 		strstr(run_report(eight_turns(400000), "trace.bin").out, "critical  by"));
@@ -597,7 +597,7 @@ int main(void)
 	tcase_add_test(tool, a_cut_trace_is_shown_and_only_strict_minds);
 	tcase_add_loop_test(tool, the_simulated_device_is_named_on_every_screen, 0, 6);
 	tcase_add_test(tool, of_a_run_the_process_that_did_most_is_shown);
-	tcase_add_test(tool, the_first_screen_shows_the_worst_instance_where_it_stands_out);
+	tcase_add_test(tool, the_first_screen_shows_the_worst_instance_if_it_is_an_outlier);
 	tcase_add_test(tool, the_first_screen_says_what_ran_and_where_the_time_went);
 	tcase_add_test(tool, a_large_tree_is_cut_to_a_screen_and_says_so);
 	suite_add_tcase(suite, tool);
