@@ -140,7 +140,7 @@ static struct step_table *new_table(const struct process *process)
 /* The context of add_step_gap. */
 struct gap_reading {
 	struct step_table *table;
-	const struct handover_list *handovers;
+	const struct timeline *timeline;
 };
 
 /* Returns the index of the first step that ends after `at_ns`. */
@@ -159,7 +159,7 @@ static size_t first_step_after(const struct step_table *table, uint64_t at_ns)
 	return low;
 }
 
-static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
+static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct gap_reading *reading = context;
 	const struct step_table *table = reading->table;
@@ -172,8 +172,8 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 		uint64_t idle = to > from ? to - from : 0;
 
 		if (idle)
-			idle -= handover_list_overlap_ns(
-				reading->handovers, HANDOVER_TRACE_TIME, from, to);
+			idle -= timeline_unknown_within(
+				reading->timeline, device, HANDOVER_TRACE_TIME, from, to);
 		step->gaps += idle > 0;
 		step->gap_max_ns = max_u64(step->gap_max_ns, idle);
 	}
@@ -182,11 +182,10 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 static void read_busy(struct step_table *table, const struct process *process)
 {
 	struct timeline *timeline = process->profile->timeline;
-	struct gap_reading gaps = { .table = table };
+	struct gap_reading gaps = { .table = table, .timeline = timeline };
 
 	if (!timeline)
 		return;
-	gaps.handovers = timeline_handovers(timeline);
 	timeline_rewind(timeline);
 	timeline_on_gap(timeline, add_step_gap, &gaps);
 	for (size_t i = 0; i < table->count; i++) {

@@ -121,7 +121,7 @@ static bool may_hold_up(
 	return other && stream_index != work->stream_index && other->device == work->device &&
 	       (builder->is_default[stream_index] || builder->is_default[work->stream_index]) &&
 	       other->end_ns > builder->latest_ns && other->end_ns <= work->begin_ns &&
-	       work->begin_ns - other->end_ns <= HANDOVER_MAX_NS && other->call_begin_ns &&
+	       work->begin_ns - other->end_ns <= START_MAX_NS && other->call_begin_ns &&
 	       work->call_begin_ns && other->call_begin_ns < work->call_begin_ns;
 }
 
@@ -134,7 +134,7 @@ static void add_default_stream_edge(struct edge_builder *builder, const struct p
 	if (builder->latest_ns < call_ns)
 		builder->latest_ns = call_ns;
 	if (!builder->is_default || work->begin_ns < builder->latest_ns ||
-		work->begin_ns - builder->latest_ns <= HANDOVER_MAX_NS)
+		work->begin_ns - builder->latest_ns <= START_MAX_NS)
 		return;
 	for (uint32_t stream_index = 0; stream_index < builder->path->streams.count;
 		stream_index++) {
