@@ -159,8 +159,10 @@ static const struct {
 		"operations that start as another stream's end, were launched before, and have no "
 		"other predecessor, if the trace shows which stream is the default one (`default "
 		"stream`). If a file does not name the stream or event of a host wait, the wait is "
-		"assumed to be for the last operation that ended during the call; nothing is "
-		"assumed for waits of streams. What is more than 20 us between the launch call or "
+		"assumed to be for the last operation that ended during the call. A stream that "
+		"waits for an event which the file does not name is assumed to wait for an "
+		"operation of another stream that ended at most 20 us before. What is more than 20 "
+		"us between the launch call or "
 		"the previous operation and the start of an operation counts as event wait, queued "
 		"or unknown, by the rules of causes. With --steps: the part of the run's path "
 		"inside the steps." },

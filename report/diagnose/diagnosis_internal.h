@@ -84,7 +84,8 @@ struct diagnose_facts {
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
-	 *   long_gaps     launch-bound or allocation, LIMIT_LONG_GAP_NS or more, after start-up
+	 *   long_gaps     launch-bound, launch latency or allocation, LIMIT_LONG_GAP_NS or more,
+	 *                 after start-up
 	 *   long_gaps_before_steps      the same, before the first step (start-up)
 	 *   long_gaps_allocating  those of long_gaps with the cause allocation
 	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS

@@ -391,7 +391,7 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 		   is_dead = length >= LIMIT_LONG_GAP_NS;
 
 	note_longest_gap(diagnosis, row, cause, length);
-	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && is_dead)
+	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY || cause == GAP_ALLOCATION) && is_dead)
 		occurrences_add(before ? &facts->long_gaps_before_steps : &facts->long_gaps,
 			row->node, 0, at, length);
 	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)

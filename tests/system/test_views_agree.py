@@ -118,7 +118,7 @@ def the_critical_path_is_within_the_run(views):
 
 def findings_on_idle_time_are_idle_time(views):
     span = views.totals["gpu_busy_ns"] + views.totals["gpu_idle_ns"]
-    causes = {"synchronisation": ("synchronisation",), "idle-gaps": ("launch-bound", "allocation"), "overhead-bound": ("launch-bound", "launch latency"),
+    causes = {"synchronisation": ("synchronisation",), "idle-gaps": ("launch-bound", "launch latency", "allocation"), "overhead-bound": ("launch-bound", "launch latency"),
         "queued-not-started": ("event wait", "queued")}
     for row in views.rows("diagnose", "finding"):
         if row["name"] in causes and "In steps" not in row["finding"]:

@@ -35,7 +35,8 @@
  * inferred for work that begins later than its other edges explain. It waited for the work of
  * another stream if
  *
- *   - one of the two streams is the default one,
+ *   - one of the two streams is the default one, or the work was launched behind a wait of its
+ *     stream for an event (stream_waits.h), which the trace may not name,
  *   - the other stream's work was launched earlier, and
  *   - it ended at most START_MAX_NS before.
  *
