@@ -184,7 +184,7 @@
 		"operating-system ids of these threads, most launches first")                      \
 	X("gap_ns", "idle", TIME, computed,                                                        \
 		"idle time of the device; of a call path: before the work that it launched")       \
-	X("unknown_ns", "unknown", TIME, computed,                                                 \
+	X("unknown_ns", "not recorded", TIME, computed,                                            \
 		"time of a device that is neither busy nor idle because records are missing: "     \
 		"inside CUDA graphs, and while another profiler used CUPTI")                       \
 	X("gap_max_ns", "longest", TIME, computed, "longest of these gaps")                        \
