@@ -53,8 +53,8 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO, diagnose_forward_backward },
 	{ "queued-not-started",
-		"queued work did not start although the GPU was idle: possibly shared with another "
-		"process",
+		"launched work did not start although the GPU was idle: it waited for an event, or "
+		"another process used the GPU",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ .name = NULL },

@@ -325,6 +325,16 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	free(last);
 }
 
+static void put_how_to_read(const struct report *report, const struct style *style)
+{
+	struct paragraph line = { .style = style };
+
+	if (!report->options->view->reads || !report->rows.count)
+		return;
+	paragraph_add(&line, "%s", report->options->view->reads);
+	paragraph_print(&line, report->options->view->name);
+}
+
 /* Prints how many rows are hidden, and the option that shows them. */
 static void put_hidden_counts(const struct report *report, const struct style *style)
 {
@@ -426,6 +436,7 @@ void print_text(const struct report *report, const struct style *style)
 	else {
 		if (report->options->view->header)
 			report->options->view->header(report, style);
+		put_how_to_read(report, style);
 		if (report->rows.count)
 			print_table(report, &report->rows, layout, style);
 	}

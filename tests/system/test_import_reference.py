@@ -190,7 +190,7 @@ class Instances:
 # ---- one beside the other ----
 
 def part(work):
-    return {key: work[of] for key, of in PARTS.items()} if work else None
+    return {key: work[of] + (work["unknown_ns"] if key == "idle_us" else 0) for key, of in PARTS.items()} if work else None # they call unknown time idle
 
 
 def device_parts(got):

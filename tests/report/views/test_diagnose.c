@@ -677,7 +677,7 @@ static const struct rule_case {
 	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
 	{ healthy, "small-grids", "clear", "" },
-	{ long_pauses, "idle-gaps", "finding", "5 gaps, together 24.50 ms" },
+	{ long_pauses, "idle-gaps", "finding", "5 gaps, together 24.49 ms" },
 	{ slow_host, "idle-gaps", "clear", "" },
 	{ a_long_start_only, "idle-gaps", "note",
 		"Before the first step the GPU is idle for 99.90 ms" },
