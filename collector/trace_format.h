@@ -461,7 +461,16 @@ enum trace_call_flag {
 	TRACE_CALL_CAPTURED = 1,
 	TRACE_CALL_DRIVER = 2,   /* `result` is a CUresult, not a cudaError_t */
 	TRACE_CALL_CALLBACK = 4, /* seen by a CUPTI callback, not by an interposed symbol */
+	/* Why a call has no GPU record. In imported traces only, by inference. */
+	TRACE_CALL_EMPTY = 8,       /* a copy or memset of 0 bytes: nothing ran */
+	TRACE_CALL_BEFORE_GPU = 16, /* made before the GPU's activity was recorded */
+	TRACE_CALL_AFTER_GPU = 32,  /* its GPU work had not finished when the recording ended */
+	TRACE_CALL_PROFILED = 64,   /* CUPTI's range profiler measured it, without a GPU record */
 };
+/* The flags of calls for which no GPU record is expected. */
+#define TRACE_CALL_NO_RECORD                                                                     \
+	(TRACE_CALL_CAPTURED | TRACE_CALL_EMPTY | TRACE_CALL_BEFORE_GPU | TRACE_CALL_AFTER_GPU | \
+		TRACE_CALL_PROFILED)
 struct trace_call {
 	struct trace_head head;
 	uint64_t stamp;       /* when the call returned */

@@ -253,6 +253,8 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
 	state->join = join_new();
+	state->imported = reader_meta(reader, "import.format").known;
+	state->first_correlation = UINT64_MAX;
 	state->counting = !options->steps &&
 			  !(options->windows && !first_window_from_start(options));
 	state->has_step_kind = options->steps && has_node_kind(reader, TRACE_NODE_STEP);

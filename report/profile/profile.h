@@ -159,6 +159,11 @@ struct profile_counts {
 	/* Part of `unattributed` whose correlation id has no launch. The rest was launched in no
 	 * range. */
 	uint64_t without_launch;
+	/* Part of `without_launch`: the id is lower than that of every launch in the trace. Ids are
+	 * assigned in sequence, so the launch was made before the trace began. */
+	uint64_t launched_before;
+	/* Calls for which no GPU record is expected (enum trace_call_flag). */
+	uint64_t empty_calls, before_gpu, after_gpu, range_profiled;
 	uint64_t untimed, missing_records, dropped, unread_buffers, batches;
 	/* Work that began clearly before the call that launched it. One of the clocks is wrong. */
 	uint64_t early;

@@ -69,6 +69,8 @@ struct imported_call {
 	int64_t start;
 	uint64_t duration, correlation, external;
 	uint32_t name, thread;
+	uint32_t result; /* 0: success, or not in the file */
+	uint32_t flags;  /* enum trace_call_flag, set by the conversion */
 };
 
 enum imported_gpu_kind { IMPORTED_KERNEL, IMPORTED_COPY, IMPORTED_MEMSET };
