@@ -9,9 +9,8 @@ PAYLOADS = {1: ("<Q", "u64"), 2: ("<q", "i64"), 3: ("<d", "double"), 4: ("<I", "
 
 
 def exact(text):
-    """The bytes of a text in the dump, which holds bytes that are not UTF-8 as surrogates U+DC80 to
-    U+DCFF."""
-    return (text or "").encode("utf-8", "surrogateescape")
+    """The bytes of a text in the dump, which holds bytes that are not UTF-8 as U+EF80 to U+EFFF."""
+    return b"".join(bytes([ord(c) & 255]) if "\uef80" <= c <= "\uefff" else c.encode() for c in text or "")
 
 
 def wanted_payload(event):

@@ -132,6 +132,7 @@ def check_json(text, view):
     for line in lines:
         document = json.loads(line, parse_constant=refuse_constant)
         assert False not in list(flags(document)), "what is not conserved"
+        json.dumps(document, ensure_ascii=False).encode()  # a strict parser refuses a surrogate without its pair
 
 
 def check(view, files, options):

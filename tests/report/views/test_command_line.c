@@ -252,7 +252,7 @@ START_TEST(a_tree_row_says_all_that_it_knows)
 		     "\"waves_per_sm\": ");
 	has(run.out, "\"method\": \"correlation\", \"confidence\": \"high\"");
 	has(run.out, "\"kind\": \"unattributed\"");
-	has(run.out, "\"name\": \"=cmd\\u001b[2J\\udcff,\\\"q\\\"\"");
+	has(run.out, "\"name\": \"=cmd\\u001b[2J\\uefff,\\\"q\\\"\"");
 }
 END_TEST
 
