@@ -182,6 +182,7 @@ struct profile_counts {
 struct profile_totals {
 	uint64_t wall_ns;     /* from the trace's start to its last event; or of the chosen steps */
 	uint64_t cpu_self_ns; /* in ranges; each nanosecond of a thread once */
+	uint64_t outside_call_ns; /* in CUDA calls outside any range */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns, gpu_unknown_ns;
 	/* Idle time charged to the work that ended it. Equals gpu_idle_ns if the whole trace is
 	 * profiled. */

@@ -262,6 +262,19 @@ def a_call_that_failed_is_no_loss(folder):
 
 
 @case
+def start_end_ranges_have_calls_and_a_section_and_no_share(folder):
+    export = Export(folder / "export").range("step", 0, 100)
+    for i in range(10):
+        export.range("all_reduce", i * 10, 500 + i * 10, type=60)
+    path = export.done()
+    for name in ("table", "tree"):
+        row = rows(view(name, path, "-m", "cpu"))["all_reduce"]
+        assert (row["calls"], row["section"], row["cpu_total_ns"]) == (10, "start/end", 5000) and row.get("share") is None, row
+    assert rows(view("table", path, "-m", "cpu"))["step"]["share"] == 1
+    assert "start-end ranges" not in rows(view("table", path, "-m", "cpu"))
+
+
+@case
 def a_graph_as_a_whole_is_said_to_be_one(folder):
     export = usual(folder / "export").call("cudaGraphLaunch_v10000", 80000, 80100, 20).work("GRAPH_TRACE", 80200, 80500, 20, graphId=3)
     export.work("SYNCHRONIZATION", 81000, 81100, 21, syncType=3)

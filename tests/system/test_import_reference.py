@@ -354,6 +354,15 @@ def a_complete_real_trace_is_said_to_be_complete(folder):
 
 
 @case
+def no_share_of_a_real_trace_is_above_one(folder):
+    """Rows of `table` include what is outside of steps, and so does the whole that they are parts of."""
+    for path in sorted([*(data() / "kineto").glob("*.json*"), *(data() / "verdicts").glob("*.json*"), *(data() / "kineto/micro").glob("test*.json")]):
+        for name, *options in (("table",), ("table", "-m", "cpu"), ("table", "-m", "wall"), ("table", "--by", "module", "-m", "cpu"), ("tree", "-m", "cpu")):
+            over = [(row["name"], row["share"]) for row in view(name, path, *options)["rows"] if (row.get("share") or 0) > 1 + 1e-9]
+            assert not over, (path.name, name, options, over[:3])
+
+
+@case
 def nothing_of_a_real_trace_is_lost_or_out_of_order(folder):
     for path in sorted((data() / "kineto").glob("*.json*")):
         got = tree(path)
