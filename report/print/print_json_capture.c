@@ -73,7 +73,7 @@ static void capture_devices(struct output *out, const struct process *process)
 static void capture_sources(struct output *out, const struct process *process)
 {
 	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory",
-		"python_stacks", "cuda_symbols", "cupti" };
+		"python_stacks", "cuda_symbols", "cupti", "roctracer" };
 	bool first = true;
 
 	output_char(out, '{');
@@ -83,6 +83,8 @@ static void capture_sources(struct output *out, const struct process *process)
 
 		snprintf(key, sizeof key, "source.%s", names[i]);
 		state = process_meta(process, key);
+		if (!state.known && !strcmp(names[i], "roctracer")) /* AMD's files only */
+			continue;
 		print_json_key(out, names[i], &first);
 		if (state.known)
 			output_json_text(out, state.bytes, state.length);

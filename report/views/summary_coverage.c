@@ -12,7 +12,7 @@ const char *coverage_separator(const struct style *style)
 }
 
 /* In the order of the first screen. */
-static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "torch_ops",
+static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "roctracer", "torch_ops",
 	"torch_modules", "torch_memory", "python_stacks" };
 
 static struct trace_text source_state(const struct process *process, size_t source)

@@ -109,6 +109,41 @@ def what_needs_no_gpu_record_is_no_loss(folder):
 
 
 @case
+def a_cut_file_says_so_before_the_rows(folder):
+    path = write(folder, [op("step", i * 10, 5) for i in range(200)])
+    path.write_text(path.read_text()[:8000])
+    for name in ("tree", "table", "summary"):
+        assert report(name, path).stdout.decode().startswith("warning: %s: byte " % path), name
+        assert report(name, path, "--strict", check=2)
+    for name in ("table", "dump"):
+        assert b"warning: " in report(name, path, "-f", "csv").stderr, name
+    assert " of the JSON: ends in the middle" in view("tree", path)["warnings"][0]
+
+
+@case
+def a_choice_that_selects_nothing_is_refused(folder):
+    path = write(folder, [op("training step %d" % i, i * 10, 5) for i in range(9)] + [launch(1, 1, 1), kernel(5, 4, 1)])
+    said = report("tree", path, "--step-marker", "trainin step", check=64).stderr.decode()
+    assert "no range is named `trainin step`" in said and "did you mean `training step`?" in said, said
+    for name in ("tree", "kernels", "idle"):
+        assert "no records of GPU 99" in report(name, path, "--device", 99, check=64).stderr.decode()
+    assert "no records of GPU 99" in report("diff", path, path, "--device", 99, check=64).stderr.decode()
+
+
+@case
+def the_gpu_of_amd_is_not_recorded_by_cupti(folder):
+    amd = [op("step", 0, 1000), launch(10, 5, 1, name="hipLaunchKernel"), kernel(20, 10, 1)]
+    path = write(folder, amd)
+    sources = view("tree", path)["capture"]["sources"]
+    assert sources["roctracer"] == "on" and sources["cupti"] == "absent", sources
+    for name in ("summary", "info"):
+        screen = report(name, path).stdout.decode()
+        assert "roctracer on" in screen and "cupti" not in screen, screen
+    nvidia = [op("step", 0, 1000), launch(10, 5, 1), kernel(20, 10, 1)]
+    assert "roctracer" not in view("tree", write(folder, nvidia))["capture"]["sources"]
+
+
+@case
 def the_first_screen_keeps_losses_errors_and_notes_apart(folder):
     usual = [op("step", 0, 1000), launch(10, 5, 1), kernel(20, 10, 1), launch(100, 0.5, 2, name="cudaMemsetAsync"), launch(800, 5, 9), kernel(810, 10, 9), kernel(1, 2, -1)]
     screen = report(write(folder, usual)).stdout.decode()
