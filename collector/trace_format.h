@@ -143,7 +143,7 @@ enum trace_header_flag {
 	X(NO_MEMORY, "no memory for a thread's buffers")                               \
 	X(BAD_FILE, "the trace's file descriptor was closed or reused by the program") \
 	X(REENTERED, "the call came from a signal handler inside pperf")               \
-	X(TOO_DEEP, "ranges nested deeper than the limit")                             \
+	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")                             \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
 	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
 
@@ -349,7 +349,8 @@ struct trace_range {
 struct trace_pop_at {
 	struct trace_head head; /* node: the range that closes */
 	uint64_t stamp;
-	uint32_t index; /* among the recorded open ranges; 0 is the outermost */
+	/* Among the recorded open ranges; 0 is the outermost. UINT32_MAX: no range was open. */
+	uint32_t index;
 	uint32_t reserved;
 };
 struct trace_end {

@@ -118,8 +118,9 @@ void warnings_collect(const struct options *options, struct processes *processes
 		}
 		if (node_names_other_count(process->profile->names))
 			processes_warn(processes,
-				"%s: %llu ranges with labels that never repeat are shown as (other "
-				"labels)",
+				"%s: %llu ranges are shown as (other labels): they have labels or "
+				"call paths that did not fit into the trace's dictionary, and the "
+				"report keeps the first 65,536 of those",
 				process->path,
 				(unsigned long long)node_names_other_count(
 					process->profile->names));

@@ -361,14 +361,19 @@ static void put_profiler_cost(const struct process *process, const struct style 
 
 	if (process_meta(process, "import.format").known)
 		return;
-	paragraph_add(&paragraph, "overhead ");
-	paragraph_value(&paragraph, UNIT_TIME, totals->self_ns);
-	paragraph_add(&paragraph, " in pperf (");
-	paragraph_percent(&paragraph, totals->self_ns, run_ns);
-	paragraph_add(
-		&paragraph, options->steps || options->windows ? " of the whole run's " : " of ");
-	paragraph_value(&paragraph, UNIT_TIME, run_ns);
-	paragraph_add(&paragraph, ")");
+	if (totals->self_ns) {
+		paragraph_add(&paragraph, "overhead ");
+		paragraph_value(&paragraph, UNIT_TIME, totals->self_ns);
+		paragraph_add(&paragraph, " in pperf (");
+		paragraph_percent(&paragraph, totals->self_ns, run_ns);
+		paragraph_add(&paragraph,
+			options->steps || options->windows ? " of the whole run's " : " of ");
+		paragraph_value(&paragraph, UNIT_TIME, run_ns);
+		paragraph_add(&paragraph, ")");
+	} else {
+		paragraph_add(
+			&paragraph, "overhead in pperf not measured: the trace has no record of it");
+	}
 	if (totals->overhead_ns) {
 		paragraph_add(&paragraph, ", CUPTI ");
 		paragraph_value(&paragraph, UNIT_TIME, totals->overhead_ns);
