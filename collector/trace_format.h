@@ -143,7 +143,7 @@ enum trace_header_flag {
 	X(NO_MEMORY, "no memory for a thread's buffers")                               \
 	X(BAD_FILE, "the trace's file descriptor was closed or reused by the program") \
 	X(REENTERED, "the call came from a signal handler inside pperf")               \
-	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")                             \
+	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")          \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
 	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
 

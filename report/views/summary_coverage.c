@@ -371,8 +371,8 @@ static void put_profiler_cost(const struct process *process, const struct style 
 		paragraph_value(&paragraph, UNIT_TIME, run_ns);
 		paragraph_add(&paragraph, ")");
 	} else {
-		paragraph_add(
-			&paragraph, "overhead in pperf not measured: the trace has no record of it");
+		paragraph_add(&paragraph,
+			"overhead in pperf not measured: the trace has no record of it");
 	}
 	if (totals->overhead_ns) {
 		paragraph_add(&paragraph, ", CUPTI ");

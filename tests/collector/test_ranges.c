@@ -238,8 +238,7 @@ START_TEST(ranges_nest_deeper_than_the_first_room_and_than_all_of_it)
 	}
 	ck_assert_uint_eq(pushes, 65535 + 1);
 	ck_assert_uint_eq(pops, 65535);
-	ck_assert_uint_eq(reader_integrity(reader)->lost[TRACE_LOST_TOO_DEEP],
-		2 * (deep - 65535));
+	ck_assert_uint_eq(reader_integrity(reader)->lost[TRACE_LOST_TOO_DEEP], 2 * (deep - 65535));
 	reader_close(reader);
 }
 END_TEST
