@@ -477,7 +477,7 @@ struct processes processes_read_side(const struct options *options, const char *
 	one.metric_name = NULL;
 	one.metric = METRIC_CPU;
 	processes = one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
-	warnings_check_selection(&one, &processes);
+	warnings_check_device(&one, &processes);
 	return processes;
 }
 

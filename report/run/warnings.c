@@ -31,13 +31,14 @@ static bool has_gpu(const struct process *process, int64_t device)
 	return process->gpu_ns || process_device(process, (uint32_t)device);
 }
 
-/* Ends the program if no process has the GPU of --device. Names the GPUs that exist. */
-static void check_device(const struct options *options, const struct processes *processes)
+void warnings_check_device(const struct options *options, const struct processes *processes)
 {
 	const struct trace_device *device;
 	char known[256] = "";
 	size_t used = 0;
 
+	if (options->device < 0 || !processes->shown)
+		return;
 	for (size_t i = 0; i < processes->shown; i++)
 		if (has_gpu(&processes->all[i], options->device))
 			return;
@@ -94,8 +95,7 @@ static void check_step_marker(const struct options *options, const struct proces
 
 void warnings_check_selection(const struct options *options, const struct processes *processes)
 {
-	if (processes->shown && options->device >= 0)
-		check_device(options, processes);
+	warnings_check_device(options, processes);
 	if (processes->shown && options->step_marker && !options->no_steps)
 		check_step_marker(options, processes);
 }
