@@ -215,13 +215,14 @@ def generated_traces_agree(folder):
 def recordings_of_the_simulated_device_agree(folder):
     traces = []
     for major in ("12", "13"):
-        program = BUILD / "cudasim" / major / "known_work"
-        if not program.exists():
-            raise Skip("the simulated device is not built (no %s)" % program)
-        (folder / major).mkdir()
-        traced(folder / major, str(program), "4", "2", "4")
-        traces.append(folder / major / "trace.bin")
-    check_all(traces, [tuple(traces)])
+        for name, *arguments in ("known_work", "4", "2", "4"), ("demo_train", "8"):
+            program, place = BUILD / "cudasim" / major / name, folder / (name + major)
+            if not program.exists():
+                raise Skip("the simulated device is not built (no %s)" % program)
+            place.mkdir()
+            traced(place, str(program), *arguments)
+            traces.append(place / "trace.bin")
+    check_all(traces, [tuple(traces[::2]), tuple(traces[1::2])])
 
 
 @case
