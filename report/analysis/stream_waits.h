@@ -6,7 +6,7 @@
  * one stream per thread. So for these a wait is an inference: the last thing that the thread did
  * before it launched was to make a stream wait.
  *
- * Memory: 1.5 MB, and 8 bytes per stream handle and thread. Not thread-safe.
+ * Memory: 1 MB, and 8 bytes per stream handle and thread. Not thread-safe.
  */
 #ifndef PPERF_REPORT_ANALYSIS_STREAM_WAITS_H
 #define PPERF_REPORT_ANALYSIS_STREAM_WAITS_H
