@@ -20,9 +20,9 @@ void torch_modules_forked(void);
 
 /* Registers `hook`, a function that is called once when torch has been imported completely.
  *
- * The function runs on the importing thread before the import returns. If torch has been imported before
- * torch_modules_start is called, torch_modules_start calls it. The GIL is held, no exception is
- * set, and no lock of torch is held; it may run Python. Hooks run in the order of registration,
+ * The function runs on the importing thread before the import returns. If torch has been imported
+ * before torch_modules_start is called, torch_modules_start calls it. The GIL is held, no exception
+ * is set, and no lock of torch is held; it may run Python. Hooks run in the order of registration,
  * and not at all if the import fails. Must be called before torch_modules_start. Returns false
  * if there is no room for another hook. */
 bool torch_modules_call_after_import(void (*hook)(void));

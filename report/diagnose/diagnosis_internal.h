@@ -150,7 +150,6 @@ void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, 
 void finding_set_unchecked(struct finding *finding, const char *what);
 
 /* Rules about what the GPU did (gpu_rules.c). */
-void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding);
