@@ -51,7 +51,7 @@ struct diff_node {
 	double *own_samples[2];    /* allocated: of several matching nodes */
 	uint32_t n[2];             /* number of samples in each run */
 	struct change_test test;   /* p is adjusted */
-	bool significant;
+	bool significant;          /* or not tested, large, and new or gone */
 	bool outlier;     /* significant, and far from the median change of all call paths */
 	bool shown;       /* in text: it or a descendant is significant, or changed much without a
 			     test */

@@ -199,9 +199,8 @@ static void sum_diff(struct diff *diff)
 			parent->largest_change = node->largest_change;
 		node->next = parent->first_child;
 		parent->first_child = id;
-		diff->significant += node->significant && !node->same_as;
-		diff->added += node->status == DIFF_NEW;
-		diff->removed += node->status == DIFF_REMOVED;
+		diff->significant += node->significant && node->test.tested && !node->same_as;
+		diff->untested += node->significant && !node->test.tested;
 		diff->common += node->of[0] && node->of[1];
 	}
 }
@@ -263,7 +262,7 @@ static void test_whole(struct diff *diff)
 
 bool diff_is_different(const struct diff *diff)
 {
-	return diff->significant > 0 ||
+	return diff->significant > 0 || diff->untested > 0 ||
 	       (diff->whole.significant &&
 		       fabs(relative_shift(&diff->whole.test)) >= DIFF_MIN_SHIFT);
 }

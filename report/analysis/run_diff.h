@@ -58,7 +58,8 @@ struct diff {
 	enum metric metric;
 	const char *counter;
 	bool by_steps;
-	uint32_t tested, significant, added, removed, common;
+	uint32_t tested, significant, common;
+	uint32_t untested; /* nodes that are new or gone, not tested, and large */
 	struct diff_whole whole;
 	/* Of the relative shifts of all nodes: median, robust deviation, and the part of it between
 	 * the runs; 0: unknown. */

@@ -132,10 +132,10 @@ static void add_remarks(const struct diff *diff, const struct diff_node *node, b
 			node->calls[1]);
 	if (node->is_small)
 		text_add(behind, "  below %g %%", 100 * DIFF_MIN_SHARE);
-	else if (!node->test.tested)
+	else if (!node->test.tested && !is_one_sided(node))
 		text_add(behind, "  not tested (n=%u)",
 			node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
-	else if (!diff->by_steps)
+	else if (!diff->by_steps && node->test.tested)
 		text_add(behind, "  n=%u, %u", node->n[0], node->n[1]);
 }
 
@@ -164,11 +164,12 @@ static void add_node_name(
 	add_key_name(diff, whole, &node->key);
 }
 
-/* Prints the name, and what add_remarks adds, within the width that the values leave. */
-static void put_diff_name(
-	const struct diff *diff, const struct style *style, const struct diff_node *node)
+/* Prints the name, and what add_remarks adds, within the width that the values leave. `level`: the
+ * number of rows around it. */
+static void put_diff_name(const struct diff *diff, const struct style *style,
+	const struct diff_node *node, uint32_t level)
 {
-	const uint32_t depth = node->depth < 20 ? node->depth : 20;
+	const uint32_t depth = level < 20 ? level : 20;
 	const size_t values_width = is_narrow(style) ? VALUE_COLUMNS + 12 : 3 * VALUE_COLUMNS + 20;
 	struct paragraph whole = { .style = style };
 	struct text_builder behind = { .text = NULL };
@@ -187,15 +188,15 @@ static void put_diff_name(
 	free(behind.text);
 }
 
-static void put_diff_node(
-	const struct diff *diff, const struct style *style, const struct diff_node *node)
+static void put_diff_node(const struct diff *diff, const struct style *style,
+	const struct diff_node *node, uint32_t level)
 {
 	if (node->significant)
 		print_paint(style, diff_node_change(node) > 0 ? PAINT_HOT : PAINT_BOLD);
 	put_diff_values(diff, style, node->value[0], node->value[1]);
 	if (!is_narrow(style))
 		put_significance(style, node);
-	put_diff_name(diff, style, node);
+	put_diff_name(diff, style, node, level);
 	if (node->significant)
 		print_paint(style, PAINT_NONE);
 	output_char(style->out, '\n');
@@ -214,6 +215,21 @@ static bool has_own_row(const struct diff *diff, const struct diff_node *node)
 	return node->significant || (!diff->by_steps && node->shown);
 }
 
+/* Whether the node is between two others with the same samples. It has no row, unless its name
+ * changed. */
+static bool is_between(const struct diff *diff, uint32_t id)
+{
+	const struct diff_node *node = &diff->nodes.all[id];
+
+	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
+		return false;
+	for (uint32_t child = node->first_child; child && node->same_as;
+		child = diff->nodes.all[child].next)
+		if (diff->nodes.all[child].same_as == node->same_as)
+			return true;
+	return false;
+}
+
 /* Selects the rows to print: those with the largest changes, and their ancestors, at most `limit`.
  * Sets *left_out to the number of others. Returns an array by node, to be freed. */
 static bool *select_rows(const struct diff *diff, uint32_t limit, uint32_t *left_out)
@@ -223,7 +239,7 @@ static bool *select_rows(const struct diff *diff, uint32_t limit, uint32_t *left
 	uint32_t count = 0, rows = 0;
 
 	for (uint32_t id = 1; id < diff->nodes.count; id++)
-		if (has_own_row(diff, &diff->nodes.all[id]))
+		if (has_own_row(diff, &diff->nodes.all[id]) && !is_between(diff, id))
 			all[count++] = (struct weighed_change){
 				fabs(diff_node_change(&diff->nodes.all[id])), id
 			};
@@ -234,7 +250,7 @@ static bool *select_rows(const struct diff *diff, uint32_t limit, uint32_t *left
 		uint32_t needed = 0;
 
 		for (uint32_t id = all[i].id; id && !selected[id]; id = diff->nodes.all[id].parent)
-			needed++;
+			needed += !is_between(diff, id);
 		if (needed > limit - rows) {
 			++*left_out;
 			continue;
@@ -247,18 +263,22 @@ static bool *select_rows(const struct diff *diff, uint32_t limit, uint32_t *left
 	return selected;
 }
 
-/* Prints the selected nodes below `node`. */
+/* Prints the selected nodes below `node`. `level`: the number of rows around them. */
 static void put_subtree(const struct diff *diff, const struct style *style,
-	const struct diff_node *node, const bool *selected)
+	const struct diff_node *node, const bool *selected, uint32_t level)
 {
 	size_t count;
 	const struct diff_node **all = sorted_children(diff, node, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!selected[all[i] - diff->nodes.all])
+		const uint32_t id = (uint32_t)(all[i] - diff->nodes.all);
+		const bool has_row = !is_between(diff, id);
+
+		if (!selected[id])
 			continue;
-		put_diff_node(diff, style, all[i]);
-		put_subtree(diff, style, all[i], selected);
+		if (has_row)
+			put_diff_node(diff, style, all[i], level);
+		put_subtree(diff, style, all[i], selected, level + has_row);
 	}
 	free(all);
 }
@@ -377,12 +397,15 @@ static void put_result(const struct diff *diff, const struct style *style)
 			diff->significant == 1 ? "" : "s");
 	else
 		paragraph_add(&paragraph,
-			diff_is_different(diff)
+			diff_is_different(diff) && !diff->untested
 				? "the step changed significantly, no call path by itself"
 				: "no statistically significant change");
 	paragraph_add(&paragraph, " (%u call paths tested", diff->tested);
 	add_sample_counts(diff, &paragraph);
 	paragraph_add(&paragraph, ")");
+	if (diff->untested)
+		paragraph_add(&paragraph, "; %u of %g %% or more are new or gone, not tested",
+			diff->untested, 100 * DIFF_MIN_SHIFT);
 	if (outliers)
 		paragraph_add(&paragraph, ", %u of them outliers", outliers);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -478,7 +501,7 @@ static void put_diff_table(const struct diff *diff, const struct style *style, u
 	else
 		print_line(style, "\n%12s%12s%12s%10s  %-8s%s\n", "before", "after", "change", "",
 			"p", "name");
-	put_subtree(diff, style, &diff->nodes.all[0], selected);
+	put_subtree(diff, style, &diff->nodes.all[0], selected, 0);
 	if (more)
 		print_line(style, "%u more changes (-n 0 shows all)\n", more);
 	put_diff_values(diff, style, diff->whole.mean[0], diff->whole.mean[1]);

@@ -388,6 +388,32 @@ START_TEST(three_steps_are_enough_for_a_change_of_half)
 }
 END_TEST
 
+/* Runs without steps, in which one range is new: it cannot be tested. */
+START_TEST(what_is_new_in_a_whole_run_is_not_called_significant)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct report_run result;
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+
+		build_push(builder, MAIN, 100, "once");
+		build_pop(builder, MAIN, 1100);
+		if (run) {
+			build_push(builder, MAIN, 1200, "more");
+			build_pop(builder, MAIN, 2200);
+		}
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	result = run_report(NULL, "diff a.bin b.bin --width 160");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "no statistically significant change (0 call paths tested); 1 of 1 % or "
+			"more are new or gone, not tested; 1 new\n");
+	has(result.out, "  new     more\n");
+}
+END_TEST
+
 START_TEST(the_largest_changes_are_shown_although_they_are_noise)
 {
 	struct report_run result;
@@ -442,9 +468,14 @@ START_TEST(calls_kernels_and_modules_that_changed_are_told_apart)
 	has(result.out, "layer → block  renamed\n");
 	has(result.out, "ampere_sgemm_128x64_nn\n"); /* the same kernel, below another name */
 	after = usual;
+	after.gemm = "cutlass_gemm_sm90";
+	after.copies = 3;
+	result = diff_steps(&usual, 6, &after, 6, ""); /* the only other kernel that is left */
+	has(result.out, "ampere_sgemm_128x64_nn → cutlass_gemm_sm90  replaced\n");
+	after = usual;
 	after.fused = true;
 	result = diff_steps(&usual, 6, &after, 6, "");
-	has(result.out, "  new           fused\n");
+	has(result.out, "  new         fused\n");
 	has_not(result.out, "replaced");
 }
 END_TEST
@@ -886,6 +917,7 @@ int main(void)
 	tcase_add_test(runs, json_has_all_rows);
 	tcase_add_test(runs, one_value_is_not_tested);
 	tcase_add_test(runs, three_steps_are_enough_for_a_change_of_half);
+	tcase_add_test(runs, what_is_new_in_a_whole_run_is_not_called_significant);
 	tcase_add_test(runs, the_largest_changes_are_shown_although_they_are_noise);
 	tcase_add_test(runs, a_trace_does_not_differ_from_itself);
 	tcase_add_test(runs, calls_kernels_and_modules_that_changed_are_told_apart);
