@@ -161,6 +161,9 @@ static struct welch_result compare_moments(const struct pair_moments *moments)
 		     freedom = square * square /
 			       (before * before / a->freedom + after * after / b->freedom);
 
+	/* Counters of the program may have values whose squares are not finite. */
+	if (!isfinite(square) || !isfinite(a->mean) || !isfinite(b->mean))
+		return (struct welch_result){ 1, 0 };
 	return (struct welch_result){
 		student_t_two_sided((b->mean - a->mean) / sqrt(square), freedom), sqrt(square)
 	};

@@ -70,13 +70,15 @@ END_TEST
 
 START_TEST(equal_values_do_not_differ_and_two_constants_do)
 {
-	const double a[] = { 7, 7, 7 }, b[] = { 8, 8, 8 }, none[] = { 0, 0, 0 };
+	const double a[] = { 7, 7, 7 }, b[] = { 8, 8, 8 }, none[] = { 0, 0, 0 },
+		     huge[] = { -1e308, 1e308, INFINITY };
 
 	ck_assert_double_eq(change_test_alone(a, 3, a, 3).p, 1);
 	ck_assert_double_eq(change_test_alone(none, 3, none, 3).p, 1);
 	ck_assert_double_lt(change_test_alone(a, 3, b, 3).p, 1e-10);
 	ck_assert_double_lt(change_test_alone(none, 3, b, 3).p, 1e-10);
 	ck_assert_double_eq(change_test_alone(a, 3, b, 3).shift, 1);
+	ck_assert_double_eq(change_test_alone(a, 3, huge, 3).p, 1);
 }
 END_TEST
 
