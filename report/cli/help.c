@@ -172,19 +172,25 @@ static const struct {
 			 "would end if all GPU work of the row took no time, its waiting calls "
 			 "returned as soon as what they wait for is over, and everything else took "
 			 "as long as before; another chain is then the longest." },
-	{ "diff", "figures are per steady-state step if both runs have 5 of them, else for the "
-		  "whole run. p: probability of a difference this large by chance, over steps or "
-		  "instances; Mann-Whitney test, with a larger variance where neighbouring values "
-		  "are correlated, corrected by Holm's method for all nodes tested. Significant: p "
-		  "< 0.01 and a shift (Hodges-Lehmann) of at least 1 %; for times also 0.05 % of "
-		  "the whole, and beyond 5 MAD of the median change, since runs differ by more "
-		  "than their steps show. not tested: fewer than 5 values." },
-	{ "gate", "compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
-		  "flows), or whole runs if one has fewer than 5 such steps; peaks are of the "
-		  "whole run. It names the node with the largest growth, or its child with more "
-		  "than half of that growth. With 5 such steps on both sides they are tested as in "
-		  "diff, corrected for all metrics compared: a change beyond the limit with p of "
-		  "0.01 or more is not significant, and passes." },
+	{ "diff",
+		"figures are per steady-state step if both runs have 3 of them, else for the whole "
+		"run. The step is tested first, as gate does: significant with p < 0.01. p of a "
+		"call path: probability of a difference this large by chance, over steps or "
+		"instances, adjusted for the false discovery rate of all call paths tested. "
+		"Significant: p < 0.03 and a shift (Hodges-Lehmann) of at least 1 %; for times "
+		"also 0.05 % of the whole, and 5 times what call paths vary between the runs, at "
+		"most 10 %. Fewer than 20 values: Welch's t test on logarithms, with variances "
+		"moderated by those of all call paths; else Mann-Whitney. not tested: fewer than 3 "
+		"values. replaced: a kernel with another name in the same parent; renamed: a "
+		"module "
+		"or range with the same children." },
+	{ "gate",
+		"compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
+		"flows), or whole runs if one has fewer than 3 such steps; peaks are of the "
+		"whole run. It names the node with the largest growth, or its child with more "
+		"than half of that growth. With 3 such steps on both sides they are tested as the "
+		"step is in diff: a change beyond the limit with p of 0.01 or more is not "
+		"significant, and passes." },
 	{ "roofline",
 		"FLOPs follow the operator's definition (a product of M x K and K x N: 2 M N K); "
 		"bytes count each input read once and each output written once: both are modelled "

@@ -93,12 +93,25 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 		finding->state = FINDING_NOTE;
 }
 
+/* Returns the time that the cost of a finding is a share of. Of GPU work it is the duration of the
+ * run on all GPUs, or the sum of their work if that is more, as on several streams. */
+static uint64_t impact_base(const struct finding *finding)
+{
+	const struct diagnosis *diagnosis = finding->diagnosis;
+	const struct timeline_device *devices;
+	const uint64_t run_ns = diagnosis->facts.run_ns;
+	const size_t count = timeline_devices(diagnosis->profile->timeline, &devices);
+
+	if (!diagnosis->facts.operations)
+		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
+	return max_u64(run_ns * (count ? count : 1), diagnosis->profile->totals.gpu_sum_ns);
+}
+
 /* Returns true if the finding costs less than 1 % of the run. */
 static bool is_minor(const struct finding *finding)
 {
 	return finding->state == FINDING_FOUND &&
-	       !diagnose_is_share(
-		       finding->impact_ns, finding->diagnosis->facts.run_ns, LIMIT_MINOR);
+	       !diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR);
 }
 
 static int finding_position(const struct finding *finding)
@@ -221,8 +234,8 @@ static void add_finding_row(
 	}
 	if (finding->impact_ns || finding->state == FINDING_FOUND) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
-		computed_row_set_share(computed, "impact_share", finding->impact_ns,
-			finding->diagnosis->facts.run_ns);
+		computed_row_set_share(computed, "impact_share",
+			min_u64(finding->impact_ns, impact_base(finding)), impact_base(finding));
 		computed_row_set_string(
 			computed, "bound", finding->upper_bound ? "upper bound" : "measured");
 	}
