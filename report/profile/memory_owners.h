@@ -65,8 +65,12 @@ struct memory_level {
 struct memory_site {
 	uint32_t level;       /* index in memory_owners.levels */
 	uint32_t node, stack; /* tree node; stack of the trace, 0: none */
+	uint32_t path;        /* merged sites: node that represents the call path */
 	struct memory_flow flow;
 	bool is_several; /* sum of several sites: held_max is unknown */
+	/* What its path leaves out when it is shown: sections of the run such as `(between steps)`,
+	 * and steps, if it has allocations of both. */
+	bool omits_sections, omits_steps;
 };
 
 struct memory_counts {

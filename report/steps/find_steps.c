@@ -82,7 +82,20 @@ static void describe_range_evidence(struct steps *steps, struct trace_reader *re
 		snprintf(steps->evidence, sizeof steps->evidence, "ranges");
 }
 
-static bool find_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+/* Sets what is common to steps that are ranges of the program. */
+static void describe_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+	uint32_t thread, struct steps *steps, const struct step_spans *spans)
+{
+	const struct evidence_range *first = &evidence->items[spans->spans[0].first];
+
+	steps->stream = evidence->threads[thread].stream;
+	steps->own_ranges = true;
+	steps->confidence = STEPS_HIGH;
+	describe_range_evidence(steps, reader, first, (enum evidence_kind)first->kind);
+}
+
+/* Finds steps that are marked by `kind`: one is enough. */
+static bool find_marked(struct trace_reader *reader, const struct evidence_list *evidence,
 	enum evidence_kind kind, struct steps *steps, struct step_spans *spans)
 {
 	const uint32_t thread = steps_find_thread(evidence, 1u << kind, kind);
@@ -90,8 +103,7 @@ static bool find_ranges(struct trace_reader *reader, const struct evidence_list 
 	if (thread == EVIDENCE_NO_INDEX)
 		return false;
 	if (kind != EVIDENCE_NAMED &&
-		(evidence->threads[thread].count[kind] < 2 || !evidence->has_torch ||
-			!contains_most(evidence, thread, kind, EVIDENCE_FORWARD) ||
+		(!contains_most(evidence, thread, kind, EVIDENCE_FORWARD) ||
 			!contains_most(evidence, thread, kind, EVIDENCE_OPTIMIZER)))
 		return false;
 	for (uint32_t i = 0; i < evidence->count; i++)
@@ -100,10 +112,18 @@ static bool find_ranges(struct trace_reader *reader, const struct evidence_list 
 			step_spans_add(spans, i, i, evidence->items[i].is_open);
 	if (!spans->count)
 		return false;
-	steps->stream = evidence->threads[thread].stream;
-	steps->own_ranges = true;
-	steps->confidence = STEPS_HIGH;
-	describe_range_evidence(steps, reader, &evidence->items[spans->spans[0].first], kind);
+	describe_ranges(reader, evidence, thread, steps, spans);
+	return true;
+}
+
+static bool find_named(struct trace_reader *reader, const struct evidence_list *evidence,
+	struct steps *steps, struct step_spans *spans)
+{
+	uint16_t thread;
+
+	if (!steps_from_named_ranges(evidence, &thread, spans))
+		return false;
+	describe_ranges(reader, evidence, thread, steps, spans);
 	return true;
 }
 
@@ -305,9 +325,9 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 {
 	struct step_spans spans = { .count = 0 };
 
-	if (find_ranges(reader, evidence, EVIDENCE_NAMED, steps, &spans) ||
-		find_ranges(reader, evidence, EVIDENCE_PROFILER, steps, &spans) ||
-		find_ranges(reader, evidence, EVIDENCE_RANGE, steps, &spans)) {
+	if (find_marked(reader, evidence, EVIDENCE_NAMED, steps, &spans) ||
+		find_marked(reader, evidence, EVIDENCE_PROFILER, steps, &spans) ||
+		find_named(reader, evidence, steps, &spans)) {
 		steps_from_ranges(reader, evidence, &spans, steps);
 	} else if (find_training(reader, evidence, steps, &spans)) {
 		steps_from_spans(evidence, &spans, true, steps);

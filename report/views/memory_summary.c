@@ -37,6 +37,7 @@ static void add_not_in_tensors(
 struct tensor_owner {
 	uint32_t node;
 	uint64_t bytes;
+	bool omits_steps; /* it allocated in steps and outside of them */
 };
 
 COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
@@ -58,18 +59,23 @@ static struct tensor_owner *tensor_owners(
 	const struct memory_owners *memory = process->profile->memory;
 	const struct tree *tree = process->profile->tree;
 	struct tensor_owner *owners = xcalloc(tree->count * sizeof *owners);
-	uint32_t *same = nodes_in_any_step(tree);
+	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
-		const uint32_t node = same[site->node];
+		const uint32_t node = same[site->node],
+			       path = paths[site->node] ? paths[site->node] : node;
 
 		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
 			continue;
-		owners[node].node = node;
-		owners[node].bytes += site->flow.at_oom;
+		if (!site->flow.at_oom)
+			continue;
+		owners[path].omits_steps |= owners[path].node && owners[path].node != node;
+		owners[path].node = node;
+		owners[path].bytes += site->flow.at_oom;
 	}
 	free(same);
+	free(paths);
 	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
 	*count = count_owners(owners, tree->count);
 	return owners;
@@ -88,7 +94,7 @@ static void put_owners(
 		paragraph_add(&paragraph, " (");
 		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
 		paragraph_add(&paragraph, ") allocated ");
-		headline_add_path(&paragraph, process, owners[i].node);
+		headline_add_call_path(&paragraph, process, owners[i].node, owners[i].omits_steps);
 	}
 	if (count > OWNERS_SHOWN)
 		paragraph_add(&paragraph, ", the rest at %zu other node%s", count - OWNERS_SHOWN,
@@ -156,7 +162,7 @@ static void put_oom_sentence(
 	paragraph_add(&paragraph, ": ");
 	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
 	paragraph_add(&paragraph, " requested ");
-	headline_add_path(&paragraph, process, oom->node);
+	headline_add_call_path(&paragraph, process, oom->node, false);
 	paragraph_print(&paragraph, "OOM");
 	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
@@ -215,9 +221,9 @@ static void put_no_reports(const struct process *process, const struct style *st
 	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
 		!process->profile->totals.reserved_peak)
 		return;
-	paragraph_add(
-		&paragraph, "PyTorch's allocator reported no tensors, but device memory was "
-			    "allocated: by another allocator set in PyTorch, or outside PyTorch");
+	paragraph_add(&paragraph,
+		"PyTorch's allocator reported no tensors, but device memory was "
+		"allocated: by another allocator set in PyTorch, or outside PyTorch");
 	paragraph_print(&paragraph, "tensors");
 }
 
