@@ -51,6 +51,7 @@ const struct diagnose_rule diagnose_rules[] = {
 		"process",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
+	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
 };
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1,
@@ -97,6 +98,8 @@ static int by_state_and_impact(const void *a, const void *b)
 
 	if (left->state != right->state)
 		return order[left->state] - order[right->state];
+	if (left->ends_run != right->ends_run)
+		return left->ends_run ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_ns != right->impact_ns)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
@@ -190,7 +193,7 @@ static void add_finding_row(
 		computed_row_set_unsigned(computed, "count", finding->count);
 		set_command_cell(finding->diagnosis, computed, finding);
 	}
-	if (finding->impact_ns || finding->state == FINDING_FOUND) {
+	if (finding->impact_ns || (finding->state == FINDING_FOUND && !finding->ends_run)) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
 		computed_row_set_string(
 			computed, "bound", finding->upper_bound ? "upper bound" : "measured");

@@ -89,8 +89,13 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
 
-	if (!finding_number(row, "impact_ns", &impact))
+	if (!finding_number(row, "impact_ns", &impact)) {
+		if (finding_number(row, "impact_bytes", &bytes)) {
+			paragraph_add(paragraph, ": ");
+			paragraph_value(paragraph, UNIT_BYTES, bytes);
+		}
 		return;
+	}
 	paragraph_add(
 		paragraph, ": %s", finding_string(row, "bound").bytes[0] == 'u' ? "up to " : "");
 	paragraph_value(paragraph, UNIT_TIME, impact);

@@ -195,12 +195,16 @@ static void put_json_warnings(struct output *out, const struct processes *proces
 		print_json_string(out, processes->warnings[i]);
 	}
 	for (size_t i = 0; i < processes->shown; i++) {
-		if (!processes->all[i].profile->memory->counts.ooms)
+		const struct memory_counts *counts = &processes->all[i].profile->memory->counts;
+
+		if (!counts->ooms && !counts->failed_allocations)
 			continue;
 		if (!first)
 			output_string(out, ", ");
 		first = false;
-		print_json_string(out, "PyTorch ran out of memory: see totals.ooms");
+		print_json_string(out, counts->ooms ? "PyTorch ran out of memory: see totals.ooms"
+						    : "a CUDA allocation ran out of memory: see "
+						      "totals.failed_allocations");
 	}
 	output_char(out, ']');
 }

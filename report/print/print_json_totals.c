@@ -106,6 +106,59 @@ static void put_json_ooms(struct output *out, const struct processes *processes,
 	output_char(out, ']');
 }
 
+static void put_json_failed(
+	struct output *out, struct process *process, const struct failed_allocation *failed)
+{
+	const struct trace_text api = reader_name(process->reader, failed->api);
+	const struct trace_device *device = process_device(process, failed->device);
+	const bool of_device = memory_is_device(failed->kind);
+	bool first = true;
+
+	output_char(out, '{');
+	print_json_member(out, "pid", process->pid, &first);
+	print_json_member(out, "tid", failed->tid, &first);
+	print_json_member(out, "t_ns", failed->time_ns, &first);
+	print_json_key(out, "device", &first);
+	if (failed->device == UINT32_MAX)
+		output_string(out, "null");
+	else
+		output_unsigned(out, failed->device);
+	print_json_key(out, "api", &first);
+	print_json_text_or_null(out, api);
+	print_json_key(out, "path", &first);
+	put_json_node_path(out, process, failed->node);
+	print_json_key(out, "memory_kind", &first);
+	print_json_string(out, memory_kind_name(failed->kind));
+	print_json_member(out, "requested_bytes", failed->requested_bytes, &first);
+	print_json_member(out, "held_bytes", failed->held, &first);
+	print_json_key(out, "device_bytes", &first);
+	if (of_device && device && device->memory_bytes)
+		output_unsigned(out, device->memory_bytes);
+	else
+		output_string(out, "null");
+	print_json_bool(out, "succeeded_later", failed->succeeded_later, &first);
+	output_char(out, '}');
+}
+
+/* Each CUDA allocation that failed for want of memory. */
+static void put_json_failures(struct output *out, const struct processes *processes, bool *first)
+{
+	const char *before = "";
+
+	print_json_key(out, "failed_allocations", first);
+	output_char(out, '[');
+	for (size_t i = 0; i < processes->shown; i++) {
+		const struct memory_owners *memory = processes->all[i].profile->memory;
+
+		for (uint32_t at = 0; at < memory->failed_count; at++) {
+			output_string(out, before);
+			put_json_failed(out, &processes->all[i], &memory->failed[at]);
+			before = ", ";
+		}
+	}
+	output_char(out, ']');
+}
+
 /* The parts of busy time. They are null if only some steps are shown. */
 static void put_json_gpu_parts(struct output *out, const struct processes *processes,
 	const struct profile_totals *sum, bool *first)
@@ -176,6 +229,7 @@ void print_json_totals(struct output *out, const struct processes *processes)
 	print_json_member(out, "tensor_alloc_bytes", sum.tensor_alloc_bytes, &first);
 	print_json_member(out, "tensor_free_bytes", sum.tensor_free_bytes, &first);
 	put_json_ooms(out, processes, &first);
+	put_json_failures(out, processes, &first);
 	print_json_member(out, "self_cost_ns", sum.self_ns, &first);
 	print_json_member(out, "cupti_overhead_ns", sum.overhead_ns, &first);
 	print_json_key(out, "gpus", &first);
