@@ -200,7 +200,7 @@ struct profile_totals {
 /* A range that was open when memory ran out. */
 struct oom_open_range {
 	uint32_t label; /* text */
-	/* Growth of the bytes held by tensors since it began; of memory->failed: of device memory */
+	/* Growth since it began of what tensors hold; for memory->failed, of device memory. */
 	int64_t grown;
 };
 

@@ -3,8 +3,9 @@
  *
  * 1. Ranges of one word on one thread are a group. A group counts only if its numbers differ and
  *    ascend (`batch 32` is a size), and if it contains most of the modules' calls and optimizer
- *    steps of its thread. Without these, it contains most of the launches between its begin and
- *    its end, or most of the time if nothing is launched.
+ *    steps of its thread. Then numbers may also be missing (`step`). Without modules and
+ *    optimizers, it must contain most of the launches between its begin and its end, or most of
+ *    the time if nothing is launched.
  * 2. Of the groups that are in no other group, the one with most time is taken.
  * 3. A group inside it is taken instead if it has most of the outer one's launches (or time), and
  *    more ranges, and either the outer one is `epoch`, or its numbers go on from one outer range to
@@ -150,7 +151,9 @@ static bool is_loop_of_steps(const struct named_groups *groups, size_t at)
 		return false;
 	if (group->word == STEP_WORD_EPOCH && several)
 		return false;
-	return !none || group->marked || contains_launches(groups, group);
+	if (!none || group->marked)
+		return true;
+	return group->pairs > 0 && contains_launches(groups, group);
 }
 
 /* Returns the number of ranges of group `inner` that are in ranges of group `outer`. */

@@ -48,8 +48,7 @@ START_TEST(the_first_screen_names_call_size_ranges_and_holders)
 	const struct report_run run = run_report(exhausted(2), "trace.bin");
 
 	has(run.out,
-		"OOM       out of memory on GPU 0 after 390 ns: cudaMalloc(30.00 GB) in `step: 1 "
-		"/\n"
+		"OOM       out of memory on GPU 0 after 400 ns: cudaMalloc(30.00 GB) in `step: 1\n"
 		"          / scores`\n"
 		"          device memory allocated by this process: 70.00 GB of the GPU's\n"
 		"          85.90 GB, so at most 15.90 GB were free\n"

@@ -596,6 +596,12 @@ START_TEST(ordinary_ranges_with_such_words_are_no_steps)
 	}
 	expect_named(&training, 0, NULL, 0);
 
+	/* no numbers */
+	training = training_new();
+	for (unsigned i = 0; i < 6; i++)
+		train_range(&training, "step", TRACE_NODE_RANGE, 100);
+	expect_named(&training, 0, NULL, 0);
+
 	/* other words, and one range alone */
 	training = training_new();
 	named_ranges(&training, "stepper", 0, 6, 2);
