@@ -195,21 +195,63 @@ static uint32_t main_model(struct trace_reader *reader, const struct evidence_li
 	return best.name;
 }
 
+static bool is_call_of(
+	struct trace_reader *reader, const struct evidence_range *item, uint32_t name)
+{
+	return item->kind == EVIDENCE_FORWARD &&
+	       reader_node(reader, item->trace_node)->name == name;
+}
+
+/* The calls of one model. */
+struct model_calls {
+	size_t own, others; /* on the thread with most time, and on others */
+	size_t threads;
+};
+
+static struct model_calls count_calls(struct trace_reader *reader,
+	const struct evidence_list *evidence, uint32_t thread, uint32_t name)
+{
+	struct model_calls calls = { .threads = 0 };
+	uint8_t *seen = xcalloc(evidence->thread_count + 1);
+
+	for (uint32_t i = 0; i < evidence->count; i++) {
+		const struct evidence_range *item = &evidence->items[i];
+
+		if (!is_call_of(reader, item, name))
+			continue;
+		calls.threads += !seen[item->thread];
+		seen[item->thread] = 1;
+		*(item->thread == thread ? &calls.own : &calls.others) += 1;
+	}
+	free(seen);
+	return calls;
+}
+
 static bool find_calls(struct trace_reader *reader, const struct evidence_list *evidence,
 	struct steps *steps, struct step_spans *spans)
 {
 	const uint32_t thread = steps_find_thread(
 		evidence, 1u << EVIDENCE_FORWARD, EVIDENCE_FORWARD);
+	struct model_calls calls;
 	unsigned share;
 	uint32_t name;
 
 	if (thread == EVIDENCE_NO_INDEX)
 		return false;
 	name = main_model(reader, evidence, thread, &share);
+	calls = count_calls(reader, evidence, thread, name);
+	if (calls.others >= CALLS_MIN && calls.others * 5 >= calls.own) {
+		/* Steps are on one thread. Calls of the others would be in whatever step they
+		 * begin. */
+		snprintf(steps->reason, sizeof steps->reason,
+			"%zu threads call the outermost module (%zu calls), so no call is a step "
+			"of the whole program; see --step-marker",
+			calls.threads, calls.own + calls.others);
+		return false;
+	}
 	for (uint32_t i = 0; i < evidence->count; i++)
 		if (evidence->items[i].thread == thread &&
-			evidence->items[i].kind == EVIDENCE_FORWARD &&
-			reader_node(reader, evidence->items[i].trace_node)->name == name)
+			is_call_of(reader, &evidence->items[i], name))
 			step_spans_add(spans, i, i, evidence->items[i].is_open);
 	if (spans->count < CALLS_MIN) {
 		spans->count = 0;
@@ -333,7 +375,7 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 		steps_from_spans(evidence, &spans, true, steps);
 	} else if (find_calls(reader, evidence, steps, &spans)) {
 		steps_from_spans(evidence, &spans, false, steps);
-	} else {
+	} else if (!*steps->reason) {
 		snprintf(steps->reason, sizeof steps->reason,
 			"no repeating step detected (needs 2 optimizer steps or 3 calls of a root "
 			"module); see --step-marker");

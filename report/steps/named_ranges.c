@@ -15,6 +15,8 @@
 #include "report/steps/step_rules.h"
 #include <stdlib.h>
 
+#define GROUPS_MAX 64u /* further ones, of programs with many threads, are no candidates */
+
 struct named_group {
 	uint8_t word;
 	uint16_t thread;
@@ -52,6 +54,8 @@ static struct named_group *named_group_of(struct named_groups *groups, uint32_t 
 	while (at < groups->count &&
 		(groups->groups[at].word != of->word || groups->groups[at].thread != of->thread))
 		at++;
+	if (at == groups->count && at == GROUPS_MAX)
+		return NULL;
 	if (at == groups->count) {
 		array_grow_zeroed(
 			&groups->groups, &groups->room, groups->count + 1, sizeof *groups->groups);
@@ -69,6 +73,8 @@ static void add_to_group(struct named_groups *groups, uint32_t item)
 	struct named_group *group = named_group_of(groups, item);
 	const struct evidence_range *of = &groups->evidence->items[item];
 
+	if (!group)
+		return;
 	if (group->last_number != EVIDENCE_NO_NUMBER && of->number != EVIDENCE_NO_NUMBER) {
 		group->pairs++;
 		group->ascending += of->number > group->last_number;
@@ -176,7 +182,7 @@ static size_t count_nested(const struct named_groups *groups, size_t inner, size
 
 static bool is_nested(const struct named_groups *groups, size_t inner, size_t outer)
 {
-	return inner != outer &&
+	return inner != outer && groups->groups[inner].thread == groups->groups[outer].thread &&
 	       count_nested(groups, inner, outer) * 2 > groups->groups[inner].count;
 }
 

@@ -290,6 +290,8 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 		thread_search->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
 		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
+	if (kind == EVIDENCE_BACKWARD)
+		evidence->items[evidence->count - 1].number++;
 	if (kind == EVIDENCE_RANGE)
 		note_named_range(search, event, thread_search,
 			&evidence->items[thread_search->open[event->depth].item]);

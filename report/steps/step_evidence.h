@@ -62,6 +62,7 @@ struct evidence_range {
 	 * and those of its own thread in it. */
 	uint8_t word;
 	bool is_marked;
+	/* Of BACKWARD: how many ranges the item merges. */
 	uint32_t number;
 	uint32_t launches_begin, launches_end, own_launches;
 };

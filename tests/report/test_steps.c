@@ -652,6 +652,75 @@ START_TEST(one_marked_step_counts)
 }
 END_TEST
 
+/* An evaluation has no gradients, a long episode has as many as calls. */
+START_TEST(a_step_with_more_calls_than_usual_keeps_them)
+{
+	struct training training = training_new();
+	struct steps *steps;
+	uint64_t begins[12];
+
+	for (unsigned i = 0; i < 12; i++) {
+		const unsigned calls = i == 7 ? 200 : 10;
+
+		begins[i] = training.now;
+		for (unsigned call = 0; call < calls; call++)
+			train_forward(&training, "Net");
+		train_zero(&training);
+		for (unsigned call = 0; call < calls; call++)
+			train_backward(&training);
+		train_optimizer(&training, "SGD");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 12);
+	for (unsigned i = 0; i < 12; i++)
+		ck_assert_uint_eq(steps->steps[i].begin_ns, begins[i]);
+	steps_free(steps);
+}
+END_TEST
+
+START_TEST(a_closure_behind_another_optimizer_is_a_step_of_its_own)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 8; i++) {
+		if (i < 4) {
+			train_zero(&training);
+			train_forward(&training, "Net");
+			train_backward(&training);
+			train_optimizer(&training, "Adagrad");
+			continue;
+		}
+		train_open(&training, "Optimizer.step#LBFGS.step", TRACE_NODE_OPTIMIZER);
+		train_zero(&training);
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_close(&training);
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 8);
+	steps_free(steps);
+}
+END_TEST
+
+/* Each call of one thread would be a step, and those of the other anywhere. */
+START_TEST(a_model_that_two_threads_call_has_no_steps)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 20; i++) {
+		training.stream = 1 + i % 2;
+		train_forward(&training, "Net");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 0);
+	ck_assert_ptr_nonnull(
+		strstr(steps->reason, "2 threads call the outermost module (20 calls)"));
+	steps_free(steps);
+}
+END_TEST
+
 START_TEST(the_requested_name_wins)
 {
 	struct training training = training_new();
@@ -1029,6 +1098,9 @@ static Suite *suite(void)
 	tcase_add_test(found_case, ordinary_ranges_with_such_words_are_no_steps);
 	tcase_add_test(found_case, an_epoch_of_several_optimizer_steps_is_no_step);
 	tcase_add_test(found_case, one_marked_step_counts);
+	tcase_add_test(found_case, a_step_with_more_calls_than_usual_keeps_them);
+	tcase_add_test(found_case, a_closure_behind_another_optimizer_is_a_step_of_its_own);
+	tcase_add_test(found_case, a_model_that_two_threads_call_has_no_steps);
 	tcase_add_test(found_case, the_requested_name_wins);
 	tcase_add_test(found_case, the_trace_itself_may_name_the_marker);
 	tcase_add_test(found_case, a_marker_that_is_nowhere_is_said);
