@@ -61,6 +61,9 @@ static const struct {
 		     "median or at most 2/3 of it, and whose deviation is more than three times "
 		     "the median deviation. GPU times include everything below, and backward; CPU "
 		     "times exclude the longest call of each member with three or more calls." },
+	{ "( )", "figures in parentheses are not to be added: CPU time of a backward pass, which "
+		 "is no part of the row above, and GPU time that the range that launched the "
+		 "work has as well." },
 	{ "(bwd)", "`X (bwd)` is the backward pass of X, the outermost operator that the module or "
 		   "range called. Its GPU time and memory count in the rows above it; its CPU time "
 		   "counts where it ran: in `(backward)`, the autograd engine, as cpu but not as "
