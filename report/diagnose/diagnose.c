@@ -56,6 +56,7 @@ const struct diagnose_rule diagnose_rules[] = {
 		"another process used the GPU",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
+	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
 };
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1,
@@ -89,7 +90,8 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 	else
 		finding->rule->check(diagnosis, finding);
 	/* What costs nothing is no finding. */
-	if (finding->state == FINDING_FOUND && !finding->impact_ns && !finding->impact_bytes)
+	if (finding->state == FINDING_FOUND && !finding->ends_run && !finding->impact_ns &&
+		!finding->impact_bytes)
 		finding->state = FINDING_NOTE;
 }
 
@@ -110,7 +112,7 @@ static uint64_t impact_base(const struct finding *finding)
 /* Returns true if the finding costs less than 1 % of the run. */
 static bool is_minor(const struct finding *finding)
 {
-	return finding->state == FINDING_FOUND &&
+	return finding->state == FINDING_FOUND && !finding->ends_run &&
 	       !diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR);
 }
 
@@ -132,6 +134,8 @@ static int by_state_and_impact(const void *a, const void *b)
 
 	if (finding_position(left) != finding_position(right))
 		return finding_position(left) - finding_position(right);
+	if (left->ends_run != right->ends_run)
+		return left->ends_run ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_ns != right->impact_ns)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
@@ -232,7 +236,7 @@ static void add_finding_row(
 		computed_row_set_unsigned(computed, "count", finding->count);
 		set_command_cell(finding->diagnosis, computed, finding);
 	}
-	if (finding->impact_ns || finding->state == FINDING_FOUND) {
+	if (finding->impact_ns || (finding->state == FINDING_FOUND && !finding->ends_run)) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
 		computed_row_set_share(computed, "impact_share",
 			min_u64(finding->impact_ns, impact_base(finding)), impact_base(finding));
