@@ -66,7 +66,7 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(every_gap_has_an_owner_and_a_cause)
 {
-	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_str_eq(run.out,
@@ -125,7 +125,8 @@ END_TEST
 
 START_TEST(the_longest_are_as_many_as_requested)
 {
-	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --top 1");
+	const struct report_run run = run_report(
+		a_trace(), "idle trace.bin -f csv --columns all --top 1");
 
 	output_has(run.out, "gap,launch-bound,step,0,0.6363636363636364,1015,");
 	output_lacks(run.out, "gap,allocation");
@@ -147,10 +148,10 @@ START_TEST(devices_and_streams)
 	build_kernel(builder, 9, 900, 3, "k", 250, 260)->gpu.stream = 8;
 	build_kernel(builder, 9, 900, 4, "k", 100, 150)->gpu.device = 1;
 	build_kernel(builder, 9, 900, 5, "k", 290, 295)->gpu.device = 1;
-	run = run_report(builder, "idle trace.bin -f csv");
+	run = run_report(builder, "idle trace.bin -f csv --columns all");
 	output_has(run.out, "device 0,device,,,0,0,0,0,0,");
 	output_has(run.out, "device 1,device,,,1,1,140,1,140,");
-	run = run_report(NULL, "idle trace.bin -f csv --device 0");
+	run = run_report(NULL, "idle trace.bin -f csv --columns all --device 0");
 	output_lacks(run.out, "device 1");
 }
 END_TEST
