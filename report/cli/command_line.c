@@ -46,12 +46,16 @@ static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 
 static void parse_assumed_type(struct options *options, const char *text)
 {
+	static const char *const names[] = { "fp64", "fp32", "fp16", "bf16", "fp8", "int8" };
 	const enum element_type element = element_find(text, strlen(text));
+	struct suggestion near = suggest_for(text, strlen(text));
 
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		suggest_offer(&near, names[i]);
 	if (element == ELEMENT_UNKNOWN || element == ELEMENT_TF32 || element > ELEMENT_INT8)
 		fatal(STATUS_USAGE,
-			"--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`",
-			text);
+			"--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`%s",
+			text, suggest_text(&near, NULL));
 	options->assumed = element;
 }
 

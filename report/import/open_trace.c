@@ -8,7 +8,9 @@
 #include "report/import/nsys/nsys.h"
 #include "report/import/file_kind.h"
 #include "report/import/kept_input.h"
+#include "report/text/suggest.h"
 #include "report/trace/trace_header.h"
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -231,21 +233,46 @@ static bool explain_file(const char *path, const unsigned char *head, size_t byt
 	return true;
 }
 
+/* Writes the end of a sentence about a file that does not exist: the nearest name beside it. */
+static void suggest_file(const char *path, char *out, size_t room)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const size_t folder_bytes = (size_t)(name - path);
+	struct suggestion near = suggest_for(name, strlen(name));
+	char *folder = xcalloc(folder_bytes + 2);
+	DIR *entries;
+	struct dirent *entry;
+
+	memcpy(folder, folder_bytes ? path : ".", folder_bytes ? folder_bytes : 1);
+	entries = opendir(folder);
+	while (entries && (entry = readdir(entries)))
+		suggest_offer(&near, entry->d_name);
+	if (entries)
+		closedir(entries);
+	free(folder);
+	snprintf(out, room, "%s", suggest_text(&near, NULL));
+}
+
 /* Opens a file and converts it if it is another tool's. If it is not, returns NULL with its
  * descriptor in `fd`. On failure returns NULL with -1 in `fd` and a sentence in `error`. */
 static struct imported_file *open_and_detect(
 	const char *path, int *fd, uint64_t *bytes, char *error)
 {
 	unsigned char head[FILE_HEAD_BYTES];
+	char suggestion[160] = "";
 	struct stat status;
 	struct imported_file *imported;
 	enum file_kind kind;
 	size_t got;
 
+	if (access(path, F_OK) && errno == ENOENT && strcmp(path, "-"))
+		suggest_file(path, suggestion, sizeof suggestion);
 	*fd = kept_input_needed(path) ? kept_input_open(path, bytes, error)
 				      : trace_file_open(path, bytes, error);
-	if (*fd < 0)
+	if (*fd < 0) {
+		strncat(error, suggestion, READER_ERROR_BYTES - 1 - strlen(error));
 		return NULL;
+	}
 	kind = read_file_head(*fd, head, &got);
 	if (kind == FILE_OTHER && explain_file(path, head, got, error)) {
 		close(*fd);
