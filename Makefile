@@ -44,7 +44,7 @@ $(BUILD)/lib/%.o: %.c
 	$(CC) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
 # What the assembler reads (.incbin) is in no .d file.
-$(BUILD)/report/analysis/work_categories.o: report/analysis/work_categories.rules
+$(BUILD)/report/gpu/work_categories.o: report/gpu/work_categories.rules
 $(BUILD)/report/analysis/gpu_peaks.o: report/analysis/gpu_peaks.table
 $(BUILD)/lib/preload/torch/modules.o: preload/torch/modules.py
 

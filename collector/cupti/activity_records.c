@@ -128,13 +128,17 @@ static void fill_location(struct trace_gpu *gpu, uint32_t device, uint32_t conte
 	gpu->stream = stream;
 }
 
-static void write_kernel(const struct cupti_library *cupti, const void *record)
+/* Defines a function that writes CUPTI's record of one kind to the trace. */
+#define RECORD_WRITER(name) \
+	static void name(   \
+		const struct cupti_library *cupti __attribute__((unused)), const void *record)
+
+RECORD_WRITER(write_kernel)
 {
 	const struct cupti_kernel *from = record;
 	uint32_t name = kernel_name_id(from->name);
 	struct trace_kernel *kernel = stream_record(TRACE_KERNEL, sizeof *kernel);
 
-	(void)cupti;
 	if (!kernel)
 		return;
 	fill_times(&kernel->gpu, from->start, from->end, from->correlation, from->graph_node,
@@ -151,12 +155,11 @@ static void write_kernel(const struct cupti_library *cupti, const void *record)
 	stream_commit();
 }
 
-static void write_memcpy(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_memcpy)
 {
 	const struct cupti_memcpy *from = record;
 	struct trace_gpu_copy *copy = stream_record(TRACE_GPU_COPY, sizeof *copy);
 
-	(void)cupti;
 	if (!copy)
 		return;
 	fill_times(&copy->gpu, from->start, from->end, from->correlation, from->graph_node,
@@ -171,12 +174,11 @@ static void write_memcpy(const struct cupti_library *cupti, const void *record)
 	stream_commit();
 }
 
-static void write_peer_copy(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_peer_copy)
 {
 	const struct cupti_memcpy_peer *from = record;
 	struct trace_gpu_copy *copy = stream_record(TRACE_GPU_COPY, sizeof *copy);
 
-	(void)cupti;
 	if (!copy)
 		return;
 	fill_times(&copy->gpu, from->start, from->end, from->correlation, from->graph_node,
@@ -191,12 +193,11 @@ static void write_peer_copy(const struct cupti_library *cupti, const void *recor
 	stream_commit();
 }
 
-static void write_memset(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_memset)
 {
 	const struct cupti_memset *from = record;
 	struct trace_gpu_copy *set = stream_record(TRACE_GPU_SET, sizeof *set);
 
-	(void)cupti;
 	if (!set)
 		return;
 	fill_times(&set->gpu, from->start, from->end, from->correlation, from->graph_node,
@@ -210,12 +211,11 @@ static void write_memset(const struct cupti_library *cupti, const void *record)
 	stream_commit();
 }
 
-static void write_gpu_memory(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_gpu_memory)
 {
 	const struct cupti_memory *from = record;
 	struct trace_gpu_memory *memory = stream_record(TRACE_GPU_MEMORY, sizeof *memory);
 
-	(void)cupti;
 	if (!memory)
 		return;
 	memory->time_ns = from->time;
@@ -229,12 +229,11 @@ static void write_gpu_memory(const struct cupti_library *cupti, const void *reco
 	stream_commit();
 }
 
-static void write_synchronization(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_synchronization)
 {
 	const struct cupti_synchronization *from = record;
 	struct trace_gpu_sync *sync = stream_record(TRACE_GPU_SYNC, sizeof *sync);
 
-	(void)cupti;
 	if (!sync)
 		return;
 	sync->start_ns = from->start;
@@ -247,7 +246,7 @@ static void write_synchronization(const struct cupti_library *cupti, const void 
 	stream_commit();
 }
 
-static void write_cuda_event(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_cuda_event)
 {
 	const struct cupti_event *from = record;
 	struct trace_gpu_sync *sync = stream_record(TRACE_GPU_SYNC, sizeof *sync);
@@ -264,7 +263,7 @@ static void write_cuda_event(const struct cupti_library *cupti, const void *reco
 	stream_commit();
 }
 
-static void write_overhead(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_overhead)
 {
 	const struct cupti_overhead *from = record;
 	struct trace_overhead *overhead = stream_record(TRACE_OVERHEAD, sizeof *overhead);
@@ -280,14 +279,13 @@ static void write_overhead(const struct cupti_library *cupti, const void *record
 	stream_commit();
 }
 
-static void write_api(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_api)
 {
 	const struct cupti_api *from = record;
 	int domain = from->kind == CUPTI_DRIVER_CALL ? CUPTI_DRIVER : CUPTI_RUNTIME;
 	uint32_t name = cupti_call_name(domain, from->cbid);
 	struct trace_api *api = stream_record(TRACE_API, sizeof *api);
 
-	(void)cupti;
 	if (!api)
 		return;
 	api->start_ns = from->start;
@@ -301,11 +299,10 @@ static void write_api(const struct cupti_library *cupti, const void *record)
 	stream_commit();
 }
 
-static void write_context(const struct cupti_library *cupti, const void *record)
+RECORD_WRITER(write_context)
 {
 	const struct cupti_context *from = record;
 
-	(void)cupti;
 	cupti_write_context(from->context, from->device, from->null_stream);
 }
 

@@ -92,24 +92,18 @@ void client_clock_convert(
 
 size_t client_record_correlation_offset(uint32_t kind)
 {
-	switch (kind) {
-	case CUPTI_MEMCPY:
-		return offsetof(struct cupti_memcpy, correlation);
-	case CUPTI_MEMSET:
-		return offsetof(struct cupti_memset, correlation);
-	case CUPTI_KERNEL:
-	case CUPTI_CONCURRENT_KERNEL:
-		return offsetof(struct cupti_kernel, correlation);
-	case CUPTI_MEMCPY_PEER:
-		return offsetof(struct cupti_memcpy_peer, correlation);
-	case CUPTI_CUDA_EVENT:
-		return offsetof(struct cupti_event, correlation);
-	case CUPTI_MEMORY:
-		return offsetof(struct cupti_memory, correlation);
-	case CUPTI_GRAPH_TRACE:
-		return 4;
-	}
-	return 0;
+	static const uint8_t offsets[] = {
+		[CUPTI_MEMCPY] = offsetof(struct cupti_memcpy, correlation),
+		[CUPTI_MEMSET] = offsetof(struct cupti_memset, correlation),
+		[CUPTI_KERNEL] = offsetof(struct cupti_kernel, correlation),
+		[CUPTI_CONCURRENT_KERNEL] = offsetof(struct cupti_kernel, correlation),
+		[CUPTI_MEMCPY_PEER] = offsetof(struct cupti_memcpy_peer, correlation),
+		[CUPTI_CUDA_EVENT] = offsetof(struct cupti_event, correlation),
+		[CUPTI_MEMORY] = offsetof(struct cupti_memory, correlation),
+		[CUPTI_GRAPH_TRACE] = 4,
+	};
+
+	return kind < sizeof offsets ? offsets[kind] : 0;
 }
 
 size_t client_record_time_offset(uint32_t kind)

@@ -18,8 +18,9 @@ struct memory_call {
 	uint32_t flags; /* enum trace_memory_flag */
 };
 
-static inline void write_memory_call(struct call_site *site, enum trace_kind kind, int result,
-	const struct memory_call *memory_call)
+/* Records a call if it is the outermost one, and ends it. Returns `result`, that of the call. */
+static inline int end_memory_call(struct call_site *site, uint32_t outer, enum trace_kind kind,
+	int result, const struct memory_call *memory_call)
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = {
 		(uintptr_t)memory_call->address,
@@ -29,7 +30,14 @@ static inline void write_memory_call(struct call_site *site, enum trace_kind kin
 			memory_call->flags | (kind == TRACE_ALLOC ? call_context_flags() : 0)),
 	};
 
-	call_write(site, kind, result, memory_call->stream, rest, CALL_WORDS(trace_memory));
+	if (outer == 0) {
+		call_write(site, kind, result, memory_call->stream, rest, CALL_WORDS(trace_memory));
+		if (kind == TRACE_ALLOC && memory_call->kind == TRACE_MEMORY_DEVICE && result == 0)
+			call_hook_device_memory(
+				call_tls.caller, memory_call->flags & TRACE_MEMORY_POOL);
+	}
+	call_end(outer);
+	return result;
 }
 
 static const void *allocated_address(int result, void *const *address)
@@ -37,20 +45,18 @@ static const void *allocated_address(int result, void *const *address)
 	return result == 0 && address ? *address : NULL;
 }
 
-/* Records an allocation that is not ordered by a CUDA stream. */
-static inline void record_alloc(struct call_site *site, int result, const void *address,
+/* Ends an allocation that is not ordered by a CUDA stream. */
+static inline int end_alloc(struct call_site *site, uint32_t outer, int result, const void *address,
 	uint64_t bytes, enum trace_memory_kind kind, uint32_t flags)
 {
-	write_memory_call(site, TRACE_ALLOC, result,
+	return end_memory_call(site, outer, TRACE_ALLOC, result,
 		&(struct memory_call){ address, bytes, CALL_NO_STREAM, kind, flags });
-	if (kind == TRACE_MEMORY_DEVICE && result == 0)
-		call_hook_device_memory(call_tls.caller, false);
 }
 
-static void record_free(struct call_site *site, int result, const void *address,
+static int end_free(struct call_site *site, uint32_t outer, int result, const void *address,
 	enum trace_memory_kind kind, uint32_t flags)
 {
-	write_memory_call(site, TRACE_FREE, result,
+	return end_memory_call(site, outer, TRACE_FREE, result,
 		&(struct memory_call){ address, 0, CALL_NO_STREAM, kind, flags });
 }
 
@@ -61,11 +67,8 @@ int cudaMalloc(void **address, size_t bytes)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc(address, bytes);
 
-	if (outer == 0)
-		record_alloc(&site, result, allocated_address(result, address), bytes,
-			TRACE_MEMORY_DEVICE, 0);
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, allocated_address(result, address), bytes,
+		TRACE_MEMORY_DEVICE, 0);
 }
 
 int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
@@ -76,11 +79,8 @@ int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
 	int result = real->cudaMallocPitch(address, pitch, width, height);
 	uint64_t row = result == 0 && pitch ? *pitch : width;
 
-	if (outer == 0)
-		record_alloc(&site, result, allocated_address(result, address),
-			volume_bytes(row, height, 1), TRACE_MEMORY_DEVICE, 0);
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, allocated_address(result, address),
+		volume_bytes(row, height, 1), TRACE_MEMORY_DEVICE, 0);
 }
 
 int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent)
@@ -93,11 +93,8 @@ int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent
 	uint64_t bytes = volume_bytes(
 		allocated ? address->pitch : extent.width, extent.height, extent.depth);
 
-	if (outer == 0)
-		record_alloc(&site, result, allocated ? address->pointer : NULL, bytes,
-			TRACE_MEMORY_DEVICE, 0);
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, allocated ? address->pointer : NULL, bytes,
+		TRACE_MEMORY_DEVICE, 0);
 }
 
 int cudaMallocManaged(void **address, size_t bytes, unsigned flags)
@@ -107,11 +104,8 @@ int cudaMallocManaged(void **address, size_t bytes, unsigned flags)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocManaged(address, bytes, flags);
 
-	if (outer == 0)
-		record_alloc(&site, result, allocated_address(result, address), bytes,
-			TRACE_MEMORY_MANAGED, 0);
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, allocated_address(result, address), bytes,
+		TRACE_MEMORY_MANAGED, 0);
 }
 
 int cudaFree(void *address)
@@ -121,19 +115,18 @@ int cudaFree(void *address)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFree(address);
 
-	if (outer == 0) /* also frees managed memory */
-		record_free(&site, result, address, TRACE_MEMORY_UNKNOWN, 0);
-	call_end(outer);
-	return result;
+	/* also frees managed memory */
+	return end_free(&site, outer, result, address, TRACE_MEMORY_UNKNOWN, 0);
 }
 
-static void record_array_alloc(struct call_site *site, int result, void *const *array,
+static int end_array_alloc(struct call_site *site, uint32_t outer, int result, void *const *array,
 	const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels,
 	unsigned flags)
 {
 	uint64_t bytes = texel ? array_bytes(texel, extent, levels, flags) : 0;
 
-	record_alloc(site, result, allocated_address(result, array), bytes, TRACE_MEMORY_ARRAY, 0);
+	return end_alloc(site, outer, result, allocated_address(result, array), bytes,
+		TRACE_MEMORY_ARRAY, 0);
 }
 
 int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height,
@@ -144,11 +137,8 @@ int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t widt
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocArray(array, texel, width, height, flags);
 
-	if (outer == 0)
-		record_array_alloc(&site, result, array, texel,
-			(struct cuda_extent){ width, height, 0 }, 1, flags);
-	call_end(outer);
-	return result;
+	return end_array_alloc(&site, outer, result, array, texel,
+		(struct cuda_extent){ width, height, 0 }, 1, flags);
 }
 
 int cudaMalloc3DArray(
@@ -159,10 +149,7 @@ int cudaMalloc3DArray(
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc3DArray(array, texel, extent, flags);
 
-	if (outer == 0)
-		record_array_alloc(&site, result, array, texel, extent, 1, flags);
-	call_end(outer);
-	return result;
+	return end_array_alloc(&site, outer, result, array, texel, extent, 1, flags);
 }
 
 int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel,
@@ -173,10 +160,7 @@ int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel,
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocMipmappedArray(array, texel, extent, levels, flags);
 
-	if (outer == 0)
-		record_array_alloc(&site, result, array, texel, extent, levels, flags);
-	call_end(outer);
-	return result;
+	return end_array_alloc(&site, outer, result, array, texel, extent, levels, flags);
 }
 
 int cudaFreeArray(void *array)
@@ -186,10 +170,7 @@ int cudaFreeArray(void *array)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeArray(array);
 
-	if (outer == 0)
-		record_free(&site, result, array, TRACE_MEMORY_ARRAY, 0);
-	call_end(outer);
-	return result;
+	return end_free(&site, outer, result, array, TRACE_MEMORY_ARRAY, 0);
 }
 
 int cudaFreeMipmappedArray(void *array)
@@ -199,10 +180,7 @@ int cudaFreeMipmappedArray(void *array)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeMipmappedArray(array);
 
-	if (outer == 0)
-		record_free(&site, result, array, TRACE_MEMORY_ARRAY, 0);
-	call_end(outer);
-	return result;
+	return end_free(&site, outer, result, array, TRACE_MEMORY_ARRAY, 0);
 }
 
 static uint32_t host_memory_flags(unsigned flags)
@@ -217,11 +195,8 @@ int cudaMallocHost(void **address, size_t bytes)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocHost(address, bytes);
 
-	if (outer == 0)
-		record_alloc(&site, result, allocated_address(result, address), bytes,
-			TRACE_MEMORY_PINNED, 0);
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, allocated_address(result, address), bytes,
+		TRACE_MEMORY_PINNED, 0);
 }
 
 int cudaHostAlloc(void **address, size_t bytes, unsigned flags)
@@ -231,11 +206,8 @@ int cudaHostAlloc(void **address, size_t bytes, unsigned flags)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostAlloc(address, bytes, flags);
 
-	if (outer == 0)
-		record_alloc(&site, result, allocated_address(result, address), bytes,
-			TRACE_MEMORY_PINNED, host_memory_flags(flags));
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, allocated_address(result, address), bytes,
+		TRACE_MEMORY_PINNED, host_memory_flags(flags));
 }
 
 int cudaHostRegister(void *address, size_t bytes, unsigned flags)
@@ -245,11 +217,8 @@ int cudaHostRegister(void *address, size_t bytes, unsigned flags)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostRegister(address, bytes, flags);
 
-	if (outer == 0)
-		record_alloc(&site, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED,
-			TRACE_MEMORY_REGISTERED | host_memory_flags(flags));
-	call_end(outer);
-	return result;
+	return end_alloc(&site, outer, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED,
+		TRACE_MEMORY_REGISTERED | host_memory_flags(flags));
 }
 
 int cudaHostUnregister(void *address)
@@ -259,10 +228,8 @@ int cudaHostUnregister(void *address)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostUnregister(address);
 
-	if (outer == 0)
-		record_free(&site, result, address, TRACE_MEMORY_PINNED, TRACE_MEMORY_REGISTERED);
-	call_end(outer);
-	return result;
+	return end_free(
+		&site, outer, result, address, TRACE_MEMORY_PINNED, TRACE_MEMORY_REGISTERED);
 }
 
 int cudaFreeHost(void *address)
@@ -272,26 +239,21 @@ int cudaFreeHost(void *address)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeHost(address);
 
-	if (outer == 0)
-		record_free(&site, result, address, TRACE_MEMORY_PINNED, 0);
-	call_end(outer);
-	return result;
+	return end_free(&site, outer, result, address, TRACE_MEMORY_PINNED, 0);
 }
 
-static void record_pool_alloc(struct call_site *site, int result, void *const *address,
+static int end_pool_alloc(struct call_site *site, uint32_t outer, int result, void *const *address,
 	uint64_t bytes, const void *stream)
 {
-	write_memory_call(site, TRACE_ALLOC, result,
+	return end_memory_call(site, outer, TRACE_ALLOC, result,
 		&(struct memory_call){ allocated_address(result, address), bytes, stream,
 			TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
-	if (result == 0)
-		call_hook_device_memory(call_tls.caller, true);
 }
 
-static void record_pool_free(
-	struct call_site *site, int result, const void *address, const void *stream)
+static int end_pool_free(
+	struct call_site *site, uint32_t outer, int result, const void *address, const void *stream)
 {
-	write_memory_call(site, TRACE_FREE, result,
+	return end_memory_call(site, outer, TRACE_FREE, result,
 		&(struct memory_call){
 			address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
 }
@@ -303,10 +265,7 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocAsync(address, bytes, stream);
 
-	if (outer == 0)
-		record_pool_alloc(&site, result, address, bytes, stream);
-	call_end(outer);
-	return result;
+	return end_pool_alloc(&site, outer, result, address, bytes, stream);
 }
 
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
@@ -318,10 +277,7 @@ int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocAsync_ptsz(address, bytes, stream);
 
-	if (outer == 0)
-		record_pool_alloc(&site, result, address, bytes, stream);
-	call_end(outer);
-	return result;
+	return end_pool_alloc(&site, outer, result, address, bytes, stream);
 }
 
 int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stream)
@@ -331,10 +287,7 @@ int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stre
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocFromPoolAsync(address, bytes, pool, stream);
 
-	if (outer == 0)
-		record_pool_alloc(&site, result, address, bytes, stream);
-	call_end(outer);
-	return result;
+	return end_pool_alloc(&site, outer, result, address, bytes, stream);
 }
 
 int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void *stream)
@@ -346,10 +299,7 @@ int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void 
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocFromPoolAsync_ptsz(address, bytes, pool, stream);
 
-	if (outer == 0)
-		record_pool_alloc(&site, result, address, bytes, stream);
-	call_end(outer);
-	return result;
+	return end_pool_alloc(&site, outer, result, address, bytes, stream);
 }
 
 int cudaFreeAsync(void *address, void *stream)
@@ -359,10 +309,7 @@ int cudaFreeAsync(void *address, void *stream)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeAsync(address, stream);
 
-	if (outer == 0)
-		record_pool_free(&site, result, address, stream);
-	call_end(outer);
-	return result;
+	return end_pool_free(&site, outer, result, address, stream);
 }
 
 int cudaFreeAsync_ptsz(void *address, void *stream)
@@ -374,10 +321,7 @@ int cudaFreeAsync_ptsz(void *address, void *stream)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeAsync_ptsz(address, stream);
 
-	if (outer == 0)
-		record_pool_free(&site, result, address, stream);
-	call_end(outer);
-	return result;
+	return end_pool_free(&site, outer, result, address, stream);
 }
 
 /* Records that all memory of the device is freed. The device is queried first, because it cannot be

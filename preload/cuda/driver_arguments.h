@@ -101,22 +101,13 @@ struct arguments_copy_3d_attributes { /* cuMemcpy3DWithAttributesAsync */
 	uint64_t flags, stream;
 };
 
-struct arguments_memset_8 { /* cuMemsetD8 and Async */
-	uint64_t target;
-	uint8_t value;
-	uint64_t count, stream;
-};
-struct arguments_memset_16 {
-	uint64_t target;
-	uint16_t value;
-	uint64_t count, stream;
-};
-struct arguments_memset_32 {
+/* `value` is 1, 2 or 4 bytes wide. */
+struct arguments_memset { /* cuMemsetD8, D16, D32 and Async */
 	uint64_t target;
 	uint32_t value;
 	uint64_t count, stream;
 };
-struct arguments_memset_2d { /* cuMemsetD2D*: `value` is 1, 2 or 4 bytes wide */
+struct arguments_memset_2d { /* cuMemsetD2D* */
 	uint64_t target, pitch;
 	uint32_t value;
 	uint64_t width, height, stream;

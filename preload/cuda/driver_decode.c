@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define UNUSED (void)event, (void)call, (void)arguments, (void)done
-
 /* ---- launches ---- */
 
 static void set_launch_shape(struct driver_event *event, const uint32_t grid[3],
@@ -22,7 +20,6 @@ DRIVER_READER(read_launch)
 {
 	const struct arguments_launch *launch = arguments;
 
-	UNUSED;
 	set_launch_shape(event, launch->grid, launch->block, launch->shared_bytes);
 	event->object = launch->function;
 	event->stream = launch->stream;
@@ -32,7 +29,6 @@ DRIVER_READER(read_launch_ex)
 {
 	const struct arguments_launch_ex *launch = arguments;
 
-	UNUSED;
 	event->object = launch->function;
 	if (!launch->config)
 		return;
@@ -45,14 +41,12 @@ DRIVER_READER(read_launch_ex)
  * launch. */
 DRIVER_READER(read_nothing)
 {
-	UNUSED;
 }
 
 DRIVER_READER(read_graph_launch)
 {
 	const struct arguments_graph_launch *launch = arguments;
 
-	UNUSED;
 	event->object = launch->exec;
 	event->stream = launch->stream;
 }
@@ -63,7 +57,6 @@ DRIVER_READER(read_copy)
 {
 	const struct arguments_copy *copy = arguments;
 
-	UNUSED;
 	event->bytes = copy->bytes;
 	if (call->streamed)
 		event->stream = copy->stream;
@@ -73,7 +66,6 @@ DRIVER_READER(read_copy_array)
 {
 	const struct arguments_copy_array *copy = arguments;
 
-	UNUSED;
 	event->bytes = copy->bytes;
 	if (call->streamed)
 		event->stream = copy->stream;
@@ -83,7 +75,6 @@ DRIVER_READER(read_copy_arrays)
 {
 	const struct arguments_copy_arrays *copy = arguments;
 
-	UNUSED;
 	event->bytes = copy->bytes;
 }
 
@@ -91,7 +82,6 @@ DRIVER_READER(read_copy_peer)
 {
 	const struct arguments_copy_peer *copy = arguments;
 
-	UNUSED;
 	event->bytes = copy->bytes;
 	if (call->streamed)
 		event->stream = copy->stream;
@@ -121,7 +111,6 @@ DRIVER_READER(read_copy_2d)
 	const struct arguments_copy_shape *copy = arguments;
 	const struct copy_2d *shape = copy->shape;
 
-	UNUSED;
 	if (call->streamed)
 		event->stream = copy->stream;
 	if (!shape)
@@ -135,7 +124,6 @@ DRIVER_READER(read_copy_3d)
 	const struct arguments_copy_shape *copy = arguments;
 	const struct copy_3d *shape = copy->shape;
 
-	UNUSED;
 	if (call->streamed)
 		event->stream = copy->stream;
 	if (!shape)
@@ -158,7 +146,6 @@ DRIVER_READER(read_copy_batch)
 {
 	const struct arguments_copy_batch *copy = arguments;
 
-	UNUSED;
 	event->bytes = sum_bytes(copy->bytes, copy->count);
 	event->stream = copy->stream;
 }
@@ -167,20 +154,17 @@ DRIVER_READER(read_copy_batch_1)
 {
 	const struct arguments_copy_batch_1 *copy = arguments;
 
-	UNUSED;
 	event->bytes = sum_bytes(copy->bytes, copy->count);
 	event->stream = copy->stream;
 }
 
 DRIVER_READER(read_copy_3d_batch)
 {
-	UNUSED;
 	event->stream = ((const struct arguments_copy_3d_batch *)arguments)->stream;
 }
 
 DRIVER_READER(read_copy_3d_batch_1)
 {
-	UNUSED;
 	event->stream = ((const struct arguments_copy_3d_batch_1 *)arguments)->stream;
 }
 
@@ -188,60 +172,40 @@ DRIVER_READER(read_copy_attributes)
 {
 	const struct arguments_copy_attributes *copy = arguments;
 
-	UNUSED;
 	event->bytes = copy->bytes;
 	event->stream = copy->stream;
 }
 
 DRIVER_READER(read_copy_3d_attributes)
 {
-	UNUSED;
 	event->stream = ((const struct arguments_copy_3d_attributes *)arguments)->stream;
 }
 
 /* ---- memsets ---- */
 
-DRIVER_READER(read_memset_8)
+/* Returns the value of a memset, which is `width` bytes wide. The arguments are little-endian, so
+ * these are the low bytes. */
+static uint32_t memset_value(uint32_t value, unsigned width)
 {
-	const struct arguments_memset_8 *set = arguments;
+	return width == 4 ? value : value & ((1u << 8 * width) - 1);
+}
 
-	UNUSED;
-	event->detail = set->value;
-	event->bytes = set->count;
+/* As in read_memset_2d, `call->flags` is the width of a value in bytes. */
+DRIVER_READER(read_memset)
+{
+	const struct arguments_memset *set = arguments;
+
+	event->detail = memset_value(set->value, call->flags);
+	event->bytes = volume_bytes(set->count, call->flags, 1);
 	if (call->streamed)
 		event->stream = set->stream;
 }
 
-DRIVER_READER(read_memset_16)
-{
-	const struct arguments_memset_16 *set = arguments;
-
-	UNUSED;
-	event->detail = set->value;
-	event->bytes = volume_bytes(set->count, 2, 1);
-	if (call->streamed)
-		event->stream = set->stream;
-}
-
-DRIVER_READER(read_memset_32)
-{
-	const struct arguments_memset_32 *set = arguments;
-
-	UNUSED;
-	event->detail = set->value;
-	event->bytes = volume_bytes(set->count, 4, 1);
-	if (call->streamed)
-		event->stream = set->stream;
-}
-
-/* `call->flags` is the width of a value in bytes. The arguments are little-endian, so a narrow
- * value is in the low bytes. */
 DRIVER_READER(read_memset_2d)
 {
 	const struct arguments_memset_2d *set = arguments;
 
-	UNUSED;
-	event->detail = call->flags == 4 ? set->value : set->value & ((1u << 8 * call->flags) - 1);
+	event->detail = memset_value(set->value, call->flags);
 	event->bytes = volume_bytes(set->width, set->height, call->flags);
 	if (call->streamed)
 		event->stream = set->stream;
@@ -253,7 +217,6 @@ DRIVER_READER(read_alloc)
 {
 	const struct arguments_alloc *alloc = arguments;
 
-	UNUSED;
 	event->bytes = alloc->bytes;
 	event->object = done ? *alloc->address : 0;
 	if (call->streamed)
@@ -264,7 +227,6 @@ DRIVER_READER(read_alloc_pitch)
 {
 	const struct arguments_alloc_pitch *alloc = arguments;
 
-	UNUSED;
 	event->bytes = volume_bytes(done ? *alloc->pitch : alloc->width_bytes, alloc->height, 1);
 	event->object = done ? *alloc->address : 0;
 }
@@ -273,7 +235,6 @@ DRIVER_READER(read_alloc_pool)
 {
 	const struct arguments_alloc_pool *alloc = arguments;
 
-	UNUSED;
 	event->bytes = alloc->bytes;
 	event->object = done ? *alloc->address : 0;
 	event->stream = alloc->stream;
@@ -283,7 +244,6 @@ DRIVER_READER(read_register)
 {
 	const struct arguments_register *memory = arguments;
 
-	UNUSED;
 	event->bytes = memory->bytes;
 	event->object = done ? memory->address : 0;
 }
@@ -292,7 +252,6 @@ DRIVER_READER(read_free)
 {
 	const struct arguments_free *memory = arguments;
 
-	UNUSED;
 	event->object = memory->address;
 	if (call->streamed)
 		event->stream = memory->stream;
@@ -327,7 +286,6 @@ DRIVER_READER(read_array)
 	const struct arguments_array *array = arguments;
 	const struct array_2d *shape = array->shape;
 
-	UNUSED;
 	event->object = done ? *array->array : 0;
 	if (shape) {
 		struct cuda_channels texel = texel_of(shape->format, shape->channels);
@@ -354,7 +312,6 @@ static void read_array_levels(
 
 DRIVER_READER(read_array_3d)
 {
-	UNUSED;
 	read_array_levels(event, arguments, done, 1);
 }
 
@@ -362,7 +319,6 @@ DRIVER_READER(read_array_mipmapped)
 {
 	const struct arguments_array *array = arguments;
 
-	UNUSED;
 	read_array_levels(event, array, done, array->levels);
 }
 
@@ -371,7 +327,6 @@ DRIVER_READER(read_physical)
 {
 	const struct arguments_physical *memory = arguments;
 
-	UNUSED;
 	event->bytes = memory->bytes;
 	event->object = done ? *memory->handle : 0;
 	if (memory->properties && memory->properties->location_type > 1)
@@ -380,7 +335,6 @@ DRIVER_READER(read_physical)
 
 DRIVER_READER(read_stream)
 {
-	UNUSED;
 	event->stream = ((const struct arguments_stream *)arguments)->stream;
 }
 
@@ -388,7 +342,6 @@ DRIVER_READER(read_event)
 {
 	const struct arguments_event *wait = arguments;
 
-	UNUSED;
 	event->object = wait->event;
 	if (call->streamed)
 		event->stream = wait->stream;
@@ -398,7 +351,6 @@ DRIVER_READER(read_wait)
 {
 	const struct arguments_wait *wait = arguments;
 
-	UNUSED;
 	event->stream = wait->stream;
 	event->object = wait->event;
 }

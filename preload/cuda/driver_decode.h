@@ -7,10 +7,11 @@
 
 #include "preload/cuda/driver_functions.h"
 
-/* Declares a reader, as driver_function.read describes it. */
-#define DRIVER_READER(name)                                                       \
-	void name(struct driver_event *event, const struct driver_function *call, \
-		const void *arguments, bool done)
+/* Declares a reader, as driver_function.read describes it. No parameter is used by all of them. */
+#define UNUSED __attribute__((unused))
+#define DRIVER_READER(name)                                                                     \
+	void name(struct driver_event *event UNUSED, const struct driver_function *call UNUSED, \
+		const void *arguments UNUSED, bool done UNUSED)
 
 #define DRIVER_READERS(X)          \
 	X(read_launch)             \
@@ -29,9 +30,7 @@
 	X(read_copy_3d_batch_1)    \
 	X(read_copy_attributes)    \
 	X(read_copy_3d_attributes) \
-	X(read_memset_8)           \
-	X(read_memset_16)          \
-	X(read_memset_32)          \
+	X(read_memset)             \
 	X(read_memset_2d)          \
 	X(read_alloc)              \
 	X(read_alloc_pitch)        \

@@ -64,6 +64,17 @@ static inline __attribute__((always_inline)) void write_launch(
 		record_function_object(launch_arguments->function);
 }
 
+/* Records a launch that returned `result` if it is the outermost call, and ends the call. Returns
+ * `result`. */
+static inline __attribute__((always_inline)) int end_launch(struct call_site *site, uint32_t outer,
+	int result, const struct launch_arguments *arguments)
+{
+	if (outer == 0)
+		write_launch(site, result, arguments);
+	call_end(outer);
+	return result;
+}
+
 int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 {
 	static struct call_site site = { .name = "cudaLaunchKernel", .type = CALL_LAUNCH };
@@ -71,12 +82,8 @@ int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
 
-	if (outer == 0)
-		write_launch(&site, result,
-			&(struct launch_arguments){
-				function, grid, block, shared_bytes, stream, 0 });
-	call_end(outer);
-	return result;
+	return end_launch(&site, outer, result,
+		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
@@ -89,12 +96,8 @@ int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 	int result = real->cudaLaunchKernel_ptsz(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	if (outer == 0)
-		write_launch(&site, result,
-			&(struct launch_arguments){
-				function, grid, block, shared_bytes, stream, 0 });
-	call_end(outer);
-	return result;
+	return end_launch(&site, outer, result,
+		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int cudaLaunchCooperativeKernel REAL_LAUNCH_PARAMETERS
@@ -106,12 +109,8 @@ int cudaLaunchCooperativeKernel REAL_LAUNCH_PARAMETERS
 	int result = real->cudaLaunchCooperativeKernel(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	if (outer == 0)
-		write_launch(&site, result,
-			&(struct launch_arguments){
-				function, grid, block, shared_bytes, stream, 0 });
-	call_end(outer);
-	return result;
+	return end_launch(&site, outer, result,
+		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
@@ -124,12 +123,8 @@ int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 	int result = real->cudaLaunchCooperativeKernel_ptsz(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	if (outer == 0)
-		write_launch(&site, result,
-			&(struct launch_arguments){
-				function, grid, block, shared_bytes, stream, 0 });
-	call_end(outer);
-	return result;
+	return end_launch(&site, outer, result,
+		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 /* Cache of kernel names. An entry is one word: the handle, shifted left by 16, and in its low
@@ -181,12 +176,13 @@ int __cudaGetKernel(const void **kernel, const void *function)
 	return result;
 }
 
-static inline __attribute__((always_inline)) void write_kernel_launch(
-	struct call_site *site, int result, struct launch_arguments launch_arguments)
+/* As end_launch, for functions that take a kernel handle. */
+static inline __attribute__((always_inline)) int end_kernel_launch(
+	struct call_site *site, uint32_t outer, int result, struct launch_arguments arguments)
 {
-	if (result == 0 && call_enabled)
-		launch_arguments.name = cached_kernel_name(launch_arguments.function);
-	write_launch(site, result, &launch_arguments);
+	if (outer == 0 && result == 0 && call_enabled)
+		arguments.name = cached_kernel_name(arguments.function);
+	return end_launch(site, outer, result, &arguments);
 }
 
 int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
@@ -197,12 +193,8 @@ int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 	int result = real->__cudaLaunchKernel(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	if (outer == 0)
-		write_kernel_launch(&site, result,
-			(struct launch_arguments){
-				function, grid, block, shared_bytes, stream, 0 });
-	call_end(outer);
-	return result;
+	return end_kernel_launch(&site, outer, result,
+		(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
@@ -215,12 +207,8 @@ int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 	int result = real->__cudaLaunchKernel_ptsz(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	if (outer == 0)
-		write_kernel_launch(&site, result,
-			(struct launch_arguments){
-				function, grid, block, shared_bytes, stream, 0 });
-	call_end(outer);
-	return result;
+	return end_kernel_launch(&site, outer, result,
+		(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 static struct launch_arguments launch_from_config(
@@ -241,10 +229,7 @@ int cudaLaunchKernelExC(
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernelExC(config, function, arguments);
 
-	if (outer == 0)
-		write_launch(&site, result, &launch_arguments);
-	call_end(outer);
-	return result;
+	return end_launch(&site, outer, result, &launch_arguments);
 }
 
 int cudaLaunchKernelExC_ptsz(
@@ -258,10 +243,7 @@ int cudaLaunchKernelExC_ptsz(
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernelExC_ptsz(config, function, arguments);
 
-	if (outer == 0)
-		write_launch(&site, result, &launch_arguments);
-	call_end(outer);
-	return result;
+	return end_launch(&site, outer, result, &launch_arguments);
 }
 
 /* Writes one record for each device's kernel. */
@@ -295,8 +277,8 @@ int cudaLaunchCooperativeKernelMultiDevice(
 
 /* ---- graphs ---- */
 
-static void write_graph_launch(
-	struct call_site *site, int result, const void *exec, const void *stream)
+static int end_graph_launch(
+	struct call_site *site, uint32_t outer, int result, const void *exec, const void *stream)
 {
 	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = {
 		call_stream(site, stream),
@@ -304,7 +286,11 @@ static void write_graph_launch(
 		call_pair(cupti_callbacks_graph_id(), 0),
 	};
 
-	call_write(site, TRACE_GRAPH_LAUNCH, result, stream, rest, CALL_WORDS(trace_graph_launch));
+	if (outer == 0)
+		call_write(site, TRACE_GRAPH_LAUNCH, result, stream, rest,
+			CALL_WORDS(trace_graph_launch));
+	call_end(outer);
+	return result;
 }
 
 int cudaGraphLaunch(void *exec, void *stream)
@@ -314,10 +300,7 @@ int cudaGraphLaunch(void *exec, void *stream)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch(exec, stream);
 
-	if (outer == 0)
-		write_graph_launch(&site, result, exec, stream);
-	call_end(outer);
-	return result;
+	return end_graph_launch(&site, outer, result, exec, stream);
 }
 
 int cudaGraphLaunch_ptsz(void *exec, void *stream)
@@ -329,10 +312,7 @@ int cudaGraphLaunch_ptsz(void *exec, void *stream)
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch_ptsz(exec, stream);
 
-	if (outer == 0)
-		write_graph_launch(&site, result, exec, stream);
-	call_end(outer);
-	return result;
+	return end_graph_launch(&site, outer, result, exec, stream);
 }
 
 static int capture_began(uint32_t outer, int result)

@@ -13,7 +13,6 @@
 #include "preload/cuda/cupti_callbacks.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>

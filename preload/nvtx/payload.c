@@ -6,10 +6,8 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/ranges.h"
-#include "collector/stream/stream.h"
 #include "preload/nvtx/handles.h"
 
-#include <string.h>
 
 #define SCHEMAS_MAX 4096u
 #define FIRST_OWN_ID ((uint64_t)1 << 32) /* ids given by tools begin here */

@@ -3,7 +3,6 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
-#include "collector/process/signal_guard.h"
 #include "collector/stream/stream.h"
 #include "preload/python/python.h"
 #include "preload/python/frame_selftest.h"

@@ -5,7 +5,6 @@
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define STREAMS_MAX 65536u   /* streams with a name */
 #define NAMES_MAX (1u << 22) /* larger name ids, which only a damaged trace has, are not cached */
@@ -19,7 +18,6 @@ struct named_stream {
 struct activities {
 	struct process *process;
 	struct external_sort *sorter;
-	uint64_t work, untimed;
 	struct counted_interval *counted;
 	size_t counted_count, counted_room;
 	struct named_stream *streams;
@@ -51,35 +49,32 @@ static int compare_activities(const void *left, const void *right)
 static uint32_t step_index_at(struct activities *activities, uint64_t at_ns)
 {
 	const struct steps *steps = activities->process->steps;
-	size_t low = 0, high = steps ? steps->count : 0;
+	const struct step *step;
 
-	if (activities->step < high && at_ns >= steps->steps[activities->step].begin_ns &&
+	if (steps && activities->step < steps->count &&
+		at_ns >= steps->steps[activities->step].begin_ns &&
 		at_ns < steps->steps[activities->step].end_ns)
 		return (uint32_t)activities->step;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (steps->steps[middle].begin_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || at_ns >= steps->steps[low - 1].end_ns)
+	step = steps_step_at(steps, at_ns);
+	if (!step)
 		return ACTIVITY_NO_STEP;
-	activities->step = low - 1;
+	activities->step = (size_t)(step - steps->steps);
 	return (uint32_t)activities->step;
 }
 
 static bool is_communication_name(struct activities *activities, uint32_t name)
 {
 	struct trace_reader *reader = activities->process->reader;
+	const struct categories *categories = activities->process->categories;
 
 	if (name >= NAMES_MAX)
-		return timeline_is_communication(reader_name(reader, name));
+		return categories_is_communication(categories, reader_name(reader, name));
 	array_grow_zeroed(&activities->nature, &activities->nature_room, (size_t)name + 1, 1);
 	if (!activities->nature[name])
-		activities->nature[name] = timeline_is_communication(reader_name(reader, name)) ? 2
-												: 1;
+		activities->nature[name] = categories_is_communication(
+						   categories, reader_name(reader, name))
+						   ? 2
+						   : 1;
 	return activities->nature[name] == 2;
 }
 
@@ -101,7 +96,6 @@ static void restart_activities(void *context)
 	struct activities *activities = context;
 
 	external_sort_clear(activities->sorter);
-	activities->work = activities->untimed = 0;
 	activities->counted_count = activities->stream_count = 0;
 }
 
@@ -123,22 +117,14 @@ static enum activity_kind sync_activity_kind(const struct trace_sync *sync)
 
 static enum activity_kind call_activity_kind(const struct trace_event *event)
 {
-	switch (event->kind) {
-	case TRACE_LAUNCH:
-		return ACTIVITY_LAUNCH;
-	case TRACE_GRAPH_LAUNCH:
-		return ACTIVITY_GRAPH_LAUNCH;
-	case TRACE_COPY:
-		return ACTIVITY_COPY_CALL;
-	case TRACE_SET:
-		return ACTIVITY_MEMSET_CALL;
-	case TRACE_ALLOC:
-		return ACTIVITY_ALLOC;
-	case TRACE_FREE:
-		return ACTIVITY_FREE;
-	default:
-		return sync_activity_kind(event->record);
-	}
+	static const enum activity_kind kinds[TRACE_KINDS] = { [TRACE_LAUNCH] = ACTIVITY_LAUNCH,
+		[TRACE_GRAPH_LAUNCH] = ACTIVITY_GRAPH_LAUNCH,
+		[TRACE_COPY] = ACTIVITY_COPY_CALL,
+		[TRACE_SET] = ACTIVITY_MEMSET_CALL,
+		[TRACE_ALLOC] = ACTIVITY_ALLOC,
+		[TRACE_FREE] = ACTIVITY_FREE };
+
+	return event->kind == TRACE_SYNC ? sync_activity_kind(event->record) : kinds[event->kind];
 }
 
 /* Sets the fields that only some kinds of records have. */
@@ -219,14 +205,12 @@ static void set_gpu_work_fields(
 	activity->other_device = copy->other_device;
 }
 
-static void set_gpu_times(struct activities *activities, struct activity *activity,
-	const struct observed_gpu_work *seen)
+static void set_gpu_times(struct activity *activity, const struct observed_gpu_work *seen)
 {
 	const struct trace_gpu *gpu = seen->gpu;
 
 	activity->timed = seen->timed;
 	activity->begin_ns = activity->end_ns = activity->call_begin_ns;
-	activities->untimed += !seen->timed;
 	if (!seen->timed)
 		return;
 	activity->begin_ns = seen->begin_ns;
@@ -244,7 +228,6 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 			    : gpu->head.kind == TRACE_GPU_COPY ? ACTIVITY_COPY
 							       : ACTIVITY_MEMSET);
 
-	activities->work++;
 	if (seen->launch) {
 		activity->has_call = true;
 		activity->call_begin_ns = seen->launch->begin_ns;
@@ -253,8 +236,9 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 		activity->in_range = seen->launch->in_range;
 		activity->of_graph = seen->launch->graph_node != 0;
 	}
-	set_gpu_times(activities, activity, seen);
+	set_gpu_times(activity, seen);
 	activity->correlation = gpu->correlation;
+	activity->nodes_unknown = activity->of_graph && !gpu->graph_node;
 	activity->stream = gpu->stream;
 	activity->device = gpu->device;
 	activity->node = seen->node;
@@ -273,11 +257,9 @@ static void add_stream_name(struct activities *activities, const struct trace_ob
 	if ((object->type != TRACE_OBJECT_CU_STREAM && object->type != TRACE_OBJECT_CUDA_STREAM) ||
 		activities->stream_count >= STREAMS_MAX)
 		return;
-	array_grow_zeroed(&activities->streams, &activities->stream_room,
-		activities->stream_count + 1, sizeof *activities->streams);
-	activities->streams[activities->stream_count++] = (struct named_stream){
-		.handle = object->object, .name = object->name
-	};
+	*ARRAY_ADD(activities->streams, activities->stream_room,
+		activities->stream_count) = (struct named_stream){ .handle = object->object,
+		.name = object->name };
 }
 
 static uint64_t find_stream_handle(struct trace_reader *reader, uint32_t device, uint64_t stream)
@@ -347,10 +329,8 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 	struct activities *activities = context;
 
 	if (counts) {
-		array_grow_zeroed(&activities->counted, &activities->counted_room,
-			activities->counted_count + 1, sizeof *activities->counted);
-		activities->counted[activities->counted_count++] = (struct counted_interval){ at_ns,
-			at_ns };
+		*ARRAY_ADD(activities->counted, activities->counted_room,
+			activities->counted_count) = (struct counted_interval){ at_ns, at_ns };
 	} else if (activities->counted_count) {
 		activities->counted[activities->counted_count - 1].end_ns = at_ns;
 	}
@@ -400,21 +380,6 @@ const struct activity *activities_first(const struct activities *activities)
 void activities_next(struct activities *activities)
 {
 	external_sort_next(activities->sorter);
-}
-
-uint64_t activities_count(const struct activities *activities)
-{
-	return external_sort_count(activities->sorter);
-}
-
-uint64_t activities_work(const struct activities *activities)
-{
-	return activities->work;
-}
-
-uint64_t activities_untimed(const struct activities *activities)
-{
-	return activities->untimed;
 }
 
 bool activities_count_at(const struct activities *activities, uint64_t at_ns)

@@ -106,9 +106,10 @@ struct activity {
 	bool has_call; /* GPU operation: its call is in the trace */
 	bool in_range; /* called, or launched, in some range */
 	bool captured;
-	bool of_graph;     /* GPU operation: launched by a CUDA graph */
-	bool communicates; /* KERNEL: one of NCCL or RCCL */
-	bool counts;       /* in the selected steps, device and recording windows */
+	bool of_graph;      /* GPU operation: launched by a CUDA graph */
+	bool nodes_unknown; /* of_graph, but without a graph node: others may not be recorded */
+	bool communicates;  /* KERNEL: of the category communication */
+	bool counts;        /* in the selected steps, device and recording windows */
 };
 
 /* A time interval in which activities count. */
@@ -129,11 +130,6 @@ void activities_rewind(struct activities *activities);
  * begin_ns, then kind; GPU operations among each other by start_unix_ns; then arrival. */
 const struct activity *activities_first(const struct activities *activities);
 void activities_next(struct activities *activities);
-
-uint64_t activities_count(const struct activities *activities);
-/* Number of GPU operations, and of those among them without times. */
-uint64_t activities_work(const struct activities *activities);
-uint64_t activities_untimed(const struct activities *activities);
 
 /* Stores the counted intervals, by time, in `*windows` and returns their number. 0: everything
  * counts. */

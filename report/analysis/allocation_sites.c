@@ -51,16 +51,7 @@ static bool is_owner_known(const struct tree *tree, uint32_t node)
 	return node && kind != NODE_UNATTRIBUTED && kind != NODE_SECTION && kind != NODE_STEP;
 }
 
-static int by_merged_site(const void *a, const void *b)
-{
-	const struct memory_site *left = a, *right = b;
-
-	if (left->level != right->level)
-		return left->level < right->level ? -1 : 1;
-	if (left->node != right->node)
-		return left->node < right->node ? -1 : 1;
-	return COMPARE(left->stack, right->stack);
-}
+COMPARE_BY_THREE(by_merged_site, struct memory_site, level, node, stack)
 
 static void add_site(struct memory_site *to, const struct memory_site *from)
 {

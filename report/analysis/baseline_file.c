@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char HEAD[] = "{\"schema\":\"pperf.baseline/1\"";
@@ -16,13 +15,11 @@ static void write_metric(struct json_writer *json, const struct run_metric *metr
 	json_put_string(json, "name", metric->kind->name);
 	json_put_string(json, "unit", json_unit_name(run_metric_unit(metric)));
 	json_put_double(json, "value", metric->value);
-	json_write_key(json, "values");
-	json_write_begin(json, '[');
+	json_put_begin(json, "values", '[');
 	for (size_t i = 0; i < metric->value_count; i++)
 		json_write_double(json, metric->values[i]);
 	json_write_end(json, ']');
-	json_write_key(json, "rows");
-	json_write_begin(json, '[');
+	json_put_begin(json, "rows", '[');
 	for (size_t row = 0; row < metric->row_count; row++) {
 		json_write_begin(json, '[');
 		json_write_string(json, metric->rows[row].path);
@@ -43,8 +40,7 @@ void baseline_write(const struct compared_run *run, struct output *out)
 	json_put_unsigned(&json, "steps", run->steps);
 	json_write_key(&json, "rank");
 	json_write_rank(&json, run->rank);
-	json_write_key(&json, "figures");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "figures", '[');
 	for (size_t i = 0; i < run->metric_count; i++)
 		write_metric(&json, &run->metrics[i]);
 	json_write_end(&json, ']');
@@ -75,6 +71,15 @@ static bool read_number(const json_t *value, double *number)
 	return json_is_number(value) && isfinite(*number);
 }
 
+/* Returns the bytes of a path, which the caller frees. */
+static char *restored_path(const char *path)
+{
+	char *bytes = strcpy(xcalloc(strlen(path) + 1), path);
+
+	bytes[output_restore_json_text(bytes, strlen(bytes))] = '\0';
+	return bytes;
+}
+
 static bool read_rows(struct run_metric *metric, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -84,7 +89,7 @@ static bool read_rows(struct run_metric *metric, const json_t *list)
 
 		if (!path || !read_number(json_array_get(pair, 1), &value))
 			return false;
-		run_metric_add_row(metric, strcpy(xcalloc(strlen(path) + 1), path), value);
+		run_metric_add_row(metric, restored_path(path), value);
 	}
 	run_metric_order_rows(metric);
 	return !list || json_is_array(list);

@@ -83,9 +83,8 @@ static char *node_path(const struct process *process, const struct tree *tree, u
 
 void run_metric_add_row(struct run_metric *metric, char *path, double value)
 {
-	array_grow_zeroed(
-		&metric->rows, &metric->row_room, metric->row_count + 1, sizeof *metric->rows);
-	metric->rows[metric->row_count++] = (struct run_row){ .path = path, .value = value };
+	*ARRAY_ADD(metric->rows, metric->row_room,
+		metric->row_count) = (struct run_row){ .path = path, .value = value };
 }
 
 static int by_path(const void *a, const void *b)
@@ -251,8 +250,7 @@ void json_begin_comparison(
 	json_write_begin(json, '{');
 	json_put_string(json, "schema", "pperf.report/1");
 	json_put_string(json, "view", view);
-	json_write_key(json, "files");
-	json_write_begin(json, '[');
+	json_put_begin(json, "files", '[');
 	json_write_string(json, before);
 	json_write_string(json, after);
 	json_write_end(json, ']');
@@ -260,8 +258,7 @@ void json_begin_comparison(
 
 void json_put_test_method(struct json_writer *json, const struct compared_run runs[2])
 {
-	json_write_key(json, "ranks");
-	json_write_begin(json, '[');
+	json_put_begin(json, "ranks", '[');
 	json_write_rank(json, runs[0].rank);
 	json_write_rank(json, runs[1].rank);
 	json_write_end(json, ']');

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/device_peaks.h"
-#include <string.h>
 
 struct string_view peaks_device_name(struct process *process, uint32_t device)
 {

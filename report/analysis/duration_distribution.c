@@ -2,6 +2,7 @@
 #include "report/analysis/duration_distribution.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/search.h"
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdlib.h>
@@ -124,20 +125,7 @@ static void count_in_bin(
 		add_outlier(result, node, at_ns, value);
 }
 
-static void count_before_outliers(struct distribution_builder *builder, uint64_t at_ns)
-{
-	uint32_t low = 0, high = builder->result->worst_outlier_count;
-
-	while (low < high) {
-		const uint32_t middle = (low + high) / 2;
-
-		if (builder->begins[middle] <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	builder->earlier[low]++;
-}
+DEFINE_COUNT_WHILE(outliers_begun, uint64_t, *item <= limit)
 
 /* Keeps a duration for the later passes. */
 static void hold_duration(struct distribution_reader *reader,
@@ -146,10 +134,9 @@ static void hold_duration(struct distribution_reader *reader,
 	reader->too_many |= reader->held_count == DISTRIBUTION_HELD_MAX;
 	if (reader->too_many)
 		return;
-	array_grow_zeroed(
-		&reader->held, &reader->held_room, reader->held_count + 1, sizeof *reader->held);
-	reader->held[reader->held_count++] = (struct held_duration){ at_ns, value, node,
-		builder->result->of_gpu };
+	*ARRAY_ADD(reader->held, reader->held_room, reader->held_count) = (struct held_duration){
+		at_ns, value, node, builder->result->of_gpu
+	};
 }
 
 static void add_duration(struct distribution_reader *reader, struct distribution_builder *builder,
@@ -163,7 +150,8 @@ static void add_duration(struct distribution_reader *reader, struct distribution
 	} else if (reader->pass == PASS_BINS) {
 		count_in_bin(builder, node, at_ns, value);
 	} else {
-		count_before_outliers(builder, at_ns);
+		builder->earlier[outliers_begun(
+			builder->begins, builder->result->worst_outlier_count, at_ns)]++;
 	}
 }
 
@@ -392,21 +380,11 @@ void distributions_free(struct distributions *distributions)
 
 bool distribution_step(const struct process *process, uint64_t at_ns, uint64_t *number)
 {
-	const struct steps *found = process->steps;
-	size_t low = 0, high = found ? found->count : 0;
+	const struct step *step = steps_step_at(process->steps, at_ns);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (found->steps[middle].begin_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || at_ns >= found->steps[low - 1].end_ns)
-		return false;
-	*number = found->steps[low - 1].number;
-	return true;
+	if (step)
+		*number = step->number;
+	return step;
 }
 
 const char *distribution_kind_name(enum distribution_kind kind)

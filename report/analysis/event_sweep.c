@@ -45,7 +45,7 @@ static void begin_swept_work(struct sweep_ends *ends, const struct event_sweep_v
 	struct sweep_mark mark = { .device = work->device };
 
 	visitor->begins(visitor->context, work, now_ns, &mark);
-	array_grow_zeroed(&ends->heap, &ends->room, ends->count + 1, sizeof *ends->heap);
+	ARRAY_GROW(ends->heap, ends->room, ends->count + 1);
 	ends_up(ends->heap, ends->count++, (struct sweep_end){ now_ns + work->duration_ns, mark });
 }
 

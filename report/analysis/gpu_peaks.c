@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/gpu_peaks.h"
-#include "report/analysis/work_categories.h"
+#include "report/gpu/work_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/builtin_table.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/group_by.h"
-#include "report/analysis/work_categories.h"
+#include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,10 +208,10 @@ static struct tree *group_by_module(struct process *process, char reason[GROUP_B
 	return grouping_end(&grouping);
 }
 
-static struct tree *group_by_category(struct process *process, const char *path)
+static struct tree *group_by_category(struct process *process)
 {
 	const struct profile *profile = process_full_names_profile(process);
-	struct categories *categories = categories_read(path);
+	const struct categories *categories = process->categories;
 	struct grouping grouping = grouping_begin(profile, process->texts);
 	uint8_t *of_node = categories_of_tree(categories, profile->tree, process->texts);
 
@@ -219,7 +219,6 @@ static struct tree *group_by_category(struct process *process, const char *path)
 		grouping.key[id] = find_group_named(
 			&grouping, categories_name(categories, of_node[id]), NODE_CATEGORY);
 	free(of_node);
-	categories_free(categories);
 	sum_groups(&grouping);
 	return grouping_end(&grouping);
 }
@@ -250,14 +249,14 @@ static bool is_empty(const struct tree *tree)
 	return true;
 }
 
-struct tree *group_by_tree(struct process *process, enum rows_by by, const char *categories,
-	char reason[GROUP_BY_REASON_BYTES])
+struct tree *group_by_tree(
+	struct process *process, enum rows_by by, char reason[GROUP_BY_REASON_BYTES])
 {
 	struct tree *tree;
 
 	snprintf(reason, GROUP_BY_REASON_BYTES, "this trace has no ranges and no GPU work");
 	tree = by == BY_MODULE     ? group_by_module(process, reason)
-	       : by == BY_CATEGORY ? group_by_category(process, categories)
+	       : by == BY_CATEGORY ? group_by_category(process)
 	       : by == BY_RANK     ? group_by_rank(process)
 				   : group_by_events(process, by, reason);
 	if (!tree || !is_empty(tree))
@@ -303,10 +302,10 @@ static void add_leaf_to_category(struct process *process, struct tree *flat,
 	add_work_count(flat, kernel, node);
 }
 
-struct tree *group_by_categories(struct process *process, const char *path, enum demangle_form form)
+struct tree *group_by_categories(struct process *process, enum demangle_form form)
 {
 	const struct profile *profile = process_full_names_profile(process);
-	struct categories *categories = categories_read(path);
+	const struct categories *categories = process->categories;
 	struct tree *flat = new_group_tree();
 	uint8_t *of_node = categories_of_tree(categories, profile->tree, process->texts);
 
@@ -318,7 +317,6 @@ struct tree *group_by_categories(struct process *process, const char *path, enum
 				categories_name(categories, of_node[id]), form);
 	}
 	free(of_node);
-	categories_free(categories);
 	tree_sum(flat);
 	return flat;
 }

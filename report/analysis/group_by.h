@@ -21,12 +21,11 @@
 
 /* Returns a tree of nodes below the root, which the caller frees. NULL: the trace does not have the
  * key; `reason` is a sentence with the setting that records it. `by` must not be BY_NAME. */
-struct tree *group_by_tree(struct process *process, enum rows_by by, const char *categories,
-	char reason[GROUP_BY_REASON_BYTES]);
+struct tree *group_by_tree(
+	struct process *process, enum rows_by by, char reason[GROUP_BY_REASON_BYTES]);
 
 /* Returns a node for each category with GPU work, and in it its kernels, copies and memsets. */
-struct tree *group_by_categories(
-	struct process *process, const char *categories, enum demangle_form form);
+struct tree *group_by_categories(struct process *process, enum demangle_form form);
 
 /* ---- internal: shared by group_by.c and group_by_event.c ---- */
 

@@ -119,8 +119,7 @@ static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 {
 	if (!trace_node)
 		return find_key_named(events, "(in no range)", NODE_RANGE);
-	array_grow_zeroed(
-		&events->key_of, &events->key_room, (size_t)trace_node + 1, sizeof *events->key_of);
+	ARRAY_GROW(events->key_of, events->key_room, (size_t)trace_node + 1);
 	if (!events->key_of[trace_node])
 		events->key_of[trace_node] = make_shape_key(
 			events, reader_node(events->process->reader, trace_node));
@@ -166,8 +165,7 @@ static uint32_t stack_key(struct event_grouping *events, uint32_t stack)
 	if (!frames)
 		return find_key_named(events, "(no call stack)", NODE_STACK);
 	events->has_key = true;
-	array_grow_zeroed(
-		&events->key_of, &events->key_room, (size_t)stack + 1, sizeof *events->key_of);
+	ARRAY_GROW(events->key_of, events->key_room, (size_t)stack + 1);
 	if (events->key_of[stack])
 		return events->key_of[stack];
 	text = call_stack_text(events->process, stack, frames);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/metric_samples.h"
 #include "report/base/alloc.h"
+#include "report/base/search.h"
 #include <stdlib.h>
-#include <string.h>
 
 static bool is_step_wanted(const struct profile_options *options, const struct step *step)
 {
@@ -37,30 +37,25 @@ static void collect_steps(struct metric_samples *all, const struct process *proc
 					 all->step_stride);
 }
 
+DEFINE_COUNT_WHILE(steady_steps_begun, struct step *const, (*item)->begin_ns <= limit)
+
 /* Returns the index of the steady-state step at `at_ns`, or SIZE_MAX. */
 static size_t sample_step_at(struct metric_samples *all, uint64_t at_ns)
 {
-	size_t low = 0, high = all->step_count;
-	const struct step *step = low < high ? all->steps[all->cursor] : NULL;
+	const struct step *step = all->step_count ? all->steps[all->cursor] : NULL;
+	size_t begun;
 
 	if (step && at_ns >= step->begin_ns && at_ns < step->end_ns)
 		return all->cursor;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (all->steps[middle]->begin_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || at_ns >= all->steps[low - 1]->end_ns)
+	begun = steady_steps_begun(all->steps, all->step_count, at_ns);
+	if (!begun || at_ns >= all->steps[begun - 1]->end_ns)
 		return SIZE_MAX;
-	return all->cursor = low - 1;
+	return all->cursor = begun - 1;
 }
 
 static struct node_samples *node_samples_of(struct metric_samples *all, uint32_t node)
 {
-	array_grow_zeroed(&all->nodes, &all->room, (size_t)node + 1, sizeof *all->nodes);
+	ARRAY_GROW(all->nodes, all->room, (size_t)node + 1);
 	return &all->nodes[node];
 }
 
@@ -104,8 +99,7 @@ static void keep_instance_value(struct node_samples *samples, long double value)
 		if ((samples->passed - 1) % samples->stride)
 			return;
 	}
-	array_grow_zeroed(
-		&samples->values, &room, (size_t)samples->count + 1, sizeof *samples->values);
+	ARRAY_GROW(samples->values, room, (size_t)samples->count + 1);
 	samples->room = (uint32_t)room;
 	samples->values[samples->count++] = (double)value;
 }

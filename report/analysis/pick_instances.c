@@ -3,6 +3,7 @@
 #include "report/base/compare.h"
 #include "report/base/heap.h"
 #include "report/base/alloc.h"
+#include "report/base/search.h"
 #include <stdlib.h>
 
 struct instance_picker {
@@ -57,36 +58,21 @@ static void keep_worst(
 	struct picked_instances *picked, size_t most, const struct picked_instance *instance)
 {
 	if (picked->count < most) {
-		array_grow_zeroed(
-			&picked->list, &picked->room, picked->count + 1, sizeof *picked->list);
+		ARRAY_GROW(picked->list, picked->room, picked->count + 1);
 		worst_up(picked->list, picked->count++, *instance);
 	} else if (compare_instances(instance, &picked->list[0]) < 0) {
 		worst_down(picked->list, picked->count, *instance);
 	}
 }
 
-/* Number of the picked instances that began before `ns`. */
-static size_t count_begun_before(const struct picked_instances *picked, uint64_t ns)
-{
-	size_t low = 0, high = picked->count;
-
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-
-		if (picked->begins[middle] < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+DEFINE_COUNT_WHILE(times_before, uint64_t, *item < limit)
 
 static void count_earlier(void *context, const struct observed_instance *seen)
 {
 	struct picked_instances *picked = picked_of_node(context, seen->node);
 
 	if (picked)
-		picked->earlier[count_begun_before(picked, seen->begin_ns + 1)]++;
+		picked->earlier[times_before(picked->begins, picked->count, seen->begin_ns + 1)]++;
 }
 
 /* Keeps the first or the last instance. */
@@ -101,7 +87,7 @@ static void pick_by_time(void *context, const struct observed_instance *seen)
 		(picker->which == INSTANCES_FIRST ? seen->begin_ns >= picked->list->begin_ns
 						  : seen->begin_ns < picked->list->begin_ns))
 		return;
-	array_grow_zeroed(&picked->list, &picked->room, 1, sizeof *picked->list);
+	ARRAY_GROW(picked->list, picked->room, 1);
 	picked->list[0] = picked_from(seen);
 	picked->count = 1;
 }
@@ -148,8 +134,8 @@ static void number_picked(struct picked_instances *picked)
 	for (size_t i = 0; i <= picked->count; i++)
 		picked->earlier[i] = sum += picked->earlier[i];
 	for (size_t i = 0; i < picked->count; i++)
-		picked->list[i].number =
-			1 + picked->earlier[count_begun_before(picked, picked->list[i].begin_ns)];
+		picked->list[i].number = 1 + picked->earlier[times_before(picked->begins,
+						     picked->count, picked->list[i].begin_ns)];
 }
 
 static void run_picking(struct process *process, const struct profile_observer *observer)

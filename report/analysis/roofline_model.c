@@ -41,8 +41,7 @@ static struct roofline_device *roofline_device_of(struct roofline_state *state, 
 	for (size_t i = 0; i < state->made.device_count; i++)
 		if (state->made.devices[i].device == device)
 			return &state->made.devices[i];
-	array_grow_zeroed(&state->made.devices, &state->device_room, state->made.device_count + 1,
-		sizeof *state->made.devices);
+	ARRAY_GROW(state->made.devices, state->device_room, state->made.device_count + 1);
 	state->made.devices[state->made.device_count] = (struct roofline_device){
 		.device = device
 	};
@@ -51,11 +50,9 @@ static struct roofline_device *roofline_device_of(struct roofline_state *state, 
 
 static struct roofline_subject *subject_of(struct roofline_subjects *subjects, uint32_t text)
 {
-	array_grow_zeroed(
-		&subjects->slots, &subjects->slot_room, (size_t)text + 1, sizeof *subjects->slots);
+	ARRAY_GROW(subjects->slots, subjects->slot_room, (size_t)text + 1);
 	if (!subjects->slots[text]) {
-		array_grow_zeroed(&subjects->all, &subjects->room, subjects->count + 1,
-			sizeof *subjects->all);
+		ARRAY_GROW(subjects->all, subjects->room, subjects->count + 1);
 		subjects->all[subjects->count] = (struct roofline_subject){ .name = text };
 		subjects->slots[text] = (uint32_t)++subjects->count;
 	}
@@ -105,8 +102,7 @@ static const struct node_cost *node_cost_at(struct roofline_state *state, uint32
 {
 	struct node_cost *node;
 
-	array_grow_zeroed(&state->node_costs, &state->node_cost_room, (size_t)trace_node + 1,
-		sizeof *state->node_costs);
+	ARRAY_GROW(state->node_costs, state->node_cost_room, (size_t)trace_node + 1);
 	node = &state->node_costs[trace_node];
 	if (!node->at)
 		node->at = find_outermost_cost(state, trace_node);
@@ -154,7 +150,7 @@ static struct open_operator *open_operator_of(
 		(state->open[i].tid != tid || state->open[i].trace_node != trace_node))
 		i++;
 	if (i == state->open_count) {
-		array_grow_zeroed(&state->open, &state->open_room, i + 1, sizeof *state->open);
+		ARRAY_GROW(state->open, state->open_room, i + 1);
 		state->open[state->open_count++] = (struct open_operator){
 			.trace_node = trace_node, .tid = tid, .device = device
 		};

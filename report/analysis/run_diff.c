@@ -41,7 +41,7 @@ static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node 
 		slot = hash_index_next(&diff->index, slot))
 		if (is_same_node(&diff->nodes[slot->number], wanted))
 			return slot->number;
-	array_grow_zeroed(&diff->nodes, &diff->room, (size_t)diff->count + 1, sizeof *diff->nodes);
+	ARRAY_GROW(diff->nodes, diff->room, (size_t)diff->count + 1);
 	diff->nodes[diff->count] = *wanted;
 	hash_index_add(&diff->index, slot, hash_diff_node, diff->count);
 	return diff->count++;
@@ -267,7 +267,7 @@ struct diff *diff_read_unmatched(const struct options *options, const char *metr
 
 	diff->texts = string_table_new();
 	diff->count = 1;
-	array_grow_zeroed(&diff->nodes, &diff->room, 1, sizeof *diff->nodes);
+	ARRAY_GROW(diff->nodes, diff->room, 1);
 	compared_runs_open(diff->sides, options, before, after, false);
 	choose_metric(diff, metric_name);
 	diff->by_steps = diff->sides[0].by_steps;

@@ -2,6 +2,7 @@
 #include "report/analysis/step_stats.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/search.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
 #include <string.h>
@@ -140,31 +141,17 @@ static struct step_table *new_table(const struct process *process)
 /* The context of add_step_gap. */
 struct gap_reading {
 	struct step_table *table;
-	const struct handover_list *handovers;
+	const struct timeline *timeline;
 };
 
-/* Returns the index of the first step that ends after `at_ns`. */
-static size_t first_step_after(const struct step_table *table, uint64_t at_ns)
-{
-	size_t low = 0, high = table->count;
+DEFINE_COUNT_WHILE(steps_ended, struct step_stats, item->step->end_ns <= limit)
 
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-
-		if (table->steps[middle].step->end_ns > at_ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
-static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
+static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct gap_reading *reading = context;
 	const struct step_table *table = reading->table;
 
-	for (size_t i = first_step_after(table, from_ns);
+	for (size_t i = steps_ended(table->steps, table->count, from_ns);
 		i < table->count && table->steps[i].step->begin_ns < to_ns; i++) {
 		struct step_stats *step = &table->steps[i];
 		const uint64_t from = max_u64(step->step->begin_ns, from_ns),
@@ -172,8 +159,8 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 		uint64_t idle = to > from ? to - from : 0;
 
 		if (idle)
-			idle -= handover_list_overlap_ns(
-				reading->handovers, HANDOVER_TRACE_TIME, from, to);
+			idle -= timeline_unknown_within(
+				reading->timeline, device, HANDOVER_TRACE_TIME, from, to);
 		step->gaps += idle > 0;
 		step->gap_max_ns = max_u64(step->gap_max_ns, idle);
 	}
@@ -182,11 +169,10 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 static void read_busy(struct step_table *table, const struct process *process)
 {
 	struct timeline *timeline = process->profile->timeline;
-	struct gap_reading gaps = { .table = table };
+	struct gap_reading gaps = { .table = table, .timeline = timeline };
 
 	if (!timeline)
 		return;
-	gaps.handovers = timeline_handovers(timeline);
 	timeline_rewind(timeline);
 	timeline_on_gap(timeline, add_step_gap, &gaps);
 	for (size_t i = 0; i < table->count; i++) {

@@ -7,8 +7,7 @@
 static uint32_t add_stream(struct stream_table *table, struct hash_slot *slot, uint64_t hash,
 	struct device_stream entry)
 {
-	array_grow_zeroed(
-		&table->entries, &table->room, (size_t)table->count + 1, sizeof *table->entries);
+	ARRAY_GROW(table->entries, table->room, (size_t)table->count + 1);
 	table->entries[table->count] = entry;
 	table->last = table->count++;
 	hash_index_add(&table->index, slot, hash, table->count);

@@ -13,6 +13,11 @@ void *xcalloc(size_t bytes);
 /* Grows `*array` to at least `count` elements of `size` bytes. `*room` is its capacity, which
  * grows by half or to `count`. New elements are zeroed. */
 void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size);
+#define ARRAY_GROW(array, room, count) array_grow_zeroed(&(array), &(room), count, sizeof *(array))
+/* Adds an element to an array that has `count`, and returns a pointer to it. It is zeroed, unless
+ * the array had that many elements before. */
+#define ARRAY_ADD(array, room, count) \
+	(ARRAY_GROW(array, room, (size_t)(count) + 1), &(array)[(count)++])
 /* Grows like array_grow_zeroed, but leaves new elements uninitialised, so that unused pages are
  * never touched. */
 void array_grow(void *array, size_t *room, size_t count, size_t size);

@@ -5,7 +5,11 @@
  *
  *	COMPARE_BY(by_device, struct idle_device, device)          ascending
  *	COMPARE_BY_TWO(by_time, struct call, begin_ns, number)      ascending by both
+ *	COMPARE_BY_THREE(by_site, struct site, level, node, stack)  ascending by all
  *	COMPARE_BY_LARGEST(by_bytes, struct owner, bytes, node)    largest bytes first, then by node
+ *
+ *	COMPARE_POINTERS_BY_LARGEST(by_time, struct kernel, ns)     of an array of pointers:
+ *	                                            largest first, then by address
  *
  * A comparator with other rules ends in `return COMPARE(left->member, right->member)`.
  *
@@ -37,6 +41,17 @@
 		return order ? order : COMPARE(left->second, right->second); \
 	}
 
+#define COMPARE_BY_THREE(name, type, first, second, third)                        \
+	static int name(const void *a, const void *b)                             \
+	{                                                                         \
+		const type *left = a, *right = b;                                 \
+		const int order = left->first != right->first                     \
+					  ? COMPARE(left->first, right->first)    \
+					  : COMPARE(left->second, right->second); \
+                                                                                  \
+		return order ? order : COMPARE(left->third, right->third);        \
+	}
+
 #define COMPARE_BY_LARGEST(name, type, member, then)                     \
 	static int name(const void *a, const void *b)                    \
 	{                                                                \
@@ -44,6 +59,15 @@
 		const int order = COMPARE(right->member, left->member);  \
                                                                          \
 		return order ? order : COMPARE(left->then, right->then); \
+	}
+
+#define COMPARE_POINTERS_BY_LARGEST(name, type, member)                                       \
+	static int name(const void *a, const void *b)                                         \
+	{                                                                                     \
+		const type *left = *(const type *const *)a, *right = *(const type *const *)b; \
+		const int order = COMPARE(right->member, left->member);                       \
+                                                                                              \
+		return order ? order : COMPARE(left, right);                                  \
 	}
 
 static inline int compare_u32(const void *a, const void *b)

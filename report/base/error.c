@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,4 +43,17 @@ _Noreturn void fatal(enum status status, const char *format, ...)
 		snprintf(message + used, sizeof message - used, " %s", strerror(error));
 	print_error(message);
 	exit((int)status);
+}
+
+void warn_user(const char *format, ...)
+{
+	static char message[MESSAGE_BYTES] = "warning: ";
+	const size_t used = sizeof "warning: " - 1;
+	va_list list;
+
+	progress_clear();
+	va_start(list, format);
+	vsnprintf(message + used, sizeof message - used, format, list);
+	va_end(list);
+	print_error(message);
 }

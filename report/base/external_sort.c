@@ -49,9 +49,7 @@ struct external_sort *external_sort_new(
 
 static void add_sort_run(struct external_sort *sorter, struct sort_run run)
 {
-	array_grow_zeroed(
-		&sorter->runs, &sorter->run_room, sorter->run_total + 1, sizeof *sorter->runs);
-	sorter->runs[sorter->run_total++] = run;
+	*ARRAY_ADD(sorter->runs, sorter->run_room, sorter->run_total) = run;
 }
 
 static void spill_held_entries(struct external_sort *sorter)

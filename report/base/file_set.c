@@ -79,7 +79,7 @@ bool file_set_add(struct file_set *set, const char *path)
 		return false;
 	if (entry.path)
 		entry.path = strcpy(xcalloc(strlen(path) + 1), path);
-	array_grow_zeroed(&set->entries, &set->room, set->index.count + 1, sizeof *set->entries);
+	ARRAY_GROW(set->entries, set->room, set->index.count + 1);
 	set->entries[set->index.count] = entry;
 	hash_index_add(&set->index, slot, entry.hash, (uint32_t)set->index.count + 1);
 	return true;

@@ -213,7 +213,8 @@ static const struct option_entry {
 		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
 		"module, range, step, backward, optimizer, api, sync, alloc ..." },
 	{ 0, "categories", "FILE", STRING(categories),
-		"rules for categories, in place of the built-in ones" },
+		"rules for categories, in place of the built-in ones or (include built-in) in "
+		"addition" },
 	{ 0, "peaks", "FILE", STRING(peaks),
 		"roofline: peak rates of GPUs, in place of the built-in table" },
 	{ 0, "assume-type", "TYPE", OWN(parse_assumed_type),

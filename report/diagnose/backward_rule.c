@@ -90,8 +90,7 @@ static void report_ratio(
 {
 	const uint64_t forward = passes->forward_ns, backward = passes->backward_ns;
 
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_MEDIUM;
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason, "in typical models backward takes about twice as long as "
 				  "forward; communication and recomputation are excluded");
 	SET_TEXT(finding->sentence,
@@ -112,10 +111,8 @@ static void report_ratio(
 					"layouts that force copies, a fallback to another "
 					"algorithm, work that could be computed once.");
 	SET_TEXT(finding->view, "tree --columns gpu_total_ns,gpu_forward_ns,gpu_backward_ns");
-	finding->node = passes->node;
-	finding->count = passes->operators;
-	finding->impact_ns = backward > forward ? backward - 2 * forward : forward - backward / 2;
-	finding->upper_bound = true;
+	finding_set_impact(finding, passes->node, passes->operators,
+		backward > forward ? backward - 2 * forward : forward - backward / 2);
 }
 
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding)

@@ -109,8 +109,7 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 	if (copies->count < LIMIT_CALLS_FEW ||
 		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_HIGH;
+	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
 		"Copies between the GPU and pageable host memory take %s of the time; pinned "
@@ -142,8 +141,7 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 	if (copies->count < LIMIT_SUCCESSION ||
 		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_MEDIUM;
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason, "same stream and operator, directly one after the other; the "
 				  "trace does not show what the copy is for");
 	SET_TEXT(finding->sentence,

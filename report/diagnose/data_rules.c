@@ -20,8 +20,7 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 	if (!diagnose_is_share(batches.ns, batches.steps_ns, LIMIT_DATALOADER_WAIT) ||
 		(has_gpu && !diagnose_is_share(idle, busy + idle, LIMIT_LAUNCH_IDLE)))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_HIGH;
+	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason,
 		has_gpu ? "measured on the host; the GPU is idle for %s of the steps' time"
 			: "measured on the host",
@@ -34,15 +33,13 @@ void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_plural(diagnosis, batches.count, "batch"),
 		diagnose_time(diagnosis, batches.ns), diagnose_time(diagnosis, batches.steps_ns),
 		diagnose_time(diagnosis, batches.longest_ns));
-	SET_TEXT(
-		finding->next, "Increase DataLoader(num_workers=...), with persistent_workers=True "
-			       "and prefetch_factor; do less work per sample (decode and augment "
-			       "beforehand, or on the GPU); store files on faster storage. Without "
-			       "workers, all of this runs inside the step.");
+	SET_TEXT(finding->next,
+		"Increase DataLoader(num_workers=...), with persistent_workers=True "
+		"and prefetch_factor; do less work per sample (decode and augment "
+		"beforehand, or on the GPU); store files on faster storage. Without "
+		"workers, all of this runs inside the step.");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
-	finding->node = batches.node;
-	finding->count = batches.count;
-	finding->impact_ns = has_gpu && idle < batches.ns ? idle : batches.ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, batches.node, batches.count,
+		has_gpu && idle < batches.ns ? idle : batches.ns);
 }

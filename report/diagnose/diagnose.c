@@ -20,6 +20,12 @@ const struct diagnose_rule diagnose_rules[] = {
 		diagnose_compute_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
 		CHECK_STEPS_TOO, diagnose_dominant_event },
+	{ "exposed-communication", "the GPU communicates while nothing is computed",
+		NEED_TIMES | CHECK_STEPS_TOO, diagnose_exposed_communication },
+	{ "collective-waits", "collectives wait for another rank", NEED_TIMES,
+		diagnose_collective_waits },
+	{ "tensor-cores-unused", "matrix products and convolutions in FP32 without tensor cores",
+		NEED_TIMES | CHECK_STEPS_TOO, diagnose_tensor_cores },
 	{ "tiny-calls", "many kernels that are shorter than the cost of a launch",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_tiny_calls },
 	{ "small-grids", "kernels with fewer blocks than multiprocessors",
@@ -47,8 +53,8 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO, diagnose_forward_backward },
 	{ "queued-not-started",
-		"queued work did not start although the GPU was idle: possibly shared with another "
-		"process",
+		"launched work did not start although the GPU was idle: it waited for an event, or "
+		"another process used the GPU",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ .name = NULL },
@@ -83,20 +89,37 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 		finding_set_unchecked(finding, lacks);
 	else
 		finding->rule->check(diagnosis, finding);
+	/* What costs nothing is no finding. */
+	if (finding->state == FINDING_FOUND && !finding->impact_ns && !finding->impact_bytes)
+		finding->state = FINDING_NOTE;
 }
 
-/* Orders findings first, by impact; then notes, rules that found nothing, and rules that were not
- * checked. Equal ones keep the order of the table. */
+/* Returns true if the finding costs less than 1 % of the run. */
+static bool is_minor(const struct finding *finding)
+{
+	return finding->state == FINDING_FOUND &&
+	       !diagnose_is_share(
+		       finding->impact_ns, finding->diagnosis->facts.run_ns, LIMIT_MINOR);
+}
+
+static int finding_position(const struct finding *finding)
+{
+	static const int positions[] = { [FINDING_FOUND] = 0,
+		[FINDING_NOTE] = 1,
+		[FINDING_CLEAR] = 3,
+		[FINDING_UNCHECKED] = 4 };
+
+	return is_minor(finding) ? 2 : positions[finding->state];
+}
+
+/* Orders findings first, by impact; then notes, findings below 1 % of the run, rules that found
+ * nothing, and rules that were not checked. Equal ones keep the order of the table. */
 static int by_state_and_impact(const void *a, const void *b)
 {
 	const struct finding *left = a, *right = b;
-	static const int order[] = { [FINDING_FOUND] = 0,
-		[FINDING_NOTE] = 1,
-		[FINDING_CLEAR] = 2,
-		[FINDING_UNCHECKED] = 3 };
 
-	if (left->state != right->state)
-		return order[left->state] - order[right->state];
+	if (finding_position(left) != finding_position(right))
+		return finding_position(left) - finding_position(right);
 	if (left->state == FINDING_FOUND && left->impact_ns != right->impact_ns)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
@@ -175,11 +198,11 @@ static void add_finding_row(
 	struct process *process, struct rows *rows, const struct finding *finding)
 {
 	static const char *const confidences[] = { "low", "medium", "high" };
-	struct computed_row *computed = computed_row_new(process, finding->node);
+	struct computed_row *computed = computed_row_new(
+		process, finding->node, finding_state_name(finding->state));
 
 	computed->row.tree = finding->diagnosis->profile->tree;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
-	computed_row_set_string(computed, "kind", finding_state_name(finding->state));
 	if (*finding->reason && finding->state != FINDING_CLEAR)
 		computed_row_set_string(computed, "why", finding->reason);
 	if (finding->state >= FINDING_NOTE) {
@@ -192,6 +215,8 @@ static void add_finding_row(
 	}
 	if (finding->impact_ns || finding->state == FINDING_FOUND) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
+		computed_row_set_share(computed, "impact_share", finding->impact_ns,
+			finding->diagnosis->facts.run_ns);
 		computed_row_set_string(
 			computed, "bound", finding->upper_bound ? "upper bound" : "measured");
 	}

@@ -68,13 +68,13 @@ struct diagnose_facts {
 	/* duration of the steady part */
 	uint64_t steady_from_ns, steady_to_ns, steady_ns;
 	uint64_t whole_ns; /* from the GPUs' first work to their last */
+	uint64_t run_ns;   /* of the whole trace, also if only some steps are examined */
 	bool has_steps;
-	uint64_t operations, calls, kernels, launched, host_copies, known_copies, streams_waiting;
+	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
-	uint64_t steady_launches;
 	struct variable_kernel variable;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],
@@ -84,15 +84,17 @@ struct diagnose_facts {
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
-	 *   long_gaps     launch-bound or allocation, LIMIT_LONG_GAP_NS or more, after start-up
+	 *   long_gaps     launch-bound, launch latency or allocation, LIMIT_LONG_GAP_NS or more,
+	 *                 after start-up
 	 *   long_gaps_before_steps      the same, before the first step (start-up)
 	 *   long_gaps_allocating  those of long_gaps with the cause allocation
-	 *   launch_short     launch-bound, shorter than LIMIT_LONG_GAP_NS
-	 *   launch_long      launch-bound, LIMIT_LONG_GAP_NS or more
+	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS
+	 *   launch_long      launch-bound or launch latency, LIMIT_LONG_GAP_NS or more
 	 *   sync_gaps        synchronisation
-	 *   held             dependency, LIMIT_HELD_NS or more */
+	 *   queued_gaps      event wait or queued, LIMIT_HELD_NS or more
+	 *   event_gaps       those of queued_gaps with the cause event wait */
 	struct occurrences long_gaps, long_gaps_allocating, long_gaps_before_steps, launch_short,
-		launch_long, sync_gaps, queued_gaps;
+		launch_long, sync_gaps, queued_gaps, event_gaps;
 };
 
 #define DIAGNOSE_TEXT_BUFFERS 24u
@@ -113,8 +115,8 @@ struct diagnosis {
 void diagnose_facts_read(struct diagnosis *diagnosis);
 void diagnose_facts_free(struct diagnosis *diagnosis);
 
-/* Returns the idle time of launch-bound gaps shorter than LIMIT_LONG_GAP_NS, and their number in
- * `gaps`. */
+/* Returns the idle time before launches and during their latency, in parts shorter than
+ * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
 /* Returns true if `at_ns`, which is in the step with the index `step`, is in the steady part. */
 bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns);
@@ -140,6 +142,10 @@ const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, siz
 void finding_set_text(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 #define SET_TEXT(text, ...) finding_set_text(text, sizeof(text), __VA_ARGS__)
+/* Sets the state FINDING_FOUND. */
+void finding_set_found(struct finding *finding, enum finding_confidence confidence);
+/* Sets what was found at `node`, and that `impact_ns` is an upper bound of what it costs. */
+void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
@@ -150,6 +156,11 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about the ratio of backward to forward (backward_rule.c). */
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding);
+/* The rule about FP32 matrix products (matrix_rules.c). */
+void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about communication between GPUs (communication_rules.c). */
+void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding);

@@ -4,7 +4,7 @@
  * rows of `idle`.
  */
 #include "report/views/views.h"
-#include "report/analysis/work_categories.h"
+#include "report/analysis/tree_categories.h"
 #include "report/table/column.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
@@ -43,8 +43,7 @@ void occurrences_add(struct occurrences *occurrences, uint32_t node, uint32_t na
 {
 	struct occurrences_at_node *at_node;
 
-	array_grow_zeroed(&occurrences->of_node, &occurrences->room, (size_t)node + 1,
-		sizeof *occurrences->of_node);
+	ARRAY_GROW(occurrences->of_node, occurrences->room, (size_t)node + 1);
 	at_node = &occurrences->of_node[node];
 	if (!at_node->total_ns || duration_ns > at_node->longest_ns) {
 		at_node->longest_ns = duration_ns;
@@ -181,8 +180,7 @@ static uint8_t classify_call(struct facts_pass *pass, uint32_t name)
 	const struct string_view text = string_table_get(pass->diagnosis->process->texts, name);
 	uint8_t *kind;
 
-	array_grow_zeroed(&pass->call_classes, &pass->call_classes_room, (size_t)name + 1,
-		sizeof *pass->call_classes);
+	ARRAY_GROW(pass->call_classes, pass->call_classes_room, (size_t)name + 1);
 	kind = &pass->call_classes[name];
 	if (!*kind)
 		*kind = (uint8_t)(CALL_CLASSIFIED | (is_wait(text) ? CALL_WAITS : 0) |
@@ -207,15 +205,12 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 	const uint8_t kind = classify_call(pass, call->name);
 
 	facts->calls++;
-	facts->streams_waiting += call->kind == ACTIVITY_STREAM_WAIT;
 	if (call->captured)
 		return;
 	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
 		add_call_occurrence(&facts->waits, call);
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
-	facts->steady_launches += call->kind == ACTIVITY_LAUNCH ||
-				  call->kind == ACTIVITY_GRAPH_LAUNCH;
 	if (kind & CALL_ALLOCATES)
 		add_call_occurrence(&facts->allocations, call);
 	else if (kind & CALL_QUERIES)
@@ -265,6 +260,7 @@ static void facts_add_kernel(
 	const struct tree *tree = pass->diagnosis->profile->tree;
 
 	facts->kernels++;
+	facts->communications += kernel->communicates;
 	variability_add(pass->diagnosis, kernel);
 	if (!kernel->of_graph && kernel->has_call && kernel->duration_ns < LIMIT_TINY_NS) {
 		occurrences_add(&facts->tiny, kernel->owner, kernel->name, kernel->begin_ns,
@@ -286,8 +282,7 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 		&pass->streams, work->device, work->stream);
 	struct last_copy *last;
 
-	array_grow_zeroed(
-		&pass->last, &pass->last_room, (size_t)stream_index + 1, sizeof *pass->last);
+	ARRAY_GROW(pass->last, pass->last_room, (size_t)stream_index + 1);
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;
@@ -321,7 +316,7 @@ static bool is_counted_call(const struct activities *activities, const struct ac
 
 static void facts_read_activities(struct diagnosis *diagnosis)
 {
-	struct categories *categories = categories_read(diagnosis->options->categories);
+	const struct categories *categories = diagnosis->process->categories;
 	struct facts_pass pass = { .diagnosis = diagnosis,
 		.category = categories_of_tree(
 			categories, diagnosis->profile->tree, diagnosis->process->texts),
@@ -336,7 +331,6 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 		else if (is_counted_call(activities, one))
 			facts_add_call(&pass, one);
 	activities_free(activities);
-	categories_free(categories);
 	stream_table_free(&pass.streams);
 	free(pass.last);
 	free(pass.category);
@@ -346,21 +340,6 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 static const struct cell *idle_cell(const struct row *row, const char *key)
 {
 	return computed_row_cell(row->of.computed, column_find(key, strlen(key)));
-}
-
-static uint64_t idle_number(const struct row *row, const char *key)
-{
-	const struct cell *cell = idle_cell(row, key);
-
-	return cell && cell->kind == CELL_UNSIGNED ? cell->unsigned_value : 0;
-}
-
-static bool idle_cell_is(const struct row *row, const char *key, const char *word)
-{
-	const struct cell *cell = idle_cell(row, key);
-
-	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
-	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
 }
 
 /* Returns true if most of the gap is before the first step. What a program does to get ready is
@@ -387,23 +366,26 @@ static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
 static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
-	const uint64_t length = idle_number(row, "gap_ns"), at = idle_number(row, "start_ns");
+	const uint64_t length = computed_row_number(row, "gap_ns"),
+		       at = computed_row_number(row, "start_ns");
 	const bool before = is_before_first_step(diagnosis->process->steps, at, length),
 		   is_dead = length >= LIMIT_LONG_GAP_NS;
 
 	note_longest_gap(diagnosis, row, cause, length);
-	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && is_dead)
+	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY || cause == GAP_ALLOCATION) && is_dead)
 		occurrences_add(before ? &facts->long_gaps_before_steps : &facts->long_gaps,
 			row->node, 0, at, length);
-	if (cause == GAP_LAUNCH)
+	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
 		occurrences_add(is_dead ? &facts->launch_long : &facts->launch_short, row->node, 0,
 			at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if (cause == GAP_ALLOCATION && is_dead && !before)
 		occurrences_add(&facts->long_gaps_allocating, row->node, 0, at, length);
-	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
+	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS)
 		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
+	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
+		occurrences_add(&facts->event_gaps, row->node, 0, at, length);
 }
 
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
@@ -412,17 +394,17 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 	unsigned cause = 0;
 
 	while (cause < GAP_CAUSE_COUNT &&
-		!idle_cell_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
+		!computed_row_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
 		cause++;
 	if (cause == GAP_CAUSE_COUNT)
 		return;
-	if (idle_cell_is(row, "kind", "cause")) {
-		facts->cause_ns[cause] += idle_number(row, "gap_ns");
-		facts->cause_gaps[cause] += idle_number(row, "gaps");
-	} else if (idle_cell_is(row, "kind", "gap")) {
+	if (computed_row_is(row, "kind", "cause")) {
+		facts->cause_ns[cause] += computed_row_number(row, "gap_ns");
+		facts->cause_gaps[cause] += computed_row_number(row, "gaps");
+	} else if (computed_row_is(row, "kind", "gap")) {
 		facts_add_gap(diagnosis, row, (enum gap_cause)cause);
-	} else if (idle_number(row, "gap_ns") > facts->cause_node_ns[cause]) {
-		facts->cause_node_ns[cause] = idle_number(row, "gap_ns");
+	} else if (computed_row_number(row, "gap_ns") > facts->cause_node_ns[cause]) {
+		facts->cause_node_ns[cause] = computed_row_number(row, "gap_ns");
 		facts->cause_node[cause] = row->node;
 	}
 }
@@ -450,7 +432,8 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 
 	diagnosis->facts = (struct diagnose_facts){ .busy_ns = totals->gpu_busy_ns,
 		.idle_ns = totals->gpu_idle_ns,
-		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns };
+		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns,
+		.run_ns = reader_duration_ns(diagnosis->process->reader) };
 	find_steady(diagnosis);
 	variability_pick_kernel(diagnosis);
 	facts_read_activities(diagnosis);
@@ -466,7 +449,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->long_gaps, &facts->long_gaps_before_steps,
 		&facts->long_gaps_allocating, &facts->launch_short, &facts->launch_long,
-		&facts->sync_gaps, &facts->queued_gaps };
+		&facts->sync_gaps, &facts->queued_gaps, &facts->event_gaps };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);

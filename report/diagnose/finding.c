@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/base/compare.h"
 #include "report/base/escape.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,6 +97,20 @@ void finding_set_text(char *text, size_t room, const char *format, ...)
 	va_end(list);
 }
 
+void finding_set_found(struct finding *finding, enum finding_confidence confidence)
+{
+	finding->state = FINDING_FOUND;
+	finding->confidence = confidence;
+}
+
+void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns)
+{
+	finding->node = node;
+	finding->count = count;
+	finding->impact_ns = impact_ns;
+	finding->upper_bound = true;
+}
+
 void finding_set_unchecked(struct finding *finding, const char *what)
 {
 	finding->state = FINDING_UNCHECKED;
@@ -106,6 +121,9 @@ uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t 
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	*gaps = facts->cause_gaps[GAP_LAUNCH] - facts->launch_long.count;
-	return facts->cause_ns[GAP_LAUNCH] - facts->launch_long.total_ns;
+	/* A gap may have both parts. */
+	*gaps = max_u64(facts->cause_gaps[GAP_LAUNCH], facts->cause_gaps[GAP_LATENCY]);
+	*gaps -= min_u64(*gaps, facts->launch_long.count);
+	return facts->cause_ns[GAP_LAUNCH] + facts->cause_ns[GAP_LATENCY] -
+	       facts->launch_long.total_ns;
 }

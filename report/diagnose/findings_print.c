@@ -14,14 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct string_view finding_string(const struct row *row, const char *key)
-{
-	const struct cell *cell = computed_row_cell(
-		row->of.computed, column_find(key, strlen(key)));
-
-	return cell && cell->kind == CELL_TEXT ? cell->text : (struct string_view){ "", 0 };
-}
-
 static bool finding_number(const struct row *row, const char *key, uint64_t *value)
 {
 	const struct cell *cell = computed_row_cell(
@@ -31,20 +23,13 @@ static bool finding_number(const struct row *row, const char *key, uint64_t *val
 	return cell && cell->kind == CELL_UNSIGNED;
 }
 
-static bool is_finding_kind(const struct row *row, const char *kind)
-{
-	const struct string_view text = finding_string(row, "kind");
-
-	return text.length == strlen(kind) && memcmp(text.bytes, kind, text.length) == 0;
-}
-
 /* ---- text ---- */
 
 static void put_finding_text(
 	const struct style *style, const struct row *row, const char *key, const char *title)
 {
 	struct paragraph paragraph = { .style = style, .indent = 14 };
-	const struct string_view text = finding_string(row, key);
+	const struct string_view text = computed_row_text(row, key);
 	char head[16];
 
 	if (!text.length)
@@ -92,8 +77,10 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 	if (!finding_number(row, "impact_ns", &impact))
 		return;
 	paragraph_add(
-		paragraph, ": %s", finding_string(row, "bound").bytes[0] == 'u' ? "up to " : "");
+		paragraph, ": %s", computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
 	paragraph_value(paragraph, UNIT_TIME, impact);
+	paragraph_add(
+		paragraph, " (%.1f %% of the run)", 100 * computed_row_real(row, "impact_share"));
 	if (finding_number(row, "impact_bytes", &bytes)) {
 		paragraph_add(paragraph, ", ");
 		paragraph_value(paragraph, UNIT_BYTES, bytes);
@@ -102,8 +89,8 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 
 static void put_finding(const struct style *style, const struct row *row, unsigned number)
 {
-	const struct string_view name = row_name(row), sure = finding_string(row, "confidence"),
-				 command = finding_string(row, "command");
+	const struct string_view name = row_name(row), sure = computed_row_text(row, "confidence"),
+				 command = computed_row_text(row, "command");
 	struct paragraph paragraph = { .style = style };
 
 	print_paint(style, PAINT_BOLD);
@@ -116,16 +103,16 @@ static void put_finding(const struct style *style, const struct row *row, unsign
 	free(paragraph.built.text);
 	output_char(style->out, '\n');
 	paragraph = (struct paragraph){ .style = style, .indent = 2 };
-	paragraph_text(&paragraph, finding_string(row, "finding").bytes,
-		finding_string(row, "finding").length);
+	paragraph_text(&paragraph, computed_row_text(row, "finding").bytes,
+		computed_row_text(row, "finding").length);
 	paragraph_print(&paragraph, "");
 	put_finding_text(style, row, "evidence", "evidence");
 	put_finding_path(style, row);
 	paragraph = (struct paragraph){ .style = style, .indent = 14 };
 	paragraph_text(&paragraph, sure.bytes, sure.length);
 	paragraph_add(&paragraph, ": ");
-	paragraph_text(
-		&paragraph, finding_string(row, "why").bytes, finding_string(row, "why").length);
+	paragraph_text(&paragraph, computed_row_text(row, "why").bytes,
+		computed_row_text(row, "why").length);
 	paragraph_print(&paragraph, "  confidence");
 	put_finding_text(style, row, "next", "next");
 	output_string(style->out, "  shown by    ");
@@ -143,7 +130,7 @@ static void put_rule_names(const struct style *style, const struct row *rows, si
 	for (size_t i = 0; i < count; i++) {
 		const struct string_view name = row_name(&rows[i]);
 
-		if (!is_finding_kind(&rows[i], kind))
+		if (!computed_row_is(&rows[i], "kind", kind))
 			continue;
 		paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
 			(int)name.length, name.bytes);
@@ -160,9 +147,9 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 	for (size_t i = 0; i < count; i++) {
 		struct paragraph paragraph = { .style = style, .indent = 16 };
 		const struct string_view name = row_name(&rows[i]),
-					 reason = finding_string(&rows[i], "why");
+					 reason = computed_row_text(&rows[i], "why");
 
-		if (!is_finding_kind(&rows[i], "not checked"))
+		if (!computed_row_is(&rows[i], "kind", "not checked"))
 			continue;
 		paragraph_add(&paragraph, "%.*s, because ", (int)name.length, name.bytes);
 		paragraph_text(&paragraph, reason.bytes, reason.length);
@@ -180,7 +167,7 @@ static void put_nothing_found(
 	char rules[64];
 
 	for (size_t i = 0; i < count; i++)
-		unchecked += is_finding_kind(&rows[i], "not checked");
+		unchecked += computed_row_is(&rows[i], "kind", "not checked");
 	snprintf(rules, sizeof rules, "%zu of %zu rules checked", count - unchecked, count);
 	output_string(out, "no findings");
 	if (unchecked > count / 2) {
@@ -189,6 +176,24 @@ static void put_nothing_found(
 		output_string(out, rules);
 	}
 	output_char(out, '\n');
+}
+
+/* Prints what bounds the run, and how its time is divided. */
+static void put_verdict(const struct style *style, const struct row *row)
+{
+	struct paragraph paragraph = { .style = style };
+	const struct string_view sentence = computed_row_text(row, "finding");
+
+	paragraph_text(&paragraph, sentence.bytes, sentence.length);
+	paragraph_print(&paragraph, "");
+	put_finding_text(style, row, "evidence", "evidence");
+	paragraph = (struct paragraph){ .style = style, .indent = 14 };
+	paragraph_text(&paragraph, computed_row_text(row, "confidence").bytes,
+		computed_row_text(row, "confidence").length);
+	paragraph_add(&paragraph, ": ");
+	paragraph_text(&paragraph, computed_row_text(row, "why").bytes,
+		computed_row_text(row, "why").length);
+	paragraph_print(&paragraph, "  confidence");
 }
 
 static void put_process_findings(
@@ -204,12 +209,19 @@ static void put_process_findings(
 		output_char(style->out, '\n');
 	}
 	for (size_t i = 0; i < count; i++)
-		if (is_finding_kind(&rows[i], "finding"))
-			put_finding(style, &rows[i], ++number);
+		if (computed_row_is(&rows[i], "kind", "verdict"))
+			put_verdict(style, &rows[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (!computed_row_is(&rows[i], "kind", "finding"))
+			continue;
+		if (!number && 1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
+			output_string(style->out, "no finding costs 1 % of the run or more\n");
+		put_finding(style, &rows[i], ++number);
+	}
 	if (!number)
 		put_nothing_found(style->out, rows, count, style->width);
 	for (size_t i = 0; i < count; i++)
-		if (is_finding_kind(&rows[i], "note"))
+		if (computed_row_is(&rows[i], "kind", "note"))
 			put_finding(style, &rows[i], 0);
 	put_rule_names(style, rows, count, "clear", "nothing found");
 	put_unchecked(style, rows, count);
@@ -270,7 +282,7 @@ static void put_brief_path(struct output *out, const struct row *row, bool json,
 
 static void brief_json_string(struct json_writer *writer, const struct row *row, const char *key)
 {
-	const struct string_view text = finding_string(row, key);
+	const struct string_view text = computed_row_text(row, key);
 
 	json_write_key(writer, key);
 	json_write_text(writer, text.length ? text : (struct string_view){ NULL, 0 });
@@ -319,7 +331,7 @@ static void brief_json_finding(struct output *out, const struct row *row, bool a
 static void brief_text_line(
 	struct output *out, const struct row *row, const char *key, const char *title)
 {
-	const struct string_view text = finding_string(row, key);
+	const struct string_view text = computed_row_text(row, key);
 
 	if (!text.length)
 		return;
@@ -330,7 +342,7 @@ static void brief_text_line(
 
 static void brief_text_head(const struct style *style, const struct row *row, bool several)
 {
-	const struct string_view name = row_name(row), sure = finding_string(row, "confidence");
+	const struct string_view name = row_name(row), sure = computed_row_text(row, "confidence");
 	struct paragraph impact = { .style = style };
 
 	output_bytes(style->out, name.bytes, name.length);
@@ -378,7 +390,7 @@ static void brief_tail(struct output *out, const struct rows *rows, bool json, b
 		for (size_t i = 0; i < rows->count; i++) {
 			const struct string_view name = row_name(&rows->rows[i]);
 
-			if (!is_finding_kind(&rows->rows[i], kinds[kind]))
+			if (!computed_row_is(&rows->rows[i], "kind", kinds[kind]))
 				continue;
 			output_string(out, before);
 			output_string(out, json ? "\"" : "");
@@ -437,11 +449,12 @@ void brief_diagnose(const struct report *report, struct output *out)
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct row *row = &rows->rows[i];
 
-		if (!is_finding_kind(row, "finding") && !is_finding_kind(row, "note"))
+		if (!computed_row_is(row, "kind", "finding") &&
+			!computed_row_is(row, "kind", "note"))
 			continue;
-		found += is_finding_kind(row, "finding");
+		found += computed_row_is(row, "kind", "finding");
 		piece->used = 0;
-		if (finding_string(row, "command").length < BRIEF_COMMAND) {
+		if (computed_row_text(row, "command").length < BRIEF_COMMAND) {
 			output_string(piece, json && shown ? ",\n" : "");
 			(json ? brief_json_finding : brief_text_finding)(
 				piece, row, report->options->style.ascii, several);

@@ -68,9 +68,7 @@ static struct kernel_sum *sums_by_name(const struct launch_configs *kernels, uin
 
 bool diagnose_is_communication(const struct diagnosis *diagnosis, uint32_t name)
 {
-	const struct string_view text = string_table_get(diagnosis->process->texts, name);
-
-	return timeline_is_communication((struct trace_text){ text.bytes, text.length, true });
+	return node_names_is_communication(diagnosis->profile->names, name);
 }
 
 static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *finding,
@@ -78,8 +76,7 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 {
 	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
 
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_HIGH;
+	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "sums of measured times");
 	SET_TEXT(finding->sentence, "One kernel takes %s of all GPU time: %s.",
 		diagnose_share(diagnosis, sum->total_ns, whole), diagnose_name(diagnosis, name));
@@ -88,18 +85,10 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 		diagnose_time(diagnosis, sum->total_ns), diagnose_time(diagnosis, whole),
 		diagnose_time(diagnosis, sum->total_ns / sum->calls),
 		diagnose_time(diagnosis, sum->longest_ns));
-	if (diagnose_is_communication(diagnosis, name))
-		SET_TEXT(finding->next, "It is a communication kernel and may mostly wait: compare "
-					"the ranks (pperf-report ranks) before tuning it, and "
-					"check what is not overlapped (pperf-report overlap).");
-	else
-		SET_TEXT(finding->next, "Start with this kernel: another algorithm or library for "
-					"it, a lower precision, fewer or larger calls.");
+	SET_TEXT(finding->next, "Start with this kernel: another algorithm or library for it, a "
+				"lower precision, fewer or larger calls.");
 	SET_TEXT(finding->view, "kernels --top 10");
-	finding->node = sum->shape->node;
-	finding->count = sum->calls;
-	finding->impact_ns = sum->total_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, sum->shape->node, sum->calls, sum->total_ns);
 	finding->has_example = true;
 	finding->example_ns = sum->shape->longest_start_ns;
 }
@@ -111,6 +100,8 @@ static void dominant_on_gpu(struct diagnosis *diagnosis, struct finding *finding
 
 	for (uint32_t name = 1; name < names; name++) {
 		some += sums[name].calls > 0;
+		if (sums[name].calls && diagnose_is_communication(diagnosis, name))
+			continue; /* see exposed-communication */
 		if (sums[name].total_ns > sums[most].total_ns || !most)
 			most = name;
 	}
@@ -186,8 +177,7 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 	}
 	if (some >= LIMIT_DOMINANT_NAMES &&
 		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
-		finding->state = FINDING_FOUND;
-		finding->confidence = CONFIDENCE_MEDIUM;
+		finding_set_found(finding, CONFIDENCE_MEDIUM);
 		SET_TEXT(finding->reason, "measured, but it may be waiting: the trace has no "
 					  "record of a GPU or of what it waits for");
 		SET_TEXT(finding->sentence,
@@ -204,10 +194,7 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 			"Start with it: check whether it computes or waits (a lock, another rank, "
 			"data), for which sizes, and whether it is needed.");
 		SET_TEXT(finding->view, "table -s cpu_self_ns --top 10");
-		finding->node = sums[most].node;
-		finding->count = sums[most].calls;
-		finding->impact_ns = sums[most].self_ns;
-		finding->upper_bound = true;
+		finding_set_impact(finding, sums[most].node, sums[most].calls, sums[most].self_ns);
 	}
 	free(sums);
 }
@@ -233,8 +220,7 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		!diagnose_is_share(tiny->count, facts->kernels, LIMIT_TINY_SHARE) ||
 		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = CONFIDENCE_HIGH;
+	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->sentence,
 		"%s of all kernels run for less than %s each, about the cost of a launch.",
 		diagnose_share(diagnosis, tiny->count, facts->kernels),
@@ -254,10 +240,8 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
 		"of many small ones), or launch them together as a CUDA graph.");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
-	occurrences_set_node(tiny, finding);
-	finding->count = tiny->count;
-	finding->impact_ns = impact;
-	finding->upper_bound = true;
+	finding_set_impact(finding, occurrences_top_node(tiny), tiny->count, impact);
+	occurrences_set_example(tiny, finding);
 }
 
 struct starvation {
@@ -341,10 +325,10 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 		!diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) ||
 		!diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10
-				      ? CONFIDENCE_MEDIUM
-				      : CONFIDENCE_HIGH;
+	finding_set_found(
+		finding, totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10
+				 ? CONFIDENCE_MEDIUM
+				 : CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, finding->confidence == CONFIDENCE_HIGH
 					  ? "grids and multiprocessors are known, and few other "
 					    "kernels ran at the same time"
@@ -365,10 +349,7 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 	SET_TEXT(finding->next, "Increase parallelism: a larger batch, smaller tiles, split-K for "
 				"narrow matrix products, or another stream running concurrently.");
 	SET_TEXT(finding->view, "kernels");
-	finding->node = starved.most->node;
-	finding->count = starved.calls;
-	finding->impact_ns = starved.lost_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, starved.most->node, starved.calls, starved.lost_ns);
 	finding->has_example = true;
 	finding->example_ns = starved.most->longest_start_ns;
 }

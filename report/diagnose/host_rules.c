@@ -2,7 +2,7 @@
  *
  * Rules about the first steps, compilers and the cost of profiling.
  */
-#include "report/analysis/work_categories.h"
+#include "report/gpu/work_categories.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
 #include <stdio.h>
@@ -32,8 +32,7 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	}
 	if (!steps->warm_up || !extra)
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+	finding_set_found(finding, steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason, "compared with %zu steady-state steps; steps found by %s",
 		steps_usual(steps),
 		steps->evidence[0]
@@ -138,16 +137,13 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, compiled.lookup_ns),
 		diagnose_time(diagnosis, compiled.wrapper_ns),
 		diagnose_time(diagnosis, compiled.region_ns));
-	SET_TEXT(
-		finding->next, "Compile larger regions (fullgraph=True, no graph breaks, the whole "
-			       "step), mode=\"reduce-overhead\", fewer guards "
-			       "(torch.compiler.set_stance, fixed attributes instead of globals).");
+	SET_TEXT(finding->next,
+		"Compile larger regions (fullgraph=True, no graph breaks, the whole "
+		"step), mode=\"reduce-overhead\", fewer guards "
+		"(torch.compiler.set_stance, fixed attributes instead of globals).");
 	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
-	finding->node = compiled.node;
-	finding->count = calls;
-	finding->impact_ns = tax;
-	finding->upper_bound = true;
+	finding_set_impact(finding, compiled.node, calls, tax);
 }
 
 static bool is_compiling(const struct diagnosis *diagnosis, uint32_t node)
@@ -213,11 +209,9 @@ struct compiler_search {
 
 static bool is_in_usual_step(const struct steps *steps, uint64_t at_ns)
 {
-	for (size_t i = 0; i < steps->count; i++)
-		if (steps->steps[i].kind == STEP_USUAL && at_ns >= steps->steps[i].begin_ns &&
-			at_ns < steps->steps[i].end_ns)
-			return true;
-	return false;
+	const struct step *step = steps_step_at(steps, at_ns);
+
+	return step && step->kind == STEP_USUAL;
 }
 
 /* Counts an instance of the compiler in a steady-state step. Without steps, every instance but the
@@ -274,9 +268,9 @@ void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding
 	find_recompilations(diagnosis, &recompiled);
 	if (!recompiled.count && !recompiled.versions)
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = recompiled.count && diagnosis->facts.has_steps ? CONFIDENCE_HIGH
-									     : CONFIDENCE_MEDIUM;
+	finding_set_found(finding, recompiled.count && diagnosis->facts.has_steps
+					   ? CONFIDENCE_HIGH
+					   : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason,
 		finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in steady-state steps"
 		: recompiled.count
@@ -319,8 +313,7 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 	}
 	if (!diagnose_is_share(cost, run, LIMIT_COST))
 		return;
-	finding->state = FINDING_FOUND;
-	finding->confidence = imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
+	finding_set_found(finding, imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason,
 		imported ? "as reported by the profiler; the cost of Python stacks and shapes on "
 			   "the host is not included"

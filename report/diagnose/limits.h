@@ -11,6 +11,7 @@
 	X(WORTH, 20,                                                                               \
 		"of the GPU's span, or of the time looked at: less than 2 % is not worth an "      \
 		"engineer's day")                                                                  \
+	X(MINOR, 10, "of the run: a finding that costs less than 1 % never comes first")           \
 	X(LITTLE, 5,                                                                               \
 		"of the time looked at: problems with a one-line fix are reported from a lower "   \
 		"share")                                                                           \
@@ -20,6 +21,7 @@
 	X(BUSY, 900, "of the span busy: what is left cannot be had by launching faster")           \
 	X(DOMINANT, 400, "of all GPU time in one kernel: making that twice as fast wins a fifth")  \
 	X(DOMINANT_NAMES, 3, "kernels that there must be: of one or two, one always dominates")    \
+	X(FP32, 100, "of all GPU time in FP32 products: less is not worth a change of precision")  \
 	X(TINY_NS, 5000,                                                                           \
 		"a launch costs the host about that much: a shorter kernel is never worth its "    \
 		"launch")                                                                          \

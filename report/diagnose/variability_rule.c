@@ -13,19 +13,16 @@
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Returns true for a kernel node with enough instances, all of one launch configuration, that does
  * not wait for other ranks. */
 static bool is_comparable(const struct diagnosis *diagnosis, const struct node *node)
 {
-	const struct string_view name = string_table_get(diagnosis->process->texts, node->name);
-
 	return node->kind == NODE_KERNEL && node->gpu && !node->gpu->several_shapes &&
 	       !node->gpu->untimed && !node->captured &&
 	       node->gpu->self_calls >= LIMIT_VARIABLE_CALLS &&
-	       !timeline_is_communication((struct trace_text){ name.bytes, name.length, true });
+	       !diagnose_is_communication(diagnosis, node->name);
 }
 
 /* Returns a percentile of the durations. It sorts the samples in place, which has no effect on
@@ -188,9 +185,6 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 		diagnose_time(diagnosis, variable->excess_ns));
 	SET_TEXT(finding->view, "distribution");
 	finding->at_path = true;
-	finding->node = variable->node;
-	finding->count = node->gpu->self_calls;
-	finding->impact_ns = variable->excess_ns;
-	finding->upper_bound = true;
+	finding_set_impact(finding, variable->node, node->gpu->self_calls, variable->excess_ns);
 	distributions_free(distributions);
 }

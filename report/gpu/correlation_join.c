@@ -170,8 +170,7 @@ static uint32_t new_entry(
 	if (index != NONE) {
 		join->free = join->entries[index].next;
 	} else {
-		array_grow_zeroed(
-			&join->entries, &join->room, (size_t)join->used + 1, sizeof *join->entries);
+		ARRAY_GROW(join->entries, join->room, (size_t)join->used + 1);
 		index = join->used++;
 	}
 	join->entries[index] = (struct join_entry){ .launch = *launch };

@@ -3,6 +3,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/search.h"
 
 #include <stdlib.h>
 
@@ -82,23 +83,17 @@ void handover_list_free(struct handover_list *handovers)
 	free(handovers);
 }
 
+DEFINE_COUNT_WHILE(spans_begun, struct handover_span, item->begin_ns < limit)
+
 static uint64_t handover_ns_until(
 	const struct handover_list *handovers, enum handover_axis axis, uint64_t at_ns)
 {
-	size_t low = 0, high = handovers->count;
+	const size_t begun = spans_begun(handovers->spans[axis], handovers->count, at_ns);
 	const struct handover_span *span;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (handovers->spans[axis][middle].begin_ns < at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!begun)
 		return 0;
-	span = &handovers->spans[axis][low - 1];
+	span = &handovers->spans[axis][begun - 1];
 	return span->before_ns + (at_ns < span->end_ns ? at_ns : span->end_ns) - span->begin_ns;
 }
 

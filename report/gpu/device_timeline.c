@@ -5,11 +5,11 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/gpu/interval_queue.h"
+#include "report/gpu/work_categories.h"
 #include "report/base/spill_list.h"
 #include "report/trace/trace_reader.h"
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define LENGTH_MAX (UINT64_MAX / TIMELINE_DEVICES) /* 9 years; longer work is cut to it */
 #define NAMES_MAX (1u << 22) /* larger ids are looked up each time: only a damaged trace has them */
@@ -47,8 +47,6 @@ struct device_sweep {
 	 * equals `unions`. */
 	struct interval_union launched[UNIONS];
 	bool some_not_launched;
-	/* The part of the busy time during handovers of CUPTI: work that was still running then. */
-	uint64_t busy_handover_ns;
 	bool has_started;
 };
 
@@ -60,7 +58,8 @@ struct noted_interval {
 };
 
 struct timeline {
-	struct trace_reader *reader; /* not owned; NULL after timeline_end */
+	struct trace_reader *reader;         /* not owned; NULL after timeline_end */
+	const struct categories *categories; /* likewise */
 	struct spill_list *noted;
 	struct handover_list *handovers; /* NULL: none */
 	int64_t device;
@@ -77,9 +76,13 @@ struct timeline {
 	size_t count, waiting;      /* devices; intervals in all queues */
 	uint64_t late, late_at_end; /* late_at_end: at timeline_end */
 	uint64_t next_ns; /* no waiting interval begins before it, and enough of them wait */
-	bool has_ended, all_read; /* all_read: all of `noted` was read */
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: not set */
+	/* all_read: all of `noted` was read */
+	bool has_ended, all_read, some_not_launched;
+	/* NULL: not set */
+	void (*gap)(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns);
 	void *gap_context;
+	/* By the low bits of the correlation id: graph launches. NULL: none yet. */
+	uint32_t *graph_launches;
 	uint8_t *activity; /* by name id of a kernel: enum gpu_doing; 0: not yet determined */
 	size_t activity_room;
 };
@@ -94,16 +97,45 @@ static void extend_union(struct interval_union *merged, const struct interval *i
 		merged->covered = interval->end;
 }
 
-/* Adds the handover time that `interval` adds to the busy time. Called before the interval is
- * added to the union. */
-static void count_busy_handover(const struct timeline *timeline, struct device_sweep *sweep,
-	const struct interval *interval, enum handover_axis axis)
+static void add_graph_launch(struct timeline *timeline, const struct trace_call *call)
 {
-	const uint64_t covered = sweep->unions[BUSY].covered;
+	const uint32_t launch = (uint32_t)call->correlation;
 
-	if (timeline->handovers)
-		sweep->busy_handover_ns += handover_list_overlap_ns(timeline->handovers, axis,
-			interval->start > covered ? interval->start : covered, interval->end);
+	if (!timeline->graph_launches)
+		timeline->graph_launches = xcalloc(
+			UNKNOWN_TIME_GRAPHS * sizeof *timeline->graph_launches);
+	timeline->graph_launches[launch & (UNKNOWN_TIME_GRAPHS - 1)] = launch;
+}
+
+/* Returns the launch of an operation that may be part of a CUDA graph, although it names no graph
+ * node. 0: it is not. Each launch before the trace may be that of a graph. */
+static uint32_t graph_launch_of(const struct timeline *timeline, const struct interval *interval)
+{
+	const uint32_t launch = interval->launch;
+
+	if (!launch || interval->tag & WITHOUT_LAUNCH)
+		return launch;
+	return timeline->graph_launches &&
+			       timeline->graph_launches[launch & (UNKNOWN_TIME_GRAPHS - 1)] ==
+				       launch
+		       ? launch
+		       : 0;
+}
+
+/* Finds the unknown time before `interval`. Called before the interval is added to the union. */
+static void find_unknown_time(struct timeline *timeline, const struct device_sweep *sweep,
+	const struct interval *interval)
+{
+	struct unknown_time *unknown = &timeline->devices[sweep - timeline->sweeps].unknown;
+	const uint64_t covered = sweep->unions[BUSY].covered;
+	const bool has_graphs = timeline->graph_launches || timeline->some_not_launched;
+	const uint32_t launch = has_graphs ? graph_launch_of(timeline, interval) : 0;
+
+	if ((timeline->handovers || has_graphs) && sweep->has_started && interval->start > covered)
+		unknown_time_add_gap(
+			unknown, covered, interval->start, timeline->handovers, has_graphs);
+	if (launch)
+		unknown_time_add_node(unknown, launch, interval->start, interval->end);
 }
 
 /* Moves the earliest waiting interval into all unions. */
@@ -114,7 +146,7 @@ static void sweep_all_unions(struct timeline *timeline, struct device_sweep *swe
 		       stream = interval.tag / (ACTIVITY_MASK + 1);
 	struct stream_unions *streams = &timeline->streams[sweep - timeline->sweeps];
 
-	count_busy_handover(timeline, sweep, &interval, HANDOVER_REALTIME);
+	find_unknown_time(timeline, sweep, &interval);
 	if (activity & WITHOUT_LAUNCH && !sweep->some_not_launched) {
 		memcpy(sweep->launched, sweep->unions, sizeof sweep->launched);
 		sweep->some_not_launched = true;
@@ -137,8 +169,9 @@ static void sweep_busy_union(struct timeline *timeline, struct device_sweep *swe
 
 	timeline->waiting--;
 	if (timeline->gap && sweep->has_started && interval.start > covered)
-		timeline->gap(timeline->gap_context, covered, interval.start);
-	count_busy_handover(timeline, sweep, &interval, HANDOVER_TRACE_TIME);
+		timeline->gap(timeline->gap_context,
+			timeline->devices[sweep - timeline->sweeps].device, covered,
+			interval.start);
 	extend_union(&sweep->unions[BUSY], &interval);
 	sweep->has_started = true;
 }
@@ -162,19 +195,12 @@ static void queue_interval(
 	interval_queue_push(&sweep->waiting, interval);
 }
 
-bool timeline_is_communication(struct trace_text name)
-{
-	for (uint32_t i = 0; i + 4 <= name.length; i++)
-		if (!strncasecmp(name.bytes + i, "nccl", 4) ||
-			!strncasecmp(name.bytes + i, "rccl", 4))
-			return true;
-	return false;
-}
-
 static uint8_t kernel_activity(const struct timeline *timeline, uint32_t name)
 {
-	return timeline_is_communication(reader_name(timeline->reader, name)) ? COMMUNICATING
-									      : COMPUTING;
+	return categories_is_communication(
+		       timeline->categories, reader_name(timeline->reader, name))
+		       ? COMMUNICATING
+		       : COMPUTING;
 }
 
 static unsigned activity_of_record(struct timeline *timeline, const struct trace_gpu *gpu)
@@ -219,9 +245,8 @@ static void add_stream_row(
 {
 	const size_t count = device->stream_count + 1;
 
-	array_grow_zeroed(&device->streams, &streams->room, count, sizeof *device->streams);
-	array_grow_zeroed(
-		&streams->covered, &streams->covered_room, count, sizeof *streams->covered);
+	ARRAY_GROW(device->streams, streams->room, count);
+	ARRAY_GROW(streams->covered, streams->covered_room, count);
 	device->streams[device->stream_count++] = (struct timeline_cuda_stream){
 		.context = gpu->context, .stream = gpu->stream
 	};
@@ -281,6 +306,8 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 	size_t index;
 	uint32_t stream, activity;
 
+	if (event->kind == TRACE_GRAPH_LAUNCH)
+		add_graph_launch(timeline, event->record);
 	if (event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_COPY &&
 		event->kind != TRACE_GPU_SET)
 		return;
@@ -297,11 +324,14 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 	count_work_record(&device->all, gpu->start_ns, end);
 	if (!(activity & WITHOUT_LAUNCH))
 		count_work_record(&device->launched, gpu->start_ns, end);
+	else
+		timeline->some_not_launched = true;
 	device->streams[stream].records++;
 	device->streams[stream].sum_ns += end - gpu->start_ns;
 	queue_interval(timeline, &timeline->sweeps[index],
-		(struct interval){
-			gpu->start_ns, end, activity | (stream + 1) * (ACTIVITY_MASK + 1) });
+		(struct interval){ gpu->start_ns, end,
+			activity | (stream + 1) * (ACTIVITY_MASK + 1),
+			gpu->graph_node ? 0 : (uint32_t)gpu->correlation });
 	if (interval_queue_length(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
 		sweep_all_unions(timeline, &timeline->sweeps[index]);
 }
@@ -322,9 +352,12 @@ static void end_device(struct timeline *timeline, size_t index)
 	if (device->stream_count)
 		qsort(device->streams, device->stream_count, sizeof *device->streams,
 			compare_timeline_streams);
-	device->unknown_ns = handover_list_overlap_ns(timeline->handovers, HANDOVER_REALTIME,
-				     device->all.first_ns, device->all.last_ns) -
-			     sweep->busy_handover_ns;
+	unknown_time_end(&device->unknown, timeline->reader);
+	device->unknown_handover_ns = device->unknown.handover_ns;
+	device->unknown_ns = unknown_time_within(
+		&device->unknown, HANDOVER_REALTIME, device->all.first_ns, device->all.last_ns);
+	device->unknown_launched_ns = unknown_time_within(&device->unknown, HANDOVER_REALTIME,
+		device->launched.first_ns, device->launched.last_ns);
 }
 
 /* Rows of devices, and of what belongs to them, in the order of their numbers. */
@@ -351,6 +384,7 @@ void timeline_end(struct timeline *timeline)
 	timeline->has_ended = true;
 	timeline->late_at_end = timeline->late;
 	timeline->reader = NULL;
+	timeline->categories = NULL;
 	timeline_rewind(timeline);
 }
 
@@ -366,7 +400,6 @@ void timeline_rewind(struct timeline *timeline)
 
 		interval_queue_clear(&sweep->waiting);
 		memset(sweep->unions, 0, sizeof sweep->unions);
-		sweep->busy_handover_ns = 0;
 		sweep->has_started = false;
 	}
 	timeline->late = timeline->late_at_end;
@@ -376,20 +409,23 @@ void timeline_rewind(struct timeline *timeline)
 	spill_list_rewind(timeline->noted);
 }
 
-struct timeline *timeline_new(struct trace_reader *reader, int64_t device)
+struct timeline *timeline_new(
+	struct trace_reader *reader, int64_t device, const struct categories *categories)
 {
 	struct timeline *timeline = xcalloc(sizeof *timeline);
 
 	timeline->device = device;
 	timeline->reader = reader;
+	timeline->categories = categories;
 	timeline->handovers = handover_list_read(reader);
 	timeline->noted = spill_list_new(sizeof(struct noted_interval), "GPU times");
 	return timeline;
 }
 
-struct timeline *timeline_open(struct trace_reader *reader, int64_t device)
+struct timeline *timeline_open(
+	struct trace_reader *reader, int64_t device, const struct categories *categories)
 {
-	struct timeline *timeline = timeline_new(reader, device);
+	struct timeline *timeline = timeline_new(reader, device, categories);
 	struct trace_event event;
 	int status;
 
@@ -413,9 +449,11 @@ void timeline_free(struct timeline *timeline)
 	for (size_t i = 0; i < TIMELINE_DEVICES; i++) {
 		interval_queue_free(&timeline->sweeps[i].waiting);
 		free(timeline->devices[i].streams);
+		unknown_time_free(&timeline->devices[i].unknown);
 		free(timeline->streams[i].covered);
 	}
 	free(timeline->activity);
+	free(timeline->graph_launches);
 	spill_list_free(timeline->noted);
 	handover_list_free(timeline->handovers);
 	free(timeline);
@@ -427,9 +465,14 @@ size_t timeline_devices(const struct timeline *timeline, const struct timeline_d
 	return timeline ? timeline->count : 0;
 }
 
-const struct handover_list *timeline_handovers(const struct timeline *timeline)
+uint64_t timeline_unknown_within(const struct timeline *timeline, uint32_t device,
+	enum handover_axis axis, uint64_t from_ns, uint64_t to_ns)
 {
-	return timeline->handovers;
+	for (size_t i = 0; timeline && i < timeline->count; i++)
+		if (timeline->devices[i].device == device || i + 1 == TIMELINE_DEVICES)
+			return unknown_time_within(
+				&timeline->devices[i].unknown, axis, from_ns, to_ns);
+	return 0;
 }
 
 uint64_t timeline_late_records(const struct timeline *timeline)
@@ -450,8 +493,8 @@ static void read_noted_ahead(struct timeline *timeline)
 		}
 		queue_interval(timeline,
 			&timeline->sweeps[timeline->order[noted->length % TIMELINE_DEVICES]],
-			(struct interval){
-				noted->start, noted->start + noted->length / TIMELINE_DEVICES, 0 });
+			(struct interval){ noted->start,
+				noted->start + noted->length / TIMELINE_DEVICES, 0, 0 });
 		timeline->waiting++;
 	}
 }
@@ -489,26 +532,18 @@ static void advance_timeline(struct timeline *timeline, uint64_t now_ns)
 /* Returns the unknown time of a device up to `until`, which must not be after its last time. */
 static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
 {
-	const struct device_sweep *sweep = &timeline->sweeps[index];
-	uint64_t all, busy;
+	const struct unknown_time *unknown = &timeline->devices[index].unknown;
 
-	if (!timeline->handovers)
-		return 0;
-	all = handover_list_overlap_ns(
-		timeline->handovers, HANDOVER_TRACE_TIME, timeline->spans[index].start, until);
-	busy = sweep->busy_handover_ns - handover_list_overlap_ns(timeline->handovers,
-						 HANDOVER_TRACE_TIME, until,
-						 sweep->unions[BUSY].covered);
-	return all > busy ? all - busy : 0;
+	/* Without a call, because this is done for each instance of a range. */
+	return unknown->count ? unknown_time_within(unknown, HANDOVER_TRACE_TIME,
+					timeline->spans[index].start, until)
+			      : 0;
 }
 
 uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t unknown = 0;
 
-	if (!timeline->handovers)
-		return 0;
-	advance_timeline(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++)
 		unknown += unknown_until(timeline, i,
 			now_ns < timeline->spans[i].end ? now_ns : timeline->spans[i].end);
@@ -534,7 +569,8 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 }
 
 void timeline_on_gap(struct timeline *timeline,
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context)
+	void (*gap)(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns),
+	void *context)
 {
 	timeline->gap = gap;
 	timeline->gap_context = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Computes when each device was busy: the union, never the sum, of its kernels, copies and memsets
  * over all CUDA streams. The busy time is split into computation (kernels and memsets),
- * communication (kernels of NCCL or RCCL) and copies. It is also computed for each CUDA stream, and
- * for the work that was launched within the trace.
+ * communication (kernels of the category communication, see work_categories.h) and copies. It is
+ * also computed for each CUDA stream, and for the work that was launched within the trace.
  *
  * GPU records reach a trace long after the work ran, and in no strict order. The timeline is
  * therefore built in one pass over the trace, which finds each device's first and last time and its
@@ -12,7 +12,7 @@
  * Memory: TIMELINE_AHEAD intervals. Records that are further out of order are counted
  * (timeline_late_records). Their time may be missing from the busy time.
  *
- *	timeline = timeline_new(reader, -1);
+ *	timeline = timeline_new(reader, -1, categories);
  *	reader_rewind(reader);
  *	for each event of a pass: timeline_add(timeline, &event);
  *	timeline_end(timeline);
@@ -20,6 +20,7 @@
 #ifndef PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 #define PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 
+#include "report/gpu/unknown_time.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,9 +49,10 @@ struct timeline_device {
 	uint32_t device;
 	/* launched: without work that is known to have no launch in the trace */
 	struct timeline_work all, launched;
-	/* The part of the span of `all` that was not busy while CUPTI was handed over
-	 * (cupti_handover.h). */
-	uint64_t unknown_ns;
+	/* The part of the span of `all` in which it is unknown whether the device was busy, and
+	 * how much of it is due to handovers of CUPTI. The part of the span of `launched`. */
+	uint64_t unknown_ns, unknown_handover_ns, unknown_launched_ns;
+	struct unknown_time unknown;
 	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_CUDA_STREAMS are added to
 	 * the last one. */
 	struct timeline_cuda_stream *streams;
@@ -75,19 +77,17 @@ static inline void *device_slot(void *devices, size_t *count, size_t bytes, uint
 	return at;
 }
 
-struct handover_list;
+struct categories;
 struct timeline;
 struct trace_event;
 struct trace_reader;
-struct trace_text;
-
-/* Returns true if a kernel with this name, mangled or not, is communication. */
-bool timeline_is_communication(struct trace_text name);
 
 /* Starts a timeline of `device`, or of all devices if it is -1. Reads `reader` for handovers, so
- * rewind it before the pass. `reader` must live until timeline_end. */
-struct timeline *timeline_new(struct trace_reader *reader, int64_t device);
-/* Adds an event. Ignores everything but timed GPU work. */
+ * rewind it before the pass. `reader` and `categories` must live until timeline_end. `categories`
+ * NULL: no kernel is communication. */
+struct timeline *timeline_new(
+	struct trace_reader *reader, int64_t device, const struct categories *categories);
+/* Adds an event. Ignores everything but timed GPU work and graph launches. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event);
 /* Ends the pass: all events were added. */
 void timeline_end(struct timeline *timeline);
@@ -97,7 +97,8 @@ void timeline_free(struct timeline *timeline); /* NULL is allowed */
 
 /* Builds a timeline with a pass of its own, and rewinds `reader` afterwards. Returns NULL if no
  * GPU work was timed. */
-struct timeline *timeline_open(struct trace_reader *reader, int64_t device);
+struct timeline *timeline_open(
+	struct trace_reader *reader, int64_t device, const struct categories *categories);
 /* Starts again at the first time, and removes the callback of timeline_on_gap. */
 void timeline_rewind(struct timeline *timeline);
 
@@ -105,8 +106,10 @@ void timeline_rewind(struct timeline *timeline);
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);
 uint64_t timeline_late_records(const struct timeline *timeline);
 
-/* Returns the handovers of CUPTI, or NULL if there were none. */
-const struct handover_list *timeline_handovers(const struct timeline *timeline);
+/* Returns how much of the time from `from_ns` to `to_ns` it is unknown whether `device` was busy.
+ * After timeline_end. `timeline` may be NULL: 0. */
+uint64_t timeline_unknown_within(const struct timeline *timeline, uint32_t device,
+	enum handover_axis axis, uint64_t from_ns, uint64_t to_ns);
 
 /* Returns how long each device had been idle, summed over the devices. Counts from a device's
  * first time to `now_ns` or its last time, in ns since the start of the trace. `now_ns` must
@@ -118,9 +121,10 @@ uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns);
 
 /* Sets a callback for each interval in which a device had no work. It is called while later
  * calls of timeline_idle or timeline_busy advance. A call with UINT64_MAX reports all intervals.
- * They come in time order per device, in ns since the start of the trace. Times of CUPTI
- * handovers are included. */
+ * They come in time order per device, in ns since the start of the trace. Unknown time is
+ * included. */
 void timeline_on_gap(struct timeline *timeline,
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context);
+	void (*gap)(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns),
+	void *context);
 
 #endif

@@ -29,8 +29,7 @@ void interval_queue_push(struct interval_queue *queue, struct interval interval)
 	const size_t last = queue->first + queue->in_ring - 1;
 
 	if (queue->in_ring && queue->ring[last & (queue->ring_room - 1)].start > interval.start) {
-		array_grow_zeroed(
-			&queue->heap, &queue->room, queue->count + 1, sizeof *queue->heap);
+		ARRAY_GROW(queue->heap, queue->room, queue->count + 1);
 		heap_up(queue->heap, queue->count++, interval);
 		return;
 	}

@@ -72,8 +72,7 @@ static struct launch_config *find_or_add_config(
 		slot = launch_config_slot(configs, record, hash);
 	}
 	if (!slot->number) {
-		array_grow_zeroed(&configs->kernels, &configs->room, (size_t)configs->count + 1,
-			sizeof *configs->kernels);
+		ARRAY_GROW(configs->kernels, configs->room, (size_t)configs->count + 1);
 		configs->kernels[configs->count].record = *record;
 		configs->kernels[configs->count].name = name;
 		configs->kernels[configs->count].min_ns = UINT64_MAX;
@@ -95,8 +94,7 @@ static uint32_t launch_config_index(
 
 	if (record->name >= NAMES_MAX)
 		return (uint32_t)(find_or_add_config(configs, record, name) - configs->kernels);
-	array_grow_zeroed(&configs->recent, &configs->recent_room, (size_t)record->name + 1,
-		sizeof *configs->recent);
+	ARRAY_GROW(configs->recent, configs->recent_room, (size_t)record->name + 1);
 	recent = &configs->recent[record->name];
 	if (!*recent || configs->kernels[*recent - 1].record.name != record->name ||
 		!launch_config_equal(&configs->kernels[*recent - 1].record, record))

@@ -14,16 +14,7 @@ struct record_order {
 	struct external_sort *sort;
 };
 
-static int compare_gpu_entries(const void *left, const void *right)
-{
-	const struct gpu_record *a = left, *b = right;
-
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
-	return COMPARE(a->arrival, b->arrival);
-}
+COMPARE_BY_THREE(compare_gpu_entries, struct gpu_record, time_ns, stream, arrival)
 
 /* Sets the start and the duration of `entry`. */
 static void set_entry_times(

@@ -75,9 +75,7 @@ static bool write_imported_trace(struct imported_file *imported, struct event_ro
 			close(fd);
 		return false;
 	}
-	array_grow_zeroed(
-		&imported->traces, &imported->room, imported->count + 1, sizeof *imported->traces);
-	imported->traces[imported->count++] = (struct imported_trace){
+	*ARRAY_ADD(imported->traces, imported->room, imported->count) = (struct imported_trace){
 		event_rows_number(rows, rows->pid), fd
 	};
 	return true;

@@ -5,6 +5,7 @@
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
+#include "report/base/error.h"
 #include "report/base/text_builder.h"
 #include "report/print/print.h"
 #include <stdio.h>
@@ -147,6 +148,8 @@ void print_csv(const struct report *report, struct output *out)
 	size_t count;
 	const struct column **columns = choose_csv_columns(report, &count);
 
+	for (size_t i = 0; i < report->processes->warnings_first; i++)
+		warn_user("%s", report->processes->warnings[i]);
 	put_csv_header(out, columns, count);
 	for (size_t i = 0; i < report->rows.count; i++) {
 		const struct row *row = &report->rows.rows[i];

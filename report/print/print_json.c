@@ -11,49 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void print_json_key(struct output *out, const char *key, bool *first)
-{
-	if (!*first)
-		output_string(out, ", ");
-	*first = false;
-	output_char(out, '"');
-	output_string(out, key);
-	output_string(out, "\": ");
-}
-
-void print_json_string(struct output *out, const char *text)
-{
-	output_json_text(out, text, strlen(text));
-}
-
-void print_json_text_or_null(struct output *out, struct trace_text text)
-{
-	if (text.known)
-		output_json_text(out, text.bytes, text.length);
-	else
-		output_string(out, "null");
-}
-
-struct trace_text print_json_text_of(const char *text)
-{
-	return (struct trace_text){
-		.bytes = text, .length = (uint32_t)strlen(text), .known = *text != '\0'
-	};
-}
-
-void print_json_member(struct output *out, const char *key, uint64_t value, bool *first)
-{
-	print_json_key(out, key, first);
-	output_unsigned(out, value);
-}
-
-void print_json_bool(struct output *out, const char *key, bool value, bool *first)
-{
-	print_json_key(out, key, first);
-	output_string(out, value ? "true" : "false");
-}
-
-void print_json_path(struct output *out, const struct row *row)
+void print_json_path(struct json_writer *json, const struct row *row)
 {
 	uint32_t few[64], *nodes = few;
 	const size_t length = row_path(row, few, sizeof few / sizeof *few);
@@ -62,88 +20,78 @@ void print_json_path(struct output *out, const struct row *row)
 		nodes = xcalloc(length * sizeof *nodes);
 		row_path(row, nodes, length);
 	}
-	output_char(out, '[');
-	for (size_t i = 0; i < length; i++) {
-		const struct string_view name = string_table_get(
-			row->process->texts, row->tree->nodes[nodes[i]].name);
-
-		if (i)
-			output_string(out, ", ");
-		output_json_text(out, name.bytes, name.length);
-	}
-	output_char(out, ']');
+	json_write_begin(json, '[');
+	for (size_t i = 0; i < length; i++)
+		json_write_text(json,
+			string_table_get(row->process->texts, row->tree->nodes[nodes[i]].name));
+	json_write_end(json, ']');
 	if (nodes != few)
 		free(nodes);
 }
 
-static void put_json_frames(struct output *out, const struct row *row, uint32_t stack_id)
+static void put_json_frames(struct json_writer *json, const struct row *row, uint32_t stack_id)
 {
 	const uint32_t frames = call_stack_frames(row->process, stack_id);
 	char text[4096];
 
-	output_char(out, '[');
+	json_write_begin(json, '[');
 	for (uint32_t i = 0; i < frames; i++) {
-		if (i)
-			output_string(out, ", ");
-		output_json_text(out, text,
-			call_stack_frame(row->process, stack_id, i, false, text, sizeof text));
+		const size_t length = call_stack_frame(
+			row->process, stack_id, i, false, text, sizeof text);
+
+		json_write_text(json, (struct string_view){ text, (uint32_t)length });
 	}
-	output_char(out, ']');
+	json_write_end(json, ']');
 }
 
-static void put_json_source(struct output *out, const struct row *row, uint32_t node)
+static void put_json_source(struct json_writer *json, const struct row *row, uint32_t node)
 {
 	char *text = xcalloc(CALL_STACK_TEXT);
+	const size_t length = call_stack_source(row->process, node, false, text, CALL_STACK_TEXT);
 
-	output_json_text(
-		out, text, call_stack_source(row->process, node, false, text, CALL_STACK_TEXT));
+	json_write_text(json, (struct string_view){ text, (uint32_t)length });
 	free(text);
 }
 
-static void put_json_cell(struct output *out, const struct row *row, const struct cell *cell)
+static void put_json_cell(struct json_writer *json, const struct row *row, const struct cell *cell)
 {
 	switch (cell->kind) {
 	case CELL_NONE:
 	case CELL_NULL:
-		output_string(out, "null");
+		json_write_null(json);
 		break;
 	case CELL_INTEGER:
-		output_signed(out, cell->integer);
+		json_write_signed(json, cell->integer);
 		break;
 	case CELL_UNSIGNED:
-		output_unsigned(out, cell->unsigned_value);
+		json_write_unsigned(json, cell->unsigned_value);
 		break;
 	case CELL_REAL:
-		output_json_double(out, cell->real);
+		json_write_double(json, cell->real);
 		break;
 	case CELL_BOOL:
-		output_string(out, cell->boolean ? "true" : "false");
+		json_write_bool(json, cell->boolean);
 		break;
 	case CELL_TEXT:
-		output_json_text(out, cell->text.bytes, cell->text.length);
+		json_write_text(json, cell->text);
 		break;
 	case CELL_TRIPLE:
-		output_char(out, '[');
-		for (int i = 0; i < 3; i++) {
-			output_unsigned(out, cell->triple[i]);
-			output_string(out, i < 2 ? ", " : "]");
-		}
+		json_write_triple(json, cell->triple);
 		break;
 	case CELL_SPAN:
-		output_char(out, '[');
-		output_unsigned(out, cell->unsigned_value);
-		output_string(out, ", ");
-		output_unsigned(out, cell->max);
-		output_char(out, ']');
+		json_write_begin(json, '[');
+		json_write_unsigned(json, cell->unsigned_value);
+		json_write_unsigned(json, cell->max);
+		json_write_end(json, ']');
 		break;
 	case CELL_PATH:
-		print_json_path(out, row);
+		print_json_path(json, row);
 		break;
 	case CELL_FRAMES:
-		put_json_frames(out, row, (uint32_t)cell->unsigned_value);
+		put_json_frames(json, row, (uint32_t)cell->unsigned_value);
 		break;
 	case CELL_SOURCE:
-		put_json_source(out, row, (uint32_t)cell->unsigned_value);
+		put_json_source(json, row, (uint32_t)cell->unsigned_value);
 		break;
 	}
 }
@@ -152,12 +100,12 @@ static void put_json_cell(struct output *out, const struct row *row, const struc
  * of columns. */
 static void put_json_row(struct output *out, const struct report *report, const struct row *row)
 {
-	const char *keys = report->options->row_columns, *dot;
+	struct json_writer writer = { .out = out, .spaced = true }, *json = &writer;
+	const char *keys = report->options->row_columns, *dot, *key;
 	const struct column *column;
 	char object[32] = "";
-	bool first = true, inner_first = true;
 
-	output_char(out, '{');
+	json_write_begin(json, '{');
 	while ((column = column_next(&keys))) {
 		const struct cell cell = column_value(column, row, &report->rows);
 		const size_t length = (dot = strchr(column->key, '.')) ? (size_t)(dot - column->key)
@@ -167,53 +115,42 @@ static void put_json_row(struct output *out, const struct report *report, const 
 			continue;
 		if (*object &&
 			(length != strlen(object) || memcmp(object, column->key, length) != 0)) {
-			output_char(out, '}');
+			json_write_end(json, '}');
 			*object = '\0';
 		}
 		if (length && !*object) {
 			memcpy(object, column->key, length);
 			object[length] = '\0';
-			print_json_key(out, object, &first);
-			output_char(out, '{');
-			inner_first = true;
+			json_put_begin(json, object, '{');
 		}
-		print_json_key(out, dot ? dot + 1 : column->key, dot ? &inner_first : &first);
-		put_json_cell(out, row, &cell);
+		key = dot ? dot + 1 : column->key;
+		json_write_plain_key(json, key, strlen(key));
+		put_json_cell(json, row, &cell);
 	}
 	output_string(out, *object ? "}}" : "}");
 }
 
 static void put_json_warnings(struct output *out, const struct processes *processes)
 {
-	bool first = true;
+	struct json_writer writer = { .out = out, .spaced = true }, *json = &writer;
 
-	output_char(out, '[');
-	for (size_t i = 0; i < processes->warning_count; i++) {
-		if (!first)
-			output_string(out, ", ");
-		first = false;
-		print_json_string(out, processes->warnings[i]);
-	}
-	for (size_t i = 0; i < processes->shown; i++) {
-		if (!processes->all[i].profile->memory->counts.ooms)
-			continue;
-		if (!first)
-			output_string(out, ", ");
-		first = false;
-		print_json_string(out, "PyTorch ran out of memory: see totals.ooms");
-	}
-	output_char(out, ']');
+	json_write_begin(json, '[');
+	for (size_t i = 0; i < processes->warning_count; i++)
+		json_write_string(json, processes->warnings[i]);
+	for (size_t i = 0; i < processes->shown; i++)
+		if (processes->all[i].profile->memory->counts.ooms)
+			json_write_string(json, "PyTorch ran out of memory: see totals.ooms");
+	json_write_end(json, ']');
 }
 
 static void put_json_files(struct output *out, const struct options *options)
 {
-	output_char(out, '[');
-	for (size_t i = 0; i < options->file_count; i++) {
-		if (i)
-			output_string(out, ", ");
-		print_json_string(out, options->files[i]);
-	}
-	output_char(out, ']');
+	struct json_writer writer = { .out = out, .spaced = true }, *json = &writer;
+
+	json_write_begin(json, '[');
+	for (size_t i = 0; i < options->file_count; i++)
+		json_write_string(json, options->files[i]);
+	json_write_end(json, ']');
 }
 
 void print_json_head(const struct report *report, struct output *out)

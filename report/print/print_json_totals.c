@@ -3,31 +3,28 @@
  * Writes the objects `totals` and `integrity`.
  */
 #include "report/print/print_json.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* Sums over all processes shown. */
 void print_json_integrity(struct output *out, const struct processes *processes)
 {
-	bool first = true, complete = true, conserved = true;
+	struct json_writer writer = { .out = out, .spaced = true }, *json = &writer;
+	bool complete = true, conserved = true;
 
-	output_char(out, '{');
+	json_write_begin(json, '{');
 	for (size_t item = 0; item < integrity_item_count; item++) {
 		uint64_t sum = 0;
 
 		for (size_t i = 0; i < processes->shown; i++)
 			sum += integrity_value(&processes->all[i].integrity, item);
-		print_json_member(out, integrity_items[item].name, sum, &first);
+		json_put_unsigned(json, integrity_items[item].name, sum);
 	}
 	for (size_t i = 0; i < processes->shown; i++) {
 		complete &= processes->all[i].integrity.complete;
 		conserved &= processes->all[i].integrity.conserved;
 	}
-	print_json_key(out, "complete", &first);
-	output_string(out, complete ? "true" : "false");
-	print_json_key(out, "conserved", &first);
-	output_string(out, conserved ? "true" : "false");
-	output_char(out, '}');
+	json_put_bool(json, "complete", complete);
+	json_put_bool(json, "conserved", conserved);
+	json_write_end(json, '}');
 }
 
 static void sum_totals(struct profile_totals *sum, const struct profile_totals *part)
@@ -60,125 +57,90 @@ static void sum_totals(struct profile_totals *sum, const struct profile_totals *
 	}
 }
 
-static void put_json_node_path(struct output *out, struct process *process, uint32_t node)
+static void put_json_oom(
+	struct json_writer *json, struct process *process, const struct memory_oom *oom)
 {
-	const struct row row = tree_row(process, process->profile->tree, node);
+	const struct row row = tree_row(process, process->profile->tree, oom->node);
 
-	print_json_path(out, &row);
-}
-
-static void put_json_oom(struct output *out, struct process *process, const struct memory_oom *oom)
-{
-	bool first = true;
-
-	output_char(out, '{');
-	print_json_member(out, "pid", process->pid, &first);
-	print_json_member(out, "tid", oom->tid, &first);
-	print_json_member(out, "t_ns", oom->time_ns, &first);
-	print_json_member(out, "device", oom->device, &first);
-	print_json_key(out, "path", &first);
-	put_json_node_path(out, process, oom->node);
-	print_json_member(out, "asked_bytes", oom->requested_bytes, &first);
-	print_json_member(out, "allocated_bytes", oom->allocated, &first);
-	print_json_member(out, "reserved_bytes", oom->reserved, &first);
-	print_json_key(out, "outside_bytes", &first);
-	if (oom->outside >= 0)
-		output_signed(out, oom->outside);
-	else
-		output_string(out, "null");
-	output_char(out, '}');
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "pid", process->pid);
+	json_put_unsigned(json, "tid", oom->tid);
+	json_put_unsigned(json, "t_ns", oom->time_ns);
+	json_put_unsigned(json, "device", oom->device);
+	json_write_key(json, "path");
+	print_json_path(json, &row);
+	json_put_unsigned(json, "asked_bytes", oom->requested_bytes);
+	json_put_unsigned(json, "allocated_bytes", oom->allocated);
+	json_put_unsigned(json, "reserved_bytes", oom->reserved);
+	json_put_known_signed(json, "outside_bytes", oom->outside, oom->outside >= 0);
+	json_write_end(json, '}');
 }
 
 /* Each time that PyTorch ran out of memory. */
-static void put_json_ooms(struct output *out, const struct processes *processes, bool *first)
+static void put_json_ooms(struct json_writer *json, const struct processes *processes)
 {
-	const char *before = "";
-
-	print_json_key(out, "ooms", first);
-	output_char(out, '[');
+	json_put_begin(json, "ooms", '[');
 	for (size_t i = 0; i < processes->shown; i++)
-		for (uint32_t oom = 0; oom < processes->all[i].profile->memory->oom_count; oom++) {
-			output_string(out, before);
-			put_json_oom(out, &processes->all[i],
+		for (uint32_t oom = 0; oom < processes->all[i].profile->memory->oom_count; oom++)
+			put_json_oom(json, &processes->all[i],
 				&processes->all[i].profile->memory->ooms[oom]);
-			before = ", ";
-		}
-	output_char(out, ']');
+	json_write_end(json, ']');
 }
 
 /* The parts of busy time. They are null if only some steps are shown. */
-static void put_json_gpu_parts(struct output *out, const struct processes *processes,
-	const struct profile_totals *sum, bool *first)
+static void put_json_gpu_parts(struct json_writer *json, const struct processes *processes,
+	const struct profile_totals *sum)
 {
-	const struct {
-		const char *key;
-		uint64_t value;
-	} part[] = { { "gpu_computation_ns", sum->gpu_computation_ns },
-		{ "gpu_communication_ns", sum->gpu_communication_ns },
-		{ "gpu_exposed_communication_ns", sum->gpu_exposed_communication_ns },
-		{ "gpu_copy_ns", sum->gpu_copy_ns },
-		{ "gpu_exposed_copy_ns", sum->gpu_exposed_copy_ns } };
 	const bool whole = processes->shown == 0 || !processes->all[0].profile->options.steps;
 
-	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-		print_json_key(out, part[i].key, first);
-		if (whole)
-			output_unsigned(out, part[i].value);
-		else
-			output_string(out, "null");
-	}
+#define PUT(name) json_put_known_unsigned(json, #name, sum->name, whole)
+	PUT(gpu_computation_ns);
+	PUT(gpu_communication_ns);
+	PUT(gpu_exposed_communication_ns);
+	PUT(gpu_copy_ns);
+	PUT(gpu_exposed_copy_ns);
+#undef PUT
 }
 
-static void put_json_methods(struct output *out, const struct profile_totals *sum)
+static void put_json_methods(struct json_writer *json, const struct profile_totals *sum)
 {
-	bool first = true;
-
-	output_char(out, '{');
+	json_put_begin(json, "methods", '{');
 	for (int method = 0; method < METHOD_COUNT; method++) {
-		bool part_first = true;
-
-		print_json_key(out, method_name((enum method)method), &first);
-		output_char(out, '{');
-		print_json_member(out, "records", sum->method_records[method], &part_first);
-		print_json_member(out, "ns", sum->method_ns[method], &part_first);
-		output_char(out, '}');
+		json_put_begin(json, method_name((enum method)method), '{');
+		json_put_unsigned(json, "records", sum->method_records[method]);
+		json_put_unsigned(json, "ns", sum->method_ns[method]);
+		json_write_end(json, '}');
 	}
-	output_char(out, '}');
+	json_write_end(json, '}');
 }
 
 void print_json_totals(struct output *out, const struct processes *processes)
 {
+	struct json_writer writer = { .out = out, .spaced = true }, *json = &writer;
 	struct profile_totals sum = { .wall_ns = 0 };
-	bool first = true;
 
 	for (size_t i = 0; i < processes->shown; i++)
 		sum_totals(&sum, &processes->all[i].profile->totals);
-	output_char(out, '{');
-	print_json_member(out, "wall_ns", sum.wall_ns, &first);
-	print_json_member(out, "gpu_sum_ns", sum.gpu_sum_ns, &first);
-	print_json_member(out, "gpu_busy_ns", sum.gpu_busy_ns, &first);
-	print_json_member(out, "gpu_idle_ns", sum.gpu_idle_ns, &first);
-	print_json_member(out, "gpu_unknown_ns", sum.gpu_unknown_ns, &first);
-	put_json_gpu_parts(out, processes, &sum, &first);
-	print_json_member(out, "attributed_ns", sum.attributed_ns, &first);
-	print_json_member(out, "unattributed_ns", sum.unattributed_ns, &first);
-	print_json_key(out, "methods", &first);
-	put_json_methods(out, &sum);
-	print_json_member(out, "alloc_bytes", sum.alloc_bytes, &first);
-	print_json_member(out, "free_bytes", sum.free_bytes, &first);
-	print_json_key(out, "reserved_peak_bytes", &first);
-	output_signed(out, sum.reserved_peak);
-	print_json_key(out, "allocated_peak_bytes", &first);
-	if (sum.has_tensors)
-		output_signed(out, sum.allocated_peak);
-	else
-		output_string(out, "null");
-	print_json_member(out, "tensor_alloc_bytes", sum.tensor_alloc_bytes, &first);
-	print_json_member(out, "tensor_free_bytes", sum.tensor_free_bytes, &first);
-	put_json_ooms(out, processes, &first);
-	print_json_member(out, "self_cost_ns", sum.self_ns, &first);
-	print_json_member(out, "cupti_overhead_ns", sum.overhead_ns, &first);
-	print_json_key(out, "gpus", &first);
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "wall_ns", sum.wall_ns);
+	json_put_unsigned(json, "gpu_sum_ns", sum.gpu_sum_ns);
+	json_put_unsigned(json, "gpu_busy_ns", sum.gpu_busy_ns);
+	json_put_unsigned(json, "gpu_idle_ns", sum.gpu_idle_ns);
+	json_put_unsigned(json, "gpu_unknown_ns", sum.gpu_unknown_ns);
+	put_json_gpu_parts(json, processes, &sum);
+	json_put_unsigned(json, "attributed_ns", sum.attributed_ns);
+	json_put_unsigned(json, "unattributed_ns", sum.unattributed_ns);
+	put_json_methods(json, &sum);
+	json_put_unsigned(json, "alloc_bytes", sum.alloc_bytes);
+	json_put_unsigned(json, "free_bytes", sum.free_bytes);
+	json_put_known_signed(json, "reserved_peak_bytes", sum.reserved_peak, true);
+	json_put_known_signed(json, "allocated_peak_bytes", sum.allocated_peak, sum.has_tensors);
+	json_put_unsigned(json, "tensor_alloc_bytes", sum.tensor_alloc_bytes);
+	json_put_unsigned(json, "tensor_free_bytes", sum.tensor_free_bytes);
+	put_json_ooms(json, processes);
+	json_put_unsigned(json, "self_cost_ns", sum.self_ns);
+	json_put_unsigned(json, "cupti_overhead_ns", sum.overhead_ns);
+	json_write_key(json, "gpus");
 	print_json_gpus(processes, out);
-	output_char(out, '}');
+	json_write_end(json, '}');
 }

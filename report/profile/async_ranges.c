@@ -157,7 +157,6 @@ void profile_mark(struct profile *profile, const struct trace_event *event)
 	const struct trace_range *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
 
-	profile->counts.marks++;
 	if (profile->state->counting) {
 		const uint32_t mark = node_names_child(profile->names, node,
 			reader_event_text(profile->reader, event), record->domain, NODE_MARK);
@@ -183,9 +182,8 @@ void profile_find_counter(struct profile *profile)
 		profile->counter_found = true;
 		if (counter->unit)
 			profile->counter_unit = node_names_text(profile->names, counter->unit);
-		array_grow_zeroed(&profile->state->counters, &profile->state->counter_room,
-			profile->state->counter_count + 1, sizeof *profile->state->counters);
-		profile->state->counters[profile->state->counter_count++] = counter->counter;
+		*ARRAY_ADD(profile->state->counters, profile->state->counter_room,
+			profile->state->counter_count) = counter->counter;
 	}
 }
 

@@ -52,7 +52,7 @@ static void grow_tree_arrays(struct tree *tree)
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
 	free(tree->nodes);
-	array_grow_zeroed(&tree->recent, &recent_room, room, sizeof *tree->recent);
+	ARRAY_GROW(tree->recent, recent_room, room);
 	tree->nodes = nodes;
 	tree->room = room;
 }

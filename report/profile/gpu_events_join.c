@@ -267,6 +267,17 @@ void profile_gpu_match_held(struct profile *profile, uint64_t correlation)
 	}
 }
 
+/* Counts an unmatched record, and whether it was launched before the trace began. */
+static void count_unmatched(struct profile *profile, const struct trace_gpu *gpu)
+{
+	struct profile_state *state = profile->state;
+
+	if (state->first_correlation == UINT64_MAX)
+		state->before_any_launch++;
+	else
+		profile->counts.launched_before += gpu->correlation < state->first_correlation;
+}
+
 /* Launches and records for which nothing more is expected. */
 void profile_gpu_evict(struct profile *profile, bool all)
 {
@@ -274,11 +285,13 @@ void profile_gpu_evict(struct profile *profile, bool all)
 	struct gpu_launch launch;
 
 	while ((unmatched = join_next_unmatched(profile->state->join, all))) {
+		count_unmatched(profile, unmatched);
 		finish_gpu_work(profile, NULL, unmatched);
 		free(unmatched);
 	}
 	while (join_next_evicted(profile->state->join, all, &launch)) {
-		profile->counts.missing_records += launch.records == 0;
+		*(launch.empty ? &profile->counts.empty_calls
+			       : &profile->counts.missing_records) += launch.records == 0;
 		if (launch.first_ns)
 			add_launch_delay(
 				profile, launch.graph_node, launch.begin_ns, launch.first_ns);
@@ -289,6 +302,11 @@ void profile_gpu_evict(struct profile *profile, bool all)
 void profile_gpu_finish(struct profile *profile)
 {
 	profile_gpu_evict(profile, true);
+	/* What was finished before the first launch came has a lower id than that launch. */
+	if (profile->state->first_correlation != UINT64_MAX) {
+		profile->counts.launched_before += profile->state->before_any_launch;
+		profile->state->before_any_launch = 0;
+	}
 }
 
 static void add_api_time(struct profile *profile, const struct trace_api *record)
@@ -297,11 +315,9 @@ static void add_api_time(struct profile *profile, const struct trace_api *record
 	const uint32_t name = node_names_text(profile->names, record->name);
 	struct api_time *api;
 
-	array_grow_zeroed(
-		&state->api_of, &state->api_of_room, (size_t)name + 1, sizeof *state->api_of);
+	ARRAY_GROW(state->api_of, state->api_of_room, (size_t)name + 1);
 	if (!state->api_of[name]) {
-		array_grow_zeroed(&profile->apis, &state->api_room, (size_t)profile->api_count + 1,
-			sizeof *profile->apis);
+		ARRAY_GROW(profile->apis, state->api_room, (size_t)profile->api_count + 1);
 		profile->apis[profile->api_count].name = name;
 		state->api_of[name] = ++profile->api_count;
 	}
@@ -328,7 +344,6 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 		join_gpu_work(profile, event);
 		break;
 	case TRACE_GPU_BATCH:
-		profile->counts.batches++;
 		profile->counts.dropped += batch->dropped;
 		profile->counts.unread_buffers += batch->unread;
 		break;
@@ -339,13 +354,7 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 						       : 0;
 		break;
 	case TRACE_API:
-		profile->counts.api_records++;
 		add_api_time(profile, event->record);
-		break;
-	case TRACE_GPU_MEMORY:
-		profile->counts.gpu_memory_records++;
-		break;
-	default:
 		break;
 	}
 }

@@ -6,7 +6,6 @@
  * Records come roughly in the order of their starts. They wait here until no earlier one is
  * expected, as in the timeline, so that both compute the same idle time.
  */
-#include "report/gpu/cupti_handover.h"
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/gpu/interval_queue.h"
@@ -24,19 +23,13 @@ struct idle_gaps {
 	size_t count;
 };
 
-static struct idle_gaps_device *gaps_of_device(struct idle_gaps *gaps, uint32_t device)
-{
-	return device_slot(gaps->devices, &gaps->count, sizeof *gaps->devices, device);
-}
-
 static void close_next_gap(struct profile *profile, struct idle_gaps_device *device)
 {
 	const struct interval next = interval_queue_pop(&device->waiting);
 
 	if (device->begun && next.start > device->covered && next.tag) {
 		const uint64_t idle = next.start - device->covered -
-				      handover_list_overlap_ns(
-					      timeline_handovers(profile->timeline),
+				      timeline_unknown_within(profile->timeline, device->device,
 					      HANDOVER_REALTIME, device->covered, next.start);
 
 		tree_gpu(profile->tree, next.tag)->idle_before_ns += idle;
@@ -58,7 +51,7 @@ void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gp
 		return;
 	if (!gaps)
 		gaps = profile->state->idle_gaps = xcalloc(sizeof *gaps);
-	device = gaps_of_device(gaps, gpu->device);
+	device = device_slot(gaps->devices, &gaps->count, sizeof *gaps->devices, gpu->device);
 	interval_queue_push(&device->waiting,
 		(struct interval){ .start = gpu->start_ns,
 			.end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns,

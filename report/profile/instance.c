@@ -421,15 +421,14 @@ void instance_finish_children(struct instance *root, long double least)
 	struct instance **waiting = NULL;
 	size_t count = 1, room = 0;
 
-	array_grow_zeroed(&waiting, &room, count, sizeof *waiting);
+	ARRAY_GROW(waiting, room, count);
 	waiting[0] = root;
 	while (count) {
 		struct instance *of = waiting[--count];
 
 		finish_one(of, least);
 		for (struct instance *child = of->children; child; child = child->next) {
-			array_grow_zeroed(&waiting, &room, count + 1, sizeof *waiting);
-			waiting[count++] = child;
+			*ARRAY_ADD(waiting, room, count) = child;
 		}
 	}
 	free(waiting);

@@ -109,8 +109,7 @@ static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t
 	if (index >= LEVELS_MAX && index == memory->level_count && device != UINT32_MAX)
 		return find_level(memory, kind, UINT32_MAX);
 	if (index == memory->level_count) {
-		array_grow_zeroed(&memory->levels, &memory->tables->level_room, (size_t)index + 1,
-			sizeof *memory->levels);
+		ARRAY_GROW(memory->levels, memory->tables->level_room, (size_t)index + 1);
 		memory->levels[index].kind = kind;
 		memory->levels[index].device = device;
 		memory->levels[index].pool.unknown = memory->resumed && kind == MEMORY_TENSOR;
@@ -124,8 +123,7 @@ static uint32_t add_site(
 {
 	struct memory_site *site;
 
-	array_grow_zeroed(&memory->sites, &memory->tables->site_room,
-		(size_t)memory->site_count + 1, sizeof *memory->sites);
+	ARRAY_GROW(memory->sites, memory->tables->site_room, (size_t)memory->site_count + 1);
 	site = &memory->sites[memory->site_count];
 	site->level = level;
 	site->node = node;
@@ -438,8 +436,7 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	memory->sites[site].flow.failed++;
 	if (memory->oom_count >= MEMORY_OOMS_MAX)
 		return NULL;
-	array_grow_zeroed(&memory->ooms, &memory->tables->oom_room, (size_t)memory->oom_count + 1,
-		sizeof *memory->ooms);
+	ARRAY_GROW(memory->ooms, memory->tables->oom_room, (size_t)memory->oom_count + 1);
 	memory->ooms[memory->oom_count] = (struct memory_oom){ .time_ns = at_ns,
 		.requested_bytes = (uint64_t)record->bytes,
 		.allocated = record->allocated,

@@ -9,7 +9,7 @@ struct module_group *module_group_new(void)
 	struct module_group *group = xcalloc(sizeof *group);
 
 	group->count = 1;
-	array_grow_zeroed(&group->all, &group->room, group->count, sizeof *group->all);
+	ARRAY_GROW(group->all, group->room, group->count);
 	return group;
 }
 
@@ -36,7 +36,7 @@ uint32_t module_group_number(
 		if (instance->node == node && instance->label == label && instance->above == above)
 			return slot->number;
 	}
-	array_grow_zeroed(&group->all, &group->room, (size_t)group->count + 1, sizeof *group->all);
+	ARRAY_GROW(group->all, group->room, (size_t)group->count + 1);
 	group->all[group->count] = (struct module_instance){
 		.node = node, .label = label, .above = above
 	};

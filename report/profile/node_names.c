@@ -18,8 +18,7 @@ uint32_t node_names_text(struct node_names *names, uint32_t name)
 	text = reader_name(names->reader, name);
 	if (!text.known || name >= CACHED_NAMES)
 		return string_table_intern(names->texts, text.bytes, text.length);
-	array_grow_zeroed(
-		&names->texts_of, &names->text_room, (size_t)name + 1, sizeof *names->texts_of);
+	ARRAY_GROW(names->texts_of, names->text_room, (size_t)name + 1);
 	names->texts_of[name] = string_table_intern(names->texts, text.bytes, text.length) + 1;
 	return names->texts_of[name] - 1;
 }
@@ -68,21 +67,34 @@ static uint32_t demangle_text(struct node_names *names, struct trace_text text)
 		      : string_table_intern(names->texts, text.bytes, text.length);
 }
 
+static uint32_t kernel_text(struct node_names *names, struct trace_text name)
+{
+	const uint32_t text = name.length
+				      ? demangle_text(names, name)
+				      : string_table_intern(names->texts, CATEGORY_NO_KERNEL_NAME,
+						strlen(CATEGORY_NO_KERNEL_NAME));
+
+	if (categories_is_communication(names->categories, name)) {
+		ARRAY_GROW(names->communication, names->communication_room, (size_t)text + 1);
+		names->communication[text] = 1;
+	}
+	return text;
+}
+
 uint32_t node_names_kernel(struct node_names *names, uint32_t name)
 {
-	struct trace_text text;
-
 	if (name < names->kernel_room && names->kernels_of[name])
 		return names->kernels_of[name] - 1;
-	text = reader_name(names->reader, name);
-	if (!text.length)
-		return string_table_intern(names->texts, "(kernel without a name)", 23);
 	if (name >= CACHED_NAMES)
-		return demangle_text(names, text);
-	array_grow_zeroed(&names->kernels_of, &names->kernel_room, (size_t)name + 1,
-		sizeof *names->kernels_of);
-	names->kernels_of[name] = demangle_text(names, text) + 1;
+		return kernel_text(names, reader_name(names->reader, name));
+	ARRAY_GROW(names->kernels_of, names->kernel_room, (size_t)name + 1);
+	names->kernels_of[name] = kernel_text(names, reader_name(names->reader, name)) + 1;
 	return names->kernels_of[name] - 1;
+}
+
+bool node_names_is_communication(const struct node_names *names, uint32_t text)
+{
+	return text < names->communication_room && names->communication[text];
 }
 
 enum node_kind node_names_kind(const struct trace_node_info *trace_node)
@@ -151,8 +163,7 @@ static const struct node_placement *placement_of_root(struct node_names *names, 
 	for (size_t i = 0; i < names->placement_count; i++)
 		if (names->placements[i].root == root)
 			return &names->placements[i];
-	array_grow_zeroed(&names->placements, &names->placement_room, names->placement_count + 1,
-		sizeof *names->placements);
+	ARRAY_GROW(names->placements, names->placement_room, names->placement_count + 1);
 	names->placements[names->placement_count] = node_placement_make(names, root);
 	return &names->placements[names->placement_count++];
 }
@@ -173,7 +184,8 @@ const uint32_t *node_names_modules(struct node_names *names, uint32_t root)
 }
 
 struct node_names *node_names_new(struct trace_reader *reader, struct string_table *texts,
-	struct tree *tree, bool fold_labels, enum demangle_form form)
+	struct tree *tree, bool fold_labels, enum demangle_form form,
+	const struct categories *categories)
 {
 	struct node_names *names = xcalloc(sizeof *names);
 
@@ -182,6 +194,7 @@ struct node_names *node_names_new(struct trace_reader *reader, struct string_tab
 	names->tree = tree;
 	names->fold_labels = fold_labels;
 	names->form = form;
+	names->categories = categories;
 	names->module_group = module_group_new();
 	return names;
 }
@@ -198,6 +211,7 @@ void node_names_free(struct node_names *names)
 	module_group_free(names->module_group);
 	free(names->texts_of);
 	free(names->kernels_of);
+	free(names->communication);
 	free(names);
 }
 

@@ -9,6 +9,7 @@
 #ifndef PPERF_REPORT_PROFILE_NODE_NAMES_H
 #define PPERF_REPORT_PROFILE_NODE_NAMES_H
 
+#include "report/gpu/work_categories.h"
 #include "report/symbols/demangle.h"
 #include "report/text/string_table.h"
 #include "report/trace/trace_reader.h"
@@ -22,9 +23,10 @@ struct node_names;
 struct module_group;
 
 /* `fold_labels`: labels that differ only in numbers are one node. `reader`, `texts` and `tree`
- * must outlive the result. */
+ * must outlive the result, and `categories` too (NULL: no kernel is communication). */
 struct node_names *node_names_new(struct trace_reader *reader, struct string_table *texts,
-	struct tree *tree, bool fold_labels, enum demangle_form form);
+	struct tree *tree, bool fold_labels, enum demangle_form form,
+	const struct categories *categories);
 void node_names_free(struct node_names *names);
 
 /* The tree node of each trace node, up to reader_node_count(). The outermost ones are below the
@@ -60,6 +62,9 @@ uint32_t node_names_child(struct node_names *names, uint32_t parent, struct trac
 uint32_t node_names_text(struct node_names *names, uint32_t name);
 /* The text of a kernel's name, demangled as set at the start. */
 uint32_t node_names_kernel(struct node_names *names, uint32_t name);
+/* Returns true if a kernel whose shown name is `text` is communication. The full name of the kernel
+ * decides. Kernels with the same shown name are one node: then one is enough. */
+bool node_names_is_communication(const struct node_names *names, uint32_t text);
 
 /* How many ranges went to `(other labels)`. */
 uint64_t node_names_other_count(const struct node_names *names);

@@ -15,6 +15,9 @@ struct node_names {
 	struct module_group *module_group;
 	bool fold_labels;
 	enum demangle_form form;
+	const struct categories *categories; /* not owned */
+	uint8_t *communication; /* by text: 1 for the shown name of a kernel that communicates */
+	size_t communication_room;
 	/* One for each root in use. The first is that of the whole tree. */
 	struct node_placement *placements;
 	const uint8_t *above; /* by trace node: enum node_above; NULL: none; not owned */

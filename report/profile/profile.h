@@ -115,6 +115,9 @@ struct profile_observer {
 struct profile_options {
 	bool no_fold;
 	enum demangle_form demangle;
+	/* Rules that say which kernels are communication. NULL: none are. Must outlive the
+	 * profile. */
+	const struct categories *categories;
 	int64_t device;     /* -1: work of all devices, and memory levels of the first one seen */
 	enum metric metric; /* defines the worst instance */
 	/* Replace `metric` by gpu if a GPU timed anything, else by cpu. The result is in
@@ -159,7 +162,12 @@ struct profile_counts {
 	/* Part of `unattributed` whose correlation id has no launch. The rest was launched in no
 	 * range. */
 	uint64_t without_launch;
-	uint64_t untimed, missing_records, dropped, unread_buffers, batches;
+	/* Part of `without_launch`: the id is lower than that of every launch in the trace. Ids are
+	 * assigned in sequence, so the launch was made before the trace began. */
+	uint64_t launched_before;
+	/* Calls for which no GPU record is expected (enum trace_call_flag). */
+	uint64_t empty_calls, before_gpu, after_gpu, range_profiled;
+	uint64_t untimed, missing_records, dropped, unread_buffers;
 	/* Work that began clearly before the call that launched it. One of the clocks is wrong. */
 	uint64_t early;
 	uint64_t backwards;    /* work that ended before it began */
@@ -171,12 +179,13 @@ struct profile_counts {
 	uint64_t steps; /* seen */
 	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
 	uint64_t counted;
-	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
+	uint64_t overhead_records, metrics;
 };
 
 struct profile_totals {
 	uint64_t wall_ns;     /* from the trace's start to its last event; or of the chosen steps */
 	uint64_t cpu_self_ns; /* in ranges; each nanosecond of a thread once */
+	uint64_t outside_call_ns; /* in CUDA calls outside any range */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns, gpu_unknown_ns;
 	/* Idle time charged to the work that ended it. Equals gpu_idle_ns if the whole trace is
 	 * profiled. */
@@ -190,7 +199,6 @@ struct profile_totals {
 	uint64_t alloc_bytes, free_bytes; /* device memory */
 	uint64_t self_ns, overhead_ns;    /* pperf's own time; CUPTI's */
 	int64_t reserved_now, reserved_peak;
-	uint64_t reserved_peak_at_ns;
 	uint32_t level_device; /* device of the levels; UINT32_MAX: no memory was allocated */
 	bool has_tensors;
 	int64_t allocated_now, allocated_peak;

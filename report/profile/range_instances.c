@@ -13,8 +13,7 @@ static void start_tracking(struct profile_state *state)
 	for (size_t i = 0; !state->tracks_instances && i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		array_grow_zeroed(&thread->details, &thread->details_room, thread->depth,
-			sizeof *thread->details);
+		ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 		for (uint32_t depth = 0; depth < thread->depth; depth++)
 			thread->details[depth] = (struct open_range_details){ .label = NULL };
 	}
@@ -272,8 +271,7 @@ void profile_open_instance(struct profile *profile, const struct trace_event *ev
 	struct open_range_details *details;
 	const uint32_t depth = thread->depth - 1;
 
-	array_grow_zeroed(
-		&thread->details, &thread->details_room, thread->depth, sizeof *thread->details);
+	ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 	details = &thread->details[depth];
 	*details = (struct open_range_details){ .section = profile->state->section,
 		.outside = is_outside_section(profile, thread, depth) };

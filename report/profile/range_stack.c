@@ -58,8 +58,7 @@ void profile_open_range(struct profile *profile, const struct trace_event *event
 			event);
 	}
 	if (__builtin_expect(depth >= thread->room, 0))
-		array_grow_zeroed(
-			&thread->frames, &thread->room, (size_t)depth + 1, sizeof *thread->frames);
+		ARRAY_GROW(thread->frames, thread->room, (size_t)depth + 1);
 	if (__builtin_expect(profile->options.steps, 0) && profile_is_step(profile, event))
 		profile_step_range_begin(profile, event, thread);
 	thread->frames[depth] = (struct open_range){

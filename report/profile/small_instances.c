@@ -78,8 +78,7 @@ void small_instances_pause(struct profile *profile)
 	for (size_t i = 0; i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		array_grow_zeroed(&thread->details, &thread->details_room, thread->depth,
-			sizeof *thread->details);
+		ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 		for (uint32_t depth = thread->small_from_depth; depth < thread->depth; depth++) {
 			thread->details[depth] = (struct open_range_details){ .label = NULL };
 			profile_track_target_children(profile, thread, depth);

@@ -110,9 +110,8 @@ static void insert_section_frame(struct profile_thread *thread, uint32_t depth, 
 	const uint32_t inner = thread->depth++ - depth;
 	uint64_t before = 0;
 
-	array_grow_zeroed(&thread->frames, &thread->room, thread->depth, sizeof *thread->frames);
-	array_grow_zeroed(
-		&thread->details, &thread->details_room, thread->depth, sizeof *thread->details);
+	ARRAY_GROW(thread->frames, thread->room, thread->depth);
+	ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 	if (inner)
 		before = begin_ns - thread->frames[depth].begin_ns;
 	if (depth > 0)

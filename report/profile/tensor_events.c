@@ -98,9 +98,8 @@ static void keep_oom_ranges(
 
 		if (depth >= RANGES_MAX - 1 && depth + 1 < thread->depth)
 			continue;
-		array_grow_zeroed(&profile->oom_ranges, &room, (size_t)profile->oom_range_count + 1,
-			sizeof *profile->oom_ranges);
-		profile->oom_ranges[profile->oom_range_count++] = (struct oom_open_range){
+		*ARRAY_ADD(profile->oom_ranges, room,
+			profile->oom_range_count) = (struct oom_open_range){
 			.label = range_label(profile, &thread->frames[depth], details),
 			.grown = saturating_subtract((int64_t)oom->allocated, details->allocated),
 		};

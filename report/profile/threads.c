@@ -23,11 +23,9 @@ void profile_keep_thread_time(struct profile *profile, const struct profile_thre
 {
 	if (!thread->has_ranges)
 		return;
-	array_grow_zeroed(&profile->threads, &profile->thread_room, profile->thread_count + 1,
-		sizeof *profile->threads);
-	profile->threads[profile->thread_count++] = (struct profile_thread_time){
-		.tid = thread->of->tid, .self_ns = thread->self_ns
-	};
+	*ARRAY_ADD(profile->threads, profile->thread_room,
+		profile->thread_count) = (struct profile_thread_time){ .tid = thread->of->tid,
+		.self_ns = thread->self_ns };
 }
 
 void profile_thread_end(struct profile *profile, struct trace_stream *stream)

@@ -5,6 +5,7 @@
 #include "report/import/open_trace.h"
 #include "report/import/run_files.h"
 #include "report/base/file_set.h"
+#include "report/run/warnings.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,16 @@ void processes_warn(struct processes *processes, const char *format, ...)
 	array_grow_zeroed(&processes->warnings, &processes->warning_room,
 		processes->warning_count + 1, sizeof(char *));
 	processes->warnings[processes->warning_count++] = text;
+}
+
+void processes_raise_warning(struct processes *processes)
+{
+	char **const warnings = processes->warnings;
+	const size_t last = processes->warning_count - 1, first = processes->warnings_first++;
+	char *const raised = warnings[last];
+
+	memmove(warnings + first + 1, warnings + first, (last - first) * sizeof *warnings);
+	warnings[first] = raised;
 }
 
 struct trace_text process_meta(const struct process *process, const char *key)
@@ -222,7 +233,7 @@ static void read_before_profile(struct process *process, const struct options *o
 	process->windows = recording_windows_read(process->reader);
 	process->handovers = handover_list_read(process->reader);
 	if (!options->no_steps) {
-		timeline = timeline_new(process->reader, options->device);
+		timeline = timeline_new(process->reader, options->device, process->categories);
 		process->steps = recording_windows_steps(process->windows,
 			steps_find(process->reader, options->step_marker, timeline));
 	}
@@ -254,6 +265,7 @@ static bool read_process(struct process *process, const struct options *options,
 	process->simulated = any_simulated(process);
 	process->texts = string_table_new();
 	read_before_profile(process, options);
+	wanted.categories = process->categories;
 	wanted.windows = process->windows;
 	wanted.found_steps = process->steps;
 	wanted.timeline = process->timeline;
@@ -417,6 +429,7 @@ static size_t read_all_processes(struct processes *processes, const struct optio
 		struct process *process = &processes->all[kept];
 
 		*process = processes->all[i];
+		process->categories = processes->categories;
 		if (read_process(process, options, error)) {
 			keep_best(processes, options, kept++, &best);
 			continue;
@@ -432,7 +445,7 @@ static size_t read_all_processes(struct processes *processes, const struct optio
 
 struct processes processes_read(const struct options *options)
 {
-	struct processes processes = { .count = 0 };
+	struct processes processes = { .categories = categories_read(options->categories) };
 	size_t best;
 
 	find_traces(&processes, options, true);
@@ -449,13 +462,14 @@ struct processes processes_read(const struct options *options)
 
 struct processes processes_read_named(const struct options *options)
 {
-	struct processes processes = { .count = 0 };
+	struct processes processes = { .categories = categories_read(options->categories) };
 	char error[READER_ERROR_BYTES];
 
 	find_traces(&processes, options, false);
 	for (; processes.shown < processes.count; processes.shown++) {
 		struct process *process = &processes.all[processes.shown];
 
+		process->categories = processes.categories;
 		if (!read_process(process, options, error))
 			fatal(STATUS_UNREADABLE, "%s", error);
 		process->shown = true;
@@ -466,6 +480,7 @@ struct processes processes_read_named(const struct options *options)
 struct processes processes_read_side(const struct options *options, const char *path)
 {
 	struct options one = *options;
+	struct processes processes;
 
 	if (options->all)
 		fatal(STATUS_USAGE, "diff compares one process of each run: name the two traces, "
@@ -474,7 +489,9 @@ struct processes processes_read_side(const struct options *options, const char *
 	one.file_count = 1;
 	one.metric_name = NULL;
 	one.metric = METRIC_CPU;
-	return one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
+	processes = one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
+	warnings_check_device(&one, &processes);
+	return processes;
 }
 
 void processes_free(struct processes *processes)
@@ -488,6 +505,7 @@ void processes_free(struct processes *processes)
 		free(processes->warnings[i]);
 	free(processes->warnings);
 	free(processes->all);
+	categories_free(processes->categories);
 }
 
 /* The root with the highest value that has a worst instance. 0: none. `outside`: includes

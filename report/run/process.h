@@ -9,6 +9,7 @@
 #define PPERF_REPORT_RUN_PROCESS_H
 
 #include "report/gpu/cupti_handover.h"
+#include "report/gpu/work_categories.h"
 #include "report/profile/profile.h"
 #include "report/run/integrity.h"
 #include "report/run/options.h"
@@ -26,7 +27,8 @@ struct process {
 	struct string_table *texts;
 	/* What PPERF_SCHEDULE recorded. NULL: everything was recorded. */
 	struct recording_windows *windows;
-	struct handover_list *handovers; /* when another client had CUPTI; NULL: never */
+	const struct categories *categories; /* of all processes that were read together */
+	struct handover_list *handovers;     /* when another client had CUPTI; NULL: never */
 	/* NULL: not searched (--no-steps), or there can be none. */
 	struct steps *steps;
 	struct timeline *timeline; /* NULL: no timed GPU work is known */
@@ -58,8 +60,10 @@ struct process {
 struct processes {
 	struct process *all; /* the shown ones first; others by start */
 	size_t count, shown;
-	char **warnings; /* about traces that could not be read, for example */
+	struct categories *categories; /* rules for GPU work, of --categories or built in */
+	char **warnings;               /* about traces that could not be read, for example */
 	size_t warning_count, warning_room;
+	size_t warnings_first; /* the first so many say that data are missing: before the rows */
 };
 
 /* Finds the traces of the runs, reads them, and chooses the ones to show. If a named file cannot
@@ -78,6 +82,9 @@ void processes_free(struct processes *processes);
 
 void processes_warn(struct processes *processes, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The last warning says that data are missing: it is printed before the rows, and to standard
+ * error with CSV. */
+void processes_raise_warning(struct processes *processes);
 
 /* Returns what a process is called: `rank N`, or its command if it has no rank. */
 const char *process_name(const struct process *process);

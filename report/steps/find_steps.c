@@ -5,6 +5,7 @@
 #include "report/steps/step_rules.h"
 #include "report/base/escape.h"
 #include "report/text/suggest.h"
+#include "report/base/search.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,7 @@
 
 void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, bool unfinished)
 {
-	array_grow_zeroed(&spans->spans, &spans->room, spans->count + 1, sizeof *spans->spans);
-	spans->spans[spans->count++] = (struct step_span){
+	*ARRAY_ADD(spans->spans, spans->room, spans->count) = (struct step_span){
 		.first = first, .last = last, .unfinished = unfinished
 	};
 }
@@ -247,6 +247,15 @@ static void mark_warm_up(struct steps *steps)
 	for (size_t i = 0; i < slow; i++)
 		steps->steps[i].kind = STEP_WARM_UP;
 	steps->warm_up = slow;
+}
+
+DEFINE_COUNT_WHILE(steps_begun, struct step, item->begin_ns <= limit)
+
+const struct step *steps_step_at(const struct steps *steps, uint64_t at_ns)
+{
+	const size_t begun = steps ? steps_begun(steps->steps, steps->count, at_ns) : 0;
+
+	return begun && at_ns < steps->steps[begun - 1].end_ns ? &steps->steps[begun - 1] : NULL;
 }
 
 size_t steps_usual(const struct steps *steps)

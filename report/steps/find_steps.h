@@ -73,6 +73,8 @@ struct steps *steps_find(
 	struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void steps_free(struct steps *steps);
 
+/* Returns the step that was running at `at_ns`, or NULL. `steps` may be NULL. */
+const struct step *steps_step_at(const struct steps *steps, uint64_t at_ns);
 /* Returns the number of usual steps. */
 size_t steps_usual(const struct steps *steps);
 

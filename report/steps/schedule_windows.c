@@ -46,9 +46,8 @@ static uint32_t schedule_field(struct trace_text schedule, const char *word)
 static void begin_window(
 	struct recording_windows *windows, uint64_t at_ns, uint64_t step, uint32_t warmup)
 {
-	array_grow_zeroed(
-		&windows->windows, &windows->room, windows->count + 1, sizeof *windows->windows);
-	windows->windows[windows->count++] = (struct recording_window){ .begin_ns = at_ns,
+	*ARRAY_ADD(windows->windows, windows->room,
+		windows->count) = (struct recording_window){ .begin_ns = at_ns,
 		.first = step,
 		.first_recorded_step = windows->recorded_step_count,
 		.warmup = warmup };
@@ -65,11 +64,9 @@ static struct recording_window *open_window(struct recording_windows *windows)
 static void add_recorded_step(struct recording_windows *windows, struct recording_window *window,
 	uint64_t at_ns, uint32_t stream)
 {
-	array_grow_zeroed(&windows->recorded_steps, &windows->recorded_step_room,
-		windows->recorded_step_count + 1, sizeof *windows->recorded_steps);
-	windows->recorded_steps[windows->recorded_step_count++] = (struct recorded_step){
-		.at_ns = at_ns, .stream = stream
-	};
+	*ARRAY_ADD(windows->recorded_steps, windows->recorded_step_room,
+		windows->recorded_step_count) = (struct recorded_step){ .at_ns = at_ns,
+		.stream = stream };
 	window->steps++;
 }
 
@@ -222,8 +219,7 @@ static void number_steps(const struct recording_windows *windows, struct steps *
 
 static void append_step(struct steps *steps, const struct step *step)
 {
-	array_grow_zeroed(&steps->steps, &steps->room, steps->count + 1, sizeof *steps->steps);
-	steps->steps[steps->count++] = *step;
+	*ARRAY_ADD(steps->steps, steps->room, steps->count) = *step;
 }
 
 /* Replaces `steps` by the steps that the program counted. */

@@ -123,7 +123,7 @@ static uint64_t latest_end(const struct step_timing *timing, size_t index)
 
 static void append_timed_step(struct steps *steps, const struct step *step)
 {
-	array_grow_zeroed(&steps->steps, &steps->room, steps->count + 1, sizeof *steps->steps);
+	ARRAY_GROW(steps->steps, steps->room, steps->count + 1);
 	steps->steps[steps->count] = *step;
 	steps->steps[steps->count].number = steps->count;
 	if (steps->count && steps->steps[steps->count - 1].end_ns > step->begin_ns)

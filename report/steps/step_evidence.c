@@ -168,8 +168,7 @@ static uint16_t evidence_thread_of(
 	struct evidence_list *evidence = search->evidence;
 
 	if (!thread_search->thread) {
-		array_grow_zeroed(&evidence->threads, &evidence->thread_room,
-			evidence->thread_count + 1, sizeof *evidence->threads);
+		ARRAY_GROW(evidence->threads, evidence->thread_room, evidence->thread_count + 1);
 		evidence->threads[evidence->thread_count] = (struct evidence_thread){
 			.stream = stream
 		};
@@ -193,8 +192,7 @@ static uint32_t evidence_at(struct evidence_search *search, struct search_thread
 		from--;
 	around = from > 0 ? thread_search->open[from - 1].item : EVIDENCE_NO_INDEX;
 	for (; from <= depth; from++) {
-		array_grow_zeroed(&evidence->items, &evidence->room, evidence->count + 1,
-			sizeof *evidence->items);
+		ARRAY_GROW(evidence->items, evidence->room, evidence->count + 1);
 		evidence->items[evidence->count] = (struct evidence_range){
 			.begin_ns = thread_search->open[from].begin_ns,
 			.end_ns = thread_search->open[from].begin_ns,
@@ -235,8 +233,7 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 	struct evidence_list *evidence = search->evidence;
 
 	if (event->depth >= thread_search->room)
-		array_grow_zeroed(&thread_search->open, &thread_search->room,
-			(size_t)event->depth + 1, sizeof *thread_search->open);
+		ARRAY_GROW(thread_search->open, thread_search->room, (size_t)event->depth + 1);
 	thread_search->depth = event->depth + 1;
 	thread_search->open[event->depth] = (struct searched_range){
 		.begin_ns = event->begin_ns, .trace_node = event->node, .item = EVIDENCE_NO_INDEX
@@ -314,8 +311,7 @@ static void note_call(struct evidence_search *search, const struct trace_event *
 		(!(call->head.flags & TRACE_CALL_CAPTURED) && !is_capturing(search, call->api)))
 		return;
 	if (!evidence->capture_count || search->items_before != evidence->count) {
-		array_grow_zeroed(&evidence->captures, &evidence->capture_room,
-			evidence->capture_count + 1, sizeof *evidence->captures);
+		ARRAY_GROW(evidence->captures, evidence->capture_room, evidence->capture_count + 1);
 		evidence->captures[evidence->capture_count++].begin_ns = event->time_ns;
 		search->items_before = evidence->count;
 	}
@@ -357,8 +353,6 @@ static void search_event(struct evidence_search *search, const struct trace_even
 		break;
 	case EVENT_STREAM_END:
 		free_search_thread(search, event->stream);
-		break;
-	default:
 		break;
 	}
 }

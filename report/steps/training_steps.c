@@ -9,7 +9,6 @@
 #include "report/steps/step_rules.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PERIOD_MAX 8u /* iterations that repeat together */
 
@@ -57,9 +56,8 @@ static void collect_tokens(struct training_loop *training, uint16_t thread)
 			continue;
 		if (item->kind == EVIDENCE_FORWARD)
 			in_forward = item->end_ns;
-		array_grow_zeroed(&training->tokens, &training->token_room,
-			training->token_count + 1, sizeof *training->tokens);
-		training->tokens[training->token_count++] = (uint32_t)i;
+		*ARRAY_ADD(training->tokens, training->token_room,
+			training->token_count) = (uint32_t)i;
 	}
 }
 
@@ -78,9 +76,8 @@ static void add_iteration(struct training_loop *training,
 		before->ender = iteration->ender;
 		return;
 	}
-	array_grow_zeroed(&training->iterations, &training->iteration_room,
-		training->iteration_count + 1, sizeof *training->iterations);
-	training->iterations[training->iteration_count++] = *iteration;
+	*ARRAY_ADD(training->iterations, training->iteration_room,
+		training->iteration_count) = *iteration;
 }
 
 static void split_iterations(struct training_loop *training)

@@ -4,6 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/regular_file.h"
+#include "report/base/search.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -245,21 +246,15 @@ void elf_symbols_free(struct elf_symbols *symbols)
 	*symbols = (struct elf_symbols){ 0 };
 }
 
+DEFINE_COUNT_WHILE(functions_begun, struct elf_function, item->start <= limit)
+
 /* A function may contain others (hand-written assembly names its parts). So the nearest start
  * may belong to a function that ends before `address`. */
 const struct elf_function *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address)
 {
 	const struct elf_function *functions = symbols->functions;
-	size_t low = 0, high = symbols->count;
+	const size_t low = functions_begun(functions, symbols->count, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low > 0 && functions[low - 1].bytes == 0)
 		return functions + low - 1;
 	for (size_t i = low; i > 0 && low - i < ENCLOSING_MAX; i--)

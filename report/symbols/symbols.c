@@ -268,14 +268,3 @@ uint64_t symbols_miss_count(const struct symbols *symbols, enum symbol_miss miss
 {
 	return symbols->missed[miss];
 }
-
-const char *symbol_miss_text(enum symbol_miss miss)
-{
-	static const char *const texts[] = {
-#define X(miss, text) text,
-		SYMBOL_MISSES(X)
-#undef X
-	};
-
-	return texts[miss];
-}

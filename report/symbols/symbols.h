@@ -24,25 +24,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why an address has no function. The texts complete "no function name: ". */
-#define SYMBOL_MISSES(X)                                                       \
-	X(NONE, "found")                                                       \
-	X(NO_MODULE, "the address is in no module")                            \
-	X(NOT_A_FILE, "the module has no file (vdso, generated code)")         \
-	X(NO_FILE, "the file is missing or cannot be read")                    \
-	X(NOT_REGULAR, "the path is not a regular file")                       \
-	X(NO_BUILD_ID, "the module has no build id to compare")                \
-	X(OTHER_BUILD, "the file is from another build than the one that ran") \
-	X(BAD_ELF, "the file is not a complete 64-bit ELF file")               \
-	X(TOO_LARGE, "the symbol table is larger than the limit")              \
-	X(NO_SYMBOLS, "the file has no symbols and no separate debug file")    \
-	X(BETWEEN, "the address is in no function of the symbol table")
-
+/* Why an address has no function. */
 enum symbol_miss {
-#define X(miss, text) SYMBOL_##miss,
-	SYMBOL_MISSES(X)
-#undef X
-		SYMBOL_MISS_COUNT
+	SYMBOL_NONE, /* it has one */
+	SYMBOL_NO_MODULE,
+	SYMBOL_NOT_A_FILE,  /* vdso, generated code */
+	SYMBOL_NO_FILE,     /* missing, or it cannot be read */
+	SYMBOL_NOT_REGULAR, /* not a regular file */
+	SYMBOL_NO_BUILD_ID,
+	SYMBOL_OTHER_BUILD, /* the file is from another build than the one that ran */
+	SYMBOL_BAD_ELF,     /* not a complete 64-bit ELF file */
+	SYMBOL_TOO_LARGE,   /* the symbol table is larger than the limit */
+	SYMBOL_NO_SYMBOLS,  /* none in the file, and no separate debug file */
+	SYMBOL_BETWEEN,     /* in no function of the symbol table */
+	SYMBOL_MISS_COUNT
 };
 
 struct symbol {
@@ -81,6 +76,5 @@ size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum dema
 
 /* Returns how many calls of symbols_find had the result `miss`. */
 uint64_t symbols_miss_count(const struct symbols *symbols, enum symbol_miss miss);
-const char *symbol_miss_text(enum symbol_miss miss);
 
 #endif

@@ -19,28 +19,13 @@ static bool row_occupancy(const struct row *row, struct occupancy *out)
 		name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
 
 /* A column that only computed rows have. They hold its cell themselves. */
-COLUMN_VALUE(computed)
-{
-	(void)row;
-	(void)rows;
-	return no_cell;
-}
+ROW_VALUE(computed, false, no_cell)
 
-COLUMN_VALUE(id)
-{
-	return unsigned_cell((uint64_t)(row - rows->rows));
-}
-
-COLUMN_VALUE(parent)
-{
-	(void)rows;
-	return row->parent == NO_ROW ? null_cell : unsigned_cell(row->parent);
-}
-
-COLUMN_VALUE_IF(depth, (void)row, true, unsigned_cell(row->depth))
-
-COLUMN_VALUE_IF(name, (void)row, true, text_cell(row_name(row)))
-COLUMN_VALUE_IF(label, (void)row, true, text_cell(row_label(row, false)))
+ROW_VALUE(id, true, unsigned_cell((uint64_t)(row - rows->rows)))
+ROW_VALUE(parent, true, row->parent == NO_ROW ? null_cell : unsigned_cell(row->parent))
+ROW_VALUE(depth, true, unsigned_cell(row->depth))
+ROW_VALUE(name, true, text_cell(row_name(row)))
+ROW_VALUE(label, true, text_cell(row_label(row, false)))
 
 static const char *tree_node_kind(const struct node *node)
 {
@@ -49,7 +34,6 @@ static const char *tree_node_kind(const struct node *node)
 
 COLUMN_VALUE(kind)
 {
-	(void)rows;
 	switch (row->kind) {
 	case ROW_SHAPE:
 		return string_cell("kernel");
@@ -69,45 +53,48 @@ COLUMN_VALUE(kind)
 	}
 }
 
-COLUMN_VALUE_IF(path, (void)row, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
+ROW_VALUE(path, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
 
-COLUMN_VALUE(domain)
+/* Returns the text, which a node has beside its name, as a cell of the node's row. */
+static struct cell node_text_cell(const struct row *row, uint32_t text)
 {
-	const uint32_t domain = row->tree && row->node ? row->tree->nodes[row->node].domain : 0;
-
-	(void)rows;
-	return domain && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
-		       ? text_cell(string_table_get(row->process->texts, domain))
+	return text && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
+		       ? text_cell(string_table_get(row->process->texts, text))
 		       : no_cell;
 }
 
-COLUMN_VALUE(class)
-{
-	const uint32_t class = row->tree && row->node ? row->tree->nodes[row->node].class : 0;
+ROW_VALUE(domain, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].domain))
+ROW_VALUE(class, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].class))
 
-	(void)rows;
-	return class && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
-		       ? text_cell(string_table_get(row->process->texts, class))
-		       : no_cell;
-}
-
-COLUMN_VALUE(section)
+/* Returns whether the row is of NVTX start/end ranges, or of the section around them. */
+static bool is_async_row(const struct row *row)
 {
 	const struct profile *profile = row->process->profile;
 	const struct node *node = row_node(row);
 
+	if (!node || !profile->async_ranges)
+		return false;
+	return node->kind == NODE_ASYNC ||
+	       (row->tree == profile->tree && node->parent == profile->async_ranges);
+}
+
+COLUMN_VALUE(section)
+{
 	(void)rows;
-	return node && row->tree == profile->tree && profile->async_ranges &&
-			       (row->node == profile->async_ranges ||
-				       node->parent == profile->async_ranges)
-		       ? string_cell("start/end")
-		       : no_cell;
+	return is_async_row(row) ? string_cell("start/end") : no_cell;
+}
+
+/* Returns whether the node is the section of start/end ranges, which is not a range itself. In
+ * `table` such ranges are NODE_ASYNC themselves. */
+static bool is_async_section(const struct node *node)
+{
+	return node->kind == NODE_ASYNC && !node->calls;
 }
 
 static bool node_has_calls(const struct tree *tree, const struct node *node)
 {
 	return !node->is_group && !node->captured && node->kind != NODE_UNATTRIBUTED &&
-	       node->kind != NODE_ASYNC && !(tree->is_grouped && !node->calls);
+	       !is_async_section(node) && !(tree->is_grouped && !node->calls);
 }
 
 COLUMN_VALUE(calls)
@@ -115,7 +102,6 @@ COLUMN_VALUE(calls)
 	const struct memory_flow *flow = row_memory_flow(row);
 	const struct node *node = row_node(row);
 
-	(void)rows;
 	if (node)
 		return node_has_calls(row->tree, node) ? unsigned_cell(node->calls) : no_cell;
 	if (row->kind == ROW_SHAPE)
@@ -143,7 +129,6 @@ COLUMN_VALUE(cpu_total)
 {
 	const struct node *node = row_node(row);
 
-	(void)rows;
 	if (row->kind == ROW_API)
 		return unsigned_cell(row->of.api->total_ns);
 	return node && !is_work_node(node) && node->kind != NODE_MARK &&
@@ -153,22 +138,21 @@ COLUMN_VALUE(cpu_total)
 }
 
 /* Start/end ranges overlap and cross threads, so they have no self time on a thread. */
-static bool has_self_time(const struct node *node)
+static bool has_self_time(const struct row *row, const struct node *node)
 {
-	return is_range_node(node) && node->kind != NODE_ASYNC && (node->calls || node->self_ns);
+	return is_range_node(node) && !is_async_row(row) && (node->calls || node->self_ns);
 }
 
-NODE_VALUE(cpu_self, has_self_time(node), unsigned_cell(node->self_ns))
-NODE_VALUE(cpu_self_share, has_self_time(node) && row->process->profile->totals.cpu_self_ns,
+NODE_VALUE(cpu_self, has_self_time(row, node), unsigned_cell(node->self_ns))
+NODE_VALUE(cpu_self_share, has_self_time(row, node) && row->process->profile->totals.cpu_self_ns,
 	real_cell((double)node->self_ns / (double)row->process->profile->totals.cpu_self_ns))
-NODE_VALUE(cpu_self_x, is_range_node(node) && node->calls,
+NODE_VALUE(cpu_self_x, has_self_time(row, node) && node->calls,
 	unsigned_cell(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
 
 COLUMN_VALUE(gpu_total)
 {
 	const struct node_gpu *gpu = row_gpu(row);
 
-	(void)rows;
 	if (row->kind == ROW_SHAPE)
 		return unsigned_cell(row->of.shape->total_ns);
 	if (row->kind == ROW_INSTANCE && row->process->metric == METRIC_GPU)
@@ -193,8 +177,8 @@ static struct cell average_cell(const struct row *row, struct cell total)
 		       : no_cell;
 }
 
-COLUMN_VALUE_IF(cpu_average, (void)row, true, average_cell(row, column_value_cpu_total(row, rows)))
-COLUMN_VALUE_IF(gpu_average, (void)row, true, average_cell(row, column_value_gpu_total(row, rows)))
+ROW_VALUE(cpu_average, true, average_cell(row, column_value_cpu_total(row, rows)))
+ROW_VALUE(gpu_average, true, average_cell(row, column_value_gpu_total(row, rows)))
 GPU_VALUE(gpu_calls, gpu->total_calls, unsigned_cell(gpu->total_calls))
 COLUMN_VALUE_IF(untimed, const struct node_gpu *gpu = row_gpu(row);
 		const struct launch_config *kernel = row_kernel(row),
@@ -236,17 +220,8 @@ static struct cell delay_cell(const struct row *row, unsigned per_mille)
 		       : no_cell;
 }
 
-COLUMN_VALUE(delay_p50)
-{
-	(void)rows;
-	return delay_cell(row, 500);
-}
-
-COLUMN_VALUE(delay_p95)
-{
-	(void)rows;
-	return delay_cell(row, 950);
-}
+ROW_VALUE(delay_p50, true, delay_cell(row, 500))
+ROW_VALUE(delay_p95, true, delay_cell(row, 950))
 
 static const struct trace_source *row_source(const struct row *row)
 {
@@ -266,7 +241,6 @@ COLUMN_VALUE(device)
 	const struct memory_level *level = row_memory_level(row);
 	const struct trace_kernel *shape = row_shape(row);
 
-	(void)rows;
 	if (level)
 		return level->device != UINT32_MAX ? unsigned_cell(level->device) : no_cell;
 	return shape ? unsigned_cell(shape->gpu.device) : no_cell;
@@ -311,7 +285,6 @@ COLUMN_VALUE(provenance)
 			    (row_part(row) && row_part(row)->of->of_gpu) || row_memory(row) ||
 			    row_tensors(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
-	(void)rows;
 	if (of_gpu && row->process->simulated)
 		return string_cell("simulated");
 	return row_node(row) && row_node(row)->is_counted ? string_cell("counted") : no_cell;
@@ -391,13 +364,31 @@ static struct cell metric_cell(const struct row *row, const struct rows *rows)
 	}
 }
 
+/* Returns the whole of which rows are parts. Rows that add up nodes by name or key are parts of
+ * all CPU time, because they do not keep steps apart from the time outside of steps. */
+static long double whole_of_row(const struct row *row, bool of_cpu)
+{
+	const struct profile_totals *totals = &row->process->profile->totals;
+	const bool is_flat = row->tree ? row->tree == row->process->flat : row->kind == ROW_API;
+
+	if (!of_cpu || !is_flat)
+		return row->process->whole;
+	return (long double)totals->cpu_self_ns +
+	       (row->tree && row->tree->is_grouped ? 0 : totals->outside_call_ns);
+}
+
+/* Returns whether CPU time at `outermost`, a root, is outside of the whole. */
+static bool is_outside_whole(const struct node *outermost)
+{
+	return outermost->outside || outermost->kind == NODE_UNATTRIBUTED;
+}
+
 COLUMN_VALUE(share)
 {
 	const struct profile *profile = row->process->profile;
 	const bool of_cpu = row->process->metric == METRIC_CPU ||
 			    row->process->metric == METRIC_WALL;
-	const bool is_grouped = row->tree && row->tree->is_grouped && of_cpu;
-	const long double base = is_grouped ? profile->totals.cpu_self_ns : row->process->whole;
+	const long double base = whole_of_row(row, of_cpu);
 	const uint32_t outermost = outermost_node(row, rows);
 	struct cell part;
 	long double number;
@@ -406,7 +397,9 @@ COLUMN_VALUE(share)
 		return real_cell((double)row_part(row)->count / (double)row_part(row)->of->count);
 	if (row->kind == ROW_INSTANCE && !metric_is_level(row))
 		return instance_share(row, rows, base);
-	if (outermost && profile->tree->nodes[outermost].outside && of_cpu)
+	if (outermost && of_cpu && is_outside_whole(&profile->tree->nodes[outermost]))
+		return no_cell;
+	if (is_async_row(row)) /* they overlap, so they are no parts of a whole */
 		return no_cell;
 	if (row->kind == ROW_SHAPE)
 		return shape_share(row);
@@ -414,16 +407,6 @@ COLUMN_VALUE(share)
 	return cell_number(&part, &number) ? ratio_cell(number, base) : no_cell;
 }
 
-COLUMN_VALUE(pid)
-{
-	(void)rows;
-	return row->kind == ROW_PROCESS ? unsigned_cell(row->process->pid) : no_cell;
-}
-
-COLUMN_VALUE(rank)
-{
-	(void)rows;
-	return row->kind == ROW_PROCESS && row->process->rank >= 0
-		       ? integer_cell(row->process->rank)
-		       : no_cell;
-}
+ROW_VALUE(pid, row->kind == ROW_PROCESS, unsigned_cell(row->process->pid))
+ROW_VALUE(
+	rank, row->kind == ROW_PROCESS && row->process->rank >= 0, integer_cell(row->process->rank))

@@ -117,23 +117,9 @@ static struct cell percentile_cell(const struct row *row, unsigned per_mille)
 	return unsigned_cell(max_u64(least, min_u64(value, most)));
 }
 
-COLUMN_VALUE(p50)
-{
-	(void)rows;
-	return percentile_cell(row, 500);
-}
-
-COLUMN_VALUE(p95)
-{
-	(void)rows;
-	return percentile_cell(row, 950);
-}
-
-COLUMN_VALUE(p99)
-{
-	(void)rows;
-	return percentile_cell(row, 990);
-}
+ROW_VALUE(p50, true, percentile_cell(row, 500))
+ROW_VALUE(p95, true, percentile_cell(row, 950))
+ROW_VALUE(p99, true, percentile_cell(row, 990))
 
 #define MEMBERS_VALUE(name, has, value) \
 	COLUMN_VALUE_IF(name, struct module_spread spread, row_spread(row, &spread) && (has), value)
@@ -176,7 +162,6 @@ COLUMN_VALUE(unit)
 		[UNIT_COUNT] = "", [UNIT_TIME] = "ns", [UNIT_BYTES] = "bytes"
 	};
 
-	(void)rows;
 	if (row->kind != ROW_INSTANCE)
 		return no_cell;
 	return row->process->metric == METRIC_USER

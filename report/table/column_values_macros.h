@@ -102,14 +102,20 @@ static inline bool metric_is_level(const struct row *row)
 	return metrics[row->process->metric].nature == METRIC_LEVEL;
 }
 
-#define COLUMN_VALUE(name) \
-	struct cell column_value_##name(const struct row *row, const struct rows *rows)
-/* Defines a column that needs only the row and has a value where `has` is true. */
+#define UNUSED __attribute__((unused))
+#define COLUMN_VALUE(name)               \
+	struct cell column_value_##name( \
+		const struct row *row UNUSED, const struct rows *rows UNUSED)
+/* These define a column that has a value where `has` is true. */
+#define ROW_VALUE(name, has, value)             \
+	COLUMN_VALUE(name)                      \
+	{                                       \
+		return (has) ? value : no_cell; \
+	}
 #define COLUMN_VALUE_IF(name, setup, has, value) \
 	COLUMN_VALUE(name)                       \
 	{                                        \
 		setup;                           \
-		(void)rows;                      \
 		return (has) ? value : no_cell;  \
 	}
 #define NODE_VALUE(name, has, value) \

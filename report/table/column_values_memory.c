@@ -84,5 +84,5 @@ COLUMN_VALUE_IF(outside_at_peak, const struct memory_pool *pool = row_memory_poo
 	pool && pool->outside_at_peak >= 0, integer_cell(pool->outside_at_peak))
 COLUMN_VALUE_IF(memory_kind, const struct memory_level *level = row_memory_level(row), level,
 	string_cell(memory_kind_name(level->kind)))
-COLUMN_VALUE_IF(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
+ROW_VALUE(stack, row->kind == ROW_SITE && row->of.site->stack,
 	((struct cell){ .kind = CELL_FRAMES, .unsigned_value = row->of.site->stack }))

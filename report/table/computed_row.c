@@ -50,7 +50,7 @@ static void attach_to_process(struct process *process, struct computed_row *comp
 	computed_rows->computed_rows[computed_rows->count++] = computed;
 }
 
-struct computed_row *computed_row_new(struct process *process, uint32_t node)
+struct computed_row *computed_row_new(struct process *process, uint32_t node, const char *kind)
 {
 	struct computed_row *computed = xcalloc(sizeof *computed);
 
@@ -61,6 +61,7 @@ struct computed_row *computed_row_new(struct process *process, uint32_t node)
 		.node = node,
 		.tree = process->profile->tree,
 		.of.computed = computed };
+	computed_row_set_string(computed, "kind", kind);
 	return computed;
 }
 
@@ -92,8 +93,7 @@ static struct computed_cell *cell_for_key(struct computed_row *computed, const c
 	while (i < computed->count && computed->cells[i].column != column)
 		i++;
 	if (i == computed->count) {
-		array_grow_zeroed(&computed->cells, &computed->room, ++computed->count,
-			sizeof *computed->cells);
+		ARRAY_GROW(computed->cells, computed->room, ++computed->count);
 		computed->cells[i] = (struct computed_cell){ .column = column };
 	}
 	free(computed->cells[i].own);
@@ -155,10 +155,9 @@ uint32_t computed_row_add(struct rows *rows, struct computed_row *computed, uint
 uint32_t computed_row_add_heading(
 	struct process *process, struct rows *rows, const char *name, const char *kind)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, kind);
 
 	computed_row_set_name(computed, name, strlen(name));
-	computed_row_set_string(computed, "kind", kind);
 	return computed_row_add(rows, computed, NO_ROW);
 }
 
@@ -169,4 +168,38 @@ const struct cell *computed_row_cell(
 		if (computed->cells[i].column == column)
 			return &computed->cells[i].cell;
 	return NULL;
+}
+
+static const struct cell *cell_of_key(const struct row *row, const char *key)
+{
+	return computed_row_cell(row->of.computed, column_find(key, strlen(key)));
+}
+
+uint64_t computed_row_number(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_UNSIGNED ? cell->unsigned_value : 0;
+}
+
+bool computed_row_is(const struct row *row, const char *key, const char *word)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
+	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
+}
+
+struct string_view computed_row_text(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_TEXT ? cell->text : (struct string_view){ .bytes = "" };
+}
+
+double computed_row_real(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of_key(row, key);
+
+	return cell && cell->kind == CELL_REAL ? cell->real : 0;
 }

@@ -3,7 +3,7 @@
  * A row whose values its view computes itself. It has a name, an optional node of the call tree,
  * and a cell for each column with a value. Columns without a cell stay empty.
  *
- *	struct computed_row *computed = computed_row_new(process, owner);
+ *	struct computed_row *computed = computed_row_new(process, owner, "gap");
  *
  *	computed_row_set_unsigned(computed, "idle_ns", gap);
  *	computed_row_set_text(computed, "cause", "allocation", 10);
@@ -33,8 +33,9 @@ struct computed_row {
 	size_t count, room;
 };
 
-/* Makes a row for a node of process->profile's tree; 0: for no node. */
-struct computed_row *computed_row_new(struct process *process, uint32_t node);
+/* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the
+ * column of that name. */
+struct computed_row *computed_row_new(struct process *process, uint32_t node, const char *kind);
 /* Sets the name; the bytes are copied and may be any. */
 void computed_row_set_name(struct computed_row *computed, const char *bytes, size_t length);
 void computed_row_format_name(struct computed_row *computed, const char *format, ...)
@@ -62,5 +63,13 @@ uint32_t computed_row_add_heading(
 /* Returns the cell of a column, or NULL if there is none. */
 const struct cell *computed_row_cell(
 	const struct computed_row *computed, const struct column *column);
+/* Returns the value of a column of a computed row, or 0 if it has none or no whole number. */
+uint64_t computed_row_number(const struct row *row, const char *key);
+/* Returns the text of a column of a computed row; empty if it has none. */
+struct string_view computed_row_text(const struct row *row, const char *key);
+/* Returns the share or other real number of a column, or 0 if it has none. */
+double computed_row_real(const struct row *row, const char *key);
+/* Returns true if the column's text is `word`. */
+bool computed_row_is(const struct row *row, const char *key, const char *word);
 
 #endif

@@ -28,7 +28,7 @@ const struct view *view_find(const char *name)
 
 struct row *rows_add(struct rows *rows, const struct row *row)
 {
-	array_grow_zeroed(&rows->rows, &rows->room, rows->count + 1, sizeof *rows->rows);
+	ARRAY_GROW(rows->rows, rows->room, rows->count + 1);
 	rows->rows[rows->count] = *row;
 	return &rows->rows[rows->count++];
 }
@@ -143,7 +143,8 @@ void rows_finish_level(const struct options *options, struct process *process, s
 	rows_prune(rows, first, sort, view_min_percent(options), top);
 }
 
-/* Returns the absolute value of a row in a column; 0 if it has none. */
+/* Returns the absolute value of a row in a column of numbers. Returns 0 where the cell is empty, a
+ * text, a range or a yes or no. */
 static long double row_magnitude(const struct rows *rows, size_t index, const struct column *column)
 {
 	const struct cell cell = column_value(column, &rows->rows[index], rows);

@@ -5,7 +5,6 @@
 #include "report/base/error.h"
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FILE_BYTES_MAX (1u << 20)

@@ -205,8 +205,6 @@ static bool skip_value(struct json_scanner *scan, const char *at, struct json_te
 			if (at >= scan->end)
 				return json_set_problem(scan, scan->end, NULL);
 			break;
-		default:
-			break;
 		}
 	}
 }

@@ -6,7 +6,7 @@
 static void write_separator(struct json_writer *json)
 {
 	if (json->needs_comma)
-		output_char(json->out, ',');
+		output_bytes(json->out, ", ", 1u + json->spaced);
 	json->needs_comma = true;
 }
 
@@ -23,12 +23,17 @@ void json_write_end(struct json_writer *json, char bracket)
 	json->needs_comma = true;
 }
 
+static void write_colon(struct json_writer *json)
+{
+	output_bytes(json->out, ": ", 1u + json->spaced);
+	json->needs_comma = false;
+}
+
 void json_write_key(struct json_writer *json, const char *key)
 {
 	write_separator(json);
 	output_json_text(json->out, key, strlen(key));
-	output_char(json->out, ':');
-	json->needs_comma = false;
+	write_colon(json);
 }
 
 void json_write_plain_key(struct json_writer *json, const char *key, size_t length)
@@ -36,8 +41,8 @@ void json_write_plain_key(struct json_writer *json, const char *key, size_t leng
 	write_separator(json);
 	output_char(json->out, '"');
 	output_bytes(json->out, key, length);
-	output_bytes(json->out, "\":", 2);
-	json->needs_comma = false;
+	output_char(json->out, '"');
+	write_colon(json);
 }
 
 void json_write_null(struct json_writer *json)
@@ -70,6 +75,14 @@ void json_write_double(struct json_writer *json, double value)
 	output_json_double(json->out, value);
 }
 
+void json_write_triple(struct json_writer *json, const uint32_t triple[3])
+{
+	json_write_begin(json, '[');
+	for (unsigned i = 0; i < 3; i++)
+		json_write_unsigned(json, triple[i]);
+	json_write_end(json, ']');
+}
+
 void json_write_id(struct json_writer *json, uint64_t value)
 {
 	write_separator(json);
@@ -98,6 +111,12 @@ void json_write_text(struct json_writer *json, struct string_view text)
 	output_json_text(json->out, text.bytes, text.length);
 }
 
+void json_put_begin(struct json_writer *json, const char *key, char bracket)
+{
+	json_write_key(json, key);
+	json_write_begin(json, bracket);
+}
+
 void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value)
 {
 	json_write_key(json, key);
@@ -114,6 +133,25 @@ void json_put_double(struct json_writer *json, const char *key, double value)
 {
 	json_write_key(json, key);
 	json_write_double(json, value);
+}
+
+void json_put_known_unsigned(
+	struct json_writer *json, const char *key, uint64_t value, bool is_known)
+{
+	json_write_key(json, key);
+	if (is_known)
+		json_write_unsigned(json, value);
+	else
+		json_write_null(json);
+}
+
+void json_put_known_signed(struct json_writer *json, const char *key, int64_t value, bool is_known)
+{
+	json_write_key(json, key);
+	if (is_known)
+		json_write_signed(json, value);
+	else
+		json_write_null(json);
 }
 
 void json_put_known_double(struct json_writer *json, const char *key, double value, bool is_known)

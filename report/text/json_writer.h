@@ -12,6 +12,7 @@
 struct json_writer {
 	struct output *out;
 	bool needs_comma; /* this object or array already has a value */
+	bool spaced;      /* a blank behind commas and colons */
 };
 
 void json_write_begin(struct json_writer *json, char bracket); /* `bracket`: { or [ */
@@ -25,18 +26,24 @@ void json_write_bool(struct json_writer *json, bool value);
 void json_write_unsigned(struct json_writer *json, uint64_t value);
 void json_write_signed(struct json_writer *json, int64_t value);
 void json_write_double(struct json_writer *json, double value);
+void json_write_triple(struct json_writer *json, const uint32_t triple[3]);
 void json_write_id(struct json_writer *json, uint64_t value);            /* "0x1f" */
 void json_write_string(struct json_writer *json, const char *string);    /* NULL: null */
 void json_write_text(struct json_writer *json, struct string_view text); /* bytes NULL: null */
 
-/* The json_put functions write a key and its value. */
+/* Writes a rank as a number, or null if it is -1, which means a process without a rank. */
+void json_write_rank(struct json_writer *json, int64_t rank);
+
+/* The json_put functions write a key and its value. json_put_begin writes a key and begins its
+ * object or array. The functions with `is_known` write null unless it is true. */
+void json_put_begin(struct json_writer *json, const char *key, char bracket);
 void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value);
 void json_put_bool(struct json_writer *json, const char *key, bool value);
 void json_put_double(struct json_writer *json, const char *key, double value);
-/* Writes null unless the value `is_known`. */
+void json_put_known_unsigned(
+	struct json_writer *json, const char *key, uint64_t value, bool is_known);
+void json_put_known_signed(struct json_writer *json, const char *key, int64_t value, bool is_known);
 void json_put_known_double(struct json_writer *json, const char *key, double value, bool is_known);
-/* Writes a rank as a number, or null if it is -1, which means a process without a rank. */
-void json_write_rank(struct json_writer *json, int64_t rank);
 void json_put_string(struct json_writer *json, const char *key, const char *string);
 void json_put_text(struct json_writer *json, const char *key, struct string_view text);
 

@@ -73,7 +73,7 @@ struct string_table *string_table_new(void)
 {
 	struct string_table *table = xcalloc(sizeof *table);
 
-	array_grow_zeroed(&table->strings, &table->room, 64, sizeof *table->strings);
+	ARRAY_GROW(table->strings, table->room, 64);
 	table->strings[0].bytes = "";
 	table->count = 1;
 	hash_index_reserve(&table->index);
@@ -105,7 +105,7 @@ uint32_t string_table_intern(struct string_table *table, const char *bytes, size
 	slot = string_slot(table, hash, bytes, length);
 	if (slot->number)
 		return slot->number;
-	array_grow_zeroed(&table->strings, &table->room, table->count + 1, sizeof *table->strings);
+	ARRAY_GROW(table->strings, table->room, table->count + 1);
 	table->strings[table->count].bytes = store_string(table, bytes, length);
 	table->strings[table->count].length = (uint32_t)length;
 	hash_index_add(&table->index, slot, hash, (uint32_t)table->count);

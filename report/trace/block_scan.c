@@ -73,9 +73,7 @@ static struct block_entry *add_block_entry(
 {
 	struct block_entry *entry;
 
-	array_grow_zeroed(
-		&blocks->entries, &blocks->room, (size_t)blocks->count + 1, sizeof *entry);
-	entry = &blocks->entries[blocks->count++];
+	entry = ARRAY_ADD(blocks->entries, blocks->room, blocks->count);
 	*entry = (struct block_entry){
 		.offset = offset,
 		.base_stamp = head->base_stamp,
@@ -96,10 +94,9 @@ static void add_sample(struct trace_blocks *blocks, const unsigned char *payload
 	memcpy(&record, payload, sizeof record);
 	if (record.head.kind != TRACE_CLOCK || record.head.size < sizeof record)
 		return;
-	array_grow_zeroed(&blocks->samples, &blocks->sample_room, (size_t)blocks->sample_count + 1,
-		sizeof *blocks->samples);
-	blocks->samples[blocks->sample_count++] = (struct trace_clock){ record.stamp,
-		record.monotonic_ns, record.realtime_ns };
+	*ARRAY_ADD(blocks->samples, blocks->sample_room,
+		blocks->sample_count) = (struct trace_clock){ record.stamp, record.monotonic_ns,
+		record.realtime_ns };
 }
 
 /* Adds every CLOCK of a payload, up to the first malformed record. A process that was killed may
@@ -255,9 +252,7 @@ static void add_totals_block(struct block_scan *scan, const struct trace_block *
 
 	if (!is_plausible_head(scan, head, at))
 		return;
-	array_grow_zeroed(&blocks->totals, &blocks->totals_room, (size_t)blocks->totals_count + 1,
-		sizeof *entry);
-	entry = &blocks->totals[blocks->totals_count++];
+	entry = ARRAY_ADD(blocks->totals, blocks->totals_room, blocks->totals_count);
 	*entry = (struct block_entry){ .offset = at, .type = TRACE_TOTALS };
 	entry->used = (uint32_t)bytes_present(scan, at + sizeof *head, head->used);
 	entry->cut = entry->used < head->used;

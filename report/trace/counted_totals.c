@@ -18,8 +18,7 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 static void add_counted_rows(
 	struct counted_totals *totals, const struct trace_total *rows, size_t count)
 {
-	array_grow_zeroed(&totals->nodes, &totals->room, (size_t)totals->count + count,
-		sizeof *totals->nodes);
+	ARRAY_GROW(totals->nodes, totals->room, (size_t)totals->count + count);
 	for (size_t i = 0; i < count; i++) {
 		if (!rows[i].calls)
 			continue;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/trace/op_inputs.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define DETAIL_PARTS 4u /* sizes, types, values, FLOPs */

@@ -5,25 +5,16 @@
 
 #include <string.h>
 
-/* A call record's struct; 0: `kind` is none. */
-static size_t call_record_bytes(unsigned kind)
-{
-	switch (kind) {
-	case TRACE_LAUNCH:
-		return sizeof(struct trace_launch);
-	case TRACE_GRAPH_LAUNCH:
-		return sizeof(struct trace_graph_launch);
-	case TRACE_COPY:
-	case TRACE_SET:
-		return sizeof(struct trace_copy);
-	case TRACE_SYNC:
-		return sizeof(struct trace_sync);
-	case TRACE_ALLOC:
-	case TRACE_FREE:
-		return sizeof(struct trace_memory);
-	}
-	return 0;
-}
+/* Bytes of a call record's struct; 0: the kind is none. */
+static const uint8_t call_record_bytes[UINT8_MAX + 1] = {
+	[TRACE_LAUNCH] = sizeof(struct trace_launch),
+	[TRACE_GRAPH_LAUNCH] = sizeof(struct trace_graph_launch),
+	[TRACE_COPY] = sizeof(struct trace_copy),
+	[TRACE_SET] = sizeof(struct trace_copy),
+	[TRACE_SYNC] = sizeof(struct trace_sync),
+	[TRACE_ALLOC] = sizeof(struct trace_memory),
+	[TRACE_FREE] = sizeof(struct trace_memory),
+};
 static_assert(sizeof(struct trace_launch) <= sizeof(union expanded_call) &&
 		      sizeof(struct trace_memory) <= sizeof(union expanded_call) &&
 		      sizeof(struct trace_graph_launch) <= sizeof(union expanded_call),
@@ -38,7 +29,7 @@ const char *repeated_call_expand(
 
 	if (at >= here || record_check(was, here - at))
 		return "repeats a record that does not come before it";
-	bytes = call_record_bytes(was->kind);
+	bytes = call_record_bytes[was->kind];
 	if (!bytes)
 		return "repeats a record that is not a call";
 	if (sizeof whole->call + more > bytes)

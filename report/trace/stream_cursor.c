@@ -176,9 +176,8 @@ static void push_open_range(
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (reader->run->depth >= reader->run->room) {
-		array_grow_zeroed(&cursor->run.ranges, &cursor->room,
-			cursor->room ? cursor->room + 1 : RANGES_INITIAL,
-			sizeof *cursor->run.ranges);
+		ARRAY_GROW(cursor->run.ranges, cursor->room,
+			cursor->room ? cursor->room + 1 : RANGES_INITIAL);
 		cursor->run.room = (uint32_t)cursor->room;
 	}
 	reader->run->ranges[reader->run->depth] = (struct trace_open_range){ begin_ns, node, 0 };
@@ -341,6 +340,7 @@ static int emit_unmatched(
 static int emit_pop_at(
 	struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
 {
+	reader->state->warnings.integrity.pops_without_push += pop->index == UINT32_MAX;
 	if (pop->index >= reader->run->depth || reader->run->depth - pop->index > INSIDE_MAX)
 		return emit_unmatched(reader, event, pop);
 	fill_event(reader, event, EVENT_POP);

@@ -5,9 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Shortest piece. A sample is off by less than 0.1 us, so the slope is right to 1e-6. */
 #define PIECE_NS 100000000u
@@ -240,9 +238,7 @@ static void build_offsets(struct clock_map *map, const struct trace_clock *sampl
 
 		if (i && !is_step(samples, i, count, zero, present))
 			continue;
-		array_grow_zeroed(
-			&map->offsets, &room, (size_t)map->offset_count + 1, sizeof *map->offsets);
-		map->offsets[map->offset_count++] = (struct clock_offset){
+		*ARRAY_ADD(map->offsets, room, map->offset_count) = (struct clock_offset){
 			i ? samples[i - 1].monotonic_ns - zero : 0, seen,
 			sample_realtime_offset(&samples[i], zero)
 		};

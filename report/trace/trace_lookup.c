@@ -2,6 +2,7 @@
  * Implements the functions of trace_reader.h that read the dictionary.
  */
 #include "report/trace/trace_reader_state.h"
+#include "report/base/search.h"
 
 #include <string.h>
 
@@ -46,18 +47,6 @@ struct trace_text reader_event_text(struct trace_reader *reader, const struct tr
 			return reader_name(reader, range->name);
 	}
 	return reader_name(reader, reader_node(reader, event->node)->name);
-}
-
-struct trace_text reader_module_path(const struct trace_module *module)
-{
-	return (struct trace_text){ (const char *)(module + 1), module->path_bytes,
-		module->path_bytes > 0 };
-}
-
-struct trace_text reader_module_build_id(const struct trace_module *module)
-{
-	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes,
-		module->build_id_bytes, module->build_id_bytes > 0 };
 }
 
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind)
@@ -158,22 +147,15 @@ struct trace_text reader_meta(const struct trace_reader *reader, const char *wan
 	return no_text;
 }
 
+DEFINE_COUNT_WHILE(records_before, struct trace_head *const, dictionary_record_id(*item) < limit)
+
 static const void *find_record(const struct trace_reader *reader, enum trace_kind kind, uint32_t id)
 {
 	const struct record_list *list = &reader->state->dictionary.lists[kind];
-	uint32_t low = 0, high = list->count;
+	const size_t at = records_before(list->records, list->count, id);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (dictionary_record_id(list->records[middle]) < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < list->count && dictionary_record_id(list->records[low]) == id
-		       ? list->records[low]
-		       : NULL;
+	return at < list->count && dictionary_record_id(list->records[at]) == id ? list->records[at]
+										 : NULL;
 }
 
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)

@@ -191,6 +191,16 @@ const struct trace_counted *reader_counted(const struct trace_reader *reader, ui
 	return reader->state->totals.nodes;
 }
 
+uint64_t reader_counted_calls(const struct trace_reader *reader, uint32_t *count)
+{
+	const struct trace_counted *counted = reader_counted(reader, count);
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < *count; i++)
+		calls += counted[i].calls;
+	return calls;
+}
+
 uint32_t reader_stream_count(const struct trace_reader *reader)
 {
 	return reader->state->stream_count;
@@ -291,9 +301,9 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks ||
 			  all->damaged_payloads || all->damaged_blocks || all->cut_blocks ||
 			  all->duplicate_chunks || all->skipped_bytes || all->truncated_streams ||
-			  all->unmatched_ends || all->unended || all->resumed ||
-			  all->unknown_kinds || all->unknown_nodes || all->unknown_names ||
-			  all->tail_at_risk || all->cut_bytes);
+			  all->unmatched_ends > all->pops_without_push || all->unended ||
+			  all->resumed || all->unknown_kinds || all->unknown_nodes ||
+			  all->unknown_names || all->tail_at_risk || all->cut_bytes);
 	return all;
 }
 

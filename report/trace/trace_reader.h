@@ -127,6 +127,8 @@ struct trace_integrity {
 	uint64_t duplicate_chunks;
 	uint64_t truncated_streams; /* streams with a gap, or with a torn, missing or cut chunk */
 	uint64_t unmatched_ends;    /* POPs without a range (EVENT_UNMATCHED) */
+	/* Part of unmatched_ends: the program itself had no open range. Nothing is missing. */
+	uint64_t pops_without_push;
 	uint64_t unended, left_open, resumed; /* number of events of these kinds */
 	uint64_t clock_violations;            /* times that ran backwards and were clamped */
 	uint64_t clock_steps;           /* how often CLOCK_REALTIME was set while the program ran */
@@ -252,10 +254,6 @@ const struct trace_node_info *reader_node(const struct trace_reader *reader, uin
 /* Returns the text of a PUSH, START or MARK record: its own text, its name, or the name of its
  * node. For an event without a record, returns the name of its node. */
 struct trace_text reader_event_text(struct trace_reader *reader, const struct trace_event *event);
-/* These two return a text that follows the record. Its length was checked against the record's
- * size. */
-struct trace_text reader_module_path(const struct trace_module *module);
-struct trace_text reader_module_build_id(const struct trace_module *module);
 /* Returns the last value of META `key`. `known` is false if the trace does not have it. */
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
 /* From now on, META values hide arguments, folders, the host name and paths, which may be
@@ -287,6 +285,8 @@ struct trace_counted {
 	uint64_t calls, total_ns, longest_ns;
 };
 const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count);
+/* Returns the sum of their calls, and the number of nodes in `*count`. */
+uint64_t reader_counted_calls(const struct trace_reader *reader, uint32_t *count);
 
 /* The two lowest bits of a record's first word. */
 enum trace_form { FORM_STRUCT, FORM_PUSH4, FORM_POP4, FORM_PUSH8 };

@@ -233,8 +233,7 @@ void writer_push(struct trace_writer *writer, uint64_t time, uint32_t node)
 		words[1] = ticks;
 	}
 	writer->last = time + START_TICKS;
-	array_grow_zeroed(
-		&writer->open, &writer->open_room, (size_t)writer->depth + 1, sizeof *writer->open);
+	ARRAY_GROW(writer->open, writer->open_room, (size_t)writer->depth + 1);
 	writer->open[writer->depth++] = (struct trace_open){ .head = make_head(TRACE_OPEN,
 								     sizeof *writer->open, node),
 		.begin_stamp = writer->last };

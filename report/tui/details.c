@@ -100,15 +100,7 @@ static void put_detail_source(
 				line, sizeof line, "first entered at %.*s", (int)length, text));
 }
 
-static int by_kernel_time(const void *a, const void *b)
-{
-	const struct launch_config *left = *(const struct launch_config *const *)a,
-				   *right = *(const struct launch_config *const *)b;
-
-	if (left->total_ns != right->total_ns)
-		return left->total_ns > right->total_ns ? -1 : 1;
-	return COMPARE(left, right);
-}
+COMPARE_POINTERS_BY_LARGEST(by_kernel_time, struct launch_config, total_ns)
 
 static const char launch_shape_keys[] =
 	"calls gpu_total_ns min_ns p50_ns p95_ns max_ns grid block registers shared_bytes "
@@ -159,15 +151,7 @@ static void put_launch_shapes(
 	free(shapes);
 }
 
-static int by_site_bytes(const void *a, const void *b)
-{
-	const struct memory_site *left = *(const struct memory_site *const *)a,
-				 *right = *(const struct memory_site *const *)b;
-
-	if (left->flow.alloc_bytes != right->flow.alloc_bytes)
-		return left->flow.alloc_bytes > right->flow.alloc_bytes ? -1 : 1;
-	return COMPARE(left, right);
-}
+COMPARE_POINTERS_BY_LARGEST(by_site_bytes, struct memory_site, flow.alloc_bytes)
 
 static void put_memory_site(struct tui_lines *lines, const struct style *style,
 	const struct row *row, const struct memory_site *site)

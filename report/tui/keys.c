@@ -167,9 +167,8 @@ static void focus_on(struct tui_state *state, uint32_t item)
 {
 	if (item == tui_focus_item(state))
 		return;
-	array_grow_zeroed(
-		&state->focus, &state->focus_room, state->focus_count + 1, sizeof *state->focus);
-	state->focus[state->focus_count++] = state->model->items[item].key;
+	*ARRAY_ADD(state->focus, state->focus_room,
+		state->focus_count) = state->model->items[item].key;
 	tui_set_open(state, item, true);
 	tui_update_rows(state, item);
 }
@@ -261,8 +260,6 @@ static void row_key(struct tui_state *state, int key, uint32_t item)
 	case 'd':
 		show_details(state);
 		break;
-	default:
-		break;
 	}
 }
 
@@ -293,8 +290,6 @@ static void move_key(struct tui_state *state, int key)
 	case TUI_END:
 		move_to(state, state->shown_count);
 		break;
-	default:
-		break;
 	}
 }
 
@@ -322,8 +317,6 @@ static void column_key(struct tui_state *state, int key)
 		break;
 	case '%':
 		state->percent = !state->percent;
-		break;
-	default:
 		break;
 	}
 }

@@ -136,7 +136,7 @@ static void diff_sort(struct tui_model *model, uint32_t column)
 			       parent = item.key ? model->count - 1 : TUI_NONE;
 		size_t kids = sorted_diff_children(model, item.key, &level, &level_room);
 
-		array_grow_zeroed(&stack, &room, count + kids, sizeof *stack);
+		ARRAY_GROW(stack, room, count + kids);
 		while (kids) /* the first child is popped first */
 			stack[count++] = (struct tui_item){
 				.key = level[--kids].node, .parent = parent, .depth = depth

@@ -58,8 +58,7 @@ void tui_update_rows(struct tui_state *state, uint32_t item)
 
 	state->shown_count = 0;
 	for (uint32_t i = focus == TUI_NONE ? 0 : focus; i < end;) {
-		array_grow_zeroed(&state->shown, &state->shown_room, (size_t)state->shown_count + 1,
-			sizeof *state->shown);
+		ARRAY_GROW(state->shown, state->shown_room, (size_t)state->shown_count + 1);
 		/* The item itself, or the last visible one before it. */
 		if (i <= before && before != TUI_NONE)
 			state->cursor = state->shown_count;

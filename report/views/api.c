@@ -56,38 +56,30 @@ static void count_api_call(struct api_summary *api, const struct activity *call)
 
 static const char *call_kind_name(const struct api_calls *calls)
 {
-	switch (calls->kind) {
-	case ACTIVITY_LAUNCH:
-	case ACTIVITY_GRAPH_LAUNCH:
-		return "launch";
-	case ACTIVITY_COPY_CALL:
-		return "copy";
-	case ACTIVITY_MEMSET_CALL:
-		return "set";
-	case ACTIVITY_ALLOC:
-	case ACTIVITY_FREE:
-		return "alloc";
-	case ACTIVITY_WAIT:
-		return "sync";
-	case ACTIVITY_EVENT_RECORD:
-	case ACTIVITY_STREAM_WAIT:
-		return "event";
-	default:
-		return "api";
-	}
+	static const char *const names[ACTIVITY_KINDS] = { [ACTIVITY_LAUNCH] = "launch",
+		[ACTIVITY_GRAPH_LAUNCH] = "launch",
+		[ACTIVITY_COPY_CALL] = "copy",
+		[ACTIVITY_MEMSET_CALL] = "set",
+		[ACTIVITY_ALLOC] = "alloc",
+		[ACTIVITY_FREE] = "alloc",
+		[ACTIVITY_WAIT] = "sync",
+		[ACTIVITY_EVENT_RECORD] = "event",
+		[ACTIVITY_STREAM_WAIT] = "event" };
+
+	return names[calls->kind] ? names[calls->kind] : "api";
 }
 
 static struct computed_row *api_row(struct process *process, uint32_t name, struct api_calls *calls,
 	uint64_t whole_ns, bool recorded)
 {
-	struct computed_row *computed = computed_row_new(process, calls->longest_owner);
+	struct computed_row *computed = computed_row_new(
+		process, calls->longest_owner, call_kind_name(calls));
 	const struct string_view text = string_table_get(process->texts, name);
 
 	if (text.length)
 		computed_row_set_name(computed, text.bytes, text.length);
 	else
 		computed_row_format_name(computed, "(not named)");
-	computed_row_set_string(computed, "kind", call_kind_name(calls));
 	computed_row_set_string(computed, "timed_by", recorded ? "record" : "cupti");
 	computed_row_set_unsigned(computed, "calls", calls->count);
 	computed_row_set_unsigned(computed, "failed", calls->failed);

@@ -53,7 +53,7 @@ void arrange_categories(
 		struct process *process = &processes->all[i];
 
 		if (!process->flat)
-			process->flat = group_by_categories(process, options->categories, form);
+			process->flat = group_by_categories(process, form);
 		if (process->flat->count > 1)
 			add_category_rows(options, process, rows);
 		else

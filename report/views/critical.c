@@ -34,7 +34,7 @@ void arrange_instance(const struct options *options, struct process *process, st
 				*(deep ? &rows->hidden_by_depth : &rows->hidden_by_top) += 1;
 				continue;
 			}
-			array_grow_zeroed(&stack, &room, count + 1, sizeof *stack);
+			ARRAY_GROW(stack, room, count + 1);
 			stack[count] = row;
 			stack[count].node = kid->node;
 			stack[count++].of.instance = kid;

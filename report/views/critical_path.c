@@ -57,7 +57,7 @@ struct critical_path {
 
 static struct path_entry *path_entry_at(struct path_entries *entries, uint32_t index)
 {
-	array_grow_zeroed(&entries->of, &entries->room, (size_t)index + 1, sizeof *entries->of);
+	ARRAY_GROW(entries->of, entries->room, (size_t)index + 1);
 	return &entries->of[index];
 }
 
@@ -276,6 +276,8 @@ static void set_time_cells(
 		computed, "path_host_ns", sum->ns[PATH_HOST] + sum->ns[PATH_CALL]);
 	computed_row_set_unsigned(
 		computed, "path_launch_ns", sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER]);
+	computed_row_set_unsigned(
+		computed, "path_wait_ns", sum->ns[PATH_EVENT] + sum->ns[PATH_QUEUED]);
 	computed_row_set_unsigned(computed, "path_sync_ns", sum->ns[PATH_SYNC]);
 	computed_row_set_unsigned(computed, "path_unknown_ns", sum->ns[PATH_UNKNOWN]);
 	computed_row_set_unsigned(computed, "path_segments", sum->segments);
@@ -299,11 +301,10 @@ static void add_total_row(
 	const struct options *options, struct critical_path *critical, struct rows *rows)
 {
 	const struct path_counts *counts = &critical->path->counts;
-	struct computed_row *computed = computed_row_new(critical->process, 0);
+	struct computed_row *computed = computed_row_new(critical->process, 0, "path");
 	const uint32_t head = (uint32_t)rows->count;
 
 	computed_row_format_name(computed, "critical path");
-	computed_row_set_string(computed, "kind", "path");
 	set_time_cells(computed, &critical->all, critical->all.total_ns);
 	computed_row_set_unsigned(computed, "waits", counts->waits);
 	computed_row_set_unsigned(computed, "waits_unknown", counts->waits_unknown);
@@ -315,9 +316,8 @@ static void add_total_row(
 	for (int kind = 0; kind < PATH_KIND_COUNT; kind++) {
 		if (!critical->kinds[kind].total_ns)
 			continue;
-		computed = computed_row_new(critical->process, 0);
+		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
-		computed_row_set_string(computed, "kind", "part");
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
 		computed_row_add(rows, computed, head);
 	}
@@ -327,10 +327,9 @@ static void add_total_row(
 static void add_step_row_of(
 	struct critical_path *critical, struct rows *rows, uint64_t number, size_t i, uint32_t head)
 {
-	struct computed_row *computed = computed_row_new(critical->process, 0);
+	struct computed_row *computed = computed_row_new(critical->process, 0, "step");
 
 	computed_row_format_name(computed, "step %llu", (unsigned long long)number);
-	computed_row_set_string(computed, "kind", "step");
 	computed_row_set_unsigned(computed, "step", number);
 	set_time_cells(computed, &critical->steps[i], critical->all.total_ns);
 	computed_row_add(rows, computed, head);
@@ -356,21 +355,19 @@ static void add_step_rows(
 static void add_node_row(
 	struct critical_path *critical, struct rows *rows, uint32_t node, uint32_t head)
 {
-	struct computed_row *computed = computed_row_new(critical->process, node);
+	struct computed_row *computed = computed_row_new(critical->process, node, "place");
 
 	if (!node)
 		computed_row_format_name(computed, "(no range)");
-	computed_row_set_string(computed, "kind", "place");
 	set_entry_cells(critical, computed, &critical->nodes_by_id.of[node]);
 	computed_row_add(rows, computed, head);
 }
 
 static void add_elsewhere_row(struct critical_path *critical, struct rows *rows, uint32_t head)
 {
-	struct computed_row *computed = computed_row_new(critical->process, 0);
+	struct computed_row *computed = computed_row_new(critical->process, 0, "place");
 
 	computed_row_format_name(computed, "(launched in no step shown)");
-	computed_row_set_string(computed, "kind", "place");
 	set_time_cells(computed, &critical->elsewhere, critical->all.total_ns);
 	computed_row_add(rows, computed, head);
 }
@@ -396,10 +393,9 @@ static void add_gpu_work_row(
 	struct critical_path *critical, struct rows *rows, uint32_t name, uint32_t head)
 {
 	const struct string_view text = string_table_get(critical->process->texts, name);
-	struct computed_row *computed = computed_row_new(critical->process, 0);
+	struct computed_row *computed = computed_row_new(critical->process, 0, "work");
 
 	computed_row_set_name(computed, text.bytes, text.length);
-	computed_row_set_string(computed, "kind", "work");
 	set_entry_cells(critical, computed, &critical->gpu_work.of[name]);
 	computed_row_add(rows, computed, head);
 }

@@ -42,15 +42,7 @@ static const char *basis_name(const struct diff *diff)
 }
 
 /* Orders by the largest change of the node itself or below it, descending. */
-static int by_change(const void *a, const void *b)
-{
-	const struct diff_node *left = *(struct diff_node *const *)a,
-			       *right = *(struct diff_node *const *)b;
-
-	if (left->largest_change != right->largest_change)
-		return left->largest_change > right->largest_change ? -1 : 1;
-	return COMPARE(left, right);
-}
+COMPARE_POINTERS_BY_LARGEST(by_change, struct diff_node, largest_change)
 
 /* Returns the children of `node`, ordered by by_change(), in an array to be freed. */
 static const struct diff_node **sorted_children(
@@ -293,8 +285,7 @@ static void diff_json_path(struct json_writer *json, const struct diff *diff, ui
 {
 	uint32_t *path = diff_path(diff, id);
 
-	json_write_key(json, "path");
-	json_write_begin(json, '[');
+	json_put_begin(json, "path", '[');
 	for (uint32_t i = 0; i <= diff->nodes[id].depth; i++)
 		json_write_text(json, diff_name(diff, path[i]));
 	json_write_end(json, ']');
@@ -307,11 +298,7 @@ static void diff_json_row(struct json_writer *json, const struct diff *diff, uin
 
 	json_write_begin(json, '{');
 	json_put_unsigned(json, "id", id - 1);
-	json_write_key(json, "parent");
-	if (node->parent)
-		json_write_unsigned(json, node->parent - 1);
-	else
-		json_write_null(json);
+	json_put_known_unsigned(json, "parent", node->parent - 1, node->parent);
 	json_put_unsigned(json, "depth", node->depth);
 	json_put_text(json, "name", diff_name(diff, id));
 	json_put_string(json, "kind", node_kind_name(node->kind));
@@ -358,12 +345,10 @@ static void print_diff_json(const struct diff *diff, struct output *out)
 	json_put_double(&json, "spread", diff->spread);
 	json_put_unsigned(&json, "tested", diff->tested);
 	json_put_unsigned(&json, "found", diff->found);
-	json_write_key(&json, "totals");
-	json_write_begin(&json, '{');
+	json_put_begin(&json, "totals", '{');
 	diff_json_change(&json, diff->before, diff->after);
 	json_write_end(&json, '}');
-	json_write_key(&json, "rows");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "rows", '[');
 	for (uint32_t id = 1; id < diff->count; id++)
 		diff_json_row(&json, diff, id);
 	json_write_end(&json, ']');

@@ -4,7 +4,6 @@
  */
 #include "report/views/views.h"
 #include "report/analysis/duration_distribution.h"
-#include "report/base/error.h"
 #include "report/base/text_builder.h"
 #include "report/print/print.h"
 #include "report/base/escape.h"

@@ -50,7 +50,7 @@ static struct dump_range *range_at(struct trace_stream *stream, uint32_t depth)
 
 	if (!stack)
 		stack = stream->user = xcalloc(sizeof *stack);
-	array_grow_zeroed(&stack->ranges, &stack->room, (size_t)depth + 1, sizeof *stack->ranges);
+	ARRAY_GROW(stack->ranges, stack->room, (size_t)depth + 1);
 	return &stack->ranges[depth];
 }
 
@@ -348,12 +348,16 @@ static bool dump_trace(struct dump *dump, const char *path)
 {
 	char error[READER_ERROR_BYTES];
 	struct trace_event event;
+	struct trace_text cut;
 	bool complete;
 	int status;
 
 	dump->reader = import_open_trace(path, error);
 	if (!dump->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
+	cut = reader_meta(dump->reader, "warning.import_cut");
+	if (cut.known)
+		warn_user("%s: %.*s", path, (int)cut.length, cut.bytes);
 	dump->gpu = record_order_read(dump->reader);
 	write_sources(dump);
 	while ((status = reader_next(dump->reader, &event)) > 0 && !dump->out->error)

@@ -134,12 +134,6 @@ static void write_triple(struct output *out, const struct dump_value *value, cha
 	}
 }
 
-/* Unknown: JSON's null. */
-static struct string_view json_text(struct trace_text text)
-{
-	return (struct string_view){ text.known ? text.bytes : NULL, text.length };
-}
-
 static void write_json_frames(struct json_writer *json, const struct dump_frames *value)
 {
 	json_write_begin(json, '[');
@@ -147,20 +141,13 @@ static void write_json_frames(struct json_writer *json, const struct dump_frames
 		const struct trace_python_frame *frame = &value->frames[i];
 
 		json_write_begin(json, '{');
+		json_put_text(json, "function",
+			trace_text_or_null(reader_name(value->reader, frame->function)));
 		json_put_text(
-			json, "function", json_text(reader_name(value->reader, frame->function)));
-		json_put_text(json, "file", json_text(reader_name(value->reader, frame->file)));
+			json, "file", trace_text_or_null(reader_name(value->reader, frame->file)));
 		json_put_unsigned(json, "line", frame->line);
 		json_write_end(json, '}');
 	}
-	json_write_end(json, ']');
-}
-
-static void write_json_triple(struct json_writer *json, const uint32_t triple[3])
-{
-	json_write_begin(json, '[');
-	for (unsigned i = 0; i < 3; i++)
-		json_write_unsigned(json, triple[i]);
 	json_write_end(json, ']');
 }
 
@@ -193,10 +180,10 @@ static void write_json_value(struct json_writer *json, const struct dump_value *
 		json_write_double(json, value->of.real);
 		break;
 	case VALUE_TEXT:
-		json_write_text(json, json_text(value->of.text));
+		json_write_text(json, trace_text_or_null(value->of.text));
 		break;
 	case VALUE_TRIPLE:
-		write_json_triple(json, value->of.triple);
+		json_write_triple(json, value->of.triple);
 		break;
 	case VALUE_FRAMES:
 		write_json_frames(json, &value->of.frames);

@@ -181,8 +181,7 @@ static void print_gate_json(const struct gate *gate, struct output *out)
 	json_put_test_method(&json, gate->runs);
 	json_put_double(&json, "max_regression", gate->limit / 100);
 	json_put_bool(&json, "passed", gate->failed == 0);
-	json_write_key(&json, "rows");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "rows", '[');
 	for (size_t i = 0; i < gate->count; i++)
 		gate_json_row(&json, &gate->results[i]);
 	json_write_end(&json, ']');

@@ -192,13 +192,17 @@ static void info_put_process(const struct info_page *page)
 static void info_put_sources(const struct info_page *page)
 {
 	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory",
-		"python_stacks", "cuda_symbols", "cupti" };
+		"python_stacks", "cuda_symbols", "cupti", "roctracer" };
+	const bool rocm = reader_meta(page->reader, "source.roctracer").known;
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		struct text_builder advice = { .text = NULL };
 		char key[64];
 		struct trace_text state;
 
+		/* the GPU's activity has one source */
+		if (!strcmp(sources[i], rocm ? "cupti" : "roctracer"))
+			continue;
 		snprintf(key, sizeof key, "source.%s", sources[i]);
 		state = reader_meta(page->reader, key);
 		put_title(page, i ? "" : "sources");
@@ -254,11 +258,8 @@ static void info_put_devices(const struct info_page *page)
 static void info_put_counted(const struct info_page *page)
 {
 	uint32_t node_count;
-	const struct trace_counted *counted = reader_counted(page->reader, &node_count);
-	uint64_t calls = 0;
+	const uint64_t calls = reader_counted_calls(page->reader, &node_count);
 
-	for (uint32_t i = 0; i < node_count; i++)
-		calls += counted[i].calls;
 	put_field(page, "counted", "%" PRIu64 " calls at %u nodes, in %" PRIu64 " blocks", calls,
 		node_count, reader_layout(page->reader)->totals);
 }

@@ -4,25 +4,21 @@
 #include "report/text/json_writer.h"
 #include "report/trace/record_check.h"
 
-#include <string.h>
-
-static void json_meta(
-	struct json_writer *json, const struct info *info, const char *name, const char *key)
+static void json_meta(struct json_writer *json, const struct info *info, const char *key)
 {
-	json_put_text(json, name, trace_text_or_null(reader_meta(info->reader, key)));
+	json_put_text(json, key, trace_text_or_null(reader_meta(info->reader, key)));
 }
 
-static void json_id(struct json_writer *json, const char *key, uint64_t id)
+static void json_name(
+	struct json_writer *json, const struct info *info, const char *key, uint32_t name)
 {
-	json_write_key(json, key);
-	json_write_id(json, id);
+	json_put_text(json, key, trace_text_or_null(reader_name(info->reader, name)));
 }
 
 /* Writes all META values, with their own keys. A key is a text that may need escapes. */
 static void json_metas(struct json_writer *json, const struct info *info)
 {
-	json_write_key(json, "meta");
-	json_write_begin(json, '{');
+	json_put_begin(json, "meta", '{');
 	for (uint32_t i = 0; i < reader_meta_count(info->reader); i++) {
 		struct trace_text key, value;
 
@@ -39,11 +35,9 @@ static void json_clock(struct json_writer *json, const struct info *info)
 {
 	bool tsc = reader_header(info->reader)->clock_kind == TRACE_CLOCK_TSC;
 
-	json_write_key(json, "clock");
-	json_write_begin(json, '{');
+	json_put_begin(json, "clock", '{');
 	json_put_string(json, "kind", tsc ? "tsc" : "monotonic");
-	json_write_key(json, "ticks_per_second");
-	json_write_double(json, reader_ticks_per_second(info->reader));
+	json_put_double(json, "ticks_per_second", reader_ticks_per_second(info->reader));
 	json_put_unsigned(json, "steps", info->integrity.clock_steps);
 	json_put_unsigned(json, "samples_refused", info->integrity.clock_samples_refused);
 	json_write_end(json, '}');
@@ -66,11 +60,8 @@ static void json_bytes_per_record(struct json_writer *json, const struct info *i
 	const struct trace_layout *layout = reader_layout(info->reader);
 	const double bytes = (double)(layout->chunk_bytes + layout->slot_bytes);
 
-	json_write_key(json, "bytes_per_record");
-	if (info->recorded)
-		json_write_double(json, bytes / (double)info->recorded);
-	else
-		json_write_null(json);
+	json_put_known_double(
+		json, "bytes_per_record", bytes / (double)info->recorded, info->recorded);
 }
 
 static void json_file(struct json_writer *json, const struct info *info)
@@ -78,8 +69,7 @@ static void json_file(struct json_writer *json, const struct info *info)
 	const struct trace_header *header = reader_header(info->reader);
 	const struct trace_layout *layout = reader_layout(info->reader);
 
-	json_write_key(json, "file");
-	json_write_begin(json, '{');
+	json_put_begin(json, "file", '{');
 	json_put_unsigned(json, "bytes", layout->file_bytes);
 	json_put_unsigned(json, "format", header->version);
 	json_build_id(json, header->build_id, sizeof header->build_id);
@@ -99,8 +89,7 @@ static void json_file(struct json_writer *json, const struct info *info)
 static void json_records(struct json_writer *json, const struct info *info)
 {
 	json_put_unsigned(json, "recorded", info->recorded);
-	json_write_key(json, "records");
-	json_write_begin(json, '{');
+	json_put_begin(json, "records", '{');
 	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
 		if (info->records[kind] && event_kind_name(kind))
 			json_put_unsigned(json, event_kind_name(kind), info->records[kind]);
@@ -111,13 +100,9 @@ static void json_records(struct json_writer *json, const struct info *info)
 static void json_counted(struct json_writer *json, const struct info *info)
 {
 	uint32_t node_count;
-	const struct trace_counted *counted = reader_counted(info->reader, &node_count);
-	uint64_t calls = 0;
+	const uint64_t calls = reader_counted_calls(info->reader, &node_count);
 
-	for (uint32_t i = 0; i < node_count; i++)
-		calls += counted[i].calls;
-	json_write_key(json, "counted");
-	json_write_begin(json, '{');
+	json_put_begin(json, "counted", '{');
 	json_put_unsigned(json, "calls", calls);
 	json_put_unsigned(json, "places", node_count);
 	json_write_end(json, '}');
@@ -134,8 +119,7 @@ static void json_dictionary(struct json_writer *json, const struct info *info)
 		{ "contexts", TRACE_CONTEXT }, { "graph_nodes", TRACE_GRAPH_NODE },
 		{ "graph_execs", TRACE_GRAPH_EXEC } };
 
-	json_write_key(json, "dictionary");
-	json_write_begin(json, '{');
+	json_put_begin(json, "dictionary", '{');
 	json_put_unsigned(json, "nodes", reader_node_count(info->reader) - 2u);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		json_put_unsigned(
@@ -147,16 +131,12 @@ static void json_counters(struct json_writer *json, const struct info *info)
 {
 	const struct trace_counter *counter;
 
-	json_write_key(json, "counters");
-	json_write_begin(json, '[');
+	json_put_begin(json, "counters", '[');
 	for (uint32_t i = 0; (counter = reader_dictionary(info->reader, TRACE_COUNTER, i)); i++) {
 		json_write_begin(json, '{');
-		json_put_text(
-			json, "name", trace_text_or_null(reader_name(info->reader, counter->name)));
-		json_put_text(json, "domain",
-			trace_text_or_null(reader_name(info->reader, counter->domain)));
-		json_put_text(
-			json, "unit", trace_text_or_null(reader_name(info->reader, counter->unit)));
+		json_name(json, info, "name", counter->name);
+		json_name(json, info, "domain", counter->domain);
+		json_name(json, info, "unit", counter->unit);
 		json_write_end(json, '}');
 	}
 	json_write_end(json, ']');
@@ -164,8 +144,7 @@ static void json_counters(struct json_writer *json, const struct info *info)
 
 static void json_handover(struct json_writer *json, const struct handover_list *handovers)
 {
-	json_write_key(json, "away");
-	json_write_begin(json, '[');
+	json_put_begin(json, "away", '[');
 	for (size_t i = 0; handovers && i < handovers->count; i++) {
 		const struct handover_span *span = &handovers->spans[HANDOVER_TRACE_TIME][i];
 
@@ -182,8 +161,7 @@ static void json_losses(struct json_writer *json, const struct info *info)
 {
 	const struct trace_integrity *all = &info->integrity;
 
-	json_write_key(json, "losses");
-	json_write_begin(json, '{');
+	json_put_begin(json, "losses", '{');
 #define X(name, text) json_put_unsigned(json, #name, all->lost[TRACE_LOST_##name]);
 	TRACE_LOSSES(X)
 #undef X
@@ -210,18 +188,19 @@ static void json_losses(struct json_writer *json, const struct info *info)
 void info_write_json(struct output *out, const struct info *info)
 {
 	const struct trace_header *header = reader_header(info->reader);
-	struct json_writer emitter = { out, false }, *json = &emitter;
+	struct json_writer writer = { .out = out }, *json = &writer;
 
 	json_write_begin(json, '{');
 	json_put_string(json, "kind", "process");
 	json_put_string(json, "name", reader_path(info->reader));
 	json_put_unsigned(json, "pid", header->pid);
 	json_put_unsigned(json, "parent_pid", header->parent_pid);
-	json_id(json, "run_id", header->run_id);
-	json_meta(json, info, "exe", "exe");
-	json_meta(json, info, "command", "command");
-	json_meta(json, info, "directory", "directory");
-	json_meta(json, info, "host", "host");
+	json_write_key(json, "run_id");
+	json_write_id(json, header->run_id);
+	json_meta(json, info, "exe");
+	json_meta(json, info, "command");
+	json_meta(json, info, "directory");
+	json_meta(json, info, "host");
 	json_put_unsigned(json, "start_unix_ns", reader_start_unix_ns(info->reader));
 	json_put_unsigned(json, "duration_ns", reader_duration_ns(info->reader));
 	json_put_bool(json, "ended", info->integrity.ended);

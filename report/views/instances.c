@@ -11,7 +11,6 @@
 #include "report/text/format_number.h"
 #include "report/print/print.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define TREES_MAX 4u /* each takes a pass over the trace */
 #define ROWS_TEXT_DEFAULT 20u
@@ -53,8 +52,7 @@ static struct node_list find_nodes(const struct options *options, const struct p
 		all = node_lookup_path(process, options->no_fold, options->focus, NULL);
 	for (uint32_t id = options->focus ? 0 : tree->nodes[0].first_child; id;
 		id = tree->nodes[id].next) {
-		array_grow_zeroed(&all.nodes, &room, all.count + 1, sizeof *all.nodes);
-		all.nodes[all.count++] = id;
+		*ARRAY_ADD(all.nodes, room, all.count) = id;
 	}
 	for (size_t i = 0; i < all.count; i++)
 		if (has_instances(process, all.nodes[i]))
@@ -101,9 +99,7 @@ static void cut_nodes(const struct options *options, struct process *process,
 
 static void keep_instance(struct process *process, struct kept_instance kept)
 {
-	array_grow_zeroed(&process->instances, &process->instance_room, process->instance_count + 1,
-		sizeof *process->instances);
-	process->instances[process->instance_count++] = kept;
+	*ARRAY_ADD(process->instances, process->instance_room, process->instance_count) = kept;
 }
 
 /* Profiles the trace again, with the tree of one instance. */

@@ -3,7 +3,7 @@
 #include "report/base/compare.h"
 #include "report/analysis/allocation_sites.h"
 #include "report/base/alloc.h"
-#include "report/views/summary_headline.h"
+#include "report/print/node_words.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ static void put_owners(
 		paragraph_add(&paragraph, " (");
 		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
 		paragraph_add(&paragraph, ") allocated ");
-		headline_add_path(&paragraph, process, owners[i].node);
+		paragraph_add_path(&paragraph, process, owners[i].node);
 	}
 	if (count > OWNERS_SHOWN)
 		paragraph_add(&paragraph, ", the rest at %zu other node%s", count - OWNERS_SHOWN,
@@ -156,7 +156,7 @@ static void put_oom_sentence(
 	paragraph_add(&paragraph, ": ");
 	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
 	paragraph_add(&paragraph, " requested ");
-	headline_add_path(&paragraph, process, oom->node);
+	paragraph_add_path(&paragraph, process, oom->node);
 	paragraph_print(&paragraph, "OOM");
 	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
@@ -192,7 +192,7 @@ static void put_level(
 	paragraph_add(&paragraph, "GPU %u: peak of tensor memory ", level->device);
 	paragraph_value(&paragraph, UNIT_BYTES, pool->peak);
 	paragraph_add(&paragraph, ", ");
-	headline_add_path(&paragraph, process, pool->peak_node);
+	paragraph_add_path(&paragraph, process, pool->peak_node);
 	paragraph_add(&paragraph, "; ");
 	paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
 	paragraph_add(&paragraph, " still allocated at the end");
@@ -215,9 +215,9 @@ static void put_no_reports(const struct process *process, const struct style *st
 	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
 		!process->profile->totals.reserved_peak)
 		return;
-	paragraph_add(
-		&paragraph, "PyTorch's allocator reported no tensors, but device memory was "
-			    "allocated: by another allocator set in PyTorch, or outside PyTorch");
+	paragraph_add(&paragraph,
+		"PyTorch's allocator reported no tensors, but device memory was "
+		"allocated: by another allocator set in PyTorch, or outside PyTorch");
 	paragraph_print(&paragraph, "tensors");
 }
 

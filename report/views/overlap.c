@@ -9,7 +9,6 @@
 #include "report/base/alloc.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* Communication and copies can be hidden; computation hides them. */
 enum work_class { COMMUNICATION, COPIES, COMPUTATION, WORK_CLASS_COUNT };
@@ -47,11 +46,6 @@ static enum work_class work_class_of(const struct activity *work)
 					   : COMPUTATION;
 }
 
-static struct overlap_device *overlap_device_of(struct overlap *overlap, uint32_t device)
-{
-	return device_slot(overlap->devices, &overlap->count, sizeof *overlap->devices, device);
-}
-
 /* Returns the busy time of what hides `traffic`. Computation hides communication, either of them
  * hides copies, and nothing hides computation. */
 static uint64_t hiding_ns(
@@ -84,14 +78,14 @@ static void overlap_begin_work(
 	void *context, const struct activity *work, uint64_t at_ns, struct sweep_mark *mark)
 {
 	struct overlap *overlap = context;
-	struct overlap_device *device = overlap_device_of(overlap, work->device);
+	struct overlap_device *device = device_slot(
+		overlap->devices, &overlap->count, sizeof *overlap->devices, work->device);
 	const enum work_class work_class = work_class_of(work);
 	const uint64_t hiding_so_far_ns = hiding_ns(device, work_class, at_ns);
 
 	*mark = (struct sweep_mark){ (uint32_t)(device - overlap->devices), (uint32_t)work_class,
 		work->owner };
-	array_grow_zeroed(&device->owners[work_class], &device->room[work_class],
-		(size_t)work->owner + 1, sizeof *device->owners[work_class]);
+	ARRAY_GROW(device->owners[work_class], device->room[work_class], (size_t)work->owner + 1);
 	begin_share(&device->all[work_class], work, hiding_so_far_ns, at_ns);
 	begin_share(&device->owners[work_class][work->owner], work, hiding_so_far_ns, at_ns);
 	active_time_begin(&device->busy, at_ns);
@@ -115,15 +109,16 @@ static void overlap_end_work(void *context, const struct sweep_mark *mark, uint6
 		active_time_end(&device->kernels, at_ns);
 }
 
-static struct computed_row *share_row(struct process *process, uint32_t node,
+static struct computed_row *share_row(struct process *process, uint32_t node, const char *kind,
 	const struct overlap_share *share, const struct overlap_device *device,
 	enum work_class work_class)
 {
-	struct computed_row *computed = computed_row_new(process, node);
+	struct computed_row *computed = computed_row_new(process, node, kind);
 
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "calls", share->operations);
-	computed_row_set_unsigned(computed, "bytes", share->bytes);
+	if (work_class == COPIES || share->bytes) /* GPU records of kernels have no size */
+		computed_row_set_unsigned(computed, "bytes", share->bytes);
 	computed_row_set_unsigned(computed, "gpu_total_ns", share->sum_ns);
 	computed_row_set_unsigned(computed, "busy_ns", share->busy.total_ns);
 	if (work_class == COMPUTATION)
@@ -147,8 +142,7 @@ static void add_share_nodes(const struct options *options, struct process *proce
 
 		if (!share->operations)
 			continue;
-		computed = share_row(process, node, share, device, work_class);
-		computed_row_set_string(computed, "kind", "place");
+		computed = share_row(process, node, "place", share, device, work_class);
 		computed_row_add(rows, computed, parent);
 	}
 	rows_finish_level(options, process, rows, parent + 1, 2, view_top(options));
@@ -157,10 +151,9 @@ static void add_share_nodes(const struct options *options, struct process *proce
 static struct computed_row *overlap_device_row(
 	struct process *process, const struct overlap_device *device)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "device");
 
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "calls", device->operations);
 	computed_row_set_unsigned(computed, "gpu_total_ns", device->sum_ns);
@@ -179,9 +172,9 @@ static void add_overlap_device(const struct options *options, struct process *pr
 		work_class++) {
 		if (!device->all[work_class].operations)
 			continue;
-		computed = share_row(process, 0, &device->all[work_class], device, work_class);
+		computed = share_row(process, 0, work_classes[work_class].kind,
+			&device->all[work_class], device, work_class);
 		computed_row_format_name(computed, "%s", work_classes[work_class].name);
-		computed_row_set_string(computed, "kind", work_classes[work_class].kind);
 		computed_row_add(rows, computed, parent);
 		add_share_nodes(options, process, rows, device, work_class);
 	}

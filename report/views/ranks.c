@@ -450,7 +450,8 @@ int ranks_view(const struct options *options)
 	struct ranks ranks;
 	bool printed;
 
-	ranks_read(&ranks, options);
+	if (!ranks_read(&ranks, options))
+		fatal(STATUS_USAGE, "%s", ranks.problem.text);
 	printed = ranks_print(&ranks, options);
 	ranks_free(&ranks);
 	return printed ? STATUS_OK : STATUS_UNREADABLE;

@@ -21,7 +21,7 @@
 	X(gpu_computation_ns, "compute", UNIT_TIME, gpu, totals->gpu_computation_ns,              \
 		"time in which its GPUs run memsets, or kernels that are not communication")      \
 	X(gpu_communication_ns, "communic.", UNIT_TIME, gpu, totals->gpu_communication_ns,        \
-		"time in which its GPUs run kernels of NCCL or RCCL")                             \
+		"time in which its GPUs run communication kernels")                               \
 	X(matched, "matched", UNIT_COUNT, true, sums->matched,                                    \
 		"its collectives that match those of other ranks")                                \
 	X(unmatched, "unmatched", UNIT_COUNT, true, sums->unmatched,                              \

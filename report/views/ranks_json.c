@@ -7,23 +7,13 @@
 #include "report/views/ranks.h"
 #include <stdlib.h>
 
-static void ranks_json_number(struct json_writer *json, const char *key, bool known, int64_t value)
-{
-	json_write_key(json, key);
-	if (known)
-		json_write_signed(json, value);
-	else
-		json_write_null(json);
-}
-
 static void ranks_json_path(
 	struct json_writer *json, const struct rank_process *rank, uint32_t node)
 {
 	size_t count;
 	struct trace_text *path = ranks_path(rank, node, &count);
 
-	json_write_key(json, "path");
-	json_write_begin(json, '[');
+	json_put_begin(json, "path", '[');
 	for (size_t i = 0; i < count; i++)
 		json_write_text(json, trace_text_or_null(path[i]));
 	json_write_end(json, ']');
@@ -37,7 +27,7 @@ static void ranks_json_columns(struct json_writer *json, const struct rank_proce
 	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
 		const bool known = rank_column_value(rank, column, &value);
 
-		ranks_json_number(json, rank_columns[column].key, known, value);
+		json_put_known_signed(json, rank_columns[column].key, value, known);
 	}
 }
 
@@ -51,11 +41,7 @@ static void ranks_json_rank(struct json_writer *json, const struct rank_process 
 	json_put_bool(json, "aligned", rank->aligned);
 	json_put_string(json, "not_aligned_because", rank->aligned ? NULL : rank->unaligned_reason);
 	ranks_json_columns(json, rank);
-	json_write_key(json, "drift_ppm");
-	if (rank->fit.pairs)
-		json_write_double(json, rank->fit.drift * 1e6);
-	else
-		json_write_null(json);
+	json_put_known_double(json, "drift_ppm", rank->fit.drift * 1e6, rank->fit.pairs);
 	json_put_unsigned(json, "aligned_by", rank->fit.pairs);
 	json_write_end(json, '}');
 }
@@ -77,8 +63,7 @@ static void ranks_json_straggler(
 	json_put_unsigned(json, "rank", (uint64_t)rank->number);
 	json_put_unsigned(json, "last", rank->sums.last);
 	json_put_unsigned(json, "of", rank->sums.matched);
-	json_write_key(json, "by_chance");
-	json_write_double(json, straggler->expected);
+	json_put_double(json, "by_chance", straggler->expected);
 	json_put_unsigned(json, "late_median_ns", rank->sums.late_median_ns);
 	json_put_unsigned(json, "late_ns", rank->sums.late_ns);
 	json_put_string(json, "meanwhile", straggler_cause(straggler));
@@ -100,8 +85,9 @@ static void ranks_json_collective(
 	json_put_unsigned(json, "transfer_ns", row->transfer_ns);
 	json_put_unsigned(json, "decided", row->decided);
 	json_put_unsigned(json, "last", row->last_count);
-	ranks_json_number(json, "last_rank", row->last_rank != UINT32_MAX,
-		row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0);
+	json_put_known_signed(json, "last_rank",
+		row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0,
+		row->last_rank != UINT32_MAX);
 	json_write_end(json, '}');
 }
 
@@ -118,24 +104,20 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	json_put_unsigned(&json, "undecided", ranks->undecided);
 	json_put_unsigned(&json, "communicators", ranks->group_count);
 	json_put_unsigned(&json, "without_collectives", ranks->processes_without_collectives);
-	json_write_key(&json, "rows");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "rows", '[');
 	for (size_t i = 0; i < ranks->count; i++)
 		if (rank_is_wanted(options, &ranks->ranks[i]))
 			ranks_json_rank(&json, &ranks->ranks[i]);
 	json_write_end(&json, ']');
-	json_write_key(&json, "stragglers");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "stragglers", '[');
 	for (size_t i = 0; i < ranks->straggler_count; i++)
 		ranks_json_straggler(&json, ranks, &ranks->stragglers[i]);
 	json_write_end(&json, ']');
-	json_write_key(&json, "collectives");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "collectives", '[');
 	for (size_t i = 0; i < ranks->row_count; i++)
 		ranks_json_collective(&json, ranks, &ranks->rows[i]);
 	json_write_end(&json, ']');
-	json_write_key(&json, "warnings");
-	json_write_begin(&json, '[');
+	json_put_begin(&json, "warnings", '[');
 	for (size_t i = 0; i < ranks->processes.warning_count; i++)
 		json_write_string(&json, ranks->processes.warnings[i]);
 	json_write_end(&json, ']');

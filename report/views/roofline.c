@@ -91,9 +91,8 @@ static struct computed_row *roofline_row(struct process *process,
 	const struct roofline_subject *subject, const struct roofline_device *device,
 	const char *kind)
 {
-	struct computed_row *computed = computed_row_new(process, subject->node);
+	struct computed_row *computed = computed_row_new(process, subject->node, kind);
 
-	computed_row_set_string(computed, "kind", kind);
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "gpu_total_ns", subject->ns);
 	computed_row_set_share(computed, "share", subject->ns, device->ns);
@@ -187,11 +186,10 @@ static void add_roofline_device(struct process *process, struct rows *rows,
 	const struct roofline_device *device, const struct peaks *peaks)
 {
 	const struct string_view name = peaks_device_name(process, device->device);
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "device");
 
 	computed_row_format_name(computed, "device %u%s%.*s", device->device,
 		name.length ? " " : "", (int)(name.length < 128 ? name.length : 128), name.bytes);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "gpu_total_ns", device->ns);
 	computed_row_set_unsigned(computed, "gpu_calls", device->operations);

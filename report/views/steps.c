@@ -78,13 +78,12 @@ static void add_step_row(const struct options *options, struct process *process,
 	const struct step_stats *step = &table->steps[index];
 	const char *state = step_state(process, step),
 		   *outlier = step->outlier > 0 ? "slow" : "fast";
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "step");
 	const bool usual = step->step->kind == STEP_USUAL;
 
 	computed_row_format_name(computed, "step %llu%s%s%s",
 		(unsigned long long)step->step->number, usual && !step->outlier ? "" : " (",
 		usual ? (step->outlier ? outlier : "") : state, usual && !step->outlier ? "" : ")");
-	computed_row_set_string(computed, "kind", "step");
 	computed_row_set_unsigned(computed, "step", step->step->number);
 	if (options->all)
 		computed_row_set_unsigned(computed, "pid", process->pid);
@@ -107,10 +106,9 @@ static void add_step_row(const struct options *options, struct process *process,
 static struct computed_row *summary_row(
 	struct process *process, const char *name, struct rows *rows)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, "summary");
 
 	computed_row_set_name(computed, name, strlen(name));
-	computed_row_set_string(computed, "kind", "summary");
 	rows_add(rows, &computed->row);
 	return computed;
 }

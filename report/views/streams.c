@@ -61,8 +61,7 @@ static struct stream_use *stream_use_of(struct streams_report *streams,
 	const struct device_use *device, const struct activity *work, uint32_t *stream_index)
 {
 	*stream_index = stream_table_number(&streams->stream_table, device->device, work->stream);
-	array_grow_zeroed(
-		&streams->uses, &streams->room, (size_t)*stream_index + 1, sizeof *streams->uses);
+	ARRAY_GROW(streams->uses, streams->room, (size_t)*stream_index + 1);
 	return &streams->uses[*stream_index];
 }
 
@@ -75,8 +74,7 @@ static void count_caller(struct stream_use *use, const struct activity *work)
 	while (at < use->caller_count && use->callers[at].tid != work->tid)
 		at++;
 	if (at == use->caller_count) {
-		array_grow_zeroed(&use->callers, &use->caller_room, ++use->caller_count,
-			sizeof *use->callers);
+		ARRAY_GROW(use->callers, use->caller_room, ++use->caller_count);
 		use->callers[at].tid = work->tid;
 	}
 	use->callers[at].operations++;
@@ -190,9 +188,9 @@ static void set_use_time_cells(struct computed_row *computed, const struct proce
 }
 
 static struct computed_row *use_row(
-	struct process *process, const struct stream_use *use, uint64_t span_ns)
+	struct process *process, const char *kind, const struct stream_use *use, uint64_t span_ns)
 {
-	struct computed_row *computed = computed_row_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0, kind);
 
 	computed_row_set_unsigned(computed, "calls", use->kernels + use->copies + use->memsets);
 	computed_row_set_unsigned(computed, "kernels", use->kernels);
@@ -209,12 +207,11 @@ static struct computed_row *stream_row(struct process *process,
 	const struct streams_report *streams, uint32_t index, uint64_t span_ns)
 {
 	const struct device_stream *stream = &streams->stream_table.entries[index];
-	struct computed_row *computed = use_row(process, &streams->uses[index], span_ns);
+	struct computed_row *computed = use_row(process, "stream", &streams->uses[index], span_ns);
 	char label[256];
 
 	computed_row_set_name(computed, label,
 		stream_table_label(stream, streams->activities, label, sizeof label));
-	computed_row_set_string(computed, "kind", "stream");
 	computed_row_set_unsigned(computed, "device", stream->device);
 	if (stream->stream != STREAM_TABLE_REST)
 		computed_row_set_unsigned(computed, "stream", stream->stream);
@@ -243,9 +240,9 @@ static void add_streams_device(const struct options *options, struct process *pr
 	for (uint32_t i = 0; i < streams->stream_table.count; i++)
 		stream_count += streams->stream_table.entries[i].device == device->device;
 	device->use.shared_ns = device->several.total_ns;
-	computed = use_row(process, &device->use, device->use.end_unix - device->use.start_unix);
+	computed = use_row(
+		process, "device", &device->use, device->use.end_unix - device->use.start_unix);
 	computed_row_format_name(computed, "device %u", device->device);
-	computed_row_set_string(computed, "kind", "device");
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "streams", stream_count);
 	rows_add(rows, &computed->row);

@@ -3,7 +3,7 @@
  * Flattens the tree: one node for each name, or for each value of the key that --by names.
  */
 #include "report/views/views.h"
-#include "report/analysis/work_categories.h"
+#include "report/gpu/work_categories.h"
 #include "report/table/column.h"
 #include "report/base/alloc.h"
 #include "report/analysis/group_by.h"
@@ -172,7 +172,7 @@ static struct tree *flatten(const struct process *process)
 			break;
 		node = next;
 		flat_of[node] = flat_node(flat, profile, node);
-		array_grow_zeroed(&open, &room, flat->count, sizeof *open);
+		ARRAY_GROW(open, room, flat->count);
 		if (node != profile->async_ranges)
 			merge_node(
 				flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
@@ -218,7 +218,7 @@ static bool make_flat_tree(
 	if (!process->flat && options->by == BY_NAME)
 		process->flat = flatten(process);
 	else if (!process->flat)
-		process->flat = group_by_tree(process, options->by, options->categories, reason);
+		process->flat = group_by_tree(process, options->by, reason);
 	if (!process->flat)
 		processes_warn(processes, "%s: %s", process->path, reason);
 	return process->flat != NULL;

@@ -186,8 +186,7 @@ static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 	kept = prune_level(walk, level, count);
 	if (has_forward_row(walk, level, kept))
 		pair_forward_backward(walk, level, kept);
-	array_grow_zeroed(
-		&walk->stack, &walk->stack_room, walk->stack_count + kept, sizeof *walk->stack);
+	ARRAY_GROW(walk->stack, walk->stack_room, walk->stack_count + kept);
 	while (kept)
 		walk->stack[walk->stack_count++] = level[--kept];
 }
@@ -203,8 +202,7 @@ struct row_level {
 
 static void add_to_level(struct row_level *level, const struct row *row)
 {
-	array_grow_zeroed(&level->rows, &level->room, level->count + 1, sizeof *level->rows);
-	level->rows[level->count++] = *row;
+	*ARRAY_ADD(level->rows, level->room, level->count) = *row;
 }
 
 /* Adds the rows that only text has. `like` is a row of the level, `of` the row around it. */

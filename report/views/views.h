@@ -41,9 +41,6 @@ void arrange_instance(const struct options *options, struct process *process, st
  * rows->beyond_top. */
 void critical_keep_largest(struct rows *rows, size_t most);
 
-/* Prints the text of the summary: what ran, what was recorded, and where the time or memory
- * went. */
-void draw_summary(const struct report *report, const struct style *style);
 /* Prints a line for each GPU of the processes shown, above the table of roofline. */
 void roofline_header(const struct report *report, const struct style *style);
 

@@ -68,6 +68,13 @@ static void touch_text(struct outcome *outcome, struct trace_text text)
 		mix(outcome, (unsigned char)text.bytes[i]);
 }
 
+static void touch_module(struct outcome *outcome, const struct trace_module *module)
+{
+	const uint32_t length = module->path_bytes + module->build_id_bytes;
+
+	touch_text(outcome, (struct trace_text){ (const char *)(module + 1), length, true });
+}
+
 static void touch_frames(struct outcome *outcome, struct trace_reader *reader,
 	const struct trace_python_stack *stack)
 {
@@ -102,10 +109,8 @@ static void touch_dictionary(struct trace_reader *reader, struct outcome *outcom
 
 			for (unsigned byte = 0; byte < head->size; byte++)
 				mix(outcome, ((const unsigned char *)head)[byte]);
-			if (kind == TRACE_MODULE) {
-				touch_text(outcome, reader_module_path((const void *)head));
-				touch_text(outcome, reader_module_build_id((const void *)head));
-			}
+			if (kind == TRACE_MODULE)
+				touch_module(outcome, (const void *)head);
 			if (kind == TRACE_STACK)
 				require(reader_stack(reader,
 						((const struct trace_stack *)(const void *)head)

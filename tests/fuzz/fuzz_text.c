@@ -10,7 +10,7 @@
 #include "tests/fuzz/target.h"
 
 #include "preload/python/line_table.h"
-#include "report/analysis/work_categories.h"
+#include "report/gpu/work_categories.h"
 #include "report/symbols/cxx_name.h"
 #include "report/symbols/demangle.h"
 #include "report/text/json_scanner.h"

@@ -399,7 +399,7 @@ static void user_files(void)
 	static const char peaks[] = "# a GPU\ndevice G* sms=132 fp32=66.9 fp16=989.4 "
 				    "memory=4000\narch 9.0 fp32=256 bf16=4096\n";
 	char text[65536];
-	size_t bytes = own_file("report/analysis/work_categories.rules", text, sizeof text);
+	size_t bytes = own_file("report/gpu/work_categories.rules", text, sizeof text);
 
 	put("files", "arguments", "\0", 1, arguments, sizeof arguments - 1);
 	put("files", "rules", "\1", 1, text, bytes);

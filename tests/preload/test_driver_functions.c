@@ -112,25 +112,19 @@ static_assert((int)MEMORY_HOST == (int)CU_MEMORYTYPE_HOST &&
 		      (int)MEMORY_ARRAY == (int)CU_MEMORYTYPE_ARRAY,
 	"CUmemorytype");
 
-#define SET(bits, call) AT(arguments_memset_##bits, count, call, N)
-#define SET_ASYNC(bits, call) \
-	SET(bits, call);      \
-	AT(arguments_memset_##bits, stream, call, hStream)
-SET(8, cuMemsetD8_v2);
-SET(8, cuMemsetD8_v2_ptds);
-SET_ASYNC(8, cuMemsetD8Async);
-SET_ASYNC(8, cuMemsetD8Async_ptsz);
-SET(16, cuMemsetD16_v2);
-SET(16, cuMemsetD16_v2_ptds);
-SET_ASYNC(16, cuMemsetD16Async);
-SET_ASYNC(16, cuMemsetD16Async_ptsz);
-SET(32, cuMemsetD32_v2);
-SET(32, cuMemsetD32_v2_ptds);
-SET_ASYNC(32, cuMemsetD32Async);
-SET_ASYNC(32, cuMemsetD32Async_ptsz);
-AT(arguments_memset_8, value, cuMemsetD8_v2, uc);
-AT(arguments_memset_16, value, cuMemsetD16_v2, us);
-AT(arguments_memset_32, value, cuMemsetD32_v2, ui);
+#define SET(call) AT(arguments_memset, count, call, N)
+#define SET_ASYNC(call) \
+	SET(call);      \
+	AT(arguments_memset, stream, call, hStream)
+TWINS(SET, cuMemsetD8_v2, _ptds);
+TWINS(SET, cuMemsetD16_v2, _ptds);
+TWINS(SET, cuMemsetD32_v2, _ptds);
+TWINS(SET_ASYNC, cuMemsetD8Async, _ptsz);
+TWINS(SET_ASYNC, cuMemsetD16Async, _ptsz);
+TWINS(SET_ASYNC, cuMemsetD32Async, _ptsz);
+AT(arguments_memset, value, cuMemsetD8_v2, uc);
+AT(arguments_memset, value, cuMemsetD16_v2, us);
+AT(arguments_memset, value, cuMemsetD32_v2, ui);
 #define SET_2D(call)                                 \
 	AT(arguments_memset_2d, width, call, Width); \
 	AT(arguments_memset_2d, height, call, Height)

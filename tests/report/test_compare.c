@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * test_compare.c: comparators order whole ranges of their types, and the macros use the members
- * that they name.
+ * that they name. A binary search counts what precedes a limit.
  */
 #include "report/base/compare.h"
+#include "report/base/search.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@ struct sample {
 COMPARE_BY(by_change, struct sample, change)
 COMPARE_BY_TWO(by_bytes, struct sample, bytes, change)
 COMPARE_BY_LARGEST(by_most_bytes, struct sample, bytes, change)
+COMPARE_BY_THREE(by_three, struct sample, bytes, change, name)
+COMPARE_POINTERS_BY_LARGEST(by_most_pointed, struct sample, bytes)
+DEFINE_COUNT_WHILE(samples_up_to, struct sample, item->bytes <= limit)
 
 START_TEST(numbers_far_apart_are_ordered)
 {
@@ -66,6 +70,36 @@ START_TEST(structs_are_ordered_by_the_named_members)
 }
 END_TEST
 
+START_TEST(a_third_member_and_pointers_decide_between_equal_ones)
+{
+	static const char names[] = "ab";
+	const struct sample samples[] = { { names + 1, 1, 5 }, { names, 1, 5 }, { names, 2, 0 } };
+	const struct sample *pointers[] = { &samples[1], &samples[0], &samples[2] };
+
+	ck_assert_int_gt(by_three(&samples[0], &samples[1]), 0);
+	ck_assert_int_lt(by_three(&samples[0], &samples[2]), 0);
+	ck_assert_int_eq(by_three(&samples[0], &samples[0]), 0);
+	qsort(pointers, 3, sizeof *pointers, by_most_pointed);
+	ck_assert_ptr_eq(pointers[0], &samples[2]);
+	ck_assert_ptr_eq(pointers[1], &samples[0]);
+	ck_assert_ptr_eq(pointers[2], &samples[1]);
+}
+END_TEST
+
+START_TEST(a_search_counts_the_items_up_to_a_limit)
+{
+	const struct sample samples[] = { { "a", 2, 0 }, { "b", 4, 0 }, { "c", 4, 0 },
+		{ "d", UINT64_MAX, 0 } };
+
+	ck_assert_uint_eq(samples_up_to(samples, 0, 5), 0);
+	ck_assert_uint_eq(samples_up_to(samples, 4, 1), 0);
+	ck_assert_uint_eq(samples_up_to(samples, 4, 2), 1);
+	ck_assert_uint_eq(samples_up_to(samples, 4, 4), 3);
+	ck_assert_uint_eq(samples_up_to(samples, 3, UINT64_MAX), 3);
+	ck_assert_uint_eq(samples_up_to(samples, 4, UINT64_MAX), 4);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("compare");
@@ -76,6 +110,8 @@ int main(void)
 	tcase_add_test(cases, numbers_far_apart_are_ordered);
 	tcase_add_test(cases, equal_numbers_compare_as_zero);
 	tcase_add_test(cases, structs_are_ordered_by_the_named_members);
+	tcase_add_test(cases, a_third_member_and_pointers_decide_between_equal_ones);
+	tcase_add_test(cases, a_search_counts_the_items_up_to_a_limit);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -126,7 +126,7 @@ def what_the_screen_says_of_it_is_what_happened(folder):
                       ("train", "step: *", "history"): last["allocated"] - 160 * MIB}, owners
     assert view["integrity"]["tensor_differences"] == view["integrity"]["unknown_tensor_frees"] == 0 and view["integrity"]["conserved"]
     text = report(folder / "trace.bin").stdout.decode()
-    assert "\nOOM       out of memory on GPU 0 after " in text and "20.97 MB requested in" in text, text
+    assert text.startswith("OOM       out of memory on GPU 0 after ") and "20.97 MB requested in" in text, text
 
 
 @case

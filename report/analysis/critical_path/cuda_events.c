@@ -69,8 +69,7 @@ void cuda_events_free(struct cuda_events *events)
 
 static struct event_stream_state *event_stream_of(struct cuda_events *events, uint32_t stream)
 {
-	array_grow_zeroed(&events->streams, &events->stream_room, (size_t)stream + 1,
-		sizeof *events->streams);
+	ARRAY_GROW(events->streams, events->stream_room, (size_t)stream + 1);
 	return &events->streams[stream];
 }
 
@@ -149,10 +148,8 @@ void cuda_events_wait(struct cuda_events *events, uint64_t event, uint32_t strea
 	if (!record)
 		return; /* an event that was never recorded does not block */
 	of = event_stream_of(events, stream);
-	array_grow_zeroed(
-		&of->barriers, &of->barrier_room, of->barrier_count + 1, sizeof *of->barriers);
-	of->barriers[of->barrier_count++] = (struct stream_wait){ .record = record,
-		.at_ns = at_ns };
+	*ARRAY_ADD(of->barriers, of->barrier_room,
+		of->barrier_count) = (struct stream_wait){ .record = record, .at_ns = at_ns };
 }
 
 uint32_t cuda_events_last(const struct cuda_events *events, uint32_t stream)

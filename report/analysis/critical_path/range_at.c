@@ -74,9 +74,8 @@ static void add_thread_range(void *context, const struct observed_segment *seen)
 		.node = seen->node,
 		.tid = seen->thread->tid };
 	if (!range_thread_of(lookup, range->tid)) {
-		array_grow_zeroed(&lookup->threads, &lookup->room, lookup->count + 1,
-			sizeof *lookup->threads);
-		lookup->threads[lookup->count++] = (struct range_thread){ .tid = range->tid };
+		*ARRAY_ADD(lookup->threads, lookup->room,
+			lookup->count) = (struct range_thread){ .tid = range->tid };
 	}
 }
 
@@ -130,10 +129,9 @@ static void open_ranges_until(struct range_lookup *lookup, uint64_t at_ns)
 		struct range_thread *thread = range_thread_of(lookup, range->tid);
 
 		close_ranges_until(thread, range->begin_ns);
-		array_grow_zeroed(
-			&thread->open, &thread->room, thread->count + 1, sizeof *thread->open);
-		thread->open[thread->count++] = (struct located_range){ .end_ns = range->end_ns,
-			.node = range->node };
+		*ARRAY_ADD(thread->open, thread->room, thread->count) = (struct located_range){
+			.end_ns = range->end_ns, .node = range->node
+		};
 		external_sort_next(lookup->ranges);
 	}
 }

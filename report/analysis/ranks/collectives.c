@@ -3,6 +3,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/search.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +85,7 @@ static uint32_t find_communicator(
 		!is_same_communicator(&collectives->communicators[i], wanted))
 		i++;
 	if (i == collectives->communicator_count) {
-		array_grow_zeroed(&collectives->communicators, &collectives->communicator_room,
-			i + 1, sizeof *collectives->communicators);
+		ARRAY_GROW(collectives->communicators, collectives->communicator_room, i + 1);
 		collectives->communicators[collectives->communicator_count++] = *wanted;
 	}
 	return (uint32_t)i;
@@ -96,9 +96,7 @@ static struct collective *add_collective(
 {
 	struct collective *collective;
 
-	array_grow_zeroed(&collectives->all, &collectives->room, collectives->count + 1,
-		sizeof *collectives->all);
-	collective = &collectives->all[collectives->count++];
+	collective = ARRAY_ADD(collectives->all, collectives->room, collectives->count);
 	*collective = (struct collective){ .launched_ns = UINT64_MAX,
 		.requested_ns = UINT64_MAX,
 		.correlation = correlation,
@@ -166,16 +164,7 @@ static void range_closed(struct collectives *collectives, struct trace_reader *r
 		}
 }
 
-static int by_communicator(const void *a, const void *b)
-{
-	const struct collective *left = a, *right = b;
-
-	if (left->communicator != right->communicator)
-		return left->communicator < right->communicator ? -1 : 1;
-	if (left->start_ns != right->start_ns)
-		return left->start_ns < right->start_ns ? -1 : 1;
-	return COMPARE(left->end_ns, right->end_ns);
-}
+COMPARE_BY_THREE(by_communicator, struct collective, communicator, start_ns, end_ns)
 
 static void read_collectives(
 	struct collectives *collectives, struct trace_reader *reader, bool ranges)
@@ -238,21 +227,7 @@ struct collective_index {
 
 COMPARE_BY_TWO(by_correlation, struct collective_index, correlation, collective)
 
-static size_t first_awaited(
-	const struct collective_index *awaited, size_t count, uint64_t correlation)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (awaited[middle].correlation < correlation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+DEFINE_COUNT_WHILE(first_awaited, struct collective_index, item->correlation < limit)
 
 /* Begin times of the open ranges of a thread, by depth. */
 struct open_range_begins {
@@ -266,7 +241,7 @@ static void remember_range_begin(const struct trace_event *event)
 
 	if (!begins)
 		begins = event->stream->user = xcalloc(sizeof *begins);
-	array_grow_zeroed(&begins->at, &begins->room, (size_t)event->depth + 1, sizeof *begins->at);
+	ARRAY_GROW(begins->at, begins->room, (size_t)event->depth + 1);
 	begins->at[event->depth] = event->begin_ns;
 }
 

@@ -98,7 +98,8 @@ void collectives_read(
 	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call);
 void collectives_free(struct collectives *collectives);
 
-/* Returns the kind of the kernel `name`, or -1 if it is not communication. */
+/* Returns the kind of the kernel `name`, or -1 if it is not of NCCL or RCCL. Communication of other
+ * libraries is not matched between ranks, because its kernels share CUDA streams. */
 int collective_kernel(struct trace_text name);
 const char *collective_name(enum collective_kind kind);
 /* Whether all members end at the same time. */

@@ -161,17 +161,14 @@ static bool has_rank(const struct collective_group *group, uint32_t rank)
 
 static void add_member(struct collective_group *group, struct rank_communicator member)
 {
-	array_grow_zeroed(&group->members, &group->room, group->count + 1, sizeof *group->members);
-	group->members[group->count++] = member;
+	*ARRAY_ADD(group->members, group->room, group->count) = member;
 }
 
 static void new_group(struct ranks *ranks, struct rank_communicator member)
 {
 	struct collective_group *group;
 
-	array_grow_zeroed(
-		&ranks->groups, &ranks->group_room, ranks->group_count + 1, sizeof *ranks->groups);
-	group = &ranks->groups[ranks->group_count++];
+	group = ARRAY_ADD(ranks->groups, ranks->group_room, ranks->group_count);
 	*group = (struct collective_group){ .instances = communicator_of(ranks, &member)->count };
 	member.shift = 0;
 	add_member(group, member);
@@ -258,8 +255,8 @@ struct moment_list {
 
 static void add_moment(struct moment_list *list, int64_t left_ns, int64_t right_ns)
 {
-	array_grow_zeroed(&list->pairs, &list->room, list->count + 1, sizeof *list->pairs);
-	list->pairs[list->count++] = (struct clock_readings){ left_ns, right_ns };
+	*ARRAY_ADD(list->pairs, list->room, list->count) = (struct clock_readings){ left_ns,
+		right_ns };
 }
 
 /* Returns the times at which common collectives ended, those of `from` on the reference's clock.

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
-#include "report/base/error.h"
+#include "report/base/compare.h"
 #include "report/text/output.h"
 #include <stdlib.h>
 
-static int by_number(const void *a, const void *b)
-{
-	const struct rank_process *left = a, *right = b;
+COMPARE_BY_TWO(by_number, struct rank_process, number, process)
 
-	if (left->number != right->number)
-		return left->number < right->number ? -1 : 1;
-	return (left->process > right->process) - (left->process < right->process);
-}
-
-/* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. */
-static void number_ranks(struct ranks *ranks)
+/* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. Returns
+ * false if two have the same number. */
+static bool number_ranks(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
 		ranks->numbered_by_file |= ranks->ranks[i].process->rank < 0;
@@ -24,28 +18,32 @@ static void number_ranks(struct ranks *ranks)
 								 : ranks->ranks[i].process->rank;
 	qsort(ranks->ranks, ranks->count, sizeof *ranks->ranks, by_number);
 	for (size_t i = 1; i < ranks->count; i++)
-		if (ranks->ranks[i].number == ranks->ranks[i - 1].number)
-			fatal(STATUS_USAGE,
+		if (ranks->ranks[i].number == ranks->ranks[i - 1].number) {
+			text_add(&ranks->problem,
 				"%s and %s both have rank %lld; give one trace per rank",
 				ranks->ranks[i - 1].process->path, ranks->ranks[i].process->path,
 				(long long)ranks->ranks[i].number);
+			return false;
+		}
+	return true;
 }
 
-static void require_two_ranks(const struct ranks *ranks)
+static bool has_two_ranks(struct ranks *ranks)
 {
 	if (!ranks->count)
-		fatal(STATUS_USAGE, "these traces contain no collective: neither NCCL or RCCL "
-				    "kernels nor ranges such as gloo:all_reduce");
-	if (ranks->count < 2)
-		fatal(STATUS_USAGE,
+		text_add(&ranks->problem, "these traces contain no collective: neither NCCL or "
+					  "RCCL kernels nor ranges such as gloo:all_reduce");
+	else if (ranks->count < 2)
+		text_add(&ranks->problem,
 			"only %s has collectives; give several ranks: pperf-report ranks TRACE "
 			"TRACE ...",
 			ranks->ranks[0].process->path);
+	return ranks->count >= 2;
 }
 
 /* Selects the processes with collectives. Data loaders and compilers of a rank have its number too,
- * but no collectives. */
-static void select_ranks(struct ranks *ranks)
+ * but no collectives. Returns false if the ranks cannot be compared. */
+static bool select_ranks(struct ranks *ranks)
 {
 	ranks->ranks = xcalloc((ranks->processes.count + 1) * sizeof *ranks->ranks);
 	for (size_t i = 0; i < ranks->processes.shown; i++) {
@@ -58,8 +56,7 @@ static void select_ranks(struct ranks *ranks)
 			collectives_free(&rank.collectives);
 	}
 	ranks->processes_without_collectives = (uint32_t)(ranks->processes.shown - ranks->count);
-	require_two_ranks(ranks);
-	number_ranks(ranks);
+	return has_two_ranks(ranks) && number_ranks(ranks);
 }
 
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank)
@@ -96,10 +93,11 @@ void ranks_free(struct ranks *ranks)
 	free(ranks->outcomes);
 	free(ranks->rows);
 	free(ranks->ranks);
+	free(ranks->problem.text);
 	processes_free(&ranks->processes);
 }
 
-void ranks_read(struct ranks *ranks, const struct options *options)
+bool ranks_read(struct ranks *ranks, const struct options *options)
 {
 	struct options all = *options;
 
@@ -107,9 +105,11 @@ void ranks_read(struct ranks *ranks, const struct options *options)
 	all.all = true;
 	all.rank = -1;
 	ranks->processes = processes_read(&all);
-	select_ranks(ranks);
+	if (!select_ranks(ranks))
+		return false;
 	ranks_group(ranks);
 	ranks_wait(ranks);
 	ranks_find_stragglers(ranks);
 	ranks_rows(ranks);
+	return true;
 }

@@ -26,6 +26,7 @@
 
 #include "report/stats/theil_sen.h"
 #include "report/analysis/ranks/collectives.h"
+#include "report/base/text_builder.h"
 #include "report/run/process.h"
 
 #define RANKS_SHIFT_MAX 32
@@ -113,6 +114,7 @@ struct ranks {
 	struct straggler stragglers[RANKS_STRAGGLERS_MAX];
 	size_t straggler_count;
 	uint64_t undecided, decided;
+	struct text_builder problem; /* why the ranks cannot be compared; empty: they can */
 };
 
 /* ---- internal: shared by the files of this folder ---- */
@@ -137,9 +139,10 @@ bool rank_is_wanted(const struct options *options, const struct rank_process *ra
 /* Returns the names from the root to a node of the rank's tree. The caller frees the array. */
 struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count);
 
-/* Reads every rank of the run that options->files name, and fills all of `ranks`. Ends the program
- * if there are fewer than two ranks. */
-void ranks_read(struct ranks *ranks, const struct options *options);
+/* Reads every rank of the run that options->files name, and fills all of `ranks`. Returns false and
+ * sets ranks->problem if fewer than two ranks have collectives, or two have the same number. In
+ * both cases ranks_free frees what was read. */
+bool ranks_read(struct ranks *ranks, const struct options *options);
 void ranks_free(struct ranks *ranks);
 
 #endif

@@ -11,6 +11,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/text_builder.h"
+#include "report/base/search.h"
 #include "report/text/format_number.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <math.h>
@@ -66,10 +67,8 @@ static void add_straggler_interval(
 							: NULL;
 	const uint64_t before = last ? last->before_ns + (last->end_ns - last->begin_ns) : 0;
 
-	array_grow_zeroed(
-		&intervals->all, &intervals->room, intervals->count + 1, sizeof *intervals->all);
-	intervals->all[intervals->count++] = (struct straggler_interval){ begin_ns, end_ns,
-		before };
+	*ARRAY_ADD(intervals->all, intervals->room,
+		intervals->count) = (struct straggler_interval){ begin_ns, end_ns, before };
 }
 
 static void find_straggler_intervals(struct straggler_pass *pass)
@@ -88,26 +87,12 @@ static void find_straggler_intervals(struct straggler_pass *pass)
 	free(arrivals);
 }
 
-/* Number of intervals that begin at or before `at_ns`. */
-static size_t intervals_begun(const struct straggler_intervals *intervals, uint64_t at_ns)
-{
-	size_t low = 0, high = intervals->count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (intervals->all[middle].begin_ns <= at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
+DEFINE_COUNT_WHILE(intervals_begun, struct straggler_interval, item->begin_ns <= limit)
 
 /* Total length of the intervals before `at_ns`. */
 static uint64_t time_before(const struct straggler_intervals *intervals, uint64_t at_ns)
 {
-	const size_t count = intervals_begun(intervals, at_ns);
+	const size_t count = intervals_begun(intervals->all, intervals->count, at_ns);
 	const struct straggler_interval *last = count ? &intervals->all[count - 1] : NULL;
 
 	return last ? last->before_ns +
@@ -138,29 +123,23 @@ static void add_gpu_time(
 {
 	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
 		struct straggler_intervals *intervals = &pass->intervals[s];
-		const size_t count = intervals_begun(intervals, at_ns);
+		const size_t count = intervals_begun(intervals->all, intervals->count, at_ns);
 
 		if (count && at_ns < intervals->all[count - 1].end_ns)
 			add_node_time(&intervals->gpu, &intervals->gpu_room, node, duration_ns);
 	}
 }
 
+DEFINE_COUNT_WHILE(launched_before, struct arrival, item->at_ns < limit)
+
 /* Stores the leaf of the GPU work. Its kind and parent are checked after the pass. */
 static void set_collective_node(struct straggler_pass *pass, uint32_t leaf, uint64_t at_ns)
 {
 	struct collectives *collectives = &pass->rank->collectives;
-	size_t low = 0, high = collectives->count;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (pass->launched[middle].at_ns < at_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < collectives->count && pass->launched[low].at_ns == at_ns; low++)
-		collectives->all[pass->launched[low].collective].node = leaf;
+	for (size_t i = launched_before(pass->launched, collectives->count, at_ns);
+		i < collectives->count && pass->launched[i].at_ns == at_ns; i++)
+		collectives->all[pass->launched[i].collective].node = leaf;
 }
 
 static void restart_straggler_pass(void *context)
@@ -197,10 +176,8 @@ static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long
 
 static bool is_communication(const struct rank_process *rank, uint32_t node)
 {
-	const struct string_view name = string_table_get(
-		rank->process->texts, rank->profile->tree->nodes[node].name);
-
-	return collective_kernel((struct trace_text){ name.bytes, name.length, true }) >= 0;
+	return node_names_is_communication(
+		rank->profile->names, rank->profile->tree->nodes[node].name);
 }
 
 /* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
@@ -209,10 +186,8 @@ static void sum_gpu_times(const struct rank_process *rank, struct straggler_inte
 {
 	const struct tree *tree = rank->profile->tree;
 
-	array_grow_zeroed(
-		&intervals->gpu, &intervals->gpu_room, tree->count, sizeof *intervals->gpu);
-	array_grow_zeroed(
-		&intervals->cpu, &intervals->cpu_room, tree->count, sizeof *intervals->cpu);
+	ARRAY_GROW(intervals->gpu, intervals->gpu_room, tree->count);
+	ARRAY_GROW(intervals->cpu, intervals->cpu_room, tree->count);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		if (intervals->gpu[id] && !tree->nodes[id].first_child &&
 			is_communication(rank, id))
@@ -285,8 +260,7 @@ struct node_times {
 
 static void add_rank_time(struct node_times *times, uint32_t path, size_t rank, uint64_t ns)
 {
-	array_grow_zeroed(
-		&times->ns, &times->room, ((size_t)path + 1) * times->ranks, sizeof *times->ns);
+	ARRAY_GROW(times->ns, times->room, ((size_t)path + 1) * times->ranks);
 	times->ns[path * times->ranks + rank] += ns;
 }
 

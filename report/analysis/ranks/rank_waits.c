@@ -98,9 +98,7 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instan
 		}
 	}
 	*(outcome.last == UINT32_MAX ? &ranks->undecided : &ranks->decided) += 1;
-	array_grow_zeroed(&ranks->outcomes, &ranks->outcome_room, ranks->outcome_count + 1,
-		sizeof *ranks->outcomes);
-	ranks->outcomes[ranks->outcome_count++] = outcome;
+	*ARRAY_ADD(ranks->outcomes, ranks->outcome_room, ranks->outcome_count) = outcome;
 }
 
 static void set_median_lateness(struct ranks *ranks, uint32_t rank)
@@ -136,8 +134,7 @@ static struct collective_row *collective_row_of(struct ranks *ranks, uint8_t kin
 	for (size_t i = 0; i < ranks->row_count; i++)
 		if (ranks->rows[i].kind == kind && ranks->rows[i].node == node)
 			return &ranks->rows[i];
-	array_grow_zeroed(
-		&ranks->rows, &ranks->row_room, ranks->row_count + 1, sizeof *ranks->rows);
+	ARRAY_GROW(ranks->rows, ranks->row_room, ranks->row_count + 1);
 	ranks->rows[ranks->row_count] = (struct collective_row){
 		.kind = kind, .node = node, .last_rank = UINT32_MAX
 	};
@@ -195,7 +192,7 @@ void ranks_rows(struct ranks *ranks)
 			ranks, outcome->kind, collective_node_of(ranks, outcome));
 		const size_t at = (size_t)(row - ranks->rows) * ranks->count;
 
-		array_grow_zeroed(&last, &room, at + ranks->count, sizeof *last);
+		ARRAY_GROW(last, room, at + ranks->count);
 		add_outcome_to_row(row, outcome, last + at);
 	}
 	free(last);

@@ -12,6 +12,8 @@
 #define DEVICES 64u
 #define MADE_ADDRESS (UINT64_C(1) << 62) /* added to made-up addresses; no device has such */
 
+COMPARE_ROWS_BY(compare_memory_times, struct imported_memory, time)
+
 static void count_cpu_event(struct conversion_cpu_memory *cpu, const struct imported_memory *memory)
 {
 	if (memory->bytes < 0) {

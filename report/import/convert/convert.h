@@ -9,6 +9,7 @@
  *	backward_links.c	from backward functions to their operators
  *	cuda_calls.c		calls and their correlation ids
  *	match_without_ids.c	GPU work without correlation ids
+ *	unrecorded_launches.c	calls without a GPU record
  *	python_stacks.c		Python call stacks
  *	allocator_events.c	memory events
  *	gpu_events.c		GPU work
@@ -16,6 +17,7 @@
 #ifndef PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 #define PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 
+#include "report/base/compare.h"
 #include "report/base/hash_index.h"
 #include "report/import/convert/event_rows.h"
 #include "report/import/convert/python_stacks.h"
@@ -87,6 +89,18 @@ uint32_t convert_domain_name(const struct event_rows *imported, uint32_t domain)
 void sort_row_numbers(uint32_t *rows, size_t count,
 	int (*compare)(const void *, const void *, void *), void *context);
 
+/* Defines a comparator for sort_row_numbers, whose `context` is the array of rows: ascending by
+ * `member`, then by row. */
+#define COMPARE_ROWS_BY(name, type, member)                                               \
+	static int name(const void *a, const void *b, void *context)                      \
+	{                                                                                 \
+		const type *rows = context;                                               \
+		const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b; \
+		const int order = COMPARE(rows[left].member, rows[right].member);         \
+                                                                                          \
+		return order ? order : COMPARE(left, right);                              \
+	}
+
 /* Fills order, calls, memories, instants and frames, and their begin arrays. */
 void convert_sort_rows(struct conversion *conversion);
 
@@ -94,8 +108,6 @@ void convert_sort_rows(struct conversion *conversion);
  * `added`: result of convert_prepare_memory. */
 void convert_metadata(struct conversion *conversion, uint32_t pid, bool added);
 
-/* qsort_r comparison of memory rows by time, then row. `memories`: the rows. */
-int compare_memory_times(const void *a, const void *b, void *memories);
 bool convert_prepare_memory(struct conversion *conversion);
 
 /* Writes the GPU events as a stream of their own. */
@@ -114,6 +126,11 @@ struct correlation_owner *convert_owner(const struct conversion *conversion, uin
 struct call_location {
 	uint32_t node, stack;
 };
+/* Returns the record kind of a call by the text of its name, as cuda_call_kind. `sync`: its enum
+ * trace_sync_type, or 0. */
+enum trace_kind convert_call_kind(struct conversion *conversion, uint32_t text, uint32_t *sync);
+/* Sets `flags` of the calls that have no GPU record for a known reason. Needs `owners`. */
+void convert_find_unrecorded_launches(struct conversion *conversion);
 /* Writes the record of row `call`, which returns at `end`. `inner`: it is inside another call. */
 void convert_call(struct conversion *conversion, uint32_t call, struct call_location place,
 	uint64_t end, bool inner);

@@ -9,15 +9,7 @@
 
 #define BATCH_RECORDS 256u
 
-static int compare_gpu_rows(const void *a, const void *b, void *context)
-{
-	const struct imported_gpu *gpus = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (gpus[left].start != gpus[right].start)
-		return gpus[left].start < gpus[right].start ? -1 : 1;
-	return left < right ? -1 : 1;
-}
+COMPARE_ROWS_BY(compare_gpu_rows, struct imported_gpu, start)
 
 static const struct {
 	const char *word;

@@ -3,7 +3,6 @@
  */
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
-#include <stdlib.h>
 
 uint32_t convert_name(struct conversion *conversion, uint32_t id)
 {
@@ -11,8 +10,7 @@ uint32_t convert_name(struct conversion *conversion, uint32_t id)
 
 	if (!id)
 		return 0;
-	array_grow_zeroed(&conversion->names, &conversion->name_room, (size_t)id + 1,
-		sizeof *conversion->names);
+	ARRAY_GROW(conversion->names, conversion->name_room, (size_t)id + 1);
 	if (!conversion->names[id])
 		conversion->names[id] = writer_name(conversion->writer, text.bytes, text.length);
 	return conversion->names[id];
@@ -85,8 +83,7 @@ uint32_t convert_node(struct conversion *conversion, uint32_t parent,
 	else
 		node.name = convert_name(conversion, range->name);
 	number = writer_node(conversion->writer, &node);
-	array_grow_zeroed(&conversion->node_keys, &conversion->node_key_room, (size_t)number + 1,
-		sizeof *conversion->node_keys);
+	ARRAY_GROW(conversion->node_keys, conversion->node_key_room, (size_t)number + 1);
 	conversion->node_keys[number] = wanted;
 	hash_index_add(&conversion->nodes, slot, hash, number);
 	return number;

@@ -69,7 +69,7 @@ static uint32_t find_or_add_python_call(
 		if (stacks->calls[slot->number].caller == caller &&
 			stacks->calls[slot->number].name == name)
 			return slot->number;
-	array_grow_zeroed(&stacks->calls, &stacks->room, stacks->count + 1, sizeof *stacks->calls);
+	ARRAY_GROW(stacks->calls, stacks->room, stacks->count + 1);
 	stacks->calls[stacks->count] = (struct python_call){ caller, name, 0 };
 	hash_index_add(&stacks->index, slot, hash, (uint32_t)stacks->count);
 	return (uint32_t)stacks->count++;
@@ -126,8 +126,7 @@ static void push_python_call(struct python_cursor *cursor, const struct imported
 {
 	while (cursor->depth && cursor->open[cursor->depth - 1].end <= frame->start)
 		cursor->depth--;
-	array_grow_zeroed(&cursor->open, &cursor->room, cursor->depth + 1, sizeof *cursor->open);
-	cursor->open[cursor->depth++] = (struct python_open_call){
+	*ARRAY_ADD(cursor->open, cursor->room, cursor->depth) = (struct python_open_call){
 		frame->start + (int64_t)frame->duration, frame->name, 0
 	};
 }
@@ -163,8 +162,7 @@ uint32_t python_stack_of_text(struct conversion *conversion, uint32_t text)
 	struct string_view all = string_table_get(conversion->imported->texts, text);
 	uint32_t call = 0;
 
-	array_grow_zeroed(
-		&stacks->by_text, &stacks->by_text_room, (size_t)text + 1, sizeof *stacks->by_text);
+	ARRAY_GROW(stacks->by_text, stacks->by_text_room, (size_t)text + 1);
 	if (stacks->by_text[text])
 		return write_imported_stack(conversion, stacks->by_text[text]);
 	while (all.length) {

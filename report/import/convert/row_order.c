@@ -5,59 +5,25 @@
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-int compare_memory_times(const void *a, const void *b, void *context)
-{
-	const struct imported_memory *memories = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+/* Rows that start at the same time: the longer first, because it may contain the other. */
+#define COMPARE_ROWS_BY_LENGTH(name, type)                                                \
+	static int name(const void *a, const void *b, void *context)                      \
+	{                                                                                 \
+		const type *rows = context;                                               \
+		const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b; \
+                                                                                          \
+		if (rows[left].start != rows[right].start)                                \
+			return COMPARE(rows[left].start, rows[right].start);              \
+		if (rows[left].duration != rows[right].duration)                          \
+			return COMPARE(rows[right].duration, rows[left].duration);        \
+		return COMPARE(left, right);                                              \
+	}
 
-	if (memories[left].time != memories[right].time)
-		return memories[left].time < memories[right].time ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
-static int compare_ranges(const void *a, const void *b, void *context)
-{
-	const struct imported_range *ranges = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (ranges[left].start != ranges[right].start)
-		return ranges[left].start < ranges[right].start ? -1 : 1;
-	if (ranges[left].duration != ranges[right].duration)
-		return ranges[left].duration > ranges[right].duration ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
-static int compare_calls(const void *a, const void *b, void *context)
-{
-	const struct imported_call *calls = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (calls[left].start != calls[right].start)
-		return calls[left].start < calls[right].start ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
-static int compare_frames(const void *a, const void *b, void *context)
-{
-	const struct imported_frame *frames = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (frames[left].start != frames[right].start)
-		return frames[left].start < frames[right].start ? -1 : 1;
-	if (frames[left].duration != frames[right].duration)
-		return frames[left].duration > frames[right].duration ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
-static int compare_instants(const void *a, const void *b, void *context)
-{
-	const struct imported_instant *instants = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (instants[left].time != instants[right].time)
-		return instants[left].time < instants[right].time ? -1 : 1;
-	return left < right ? -1 : 1;
-}
+COMPARE_ROWS_BY_LENGTH(compare_ranges, struct imported_range)
+COMPARE_ROWS_BY_LENGTH(compare_frames, struct imported_frame)
+COMPARE_ROWS_BY(compare_calls, struct imported_call, start)
+COMPARE_ROWS_BY(compare_instants, struct imported_instant, time)
+COMPARE_ROWS_BY(compare_memories, struct imported_memory, time)
 
 void sort_row_numbers(uint32_t *rows, size_t count,
 	int (*compare)(const void *, const void *, void *), void *context)
@@ -119,7 +85,7 @@ void convert_sort_rows(struct conversion *conversion)
 		conversion->call_begin, compare_calls, imported->calls);
 	conversion->memories = sort_by_thread(imported, imported->memories, imported->memory_count,
 		sizeof *imported->memories, offsetof(struct imported_memory, thread),
-		conversion->memory_begin, compare_memory_times, imported->memories);
+		conversion->memory_begin, compare_memories, imported->memories);
 	conversion->instants = sort_by_thread(imported, imported->instants, imported->instant_count,
 		sizeof *imported->instants, offsetof(struct imported_instant, thread),
 		conversion->instant_begin, compare_instants, imported->instants);

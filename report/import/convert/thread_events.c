@@ -143,9 +143,7 @@ static void open_converted_range(struct thread_walk *walk, uint32_t number)
 	frame.node = conversion->range_nodes[number] = node_of_range(walk, range, link);
 	if (walk->depth && frame.end > walk->frames[walk->depth - 1].end)
 		walk->disordered = true;
-	array_grow_zeroed(
-		&walk->frames, &walk->room, (size_t)walk->depth + 1, sizeof *walk->frames);
-	walk->frames[walk->depth++] = frame;
+	*ARRAY_ADD(walk->frames, walk->room, walk->depth) = frame;
 	writer_push(conversion->writer, ns_since_start(walk, range->start), frame.node);
 }
 

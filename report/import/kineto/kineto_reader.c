@@ -46,9 +46,8 @@ void kineto_add_metadata(
 
 	if (value->form != '"' && value->form != '0')
 		return;
-	array_grow_zeroed(&imported->metadata, &imported->metadata_room,
-		imported->metadata_count + 1, sizeof *imported->metadata);
-	imported->metadata[imported->metadata_count++] = (struct imported_metadata){
+	*ARRAY_ADD(imported->metadata, imported->metadata_room,
+		imported->metadata_count) = (struct imported_metadata){
 		.key = string_table_intern(imported->texts, key, strlen(key)),
 		.value = kineto_intern(reader, value)
 	};
@@ -109,9 +108,7 @@ static void read_kineto_device(struct kineto_reader *reader, struct json_text ob
 				json_unsigned(&value, (uint64_t *)(void *)((char *)&device +
 									   device_keys[i].offset));
 	}
-	array_grow_zeroed(&imported->devices, &imported->device_room, imported->device_count + 1,
-		sizeof *imported->devices);
-	imported->devices[imported->device_count++] = device;
+	*ARRAY_ADD(imported->devices, imported->device_room, imported->device_count) = device;
 }
 
 static void read_kineto_devices(struct kineto_reader *reader, const struct json_text *array)

@@ -47,8 +47,7 @@ static struct imported_metadata *metadata_of(
 {
 	struct event_rows *imported = reader->imported;
 
-	array_grow_zeroed(&reader->metadata_of_key, &reader->metadata_of_key_room, (size_t)key + 1,
-		sizeof *reader->metadata_of_key);
+	ARRAY_GROW(reader->metadata_of_key, reader->metadata_of_key_room, (size_t)key + 1);
 	*is_new = !reader->metadata_of_key[key];
 	if (*is_new) {
 		*EVENT_ROWS_ADD(

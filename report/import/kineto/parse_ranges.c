@@ -139,8 +139,7 @@ static uint32_t *innermost_open(struct kineto_reader *reader)
 {
 	const uint32_t of = kineto_thread_of(reader);
 
-	array_grow_zeroed(&reader->innermost, &reader->innermost_room, (size_t)of + 1,
-		sizeof *reader->innermost);
+	ARRAY_GROW(reader->innermost, reader->innermost_room, (size_t)of + 1);
 	return &reader->innermost[of];
 }
 
@@ -148,11 +147,9 @@ void kineto_begin_event(struct kineto_reader *reader, uint32_t range)
 {
 	uint32_t *last = innermost_open(reader);
 
-	array_grow_zeroed(&reader->open_events, &reader->open_event_room,
-		reader->open_event_count + 1, sizeof *reader->open_events);
-	reader->open_events[reader->open_event_count++] = (struct kineto_open_event){
-		.range = range, .outer = *last
-	};
+	*ARRAY_ADD(reader->open_events, reader->open_event_room,
+		reader->open_event_count) = (struct kineto_open_event){ .range = range,
+		.outer = *last };
 	*last = (uint32_t)reader->open_event_count;
 }
 

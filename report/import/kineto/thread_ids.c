@@ -3,7 +3,6 @@
  */
 #include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
-#include <stdlib.h>
 
 static uint32_t find_or_add_thread(struct kineto_reader *reader, struct imported_thread thread)
 {
@@ -19,8 +18,7 @@ static uint32_t find_or_add_thread(struct kineto_reader *reader, struct imported
 		if (known->pid == thread.pid && known->tid == thread.tid)
 			return slot->number - 1;
 	}
-	array_grow_zeroed(&imported->threads, &imported->thread_room, imported->thread_count + 1,
-		sizeof *imported->threads);
+	ARRAY_GROW(imported->threads, imported->thread_room, imported->thread_count + 1);
 	imported->threads[imported->thread_count] = thread;
 	hash_index_add(&reader->threads, slot, hash, (uint32_t)imported->thread_count + 1);
 	return (uint32_t)imported->thread_count++;

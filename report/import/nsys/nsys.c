@@ -3,7 +3,6 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/base/hash_index.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +27,7 @@ uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key)
 	hash_index_reserve(&map->index);
 	slot = nsys_id_slot(map, key);
 	if (!slot->number) {
-		array_grow_zeroed(
-			&map->pairs, &map->room, map->index.count + 1, sizeof *map->pairs);
+		ARRAY_GROW(map->pairs, map->room, map->index.count + 1);
 		map->pairs[map->index.count].key = key;
 		hash_index_add(&map->index, slot, hash_u64(key), (uint32_t)map->index.count + 1);
 	}

@@ -4,7 +4,6 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/import/nsys/nsys.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,9 +175,8 @@ static void add_nested_range(
 		.domain = domain_of_row(reader, rows) };
 
 	if (span->duration == IMPORTED_NOT_ENDED) {
-		array_grow_zeroed(&reader->open, &reader->open_room, reader->open_count + 1,
-			sizeof *reader->open);
-		reader->open[reader->open_count++] = imported->range_count;
+		*ARRAY_ADD(reader->open, reader->open_room,
+			reader->open_count) = imported->range_count;
 	}
 	*EVENT_ROWS_ADD(imported, range, ranges) = range;
 }
@@ -236,9 +234,9 @@ static void add_nvtx_row(struct nsys_reader *reader, const struct nsys_rows *row
 	}
 }
 
-enum { C_START, C_END, C_NAME, C_THREAD, C_CORRELATION };
-static const char *const call_columns[] = { "start", "end", "nameId", "globalTid",
-	"correlationId" };
+enum { C_START, C_END, C_NAME, C_THREAD, C_CORRELATION, C_RESULT };
+static const char *const call_columns[] = { "start", "end", "nameId", "globalTid", "correlationId",
+	"returnValue" };
 
 /* Removes the version suffix: `cudaMalloc_v3020` is cudaMalloc as of CUDA 3.2. */
 static uint32_t without_version(struct nsys_reader *reader, uint32_t name)
@@ -264,6 +262,7 @@ static void add_nsys_call(struct nsys_reader *reader, const struct nsys_rows *ro
 	call.start = span.start;
 	call.duration = span.duration;
 	call.correlation = nsys_rows_number32(rows, C_CORRELATION);
+	call.result = nsys_rows_number32(rows, C_RESULT);
 	call.thread = thread_of_row(reader, rows, C_THREAD);
 	if (!reader->imported->call_count)
 		reader->caller = reader->imported->threads[call.thread].process;

@@ -252,7 +252,7 @@ START_TEST(a_tree_row_says_all_that_it_knows)
 		     "\"waves_per_sm\": ");
 	has(run.out, "\"method\": \"correlation\", \"confidence\": \"high\"");
 	has(run.out, "\"kind\": \"unattributed\"");
-	has(run.out, "\"name\": \"=cmd\\u001b[2J\\udcff,\\\"q\\\"\"");
+	has(run.out, "\"name\": \"=cmd\\u001b[2J\\uefff,\\\"q\\\"\"");
 }
 END_TEST
 
@@ -526,12 +526,43 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 	has(run.out,
 		"coverage  66.7 % of 3 GPU records attributed to the range that launched them");
 	has(run.out, "2 / 2 launches, 1 / 1 copies");
-	has(run.out, "verdict   the GPU was busy 80.6 % of the 310 ns");
+	has(run.out, "where     the GPU was busy 80.6 % of the 310 ns");
 	has(run.out, "96.0 % of");
 	has(run.out, "losses    none\n");
-	has(run.out, "cost      overhead 0 ns");
-	has(run.out, "step 1 ───");
+	ck_assert_ptr_null(strstr(run.out, "critical  by"));
+	has(run.out, "cost      overhead in pperf not measured: the trace has no record of it\n");
 	has(run.out, "next      pperf-report critical trace.bin -m reserved_peak\n");
+}
+END_TEST
+
+/* Eight ranges with a kernel of 400 us each, the last one with one of `last`; 100 us apart. */
+static struct trace_builder *eight_turns(uint64_t last)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+
+	build_device(builder, 0, "a GPU");
+	for (unsigned i = 0; i < 8; i++) {
+		const uint64_t length = i < 7 ? 400000 : last;
+
+		build_push(builder, 1, at, "turn");
+		build_launch(builder, 1, at + 100, i + 1);
+		build_kernel(builder, 9, 100000000 + i, i + 1, "k", at + 1000, at + 1000 + length);
+		build_pop(builder, 1, at + 1000 + length);
+		at += 1000 + length + 100000;
+	}
+	return builder;
+}
+
+/* Of equal instances the worst says nothing. */
+START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
+{
+	ck_assert_ptr_null(
+		strstr(run_report(eight_turns(400000), "trace.bin").out, "critical  by"));
+	has(run_report(eight_turns(900000), "trace.bin").out,
+		"critical  by gpu: the worst of 8 instances in `turn`\n");
+	ck_assert_ptr_null(
+		strstr(run_report(eight_turns(500000), "trace.bin").out, "critical  by"));
 }
 END_TEST
 
@@ -598,6 +629,7 @@ int main(void)
 	tcase_add_test(tool, a_cut_trace_is_shown_and_only_strict_minds);
 	tcase_add_loop_test(tool, the_simulated_device_is_named_on_every_screen, 0, 6);
 	tcase_add_test(tool, of_a_run_the_process_that_did_most_is_shown);
+	tcase_add_test(tool, the_first_screen_shows_the_worst_instance_if_it_is_an_outlier);
 	tcase_add_test(tool, the_first_screen_says_what_ran_and_where_the_time_went);
 	tcase_add_test(tool, a_large_tree_is_cut_to_a_screen_and_says_so);
 	suite_add_tcase(suite, tool);

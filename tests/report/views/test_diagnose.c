@@ -26,12 +26,17 @@ struct program {
 	size_t count;
 };
 
-static struct program program_new(void)
+static struct program program_on(const char *gpu)
 {
 	struct program program = { .builder = builder_new() };
 
-	build_device(program.builder, 0, "a GPU");
+	build_device(program.builder, 0, gpu);
 	return program;
+}
+
+static struct program program_new(void)
+{
+	return program_on("a GPU");
 }
 
 /* Launched at `at`, on the GPU from `start` on for so long. */
@@ -106,6 +111,56 @@ static struct trace_builder *regular(
 			(i + 1) * period + 1000, length);
 	build_pop(program.builder, 1, (count + 1) * period);
 	return program_end(&program, (count + 2) * period);
+}
+
+/* Steps of a kernel of 10 us and an all-reduce of 8 us, of which `hidden` are at the same time. */
+static struct trace_builder *all_reduces(uint64_t hidden)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 20; i++) {
+		const uint64_t at = 100 * US + i * 20 * US;
+
+		kernel(&program, names[i % 5], 1000 + i * 2000, at, 10 * US);
+		kernel(&program, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2000 + i * 2000,
+			at + 10 * US - hidden, 8 * US);
+	}
+	build_pop(program.builder, 1, 90 * US);
+	return program_end(&program, MS);
+}
+
+static struct trace_builder *exposed(void)
+{
+	return all_reduces(2 * US);
+}
+
+static struct trace_builder *overlapped(void)
+{
+	return all_reduces(8 * US);
+}
+
+/* Matrix products by one kernel, beside other kernels. */
+static struct trace_builder *products_on_v100(const char *name)
+{
+	struct program program = program_on("Tesla V100-SXM2-16GB");
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 40; i++)
+		kernel(&program, i % 4 ? names[i % 4] : name, 1000 + i * 1000,
+			100 * US + i * 10 * US, 10 * US);
+	build_pop(program.builder, 1, 90 * US);
+	return program_end(&program, MS);
+}
+
+static struct trace_builder *single_precision(void)
+{
+	return products_on_v100("volta_sgemm_64x64_nt");
+}
+
+static struct trace_builder *half_precision(void)
+{
+	return products_on_v100("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn");
 }
 
 static struct trace_builder *slow_host(void)
@@ -606,12 +661,23 @@ static const struct rule_case {
 	{ healthy, "dominant-event", "clear", "" },
 	{ waiting_ranges, "dominant-event", "finding", "On the CPU, gloo:all_reduce takes 92.0 %" },
 	{ only_ranges, "dominant-event", "clear", "" },
+	{ exposed, "exposed-communication", "finding", "120000,,upper bound,20" },
+	{ exposed, "exposed-communication", "finding", "160.00 us of communication" },
+	{ overlapped, "exposed-communication", "clear", "" },
+	{ exposed, "dominant-event", "clear", "" },
+	{ exposed, "collective-waits", "not checked", "traces of other ranks were not given" },
+	{ single_precision, "tensor-cores-unused", "finding", "25.0 % of all GPU time" },
+	{ single_precision, "tensor-cores-unused", "finding", "FP32 21.2 TFLOP/s, FP16" },
+	/* 100 us * (1 - 15.7 / 125): the rates of the real GPU, whose ratio any number of SMs has */
+	{ single_precision, "tensor-cores-unused", "finding", ",87440," },
+	{ half_precision, "tensor-cores-unused", "clear", "" },
+	{ healthy, "tensor-cores-unused", "not checked", "peak rates of the GPU are not known" },
 	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
 	{ healthy, "tiny-calls", "clear", "" },
 	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
 	{ healthy, "small-grids", "clear", "" },
-	{ long_pauses, "idle-gaps", "finding", "5 gaps, together 24.50 ms" },
+	{ long_pauses, "idle-gaps", "finding", "5 gaps, together 24.49 ms" },
 	{ slow_host, "idle-gaps", "clear", "" },
 	{ a_long_start_only, "idle-gaps", "note",
 		"Before the first step the GPU is idle for 99.90 ms" },
@@ -737,11 +803,14 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"              (bf16, TF32), fused attention, channels_last, fusion by\n"
 		"              torch.compile.\n"
 		"  shown by    pperf-report categories trace.bin\n"
-		"nothing found   overhead-bound, dominant-event, tiny-calls, small-grids,\n"
-		"                idle-gaps, copy-before-gemm, attribute-queries, synchronisation,\n"
+		"nothing found   overhead-bound, dominant-event, exposed-communication,\n"
+		"                collective-waits, tiny-calls, small-grids, idle-gaps,\n"
+		"                copy-before-gemm, attribute-queries, synchronisation,\n"
 		"                pageable-copies, steady-allocation, compile-tax, recompilation,\n"
 		"                kernel-variability, queued-not-started, profiler-cost\n"
-		"not checked     data-loading, because no steps were found in the trace (see\n"
+		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
+		"                known\n"
+		"                data-loading, because no steps were found in the trace (see\n"
 		"                --step-marker)\n"
 		"                cold-start, because no steps were found in the trace (see\n"
 		"                --step-marker)\n"
@@ -753,17 +822,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 4 of 19 rules checked\n"));
+		"no findings in 4 of 22 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 4 of 19 rules checked\n"));
+		"no findings in 4 of 22 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 4 of 19 rules checked\n"));
+		"no findings in 4 of 22 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  4 of 19 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  4 of 22 rules checked\n"));
 	}
 }
 END_TEST
@@ -771,9 +840,10 @@ END_TEST
 START_TEST(findings_are_ranked_by_what_they_cost)
 {
 	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
-	const char *first = strstr(run.out, "1. overhead-bound: up to 1.19 ms\n"),
-		   *second = strstr(run.out, "2. "
-					     "tiny-calls: up to 400.00 us\n");
+	const char *first = strstr(
+			   run.out, "1. overhead-bound: up to 1.19 ms (73.9 % of the run)\n"),
+		   *second = strstr(
+			   run.out, "2. tiny-calls: up to 400.00 us (24.8 % of the run)\n");
 
 	ck_assert_msg(first && second && first < second, "%s", run.out);
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin -n 1 --ascii").out,
@@ -818,7 +888,7 @@ START_TEST(brief_is_brief)
 	ck_assert_uint_le(strlen(run.out), 8192);
 	ck_assert_ptr_nonnull(strstr(run.out, "{\"schema\": \"pperf.diagnose-brief/1\", "
 					      "\"findings\": [{\"rule\":\"overhead-bound\""));
-	ck_assert_ptr_nonnull(strstr(run.out, "\"not_checked\": [\"data-loading\""));
+	ck_assert_ptr_nonnull(strstr(run.out, "\"not_checked\": [\"tensor-cores-unused\""));
 }
 END_TEST
 

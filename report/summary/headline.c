@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/views/summary_headline.h"
+#include "report/summary/headline.h"
 #include "report/analysis/dataloader_wait.h"
+#include "report/print/node_words.h"
 #include "report/table/column.h"
 #include "report/text/format_number.h"
 #include "report/analysis/step_stats.h"
@@ -57,43 +58,6 @@ static uint32_t heaviest_node(const struct profile *profile, enum metric metric,
 	}
 }
 
-/* Appends the name of a node. A module name that label folding reduced to `*` gets its class in
- * brackets. */
-static void add_node_name(struct paragraph *paragraph, const struct process *process, uint32_t id)
-{
-	const struct node *node = &process->profile->tree->nodes[id];
-	const struct string_view name = string_table_get(process->texts, node->name),
-				 class = string_table_get(process->texts, node->class);
-
-	paragraph_name(paragraph, name.bytes, name.length);
-	if (!node->class || name.length != 1 || name.bytes[0] != '*')
-		return;
-	paragraph_add(paragraph, " (");
-	paragraph_name(paragraph, class.bytes, class.length);
-	paragraph_add(paragraph, ")");
-}
-
-void headline_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node)
-{
-	const struct row row = { .process = (struct process *)(uintptr_t)process,
-		.kind = ROW_NODE,
-		.node = node,
-		.tree = process->profile->tree };
-	uint32_t nodes[16];
-	const size_t length = row_path(&row, nodes, 16);
-
-	if (process->profile->tree->nodes[node].kind == NODE_UNATTRIBUTED) {
-		paragraph_add(paragraph, "outside any range");
-		return;
-	}
-	paragraph_add(paragraph, "in ");
-	for (size_t i = 0; i < length && i < 16; i++) {
-		paragraph_add(paragraph, i ? " / " : "`");
-		add_node_name(paragraph, process, nodes[i]);
-	}
-	paragraph_add(paragraph, "%s`", length > 16 ? " / ..." : "");
-}
-
 #define CHILDREN_MAX 3u
 
 /* Returns the child with the most of a metric, of those with less than `below`. 0: none. */
@@ -131,7 +95,7 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 			return;
 		below = metric_amount(&tree->nodes[best], metric);
 		paragraph_add(paragraph, part ? ", `" : "; largest parts: `");
-		add_node_name(paragraph, process, best);
+		paragraph_add_node(paragraph, process, best);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, below, whole);
 		paragraph_add(paragraph, ")");
@@ -199,13 +163,28 @@ static void add_dataloader_wait(struct paragraph *paragraph, const struct proces
 	paragraph_add(paragraph, " of the steps' time");
 }
 
-static void add_unknown_time(struct paragraph *paragraph, uint64_t unknown_ns)
+/* Appends the time in which it is unknown whether the GPU was busy, and why. */
+static void add_unknown_time(struct paragraph *paragraph, const struct process *process)
 {
+	const uint64_t unknown_ns = process->profile->totals.gpu_unknown_ns;
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(process->profile->timeline, &devices);
+	bool handed_over = false, in_graphs = false;
+
+	for (size_t i = 0; i < count; i++) {
+		handed_over |= devices[i].unknown_handover_ns > 0;
+		in_graphs |= devices[i].unknown_ns > devices[i].unknown_handover_ns;
+	}
 	if (!unknown_ns)
 		return;
 	paragraph_add(paragraph, ", without the ");
 	paragraph_value(paragraph, UNIT_TIME, unknown_ns);
-	paragraph_add(paragraph, " in which another profiler used CUPTI");
+	if (handed_over)
+		paragraph_add(paragraph, " in which another profiler used CUPTI");
+	if (in_graphs)
+		paragraph_add(paragraph, handed_over ? " or that were inside CUDA graphs with "
+						       "missing records"
+						     : " inside CUDA graphs with missing records");
 }
 
 static void add_gpu_headline(struct paragraph *paragraph, const struct process *process)
@@ -214,7 +193,7 @@ static void add_gpu_headline(struct paragraph *paragraph, const struct process *
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
 	const bool of_steps = add_busy_share(paragraph, process);
 
-	add_unknown_time(paragraph, totals->gpu_unknown_ns);
+	add_unknown_time(paragraph, process);
 	if (of_steps)
 		add_dataloader_wait(paragraph, process);
 	if (!node_id)
@@ -225,7 +204,7 @@ static void add_gpu_headline(struct paragraph *paragraph, const struct process *
 		totals->gpu_sum_ns);
 	paragraph_add(paragraph,
 		of_steps ? " of all GPU work was launched " : " of that GPU work was launched ");
-	headline_add_path(paragraph, process, node_id);
+	paragraph_add_path(paragraph, process, node_id);
 	add_largest_children(paragraph, process, node_id, METRIC_GPU);
 }
 
@@ -234,7 +213,7 @@ static void add_memory_headline(struct paragraph *paragraph, const struct proces
 	const struct profile_totals *totals = &process->profile->totals;
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_ALLOC, totals->alloc_bytes);
 
-	paragraph_add(paragraph, "device memory: peak ");
+	paragraph_add(paragraph, "peak of device memory ");
 	paragraph_value(paragraph, UNIT_BYTES, (uint64_t)totals->reserved_peak);
 	paragraph_add(paragraph, ", ");
 	paragraph_value(paragraph, UNIT_BYTES,
@@ -247,7 +226,7 @@ static void add_memory_headline(struct paragraph *paragraph, const struct proces
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_ALLOC),
 		totals->alloc_bytes);
 	paragraph_add(paragraph, " of allocated bytes ");
-	headline_add_path(paragraph, process, node_id);
+	paragraph_add_path(paragraph, process, node_id);
 }
 
 static void add_cpu_headline(struct paragraph *paragraph, const struct process *process)
@@ -269,25 +248,29 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	paragraph_add(paragraph, process->steps && process->steps->count
 					 ? ", time outside steps excluded) is spent "
 					 : ", all threads) is spent ");
-	headline_add_path(paragraph, process, node_id);
+	paragraph_add_path(paragraph, process, node_id);
 	add_largest_children(paragraph, process, node_id, METRIC_CPU);
 }
 
-void headline_put(const struct process *process, const struct style *style)
+void headline_put_time(const struct process *process, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	add_cpu_headline(&paragraph, process);
+	paragraph_print(&paragraph, "verdict");
+}
+
+void headline_put_where(const struct process *process, const struct style *style)
 {
 	const struct profile_totals *totals = &process->profile->totals;
 	struct paragraph paragraph = { .style = style };
 
-	if (totals->gpu_sum_ns)
+	if (totals->gpu_sum_ns) {
 		add_gpu_headline(&paragraph, process);
-	else if (!totals->reserved_peak)
-		add_cpu_headline(&paragraph, process);
-	if (totals->reserved_peak) {
-		if (paragraph.built.used)
-			paragraph_print(&paragraph, "verdict");
-		add_memory_headline(&paragraph, process);
-		paragraph_print(&paragraph, totals->gpu_sum_ns ? "" : "verdict");
-		return;
+		paragraph_print(&paragraph, "where");
 	}
-	paragraph_print(&paragraph, "verdict");
+	if (totals->reserved_peak) {
+		add_memory_headline(&paragraph, process);
+		paragraph_print(&paragraph, "memory");
+	}
 }

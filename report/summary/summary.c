@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the summary: what ran, how complete the data is, where time or memory went, and what to
- * run next. Every figure is measured. What is missing is named, with its remedy.
+ * Every figure is measured. What is missing is named, with its remedy.
  */
+#include "report/summary/summary.h"
+#include "report/diagnose/diagnose.h"
+#include "report/print/node_words.h"
 #include "report/print/shell_command.h"
-#include "report/views/summary_coverage.h"
+#include "report/summary/headline.h"
+#include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
-#include "report/print/print.h"
-#include "report/views/views.h"
 #include "report/views/memory_summary.h"
-#include "report/views/summary_headline.h"
+#include "report/views/summary_coverage.h"
+#include "report/views/views.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +153,111 @@ static const char *summary_metric_name(const struct process *process)
 					      : metrics[process->metric].key;
 }
 
+#define FINDINGS 2u /* that the first screen shows */
+/* percent: findings that cost less are left to `diagnose` */
+#define FINDING_MIN_PERCENT 1
+/* An instance is an outlier if it has this many times the mean of its node's instances ... */
+#define OUTLIER_RATIO 1.5L
+/* ... and this part of the value of the whole. */
+#define OUTLIER_SHARE 0.1L
+
+static void add_row_text(struct paragraph *paragraph, const struct row *row, const char *key)
+{
+	const struct string_view text = computed_row_text(row, key);
+
+	paragraph_text(paragraph, text.bytes, text.length);
+}
+
+static void put_summary_finding(const struct style *style, const struct row *row, bool first)
+{
+	struct paragraph paragraph = { .style = style };
+	const struct string_view name = row_name(row);
+
+	paragraph_text(&paragraph, name.bytes, name.length);
+	paragraph_add(
+		&paragraph, ", %s", computed_row_is(row, "bound", "measured") ? "" : "up to ");
+	paragraph_value(&paragraph, UNIT_TIME, computed_row_number(row, "impact_ns"));
+	paragraph_add(&paragraph,
+		" (%.1f %% of the run): ", 100 * computed_row_real(row, "impact_share"));
+	add_row_text(&paragraph, row, "finding");
+	paragraph_print(&paragraph, first ? "findings" : "");
+}
+
+static bool is_shown_finding(const struct row *row)
+{
+	return computed_row_is(row, "kind", "finding") &&
+	       100 * computed_row_real(row, "impact_share") >= FINDING_MIN_PERCENT;
+}
+
+static void put_bound(const struct style *style, const struct row *row)
+{
+	struct paragraph paragraph = { .style = style };
+
+	add_row_text(&paragraph, row, "finding");
+	paragraph_add(&paragraph, " (confidence: ");
+	add_row_text(&paragraph, row, "confidence");
+	paragraph_add(&paragraph, ")");
+	paragraph_print(&paragraph, "verdict");
+	add_row_text(&paragraph, row, "evidence");
+	paragraph_print(&paragraph, "");
+}
+
+/* Prints what bounds the run and the findings that cost most, as the view `diagnose` has them. */
+static void put_diagnosis(const struct report *report, const struct style *style)
+{
+	struct processes only = {
+		.all = &report->processes->all[0], .count = report->processes->count, .shown = 1
+	};
+	struct options options = *report->options;
+	struct rows rows = { .count = 0 };
+	unsigned shown = 0;
+
+	options.view = view_find("diagnose");
+	options.top = 0;
+	arrange_diagnose(&options, &only, &rows);
+	for (size_t i = 0; i < rows.count; i++)
+		if (computed_row_is(&rows.rows[i], "kind", "verdict"))
+			put_bound(style, &rows.rows[i]);
+	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
+		headline_put_time(only.all, style);
+	for (size_t i = 0; i < rows.count && shown < FINDINGS; i++)
+		if (is_shown_finding(&rows.rows[i]))
+			put_summary_finding(style, &rows.rows[i], !shown++);
+	free(rows.rows);
+}
+
+static long double mean_value(const struct process *process, const struct node *node)
+{
+	const uint64_t total = process->metric != METRIC_GPU ? node->total_ns
+			       : node->gpu                   ? node->gpu->total_ns
+							     : 0;
+
+	return node->calls ? (long double)total / (long double)node->calls : 0;
+}
+
+/* Returns true if some instance of the critical tree is much worse than others of its node. If all
+ * are alike, the worst one says nothing. */
+static bool has_outlier(
+	const struct process *process, const struct instance *instance, long double whole)
+{
+	const struct node *node = &process->critical->tree->nodes[instance->node];
+
+	if (instance->form == INSTANCE_ONE && node->calls > 1 &&
+		node_kind_class(node->kind) == NODE_RANGES &&
+		instance->value >= OUTLIER_RATIO * mean_value(process, node))
+		return true;
+	for (const struct instance *child = instance->children; child; child = child->next)
+		if (child->value >= OUTLIER_SHARE * whole && has_outlier(process, child, whole))
+			return true;
+	return false;
+}
+
+/* Returns true if the metric is a time, so that instances of one node can be compared. */
+static bool is_time(enum metric metric)
+{
+	return metric == METRIC_GPU || metric == METRIC_CPU || metric == METRIC_WALL;
+}
+
 static void put_summary_critical(const struct report *report, const struct style *style)
 {
 	struct process *process = &report->processes->all[0];
@@ -160,8 +267,9 @@ static void put_summary_critical(const struct report *report, const struct style
 	struct rows rows = { .count = 0 };
 	struct paragraph paragraph = { .style = style };
 
-	if (!root)
+	if (!root || (is_time(process->metric) && !has_outlier(process, root, root->value)))
 		return;
+	output_char(style->out, '\n');
 	options.depth = UINT32_MAX;
 	options.top = UINT32_MAX;
 	options.all = false;
@@ -175,7 +283,7 @@ static void put_summary_critical(const struct report *report, const struct style
 	} else {
 		paragraph_add(&paragraph, "the only instance ");
 	}
-	headline_add_path(&paragraph, process, root->node);
+	paragraph_add_path(&paragraph, process, root->node);
 	paragraph_print(&paragraph, "critical");
 	critical_keep_largest(&rows, TREE_LINES);
 	print_critical(&rows, &options, style);
@@ -250,16 +358,16 @@ void draw_summary(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
 
+	memory_summary_put_oom(process, style);
+	put_diagnosis(report, style);
+	headline_put_where(process, style);
+	memory_summary_put_levels(process, style);
 	put_program(process, style);
 	put_summary_devices(process, style);
-	memory_summary_put_oom(process, style);
 	coverage_put_sources(process, style);
 	put_summary_steps(process, style);
 	coverage_put_counted(process, style);
-	headline_put(process, style);
-	memory_summary_put_levels(process, style);
 	coverage_put_losses(process, style);
-	output_char(style->out, '\n');
 	put_summary_critical(report, style);
 	output_char(style->out, '\n');
 	put_summary_next(report, process, style);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rules about communication between GPUs.
+ */
+#include "report/analysis/ranks/rank_set.h"
+#include "report/base/text_builder.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/table/computed_row.h"
+#include "report/views/views.h"
+#include <stdlib.h>
+
+/* Sums over the rows of the view `overlap` for communication. */
+struct communication {
+	uint64_t busy_ns, exposed_ns, operations;
+	uint32_t node; /* the node whose communication is exposed for longest; 0: none */
+	uint64_t node_ns;
+};
+
+static void add_communication_row(struct communication *sums, const struct row *row)
+{
+	const uint64_t exposed_ns = computed_row_number(row, "exposed_ns");
+
+	if (!computed_row_is(row, "traffic", "communication"))
+		return;
+	if (computed_row_is(row, "kind", "communication")) {
+		sums->busy_ns += computed_row_number(row, "busy_ns");
+		sums->exposed_ns += exposed_ns;
+		sums->operations += computed_row_number(row, "calls");
+	} else if (exposed_ns > sums->node_ns) {
+		sums->node_ns = exposed_ns;
+		sums->node = row->node;
+	}
+}
+
+static struct communication communication_of(const struct diagnosis *diagnosis)
+{
+	struct communication sums = { .node = 0 };
+	struct options options = *diagnosis->options;
+	struct rows rows = { .count = 0 };
+
+	options.view = view_find("overlap");
+	options.top = UINT32_MAX;
+	options.depth = UINT32_MAX;
+	options.min_percent = 0;
+	options.sort = NULL;
+	arrange_overlap(&options, diagnosis->process, &rows);
+	for (size_t i = 0; i < rows.count; i++)
+		add_communication_row(&sums, &rows.rows[i]);
+	free(rows.rows);
+	return sums;
+}
+
+void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct communication sums = communication_of(diagnosis);
+
+	if (!diagnose_is_share(sums.exposed_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
+		return;
+	finding_set_found(finding, CONFIDENCE_HIGH);
+	SET_TEXT(finding->reason, "unions of measured times; how much of it is waiting for other "
+				  "ranks only their traces show");
+	SET_TEXT(finding->sentence,
+		"For %s of its span the GPU communicates while nothing is computed.",
+		diagnose_share(diagnosis, sums.exposed_ns, diagnosis->facts.span_ns));
+	SET_TEXT(finding->evidence, "%s of communication in %s; %s of it exposed (%s)",
+		diagnose_time(diagnosis, sums.busy_ns),
+		diagnose_plural(diagnosis, sums.operations, "operation"),
+		diagnose_time(diagnosis, sums.exposed_ns),
+		diagnose_share(diagnosis, sums.exposed_ns, sums.busy_ns));
+	SET_TEXT(finding->next,
+		"Compare the ranks first (pperf-report ranks with the traces of all ranks): a slow "
+		"rank shows as communication on the others. Then overlap it: larger buckets, "
+		"prefetch, another order of layers, communication in its own stream.");
+	SET_TEXT(finding->view, "overlap");
+	finding_set_impact(finding, sums.node, sums.operations, sums.exposed_ns);
+}
+
+/* Returns true if traces of several ranks were read. */
+static bool has_other_ranks(const struct diagnosis *diagnosis)
+{
+	const struct processes *processes = diagnosis->processes;
+
+	for (size_t i = 0; i < processes->count; i++)
+		if (processes->all[i].rank >= 0 && diagnosis->process->rank >= 0 &&
+			processes->all[i].rank != diagnosis->process->rank)
+			return true;
+	return false;
+}
+
+static const struct rank_process *rank_of_process(
+	const struct diagnosis *diagnosis, const struct ranks *ranks)
+{
+	for (size_t i = 0; i < ranks->count; i++)
+		if (ranks->ranks[i].number == diagnosis->process->rank)
+			return &ranks->ranks[i];
+	return NULL;
+}
+
+static void report_waits(struct diagnosis *diagnosis, struct finding *finding,
+	const struct ranks *ranks, const struct rank_process *own)
+{
+	const struct straggler *late = ranks->straggler_count ? &ranks->stragglers[0] : NULL;
+
+	finding_set_found(finding, late ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
+	SET_TEXT(finding->reason,
+		"the ranks' clocks are aligned by the ends of collectives; %s rank is last more "
+		"often than by chance",
+		late ? "one" : "no");
+	SET_TEXT(finding->sentence,
+		"Collectives of rank %lld wait for other ranks for %s of the GPU's span.",
+		(long long)own->number,
+		diagnose_share(diagnosis, own->sums.wait_ns, diagnosis->facts.span_ns));
+	SET_TEXT(finding->evidence, "%s waiting, %s transferring, in %s",
+		diagnose_time(diagnosis, own->sums.wait_ns),
+		diagnose_time(diagnosis, own->sums.transfer_ns),
+		diagnose_plural(diagnosis, own->sums.matched, "collective"));
+	if (late)
+		SET_TEXT(finding->next,
+			"Look at rank %lld, which is last most often: pperf-report ranks shows "
+			"where it spends more time than the others.",
+			(long long)ranks->ranks[late->rank].number);
+	else
+		SET_TEXT(finding->next, "The work of the ranks varies from step to step: balance "
+					"it (sequence lengths, tables, experts).");
+	SET_TEXT(finding->view, "ranks");
+	finding_set_impact(finding, 0, own->sums.matched, own->sums.wait_ns);
+}
+
+void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct rank_process *own;
+	struct ranks ranks;
+
+	if (!diagnosis->facts.communications)
+		return;
+	if (!has_other_ranks(diagnosis)) {
+		finding_set_unchecked(finding, "the traces of other ranks were not given");
+		return;
+	}
+	if (!ranks_read(&ranks, diagnosis->options))
+		finding_set_unchecked(finding, ranks.problem.text);
+	else if ((own = rank_of_process(diagnosis, &ranks)) &&
+		 diagnose_is_share(own->sums.wait_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
+		report_waits(diagnosis, finding, &ranks, own);
+	ranks_free(&ranks);
+}

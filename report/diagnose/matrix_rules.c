@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rule about matrix products and convolutions that do not use tensor cores.
+ *
+ * A kernel's name shows whether it multiplies in FP32 on the ordinary cores. Only names that are
+ * known to do so are counted. Names of the same libraries with tensor cores are different ones
+ * (tensorop, xmma, s1688gemm, h884, hmma, nvjet).
+ */
+#include "report/analysis/device_peaks.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/gpu/work_categories.h"
+
+/* Names of FP32 kernels of cuBLAS, cuDNN and CUTLASS, demangled or mangled. */
+static const char *const fp32_kernels[] = { "volta_sgemm_*", "turing_sgemm_*", "ampere_sgemm_*",
+	"maxwell_sgemm_*", "sm*_sgemm_*", "*_scudnn_*", "*simt_sgemm*", "*implicit_convolve_sgemm*",
+	"*precomputed_convolve_sgemm*", "*explicit_convolve_sgemm*", "*dgrad_engine<float*",
+	"*dgrad_engineIf*", "*wgrad_alg0_engine<float*", "*wgrad_alg0_engineIf*",
+	"*wgrad_alg1_engine<float*", "*wgrad_alg1_engineIf*", "*dgrad_alg1_engine<float*",
+	"*dgrad_alg1_engineIf*", "*gemmSN_*_kernel<float*", "*sgemm_largek*", NULL };
+
+struct fp32_products {
+	uint64_t total_ns, calls, gain_ns;
+	const struct launch_config *most;
+	uint64_t known_ns;    /* of all kernels, on GPUs whose rates are known */
+	double speed, faster; /* FP32 rates of the GPU of `most`, without and with tensor cores */
+	bool tf32;            /* `faster` is that of TF32, else of FP16 */
+};
+
+static bool is_fp32_product(const struct diagnosis *diagnosis, const struct launch_config *kernel)
+{
+	const struct trace_text name = reader_name(diagnosis->process->reader, kernel->record.name);
+
+	for (const char *const *pattern = fp32_kernels; *pattern; pattern++)
+		if (category_matches(*pattern, name.bytes, name.length))
+			return true;
+	return false;
+}
+
+static void add_product(struct fp32_products *products, const struct launch_config *kernel,
+	const struct peaks *peaks)
+{
+	const bool tf32 = peaks->flops[PEAK_TF32] > 0;
+	const double fp32 = peaks->flops[PEAK_FP32],
+		     faster = peaks->flops[tf32 ? PEAK_TF32 : PEAK_FP16];
+
+	products->total_ns += kernel->total_ns;
+	products->calls += kernel->calls;
+	products->gain_ns += (uint64_t)((double)kernel->total_ns * (1 - fp32 / faster));
+	if (products->most && kernel->total_ns <= products->most->total_ns)
+		return;
+	products->most = kernel;
+	products->speed = fp32;
+	products->faster = faster;
+	products->tf32 = tf32;
+}
+
+/* Returns true if the GPU has tensor cores with a known rate. */
+static bool has_tensor_cores(const struct peaks *peaks)
+{
+	return peaks->flops[PEAK_FP32] > 0 &&
+	       (peaks->flops[PEAK_TF32] > peaks->flops[PEAK_FP32] ||
+		       peaks->flops[PEAK_FP16] > 2 * peaks->flops[PEAK_FP32]);
+}
+
+static struct fp32_products fp32_products_of(const struct diagnosis *diagnosis)
+{
+	const struct launch_configs *kernels = diagnosis->profile->kernels;
+	struct peaks_table *table = peaks_read(diagnosis->options->peaks);
+	struct fp32_products products = { .most = NULL };
+	struct peaks peaks = { .bytes = 0 };
+	int64_t device = -1;
+
+	for (uint32_t i = 0; i < kernels->count; i++) {
+		const struct launch_config *kernel = &kernels->kernels[i];
+
+		if (device != kernel->record.gpu.device) {
+			device = kernel->record.gpu.device;
+			peaks = peaks_of_process(diagnosis->process, table, (uint32_t)device);
+		}
+		if (!has_tensor_cores(&peaks))
+			continue;
+		products.known_ns += kernel->total_ns;
+		if (is_fp32_product(diagnosis, kernel))
+			add_product(&products, kernel, &peaks);
+	}
+	peaks_free(table);
+	return products;
+}
+
+static void report_products(
+	struct diagnosis *diagnosis, struct finding *finding, const struct fp32_products *products)
+{
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
+	SET_TEXT(finding->reason,
+		"the names of these kernels show FP32 arithmetic on the ordinary cores; the gain "
+		"is modelled from the GPU's peak rates, and needs a lower precision");
+	SET_TEXT(finding->sentence,
+		"%s of all GPU time are matrix products and convolutions in FP32 that do not use "
+		"tensor cores.",
+		diagnose_share(diagnosis, products->total_ns, whole));
+	SET_TEXT(finding->evidence,
+		"%s, %s; the largest part is %s; peak rates: FP32 %.1f TFLOP/s, %s on tensor cores "
+		"%.0f TFLOP/s",
+		diagnose_plural(diagnosis, products->calls, "launch"),
+		diagnose_time(diagnosis, products->total_ns),
+		diagnose_name(diagnosis, products->most->name), products->speed / 1e12,
+		products->tf32 ? "TF32" : "FP16", products->faster / 1e12);
+	SET_TEXT(finding->next, "%s",
+		products->tf32
+			? "Allow TF32 (torch.set_float32_matmul_precision(\"high\"), "
+			  "torch.backends.cudnn.allow_tf32), or use automatic mixed precision "
+			  "(torch.autocast with bfloat16)."
+			: "Use automatic mixed precision (torch.autocast with float16 and a "
+			  "GradScaler); this GPU has no TF32.");
+	SET_TEXT(finding->view, "kernels --top 20");
+	finding_set_impact(finding, products->most->node, products->calls, products->gain_ns);
+	finding->has_example = true;
+	finding->example_ns = products->most->longest_start_ns;
+}
+
+void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct fp32_products products = fp32_products_of(diagnosis);
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+
+	if (!products.known_ns)
+		finding_set_unchecked(finding, "the peak rates of the GPU are not known");
+	else if (products.most && products.calls >= LIMIT_CALLS_FEW &&
+		 diagnose_is_share(products.total_ns, whole, LIMIT_FP32) &&
+		 diagnose_is_share(products.gain_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
+		report_products(diagnosis, finding, &products);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The first screen: what bounds the run and what costs most, then what ran, what was recorded, and
+ * where time and memory went. It is made of the views below it: the verdict and the findings are
+ * those of `diagnose`.
+ */
+#ifndef PPERF_REPORT_SUMMARY_SUMMARY_H
+#define PPERF_REPORT_SUMMARY_SUMMARY_H
+
+#include "report/print/print.h"
+
+/* Prints the text above the tree. */
+void draw_summary(const struct report *report, const struct style *style);
+
+#endif
