@@ -4,7 +4,6 @@
 #include "report/base/alloc.h"
 #include "report/steps/step_rules.h"
 #include "report/base/escape.h"
-#include "report/text/suggest.h"
 #include "report/base/search.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,25 +309,6 @@ void steps_sum(struct steps *steps)
 	free(times);
 }
 
-static void warn_unknown_marker(
-	struct trace_reader *reader, const char *marker, struct steps *steps)
-{
-	struct suggestion near = suggest_for(marker, strlen(marker));
-	char text[SUGGEST_BYTES];
-
-	for (uint32_t id = 1; id < reader_node_count(reader); id++) {
-		const struct trace_text name = reader_name(reader, reader_node(reader, id)->name);
-
-		if (name.length >= sizeof text)
-			continue;
-		memcpy(text, name.bytes, name.length);
-		text[name.length] = '\0';
-		suggest_offer(&near, text);
-	}
-	snprintf(steps->warning, sizeof steps->warning,
-		"no range is named `%.100s` (--step-marker)%s", marker, suggest_text(&near, NULL));
-}
-
 static void find_any_steps(struct trace_reader *reader, const struct evidence_list *evidence,
 	const char *marker, struct steps *steps)
 {
@@ -348,7 +328,8 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 			"module); see --step-marker");
 	}
 	if (marker && !evidence->count_of[EVIDENCE_NAMED])
-		warn_unknown_marker(reader, marker, steps);
+		snprintf(steps->warning, sizeof steps->warning,
+			"no range is named `%.100s` (--step-marker)", marker);
 	free(spans.spans);
 	if (!steps->count)
 		return;
