@@ -425,6 +425,28 @@ static void print_closing_line(const struct trace_header *header, char *line)
 		return;
 }
 
+/* Returns whether this process is the one of `pperf run`, and neither it nor a child of it wrote a
+ * trace. The file of a child has the same name, unless that has the child's number in it. */
+static bool recorded_nothing(void)
+{
+	const char *output = trace_output();
+	struct stat status;
+
+	return settings->quiet == 0 && settings->launched_pid == getpid() && *output &&
+	       !strchr(output, '%') &&
+	       (stat(output, &status) || status.st_mtime < settings->started);
+}
+
+static void print_nothing_recorded(void)
+{
+	static const char line[] =
+		"pperf: no trace: the program used no CUDA, NVTX or PyTorch before it ended; "
+		"`pperf doctor -- COMMAND` checks what can be recorded\n";
+
+	if (write(STDERR_FILENO, line, sizeof line - 1) < 0)
+		return;
+}
+
 /* Prints the last line of this process. `header`: NULL if there is no trace. */
 static void print_last_line(const struct trace_header *header)
 {
@@ -455,5 +477,7 @@ __attribute__((destructor)) static void end_library(void)
 	}
 	if ((header || trace_open_error()) && may_print())
 		print_last_line(header);
+	else if (!header && recorded_nothing())
+		print_nothing_recorded();
 	signal_guard_end(&guard);
 }

@@ -225,12 +225,15 @@ void settings_read(struct pperf_settings *s)
 {
 	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
 		   *children = variable_value("PPERF_CHILDREN");
+	const char *launched = variable_value("PPERF_LAUNCHED");
 	const char *cupti = variable_value("PPERF_CUPTI"),
 		   *schedule = variable_value("PPERF_SCHEDULE");
 
 	s->redact = variable_flag(s, "PPERF_REDACT", false);
 	if (!parse_run(s, getenv("PPERF_RUN")))
 		start_run(s);
+	s->launched_pid = launched ? (pid_t)strtol(launched, NULL, 10) : 0;
+	s->started = time(NULL);
 	s->trace.limit_bytes = limit ? settings_size(limit) : 0;
 	if (limit && !s->trace.limit_bytes)
 		note_bad_value(s, "PPERF_MAX", limit, "a size such as 512M");

@@ -7,6 +7,8 @@
 #include "collector/file/trace_file.h"
 #include "collector/stream/schedule.h"
 #include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
 
 /* Every setting with its default. The report also uses PPERF_STEP_MARKER, which it reads from the
  * trace. */
@@ -59,6 +61,8 @@ struct pperf_settings {
 	 * the run. "": none. Environment. */
 	const char *other_nvtx;
 	int quiet;           /* PPERF_QUIET: 1 or 0; -1: not set */
+	pid_t launched_pid;  /* PPERF_LAUNCHED, the process that `pperf run` became; 0: none */
+	time_t started;      /* when the library was loaded, in seconds */
 	char bad_value[256]; /* a sentence about a value that was not understood; "": none */
 	/* The values for the trace, copied. NULL: not set. */
 	const char *given_values[SETTING_COUNT], *rank;

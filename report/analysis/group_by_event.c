@@ -126,17 +126,34 @@ static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 	return events->key_of[trace_node];
 }
 
-/* Writes a call stack as one text, the innermost frame first. The caller frees it. */
-static char *call_stack_text(struct process *process, uint32_t stack, uint32_t frames)
+/* Appends the frames from `first` up to `end`, each after the one that it called. */
+static void add_frames(struct text_builder *text, struct process *process, uint32_t stack,
+	uint32_t first, uint32_t end)
 {
-	struct text_builder text = { .text = NULL };
 	char *frame = xcalloc(CALL_STACK_TEXT);
 
-	for (uint32_t i = 0; i < frames && i < FRAMES_MAX; i++) {
+	for (uint32_t i = first; i < end && i - first < FRAMES_MAX; i++) {
 		call_stack_frame(process, stack, i, true, frame, CALL_STACK_TEXT);
-		text_add(&text, "%s%.1024s", i ? " < " : "", frame);
+		text_add(text, "%s%.1024s", i > first ? " < " : "", frame);
 	}
 	free(frame);
+}
+
+/* Writes a call stack as one text, which the caller frees: the user's innermost frame and its
+ * callers, then in brackets the frames of libraries that it called, the innermost first. Without a
+ * frame of the user, all frames, the innermost first. */
+static char *call_stack_text(struct process *process, uint32_t stack, uint32_t frames)
+{
+	const uint32_t own = call_stack_own_frame(process, stack, 0),
+		       first = own < frames ? own : 0;
+	struct text_builder text = { .text = NULL };
+
+	add_frames(&text, process, stack, first, frames);
+	if (first) {
+		text_add(&text, " (through ");
+		add_frames(&text, process, stack, 0, first);
+		text_add(&text, ")");
+	}
 	return text.text;
 }
 

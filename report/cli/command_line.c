@@ -2,6 +2,7 @@
 #include "report/cli/command_line.h"
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
+#include "report/profile/call_tree.h"
 #include "report/text/paragraph.h"
 #include "report/text/suggest.h"
 #include "report/table/view.h"
@@ -45,12 +46,16 @@ static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 
 static void parse_assumed_type(struct options *options, const char *text)
 {
+	static const char *const names[] = { "fp64", "fp32", "fp16", "bf16", "fp8", "int8" };
 	const enum element_type element = element_find(text, strlen(text));
+	struct suggestion near = suggest_for(text, strlen(text));
 
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		suggest_offer(&near, names[i]);
 	if (element == ELEMENT_UNKNOWN || element == ELEMENT_TF32 || element > ELEMENT_INT8)
 		fatal(STATUS_USAGE,
-			"--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`",
-			text);
+			"--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`%s",
+			text, suggest_text(&near, NULL));
 	options->assumed = element;
 }
 
@@ -121,6 +126,31 @@ static void parse_metric(struct options *options, const char *value)
 	options->metric = metric_find(value);
 }
 
+/* Checks the kinds of nodes, which the column `kind` shows. */
+static void parse_kinds(struct options *options, const char *value)
+{
+	for (const char *word = value; *word; word += strspn(word, ",")) {
+		const size_t length = strcspn(word, ",");
+		struct suggestion near = suggest_for(word, length);
+		bool known = false;
+
+		for (int kind = 0; kind < NODE_KIND_COUNT; kind++) {
+			const char *name = node_kind_name((enum node_kind)kind);
+
+			suggest_offer(&near, name);
+			known |= strlen(name) == length && !memcmp(name, word, length);
+		}
+		if (!known)
+			fatal(STATUS_USAGE, "--kind: there is no kind `%.*s`%s",
+				(int)(length < 100 ? length : 100), word,
+				suggest_text(&near,
+					"kinds are those of the column kind, such as kernel, op, "
+					"module and range"));
+		word += length;
+	}
+	options->kinds = value;
+}
+
 static void parse_instances(struct options *options, const char *value)
 {
 	options->instances = INSTANCES_WORST + parse_word("instances", value, instance_words);
@@ -170,15 +200,18 @@ static const struct option_entry {
 	{ 'f', "format", "text|json|csv", WORD(format, formats), "output format (text)" },
 	{ 'o', "output", "FILE", OWN(parse_output), "write to this file (standard output)" },
 	{ 'm', "metric", "NAME", OWN(parse_metric),
-		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a counter's "
-		"name" },
+		"gpu, cpu, wall, idle, calls, reserved, allocated, reserved_peak, allocated_peak, "
+		"alloc, tensors, or a counter's name" },
 	{ 's', "sort", "KEY", STRING(sort),
 		"sort rows by this column, largest first; see --legend" },
 	{ 0, "columns", "KEYS", STRING(columns),
-		"show these columns, comma-separated; see --legend" },
+		"show these columns, comma-separated, or all; see --legend" },
 	{ 0, "by", "KEY", WORD(by, row_keys),
 		"one row of the view table per name, shape, module, stack, category, stream, "
 		"thread, rank or step (name)" },
+	{ 0, "kind", "KINDS", OWN(parse_kinds),
+		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
+		"module, range, step, backward, optimizer, api, sync, alloc ..." },
 	{ 0, "categories", "FILE", STRING(categories),
 		"rules for categories, in place of the built-in ones or (include built-in) in "
 		"addition" },
@@ -337,7 +370,8 @@ static _Noreturn void refuse_view(const char *word, const char *otherwise)
 /* Returns true if a word could only be a misspelt view: lower-case letters, and no such file. */
 static bool is_misspelt_view(const char *word)
 {
-	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) &&
+	return strcmp(word, "-") != 0 &&
+	       word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) &&
 	       errno == ENOENT;
 }
 
@@ -360,7 +394,7 @@ static void check_output(const struct options *options, const char *output)
 static void check_view(const struct options *options, const struct view *view)
 {
 	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") ||
-		access(options->files[0], F_OK) == 0)
+		!strcmp(options->files[0], "-") || access(options->files[0], F_OK) == 0)
 		return;
 	refuse_view(options->files[0], "pperf-report --help lists the views");
 }
@@ -411,6 +445,9 @@ struct options command_line_parse(int argc, char **argv)
 	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
 		fatal(STATUS_USAGE,
 			"--by works with the view table only: pperf-report table --by KEY FILE");
+	if (options.kinds && (options.by != BY_NAME || strcmp(options.view->name, "table") != 0))
+		fatal(STATUS_USAGE, "--kind works with the view table only, and not with --by: "
+				    "pperf-report table --kind KINDS FILE");
 	if (options.focus && !options.view->focus && !options.help)
 		fatal(STATUS_USAGE, "--focus works with the views tree, critical and tui only: "
 				    "pperf-report tree --focus PATH FILE");

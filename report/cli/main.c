@@ -4,8 +4,10 @@
  * processes (read, profile, choose), the rows of a view, and a format.
  */
 #include "report/cli/command_line.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/cli/help.h"
+#include "report/import/run_files.h"
 #include "report/text/pager.h"
 #include "report/print/print.h"
 #include "report/base/progress.h"
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static enum status strict_status(const struct options *options, const struct processes *processes)
 {
@@ -89,6 +92,53 @@ static enum status show_view(const struct options *options)
 	return status;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+/* Adds the traces in a directory, for a view of two traces exactly one. */
+static void add_directory(struct options *options, size_t *room, const char *folder)
+{
+	char error[READER_ERROR_BYTES];
+	struct run_files found;
+
+	if (!run_files_in_directory(folder, !strcmp(options->view->name, "ranks"), &found, error))
+		fatal(STATUS_UNREADABLE, "%s", error);
+	if (options->view->traces && options->rank < 0 && found.count > 1)
+		fatal(STATUS_USAGE,
+			"%s: has the traces of %u processes of one run; choose one with --rank N, "
+			"or name its trace",
+			folder, found.count);
+	for (uint32_t i = 0; i < found.count && (i == 0 || !options->view->traces); i++) {
+		array_grow_zeroed(
+			&options->files, room, options->file_count + 1, sizeof *options->files);
+		options->files[options->file_count++] = found.traces[i].path;
+	}
+}
+
+/* Replaces each directory by the traces of the run in it. */
+static void expand_directories(struct options *options)
+{
+	const char **const given = options->files;
+	const size_t count = options->file_count;
+	size_t room = 0;
+
+	options->files = NULL;
+	options->file_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (is_directory(given[i])) {
+			add_directory(options, &room, given[i]);
+			continue;
+		}
+		array_grow_zeroed(
+			&options->files, &room, options->file_count + 1, sizeof *options->files);
+		options->files[options->file_count++] = given[i];
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -103,6 +153,7 @@ int main(int argc, char **argv)
 	if (options.redact)
 		reader_redact();
 	columns_select(&options);
+	expand_directories(&options);
 	if (options.view->run)
 		return options.view->run(&options);
 	return (int)show_view(&options);

@@ -218,6 +218,8 @@ static void put_process_findings(
 	unsigned number = 0;
 
 	if (several) {
+		if (rows->process->rank >= 0)
+			print_line(style, "%s, ", process_name(rows->process));
 		print_line(style, "pid %u  ", rows->process->pid);
 		print_escaped(style, rows->process->path, strlen(rows->process->path), 0);
 		output_char(style->out, '\n');

@@ -6,14 +6,16 @@
 #include "report/import/convert/convert.h"
 #include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
+#include "report/import/file_kind.h"
+#include "report/import/kept_input.h"
+#include "report/text/suggest.h"
 #include "report/trace/trace_header.h"
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,14 +35,6 @@ struct imported_file {
 
 static struct imported_file *imported_files;
 
-static int create_unnamed_file(void)
-{
-	const char *folder = getenv("TMPDIR");
-	int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	return fd >= 0 ? fd : memfd_create("pperf-import", MFD_CLOEXEC);
-}
-
 static struct imported_file *find_imported(const struct stat *status)
 {
 	struct imported_file *imported = imported_files;
@@ -52,24 +46,6 @@ static struct imported_file *find_imported(const struct stat *status)
 			imported->changed.tv_nsec != status->st_mtim.tv_nsec))
 		imported = imported->next;
 	return imported;
-}
-
-/* Returns true for JSON or gzip. JSON begins with a bracket, possibly after a UTF-8 byte order
- * mark and white space. */
-static bool may_be_json(const unsigned char *head, size_t bytes)
-{
-	size_t at = bytes >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
-
-	if (bytes >= 2 && head[0] == 0x1f && head[1] == 0x8b)
-		return true;
-	while (at < bytes && memchr(" \t\r\n", head[at], 4))
-		at++;
-	return at < bytes && (head[at] == '{' || head[at] == '[');
-}
-
-static bool is_sqlite(const unsigned char *head, size_t bytes)
-{
-	return bytes >= 16 && !memcmp(head, "SQLite format 3", 16);
 }
 
 /* Reads a file of another tool into `rows`. Returns false if it is none. `problem` then says
@@ -92,7 +68,7 @@ static bool read_foreign_file(
 
 static bool write_imported_trace(struct imported_file *imported, struct event_rows *rows)
 {
-	const int fd = create_unnamed_file();
+	const int fd = temporary_file_create();
 
 	if (fd < 0 || !convert_rows(rows, fd)) {
 		if (fd >= 0)
@@ -215,24 +191,94 @@ static const struct imported_trace *find_process_trace(
 	return NULL;
 }
 
+/* Returns the first bytes of what a gzip file contains. */
+static size_t read_gzip_head(int fd, unsigned char head[FILE_HEAD_BYTES])
+{
+	struct gzip_file *file = gzip_file_open(dup(fd));
+	const size_t got = gzip_file_read(file, (char *)head, FILE_HEAD_BYTES);
+
+	gzip_file_close(file);
+	return got;
+}
+
+/* Reads the first bytes of an open file, of a gzip file those of its content. Returns the kind of
+ * the file: FILE_OTHER for a gzip file of what is not read in this form. */
+static enum file_kind read_file_head(int fd, unsigned char head[FILE_HEAD_BYTES], size_t *bytes)
+{
+	const int64_t got = pread_all(fd, head, FILE_HEAD_BYTES, 0);
+	const enum file_kind kind = file_kind_of(head, *bytes = got < 0 ? 0 : (size_t)got);
+
+	if (kind != FILE_GZIP)
+		return kind;
+	*bytes = read_gzip_head(fd, head);
+	return *bytes < 5 || file_kind_of(head, *bytes) == FILE_JSON ? FILE_GZIP : FILE_OTHER;
+}
+
+/* Writes what an unsupported file is to `error`. Returns false if that is not known. */
+static bool explain_file(const char *path, const unsigned char *head, size_t bytes, char *error)
+{
+	char hint[300];
+
+	if (file_kind_hint(path, head, bytes, hint, sizeof hint))
+		snprintf(error, READER_ERROR_BYTES, "%.200s: %s", path, hint);
+	else if (file_kind_of(head, bytes) != FILE_OTHER)
+		snprintf(error, READER_ERROR_BYTES,
+			"%.200s: is compressed with gzip, of which only JSON is read; use `gzip "
+			"-dc FILE | pperf-report -`",
+			path);
+	else
+		return false;
+	return true;
+}
+
+/* Writes the end of a sentence about a file that does not exist: the nearest name beside it. */
+static void suggest_file(const char *path, char *out, size_t room)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const size_t folder_bytes = (size_t)(name - path);
+	struct suggestion near = suggest_for(name, strlen(name));
+	char *folder = xcalloc(folder_bytes + 2);
+	DIR *entries;
+	struct dirent *entry;
+
+	memcpy(folder, folder_bytes ? path : ".", folder_bytes ? folder_bytes : 1);
+	entries = opendir(folder);
+	while (entries && (entry = readdir(entries)))
+		suggest_offer(&near, entry->d_name);
+	if (entries)
+		closedir(entries);
+	free(folder);
+	snprintf(out, room, "%s", suggest_text(&near, NULL));
+}
+
 /* Opens a file and converts it if it is another tool's. If it is not, returns NULL with its
  * descriptor in `fd`. On failure returns NULL with -1 in `fd` and a sentence in `error`. */
 static struct imported_file *open_and_detect(
 	const char *path, int *fd, uint64_t *bytes, char *error)
 {
-	unsigned char head[512];
+	unsigned char head[FILE_HEAD_BYTES];
+	char suggestion[160] = "";
 	struct stat status;
 	struct imported_file *imported;
-	int64_t got;
+	enum file_kind kind;
+	size_t got;
 
-	*fd = trace_file_open(path, bytes, error);
-	if (*fd < 0)
+	if (access(path, F_OK) && errno == ENOENT && strcmp(path, "-"))
+		suggest_file(path, suggestion, sizeof suggestion);
+	*fd = kept_input_needed(path) ? kept_input_open(path, bytes, error)
+				      : trace_file_open(path, bytes, error);
+	if (*fd < 0) {
+		strncat(error, suggestion, READER_ERROR_BYTES - 1 - strlen(error));
 		return NULL;
-	got = pread_all(*fd, head, sizeof head, 0);
-	if (got <= 0 || fstat(*fd, &status) ||
-		!(is_sqlite(head, (size_t)got) || may_be_json(head, (size_t)got)))
+	}
+	kind = read_file_head(*fd, head, &got);
+	if (kind == FILE_OTHER && explain_file(path, head, got, error)) {
+		close(*fd);
+		*fd = -1;
+	}
+	if (kind == FILE_PPERF || kind == FILE_OTHER || fstat(*fd, &status))
 		return NULL;
-	imported = get_imported(path, *fd, is_sqlite(head, (size_t)got), &status, error);
+	imported = get_imported(path, *fd, kind == FILE_SQLITE, &status, error);
 	*fd = -1;
 	return imported;
 }
@@ -259,6 +305,23 @@ int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BY
 	return fd;
 }
 
+bool is_foreign_trace(const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	unsigned char head[FILE_HEAD_BYTES];
+	uint64_t bytes;
+	size_t got;
+	const int fd = trace_file_open(path, &bytes, error);
+	const enum file_kind kind = fd < 0 ? FILE_OTHER : read_file_head(fd, head, &got);
+
+	if (fd >= 0)
+		close(fd);
+	if (kind != FILE_JSON && kind != FILE_GZIP)
+		return kind == FILE_SQLITE;
+	return memmem(head, got, "schemaVersion", 13) || memmem(head, got, "traceEvents", 11) ||
+	       memmem(head, got, "deviceProperties", 16);
+}
+
 struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES])
 {
 	uint64_t bytes = 0;
@@ -272,7 +335,9 @@ struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR
 size_t open_trace_process_count(const char *path)
 {
 	struct stat status;
-	const struct imported_file *imported = stat(path, &status) ? NULL : find_imported(&status);
+	const struct imported_file *imported = kept_input_stat(path, &status)
+						       ? NULL
+						       : find_imported(&status);
 
 	return imported ? imported->count : 0;
 }
@@ -280,7 +345,9 @@ size_t open_trace_process_count(const char *path)
 char *open_trace_process_path(const char *path, size_t number)
 {
 	struct stat status;
-	const struct imported_file *imported = stat(path, &status) ? NULL : find_imported(&status);
+	const struct imported_file *imported = kept_input_stat(path, &status)
+						       ? NULL
+						       : find_imported(&status);
 	const size_t room = strlen(path) + 12;
 	char *other = xcalloc(room);
 

@@ -2,6 +2,9 @@
  * Opens trace files of any supported format: pperf's own, torch.profiler's JSON (plain or gzip),
  * and Nsight Systems' SQLite export. The contents decide the format, never the name.
  *
+ * `-` is standard input. It and pipes are copied to a temporary file once (kept_input.h). A file of
+ * another known format is refused with the command that converts it.
+ *
  * A file of another tool is converted once, however often it is opened. The converted trace is an
  * unnamed file in TMPDIR (or /tmp), or in memory if that cannot be written. It disappears when the
  * process ends.
@@ -15,6 +18,10 @@
  * several traces: its path means the process that used GPUs most, and `PATH#PID` means process PID.
  * Returns a descriptor for pread, which the caller closes, or -1 with one sentence in `error`. */
 int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
+
+/* Returns whether the file is another tool's trace, as far as its first bytes show. Never
+ * blocks. */
+bool is_foreign_trace(const char *path);
 
 /* Opens a reader for a file of any supported format. Close it with reader_close. Returns NULL
  * with one sentence in `error`. */

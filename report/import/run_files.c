@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Finds the files of a run: every file in the folder whose header has the run's id, whatever its
- * name.
+ * name. Without a trace to begin with, the headers of all files in the folder are read.
  */
 #include "report/import/run_files.h"
 #include "report/base/alloc.h"
@@ -8,6 +8,7 @@
 #include "report/trace/trace_header.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,129 @@ bool run_files_find(const char *path, struct run_files *files, char error[READER
 	drop_copies(files, named);
 	qsort(files->traces, files->count, sizeof *files->traces, compare_start_times);
 	return true;
+}
+
+/* What a directory contains: of pperf, a list of all traces with the run of each; and the traces of
+ * other tools. */
+struct directory_list {
+	struct run_files own, foreign;
+	size_t own_room, foreign_room, run_room;
+	uint64_t *runs; /* by trace in `own`; 0: a run of its own */
+};
+
+static void list_file(struct directory_list *list, char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct trace_header header = { .pid = 0 };
+	uint64_t bytes = 0;
+
+	if (read_run_header(path, false, &header, &bytes, error)) {
+		array_grow_zeroed(&list->runs, &list->run_room, (size_t)list->own.count + 1,
+			sizeof *list->runs);
+		list->runs[list->own.count] = header.run_id;
+		add_run_file(&list->own, &list->own_room, path, &header, bytes);
+	} else if (is_foreign_trace(path)) {
+		add_run_file(&list->foreign, &list->foreign_room, path, &header, bytes);
+	} else {
+		free(path);
+	}
+}
+
+/* Returns false with errno if the directory cannot be read. */
+static bool list_directory(const char *folder, struct directory_list *list)
+{
+	const size_t length = strlen(folder);
+	const int bytes = (int)(length && folder[length - 1] == '/' ? length - 1 : length);
+	DIR *entries = opendir(folder);
+	struct dirent *entry;
+	char *slashed = join_path(folder, bytes, "/");
+
+	while (entries && (entry = readdir(entries)))
+		if (entry->d_type == DT_REG || entry->d_type == DT_LNK ||
+			entry->d_type == DT_UNKNOWN)
+			list_file(list, join_path(slashed, bytes + 1, entry->d_name));
+	free(slashed);
+	if (entries)
+		closedir(entries);
+	return entries != NULL;
+}
+
+/* Returns the number of runs. `newest`: the trace that started last. */
+static uint32_t count_runs(const struct directory_list *list, uint32_t *newest)
+{
+	uint32_t runs = 0;
+
+	*newest = 0;
+	for (uint32_t i = 0; i < list->own.count; i++) {
+		bool known = false;
+
+		for (uint32_t before = 0; before < i && list->runs[i] && !known; before++)
+			known = list->runs[before] == list->runs[i];
+		runs += !known;
+		if (compare_start_times(&list->own.traces[i], &list->own.traces[*newest]) > 0)
+			*newest = i;
+	}
+	return runs;
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+	return strcmp(
+		((const struct run_file *)left)->path, ((const struct run_file *)right)->path);
+}
+
+/* Says what to name instead of the directory. */
+static void refuse_directory(const struct directory_list *list, const char *folder, uint32_t runs,
+	uint32_t newest, char *error)
+{
+	char of_pperf[300] = "", of_others[300] = "";
+
+	if (runs)
+		snprintf(of_pperf, sizeof of_pperf,
+			"traces of %u run%s of pperf (the newest: %.200s)", runs,
+			runs == 1 ? "" : "s", list->own.traces[newest].path);
+	if (list->foreign.count)
+		snprintf(of_others, sizeof of_others,
+			"%u trace%s of other tools (the first: %.200s)", list->foreign.count,
+			list->foreign.count == 1 ? "" : "s", list->foreign.traces[0].path);
+	snprintf(error, READER_ERROR_BYTES, "%.80s: has %.180s%s%.180s; name one of them", folder,
+		of_pperf, *of_pperf && *of_others ? ", and " : "", of_others);
+	if (!runs && !list->foreign.count)
+		snprintf(error, READER_ERROR_BYTES,
+			"%.200s: is a directory without a trace in it; give a trace (trace.bin), "
+			"or "
+			"the directory in which the program ran",
+			folder);
+}
+
+bool run_files_in_directory(const char *folder, bool several_foreign, struct run_files *files,
+	char error[READER_ERROR_BYTES])
+{
+	struct directory_list list = { .own_room = 0 };
+	uint32_t runs, newest;
+	bool good;
+
+	*files = (struct run_files){ 0 };
+	if (!list_directory(folder, &list)) {
+		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be opened: %s", folder,
+			strerror(errno));
+		return false;
+	}
+	runs = count_runs(&list, &newest);
+	qsort(list.foreign.traces, list.foreign.count, sizeof *list.foreign.traces, compare_paths);
+	good = runs + list.foreign.count == 1 || (several_foreign && !runs && list.foreign.count);
+	if (good) {
+		*files = runs ? list.own : list.foreign;
+		if (runs)
+			qsort(files->traces, files->count, sizeof *files->traces,
+				compare_start_times);
+	} else {
+		refuse_directory(&list, folder, runs, newest, error);
+		run_files_free(&list.own);
+		run_files_free(&list.foreign);
+	}
+	free(list.runs);
+	return good;
 }
 
 void run_files_free(struct run_files *files)

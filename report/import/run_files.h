@@ -20,6 +20,12 @@ struct run_files {
 /* Lists the traces of the run that `path` belongs to. Returns false if `path` itself cannot be
  * read as a trace, with a sentence in `error`. */
 bool run_files_find(const char *path, struct run_files *siblings, char error[READER_ERROR_BYTES]);
+/* Lists the traces in a directory: those of the one run that has traces in it, or the one trace of
+ * another tool. With `several_foreign`, several traces of other tools are one job. Returns false
+ * if there is none or more than one candidate, with a sentence in `error` that says what to name.
+ */
+bool run_files_in_directory(const char *folder, bool several_foreign, struct run_files *files,
+	char error[READER_ERROR_BYTES]);
 void run_files_free(struct run_files *siblings);
 
 #endif

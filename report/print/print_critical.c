@@ -106,9 +106,12 @@ static void format_row(const struct critical_layout *layout, size_t index, char 
 		format_value(layout, before, instance->level_before, 2);
 		format_value(layout, after, instance->level_after, 2);
 		format_value(layout, change, instance->change, 4);
-		snprintf(out, room, "%s%s%s %s %s%s%s (%s %s)", before, gap, layout->unit,
-			layout->style->ascii ? "->" : "\xe2\x86\x92", after, gap, layout->unit,
-			change, layout->style->ascii ? "d" : "\xe2\x88\x86");
+		snprintf(out, room, "%s%s%s %s %s%s%s%s (%s %s)", before, gap, layout->unit,
+			layout->style->ascii ? "->" : "\xe2\x86\x92",
+			metric_is_peak(layout->rows->rows[layout->first].process->metric) ? "peak "
+											  : "",
+			after, gap, layout->unit, change,
+			layout->style->ascii ? "d" : "\xe2\x88\x86");
 		return;
 	}
 	format_value(layout, before, instance->value,
@@ -201,8 +204,9 @@ static void shorten_labels(struct critical_layout *layout)
 		width = critical_branch(layout, index,
 			escaped_width(name->whole, strlen(name->whole)), max_width, branch,
 			branch_bytes(layout, index));
-		name->columns = max_width > width + LABEL_MIN_ALWAYS ? max_width - width
-								     : LABEL_MIN_ALWAYS;
+		name->columns = layout->style->whole_names             ? SIZE_MAX
+				: max_width > width + LABEL_MIN_ALWAYS ? max_width - width
+								       : LABEL_MIN_ALWAYS;
 		free(branch);
 	}
 	shorten_names(layout->names, layout->count, layout->style->ascii);
@@ -279,6 +283,13 @@ static void put_critical_tree(const struct rows *rows, size_t first, size_t coun
 	shorten_names_free(layout.names, count);
 }
 
+static void put_process_title(const struct process *process, bool gap, const struct style *style)
+{
+	print_line(style, "%s%s%spid %u\n", gap ? "\n" : "",
+		process->rank >= 0 ? process_name(process) : "", process->rank >= 0 ? ", " : "",
+		process->pid);
+}
+
 void print_critical(
 	const struct rows *rows, const struct options *options, const struct style *style)
 {
@@ -289,8 +300,7 @@ void print_critical(
 		for (end = first + 1; end < rows->count && rows->rows[end].depth > 0; end++)
 			;
 		if (options->all)
-			print_line(style, "%spid %u\n", first ? "\n" : "",
-				rows->rows[first].process->pid);
+			put_process_title(rows->rows[first].process, first > 0, style);
 		put_critical_tree(rows, first, end - first, style, last);
 	}
 	free(last);

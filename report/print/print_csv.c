@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints rows as CSV (RFC 4180): a header, then numbers without units.
+ * Prints rows as CSV (RFC 4180): a header, then numbers without units. Columns that are empty in
+ * all rows are left out, except those that identify a row and those that --columns names.
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
@@ -98,38 +99,69 @@ static void put_csv_cell(struct output *out, const struct row *row, const struct
 	}
 }
 
-static void put_csv_header(struct output *out, const char *keys)
+static void put_csv_header(
+	struct output *out, const struct column *const *columns, size_t column_count)
 {
-	const struct column *column;
-
-	for (bool first = true; (column = column_next(&keys)); first = false) {
-		if (!first)
+	for (size_t i = 0; i < column_count; i++) {
+		if (i)
 			output_char(out, ',');
-		for (const char *c = column->key; *c; c++)
+		for (const char *c = columns[i]->key; *c; c++)
 			output_char(out, *c == '.' ? '_' : *c);
 	}
 	output_string(out, "\r\n");
 }
 
+static bool is_empty_cell(const struct cell *cell)
+{
+	return cell->kind == CELL_NONE || cell->kind == CELL_NULL ||
+	       (cell->kind == CELL_TEXT && !cell->text.length);
+}
+
+/* Whether a row has a value there. Without rows nothing is known, so all columns are shown. */
+static bool has_value(const struct column *column, const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct cell cell = column_value(column, &rows->rows[i], rows);
+
+		if (!is_empty_cell(&cell))
+			return true;
+	}
+	return !rows->count;
+}
+
+/* Returns the columns to show, which the caller frees. */
+static const struct column **choose_csv_columns(const struct report *report, size_t *count)
+{
+	const char *keys = report->options->row_columns;
+	const struct column **columns = xcalloc((all_column_count + 1) * sizeof *columns), *column;
+
+	*count = 0;
+	while (*count < all_column_count && (column = column_next(&keys)))
+		if (report->options->columns || column_identifies_row(column) ||
+			has_value(column, &report->rows))
+			columns[(*count)++] = column;
+	return columns;
+}
+
 void print_csv(const struct report *report, struct output *out)
 {
-	const char *columns_of_view = report->options->row_columns;
+	size_t count;
+	const struct column **columns = choose_csv_columns(report, &count);
 
 	for (size_t i = 0; i < report->processes->warnings_first; i++)
 		warn_user("%s", report->processes->warnings[i]);
-	put_csv_header(out, columns_of_view);
+	put_csv_header(out, columns, count);
 	for (size_t i = 0; i < report->rows.count; i++) {
 		const struct row *row = &report->rows.rows[i];
-		const char *keys = columns_of_view;
-		const struct column *column;
 
-		for (bool first = true; (column = column_next(&keys)); first = false) {
-			const struct cell cell = column_value(column, row, &report->rows);
+		for (size_t k = 0; k < count; k++) {
+			const struct cell cell = column_value(columns[k], row, &report->rows);
 
-			if (!first)
+			if (k)
 				output_char(out, ',');
 			put_csv_cell(out, row, &cell);
 		}
 		output_string(out, "\r\n");
 	}
+	free(columns);
 }

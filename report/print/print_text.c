@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints rows as text: with units, aligned, with the columns that fit, and long names shortened in
- * the middle.
+ * the middle. In a file or a pipe names are whole, and a long one moves the figures after it.
  */
 #include "report/text/shorten_names.h"
 #include "report/table/cell_text.h"
@@ -18,6 +18,7 @@
 /* Percent of the width reserved for names, if they need it, before another column is added.
  * TREE_SHARE applies to ranges in a tree, where call paths matter more than another column. */
 #define NAME_SHARE 45
+#define TABLE_NAME_SHARE 40 /* of the view table, so that times with and without children fit */
 #define TREE_SHARE 60
 
 /* A column that is shown. */
@@ -108,9 +109,10 @@ static void add_requested_columns(struct text_table *table, const char *keys)
 }
 
 /* Returns how wide the column of names should be: a share of the line, or more for a tree. */
-static size_t wanted_name_width(const struct text_table *table)
+static size_t wanted_name_width(const struct text_table *table, const struct options *options)
 {
-	const size_t share = table->style->width * NAME_SHARE / 100,
+	const bool flat = !strcmp(options->view->name, "table");
+	const size_t share = table->style->width * (flat ? TABLE_NAME_SHARE : NAME_SHARE) / 100,
 		     ranges = table->style->width * TREE_SHARE / 100,
 		     least = table->widest_range < ranges ? table->widest_range : ranges,
 		     most = least > share ? least : share;
@@ -126,7 +128,7 @@ static const struct column *next_text_column(const char **extra_keys, const char
 /* Chooses the columns that fit beside the names. The view lists the most important ones first. */
 static void choose_text_columns(struct text_table *table, const struct options *options)
 {
-	const size_t names = wanted_name_width(table), room = table->style->width;
+	const size_t names = wanted_name_width(table, options), room = table->style->width;
 	const struct column *first = view_sort(options, table->rows->rows[0].process),
 			    *column = first;
 	const char *keys = options->view->text, *extra_keys = options->sources ? "source" : "";
@@ -238,8 +240,9 @@ static size_t text_branch(
 	if (layout != LAYOUT_TREE || !row->depth)
 		return 0;
 	free(escaped_label(table, row_short_label(row, table->style->ascii), &label));
-	if (print_branch_width(row->depth, table->branches.narrow) + (label < 12 ? label : 12) <=
-		table->name_width)
+	if (table->style->whole_names || print_branch_width(row->depth, table->branches.narrow) +
+							 (label < 12 ? label : 12) <=
+						 table->name_width)
 		print_branch(branch, room, table->rows, index, &table->branches);
 	else
 		snprintf(branch, room, "  (%u) ", row->depth); /* too deep to draw */
@@ -261,7 +264,9 @@ static void prepare_row_name(struct text_table *table, size_t index, enum layout
 		free(name->whole);
 		name->whole = escaped_label(table, row_short_label(row, ascii), &width);
 	}
-	name->columns = table->name_width > before ? table->name_width - before : 1;
+	name->columns = table->style->whole_names    ? SIZE_MAX
+			: table->name_width > before ? table->name_width - before
+						     : 1;
 	name->group = layout == LAYOUT_TREE ? row->parent : 0;
 	name->is_path = row_has_path(row);
 }
@@ -367,10 +372,14 @@ static void put_other_processes(const struct report *report, const struct style 
 			gpu, UNIT_TIME, (int64_t)process->gpu_ns, style->iec, style->ascii);
 		format_with_unit(
 			wall, UNIT_TIME, (int64_t)process->wall_ns, style->iec, style->ascii);
+		if (process->rank >= 0)
+			paragraph_add(&line, "%s, ", process_name(process));
 		paragraph_add(&line, "pid %u: %llu events, GPU %s, %s  ", process->pid,
 			(unsigned long long)process->events, gpu, wall);
-		paragraph_name(&line, process->command, strlen(process->command));
-		paragraph_add(&line, "  ");
+		if (process->rank < 0) {
+			paragraph_name(&line, process->command, strlen(process->command));
+			paragraph_add(&line, "  ");
+		}
 		paragraph_text(&line, process->path, strlen(process->path));
 		paragraph_print(&line, "also");
 	}
@@ -392,9 +401,13 @@ static void put_empty_report(const struct report *report, const struct style *st
 		return;
 	if (report->options->view->layout == LAYOUT_CRITICAL &&
 		!process->profile->totals.has_tensors &&
-		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
+		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS ||
+			process->metric == METRIC_ALLOCATED_PEAK))
 		output_string(style->out,
 			"no tensor memory in this trace (source torch_memory); try -m reserved\n");
+	else if (report->options->kinds)
+		print_line(style, "no rows of kind %s; without --kind all rows are shown\n",
+			report->options->kinds);
 	else if (report->options->view->layout == LAYOUT_CRITICAL)
 		print_line(style, "no range has a value of this metric; `pperf-report info` shows "
 				  "what was recorded\n");

@@ -102,7 +102,8 @@ static void close_async_range(
 		tree_count(profile->tree, range->node, end_ns - range->begin_ns);
 		profile_observe_leaf(
 			profile, range->node, range->begin_ns, end_ns - range->begin_ns);
-		profile_offer_worst(profile, range->node, &candidate);
+		if (!metric_is_peak(profile->options.metric)) /* only open frames have a peak */
+			profile_offer_worst(profile, range->node, &candidate);
 		if (profile->state->has_reserved) {
 			struct node_memory *memory = tree_memory(profile->tree, range->node);
 

@@ -198,14 +198,18 @@ void instance_add(struct instance *group, const struct instance *one)
 		group->begin_ns = one->begin_ns;
 		group->level_before = one->level_before;
 	}
-	if (first || one->end_ns >= group->end_ns) {
-		group->end_ns = one->end_ns;
+	group->is_peak = one->is_peak;
+	if (first || (one->is_peak ? one->level_after > group->level_after
+				   : one->end_ns >= group->end_ns))
 		group->level_after = one->level_after;
-	}
+	if (first || one->end_ns >= group->end_ns)
+		group->end_ns = one->end_ns;
 	group->total_ns += one->total_ns;
 	group->gpu_ns += one->gpu_ns;
-	group->change += one->change;
-	group->value += one->value;
+	/* Peaks do not add up: a group rises from its first level to its highest one. */
+	group->change = one->is_peak ? group->level_after - group->level_before
+				     : group->change + one->change;
+	group->value = one->is_peak ? group->change : group->value + one->value;
 	group->times += group->form == INSTANCE_MANY && one->form == INSTANCE_TRACE_NODE
 				? 1
 				: one->times;

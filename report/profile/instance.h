@@ -53,6 +53,7 @@ struct instance {
 	uint32_t label_bytes;
 	uint8_t form; /* enum instance_form */
 	bool keep;    /* keep its children */
+	bool is_peak; /* level_after is the highest level */
 	/* Set only where children are kept or the metric is a level: */
 	struct instance *children, *next; /* children kept, worst first */
 	/* Sums of the other children, unordered; linked by `next`. */

@@ -5,9 +5,11 @@
 #define PPERF_REPORT_PROFILE_METRIC_H
 
 #include "report/text/format_number.h"
+#include <stdbool.h>
 
 /* The value of a flow includes that of the children. A level has a value before and after; its
- * value is the difference. */
+ * value is the difference. Of a peak the value after is the highest one; the instance with the
+ * highest is the worst, and the instances in it are ordered by the difference. */
 enum metric_nature { METRIC_FLOW, METRIC_LEVEL };
 
 /* metric, key (-m), nature, unit, help. */
@@ -21,6 +23,10 @@ enum metric_nature { METRIC_FLOW, METRIC_LEVEL };
 		"number of ranges entered and CUDA calls made, itself included")                   \
 	X(RESERVED, "reserved", LEVEL, BYTES, "device memory reserved")                            \
 	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory allocated by tensors")                     \
+	X(RESERVED_PEAK, "reserved_peak", LEVEL, BYTES,                                            \
+		"highest level of device memory reserved, from the level at the start")            \
+	X(ALLOCATED_PEAK, "allocated_peak", LEVEL, BYTES,                                          \
+		"highest level of memory allocated by tensors, from the level at the start")       \
 	X(ALLOC, "alloc", FLOW, BYTES, "device memory allocated")                                  \
 	X(TENSORS, "tensors", FLOW, BYTES, "memory allocated by tensors from PyTorch's allocator") \
 	X(USER, "", LEVEL, USER, "the program's own counter of that name")
@@ -40,6 +46,12 @@ struct metric_facts {
 
 /* By enum metric. */
 extern const struct metric_facts metrics[METRIC_COUNT];
+
+/* Returns whether the value of an instance is the highest level in it, and not the change. */
+static inline bool metric_is_peak(enum metric metric)
+{
+	return metric == METRIC_RESERVED_PEAK || metric == METRIC_ALLOCATED_PEAK;
+}
 
 /* METRIC_USER if `key` is not in the list. */
 enum metric metric_find(const char *key);

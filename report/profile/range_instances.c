@@ -59,11 +59,30 @@ bool profile_is_target(const struct profile *profile, const struct profile_threa
 
 long double profile_metric_level(const struct profile *profile)
 {
-	if (profile->options.metric == METRIC_RESERVED)
+	switch (profile->options.metric) {
+	case METRIC_RESERVED:
+	case METRIC_RESERVED_PEAK:
 		return profile->state->reserved;
-	if (profile->options.metric == METRIC_ALLOCATED)
+	case METRIC_ALLOCATED:
+	case METRIC_ALLOCATED_PEAK:
 		return profile->state->allocated;
-	return profile->options.metric == METRIC_USER ? profile->state->counter : 0;
+	case METRIC_USER:
+		return profile->state->counter;
+	default:
+		return 0;
+	}
+}
+
+/* Returns the level that a closing instance is compared with: the present one, or of a peak the
+ * highest one in it. */
+static long double closing_level(
+	const struct profile *profile, const struct open_range_details *details)
+{
+	if (profile->options.metric == METRIC_RESERVED_PEAK)
+		return details->peak;
+	if (profile->options.metric == METRIC_ALLOCATED_PEAK)
+		return details->allocated_peak;
+	return profile_metric_level(profile);
 }
 
 void profile_update_peaks(struct profile *profile)
@@ -83,9 +102,13 @@ void profile_offer_worst(
 {
 	struct node_worst *worst = tree_worst(profile->tree, node);
 
+	/* Of equal values the later one, but of peaks the one that reached it first. */
 	if (worst->found &&
-		(candidate->value < worst->value || (candidate->value == worst->value &&
-							    candidate->begin_ns < worst->begin_ns)))
+		(candidate->value < worst->value ||
+			(candidate->value == worst->value &&
+				(metric_is_peak(profile->options.metric)
+						? candidate->begin_ns > worst->begin_ns
+						: candidate->begin_ns < worst->begin_ns))))
 		return;
 	free(worst->own);
 	*worst = (struct node_worst){ .begin_ns = candidate->begin_ns,
@@ -294,6 +317,10 @@ static long double metric_value(const struct profile *profile, const struct inst
 		return instance->flows.alloc_bytes;
 	case METRIC_TENSORS:
 		return instance->flows.tensor_bytes;
+	case METRIC_RESERVED_PEAK:
+	case METRIC_ALLOCATED_PEAK:
+		return instance->level_after -
+		       (profile->options.target ? instance->level_before : 0);
 	case METRIC_RESERVED:
 	case METRIC_ALLOCATED:
 	case METRIC_USER:
@@ -400,7 +427,8 @@ static void finish_instance(struct profile *profile, struct open_range_details *
 	instance->flows = details->flows;
 	if (!profile->state->instances.reuses_memory) {
 		instance->level_before = details->level;
-		instance->level_after = profile_metric_level(profile);
+		instance->level_after = closing_level(profile, details);
+		instance->is_peak = metric_is_peak(profile->options.metric);
 	}
 	instance->label = details->label;
 	instance->label_bytes = details->label_bytes;
@@ -446,7 +474,7 @@ static void offer_instance(struct profile *profile, const struct profile_thread 
 		.idle_ns = idle_ns,
 		.flows = details->flows,
 		.level_before = details->level,
-		.level_after = profile_metric_level(profile) };
+		.level_after = closing_level(profile, details) };
 
 	if (profile->options.metric != METRIC_GPU && !profile->options.target &&
 		(!is_cpu_time(profile->options.metric) || details->label)) {

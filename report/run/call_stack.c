@@ -37,7 +37,8 @@ static size_t python_text(const struct process *process, const struct trace_pyth
 		file.bytes = slash + 1;
 	}
 	used = append_frame_text(out, room, 0, file.bytes, file.length);
-	used = append_frame_text(out, room, used, line, (size_t)line_length);
+	if (file.length) /* functions in C have no file */
+		used = append_frame_text(out, room, used, line, (size_t)line_length);
 	return append_frame_text(out, room, used, function.bytes, function.length);
 }
 
@@ -56,6 +57,99 @@ size_t call_stack_frame(
 	memcpy(&address, (const char *)(stack + 1) + index * sizeof address, sizeof address);
 	return process_symbol(process, address,
 		is_short ? DEMANGLE_SHORT : process->profile->options.demangle, out, room);
+}
+
+static bool contains(struct trace_text text, const char *part)
+{
+	return memmem(text.bytes, text.length, part, strlen(part)) != NULL;
+}
+
+static bool begins_with(struct trace_text text, const char *start)
+{
+	return text.length >= strlen(start) && !memcmp(text.bytes, start, strlen(start));
+}
+
+/* Returns whether code in this file was typed, and has no file: python -c, a console, a cell of a
+ * notebook. Other names in `<>` are generated code. */
+static bool is_typed_code(struct trace_text file)
+{
+	return begins_with(file, "<stdin>") || begins_with(file, "<string>") ||
+	       begins_with(file, "<console>") || begins_with(file, "<python-input-") ||
+	       begins_with(file, "<ipython-input-");
+}
+
+/* torch.profiler writes files relative to the folders in which Python finds modules. */
+static bool is_python_library(struct trace_text file)
+{
+	static const char *const folders[] = { "/site-packages/", "/dist-packages/",
+		"/torchinductor_", "/lib/python3" };
+	static const char *const packages[] = { "torch/", "torchvision/", "transformers/",
+		"accelerate/", "diffusers/", "deepspeed/", "lightning/", "pytorch_lightning/",
+		"lightning_fabric/", "peft/", "timm/", "numpy/", "concurrent/", "asyncio/",
+		"multiprocessing/", "importlib/", "contextlib.py", "functools.py", "runpy.py",
+		"threading.py" };
+
+	if (!file.length || (file.bytes[0] == '<' && !is_typed_code(file)))
+		return true;
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+		if (contains(file, folders[i]))
+			return true;
+	for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+		if (begins_with(file, packages[i]))
+			return true;
+	return false;
+}
+
+/* Whether a mapped file is a library, the interpreter or the kernel's code. */
+static bool is_native_library(struct trace_text path)
+{
+	const char *slash = memrchr(path.bytes, '/', path.length);
+	const struct trace_text name = slash ? (struct trace_text){ .bytes = slash + 1,
+		.length = (uint32_t)(path.bytes + path.length - slash - 1) }
+					     : path;
+	static const char *const names[] = { "libtorch", "libc10", "libcu", "libnv", "libnccl",
+		"libpython", "libpperf", "libstdc++", "libc.", "python3", "ld-linux", "[" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (begins_with(name, names[i]))
+			return true;
+	return !name.length || contains(path, "/site-packages/") ||
+	       contains(path, "/dist-packages/") || begins_with(path, "/lib/") ||
+	       begins_with(path, "/lib64/") || begins_with(path, "/usr/lib");
+}
+
+static bool is_own_address(const struct process *process, uint64_t address)
+{
+	const struct trace_module *module, *found = NULL;
+
+	/* A later module replaces an earlier one at the same address. */
+	for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i)); i++)
+		if (address >= module->start && address < module->end)
+			found = module;
+	return found && !is_native_library((struct trace_text){
+				.bytes = (const char *)(found + 1), .length = found->path_bytes });
+}
+
+uint32_t call_stack_own_frame(const struct process *process, uint32_t id, uint32_t from)
+{
+	const uint32_t frames = call_stack_frames(process, id);
+	const struct trace_python_stack *of_python = reader_python_stack(process->reader, id);
+	const struct trace_python_frame *python = (const void *)(of_python + 1);
+	const char *native = (const char *)(reader_stack(process->reader, id) + 1);
+
+	for (; from < frames; from++) {
+		uint64_t address;
+
+		if (of_python &&
+			!is_python_library(reader_name(process->reader, python[from].file)))
+			return from;
+		if (of_python)
+			continue;
+		memcpy(&address, native + from * sizeof address, sizeof address);
+		if (is_own_address(process, address - 1)) /* a return address */
+			return from;
+	}
+	return frames;
 }
 
 size_t call_stack_source(

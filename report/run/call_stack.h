@@ -22,6 +22,10 @@ uint32_t call_stack_frames(const struct process *process, uint32_t stack);
 size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index, bool is_short,
 	char *out, size_t room);
 
+/* Returns the index of the innermost frame from `from` on that is the user's own code, and not that
+ * of Python, PyTorch or another library. Returns the number of frames if there is none. */
+uint32_t call_stack_own_frame(const struct process *process, uint32_t stack, uint32_t from);
+
 /* Writes the `file:line function` from which a trace node was first entered: the column and the
  * JSON key `source`. Returns the length, 0: not known. */
 size_t call_stack_source(

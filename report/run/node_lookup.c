@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/label_pattern.h"
+#include "report/text/suggest.h"
 #include "report/base/escape.h"
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,63 @@ struct node_list node_lookup_path(
 	return found;
 }
 
+static void offer_node(
+	struct suggestion *near, const struct process *process, const struct node *node)
+{
+	const struct string_view name = string_table_get(process->texts, node->name);
+	char text[SUGGEST_BYTES];
+
+	if (name.length >= sizeof text)
+		return;
+	memcpy(text, name.bytes, name.length);
+	text[name.length] = '\0';
+	suggest_offer(near, text);
+}
+
+const char *node_lookup_suggest(
+	const struct process *process, bool no_fold, const char *path, const char *otherwise)
+{
+	const struct tree *tree = process->profile->tree;
+	char *begin = xcalloc(strlen(path) + 1), *name = xcalloc(strlen(path) + 1);
+	const char *rest = path, *sentence;
+	struct node_list outer = { .nodes = xcalloc(sizeof *outer.nodes), .count = 1 }, inner;
+	struct suggestion near;
+	size_t length;
+
+	while (focus_next_component(&rest, name, &length)) {
+		memcpy(begin, path, (size_t)(rest - path));
+		begin[*rest ? rest - path - 1 : rest - path] = '\0';
+		inner = node_lookup_path(process, no_fold, begin, NULL);
+		if (!inner.count) {
+			free(inner.nodes);
+			break;
+		}
+		free(outer.nodes);
+		outer = inner;
+	}
+	near = suggest_for(name, length);
+	for (size_t i = 0; i < outer.count; i++)
+		for (uint32_t id = tree->nodes[outer.nodes[i]].first_child; id;
+			id = tree->nodes[id].next)
+			offer_node(&near, process, &tree->nodes[id]);
+	sentence = suggest_text(&near, otherwise);
+	free(outer.nodes);
+	free(begin);
+	free(name);
+	return sentence;
+}
+
+/* Returns the end of a sentence about a name that no node has. */
+static const char *suggest_any_node(
+	const struct process *process, const char *text, const char *otherwise)
+{
+	struct suggestion near = suggest_for(text, strlen(text));
+
+	for (uint32_t id = 1; id < process->profile->tree->count; id++)
+		offer_node(&near, process, &process->profile->tree->nodes[id]);
+	return suggest_text(&near, otherwise);
+}
+
 static bool contains_text(struct string_view text, const char *part, size_t length)
 {
 	for (size_t i = 0; i + length <= text.length; i++)
@@ -123,7 +181,7 @@ struct node_list node_lookup_name(const struct process *process, bool no_fold, c
 	if (!found.count)
 		fatal(STATUS_USAGE,
 			"no name contains `%s`, and it is no path: names joined by /, a / in a "
-			"name written \\/",
-			text);
+			"name written \\/%s",
+			text, suggest_any_node(process, text, NULL));
 	return found;
 }

@@ -19,6 +19,10 @@ struct node_list {
  * skipped. */
 struct node_list node_lookup_path(
 	const struct process *process, bool no_fold, const char *path, const bool *alive);
+/* Returns the end of a sentence about `path`, which means no node: the nearest name where the path
+ * leaves the tree, as suggest_text does. */
+const char *node_lookup_suggest(
+	const struct process *process, bool no_fold, const char *path, const char *otherwise);
 /* Tries these in order, until nodes are found:
  *
  *   1. the nodes at the path `text`, if it has a `/`

@@ -64,6 +64,7 @@ struct options {
 	double max_regression;       /* percent; negative: not given */
 	const char *baseline;        /* file that a gate writes; NULL: the gate compares */
 	enum rows_by by;
+	const char *kinds;      /* of the rows of table, comma-separated; NULL: all */
 	const char *categories; /* file of rules; NULL: the built-in ones */
 	const char *peaks;      /* file of GPU peaks; NULL: the built-in one */
 	/* Type of tensors whose type is not in the trace. UNKNOWN: none is assumed. */

@@ -258,6 +258,9 @@ static bool read_process(struct process *process, const struct options *options,
 	memcpy(process->command, command.bytes, command.length);
 	process->pid = reader_header(process->reader)->pid;
 	process->rank = process_rank(process);
+	if (process->rank >= 0)
+		snprintf(process->rank_name, sizeof process->rank_name, "rank %lld",
+			(long long)process->rank);
 	process->start_unix_ns = reader_start_unix_ns(process->reader);
 	process->simulated = any_simulated(process);
 	process->texts = string_table_new();
@@ -283,6 +286,11 @@ struct process_attachment {
 	void *data;
 	void (*release)(void *data);
 };
+
+const char *process_name(const struct process *process)
+{
+	return process->rank >= 0 ? process->rank_name : process->command;
+}
 
 void process_attach(
 	struct process *process, const void *key, void *data, void (*release)(void *data))
@@ -374,6 +382,8 @@ static int by_process_start(const void *a, const void *b)
 
 	if (left->shown != right->shown)
 		return left->shown ? -1 : 1;
+	if (left->rank != right->rank && left->rank >= 0 && right->rank >= 0)
+		return left->rank < right->rank ? -1 : 1;
 	if (left->start_unix_ns != right->start_unix_ns)
 		return left->start_unix_ns < right->start_unix_ns ? -1 : 1;
 	return left->pid != right->pid ? (left->pid < right->pid ? -1 : 1)
@@ -503,6 +513,7 @@ void processes_free(struct processes *processes)
 static uint32_t worst_root_in(const struct profile *profile, enum metric metric, bool outside)
 {
 	uint32_t best = 0;
+	uint64_t begin_ns = 0;
 	long double most = 0;
 
 	for (uint32_t id = 1; id < profile->tree->count; id++) {
@@ -515,9 +526,13 @@ static uint32_t worst_root_in(const struct profile *profile, enum metric metric,
 			continue;
 		value = node_metric_value(node, metric);
 		if (!best || value > most ||
-			(value == most && string_table_compare(profile->texts, node->name,
-						  profile->tree->nodes[best].name) < 0)) {
+			(value == most &&
+				(metric_is_peak(metric)
+						? node->worst->begin_ns < begin_ns
+						: string_table_compare(profile->texts, node->name,
+							  profile->tree->nodes[best].name) < 0))) {
 			best = id;
+			begin_ns = node->worst->begin_ns;
 			most = value;
 		}
 	}
@@ -525,10 +540,10 @@ static uint32_t worst_root_in(const struct profile *profile, enum metric metric,
 }
 
 /* Programs allocate memory in their first steps and then reuse it, so the usual steps may have
- * no worst instance. */
+ * no worst instance. A peak is where it is, also outside of the usual steps. */
 static uint32_t worst_root(const struct profile *profile, enum metric metric)
 {
-	const uint32_t usual = worst_root_in(profile, metric, false);
+	const uint32_t usual = worst_root_in(profile, metric, metric_is_peak(metric));
 
 	return usual ? usual : worst_root_in(profile, metric, true);
 }

@@ -53,6 +53,7 @@ struct process {
 	int64_t rank; /* -1: none */
 	uint64_t start_unix_ns, gpu_ns, events, wall_ns;
 	char *command; /* any bytes, terminated; "" if not known */
+	char rank_name[32];
 	bool shown, simulated, complete;
 };
 
@@ -84,6 +85,9 @@ void processes_warn(struct processes *processes, const char *format, ...)
 /* The last warning says that data are missing: it is printed before the rows, and to standard
  * error with CSV. */
 void processes_raise_warning(struct processes *processes);
+
+/* Returns what a process is called: `rank N`, or its command if it has no rank. */
+const char *process_name(const struct process *process);
 
 /* A META value. Not `known` if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);

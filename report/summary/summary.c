@@ -295,7 +295,7 @@ static void put_summary_critical(const struct report *report, const struct style
 /* Returns true if the metric is a level of GPU memory. */
 static bool metrics_are_memory(enum metric metric)
 {
-	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED;
+	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED || metric_is_peak(metric);
 }
 
 /* Returns true if the traces are of several ranks of one job. */
@@ -336,8 +336,8 @@ static void put_summary_next(
 	shell_command_add_file(&command, process->path);
 	if (!exhausted) {
 		const char *metric = !memory                  ? summary_metric_name(process)
-				     : totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
-							      : metrics[METRIC_RESERVED].key;
+				     : totals->allocated_peak ? metrics[METRIC_ALLOCATED_PEAK].key
+							      : metrics[METRIC_RESERVED_PEAK].key;
 
 		text_add(&command.built, " -m");
 		shell_command_add_word(&command, metric, strlen(metric));

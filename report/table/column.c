@@ -59,9 +59,10 @@ static bool key_is_listed(const char *keys, const struct column *column)
 	return false;
 }
 
-/* Whether the column identifies a row. It is then always shown, if the view has it. */
-static bool identifies_row(const char *key)
+bool column_identifies_row(const struct column *column)
 {
+	const char *key = column->key;
+
 	return strcmp(key, "id") == 0 || strcmp(key, "parent") == 0 || strcmp(key, "depth") == 0 ||
 	       strcmp(key, "name") == 0;
 }
@@ -79,7 +80,7 @@ static const char *selected_keys(const struct options *options)
 		const size_t length = strlen(column->key);
 
 		if (!key_is_listed(options->columns, column) &&
-			!(identifies_row(column->key) &&
+			!(column_identifies_row(column) &&
 				key_is_listed(options->view->columns, column)))
 			continue;
 		array_grow_zeroed(&keys, &room, used + length + 2, 1);
@@ -190,6 +191,10 @@ void columns_select(struct options *options)
 		fatal(STATUS_USAGE,
 			"%s has fixed columns in text; --columns works with -f json and -f csv",
 			options->view->name);
+	if (!strcmp(options->columns, "all")) {
+		options->columns = options->view->columns;
+		return;
+	}
 	options->columns = requested_keys(options->view, options->columns);
 	if (!*options->columns)
 		fatal(STATUS_USAGE, "--columns needs column names separated by commas; "

@@ -55,6 +55,10 @@ struct cell column_value(
 
 const struct column *column_find(const char *key, size_t length); /* NULL: unknown key */
 
+/* Whether the column identifies a row (id, parent, depth, name). It is then always shown, if the
+ * view has it. */
+bool column_identifies_row(const struct column *column);
+
 /* Returns the next column of a list of keys, separated by blanks or commas, and advances `*keys`.
  * NULL: no more. */
 const struct column *column_next(const char **keys);

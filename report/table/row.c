@@ -43,8 +43,8 @@ struct string_view row_name(const struct row *row)
 		return string_table_get(row->process->texts,
 			row->process->profile->tree->nodes[row->of.part->node].name);
 	case ROW_PROCESS:
-		return (struct string_view){ row->process->command,
-			(uint32_t)strlen(row->process->command) };
+		return (struct string_view){ process_name(row->process),
+			(uint32_t)strlen(process_name(row->process)) };
 	case ROW_LEVEL:
 		snprintf(built, sizeof built, "%s memory", memory_kind_name(row->of.level->kind));
 		if (row->of.level->device != UINT32_MAX)
@@ -122,18 +122,31 @@ static struct string_view instance_name(const struct row *row)
 	return (struct string_view){ name.bytes, name.length };
 }
 
-/* And who called there, where that is known: the innermost function. */
-static void append_caller(const struct row *row)
+#define OWN_CALLERS 2u /* functions of the user that the label of a memory site names */
+
+static void append_frame(const struct row *row, uint32_t index)
 {
 	char caller[1024] = "";
-	size_t length;
+	const size_t length = call_stack_frame(
+		row->process, row->of.site->stack, index, true, caller, sizeof caller);
 
-	if (!call_stack_frames(row->process, row->of.site->stack))
-		return;
-	length = call_stack_frame(
-		row->process, row->of.site->stack, 0, true, caller, sizeof caller);
 	text_add(&label_buffer, " < ");
 	text_add_bytes(&label_buffer, caller, length);
+}
+
+/* Appends who called there, where that is known: the innermost functions of the user, or of a
+ * stack of libraries alone the innermost one. */
+static void append_caller(const struct row *row)
+{
+	const uint32_t stack = row->of.site->stack, frames = call_stack_frames(row->process, stack);
+	uint32_t own = call_stack_own_frame(row->process, stack, 0);
+
+	if (frames && own == frames)
+		append_frame(row, 0);
+	for (uint32_t i = 0; i < OWN_CALLERS && own < frames; i++) {
+		append_frame(row, own);
+		own = call_stack_own_frame(row->process, stack, own + 1);
+	}
 }
 
 /* PyTorch's own way to write it; a model is named after its class. */

@@ -29,7 +29,7 @@ void paragraph_shorten(struct paragraph *paragraph, size_t from, size_t columns)
 {
 	struct text_builder *built = &paragraph->built;
 
-	if (built->used <= from)
+	if (built->used <= from || paragraph->style->whole_names)
 		return;
 	array_grow_zeroed(&built->text, &built->room, built->used + sizeof "\xe2\x80\xa6", 1);
 	built->used = from + escaped_shorten(built->text + from, built->room - from, columns,

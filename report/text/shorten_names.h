@@ -17,7 +17,7 @@ struct shortened_name {
 	/* `whole`: the escaped name. `text`: the name to show, set by shorten_names.
 	 * shorten_names_free frees both. */
 	char *whole, *text;
-	size_t columns; /* for `text` */
+	size_t columns; /* for `text`; SIZE_MAX: the whole name */
 	uint32_t group; /* names of one group must differ */
 	bool is_path;   /* shortened at the beginning, as the end says most, and at `/` */
 };

@@ -31,17 +31,24 @@ static bool wants_color(const struct style_settings *settings, bool terminal)
 	return terminal && (!term || strcmp(term, "dumb") != 0);
 }
 
-static unsigned style_columns(
-	const struct style_settings *settings, const struct output *out, bool terminal)
+/* Returns the width that the user requests; 0: none. */
+static unsigned requested_columns(const struct style_settings *settings)
 {
 	const char *columns = getenv("COLUMNS");
 	const long given = columns ? strtol(columns, NULL, 10) : 0;
-	struct winsize size;
 
 	if (settings->width)
 		return settings->width;
-	if (given >= 20 && given <= 10000)
-		return (unsigned)given;
+	return given >= 20 && given <= 10000 ? (unsigned)given : 0;
+}
+
+static unsigned style_columns(
+	const struct style_settings *settings, const struct output *out, bool terminal)
+{
+	struct winsize size;
+
+	if (requested_columns(settings))
+		return requested_columns(settings);
 	if (terminal && ioctl(out->fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
 		return size.ws_col;
 	return 80;
@@ -57,6 +64,7 @@ struct style style_of(const struct style_settings *settings, struct output *out)
 		.ascii = settings->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
 		.iec = settings->iec,
 		.width_given = settings->width > 0,
+		.whole_names = !terminal && !requested_columns(settings),
 		.width = style_columns(settings, out, terminal) };
 }
 
@@ -66,7 +74,7 @@ void print_escaped(const struct style *style, const char *text, size_t bytes, si
 	char *shown = xcalloc(room);
 	size_t length = escape_text(shown, room, text, bytes, style->ascii);
 
-	if (columns)
+	if (columns && !style->whole_names)
 		length = escaped_shorten(shown, room, columns, style->ascii);
 	output_bytes(style->out, shown, length);
 	free(shown);

@@ -22,6 +22,7 @@ struct style {
 	struct output *out;
 	bool terminal, color, ascii, iec;
 	bool width_given;
+	bool whole_names; /* names are never shortened: no terminal, and no width was given */
 	unsigned width;
 };
 

@@ -263,9 +263,11 @@ static bool diff_has_metric(struct tui_model *model, const char *metric)
 
 		if (wanted == METRIC_GPU || wanted == METRIC_IDLE)
 			has &= totals->gpu_sum_ns > 0;
-		else if (wanted == METRIC_RESERVED || wanted == METRIC_ALLOC)
+		else if (wanted == METRIC_RESERVED || wanted == METRIC_ALLOC ||
+			 wanted == METRIC_RESERVED_PEAK)
 			has &= totals->alloc_bytes > 0;
-		else if (wanted == METRIC_ALLOCATED || wanted == METRIC_TENSORS)
+		else if (wanted == METRIC_ALLOCATED || wanted == METRIC_TENSORS ||
+			 wanted == METRIC_ALLOCATED_PEAK)
 			has &= totals->has_tensors;
 	}
 	return has;

@@ -268,9 +268,11 @@ static bool process_has_metric(const struct process *process, const char *metric
 	case METRIC_IDLE:
 		return process->profile->timeline != NULL;
 	case METRIC_RESERVED:
+	case METRIC_RESERVED_PEAK:
 	case METRIC_ALLOC:
 		return totals->alloc_bytes > 0;
 	case METRIC_ALLOCATED:
+	case METRIC_ALLOCATED_PEAK:
 	case METRIC_TENSORS:
 		return totals->has_tensors;
 	case METRIC_USER:

@@ -26,14 +26,14 @@ static bool has_instances(const struct process *process, uint32_t id)
 	       !(process->profile->async_ranges && node->parent == process->profile->async_ranges);
 }
 
-static void require_instances(
-	const char *focus, const struct node_list *all, const struct node_list *found)
+static void require_instances(const struct process *process, bool no_fold, const char *focus,
+	const struct node_list *all, const struct node_list *found)
 {
 	if (!all->count)
 		fatal(STATUS_USAGE,
 			"there is no node `%s`; names are joined by /, a / in a name is written "
-			"\\/",
-			focus);
+			"\\/%s",
+			focus, node_lookup_suggest(process, no_fold, focus, NULL));
 	if (!found->count)
 		fatal(STATUS_USAGE, "`%s` has no instances: it is not a range, or was only counted",
 			focus);
@@ -58,7 +58,7 @@ static struct node_list find_nodes(const struct options *options, const struct p
 		if (has_instances(process, all.nodes[i]))
 			found.nodes[found.count++] = all.nodes[i];
 	if (options->focus)
-		require_instances(options->focus, &all, &found);
+		require_instances(process, options->no_fold, options->focus, &all, &found);
 	free(all.nodes);
 	return found;
 }

@@ -310,19 +310,19 @@ static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii
 
 /* Shortens the paths of the launching nodes so that collectives of one kind remain distinct. */
 static struct shortened_name *shorten_node_paths(
-	const struct ranks *ranks, size_t count, size_t room, bool ascii)
+	const struct ranks *ranks, size_t count, size_t room, const struct style *style)
 {
 	struct shortened_name *names = xcalloc((count + 1) * sizeof *names);
 
 	for (size_t i = 0; i < count; i++) {
 		const size_t kind = strlen(collective_name(ranks->rows[i].kind)) + strlen(" in ");
 
-		names[i].whole = node_path_text(ranks, ranks->rows[i].node, ascii);
-		names[i].columns = room > kind ? room - kind : 1;
+		names[i].whole = node_path_text(ranks, ranks->rows[i].node, style->ascii);
+		names[i].columns = style->whole_names ? SIZE_MAX : room > kind ? room - kind : 1;
 		names[i].group = ranks->rows[i].kind;
 		names[i].is_path = true;
 	}
-	shorten_names(names, count, ascii);
+	shorten_names(names, count, style->ascii);
 	return names;
 }
 
@@ -355,7 +355,7 @@ static void put_collective_rows(
 		     count = ranks->row_count < top ? ranks->row_count : top;
 	size_t room;
 	const size_t shown = fitting_columns(style, &room);
-	struct shortened_name *names = shorten_node_paths(ranks, count, room, style->ascii);
+	struct shortened_name *names = shorten_node_paths(ranks, count, room, style);
 
 	output_char(style->out, '\n');
 	for (size_t i = 0; i < shown; i++)

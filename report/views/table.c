@@ -240,6 +240,34 @@ static void put_other_last(const struct process *process, struct row *rows, size
 		}
 }
 
+/* Returns whether `kind` is one of the words, which are separated by commas. */
+static bool is_listed_kind(const char *kinds, struct string_view kind)
+{
+	for (const char *word = kinds; *word; word += strspn(word, ",")) {
+		const size_t length = strcspn(word, ",");
+
+		if (length == kind.length && !memcmp(word, kind.bytes, length))
+			return true;
+		word += length;
+	}
+	return false;
+}
+
+/* Drops the rows from `first` on that --kind does not name. */
+static void keep_kinds(const struct options *options, struct rows *rows, size_t first)
+{
+	const struct column *column = column_find("kind", strlen("kind"));
+	size_t kept = first;
+
+	for (size_t i = first; i < rows->count; i++) {
+		const struct cell kind = column_value(column, &rows->rows[i], rows);
+
+		if (kind.kind == CELL_TEXT && is_listed_kind(options->kinds, kind.text))
+			rows->rows[kept++] = rows->rows[i];
+	}
+	rows->count = kept;
+}
+
 static void add_table_rows(
 	const struct options *options, struct process *process, struct rows *rows)
 {
@@ -253,6 +281,8 @@ static void add_table_rows(
 					       .kind = ROW_API,
 					       .parent = NO_ROW,
 					       .of.api = &process->profile->apis[i] });
+	if (options->kinds)
+		keep_kinds(options, rows, first);
 	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	if (options->by == BY_CATEGORY && !options->sort)
 		put_other_last(process, rows->rows + first, rows->count - first);

@@ -367,6 +367,8 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 		!rows->hidden_by_percent && !rows->hidden_by_depth)
 		fatal(STATUS_USAGE,
 			"there is no node `%s`; names are joined by /, a / in a name is written "
-			"\\/",
-			options->focus);
+			"\\/%s",
+			options->focus,
+			node_lookup_suggest(
+				&processes->all[0], options->no_fold, options->focus, NULL));
 }

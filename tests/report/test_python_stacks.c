@@ -102,6 +102,44 @@ START_TEST(memory_shows_who_took_it)
 }
 END_TEST
 
+/* A launch in a library that train.py called, by way of PyTorch. */
+static struct trace_builder *in_a_library(void)
+{
+	struct trace_builder *builder = builder_new();
+	const struct trace_python_frame frames[] = {
+		frame(builder, "/usr/lib/python3/dist-packages/torch/nn/linear.py", 134,
+			"Linear.forward"),
+		frame(builder, "torch/nn/modules/module.py", 1784, "_call_impl"),
+		frame(builder, "/home/me/train.py", 6, "Net.forward"),
+		frame(builder, "/home/me/venv/lib/python3.11/site-packages/torch/nn/module.py",
+			1784, "_call_impl"),
+		frame(builder, "/home/me/train.py", 40, "<module>"),
+	};
+	struct trace_python_stack *stack = build_dictionary(
+		builder, TRACE_PYTHON_STACK, sizeof *stack + sizeof frames);
+
+	stack->stack = 7;
+	stack->frames = sizeof frames / sizeof *frames;
+	memcpy(stack + 1, frames, sizeof frames);
+	build_push(builder, 1, 100, "step");
+	build_memory(builder, 1, 200, TRACE_ALLOC, 0x1000, 4096, 3, 0)->call.stack = 7;
+	build_launch(builder, 1, 300, 1)->call.stack = 7;
+	build_pop(builder, 1, 1000);
+	build_kernel(builder, 9, 2000, 1, "k", 400, 500);
+	return builder;
+}
+
+START_TEST(the_users_own_frame_comes_first)
+{
+	struct report_run run = run_report(in_a_library(), "table trace.bin --by stack");
+
+	has(&run, "  train.py:6 Net.forward < module.py:1784 _call_impl < train.py:40 <module> "
+		  "(through linear.py:134 Linear.forward < module.py:1784 _call_impl)\n");
+	run = run_report(NULL, "memory trace.bin");
+	has(&run, "step < train.py:6 Net.forward < train.py:40 <module>");
+}
+END_TEST
+
 START_TEST(a_modules_row_says_where_it_was_first_called)
 {
 	struct report_run run = run_report(traced(), "tree trace.bin -f json");
@@ -178,6 +216,7 @@ int main(void)
 	tcase_add_checked_fixture(views, run_report_setup, run_report_teardown);
 	tcase_add_test(views, dump_has_sources_first_and_the_stack_of_each_call);
 	tcase_add_test(views, memory_shows_who_took_it);
+	tcase_add_test(views, the_users_own_frame_comes_first);
 	tcase_add_test(views, a_modules_row_says_where_it_was_first_called);
 	tcase_add_test(views, no_source_and_no_stack_are_nothing);
 	tcase_add_test(views, they_are_counted_and_nothing_is_missing);

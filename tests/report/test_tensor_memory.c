@@ -3,6 +3,7 @@
  * what when memory ran out, and what did not add up.
  */
 #include "tests/support/profile_fixture.h"
+#include "tests/support/run_report.h"
 #include "tests/support/training_trace.h"
 
 #include <check.h>
@@ -45,6 +46,56 @@ START_TEST(a_range_has_a_level_of_tensors_and_a_peak)
 	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 0);
 	fixture_check(&fixture);
 	fixture_free(&fixture);
+}
+END_TEST
+
+/* Three steps: `step 1` has the peak, and ends as high as it began. `step 2` grows most. */
+static struct trace_builder *spike(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_tensor(builder, 1, 5, 0x1000, 1000, 1000, 4096);
+	for (unsigned step = 0; step < 3; step++) {
+		const uint64_t at = 100 * (step + 1);
+
+		build_push(builder, 1, at, (const char *[]){ "step 0", "step 1", "step 2" }[step]);
+		build_push(builder, 1, at + 10, "forward");
+		build_tensor(builder, 1, at + 20, 0x2000, step == 1 ? 9000 : 500,
+			step == 1 ? 10000 : 1500, 16384);
+		build_pop(builder, 1, at + 30);
+		build_push(builder, 1, at + 40, "workspace");
+		build_tensor(builder, 1, at + 50, 0x4000, 200, step == 1 ? 10200 : 1700, 16384);
+		build_tensor(builder, 1, at + 55, 0x4000, -200, step == 1 ? 10000 : 1500, 16384);
+		build_pop(builder, 1, at + 60);
+		build_tensor(builder, 1, at + 70, 0x2000, step == 1 ? -9000 : -500, 1000, 16384);
+		if (step == 2)
+			build_tensor(builder, 1, at + 75, 0x3000, 200, 1200, 16384);
+		build_pop(builder, 1, at + 80);
+	}
+	return builder;
+}
+
+START_TEST(critical_of_a_peak_is_the_instance_that_had_it)
+{
+	struct report_run run = run_report(
+		spike(), "critical trace.bin -m allocated_peak --ascii --no-fold");
+
+	ck_assert_str_eq(run.err, "");
+	ck_assert_ptr_nonnull(strstr(run.out, "step 1 --"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 1.00 kB -> peak 10.20 kB (9.2000 d)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 1.00 kB -> peak 10.00 kB (9.0000 d)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 10.00 kB -> peak 10.20 kB (0.2000 d)\n"));
+	ck_assert_ptr_null(strstr(run.out, "step 2"));
+	run = run_report(NULL, "critical trace.bin -m allocated --ascii --no-fold");
+	ck_assert_ptr_nonnull(strstr(run.out, "step 2 --"));
+	run = run_report(NULL, "critical trace.bin -m allocated_peak --no-fold -f json");
+	ck_assert_ptr_nonnull(
+		strstr(run.out, "\"before\": 1000, \"after\": 10200, \"delta\": 9200"));
+	run = run_report(NULL, "critical trace.bin -m allocated_peaks");
+	ck_assert_int_eq(run.status, 64);
+	ck_assert_ptr_nonnull(strstr(run.err, "did you mean `allocated_peak`?"));
+	run = run_report(NULL, "trace.bin");
+	ck_assert_ptr_nonnull(strstr(run.out, "critical trace.bin -m allocated_peak\n"));
 }
 END_TEST
 
@@ -586,6 +637,7 @@ int main(void)
 	tcase_add_loop_test(profile, levels_and_owners_agree_with_a_plain_sum, 0, 5);
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
+	tcase_add_test(screens, critical_of_a_peak_is_the_instance_that_had_it);
 	tcase_add_test(screens, a_node_is_one_whatever_step_it_is_in);
 	tcase_add_test(screens, a_line_is_one_row_whatever_section_of_the_run_it_is_in);
 	tcase_add_test(screens, nor_once_for_each_kind_of_step);

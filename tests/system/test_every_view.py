@@ -14,7 +14,7 @@ LINES_OF_JSON = ("dump",)
 TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("tui",)
 SEVERAL_TABLES = ("summary", "info", "dump", "gate")
 LISTS_OF_FACTS = ("info", "dump") # one line each, never cut
-COPIED_WHOLE = ("warning: ", "also pid ", "not shown: ", "  next", "no range has ") # texts to be read once or copied into a shell are not cut either
+COPIED_WHOLE = ("warning: ", "also ", "not shown: ", "  next", "no range has ") # texts to be read once or copied into a shell are not cut either
 NARROW = 60 # on a terminal with fewer columns, a heading may be wider
 TEXTS = (["--width", "40"], ["--width", "80", "--ascii"], ["--width", "200"])
 DATA = (["-f", "json"], ["-f", "csv"])
@@ -222,8 +222,9 @@ def what_is_no_trace_gets_one_sentence(folder):
     trace = imported(folder)
     (folder / "text").write_text("hello\n")
     (folder / "empty").write_text("")
+    (folder / "empty-folder").mkdir()
     (folder / "end.bin").write_bytes(b"pperf\r\n\x1a")
-    cases = [([], 64), (["tree"], 64), ([folder], 2), ([folder / "none.bin"], 2), ([folder / "text"], 2), ([folder / "empty"], 2), ([folder / "end.bin"], 2),
+    cases = [([], 64), (["tree"], 64), ([folder / "empty-folder"], 2), ([folder / "none.bin"], 2), ([folder / "text"], 2), ([folder / "empty"], 2), ([folder / "end.bin"], 2),
              ([trace, folder / "text", trace], 2), (["tree", trace, "-o", folder], 2), (["tree", trace, "-o", "/dev/full"], 2), (["tre", trace], 64),
              (["tree", trace, "--columns", "none"], 64), (["diff", trace], 64), (["tree", trace, "--focus", "none"], 64)]
     for arguments, status in cases:

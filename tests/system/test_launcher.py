@@ -81,6 +81,29 @@ def quiet_says_nothing(folder):
 
 
 @case
+def a_program_that_recorded_nothing_says_so(folder):
+    script = installed(folder / "installed")
+    for arguments in (("true",), ("env", "true"), ("bash", "-c", "true; true")):
+        result = launch(folder, "run", *arguments, script=script, check=0)
+        assert result.stderr.startswith(b"pperf: no trace: the program used no CUDA, NVTX or PyTorch") and result.stderr.count(b"\n") == 1, (arguments, result)
+        assert not launch(folder, "run", "-q", *arguments, script=script, check=0).stderr
+    result = launch(folder, "run", "bash", "-c", "%s 1 5; true" % program("ranges"), script=script, check=0)
+    assert b"no trace" not in result.stderr and b"trace.bin" in result.stderr, result # a child recorded
+    result = launch(folder, "run", "bash", "-c", "true; true", script=script, check=0)
+    assert result.stderr.startswith(b"pperf: no trace") or time.time() - (folder / "trace.bin").stat().st_mtime < 2, result # an old trace is not of this run
+
+
+@case
+def a_program_that_no_loader_starts_is_named_before_it_runs(folder):
+    (folder / "static.c").write_text("int main(void) { return 3; }\n")
+    if run(folder, "cc", "-static", "static.c", "-o", "static").returncode:
+        raise Skip("no static C library")
+    result = launch(folder, "run", "./static", check=3)
+    assert b"pperf: nothing will be recorded: " in result.stderr and b"is linked statically" in result.stderr and result.stderr.count(b"\n") == 1, result
+    assert not launch(folder / "..", "run", "-q", folder / "static", script=folder / "installed" / "bin" / "pperf", check=3).stderr
+
+
+@case
 def a_path_with_blanks_and_colons_works(folder):
     script = installed(folder / "in stalled: here")
     launch(folder, "run", program("ranges"), 1, 10, script=script, check=0)

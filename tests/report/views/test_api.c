@@ -34,7 +34,7 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(calls_are_counted_once)
 {
-	const struct report_run run = run_report(a_trace(), "api trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "api trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_str_eq(run.out,
@@ -94,7 +94,7 @@ START_TEST(steps_are_a_part)
 		build_api(builder, "cudaOccupancy", 130 + 100 * i, 140 + 100 * i);
 		build_pop(builder, 1, 190 + 100 * i);
 	}
-	run = run_report(builder, "api trace.bin -f csv --steps 1-2");
+	run = run_report(builder, "api trace.bin -f csv --columns all --steps 1-2");
 	output_has(run.out, "cudaLaunchKernel,cudaLaunchKernel,launch,step *,");
 	output_has(run.out, ",2,0,0,10,5,5,5,5,5,");
 	output_has(run.out, ",2,0,0,20,10,10,10,10,10,");

@@ -258,7 +258,7 @@ END_TEST
 
 START_TEST(csv_is_rfc_4180_and_no_formula)
 {
-	const struct report_run run = run_report(a_run(), "tree trace.bin -f csv");
+	const struct report_run run = run_report(a_run(), "tree trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_int_eq(strncmp(run.out, "id,parent,depth,name,label,kind,", 32), 0);
@@ -268,6 +268,37 @@ START_TEST(csv_is_rfc_4180_and_no_formula)
 	has(run.out, "\"\\x3dcmd\\x1b[2J\\xff,\"\"q\"\"\"");
 	ck_assert_ptr_null(strchr(run.out, '\033'));
 	ck_assert_ptr_null(strstr(run.out, "\r\n\r\n"));
+}
+END_TEST
+
+static const char *header_of(const char *arguments)
+{
+	char *header = strdup(run_report(NULL, arguments).out);
+
+	header[strcspn(header, "\r")] = '\0';
+	return header;
+}
+
+START_TEST(csv_leaves_out_columns_without_a_value)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 100, "a");
+	build_pop(builder, 1, 200);
+	run_report(builder, "tree trace.bin");
+	ck_assert_str_eq(header_of("tree trace.bin -f csv"),
+		"id,parent,depth,name,label,kind,path,share,calls,cpu_total_ns,cpu_self_ns,cpu_"
+		"self_"
+		"x_ns,min_ns,p50_ns,p95_ns,p99_ns,max_ns,worst_metric,worst_label,worst_start_ns,"
+		"worst_value");
+	ck_assert_str_eq(header_of("tree trace.bin -f csv --columns domain,calls"),
+		"id,parent,depth,name,domain,calls");
+	ck_assert_int_eq(
+		strncmp(header_of("tree trace.bin -f csv --columns all"),
+			"id,parent,depth,name,label,kind,section,path,domain,pid,rank,", 61),
+		0);
+	ck_assert_str_eq(header_of("tree trace.bin -f csv --columns all --focus a"),
+		header_of("tree trace.bin -f csv --columns all"));
 }
 END_TEST
 
@@ -468,7 +499,7 @@ START_TEST(of_a_run_the_process_that_did_most_is_shown)
 	run = run_report_with("", "tree trace.bin");
 	has(run.out, "child");
 	has(run.out, "also pid 200: ");
-	has(run.out, "also pid 201: ");
+	has(run.out, "also rank 0, pid 201: ");
 	ck_assert_ptr_null(strstr(run.out, "also pid 202"));
 	run = run_report_with("", "tree trace.bin -f json --rank 0");
 	has(run.out, "\"pid\": 201, \"rank\": 0, \"start_unix_ns\"");
@@ -500,7 +531,7 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 	has(run.out, "losses    none\n");
 	ck_assert_ptr_null(strstr(run.out, "critical  by"));
 	has(run.out, "cost      overhead in pperf not measured: the trace has no record of it\n");
-	has(run.out, "next      pperf-report critical trace.bin -m reserved\n");
+	has(run.out, "next      pperf-report critical trace.bin -m reserved_peak\n");
 }
 END_TEST
 
@@ -587,6 +618,7 @@ int main(void)
 	tcase_add_loop_test(tool, every_view_has_the_whole_envelope, 0, 6);
 	tcase_add_test(tool, a_tree_row_says_all_that_it_knows);
 	tcase_add_test(tool, csv_is_rfc_4180_and_no_formula);
+	tcase_add_test(tool, csv_leaves_out_columns_without_a_value);
 	tcase_add_loop_test(tool, no_control_byte_reaches_the_screen, 0, 8);
 	tcase_add_test(tool, no_line_of_text_is_wider_than_requested);
 	tcase_add_test(tool, the_same_trace_gives_the_same_bytes);

@@ -313,8 +313,8 @@ START_TEST(names_cut_in_their_middle_can_be_distinguished)
 }
 END_TEST
 
-/* Piped into a file no line is as long as the name of a template may be. */
-START_TEST(off_a_terminal_the_bar_stays_near)
+/* Names are whole in a file and in a pipe, and shortened to a width that is given. */
+START_TEST(off_a_terminal_names_are_whole)
 {
 	struct trace_builder *builder = builder_new();
 	char name[1000] = { [999] = '\0' };
@@ -322,8 +322,12 @@ START_TEST(off_a_terminal_the_bar_stays_near)
 	memset(name, 'x', sizeof name - 1);
 	build_push(builder, 1, 100, name);
 	build_pop(builder, 1, 200);
+	ck_assert_ptr_nonnull(
+		strstr(run_report(builder, "critical trace.bin -m cpu --ascii").out, name));
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "tree trace.bin --ascii").out, name));
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "table trace.bin --ascii").out, name));
 	ck_assert_uint_lt(
-		strlen(run_report(builder, "critical trace.bin -m cpu --ascii").out), 160);
+		strlen(run_report(NULL, "critical trace.bin -m cpu --ascii --width 80").out), 160);
 }
 END_TEST
 
@@ -514,7 +518,7 @@ int main(void)
 	tcase_add_test(layout, by_gpu_time_kernels_are_the_leaves);
 	tcase_add_test(layout, kernels_that_do_not_stand_out_are_one_row);
 	tcase_add_test(layout, names_cut_in_their_middle_can_be_distinguished);
-	tcase_add_test(layout, off_a_terminal_the_bar_stays_near);
+	tcase_add_test(layout, off_a_terminal_names_are_whole);
 	tcase_add_test(layout, steps_are_all_that_counts);
 	tcase_add_test(layout, tensors_memory_is_not_made_up);
 	tcase_add_test(layout, a_counter_is_shown_in_its_own_unit);

@@ -124,7 +124,7 @@ static struct trace_builder *begin(void)
 
 static struct report_run show(struct trace_builder *builder)
 {
-	return run_report(builder, "critical-path trace.bin -f csv");
+	return run_report(builder, "critical-path trace.bin -f csv --columns all");
 }
 
 START_TEST(the_host_is_too_slow)
@@ -608,9 +608,9 @@ START_TEST(steps)
 		build_pop(builder, 1, 1000 + 1000 * i);
 		kernel(builder, i + 1, "k", 7, 150 + 1000 * i, 900 + 1000 * i);
 	}
-	run = run_report(builder, "critical-path trace.bin -f csv --steps 1");
+	run = run_report(builder, "critical-path trace.bin -f csv --columns all --steps 1");
 	expect_parts(&run, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
-	run = run_report(NULL, "critical-path trace.bin -f csv --steps 0-2");
+	run = run_report(NULL, "critical-path trace.bin -f csv --columns all --steps 0-2");
 	/* The first 10 of the first and the last 95 of the last are beyond the first call and the
 	 * last; between steps 100. */
 	expect_parts(&run,

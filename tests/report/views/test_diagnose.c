@@ -729,7 +729,7 @@ START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
 {
 	const struct rule_case *rule_case = &rule_cases[_i];
 	const struct report_run run = run_report(
-		rule_case->build(), "diagnose trace.bin -f csv --ascii");
+		rule_case->build(), "diagnose trace.bin -f csv --columns all --ascii");
 	char head[64], *line, *end;
 
 	ck_assert_int_eq(run.status, 0);
@@ -861,9 +861,9 @@ START_TEST(what_measuring_costs_is_of_the_whole_run)
 
 	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
 	overhead->end_ns = BUILDER_START_UNIX_NS + 7 * MS + 1000;
-	ck_assert_ptr_nonnull(
-		strstr(run_report(builder, "diagnose trace.bin --steps 0-9 -f csv").out,
-			",profiler-cost,clear,"));
+	ck_assert_ptr_nonnull(strstr(
+		run_report(builder, "diagnose trace.bin --steps 0-9 -f csv --columns all").out,
+		",profiler-cost,clear,"));
 }
 END_TEST
 
@@ -902,7 +902,7 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_header(other)->pid = 200;
 	builder_write(other, "other.bin");
 	builder_free(other);
-	run = run_report(own, "diagnose trace.bin other.bin -f csv");
+	run = run_report(own, "diagnose trace.bin other.bin -f csv --columns all");
 	ck_assert_ptr_nonnull(
 		strstr(run.out, ",queued-not-started,finding,\"Process 200 of the same run"));
 	ck_assert_ptr_nonnull(strstr(run.out, "5600000,,upper bound,1,,medium,"));
@@ -913,7 +913,7 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_free(other);
 	own = healthy();
 	build_meta(own, "rank", "0");
-	run = run_report(own, "diagnose trace.bin other.bin -f csv");
+	run = run_report(own, "diagnose trace.bin other.bin -f csv --columns all");
 	ck_assert_ptr_nonnull(strstr(run.out, ",queued-not-started,clear,"));
 }
 END_TEST
@@ -921,7 +921,8 @@ END_TEST
 START_TEST(brief_is_of_diagnose)
 {
 	ck_assert_int_eq(run_report(healthy(), "tree trace.bin --brief").status, 64);
-	ck_assert_int_eq(run_report(NULL, "diagnose trace.bin --brief -f csv").status, 64);
+	ck_assert_int_eq(
+		run_report(NULL, "diagnose trace.bin --brief -f csv --columns all").status, 64);
 }
 END_TEST
 

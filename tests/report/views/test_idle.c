@@ -70,7 +70,7 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(every_gap_is_split_at_its_launch)
 {
-	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out,
@@ -92,7 +92,8 @@ END_TEST
 
 START_TEST(the_longest_parts_have_their_cause_and_call)
 {
-	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --top 20");
+	const struct report_run run = run_report(
+		a_trace(), "idle trace.bin -f csv --columns all --top 20");
 
 	output_has(run.out, ",gap,launch-bound,step,0,0.6300940438871473,1005,,,,995,k,,1001,");
 	output_has(run.out, ",gap,allocation,step,0,0.06269592476489028,100,,,,700,k,cudaMalloc,");
@@ -113,7 +114,8 @@ END_TEST
 
 START_TEST(the_longest_are_as_many_as_requested)
 {
-	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --top 1");
+	const struct report_run run = run_report(
+		a_trace(), "idle trace.bin -f csv --columns all --top 1");
 
 	output_has(run.out, "gap,launch-bound,step,0,0.6300940438871473,1005,");
 	output_lacks(run.out, "gap,allocation");
@@ -135,10 +137,10 @@ START_TEST(devices_and_streams)
 	build_kernel(builder, 9, 900, 3, "k", 250, 260)->gpu.stream = 8;
 	build_kernel(builder, 9, 900, 4, "k", 100, 150)->gpu.device = 1;
 	build_kernel(builder, 9, 900, 5, "k", 290, 295)->gpu.device = 1;
-	run = run_report(builder, "idle trace.bin -f csv");
+	run = run_report(builder, "idle trace.bin -f csv --columns all");
 	output_has(run.out, "device 0,device,,,0,0,0,,0,0,");
 	output_has(run.out, "device 1,device,,,1,1,140,,1,140,");
-	run = run_report(NULL, "idle trace.bin -f csv --device 0");
+	run = run_report(NULL, "idle trace.bin -f csv --columns all --device 0");
 	output_lacks(run.out, "device 1");
 }
 END_TEST
@@ -195,7 +197,7 @@ static struct trace_builder *a_stream_wait(void)
 
 START_TEST(after_the_launch_it_waits_for_the_event)
 {
-	struct report_run run = run_report(a_stream_wait(), "idle trace.bin -f csv");
+	struct report_run run = run_report(a_stream_wait(), "idle trace.bin -f csv --columns all");
 
 	output_has(run.out, ",cause,event wait,,0,0.999864");
 	output_has(run.out, ",463262000,,,,48000,k,cudaStreamWaitEvent,1001,");
@@ -204,7 +206,7 @@ START_TEST(after_the_launch_it_waits_for_the_event)
 	/* The kernel after it was launched long before, and behind no wait. */
 	output_has(run.out, ",gap,queued,a,0,");
 	output_has(run.out, ",25001,,,,463320000,k,,1001,");
-	run = run_report(NULL, "queue trace.bin -f csv");
+	run = run_report(NULL, "queue trace.bin -f csv --columns all");
 	output_has(run.out, ",37995,463287006,0,");
 	run = run_report(NULL, "critical-path trace.bin -f json");
 	output_has(run.out, "\"name\": \"event wait\", \"label\": \"event wait\", \"kind\": "

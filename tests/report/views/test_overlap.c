@@ -44,7 +44,8 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(what_is_hidden_and_what_is_not)
 {
-	const struct report_run run = run_report(a_trace(), "overlap trace.bin -f csv");
+	const struct report_run run = run_report(
+		a_trace(), "overlap trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650;

@@ -37,7 +37,7 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(delays_and_what_was_outstanding)
 {
-	const struct report_run run = run_report(a_trace(), "queue trace.bin -f csv");
+	const struct report_run run = run_report(a_trace(), "queue trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,"
@@ -79,7 +79,7 @@ START_TEST(of_a_graph_only_the_first_waited)
 	for (uint64_t i = 0; i < 6; i++)
 		build_kernel(builder, 9, 900, 1 + i / 3, "k", 200 + 10 * i, 205 + 10 * i);
 	build_kernel(builder, 9, 900, 77, "stray", 300, 310); /* nobody knows who asked */
-	run = run_report(builder, "queue trace.bin -f csv");
+	run = run_report(builder, "queue trace.bin -f csv --columns all");
 	output_has(run.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,");
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(idle_time_without_a_launch_is_unknown)
 	build_kernel(builder, 9, 900, 1, "k", 200, 300);
 	build_kernel(builder, 9, 900, 77, "stray", 350, 360);
 	build_kernel(builder, 9, 900, 2, "k", 420, 430);
-	run = run_report(builder, "queue trace.bin -f csv");
+	run = run_report(builder, "queue trace.bin -f csv --columns all");
 	output_has(run.out, "device 0,device,,0,,3,2,0,0,120,20,100,100,1,");
 	output_has(run.out, ",40,20,50,0,"); /* 360 to 400, 400 to 420; 300 to 350 */
 }

@@ -38,7 +38,8 @@ static struct trace_builder *a_trace(void)
 
 START_TEST(a_stream_is_busy_alone_or_beside_others)
 {
-	const struct report_run run = run_report(a_trace(), "streams trace.bin -f csv");
+	const struct report_run run = run_report(
+		a_trace(), "streams trace.bin -f csv --columns all");
 
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out, "id,parent,depth,name,label,kind,device,stream,streams,share,calls,"
@@ -63,7 +64,8 @@ END_TEST
 
 START_TEST(one_device_and_no_streams_can_be_selected)
 {
-	struct report_run run = run_report(a_trace(), "streams trace.bin --device 1 -f csv");
+	struct report_run run = run_report(
+		a_trace(), "streams trace.bin --device 1 -f csv --columns all");
 
 	output_has(run.out, "device 1");
 	output_lacks(run.out, "device 0");
@@ -135,7 +137,7 @@ START_TEST(steps_are_a_part)
 		build_pop(builder, 1, 90 + 100 * i);
 		run_on(builder, i + 1, 0, 7, 60 + 100 * i, 80 + 110 * i);
 	}
-	run = run_report(builder, "streams trace.bin --steps 1 -f csv");
+	run = run_report(builder, "streams trace.bin --steps 1 -f csv --columns all");
 	output_has(run.out, "stream 7,stream,0,7,,1,1,1,0,0,0,0,30,30,1,0,160,190,");
 }
 END_TEST

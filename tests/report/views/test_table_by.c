@@ -86,60 +86,89 @@ static void expect(const char *by, const char *rows)
 START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
 {
 	expect("name",
-		"   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  name\n"
-		"200 ns  100 ns  52.6 %      1    200 ns    100 ns   200 ns  aten::add\n"
-		"200 ns          52.6 %      1  (200 ns)             200 ns  "
+		"   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  name\n"
+		"200 ns    200 ns    100 ns      1  52.6 %  100 ns   200 ns  aten::add\n"
+		"200 ns  (200 ns)                1  52.6 %           200 ns  "
 		"ncclKernel_AllReduce_RING\n"
-		"150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns  Net\n"
-		"150 ns   90 ns  39.5 %      1      0 ns     20 ns   150 ns  * (Linear)\n"
-		"150 ns   70 ns  39.5 %      2    100 ns     40 ns    75 ns  aten::linear\n"
-		"150 ns   50 ns  39.5 %      1     50 ns     30 ns   150 ns  aten::addmm\n"
-		"100 ns          26.3 %      1  (100 ns)             100 ns  sm80_xmma_gemm_f32  "
+		"150 ns      0 ns     20 ns      1  39.5 %  110 ns   150 ns  Net\n"
+		"150 ns      0 ns     20 ns      1  39.5 %   90 ns   150 ns  * (Linear)\n"
+		"150 ns    100 ns     40 ns      2  39.5 %   70 ns    75 ns  aten::linear\n"
+		"150 ns     50 ns     30 ns      1  39.5 %   50 ns   150 ns  aten::addmm\n"
+		"100 ns  (100 ns)                1  26.3 %           100 ns  sm80_xmma_gemm_f32  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		" 50 ns          13.2 %      1   (50 ns)              50 ns  "
+		" 50 ns   (50 ns)                1  13.2 %            50 ns  "
 		"vectorized_elementwise_kernel<AddFunctor>\n"
-		" 30 ns           7.9 %      1   (30 ns)              30 ns  mystery  "
+		" 30 ns   (30 ns)                1   7.9 %            30 ns  mystery  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		" 30 ns           7.9 %            30 ns                     unattributed\n"
-		"         15 ns              3                               cudaLaunchKernel\n");
+		" 30 ns     30 ns                    7.9 %                   unattributed\n"
+		"                                3           15 ns           cudaLaunchKernel\n");
+}
+END_TEST
+
+START_TEST(only_the_kinds_that_are_named)
+{
+	struct report_run run = run_report(
+		traced(true), "table trace.bin --ascii --width 80 --kind kernel");
+
+	ck_assert_str_eq(run.err, "");
+	ck_assert_str_eq(run.out,
+		"   gpu  gpu self  calls       %  gpu avg  name\n"
+		"200 ns  (200 ns)      1  52.6 %   200 ns  ncclKernel_AllReduce_RING\n"
+		"100 ns  (100 ns)      1  26.3 %   100 ns  sm80_xmma_gemm_f32\n"
+		" 50 ns   (50 ns)      1  13.2 %    50 ns  vectorized_elemen...kernel<AddFunctor>\n"
+		" 30 ns   (30 ns)      1   7.9 %    30 ns  mystery  <<<(64,1,1),(128,1,1)>>>\n");
+	run = run_report(NULL, "table trace.bin --ascii --width 80 --kind op,api");
+	ck_assert_str_eq(run.out,
+		"   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  name\n"
+		"200 ns    200 ns    100 ns      1  52.6 %  100 ns   200 ns  aten::add\n"
+		"150 ns    100 ns     40 ns      2  39.5 %   70 ns    75 ns  aten::linear\n"
+		"150 ns     50 ns     30 ns      1  39.5 %   50 ns   150 ns  aten::addmm\n"
+		"                                3           15 ns           cudaLaunchKernel\n");
+	run = run_report(NULL, "table trace.bin --kind kernle");
+	ck_assert_int_eq(run.status, 64);
+	ck_assert_ptr_nonnull(strstr(run.err, "there is no kind `kernle`; did you mean `kernel`?"));
+	ck_assert_int_eq(run_report(NULL, "tree trace.bin --kind op").status, 64);
+	ck_assert_int_eq(run_report(NULL, "table trace.bin --by step --kind op").status, 64);
+	run = run_report(NULL, "table trace.bin --kind memset");
+	ck_assert_str_eq(run.out, "no rows of kind memset; without --kind all rows are shown\n");
 }
 END_TEST
 
 START_TEST(modules_have_what_runs_in_them)
 {
-	expect("module", "   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu "
+	expect("module", "   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  cpu avg  gpu "
 			 "self %  cpu self %  name\n"
-			 "230 ns  100 ns  60.5 %      1    230 ns    100 ns   230 ns   100 ns      "
+			 "230 ns    230 ns    100 ns      1  60.5 %  100 ns   230 ns   100 ns      "
 			 "60.5 %      47.6 %  (in no module)\n"
-			 "150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns   110 ns      "
+			 "150 ns      0 ns     20 ns      1  39.5 %  110 ns   150 ns   110 ns      "
 			 " 0.0 %       9.5 %  Net\n"
-			 "150 ns   90 ns  39.5 %      1    150 ns     90 ns   150 ns    90 ns      "
+			 "150 ns    150 ns     90 ns      1  39.5 %   90 ns   150 ns    90 ns      "
 			 "39.5 %      42.9 %  Net.* (Linear)\n");
 }
 END_TEST
 
 START_TEST(categories_share_out_the_time_of_operators_and_of_kernels_and_what_none_knows_comes_last)
 {
-	expect("category", "   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  "
+	expect("category", "   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  cpu avg  "
 			   "gpu self %  cpu self %  name\n"
-			   "250 ns  100 ns  65.8 %      2     50 ns    100 ns   125 ns    50 ns    "
+			   "250 ns     50 ns    100 ns      2  65.8 %  100 ns   125 ns    50 ns    "
 			   "  13.2 %      47.6 %  elementwise\n"
-			   "200 ns    0 ns  52.6 %      1    200 ns      0 ns   200 ns     0 ns    "
+			   "200 ns    200 ns      0 ns      1  52.6 %    0 ns   200 ns     0 ns    "
 			   "  52.6 %       0.0 %  communication\n"
-			   "150 ns   70 ns  39.5 %      1    100 ns     70 ns   150 ns    70 ns    "
+			   "150 ns    100 ns     70 ns      1  39.5 %   70 ns   150 ns    70 ns    "
 			   "  26.3 %      33.3 %  GEMM\n"
-			   " 30 ns   40 ns   7.9 %      1     30 ns     40 ns    30 ns    40 ns    "
+			   " 30 ns     30 ns     40 ns      1   7.9 %   40 ns    30 ns    40 ns    "
 			   "   7.9 %      19.0 %  other\n");
 }
 END_TEST
 
 START_TEST(streams_have_what_ran_on_them)
 {
-	expect("stream", "   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     "
+	expect("stream", "   gpu  gpu self  calls       %  gpu avg  gpu self %    p50     max     "
 			 "p95    min  name\n"
-			 "230 ns  60.5 %      2    230 ns   115 ns      60.5 %  30 ns  200 ns  200 "
+			 "230 ns    230 ns      2  60.5 %   115 ns      60.5 %  30 ns  200 ns  200 "
 			 "ns  30 ns  device 0, stream 8\n"
-			 "150 ns  39.5 %      2    150 ns    75 ns      39.5 %  50 ns  100 ns  100 "
+			 "150 ns    150 ns      2  39.5 %    75 ns      39.5 %  50 ns  100 ns  100 "
 			 "ns  50 ns  device 0, stream 7\n");
 }
 END_TEST
@@ -147,49 +176,49 @@ END_TEST
 START_TEST(threads_have_what_ran_and_was_launched_on_them)
 {
 	expect("thread",
-		"   gpu     cpu       %  gpu self  cpu self  gpu self %  cpu self %  name\n"
-		"200 ns  100 ns  52.6 %    200 ns    100 ns      52.6 %      47.6 %  thread 1002\n"
-		"150 ns  110 ns  39.5 %    150 ns    110 ns      39.5 %      52.4 %  thread 1001\n"
-		" 30 ns           7.9 %     30 ns                 7.9 %              (launch not "
+		"   gpu  gpu self  cpu self       %     cpu  gpu self %  cpu self %  name\n"
+		"200 ns    200 ns    100 ns  52.6 %  100 ns      52.6 %      47.6 %  thread 1002\n"
+		"150 ns    150 ns    110 ns  39.5 %  110 ns      39.5 %      52.4 %  thread 1001\n"
+		" 30 ns     30 ns             7.9 %               7.9 %              (launch not "
 		"in the trace)\n");
 }
 END_TEST
 
 START_TEST(shapes_tell_calls_of_an_operator_apart)
 {
-	expect("shape", "   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu "
+	expect("shape", "   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  cpu avg  gpu "
 			"self %  name\n"
-			"200 ns  100 ns  52.6 %      1    200 ns    100 ns   200 ns   100 ns      "
+			"200 ns    200 ns    100 ns      1  52.6 %  100 ns   200 ns   100 ns      "
 			"52.6 %  aten::add\n"
-			"150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns   110 ns       "
+			"150 ns      0 ns     20 ns      1  39.5 %  110 ns   150 ns   110 ns       "
 			"0.0 %  Net\n"
-			"150 ns   90 ns  39.5 %      1      0 ns     20 ns   150 ns    90 ns       "
+			"150 ns      0 ns     20 ns      1  39.5 %   90 ns   150 ns    90 ns       "
 			"0.0 %  0\n"
-			"150 ns   70 ns  39.5 %      2    100 ns     40 ns    75 ns    35 ns      "
+			"150 ns    100 ns     40 ns      2  39.5 %   70 ns    75 ns    35 ns      "
 			"26.3 %  aten::linear  [[2, 3]]\n"
-			"150 ns   50 ns  39.5 %      1     50 ns     30 ns   150 ns    50 ns      "
+			"150 ns     50 ns     30 ns      1  39.5 %   50 ns   150 ns    50 ns      "
 			"13.2 %  aten::addmm  [[2, 3], [3, 4]]\n"
-			" 30 ns           7.9 %            30 ns                                   "
+			" 30 ns     30 ns                    7.9 %                                 "
 			"7.9 %  (in no range)\n");
 }
 END_TEST
 
 START_TEST(launches_are_distinguished_by_their_caller)
 {
-	expect("stack", "   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     "
+	expect("stack", "   gpu  gpu self  calls       %  gpu avg  gpu self %    p50     max     "
 			"p95    min  name\n"
-			"230 ns  60.5 %      2    230 ns   115 ns      60.5 %  30 ns  200 ns  200 "
+			"230 ns    230 ns      2  60.5 %   115 ns      60.5 %  30 ns  200 ns  200 "
 			"ns  30 ns  (no call stack)\n"
-			"150 ns  39.5 %      2    150 ns    75 ns      39.5 %  50 ns  100 ns  100 "
+			"150 ns    150 ns      2  39.5 %    75 ns      39.5 %  50 ns  100 ns  100 "
 			"ns  50 ns  net.py:12 Net.forward\n");
 }
 END_TEST
 
 START_TEST(a_rank_has_everything)
 {
-	expect("rank", "   gpu     cpu        %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu "
+	expect("rank", "   gpu  gpu self  cpu self  calls        %     cpu  gpu avg  cpu avg  gpu "
 		       "self %  cpu self %  name\n"
-		       "380 ns  210 ns  100.0 %      1    380 ns    210 ns   380 ns   210 ns     "
+		       "380 ns    380 ns    210 ns      1  100.0 %  210 ns   380 ns   210 ns     "
 		       "100.0 %     100.0 %  rank 3\n");
 }
 END_TEST
@@ -283,11 +312,11 @@ START_TEST(steps_are_rows)
 		train_step(&training, "Net");
 	run = run_report(training.builder, "table trace.bin --ascii --by step");
 	ck_assert_str_eq(run.out,
-		"    cpu       %  calls  cpu self  cpu avg  cpu self %  name\n"
-		"1.00 us  54.1 %          1.00 us               54.1 %  (before first step)\n"
-		" 290 ns  15.7 %      1    290 ns   290 ns      15.7 %  step 0\n"
-		" 290 ns  15.7 %      1    290 ns   290 ns      15.7 %  step 1\n"
-		" 270 ns  14.6 %      1    270 ns   270 ns      14.6 %  step 2\n");
+		"    cpu  cpu self  calls       %  cpu avg  cpu self %  name\n"
+		"1.00 us   1.00 us         54.1 %               54.1 %  (before first step)\n"
+		" 290 ns    290 ns      1  15.7 %   290 ns      15.7 %  step 0\n"
+		" 290 ns    290 ns      1  15.7 %   290 ns      15.7 %  step 1\n"
+		" 270 ns    270 ns      1  14.6 %   270 ns      14.6 %  step 2\n");
 }
 END_TEST
 
@@ -311,6 +340,7 @@ int main(void)
 	tcase_add_checked_fixture(keys, run_report_setup, run_report_teardown);
 	tcase_add_test(keys, an_operator_inside_of_itself_is_in_its_total_once);
 	tcase_add_test(keys, modules_have_what_runs_in_them);
+	tcase_add_test(keys, only_the_kinds_that_are_named);
 	tcase_add_test(keys,
 		categories_share_out_the_time_of_operators_and_of_kernels_and_what_none_knows_comes_last);
 	tcase_add_test(keys, streams_have_what_ran_on_them);
