@@ -263,11 +263,11 @@ static void add_node_to_parent(struct tree *tree, uint32_t id)
  * (`around`). */
 static enum node_part gpu_part_of(const struct node *node, enum node_part around)
 {
+	if (node->is_recompute)
+		return PART_RECOMPUTE;
 	if (node->kind == NODE_BACKWARD || node->ran_elsewhere)
 		return PART_BACKWARD;
-	if (node->kind == NODE_OPTIMIZER)
-		return PART_OPTIMIZER;
-	return node->is_recompute ? PART_RECOMPUTE : around;
+	return node->kind == NODE_OPTIMIZER ? PART_OPTIMIZER : around;
 }
 
 /* Moves captured work to the part in which it was captured, in its graph and in the node that

@@ -20,8 +20,11 @@
  *
  * `(backward)` is what autograd's engine ran at that node, less what was moved to its module. It
  * keeps functions whose operator is unknown, and communication. `(gradient accumulation)` in it
- * holds sums and AccumulateGrad whose operator is unknown. A module that is called inside a
- * backward function is computed again: `layers.* (recompute)`.
+ * holds sums and AccumulateGrad whose operator is unknown.
+ *
+ * A module that is called inside a backward function is computed again (activation
+ * checkpointing). It is a sibling of its call in the forward pass, `layers.* (recompute)`. Operators
+ * that are computed again outside of modules are in `(recompute)`, in the module around them.
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
 #define PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
