@@ -18,7 +18,11 @@ static const struct {
 		      "streams that run concurrently count twice." },
 	{ "busy, idle", "busy is the union over a device's streams. A device's span is from the "
 			"start of its first operation to the end of its last. idle = span - busy - "
-			"the time for which nothing is known (away)." },
+			"unknown." },
+	{ "unknown", "time of a device's span of which the trace does not show whether it was "
+		     "busy: intervals of more than 20 us between two operations of one CUDA graph "
+		     "launch that do not name their graph nodes (other nodes are missing in the "
+		     "file), and intervals in which another profiler used CUPTI (away)." },
 	{ "idle before",
 		"an idle interval is attributed to the operation that ended it, and so to the node "
 		"that launched this operation. All roots together have all idle time. With "
@@ -31,11 +35,16 @@ static const struct {
 		     "the work; forward is what is none of the other three. Shown only where it is "
 		     "not zero." },
 	{ "causes", "why the GPU was idle, by the thread that launched the operation that ended "
-		    "the gap. dependency: it was launched before the gap began. synchronisation, "
-		    "allocation, copy: half of the gap was spent in calls that wait, allocate or "
-		    "free memory, or copy; or the thread was in such a call as the gap began, and "
-		    "launched sooner after it than the call had taken. launch-bound: it had not "
-		    "been launched yet. unknown: its launch is not in the trace." },
+		    "the gap. A gap is split at the start of the launch call. Before it: "
+		    "synchronisation, allocation, copy: half of this part was spent in calls that "
+		    "wait, allocate or free memory, or copy; or the thread was in such a call as "
+		    "the gap began, and launched sooner after it than the call had taken; "
+		    "launch-bound: none of these. After it: launch latency: until the launch "
+		    "call returned, or up to 20 us more (of a copy: copy); gap between kernels: "
+		    "it was launched before the gap and started within 20 us; event wait: the "
+		    "rest, if its launch was behind a cudaStreamWaitEvent; queued: the rest, if "
+		    "the trace does not show what it waited for. unknown: its launch is not in "
+		    "the trace, or the gap is next to a CUDA graph whose nodes may be missing." },
 	{ "away", "intervals in which CUPTI was released to another profiler (PPERF_CUPTI=yield). "
 		  "GPU activity in them is not recorded; this time counts neither as busy nor as "
 		  "idle." },
@@ -138,11 +147,11 @@ static const struct {
 		"overhead-bound; kernels below 5 us are tiny-calls, not small-grids. Impacts of "
 		"different rules may still overlap, so do not add them." },
 	{ "critical path",
-		"the longest chain of dependent calls and GPU operations, from the last event back "
-		"to the first. Each start and end depends on the latest of its predecessors. A "
-		"call depends on the previous call of its thread; the end of a waiting call on the "
-		"operation it waits for. A GPU operation depends on its launch call, on the "
-		"previous operation of its stream and on events that its stream waits for; a "
+		"the longest chain of calls and GPU operations of which each had to wait for the "
+		"one before it, from the last event back to the first. A call comes after the "
+		"previous call of its thread, and a waiting call ends after the operation it waits "
+		"for. A GPU operation comes after its launch call, the previous operation of its "
+		"stream and the events that its stream waits for; the latest of them counts; a "
 		"launch takes at least the 5th percentile of all launches; in a graph, whose inner "
 		"order is not known, the operation that ended last counts. After 16 consecutive "
 		"calls of one thread, another thread is assumed to have waited for the last of "
@@ -150,11 +159,15 @@ static const struct {
 		"other streams and they wait for it unless they were created with "
 		"cudaStreamNonBlocking, which the trace does not show: this is assumed for "
 		"operations that start as another stream's end, were launched before, and have no "
-		"other dependency, if the trace shows which stream is the default one (`default "
+		"other predecessor, if the trace shows which stream is the default one (`default "
 		"stream`). If a file does not name the stream or event of a host wait, the wait is "
-		"assumed to be for the last operation that ended during the call; nothing is "
-		"assumed for waits of streams. More than 20 us between two operations count as "
-		"unknown. With --steps: the part of the run's path inside the steps." },
+		"assumed to be for the last operation that ended during the call. A stream that "
+		"waits for an event which the file does not name is assumed to wait for an "
+		"operation of another stream that ended at most 20 us before. What is more than 20 "
+		"us between the launch call or "
+		"the previous operation and the start of an operation counts as event wait, queued "
+		"or unknown, by the rules of causes. With --steps: the part of the run's path "
+		"inside the steps." },
 	{ "slack, gain", "slack: how much longer one call or operation could take without delaying "
 			 "the end of the run. gain: an upper bound on how much sooner the run "
 			 "would end if all GPU work of the row took no time, its waiting calls "

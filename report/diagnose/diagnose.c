@@ -4,6 +4,7 @@
  */
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/diagnose/run_bound.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
@@ -16,8 +17,6 @@
 const struct diagnose_rule diagnose_rules[] = {
 	{ "overhead-bound", "the GPU waits for the host to launch work",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_overhead_bound },
-	{ "compute-bound", "the GPU is busy nearly all the time", NEED_TIMES | CHECK_STEPS_TOO,
-		diagnose_compute_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
 		CHECK_STEPS_TOO, diagnose_dominant_event },
 	{ "exposed-communication", "the GPU communicates while nothing is computed",
@@ -53,8 +52,8 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO, diagnose_forward_backward },
 	{ "queued-not-started",
-		"queued work did not start although the GPU was idle: possibly shared with another "
-		"process",
+		"launched work did not start although the GPU was idle: it waited for an event, or "
+		"another process used the GPU",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ .name = NULL },
@@ -194,10 +193,16 @@ static const char *finding_state_name(enum finding_state state)
 	return kinds[state];
 }
 
+static const char *confidence_name(enum finding_confidence confidence)
+{
+	static const char *const names[] = { "low", "medium", "high" };
+
+	return names[confidence];
+}
+
 static void add_finding_row(
 	struct process *process, struct rows *rows, const struct finding *finding)
 {
-	static const char *const confidences[] = { "low", "medium", "high" };
 	struct computed_row *computed = computed_row_new(
 		process, finding->node, finding_state_name(finding->state));
 
@@ -209,7 +214,8 @@ static void add_finding_row(
 		computed_row_set_string(computed, "finding", finding->sentence);
 		computed_row_set_string(computed, "evidence", finding->evidence);
 		computed_row_set_string(computed, "next", finding->next);
-		computed_row_set_string(computed, "confidence", confidences[finding->confidence]);
+		computed_row_set_string(
+			computed, "confidence", confidence_name(finding->confidence));
 		computed_row_set_unsigned(computed, "count", finding->count);
 		set_command_cell(finding->diagnosis, computed, finding);
 	}
@@ -322,6 +328,39 @@ static void add_finding_rows(const struct options *options, struct process *proc
 	}
 }
 
+static void add_class_row(
+	struct process *process, struct rows *rows, const struct run_bound *bound, enum bound class)
+{
+	struct computed_row *computed = computed_row_new(process, 0, "class");
+
+	computed_row_set_name(computed, bound_name(class), strlen(bound_name(class)));
+	computed_row_set_unsigned(computed, "impact_ns", bound->ns[class]);
+	computed_row_set_share(computed, "share", bound->ns[class], bound->whole_ns);
+	rows_add(rows, &computed->row);
+}
+
+/* Adds the row that says what bounds the run, and a row for each class of its time. */
+static void add_bound_rows(
+	const struct options *options, struct diagnosis *diagnosis, struct rows *rows)
+{
+	const struct run_bound bound = run_bound_read(options, diagnosis->process);
+	struct computed_row *computed = computed_row_new(diagnosis->process, 0, "verdict");
+	struct finding text = { .rule = NULL, .diagnosis = diagnosis };
+
+	run_bound_explain(diagnosis, &bound, &text);
+	computed_row_set_name(computed, bound_name(bound.bound), strlen(bound_name(bound.bound)));
+	computed_row_set_string(computed, "finding", text.sentence);
+	computed_row_set_string(computed, "evidence", text.evidence);
+	computed_row_set_string(computed, "why", text.reason);
+	computed_row_set_string(computed, "confidence", confidence_name(bound.confidence));
+	computed_row_set_unsigned(computed, "count", bound.operations);
+	set_command_cell(diagnosis, computed, &text);
+	rows_add(rows, &computed->row);
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		if (bound.ns[class])
+			add_class_row(diagnosis->process, rows, &bound, class);
+}
+
 static void diagnose_process(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
@@ -338,6 +377,8 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	}
 	if (has_small_steps(whole, &narrowed))
 		of_steps = check_steps(whole, &narrowed, &part, findings);
+	if (whole->facts.operations)
+		add_bound_rows(options, whole, rows);
 	add_finding_rows(options, process, rows, findings);
 	if (of_steps)
 		diagnosis_free(of_steps);

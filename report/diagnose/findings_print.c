@@ -185,7 +185,7 @@ static void put_verdict(const struct style *style, const struct row *row)
 	const struct string_view sentence = computed_row_text(row, "finding");
 
 	paragraph_text(&paragraph, sentence.bytes, sentence.length);
-	paragraph_print(&paragraph, "");
+	paragraph_print(&paragraph, "verdict");
 	put_finding_text(style, row, "evidence", "evidence");
 	paragraph = (struct paragraph){ .style = style, .indent = 14 };
 	paragraph_text(&paragraph, computed_row_text(row, "confidence").bytes,
@@ -194,6 +194,10 @@ static void put_verdict(const struct style *style, const struct row *row)
 	paragraph_text(&paragraph, computed_row_text(row, "why").bytes,
 		computed_row_text(row, "why").length);
 	paragraph_print(&paragraph, "  confidence");
+	output_string(style->out, "  shown by    ");
+	output_bytes(style->out, computed_row_text(row, "command").bytes,
+		computed_row_text(row, "command").length);
+	output_string(style->out, "\n");
 }
 
 static void put_process_findings(
