@@ -23,8 +23,9 @@
  * holds sums and AccumulateGrad whose operator is unknown.
  *
  * A module that is called inside a backward function is computed again (activation
- * checkpointing). It is a sibling of its call in the forward pass, `layers.* (recompute)`. Operators
- * that are computed again outside of modules are in `(recompute)`, in the module around them.
+ * checkpointing). It is a sibling of its call in the forward pass: `layers.* (recompute)`.
+ * Operators that are computed again outside of modules are in `(recompute)`, in the module around
+ * them.
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
 #define PPERF_REPORT_PROFILE_NODE_PLACEMENT_H

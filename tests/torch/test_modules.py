@@ -119,8 +119,8 @@ def what_a_checkpoint_computes_again_is_beside_its_forward_pass(folder):
     """)
     tree = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
     names = {r["id"]: r["name"] for r in tree}
-    beside = {r["name"]: (names.get(r["parent"]), r["calls"]) for r in tree if "(recompute)" in r["name"]}
-    assert beside == {"layers.* (recompute)": ("Layers", 2), "(recompute)": ("Layers", 0)}, beside
+    beside = {r["name"]: (names.get(r["parent"]), r.get("calls")) for r in tree if "(recompute)" in r["name"]}
+    assert beside == {"layers.* (recompute)": ("Layers", 2), "(recompute)": ("Layers", None)}, beside
     loose = {r["name"] for r in tree if names.get(r["parent"]) == "(recompute)"}
     assert loose == {"aten::relu", "aten::exp"}, loose
 
