@@ -182,32 +182,6 @@ static bool is_placed(const struct placement_pass *placing, uint32_t trace_node)
 	return trace_node && node && node != NODE_UNRESOLVED && node != placing->made.root;
 }
 
-static bool is_module(const struct placement_pass *placing, uint32_t trace_node)
-{
-	return reader_node(placing->names->reader, trace_node)->kind == TRACE_NODE_MODULE;
-}
-
-/* The trace node of the module's call in the forward pass, for a module `id` that is called in a
- * backward function. Where the trace does not say it, that is the innermost module of its class
- * around the operator of that function. 0: unknown. */
-static uint32_t recomputed_module(const struct placement_pass *placing, uint32_t id)
-{
-	struct trace_reader *reader = placing->names->reader;
-	const struct trace_node_info *again = reader_node(reader, id);
-	uint32_t at = again->link;
-
-	if (is_placed(placing, at) && is_module(placing, at))
-		return at;
-	at = again->parent;
-	while (at && reader_node(reader, at)->kind != TRACE_NODE_BACKWARD)
-		at = reader_node(reader, at)->parent;
-	for (at = reader_node(reader, at)->link; at; at = reader_node(reader, at)->parent)
-		if (is_module(placing, at) && is_placed(placing, at) &&
-			reader_node(reader, at)->detail == again->detail)
-			return again->detail ? at : 0;
-	return 0;
-}
-
 /* The trace node around what the backward function `function` computes again in no module. */
 static uint32_t checkpoint_around(const struct placement_pass *placing, uint32_t function)
 {
@@ -253,10 +227,10 @@ static bool position_recomputed(struct placement_pass *placing, uint32_t id, enu
 			return false;
 		position->parent = recompute_group(placing, position->parent);
 	} else if (kind == NODE_MODULE) {
-		const uint32_t forward = recomputed_module(placing, id);
+		const uint32_t forward = node_placement_forward_call(reader, id);
 
 		position->recomputed = true;
-		if (!forward)
+		if (!is_placed(placing, forward))
 			return false;
 		position->around = reader_node(reader, forward)->parent;
 		position->parent = placing->names->tree->nodes[placing->made.nodes[forward]].parent;
@@ -372,6 +346,23 @@ bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node)
 	const struct trace_node_info *at = reader_node(reader, trace_node);
 
 	return is_engine_text(node_names_kind(at), reader_name(reader, at->name));
+}
+
+uint32_t node_placement_forward_call(struct trace_reader *reader, uint32_t trace_node)
+{
+	const struct trace_node_info *again = reader_node(reader, trace_node);
+	uint32_t at = again->link;
+
+	if (again->kind != TRACE_NODE_MODULE || reader_node(reader, at)->kind == TRACE_NODE_MODULE)
+		return again->kind == TRACE_NODE_MODULE ? at : 0;
+	at = again->parent;
+	while (at && reader_node(reader, at)->kind != TRACE_NODE_BACKWARD)
+		at = reader_node(reader, at)->parent;
+	at = again->detail ? reader_node(reader, at)->link : 0;
+	while (at && (reader_node(reader, at)->kind != TRACE_NODE_MODULE ||
+			     reader_node(reader, at)->detail != again->detail))
+		at = reader_node(reader, at)->parent;
+	return at;
 }
 
 uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node)

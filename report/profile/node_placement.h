@@ -53,5 +53,9 @@ bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node);
 /* The outermost of the operators that call each other down to `trace_node`. If that is not an
  * operator, returns `trace_node`. */
 uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node);
+/* The trace node of the call in the forward pass, for a module that was called in a backward
+ * function. Where the trace does not say it, that is the innermost module of the same class around
+ * the operator of that function. 0: unknown, or no such module. */
+uint32_t node_placement_forward_call(struct trace_reader *reader, uint32_t trace_node);
 
 #endif
