@@ -71,6 +71,9 @@ static const struct {
 		     "median or at most 2/3 of it, and whose deviation is more than three times "
 		     "the median deviation. GPU times include everything below, and backward; CPU "
 		     "times exclude the longest call of each member with three or more calls." },
+	{ "( )", "figures in parentheses are not to be added: CPU time of a backward pass, which "
+		 "is no part of the row above, and GPU time that the range that launched the "
+		 "work has as well." },
 	{ "(bwd)", "`X (bwd)` is the backward pass of X, the outermost operator that the module or "
 		   "range called. Its GPU time and memory count in the rows above it; its CPU time "
 		   "counts where it ran: in `(backward)`, the autograd engine, as cpu but not as "
@@ -102,19 +105,24 @@ static const struct {
 		 "allocator reserved." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with "
 		       "wall time and change of level; they own no GPU time." },
-	{ "steps", "in PyTorch programs, steps are found without markers, by the first of these "
-		   "that exists: ranges named so (--step-marker, ProfilerStep#7, `step 7` around "
-		   "the model's calls); the ends of optimizer steps; calls of the outermost "
-		   "module. A step starts with its first batch, zero_grad or module call and ends "
-		   "where the next one starts; if the pause after its optimizer is more than four "
-		   "times the usual pause and a tenth of a step, the rest of it is `(between "
-		   "steps)`. Steps are on one thread; work of other threads belongs to the step in "
-		   "which it starts or is launched. Warm-up: the first steps, if they take more "
-		   "than 1.5 times as long as later ones. Unfinished: the trace ends in it. "
-		   "Neither counts in any average of `step`, nor in the total of percentages. In "
-		   "other programs, for --steps only: ranges of kind step, or else ranges whose "
-		   "label begins with step, iter, ProfileStep, batch or epoch. Their number is the "
-		   "one in the label, or else their index in time order, from 0." },
+	{ "steps", "found by the first of these that exists: ranges named so "
+		   "(--step-marker, ProfilerStep#7); ranges `step 7`, `iteration "
+		   "7`, `iter 7`, `batch 7` or `epoch 7` with ascending numbers, "
+		   "around most of the launches or of the model's calls; in "
+		   "PyTorch programs, the ends of optimizer steps, or calls of the "
+		   "outermost module. A step starts with its first batch, "
+		   "zero_grad or module call and ends where the next one starts; "
+		   "if the pause after its optimizer is more than four times the "
+		   "usual pause and a tenth of a step, the rest of it is `(between "
+		   "steps)`. Steps are on one thread; work of other threads "
+		   "belongs to the step in which it starts or is launched. "
+		   "Warm-up: the first steps, if they take more than 1.5 times as "
+		   "long as later ones. Unfinished: the trace ends in it. Neither "
+		   "counts in any average of `step`, nor in the total of "
+		   "percentages. The number of a step is the one in the label, or "
+		   "else its index in time order, from 0. Where none is found, "
+		   "--steps selects ranges of kind step, or else ranges whose "
+		   "label begins with step, iter, ProfileStep, batch or epoch." },
 	{ "window", "PPERF_SCHEDULE recorded only some steps: figures, wall time, busy and idle "
 		    "cover these windows, and ranges around a window count with their part inside. "
 		    "Step numbers are the program's; warm-up steps are those of the schedule. "
@@ -173,19 +181,25 @@ static const struct {
 			 "would end if all GPU work of the row took no time, its waiting calls "
 			 "returned as soon as what they wait for is over, and everything else took "
 			 "as long as before; another chain is then the longest." },
-	{ "diff", "figures are per steady-state step if both runs have 5 of them, else for the "
-		  "whole run. p: probability of a difference this large by chance, over steps or "
-		  "instances; Mann-Whitney test, with a larger variance where neighbouring values "
-		  "are correlated, corrected by Holm's method for all nodes tested. Significant: p "
-		  "< 0.01 and a shift (Hodges-Lehmann) of at least 1 %; for times also 0.05 % of "
-		  "the whole, and beyond 5 MAD of the median change, since runs differ by more "
-		  "than their steps show. not tested: fewer than 5 values." },
-	{ "gate", "compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
-		  "flows), or whole runs if one has fewer than 5 such steps; peaks are of the "
-		  "whole run. It names the node with the largest growth, or its child with more "
-		  "than half of that growth. With 5 such steps on both sides they are tested as in "
-		  "diff, corrected for all metrics compared: a change beyond the limit with p of "
-		  "0.01 or more is not significant, and passes." },
+	{ "diff",
+		"figures are per steady-state step if both runs have 3 of them, else for the whole "
+		"run. The step is tested first, as gate does: significant with p < 0.01. p of a "
+		"call path: probability of a difference this large by chance, over steps or "
+		"instances, adjusted for the false discovery rate of all call paths tested. "
+		"Significant: p < 0.03 and a shift (Hodges-Lehmann) of at least 1 %; for times "
+		"also 0.05 % of the whole, and 5 times what call paths vary between the runs, at "
+		"most 10 %. Fewer than 20 values: Welch's t test on logarithms, with variances "
+		"moderated by those of all call paths; else Mann-Whitney. not tested: fewer than 3 "
+		"values. replaced: a kernel with another name in the same parent; renamed: a "
+		"module "
+		"or range with the same children." },
+	{ "gate",
+		"compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
+		"flows), or whole runs if one has fewer than 3 such steps; peaks are of the "
+		"whole run. It names the node with the largest growth, or its child with more "
+		"than half of that growth. With 3 such steps on both sides they are tested as the "
+		"step is in diff: a change beyond the limit with p of 0.01 or more is not "
+		"significant, and passes." },
 	{ "roofline",
 		"FLOPs follow the operator's definition (a product of M x K and K x N: 2 M N K); "
 		"bytes count each input read once and each output written once: both are modelled "

@@ -73,7 +73,7 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TABLE,
 		.columns = NODE_COLUMNS
 		" gpu_self_again_ns gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
-		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns gpu_self_again_ns "
+		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns "
 			"cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share cpu_self_share p50_ns "
 			"max_ns p95_ns min_ns tensor_alloc_bytes allocated_delta_bytes alloc_bytes "
 			"reserved_delta_bytes",

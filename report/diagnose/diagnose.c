@@ -56,6 +56,7 @@ const struct diagnose_rule diagnose_rules[] = {
 		"another process used the GPU",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
+	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
 };
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1,
@@ -89,16 +90,30 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 	else
 		finding->rule->check(diagnosis, finding);
 	/* What costs nothing is no finding. */
-	if (finding->state == FINDING_FOUND && !finding->impact_ns && !finding->impact_bytes)
+	if (finding->state == FINDING_FOUND && !finding->ends_run && !finding->impact_ns &&
+		!finding->impact_bytes)
 		finding->state = FINDING_NOTE;
+}
+
+/* Returns the time that the cost of a finding is a share of. Of GPU work it is the duration of the
+ * run on all GPUs, or the sum of their work if that is more, as on several streams. */
+static uint64_t impact_base(const struct finding *finding)
+{
+	const struct diagnosis *diagnosis = finding->diagnosis;
+	const struct timeline_device *devices;
+	const uint64_t run_ns = diagnosis->facts.run_ns;
+	const size_t count = timeline_devices(diagnosis->profile->timeline, &devices);
+
+	if (!diagnosis->facts.operations)
+		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
+	return max_u64(run_ns * (count ? count : 1), diagnosis->profile->totals.gpu_sum_ns);
 }
 
 /* Returns true if the finding costs less than 1 % of the run. */
 static bool is_minor(const struct finding *finding)
 {
-	return finding->state == FINDING_FOUND &&
-	       !diagnose_is_share(
-		       finding->impact_ns, finding->diagnosis->facts.run_ns, LIMIT_MINOR);
+	return finding->state == FINDING_FOUND && !finding->ends_run &&
+	       !diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR);
 }
 
 static int finding_position(const struct finding *finding)
@@ -119,6 +134,8 @@ static int by_state_and_impact(const void *a, const void *b)
 
 	if (finding_position(left) != finding_position(right))
 		return finding_position(left) - finding_position(right);
+	if (left->ends_run != right->ends_run)
+		return left->ends_run ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_ns != right->impact_ns)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
@@ -219,10 +236,10 @@ static void add_finding_row(
 		computed_row_set_unsigned(computed, "count", finding->count);
 		set_command_cell(finding->diagnosis, computed, finding);
 	}
-	if (finding->impact_ns || finding->state == FINDING_FOUND) {
+	if (finding->impact_ns || (finding->state == FINDING_FOUND && !finding->ends_run)) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
-		computed_row_set_share(computed, "impact_share", finding->impact_ns,
-			finding->diagnosis->facts.run_ns);
+		computed_row_set_share(computed, "impact_share",
+			min_u64(finding->impact_ns, impact_base(finding)), impact_base(finding));
 		computed_row_set_string(
 			computed, "bound", finding->upper_bound ? "upper bound" : "measured");
 	}

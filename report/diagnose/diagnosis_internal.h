@@ -177,6 +177,8 @@ void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about data that steps wait for (data_rules.c). */
 void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding);
+/* The rule about memory that ran out (memory_rules.c). */
+void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about a kernel with different durations (variability_rule.c). */
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding);
 /* Picks the kernel to examine. Called before the pass over the activities. */

@@ -74,8 +74,13 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
 
-	if (!finding_number(row, "impact_ns", &impact))
+	if (!finding_number(row, "impact_ns", &impact)) {
+		if (finding_number(row, "impact_bytes", &bytes)) {
+			paragraph_add(paragraph, ": ");
+			paragraph_value(paragraph, UNIT_BYTES, bytes);
+		}
 		return;
+	}
 	paragraph_add(
 		paragraph, ": %s", computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
 	paragraph_value(paragraph, UNIT_TIME, impact);
@@ -200,6 +205,13 @@ static void put_verdict(const struct style *style, const struct row *row)
 	output_string(style->out, "\n");
 }
 
+static bool has_cost(const struct row *row)
+{
+	uint64_t impact_ns;
+
+	return finding_number(row, "impact_ns", &impact_ns);
+}
+
 static void put_process_findings(
 	const struct style *style, const struct row *rows, size_t count, bool several)
 {
@@ -210,11 +222,15 @@ static void put_process_findings(
 		print_escaped(style, rows->process->path, strlen(rows->process->path), 0);
 		output_char(style->out, '\n');
 	}
+	/* A finding without a cost in time ended the run. It comes before the verdict. */
+	for (size_t i = 0; i < count; i++)
+		if (computed_row_is(&rows[i], "kind", "finding") && !has_cost(&rows[i]))
+			put_finding(style, &rows[i], ++number);
 	for (size_t i = 0; i < count; i++)
 		if (computed_row_is(&rows[i], "kind", "verdict"))
 			put_verdict(style, &rows[i]);
 	for (size_t i = 0; i < count; i++) {
-		if (!computed_row_is(&rows[i], "kind", "finding"))
+		if (!computed_row_is(&rows[i], "kind", "finding") || !has_cost(&rows[i]))
 			continue;
 		if (!number && 1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
 			output_string(style->out, "no finding costs 1 % of the run or more\n");

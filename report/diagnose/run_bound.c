@@ -57,7 +57,7 @@ static size_t examined_steps(const struct process *process)
 	return count;
 }
 
-/* Returns the part of an interval that lies in examined steps. */
+/* Returns how much of an interval is in examined steps. */
 static uint64_t examined_ns(const struct bound_pass *pass, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = pass->process->steps;
@@ -284,8 +284,8 @@ static void judge(struct run_bound *bound)
 	}
 }
 
-/* Tells memory bandwidth from compute where a model knows most of the compute time. The whole class
- * then has the name of the larger part. */
+/* Replaces compute by memory bandwidth where a model knows most of the compute time, and memory
+ * limits most of that. */
 static void judge_bandwidth(
 	const struct options *options, struct process *process, struct run_bound *bound)
 {

@@ -408,12 +408,14 @@ static void put_oom_warning(const struct report *report, const struct style *sty
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {
 		const struct process *process = &report->processes->all[i];
-		const uint64_t ooms = process->profile->memory->counts.ooms;
+		const struct memory_owners *memory = process->profile->memory;
+		const uint64_t ooms = memory->counts.ooms ? memory->counts.ooms
+							  : memory->counts.failed_allocations;
 
 		if (!ooms)
 			continue;
-		print_line(style,
-			"warning: PyTorch ran out of memory %llu time%s: pperf-report memory ",
+		print_line(style, "warning: %s ran out of memory %llu time%s: pperf-report memory ",
+			memory->counts.ooms ? "PyTorch" : "a CUDA allocation",
 			(unsigned long long)ooms, ooms == 1 ? "" : "s");
 		print_escaped(style, process->path, strlen(process->path), 0);
 		output_char(style->out, '\n');

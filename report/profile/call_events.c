@@ -230,6 +230,8 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	const uint32_t nodes[] = { call->node, leaf_node };
 
 	add_memory_change(profile, event, call, &change);
+	if (allocates && memory_ran_out(event->record))
+		profile_failed_allocation(profile, event, call->node);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {
 		struct node_memory *memory = tree_memory(profile->tree, nodes[i]);
 

@@ -208,7 +208,8 @@ struct profile_totals {
 /* A range that was open when memory ran out. */
 struct oom_open_range {
 	uint32_t label; /* text */
-	int64_t grown;  /* growth of the bytes held by tensors since it began */
+	/* Growth since it began of what tensors hold; for memory->failed, of device memory. */
+	int64_t grown;
 };
 
 /* The time that a thread spent in ranges, each nanosecond once, as far as it is counted. */
@@ -240,7 +241,8 @@ struct profile {
 	/* The threads that had a range, in the order of their ends. */
 	struct profile_thread_time *threads;
 	size_t thread_count, thread_room;
-	struct oom_open_range *oom_ranges; /* of each entry of memory->ooms; outermost first */
+	/* of each entry of memory->ooms and memory->failed; outermost first */
+	struct oom_open_range *oom_ranges;
 	uint32_t oom_range_count;
 	uint32_t unattributed, async_ranges; /* nodes; 0: none was needed */
 	struct instance *target;             /* the target instance, with the children kept */

@@ -231,6 +231,9 @@ void profile_offer_worst(
 
 void profile_call_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_record(struct profile *profile, const struct trace_event *event);
+/* An ALLOC record that failed for want of memory, at tree node `node`. */
+void profile_failed_allocation(
+	struct profile *profile, const struct trace_event *event, uint32_t node);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);

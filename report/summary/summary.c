@@ -327,7 +327,8 @@ static void put_summary_next(
 	struct shell_command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
 			     diagnose = { .ascii = style->ascii };
 	const struct profile_totals *totals = &process->profile->totals;
-	const bool exhausted = process->profile->memory->counts.ooms > 0,
+	const bool exhausted = process->profile->memory->counts.ooms > 0 ||
+			       process->profile->memory->failed_count > 0,
 		   memory = !metrics_are_memory(process->metric) &&
 			    (totals->reserved_peak || totals->allocated_peak);
 

@@ -263,7 +263,7 @@
 	X("evidence", "evidence", TEXT, computed, "diagnose: the figures that show it")            \
 	X("impact_ns", "impact", TIME, computed, "diagnose: the time that it costs; see bound")    \
 	X("impact_share", "of run", PERCENT, computed,                                             \
-		"cost of the finding / duration of the run")                                       \
+		"cost of the finding / duration of the run on all GPUs; at most 100 %")            \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), or upper bound (at most this much can be "   \

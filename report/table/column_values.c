@@ -404,7 +404,11 @@ COLUMN_VALUE(share)
 	if (row->kind == ROW_SHAPE)
 		return shape_share(row);
 	part = metric_cell(row, rows);
-	return cell_number(&part, &number) ? ratio_cell(number, base) : no_cell;
+	/* Ranges of imported files may overlap on one thread. If they are longer than the whole,
+	 * they are no part of it. */
+	if (!cell_number(&part, &number) || (of_cpu && number > base))
+		return no_cell;
+	return ratio_cell(number, base);
 }
 
 ROW_VALUE(pid, row->kind == ROW_PROCESS, unsigned_cell(row->process->pid))

@@ -330,10 +330,10 @@ START_TEST(rows_are_pruned_only_when_requested)
 
 	run = run_report(a_run(), "tree trace.bin -f json -d 1");
 	ck_assert_ptr_null(strstr(run.out, "\"depth\": 1"));
-	run = run_report(NULL, "tree trace.bin -f json --min-percent 50");
+	run = run_report(NULL, "tree trace.bin -f json --no-steps --min-percent 50");
 	ck_assert_ptr_null(strstr(run.out, "cmd"));
 	has(run.out, "\"kind\": \"unattributed\"");
-	run = run_report(NULL, "tree trace.bin -f json -n 1");
+	run = run_report(NULL, "tree trace.bin -f json --no-steps -n 1");
 	ck_assert_ptr_null(strstr(run.out, "unattributed\","));
 	run = run_report(NULL, "tree trace.bin --focus 'step 1/lay\\/er' -f json");
 	has(run.out, "{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"lay/er\"");
