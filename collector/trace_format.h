@@ -710,8 +710,12 @@ struct trace_node {
 	/* name: 0 for texts without an id, which each PUSH carries inline. */
 	uint32_t parent, name;
 	uint32_t domain, kind; /* kind: enum trace_node_kind */
-	/* BACKWARD: the node of the operator that created the function, or 0. OP called by
-	 * autograd's engine: the node of the backward function that it serves. */
+	/* 0, or the node that this one serves:
+	 *  - BACKWARD: the operator that created the function.
+	 *  - OP called by autograd's engine: the operator of the function that the engine runs.
+	 *  - OP called by a BACKWARD that computes the forward pass again (activation
+	 *    checkpointing): the operator of that function.
+	 *  - MODULE called by a BACKWARD: the last call of that module in a forward pass. */
 	uint32_t link;
 	/* A name id or 0. MODULE: its class. OP: up to four fields, separated by tabs:
 	 *  - the sizes of its inputs, `[[64, 128], []]`,

@@ -28,6 +28,7 @@
 #define OPEN_MODULES_MAX ((OPEN_BYTES - sizeof(struct open_modules)) / sizeof(struct open_module))
 #define PARENTS_MAX 16u   /* open modules that are searched for a parent */
 #define PATH_EDGES 16384u /* a power of two */
+#define CALLED_NODES 16384u
 
 /* The text of modules.py. The assembler finds it relative to the root of the project. */
 __asm__(".pushsection .rodata\n"
@@ -49,6 +50,7 @@ static size_t hook_count;
 struct open_module {
 	const void *call;
 	uint64_t number;
+	bool recomputed; /* called inside of a backward function */
 };
 struct open_modules {
 	uint32_t count;
@@ -78,10 +80,11 @@ static struct open_modules *open_modules(void)
 	return mine;
 }
 
-static void push_module(struct open_modules *open, const void *call, uint64_t number)
+static void push_module(
+	struct open_modules *open, const void *call, uint64_t number, bool recomputed)
 {
 	if (open && open->count < OPEN_MODULES_MAX)
-		open->rows[open->count++] = (struct open_module){ call, number };
+		open->rows[open->count++] = (struct open_module){ call, number, recomputed };
 }
 
 /* Removes the innermost entry of `call`. It is nearly always the last one; threads that are
@@ -232,6 +235,32 @@ static inline const char *module_text(const struct open_modules *open, uint64_t 
 	return text ? text : query_path(open, number, key);
 }
 
+/* ---- where modules were called last ---- */
+
+/* By serial number of the module: its low 32 bits << 32 | the node of its last call that was no
+ * recomputation. Modules that share an entry overwrite it. */
+static _Atomic uint64_t called_nodes[CALLED_NODES];
+
+static inline _Atomic uint64_t *called_node_slot(uint64_t number)
+{
+	return &called_nodes[(number >> CLASS_BITS) % CALLED_NODES];
+}
+
+static inline void set_called_node(uint64_t number, uint32_t node)
+{
+	if (number && node)
+		atomic_store_explicit(called_node_slot(number), number >> CLASS_BITS << 32 | node,
+			memory_order_relaxed);
+}
+
+/* Returns 0 if it is unknown. */
+static uint32_t called_node(uint64_t number)
+{
+	const uint64_t entry = atomic_load_explicit(called_node_slot(number), memory_order_relaxed);
+
+	return number && entry >> 32 == (uint32_t)(number >> CLASS_BITS) ? (uint32_t)entry : 0;
+}
+
 /* ---- functions called by Python ---- */
 
 /* Returns whether the call must be skipped in a forked child. A child that only computes, such
@@ -278,13 +307,21 @@ static void enter_module(struct python_object *module, const void *call)
 	struct open_modules *open = open_modules();
 	uint64_t number = number_of_module(module);
 	const char *text = module_text(open, number);
+	const bool begins_again = torch_ops_in_backward(),
+		   recomputed = begins_again ||
+				(open && open->count && open->rows[open->count - 1].recomputed);
+	uint32_t node;
 
 	if (__builtin_expect(schedule_wanted, 0) && open && !open->count)
 		schedule_model_begins(torch_ops_nodes());
-	push_module(open, call, number);
-	if (!is_module_deferred())
-		python_source_record(
-			range_open(call, text, TRACE_NODE_MODULE, 0, class_id(number)));
+	push_module(open, call, number, recomputed);
+	if (is_module_deferred())
+		return;
+	node = range_open(call, text, TRACE_NODE_MODULE, begins_again ? called_node(number) : 0,
+		class_id(number));
+	if (!recomputed)
+		set_called_node(number, node);
+	python_source_record(node);
 }
 
 static void leave_module(const void *call)

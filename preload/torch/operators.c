@@ -49,9 +49,11 @@ _Static_assert(sizeof(struct record_callback) == 40, "as set in PyTorch");
 #define THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
 #define SEQUENCE "_ZN2at15sequence_number4peekEv"
 #define REMOVE_CALLBACK "_ZN2at14removeCallbackEm"
+#define GRAD_MODE "_ZN3c108GradMode10is_enabledEv"
 
 static const char *(*record_function_name)(const void *record_function);
 static uint64_t (*nodes_made)(void); /* NULL: unknown */
+static bool (*grad_mode)(void);      /* NULL: unknown */
 
 static bool wanted, with_shapes, in_children; /* wanted: false also if the library is disabled */
 static bool counting; /* PPERF_OPS=totals: operators leave no records, ranges of the program do */
@@ -182,6 +184,32 @@ static inline bool in_engine(void)
 	return engine.node && range_is_innermost(engine.node);
 }
 
+/* The last backward function that began on this thread.
+ *
+ * Activation checkpointing computes the forward pass again inside of a backward function, with
+ * gradients enabled. The function itself runs without, unless create_graph is set. So operators
+ * that a function calls after enabling gradients belong to the recomputation. */
+static _Thread_local struct {
+	uint32_t node; /* 0: none */
+	/* Operator of the function. 0: unknown, or gradients are enabled. */
+	uint32_t link;
+} function __attribute__((tls_model("initial-exec")));
+
+bool torch_ops_in_backward(void)
+{
+	return function.node && range_is_innermost(function.node);
+}
+
+/* Returns the operator to which an operator is linked, 0: none (struct trace_node). */
+static inline uint32_t operator_link(void)
+{
+	if (engine.link && in_engine())
+		return engine.link;
+	if (__builtin_expect(function.link && torch_ops_in_backward(), 0) && grad_mode())
+		return function.link;
+	return 0;
+}
+
 static void *start_operator(void **result, const void *record_function)
 {
 	const char *name = record_function_name(record_function);
@@ -195,8 +223,7 @@ static void *start_operator(void **result, const void *record_function)
 		remove_callbacks_while_paused();
 	if (__builtin_expect(with_shapes, 0) && layout_known() & TORCH_KNOWS_SHAPES)
 		shapes = torch_shapes_name((const char *)record_function + torch_layout.inputs);
-	node = open_operator_range(record_function, name, TRACE_NODE_OP,
-		engine.link && in_engine() ? engine.link : 0, shapes);
+	node = open_operator_range(record_function, name, TRACE_NODE_OP, operator_link(), shapes);
 	if (__builtin_expect(is_engine_range(name), 0))
 		engine_begins(name, node);
 	if (node && layout_known() & TORCH_KNOWS_LINKS) {
@@ -245,7 +272,8 @@ static void *start_backward(void **result, const void *record_function)
 	link = backward_link(record_function);
 	if (in_engine())
 		link = engine.link = link ? link : engine.link;
-	open_operator_range(record_function, name, TRACE_NODE_BACKWARD, link, 0);
+	function.node = open_operator_range(record_function, name, TRACE_NODE_BACKWARD, link, 0);
+	function.link = grad_mode && !grad_mode() ? link : 0;
 	return result;
 }
 
@@ -354,6 +382,7 @@ static bool add_callbacks(void)
 	*(void **)&record_function_name = torch_symbol(TORCH_CPU, NAME);
 	*(void **)&remove_callback = torch_symbol(TORCH_CPU, REMOVE_CALLBACK);
 	*(void **)&nodes_made = torch_symbol(TORCH_CPU, SEQUENCE);
+	*(void **)&grad_mode = torch_symbol(TORCH_C10, GRAD_MODE);
 	if (!add_global_callback || !record_function_name || !RESULTS_COME_BY_ARGUMENT) {
 		meta_set("source.torch_ops",
 			RESULTS_COME_BY_ARGUMENT

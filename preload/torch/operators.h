@@ -27,6 +27,9 @@ void torch_ops_record(bool on);
  * function for it. */
 uint64_t torch_ops_nodes(void);
 
+/* Returns whether the innermost open range of the calling thread is a backward function. */
+bool torch_ops_in_backward(void);
+
 /* Called in a forked child. */
 void torch_ops_forked(void);
 

@@ -13,7 +13,7 @@
 struct recent_call {
 	uint64_t begin_ns, end_ns, correlation;
 	enum gap_cause cause;
-	uint32_t name;
+	uint32_t name, owner;
 };
 
 struct thread_calls {
@@ -127,7 +127,8 @@ void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 		.end_ns = call->end_ns,
 		.correlation = call->correlation,
 		.cause = cause,
-		.name = call->name
+		.name = call->name,
+		.owner = call->owner
 	};
 }
 
@@ -149,7 +150,7 @@ static const struct recent_call *nth_recent_call(const struct thread_calls *call
 
 struct cause_time {
 	uint64_t sum_ns, longest_ns;
-	uint32_t name; /* of the longest call */
+	uint32_t name, owner; /* of the longest call */
 };
 
 /* Adds a thread's recent calls in an interval, by cause. */
@@ -166,6 +167,7 @@ static void add_recent_calls(const struct thread_calls *caller, uint64_t from_ns
 		if (part > time->longest_ns) {
 			time->longest_ns = part;
 			time->name = call->name;
+			time->owner = call->owner;
 		}
 	}
 }
@@ -185,6 +187,7 @@ static bool explain_by_time(const struct thread_calls *caller, struct gap_part *
 		return false;
 	part->cause = most;
 	part->blocked_by = times[most].name;
+	part->blocked_owner = times[most].owner;
 	return true;
 }
 
@@ -205,6 +208,7 @@ static void explain_by_begin(
 			return;
 		part->cause = call->cause;
 		part->blocked_by = call->name;
+		part->blocked_owner = call->owner;
 		return;
 	}
 }
@@ -274,15 +278,19 @@ size_t gap_split(const struct gap_calls *calls, const struct activity *work, con
 	size_t count = 0;
 
 	if (!work->has_call) {
-		parts[0] = (struct gap_part){ gap->begin_ns, gap->end_ns, GAP_UNKNOWN, 0, false };
+		parts[0] = (struct gap_part){
+			.begin_ns = gap->begin_ns, .end_ns = gap->end_ns, .cause = GAP_UNKNOWN
+		};
 		return 1;
 	}
 	if (launch_ns > gap->begin_ns)
 		parts[count++] = part_before(calls, work, gap, launch_ns);
 	wait_ns = gap_wait_begin(launch_ns, in_graph ? 0 : work->call_end_ns, gap->end_ns);
 	if (wait_ns > launch_ns)
-		parts[count++] = (struct gap_part){ launch_ns, wait_ns,
-			starting_cause(work, gap, launch_ns), 0, true };
+		parts[count++] = (struct gap_part){ .begin_ns = launch_ns,
+			.end_ns = wait_ns,
+			.cause = starting_cause(work, gap, launch_ns),
+			.launched = true };
 	if (gap->end_ns > wait_ns || !count)
 		parts[count++] = waiting_part(calls, work, gap, wait_ns);
 	return count;

@@ -72,7 +72,10 @@ struct gap_part {
 	uint64_t begin_ns, end_ns;
 	enum gap_cause cause;
 	uint32_t blocked_by; /* text: the call that caused it; 0: none */
-	bool launched;       /* the operation that ended the gap had been launched */
+	/* Of that call, if it ran on the thread before the launch: the call-tree node of the range
+	 * around it. 0: none. */
+	uint32_t blocked_owner;
+	bool launched; /* the operation that ended the gap had been launched */
 };
 
 /* The last calls of each thread that can block it, and waits of streams: a bounded number. */

@@ -78,8 +78,9 @@ static const struct {
 		   "range called. Its GPU time and memory count in the rows above it; its CPU time "
 		   "counts where it ran: in `(backward)`, the autograd engine, as cpu but not as "
 		   "cpu self. Reductions, additions and AccumulateGrad of the engine are included; "
-		   "(gradient accumulation): the same where X is not known. (recompute): a module "
-		   "called during backward." },
+		   "(gradient accumulation): the same where X is not known. `X (recompute)`: the "
+		   "module X, called again during backward; (recompute): the same for operators "
+		   "outside of modules." },
 	{ "without work",
 		"operators that launched, copied and allocated nothing, in a program that used a "
 		"GPU: one row in text, if they took at least --min-percent of the CPU time." },

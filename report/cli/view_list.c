@@ -212,8 +212,8 @@ const struct view view_list[] = {
 		.top = 10,
 		.next = "queue",
 		.no_percentiles = true,
-		.reads = "by cause, then by call path: the one that launched the operation after "
-			 "the gap (it may not be what caused the gap)",
+		.reads = "by cause, then by call path: that of the call that blocked the thread, "
+			 "or else that which launched the operation after the gap",
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.summary = "how much of the copies and the communication overlapped with "

@@ -260,14 +260,29 @@ static void add_node_to_parent(struct tree *tree, uint32_t id)
 }
 
 /* The part of `node`'s GPU work: its own if it is one of these kinds, else that of its parent
- * (`around`). */
-static enum node_part gpu_part_of(const struct node *node, enum node_part around)
+ * (`around`). An optimizer may call the model in a closure (LBFGS, Lightning): modules in it, and
+ * operators with a backward pass, are forward. */
+static enum node_part gpu_part_of(const struct node *node, bool has_backward, enum node_part around)
 {
+	if (node->is_recompute)
+		return PART_RECOMPUTE;
 	if (node->kind == NODE_BACKWARD || node->ran_elsewhere)
 		return PART_BACKWARD;
 	if (node->kind == NODE_OPTIMIZER)
 		return PART_OPTIMIZER;
-	return node->is_recompute ? PART_RECOMPUTE : around;
+	return around == PART_OPTIMIZER && (node->kind == NODE_MODULE || has_backward)
+		       ? PART_FORWARD
+		       : around;
+}
+
+/* By node: 1 for an operator with a backward pass beside it. The caller frees it. */
+static uint8_t *find_backward_passes(const struct tree *tree)
+{
+	uint8_t *has_backward = xcalloc(tree->count);
+
+	for (uint32_t id = 1; id < tree->count; id++)
+		has_backward[tree->nodes[id].forward_node] = 1;
+	return has_backward;
 }
 
 /* Moves captured work to the part in which it was captured, in its graph and in the node that
@@ -292,14 +307,15 @@ static void split_graph_parts(struct tree *tree, const uint8_t *parts, uint32_t 
 /* All work of a node is of one part, except that of graphs. */
 static void split_gpu_parts(struct tree *tree)
 {
-	uint8_t *parts = xcalloc(tree->count);
+	uint8_t *parts = xcalloc(tree->count), *has_backward = find_backward_passes(tree);
 
 	tree->has_parts = false;
 	for (uint32_t id = 0; id < tree->count; id++) {
 		struct node *node = &tree->nodes[id];
 
 		if (id)
-			parts[id] = (uint8_t)gpu_part_of(node, (enum node_part)parts[node->parent]);
+			parts[id] = (uint8_t)gpu_part_of(
+				node, has_backward[id], (enum node_part)parts[node->parent]);
 		if (!node->gpu)
 			continue;
 		memset(node->gpu->part_ns, 0, sizeof node->gpu->part_ns);
@@ -309,6 +325,7 @@ static void split_gpu_parts(struct tree *tree)
 			split_graph_parts(tree, parts, id);
 	}
 	free(parts);
+	free(has_backward);
 }
 
 /* Sets a node's totals to its own share. */

@@ -154,7 +154,7 @@ struct node {
 	/* The program only counted its instances (PPERF_OPS=totals): only calls, total_ns and
 	 * max_ns are known. */
 	bool is_counted;
-	bool is_recompute; /* a module that runs again during backward */
+	bool is_recompute; /* a module or operator that runs again during backward */
 	bool outside;      /* a section outside the usual steps: shares of time leave it out */
 	/* It is below a graph, and shows where the work was captured. That work is counted in
 	 * the graph and in the range that launched it. The node has no instances. */

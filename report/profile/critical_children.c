@@ -16,9 +16,14 @@
  *
  * `(backward)` includes all time of the engine in that instance. What is in no backward function
  * and in no sum of gradients is in that row alone.
+ *
+ * A module that a backward function computes again is named after its call in the forward pass.
+ * Its GPU time is kept beside that call. Its time on the CPU is kept where it ran.
  */
 #include "report/profile/profile_state.h"
+#include "report/base/alloc.h"
 #include "report/profile/node_placement.h"
+#include <string.h>
 
 /* Ranges around an operator that are kept apart, innermost first. */
 #define PATH_MAX 256u
@@ -98,6 +103,43 @@ static struct instance *descend_nodes(
 	return of;
 }
 
+static void name_recomputed(struct profile *profile, struct instance *instance, uint32_t forward)
+{
+	static const char suffix[] = " (recompute)";
+	const struct trace_text name = reader_name(
+		profile->reader, reader_node(profile->reader, forward)->name);
+
+	if (instance->label)
+		return;
+	instance->label_bytes = (uint32_t)(name.length + sizeof suffix - 1);
+	instance->label = xcalloc(instance->label_bytes);
+	memcpy(instance->label, name.bytes, name.length);
+	memcpy(instance->label + name.length, suffix, sizeof suffix - 1);
+}
+
+/* The group that keeps `instance`, a module computed again in the backward function `of`; NULL: it
+ * stays in `of`. Takes its GPU time out of `of`, so that it counts once. */
+static struct instance *recomputed_owner(
+	struct profile *profile, struct instance *of, struct instance *instance)
+{
+	struct instance *engine = of->parent;
+	const uint32_t forward = profile->tree->nodes[instance->node].is_recompute
+					 ? node_placement_forward_call(
+						   profile->reader, instance->trace_node)
+					 : 0;
+
+	if (!forward || instance->form != INSTANCE_ONE)
+		return NULL;
+	name_recomputed(profile, instance, forward);
+	if (profile->options.metric != METRIC_GPU || !engine ||
+		!is_engine_instance(profile, engine))
+		return NULL;
+	of->gpu_ns -= instance->gpu_ns;
+	engine->gpu_ns += instance->gpu_ns;
+	return descend_trace_nodes(
+		profile, engine, forward, trace_node_around(profile, engine), instance);
+}
+
 /* The instance or group inside `of` that keeps `instance`. */
 static struct instance *critical_owner(
 	struct profile *profile, struct instance *of, const struct instance *instance)
@@ -129,7 +171,7 @@ bool profile_adopt_critical(struct profile *profile, struct instance *instance)
 {
 	const long double value = instance->value;
 	const bool large = (value < 0 ? -value : value) >= profile_critical_min(profile);
-	struct instance *of = instance->parent;
+	struct instance *of = instance->parent, *owner;
 
 	if (value == 0 && !instance->children && !instance->groups)
 		return false;
@@ -137,6 +179,7 @@ bool profile_adopt_critical(struct profile *profile, struct instance *instance)
 		instance_merge(critical_backward_group(profile, of, instance), instance);
 		return true;
 	}
-	instance_adopt(critical_owner(profile, of, instance), instance, large);
+	owner = recomputed_owner(profile, of, instance);
+	instance_adopt(owner ? owner : critical_owner(profile, of, instance), instance, large);
 	return true;
 }

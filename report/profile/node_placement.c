@@ -64,10 +64,21 @@ struct placement_pass {
 	/* By trace node: the outermost of the operators that call each other down to it. 0: it
 	 * is no operator. */
 	uint32_t *caller;
+	/* By trace node of a backward function: the innermost node around all modules that it
+	 * calls again, where they were called first. 0: unknown. */
+	uint32_t *checkpoint;
 	struct label_pairs pairs;
 	/* The first tree node that this pass makes. Those before have their labels: a pass sees all
 	 * trace nodes, so the first one that reaches a tree node has counted all its labels. */
 	uint32_t first_new;
+};
+
+/* Where a trace node goes. */
+struct node_position {
+	uint32_t parent;        /* tree node; NODE_UNRESOLVED */
+	uint32_t around;        /* trace node whose module instance includes it */
+	uint32_t name;          /* name id in the trace */
+	bool moved, recomputed; /* moved: beside an operator or a module */
 };
 
 static bool text_begins_with(struct trace_text text, const char *with)
@@ -167,97 +178,151 @@ static bool computes_gradient(enum node_kind kind, struct trace_text text)
 	       (kind == NODE_BACKWARD && text_begins_with(text, "torch::autograd::AccumulateGrad"));
 }
 
-/* The tree node below which the trace node's own is. */
-static uint32_t placement_parent(
+static bool is_placed(const struct placement_pass *placing, uint32_t trace_node)
+{
+	const uint32_t node = placing->made.nodes[trace_node];
+
+	return trace_node && node && node != NODE_UNRESOLVED && node != placing->made.root;
+}
+
+/* The trace node around what the backward function `function` computes again in no module. */
+static uint32_t checkpoint_around(const struct placement_pass *placing, uint32_t function)
+{
+	const uint32_t link = reader_node(placing->names->reader, function)->link;
+
+	if (placing->checkpoint[function])
+		return placing->checkpoint[function];
+	return reader_node(
+		placing->names->reader, placing->caller[link] ? placing->caller[link] : link)
+		->parent;
+}
+
+static uint32_t recompute_group(struct placement_pass *placing, uint32_t parent)
+{
+	struct node_names *names = placing->names;
+	const uint32_t deeper = node_names_deeper(names, parent, NODE_BACKWARD);
+	uint32_t group;
+
+	if (deeper)
+		return deeper;
+	group = tree_group(names->tree, parent,
+		string_table_intern(names->texts, "(recompute)", 11), 0, NODE_BACKWARD);
+	names->tree->nodes[group].ran_elsewhere = true;
+	names->tree->nodes[group].is_recompute = true;
+	return group;
+}
+
+/* Places what a backward function computes again beside its forward pass. Returns false if it is
+ * none of that or its forward pass is unknown. */
+static bool position_recomputed(struct placement_pass *placing, uint32_t id, enum node_kind kind,
+	struct node_position *position)
+{
+	struct trace_reader *reader = placing->names->reader;
+	const struct trace_node_info *trace_node = reader_node(reader, id);
+
+	if (placing->within[trace_node->parent] != IN_BACKWARD)
+		return false;
+	if (kind == NODE_OP && trace_node->link &&
+		reader_node(reader, trace_node->parent)->kind == TRACE_NODE_BACKWARD) {
+		position->around = checkpoint_around(placing, trace_node->parent);
+		position->parent = node_inside(placing, position->around);
+		if (position->parent == NODE_UNRESOLVED)
+			return false;
+		position->parent = recompute_group(placing, position->parent);
+	} else if (kind == NODE_MODULE) {
+		const uint32_t forward = node_placement_forward_call(reader, id);
+
+		position->recomputed = true;
+		if (!is_placed(placing, forward))
+			return false;
+		position->around = reader_node(reader, forward)->parent;
+		position->parent = placing->names->tree->nodes[placing->made.nodes[forward]].parent;
+		position->name = reader_node(reader, forward)->name;
+	} else
+		return false;
+	return position->moved = position->recomputed = true;
+}
+
+/* Places what ran backward for an operator beside it. Returns false if it is none of that or the
+ * operator is unknown. */
+static bool position_backward(
+	struct placement_pass *placing, uint32_t id, struct node_position *position)
+{
+	const uint32_t link = reader_node(placing->names->reader, id)->link,
+		       row = backward_row(placing, link),
+		       caller = placing->caller[link] ? placing->caller[link] : link;
+
+	if (!row)
+		return false;
+	position->parent = row;
+	position->moved = placing->names->tree->nodes[row].forward_node;
+	if (position->moved)
+		position->around = reader_node(placing->names->reader, caller)->parent;
+	return true;
+}
+
+static struct node_position find_position(
 	struct placement_pass *placing, uint32_t id, enum node_kind kind, struct trace_text text)
 {
 	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
 	const uint32_t parent = node_inside(placing, trace_node->parent);
 	const bool in_engine = placing->within[trace_node->parent] == IN_ENGINE,
 		   computes = in_engine && computes_gradient(kind, text);
+	struct node_position position = {
+		.parent = parent, .around = trace_node->parent, .name = trace_node->name
+	};
 
-	if ((kind == NODE_BACKWARD || computes) && parent != NODE_UNRESOLVED) {
-		const uint32_t row = backward_row(placing, trace_node->link);
-
-		if (row)
-			return row;
-	}
-	if (computes && parent != NODE_UNRESOLVED)
-		return backward_group(placing->names, parent, "(gradient accumulation)");
-	return parent;
+	if (parent == NODE_UNRESOLVED || position_recomputed(placing, id, kind, &position))
+		return position;
+	if ((kind == NODE_BACKWARD || computes) && position_backward(placing, id, &position))
+		return position;
+	if (computes)
+		position.parent = backward_group(placing->names, parent, "(gradient accumulation)");
+	return position;
 }
 
-/* The number of the module instance for which the trace node's time counts, too. `moved`: the
- * node was put beside its operator. */
-static uint32_t module_above(const struct placement_pass *placing, uint32_t id, bool moved)
-{
-	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
-	uint32_t above = trace_node->parent;
-
-	if (moved) {
-		above = placing->caller[trace_node->link] ? placing->caller[trace_node->link]
-							  : trace_node->link;
-		above = reader_node(placing->names->reader, above)->parent;
-	}
-	return placing->made.modules[above];
-}
-
-static uint32_t module_node(
-	struct placement_pass *placing, uint32_t id, uint32_t parent, uint32_t label)
+static uint32_t make_node(struct placement_pass *placing, uint32_t id,
+	const struct node_position *position, enum node_kind kind, uint32_t label)
 {
 	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
 	struct node_names *names = placing->names;
-	const bool again = placing->within[trace_node->parent] == IN_BACKWARD;
-	uint32_t node;
-
-	if (again)
-		label = suffixed_text(names, label, " (recompute)");
-	node = tree_module(names->tree, parent, label, node_names_text(names, trace_node->domain),
-		trace_node->detail ? node_names_text(names, trace_node->detail) : 0);
-	names->tree->nodes[node].is_recompute |= again;
-	return node;
-}
-
-static uint32_t make_node(struct placement_pass *placing, uint32_t id, uint32_t parent,
-	enum node_kind kind, uint32_t label)
-{
-	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
-	struct node_names *names = placing->names;
+	const uint32_t domain = node_names_text(names, trace_node->domain);
 
 	if (placing->within[id] == IN_ENGINE && names->fold_labels)
-		return tree_child(names->tree, parent,
+		return tree_child(names->tree, position->parent,
 			string_table_intern(names->texts, "(backward)", 10), 0, NODE_BACKWARD);
-	if (kind == NODE_MODULE)
-		return module_node(placing, id, parent, label);
-	return tree_child(
-		names->tree, parent, label, node_names_text(names, trace_node->domain), kind);
+	if (kind != NODE_MODULE)
+		return tree_child(names->tree, position->parent, label, domain, kind);
+	if (position->recomputed)
+		label = suffixed_text(names, label, " (recompute)");
+	return tree_module(names->tree, position->parent, label, domain,
+		trace_node->detail ? node_names_text(names, trace_node->detail) : 0);
 }
 
 static void place_node(struct placement_pass *placing, uint32_t id)
 {
 	struct node_names *names = placing->names;
 	const struct trace_node_info *trace_node = reader_node(names->reader, id);
-	const struct trace_text text = reader_name(names->reader, trace_node->name);
+	const struct trace_text own = reader_name(names->reader, trace_node->name);
 	const enum node_kind kind = node_names_kind(trace_node);
-	const uint32_t parent = placement_parent(placing, id, kind, text),
-		       plain = node_names_text(names, trace_node->name);
+	const struct node_position position = find_position(placing, id, kind, own);
+	const struct trace_text text = reader_name(names->reader, position.name);
+	const uint32_t plain = node_names_text(names, position.name);
 	uint32_t label, *node = &placing->made.nodes[id], *module = &placing->made.modules[id];
-	bool moved;
 
-	note_surroundings(placing, id, kind, text);
-	moved = trace_node->link && parent != NODE_UNRESOLVED &&
-		names->tree->nodes[parent].is_group && names->tree->nodes[parent].ran_elsewhere;
-	*module = module_above(placing, id, moved);
-	if (!trace_node->name || parent == NODE_UNRESOLVED) {
+	note_surroundings(placing, id, kind, own);
+	*module = placing->made.modules[position.around];
+	if (!trace_node->name || position.parent == NODE_UNRESOLVED) {
 		*node = NODE_UNRESOLVED;
 		return;
 	}
-	*node = node_names_deeper(names, parent, kind);
+	*node = node_names_deeper(names, position.parent, kind);
 	if (*node)
 		return;
 	label = node_names_label(names, text, kind, false);
-	*node = make_node(placing, id, parent, kind, label);
-	names->tree->nodes[*node].ran_elsewhere |= moved;
+	*node = make_node(placing, id, &position, kind, label);
+	names->tree->nodes[*node].ran_elsewhere |= position.moved;
+	names->tree->nodes[*node].is_recompute |= position.recomputed;
 	if (label == plain)
 		return;
 	if (*node >= placing->first_new &&
@@ -287,6 +352,23 @@ bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node)
 	return is_engine_text(node_names_kind(at), reader_name(reader, at->name));
 }
 
+uint32_t node_placement_forward_call(struct trace_reader *reader, uint32_t trace_node)
+{
+	const struct trace_node_info *again = reader_node(reader, trace_node);
+	uint32_t at = again->link;
+
+	if (again->kind != TRACE_NODE_MODULE || reader_node(reader, at)->kind == TRACE_NODE_MODULE)
+		return again->kind == TRACE_NODE_MODULE ? at : 0;
+	at = again->parent;
+	while (at && reader_node(reader, at)->kind != TRACE_NODE_BACKWARD)
+		at = reader_node(reader, at)->parent;
+	at = again->detail ? reader_node(reader, at)->link : 0;
+	while (at && (reader_node(reader, at)->kind != TRACE_NODE_MODULE ||
+			     reader_node(reader, at)->detail != again->detail))
+		at = reader_node(reader, at)->parent;
+	return at;
+}
+
 uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node)
 {
 	uint32_t parent = reader_node(reader, trace_node)->parent;
@@ -301,6 +383,34 @@ uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_nod
 	return trace_node;
 }
 
+/* The innermost trace node that is around both, or one of them. A parent's id is lower than its
+ * children's. */
+static uint32_t node_around_both(const struct trace_reader *reader, uint32_t a, uint32_t b)
+{
+	while (a != b)
+		if (a > b)
+			a = reader_node(reader, a)->parent;
+		else
+			b = reader_node(reader, b)->parent;
+	return a;
+}
+
+static void find_checkpoints(struct placement_pass *placing)
+{
+	const struct trace_reader *reader = placing->names->reader;
+
+	for (uint32_t id = 1; id < reader_node_count(reader); id++) {
+		const struct trace_node_info *again = reader_node(reader, id);
+		const uint32_t around = reader_node(reader, again->link)->parent;
+		uint32_t *checkpoint = &placing->checkpoint[again->parent];
+
+		if (again->kind != TRACE_NODE_MODULE || !again->link ||
+			reader_node(reader, again->parent)->kind != TRACE_NODE_BACKWARD)
+			continue;
+		*checkpoint = *checkpoint ? node_around_both(reader, *checkpoint, around) : around;
+	}
+}
+
 struct node_placement node_placement_make(struct node_names *names, uint32_t root)
 {
 	const uint32_t node_count = reader_node_count(names->reader);
@@ -311,12 +421,15 @@ struct node_placement node_placement_make(struct node_names *names, uint32_t roo
 	placing.made.nodes = xcalloc((size_t)node_count * sizeof(uint32_t));
 	placing.made.modules = xcalloc((size_t)node_count * sizeof(uint32_t));
 	placing.caller = xcalloc((size_t)node_count * sizeof(uint32_t));
+	placing.checkpoint = xcalloc((size_t)node_count * sizeof(uint32_t));
 	placing.within = xcalloc(node_count);
+	find_checkpoints(&placing);
 	placing.made.nodes[0] = root;
 	for (uint32_t id = 1; id < node_count; id++)
 		place_unless_above(&placing, id);
 	free(placing.pairs.slots);
 	free(placing.caller);
+	free(placing.checkpoint);
 	free(placing.within);
 	return placing.made;
 }

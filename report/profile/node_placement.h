@@ -20,8 +20,12 @@
  *
  * `(backward)` is what autograd's engine ran at that node, less what was moved to its module. It
  * keeps functions whose operator is unknown, and communication. `(gradient accumulation)` in it
- * holds sums and AccumulateGrad whose operator is unknown. A module that is called inside a
- * backward function is computed again: `layers.* (recompute)`.
+ * holds sums and AccumulateGrad whose operator is unknown.
+ *
+ * A module that is called inside a backward function is computed again (activation
+ * checkpointing). It is a sibling of its call in the forward pass: `layers.* (recompute)`.
+ * Operators that are computed again outside of modules are in `(recompute)`, in the module around
+ * them.
  */
 #ifndef PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
 #define PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
@@ -49,5 +53,9 @@ bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node);
 /* The outermost of the operators that call each other down to `trace_node`. If that is not an
  * operator, returns `trace_node`. */
 uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node);
+/* The trace node of the call in the forward pass, for a module that was called in a backward
+ * function. Where the trace does not say it, that is the innermost module of the same class around
+ * the operator of that function. 0: unknown, or no such module. */
+uint32_t node_placement_forward_call(struct trace_reader *reader, uint32_t trace_node);
 
 #endif

@@ -44,7 +44,7 @@
 	X("gpu_backward_ns", "backward", TIME, gpu_backward,                                       \
 		"part of gpu_total_ns: backward pass")                                             \
 	X("gpu_recompute_ns", "recompute", TIME, gpu_recompute,                                    \
-		"part of gpu_total_ns: modules called again in the backward pass (checkpointing)") \
+		"part of gpu_total_ns: computed again in the backward pass (checkpointing)")       \
 	X("gpu_optimizer_ns", "optimizer", TIME, gpu_optimizer,                                    \
 		"part of gpu_total_ns: optimizers")                                                \
 	X("cpu_total_ns", "cpu", TIME, cpu_total, "wall time in the node, on its thread")          \

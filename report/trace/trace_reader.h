@@ -167,9 +167,7 @@ static inline struct string_view trace_text_or_null(struct trace_text text)
  * used for all ids that are not in the dictionary. */
 struct trace_node_info {
 	uint32_t parent, name, domain;
-	/* BACKWARD: node of the operator that created the function; smaller than its own id, or
-	 * 0 */
-	uint32_t link;
+	uint32_t link;   /* as in struct trace_node, but smaller than its own id, or 0 */
 	uint32_t detail; /* name id or 0. MODULE: its class; OP: its inputs (op_inputs.h) */
 	uint16_t kind;   /* enum trace_node_kind; 0: the root, or not in the dictionary */
 	uint16_t depth;  /* root 0; 65535 means 65535 or more */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the idle time of each GPU by cause, and by the node that launched the work at the end of
- * the gap. The longest parts of gaps with one cause have rows of their own.
+ * Lists the idle time of each GPU by cause and node: that of the call that blocked the thread, or
+ * else that which launched the work at the end of the gap. The longest parts of gaps with one cause
+ * have rows of their own.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -19,7 +20,7 @@ struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
 };
 
-/* The gaps of one cause, by the node that owns the work that ended them. */
+/* The gaps of one cause, by node. */
 struct cause_gap_sums {
 	struct gap_sum all;
 	struct gap_sum *of;
@@ -83,16 +84,24 @@ static void count_gap(struct gap_sum *gaps, uint64_t length_ns)
 		gaps->longest_ns = length_ns;
 }
 
+/* The node of a part of a gap. The work that ended the gap did not cause a wait before its launch:
+ * the call did. */
+static uint32_t part_node(const struct gap_part *part, const struct activity *work)
+{
+	return part->blocked_owner ? part->blocked_owner : work->owner;
+}
+
 static void add_idle_part(void *context, const struct idle_part *part)
 {
 	struct idle_report *idle = context;
 	const struct activity *work = part->ended_by;
+	const uint32_t node = part_node(&part->part, work);
 	struct idle_device *device = device_slot(
 		idle->devices, &idle->device_count, sizeof *idle->devices, work->device);
 	struct cause_gap_sums *owners = &device->causes[part->part.cause];
 
-	ARRAY_GROW(owners->of, owners->room, (size_t)work->owner + 1);
-	count_gap(&owners->of[work->owner], part->length_ns);
+	ARRAY_GROW(owners->of, owners->room, (size_t)node + 1);
+	count_gap(&owners->of[node], part->length_ns);
 	count_gap(&owners->all, part->length_ns);
 	if (part->gap_ns)
 		count_gap(&device->all, part->gap_ns);
@@ -216,7 +225,8 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
 {
-	struct computed_row *computed = computed_row_new(idle->process, one->ended_by.owner, "gap");
+	struct computed_row *computed = computed_row_new(
+		idle->process, part_node(&one->gap, &one->ended_by), "gap");
 
 	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
 	computed_row_set_unsigned(computed, "device", one->ended_by.device);

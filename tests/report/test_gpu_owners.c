@@ -230,12 +230,53 @@ START_TEST(work_is_split_into_what_it_was_for)
 		5, 50);
 	fixture = fixture_of(builder, NULL);
 	ck_assert(fixture.profile->tree->has_parts);
-	expect_parts(&fixture, "Net", 1000, 700, 300, 0);
+	expect_parts(&fixture, "Net", 1000, 700, 0, 0);
 	expect_parts(&fixture, "Net/aten::mm", 1000, 0, 0, 0);
-	expect_parts(&fixture, "Net/aten::mm (bwd)", 0, 700, 300, 0);
-	expect_parts(&fixture, "Net/aten::mm (bwd)/MmBackward0/Net (recompute)", 0, 0, 300, 0);
+	expect_parts(&fixture, "Net/aten::mm (bwd)", 0, 700, 0, 0);
+	expect_parts(&fixture, "Net (recompute)", 0, 0, 300, 0);
 	expect_parts(&fixture, "(backward)", 0, 40, 0, 0);
 	expect_parts(&fixture, "Optimizer.step#SGD.step", 0, 0, 0, 50);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
+}
+END_TEST
+
+/* LBFGS calls the model in a closure: Net { mm: 1000 }, the loss of 30 with its backward of 60, the
+ * optimizer's own 50. */
+START_TEST(a_model_that_the_optimizer_calls_is_forward)
+{
+	static const char engine[] = "autograd::engine::evaluate_function: MeanBackward0";
+	struct trace_builder *builder = builder_new();
+	struct profile_fixture fixture;
+	const uint32_t step = build_linked_node(builder, 0, "Optimizer.step#LBFGS.step",
+			       TRACE_NODE_OPTIMIZER, 0, NULL),
+		       net = build_linked_node(builder, step, "Net", TRACE_NODE_MODULE, 0, "Net"),
+		       mm = build_linked_node(builder, net, "aten::mm", TRACE_NODE_OP, 0, NULL),
+		       mean = build_linked_node(
+			       builder, step, "aten::mean", TRACE_NODE_OP, 0, NULL),
+		       dot = build_linked_node(builder, step, "aten::dot", TRACE_NODE_OP, 0, NULL),
+		       evaluate = build_linked_node(builder, step, engine, TRACE_NODE_OP, 0, NULL);
+
+	build_device(builder, 0, "GPU of a test");
+	build_push_node(builder, 1, 0, step);
+	build_push_node(builder, 1, 5, net);
+	run(builder, 1, 10, mm, 1, 1000);
+	build_pop(builder, 1, 30);
+	run(builder, 1, 40, mean, 2, 30);
+	build_push_node(builder, 1, 60, evaluate);
+	run(builder, 1, 70,
+		build_linked_node(
+			builder, evaluate, "MeanBackward0", TRACE_NODE_BACKWARD, mean, NULL),
+		3, 60);
+	build_pop(builder, 1, 90);
+	run(builder, 1, 100, dot, 4, 50);
+	build_pop(builder, 1, 120);
+	fixture = fixture_of(builder, NULL);
+	expect_parts(&fixture, "Optimizer.step#LBFGS.step", 1030, 60, 0, 50);
+	expect_parts(&fixture, "Optimizer.step#LBFGS.step/Net", 1000, 0, 0, 0);
+	expect_parts(&fixture, "Optimizer.step#LBFGS.step/aten::mean", 30, 0, 0, 0);
+	expect_parts(&fixture, "Optimizer.step#LBFGS.step/aten::mean (bwd)", 0, 60, 0, 0);
+	expect_parts(&fixture, "Optimizer.step#LBFGS.step/aten::dot", 0, 0, 0, 50);
 	fixture_check(&fixture);
 	fixture_free(&fixture);
 }
@@ -254,6 +295,7 @@ int main(void)
 	tcase_add_test(owners, what_was_not_seen_launched_did_not_wait);
 	tcase_add_test(owners, a_graph_waits_until_the_first_of_its_work);
 	tcase_add_test(owners, work_is_split_into_what_it_was_for);
+	tcase_add_test(owners, a_model_that_the_optimizer_calls_is_forward);
 	suite_add_tcase(suite, owners);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

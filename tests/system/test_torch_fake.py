@@ -134,6 +134,8 @@ def what_is_computed_again_has_nodes_of_its_own(folder):
     trace = traced_net(folder, code)
     again = [trace.path(p.id) for p in trace.calls(MODULE) if p.name == "Net"]
     assert again == [("Net",), ("autograd::engine::evaluate_function: SumBackward0", "SumBackward0", "Net")], again
+    links = [(trace.path(p.id)[2:], trace.path(p.link)) for p in trace.calls(MODULE) if p.link]
+    assert links == [(("Net",), ("Net",))], links # only the outermost module says where it was called first
     assert all(path for _, path in trace.linked("torch::autograd::AccumulateGrad")), trace.linked()
 
 

@@ -106,6 +106,26 @@ def recomputed_modules_are_recorded_again_inside_the_backward(folder):
 
 
 @case
+def what_a_checkpoint_computes_again_is_beside_its_forward_pass(folder):
+    python(folder, NET + """
+    from torch.utils.checkpoint import checkpoint
+    class Layers(Net):
+        def loose(self, x):
+            return torch.relu(self.layers[1](x)).exp()
+        def forward(self, x):
+            return checkpoint(self.loose, checkpoint(self.layers[0], x, use_reentrant=False), use_reentrant=False)
+    net = Layers()
+    net(x).sum().backward()
+    """)
+    tree = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
+    names = {r["id"]: r["name"] for r in tree}
+    beside = {r["name"]: (names.get(r["parent"]), r.get("calls")) for r in tree if "(recompute)" in r["name"]}
+    assert beside == {"layers.* (recompute)": ("Layers", 2), "(recompute)": ("Layers", None)}, beside
+    loose = {r["name"] for r in tree if names.get(r["parent"]) == "(recompute)"}
+    assert loose == {"aten::relu", "aten::exp"}, loose
+
+
+@case
 def an_exception_closes_the_modules_it_leaves(folder):
     python(folder, NET + """
     class Bad(nn.Module):

@@ -478,22 +478,26 @@ static struct trace_builder *from_somewhere(void)
 	return copies(TRACE_MEMORY_UNKNOWN);
 }
 
-/* The host waits for each kernel, and only then asks for the next. */
+/* The host waits for each kernel, and only then launches the next. */
 static struct trace_builder *waiting(void)
 {
 	struct program program = program_new();
 	const uint32_t api = build_name(program.builder, "cudaStreamSynchronize");
 
-	build_push(program.builder, 1, 100, "aten::item");
+	build_push(program.builder, 1, 100, "gate");
 	for (unsigned i = 0; i < 20; i++) {
 		const uint64_t at = 10 * US + i * 100 * US;
 		struct trace_sync *sync;
 
+		build_push(program.builder, 1, at - US, "aten::linear");
 		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
+		build_pop(program.builder, 1, at + US);
+		build_push(program.builder, 1, at + US, "aten::item");
 		sync = build_record(program.builder, 1, TRACE_SYNC, sizeof *sync, at + 90 * US);
 		sync->call.duration = 88 * US;
 		sync->call.api = api;
 		sync->type = TRACE_SYNC_STREAM;
+		build_pop(program.builder, 1, at + 91 * US);
 	}
 	build_pop(program.builder, 1, 3 * MS);
 	return program_end(&program, 4 * MS);
@@ -700,6 +704,7 @@ static const struct rule_case {
 	{ asking_at_first, "attribute-queries", "clear", "" },
 	{ waiting, "synchronisation", "finding", "cudaStreamSynchronize" },
 	{ waiting, "synchronisation", "finding", ".item()" },
+	{ waiting, "synchronisation", "finding", "gate/aten::item,911905," },
 	{ slow_host, "synchronisation", "clear", "" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,upper bound,10" },
 	{ pinned, "pageable-copies", "clear", "" },

@@ -122,6 +122,30 @@ START_TEST(the_longest_are_as_many_as_requested)
 }
 END_TEST
 
+/* A gate waits for the GPU, and then `linear` launches: the gate cost the time. */
+START_TEST(a_wait_before_the_launch_is_at_the_call_that_waited)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_push(builder, 1, 10, "linear");
+	build_launch(builder, 1, 20, 1);
+	build_pop(builder, 1, 30);
+	build_push(builder, 1, 40, "gate");
+	build_wait(builder, 50, 250);
+	build_pop(builder, 1, 260);
+	build_push(builder, 1, 265, "linear");
+	build_launch(builder, 1, 280, 2);
+	build_pop(builder, 1, 290);
+	build_kernel(builder, 9, 900, 1, "k", 100, 200);
+	build_kernel(builder, 9, 900, 2, "k", 300, 400);
+	run = run_report(builder, "idle trace.bin -f csv");
+	output_has(run.out, ",gate,gate,place,synchronisation,gate,0,0.75,75,,1,75,");
+	output_has(run.out, ",linear,linear,place,launch latency,linear,0,0.25,25,,1,25,");
+	output_has(run.out, ",gap,synchronisation,gate,0,0.75,75,,,,200,k,cudaDeviceSynchronize,");
+}
+END_TEST
+
 /* Two devices: a gap of one is none of the other. Work beside other work ends none. */
 START_TEST(devices_and_streams)
 {
@@ -266,7 +290,8 @@ int main(void)
 		the_longest_parts_have_their_cause_and_call, gaps_are_the_idle_time,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
-		steps_have_their_part_of_a_gap, text_tells_the_causes };
+		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
+		text_tells_the_causes };
 
 	return run_view_suite("idle", tests, sizeof tests / sizeof *tests);
 }

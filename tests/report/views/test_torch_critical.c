@@ -297,6 +297,42 @@ START_TEST(what_is_around_backward_is_shown_once)
 }
 END_TEST
 
+/* Layer 0 runs again in the backward of its only operator: 3 us, and 2 us of its own. */
+START_TEST(gpu_time_of_a_recomputation_is_beside_its_forward_pass)
+{
+	struct net net = net_new(1);
+	struct training *training = &net.training;
+
+	net.gpu_ns = 1000;
+	for (unsigned i = 0; i < 3; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", i);
+		open_new(training, name, TRACE_NODE_STEP, 0, NULL);
+		forward(&net);
+		open_new(training, ENGINE "AddmmBackward0", TRACE_NODE_OP, 0, NULL);
+		open_new(training, "AddmmBackward0", TRACE_NODE_BACKWARD, net.addmm[0], NULL);
+		open_new(training, "Block", TRACE_NODE_MODULE, 0, "Block");
+		operate(&net, training, "aten::relu", 20, 3000);
+		train_close(training);
+		operate(&net, training, "aten::mm", 20, 2000);
+		train_close(training);
+		train_close(training);
+		train_close(training);
+	}
+	expect(run_report(trained(&net), "critical trace.bin -m gpu -d 5 --min-percent 20"),
+		"ProfilerStep#2 ────────────────────────────────────│ 6.00 µs (100 %)\n"
+		"  └── (backward) ──────────────────────────────────│ 5.00 µs (83.3 %)\n"
+		"      └── Net ─────────────────────────────────────│ 5.00 µs (83.3 %)\n"
+		"          ├── layers.0 (recompute) (Block) ────────│ 3.00 µs (50.0 %)\n"
+		"          │   └── aten::relu ──────────────────────│ 3.00 µs (50.0 %)\n"
+		"          └── layers.0 (Block) ────────────────────│ 2.00 µs (33.3 %)\n"
+		"              └── fc (Linear) ─────────────────────│ 2.00 µs (33.3 %)\n"
+		"not shown: 2 deeper (--depth)\n");
+	has(run_report(NULL, "critical trace.bin -m cpu -d 9").out, "layers.0 (recompute) (Block)");
+}
+END_TEST
+
 START_TEST(small_ones_of_a_name_are_one_row)
 {
 	struct net net = train(120, 120, AUTOGRAD, 0);
@@ -630,6 +666,7 @@ int main(void)
 	tcase_add_test(screens, what_has_little_of_it_is_left_out);
 	tcase_add_test(screens, what_another_thread_ran_backward_is_in_the_step);
 	tcase_add_test(screens, what_is_around_backward_is_shown_once);
+	tcase_add_test(screens, gpu_time_of_a_recomputation_is_beside_its_forward_pass);
 	tcase_add_test(screens, small_ones_of_a_name_are_one_row);
 	tcase_add_test(screens, a_level_falls_in_backward);
 	tcase_add_test(screens, backward_inside_of_backward_stands_in_it);

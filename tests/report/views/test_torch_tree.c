@@ -297,35 +297,116 @@ START_TEST(double_backward_stands_in_the_first)
 }
 END_TEST
 
-/* torch.utils.checkpoint: the module runs again inside the function that needs what it made. */
-START_TEST(what_a_checkpoint_computes_again_is_named_so)
+static uint64_t recompute_ns(const struct profile_fixture *fixture, const char *path)
+{
+	const struct node_gpu *gpu = must(fixture, path)->gpu;
+
+	return gpu ? gpu->part_ns[PART_RECOMPUTE] : 0;
+}
+
+/* torch.utils.checkpoint of a block: the backward of its last layer needs a tensor first, and so the
+ * block runs again inside of it. The trace does not say which module that is: its class does. */
+START_TEST(a_module_computed_again_is_beside_its_forward_pass)
 {
 	struct trace_builder *builder = builder_new();
 	struct profile_fixture fixture;
 	const uint32_t net = module(builder, 0, "Net", "Net"),
 		       block = module(builder, net, "blocks.0", "Block"),
-		       mm = op(builder, block, "aten::mm");
-	uint32_t again, fc, place;
+		       last = module(builder, block, "last", "Linear"),
+		       mm = op(builder, last, "aten::mm");
+	uint32_t again, place;
 
+	build_device(builder, 0, "GPU of a test");
 	build_push_node(builder, MAIN, 0, net);
 	build_push_node(builder, MAIN, 5, block);
-	span(builder, MAIN, 10, 20, mm);
+	build_push_node(builder, MAIN, 8, last);
+	work(builder, MAIN, 10, 20, mm, 100);
+	build_pop(builder, MAIN, 22);
 	build_pop(builder, MAIN, 25);
 	build_pop(builder, MAIN, 30);
 	place = engine_push(builder, AUTOGRAD, 40, 0, "MmBackward0", mm);
-	again = module(builder, place, "blocks.0", "Block");
-	fc = module(builder, again, "fc", "Linear");
+	again = module(builder, place, "Block", "Block");
 	build_push_node(builder, AUTOGRAD, 50, again);
-	build_push_node(builder, AUTOGRAD, 55, fc);
-	span(builder, AUTOGRAD, 60, 70, op(builder, fc, "aten::mm"));
-	build_pop(builder, AUTOGRAD, 75);
+	work(builder, AUTOGRAD, 60, 70,
+		op(builder, module(builder, again, "fc", "Linear"), "aten::mm"), 3000);
+	build_pop(builder, AUTOGRAD, 80);
+	work(builder, AUTOGRAD, 82, 90, op(builder, place, "aten::mm"), 200);
+	engine_pop(builder, AUTOGRAD, 95);
+	fixture = fixture_of(builder, NULL);
+	expect(&fixture, "Net", 1, 30, 3300);
+	expect(&fixture, "Net/blocks.*", 1, 20, 300);
+	expect(&fixture, "Net/blocks.*/last", 1, 14, 300);
+	expect(&fixture, "Net/blocks.*/last/aten::mm (bwd)/MmBackward0", 1, 54, 200);
+	expect(&fixture, "Net/blocks.* (recompute)", 1, 30, 3000);
+	expect(&fixture, "Net/blocks.* (recompute)/fc/aten::mm", 1, 10, 3000);
+	ck_assert(must(&fixture, "Net/blocks.* (recompute)")->ran_elsewhere);
+	ck_assert_uint_eq(recompute_ns(&fixture, "Net"), 3000);
+	ck_assert_uint_eq(recompute_ns(&fixture, "Net/blocks.*"), 0);
+	ck_assert_uint_eq(own_times(&fixture), 30 + 56);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
+}
+END_TEST
+
+/* A function of Layer that is checkpointed: it calls two modules of one class and an operator. */
+START_TEST(what_is_computed_again_in_no_module_is_in_the_layer_around)
+{
+	struct trace_builder *builder = builder_new();
+	struct profile_fixture fixture;
+	const uint32_t net = module(builder, 0, "Net", "Net"),
+		       layer = module(builder, net, "layer", "Layer"),
+		       a = module(builder, layer, "a", "Linear"),
+		       b = module(builder, layer, "b", "Linear"), mm = op(builder, b, "aten::mm");
+	uint32_t again, place;
+
+	build_device(builder, 0, "GPU of a test");
+	build_push_node(builder, MAIN, 0, net);
+	build_push_node(builder, MAIN, 5, layer);
+	span(builder, MAIN, 6, 8, a);
+	build_push_node(builder, MAIN, 9, b);
+	work(builder, MAIN, 10, 20, mm, 100);
+	build_pop(builder, MAIN, 22);
+	build_pop(builder, MAIN, 25);
+	build_pop(builder, MAIN, 30);
+	place = engine_push(builder, AUTOGRAD, 40, 0, "MmBackward0", mm);
+	work(builder, AUTOGRAD, 45, 55,
+		build_linked_node(builder, place, "aten::relu", TRACE_NODE_OP, mm, NULL), 7);
+	again = build_linked_node(builder, place, "Linear", TRACE_NODE_MODULE, a, "Linear");
+	build_push_node(builder, AUTOGRAD, 60, again);
+	work(builder, AUTOGRAD, 65, 75, op(builder, again, "aten::mm"), 1000);
 	build_pop(builder, AUTOGRAD, 80);
 	engine_pop(builder, AUTOGRAD, 90);
 	fixture = fixture_of(builder, NULL);
-	expect(&fixture, "Net/blocks.*/aten::mm", 1, 10, 0);
-	expect(&fixture, "Net/blocks.*/aten::mm (bwd)/MmBackward0/blocks.* (recompute)", 1, 30, 0);
-	expect(&fixture, "Net/blocks.*/aten::mm (bwd)/MmBackward0/blocks.* (recompute)/fc/aten::mm",
-		1, 10, 0);
+	expect(&fixture, "Net/layer", 1, 20, 1107);
+	expect(&fixture, "Net/layer/b", 1, 13, 100);
+	expect(&fixture, "Net/layer/a (recompute)", 1, 20, 1000);
+	expect(&fixture, "Net/layer/(recompute)", 0, 10, 7);
+	expect(&fixture, "Net/layer/(recompute)/aten::relu", 1, 10, 7);
+	ck_assert_ptr_null(fixture_node(&fixture, "Net/layer/b (recompute)"));
+	ck_assert_uint_eq(recompute_ns(&fixture, "Net/layer"), 1007);
+	ck_assert_uint_eq(recompute_ns(&fixture, "Net/layer/b"), 0);
+	ck_assert_uint_eq(own_times(&fixture), 30 + 51);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
+}
+END_TEST
+
+/* A module that only a backward function calls has no forward pass to be beside. */
+START_TEST(a_module_without_a_forward_pass_stays_in_the_backward_function)
+{
+	struct trace_builder *builder = builder_new();
+	struct profile_fixture fixture;
+	const uint32_t net = module(builder, 0, "Net", "Net"), mm = op(builder, net, "aten::mm");
+	uint32_t place;
+
+	build_push_node(builder, MAIN, 0, net);
+	span(builder, MAIN, 10, 20, mm);
+	build_pop(builder, MAIN, 30);
+	place = engine_push(builder, AUTOGRAD, 40, 0, "MmBackward0", mm);
+	span(builder, AUTOGRAD, 50, 80, module(builder, place, "Other", "Other"));
+	engine_pop(builder, AUTOGRAD, 90);
+	fixture = fixture_of(builder, NULL);
+	expect(&fixture, "Net/aten::mm (bwd)/MmBackward0/Other (recompute)", 1, 30, 0);
 	ck_assert_uint_eq(own_times(&fixture), 30 + 51);
 	fixture_free(&fixture);
 }
@@ -832,7 +913,10 @@ int main(void)
 	tcase_add_test(backward_case, what_the_engine_computes_for_a_function_stands_with_it);
 	tcase_add_test(backward_case, without_folding_the_engine_is_shown_for_each_function);
 	tcase_add_test(backward_case, double_backward_stands_in_the_first);
-	tcase_add_test(backward_case, what_a_checkpoint_computes_again_is_named_so);
+	tcase_add_test(backward_case, a_module_computed_again_is_beside_its_forward_pass);
+	tcase_add_test(backward_case, what_is_computed_again_in_no_module_is_in_the_layer_around);
+	tcase_add_test(
+		backward_case, a_module_without_a_forward_pass_stays_in_the_backward_function);
 	tcase_add_test(backward_case, one_trace_stands_below_several_nodes);
 	suite_add_tcase(suite, backward_case);
 	tcase_add_test(modules, layers_are_one_node_and_each_counts_apart);
