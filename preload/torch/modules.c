@@ -15,6 +15,7 @@
 #include "preload/python/python.h"
 #include "preload/python/frames.h"
 #include "collector/stream/schedule.h"
+#include "preload/torch/autograd_threads.h"
 #include "preload/torch/operators.h"
 
 #include <pthread.h>
@@ -432,6 +433,15 @@ static struct python_object *run_import_hooks(
 	return python_none();
 }
 
+static struct python_object *on_python_ends(
+	struct python_object *self, struct python_object *nothing)
+{
+	(void)self;
+	(void)nothing;
+	autograd_threads_finish();
+	return python_none();
+}
+
 static struct python_object *write_outcome(struct python_object *self, struct python_object *text)
 {
 	ptrdiff_t bytes;
@@ -486,6 +496,7 @@ void torch_modules_start(void)
 		{ "wanted", modules_are_wanted, PYTHON_NO_ARGUMENTS, NULL },
 		{ "outcome", write_outcome, PYTHON_ONE_ARGUMENT, NULL },
 		{ "forget", on_module_freed, PYTHON_ONE_ARGUMENT, NULL },
+		{ "python_ends", on_python_ends, PYTHON_NO_ARGUMENTS, NULL },
 	};
 
 	if (!python_find()) {

@@ -18,6 +18,8 @@ dictionary, with these functions written in C:
         runs the hooks: torch has been imported
     wanted() -> bool
         whether modules are recorded
+    python_ends()
+        lets PyTorch's autograd threads finish before Python ends (autograd_threads.h)
     outcome(text)
         sets source.torch_modules in the trace
 
@@ -32,6 +34,7 @@ The program must not notice any of this:
 """
 import sys
 from _weakref import ref
+from atexit import register
 
 torch = sys.modules.get("torch")
 
@@ -335,6 +338,7 @@ def watch(spec):
     spec.__class__ = Watched
 
 
+register(python_ends)  # early, in the middle of the import, because the last registered runs first
 if getattr(getattr(torch, "__spec__", None), "_initializing", False):
     watch(torch.__spec__)
 else:

@@ -117,6 +117,9 @@ class Library:
     def imported(self):
         self.ends += 1
 
+    def python_ends(self):
+        pass
+
     def wanted(self):
         return self.is_wanted
 
@@ -124,7 +127,7 @@ class Library:
         self.outcomes.append(text)
 
 
-FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome", "forget"
+FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome", "forget", "python_ends"
 texts = []
 
 
