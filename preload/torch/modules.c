@@ -17,6 +17,7 @@
 #include "collector/stream/schedule.h"
 #include "preload/torch/autograd_threads.h"
 #include "preload/torch/operators.h"
+#include "preload/torch/record_cost.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -433,11 +434,12 @@ static struct python_object *run_import_hooks(
 	return python_none();
 }
 
+/* `measure`: for record_cost_measure. */
 static struct python_object *on_python_ends(
-	struct python_object *self, struct python_object *nothing)
+	struct python_object *self, struct python_object *measure)
 {
 	(void)self;
-	(void)nothing;
+	record_cost_measure(measure);
 	autograd_threads_finish();
 	return python_none();
 }
@@ -496,7 +498,7 @@ void torch_modules_start(void)
 		{ "wanted", modules_are_wanted, PYTHON_NO_ARGUMENTS, NULL },
 		{ "outcome", write_outcome, PYTHON_ONE_ARGUMENT, NULL },
 		{ "forget", on_module_freed, PYTHON_ONE_ARGUMENT, NULL },
-		{ "python_ends", on_python_ends, PYTHON_NO_ARGUMENTS, NULL },
+		{ "python_ends", on_python_ends, PYTHON_ONE_ARGUMENT, NULL },
 	};
 
 	if (!python_find()) {

@@ -18,8 +18,9 @@ dictionary, with these functions written in C:
         runs the hooks: torch has been imported
     wanted() -> bool
         whether modules are recorded
-    python_ends()
-        lets PyTorch's autograd threads finish before Python ends (autograd_threads.h)
+    python_ends(measure)
+        measures the cost of recording, if it can, and lets PyTorch's autograd threads finish before
+        Python ends (record_cost.h, autograd_threads.h)
     outcome(text)
         sets source.torch_modules in the trace
 
@@ -35,6 +36,7 @@ The program must not notice any of this:
 import sys
 from _weakref import ref
 from atexit import register
+from time import perf_counter_ns
 
 torch = sys.modules.get("torch")
 
@@ -338,7 +340,35 @@ def watch(spec):
     spec.__class__ = Watched
 
 
-register(python_ends)  # early, in the middle of the import, because the last registered runs first
+
+BATCHES = 16
+CALLS = 16  # in each batch
+
+
+def batch(operator):
+    began = perf_counter_ns()
+    for _ in range(CALLS):
+        operator()
+    return perf_counter_ns() - began
+
+
+def measure(switch):
+    """Returns what recording adds to BATCHES batches of operators, or None. Of each kind, the fastest
+    batch counts. The program's own modes of PyTorch are not called."""
+    if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
+        return None
+    switch(False)
+    operator = torch.empty((), device="cpu").detach
+    with_us, without = [], []
+    for _ in range(BATCHES):
+        without.append(batch(operator))
+        switch(True)
+        with_us.append(batch(operator))
+        switch(False)
+    return (min(with_us) - min(without)) * BATCHES
+
+
+register(python_ends, measure)  # early, in the middle of the import, because the last registered runs first
 if getattr(getattr(torch, "__spec__", None), "_initializing", False):
     watch(torch.__spec__)
 else:

@@ -383,8 +383,8 @@ static void put_empty_report(const struct report *report, const struct style *st
 	if (report->options->view->layout == LAYOUT_CRITICAL &&
 		!process->profile->totals.has_tensors &&
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
-		output_string(style->out,
-			"no tensor memory in this trace (source torch_memory); try -m reserved\n");
+		output_string(style->out, "no GPU tensor in this trace (CPU tensors are not "
+					  "recorded); try -m reserved\n");
 	else if (report->options->view->layout == LAYOUT_CRITICAL)
 		print_line(style, "no range has a value of this metric; `pperf-report info` shows "
 				  "what was recorded\n");

@@ -117,7 +117,7 @@ class Library:
     def imported(self):
         self.ends += 1
 
-    def python_ends(self):
+    def python_ends(self, measure):
         pass
 
     def wanted(self):

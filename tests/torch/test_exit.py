@@ -41,4 +41,33 @@ def a_program_whose_autograd_threads_idle_ends_as_without_us(folder):
     assert (plain.stdout, plain.stderr) == (under.stdout, under.stderr), (plain, under)
 
 
+@case
+def the_cost_of_recording_is_measured_and_leaves_no_event(folder):
+    code = "import torch\nx = torch.ones(4)\nfor _ in range(100): x + x"
+    traced(folder, sys.executable, "-c", code, timeout=300)
+    cost = int(info(folder / "trace.bin")["rows"][0]["meta"]["cost.event_ns"])
+    assert 5 <= cost <= 5000, cost
+    assert names(folder / "trace.bin").count("aten::add") == 100 and "aten::detach" not in names(folder / "trace.bin")
+    screen = report("summary", folder / "trace.bin", "--width", "200").stdout.decode()
+    assert "%d ns an event, as measured at the program's end" % cost in screen, screen
+
+
+@case
+def what_is_not_known_of_CPU_tensors_is_said(folder):
+    traced(folder, sys.executable, "-c", "import torch\nx = torch.ones(4) + 1", timeout=300)
+    screen = report("summary", folder / "trace.bin", "--width", "200").stdout.decode()
+    assert "torch_memory on (no GPU tensor; CPU tensors are not recorded)" in screen, screen
+
+
+@case
+def the_programs_own_modes_of_PyTorch_see_nothing_of_ours(folder):
+    code = "import atexit, torch\nfrom torch.utils._python_dispatch import TorchDispatchMode\n" \
+           "class Mode(TorchDispatchMode):\n    def __torch_dispatch__(self, f, types, args=(), kwargs=None):\n" \
+           "        print(f)\n        return f(*args, **(kwargs or {}))\n" \
+           "mode = Mode()\nmode.__enter__()\ntorch.ones(2) + 1"
+    plain = run(folder, sys.executable, "-c", code, check=None, timeout=300)
+    under = traced(folder, sys.executable, "-c", code, check=None, timeout=300)
+    assert (plain.returncode, plain.stdout, plain.stderr) == (under.returncode, under.stdout, under.stderr), (plain, under)
+
+
 main()

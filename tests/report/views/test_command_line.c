@@ -498,7 +498,8 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 	has(run.out, "verdict   the GPU was busy 80.6 % of the 310 ns");
 	has(run.out, "96.0 % of");
 	has(run.out, "losses    none\n");
-	has(run.out, "cost      overhead 0 ns");
+	has(run.out, "cost      overhead 0 ns in pperf");
+	has(run.out, "; without the time");
 	has(run.out, "step 1 ───");
 	has(run.out, "next      pperf-report critical trace.bin -m reserved\n");
 }
