@@ -33,6 +33,7 @@ The program must not notice any of this:
     exceptions. Only at_end does, once.
   - PyTorch's compiler does not trace this code: hide().
 """
+import gc
 import sys
 from _weakref import ref
 from atexit import register
@@ -354,18 +355,25 @@ def batch(operator):
 
 def measure(switch):
     """Returns what recording adds to BATCHES batches of operators, or None. Of each kind, the fastest
-    batch counts. The program's own modes of PyTorch are not called."""
+    batch counts. The program's own modes of PyTorch are not called. Nothing is collected, because
+    the records of what would be freed are removed."""
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
         return None
-    switch(False)
-    operator = torch.empty((), device="cpu").detach
-    with_us, without = [], []
-    for _ in range(BATCHES):
-        without.append(batch(operator))
-        switch(True)
-        with_us.append(batch(operator))
+    collects = gc.isenabled()
+    gc.disable()
+    try:
         switch(False)
-    return (min(with_us) - min(without)) * BATCHES
+        operator = torch.empty((), device="cpu").detach
+        with_us, without = [], []
+        for _ in range(BATCHES):
+            without.append(batch(operator))
+            switch(True)
+            with_us.append(batch(operator))
+            switch(False)
+        return (min(with_us) - min(without)) * BATCHES
+    finally:
+        if collects:
+            gc.enable()
 
 
 register(python_ends, measure)  # early, in the middle of the import, because the last registered runs first
