@@ -86,6 +86,8 @@
  *   torch.allocator         the configuration of PyTorch's allocator (PYTORCH_ALLOC_CONF)
  *   torch.abi               1 if PyTorch's strings have the C++11 ABI, else 0
  *   torch.layout            measured offsets of the members that pperf reads in PyTorch
+ *   cost.event_ns           what recording one event of PyTorch took, in ns, as measured at the
+ *                           end of the program
  *   torch.unlinked          number of backward functions whose operator is unknown (a lower bound)
  *   warning.*               a sentence for the user
  *   import.format           in a trace made of another tool's file: that file's format

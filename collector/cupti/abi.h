@@ -154,6 +154,7 @@ struct cupti_overhead {
 	uint32_t correlation; /* CUPTI_VERSION_12_2 */
 };
 #define CUPTI_OBJECT_THREAD 2u
+#define CUPTI_OVERHEAD_BUFFER_REQUEST (7u << 16) /* CUPTI_VERSION_12_6 */
 
 struct cupti_api { /* DRIVER, RUNTIME */
 	uint32_t kind, cbid;

@@ -15,6 +15,7 @@
 #define CALLS 1024u
 #define WAIT_NS 1000000L /* between two checks whether deliveries have ended */
 #define WAITS_MAX 2000
+#define REQUEST_WORDS 16u /* the largest layout has 7 */
 
 struct client_bits {
 	_Atomic uint64_t word[CALLS / 64];
@@ -33,6 +34,10 @@ static struct {
 	/* Records for the client exist or may still arrive. */
 	atomic_bool accepts_records;
 	atomic_int delivering, flushing;
+	/* A buffer request that CUPTI reported, with its size: 0 while there is none. */
+	uint64_t request[REQUEST_WORDS];
+	atomic_bool keeps_request; /* one thread writes it */
+	_Atomic uint32_t request_bytes;
 	pthread_mutex_t lock; /* guards `origin` */
 	struct clock_pair origin;
 } client = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -173,6 +178,57 @@ static void append_record(struct client_buffer *to, const uint8_t *record, size_
 		client_clock_convert(at, bytes, origin, now);
 }
 
+/* True for a record of the time that CUPTI took to request one of pperf's buffers. */
+static bool is_buffer_request(const uint8_t *record)
+{
+	uint32_t head[2];
+
+	memcpy(head, record, sizeof head);
+	return head[0] == CUPTI_OVERHEAD && head[1] == CUPTI_OVERHEAD_BUFFER_REQUEST;
+}
+
+/* Keeps the first buffer request that CUPTI reports, which is the first record of a buffer, for the
+ * layout of such records. It depends on CUPTI's version. */
+static void keep_buffer_request(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+{
+	void *first = NULL, *next;
+	size_t bytes;
+
+	if (atomic_load_explicit(&client.request_bytes, memory_order_relaxed) ||
+		cupti->next_record(buffer, valid, &first) != CUPTI_OK || !is_buffer_request(first))
+		return;
+	next = first;
+	bytes = cupti->next_record(buffer, valid, &next) == CUPTI_OK
+			? (size_t)((uint8_t *)next - (uint8_t *)first)
+			: valid;
+	if (bytes > sizeof client.request || atomic_exchange(&client.keeps_request, true))
+		return;
+	memcpy(client.request, first, bytes);
+	atomic_store_explicit(&client.request_bytes, (uint32_t)bytes, memory_order_release);
+}
+
+/* Appends what CUPTI reports to a client that is alone: a record for each buffer requested from the
+ * client. */
+static void append_requests(
+	struct client_buffer *to, const struct clock_pair *origin, const struct clock_pair *now)
+{
+	const uint32_t bytes = atomic_load_explicit(&client.request_bytes, memory_order_acquire);
+	uint64_t copy[REQUEST_WORDS];
+	struct cupti_overhead *overhead = (struct cupti_overhead *)copy;
+	struct client_request request;
+
+	if (!bytes || !bits_has(&client.ever_enabled, CUPTI_OVERHEAD))
+		return;
+	memcpy(copy, client.request, sizeof copy);
+	while (client_buffers_take_request(&request)) {
+		overhead->start = request.start;
+		overhead->end = request.end;
+		if (overhead->object_kind == CUPTI_OBJECT_THREAD)
+			overhead->object[1] = request.thread;
+		append_record(to, (const uint8_t *)copy, bytes, origin, now);
+	}
+}
+
 static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
 	struct clock_pair now = client_clock_pair(atomic_load(&client.clock)),
@@ -186,7 +242,7 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 
 		result = cupti->next_record(buffer, valid, &next);
 		end = result == CUPTI_OK ? next : buffer + valid;
-		if (!client_wants(record))
+		if (is_buffer_request(record) || !client_wants(record))
 			continue;
 		if (result == CUPTI_OK || result == CUPTI_END_OF_BUFFER)
 			append_record(&to, record, (size_t)(end - record), &origin, &now);
@@ -194,6 +250,7 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 		else
 			atomic_fetch_add(&client.dropped, 1);
 	}
+	append_requests(&to, &origin, &now);
 	client_buffer_release(&to);
 }
 
@@ -202,6 +259,8 @@ void cupti_client_deliver(
 {
 	int saved = errno;
 
+	if (valid)
+		keep_buffer_request(cupti, buffer, valid);
 	if (!atomic_load(&client.accepts_records))
 		return;
 	atomic_fetch_add(&client.delivering, 1);

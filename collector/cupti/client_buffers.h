@@ -14,12 +14,19 @@
 
 #include "collector/cupti/abi.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct client_buffer {
 	uint8_t *memory; /* NULL: none */
 	size_t bytes, used;
+};
+
+/* A call of the client's callback that provides a buffer. */
+struct client_request {
+	uint64_t start, end; /* by CUPTI's clock */
+	uint32_t thread;
 };
 
 /* Sets the client's callbacks. */
@@ -38,6 +45,9 @@ uint8_t *client_buffer_reserve(struct client_buffer *buffer, size_t bytes);
 void client_buffers_prefetch(void);
 /* Completes the pending buffer. */
 void client_buffers_complete(void);
+
+/* Takes the oldest request that has not been taken. Returns false if there is none. */
+bool client_buffers_take_request(struct client_request *request);
 
 /* Calls the client's callback that provides a buffer, as CUPTI does. Without callbacks there is no
  * buffer. */

@@ -509,6 +509,34 @@ static void retire_slot(struct stream *s)
 	slot_release(s->slot, s->slot_offset);
 }
 
+bool stream_position_save(struct stream_position *position, uint64_t bytes)
+{
+	struct stream *s = stream_tls.mine && stream_tls.mine->slot ? stream_begin() : NULL;
+	const bool room = s && stream_reserve(s, bytes);
+
+	if (room)
+		*position = (struct stream_position){ s->slot->used, s->last, s->slot->sequence };
+	if (s)
+		stream_finish();
+	return room;
+}
+
+uint64_t stream_position_restore(const struct stream_position *position)
+{
+	struct stream *s = stream_tls.mine && stream_tls.mine->slot ? stream_begin() : NULL;
+	uint64_t events = 0;
+
+	if (s && s->slot->sequence == position->sequence && s->slot->used >= position->used) {
+		events = slot_events(s->slot);
+		__atomic_exchange_n(&s->slot->used, position->used, __ATOMIC_ACQ_REL);
+		events -= slot_events(s->slot);
+		s->last = position->last;
+	}
+	if (s)
+		stream_finish();
+	return events;
+}
+
 void stream_end(void)
 {
 	struct stream *s = stream_tls.mine;

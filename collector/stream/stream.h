@@ -66,6 +66,19 @@ uint32_t stream_node(void);
 /* Returns the kernel's id of this thread, which is cached. */
 uint32_t stream_tid(void);
 
+/* A position in this thread's slot, for records that are written only to measure their cost. */
+struct stream_position {
+	uint64_t used, last;
+	uint32_t sequence;
+};
+
+/* Makes room for `bytes` and saves the position. Returns false if this thread has no stream, or no
+ * room. */
+bool stream_position_save(struct stream_position *position, uint64_t bytes);
+/* Removes the records of this thread since the position, and returns the number of their events.
+ * Returns 0 and removes nothing if the slot was sealed meanwhile. */
+uint64_t stream_position_restore(const struct stream_position *position);
+
 /* Seals this thread's slot and releases it. Called when the thread ends. */
 void stream_end(void);
 

@@ -37,6 +37,11 @@ static bool find_functions(struct python *p)
 	p->Exception = dlsym(RTLD_DEFAULT, "PyExc_Exception");
 	p->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
 	p->runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	*(void **)&p->PyThreadState_Get = dlsym(RTLD_DEFAULT, "PyThreadState_Get");
+	*(void **)&p->PyThreadState_EnterTracing = dlsym(
+		RTLD_DEFAULT, "PyThreadState_EnterTracing");
+	*(void **)&p->PyThreadState_LeaveTracing = dlsym(
+		RTLD_DEFAULT, "PyThreadState_LeaveTracing");
 #define X(name, result, parameters) &&p->name
 	return p->none && p->false_ && p->ImportError && p->Exception PYTHON_FUNCTIONS(X) &&
 	       parse_version(p);
@@ -55,6 +60,22 @@ bool python_find(void)
 	python = candidate; /* two threads write the same */
 	atomic_store_explicit(&found, true, memory_order_release);
 	return true;
+}
+
+struct python_object *python_call_hidden(
+	struct python_object *callable, struct python_object *arguments)
+{
+	struct python_object *result;
+	void *state;
+
+	if (!python.PyThreadState_Get || !python.PyThreadState_EnterTracing ||
+		!python.PyThreadState_LeaveTracing)
+		return python.PyObject_CallObject(callable, arguments);
+	state = python.PyThreadState_Get();
+	python.PyThreadState_EnterTracing(state);
+	result = python.PyObject_CallObject(callable, arguments);
+	python.PyThreadState_LeaveTracing(state);
+	return result;
 }
 
 /* An exception that was set and has been fetched. */

@@ -35,7 +35,7 @@ struct python_function {
 typedef struct python_object *python_fast_function(
 	struct python_object *self, struct python_object *const *arguments, ptrdiff_t count);
 
-/* PyType_Spec and PyType_Slot. Both must stay valid; the slots end with a zero. */
+/* PyType_Spec and PyType_Slot. The name must stay valid; the slots end with a zero. */
 struct python_slot {
 	int slot; /* PYTHON_SLOT_... */
 	void *function;
@@ -47,8 +47,8 @@ struct python_type {
 	const struct python_slot *slots;
 };
 #define PYTHON_TYPE_PLAIN (1u << 18) /* Py_TPFLAGS_DEFAULT */
-/* Py_mp_ass_subscript: int (*)(self, key, value). `value` NULL: `del`. */
-#define PYTHON_SLOT_ASSIGN_ITEM 3
+#define PYTHON_SLOT_GET_ITEM 5       /* Py_mp_subscript: object *(*)(self, key) */
+#define PYTHON_SLOT_FREE 52          /* Py_tp_dealloc: void (*)(self) */
 
 /* The functions, as in Python's manual. Those that return an object return a new reference, or NULL
  * with an exception set, unless marked otherwise. */
@@ -72,6 +72,9 @@ struct python_type {
 		(struct python_object * dict, struct python_object * key))                      \
 	X(PyDict_DelItem, int, (struct python_object * dict, struct python_object * key))       \
 	X(PyType_FromSpec, struct python_object *, (const struct python_type *type))            \
+	X(PyType_GenericAlloc, struct python_object *,                                          \
+		(struct python_object * type, ptrdiff_t items))                                 \
+	X(PyObject_Free, void, (void *memory))                                                  \
 	X(PyImport_GetModuleDict, struct python_object *, (void)) /* borrowed */                \
 	X(PyObject_GetAttrString, struct python_object *,                                       \
 		(struct python_object * object, const char *name))                              \
@@ -140,7 +143,10 @@ struct python {
 	/* What programs catch. KeyboardInterrupt and SystemExit are not among its subclasses. */
 	struct python_object *const *Exception;
 	const void *code_type, *runtime; /* PyCode_Type, _PyRuntime; NULL: not exported */
-	unsigned minor;                  /* of Python 3.minor */
+	/* Python 3.11 and later; NULL in older ones: see python_call_hidden. */
+	void *(*PyThreadState_Get)(void);
+	void (*PyThreadState_EnterTracing)(void *state), (*PyThreadState_LeaveTracing)(void *state);
+	unsigned minor; /* of Python 3.minor */
 	bool free_threaded;
 };
 
@@ -155,6 +161,12 @@ bool python_find(void);
  * python_clear_error. */
 bool python_run(const char *label, const char *source, const struct python_function *functions,
 	size_t count);
+
+/* Calls a function of pperf's Python code, hidden from the program's trace and profile functions
+ * (sys.settrace, sys.setprofile). Python before 3.11 has no way to hide it. Returns a new
+ * reference, or NULL with an exception. */
+struct python_object *python_call_hidden(
+	struct python_object *callable, struct python_object *arguments);
 
 /* Returns None, as a new reference for a C function to return. */
 static inline struct python_object *python_none(void)

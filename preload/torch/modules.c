@@ -15,7 +15,9 @@
 #include "preload/python/python.h"
 #include "preload/python/frames.h"
 #include "collector/stream/schedule.h"
+#include "preload/torch/autograd_threads.h"
 #include "preload/torch/operators.h"
+#include "preload/torch/record_cost.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -205,8 +207,7 @@ static __attribute__((noinline)) const char *query_path(
 	const struct open_modules *open, uint64_t number, uint64_t key)
 {
 	struct python_object *arguments = path_below ? path_arguments(open, number) : NULL;
-	struct python_object *answer = arguments ? python.PyObject_CallObject(path_below, arguments)
-						 : NULL;
+	struct python_object *answer = arguments ? python_call_hidden(path_below, arguments) : NULL;
 	const char *text = class_text(number);
 	size_t bytes;
 	uint32_t name;
@@ -283,7 +284,7 @@ static __attribute__((noinline)) uint64_t new_number(struct python_object *modul
 
 	python.Py_IncRef(module);
 	if (arguments && !python.PyTuple_SetItem(arguments, 0, module))
-		answer = python.PyObject_CallObject(number_of, arguments);
+		answer = python_call_hidden(number_of, arguments);
 	if (answer)
 		number = python.PyLong_AsLongLong(answer);
 	python_release(answer);
@@ -331,32 +332,67 @@ static void leave_module(const void *call)
 	pop_module(call);
 }
 
-/* Implements `calls[module] = call` and `del calls[call]`. It is an assignment because Python's
- * profilers see every call, even of a function written in C. */
-static int assign_item(
-	struct python_object *self, struct python_object *key, struct python_object *value)
+/* The type of a call, and a call that replaces one that could not be allocated. */
+static struct python_object *call_type, *spare_call;
+
+/* Implements `calls[module]`: begins a call of the module. It is a subscript because Python's
+ * profilers see every call, even of a function written in C. Never fails. */
+static struct python_object *begin_call(struct python_object *self, struct python_object *module)
+{
+	struct python_object *call = python.PyType_GenericAlloc(call_type, 0);
+
+	(void)self;
+	if (!call) {
+		python.PyErr_Clear();
+		python.Py_IncRef(spare_call);
+		return spare_call;
+	}
+	enter_module(module, call);
+	return call;
+}
+
+/* Implements `call[result]`. */
+static struct python_object *return_result(struct python_object *self, struct python_object *result)
 {
 	(void)self;
-	if (value)
-		enter_module(key, value);
-	else
-		leave_module(key);
-	return 0;
+	python.Py_IncRef(result);
+	return result;
+}
+
+/* Ends a call: Python frees it when the module's frame is left. */
+static void end_call(struct python_object *call)
+{
+	leave_module(call);
+	python.PyObject_Free(call);
+	python.Py_DecRef(call_type);
+}
+
+static struct python_object *new_type(const char *name,
+	struct python_object *(*get_item)(struct python_object *, struct python_object *),
+	void (*free_object)(struct python_object *))
+{
+	struct python_slot slots[3] = { { PYTHON_SLOT_GET_ITEM, NULL } };
+	const struct python_type type = { name, 0, 0, PYTHON_TYPE_PLAIN, slots };
+
+	memcpy(&slots[0].function, &get_item, sizeof get_item);
+	if (free_object) {
+		slots[1].slot = PYTHON_SLOT_FREE;
+		memcpy(&slots[1].function, &free_object, sizeof free_object);
+	}
+	return python.PyType_FromSpec(&type);
 }
 
 static struct python_object *make_recorder(
 	struct python_object *self, struct python_object *nothing)
 {
-	static struct python_slot slots[] = { { PYTHON_SLOT_ASSIGN_ITEM, NULL }, { 0, NULL } };
-	static const struct python_type type = { "pperf.calls", 0, 0, PYTHON_TYPE_PLAIN, slots };
-	struct python_object *class, *calls;
+	struct python_object *class = new_type("pperf.calls", begin_call, NULL), *calls = NULL;
 
 	(void)self;
 	(void)nothing;
-	*(int (**)(struct python_object *, struct python_object *, struct python_object *)) &
-		slots[0].function = assign_item;
-	class = python.PyType_FromSpec(&type);
-	calls = class ? python.PyObject_CallObject(class, NULL) : NULL;
+	call_type = new_type("pperf.call", return_result, end_call);
+	spare_call = call_type ? python.PyType_GenericAlloc(call_type, 0) : NULL;
+	if (class && spare_call)
+		calls = python.PyObject_CallObject(class, NULL);
 	python_release(class);
 	return calls;
 }
@@ -435,6 +471,16 @@ static struct python_object *run_import_hooks(
 	return python_none();
 }
 
+/* `measure`: for record_cost_measure. */
+static struct python_object *on_python_ends(
+	struct python_object *self, struct python_object *measure)
+{
+	(void)self;
+	record_cost_measure(measure);
+	autograd_threads_finish();
+	return python_none();
+}
+
 static struct python_object *write_outcome(struct python_object *self, struct python_object *text)
 {
 	ptrdiff_t bytes;
@@ -489,6 +535,7 @@ void torch_modules_start(void)
 		{ "wanted", modules_are_wanted, PYTHON_NO_ARGUMENTS, NULL },
 		{ "outcome", write_outcome, PYTHON_ONE_ARGUMENT, NULL },
 		{ "forget", on_module_freed, PYTHON_ONE_ARGUMENT, NULL },
+		{ "python_ends", on_python_ends, PYTHON_ONE_ARGUMENT, NULL },
 	};
 
 	if (!python_find()) {

@@ -5,8 +5,8 @@ libpperf.so embeds this file (modules.c) and runs it while torch is imported. It
 dictionary, with these functions written in C:
 
     recorder() -> calls
-        calls[module] = call: `module` is called on this thread
-        del calls[call]: that call ends
+        calls[module] -> call: `module` is called on this thread, until `call` is freed
+        call[result] -> result
     identify(class_name) -> number
         a number that is never used for another module; it includes the class
     ask(known, places, number_of, path_below)
@@ -18,6 +18,9 @@ dictionary, with these functions written in C:
         runs the hooks: torch has been imported
     wanted() -> bool
         whether modules are recorded
+    python_ends(measure)
+        measures the cost of recording, if it can, and lets PyTorch's autograd threads finish before
+        Python ends (record_cost.h, autograd_threads.h)
     outcome(text)
         sets source.torch_modules in the trace
 
@@ -30,8 +33,11 @@ The program must not notice any of this:
     exceptions. Only at_end does, once.
   - PyTorch's compiler does not trace this code: hide().
 """
+import gc
 import sys
 from _weakref import ref
+from atexit import register
+from time import perf_counter_ns
 
 torch = sys.modules.get("torch")
 
@@ -148,17 +154,17 @@ def path_below(number, *open):
 def wrapping(original, calls):
     """Wraps a __call__ whose code is not ORIGINAL."""
     def __call__(self, *args, **kwargs):
-        try:
-            calls[self] = kwargs  # identifies the call: no other call has this object
-            return original(self, *args, **kwargs)
-        finally:
-            del calls[kwargs]
+        return calls[self][original(self, *args, **kwargs)]
     return __call__
 
 
-# ORIGINAL is PyTorch's __call__ since 2.1, and REPLACED is the same code with the recording around
-# it. One frame is kept, so that call stacks, warnings that count frames, recursion limits and
-# profilers of Python do not change.
+# ORIGINAL is PyTorch's __call__ since 2.1. Each of its `return`s returns through RECORDED, with the
+# same call in place of None. One frame is kept, so that call stacks, warnings that count frames,
+# recursion limits and profilers of Python do not change. No line, position, handler or variable is
+# added, so that sys.settrace sees the same events and tracebacks show the same text.
+#
+# While the module runs, calls[self] is only on the frame's stack of values. Python frees it when the
+# frame is left, also by an exception.
 ORIGINAL = """
 class Module:
     def _wrapped_call_impl(self, *args, **kwargs):
@@ -167,21 +173,14 @@ class Module:
         else:
             return self._call_impl(*args, **kwargs)
 """
+RECORDED = "calls[self][None]"
 REPLACED = """
 def replacing(original, calls):
-  def _wrapped_call_impl(self, *args, **kwargs):
-    try:
-        calls[self] = kwargs
-        if self._compiled_call_impl is not None:
-            return self._compiled_call_impl(*args, **kwargs)
-        else:
-            return self._call_impl(*args, **kwargs)
-    finally:
-        del calls[kwargs]
-  return _wrapped_call_impl
+    return None
 """
-FIRST = 6  # the line of REPLACED that is the first of ORIGINAL's body
+FIRST = 3  # the line of ORIGINAL's `def`
 ONLY_TREE = 1024  # ast.PyCF_ONLY_AST
+POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def functions_in(code):
@@ -201,27 +200,47 @@ def is_as_expected(function):
     return any(does(code) == does(function.__code__) for code in functions_in(compile(ORIGINAL, "", "exec", 0, True)) if code.co_argcount)
 
 
-def move(node, line):
-    """Moves REPLACED to the lines of the original, whose `def` is on `line`. Lines that the
-    original has get their own number, added lines that of the `def`."""
-    if type(node) is list:
-        for each in node:
-            move(each, line)
-    if not hasattr(node, "_fields"):
-        return
-    for name in ("lineno", "end_lineno"):
-        if hasattr(node, name):
-            own = getattr(node, name) - FIRST
-            setattr(node, name, line + 1 + own if 0 <= own < 4 else line)
-    for name in node._fields:
-        move(getattr(node, name, None), line)
+def parse(source):
+    return compile(source, "", "exec", ONLY_TREE, True).body[0]
+
+
+def nodes_below(node):
+    """Returns the node and all below it. A list is a node here."""
+    found = []
+    if hasattr(node, "_fields"):
+        found.append(node)
+        node = [getattr(node, name, None) for name in node._fields]
+    for each in node if type(node) is list else ():
+        found += nodes_below(each)
+    return found
+
+
+def record(statement):
+    """Makes `statement`, a `return`, return through RECORDED, at the same position."""
+    call, value = statement.value, parse(RECORDED).value
+    for node in nodes_below(value):
+        for name in POSITION:
+            if hasattr(node, name):
+                setattr(node, name, getattr(call, name))
+    if hasattr(value.slice, "value") and hasattr(value.slice.value, "lineno"):
+        value.slice.value = call  # Python 3.8 has a node around the index
+    else:
+        value.slice = call
+    statement.value = value
 
 
 def in_place_of(original):
     """Returns replacing(), compiled with the file name, lines and globals of the original."""
     code = original.__code__
-    tree = compile(REPLACED, "", "exec", ONLY_TREE, True)
-    move(tree, code.co_firstlineno)
+    tree, function = compile(REPLACED, "", "exec", ONLY_TREE, True), parse(ORIGINAL).body[0]
+    record(function.body[0].body[0])
+    record(function.body[0].orelse[0])
+    for node in nodes_below(function):
+        for name in ("lineno", "end_lineno"):
+            if hasattr(node, name):
+                setattr(node, name, getattr(node, name) + code.co_firstlineno - FIRST)
+    tree.body[0].body.insert(0, function)
+    tree.body[0].body[1].value = parse(function.name).value
     made = {}
     exec(compile(tree, code.co_filename, "exec", 0, True), original.__globals__, made)
     return made["replacing"]
@@ -322,6 +341,42 @@ def watch(spec):
     spec.__class__ = Watched
 
 
+
+BATCHES = 16
+CALLS = 16  # in each batch
+
+
+def batch(operator):
+    began = perf_counter_ns()
+    for _ in range(CALLS):
+        operator()
+    return perf_counter_ns() - began
+
+
+def measure(switch):
+    """Returns what recording adds to BATCHES batches of operators, or None. Of each kind, the fastest
+    batch counts. The program's own modes of PyTorch are not called. Nothing is collected, because
+    the records of what would be freed are removed."""
+    if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
+        return None
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        switch(False)
+        operator = torch.empty((), device="cpu").detach
+        with_us, without = [], []
+        for _ in range(BATCHES):
+            without.append(batch(operator))
+            switch(True)
+            with_us.append(batch(operator))
+            switch(False)
+        return (min(with_us) - min(without)) * BATCHES
+    finally:
+        if collects:
+            gc.enable()
+
+
+register(python_ends, measure)  # early, in the middle of the import, because the last registered runs first
 if getattr(getattr(torch, "__spec__", None), "_initializing", False):
     watch(torch.__spec__)
 else:

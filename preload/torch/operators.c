@@ -410,6 +410,11 @@ void torch_ops_record(bool on)
 	}
 }
 
+bool torch_ops_are_events(void)
+{
+	return !counting && !atomic_load(&deferred) && atomic_load(&handles[OPERATORS]);
+}
+
 uint64_t torch_ops_nodes(void)
 {
 	return nodes_made ? nodes_made() : 0;

@@ -23,6 +23,9 @@ bool torch_ops_start(void);
  * of record_function are not affected. May be called repeatedly and from any thread. */
 void torch_ops_record(bool on);
 
+/* Whether each operator leaves records now: not only counted, switched off or paused. */
+bool torch_ops_are_events(void);
+
 /* Returns how many autograd nodes the calling thread has created so far, or 0 if PyTorch has no
  * function for it. */
 uint64_t torch_ops_nodes(void);

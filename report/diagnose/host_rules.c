@@ -302,8 +302,10 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 {
 	const struct profile_totals *totals = &diagnosis->profile->totals;
 	const bool imported = process_meta(diagnosis->process, "import.format").known;
-	const uint64_t cost = totals->self_ns + totals->overhead_ns,
-		       /* Both cover the whole run, even if only some steps are examined. */
+	uint64_t event_ns;
+	const uint64_t recording = process_recording_ns(diagnosis->process, &event_ns),
+		       cost = totals->self_ns + totals->overhead_ns + recording,
+		       /* All cover the whole run, even if only some steps are examined. */
 		run = reader_duration_ns(diagnosis->process->reader);
 
 	if (imported && !diagnosis->profile->counts.overhead_records) {
@@ -317,16 +319,19 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 	SET_TEXT(finding->reason,
 		imported ? "as reported by the profiler; the cost of Python stacks and shapes on "
 			   "the host is not included"
-			 : "the profiler's own measurement, the sum over all threads");
+			 : "the profiler's own measurement, the sum over all threads; recording is "
+			   "estimated");
 	SET_TEXT(finding->sentence,
 		"Profiling took %s of the run's time: host figures and idle times are larger than "
 		"without it.",
 		diagnose_share(diagnosis, cost, run));
-	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s, of %s",
+	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s%s%s, of %s",
 		diagnose_time(diagnosis, totals->overhead_ns),
 		diagnose_plural(diagnosis, diagnosis->profile->counts.overhead_records, "record"),
 		imported ? "" : ", in pperf's own code ",
 		imported ? "" : diagnose_time(diagnosis, totals->self_ns),
+		recording ? ", recording events about " : "",
+		recording ? diagnose_time(diagnosis, recording) : "",
 		diagnose_time(diagnosis, run));
 	SET_TEXT(finding->next,
 		imported ? "Skip the first steps of the profile (schedule with warm-up), and "

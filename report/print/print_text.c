@@ -404,7 +404,8 @@ static void put_empty_report(const struct report *report, const struct style *st
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS ||
 			process->metric == METRIC_ALLOCATED_PEAK))
 		output_string(style->out,
-			"no tensor memory in this trace (source torch_memory); try -m reserved\n");
+			"no GPU tensor in this trace (CPU tensors are not recorded); try "
+			"-m reserved\n");
 	else if (report->options->kinds)
 		print_line(style, "no rows of kind %s; without --kind all rows are shown\n",
 			report->options->kinds);

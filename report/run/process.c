@@ -42,6 +42,20 @@ struct trace_text process_meta(const struct process *process, const char *key)
 	return reader_meta(process->reader, key);
 }
 
+uint64_t process_recording_ns(const struct process *process, uint64_t *event_ns)
+{
+	const struct trace_text measured = process_meta(process, "cost.event_ns");
+	const struct profile_options *options = &process->profile->options;
+	char text[16] = "";
+
+	if (measured.length < sizeof text)
+		memcpy(text, measured.bytes, measured.length);
+	*event_ns = strtoull(text, NULL, 10);
+	if (options->steps || options->windows || *event_ns > 1000000)
+		return 0;
+	return process->events * *event_ns;
+}
+
 const struct trace_device *process_device(const struct process *process, uint32_t number)
 {
 	const struct trace_device *device;

@@ -91,6 +91,10 @@ const char *process_name(const struct process *process);
 
 /* A META value. Not `known` if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);
+/* Returns the estimated time that recording the events of the whole trace took: their number times
+ * `*event_ns`, what the recorder measured for one at the end of the program. Returns 0 if it did
+ * not, or if only a part of the trace is profiled. */
+uint64_t process_recording_ns(const struct process *process, uint64_t *event_ns);
 /* The GPU number `device`. NULL: the trace does not describe it. */
 const struct trace_device *process_device(const struct process *process, uint32_t device);
 bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device);

@@ -23,6 +23,16 @@ static struct trace_text source_state(const struct process *process, size_t sour
 	return process_meta(process, key);
 }
 
+/* CPU tensors are not recorded, so `on` alone would be misleading where no tensor is on a GPU. */
+static bool only_gpu_is_watched(const struct process *process, size_t source)
+{
+	const struct trace_text state = source_state(process, source);
+
+	return strcmp(sources[source], "torch_memory") == 0 && state.length == 2 &&
+	       memcmp(state.bytes, "on", 2) == 0 && !process->profile->totals.has_tensors &&
+	       !process_meta(process, "import.format").known;
+}
+
 static void put_source_states(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -35,6 +45,8 @@ static void put_source_states(const struct process *process, const struct style 
 			continue;
 		paragraph_add(&paragraph, "%s%s ", before, sources[i]);
 		paragraph_text(&paragraph, state.bytes, state.length);
+		if (only_gpu_is_watched(process, i))
+			paragraph_add(&paragraph, " (no GPU tensor; CPU tensors are not recorded)");
 		before = coverage_separator(style);
 	}
 	if (!*before)
@@ -347,6 +359,26 @@ static void put_loss_line(const struct process *process, const struct style *sty
 	paragraph_print(&paragraph, integrity->complete ? "losses" : "LOSSES");
 }
 
+/* Adds what recording cost in the program's threads. It is not part of the measured overhead, which
+ * is writing, flushing and reading call stacks. */
+static void add_recording_estimate(const struct process *process, struct paragraph *paragraph)
+{
+	uint64_t event_ns, ns = process_recording_ns(process, &event_ns);
+
+	if (ns) {
+		paragraph_add(paragraph, "; recording ");
+		paragraph_value(paragraph, UNIT_COUNT, process->events);
+		paragraph_add(paragraph, " events: about ");
+		paragraph_value(paragraph, UNIT_TIME, ns);
+		paragraph_add(paragraph,
+			" more, estimated from %llu ns an event, as measured at "
+			"the program's end",
+			(unsigned long long)event_ns);
+	} else {
+		paragraph_add(paragraph, "; without the time of recording each event");
+	}
+}
+
 static void put_profiler_cost(const struct process *process, const struct style *style)
 {
 	const struct profile_totals *totals = &process->profile->totals;
@@ -374,6 +406,7 @@ static void put_profiler_cost(const struct process *process, const struct style 
 		paragraph_add(&paragraph, ", CUPTI ");
 		paragraph_value(&paragraph, UNIT_TIME, totals->overhead_ns);
 	}
+	add_recording_estimate(process, &paragraph);
 	paragraph_print(&paragraph, "cost");
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +26,9 @@ static int finalized, registered;
 
 static size_t length_of(uint32_t kind)
 {
-	return kind == CUPTI_CONCURRENT_KERNEL ? 208 : 40;
+	return kind == CUPTI_CONCURRENT_KERNEL ? 208
+	       : kind == CUPTI_OVERHEAD        ? sizeof(struct cupti_overhead)
+					       : 40;
 }
 
 static uint64_t on_contexts; /* kinds that are on for a context */
@@ -320,6 +323,39 @@ START_TEST(a_full_buffer_is_followed_by_another)
 }
 END_TEST
 
+/* Returns the record's size. */
+static size_t put_buffer_request(uint64_t start)
+{
+	struct cupti_overhead overhead = { .kind = CUPTI_OVERHEAD,
+		.type = CUPTI_OVERHEAD_BUFFER_REQUEST,
+		.object_kind = CUPTI_OBJECT_THREAD,
+		.start = start,
+		.end = start + 27 };
+
+	memcpy(ours + valid, &overhead, sizeof overhead);
+	valid += sizeof overhead;
+	return sizeof overhead;
+}
+
+START_TEST(requests_of_its_own_buffers_are_reported_and_none_of_ours)
+{
+	const struct cupti_overhead *first = (struct cupti_overhead *)(void *)theirs[0];
+	uint64_t before = now_ns();
+	size_t bytes = 0;
+
+	cupti_client_enable(CUPTI_OVERHEAD);
+	for (int i = 0; i < 3; i++)
+		bytes = put_buffer_request(now_ns());
+	cupti_client_flush(0);
+	ck_assert_int_eq(completed, 1);
+	ck_assert_uint_eq(theirs_valid[0], bytes);
+	ck_assert_uint_eq(first->type, CUPTI_OVERHEAD_BUFFER_REQUEST);
+	ck_assert_uint_ge(first->start, before);
+	ck_assert_uint_ne(first->end - first->start, 27);
+	ck_assert_uint_eq(first->object[1], (uint32_t)syscall(SYS_gettid));
+}
+END_TEST
+
 START_TEST(times_are_of_its_clock)
 {
 	uint64_t start;
@@ -525,6 +561,7 @@ int main(void)
 	tcase_add_test(cases, a_kind_that_is_not_ours_is_on_for_the_session);
 	tcase_add_test(cases, only_records_of_the_session_are_given);
 	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
+	tcase_add_test(cases, requests_of_its_own_buffers_are_reported_and_none_of_ours);
 	tcase_add_test(cases, times_are_of_its_clock);
 	tcase_add_test(cases, what_only_the_client_enabled_is_distinguished);
 	tcase_add_test(cases, the_bits_of_a_call_are_whose_it_was_when_it_began);

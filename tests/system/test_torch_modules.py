@@ -60,6 +60,19 @@ class List(Module):
         super().__init__(**{str(i): m for i, m in enumerate(modules)})
 
 
+class Call:
+    """A call that runs until it is freed."""
+
+    def __init__(self, library):
+        self.library = library
+
+    def __getitem__(self, result):
+        return result
+
+    def __del__(self):
+        self.library.leave(id(self))
+
+
 class Library:
     """The work of torch_modules.c, in short."""
 
@@ -74,11 +87,10 @@ class Library:
     def recorder(self):
         return self
 
-    def __setitem__(self, module, call):
-        self.enter(self.known.get(id(module)) or self.number_of(module), call)
-
-    def __delitem__(self, call):
-        self.leave(call)
+    def __getitem__(self, module):
+        call = Call(self)
+        self.enter(self.known.get(id(module)) or self.number_of(module), id(call))
+        return call
 
     def enter(self, number, call):
         open = self.open.__dict__.setdefault("rows", [])
@@ -91,7 +103,7 @@ class Library:
 
     def leave(self, call):
         open = self.open.__dict__.setdefault("rows", [])
-        if open and open[-1][1] is call:
+        if open and open[-1][1] == call:
             open.pop()
             self.closed += 1
 
@@ -105,6 +117,9 @@ class Library:
     def imported(self):
         self.ends += 1
 
+    def python_ends(self, measure):
+        pass
+
     def wanted(self):
         return self.is_wanted
 
@@ -112,7 +127,7 @@ class Library:
         self.outcomes.append(text)
 
 
-FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome", "forget"
+FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome", "forget", "python_ends"
 texts = []
 
 
@@ -374,12 +389,13 @@ def an_interrupt_at_any_call_leaves_nothing_open(folder):
             super().enter(number, call)
             raise KeyboardInterrupt
     for before in True, False:
-        library = start(Interrupts())
+        library, interrupted = start(Interrupts()), False
         try:
             Module()(0)
-            raise AssertionError("the interrupt was swallowed")
         except KeyboardInterrupt:
-            assert not library.open.__dict__.get("rows")
+            interrupted = True
+        # The call is freed with the traceback, which has a frame of this stand-in.
+        assert interrupted and not library.open.__dict__.get("rows")
 
 
 @case

@@ -412,4 +412,41 @@ def without_modules_there_are_operators_only(folder):
         assert meta(folder / "trace.bin")["source.torch_modules"] == source, meta(folder / "trace.bin")
 
 
+TRACED = NET + """
+    import os, sys
+    seen = []
+    def trace(frame, event, argument):
+        seen.append((os.path.basename(frame.f_code.co_filename), frame.f_lineno, event, frame.f_code.co_name))
+        return trace
+    class Bad(nn.Module):
+        def forward(self, x):
+            raise ValueError("boom")
+    def work(bad):
+        net(x).sum().backward()
+        try:
+            bad(x)
+        except ValueError as error:
+            at = error.__traceback__.tb_next
+            print(at.tb_lineno, at.tb_frame.f_lineno)
+    for function in sys.settrace, sys.setprofile:
+        %s
+        function(trace)
+        work(Bad())
+        function(None)
+    print(*seen, sep="\\n")
+"""
+
+
+@case
+def a_trace_function_sees_no_event_and_no_line_of_ours(folder):
+    same(folder, TRACED % "work(Bad())")
+
+
+@case
+def first_calls_are_hidden_from_trace_functions(folder):
+    if sys.version_info < (3, 11):
+        raise Skip("this Python cannot hide a call from trace functions")
+    same(folder, TRACED % "pass")
+
+
 main()

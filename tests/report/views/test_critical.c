@@ -361,7 +361,7 @@ END_TEST
 START_TEST(tensors_memory_is_not_made_up)
 {
 	expect(run_report(slam(), "critical trace.bin -m allocated"),
-		"no tensor memory in this trace (source torch_memory); try -m reserved\n");
+		"no GPU tensor in this trace (CPU tensors are not recorded); try -m reserved\n");
 }
 END_TEST
 

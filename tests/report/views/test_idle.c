@@ -139,7 +139,7 @@ START_TEST(a_wait_before_the_launch_is_at_the_call_that_waited)
 	build_pop(builder, 1, 290);
 	build_kernel(builder, 9, 900, 1, "k", 100, 200);
 	build_kernel(builder, 9, 900, 2, "k", 300, 400);
-	run = run_report(builder, "idle trace.bin -f csv");
+	run = run_report(builder, "idle trace.bin -f csv --columns all");
 	output_has(run.out, ",gate,gate,place,synchronisation,gate,0,0.75,75,,1,75,");
 	output_has(run.out, ",linear,linear,place,launch latency,linear,0,0.25,25,,1,25,");
 	output_has(run.out, ",gap,synchronisation,gate,0,0.75,75,,,,200,k,cudaDeviceSynchronize,");
