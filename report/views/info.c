@@ -191,8 +191,8 @@ static void info_put_process(const struct info_page *page)
 
 static void info_put_sources(const struct info_page *page)
 {
-	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory",
-		"python_stacks", "cuda_symbols", "cupti" };
+	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules",
+		"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti" };
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		struct text_builder advice = { .text = NULL };
