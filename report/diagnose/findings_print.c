@@ -73,18 +73,19 @@ static void put_finding_path(const struct style *style, const struct row *row)
 static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
+	const bool has_time = finding_number(row, "impact_ns", &impact),
+		   has_bytes = finding_number(row, "impact_bytes", &bytes);
 
-	if (!finding_number(row, "impact_ns", &impact))
-		return;
-	paragraph_add(
-		paragraph, ": %s", computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
-	paragraph_value(paragraph, UNIT_TIME, impact);
-	paragraph_add(
-		paragraph, " (%.1f %% of the run)", 100 * computed_row_real(row, "impact_share"));
-	if (finding_number(row, "impact_bytes", &bytes)) {
-		paragraph_add(paragraph, ", ");
-		paragraph_value(paragraph, UNIT_BYTES, bytes);
+	if (has_time || has_bytes)
+		paragraph_add(paragraph, ": %s",
+			computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
+	if (has_time) {
+		paragraph_value(paragraph, UNIT_TIME, impact);
+		paragraph_add(paragraph, " (%.1f %% of the run)%s",
+			100 * computed_row_real(row, "impact_share"), has_bytes ? ", " : "");
 	}
+	if (has_bytes)
+		paragraph_value(paragraph, UNIT_BYTES, bytes);
 }
 
 static void put_finding(const struct style *style, const struct row *row, unsigned number)

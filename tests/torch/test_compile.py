@@ -50,6 +50,10 @@ def compilations(folder):
     return found
 
 
+def findings(folder):
+    return {row["name"]: row for row in json.loads(report("diagnose", folder / "trace.bin", "-f", "json").stdout)["rows"]}
+
+
 @case
 def compilations_have_their_function_and_version(folder):
     assert python(folder, PROGRAM).stdout == bare(folder, PROGRAM).stdout
@@ -62,6 +66,17 @@ def compilations_have_their_function_and_version(folder):
     assert versions["torch.compile scale"] == {"0", "1"}, found
     assert any("compile_inner (dynamo_timed)" in row["name"] for row in rows(folder))
     assert info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_compile"] == "on"
+
+
+@case
+def diagnose_finds_what_compiling_costs(folder):
+    python(folder, PROGRAM)
+    found = findings(folder)
+    again = found["recompilation"]
+    assert again["kind"] == "finding" and again["impact_ns"] > 1_000_000, again
+    assert "2 additional versions of 2 functions" in again["evidence"], again
+    first = found["compilation"]
+    assert first["kind"] == "finding" and first["impact_ns"] > again["impact_ns"], (first, again)
 
 
 @case
