@@ -143,7 +143,7 @@ enum trace_header_flag {
 	X(NO_MEMORY, "no memory for a thread's buffers")                               \
 	X(BAD_FILE, "the trace's file descriptor was closed or reused by the program") \
 	X(REENTERED, "the call came from a signal handler inside pperf")               \
-	X(TOO_DEEP, "ranges nested deeper than the limit")                             \
+	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")          \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
 	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
 
@@ -352,7 +352,8 @@ struct trace_range {
 struct trace_pop_at {
 	struct trace_head head; /* node: the range that closes */
 	uint64_t stamp;
-	uint32_t index; /* among the recorded open ranges; 0 is the outermost */
+	/* Among the recorded open ranges; 0 is the outermost. UINT32_MAX: no range was open. */
+	uint32_t index;
 	uint32_t reserved;
 };
 struct trace_end {
@@ -464,7 +465,16 @@ enum trace_call_flag {
 	TRACE_CALL_CAPTURED = 1,
 	TRACE_CALL_DRIVER = 2,   /* `result` is a CUresult, not a cudaError_t */
 	TRACE_CALL_CALLBACK = 4, /* seen by a CUPTI callback, not by an interposed symbol */
+	/* Why a call has no GPU record. In imported traces only, by inference. */
+	TRACE_CALL_EMPTY = 8,       /* a copy or memset of 0 bytes: nothing ran */
+	TRACE_CALL_BEFORE_GPU = 16, /* made before the GPU's activity was recorded */
+	TRACE_CALL_AFTER_GPU = 32,  /* its GPU work had not finished when the recording ended */
+	TRACE_CALL_PROFILED = 64,   /* CUPTI's range profiler measured it, without a GPU record */
 };
+/* The flags of calls for which no GPU record is expected. */
+#define TRACE_CALL_NO_RECORD                                                                     \
+	(TRACE_CALL_CAPTURED | TRACE_CALL_EMPTY | TRACE_CALL_BEFORE_GPU | TRACE_CALL_AFTER_GPU | \
+		TRACE_CALL_PROFILED)
 struct trace_call {
 	struct trace_head head;
 	uint64_t stamp;       /* when the call returned */

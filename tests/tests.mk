@@ -81,6 +81,10 @@ $(BUILD)/tests/programs/lib_%.so: tests/programs/lib_%.c
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
 
+# It makes traces as the suites do.
+$(BUILD)/tests/programs/random_traces: $(BUILD)/tests/programs/random_traces.o $(addprefix $(BUILD)/tests/lib,fixtures.a report.a)
+	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/libreport.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread
+
 # A model of two of PyTorch's libraries, which find each other as those do.
 $(BUILD)/tests/programs/lib_c10.so: private LDFLAGS += -Wl,-soname,libc10.so
 $(BUILD)/tests/programs/lib_c10_cuda.so: private LDFLAGS += -Wl,-soname,libc10_cuda.so -Wl,-rpath,'$$ORIGIN' $(BUILD)/tests/programs/lib_c10.so

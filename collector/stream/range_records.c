@@ -63,6 +63,16 @@ int range_pop_frame(struct stream *s, struct range_frame *frame)
 	return level;
 }
 
+void range_write_unmatched_pop(struct stream *s)
+{
+	struct trace_pop_at *record = stream_record(TRACE_POP_AT, sizeof *record);
+
+	if (!record)
+		return;
+	record->index = UINT32_MAX;
+	stream_publish(s);
+}
+
 /* Writes the pop before it removes the frame: if this seals the slot, the new payload begins with
  * the range still open. */
 int range_pop_innermost(struct stream *s)

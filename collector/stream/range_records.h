@@ -30,5 +30,7 @@ void range_write_push(struct stream *s, uint32_t node);
 /* Close a recorded range: the innermost one, or any. Return its level. */
 int range_pop_innermost(struct stream *s);
 int range_pop_frame(struct stream *s, struct range_frame *frame);
+/* Records a pop for which no range is open, so that the report can count it. */
+void range_write_unmatched_pop(struct stream *s);
 
 #endif

@@ -175,10 +175,13 @@ static int pop_not_innermost(struct stream *s, uint32_t domain)
 	while (frame > s->frames && frame->domain != domain &&
 		frame->domain != (domain | FRAME_UNRECORDED))
 		frame--;
-	if (frame == s->frames && stream_tls.refused_ranges)
-		stream_lose_refused_end();
-	if (frame == s->frames)
+	if (frame == s->frames) {
+		if (stream_tls.refused_ranges)
+			stream_lose_refused_end();
+		else if (!recording_is_paused())
+			range_write_unmatched_pop(s);
 		return RANGE_REFUSED;
+	}
 	return frame->domain == domain ? range_pop_frame(s, frame) : range_pop_unrecorded(s, frame);
 }
 
@@ -194,6 +197,7 @@ int range_pop(uint32_t domain)
 	if (s->too_deep) {
 		level = (int)(range_level(s, domain) + --s->too_deep);
 		stream_update_limits(s);
+		trace_lose(TRACE_LOST_TOO_DEEP, 1); /* an event like its push */
 	} else if (s->top->domain == domain) {
 		level = range_pop_innermost(s);
 	} else {

@@ -15,7 +15,7 @@
 #ifndef PPERF_PRELOAD_TORCH_COMPILE_H
 #define PPERF_PRELOAD_TORCH_COMPILE_H
 
-/* A hook for torch_modules_at_end_of_import: begins to record now, or when torch._dynamo is
+/* A hook for torch_modules_call_after_import: begins to record now, or when torch._dynamo is
  * imported. Writes META source.torch_compile: `on` once the program
  * has imported torch._dynamo, or why compilations are not recorded. */
 void torch_compile_start(void);

@@ -424,7 +424,7 @@ void torch_modules_forked(void)
 	atomic_store(&deferred, !in_children);
 }
 
-bool torch_modules_at_end_of_import(void (*hook)(void))
+bool torch_modules_call_after_import(void (*hook)(void))
 {
 	if (hook_count == HOOKS_MAX)
 		return false;

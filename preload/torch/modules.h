@@ -18,14 +18,14 @@ void torch_modules_configure(bool python, bool modules, bool in_children);
 /* Called in a forked child. */
 void torch_modules_forked(void);
 
-/* Registers `hook`, which is called once when torch has been imported completely.
+/* Registers `hook`, a function that is called once when torch has been imported completely.
  *
- * It runs on the importing thread before the import returns. If torch has been imported before
- * torch_modules_start is called, torch_modules_start calls it. The GIL is held, no exception is
- * set, and no lock of torch is held; it may run Python. Hooks run in the order of registration,
+ * The function runs on the importing thread before the import returns. If torch has been imported
+ * before torch_modules_start is called, torch_modules_start calls it. The GIL is held, no exception
+ * is set, and no lock of torch is held; it may run Python. Hooks run in the order of registration,
  * and not at all if the import fails. Must be called before torch_modules_start. Returns false
  * if there is no room for another hook. */
-bool torch_modules_at_end_of_import(void (*hook)(void));
+bool torch_modules_call_after_import(void (*hook)(void));
 
 /* Runs modules.py and writes META source.torch_modules and version.python. Called with the GIL
  * held, while torch is imported and its libraries are initialised. */

@@ -29,9 +29,9 @@ void torch_configure(bool run_python)
 static void start_in_python(bool operators)
 {
 	if (operators)
-		torch_modules_at_end_of_import(torch_layout_measure);
-	torch_modules_at_end_of_import(torch_compile_start);
-	torch_modules_at_end_of_import(python_frames_start);
+		torch_modules_call_after_import(torch_layout_measure);
+	torch_modules_call_after_import(torch_compile_start);
+	torch_modules_call_after_import(python_frames_start);
 	torch_modules_start();
 }
 
@@ -100,8 +100,8 @@ static struct python_object *get_attribute(struct python_object *object, const c
 	return value;
 }
 
-/* Returns whether torch.nn.Module exists. The import may be half done. */
-static bool torch_is_whole(void)
+/* Returns whether torch.nn.Module exists. The rest of torch may not be imported yet. */
+static bool torch_has_module_class(void)
 {
 	struct python_object *torch = python.PyDict_GetItemString(
 		python.PyImport_GetModuleDict(), "torch");
@@ -121,7 +121,7 @@ static int on_main_thread(void *unused)
 	int saved = errno;
 
 	(void)unused;
-	if (torch_is_whole())
+	if (torch_has_module_class())
 		start_in_python(true);
 	else
 		atomic_store(&pending_call_queued, false);

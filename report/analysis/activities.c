@@ -238,6 +238,7 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 	}
 	set_gpu_times(activity, seen);
 	activity->correlation = gpu->correlation;
+	activity->nodes_unknown = activity->of_graph && !gpu->graph_node;
 	activity->stream = gpu->stream;
 	activity->device = gpu->device;
 	activity->node = seen->node;

@@ -106,9 +106,10 @@ struct activity {
 	bool has_call; /* GPU operation: its call is in the trace */
 	bool in_range; /* called, or launched, in some range */
 	bool captured;
-	bool of_graph;     /* GPU operation: launched by a CUDA graph */
-	bool communicates; /* KERNEL: of the category communication */
-	bool counts;       /* in the selected steps, device and recording windows */
+	bool of_graph;      /* GPU operation: launched by a CUDA graph */
+	bool nodes_unknown; /* of_graph, but without a graph node: others may not be recorded */
+	bool communicates;  /* KERNEL: of the category communication */
+	bool counts;        /* in the selected steps, device and recording windows */
 };
 
 /* A time interval in which activities count. */

@@ -2,6 +2,7 @@
 #include "report/analysis/allocation_sites.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include <stdlib.h>
 
 static bool is_same_kind_of_node(const struct node *a, const struct node *b)
@@ -44,6 +45,45 @@ uint32_t *nodes_in_any_step(const struct tree *tree)
 	return same;
 }
 
+static bool is_part_of_run(const struct node *node)
+{
+	return node->kind == NODE_SECTION || node->kind == NODE_STEP;
+}
+
+/* Returns the node that represents the call path of `id`: the first with the same identity below
+ * the same call path. A parent's number is lower than its child's, so its path is known. */
+static uint32_t first_on_path(
+	const struct tree *tree, struct hash_index *index, const uint32_t *paths, uint32_t id)
+{
+	const struct node *node = &tree->nodes[id];
+	const uint32_t parent = paths[node->parent];
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)parent << 32 | node->name) ^
+				       ((uint64_t)node->class << 8 | node->kind));
+	struct hash_slot *slot;
+
+	hash_index_reserve(index);
+	slot = hash_index_first(index, hash);
+	for (; slot->number; slot = hash_index_next(index, slot))
+		if (paths[tree->nodes[slot->number].parent] == parent &&
+			is_same_kind_of_node(&tree->nodes[slot->number], node))
+			return slot->number;
+	hash_index_add(index, slot, hash, id);
+	return id;
+}
+
+uint32_t *nodes_by_call_path(const struct tree *tree)
+{
+	uint32_t *paths = xcalloc((size_t)tree->count * sizeof *paths);
+	struct hash_index index = { .count = 0 };
+
+	for (uint32_t id = 1; id < tree->count; id++)
+		paths[id] = is_part_of_run(&tree->nodes[id])
+				    ? paths[tree->nodes[id].parent]
+				    : first_on_path(tree, &index, paths, id);
+	hash_index_free(&index);
+	return paths;
+}
+
 static bool is_owner_known(const struct tree *tree, uint32_t node)
 {
 	const uint8_t kind = tree->nodes[node].kind;
@@ -51,7 +91,7 @@ static bool is_owner_known(const struct tree *tree, uint32_t node)
 	return node && kind != NODE_UNATTRIBUTED && kind != NODE_SECTION && kind != NODE_STEP;
 }
 
-COMPARE_BY_THREE(by_merged_site, struct memory_site, level, node, stack)
+COMPARE_BY_THREE(by_merged_site, struct memory_site, level, path, stack)
 
 static void add_site(struct memory_site *to, const struct memory_site *from)
 {
@@ -63,6 +103,8 @@ static void add_site(struct memory_site *to, const struct memory_site *from)
 	to->flow.held += from->flow.held;
 	to->flow.at_peak += from->flow.at_peak;
 	to->flow.at_oom += from->flow.at_oom;
+	/* what allocated in steps and outside of them has no step in its path */
+	to->omits_steps |= to->node != from->node;
 	/* the sites may have peaked at different times, so the peak of their sum is unknown */
 	to->is_several = true;
 }
@@ -71,7 +113,7 @@ static void add_site(struct memory_site *to, const struct memory_site *from)
 static void copy_sites(struct process *process, struct memory_owners *memory)
 {
 	const struct tree *tree = process->profile->tree;
-	uint32_t *same = nodes_in_any_step(tree);
+	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
 
 	memory->merged = xcalloc(memory->site_count * sizeof *memory->merged);
 	for (uint32_t i = 0; i < memory->site_count; i++) {
@@ -79,11 +121,17 @@ static void copy_sites(struct process *process, struct memory_owners *memory)
 
 		*site = memory->sites[i];
 		site->node = same[site->node];
+		/* what is owned by the step or section itself is not merged */
+		site->path = paths[site->node] && !is_part_of_run(&tree->nodes[site->node])
+				     ? paths[site->node]
+				     : site->node;
+		site->omits_sections = true;
 		if (is_owner_known(tree, site->node) &&
 			!reader_python_stack(process->reader, site->stack))
 			site->stack = 0;
 	}
 	free(same);
+	free(paths);
 }
 
 void allocation_sites_merge(struct process *process)

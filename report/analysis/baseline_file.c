@@ -71,6 +71,15 @@ static bool read_number(const json_t *value, double *number)
 	return json_is_number(value) && isfinite(*number);
 }
 
+/* Returns the bytes of a path, which the caller frees. */
+static char *restored_path(const char *path)
+{
+	char *bytes = strcpy(xcalloc(strlen(path) + 1), path);
+
+	bytes[output_restore_json_text(bytes, strlen(bytes))] = '\0';
+	return bytes;
+}
+
 static bool read_rows(struct run_metric *metric, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -80,7 +89,7 @@ static bool read_rows(struct run_metric *metric, const json_t *list)
 
 		if (!path || !read_number(json_array_get(pair, 1), &value))
 			return false;
-		run_metric_add_row(metric, strcpy(xcalloc(strlen(path) + 1), path), value);
+		run_metric_add_row(metric, restored_path(path), value);
 	}
 	run_metric_order_rows(metric);
 	return !list || json_is_array(list);

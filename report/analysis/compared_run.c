@@ -43,7 +43,7 @@ void compared_run_open(struct compared_run *run, const struct options *options, 
 	run->process = run->processes.all;
 	run->rank = run->process->rank;
 	run->steps = metric_samples_steps(run->process);
-	run->by_steps = run->steps >= MANN_WHITNEY_VALUES_MIN;
+	run->by_steps = run->steps >= CHANGE_TEST_SAMPLES_MIN;
 }
 
 void compared_runs_open(struct compared_run runs[2], const struct options *options,
@@ -129,7 +129,6 @@ static bool has_data(const struct process *process, enum metric metric)
 	return metric != METRIC_TENSORS || totals->has_tensors;
 }
 
-/* The median step for times: one slow step must not fail a gate. */
 static double whole_value(const struct process *process, const struct run_metric *metric,
 	const struct metric_samples *samples)
 {
@@ -138,10 +137,7 @@ static double whole_value(const struct process *process, const struct run_metric
 	if (metric->kind->is_peak)
 		return (double)(samples->metric == METRIC_ALLOC ? totals->reserved_peak
 								: totals->allocated_peak);
-	if (metric->value_count && run_metric_unit(metric) == UNIT_TIME &&
-		samples->metric != METRIC_IDLE)
-		return median_of(metric->values, metric->value_count);
-	return metric_samples_whole(samples);
+	return metric_samples_typical(samples);
 }
 
 static double node_value(
@@ -262,6 +258,6 @@ void json_put_test_method(struct json_writer *json, const struct compared_run ru
 	json_write_rank(json, runs[0].rank);
 	json_write_rank(json, runs[1].rank);
 	json_write_end(json, ']');
-	json_put_string(json, "method", MANN_WHITNEY_METHOD);
-	json_put_double(json, "alpha", MANN_WHITNEY_ALPHA);
+	json_put_string(json, "method", CHANGE_TEST_METHOD);
+	json_put_double(json, "alpha", CHANGE_TEST_ALPHA);
 }

@@ -12,7 +12,7 @@
 #define PPERF_REPORT_ANALYSIS_COMPARED_RUN_H
 
 #include "report/analysis/metric_samples.h"
-#include "report/stats/mann_whitney.h"
+#include "report/stats/change_test.h"
 #include "report/text/json_writer.h"
 
 struct run_row {

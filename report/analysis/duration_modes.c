@@ -5,10 +5,16 @@
  * 1. A histogram of the logarithm of durations has 64 bins an octave (1.1 % each).
  * 2. Each value is spread over the values that it may have had before it was rounded. The unit of
  *    rounding is the greatest common divisor of all values.
- * 3. The histogram is smoothed by a triangle. Its half width is 2 * IQR / cbrt(n) (Freedman and
- *    Diaconis), at least two bins and at most an octave.
+ * 3. The histogram is smoothed by triangles with half widths of 64, 32, 16, 8 and 4 bins. One width
+ *    does not fit all: a wide one joins modes, a narrow one makes modes of noise.
  * 4. Peaks are modes. Two peaks are one mode unless the valley between them is below 70 % of the
- *    lower peak. Peaks with less than 5 % of the instances, or fewer than 5, are dropped.
+ *    lower peak, and lower than chance makes it: by MODE_SIGNIFICANCE standard errors of the
+ *    difference (counts are Poisson distributed). Peaks with less than 5 % of the instances, or
+ *    fewer than 5, are dropped.
+ * 5. The widest triangle that finds the most modes is used.
+ *
+ * tests/report/test_duration_modes.c holds how often the number of modes is right on mixtures with
+ * known modes. doc/metrics.md has the table.
  */
 #include "report/analysis/duration_distribution.h"
 #include "report/base/compare.h"
@@ -16,11 +22,16 @@
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BINS_PER_OCTAVE 64.0 /* of an octave */
 #define VALLEY 0.7
 #define MODE_MIN_SHARE 0.05
 #define MODE_MIN_COUNT 5
+#define MODE_SIGNIFICANCE 3.0
+#define WIDEST_KERNEL 64u /* half width of a triangle, in bins */
+#define NARROWEST_KERNEL 4u
+#define PEAK_TOP 0.9 /* what is denser than this share of the peak gives its position */
 
 struct modes {
 	double *counts; /* by bin */
@@ -34,6 +45,12 @@ struct mode_peak {
 	size_t at, from, to; /* to: exclusive */
 };
 
+/* The smoothed histogram. */
+struct mode_density {
+	double *at; /* instances per bin, by bin */
+	size_t count, width;
+};
+
 static double bins_below(double value)
 {
 	return BINS_PER_OCTAVE * log2(value < 1 ? 1 : value);
@@ -42,9 +59,12 @@ static double bins_below(double value)
 struct modes *modes_new(const struct distribution *distribution, uint64_t granularity)
 {
 	struct modes *modes = xcalloc(sizeof *modes);
+	const double half = (double)granularity / 2;
 
-	modes->first = floor(bins_below((double)distribution->min_ns));
-	modes->count = (size_t)(floor(bins_below((double)distribution->max_ns)) - modes->first) + 1;
+	modes->first = floor(bins_below((double)distribution->min_ns - half));
+	modes->count = (size_t)(floor(bins_below((double)distribution->max_ns + half)) -
+				modes->first) +
+		       1;
 	modes->counts = xcalloc(modes->count * sizeof *modes->counts);
 	modes->granularity = granularity;
 	return modes;
@@ -79,15 +99,17 @@ static double *resample(const struct modes *modes)
 	return out;
 }
 
-static double *smooth(const double *counts, size_t count, size_t width)
+static void smooth(const double *counts, struct mode_density *density)
 {
-	double *out = xcalloc(count * sizeof *out);
+	const size_t count = density->count, width = density->width;
 
+	memset(density->at, 0, count * sizeof *density->at);
 	for (size_t i = 0; i < count; i++)
-		for (size_t at = i >= width ? i - width + 1 : 0; at < count && at < i + width; at++)
-			out[i] += counts[at] * (double)(width - (at > i ? at - i : i - at)) /
-				  (double)(width * width);
-	return out;
+		for (size_t at = i >= width ? i - width + 1 : 0;
+			counts[i] > 0 && at < count && at < i + width; at++)
+			density->at[at] += counts[i] *
+					   (double)(width - (at > i ? at - i : i - at)) /
+					   (double)(width * width);
 }
 
 static size_t lowest_between(const double *density, size_t from, size_t to)
@@ -106,37 +128,46 @@ static bool is_local_peak(const double *density, size_t count, size_t at)
 	       (at + 1 == count || density[at + 1] < density[at]);
 }
 
+/* Returns whether a valley separates two peaks. `lower`: the density at the lower one. The variance
+ * of a density of Poisson counts that a triangle smooths is 2 / (3 * width) of the density. */
+static bool separates(const struct mode_density *density, double valley, double lower)
+{
+	const double variance = (lower + valley) * 2 / (3 * (double)density->width);
+
+	return valley < VALLEY * lower && lower - valley > MODE_SIGNIFICANCE * sqrt(variance);
+}
+
 /* Merges the last of `used` peaks into `next`, and those before it, as long as no valley separates
  * them. Returns how many remain. */
-static size_t merge_peaks(
-	const double *density, const struct mode_peak *peaks, size_t used, struct mode_peak *next)
+static size_t merge_peaks(const struct mode_density *density, const struct mode_peak *peaks,
+	size_t used, struct mode_peak *next)
 {
-	const size_t added = next->at;
+	const double *at = density->at;
 
 	for (; used; used--) {
 		const struct mode_peak *last = &peaks[used - 1];
-		const size_t valley = lowest_between(density, last->at, added);
+		const size_t valley = lowest_between(at, last->at, next->at);
 
 		next->from = valley;
-		if (density[valley] < VALLEY * fmin(density[last->at], density[added]))
+		if (separates(density, at[valley], fmin(at[last->at], at[next->at])))
 			break;
-		if (density[last->at] >= density[added])
+		if (at[last->at] >= at[next->at])
 			next->at = last->at;
 		next->from = last->from;
 	}
 	return used;
 }
 
-/* Finds the peaks that valleys separate. `peaks` has room for `count` elements. Returns their
+/* Finds the peaks that valleys separate. `peaks` has room for an element per bin. Returns their
  * number. */
-static size_t find_peaks(const double *density, size_t count, struct mode_peak *peaks)
+static size_t find_peaks(const struct mode_density *density, struct mode_peak *peaks)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct mode_peak next = { .at = i, .to = count };
+	for (size_t i = 0; i < density->count; i++) {
+		struct mode_peak next = { .at = i, .to = density->count };
 
-		if (!is_local_peak(density, count, i))
+		if (!is_local_peak(density->at, density->count, i))
 			continue;
 		used = merge_peaks(density, peaks, used, &next);
 		if (used)
@@ -152,45 +183,82 @@ static uint64_t duration_at_bin(const struct modes *modes, double bins)
 	return clamp_to_u64(exp2((modes->first + bins) / BINS_PER_OCTAVE));
 }
 
-static void add_mode(
-	const struct modes *modes, struct distribution *distribution, const struct mode_peak *peak)
+/* Returns the centre of the peak's top, in bins. The highest bin itself depends on chance. */
+static double peak_centre(const struct mode_density *density, const struct mode_peak *peak)
+{
+	const double least = PEAK_TOP * density->at[peak->at];
+	double sum = 0, weighted = 0;
+	size_t from = peak->at;
+
+	while (from > peak->from && density->at[from - 1] >= least)
+		from--;
+	for (; from < peak->to && density->at[from] >= least; from++) {
+		sum += density->at[from];
+		weighted += density->at[from] * ((double)from + 0.5);
+	}
+	return weighted / sum;
+}
+
+static bool add_mode(const struct modes *modes, struct distribution *distribution,
+	const struct mode_density *density, const struct mode_peak *peak)
 {
 	struct distribution_row *mode = &distribution->modes[distribution->mode_count];
-	const double middle = exp2((modes->first + (double)peak->at + 0.5) / BINS_PER_OCTAVE);
+	const double centre = exp2((modes->first + peak_centre(density, peak)) / BINS_PER_OCTAVE);
 	double count = 0;
 
 	for (size_t i = peak->from; i < peak->to; i++)
 		count += modes->counts[i];
 	if (count < MODE_MIN_COUNT || count < MODE_MIN_SHARE * (double)distribution->count ||
 		distribution->mode_count == DISTRIBUTION_MODES_MAX)
-		return;
+		return false;
 	*mode = (struct distribution_row){ .kind = DISTRIBUTION_MODE,
 		.of = distribution,
 		.count = clamp_to_u64(count),
 		.from = max_u64(duration_at_bin(modes, (double)peak->from), distribution->min_ns),
 		.to = min_u64(duration_at_bin(modes, (double)peak->to), distribution->max_ns),
 		.node = distribution->whole.node };
-	mode->value = max_u64(min_u64(clamp_to_u64(middle + 0.5), mode->to), mode->from);
+	mode->value = max_u64(min_u64(clamp_to_u64(centre + 0.5), mode->to), mode->from);
 	distribution->mode_count++;
+	return true;
+}
+
+/* Replaces the modes of `distribution` by those of a density if they are more. */
+static void take_modes(const struct modes *modes, struct distribution *distribution,
+	const struct mode_density *density, struct mode_peak *peaks)
+{
+	struct distribution *found = xcalloc(sizeof *found);
+	const size_t count = find_peaks(density, peaks);
+
+	*found = (struct distribution){ .count = distribution->count,
+		.min_ns = distribution->min_ns,
+		.max_ns = distribution->max_ns,
+		.whole = distribution->whole };
+	for (size_t i = 0; i < count; i++)
+		add_mode(modes, found, density, &peaks[i]);
+	if (found->mode_count > distribution->mode_count) {
+		memcpy(distribution->modes, found->modes, sizeof found->modes);
+		distribution->mode_count = found->mode_count;
+		for (uint32_t i = 0; i < found->mode_count; i++)
+			distribution->modes[i].of = distribution;
+	}
+	free(found);
 }
 
 void modes_find(struct modes *modes, struct distribution *distribution)
 {
-	const double range = bins_below((double)distribution->p75) -
-			     bins_below((double)distribution->p25),
-		     wanted = 2 * range / cbrt((double)distribution->count);
-	double *spread_out = resample(modes),
-	       *density = smooth(spread_out, modes->count,
-		       wanted < 2                 ? 2
-		       : wanted > BINS_PER_OCTAVE ? (size_t)BINS_PER_OCTAVE
-						  : (size_t)wanted);
+	double *spread_out = resample(modes);
+	struct mode_density density = { .at = xcalloc(modes->count * sizeof *density.at),
+		.count = modes->count };
 	struct mode_peak *peaks = xcalloc((modes->count + 1) * sizeof *peaks);
-	const size_t count = find_peaks(density, modes->count, peaks);
 
-	for (size_t i = 0; i < count && distribution->count >= DISTRIBUTION_COUNT_MIN; i++)
-		add_mode(modes, distribution, &peaks[i]);
+	for (density.width = WIDEST_KERNEL;
+		density.width >= NARROWEST_KERNEL && distribution->count >= DISTRIBUTION_COUNT_MIN;
+		density.width /= 2) {
+		smooth(spread_out, &density);
+		take_modes(modes, distribution, &density, peaks);
+	}
 	free(peaks);
-	free(density);
+	free(density.at);
 	free(spread_out);
 	free(modes->counts);
 	free(modes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/gap_cause.h"
+#include "report/analysis/stream_waits.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +24,9 @@ struct thread_calls {
 
 struct gap_calls {
 	const struct string_table *texts;
+	struct stream_waits *waits;
 	struct thread_calls **threads;
-	size_t count, room, last;
+	size_t count, room;
 };
 
 const char *gap_cause_name(enum gap_cause cause)
@@ -42,6 +45,7 @@ struct gap_calls *gap_calls_new(const struct string_table *texts)
 	struct gap_calls *calls = xcalloc(sizeof *calls);
 
 	calls->texts = texts;
+	calls->waits = stream_waits_new();
 	return calls;
 }
 
@@ -50,6 +54,7 @@ void gap_calls_free(struct gap_calls *calls)
 	for (size_t i = 0; i < calls->count; i++)
 		free(calls->threads[i]);
 	free(calls->threads);
+	stream_waits_free(calls->waits);
 	free(calls);
 }
 
@@ -107,6 +112,7 @@ void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 	const enum gap_cause cause = blocking_cause(calls, call);
 	struct thread_calls *caller;
 
+	stream_waits_add(calls->waits, call);
 	if (cause == GAP_UNKNOWN || calls->count >= THREADS_MAX)
 		return;
 	caller = thread_calls_of(calls, call->tid);
@@ -164,61 +170,120 @@ static void add_recent_calls(const struct thread_calls *caller, uint64_t from_ns
 	}
 }
 
-/* Finds the kind of call that took at least half of the gap before the launch. Returns false if
+/* Finds the kind of call that took at least half of the part before the launch. Returns false if
  * there is none. */
-static bool explain_by_time(
-	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
+static bool explain_by_time(const struct thread_calls *caller, struct gap_part *part)
 {
 	struct cause_time times[GAP_CAUSE_COUNT] = { { 0 } };
 	enum gap_cause most = GAP_SYNC;
 
-	add_recent_calls(caller, gap->begin_ns, requested_ns, times);
+	add_recent_calls(caller, part->begin_ns, part->end_ns, times);
 	for (enum gap_cause cause = GAP_ALLOCATION; cause <= GAP_COPY; cause++)
 		if (times[cause].sum_ns > times[most].sum_ns)
 			most = cause;
-	if (times[most].sum_ns < (gap->end_ns - gap->begin_ns + 1) / 2 || !times[most].sum_ns)
+	if (times[most].sum_ns < (part->end_ns - part->begin_ns + 1) / 2 || !times[most].sum_ns)
 		return false;
-	gap->cause = most;
-	gap->blocked_by = times[most].name;
+	part->cause = most;
+	part->blocked_by = times[most].name;
 	return true;
 }
 
 /* Blames the call in which the thread was when the GPU became idle. Had the call not been there,
  * the thread could have launched in time, unless its work after the call was longer. */
 static void explain_by_begin(
-	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
+	const struct thread_calls *caller, uint64_t last_correlation, struct gap_part *part)
 {
 	const struct recent_call *call;
 
 	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
-		if (call->begin_ns > gap->begin_ns || call->end_ns < gap->begin_ns ||
+		if (call->begin_ns > part->begin_ns || call->end_ns < part->begin_ns ||
 			(call->cause == GAP_COPY &&
-				(!call->correlation || call->correlation != gap->last_correlation)))
+				(!call->correlation || call->correlation != last_correlation)))
 			continue;
-		if (requested_ns > call->end_ns &&
-			requested_ns - call->end_ns > gap->begin_ns - call->begin_ns)
+		if (part->end_ns > call->end_ns &&
+			part->end_ns - call->end_ns > part->begin_ns - call->begin_ns)
 			return;
-		gap->cause = call->cause;
-		gap->blocked_by = call->name;
+		part->cause = call->cause;
+		part->blocked_by = call->name;
 		return;
 	}
 }
 
-void gap_explain(const struct gap_calls *calls, const struct activity *work, struct gap *gap)
+/* The part before the launch. */
+static struct gap_part part_before(const struct gap_calls *calls, const struct activity *work,
+	const struct gap *gap, uint64_t until_ns)
 {
 	const struct thread_calls *caller = thread_calls_of(calls, work->tid);
+	struct gap_part part = {
+		.begin_ns = gap->begin_ns, .end_ns = until_ns, .cause = GAP_LAUNCH
+	};
 
-	gap->blocked_by = 0;
-	gap->cause = GAP_UNKNOWN;
-	if (!work->has_call)
-		return;
-	if (work->call_begin_ns <= gap->begin_ns) {
-		gap->cause = work->kind == ACTIVITY_COPY && work->call_end_ns > gap->begin_ns
-				     ? GAP_COPY
-				     : GAP_DEPENDENCY;
-		return;
+	if (caller && !explain_by_time(caller, &part))
+		explain_by_begin(caller, gap->last_correlation, &part);
+	return part;
+}
+
+/* Returns true if the gap is between two operations of one graph launch. */
+static bool is_within_graph(const struct activity *work, const struct gap *gap)
+{
+	return work->of_graph && work->correlation == gap->last_correlation;
+}
+
+uint64_t gap_wait_begin(uint64_t begin_ns, uint64_t call_end_ns, uint64_t start_ns)
+{
+	const uint64_t ready_ns = max_u64(begin_ns, call_end_ns);
+
+	return start_ns <= ready_ns || start_ns - ready_ns <= START_MAX_NS ? start_ns : ready_ns;
+}
+
+/* The cause of the part until the work began to wait. */
+static enum gap_cause starting_cause(
+	const struct activity *work, const struct gap *gap, uint64_t from_ns)
+{
+	if (is_within_graph(work, gap))
+		return GAP_KERNELS;
+	if (work->kind == ACTIVITY_COPY && work->call_end_ns > from_ns)
+		return GAP_COPY;
+	return max_u64(work->call_begin_ns, work->call_end_ns) > gap->begin_ns ? GAP_LATENCY
+									       : GAP_KERNELS;
+}
+
+/* The part in which the work waited for something else than its launch. */
+static struct gap_part waiting_part(const struct gap_calls *calls, const struct activity *work,
+	const struct gap *gap, uint64_t from_ns)
+{
+	struct gap_part part = {
+		.begin_ns = from_ns, .end_ns = gap->end_ns, .cause = GAP_QUEUED, .launched = true
+	};
+
+	if (!is_within_graph(work, gap) &&
+		stream_waits_before(calls->waits, work, &part.blocked_by))
+		part.cause = GAP_EVENT;
+	else if (work->nodes_unknown || gap->after_unknown_nodes)
+		part.cause = GAP_UNKNOWN;
+	return part;
+}
+
+size_t gap_split(const struct gap_calls *calls, const struct activity *work, const struct gap *gap,
+	struct gap_part parts[GAP_PARTS_MAX])
+{
+	const uint64_t launch_ns = max_u64(
+		gap->begin_ns, min_u64(work->call_begin_ns, gap->end_ns));
+	const bool in_graph = is_within_graph(work, gap);
+	uint64_t wait_ns;
+	size_t count = 0;
+
+	if (!work->has_call) {
+		parts[0] = (struct gap_part){ gap->begin_ns, gap->end_ns, GAP_UNKNOWN, 0, false };
+		return 1;
 	}
-	gap->cause = GAP_LAUNCH;
-	if (caller && !explain_by_time(caller, work->call_begin_ns, gap))
-		explain_by_begin(caller, work->call_begin_ns, gap);
+	if (launch_ns > gap->begin_ns)
+		parts[count++] = part_before(calls, work, gap, launch_ns);
+	wait_ns = gap_wait_begin(launch_ns, in_graph ? 0 : work->call_end_ns, gap->end_ns);
+	if (wait_ns > launch_ns)
+		parts[count++] = (struct gap_part){ launch_ns, wait_ns,
+			starting_cause(work, gap, launch_ns), 0, true };
+	if (gap->end_ns > wait_ns || !count)
+		parts[count++] = waiting_part(calls, work, gap, wait_ns);
+	return count;
 }

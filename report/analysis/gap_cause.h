@@ -1,37 +1,57 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds why a GPU was idle until an operation began, from the calls of the thread that launched it.
+ * Finds why a GPU was idle until an operation began. The gap is split at the call that launched
+ * the operation: before it by what the calling thread did, after it by what the operation waited
+ * for.
  *
- * The first rule that applies:
+ * Before the call, the first rule that applies:
  *
- * | cause           | rule                                                                    |
- * |-----------------|-------------------------------------------------------------------------|
- * | unknown         | the launching call is not in the trace                                  |
- * | copy            | the operation is a copy whose call was running when the GPU became idle |
- * | dependency      | launched before the GPU was idle; waited for a stream, event or device  |
- * | synchronisation | half of the gap or more was spent in calls that wait                    |
- * | allocation      | the same, in calls that allocate or free memory                         |
- * | copy            | the same, in copy calls                                                 |
- * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below       |
- * | launch-bound    | not launched yet: the program was slower than the GPU                   |
+ * | cause           | rule                                                                   |
+ * |-----------------|------------------------------------------------------------------------|
+ * | unknown         | the launching call is not in the trace (this is for the whole gap)     |
+ * | synchronisation | half of this part or more was spent in calls that wait                 |
+ * | allocation      | the same, in calls that allocate or free memory                        |
+ * | copy            | the same, in copy calls                                                |
+ * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below      |
+ * | launch-bound    | the program was slower than the GPU                                    |
  *
  * For the last but one, let t be the time for which the call had been running when the GPU became
  * idle. The thread must have launched no later than t after the call returned. Without the call it
  * could have launched in time. A copy call applies only if its copy was the GPU's last operation.
  *
- * The call of the second rule prepares memory before the copy starts.
+ * After the call began:
+ *
+ * | cause               | rule                                                               |
+ * |---------------------|--------------------------------------------------------------------|
+ * | copy                | until a copy call returns: it prepares memory                      |
+ * | launch latency      | until any other launching call returns                             |
+ * | gap between kernels | launched before the gap, and began at most START_MAX_NS into it    |
+ * | event wait          | the rest, of work behind cudaStreamWaitEvent (stream_waits.h)      |
+ * | unknown             | the rest, next to a CUDA graph that may have nodes without records |
+ * | queued              | the rest: the trace does not show what the operation waited for    |
+ *
+ * A rest of at most START_MAX_NS belongs to the launch (or the copy): a GPU needs some
+ * microseconds to start work.
  */
 #ifndef PPERF_REPORT_ANALYSIS_GAP_CAUSE_H
 #define PPERF_REPORT_ANALYSIS_GAP_CAUSE_H
 
 #include "report/analysis/activities.h"
 
-#define GAP_CAUSES(X)               \
-	X(LAUNCH, "launch-bound")   \
-	X(SYNC, "synchronisation")  \
-	X(ALLOCATION, "allocation") \
-	X(COPY, "copy")             \
-	X(DEPENDENCY, "dependency") \
+/* A GPU starts ready work, or goes from one operation to the next, within microseconds. A longer
+ * gap has another cause. */
+#define START_MAX_NS 20000u
+#define GAP_PARTS_MAX 3u
+
+#define GAP_CAUSES(X)                     \
+	X(LAUNCH, "launch-bound")         \
+	X(SYNC, "synchronisation")        \
+	X(ALLOCATION, "allocation")       \
+	X(COPY, "copy")                   \
+	X(LATENCY, "launch latency")      \
+	X(KERNELS, "gap between kernels") \
+	X(EVENT, "event wait")            \
+	X(QUEUED, "queued")               \
 	X(UNKNOWN, "unknown")
 
 enum gap_cause {
@@ -44,11 +64,18 @@ enum gap_cause {
 struct gap {
 	uint64_t begin_ns, end_ns; /* since the start of the trace */
 	uint64_t last_correlation; /* of the GPU operation before the gap */
-	enum gap_cause cause;
-	uint32_t blocked_by; /* text: the call that caused the gap; 0: none */
+	bool after_unknown_nodes;  /* that operation is of a CUDA graph of unknown nodes */
 };
 
-/* The last calls of each thread that can block it: a bounded number. */
+/* A part of a gap, with one cause. */
+struct gap_part {
+	uint64_t begin_ns, end_ns;
+	enum gap_cause cause;
+	uint32_t blocked_by; /* text: the call that caused it; 0: none */
+	bool launched;       /* the operation that ended the gap had been launched */
+};
+
+/* The last calls of each thread that can block it, and waits of streams: a bounded number. */
 struct gap_calls;
 
 struct gap_calls *gap_calls_new(const struct string_table *texts);
@@ -56,8 +83,15 @@ void gap_calls_free(struct gap_calls *calls);
 
 /* Adds a call. Calls must come in the order in which they begin. */
 void gap_calls_add(struct gap_calls *calls, const struct activity *call);
-/* Sets cause and blocked_by of `gap`. `work` is the operation that ended the gap. */
-void gap_explain(const struct gap_calls *calls, const struct activity *work, struct gap *gap);
+/* Splits `gap`. `work` is the operation that ended it. Stores the parts in the order of time, and
+ * returns their number. They cover the gap. */
+size_t gap_split(const struct gap_calls *calls, const struct activity *work, const struct gap *gap,
+	struct gap_part parts[GAP_PARTS_MAX]);
+
+/* Returns when work stops to be on its way to the GPU and begins to wait. `begin_ns`: its launch,
+ * or the end of what it waited for last. `call_end_ns`: return of the launch. Never later than
+ * `start_ns`, the start of the work. */
+uint64_t gap_wait_begin(uint64_t begin_ns, uint64_t call_end_ns, uint64_t start_ns);
 
 const char *gap_cause_name(enum gap_cause cause);
 

@@ -160,6 +160,19 @@ static uint32_t find_group_named(struct grouping *grouping, const char *name, en
 		string_table_intern(grouping->texts, name, strlen(name)), 0, kind);
 }
 
+/* Makes the totals of the group without a key its self values. What encloses all groups would have
+ * 100 % and contradict its name. */
+static void limit_total_to_self(struct grouping *grouping, uint32_t key)
+{
+	struct node *flat = &grouping->flat->nodes[key];
+
+	flat->total_ns = flat->self_ns;
+	if (!flat->gpu)
+		return;
+	flat->gpu->total_ns = flat->gpu->self_ns;
+	flat->gpu->total_calls = flat->gpu->self_calls;
+}
+
 /* Joins two names as in `Model.layers.0`, the form of named_modules(). */
 static uint32_t join_dotted(struct string_table *texts, uint32_t outer, uint32_t name)
 {
@@ -205,6 +218,7 @@ static struct tree *group_by_module(struct process *process, char reason[GROUP_B
 		return NULL;
 	}
 	sum_groups(&grouping);
+	limit_total_to_self(&grouping, none);
 	return grouping_end(&grouping);
 }
 
@@ -220,6 +234,8 @@ static struct tree *group_by_category(struct process *process)
 			&grouping, categories_name(categories, of_node[id]), NODE_CATEGORY);
 	free(of_node);
 	sum_groups(&grouping);
+	limit_total_to_self(
+		&grouping, find_group_named(&grouping, CATEGORY_OTHER_NAME, NODE_CATEGORY));
 	return grouping_end(&grouping);
 }
 

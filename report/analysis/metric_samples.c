@@ -2,6 +2,7 @@
 #include "report/analysis/metric_samples.h"
 #include "report/base/alloc.h"
 #include "report/base/search.h"
+#include "report/stats/mann_whitney.h"
 #include <stdlib.h>
 
 static bool is_step_wanted(const struct profile_options *options, const struct step *step)
@@ -68,6 +69,7 @@ static void add_step_sample(
 	if (step == SIZE_MAX)
 		return;
 	samples->total += value;
+	samples->calls++;
 	if (step % all->step_stride)
 		return;
 	if (!samples->values) {
@@ -126,6 +128,7 @@ static void add_metric_value(
 	}
 	samples = node_samples_of(all, node);
 	samples->total += value;
+	samples->calls++;
 	keep_instance_value(samples, value);
 }
 
@@ -141,6 +144,17 @@ static void add_leaf_sample(
 		add_metric_value(all, node, at_ns, duration_ns);
 }
 
+/* Keeps samples and calls only: the total of the range is added up from its GPU work. */
+static void add_gpu_instance(
+	struct metric_samples *all, uint32_t node, uint64_t at_ns, long double value)
+{
+	struct node_samples *samples = node_samples_of(all, node);
+
+	samples->calls += !all->steps || sample_step_at(all, at_ns) != SIZE_MAX;
+	if (!all->steps)
+		keep_instance_value(samples, value);
+}
+
 static void add_instance_sample(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
 	struct metric_samples *all = context;
@@ -149,9 +163,8 @@ static void add_instance_sample(void *context, uint32_t node, uint64_t at_ns, lo
 		value = 1;
 	if (all->metric != METRIC_GPU)
 		add_metric_value(all, node, at_ns, value);
-	/* Only samples are kept: the total of the range is added up from its GPU work. */
-	else if (!all->steps)
-		keep_instance_value(node_samples_of(all, node), value);
+	else
+		add_gpu_instance(all, node, at_ns, value);
 }
 
 static void add_samples_to_parent(struct metric_samples *all, uint32_t parent, uint32_t id)
@@ -185,6 +198,8 @@ static void sum_samples(struct metric_samples *all)
 			all->nodes[id].total = node->total_ns;
 		if (node->is_counted && all->metric == METRIC_CALLS)
 			all->nodes[id].total = node->calls;
+		if (node->is_counted)
+			all->nodes[id].calls = node->calls;
 		if (all->metric == METRIC_GPU || (all->metric != METRIC_CALLS && is_range &&
 							 tree->nodes[node->parent].is_group))
 			add_samples_to_parent(all, node->parent, id);
@@ -243,6 +258,19 @@ double metric_samples_whole(const struct metric_samples *all)
 		if (has_own_share(all, id))
 			sum += all->nodes[id].total;
 	return metric_samples_mean(all, sum);
+}
+
+double metric_samples_typical(const struct metric_samples *all)
+{
+	double *values = metric_samples_step_values(all), median;
+
+	if (!all->values || metrics[all->metric].unit != UNIT_TIME || all->metric == METRIC_IDLE) {
+		free(values);
+		return metric_samples_whole(all);
+	}
+	median = median_of(values, all->values);
+	free(values);
+	return median;
 }
 
 double *metric_samples_step_values(const struct metric_samples *all)

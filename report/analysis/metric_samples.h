@@ -17,6 +17,7 @@
 struct node_samples {
 	/* of all steps, or of the whole run; includes descendants where the call tree does */
 	long double total;
+	uint64_t calls; /* instances that `total` counts, of this node alone; 0: unknown */
 	double *values; /* NULL: none */
 	/* count by steps: all sampled steps, with 0 where the node had nothing */
 	uint32_t count, room;
@@ -45,9 +46,12 @@ size_t metric_samples_steps(const struct process *process);
 
 /* Returns the value to compare: the mean of a step, or `total` of the whole run. */
 double metric_samples_mean(const struct metric_samples *samples, long double total);
-/* Returns that value of the whole: the sum of the roots of all threads. For wall time, and for CPU
+/* Returns the value of the whole: the sum of the roots of all threads. For wall time, and for CPU
  * time by steps: the duration. */
 double metric_samples_whole(const struct metric_samples *samples);
+/* Returns the value of the whole as `gate` compares it: for times the median of the sampled steps,
+ * because one slow step must not fail a gate, else metric_samples_whole. */
+double metric_samples_typical(const struct metric_samples *samples);
 /* Returns the value of the whole in each of the `values` sampled steps. NULL: by instances. The
  * caller frees it. */
 double *metric_samples_step_values(const struct metric_samples *samples);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/run_diff.h"
-#include "report/base/compare.h"
+#include "report/stats/mann_whitney.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
@@ -9,101 +9,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t copy_text_to_diff(struct diff *diff, const struct process *process, uint32_t id)
-{
-	const struct string_view text = string_table_get(process->texts, id);
-
-	return string_table_intern(diff->texts, text.bytes, text.length);
-}
-
-static bool is_same_node(const struct diff_node *a, const struct diff_node *b)
-{
-	return a->parent == b->parent && a->name == b->name && a->domain == b->domain &&
-	       a->class == b->class && a->kind == b->kind;
-}
-
-static uint64_t hash_of(const struct diff_node *node)
-{
-	const uint64_t hash_diff_node = hash_u64((uint64_t)node->parent << 32 | node->name);
-
-	return hash_u64(hash_diff_node ^ node->domain ^ (uint64_t)node->class << 20 ^
-			(uint64_t)node->kind << 44);
-}
-
-/* Returns the node equal to `wanted`, and adds it if there is none. */
-static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node *wanted)
-{
-	const uint64_t hash_diff_node = hash_of(wanted);
-	struct hash_slot *slot;
-
-	hash_index_reserve(&diff->index);
-	for (slot = hash_index_first(&diff->index, hash_diff_node); slot->number;
-		slot = hash_index_next(&diff->index, slot))
-		if (is_same_node(&diff->nodes[slot->number], wanted))
-			return slot->number;
-	ARRAY_GROW(diff->nodes, diff->room, (size_t)diff->count + 1);
-	diff->nodes[diff->count] = *wanted;
-	hash_index_add(&diff->index, slot, hash_diff_node, diff->count);
-	return diff->count++;
-}
-
-/* Selects the tree nodes that have a value of the metric, themselves or below. */
-static uint8_t *select_nodes(const struct compared_run *side)
-{
-	const struct tree *tree = side->metric_samples->profile->tree;
-	uint8_t *selected = xcalloc(tree->count);
-
-	for (uint32_t id = tree->count - 1; id > 0; id--) {
-		selected[id] |= side->metric_samples->nodes[id].total != 0 ||
-				side->metric_samples->nodes[id].count > 0;
-		selected[tree->nodes[id].parent] |= selected[id];
-	}
-	return selected;
-}
-
-static void add_side_nodes(struct diff *diff, unsigned which)
-{
-	struct compared_run *side = &diff->sides[which];
-	const struct tree *tree = side->metric_samples->profile->tree;
-	uint32_t *placed = xcalloc(tree->count * sizeof *placed);
-	uint8_t *selected = select_nodes(side);
-
-	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct node *node = &tree->nodes[id];
-		struct diff_node wanted = { .parent = placed[node->parent], .kind = node->kind };
-
-		if (!selected[id])
-			continue;
-		wanted.name = copy_text_to_diff(diff, side->process, node->name);
-		wanted.domain = copy_text_to_diff(diff, side->process, node->domain);
-		wanted.class = copy_text_to_diff(diff, side->process, node->class);
-		wanted.depth = wanted.parent ? diff->nodes[wanted.parent].depth + 1 : 0;
-		placed[id] = find_or_add_diff_node(diff, &wanted);
-		if (!diff->nodes[placed[id]].of[which])
-			diff->nodes[placed[id]].of[which] = id;
-		*(which ? &diff->nodes[placed[id]].after : &diff->nodes[placed[id]].before) +=
-			metric_samples_mean(
-				side->metric_samples, side->metric_samples->nodes[id].total);
-	}
-	free(placed);
-	free(selected);
-}
-
 /* By steps, a node that only one run has counts as 0 in each step of the other run. */
-static const double *side_values(
+static const double *side_samples(
 	const struct diff *diff, struct diff_node *node, unsigned which, const double *zeros)
 {
-	const struct metric_samples *metric_samples = diff->sides[which].metric_samples;
-	const struct node_samples *samples = node->of[which]
-						     ? &metric_samples->nodes[node->of[which]]
-						     : NULL;
-
-	if (samples && samples->values) {
-		node->n[which] = samples->count;
-		return samples->values;
-	}
-	node->n[which] = diff->by_steps ? metric_samples->values : 0;
+	if (node->samples[which])
+		return node->samples[which];
+	node->n[which] = diff->by_steps ? diff->sides[which].metric_samples->values : 0;
 	return zeros;
+}
+
+static bool is_same_sample(const double *const a[2], const uint32_t n[2], const double *const b[2],
+	const uint32_t m[2])
+{
+	for (unsigned which = 0; which < 2; which++)
+		if (n[which] != m[which] ||
+			memcmp(a[which], b[which], n[which] * sizeof(double)) != 0)
+			return false;
+	return true;
+}
+
+/* Whether a change of the node cannot reach DIFF_MIN_SHARE. */
+static bool is_too_small(const struct diff *diff, const struct diff_node *node)
+{
+	const double whole = fmax(fabs(diff->whole.mean[0]), fabs(diff->whole.mean[1]));
+
+	return diff_unit(diff) == UNIT_TIME &&
+	       fmax(fabs(node->value[0]), fabs(node->value[1])) < DIFF_MIN_SHARE * whole;
+}
+
+/* Whether the node is to be tested. Sets why not. */
+static bool is_testable(struct diff *diff, uint32_t id, const struct sample_pair *pairs)
+{
+	struct diff_node *node = &diff->nodes.all[id];
+	const uint32_t above = diff->nodes.all[node->parent].same_as
+				       ? diff->nodes.all[node->parent].same_as
+				       : node->parent;
+
+	node->is_small = is_too_small(diff, node);
+	if (above && node->n[0] + node->n[1] > 0 &&
+		is_same_sample(
+			pairs[id].values, node->n, pairs[above].values, diff->nodes.all[above].n))
+		node->same_as = above;
+	return !node->is_small && !node->same_as;
 }
 
 static void test_nodes(struct diff *diff)
@@ -111,112 +59,212 @@ static void test_nodes(struct diff *diff)
 	const uint32_t zero_count = diff->sides[0].metric_samples->values +
 				    diff->sides[1].metric_samples->values;
 	double *zeros = xcalloc((zero_count + 1u) * sizeof *zeros);
-	struct sample_pair *pairs = xcalloc(diff->count * sizeof *pairs);
+	struct sample_pair *pairs = xcalloc(diff->nodes.count * sizeof *pairs),
+			   *tested = xcalloc(diff->nodes.count * sizeof *pairs);
+	size_t count = 0;
 
-	for (uint32_t id = 1; id < diff->count; id++) {
-		struct diff_node *node = &diff->nodes[id];
-		const double *before = side_values(diff, node, 0, zeros),
-			     *after = side_values(diff, node, 1, zeros);
+	for (uint32_t id = 1; id < diff->nodes.count; id++) {
+		struct diff_node *node = &diff->nodes.all[id];
+		const double *before = side_samples(diff, node, 0, zeros),
+			     *after = side_samples(diff, node, 1, zeros);
 
-		pairs[id - 1] = (struct sample_pair){ { before, after }, { node->n[0], node->n[1] },
-			&node->comparison };
+		node->test.p = 1;
+		pairs[id] = (struct sample_pair){ { before, after }, { node->n[0], node->n[1] },
+			&node->test };
+		if (is_testable(diff, id, pairs))
+			tested[count++] = pairs[id];
 	}
-	diff->tested = (uint32_t)mann_whitney_test_all(pairs, diff->count - 1);
+	diff->tested = (uint32_t)change_test_all(tested, count);
+	for (uint32_t id = 1; id < diff->nodes.count; id++)
+		if (diff->nodes.all[id].same_as)
+			diff->nodes.all[id].test =
+				diff->nodes.all[diff->nodes.all[id].same_as].test;
 	free(zeros);
 	free(pairs);
+	free(tested);
+}
+
+double relative_shift(const struct change_test *test)
+{
+	const double base = fabs(test->median[0]) + fabs(test->median[1]);
+
+	return base > 0 ? 2 * test->shift / base : 0;
+}
+
+/* Sets the median of the relative shifts and their robust deviation. `errors`: the standard errors
+ * of the shifts. Both arrays are sorted. */
+static void measure_spread(struct diff *diff, double *shifts, double *errors, size_t count)
+{
+	const double common = median_of(shifts, count), noise = median_of(errors, count);
+
+	for (size_t i = 0; i < count; i++)
+		shifts[i] = fabs(shifts[i] - common);
+	/* 1.4826: the standard deviation of normal values, over their MAD */
+	diff->spread = 1.4826 * median_of(shifts, count);
+	diff->between_runs = sqrt(fmax(0, diff->spread * diff->spread - noise * noise));
+	/* A symmetric change is relative to the mean of before and after. */
+	diff->common_change = common < 2 ? (2 + common) / (2 - common) - 1 : 0;
 }
 
 /* Two runs of one program differ as a whole, and their call paths vary by more than the steps of
  * one run. Measures both by the changes of the call paths: median and MAD. Only for times. */
 static void measure_run_difference(struct diff *diff)
 {
-	double *changes = xcalloc(diff->count * sizeof *changes);
+	double *shifts = xcalloc(diff->nodes.count * sizeof *shifts),
+	       *errors = xcalloc(diff->nodes.count * sizeof *errors);
 	size_t count = 0;
 
-	for (uint32_t id = 1; id < diff->count && diff_unit(diff) == UNIT_TIME; id++) {
-		const struct diff_node *node = &diff->nodes[id];
+	for (uint32_t id = 1; id < diff->nodes.count && diff_unit(diff) == UNIT_TIME; id++) {
+		const struct diff_node *node = &diff->nodes.all[id];
 
-		if (node->comparison.tested && node->of[0] && node->of[1] &&
-			node->comparison.median > 0)
-			changes[count++] = node->comparison.shift / node->comparison.median;
+		if (!node->test.tested || node->same_as || !node->of[0] || !node->of[1] ||
+			node->test.median[0] <= 0)
+			continue;
+		errors[count] = node->test.error;
+		shifts[count++] = relative_shift(&node->test);
 	}
-	if (count >= DIFF_MIN_NODES) {
-		qsort(changes, count, sizeof *changes, compare_double);
-		diff->common_change = changes[count / 2];
-		for (size_t i = 0; i < count; i++)
-			changes[i] = fabs(changes[i] - diff->common_change);
-		qsort(changes, count, sizeof *changes, compare_double);
-		diff->spread = 1.4826 * changes[count / 2]; /* of normal values: their deviation */
-	}
-	free(changes);
+	if (count >= DIFF_MIN_NODES)
+		measure_spread(diff, shifts, errors, count);
+	free(shifts);
+	free(errors);
 }
 
-/* Whether the shift of a node is larger than the difference of the runs as a whole. */
+/* Whether the shift of a node is larger than differences between two runs of one program. */
 static bool exceeds_run_difference(const struct diff *diff, const struct diff_node *node)
 {
-	const double base = fabs(node->comparison.median), shift = node->comparison.shift;
-	const double off = base > 0 ? fabs(shift / base - diff->common_change) : 1;
-	const double least = base > 0 && DIFF_MIN_DEVIATIONS * diff->spread > DIFF_MIN_SHIFT
-				     ? DIFF_MIN_DEVIATIONS * diff->spread
-				     : DIFF_MIN_SHIFT;
+	const double floor = fmin(DIFF_MAX_FLOOR, DIFF_MIN_DEVIATIONS * diff->between_runs);
 
-	return shift != 0 && fabs(shift) >= DIFF_MIN_SHIFT * base && off >= least;
+	return fabs(relative_shift(&node->test)) >= fmax(DIFF_MIN_SHIFT, floor);
 }
 
 /* Whether a change is a large enough part of the whole: smaller changes of times may come from
  * memory layout. Applies to times only. */
-static bool is_large_enough(const struct diff *diff, const struct diff_node *node, double whole)
+static bool is_large_enough(const struct diff *diff, const struct diff_node *node)
 {
-	const double change = node->status == DIFF_BOTH && node->comparison.median != 0
-				      ? node->comparison.shift / node->comparison.median *
-						node->before
-				      : node->after - node->before;
+	const double whole = fmax(fabs(diff->whole.mean[0]), fabs(diff->whole.mean[1])),
+		     mean = (fabs(node->value[0]) + fabs(node->value[1])) / 2,
+		     change = node->status == DIFF_NEW || node->status == DIFF_REMOVED
+				      ? diff_node_change(node)
+				      : relative_shift(&node->test) * mean;
 
 	return diff_unit(diff) != UNIT_TIME || fabs(change) >= DIFF_MIN_SHARE * whole;
 }
 
+/* Whether a change that was not tested is worth a row: of 1 % of the whole. */
+static bool is_large_untested(const struct diff *diff, const struct diff_node *node)
+{
+	const double whole = fmax(fabs(diff->whole.mean[0]), fabs(diff->whole.mean[1])),
+		     change = fabs(diff_node_change(node));
+
+	return change > 0 && change >= DIFF_MIN_SHIFT * whole;
+}
+
+/* Whether the node changed by other than all call paths did. */
+static bool is_far_from_common(const struct diff *diff, const struct diff_node *node)
+{
+	const double common = symmetric_change(1, 1 + diff->common_change);
+
+	return diff->spread > 0 &&
+	       fabs(relative_shift(&node->test) - common) > DIFF_MIN_DEVIATIONS * diff->spread;
+}
+
 static void judge_change(const struct diff *diff, struct diff_node *node)
 {
-	const double whole = fabs(diff->before) > fabs(diff->after) ? fabs(diff->before)
-								    : fabs(diff->after);
+	const bool one_sided = !node->of[0] || !node->of[1];
 
-	if (node->of[0] && node->of[1])
-		node->status = DIFF_BOTH;
-	else
-		node->status = node->of[1] ? DIFF_NEW : DIFF_REMOVED;
-	if (node->comparison.tested)
-		node->found = node->comparison.p < DIFF_ALPHA &&
-			      is_large_enough(diff, node, whole) &&
-			      (node->status != DIFF_BOTH || exceeds_run_difference(diff, node));
-	else if (node->status != DIFF_BOTH)
-		node->found = fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole;
+	if (node->test.tested)
+		node->significant = node->test.p < CHANGE_TEST_FDR && is_large_enough(diff, node) &&
+				    (one_sided || exceeds_run_difference(diff, node));
+	else if (one_sided)
+		node->significant = is_large_untested(diff, node);
+	node->outlier = node->significant && !one_sided && is_far_from_common(diff, node);
 	/* Without steps, also show large changes of nodes that were called more often, or too
 	 * rarely for a test. */
-	node->shown |= node->found ||
-		       (!diff->by_steps &&
-			       fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole &&
-			       node->after != node->before);
+	node->shown |= node->significant || (!diff->by_steps && is_large_untested(diff, node));
 }
 
 static void sum_diff(struct diff *diff)
 {
-	for (uint32_t id = 1; id < diff->count; id++)
-		judge_change(diff, &diff->nodes[id]);
-	for (uint32_t id = diff->count - 1; id > 0; id--) {
-		struct diff_node *node = &diff->nodes[id], *parent = &diff->nodes[node->parent];
+	for (uint32_t id = 1; id < diff->nodes.count; id++)
+		judge_change(diff, &diff->nodes.all[id]);
+	for (uint32_t id = diff->nodes.count - 1; id > 0; id--) {
+		struct diff_node *node = &diff->nodes.all[id],
+				 *parent = &diff->nodes.all[node->parent];
+		const double change = fabs(diff_node_change(node));
 
-		if (node->shown && fabs(node->after - node->before) > node->largest_change)
-			node->largest_change = fabs(node->after - node->before);
+		if (node->shown && change > node->largest_change)
+			node->largest_change = change;
 		parent->shown |= node->shown;
 		if (node->largest_change > parent->largest_change)
 			parent->largest_change = node->largest_change;
 		node->next = parent->first_child;
 		parent->first_child = id;
-		diff->found += node->found;
-		diff->added += node->status == DIFF_NEW;
-		diff->removed += node->status == DIFF_REMOVED;
-		diff->common += node->status == DIFF_BOTH;
+		diff->significant += node->significant && node->test.tested && !node->same_as;
+		diff->untested += node->significant && !node->test.tested;
+		diff->common += node->of[0] && node->of[1];
 	}
+}
+
+/* Whether the change of a node is mostly that of one child, which then is the mover. */
+static bool is_change_of_child(const struct diff *diff, const struct diff_node *node)
+{
+	for (uint32_t id = node->first_child; id; id = diff->nodes.all[id].next)
+		if (fabs(diff_node_change(&diff->nodes.all[id])) >=
+			fabs(diff_node_change(node)) / 2)
+			return true;
+	return false;
+}
+
+/* Lists the nodes with the largest changes of their own, significant or not. */
+static void find_movers(struct diff *diff)
+{
+	for (uint32_t id = 1; id < diff->nodes.count; id++) {
+		const struct diff_node *node = &diff->nodes.all[id];
+		const double change = fabs(diff_node_change(node));
+		uint32_t at = diff->mover_count;
+
+		if (change == 0 || is_change_of_child(diff, node))
+			continue;
+		for (; at &&
+			fabs(diff_node_change(&diff->nodes.all[diff->movers[at - 1]])) < change;
+			at--)
+			if (at < DIFF_MOVERS)
+				diff->movers[at] = diff->movers[at - 1];
+		if (at < DIFF_MOVERS)
+			diff->movers[at] = id;
+		diff->mover_count += diff->mover_count < DIFF_MOVERS;
+	}
+}
+
+bool is_significant_whole(const struct change_test *test)
+{
+	return test->tested && test->p < CHANGE_TEST_ALPHA && test->shift != 0;
+}
+
+static void test_whole(struct diff *diff)
+{
+	struct diff_whole *whole = &diff->whole;
+	double *values[2];
+
+	for (unsigned which = 0; which < 2; which++) {
+		const struct metric_samples *samples = diff->sides[which].metric_samples;
+
+		whole->mean[which] = metric_samples_whole(samples);
+		whole->typical[which] = metric_samples_typical(samples);
+		whole->n[which] = samples->values;
+		values[which] = metric_samples_step_values(samples);
+	}
+	whole->test = change_test_alone(values[0], whole->n[0], values[1], whole->n[1]);
+	whole->significant = is_significant_whole(&whole->test);
+	free(values[0]);
+	free(values[1]);
+}
+
+bool diff_is_different(const struct diff *diff)
+{
+	return diff->significant > 0 || diff->untested > 0 ||
+	       (diff->whole.significant &&
+		       fabs(relative_shift(&diff->whole.test)) >= DIFF_MIN_SHIFT);
 }
 
 static void check_counter(const struct diff *diff)
@@ -266,8 +314,6 @@ struct diff *diff_read_unmatched(const struct options *options, const char *metr
 	struct diff *diff = xcalloc(sizeof *diff);
 
 	diff->texts = string_table_new();
-	diff->count = 1;
-	ARRAY_GROW(diff->nodes, diff->room, 1);
 	compared_runs_open(diff->sides, options, before, after, false);
 	choose_metric(diff, metric_name);
 	diff->by_steps = diff->sides[0].by_steps;
@@ -275,13 +321,12 @@ struct diff *diff_read_unmatched(const struct options *options, const char *metr
 		diff->sides[which].metric_samples = metric_samples_read(
 			diff->sides[which].process, diff->metric, metric_name, diff->by_steps);
 	check_counter(diff);
-	diff->before = metric_samples_whole(diff->sides[0].metric_samples);
-	diff->after = metric_samples_whole(diff->sides[1].metric_samples);
-	add_side_nodes(diff, 0);
-	add_side_nodes(diff, 1);
+	test_whole(diff);
+	diff_nodes_match(&diff->nodes, diff->texts, diff->sides);
 	test_nodes(diff);
 	measure_run_difference(diff);
 	sum_diff(diff);
+	find_movers(diff);
 	return diff;
 }
 
@@ -328,7 +373,6 @@ void diff_free(struct diff *diff)
 	compared_run_free(&diff->sides[0]);
 	compared_run_free(&diff->sides[1]);
 	string_table_free(diff->texts);
-	free(diff->nodes);
-	hash_index_free(&diff->index);
+	diff_nodes_free(&diff->nodes);
 	free(diff);
 }

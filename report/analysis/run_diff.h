@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares two runs node by node: the value of a metric in each, and whether the change is more
- * than noise.
- *
- * Nodes match by call path: names, kinds, module classes and NVTX domains.
+ * Compares two runs: first the metric of the step (or of the whole run), then node by node.
  *
  * | both runs have steps | values                        | samples                              |
  * |----------------------|-------------------------------|--------------------------------------|
@@ -11,60 +8,64 @@
  * |                      |                               | of a run that does not have the node |
  * | no                   | of the whole run              | values of the instances              |
  *
- * A change is significant under these conditions:
+ * The step is one test, the same as that of `gate`: is p below CHANGE_TEST_ALPHA? A change of many
+ * call paths at once is found there, with 3 steps of each run.
  *
- * - p, corrected for all nodes tested, is below DIFF_ALPHA.
- * - The shift is at least DIFF_MIN_SHIFT of the value before.
- * - For times: it is at least DIFF_MIN_SHARE of the whole.
- * - For times, if DIFF_MIN_NODES or more were tested: the relative shift is DIFF_MIN_DEVIATIONS
- *   robust deviations or more from the median shift of all nodes.
+ * The nodes are tested together, with moderated variances (report/stats/change_test.h). A change
+ * of a node is significant under these conditions:
  *
- * The last two exist because two runs of one program differ by more than their steps show. Memory
- * layout and other load on the machine change.
+ * - p, adjusted for all nodes tested, is below CHANGE_TEST_FDR.
+ * - The shift is at least DIFF_MIN_SHIFT of the node's value.
+ * - For times: it is at least DIFF_MIN_SHARE of the whole. A node that is smaller than this in
+ *   both runs is not tested, so that it does not count in the adjustment either.
+ * - For times, if DIFF_MIN_NODES or more were tested: the relative shift is at least
+ *   DIFF_MIN_DEVIATIONS times the deviation between the runs, but DIFF_MAX_FLOOR is enough.
+ *
+ * Two runs of one program differ by more than their steps show, because memory layout and other
+ * load on the machine change. The deviation between the runs is the part of the robust deviation
+ * (MAD) of all relative shifts that noise within the runs does not explain. Where most nodes really
+ * changed it is large, which must not hide them: hence the upper limit.
+ *
+ * A node whose samples are those of its parent, as an operator with a single kernel has, is not
+ * tested again.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 #define PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 
 #include "report/analysis/compared_run.h"
-#include "report/base/hash_index.h"
+#include "report/analysis/diff_nodes.h"
 
-#define DIFF_ALPHA MANN_WHITNEY_ALPHA
 #define DIFF_MIN_SHIFT 0.01
+#define DIFF_MAX_FLOOR 0.10
 #define DIFF_MIN_SHARE 0.0005
 #define DIFF_MIN_NODES 10u
 #define DIFF_MIN_DEVIATIONS 5
+#define DIFF_MOVERS 5u /* largest changes that are shown although they are not significant */
 
-enum diff_status { DIFF_BOTH, DIFF_NEW, DIFF_REMOVED };
-
-struct diff_node {
-	uint32_t parent, first_child, next, depth;
-	uint32_t name, domain, class; /* texts of the diff */
-	uint8_t kind;                 /* enum node_kind */
-	enum diff_status status;
-	uint32_t of[2]; /* the first matching node of each run's tree; 0: none */
-	double before, after;
-	uint32_t n[2];                         /* number of samples in each run */
-	struct mann_whitney_result comparison; /* p is corrected */
-	bool found;
-	bool shown; /* in text: it or a descendant is significant, or changed much without a test */
-	double largest_change; /* of the changes shown in it and below */
+/* The comparison of the step, or of the whole run. */
+struct diff_whole {
+	double mean[2];    /* before and after; of a whole run: its value */
+	double typical[2]; /* as gate compares it */
+	uint32_t n[2];     /* number of steps tested */
+	struct change_test test;
+	bool significant; /* whatever its size is, as for `gate` */
 };
 
 struct diff {
 	struct string_table *texts;
-	struct diff_node *nodes; /* parents before children; 0: the root */
-	uint32_t count;
-	size_t room;
-	struct hash_index index; /* of nodes, by what same_place compares */
+	struct diff_nodes nodes;
 	struct compared_run sides[2];
 	enum metric metric;
 	const char *counter;
 	bool by_steps;
-	uint32_t tested, found, added, removed, common;
-	double before, after; /* of the whole run or step */
-	double common_change,
-		/* of the relative shifts of all nodes: median and robust deviation; 0: unknown */
-		spread;
+	uint32_t tested, significant, common;
+	uint32_t untested; /* nodes that are new or gone, not tested, and large */
+	struct diff_whole whole;
+	/* Of the relative shifts of all nodes: median, robust deviation, and the part of it between
+	 * the runs; 0: unknown. */
+	double common_change, spread, between_runs;
+	uint32_t movers[DIFF_MOVERS]; /* nodes, the largest change first */
+	uint32_t mover_count;
 };
 
 /* Reads and compares two files. Ends the program with STATUS_UNREADABLE if they cannot be read or
@@ -75,6 +76,14 @@ struct diff *diff_read(const struct options *options, const char *metric_name, c
 struct diff *diff_read_unmatched(const struct options *options, const char *metric_name,
 	const char *before, const char *after);
 void diff_free(struct diff *diff);
+
+/* Returns the shift relative to the mean of both medians, or 0 if both are 0. */
+double relative_shift(const struct change_test *test);
+/* Whether the step, by DIFF_MIN_SHIFT or more, or a node changed significantly: the exit status of
+ * `diff`. */
+bool diff_is_different(const struct diff *diff);
+/* Whether a change of the whole is significant: `gate` decides by it, too. */
+bool is_significant_whole(const struct change_test *test);
 
 /* The unit of the compared metric. */
 enum unit diff_unit(const struct diff *diff);

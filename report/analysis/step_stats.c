@@ -141,12 +141,12 @@ static struct step_table *new_table(const struct process *process)
 /* The context of add_step_gap. */
 struct gap_reading {
 	struct step_table *table;
-	const struct handover_list *handovers;
+	const struct timeline *timeline;
 };
 
 DEFINE_COUNT_WHILE(steps_ended, struct step_stats, item->step->end_ns <= limit)
 
-static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
+static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct gap_reading *reading = context;
 	const struct step_table *table = reading->table;
@@ -159,8 +159,8 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 		uint64_t idle = to > from ? to - from : 0;
 
 		if (idle)
-			idle -= handover_list_overlap_ns(
-				reading->handovers, HANDOVER_TRACE_TIME, from, to);
+			idle -= timeline_unknown_within(
+				reading->timeline, device, HANDOVER_TRACE_TIME, from, to);
 		step->gaps += idle > 0;
 		step->gap_max_ns = max_u64(step->gap_max_ns, idle);
 	}
@@ -169,11 +169,10 @@ static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 static void read_busy(struct step_table *table, const struct process *process)
 {
 	struct timeline *timeline = process->profile->timeline;
-	struct gap_reading gaps = { .table = table };
+	struct gap_reading gaps = { .table = table, .timeline = timeline };
 
 	if (!timeline)
 		return;
-	gaps.handovers = timeline_handovers(timeline);
 	timeline_rewind(timeline);
 	timeline_on_gap(timeline, add_step_gap, &gaps);
 	for (size_t i = 0; i < table->count; i++) {

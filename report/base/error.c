@@ -44,3 +44,16 @@ _Noreturn void fatal(enum status status, const char *format, ...)
 	print_error(message);
 	exit((int)status);
 }
+
+void warn_user(const char *format, ...)
+{
+	static char message[MESSAGE_BYTES] = "warning: ";
+	const size_t used = sizeof "warning: " - 1;
+	va_list list;
+
+	progress_clear();
+	va_start(list, format);
+	vsnprintf(message + used, sizeof message - used, format, list);
+	va_end(list);
+	print_error(message);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Ends the program with one sentence on stderr. A short-lived tool may exit early, and frees
- * nothing then.
+ * Ends the program with one sentence on stderr, or warns by one. A short-lived tool may exit early,
+ * and frees nothing then.
  */
 #ifndef PPERF_REPORT_BASE_ERROR_H
 #define PPERF_REPORT_BASE_ERROR_H
@@ -17,6 +17,9 @@ enum status {
  * If `format` ends with a colon, the text of errno is appended. */
 _Noreturn void fatal(enum status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Writes "warning: " and a sentence to stderr, escaped, and goes on. */
+void warn_user(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Called before the sentence is written, to restore the terminal. NULL: nothing to restore. */
 extern void (*fatal_restore_terminal)(void);

@@ -18,7 +18,11 @@ static const struct {
 		      "streams that run concurrently count twice." },
 	{ "busy, idle", "busy is the union over a device's streams. A device's span is from the "
 			"start of its first operation to the end of its last. idle = span - busy - "
-			"the time for which nothing is known (away)." },
+			"unknown." },
+	{ "unknown", "time of a device's span of which the trace does not show whether it was "
+		     "busy: intervals of more than 20 us between two operations of one CUDA graph "
+		     "launch that do not name their graph nodes (other nodes are missing in the "
+		     "file), and intervals in which another profiler used CUPTI (away)." },
 	{ "idle before",
 		"an idle interval is attributed to the operation that ended it, and so to the node "
 		"that launched this operation. All roots together have all idle time. With "
@@ -31,11 +35,16 @@ static const struct {
 		     "the work; forward is what is none of the other three. Shown only where it is "
 		     "not zero." },
 	{ "causes", "why the GPU was idle, by the thread that launched the operation that ended "
-		    "the gap. dependency: it was launched before the gap began. synchronisation, "
-		    "allocation, copy: half of the gap was spent in calls that wait, allocate or "
-		    "free memory, or copy; or the thread was in such a call as the gap began, and "
-		    "launched sooner after it than the call had taken. launch-bound: it had not "
-		    "been launched yet. unknown: its launch is not in the trace." },
+		    "the gap. A gap is split at the start of the launch call. Before it: "
+		    "synchronisation, allocation, copy: half of this part was spent in calls that "
+		    "wait, allocate or free memory, or copy; or the thread was in such a call as "
+		    "the gap began, and launched sooner after it than the call had taken; "
+		    "launch-bound: none of these. After it: launch latency: until the launch "
+		    "call returned, or up to 20 us more (of a copy: copy); gap between kernels: "
+		    "it was launched before the gap and started within 20 us; event wait: the "
+		    "rest, if its launch was behind a cudaStreamWaitEvent; queued: the rest, if "
+		    "the trace does not show what it waited for. unknown: its launch is not in "
+		    "the trace, or the gap is next to a CUDA graph whose nodes may be missing." },
 	{ "away", "intervals in which CUPTI was released to another profiler (PPERF_CUPTI=yield). "
 		  "GPU activity in them is not recorded; this time counts neither as busy nor as "
 		  "idle." },
@@ -62,6 +71,9 @@ static const struct {
 		     "median or at most 2/3 of it, and whose deviation is more than three times "
 		     "the median deviation. GPU times include everything below, and backward; CPU "
 		     "times exclude the longest call of each member with three or more calls." },
+	{ "( )", "figures in parentheses are not to be added: CPU time of a backward pass, which "
+		 "is no part of the row above, and GPU time that the range that launched the "
+		 "work has as well." },
 	{ "(bwd)", "`X (bwd)` is the backward pass of X, the outermost operator that the module or "
 		   "range called. Its GPU time and memory count in the rows above it; its CPU time "
 		   "counts where it ran: in `(backward)`, the autograd engine, as cpu but not as "
@@ -92,19 +104,24 @@ static const struct {
 		 "allocator reserved." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with "
 		       "wall time and change of level; they own no GPU time." },
-	{ "steps", "in PyTorch programs, steps are found without markers, by the first of these "
-		   "that exists: ranges named so (--step-marker, ProfilerStep#7, `step 7` around "
-		   "the model's calls); the ends of optimizer steps; calls of the outermost "
-		   "module. A step starts with its first batch, zero_grad or module call and ends "
-		   "where the next one starts; if the pause after its optimizer is more than four "
-		   "times the usual pause and a tenth of a step, the rest of it is `(between "
-		   "steps)`. Steps are on one thread; work of other threads belongs to the step in "
-		   "which it starts or is launched. Warm-up: the first steps, if they take more "
-		   "than 1.5 times as long as later ones. Unfinished: the trace ends in it. "
-		   "Neither counts in any average of `step`, nor in the total of percentages. In "
-		   "other programs, for --steps only: ranges of kind step, or else ranges whose "
-		   "label begins with step, iter, ProfileStep, batch or epoch. Their number is the "
-		   "one in the label, or else their index in time order, from 0." },
+	{ "steps", "found by the first of these that exists: ranges named so "
+		   "(--step-marker, ProfilerStep#7); ranges `step 7`, `iteration "
+		   "7`, `iter 7`, `batch 7` or `epoch 7` with ascending numbers, "
+		   "around most of the launches or of the model's calls; in "
+		   "PyTorch programs, the ends of optimizer steps, or calls of the "
+		   "outermost module. A step starts with its first batch, "
+		   "zero_grad or module call and ends where the next one starts; "
+		   "if the pause after its optimizer is more than four times the "
+		   "usual pause and a tenth of a step, the rest of it is `(between "
+		   "steps)`. Steps are on one thread; work of other threads "
+		   "belongs to the step in which it starts or is launched. "
+		   "Warm-up: the first steps, if they take more than 1.5 times as "
+		   "long as later ones. Unfinished: the trace ends in it. Neither "
+		   "counts in any average of `step`, nor in the total of "
+		   "percentages. The number of a step is the one in the label, or "
+		   "else its index in time order, from 0. Where none is found, "
+		   "--steps selects ranges of kind step, or else ranges whose "
+		   "label begins with step, iter, ProfileStep, batch or epoch." },
 	{ "window", "PPERF_SCHEDULE recorded only some steps: figures, wall time, busy and idle "
 		    "cover these windows, and ranges around a window count with their part inside. "
 		    "Step numbers are the program's; warm-up steps are those of the schedule. "
@@ -137,11 +154,11 @@ static const struct {
 		"overhead-bound; kernels below 5 us are tiny-calls, not small-grids. Impacts of "
 		"different rules may still overlap, so do not add them." },
 	{ "critical path",
-		"the longest chain of dependent calls and GPU operations, from the last event back "
-		"to the first. Each start and end depends on the latest of its predecessors. A "
-		"call depends on the previous call of its thread; the end of a waiting call on the "
-		"operation it waits for. A GPU operation depends on its launch call, on the "
-		"previous operation of its stream and on events that its stream waits for; a "
+		"the longest chain of calls and GPU operations of which each had to wait for the "
+		"one before it, from the last event back to the first. A call comes after the "
+		"previous call of its thread, and a waiting call ends after the operation it waits "
+		"for. A GPU operation comes after its launch call, the previous operation of its "
+		"stream and the events that its stream waits for; the latest of them counts; a "
 		"launch takes at least the 5th percentile of all launches; in a graph, whose inner "
 		"order is not known, the operation that ended last counts. After 16 consecutive "
 		"calls of one thread, another thread is assumed to have waited for the last of "
@@ -149,29 +166,39 @@ static const struct {
 		"other streams and they wait for it unless they were created with "
 		"cudaStreamNonBlocking, which the trace does not show: this is assumed for "
 		"operations that start as another stream's end, were launched before, and have no "
-		"other dependency, if the trace shows which stream is the default one (`default "
+		"other predecessor, if the trace shows which stream is the default one (`default "
 		"stream`). If a file does not name the stream or event of a host wait, the wait is "
-		"assumed to be for the last operation that ended during the call; nothing is "
-		"assumed for waits of streams. More than 20 us between two operations count as "
-		"unknown. With --steps: the part of the run's path inside the steps." },
+		"assumed to be for the last operation that ended during the call. A stream that "
+		"waits for an event which the file does not name is assumed to wait for an "
+		"operation of another stream that ended at most 20 us before. What is more than 20 "
+		"us between the launch call or "
+		"the previous operation and the start of an operation counts as event wait, queued "
+		"or unknown, by the rules of causes. With --steps: the part of the run's path "
+		"inside the steps." },
 	{ "slack, gain", "slack: how much longer one call or operation could take without delaying "
 			 "the end of the run. gain: an upper bound on how much sooner the run "
 			 "would end if all GPU work of the row took no time, its waiting calls "
 			 "returned as soon as what they wait for is over, and everything else took "
 			 "as long as before; another chain is then the longest." },
-	{ "diff", "figures are per steady-state step if both runs have 5 of them, else for the "
-		  "whole run. p: probability of a difference this large by chance, over steps or "
-		  "instances; Mann-Whitney test, with a larger variance where neighbouring values "
-		  "are correlated, corrected by Holm's method for all nodes tested. Significant: p "
-		  "< 0.01 and a shift (Hodges-Lehmann) of at least 1 %; for times also 0.05 % of "
-		  "the whole, and beyond 5 MAD of the median change, since runs differ by more "
-		  "than their steps show. not tested: fewer than 5 values." },
-	{ "gate", "compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
-		  "flows), or whole runs if one has fewer than 5 such steps; peaks are of the "
-		  "whole run. It names the node with the largest growth, or its child with more "
-		  "than half of that growth. With 5 such steps on both sides they are tested as in "
-		  "diff, corrected for all metrics compared: a change beyond the limit with p of "
-		  "0.01 or more is not significant, and passes." },
+	{ "diff",
+		"figures are per steady-state step if both runs have 3 of them, else for the whole "
+		"run. The step is tested first, as gate does: significant with p < 0.01. p of a "
+		"call path: probability of a difference this large by chance, over steps or "
+		"instances, adjusted for the false discovery rate of all call paths tested. "
+		"Significant: p < 0.03 and a shift (Hodges-Lehmann) of at least 1 %; for times "
+		"also 0.05 % of the whole, and 5 times what call paths vary between the runs, at "
+		"most 10 %. Fewer than 20 values: Welch's t test on logarithms, with variances "
+		"moderated by those of all call paths; else Mann-Whitney. not tested: fewer than 3 "
+		"values. replaced: a kernel with another name in the same parent; renamed: a "
+		"module "
+		"or range with the same children." },
+	{ "gate",
+		"compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
+		"flows), or whole runs if one has fewer than 3 such steps; peaks are of the "
+		"whole run. It names the node with the largest growth, or its child with more "
+		"than half of that growth. With 3 such steps on both sides they are tested as the "
+		"step is in diff: a change beyond the limit with p of 0.01 or more is not "
+		"significant, and passes." },
 	{ "roofline",
 		"FLOPs follow the operator's definition (a product of M x K and K x N: 2 M N K); "
 		"bytes count each input read once and each output written once: both are modelled "

@@ -80,6 +80,7 @@ static enum status show_view(const struct options *options)
 	enum status status;
 
 	warnings_check_metric(options, &processes);
+	warnings_check_selection(options, &processes);
 	warnings_collect(options, &processes);
 	arrange_report(&report, &fitted);
 	status = print_report(&report) ? strict_status(options, &processes) : STATUS_UNREADABLE;

@@ -73,7 +73,7 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TABLE,
 		.columns = NODE_COLUMNS
 		" gpu_self_again_ns gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
-		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns gpu_self_again_ns "
+		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns "
 			"cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share cpu_self_share p50_ns "
 			"max_ns p95_ns min_ns tensor_alloc_bytes allocated_delta_bytes alloc_bytes "
 			"reserved_delta_bytes",
@@ -174,14 +174,16 @@ const struct view view_list[] = {
 		.columns = "id parent depth name label kind path device stream calls delays early "
 			   "untimed delay_total_ns delay_p50_ns delay_p95_ns delay_max_ns "
 			   "outstanding_max outstanding_mean queue_empty_ns queue_asked_ns "
-			   "queue_ahead_ns provenance",
-		.text = "delay_p50_ns delay_p95_ns queue_empty_ns queue_ahead_ns delays "
-			"queue_asked_ns delay_max_ns outstanding_max outstanding_mean "
+			   "queue_unknown_ns queue_ahead_ns provenance",
+		.text = "queue_empty_ns queue_asked_ns delay_p50_ns delay_p95_ns queue_ahead_ns "
+			"queue_unknown_ns delays delay_max_ns outstanding_max outstanding_mean "
 			"delay_total_ns early untimed calls",
 		.sort = "delay_total_ns",
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
+		.reads = "no launch: idle, and the next operation had not been launched; waiting: "
+			 "idle, it had been launched and had not started",
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "distribution of the durations of one node, kernel or operator NAME: "
@@ -196,17 +198,21 @@ const struct view view_list[] = {
 		.arrange = arrange_distribution,
 		.draw = draw_distribution },
 	{ .name = "idle",
-		.summary = "each interval in which a GPU was idle: the operation that ended it, "
-			   "and the cause",
+		.summary = "idle time of each GPU by cause, and by the call path that launched "
+			   "the operation at the end of the gap",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind cause path device share gap_ns gaps "
-			   "gap_max_ns start_ns ended_by blocked_by thread provenance",
-		.text = "gap_ns share cause gaps gap_max_ns start_ns ended_by blocked_by thread",
+		.columns =
+			"id parent depth name label kind cause path device share gap_ns "
+			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by thread provenance",
+		.text = "gap_ns share unknown_ns cause gaps gap_max_ns start_ns ended_by "
+			"blocked_by thread",
 		.sort = "gap_ns",
 		.min_percent = 1,
 		.top = 10,
 		.next = "queue",
 		.no_percentiles = true,
+		.reads = "by cause, then by call path: the one that launched the operation after "
+			 "the gap (it may not be what caused the gap)",
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.summary = "how much of the copies and the communication overlapped with "
@@ -240,25 +246,25 @@ const struct view view_list[] = {
 		.summary = "findings by rule: what is wrong, what it costs, how certain that is, "
 			   "what to do, and the command that shows it",
 		.layout = LAYOUT_TABLE,
-		.columns =
-			"id name kind finding evidence path impact_ns impact_bytes "
-			"bound count start_ns confidence why next command impact_share provenance",
+		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
+			   "start_ns confidence why next command impact_share share provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,
 		.draw = draw_diagnose,
 		.brief = brief_diagnose },
 	{ .name = "critical-path",
-		.summary = "the longest chain of dependent events, over launches, streams, events, "
-			   "waits and threads; what it consists of, and the slack of what is not "
-			   "on it",
+		.summary = "the longest chain of calls and GPU operations that waited for each "
+			   "other; what it consists of, and the slack of what is not on it",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path step share calls path_ns "
-			   "path_gpu_ns path_host_ns path_launch_ns path_sync_ns path_unknown_ns "
-			   "path_segments slack_min_ns slack_p50_ns gain_ns waits waits_unknown "
+			   "path_gpu_ns path_host_ns path_launch_ns path_wait_ns path_sync_ns "
+			   "path_unknown_ns path_segments slack_min_ns slack_p50_ns gain_ns waits "
+			   "waits_unknown "
 			   "stream_waits stream_waits_unknown default_waits untimed provenance",
 		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns "
-			"path_launch_ns path_sync_ns slack_min_ns calls path_unknown_ns "
+			"path_launch_ns path_wait_ns path_sync_ns slack_min_ns calls "
+			"path_unknown_ns "
 			"waits_unknown stream_waits_unknown default_waits untimed",
 		.sort = "path_ns",
 		.top = 20,

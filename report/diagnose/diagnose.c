@@ -4,6 +4,7 @@
  */
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/diagnose/run_bound.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
@@ -16,8 +17,6 @@
 const struct diagnose_rule diagnose_rules[] = {
 	{ "overhead-bound", "the GPU waits for the host to launch work",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_overhead_bound },
-	{ "compute-bound", "the GPU is busy nearly all the time", NEED_TIMES | CHECK_STEPS_TOO,
-		diagnose_compute_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
 		CHECK_STEPS_TOO, diagnose_dominant_event },
 	{ "exposed-communication", "the GPU communicates while nothing is computed",
@@ -51,7 +50,6 @@ const struct diagnose_rule diagnose_rules[] = {
 		diagnose_compilation },
 	{ "recompilation", "compilation of further versions, or in steady state", NEED_RANGES,
 		diagnose_recompilation },
-	{ "out-of-memory", "PyTorch's allocator ran out of memory", 0, diagnose_out_of_memory },
 	{ "memory-growth", "each steady-state step leaves more memory allocated",
 		NEED_MEMORY | NEED_STEPS, diagnose_memory_growth },
 	{ "memory-spike", "one step needs far more memory than the others",
@@ -63,10 +61,11 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO, diagnose_forward_backward },
 	{ "queued-not-started",
-		"queued work did not start although the GPU was idle: possibly shared with another "
-		"process",
+		"launched work did not start although the GPU was idle: it waited for an event, or "
+		"another process used the GPU",
 		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
+	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
 };
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1,
@@ -103,8 +102,23 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 	else
 		finding->rule->check(diagnosis, finding);
 	/* What costs nothing is no finding. */
-	if (finding->state == FINDING_FOUND && !finding->impact_ns && !finding->impact_bytes)
+	if (finding->state == FINDING_FOUND && !finding->ends_run && !finding->impact_ns &&
+		!finding->impact_bytes)
 		finding->state = FINDING_NOTE;
+}
+
+/* Returns the time that the cost of a finding is a share of. Of GPU work it is the duration of the
+ * run on all GPUs, or the sum of their work if that is more, as on several streams. */
+static uint64_t impact_base(const struct finding *finding)
+{
+	const struct diagnosis *diagnosis = finding->diagnosis;
+	const struct timeline_device *devices;
+	const uint64_t run_ns = diagnosis->facts.run_ns;
+	const size_t count = timeline_devices(diagnosis->profile->timeline, &devices);
+
+	if (!diagnosis->facts.operations)
+		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
+	return max_u64(run_ns * (count ? count : 1), diagnosis->profile->totals.gpu_sum_ns);
 }
 
 /* Returns the place of a finding in the list:
@@ -123,13 +137,11 @@ static int finding_position(const struct finding *finding)
 
 	if (finding->state != FINDING_FOUND)
 		return positions[finding->state];
-	if (finding->rule->check == diagnose_out_of_memory)
+	if (finding->ends_run)
 		return 0;
 	if (!finding->impact_ns)
 		return 2;
-	return diagnose_is_share(finding->impact_ns, finding->diagnosis->facts.run_ns, LIMIT_MINOR)
-		       ? 1
-		       : 4;
+	return diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR) ? 1 : 4;
 }
 
 /* Orders by position, then by impact. Equal ones keep the order of the table. */
@@ -139,6 +151,8 @@ static int by_state_and_impact(const void *a, const void *b)
 
 	if (finding_position(left) != finding_position(right))
 		return finding_position(left) - finding_position(right);
+	if (left->ends_run != right->ends_run)
+		return left->ends_run ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_ns != right->impact_ns)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
@@ -213,10 +227,16 @@ static const char *finding_state_name(enum finding_state state)
 	return kinds[state];
 }
 
+static const char *confidence_name(enum finding_confidence confidence)
+{
+	static const char *const names[] = { "low", "medium", "high" };
+
+	return names[confidence];
+}
+
 static void add_finding_row(
 	struct process *process, struct rows *rows, const struct finding *finding)
 {
-	static const char *const confidences[] = { "low", "medium", "high" };
 	struct computed_row *computed = computed_row_new(
 		process, finding->node, finding_state_name(finding->state));
 
@@ -228,14 +248,15 @@ static void add_finding_row(
 		computed_row_set_string(computed, "finding", finding->sentence);
 		computed_row_set_string(computed, "evidence", finding->evidence);
 		computed_row_set_string(computed, "next", finding->next);
-		computed_row_set_string(computed, "confidence", confidences[finding->confidence]);
+		computed_row_set_string(
+			computed, "confidence", confidence_name(finding->confidence));
 		computed_row_set_unsigned(computed, "count", finding->count);
 		set_command_cell(finding->diagnosis, computed, finding);
 	}
 	if (finding->impact_ns) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
-		computed_row_set_share(computed, "impact_share", finding->impact_ns,
-			finding->diagnosis->facts.run_ns);
+		computed_row_set_share(computed, "impact_share",
+			min_u64(finding->impact_ns, impact_base(finding)), impact_base(finding));
 	}
 	if (finding->impact_bytes)
 		computed_row_set_unsigned(computed, "impact_bytes", finding->impact_bytes);
@@ -342,6 +363,39 @@ static void add_finding_rows(const struct options *options, struct process *proc
 	}
 }
 
+static void add_class_row(
+	struct process *process, struct rows *rows, const struct run_bound *bound, enum bound class)
+{
+	struct computed_row *computed = computed_row_new(process, 0, "class");
+
+	computed_row_set_name(computed, bound_name(class), strlen(bound_name(class)));
+	computed_row_set_unsigned(computed, "impact_ns", bound->ns[class]);
+	computed_row_set_share(computed, "share", bound->ns[class], bound->whole_ns);
+	rows_add(rows, &computed->row);
+}
+
+/* Adds the row that says what bounds the run, and a row for each class of its time. */
+static void add_bound_rows(
+	const struct options *options, struct diagnosis *diagnosis, struct rows *rows)
+{
+	const struct run_bound bound = run_bound_read(options, diagnosis->process);
+	struct computed_row *computed = computed_row_new(diagnosis->process, 0, "verdict");
+	struct finding text = { .rule = NULL, .diagnosis = diagnosis };
+
+	run_bound_explain(diagnosis, &bound, &text);
+	computed_row_set_name(computed, bound_name(bound.bound), strlen(bound_name(bound.bound)));
+	computed_row_set_string(computed, "finding", text.sentence);
+	computed_row_set_string(computed, "evidence", text.evidence);
+	computed_row_set_string(computed, "why", text.reason);
+	computed_row_set_string(computed, "confidence", confidence_name(bound.confidence));
+	computed_row_set_unsigned(computed, "count", bound.operations);
+	set_command_cell(diagnosis, computed, &text);
+	rows_add(rows, &computed->row);
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		if (bound.ns[class])
+			add_class_row(diagnosis->process, rows, &bound, class);
+}
+
 static void diagnose_process(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
@@ -358,6 +412,8 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	}
 	if (has_small_steps(whole, &narrowed))
 		of_steps = check_steps(whole, &narrowed, &part, findings);
+	if (whole->facts.operations)
+		add_bound_rows(options, whole, rows);
 	add_finding_rows(options, process, rows, findings);
 	if (of_steps)
 		diagnosis_free(of_steps);

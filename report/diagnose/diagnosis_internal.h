@@ -72,8 +72,7 @@ struct diagnose_facts {
 	uint64_t run_ns;   /* of the whole trace, also if only some steps are examined */
 	bool has_steps;
 	uint64_t steady_steps; /* set by the rules that compare steps */
-	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies,
-		streams_waiting;
+	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
@@ -87,15 +86,17 @@ struct diagnose_facts {
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
-	 *   long_gaps     launch-bound or allocation, LIMIT_LONG_GAP_NS or more, after start-up
+	 *   long_gaps     launch-bound, launch latency or allocation, LIMIT_LONG_GAP_NS or more,
+	 *                 after start-up
 	 *   long_gaps_before_steps      the same, before the first step (start-up)
 	 *   long_gaps_allocating  those of long_gaps with the cause allocation
-	 *   launch_short     launch-bound, shorter than LIMIT_LONG_GAP_NS
-	 *   launch_long      launch-bound, LIMIT_LONG_GAP_NS or more
+	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS
+	 *   launch_long      launch-bound or launch latency, LIMIT_LONG_GAP_NS or more
 	 *   sync_gaps        synchronisation
-	 *   held             dependency, LIMIT_HELD_NS or more */
+	 *   queued_gaps      event wait or queued, LIMIT_HELD_NS or more
+	 *   event_gaps       those of queued_gaps with the cause event wait */
 	struct occurrences long_gaps, long_gaps_allocating, long_gaps_before_steps, launch_short,
-		launch_long, sync_gaps, queued_gaps;
+		launch_long, sync_gaps, queued_gaps, event_gaps;
 };
 
 #define DIAGNOSE_TEXT_BUFFERS 24u
@@ -121,8 +122,8 @@ void diagnose_facts_free(struct diagnosis *diagnosis);
  * must have steps. */
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);
 
-/* Returns the idle time of launch-bound gaps shorter than LIMIT_LONG_GAP_NS, and their number in
- * `gaps`. */
+/* Returns the idle time before launches and during their latency, in parts shorter than
+ * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
 /* Returns true if `at_ns`, which is in the step with the index `step`, is in the steady part. */
 bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns);
@@ -156,7 +157,6 @@ void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, 
 void finding_set_unchecked(struct finding *finding, const char *what);
 
 /* Rules about what the GPU did (gpu_rules.c). */
-void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding);

@@ -205,7 +205,6 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 	const uint8_t kind = classify_call(pass, call->name);
 
 	facts->calls++;
-	facts->streams_waiting += call->kind == ACTIVITY_STREAM_WAIT;
 	if (call->captured)
 		return;
 	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
@@ -373,18 +372,20 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 		   is_dead = length >= LIMIT_LONG_GAP_NS;
 
 	note_longest_gap(diagnosis, row, cause, length);
-	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && is_dead)
+	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY || cause == GAP_ALLOCATION) && is_dead)
 		occurrences_add(before ? &facts->long_gaps_before_steps : &facts->long_gaps,
 			row->node, 0, at, length);
-	if (cause == GAP_LAUNCH)
+	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
 		occurrences_add(is_dead ? &facts->launch_long : &facts->launch_short, row->node, 0,
 			at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if (cause == GAP_ALLOCATION && is_dead && !before)
 		occurrences_add(&facts->long_gaps_allocating, row->node, 0, at, length);
-	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
+	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS)
 		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
+	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
+		occurrences_add(&facts->event_gaps, row->node, 0, at, length);
 }
 
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
@@ -455,7 +456,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->long_gaps, &facts->long_gaps_before_steps,
 		&facts->long_gaps_allocating, &facts->launch_short, &facts->launch_long,
-		&facts->sync_gaps, &facts->queued_gaps };
+		&facts->sync_gaps, &facts->queued_gaps, &facts->event_gaps };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);

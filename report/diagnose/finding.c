@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/base/compare.h"
 #include "report/base/escape.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,6 +121,9 @@ uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t 
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	*gaps = facts->cause_gaps[GAP_LAUNCH] - facts->launch_long.count;
-	return facts->cause_ns[GAP_LAUNCH] - facts->launch_long.total_ns;
+	/* A gap may have both parts. */
+	*gaps = max_u64(facts->cause_gaps[GAP_LAUNCH], facts->cause_gaps[GAP_LATENCY]);
+	*gaps -= min_u64(*gaps, facts->launch_long.count);
+	return facts->cause_ns[GAP_LAUNCH] + facts->cause_ns[GAP_LATENCY] -
+	       facts->launch_long.total_ns;
 }

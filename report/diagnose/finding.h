@@ -38,6 +38,7 @@ struct finding {
 	uint64_t impact_ns, impact_bytes; /* cost; 0: not known */
 	bool upper_bound; /* true: impact is the most that can be gained; false: it was measured */
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
+	bool ends_run;             /* it costs the run, not time: ordered first */
 	bool has_example, at_path; /* at_path: the command needs the path of `node` after `view` */
 };
 

@@ -186,7 +186,7 @@ static void put_verdict(const struct style *style, const struct row *row)
 	const struct string_view sentence = computed_row_text(row, "finding");
 
 	paragraph_text(&paragraph, sentence.bytes, sentence.length);
-	paragraph_print(&paragraph, "");
+	paragraph_print(&paragraph, "verdict");
 	put_finding_text(style, row, "evidence", "evidence");
 	paragraph = (struct paragraph){ .style = style, .indent = 14 };
 	paragraph_text(&paragraph, computed_row_text(row, "confidence").bytes,
@@ -195,11 +195,25 @@ static void put_verdict(const struct style *style, const struct row *row)
 	paragraph_text(&paragraph, computed_row_text(row, "why").bytes,
 		computed_row_text(row, "why").length);
 	paragraph_print(&paragraph, "  confidence");
+	output_string(style->out, "  shown by    ");
+	output_bytes(style->out, computed_row_text(row, "command").bytes,
+		computed_row_text(row, "command").length);
+	output_string(style->out, "\n");
+}
+
+/* Returns true for the finding that is printed before the verdict: the run ended by it. */
+static bool ends_run(const struct row *row)
+{
+	static const char rule[] = "out-of-memory";
+	const struct string_view name = row_name(row);
+
+	return name.length == sizeof rule - 1 && !memcmp(name.bytes, rule, name.length);
 }
 
 static void put_process_findings(
 	const struct style *style, const struct row *rows, size_t count, bool several)
 {
+	uint64_t impact_ns;
 	unsigned number = 0;
 
 	if (several) {
@@ -208,12 +222,16 @@ static void put_process_findings(
 		output_char(style->out, '\n');
 	}
 	for (size_t i = 0; i < count; i++)
+		if (computed_row_is(&rows[i], "kind", "finding") && ends_run(&rows[i]))
+			put_finding(style, &rows[i], ++number);
+	for (size_t i = 0; i < count; i++)
 		if (computed_row_is(&rows[i], "kind", "verdict"))
 			put_verdict(style, &rows[i]);
 	for (size_t i = 0; i < count; i++) {
-		if (!computed_row_is(&rows[i], "kind", "finding"))
+		if (!computed_row_is(&rows[i], "kind", "finding") || ends_run(&rows[i]))
 			continue;
-		if (!number && 1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
+		if (!number && finding_number(&rows[i], "impact_ns", &impact_ns) &&
+			1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
 			output_string(style->out, "no finding costs 1 % of the run or more\n");
 		put_finding(style, &rows[i], ++number);
 	}

@@ -10,33 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct profile_totals *totals = &diagnosis->profile->totals;
-
-	if (!diagnose_is_share(facts->busy_ns, facts->span_ns, LIMIT_BUSY) ||
-		facts->operations < LIMIT_CALLS_FEW)
-		return;
-	finding->state = FINDING_NOTE;
-	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->sentence,
-		"The GPU is busy for %s of its span: only faster or fewer kernels make this "
-		"program faster.",
-		diagnose_share(diagnosis, facts->busy_ns, facts->span_ns));
-	SET_TEXT(finding->evidence, "%s busy of %s; computation %s, communication %s, copies %s",
-		diagnose_time(diagnosis, facts->busy_ns), diagnose_time(diagnosis, facts->span_ns),
-		diagnose_time(diagnosis, totals->gpu_computation_ns),
-		diagnose_time(diagnosis, totals->gpu_communication_ns),
-		diagnose_time(diagnosis, totals->gpu_copy_ns));
-	SET_TEXT(finding->reason, "busy is a union of measured times");
-	SET_TEXT(finding->next,
-		"Start with the largest category and its kernels: lower precision (bf16, TF32), "
-		"fused attention, channels_last, fusion by torch.compile.");
-	SET_TEXT(finding->view, "categories");
-	finding->count = facts->operations;
-}
-
 /* Sums over the launch configurations of one kernel. */
 struct kernel_sum {
 	uint64_t total_ns, calls, longest_ns;

@@ -13,12 +13,13 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->reason, "each gap is attributed to what the thread did that launched the "
-				  "operation at its end");
+	SET_TEXT(finding->reason, "each gap is split at the call that launched the operation at "
+				  "its end, and attributed to what that thread did before");
 	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MAX)) {
 		finding->confidence = CONFIDENCE_MEDIUM;
 		SET_TEXT(finding->reason,
-			"the launch that ended %s of the idle time is not in the trace",
+			"the cause of %s of the idle time is unknown, because launches or nodes of "
+			"CUDA graphs are not in the trace",
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
 }
@@ -34,8 +35,8 @@ static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *fi
 			facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_HIDES)) {
 		finding->state = FINDING_UNCHECKED;
 		SET_TEXT(finding->reason,
-			"the GPU is idle for %s of its span, and for %s of that the launch is not "
-			"in the trace",
+			"the GPU is idle for %s of its span, and the cause of %s of that is "
+			"unknown: launches or nodes of CUDA graphs are not in the trace",
 			diagnose_share(diagnosis, facts->idle_ns, facts->span_ns),
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
@@ -54,14 +55,15 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 	}
 	finding->state = FINDING_FOUND;
 	SET_TEXT(finding->sentence,
-		"The GPU waits for the host to launch: for %s of its span it is idle because the "
-		"host has not launched its next operation.",
+		"The GPU waits for the host to launch: for %s of its span it is idle because its "
+		"next operation has not been launched, or was only just launched.",
 		diagnose_share(diagnosis, late, facts->span_ns));
 	SET_TEXT(finding->evidence,
-		"%s idle in %s gaps shorter than %s each, of a span of %s with %s busy; %s GPU "
-		"operations, %s on average",
+		"%s idle in %s gaps shorter than %s each, with %s of launch latency, of a span of "
+		"%s with %s busy; %s GPU operations, %s on average",
 		diagnose_time(diagnosis, late), diagnose_count(diagnosis, gaps),
 		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
+		diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
 		diagnose_time(diagnosis, facts->span_ns), diagnose_time(diagnosis, facts->busy_ns),
 		diagnose_count(diagnosis, facts->operations),
 		diagnose_time(
@@ -261,29 +263,56 @@ static void report_concurrent_process(struct diagnosis *diagnosis, struct findin
 	finding_set_impact(finding, occurrences_top_node(queued_gaps), 1, queued_gaps->total_ns);
 }
 
+/* Reports that launched work waited for events while the GPU was idle. */
+static void report_event_waits(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct occurrences *waits = &facts->event_gaps;
+
+	finding->state = FINDING_FOUND;
+	finding->confidence = CONFIDENCE_MEDIUM;
+	SET_TEXT(finding->sentence,
+		"For %s of its span the GPU is idle while launched work waits for an event "
+		"(cudaStreamWaitEvent).",
+		diagnose_share(diagnosis, waits->total_ns, facts->span_ns));
+	SET_TEXT(finding->evidence,
+		"%s of %s or more, together %s of a span of %s; the longest %s, at %s",
+		diagnose_plural(diagnosis, waits->count, "wait"),
+		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, waits->total_ns),
+		diagnose_time(diagnosis, facts->span_ns),
+		diagnose_time(diagnosis, waits->longest_ns),
+		diagnose_time(diagnosis, waits->longest_at_ns));
+	SET_TEXT(finding->reason,
+		"the work was the first that its stream got after the wait; what the event stands "
+		"for is not shown by GPU work of this process");
+	SET_TEXT(finding->next,
+		"Find what was recorded before the event: work of another stream or GPU, of "
+		"another process or rank (CUDA IPC), a host function, or work from before the "
+		"trace began.");
+	occurrences_set_node(waits, finding);
+	finding->count = waits->count;
+	finding->impact_ns = waits->total_ns;
+	finding->upper_bound = true;
+}
+
 /* Reports that launched work did not start on an idle GPU. */
 static void report_held_work(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *queued_gaps = &facts->queued_gaps;
-	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
 
 	finding_set_found(finding, CONFIDENCE_LOW);
 	SET_TEXT(finding->sentence,
-		"Work was launched and nothing of this process ran, yet it did not start: "
-		"%s%s%sanother process may have used the GPU.",
-		facts->streams_waiting ? "it waited for an event, or " : "",
-		graphs ? "part of a CUDA graph ran that is not in the trace, or " : "",
-		facts->streams_waiting || graphs ? "otherwise " : "");
+		"Work was launched and nothing of this process ran, yet it did not start: another "
+		"process may have used the GPU.");
 	SET_TEXT(finding->evidence,
-		"%s of %s or more, %s in total, of a span of %s; %s that wait for an event, %s of "
-		"graphs in the trace",
+		"%s of %s or more, %s in total, of a span of %s; %s of it behind a wait for an "
+		"event",
 		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS),
 		diagnose_time(diagnosis, queued_gaps->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
-		diagnose_plural(diagnosis, facts->streams_waiting, "call"),
-		diagnose_plural(diagnosis, graphs, "launch"));
+		diagnose_time(diagnosis, facts->event_gaps.total_ns));
 	SET_TEXT(finding->reason, "a trace shows its own process only; a host function in the "
 				  "stream, or the driver loading a kernel, looks the same");
 	finding_set_impact(finding, occurrences_top_node(queued_gaps), queued_gaps->count,
@@ -291,20 +320,32 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 	occurrences_set_example(queued_gaps, finding);
 }
 
+/* Returns true if work waited on an idle GPU for much of the span. A wait for an event needs no
+ * second one to be believed. */
+static bool waited_much(const struct diagnosis *diagnosis)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+
+	return (facts->queued_gaps.count >= LIMIT_CALLS_FEW &&
+		       diagnose_is_share(
+			       facts->queued_gaps.total_ns, facts->span_ns, LIMIT_WORTH)) ||
+	       diagnose_is_share(facts->event_gaps.total_ns, facts->span_ns, LIMIT_WORTH);
+}
+
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct process *other = concurrent_process(diagnosis);
-	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
-	const bool much = queued_gaps->count >= LIMIT_CALLS_FEW &&
-			  diagnose_is_share(
-				  queued_gaps->total_ns, diagnosis->facts.span_ns, LIMIT_WORTH);
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const bool much = waited_much(diagnosis);
 
 	SET_TEXT(finding->view, other ? "queue --all" : "idle");
 	SET_TEXT(finding->next,
 		"Check with nvidia-smi while it runs whether another process uses the GPU; if so, "
 		"give each its own GPU (CUDA_VISIBLE_DEVICES) or use MPS; if not, look at what the "
 		"longest of these gaps waited for (pperf-report idle).");
-	if (other)
+	if (much && facts->event_gaps.total_ns > facts->queued_gaps.total_ns / 2)
+		report_event_waits(diagnosis, finding);
+	else if (other)
 		report_concurrent_process(diagnosis, finding, other, much);
 	else if (much)
 		report_held_work(diagnosis, finding);

@@ -355,55 +355,103 @@ void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *
 
 /* ---- out of memory ---- */
 
-static void explain_oom(
-	struct diagnosis *diagnosis, struct finding *finding, const struct memory_oom *oom)
+/* Sets what does not depend on who reported the failure. It costs the run, not time. */
+static void set_exhausted(struct finding *finding, uint32_t node, uint64_t at_ns, uint64_t bytes)
+{
+	finding->state = FINDING_FOUND;
+	finding->ends_run = true;
+	finding->confidence = CONFIDENCE_HIGH;
+	finding->node = node;
+	finding->impact_bytes = bytes;
+	finding->has_example = true;
+	finding->example_ns = at_ns;
+	SET_TEXT(finding->view, "memory");
+}
+
+/* Writes which operator or range allocated most of what was live, with its Python lines. */
+static void name_oom_holder(
+	struct diagnosis *diagnosis, const struct memory_oom *oom, char *text, size_t room)
 {
 	const struct memory_level *level = memory_owners_tensors(
 		diagnosis->profile->memory, oom->device);
-	const struct trace_device *device = process_device(diagnosis->process, oom->device);
 	struct top_holder top = { .node = 0 };
-	char lines[256] = "", holder[320] = "", of[64] = "";
+	char lines[256];
 
+	*text = '\0';
 	if (level)
 		top = find_holder(diagnosis, level, HELD_AT_OOM, false);
-	if (top.node) {
-		list_python_lines(diagnosis, top.site, lines, sizeof lines);
-		SET_TEXT(holder, "; most was allocated by %s: %s%s",
-			diagnose_name(diagnosis, diagnosis->profile->tree->nodes[top.node].name),
-			diagnose_bytes(diagnosis, top.bytes), lines);
-	}
-	if (device)
-		SET_TEXT(of, " of the GPU's %s", diagnose_bytes(diagnosis, device->memory_bytes));
-	SET_TEXT(finding->evidence, "tensors held %s, PyTorch had reserved %s%s%s",
+	if (!top.node)
+		return;
+	list_python_lines(diagnosis, top.site, lines, sizeof lines);
+	finding_set_text(text, room, "; most of it was allocated by %s: %s%s",
+		diagnose_name(diagnosis, diagnosis->profile->tree->nodes[top.node].name),
+		diagnose_bytes(diagnosis, top.bytes), lines);
+}
+
+static void set_torch_oom(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct memory_owners *memory = diagnosis->profile->memory;
+	const struct memory_oom *oom = &memory->ooms[memory->oom_count - 1];
+	char holder[400];
+
+	set_exhausted(finding, oom->node, oom->time_ns, oom->requested_bytes);
+	finding->count = memory->counts.ooms;
+	SET_TEXT(finding->sentence, "PyTorch ran out of memory on GPU %u: %s were requested.",
+		oom->device, diagnose_bytes(diagnosis, oom->requested_bytes));
+	name_oom_holder(diagnosis, oom, holder, sizeof holder);
+	SET_TEXT(finding->evidence, "%s; tensors held %s of %s that PyTorch had reserved%s",
+		diagnose_plural(diagnosis, memory->counts.ooms, "failed request"),
 		diagnose_bytes(diagnosis, oom->allocated), diagnose_bytes(diagnosis, oom->reserved),
-		of, holder);
+		holder);
+	SET_TEXT(finding->reason, "PyTorch's allocator reported it");
+	SET_TEXT(finding->next,
+		"See what was live at that time (column `at OOM`): smaller batches, activation "
+		"checkpointing, or no references to old tensors; against unallocated reserved "
+		"memory PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
+}
+
+static void set_capacity(struct diagnosis *diagnosis, struct finding *finding,
+	const struct failed_allocation *failed)
+{
+	const struct trace_device *device = process_device(diagnosis->process, failed->device);
+
+	if (memory_is_device(failed->kind) && device && device->memory_bytes > failed->held)
+		SET_TEXT(finding->evidence,
+			"this process had allocated %s of the GPU's %s, so at most %s were free",
+			diagnose_bytes(diagnosis, failed->held),
+			diagnose_bytes(diagnosis, device->memory_bytes),
+			diagnose_bytes(diagnosis, device->memory_bytes - failed->held));
+	else
+		SET_TEXT(finding->evidence, "this process had allocated %s of %s memory",
+			diagnose_bytes(diagnosis, failed->held), memory_kind_name(failed->kind));
+}
+
+static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *finding,
+	const struct failed_allocation *failed)
+{
+	const struct trace_text api = reader_name(diagnosis->process->reader, failed->api);
+
+	set_exhausted(finding, failed->node, failed->time_ns, failed->requested_bytes);
+	finding->count = diagnosis->profile->memory->counts.failed_allocations;
+	SET_TEXT(finding->sentence, "%s of %s failed: out of memory.",
+		diagnose_escaped(diagnosis, api.bytes, api.length),
+		diagnose_bytes(diagnosis, failed->requested_bytes));
+	set_capacity(diagnosis, finding, failed);
+	SET_TEXT(finding->reason, "the call returned the error, and as much was not allocated "
+				  "later");
+	SET_TEXT(finding->next, "See what was live at that time (column `at OOM`): free what is "
+				"no longer used, reuse buffers, or allocate less at once.");
 }
 
 void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct memory_owners *memory = diagnosis->profile->memory;
-	const struct memory_oom *oom;
-	char times[32] = "";
+	const struct failed_allocation *failed = memory_owners_last_failed(memory);
 
-	if (!memory->oom_count)
-		return;
-	oom = &memory->ooms[memory->oom_count - 1];
-	finding_set_found(finding, CONFIDENCE_HIGH);
-	SET_TEXT(finding->reason, "reported by PyTorch's allocator");
-	if (memory->counts.ooms > 1)
-		SET_TEXT(times, ", %s", diagnose_plural(diagnosis, memory->counts.ooms, "time"));
-	SET_TEXT(finding->sentence, "PyTorch ran out of memory on GPU %u%s: %s were requested%s.",
-		oom->device, times, diagnose_bytes(diagnosis, oom->requested_bytes),
-		*times ? " the last time" : "");
-	explain_oom(diagnosis, finding, oom);
-	SET_TEXT(finding->next,
-		"Release what is kept without need (see memory-growth and the view), use a "
-		"smaller batch, activation checkpointing or lower precision. "
-		"expandable_segments:True helps only if much is reserved and not in tensors.");
-	SET_TEXT(finding->view, "memory");
-	finding->node = oom->node;
-	finding->count = memory->counts.ooms;
-	finding->impact_bytes = oom->requested_bytes;
-	finding->has_example = true;
-	finding->example_ns = oom->time_ns;
+	if (memory->oom_count)
+		set_torch_oom(diagnosis, finding);
+	else if (failed)
+		set_failed_allocation(diagnosis, finding, failed);
+	else if (!memory->level_count)
+		finding_set_unchecked(finding, "the trace has no allocations");
 }

@@ -109,6 +109,26 @@ static double clock_correlation(const struct variable_kernel *variable)
 	return n < LIMIT_CLOCK_PARTS || spread <= 0 ? 0 : (n * xy - x * y) / sqrt(spread);
 }
 
+/* Names the typical values, from the shortest on, as far as the sentence has room for them. */
+static void describe_modes(
+	struct diagnosis *diagnosis, struct finding *finding, const struct distribution *of)
+{
+	const uint32_t shown = of->mode_count < 4 ? of->mode_count : 4;
+	char values[160];
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < shown && used < sizeof values; i++)
+		used += (size_t)snprintf(values + used, sizeof values - used, "%s%s (%s)",
+			i == 0                    ? ""
+			: i + 1 == of->mode_count ? " and "
+						  : ", ",
+			diagnose_time(diagnosis, of->modes[i].value),
+			diagnose_share(diagnosis, of->modes[i].count, of->count));
+	SET_TEXT(finding->reason, "%s: %u typical values, around %s%s",
+		of->mode_count == 2 ? "bimodal" : "multimodal", of->mode_count, values,
+		shown < of->mode_count ? " and others" : "");
+}
+
 static void explain_spread(
 	struct diagnosis *diagnosis, struct finding *finding, const struct distribution *of)
 {
@@ -137,11 +157,7 @@ static void explain_spread(
 		return;
 	}
 	if (of->mode_count > 1) {
-		SET_TEXT(finding->reason, "bimodal: %u typical values, around %s (%s) and %s (%s)",
-			of->mode_count, diagnose_time(diagnosis, of->modes[0].value),
-			diagnose_share(diagnosis, of->modes[0].count, of->count),
-			diagnose_time(diagnosis, of->modes[1].value),
-			diagnose_share(diagnosis, of->modes[1].count, of->count));
+		describe_modes(diagnosis, finding, of);
 		SET_TEXT(finding->next,
 			"Find what differs: cached or uncached data, sizes that the grid does not "
 			"show (K of a matrix product), a concurrent copy or stream.");

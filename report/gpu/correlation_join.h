@@ -44,6 +44,7 @@ struct gpu_launch {
 	uint64_t first_ns;
 	bool counts;   /* false: outside of the steps selected by --steps */
 	bool in_range; /* the call was made inside a range */
+	bool empty;    /* a copy or memset of 0 bytes, which needs no record */
 };
 
 struct correlation_join;

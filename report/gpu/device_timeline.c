@@ -47,8 +47,6 @@ struct device_sweep {
 	 * equals `unions`. */
 	struct interval_union launched[UNIONS];
 	bool some_not_launched;
-	/* The part of the busy time during handovers of CUPTI: work that was still running then. */
-	uint64_t busy_handover_ns;
 	bool has_started;
 };
 
@@ -78,9 +76,13 @@ struct timeline {
 	size_t count, waiting;      /* devices; intervals in all queues */
 	uint64_t late, late_at_end; /* late_at_end: at timeline_end */
 	uint64_t next_ns; /* no waiting interval begins before it, and enough of them wait */
-	bool has_ended, all_read; /* all_read: all of `noted` was read */
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: not set */
+	/* all_read: all of `noted` was read */
+	bool has_ended, all_read, some_not_launched;
+	/* NULL: not set */
+	void (*gap)(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns);
 	void *gap_context;
+	/* By the low bits of the correlation id: graph launches. NULL: none yet. */
+	uint32_t *graph_launches;
 	uint8_t *activity; /* by name id of a kernel: enum gpu_doing; 0: not yet determined */
 	size_t activity_room;
 };
@@ -95,16 +97,45 @@ static void extend_union(struct interval_union *merged, const struct interval *i
 		merged->covered = interval->end;
 }
 
-/* Adds the handover time that `interval` adds to the busy time. Called before the interval is
- * added to the union. */
-static void count_busy_handover(const struct timeline *timeline, struct device_sweep *sweep,
-	const struct interval *interval, enum handover_axis axis)
+static void add_graph_launch(struct timeline *timeline, const struct trace_call *call)
 {
-	const uint64_t covered = sweep->unions[BUSY].covered;
+	const uint32_t launch = (uint32_t)call->correlation;
 
-	if (timeline->handovers)
-		sweep->busy_handover_ns += handover_list_overlap_ns(timeline->handovers, axis,
-			interval->start > covered ? interval->start : covered, interval->end);
+	if (!timeline->graph_launches)
+		timeline->graph_launches = xcalloc(
+			UNKNOWN_TIME_GRAPHS * sizeof *timeline->graph_launches);
+	timeline->graph_launches[launch & (UNKNOWN_TIME_GRAPHS - 1)] = launch;
+}
+
+/* Returns the launch of an operation that may be part of a CUDA graph, although it names no graph
+ * node. 0: it is not. Each launch before the trace may be that of a graph. */
+static uint32_t graph_launch_of(const struct timeline *timeline, const struct interval *interval)
+{
+	const uint32_t launch = interval->launch;
+
+	if (!launch || interval->tag & WITHOUT_LAUNCH)
+		return launch;
+	return timeline->graph_launches &&
+			       timeline->graph_launches[launch & (UNKNOWN_TIME_GRAPHS - 1)] ==
+				       launch
+		       ? launch
+		       : 0;
+}
+
+/* Finds the unknown time before `interval`. Called before the interval is added to the union. */
+static void find_unknown_time(struct timeline *timeline, const struct device_sweep *sweep,
+	const struct interval *interval)
+{
+	struct unknown_time *unknown = &timeline->devices[sweep - timeline->sweeps].unknown;
+	const uint64_t covered = sweep->unions[BUSY].covered;
+	const bool has_graphs = timeline->graph_launches || timeline->some_not_launched;
+	const uint32_t launch = has_graphs ? graph_launch_of(timeline, interval) : 0;
+
+	if ((timeline->handovers || has_graphs) && sweep->has_started && interval->start > covered)
+		unknown_time_add_gap(
+			unknown, covered, interval->start, timeline->handovers, has_graphs);
+	if (launch)
+		unknown_time_add_node(unknown, launch, interval->start, interval->end);
 }
 
 /* Moves the earliest waiting interval into all unions. */
@@ -115,7 +146,7 @@ static void sweep_all_unions(struct timeline *timeline, struct device_sweep *swe
 		       stream = interval.tag / (ACTIVITY_MASK + 1);
 	struct stream_unions *streams = &timeline->streams[sweep - timeline->sweeps];
 
-	count_busy_handover(timeline, sweep, &interval, HANDOVER_REALTIME);
+	find_unknown_time(timeline, sweep, &interval);
 	if (activity & WITHOUT_LAUNCH && !sweep->some_not_launched) {
 		memcpy(sweep->launched, sweep->unions, sizeof sweep->launched);
 		sweep->some_not_launched = true;
@@ -138,8 +169,9 @@ static void sweep_busy_union(struct timeline *timeline, struct device_sweep *swe
 
 	timeline->waiting--;
 	if (timeline->gap && sweep->has_started && interval.start > covered)
-		timeline->gap(timeline->gap_context, covered, interval.start);
-	count_busy_handover(timeline, sweep, &interval, HANDOVER_TRACE_TIME);
+		timeline->gap(timeline->gap_context,
+			timeline->devices[sweep - timeline->sweeps].device, covered,
+			interval.start);
 	extend_union(&sweep->unions[BUSY], &interval);
 	sweep->has_started = true;
 }
@@ -274,6 +306,8 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 	size_t index;
 	uint32_t stream, activity;
 
+	if (event->kind == TRACE_GRAPH_LAUNCH)
+		add_graph_launch(timeline, event->record);
 	if (event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_COPY &&
 		event->kind != TRACE_GPU_SET)
 		return;
@@ -290,11 +324,14 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 	count_work_record(&device->all, gpu->start_ns, end);
 	if (!(activity & WITHOUT_LAUNCH))
 		count_work_record(&device->launched, gpu->start_ns, end);
+	else
+		timeline->some_not_launched = true;
 	device->streams[stream].records++;
 	device->streams[stream].sum_ns += end - gpu->start_ns;
 	queue_interval(timeline, &timeline->sweeps[index],
-		(struct interval){
-			gpu->start_ns, end, activity | (stream + 1) * (ACTIVITY_MASK + 1) });
+		(struct interval){ gpu->start_ns, end,
+			activity | (stream + 1) * (ACTIVITY_MASK + 1),
+			gpu->graph_node ? 0 : (uint32_t)gpu->correlation });
 	if (interval_queue_length(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
 		sweep_all_unions(timeline, &timeline->sweeps[index]);
 }
@@ -315,9 +352,12 @@ static void end_device(struct timeline *timeline, size_t index)
 	if (device->stream_count)
 		qsort(device->streams, device->stream_count, sizeof *device->streams,
 			compare_timeline_streams);
-	device->unknown_ns = handover_list_overlap_ns(timeline->handovers, HANDOVER_REALTIME,
-				     device->all.first_ns, device->all.last_ns) -
-			     sweep->busy_handover_ns;
+	unknown_time_end(&device->unknown, timeline->reader);
+	device->unknown_handover_ns = device->unknown.handover_ns;
+	device->unknown_ns = unknown_time_within(
+		&device->unknown, HANDOVER_REALTIME, device->all.first_ns, device->all.last_ns);
+	device->unknown_launched_ns = unknown_time_within(&device->unknown, HANDOVER_REALTIME,
+		device->launched.first_ns, device->launched.last_ns);
 }
 
 /* Rows of devices, and of what belongs to them, in the order of their numbers. */
@@ -360,7 +400,6 @@ void timeline_rewind(struct timeline *timeline)
 
 		interval_queue_clear(&sweep->waiting);
 		memset(sweep->unions, 0, sizeof sweep->unions);
-		sweep->busy_handover_ns = 0;
 		sweep->has_started = false;
 	}
 	timeline->late = timeline->late_at_end;
@@ -410,9 +449,11 @@ void timeline_free(struct timeline *timeline)
 	for (size_t i = 0; i < TIMELINE_DEVICES; i++) {
 		interval_queue_free(&timeline->sweeps[i].waiting);
 		free(timeline->devices[i].streams);
+		unknown_time_free(&timeline->devices[i].unknown);
 		free(timeline->streams[i].covered);
 	}
 	free(timeline->activity);
+	free(timeline->graph_launches);
 	spill_list_free(timeline->noted);
 	handover_list_free(timeline->handovers);
 	free(timeline);
@@ -424,9 +465,14 @@ size_t timeline_devices(const struct timeline *timeline, const struct timeline_d
 	return timeline ? timeline->count : 0;
 }
 
-const struct handover_list *timeline_handovers(const struct timeline *timeline)
+uint64_t timeline_unknown_within(const struct timeline *timeline, uint32_t device,
+	enum handover_axis axis, uint64_t from_ns, uint64_t to_ns)
 {
-	return timeline->handovers;
+	for (size_t i = 0; timeline && i < timeline->count; i++)
+		if (timeline->devices[i].device == device || i + 1 == TIMELINE_DEVICES)
+			return unknown_time_within(
+				&timeline->devices[i].unknown, axis, from_ns, to_ns);
+	return 0;
 }
 
 uint64_t timeline_late_records(const struct timeline *timeline)
@@ -447,8 +493,8 @@ static void read_noted_ahead(struct timeline *timeline)
 		}
 		queue_interval(timeline,
 			&timeline->sweeps[timeline->order[noted->length % TIMELINE_DEVICES]],
-			(struct interval){
-				noted->start, noted->start + noted->length / TIMELINE_DEVICES, 0 });
+			(struct interval){ noted->start,
+				noted->start + noted->length / TIMELINE_DEVICES, 0, 0 });
 		timeline->waiting++;
 	}
 }
@@ -486,26 +532,18 @@ static void advance_timeline(struct timeline *timeline, uint64_t now_ns)
 /* Returns the unknown time of a device up to `until`, which must not be after its last time. */
 static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
 {
-	const struct device_sweep *sweep = &timeline->sweeps[index];
-	uint64_t all, busy;
+	const struct unknown_time *unknown = &timeline->devices[index].unknown;
 
-	if (!timeline->handovers)
-		return 0;
-	all = handover_list_overlap_ns(
-		timeline->handovers, HANDOVER_TRACE_TIME, timeline->spans[index].start, until);
-	busy = sweep->busy_handover_ns - handover_list_overlap_ns(timeline->handovers,
-						 HANDOVER_TRACE_TIME, until,
-						 sweep->unions[BUSY].covered);
-	return all > busy ? all - busy : 0;
+	/* Without a call, because this is done for each instance of a range. */
+	return unknown->count ? unknown_time_within(unknown, HANDOVER_TRACE_TIME,
+					timeline->spans[index].start, until)
+			      : 0;
 }
 
 uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t unknown = 0;
 
-	if (!timeline->handovers)
-		return 0;
-	advance_timeline(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++)
 		unknown += unknown_until(timeline, i,
 			now_ns < timeline->spans[i].end ? now_ns : timeline->spans[i].end);
@@ -531,7 +569,8 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 }
 
 void timeline_on_gap(struct timeline *timeline,
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context)
+	void (*gap)(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns),
+	void *context)
 {
 	timeline->gap = gap;
 	timeline->gap_context = context;

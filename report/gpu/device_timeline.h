@@ -20,6 +20,7 @@
 #ifndef PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 #define PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 
+#include "report/gpu/unknown_time.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,9 +49,10 @@ struct timeline_device {
 	uint32_t device;
 	/* launched: without work that is known to have no launch in the trace */
 	struct timeline_work all, launched;
-	/* The part of the span of `all` that was not busy while CUPTI was handed over
-	 * (cupti_handover.h). */
-	uint64_t unknown_ns;
+	/* The part of the span of `all` in which it is unknown whether the device was busy, and
+	 * how much of it is due to handovers of CUPTI. The part of the span of `launched`. */
+	uint64_t unknown_ns, unknown_handover_ns, unknown_launched_ns;
+	struct unknown_time unknown;
 	/* Sorted by context, then stream. CUDA streams beyond TIMELINE_CUDA_STREAMS are added to
 	 * the last one. */
 	struct timeline_cuda_stream *streams;
@@ -76,7 +78,6 @@ static inline void *device_slot(void *devices, size_t *count, size_t bytes, uint
 }
 
 struct categories;
-struct handover_list;
 struct timeline;
 struct trace_event;
 struct trace_reader;
@@ -86,7 +87,7 @@ struct trace_reader;
  * NULL: no kernel is communication. */
 struct timeline *timeline_new(
 	struct trace_reader *reader, int64_t device, const struct categories *categories);
-/* Adds an event. Ignores everything but timed GPU work. */
+/* Adds an event. Ignores everything but timed GPU work and graph launches. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event);
 /* Ends the pass: all events were added. */
 void timeline_end(struct timeline *timeline);
@@ -105,8 +106,10 @@ void timeline_rewind(struct timeline *timeline);
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);
 uint64_t timeline_late_records(const struct timeline *timeline);
 
-/* Returns the handovers of CUPTI, or NULL if there were none. */
-const struct handover_list *timeline_handovers(const struct timeline *timeline);
+/* Returns how much of the time from `from_ns` to `to_ns` it is unknown whether `device` was busy.
+ * After timeline_end. `timeline` may be NULL: 0. */
+uint64_t timeline_unknown_within(const struct timeline *timeline, uint32_t device,
+	enum handover_axis axis, uint64_t from_ns, uint64_t to_ns);
 
 /* Returns how long each device had been idle, summed over the devices. Counts from a device's
  * first time to `now_ns` or its last time, in ns since the start of the trace. `now_ns` must
@@ -118,9 +121,10 @@ uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns);
 
 /* Sets a callback for each interval in which a device had no work. It is called while later
  * calls of timeline_idle or timeline_busy advance. A call with UINT64_MAX reports all intervals.
- * They come in time order per device, in ns since the start of the trace. Times of CUPTI
- * handovers are included. */
+ * They come in time order per device, in ns since the start of the trace. Unknown time is
+ * included. */
 void timeline_on_gap(struct timeline *timeline,
-	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context);
+	void (*gap)(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns),
+	void *context);
 
 #endif

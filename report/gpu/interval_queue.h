@@ -11,7 +11,7 @@
 
 struct interval {
 	uint64_t start, end;
-	uint32_t tag; /* for the caller */
+	uint32_t tag, launch; /* for the caller */
 };
 
 struct interval_queue {

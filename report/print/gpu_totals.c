@@ -5,20 +5,17 @@
 #include "report/text/json_writer.h"
 #include "report/print/print.h"
 
-/* `unknown_ns` is of the device's whole span. It needs no split by launch: only imported traces
- * have work without a launch, and they have no unknown time. */
 static void json_gpu_work(
 	struct json_writer *json, const struct timeline_work *work, uint64_t unknown_ns)
 {
 	const uint64_t span = work->last_ns - work->first_ns, rest = span - work->busy_ns;
-	const uint64_t unknown = unknown_ns < rest ? unknown_ns : rest;
 
 	json_put_unsigned(json, "records", work->records);
 	json_put_unsigned(json, "span_ns", span);
 	json_put_unsigned(json, "sum_ns", work->sum_ns);
 	json_put_unsigned(json, "busy_ns", work->busy_ns);
-	json_put_unsigned(json, "idle_ns", rest - unknown);
-	json_put_unsigned(json, "unknown_ns", unknown);
+	json_put_unsigned(json, "idle_ns", rest - unknown_ns);
+	json_put_unsigned(json, "unknown_ns", unknown_ns);
 	json_put_unsigned(json, "kernel_ns", work->kernel_ns);
 	json_put_unsigned(json, "computation_ns", work->computation_ns);
 	json_put_unsigned(json, "communication_ns", work->communication_ns);
@@ -52,7 +49,7 @@ static void json_gpu_device(struct json_writer *json, const struct process *proc
 	json_put_unsigned(json, "device", device->device);
 	json_gpu_work(json, &device->all, device->unknown_ns);
 	json_put_begin(json, "launched", '{');
-	json_gpu_work(json, &device->launched, device->unknown_ns);
+	json_gpu_work(json, &device->launched, device->unknown_launched_ns);
 	json_write_end(json, '}');
 	json_gpu_streams(json, device);
 	json_write_end(json, '}');

@@ -17,12 +17,16 @@ void paragraph_add_node(
 	paragraph_add(paragraph, ")");
 }
 
-void paragraph_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node)
+/* `omits`: whether the path leaves out sections of the run; `omits_steps`: steps too. */
+static void add_path(struct paragraph *paragraph, const struct process *process, uint32_t node,
+	bool omits, bool omits_steps)
 {
+	const struct memory_site site = { .omits_sections = omits, .omits_steps = omits_steps };
 	const struct row row = { .process = (struct process *)(uintptr_t)process,
-		.kind = ROW_NODE,
+		.kind = omits ? ROW_SITE : ROW_NODE,
 		.node = node,
-		.tree = process->profile->tree };
+		.tree = process->profile->tree,
+		.of.site = omits ? &site : NULL };
 	uint32_t nodes[16];
 	const size_t length = row_path(&row, nodes, 16);
 
@@ -36,4 +40,15 @@ void paragraph_add_path(struct paragraph *paragraph, const struct process *proce
 		paragraph_add_node(paragraph, process, nodes[i]);
 	}
 	paragraph_add(paragraph, "%s`", length > 16 ? " / ..." : "");
+}
+
+void paragraph_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node)
+{
+	add_path(paragraph, process, node, false, false);
+}
+
+void paragraph_add_call_path(
+	struct paragraph *paragraph, const struct process *process, uint32_t node, bool omits_steps)
+{
+	add_path(paragraph, process, node, true, omits_steps);
 }

@@ -4,6 +4,7 @@
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
+#include "report/base/error.h"
 #include "report/base/text_builder.h"
 #include "report/print/print.h"
 #include <stdio.h>
@@ -114,6 +115,8 @@ void print_csv(const struct report *report, struct output *out)
 {
 	const char *columns_of_view = report->options->row_columns;
 
+	for (size_t i = 0; i < report->processes->warnings_first; i++)
+		warn_user("%s", report->processes->warnings[i]);
 	put_csv_header(out, columns_of_view);
 	for (size_t i = 0; i < report->rows.count; i++) {
 		const struct row *row = &report->rows.rows[i];

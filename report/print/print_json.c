@@ -137,9 +137,15 @@ static void put_json_warnings(struct output *out, const struct processes *proces
 	json_write_begin(json, '[');
 	for (size_t i = 0; i < processes->warning_count; i++)
 		json_write_string(json, processes->warnings[i]);
-	for (size_t i = 0; i < processes->shown; i++)
-		if (processes->all[i].profile->memory->counts.ooms)
+	for (size_t i = 0; i < processes->shown; i++) {
+		const struct memory_counts *counts = &processes->all[i].profile->memory->counts;
+
+		if (counts->ooms)
 			json_write_string(json, "PyTorch ran out of memory: see totals.ooms");
+		else if (counts->failed_allocations)
+			json_write_string(json, "a CUDA allocation ran out of memory: see "
+						"totals.failed_allocations");
+	}
 	json_write_end(json, ']');
 }
 

@@ -61,7 +61,7 @@ static void capture_devices(struct json_writer *json, const struct process *proc
 static void capture_sources(struct json_writer *json, const struct process *process)
 {
 	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_compile",
-		"torch_memory", "python_stacks", "cuda_symbols", "cupti" };
+		"torch_memory", "python_stacks", "cuda_symbols", "cupti", "roctracer" };
 
 	json_put_begin(json, "sources", '{');
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -70,6 +70,8 @@ static void capture_sources(struct json_writer *json, const struct process *proc
 
 		snprintf(key, sizeof key, "source.%s", names[i]);
 		state = process_meta(process, key);
+		if (!state.known && !strcmp(names[i], "roctracer")) /* AMD's files only */
+			continue;
 		if (state.known)
 			json_put_text(json, names[i], trace_text_or_null(state));
 		else

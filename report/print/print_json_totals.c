@@ -87,6 +87,44 @@ static void put_json_ooms(struct json_writer *json, const struct processes *proc
 	json_write_end(json, ']');
 }
 
+static void put_json_failed(
+	struct json_writer *json, struct process *process, const struct failed_allocation *failed)
+{
+	const struct row row = tree_row(process, process->profile->tree, failed->node);
+	const struct trace_device *device = process_device(process, failed->device);
+	const uint64_t device_bytes = device && memory_is_device(failed->kind)
+					      ? device->memory_bytes
+					      : 0;
+
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "pid", process->pid);
+	json_put_unsigned(json, "tid", failed->tid);
+	json_put_unsigned(json, "t_ns", failed->time_ns);
+	json_put_known_unsigned(json, "device", failed->device, failed->device != UINT32_MAX);
+	json_put_text(json, "api", trace_text_or_null(reader_name(process->reader, failed->api)));
+	json_write_key(json, "path");
+	print_json_path(json, &row);
+	json_put_string(json, "memory_kind", memory_kind_name(failed->kind));
+	json_put_unsigned(json, "requested_bytes", failed->requested_bytes);
+	json_put_unsigned(json, "held_bytes", failed->held);
+	json_put_known_unsigned(json, "device_bytes", device_bytes, device_bytes > 0);
+	json_put_bool(json, "succeeded_later", failed->succeeded_later);
+	json_write_end(json, '}');
+}
+
+/* Each CUDA allocation that failed for want of memory. */
+static void put_json_failures(struct json_writer *json, const struct processes *processes)
+{
+	json_put_begin(json, "failed_allocations", '[');
+	for (size_t i = 0; i < processes->shown; i++) {
+		const struct memory_owners *memory = processes->all[i].profile->memory;
+
+		for (uint32_t at = 0; at < memory->failed_count; at++)
+			put_json_failed(json, &processes->all[i], &memory->failed[at]);
+	}
+	json_write_end(json, ']');
+}
+
 /* The parts of busy time. They are null if only some steps are shown. */
 static void put_json_gpu_parts(struct json_writer *json, const struct processes *processes,
 	const struct profile_totals *sum)
@@ -138,6 +176,7 @@ void print_json_totals(struct output *out, const struct processes *processes)
 	json_put_unsigned(json, "tensor_alloc_bytes", sum.tensor_alloc_bytes);
 	json_put_unsigned(json, "tensor_free_bytes", sum.tensor_free_bytes);
 	put_json_ooms(json, processes);
+	put_json_failures(json, processes);
 	json_put_unsigned(json, "self_cost_ns", sum.self_ns);
 	json_put_unsigned(json, "cupti_overhead_ns", sum.overhead_ns);
 	json_write_key(json, "gpus");

@@ -325,6 +325,16 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	free(last);
 }
 
+static void put_how_to_read(const struct report *report, const struct style *style)
+{
+	struct paragraph line = { .style = style };
+
+	if (!report->options->view->reads || !report->rows.count)
+		return;
+	paragraph_add(&line, "%s", report->options->view->reads);
+	paragraph_print(&line, report->options->view->name);
+}
+
 /* Prints how many rows are hidden, and the option that shows them. */
 static void put_hidden_counts(const struct report *report, const struct style *style)
 {
@@ -398,14 +408,28 @@ static void put_oom_warning(const struct report *report, const struct style *sty
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {
 		const struct process *process = &report->processes->all[i];
-		const uint64_t ooms = process->profile->memory->counts.ooms;
+		const struct memory_owners *memory = process->profile->memory;
+		const uint64_t ooms = memory->counts.ooms ? memory->counts.ooms
+							  : memory->counts.failed_allocations;
 
 		if (!ooms)
 			continue;
-		print_line(style,
-			"warning: PyTorch ran out of memory %llu time%s: pperf-report memory ",
+		print_line(style, "warning: %s ran out of memory %llu time%s: pperf-report memory ",
+			memory->counts.ooms ? "PyTorch" : "a CUDA allocation",
 			(unsigned long long)ooms, ooms == 1 ? "" : "s");
 		print_escaped(style, process->path, strlen(process->path), 0);
+		output_char(style->out, '\n');
+	}
+}
+
+static void put_text_warnings(
+	const struct report *report, const struct style *style, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++) {
+		const char *warning = report->processes->warnings[i];
+
+		output_string(style->out, "warning: ");
+		print_escaped(style, warning, strlen(warning), 0);
 		output_char(style->out, '\n');
 	}
 }
@@ -414,6 +438,7 @@ void print_text(const struct report *report, const struct style *style)
 {
 	const enum layout layout = report->options->view->layout;
 
+	put_text_warnings(report, style, 0, report->processes->warnings_first);
 	if (layout == LAYOUT_SUMMARY)
 		report->options->view->draw(report, style);
 	else if (!report->rows.count && !report->rows.hidden_by_percent &&
@@ -426,6 +451,7 @@ void print_text(const struct report *report, const struct style *style)
 	else {
 		if (report->options->view->header)
 			report->options->view->header(report, style);
+		put_how_to_read(report, style);
 		if (report->rows.count)
 			print_table(report, &report->rows, layout, style);
 	}
@@ -435,12 +461,8 @@ void print_text(const struct report *report, const struct style *style)
 	put_other_processes(report, style);
 	if (layout != LAYOUT_SUMMARY && !report->options->view->header)
 		put_oom_warning(report, style);
-	for (size_t i = 0; i < report->processes->warning_count; i++) {
-		output_string(style->out, "warning: ");
-		print_escaped(style, report->processes->warnings[i],
-			strlen(report->processes->warnings[i]), 0);
-		output_char(style->out, '\n');
-	}
+	put_text_warnings(
+		report, style, report->processes->warnings_first, report->processes->warning_count);
 	if (layout != LAYOUT_SUMMARY)
 		next_command_of_view(report, style);
 }

@@ -112,6 +112,22 @@ static void prepare_graph_launch(
 	profile->tree->nodes[launch->graph_node].calls += launch->counts;
 }
 
+/* Whether an importer found out that the call has no GPU record. */
+static bool is_never_recorded(const struct timed_call *call)
+{
+	return call->record->head.flags & TRACE_CALL_NO_RECORD;
+}
+
+/* Whether the call moves 0 bytes, so that no GPU record is expected. Imported traces have no
+ * bytes of calls. */
+static bool is_empty_copy(const struct profile *profile, const struct trace_event *event)
+{
+	const struct trace_copy *copy = event->record;
+
+	return (event->kind == TRACE_COPY || event->kind == TRACE_SET) && !copy->bytes &&
+	       !profile->state->imported;
+}
+
 /* Registers a call whose work a GPU record will report. */
 static void add_pending_launch(
 	struct profile *profile, const struct trace_event *event, const struct timed_call *call)
@@ -125,10 +141,13 @@ static void add_pending_launch(
 		.counts = profile->state->counting,
 		.in_range = event->node != 0,
 		.trace_node = event->node,
-		.stack = call->record->stack };
+		.stack = call->record->stack,
+		.empty = is_empty_copy(profile, event) };
 
-	if (!call->worked || !launch.correlation)
+	if (!call->worked || !launch.correlation || is_never_recorded(call))
 		return;
+	if (launch.correlation < profile->state->first_correlation)
+		profile->state->first_correlation = launch.correlation;
 	if (event->kind == TRACE_GRAPH_LAUNCH)
 		prepare_graph_launch(profile, &launch, event->record);
 	if (launch.counts)
@@ -211,6 +230,8 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	const uint32_t nodes[] = { call->node, leaf_node };
 
 	add_memory_change(profile, event, call, &change);
+	if (allocates && memory_ran_out(event->record))
+		profile_failed_allocation(profile, event, call->node);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {
 		struct node_memory *memory = tree_memory(profile->tree, nodes[i]);
 
@@ -233,6 +254,10 @@ static void count_call(struct profile *profile, uint32_t kind, const struct time
 			 ((const struct trace_sync *)(const void *)call->record)->type;
 	if (!call->worked)
 		return;
+	counts->empty_calls += (call->record->head.flags & TRACE_CALL_EMPTY) != 0;
+	counts->before_gpu += (call->record->head.flags & TRACE_CALL_BEFORE_GPU) != 0;
+	counts->after_gpu += (call->record->head.flags & TRACE_CALL_AFTER_GPU) != 0;
+	counts->range_profiled += (call->record->head.flags & TRACE_CALL_PROFILED) != 0;
 	counts->yielded_calls += profile->state->cupti_handed_over &&
 				 (kind == TRACE_LAUNCH || kind == TRACE_GRAPH_LAUNCH ||
 					 kind == TRACE_COPY || kind == TRACE_SET);

@@ -267,6 +267,17 @@ void profile_gpu_match_held(struct profile *profile, uint64_t correlation)
 	}
 }
 
+/* Counts an unmatched record, and whether it was launched before the trace began. */
+static void count_unmatched(struct profile *profile, const struct trace_gpu *gpu)
+{
+	struct profile_state *state = profile->state;
+
+	if (state->first_correlation == UINT64_MAX)
+		state->before_any_launch++;
+	else
+		profile->counts.launched_before += gpu->correlation < state->first_correlation;
+}
+
 /* Launches and records for which nothing more is expected. */
 void profile_gpu_evict(struct profile *profile, bool all)
 {
@@ -274,11 +285,13 @@ void profile_gpu_evict(struct profile *profile, bool all)
 	struct gpu_launch launch;
 
 	while ((unmatched = join_next_unmatched(profile->state->join, all))) {
+		count_unmatched(profile, unmatched);
 		finish_gpu_work(profile, NULL, unmatched);
 		free(unmatched);
 	}
 	while (join_next_evicted(profile->state->join, all, &launch)) {
-		profile->counts.missing_records += launch.records == 0;
+		*(launch.empty ? &profile->counts.empty_calls
+			       : &profile->counts.missing_records) += launch.records == 0;
 		if (launch.first_ns)
 			add_launch_delay(
 				profile, launch.graph_node, launch.begin_ns, launch.first_ns);
@@ -289,6 +302,11 @@ void profile_gpu_evict(struct profile *profile, bool all)
 void profile_gpu_finish(struct profile *profile)
 {
 	profile_gpu_evict(profile, true);
+	/* What was finished before the first launch came has a lower id than that launch. */
+	if (profile->state->first_correlation != UINT64_MAX) {
+		profile->counts.launched_before += profile->state->before_any_launch;
+		profile->state->before_any_launch = 0;
+	}
 }
 
 static void add_api_time(struct profile *profile, const struct trace_api *record)

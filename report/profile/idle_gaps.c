@@ -6,7 +6,6 @@
  * Records come roughly in the order of their starts. They wait here until no earlier one is
  * expected, as in the timeline, so that both compute the same idle time.
  */
-#include "report/gpu/cupti_handover.h"
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/gpu/interval_queue.h"
@@ -30,8 +29,7 @@ static void close_next_gap(struct profile *profile, struct idle_gaps_device *dev
 
 	if (device->begun && next.start > device->covered && next.tag) {
 		const uint64_t idle = next.start - device->covered -
-				      handover_list_overlap_ns(
-					      timeline_handovers(profile->timeline),
+				      timeline_unknown_within(profile->timeline, device->device,
 					      HANDOVER_REALTIME, device->covered, next.start);
 
 		tree_gpu(profile->tree, next.tag)->idle_before_ns += idle;

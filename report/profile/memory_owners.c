@@ -27,7 +27,7 @@ struct allocation_table {
 	struct allocation *allocations;
 	size_t count, slots;     /* slots: a power of two */
 	struct hash_index sites; /* of memory->sites, by level, node and stack */
-	size_t site_room, level_room, oom_room;
+	size_t site_room, level_room, oom_room, failed_room;
 };
 
 bool memory_is_device(uint32_t kind)
@@ -170,6 +170,7 @@ void memory_owners_free(struct memory_owners *memory)
 	free(memory->sites);
 	free(memory->merged);
 	free(memory->ooms);
+	free(memory->failed);
 	free(memory);
 }
 
@@ -256,6 +257,23 @@ static void insert_allocation(struct memory_owners *memory, const struct allocat
 	change->known = true;
 }
 
+/* Marks the failed allocations that this one, as large and of the same memory, repeats. */
+static void note_repeated(struct memory_owners *memory, const struct trace_memory *record)
+{
+	bool all = true;
+
+	for (uint32_t i = memory->unrepeated_from; i < memory->failed_count; i++) {
+		struct failed_allocation *failed = &memory->failed[i];
+
+		failed->succeeded_later |= failed->requested_bytes <= record->bytes &&
+					   failed->device == record->call.device &&
+					   failed->kind == record->memory_kind;
+		all &= failed->succeeded_later;
+		if (all)
+			memory->unrepeated_from = i + 1;
+	}
+}
+
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns)
 {
@@ -278,6 +296,8 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 		memory->levels[memory->sites[site].level].flow.failed += change.failed;
 	} else {
 		insert_allocation(memory, &allocated, &change);
+		if (memory->unrepeated_from < memory->failed_count)
+			note_repeated(memory, record);
 	}
 	return change;
 }
@@ -445,6 +465,56 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 		.device = record->device,
 		.node = node };
 	return &memory->ooms[memory->oom_count++];
+}
+
+/* Notes that memory ran out on the levels that share it with `kind`: all device memory of a device,
+ * else the level itself. Returns what they held. */
+static uint64_t note_exhausted_levels(struct memory_owners *memory, uint32_t kind, uint32_t device)
+{
+	uint64_t held = 0;
+
+	for (uint32_t i = 0; i < memory->level_count; i++) {
+		struct memory_level *level = &memory->levels[i];
+
+		if (level->device != device ||
+			(level->kind != kind &&
+				!(memory_is_device(level->kind) && memory_is_device(kind))))
+			continue;
+		level->ooms++;
+		level->flow.oom_held = level->flow.held;
+		held += level->flow.held;
+	}
+	return held;
+}
+
+struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
+	const struct trace_memory *record, uint32_t node, uint64_t at_ns)
+{
+	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind
+								 : TRACE_MEMORY_UNKNOWN;
+	const uint64_t held = note_exhausted_levels(memory, kind, record->call.device);
+
+	memory->counts.failed_allocations++;
+	if (memory->failed_count >= MEMORY_OOMS_MAX)
+		return NULL;
+	array_grow_zeroed(&memory->failed, &memory->tables->failed_room,
+		(size_t)memory->failed_count + 1, sizeof *memory->failed);
+	memory->failed[memory->failed_count] = (struct failed_allocation){ .time_ns = at_ns,
+		.requested_bytes = record->bytes,
+		.held = held,
+		.kind = kind,
+		.device = record->call.device,
+		.node = node,
+		.api = record->call.api };
+	return &memory->failed[memory->failed_count++];
+}
+
+const struct failed_allocation *memory_owners_last_failed(const struct memory_owners *memory)
+{
+	for (uint32_t i = memory->failed_count; i-- > 0;)
+		if (!memory->failed[i].succeeded_later)
+			return &memory->failed[i];
+	return NULL;
 }
 
 /* Forgets the tensors that are held: it is not known whether they still are. */

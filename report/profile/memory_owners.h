@@ -65,8 +65,12 @@ struct memory_level {
 struct memory_site {
 	uint32_t level;       /* index in memory_owners.levels */
 	uint32_t node, stack; /* tree node; stack of the trace, 0: none */
+	uint32_t path;        /* merged sites: node that represents the call path */
 	struct memory_flow flow;
 	bool is_several; /* sum of several sites: held_max is unknown */
+	/* What its path leaves out when it is shown: sections of the run such as `(between steps)`,
+	 * and steps, if it has allocations of both. */
+	bool omits_sections, omits_steps;
 };
 
 struct memory_counts {
@@ -78,6 +82,7 @@ struct memory_counts {
 	uint64_t replaced;
 	uint64_t null_frees, failed_frees;
 	uint64_t tensors, ooms; /* records */
+	uint64_t failed_allocations;
 	uint64_t unknown_tensor_frees;
 	/* Times that the sum of tensors was not the allocator's total. */
 	uint64_t tensor_differences;
@@ -91,6 +96,17 @@ struct memory_oom {
 	uint32_t first_open, open; /* index in profile.oom_ranges; how many ranges were open */
 };
 
+/* A CUDA allocation that failed for want of memory. */
+struct failed_allocation {
+	uint64_t time_ns, requested_bytes;
+	/* What the program had allocated of this kind then; of device memory: of all kinds of it
+	 * on this device. */
+	uint64_t held;
+	uint32_t kind, device, node, api, tid; /* node: of the tree; api: name in the trace */
+	uint32_t first_open, open;             /* as in struct memory_oom */
+	bool succeeded_later; /* as much was allocated later, as an allocator that retries does */
+};
+
 struct memory_owners {
 	struct memory_level *levels;
 	uint32_t level_count;
@@ -100,6 +116,8 @@ struct memory_owners {
 	uint32_t merged_count;
 	struct memory_oom *ooms;
 	uint32_t oom_count;
+	struct failed_allocation *failed;       /* the first MEMORY_OOMS_MAX */
+	uint32_t failed_count, unrepeated_from; /* all before this one succeeded later */
 	struct memory_counts counts;
 	bool resumed;                    /* memory_owners_resume was called */
 	struct allocation_table *tables; /* private */
@@ -138,6 +156,17 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 /* A TENSOR_OOM record. Returns NULL after MEMORY_OOMS_MAX of them. */
 struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns);
+
+/* An ALLOC record that failed for want of memory. Returns NULL after MEMORY_OOMS_MAX of them. */
+struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
+	const struct trace_memory *record, uint32_t node, uint64_t at_ns);
+/* Whether the call failed for want of memory: both CUDA's runtime and driver return 2. */
+static inline bool memory_ran_out(const struct trace_memory *record)
+{
+	return record->call.result == 2;
+}
+/* The last allocation that failed, and as much was never allocated later. NULL: none. */
+const struct failed_allocation *memory_owners_last_failed(const struct memory_owners *memory);
 
 /* Records of tensors begin again after some were skipped (PPERF_SCHEDULE). The bytes held are
  * unknown until the next record sets them, which is not counted as a difference. From here on,

@@ -65,6 +65,9 @@ struct placement_pass {
 	 * is no operator. */
 	uint32_t *caller;
 	struct label_pairs pairs;
+	/* The first tree node that this pass makes. Those before have their labels: a pass sees all
+	 * trace nodes, so the first one that reaches a tree node has counted all its labels. */
+	uint32_t first_new;
 };
 
 static bool text_begins_with(struct trace_text text, const char *with)
@@ -257,7 +260,8 @@ static void place_node(struct placement_pass *placing, uint32_t id)
 	names->tree->nodes[*node].ran_elsewhere |= moved;
 	if (label == plain)
 		return;
-	if (pair_is_new(&placing->pairs, (uint64_t)*node << 32 | plain))
+	if (*node >= placing->first_new &&
+		pair_is_new(&placing->pairs, (uint64_t)*node << 32 | plain))
 		names->tree->nodes[*node].labels++;
 	if (kind == NODE_MODULE)
 		*module = module_group_number(names->module_group, *node, plain, *module);
@@ -300,7 +304,9 @@ uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_nod
 struct node_placement node_placement_make(struct node_names *names, uint32_t root)
 {
 	const uint32_t node_count = reader_node_count(names->reader);
-	struct placement_pass placing = { .names = names, .made.root = root };
+	struct placement_pass placing = {
+		.names = names, .made.root = root, .first_new = names->tree->count
+	};
 
 	placing.made.nodes = xcalloc((size_t)node_count * sizeof(uint32_t));
 	placing.made.modules = xcalloc((size_t)node_count * sizeof(uint32_t));

@@ -253,6 +253,8 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
 	state->join = join_new();
+	state->imported = reader_meta(reader, "import.format").known;
+	state->first_correlation = UINT64_MAX;
 	state->counting = !options->steps &&
 			  !(options->windows && !first_window_from_start(options));
 	state->has_step_kind = options->steps && has_node_kind(reader, TRACE_NODE_STEP);
@@ -359,6 +361,26 @@ static void add_device_times(struct profile_totals *totals, const struct timelin
 	totals->gpu_exposed_copy_ns += work->exposed_copy_ns;
 }
 
+/* Start/end ranges overlap and cross threads, so they are no time of a thread. CUDA calls outside
+ * any range are below a root `unattributed`. */
+static void add_cpu_times(struct profile *profile)
+{
+	const struct node *nodes = profile->tree->nodes;
+
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &nodes[id];
+
+		if (node->kind == NODE_ASYNC || nodes[node->parent].kind == NODE_ASYNC)
+			continue;
+		if (node_kind_class(node->kind) == NODE_RANGES)
+			profile->totals.cpu_self_ns += node->self_ns;
+		else if (node_kind_class(node->kind) == NODE_CALLS &&
+			 nodes[node->parent].kind == NODE_UNATTRIBUTED &&
+			 !nodes[node->parent].parent)
+			profile->totals.outside_call_ns += node->total_ns;
+	}
+}
+
 static void compute_totals(struct profile *profile)
 {
 	const struct timeline_device *devices;
@@ -368,10 +390,7 @@ static void compute_totals(struct profile *profile)
 							      : reader_duration_ns(profile->reader);
 	for (size_t i = 0; i < count && !profile_is_partial(profile); i++)
 		add_device_times(&profile->totals, &devices[i]);
-	for (uint32_t id = 1; id < profile->tree->count; id++)
-		if (node_kind_class(profile->tree->nodes[id].kind) == NODE_RANGES &&
-			profile->tree->nodes[id].kind != NODE_ASYNC)
-			profile->totals.cpu_self_ns += profile->tree->nodes[id].self_ns;
+	add_cpu_times(profile);
 	profile->totals.reserved_now = profile->state->reserved;
 	profile->totals.allocated_now = profile->state->allocated;
 }

@@ -162,6 +162,11 @@ struct profile_counts {
 	/* Part of `unattributed` whose correlation id has no launch. The rest was launched in no
 	 * range. */
 	uint64_t without_launch;
+	/* Part of `without_launch`: the id is lower than that of every launch in the trace. Ids are
+	 * assigned in sequence, so the launch was made before the trace began. */
+	uint64_t launched_before;
+	/* Calls for which no GPU record is expected (enum trace_call_flag). */
+	uint64_t empty_calls, before_gpu, after_gpu, range_profiled;
 	uint64_t untimed, missing_records, dropped, unread_buffers;
 	/* Work that began clearly before the call that launched it. One of the clocks is wrong. */
 	uint64_t early;
@@ -180,6 +185,7 @@ struct profile_counts {
 struct profile_totals {
 	uint64_t wall_ns;     /* from the trace's start to its last event; or of the chosen steps */
 	uint64_t cpu_self_ns; /* in ranges; each nanosecond of a thread once */
+	uint64_t outside_call_ns; /* in CUDA calls outside any range */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns, gpu_unknown_ns;
 	/* Idle time charged to the work that ended it. Equals gpu_idle_ns if the whole trace is
 	 * profiled. */
@@ -202,7 +208,8 @@ struct profile_totals {
 /* A range that was open when memory ran out. */
 struct oom_open_range {
 	uint32_t label; /* text */
-	int64_t grown;  /* growth of the bytes held by tensors since it began */
+	/* Growth since it began of what tensors hold; for memory->failed, of device memory. */
+	int64_t grown;
 };
 
 /* The time that a thread spent in ranges, each nanosecond once, as far as it is counted. */
@@ -234,7 +241,8 @@ struct profile {
 	/* The threads that had a range, in the order of their ends. */
 	struct profile_thread_time *threads;
 	size_t thread_count, thread_room;
-	struct oom_open_range *oom_ranges; /* of each entry of memory->ooms; outermost first */
+	/* of each entry of memory->ooms and memory->failed; outermost first */
+	struct oom_open_range *oom_ranges;
 	uint32_t oom_range_count;
 	uint32_t unattributed, async_ranges; /* nodes; 0: none was needed */
 	struct instance *target;             /* the target instance, with the children kept */

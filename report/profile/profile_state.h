@@ -77,10 +77,14 @@ struct profile_state {
 	struct small_instances *small_instances;
 	/* Begin of options.target if instances are not tracked before it. UINT64_MAX: none. */
 	uint64_t target_ns;
-	bool cupti_handed_over; /* another client has CUPTI */
-	bool counting;          /* false: outside the chosen steps or recording windows */
-	bool warming_up;        /* in a recording window, before its first step that counts */
-	bool has_step_kind;     /* the trace has ranges of kind step; else labels decide */
+	bool imported; /* the trace was made of another tool's file */
+	/* Lowest correlation id of a launch so far. UINT64_MAX: no launch yet. */
+	uint64_t first_correlation;
+	uint64_t before_any_launch; /* unmatched GPU records finished before the first launch */
+	bool cupti_handed_over;     /* another client has CUPTI */
+	bool counting;              /* false: outside the chosen steps or recording windows */
+	bool warming_up;            /* in a recording window, before its first step that counts */
+	bool has_step_kind;         /* the trace has ranges of kind step; else labels decide */
 	/* The thread with an open step, at step_depth. NULL: none. */
 	const struct profile_thread *step_thread;
 	uint32_t step_depth;
@@ -227,6 +231,9 @@ void profile_offer_worst(
 
 void profile_call_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_record(struct profile *profile, const struct trace_event *event);
+/* An ALLOC record that failed for want of memory, at tree node `node`. */
+void profile_failed_allocation(
+	struct profile *profile, const struct trace_event *event, uint32_t node);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);

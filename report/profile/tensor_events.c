@@ -86,14 +86,15 @@ static uint32_t range_label(struct profile *profile, const struct open_range *fr
 		profile->names, reader_node(profile->reader, frame->trace_node)->name);
 }
 
-/* Keeps the open ranges of `thread`, and how the level grew since each began. */
-static void keep_oom_ranges(
-	struct profile *profile, const struct profile_thread *thread, struct memory_oom *oom)
+/* Keeps the open ranges of `thread`, and how much has been allocated since each began. `tensors`:
+ * by tensors, else of device memory. Returns their number. */
+static uint32_t keep_oom_ranges(
+	struct profile *profile, const struct profile_thread *thread, bool tensors, int64_t held)
 {
-	size_t room = profile->oom_range_count;
+	const uint32_t first = profile->oom_range_count;
+	size_t room = first;
 
-	oom->first_open = profile->oom_range_count;
-	for (uint32_t depth = 0; depth < thread->depth; depth++) {
+	for (uint32_t depth = 0; thread->details && depth < thread->depth; depth++) {
 		const struct open_range_details *details = &thread->details[depth];
 
 		if (depth >= RANGES_MAX - 1 && depth + 1 < thread->depth)
@@ -101,10 +102,25 @@ static void keep_oom_ranges(
 		*ARRAY_ADD(profile->oom_ranges, room,
 			profile->oom_range_count) = (struct oom_open_range){
 			.label = range_label(profile, &thread->frames[depth], details),
-			.grown = saturating_subtract((int64_t)oom->allocated, details->allocated),
+			.grown = saturating_subtract(
+				held, tensors ? details->allocated : details->reserved),
 		};
 	}
-	oom->open = profile->oom_range_count - oom->first_open;
+	return profile->oom_range_count - first;
+}
+
+void profile_failed_allocation(
+	struct profile *profile, const struct trace_event *event, uint32_t node)
+{
+	struct failed_allocation *failed = memory_owners_failed(
+		profile->memory, event->record, node, event->time_ns);
+
+	if (!failed)
+		return;
+	failed->tid = event->stream->tid;
+	failed->first_open = profile->oom_range_count;
+	failed->open = keep_oom_ranges(
+		profile, event->stream->user, false, profile->state->reserved);
 }
 
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event)
@@ -119,8 +135,10 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 	if (!oom)
 		return;
 	oom->tid = event->stream->tid;
+	oom->first_open = profile->oom_range_count;
 	if (of_level)
-		keep_oom_ranges(profile, event->stream->user, oom);
+		oom->open = keep_oom_ranges(
+			profile, event->stream->user, true, (int64_t)oom->allocated);
 }
 
 /* Adds what tensors held at the peak, and when memory last ran out, to the nodes. After

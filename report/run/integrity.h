@@ -20,6 +20,10 @@
 	X(graph_sets, 0, "memsets in these graphs")                                               \
 	X(captured, 0, "calls captured into a graph (executed nothing)")                          \
 	X(failed_calls, 0, "failed CUDA calls")                                                   \
+	X(empty_calls, 0, "copies and memsets of 0 bytes (executed nothing)")                     \
+	X(before_gpu, 0, "launches made before the GPU's activity was recorded")                  \
+	X(after_gpu, 0, "launches whose GPU work had not finished when the recording ended")      \
+	X(range_profiled, 0, "launches measured by CUPTI's range profiler (without GPU records)") \
 	X(missing_records, 1, "launches, copies and memsets without a matching GPU record")       \
 	X(yielded, 1,                                                                             \
 		"intervals in which CUPTI was released to another profiler (GPU activity not "    \
@@ -28,6 +32,7 @@
 	X(attributed, 0, "GPU records attributed to the range that launched them")                \
 	X(unattributed, 0, "GPU records outside any range")                                       \
 	X(without_launch, 0, "of these, without a launch in the trace")                           \
+	X(launched_before, 0, "of these, launched before the trace began")                        \
 	X(untimed, 0, "GPU records without timestamps from CUPTI")                                \
 	X(dropped, 1, "GPU records dropped by CUPTI")                                             \
 	X(unread_buffers, 1, "CUPTI buffers with an unreadable tail")                             \

@@ -5,6 +5,7 @@
 #include "report/import/open_trace.h"
 #include "report/import/run_files.h"
 #include "report/base/file_set.h"
+#include "report/run/warnings.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,16 @@ void processes_warn(struct processes *processes, const char *format, ...)
 	array_grow_zeroed(&processes->warnings, &processes->warning_room,
 		processes->warning_count + 1, sizeof(char *));
 	processes->warnings[processes->warning_count++] = text;
+}
+
+void processes_raise_warning(struct processes *processes)
+{
+	char **const warnings = processes->warnings;
+	const size_t last = processes->warning_count - 1, first = processes->warnings_first++;
+	char *const raised = warnings[last];
+
+	memmove(warnings + first + 1, warnings + first, (last - first) * sizeof *warnings);
+	warnings[first] = raised;
 }
 
 struct trace_text process_meta(const struct process *process, const char *key)
@@ -459,6 +470,7 @@ struct processes processes_read_named(const struct options *options)
 struct processes processes_read_side(const struct options *options, const char *path)
 {
 	struct options one = *options;
+	struct processes processes;
 
 	if (options->all)
 		fatal(STATUS_USAGE, "diff compares one process of each run: name the two traces, "
@@ -467,7 +479,9 @@ struct processes processes_read_side(const struct options *options, const char *
 	one.file_count = 1;
 	one.metric_name = NULL;
 	one.metric = METRIC_CPU;
-	return one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
+	processes = one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
+	warnings_check_device(&one, &processes);
+	return processes;
 }
 
 void processes_free(struct processes *processes)

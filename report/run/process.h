@@ -62,6 +62,7 @@ struct processes {
 	struct categories *categories; /* rules for GPU work, of --categories or built in */
 	char **warnings;               /* about traces that could not be read, for example */
 	size_t warning_count, warning_room;
+	size_t warnings_first; /* the first so many say that data are missing: before the rows */
 };
 
 /* Finds the traces of the runs, reads them, and chooses the ones to show. If a named file cannot
@@ -80,6 +81,9 @@ void processes_free(struct processes *processes);
 
 void processes_warn(struct processes *processes, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The last warning says that data are missing: it is printed before the rows, and to standard
+ * error with CSV. */
+void processes_raise_warning(struct processes *processes);
 
 /* A META value. Not `known` if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);

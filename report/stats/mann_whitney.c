@@ -72,21 +72,51 @@ static double variance_inflation(const double *ranks, size_t before_count, size_
 	return (1 + correlation) / (1 - correlation);
 }
 
-static double p_value(const double *ranks, double ties, size_t before_count, size_t after_count)
+/* Ranks both samples together; `ranks` has room for both. Returns the sum of t³ - t. */
+static double rank_both(const double *before, size_t before_count, const double *after,
+	size_t after_count, double *ranks)
+{
+	struct ranked_value *all = xcalloc((before_count + after_count) * sizeof *all);
+	double ties;
+
+	for (size_t i = 0; i < before_count + after_count; i++)
+		all[i] = (struct ranked_value){
+			.value = i < before_count ? before[i] : after[i - before_count], .index = i
+		};
+	ties = rank_all(all, before_count + after_count, ranks);
+	free(all);
+	return ties;
+}
+
+double mann_whitney_variance_inflation(
+	const double *before, size_t before_count, const double *after, size_t after_count)
+{
+	double *ranks, inflation;
+
+	if (before_count < NEIGHBOURS_MIN || after_count < NEIGHBOURS_MIN)
+		return 1;
+	ranks = xcalloc((before_count + after_count) * sizeof *ranks);
+	rank_both(before, before_count, after, after_count, ranks);
+	inflation = variance_inflation(ranks, before_count, after_count);
+	free(ranks);
+	return inflation;
+}
+
+/* Returns how many standard deviations the rank sum is off. 0 if all values are equal. */
+static double deviations_of(
+	const double *ranks, double ties, size_t before_count, size_t after_count)
 {
 	const double n = (double)before_count, m = (double)after_count, all = n + m;
-	double sum = 0, variance, off;
+	const double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
+	double sum = 0, off;
 
 	for (size_t i = 0; i < before_count; i++)
 		sum += ranks[i];
-	variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
-	if (variance <= 0)
-		return 1; /* all values are equal */
 	off = fabs(sum - n * (all + 1) / 2) - 0.5;
-	if (off <= 0)
-		return 1;
-	return erfc(off / sqrt(variance * variance_inflation(ranks, before_count, after_count)) /
-		    sqrt(2));
+	return variance <= 0 || off <= 0
+		       ? 0
+		       : off / sqrt(variance *
+				       variance_inflation(ranks, before_count, after_count));
 }
 
 static double *sorted_copy(const double *values, size_t count)
@@ -118,7 +148,7 @@ static double evenly_spaced_value(const double *values, size_t count, size_t i, 
 	return values[(2 * i + 1) * count / (2 * wanted)];
 }
 
-static double hodges_lehmann(
+static double median_difference(
 	const double *before, size_t before_count, const double *after, size_t after_count)
 {
 	const size_t n = before_count < DIFFERENCES_MAX ? before_count : DIFFERENCES_MAX,
@@ -135,68 +165,26 @@ static double hodges_lehmann(
 	return shift;
 }
 
+double hodges_lehmann_shift(
+	const double *before, size_t before_count, const double *after, size_t after_count)
+{
+	double *left = sorted_copy(before, before_count), *right = sorted_copy(after, after_count);
+	const double shift = median_difference(left, before_count, right, after_count);
+
+	free(left);
+	free(right);
+	return shift;
+}
+
 struct mann_whitney_result mann_whitney_test(
 	const double *before, size_t before_count, const double *after, size_t after_count)
 {
-	struct mann_whitney_result comparison = { .p = 1,
-		.tested = before_count >= MANN_WHITNEY_VALUES_MIN &&
-			  after_count >= MANN_WHITNEY_VALUES_MIN };
-	struct ranked_value *all;
-	double *ranks, *left, *right;
+	double *ranks = xcalloc((before_count + after_count) * sizeof *ranks);
+	const double ties = rank_both(before, before_count, after, after_count, ranks);
+	struct mann_whitney_result result = { .deviations = deviations_of(
+						      ranks, ties, before_count, after_count) };
 
-	if (!comparison.tested)
-		return comparison;
-	all = xcalloc((before_count + after_count) * sizeof *all);
-	ranks = xcalloc((before_count + after_count) * sizeof *ranks);
-	for (size_t i = 0; i < before_count + after_count; i++)
-		all[i] = (struct ranked_value){
-			.value = i < before_count ? before[i] : after[i - before_count], .index = i
-		};
-	comparison.p = p_value(
-		ranks, rank_all(all, before_count + after_count, ranks), before_count, after_count);
-	left = sorted_copy(before, before_count);
-	right = sorted_copy(after, after_count);
-	comparison.median = median_of_sorted(left, before_count);
-	comparison.shift = hodges_lehmann(left, before_count, right, after_count);
-	free(left);
-	free(right);
+	result.p = erfc(result.deviations / sqrt(2));
 	free(ranks);
-	free(all);
-	return comparison;
-}
-
-void mann_whitney_holm(double *p, size_t count)
-{
-	struct ranked_value *all = xcalloc((count + 1) * sizeof *all);
-	double highest = 0;
-
-	for (size_t i = 0; i < count; i++)
-		all[i] = (struct ranked_value){ .value = p[i], .index = i };
-	qsort(all, count, sizeof *all, compare_ranked_values);
-	for (size_t i = 0; i < count; i++) {
-		const double worth = all[i].value * (double)(count - i);
-
-		highest = worth > highest ? worth : highest;
-		p[all[i].index] = highest < 1 ? highest : 1;
-	}
-	free(all);
-}
-
-size_t mann_whitney_test_all(const struct sample_pair *pairs, size_t count)
-{
-	double *p = xcalloc((count + 1) * sizeof *p);
-	size_t tested = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		*pairs[i].result = mann_whitney_test(pairs[i].values[0], pairs[i].count[0],
-			pairs[i].values[1], pairs[i].count[1]);
-		if (pairs[i].result->tested)
-			p[tested++] = pairs[i].result->p;
-	}
-	mann_whitney_holm(p, tested);
-	for (size_t i = 0, at = 0; i < count; i++)
-		if (pairs[i].result->tested)
-			pairs[i].result->p = p[at++];
-	free(p);
-	return tested;
+	return result;
 }

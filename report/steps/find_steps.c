@@ -82,7 +82,20 @@ static void describe_range_evidence(struct steps *steps, struct trace_reader *re
 		snprintf(steps->evidence, sizeof steps->evidence, "ranges");
 }
 
-static bool find_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+/* Sets what is common to steps that are ranges of the program. */
+static void describe_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+	uint32_t thread, struct steps *steps, const struct step_spans *spans)
+{
+	const struct evidence_range *first = &evidence->items[spans->spans[0].first];
+
+	steps->stream = evidence->threads[thread].stream;
+	steps->own_ranges = true;
+	steps->confidence = STEPS_HIGH;
+	describe_range_evidence(steps, reader, first, (enum evidence_kind)first->kind);
+}
+
+/* Finds steps that are marked by `kind`: one is enough. */
+static bool find_marked(struct trace_reader *reader, const struct evidence_list *evidence,
 	enum evidence_kind kind, struct steps *steps, struct step_spans *spans)
 {
 	const uint32_t thread = steps_find_thread(evidence, 1u << kind, kind);
@@ -90,8 +103,7 @@ static bool find_ranges(struct trace_reader *reader, const struct evidence_list 
 	if (thread == EVIDENCE_NO_INDEX)
 		return false;
 	if (kind != EVIDENCE_NAMED &&
-		(evidence->threads[thread].count[kind] < 2 || !evidence->has_torch ||
-			!contains_most(evidence, thread, kind, EVIDENCE_FORWARD) ||
+		(!contains_most(evidence, thread, kind, EVIDENCE_FORWARD) ||
 			!contains_most(evidence, thread, kind, EVIDENCE_OPTIMIZER)))
 		return false;
 	for (uint32_t i = 0; i < evidence->count; i++)
@@ -100,10 +112,18 @@ static bool find_ranges(struct trace_reader *reader, const struct evidence_list 
 			step_spans_add(spans, i, i, evidence->items[i].is_open);
 	if (!spans->count)
 		return false;
-	steps->stream = evidence->threads[thread].stream;
-	steps->own_ranges = true;
-	steps->confidence = STEPS_HIGH;
-	describe_range_evidence(steps, reader, &evidence->items[spans->spans[0].first], kind);
+	describe_ranges(reader, evidence, thread, steps, spans);
+	return true;
+}
+
+static bool find_named(struct trace_reader *reader, const struct evidence_list *evidence,
+	struct steps *steps, struct step_spans *spans)
+{
+	uint16_t thread;
+
+	if (!steps_from_named_ranges(evidence, &thread, spans))
+		return false;
+	describe_ranges(reader, evidence, thread, steps, spans);
 	return true;
 }
 
@@ -175,21 +195,63 @@ static uint32_t main_model(struct trace_reader *reader, const struct evidence_li
 	return best.name;
 }
 
+static bool is_call_of(
+	struct trace_reader *reader, const struct evidence_range *item, uint32_t name)
+{
+	return item->kind == EVIDENCE_FORWARD &&
+	       reader_node(reader, item->trace_node)->name == name;
+}
+
+/* The calls of one model. */
+struct model_calls {
+	size_t own, others; /* on the thread with most time, and on others */
+	size_t threads;
+};
+
+static struct model_calls count_calls(struct trace_reader *reader,
+	const struct evidence_list *evidence, uint32_t thread, uint32_t name)
+{
+	struct model_calls calls = { .threads = 0 };
+	uint8_t *seen = xcalloc(evidence->thread_count + 1);
+
+	for (uint32_t i = 0; i < evidence->count; i++) {
+		const struct evidence_range *item = &evidence->items[i];
+
+		if (!is_call_of(reader, item, name))
+			continue;
+		calls.threads += !seen[item->thread];
+		seen[item->thread] = 1;
+		*(item->thread == thread ? &calls.own : &calls.others) += 1;
+	}
+	free(seen);
+	return calls;
+}
+
 static bool find_calls(struct trace_reader *reader, const struct evidence_list *evidence,
 	struct steps *steps, struct step_spans *spans)
 {
 	const uint32_t thread = steps_find_thread(
 		evidence, 1u << EVIDENCE_FORWARD, EVIDENCE_FORWARD);
+	struct model_calls calls;
 	unsigned share;
 	uint32_t name;
 
 	if (thread == EVIDENCE_NO_INDEX)
 		return false;
 	name = main_model(reader, evidence, thread, &share);
+	calls = count_calls(reader, evidence, thread, name);
+	if (calls.others >= CALLS_MIN && calls.others * 5 >= calls.own) {
+		/* Steps are on one thread. Calls of the others would be in whatever step they
+		 * begin. */
+		snprintf(steps->reason, sizeof steps->reason,
+			"%zu threads call the outermost module (%zu calls), so no call is a step "
+			"of the whole program; see --step-marker",
+			calls.threads, calls.own + calls.others);
+		return false;
+	}
 	for (uint32_t i = 0; i < evidence->count; i++)
 		if (evidence->items[i].thread == thread &&
-			evidence->items[i].kind == EVIDENCE_FORWARD &&
-			reader_node(reader, evidence->items[i].trace_node)->name == name)
+			is_call_of(reader, &evidence->items[i], name))
 			step_spans_add(spans, i, i, evidence->items[i].is_open);
 	if (spans->count < CALLS_MIN) {
 		spans->count = 0;
@@ -314,15 +376,15 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 {
 	struct step_spans spans = { .count = 0 };
 
-	if (find_ranges(reader, evidence, EVIDENCE_NAMED, steps, &spans) ||
-		find_ranges(reader, evidence, EVIDENCE_PROFILER, steps, &spans) ||
-		find_ranges(reader, evidence, EVIDENCE_RANGE, steps, &spans)) {
+	if (find_marked(reader, evidence, EVIDENCE_NAMED, steps, &spans) ||
+		find_marked(reader, evidence, EVIDENCE_PROFILER, steps, &spans) ||
+		find_named(reader, evidence, steps, &spans)) {
 		steps_from_ranges(reader, evidence, &spans, steps);
 	} else if (find_training(reader, evidence, steps, &spans)) {
 		steps_from_spans(evidence, &spans, true, steps);
 	} else if (find_calls(reader, evidence, steps, &spans)) {
 		steps_from_spans(evidence, &spans, false, steps);
-	} else {
+	} else if (!*steps->reason) {
 		snprintf(steps->reason, sizeof steps->reason,
 			"no repeating step detected (needs 2 optimizer steps or 3 calls of a root "
 			"module); see --step-marker");

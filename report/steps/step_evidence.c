@@ -26,6 +26,7 @@ struct search_thread {
 	struct searched_range *open;
 	size_t room;
 	uint32_t depth, thread; /* thread: index + 1; 0: no evidence yet */
+	uint32_t launches;      /* calls that launch, copy or set, so far */
 };
 
 struct evidence_search {
@@ -67,21 +68,44 @@ bool step_is_marker(struct trace_text text, const char *marker)
 	       is_number_text(text.bytes + length, text.length - length);
 }
 
-/* Returns true for usual names of steps. `epoch` is not one, because it contains many steps. */
-static bool is_named_like_a_step(struct trace_text text)
+/* Returns the word that the name of a range begins with if the rest is a number. A name without a
+ * number may be a step too, but not an epoch. */
+static enum step_word step_word_of(struct trace_text text)
 {
-	static const char *const words[] = { "step", "iter", "iteration", "train_step",
-		"training_step", "batch" };
-	const size_t digits = text.length;
-	size_t length;
+	static const char *const words[STEP_WORD_COUNT] = {
+#define X(name, text) [STEP_WORD_##name] = text,
+		STEP_WORDS(X)
+#undef X
+	};
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		length = strlen(words[i]);
-		if (digits >= length && strncasecmp(text.bytes, words[i], length) == 0 &&
+	for (int word = STEP_WORD_NONE + 1; word < STEP_WORD_COUNT; word++) {
+		const size_t length = strlen(words[word]);
+
+		if (text.length >= length && strncasecmp(text.bytes, words[word], length) == 0 &&
 			is_number_text(text.bytes + length, text.length - length))
-			return true;
+			return word == STEP_WORD_EPOCH && text.length == length
+				       ? STEP_WORD_NONE
+				       : (enum step_word)word;
 	}
-	return false;
+	return STEP_WORD_NONE;
+}
+
+/* Returns the first number in a name, or EVIDENCE_NO_NUMBER. */
+static uint32_t number_in(struct trace_text text)
+{
+	uint64_t number = 0;
+	size_t at = 0;
+
+	while (at < text.length && (text.bytes[at] < '0' || text.bytes[at] > '9'))
+		at++;
+	if (at == text.length)
+		return EVIDENCE_NO_NUMBER;
+	for (; at < text.length && text.bytes[at] >= '0' && text.bytes[at] <= '9'; at++) {
+		number = number * 10 + (uint64_t)(text.bytes[at] - '0');
+		if (number >= EVIDENCE_NO_NUMBER)
+			return EVIDENCE_NO_NUMBER;
+	}
+	return (uint32_t)number;
 }
 
 static enum evidence_kind evidence_by_name(const struct evidence_search *search,
@@ -100,7 +124,7 @@ static enum evidence_kind evidence_by_name(const struct evidence_search *search,
 	if (text_starts_with(text, "autograd::engine::evaluate_function: "))
 		return EVIDENCE_BACKWARD;
 	if (trace_node->kind == TRACE_NODE_STEP ||
-		(trace_node->kind == TRACE_NODE_RANGE && is_named_like_a_step(text)))
+		(trace_node->kind == TRACE_NODE_RANGE && step_word_of(text)))
 		return EVIDENCE_RANGE;
 	return EVIDENCE_NONE;
 }
@@ -127,7 +151,8 @@ static uint8_t meaning_of(const struct evidence_search *search, uint32_t id)
 	return (uint8_t)kind | inherited;
 }
 
-/* Returns true if a pass is worthwhile. Without PyTorch, only marked ranges can be steps. */
+/* Returns true if a pass is worthwhile. Without PyTorch, only ranges that are
+ * marked or named like steps can be steps. */
 static bool may_have_steps(struct evidence_search *search)
 {
 	const uint32_t node_count = reader_node_count(search->reader);
@@ -145,7 +170,8 @@ static bool may_have_steps(struct evidence_search *search)
 	}
 	search->evidence->has_torch |= has[EVIDENCE_OPTIMIZER] || has[EVIDENCE_DATA] ||
 				       has[EVIDENCE_PROFILER] || has[EVIDENCE_BACKWARD];
-	return search->evidence->has_torch || has[EVIDENCE_NAMED] || search->marker;
+	return search->evidence->has_torch || has[EVIDENCE_NAMED] || has[EVIDENCE_RANGE] ||
+	       search->marker;
 }
 
 static struct search_thread *search_thread_of(
@@ -226,6 +252,22 @@ static enum evidence_kind kind_of_event(
 		reader_event_text(search->reader, event));
 }
 
+/* Fills what is known of a range named like a step when it begins. */
+static void note_named_range(struct evidence_search *search, const struct trace_event *event,
+	const struct search_thread *thread_search, struct evidence_range *item)
+{
+	const struct trace_node_info *trace_node = reader_node(search->reader, event->node);
+	const struct trace_text text = trace_node->name
+					       ? reader_name(search->reader, trace_node->name)
+					       : reader_event_text(search->reader, event);
+
+	item->word = (uint8_t)step_word_of(text);
+	item->is_marked = trace_node->kind == TRACE_NODE_STEP;
+	item->number = number_in(text);
+	item->launches_begin = item->launches_end = search->evidence->launches;
+	item->own_launches = thread_search->launches;
+}
+
 static void open_searched_range(struct evidence_search *search, const struct trace_event *event)
 {
 	struct search_thread *thread_search = search_thread_of(search, event->stream);
@@ -245,10 +287,15 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 		thread_search->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
 		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
+	if (kind == EVIDENCE_BACKWARD)
+		evidence->items[evidence->count - 1].number++;
+	if (kind == EVIDENCE_RANGE)
+		note_named_range(search, event, thread_search,
+			&evidence->items[thread_search->open[event->depth].item]);
 }
 
 static void end_evidence(struct evidence_list *evidence, const struct searched_range *range,
-	uint64_t end_ns, bool is_open)
+	uint32_t own_launches, uint64_t end_ns, bool is_open)
 {
 	struct evidence_range *item = &evidence->items[range->item];
 	struct evidence_thread *thread = &evidence->threads[item->thread];
@@ -256,6 +303,8 @@ static void end_evidence(struct evidence_list *evidence, const struct searched_r
 	if (item->end_ns < end_ns)
 		item->end_ns = end_ns;
 	item->is_open = is_open;
+	item->launches_end = evidence->launches;
+	item->own_launches = own_launches - item->own_launches;
 	thread->count[item->kind]++;
 	thread->ns[item->kind] += end_ns - range->begin_ns;
 	thread->last_ns = end_ns;
@@ -271,7 +320,8 @@ static void close_searched_range(struct evidence_search *search, const struct tr
 	if (depth >= thread_search->depth)
 		return;
 	if (thread_search->open[depth].item != EVIDENCE_NO_INDEX)
-		end_evidence(search->evidence, &thread_search->open[depth], end_ns, is_open);
+		end_evidence(search->evidence, &thread_search->open[depth], thread_search->launches,
+			end_ns, is_open);
 	memmove(&thread_search->open[depth], &thread_search->open[depth + 1],
 		(thread_search->depth - depth - 1) * sizeof *thread_search->open);
 	thread_search->depth--;
@@ -346,8 +396,13 @@ static void search_event(struct evidence_search *search, const struct trace_even
 		close_searched_range(search, event, event->last_ns, true);
 		break;
 	case TRACE_LAUNCH:
+	case TRACE_GRAPH_LAUNCH:
 	case TRACE_COPY:
 	case TRACE_SET:
+		search_thread_of(search, event->stream)->launches++;
+		search->evidence->launches++;
+		note_call(search, event);
+		break;
 	case TRACE_SYNC:
 		note_call(search, event);
 		break;

@@ -3,7 +3,7 @@
  * zeroed, the outermost module is called, gradients are computed, an optimizer steps, or the
  * program marks a step. Everything else is ignored.
  *
- * Memory: 32 bytes per evidence item and one per trace node. Consecutive backward ranges are one
+ * Memory: 48 bytes per evidence item and one per trace node. Consecutive backward ranges are one
  * item and nested modules are none, so a step has only a few items.
  */
 #ifndef PPERF_REPORT_STEPS_STEP_EVIDENCE_H
@@ -29,6 +29,23 @@ enum evidence_kind {
 
 #define EVIDENCE_NO_INDEX UINT32_MAX
 
+/* The words that a range named like a step begins with. */
+#define STEP_WORDS(X)                     \
+	X(STEP, "step")                   \
+	X(ITERATION, "iteration")         \
+	X(ITER, "iter")                   \
+	X(TRAIN_STEP, "train_step")       \
+	X(TRAINING_STEP, "training_step") \
+	X(BATCH, "batch")                 \
+	X(EPOCH, "epoch")
+enum step_word {
+	STEP_WORD_NONE,
+#define X(name, text) STEP_WORD_##name,
+	STEP_WORDS(X)
+#undef X
+		STEP_WORD_COUNT
+};
+
 struct evidence_range {
 	uint64_t begin_ns, end_ns;
 	uint32_t trace_node;
@@ -40,7 +57,17 @@ struct evidence_range {
 	/* It never ended, because the program did or the end was lost. end_ns is then the last
 	 * time seen. */
 	bool is_open;
+	/* Of a range that is named like a step: enum step_word, whether it has kind step, the
+	 * number in its name, the launches of all threads before its begin and before its end,
+	 * and those of its own thread in it. */
+	uint8_t word;
+	bool is_marked;
+	/* Of BACKWARD: how many ranges the item merges. */
+	uint32_t number;
+	uint32_t launches_begin, launches_end, own_launches;
 };
+
+#define EVIDENCE_NO_NUMBER UINT32_MAX
 
 /* A thread that has evidence items. */
 struct evidence_thread {
@@ -62,8 +89,9 @@ struct evidence_list {
 	struct evidence_thread *threads;
 	size_t thread_count, thread_room;
 	uint64_t count_of[EVIDENCE_KINDS];
-	uint64_t last_ns; /* of the trace */
-	bool has_torch;   /* the trace has operators, modules or optimizers */
+	uint64_t last_ns;  /* of the trace */
+	uint32_t launches; /* calls that launch, copy or set, of all threads */
+	bool has_torch;    /* the trace has operators, modules or optimizers */
 };
 
 /* Collects evidence in one pass over the trace. Returns NULL without a pass if `marker` is NULL and

@@ -26,6 +26,11 @@ void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, boo
 uint32_t steps_find_thread(
 	const struct evidence_list *evidence, unsigned kinds, enum evidence_kind must);
 
+/* Adds the ranges that are named like steps and are steps, and stores their thread. Returns false
+ * if there are none. named_ranges.c has the rule. */
+bool steps_from_named_ranges(
+	const struct evidence_list *evidence, uint16_t *thread, struct step_spans *spans);
+
 /* Splits the evidence of `thread` into training iterations that end with an optimizer step, and
  * adds their steps to `spans`. If `ender` is EVIDENCE_BACKWARD, iterations end with the backward
  * pass instead. Sets confidence and reason. `ended`: the program ended by itself. */

@@ -31,8 +31,9 @@ struct training_loop {
 	size_t iteration_count, iteration_room;
 	uint32_t tail;                  /* first token after the last iteration */
 	enum evidence_kind ender, unit; /* unit: kind of item that begins a step */
-	/* Usual numbers per iteration: units at the begin, and runs of BACKWARD. */
-	uint32_t units, runs;
+	/* Usual numbers per iteration: units at the begin, runs of BACKWARD, and gradients_in of
+	 * those with the usual number of units. */
+	uint32_t units, runs, gradients;
 	bool ended; /* the program ended by itself */
 	struct step_spans *spans;
 };
@@ -59,6 +60,19 @@ static void collect_tokens(struct training_loop *training, uint16_t thread)
 		*ARRAY_ADD(training->tokens, training->token_room,
 			training->token_count) = (uint32_t)i;
 	}
+}
+
+/* Whether the optimizer step computes gradients itself, in a closure. */
+static bool has_closure(const struct training_loop *training, uint32_t index)
+{
+	const uint64_t end_ns = token_at(training, index)->end_ns;
+
+	for (uint32_t i = index + 1;
+		i < training->token_count && token_at(training, i)->begin_ns < end_ns; i++)
+		if (token_at(training, i)->kind == EVIDENCE_FORWARD ||
+			token_at(training, i)->kind == EVIDENCE_BACKWARD)
+			return true;
+	return false;
 }
 
 /* Adds an iteration. An optimizer step directly after another one, with at most zero_grad
@@ -94,8 +108,9 @@ static void split_iterations(struct training_loop *training)
 	for (uint32_t i = 0; i < training->token_count; i++) {
 		const struct evidence_range *item = token_at(training, i);
 
-		if (ended && (item->kind != training->ender || !work_is_known || inside) &&
-			item->begin_ns >= until) {
+		if (ended && item->begin_ns >= until &&
+			(item->kind != training->ender || !work_is_known || inside ||
+				has_closure(training, i))) {
 			iteration.end = i;
 			add_iteration(training, &iteration, work_is_known);
 			iteration = (struct training_iteration){ .first = i };
@@ -156,6 +171,53 @@ static uint32_t usual_units(
 	usual = *iterations ? counts[*iterations / 2] : 0;
 	free(counts);
 	return usual;
+}
+
+/* Returns the number of ranges of autograd in an iteration. */
+static uint32_t gradients_in(
+	const struct training_loop *training, const struct training_iteration *iteration)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = iteration->first; i < iteration->end; i++)
+		if (token_at(training, i)->kind == EVIDENCE_BACKWARD)
+			count += token_at(training, i)->number;
+	return count;
+}
+
+/* Returns the median of gradients_in over the iterations with the usual number of units. */
+static uint32_t usual_gradients(const struct training_loop *training)
+{
+	uint32_t *counts = xcalloc((training->iteration_count + 1) * sizeof *counts), usual;
+	size_t count = 0;
+
+	for (size_t i = 0; i < training->iteration_count; i++) {
+		const struct training_iteration *iteration = &training->iterations[i];
+
+		if (units_in(training, iteration->first, iteration->end, training->unit) ==
+			training->units)
+			counts[count++] = gradients_in(training, iteration);
+	}
+	qsort(counts, count, sizeof *counts, compare_u32);
+	usual = count ? counts[count / 2] : 0;
+	free(counts);
+	return usual;
+}
+
+/* Returns how many units before the gradients belong to the step. An iteration with more than the
+ * usual number has an evaluation in front of the step, unless it also computes more gradients: at
+ * least half as many more, as its number of units is larger. Then the step is a longer one. */
+static uint32_t units_of_step(
+	const struct training_loop *training, const struct training_iteration *iteration)
+{
+	const uint64_t usual = training->units, gradients = training->gradients,
+		       count = units_in(training, iteration->first, iteration->end, training->unit),
+		       found = gradients_in(training, iteration);
+
+	return count > usual && found > gradients &&
+			       2 * (found - gradients) * usual >= (count - usual) * gradients
+		       ? (uint32_t)count
+		       : (uint32_t)usual;
 }
 
 static uint32_t usual_runs(const struct training_loop *training)
@@ -504,11 +566,12 @@ void steps_from_training(struct trace_reader *reader, const struct evidence_list
 	split_iterations(&training);
 	choose_unit(&training);
 	training.runs = usual_runs(&training);
+	training.gradients = usual_gradients(&training);
 	for (size_t i = 0; i < training.iteration_count; i++) {
 		struct training_iteration *iteration = &training.iterations[i];
 
-		iteration->start = iteration_start(
-			&training, iteration->first, iteration->end, training.unit, training.units);
+		iteration->start = iteration_start(&training, iteration->first, iteration->end,
+			training.unit, units_of_step(&training, iteration));
 		iteration->signature = iteration_signature(&training, iteration);
 	}
 	by_data = training.unit != EVIDENCE_DATA && data_leads(&training);

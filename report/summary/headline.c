@@ -163,13 +163,28 @@ static void add_dataloader_wait(struct paragraph *paragraph, const struct proces
 	paragraph_add(paragraph, " of the steps' time");
 }
 
-static void add_unknown_time(struct paragraph *paragraph, uint64_t unknown_ns)
+/* Appends the time in which it is unknown whether the GPU was busy, and why. */
+static void add_unknown_time(struct paragraph *paragraph, const struct process *process)
 {
+	const uint64_t unknown_ns = process->profile->totals.gpu_unknown_ns;
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(process->profile->timeline, &devices);
+	bool handed_over = false, in_graphs = false;
+
+	for (size_t i = 0; i < count; i++) {
+		handed_over |= devices[i].unknown_handover_ns > 0;
+		in_graphs |= devices[i].unknown_ns > devices[i].unknown_handover_ns;
+	}
 	if (!unknown_ns)
 		return;
 	paragraph_add(paragraph, ", without the ");
 	paragraph_value(paragraph, UNIT_TIME, unknown_ns);
-	paragraph_add(paragraph, " in which another profiler used CUPTI");
+	if (handed_over)
+		paragraph_add(paragraph, " in which another profiler used CUPTI");
+	if (in_graphs)
+		paragraph_add(paragraph, handed_over ? " or that were inside CUDA graphs with "
+						       "missing records"
+						     : " inside CUDA graphs with missing records");
 }
 
 static void add_gpu_headline(struct paragraph *paragraph, const struct process *process)
@@ -178,7 +193,7 @@ static void add_gpu_headline(struct paragraph *paragraph, const struct process *
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
 	const bool of_steps = add_busy_share(paragraph, process);
 
-	add_unknown_time(paragraph, totals->gpu_unknown_ns);
+	add_unknown_time(paragraph, process);
 	if (of_steps)
 		add_dataloader_wait(paragraph, process);
 	if (!node_id)

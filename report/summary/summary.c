@@ -168,10 +168,14 @@ static void add_row_text(struct paragraph *paragraph, const struct row *row, con
 	paragraph_text(paragraph, text.bytes, text.length);
 }
 
-/* Returns true for findings on memory. */
+/* Returns true for findings on memory. That it ran out has a paragraph of its own. */
 static bool costs_bytes_only(const struct row *row)
 {
-	return computed_row_number(row, "impact_bytes") && !computed_row_number(row, "impact_ns");
+	static const char ran_out[] = "out-of-memory";
+	const struct string_view name = row_name(row);
+
+	return computed_row_number(row, "impact_bytes") && !computed_row_number(row, "impact_ns") &&
+	       !(name.length == sizeof ran_out - 1 && !memcmp(name.bytes, ran_out, name.length));
 }
 
 static void put_summary_finding(const struct style *style, const struct row *row, bool first)
@@ -339,7 +343,8 @@ static void put_summary_next(
 	struct shell_command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
 			     diagnose = { .ascii = style->ascii };
 	const struct profile_totals *totals = &process->profile->totals;
-	const bool exhausted = process->profile->memory->counts.ooms > 0,
+	const bool exhausted = process->profile->memory->counts.ooms > 0 ||
+			       process->profile->memory->failed_count > 0,
 		   memory = !metrics_are_memory(process->metric) &&
 			    (totals->reserved_peak || totals->allocated_peak);
 

@@ -51,6 +51,44 @@ static size_t range_text(
 	return used + (size_t)snprintf(out + used, 8, " %s", scale.name);
 }
 
+/* Whether the row's own GPU time is also that of the range that launched it (`table --by name`), so
+ * that a sum over the rows must leave it out. */
+static bool is_counted_elsewhere(const struct column *column, const struct row *row)
+{
+	const struct node_gpu *gpu = row->kind == ROW_NODE && row->tree && row->node
+					     ? row->tree->nodes[row->node].gpu
+					     : NULL;
+
+	return gpu && gpu->duplicate_ns && gpu->duplicate_ns == gpu->self_ns &&
+	       (strcmp(column->key, "gpu_self_ns") == 0 ||
+		       strcmp(column->key, "gpu_self_share") == 0);
+}
+
+/* Whether the row's CPU time is not part of the row above: a backward pass, which ran on another
+ * thread or later, below its forward pass. */
+static bool is_outside_parent(const struct column *column, const struct row *row)
+{
+	const struct node *node;
+
+	if (row->kind != ROW_NODE || !row->tree || !row->node || !row->depth ||
+		strcmp(column->key, "cpu_total_ns") != 0)
+		return false;
+	node = &row->tree->nodes[row->node];
+	return node->ran_elsewhere && !row->tree->nodes[node->parent].ran_elsewhere;
+}
+
+/* Puts a text in parentheses. */
+static size_t add_parentheses(char *out, size_t length)
+{
+	if (!length || length + 3 > CELL_TEXT_BYTES)
+		return length;
+	memmove(out + 1, out, length);
+	out[0] = '(';
+	out[length + 1] = ')';
+	out[length + 2] = '\0';
+	return length + 2;
+}
+
 size_t cell_text(char *out, const struct style *style, const struct column *column,
 	const struct row *row, const struct rows *rows)
 {
@@ -78,7 +116,9 @@ size_t cell_text(char *out, const struct style *style, const struct column *colu
 		return escape_text(out, CELL_TEXT_BYTES, raw,
 			frames_text(raw, row, (uint32_t)cell.unsigned_value), style->ascii);
 	default:
-		return number_text(out, style, column->unit, &cell);
+		return is_outside_parent(column, row) || is_counted_elsewhere(column, row)
+			       ? add_parentheses(out, number_text(out, style, column->unit, &cell))
+			       : number_text(out, style, column->unit, &cell);
 	}
 }
 

@@ -183,12 +183,16 @@
 	X("thread_ids", "thread ids", TEXT, computed,                                              \
 		"operating-system ids of these threads, most launches first")                      \
 	X("gap_ns", "idle", TIME, computed,                                                        \
-		"idle time of the device that ended when work launched there started")             \
+		"idle time of the device; of a call path: before the work that it launched")       \
+	X("unknown_ns", "not recorded", TIME, computed,                                            \
+		"time of a device that is neither busy nor idle because records are missing: "     \
+		"inside CUDA graphs, and while another profiler used CUPTI")                       \
 	X("gap_max_ns", "longest", TIME, computed, "longest of these gaps")                        \
-	X("gaps", "gaps", COUNT, computed, "number of idle gaps")                                  \
+	X("gaps", "gaps", COUNT, computed,                                                         \
+		"number of idle gaps; of a cause: of those with a part that has this cause")       \
 	X("cause", "cause", TEXT, computed,                                                        \
-		"cause of the idle time: launch-bound, synchronisation, allocation, copy, "        \
-		"dependency or unknown")                                                           \
+		"cause of the idle time: launch-bound, synchronisation, allocation, copy, launch " \
+		"latency, gap between kernels, event wait, queued or unknown")                     \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed, "CUDA call that the gap is attributed to")         \
 	X("thread", "thread", COUNT, computed,                                                     \
@@ -245,16 +249,21 @@
 		"largest number of operations that were launched and not finished")                \
 	X("outstanding_mean", "queue mean", RATIO, computed,                                       \
 		"mean number of operations launched and not finished")                             \
-	X("queue_empty_ns", "starved", TIME, computed, "idle time with nothing in the queue")      \
-	X("queue_asked_ns", "queued", TIME, computed,                                              \
-		"idle time with a launch in progress, or with work that waits for something else") \
+	X("queue_empty_ns", "no launch", TIME, computed,                                           \
+		"idle time before the launch of the operation that ended it: the host was late")   \
+	X("queue_asked_ns", "waiting", TIME, computed,                                             \
+		"idle time after the launch of the operation that ended it: launch latency, gaps " \
+		"between kernels, waits")                                                          \
+	X("queue_unknown_ns", "idle unknown", TIME, computed,                                      \
+		"idle time of unknown cause; of a stream also the time inside CUDA graphs with "   \
+		"missing records")                                                                 \
 	X("queue_ahead_ns", "ahead", TIME, computed,                                               \
 		"busy time with more work in the queue: the host is ahead")                        \
 	X("finding", "finding", TEXT, computed, "diagnose: the problem, in one sentence")          \
 	X("evidence", "evidence", TEXT, computed, "diagnose: the figures that show it")            \
 	X("impact_ns", "impact", TIME, computed, "diagnose: the time that it costs; see bound")    \
 	X("impact_share", "of run", PERCENT, computed,                                             \
-		"cost of the finding / duration of the run")                                       \
+		"cost of the finding / duration of the run on all GPUs; at most 100 %")            \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), or upper bound (at most this much can be "   \
@@ -265,20 +274,22 @@
 	X("next", "next", TEXT, computed, "diagnose: what to do")                                  \
 	X("command", "command", TEXT, computed, "diagnose: the command that shows it")             \
 	X("path_ns", "on path", TIME, computed,                                                    \
-		"time on the critical path; the five parts below add up to it")                    \
+		"time on the critical path; the six parts below add up to it")                     \
 	X("path_gpu_ns", "path gpu", TIME, computed,                                               \
 		"part of path_ns: kernels, copies and memsets")                                    \
 	X("path_host_ns", "path host", TIME, computed,                                             \
 		"part of path_ns: a thread between CUDA calls, and in calls that wait for "        \
 		"nothing")                                                                         \
 	X("path_launch_ns", "path launch", TIME, computed,                                         \
-		"part of path_ns: until work started, from the start of its call or the end of "   \
-		"its predecessor")                                                                 \
+		"part of path_ns: launch latency and gaps between kernels")                        \
+	X("path_wait_ns", "path wait", TIME, computed,                                             \
+		"part of path_ns: launched work that waited for an event, or for something that "  \
+		"the trace does not show")                                                         \
 	X("path_sync_ns", "path sync", TIME, computed,                                             \
 		"part of path_ns: synchronising calls after the end of the work that they waited " \
 		"for; all of the call if that is not known")                                       \
 	X("path_unknown_ns", "path unknown", TIME, computed,                                       \
-		"part of path_ns: nothing in the trace explains it")                               \
+		"part of path_ns: records are missing, such as a launch or nodes of a CUDA graph") \
 	X("path_segments", "segments", COUNT, computed, "segments of the critical path")           \
 	X("slack_min_ns", "slack min", TIME, computed,                                             \
 		"smallest slack of its calls and GPU work; synchronising calls have none")         \

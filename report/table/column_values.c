@@ -66,22 +66,35 @@ static struct cell node_text_cell(const struct row *row, uint32_t text)
 ROW_VALUE(domain, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].domain))
 ROW_VALUE(class, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].class))
 
-COLUMN_VALUE(section)
+/* Returns whether the row is of NVTX start/end ranges, or of the section around them. */
+static bool is_async_row(const struct row *row)
 {
 	const struct profile *profile = row->process->profile;
 	const struct node *node = row_node(row);
 
-	return node && row->tree == profile->tree && profile->async_ranges &&
-			       (row->node == profile->async_ranges ||
-				       node->parent == profile->async_ranges)
-		       ? string_cell("start/end")
-		       : no_cell;
+	if (!node || !profile->async_ranges)
+		return false;
+	return node->kind == NODE_ASYNC ||
+	       (row->tree == profile->tree && node->parent == profile->async_ranges);
+}
+
+COLUMN_VALUE(section)
+{
+	(void)rows;
+	return is_async_row(row) ? string_cell("start/end") : no_cell;
+}
+
+/* Returns whether the node is the section of start/end ranges, which is not a range itself. In
+ * `table` such ranges are NODE_ASYNC themselves. */
+static bool is_async_section(const struct node *node)
+{
+	return node->kind == NODE_ASYNC && !node->calls;
 }
 
 static bool node_has_calls(const struct tree *tree, const struct node *node)
 {
 	return !node->is_group && !node->captured && node->kind != NODE_UNATTRIBUTED &&
-	       node->kind != NODE_ASYNC && !(tree->is_grouped && !node->calls);
+	       !is_async_section(node) && !(tree->is_grouped && !node->calls);
 }
 
 COLUMN_VALUE(calls)
@@ -125,15 +138,15 @@ COLUMN_VALUE(cpu_total)
 }
 
 /* Start/end ranges overlap and cross threads, so they have no self time on a thread. */
-static bool has_self_time(const struct node *node)
+static bool has_self_time(const struct row *row, const struct node *node)
 {
-	return is_range_node(node) && node->kind != NODE_ASYNC && (node->calls || node->self_ns);
+	return is_range_node(node) && !is_async_row(row) && (node->calls || node->self_ns);
 }
 
-NODE_VALUE(cpu_self, has_self_time(node), unsigned_cell(node->self_ns))
-NODE_VALUE(cpu_self_share, has_self_time(node) && row->process->profile->totals.cpu_self_ns,
+NODE_VALUE(cpu_self, has_self_time(row, node), unsigned_cell(node->self_ns))
+NODE_VALUE(cpu_self_share, has_self_time(row, node) && row->process->profile->totals.cpu_self_ns,
 	real_cell((double)node->self_ns / (double)row->process->profile->totals.cpu_self_ns))
-NODE_VALUE(cpu_self_x, is_range_node(node) && node->calls,
+NODE_VALUE(cpu_self_x, has_self_time(row, node) && node->calls,
 	unsigned_cell(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
 
 COLUMN_VALUE(gpu_total)
@@ -351,13 +364,31 @@ static struct cell metric_cell(const struct row *row, const struct rows *rows)
 	}
 }
 
+/* Returns the whole of which rows are parts. Rows that add up nodes by name or key are parts of
+ * all CPU time, because they do not keep steps apart from the time outside of steps. */
+static long double whole_of_row(const struct row *row, bool of_cpu)
+{
+	const struct profile_totals *totals = &row->process->profile->totals;
+	const bool is_flat = row->tree ? row->tree == row->process->flat : row->kind == ROW_API;
+
+	if (!of_cpu || !is_flat)
+		return row->process->whole;
+	return (long double)totals->cpu_self_ns +
+	       (row->tree && row->tree->is_grouped ? 0 : totals->outside_call_ns);
+}
+
+/* Returns whether CPU time at `outermost`, a root, is outside of the whole. */
+static bool is_outside_whole(const struct node *outermost)
+{
+	return outermost->outside || outermost->kind == NODE_UNATTRIBUTED;
+}
+
 COLUMN_VALUE(share)
 {
 	const struct profile *profile = row->process->profile;
 	const bool of_cpu = row->process->metric == METRIC_CPU ||
 			    row->process->metric == METRIC_WALL;
-	const bool is_grouped = row->tree && row->tree->is_grouped && of_cpu;
-	const long double base = is_grouped ? profile->totals.cpu_self_ns : row->process->whole;
+	const long double base = whole_of_row(row, of_cpu);
 	const uint32_t outermost = outermost_node(row, rows);
 	struct cell part;
 	long double number;
@@ -366,12 +397,18 @@ COLUMN_VALUE(share)
 		return real_cell((double)row_part(row)->count / (double)row_part(row)->of->count);
 	if (row->kind == ROW_INSTANCE && !metric_is_level(row))
 		return instance_share(row, rows, base);
-	if (outermost && profile->tree->nodes[outermost].outside && of_cpu)
+	if (outermost && of_cpu && is_outside_whole(&profile->tree->nodes[outermost]))
+		return no_cell;
+	if (is_async_row(row)) /* they overlap, so they are no parts of a whole */
 		return no_cell;
 	if (row->kind == ROW_SHAPE)
 		return shape_share(row);
 	part = metric_cell(row, rows);
-	return cell_number(&part, &number) ? ratio_cell(number, base) : no_cell;
+	/* Ranges of imported files may overlap on one thread. If they are longer than the whole,
+	 * they are no part of it. */
+	if (!cell_number(&part, &number) || (of_cpu && number > base))
+		return no_cell;
+	return ratio_cell(number, base);
 }
 
 ROW_VALUE(pid, row->kind == ROW_PROCESS, unsigned_cell(row->process->pid))

@@ -73,14 +73,33 @@ bool cell_number(const struct cell *cell, long double *number)
 	}
 }
 
+/* Returns the next node of the row's path, from `node` to the root. */
+static uint32_t next_of_path(const struct row *row, uint32_t node)
+{
+	const struct memory_site *site = row->kind == ROW_SITE ? row->of.site : NULL;
+
+	while (site && node) {
+		const uint8_t kind = row->tree->nodes[node].kind;
+
+		/* what has only a section for a path keeps it */
+		if (node == row->node || ((kind != NODE_SECTION || !site->omits_sections) &&
+						 (kind != NODE_STEP || !site->omits_steps)))
+			break;
+		node = row->tree->nodes[node].parent;
+	}
+	return node;
+}
+
 size_t row_path(const struct row *row, uint32_t *nodes, size_t room)
 {
 	size_t length = 0, at;
 
-	for (uint32_t node = row->node; node; node = row->tree->nodes[node].parent)
+	for (uint32_t node = next_of_path(row, row->node); node;
+		node = next_of_path(row, row->tree->nodes[node].parent))
 		length++;
 	at = length;
-	for (uint32_t node = row->node; node; node = row->tree->nodes[node].parent)
+	for (uint32_t node = next_of_path(row, row->node); node;
+		node = next_of_path(row, row->tree->nodes[node].parent))
 		if (--at < room)
 			nodes[at] = node;
 	return length;

@@ -141,7 +141,8 @@ void rows_finish_level(const struct options *options, struct process *process, s
 	rows_prune(rows, first, sort, view_min_percent(options), top);
 }
 
-/* Returns the absolute value of a row in a column; 0 if it has none. */
+/* Returns the absolute value of a row in a column of numbers. Returns 0 where the cell is empty, a
+ * text, a range or a yes or no. */
 static long double row_magnitude(const struct rows *rows, size_t index, const struct column *column)
 {
 	const struct cell cell = column_value(column, &rows->rows[index], rows);

@@ -264,14 +264,21 @@ static size_t plain_prefix_bytes(const char *text, size_t bytes)
 	return count;
 }
 
-/* Writes the first character of `text`. Returns its length in bytes. */
+static bool is_raw_byte(uint32_t point)
+{
+	return point >= JSON_RAW_BYTES + 0x80 && point <= JSON_RAW_BYTES + 0xff;
+}
+
+/* Writes the first character of `text`. Returns its length in bytes. The code points that stand
+ * for raw bytes are written as raw bytes themselves, so that every text can be restored. */
 static size_t put_json_character(struct output *out, const char *text, size_t bytes)
 {
 	size_t length;
 	const uint32_t point = utf8_decode(text, bytes, &length);
 
-	if (point == UINT32_MAX)
-		put_json_code_point(out, 0xdc00u | (unsigned char)*text);
+	if (point == UINT32_MAX || is_raw_byte(point))
+		for (size_t i = 0; i < length; i++)
+			put_json_code_point(out, JSON_RAW_BYTES + (unsigned char)text[i]);
 	else if (point < ' ' || point == '"' || point == '\\')
 		put_json_special(out, (unsigned char)point);
 	else if (is_hidden_code_point(point))
@@ -295,6 +302,23 @@ void output_json_text(struct output *out, const char *text, size_t bytes)
 		length = put_json_character(out, text + at, bytes - at);
 	}
 	output_char(out, '"');
+}
+
+size_t output_restore_json_text(char *text, size_t bytes)
+{
+	size_t used = 0, length;
+
+	for (size_t at = 0; at < bytes; at += length) {
+		const uint32_t point = utf8_decode(text + at, bytes - at, &length);
+
+		if (point != UINT32_MAX && is_raw_byte(point)) {
+			text[used++] = (char)(point - JSON_RAW_BYTES);
+			continue;
+		}
+		memmove(text + used, text + at, length);
+		used += length;
+	}
+	return used;
 }
 
 static void put_csv_byte(struct output *out, unsigned char byte)

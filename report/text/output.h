@@ -55,9 +55,13 @@ void output_double(struct output *out, double value);
 
 /* Writes a JSON string with its quotes. Control characters and hidden code points, which are
  * invisible or control the terminal (is_hidden_code_point), are written as \uXXXX. A byte XX that
- * is not UTF-8 becomes the surrogate \udcXX without its other half. Valid UTF-8 never decodes to
- * that, so a reader can restore the bytes (Python: errors="surrogateescape"). */
+ * is not UTF-8 becomes the private-use character \uefXX, as in MirBSD's OPTU-8. The bytes of a
+ * character that the text itself has in U+EF80 to U+EFFF are written in the same way, so every
+ * text can be restored. Surrogates would not do: strict parsers refuse those without a pair. */
 void output_json_text(struct output *out, const char *text, size_t bytes);
+#define JSON_RAW_BYTES 0xef00u /* the code point of raw byte 0 */
+/* Restores a text that a parser has read from output_json_text, in place. Returns its length. */
+size_t output_restore_json_text(char *text, size_t bytes);
 /* Writes a number as output_double does, but NaN and infinities as strings: JSON has no number
  * for them. */
 void output_json_double(struct output *out, double value);

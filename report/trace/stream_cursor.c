@@ -340,6 +340,7 @@ static int emit_unmatched(
 static int emit_pop_at(
 	struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
 {
+	reader->state->warnings.integrity.pops_without_push += pop->index == UINT32_MAX;
 	if (pop->index >= reader->run->depth || reader->run->depth - pop->index > INSIDE_MAX)
 		return emit_unmatched(reader, event, pop);
 	fill_event(reader, event, EVENT_POP);

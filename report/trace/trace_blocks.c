@@ -59,9 +59,12 @@ static void check_end(struct trace_blocks *blocks, struct read_warnings *warning
 		return;
 	warnings->integrity.cut_bytes = end - have;
 	read_warnings_add(warnings, blocks->file_bytes,
-		"the file ends here, %" PRIu64
-		" bytes before the end given in its header: it is truncated; copy it again",
-		end - have);
+		"the file ends here, %" PRIu64 " bytes before the end given in its header: %s",
+		end - have,
+		blocks->header.lost[TRACE_LOST_FULL_DISK]
+			? "the disk was full, or a limit was reached, while it was recorded; free "
+			  "space and record again"
+			: "it is truncated; copy it again");
 }
 
 /* Sets unstable_from if header.end has moved since the file was opened. */

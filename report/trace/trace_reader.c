@@ -301,9 +301,9 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks ||
 			  all->damaged_payloads || all->damaged_blocks || all->cut_blocks ||
 			  all->duplicate_chunks || all->skipped_bytes || all->truncated_streams ||
-			  all->unmatched_ends || all->unended || all->resumed ||
-			  all->unknown_kinds || all->unknown_nodes || all->unknown_names ||
-			  all->tail_at_risk || all->cut_bytes);
+			  all->unmatched_ends > all->pops_without_push || all->unended ||
+			  all->resumed || all->unknown_kinds || all->unknown_nodes ||
+			  all->unknown_names || all->tail_at_risk || all->cut_bytes);
 	return all;
 }
 

@@ -127,6 +127,8 @@ struct trace_integrity {
 	uint64_t duplicate_chunks;
 	uint64_t truncated_streams; /* streams with a gap, or with a torn, missing or cut chunk */
 	uint64_t unmatched_ends;    /* POPs without a range (EVENT_UNMATCHED) */
+	/* Part of unmatched_ends: the program itself had no open range. Nothing is missing. */
+	uint64_t pops_without_push;
 	uint64_t unended, left_open, resumed; /* number of events of these kinds */
 	uint64_t clock_violations;            /* times that ran backwards and were clamped */
 	uint64_t clock_steps;           /* how often CLOCK_REALTIME was set while the program ran */

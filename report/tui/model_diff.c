@@ -5,6 +5,7 @@
 #include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/text/format_number.h"
 #include "report/run/warnings.h"
 #include "report/tui/model.h"
@@ -24,7 +25,7 @@
 		"values, or "                                                                     \
 		"nothing to compare with")                                                        \
 	X(P, "p", "p", false,                                                                     \
-		"probability of a change this large by chance; corrected for all nodes")          \
+		"probability of a change this large by chance; adjusted for all nodes")           \
 	X(N, "n", "n", false, "values compared, on the side with fewer")
 
 enum {
@@ -56,12 +57,7 @@ static const struct diff_node *diff_item_node(const struct tui_model *model, uin
 {
 	const struct diff_pair *pair = model->context;
 
-	return &pair->diff->nodes[pair->nodes[item]];
-}
-
-static double diff_change(const struct diff_node *node)
-{
-	return node->after - node->before;
+	return &pair->diff->nodes.all[pair->nodes[item]];
 }
 
 /* Returns the weight of a node when rows are sorted by `column`. The largest comes first. */
@@ -69,15 +65,15 @@ static double diff_sort_weight(const struct diff_node *node, uint32_t column)
 {
 	switch (column) {
 	case DIFF_BEFORE:
-		return node->before;
+		return node->value[0];
 	case DIFF_AFTER:
-		return node->after;
+		return node->value[1];
 	case DIFF_RELATIVE:
-		return node->before != 0  ? fabs(diff_change(node) / node->before)
-		       : node->after != 0 ? HUGE_VAL
-					  : 0;
+		return node->value[0] != 0   ? fabs(diff_node_change(node) / node->value[0])
+		       : node->value[1] != 0 ? HUGE_VAL
+					     : 0;
 	case DIFF_P:
-		return node->comparison.tested ? 1 - node->comparison.p : -1;
+		return node->test.tested ? 1 - node->test.p : -1;
 	case DIFF_N:
 		return node->n[0] < node->n[1] ? node->n[0] : node->n[1];
 	default:
@@ -108,13 +104,13 @@ static size_t sorted_diff_children(
 	const struct diff_pair *pair = model->context;
 	size_t count = 0;
 
-	for (uint32_t id = pair->diff->nodes[node].first_child; id;
-		id = pair->diff->nodes[id].next) {
-		const struct diff_node *child = &pair->diff->nodes[id];
+	for (uint32_t id = pair->diff->nodes.all[node].first_child; id;
+		id = pair->diff->nodes.all[id].next) {
+		const struct diff_node *child = &pair->diff->nodes.all[id];
 
 		array_grow_zeroed(out, room, count + 1, sizeof **out);
 		(*out)[count++] = (struct weighed_node){ diff_sort_weight(child, model->sort),
-			fabs(diff_change(child)), id };
+			fabs(diff_node_change(child)), id };
 	}
 	if (count)
 		qsort(*out, count, sizeof **out, by_diff_weight);
@@ -161,19 +157,21 @@ static void format_diff_value(const struct tui_model *model, char *out, double v
 
 static const char *found_word(const struct diff_node *node)
 {
-	if (node->found)
-		return node->status == DIFF_NEW       ? "new"
-		       : node->status == DIFF_REMOVED ? "gone"
-		       : node->after > node->before   ? "more"
-						      : "less";
-	return node->comparison.tested ? "within" : "untested";
+	if (node->significant)
+		return node->status == DIFF_NEW          ? "new"
+		       : node->status == DIFF_REMOVED    ? "gone"
+		       : node->value[1] > node->value[0] ? "more"
+							 : "less";
+	return node->test.tested ? "within" : "untested";
 }
 
 static enum tui_paint diff_paint(struct tui_model *model, uint32_t item)
 {
 	const struct diff_node *node = diff_item_node(model, item);
 
-	return !node->found ? TUI_PLAIN : node->after > node->before ? TUI_BAD : TUI_GOOD;
+	return !node->significant                ? TUI_PLAIN
+	       : node->value[1] > node->value[0] ? TUI_BAD
+						 : TUI_GOOD;
 }
 
 /* Formats a percentage of the value before: of the whole run, or of the focus. */
@@ -181,8 +179,8 @@ static void format_diff_percent(const struct tui_model *model, struct tui_cell *
 	uint32_t focus, bool sign)
 {
 	const struct diff_pair *pair = model->context;
-	const double before = focus == TUI_NONE ? pair->diff->before
-						: diff_item_node(model, focus)->before;
+	const double before = focus == TUI_NONE ? pair->diff->whole.mean[0]
+						: diff_item_node(model, focus)->value[0];
 
 	if (before == 0)
 		snprintf(cell->text, sizeof cell->text, "-");
@@ -196,15 +194,15 @@ static struct tui_cell diff_cell(
 {
 	const struct diff_node *node = diff_item_node(model, item);
 	struct tui_cell cell = { .paint = diff_paint(model, item) };
-	const double value = column == DIFF_BEFORE  ? node->before
-			     : column == DIFF_AFTER ? node->after
-						    : diff_change(node);
+	const double value = column == DIFF_BEFORE  ? node->value[0]
+			     : column == DIFF_AFTER ? node->value[1]
+						    : diff_node_change(node);
 
 	switch (column) {
 	case DIFF_RELATIVE:
-		if (node->before != 0)
+		if (node->value[0] != 0)
 			snprintf(cell.text, sizeof cell.text, "%+.1f %%",
-				100 * diff_change(node) / fabs(node->before));
+				100 * diff_node_change(node) / fabs(node->value[0]));
 		else
 			snprintf(cell.text, sizeof cell.text, "-");
 		break;
@@ -212,12 +210,12 @@ static struct tui_cell diff_cell(
 		snprintf(cell.text, sizeof cell.text, "%s", found_word(node));
 		break;
 	case DIFF_P:
-		if (!node->comparison.tested)
+		if (!node->test.tested)
 			snprintf(cell.text, sizeof cell.text, "-");
-		else if (node->comparison.p < 0.0001)
+		else if (node->test.p < 0.0001)
 			snprintf(cell.text, sizeof cell.text, "<0.0001");
 		else
-			snprintf(cell.text, sizeof cell.text, "%.4f", node->comparison.p);
+			snprintf(cell.text, sizeof cell.text, "%.4f", node->test.p);
 		break;
 	case DIFF_N:
 		snprintf(cell.text, sizeof cell.text, "%u",
@@ -237,8 +235,8 @@ static size_t diff_name(
 {
 	const struct diff_pair *pair = model->context;
 	const struct diff_node *node = diff_item_node(model, item);
-	const struct string_view name = string_table_get(pair->diff->texts, node->name),
-				 class = string_table_get(pair->diff->texts, node->class);
+	const struct string_view name = string_table_get(pair->diff->texts, node->key.name),
+				 class = string_table_get(pair->diff->texts, node->key.class);
 	size_t used;
 
 	array_grow_zeroed(out, room, ((size_t)name.length + class.length) * 10 + 32, 1);
@@ -281,9 +279,9 @@ static void set_diff(struct tui_model *model, struct diff *diff)
 	free(pair->nodes);
 	free(model->items);
 	pair->diff = diff;
-	pair->nodes = xcalloc(diff->count * sizeof *pair->nodes);
-	model->items = xcalloc(diff->count * sizeof *model->items);
-	model->keys = diff->count;
+	pair->nodes = xcalloc(diff->nodes.count * sizeof *pair->nodes);
+	model->items = xcalloc(diff->nodes.count * sizeof *model->items);
+	model->keys = diff->nodes.count;
 	model->metric = diff_metric_name(diff);
 	model->simulated = diff->sides[0].process->simulated || diff->sides[1].process->simulated;
 	diff_sort(model, DIFF_CHANGE);
@@ -302,9 +300,10 @@ static uint32_t worst_below(const struct diff *diff, uint32_t node)
 {
 	uint32_t best = 0;
 
-	for (uint32_t id = diff->nodes[node].first_child; id; id = diff->nodes[id].next)
-		if (diff->nodes[id].shown && (!best || diff->nodes[id].largest_change >
-							       diff->nodes[best].largest_change))
+	for (uint32_t id = diff->nodes.all[node].first_child; id; id = diff->nodes.all[id].next)
+		if (diff->nodes.all[id].shown &&
+			(!best || diff->nodes.all[id].largest_change >
+					  diff->nodes.all[best].largest_change))
 			best = id;
 	return best;
 }
@@ -314,9 +313,9 @@ static uint32_t deepest_change(const struct diff *diff, uint32_t node)
 {
 	while (node) {
 		const uint32_t below = worst_below(diff, node);
-		const double change = fabs(diff_change(&diff->nodes[node]));
+		const double change = fabs(diff_node_change(&diff->nodes.all[node]));
 
-		if (!below || diff->nodes[below].largest_change * 2 < change)
+		if (!below || diff->nodes.all[below].largest_change * 2 < change)
 			break;
 		node = below;
 	}
@@ -336,8 +335,8 @@ static uint32_t diff_worst(
 	else if (!next)
 		snprintf(message, room, "no node changed significantly");
 	else
-		snprintf(message, room, "%u of %u nodes changed significantly", pair->diff->found,
-			pair->diff->count - 1);
+		snprintf(message, room, "%u of %u nodes changed significantly",
+			pair->diff->significant, pair->diff->nodes.count - 1);
 	return next ? tui_model_find(model, next) : TUI_NONE;
 }
 
@@ -350,6 +349,22 @@ static void add_value_line(const struct tui_model *model, struct tui_lines *line
 	tui_linef(lines, "  %-22s %s", title, text);
 }
 
+/* Adds the name in the first run of what was replaced or renamed. */
+static void add_former_name(
+	const struct tui_model *model, struct tui_lines *lines, const struct diff_node *node)
+{
+	const struct diff_pair *pair = model->context;
+	const struct string_view name = string_table_get(pair->diff->texts, node->before_key.name);
+	struct text_builder line = { .text = NULL };
+
+	if (node->status != DIFF_REPLACED && node->status != DIFF_RENAMED)
+		return;
+	text_add(&line, "  %-22s ", node->status == DIFF_REPLACED ? "replaced" : "renamed from");
+	text_add_bytes(&line, name.bytes, name.length);
+	tui_line(lines, model->style, line.text, line.used);
+	free(line.text);
+}
+
 static void add_comparison(
 	const struct tui_model *model, struct tui_lines *lines, const struct diff_node *node)
 {
@@ -358,17 +373,17 @@ static void add_comparison(
 	tui_linef(lines, "%s of %s", model->metric,
 		pair->diff->by_steps ? "a steady-state step (mean of the steps of each run)"
 				     : "the whole run");
-	add_value_line(model, lines, "before", node->before, false);
-	add_value_line(model, lines, "after", node->after, false);
-	add_value_line(model, lines, "change", diff_change(node), true);
+	add_value_line(model, lines, "before", node->value[0], false);
+	add_value_line(model, lines, "after", node->value[1], false);
+	add_value_line(model, lines, "change", diff_node_change(node), true);
 	tui_linef(lines, "  %-22s %s", "verdict", found_word(node));
+	add_former_name(model, lines, node);
 	tui_linef(lines, "  %-22s %u before, %u after", "values", node->n[0], node->n[1]);
-	if (!node->comparison.tested)
+	if (!node->test.tested)
 		return;
-	tui_linef(lines, "  %-22s %.4g (Mann-Whitney U, Holm over all nodes)", "p",
-		node->comparison.p);
-	add_value_line(model, lines, "shift (Hodges-Lehmann)", node->comparison.shift, true);
-	add_value_line(model, lines, "median before", node->comparison.median, false);
+	tui_linef(lines, "  %-22s %.4g (adjusted for the false discovery rate)", "p", node->test.p);
+	add_value_line(model, lines, "shift (Hodges-Lehmann)", node->test.shift, true);
+	add_value_line(model, lines, "median before", node->test.median[0], false);
 }
 
 static void diff_details(struct tui_model *model, uint32_t item, struct tui_lines *lines)
@@ -394,7 +409,7 @@ static void diff_details(struct tui_model *model, uint32_t item, struct tui_line
 
 static bool diff_details_first(struct tui_model *model, uint32_t item)
 {
-	return diff_item_node(model, item)->kind == NODE_KERNEL;
+	return diff_item_node(model, item)->key.kind == NODE_KERNEL;
 }
 
 static void diff_pair_free(struct tui_model *model)

@@ -276,6 +276,8 @@ static void set_time_cells(
 		computed, "path_host_ns", sum->ns[PATH_HOST] + sum->ns[PATH_CALL]);
 	computed_row_set_unsigned(
 		computed, "path_launch_ns", sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER]);
+	computed_row_set_unsigned(
+		computed, "path_wait_ns", sum->ns[PATH_EVENT] + sum->ns[PATH_QUEUED]);
 	computed_row_set_unsigned(computed, "path_sync_ns", sum->ns[PATH_SYNC]);
 	computed_row_set_unsigned(computed, "path_unknown_ns", sum->ns[PATH_UNKNOWN]);
 	computed_row_set_unsigned(computed, "path_segments", sum->segments);

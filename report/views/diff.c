@@ -30,10 +30,18 @@ static bool is_narrow(const struct style *style)
 static const char *status_name(const struct diff_node *node)
 {
 	static const char *const names[] = {
-		[DIFF_BOTH] = "both", [DIFF_NEW] = "new", [DIFF_REMOVED] = "gone"
+#define X(status, name) [status] = name,
+		DIFF_STATUSES(X)
+#undef X
 	};
 
 	return names[node->status];
+}
+
+/* Whether the node has a value in one run only. */
+static bool is_one_sided(const struct diff_node *node)
+{
+	return node->status == DIFF_NEW || node->status == DIFF_REMOVED;
 }
 
 static const char *basis_name(const struct diff *diff)
@@ -51,12 +59,12 @@ static const struct diff_node **sorted_children(
 	const struct diff_node **all;
 
 	*count = 0;
-	for (uint32_t id = node->first_child; id; id = diff->nodes[id].next)
+	for (uint32_t id = node->first_child; id; id = diff->nodes.all[id].next)
 		++*count;
 	all = xcalloc((*count + 1) * sizeof(struct diff_node *));
 	*count = 0;
-	for (uint32_t id = node->first_child; id; id = diff->nodes[id].next)
-		all[(*count)++] = &diff->nodes[id];
+	for (uint32_t id = node->first_child; id; id = diff->nodes.all[id].next)
+		all[(*count)++] = &diff->nodes.all[id];
 	qsort(all, *count, sizeof(struct diff_node *), by_change);
 	return all;
 }
@@ -82,14 +90,14 @@ static void put_relative(const struct style *style, double before, double after)
 
 static void put_significance(const struct style *style, const struct diff_node *node)
 {
-	if (node->status != DIFF_BOTH)
+	if (is_one_sided(node))
 		print_line(style, "  %-8s", status_name(node));
-	else if (!node->comparison.tested)
+	else if (!node->test.tested)
 		print_line(style, "  %-8s", "-");
-	else if (node->comparison.p < 0.0001)
+	else if (node->test.p < 0.0001)
 		print_line(style, "  %-8s", "<0.0001");
 	else
-		print_line(style, "  %-8.4f", node->comparison.p);
+		print_line(style, "  %-8.4f", node->test.p);
 }
 
 static void put_diff_values(
@@ -103,85 +111,171 @@ static void put_diff_values(
 	put_relative(style, before, after);
 }
 
-/* Formats what follows the name: the number of values compared, where it differs between rows. */
-static size_t format_sample_count(
-	const struct diff *diff, const struct diff_node *node, char *out, size_t room)
+/* Adds what follows the name: how the calls changed, and why a node is not tested or how many
+ * values were compared, where this differs between rows. */
+static void add_remarks(const struct diff *diff, const struct diff_node *node, bool ascii,
+	struct text_builder *behind)
 {
-	int length = 0;
-
-	*out = '\0';
-	if (!node->comparison.tested)
-		length = snprintf(out, room, "  not tested (n=%u)",
+	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
+		text_add(behind, "  %s", status_name(node));
+	if (!is_one_sided(node) && node->calls[0] > 0 && node->calls[1] > 0 &&
+		node->calls[0] != node->calls[1])
+		text_add(behind, "  %.4g %s %.4g calls", node->calls[0], ascii ? "->" : "→",
+			node->calls[1]);
+	if (node->is_small)
+		text_add(behind, "  below %g %%", 100 * DIFF_MIN_SHARE);
+	else if (!node->test.tested && !is_one_sided(node))
+		text_add(behind, "  not tested (n=%u)",
 			node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
-	else if (!diff->by_steps)
-		length = snprintf(out, room, "  n=%u, %u", node->n[0], node->n[1]);
-	return (size_t)length;
+	else if (!diff->by_steps && node->test.tested)
+		text_add(behind, "  n=%u, %u", node->n[0], node->n[1]);
 }
 
-/* Prints the name, and the class of a module, within the width that the values leave. */
-static void put_diff_name(
-	const struct diff *diff, const struct style *style, const struct diff_node *node)
+static void add_key_name(
+	const struct diff *diff, struct paragraph *whole, const struct diff_key *key)
 {
-	const struct string_view name = string_table_get(diff->texts, node->name),
-				 class = string_table_get(diff->texts, node->class);
-	const uint32_t depth = node->depth < 20 ? node->depth : 20;
+	const struct string_view name = string_table_get(diff->texts, key->name),
+				 class = string_table_get(diff->texts, key->class);
+
+	paragraph_text(whole, name.bytes, name.length);
+	if (!class.length)
+		return;
+	paragraph_add(whole, " (");
+	paragraph_text(whole, class.bytes, class.length);
+	paragraph_add(whole, ")");
+}
+
+/* Adds the name, and the class of a module. Of what was replaced or renamed: both names. */
+static void add_node_name(
+	const struct diff *diff, struct paragraph *whole, const struct diff_node *node)
+{
+	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED) {
+		add_key_name(diff, whole, &node->before_key);
+		paragraph_add(whole, whole->style->ascii ? " -> " : " → ");
+	}
+	add_key_name(diff, whole, &node->key);
+}
+
+/* Prints the name, and what add_remarks adds, within the width that the values leave. `level`: the
+ * number of rows around it. */
+static void put_diff_name(const struct diff *diff, const struct style *style,
+	const struct diff_node *node, uint32_t level)
+{
+	const uint32_t depth = level < 20 ? level : 20;
 	const size_t values_width = is_narrow(style) ? VALUE_COLUMNS + 12 : 3 * VALUE_COLUMNS + 20;
 	struct paragraph whole = { .style = style };
-	char behind[64];
-	const size_t taken = values_width + 2 * depth +
-			     format_sample_count(diff, node, behind, sizeof behind);
+	struct text_builder behind = { .text = NULL };
+	size_t taken, left;
 
-	paragraph_text(&whole, name.bytes, name.length);
-	if (class.length) {
-		paragraph_add(&whole, " (");
-		paragraph_text(&whole, class.bytes, class.length);
-		paragraph_add(&whole, ")");
-	}
+	add_remarks(diff, node, style->ascii, &behind);
+	taken = values_width + 2 * depth +
+		(behind.text ? escaped_width(behind.text, behind.used) : 0);
+	left = style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN;
+	add_node_name(diff, &whole, node);
 	print_line(style, "%*s", (int)(2 * depth + (is_narrow(style) ? 2 : 0)), "");
-	paragraph_shorten(
-		&whole, 0, style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN);
+	paragraph_shorten(&whole, 0, left);
 	output_string(style->out, whole.built.used ? whole.built.text : "");
-	output_string(style->out, behind);
+	output_string(style->out, behind.text ? behind.text : "");
 	free(whole.built.text);
+	free(behind.text);
 }
 
-static void put_diff_node(
-	const struct diff *diff, const struct style *style, const struct diff_node *node)
+static void put_diff_node(const struct diff *diff, const struct style *style,
+	const struct diff_node *node, uint32_t level)
 {
-	if (node->found)
-		print_paint(style, node->after > node->before ? PAINT_HOT : PAINT_BOLD);
-	put_diff_values(diff, style, node->before, node->after);
+	if (node->significant)
+		print_paint(style, diff_node_change(node) > 0 ? PAINT_HOT : PAINT_BOLD);
+	put_diff_values(diff, style, node->value[0], node->value[1]);
 	if (!is_narrow(style))
 		put_significance(style, node);
-	put_diff_name(diff, style, node);
-	if (node->found)
+	put_diff_name(diff, style, node, level);
+	if (node->significant)
 		print_paint(style, PAINT_NONE);
 	output_char(style->out, '\n');
 }
 
-/* Prints the nodes below `node` that are to be shown. `left` is the number of rows that may still
- * be printed; significant nodes without a row are added to `more`. */
+struct weighed_change {
+	double change;
+	uint32_t id;
+};
+
+COMPARE_BY_LARGEST(by_largest_change, struct weighed_change, change, id)
+
+/* Whether the node gets a row for its own sake, not as the ancestor of another row. */
+static bool has_own_row(const struct diff *diff, const struct diff_node *node)
+{
+	return node->significant || (!diff->by_steps && node->shown);
+}
+
+/* Whether the node is between two others with the same samples. It has no row, unless its name
+ * changed. */
+static bool is_between(const struct diff *diff, uint32_t id)
+{
+	const struct diff_node *node = &diff->nodes.all[id];
+
+	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
+		return false;
+	for (uint32_t child = node->first_child; child && node->same_as;
+		child = diff->nodes.all[child].next)
+		if (diff->nodes.all[child].same_as == node->same_as)
+			return true;
+	return false;
+}
+
+/* Selects the rows to print: those with the largest changes, and their ancestors, at most `limit`.
+ * Sets *left_out to the number of others. Returns an array by node, to be freed. */
+static bool *select_rows(const struct diff *diff, uint32_t limit, uint32_t *left_out)
+{
+	bool *selected = xcalloc(diff->nodes.count * sizeof *selected);
+	struct weighed_change *all = xcalloc(diff->nodes.count * sizeof *all);
+	uint32_t count = 0, rows = 0;
+
+	for (uint32_t id = 1; id < diff->nodes.count; id++)
+		if (has_own_row(diff, &diff->nodes.all[id]) && !is_between(diff, id))
+			all[count++] = (struct weighed_change){
+				fabs(diff_node_change(&diff->nodes.all[id])), id
+			};
+	if (count)
+		qsort(all, count, sizeof *all, by_largest_change);
+	*left_out = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t needed = 0;
+
+		for (uint32_t id = all[i].id; id && !selected[id]; id = diff->nodes.all[id].parent)
+			needed += !is_between(diff, id);
+		if (needed > limit - rows) {
+			++*left_out;
+			continue;
+		}
+		rows += needed;
+		for (uint32_t id = all[i].id; id && !selected[id]; id = diff->nodes.all[id].parent)
+			selected[id] = true;
+	}
+	free(all);
+	return selected;
+}
+
+/* Prints the selected nodes below `node`. `level`: the number of rows around them. */
 static void put_subtree(const struct diff *diff, const struct style *style,
-	const struct diff_node *node, uint32_t *left, uint32_t *more)
+	const struct diff_node *node, const bool *selected, uint32_t level)
 {
 	size_t count;
 	const struct diff_node **all = sorted_children(diff, node, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!all[i]->shown)
+		const uint32_t id = (uint32_t)(all[i] - diff->nodes.all);
+		const bool has_row = !is_between(diff, id);
+
+		if (!selected[id])
 			continue;
-		if (*left) {
-			put_diff_node(diff, style, all[i]);
-			--*left;
-		} else {
-			*more += all[i]->found;
-		}
-		put_subtree(diff, style, all[i], left, more);
+		if (has_row)
+			put_diff_node(diff, style, all[i], level);
+		put_subtree(diff, style, all[i], selected, level + has_row);
 	}
 	free(all);
 }
 
-/* Prints what was compared, how it was tested, and the spread between the runs. */
+/* Prints what was compared, and how it was tested. */
 static void put_test_method(const struct diff *diff, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -198,18 +292,178 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 		paragraph_add(&paragraph,
 			"the whole run (%u steady-state steps of each are needed, %zu and %zu were "
 			"found); instances were tested",
-			MANN_WHITNEY_VALUES_MIN, diff->sides[0].steps, diff->sides[1].steps);
+			CHANGE_TEST_SAMPLES_MIN, diff->sides[0].steps, diff->sides[1].steps);
 	paragraph_print(&paragraph, "compared");
 	paragraph_add(&paragraph,
-		MANN_WHITNEY_METHOD "; significant: p < %.2f and a shift of %.0f %% or more, for "
-				    "times also %g %% of the whole; n of at least %u on each side",
-		DIFF_ALPHA, 100 * DIFF_MIN_SHIFT, 100 * DIFF_MIN_SHARE, MANN_WHITNEY_VALUES_MIN);
+		CHANGE_TEST_METHOD "; significant: p < %.2f for the step, false discovery rate "
+				   "%.2f for call paths with a shift of %.0f %% or more, of times "
+				   "also %g %% of the whole",
+		CHANGE_TEST_ALPHA, CHANGE_TEST_FDR, 100 * DIFF_MIN_SHIFT, 100 * DIFF_MIN_SHARE);
 	paragraph_print(&paragraph, "method");
+}
+
+static void add_diff_figure(const struct diff *diff, struct paragraph *paragraph, double value)
+{
+	char text[FORMAT_NUMBER_BYTES + 1];
+
+	diff_figure(diff, text, value, false, paragraph->style->iec, paragraph->style->ascii);
+	paragraph_add(paragraph, "%s", text);
+}
+
+static void add_whole_test(struct paragraph *paragraph, const struct diff_whole *whole)
+{
+	paragraph_add(paragraph, "; %ssignificant (p ", whole->significant ? "" : "not ");
+	if (whole->test.p < 0.0001)
+		paragraph_add(paragraph, "<0.0001");
+	else
+		paragraph_add(paragraph, "%.4f", whole->test.p);
+	paragraph_add(paragraph, ", n = %u v %u)", whole->n[0], whole->n[1]);
+}
+
+/* Prints the comparison of the step or run, as `gate` makes it. */
+static void put_whole(const struct diff *diff, const struct style *style)
+{
+	const struct diff_whole *whole = &diff->whole;
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_add(&paragraph, "%s",
+		!diff->by_steps                ? ""
+		: diff_unit(diff) == UNIT_TIME ? "median "
+					       : "mean ");
+	add_diff_figure(diff, &paragraph, whole->typical[0]);
+	paragraph_add(&paragraph, style->ascii ? " -> " : " → ");
+	add_diff_figure(diff, &paragraph, whole->typical[1]);
+	if (whole->typical[0] > 0)
+		paragraph_add(&paragraph, ", %+.1f %%",
+			100 * (whole->typical[1] - whole->typical[0]) / whole->typical[0]);
+	if (whole->test.tested)
+		add_whole_test(&paragraph, whole);
+	else
+		paragraph_add(&paragraph, "; not tested (one value of each run)");
+	paragraph_print(&paragraph, diff->by_steps ? "step" : "run");
+}
+
+/* Prints how much the runs differ as a whole. */
+static void put_spread(const struct diff *diff, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
 	if (diff->spread <= 0 && diff->common_change == 0)
 		return;
-	paragraph_add(&paragraph, "median change %+.1f %%, MAD %.1f %%; significant: beyond %d MAD",
+	paragraph_add(&paragraph,
+		"median change of all call paths %+.1f %%, MAD %.1f %%; outliers: beyond %d MAD",
 		100 * diff->common_change, 100 * diff->spread, DIFF_MIN_DEVIATIONS);
 	paragraph_print(&paragraph, "runs");
+}
+
+/* Adds "n = 6 v 6", where all call paths have as many samples. */
+static void add_sample_counts(const struct diff *diff, struct paragraph *paragraph)
+{
+	if (diff->by_steps)
+		paragraph_add(paragraph, ", n = %u v %u", diff->whole.n[0], diff->whole.n[1]);
+}
+
+static uint32_t count_status(const struct diff *diff, enum diff_status status)
+{
+	uint32_t count = 0;
+
+	for (uint32_t id = 1; id < diff->nodes.count; id++)
+		count += diff->nodes.all[id].status == status;
+	return count;
+}
+
+static void put_result(const struct diff *diff, const struct style *style)
+{
+	static const struct {
+		enum diff_status status;
+		const char *words;
+	} parts[] = { { DIFF_NEW, "new" }, { DIFF_REMOVED, "gone" }, { DIFF_REPLACED, "replaced" },
+		{ DIFF_RENAMED, "renamed" } };
+	struct paragraph paragraph = { .style = style };
+	uint32_t outliers = 0;
+
+	for (uint32_t id = 1; id < diff->nodes.count; id++)
+		outliers += diff->nodes.all[id].outlier && !diff->nodes.all[id].same_as;
+	if (diff->significant)
+		paragraph_add(&paragraph, "%u call path%s changed significantly", diff->significant,
+			diff->significant == 1 ? "" : "s");
+	else
+		paragraph_add(&paragraph,
+			diff_is_different(diff) && !diff->untested
+				? "the step changed significantly, no call path by itself"
+				: "no statistically significant change");
+	paragraph_add(&paragraph, " (%u call paths tested", diff->tested);
+	add_sample_counts(diff, &paragraph);
+	paragraph_add(&paragraph, ")");
+	if (diff->untested)
+		paragraph_add(&paragraph, "; %u of %g %% or more are new or gone, not tested",
+			diff->untested, 100 * DIFF_MIN_SHIFT);
+	if (outliers)
+		paragraph_add(&paragraph, ", %u of them outliers", outliers);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		const uint32_t count = count_status(diff, parts[i].status);
+
+		if (count)
+			paragraph_add(&paragraph, "; %u %s", count, parts[i].words);
+	}
+	paragraph_print(&paragraph, "result");
+}
+
+/* Prints the path of a node, and what add_remarks adds, on the rest of the line. */
+static void put_mover_path(
+	const struct diff *diff, const struct style *style, const struct diff_node *node)
+{
+	const size_t values_width = is_narrow(style) ? VALUE_COLUMNS + 12 : 3 * VALUE_COLUMNS + 20;
+	struct paragraph path = { .style = style };
+	struct text_builder behind = { .text = NULL };
+	uint32_t above[TREE_DEPTH_MAX + 8], count = 0;
+	size_t taken;
+
+	for (uint32_t id = node->parent; id && count < TREE_DEPTH_MAX + 8;
+		id = diff->nodes.all[id].parent)
+		above[count++] = id;
+	while (count) {
+		add_key_name(diff, &path, &diff->nodes.all[above[--count]].key);
+		paragraph_add(&path, "/");
+	}
+	add_node_name(diff, &path, node);
+	add_remarks(diff, node, style->ascii, &behind);
+	taken = values_width + (behind.text ? escaped_width(behind.text, behind.used) : 0);
+	paragraph_shorten(
+		&path, 0, style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN);
+	print_line(style, "%s%s%s\n", is_narrow(style) ? "  " : "", path.built.text,
+		behind.text ? behind.text : "");
+	free(path.built.text);
+	free(behind.text);
+}
+
+static void put_movers_title(const struct diff *diff, const struct style *style)
+{
+	print_line(
+		style, "\n%snot significant", is_narrow(style) ? "" : "largest changes that are ");
+	if (diff->by_steps)
+		print_line(style, " (n=%u v %u)", diff->whole.n[0], diff->whole.n[1]);
+	print_line(style, ":\n");
+}
+
+/* Prints the largest changes that have no row, because they are not significant. */
+static void put_movers(const struct diff *diff, const struct style *style)
+{
+	bool first = true;
+
+	for (uint32_t i = 0; i < diff->mover_count; i++) {
+		const struct diff_node *node = &diff->nodes.all[diff->movers[i]];
+
+		if (has_own_row(diff, node))
+			continue;
+		if (first)
+			put_movers_title(diff, style);
+		first = false;
+		put_diff_values(diff, style, node->value[0], node->value[1]);
+		if (!is_narrow(style))
+			put_significance(style, node);
+		put_mover_path(diff, style, node);
+	}
 }
 
 /* Prints the line of one side. `rank_given`: --rank selected the process. */
@@ -228,30 +482,43 @@ static void put_diff_side(const struct diff *diff, const struct style *style, un
 	paragraph_print(&paragraph, title);
 }
 
+/* Prints the tree of significant changes, with a line for the whole at its end. */
+static void put_diff_table(const struct diff *diff, const struct style *style, uint32_t limit)
+{
+	uint32_t more;
+	bool *selected = select_rows(diff, limit, &more);
+
+	if (is_narrow(style))
+		print_line(style, "\n%12s%10s  %s\n", "change", "", "name");
+	else
+		print_line(style, "\n%12s%12s%12s%10s  %-8s%s\n", "before", "after", "change", "",
+			"p", "name");
+	put_subtree(diff, style, &diff->nodes.all[0], selected, 0);
+	if (more)
+		print_line(style, "%u more changes (-n 0 shows all)\n", more);
+	put_diff_values(diff, style, diff->whole.mean[0], diff->whole.mean[1]);
+	print_line(style, "%*s%s\n", is_narrow(style) ? 2 : 10, "",
+		!diff->by_steps    ? "total"
+		: is_narrow(style) ? "total per step"
+				   : "total per step (mean)");
+	free(selected);
+}
+
 static void print_diff_text(
 	const struct diff *diff, const struct options *options, struct output *out)
 {
 	const struct style style = style_of(&options->style, out);
-	uint32_t left = options->top ? options->top : 40, more = 0;
 	struct shell_command command = { .ascii = style.ascii };
 
 	put_diff_side(diff, &style, 0, "before", options->rank >= 0);
 	put_diff_side(diff, &style, 1, "after", options->rank >= 0);
 	put_test_method(diff, &style);
-	if (is_narrow(&style))
-		print_line(&style, "\n%12s%10s  %s\n", "change", "", "name");
-	else
-		print_line(&style, "\n%12s%12s%12s%10s  %-8s%s\n", "before", "after", "change", "",
-			"p", "name");
-	put_subtree(diff, &style, &diff->nodes[0], &left, &more);
-	if (more)
-		print_line(&style, "%u more changes (-n 0 shows all)\n", more);
-	put_diff_values(diff, &style, diff->before, diff->after);
-	print_line(&style, "%*s%s\n\n", is_narrow(&style) ? 2 : 10, "",
-		diff->by_steps ? "total per step" : "total");
-	print_line(&style, "%u of %u nodes changed significantly;%s%u tested, %u new, %u gone\n",
-		diff->found, diff->count - 1, is_narrow(&style) ? "\n  " : " ", diff->tested,
-		diff->added, diff->removed);
+	put_whole(diff, &style);
+	put_spread(diff, &style);
+	put_result(diff, &style);
+	put_diff_table(diff, &style, options->top ? options->top : 40);
+	put_movers(diff, &style);
+	output_char(out, '\n');
 	next_command_begin(&command, "gate");
 	next_command_add_files(&command, options);
 	next_command_put(&command, &style);
@@ -269,16 +536,16 @@ static void diff_json_change(struct json_writer *json, double before, double aft
  * them. */
 static uint32_t *diff_path(const struct diff *diff, uint32_t id)
 {
-	uint32_t depth = diff->nodes[id].depth + 1, *path = xcalloc(depth * sizeof *path);
+	uint32_t depth = diff->nodes.all[id].depth + 1, *path = xcalloc(depth * sizeof *path);
 
-	for (; id; id = diff->nodes[id].parent)
+	for (; id; id = diff->nodes.all[id].parent)
 		path[--depth] = id;
 	return path;
 }
 
 static struct string_view diff_name(const struct diff *diff, uint32_t id)
 {
-	return string_table_get(diff->texts, diff->nodes[id].name);
+	return string_table_get(diff->texts, diff->nodes.all[id].key.name);
 }
 
 static void diff_json_path(struct json_writer *json, const struct diff *diff, uint32_t id)
@@ -286,7 +553,7 @@ static void diff_json_path(struct json_writer *json, const struct diff *diff, ui
 	uint32_t *path = diff_path(diff, id);
 
 	json_put_begin(json, "path", '[');
-	for (uint32_t i = 0; i <= diff->nodes[id].depth; i++)
+	for (uint32_t i = 0; i <= diff->nodes.all[id].depth; i++)
 		json_write_text(json, diff_name(diff, path[i]));
 	json_write_end(json, ']');
 	free(path);
@@ -294,27 +561,36 @@ static void diff_json_path(struct json_writer *json, const struct diff *diff, ui
 
 static void diff_json_row(struct json_writer *json, const struct diff *diff, uint32_t id)
 {
-	const struct diff_node *node = &diff->nodes[id];
+	const struct diff_node *node = &diff->nodes.all[id];
 
 	json_write_begin(json, '{');
 	json_put_unsigned(json, "id", id - 1);
 	json_put_known_unsigned(json, "parent", node->parent - 1, node->parent);
 	json_put_unsigned(json, "depth", node->depth);
 	json_put_text(json, "name", diff_name(diff, id));
-	json_put_string(json, "kind", node_kind_name(node->kind));
-	if (node->class)
-		json_put_text(json, "class", string_table_get(diff->texts, node->class));
-	if (node->domain)
-		json_put_text(json, "domain", string_table_get(diff->texts, node->domain));
+	json_put_string(json, "kind", node_kind_name(node->key.kind));
+	if (node->key.class)
+		json_put_text(json, "class", string_table_get(diff->texts, node->key.class));
+	if (node->key.domain)
+		json_put_text(json, "domain", string_table_get(diff->texts, node->key.domain));
 	diff_json_path(json, diff, id);
 	json_put_string(json, "status", status_name(node));
-	diff_json_change(json, node->before, node->after);
-	json_put_known_double(json, "shift", node->comparison.shift, node->comparison.tested);
-	json_put_known_double(json, "p", node->comparison.p, node->comparison.tested);
-	json_put_bool(json, "significant", node->found);
+	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
+		json_put_text(
+			json, "name_before", string_table_get(diff->texts, node->before_key.name));
+	if (node->before_key.class != node->key.class)
+		json_put_text(json, "class_before",
+			string_table_get(diff->texts, node->before_key.class));
+	diff_json_change(json, node->value[0], node->value[1]);
+	json_put_known_double(json, "shift", node->test.shift, node->test.tested);
+	json_put_known_double(json, "p", node->test.p, node->test.tested);
+	json_put_bool(json, "significant", node->significant);
+	json_put_bool(json, "outlier", node->outlier);
 	json_put_unsigned(json, "n", node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
 	json_put_unsigned(json, "n_before", node->n[0]);
 	json_put_unsigned(json, "n_after", node->n[1]);
+	json_put_double(json, "calls_before", node->calls[0]);
+	json_put_double(json, "calls_after", node->calls[1]);
 	json_write_end(json, '}');
 }
 
@@ -326,6 +602,20 @@ static void diff_json_unit(struct json_writer *json, const struct diff *diff)
 				diff->sides[1].metric_samples->profile->counter_unit));
 	else
 		json_put_string(json, "unit", json_unit_name(diff_unit(diff)));
+}
+
+/* Writes the comparison of the step or run, with the figures that `gate` has. */
+static void diff_json_whole(struct json_writer *json, const struct diff *diff)
+{
+	const struct diff_whole *whole = &diff->whole;
+
+	json_put_begin(json, "whole", '{');
+	diff_json_change(json, whole->typical[0], whole->typical[1]);
+	json_put_known_double(json, "p", whole->test.p, whole->test.tested);
+	json_put_bool(json, "significant", whole->significant);
+	json_put_unsigned(json, "n_before", whole->n[0]);
+	json_put_unsigned(json, "n_after", whole->n[1]);
+	json_write_end(json, '}');
 }
 
 static void print_diff_json(const struct diff *diff, struct output *out)
@@ -340,16 +630,19 @@ static void print_diff_json(const struct diff *diff, struct output *out)
 	json_put_unsigned(&json, "steps_before", diff->sides[0].steps);
 	json_put_unsigned(&json, "steps_after", diff->sides[1].steps);
 	json_put_test_method(&json, diff->sides);
+	json_put_double(&json, "fdr", CHANGE_TEST_FDR);
 	json_put_double(&json, "least_change", DIFF_MIN_SHIFT);
 	json_put_double(&json, "common_change", diff->common_change);
 	json_put_double(&json, "spread", diff->spread);
+	json_put_double(&json, "between_runs", diff->between_runs);
 	json_put_unsigned(&json, "tested", diff->tested);
-	json_put_unsigned(&json, "found", diff->found);
+	json_put_unsigned(&json, "found", diff->significant);
+	diff_json_whole(&json, diff);
 	json_put_begin(&json, "totals", '{');
-	diff_json_change(&json, diff->before, diff->after);
+	diff_json_change(&json, diff->whole.mean[0], diff->whole.mean[1]);
 	json_write_end(&json, '}');
 	json_put_begin(&json, "rows", '[');
-	for (uint32_t id = 1; id < diff->count; id++)
+	for (uint32_t id = 1; id < diff->nodes.count; id++)
 		diff_json_row(&json, diff, id);
 	json_write_end(&json, ']');
 	json_write_end(&json, '}');
@@ -361,7 +654,7 @@ static void diff_csv_path(const struct diff *diff, struct output *out, uint32_t 
 	struct text_builder joined = { .text = NULL };
 	uint32_t *path = diff_path(diff, id);
 
-	for (uint32_t i = 0; i <= diff->nodes[id].depth; i++) {
+	for (uint32_t i = 0; i <= diff->nodes.all[id].depth; i++) {
 		const struct string_view text = diff_name(diff, path[i]);
 
 		text_add_bytes(&joined, "/", i > 0);
@@ -379,29 +672,43 @@ static void diff_csv_number(struct output *out, double value, bool known)
 		output_double(out, value);
 }
 
+/* Writes the name in the first run, where it differs, and the calls. */
+static void diff_csv_before(
+	const struct diff *diff, struct output *out, const struct diff_node *node)
+{
+	const struct string_view name = string_table_get(diff->texts, node->before_key.name);
+
+	output_char(out, ',');
+	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
+		output_csv_text(out, name.bytes, name.length);
+	diff_csv_number(out, node->calls[0], true);
+	diff_csv_number(out, node->calls[1], true);
+}
+
 static void print_diff_csv(const struct diff *diff, struct output *out)
 {
 	output_string(out, "path,kind,status,before,after,delta,relative,shift,p,significant,n_"
-			   "before,n_after\r\n");
-	for (uint32_t id = 1; id < diff->count; id++) {
-		const struct diff_node *node = &diff->nodes[id];
+			   "before,n_after,name_before,calls_before,calls_after\r\n");
+	for (uint32_t id = 1; id < diff->nodes.count; id++) {
+		const struct diff_node *node = &diff->nodes.all[id];
 
 		diff_csv_path(diff, out, id);
 		output_char(out, ',');
-		output_string(out, node_kind_name(node->kind));
+		output_string(out, node_kind_name(node->key.kind));
 		output_char(out, ',');
 		output_string(out, status_name(node));
-		diff_csv_number(out, node->before, true);
-		diff_csv_number(out, node->after, true);
-		diff_csv_number(out, node->after - node->before, true);
+		diff_csv_number(out, node->value[0], true);
+		diff_csv_number(out, node->value[1], true);
+		diff_csv_number(out, diff_node_change(node), true);
 		diff_csv_number(
-			out, (node->after - node->before) / fabs(node->before), node->before != 0);
-		diff_csv_number(out, node->comparison.shift, node->comparison.tested);
-		diff_csv_number(out, node->comparison.p, node->comparison.tested);
-		output_string(out, node->found ? ",true," : ",false,");
+			out, diff_node_change(node) / fabs(node->value[0]), node->value[0] != 0);
+		diff_csv_number(out, node->test.shift, node->test.tested);
+		diff_csv_number(out, node->test.p, node->test.tested);
+		output_string(out, node->significant ? ",true," : ",false,");
 		output_unsigned(out, node->n[0]);
 		output_char(out, ',');
 		output_unsigned(out, node->n[1]);
+		diff_csv_before(diff, out, node);
 		output_string(out, "\r\n");
 	}
 }
@@ -422,7 +729,7 @@ int diff_view(const struct options *options)
 		print_diff_csv(diff, out);
 	else
 		print_diff_text(diff, options, out);
-	status = diff->found ? STATUS_DIFFERENT : STATUS_OK;
+	status = diff_is_different(diff) ? STATUS_DIFFERENT : STATUS_OK;
 	if (!output_close(out, options->output))
 		status = STATUS_UNREADABLE;
 	diff_free(diff);

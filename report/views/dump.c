@@ -348,12 +348,16 @@ static bool dump_trace(struct dump *dump, const char *path)
 {
 	char error[READER_ERROR_BYTES];
 	struct trace_event event;
+	struct trace_text cut;
 	bool complete;
 	int status;
 
 	dump->reader = import_open_trace(path, error);
 	if (!dump->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
+	cut = reader_meta(dump->reader, "warning.import_cut");
+	if (cut.known)
+		warn_user("%s: %.*s", path, (int)cut.length, cut.bytes);
 	dump->gpu = record_order_read(dump->reader);
 	write_sources(dump);
 	while ((status = reader_next(dump->reader, &event)) > 0 && !dump->out->error)

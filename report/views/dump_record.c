@@ -160,6 +160,10 @@ static void call_line(
 		line_id(line, DUMP_correlation, call->correlation);
 	stack_line(reader, line, call->stack);
 	line_flag(line, "captured", call->head.flags & TRACE_CALL_CAPTURED);
+	line_flag(line, "empty", call->head.flags & TRACE_CALL_EMPTY);
+	line_flag(line, "before_gpu", call->head.flags & TRACE_CALL_BEFORE_GPU);
+	line_flag(line, "after_gpu", call->head.flags & TRACE_CALL_AFTER_GPU);
+	line_flag(line, "range_profiled", call->head.flags & TRACE_CALL_PROFILED);
 }
 
 static void launch_line(

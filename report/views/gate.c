@@ -7,7 +7,7 @@
 #include "report/text/paragraph.h"
 #include "report/text/suggest.h"
 #include "report/print/print.h"
-#include "report/analysis/compared_run.h"
+#include "report/analysis/run_diff.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ struct gate_result {
 	const struct run_metric *before, *after;
 	const char *worst; /* path of the node with most of the difference; NULL: none */
 	double worst_delta;
-	struct mann_whitney_result comparison; /* of its steps; p is corrected */
-	bool beyond;                           /* beyond the limit */
+	struct change_test comparison; /* of its steps */
+	bool beyond;                   /* beyond the limit */
 	bool failed; /* beyond the limit, and by more than noise if that could be tested */
 };
 
@@ -76,28 +76,23 @@ static void add_gate_metric(struct gate *gate, const struct run_metric_kind *kin
 			gate->runs[before != NULL].path, kind->name);
 }
 
+/* Whether the increase may be noise: the same test as that of the step in `diff`. */
 static bool is_noise(const struct gate_result *result)
 {
-	const struct mann_whitney_result *comparison = &result->comparison;
+	const struct change_test *comparison = &result->comparison;
 
-	return comparison->tested && !(comparison->p < MANN_WHITNEY_ALPHA && comparison->shift > 0);
+	return comparison->tested && !(is_significant_whole(comparison) && comparison->shift > 0);
 }
 
 static void compare_metrics(struct gate *gate)
 {
-	struct sample_pair pairs[METRICS_MAX];
-
 	for (size_t i = 0; i < gate->count; i++) {
 		struct gate_result *result = &gate->results[i];
 
-		pairs[i] = (struct sample_pair){ { result->before->values, result->after->values },
-			{ result->before->value_count, result->after->value_count },
-			&result->comparison };
-	}
-	gate->tested = mann_whitney_test_all(pairs, gate->count);
-	for (size_t i = 0; i < gate->count; i++) {
-		struct gate_result *result = &gate->results[i];
-
+		result->comparison = change_test_alone(result->before->values,
+			result->before->value_count, result->after->values,
+			result->after->value_count);
+		gate->tested += result->comparison.tested;
 		result->beyond = result->after->value >
 				 result->before->value +
 					 fabs(result->before->value) * gate->limit / 100;
@@ -233,9 +228,9 @@ static void put_gate_method(
 
 	if (gate->tested) {
 		paragraph_add(&paragraph,
-			MANN_WHITNEY_METHOD
+			CHANGE_TEST_METHOD
 			"; steps are compared, p of %.2f or more is not significant",
-			MANN_WHITNEY_ALPHA);
+			CHANGE_TEST_ALPHA);
 		paragraph_print(&paragraph, "method");
 	}
 	if (gate->runs[0].rank < 0 && gate->runs[1].rank < 0)

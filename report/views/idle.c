@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the gaps in which a GPU had nothing to do, with the work that ended each gap and its cause.
- * Rows are by device, cause and node; the longest gaps have rows of their own.
+ * Lists the idle time of each GPU by cause, and by the node that launched the work at the end of
+ * the gap. The longest parts of gaps with one cause have rows of their own.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
-#include "report/analysis/gap_cause.h"
+#include "report/analysis/idle_parts.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +30,11 @@ struct idle_device {
 	uint32_t device;
 	struct gap_sum all;
 	struct cause_gap_sums causes[GAP_CAUSE_COUNT];
-	/* end of the work so far, in Unix time and in trace time, and the correlation id of the
-	 * last to end */
-	uint64_t covered_unix, covered_ns, last_correlation;
-	bool begun;
 };
 
-/* A gap with a row of its own. */
+/* A part of a gap with a row of its own. */
 struct long_gap {
-	struct gap gap;
+	struct gap_part gap;
 	uint64_t length_ns;
 	struct activity ended_by;
 };
@@ -46,7 +42,6 @@ struct long_gap {
 struct idle_report {
 	struct process *process;
 	struct activities *activities;
-	struct gap_calls *calls;
 	struct idle_device devices[TIMELINE_DEVICES];
 	struct long_gap *longest; /* a heap, the shortest gap on top */
 	size_t device_count, long_count, long_room, long_max;
@@ -88,75 +83,34 @@ static void count_gap(struct gap_sum *gaps, uint64_t length_ns)
 		gaps->longest_ns = length_ns;
 }
 
-static void add_gap(struct idle_report *idle, struct idle_device *device,
-	const struct activity *work, uint64_t length_ns)
+static void add_idle_part(void *context, const struct idle_part *part)
 {
-	struct long_gap one = { .length_ns = length_ns, .ended_by = *work };
-	struct cause_gap_sums *owners;
-
-	if (!length_ns)
-		return;
-	one.gap = (struct gap){ .end_ns = work->begin_ns,
-		.last_correlation = device->last_correlation };
-	one.gap.begin_ns = device->covered_ns < work->begin_ns ? device->covered_ns
-							       : work->begin_ns;
-	gap_explain(idle->calls, work, &one.gap);
-	owners = &device->causes[one.gap.cause];
-	ARRAY_GROW(owners->of, owners->room, (size_t)work->owner + 1);
-	count_gap(&owners->of[work->owner], length_ns);
-	count_gap(&owners->all, length_ns);
-	count_gap(&device->all, length_ns);
-	idle->total_ns += length_ns;
-	keep_if_long(idle, &one);
-}
-
-static uint64_t known_gap_ns(
-	const struct idle_report *idle, enum handover_axis axis, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct handover_list *handovers = idle->process->handovers;
-
-	return to_ns - from_ns - handover_list_overlap_ns(handovers, axis, from_ns, to_ns);
-}
-
-/* Returns the length of the gap, or of its parts inside the intervals that count. The whole length
- * is in the GPU's own nanoseconds. Intervals begin and end on the host's clock. Time in which CUPTI
- * was handed over is unknown and is subtracted. */
-static uint64_t gap_in_selection(const struct idle_report *idle, const struct idle_device *device,
-	const struct activity *work)
-{
-	const struct profile_options *options = &idle->process->profile->options;
-	const struct counted_interval *intervals;
-	const size_t interval_count = activities_counted_intervals(idle->activities, &intervals);
-	uint64_t sum = 0;
-
-	if (!options->steps && !options->windows)
-		return known_gap_ns(
-			idle, HANDOVER_REALTIME, device->covered_unix, work->start_unix_ns);
-	for (size_t i = 0; i < interval_count; i++) {
-		const uint64_t from = max_u64(intervals[i].begin_ns, device->covered_ns),
-			       to = min_u64(intervals[i].end_ns, work->begin_ns);
-
-		if (to > from)
-			sum += known_gap_ns(idle, HANDOVER_TRACE_TIME, from, to);
-	}
-	return sum;
-}
-
-static void add_gpu_work(struct idle_report *idle, const struct activity *work)
-{
+	struct idle_report *idle = context;
+	const struct activity *work = part->ended_by;
 	struct idle_device *device = device_slot(
 		idle->devices, &idle->device_count, sizeof *idle->devices, work->device);
-	const uint64_t end_unix = work->start_unix_ns + work->duration_ns;
+	struct cause_gap_sums *owners = &device->causes[part->part.cause];
 
-	if (device->begun && work->start_unix_ns > device->covered_unix)
-		add_gap(idle, device, work, gap_in_selection(idle, device, work));
-	if (!device->begun || end_unix >= device->covered_unix) {
-		device->covered_unix = end_unix;
-		device->last_correlation = work->correlation;
-	}
-	if (work->end_ns > device->covered_ns)
-		device->covered_ns = work->end_ns;
-	device->begun = true;
+	ARRAY_GROW(owners->of, owners->room, (size_t)work->owner + 1);
+	count_gap(&owners->of[work->owner], part->length_ns);
+	count_gap(&owners->all, part->length_ns);
+	if (part->gap_ns)
+		count_gap(&device->all, part->gap_ns);
+	idle->total_ns += part->length_ns;
+	keep_if_long(
+		idle, &(struct long_gap){
+			      .gap = part->part, .length_ns = part->length_ns, .ended_by = *work });
+}
+
+/* Makes a row for each device, also for one that was never idle. */
+static void find_devices(struct idle_report *idle)
+{
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(idle->process->profile->timeline, &devices);
+
+	for (size_t i = 0; i < count; i++)
+		device_slot(idle->devices, &idle->device_count, sizeof *idle->devices,
+			devices[i].device);
 }
 
 static void set_gap_cells(
@@ -210,14 +164,30 @@ static enum gap_cause largest_cause(const struct idle_device *device, const bool
 	return (enum gap_cause)most;
 }
 
+/* Returns the unknown time of a device. 0 with --steps, where only the total is known. */
+static uint64_t unknown_time_of(const struct idle_report *idle, uint32_t device)
+{
+	const struct profile *profile = idle->process->profile;
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(profile->timeline, &devices);
+
+	for (size_t i = 0; i < count && !profile->options.steps && !profile->options.windows; i++)
+		if (devices[i].device == device)
+			return devices[i].unknown_ns;
+	return 0;
+}
+
 static void add_idle_device(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device)
 {
 	struct computed_row *computed = gap_row(idle, 0, "device", device->device, &device->all);
 	const uint32_t parent = (uint32_t)rows->count;
+	const uint64_t unknown_ns = unknown_time_of(idle, device->device);
 	bool listed[GAP_CAUSE_COUNT] = { false };
 
 	computed_row_format_name(computed, "device %u", device->device);
+	if (unknown_ns)
+		computed_row_set_unsigned(computed, "unknown_ns", unknown_ns);
 	computed_row_add(rows, computed, NO_ROW);
 	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
 		const enum gap_cause most = largest_cause(device, listed);
@@ -275,7 +245,6 @@ static void idle_report_free(struct idle_report *idle)
 		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
 			free(idle->devices[i].causes[cause].of);
 	free(idle->longest);
-	gap_calls_free(idle->calls);
 	activities_free(idle->activities);
 	free(idle);
 }
@@ -288,18 +257,12 @@ static size_t longest_gaps_wanted(const struct options *options)
 void arrange_idle(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct idle_report *idle = xcalloc(sizeof *idle);
-	const struct activity *one;
 
 	idle->process = process;
 	idle->long_max = longest_gaps_wanted(options);
-	idle->calls = gap_calls_new(process->texts);
 	idle->activities = activities_read(process);
-	for (activities_rewind(idle->activities); (one = activities_first(idle->activities));
-		activities_next(idle->activities))
-		if (activity_is_call(one))
-			gap_calls_add(idle->calls, one);
-		else if (activity_is_work(one) && one->timed)
-			add_gpu_work(idle, one);
+	find_devices(idle);
+	idle_parts_visit(process, idle->activities, add_idle_part, idle);
 	qsort(idle->devices, idle->device_count, sizeof *idle->devices, compare_u32);
 	for (size_t i = 0; i < idle->device_count; i++)
 		add_idle_device(options, idle, rows, &idle->devices[i]);

@@ -192,13 +192,18 @@ static void info_put_process(const struct info_page *page)
 static void info_put_sources(const struct info_page *page)
 {
 	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules",
-		"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti" };
+		"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti",
+		"roctracer" };
+	const bool rocm = reader_meta(page->reader, "source.roctracer").known;
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		struct text_builder advice = { .text = NULL };
 		char key[64];
 		struct trace_text state;
 
+		/* the GPU's activity has one source */
+		if (!strcmp(sources[i], rocm ? "cupti" : "roctracer"))
+			continue;
 		snprintf(key, sizeof key, "source.%s", sources[i]);
 		state = reader_meta(page->reader, key);
 		put_title(page, i ? "" : "sources");

@@ -4,6 +4,7 @@
 #include "report/analysis/allocation_sites.h"
 #include "report/base/alloc.h"
 #include "report/print/node_words.h"
+#include "report/run/call_stack.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,9 +35,16 @@ static void add_not_in_tensors(
 
 /* ---- out of memory ---- */
 
+/* A merged site and what it held when memory ran out. */
+struct site_at_oom {
+	uint64_t bytes;
+	uint32_t index;
+};
+
 struct tensor_owner {
 	uint32_t node;
 	uint64_t bytes;
+	bool omits_steps; /* it allocated in steps and outside of them */
 };
 
 COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
@@ -58,18 +66,23 @@ static struct tensor_owner *tensor_owners(
 	const struct memory_owners *memory = process->profile->memory;
 	const struct tree *tree = process->profile->tree;
 	struct tensor_owner *owners = xcalloc(tree->count * sizeof *owners);
-	uint32_t *same = nodes_in_any_step(tree);
+	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
-		const uint32_t node = same[site->node];
+		const uint32_t node = same[site->node],
+			       path = paths[site->node] ? paths[site->node] : node;
 
 		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
 			continue;
-		owners[node].node = node;
-		owners[node].bytes += site->flow.at_oom;
+		if (!site->flow.at_oom)
+			continue;
+		owners[path].omits_steps |= owners[path].node && owners[path].node != node;
+		owners[path].node = node;
+		owners[path].bytes += site->flow.at_oom;
 	}
 	free(same);
+	free(paths);
 	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
 	*count = count_owners(owners, tree->count);
 	return owners;
@@ -88,7 +101,7 @@ static void put_owners(
 		paragraph_add(&paragraph, " (");
 		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
 		paragraph_add(&paragraph, ") allocated ");
-		paragraph_add_path(&paragraph, process, owners[i].node);
+		paragraph_add_call_path(&paragraph, process, owners[i].node, owners[i].omits_steps);
 	}
 	if (count > OWNERS_SHOWN)
 		paragraph_add(&paragraph, ", the rest at %zu other node%s", count - OWNERS_SHOWN,
@@ -156,11 +169,172 @@ static void put_oom_sentence(
 	paragraph_add(&paragraph, ": ");
 	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
 	paragraph_add(&paragraph, " requested ");
-	paragraph_add_path(&paragraph, process, oom->node);
+	paragraph_add_call_path(&paragraph, process, oom->node, false);
 	paragraph_print(&paragraph, "OOM");
 	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
 	put_growth(process, oom, style);
+}
+
+/* ---- a CUDA allocation that failed ---- */
+
+/* Appends the ranges that were open, as they were named, or else the path of the node. */
+static void add_failed_path(struct paragraph *paragraph, const struct process *process,
+	const struct failed_allocation *failed)
+{
+	const struct oom_open_range *ranges = process->profile->oom_ranges + failed->first_open;
+
+	if (!failed->open) {
+		paragraph_add_call_path(paragraph, process, failed->node, false);
+		return;
+	}
+	for (uint32_t i = 0; i < failed->open; i++) {
+		const struct string_view label = string_table_get(process->texts, ranges[i].label);
+
+		paragraph_add(paragraph, i ? " / " : "in `");
+		paragraph_name(paragraph, label.bytes, label.length);
+	}
+	paragraph_add(paragraph, "`");
+}
+
+static void add_failed_call(struct paragraph *paragraph, const struct process *process,
+	const struct failed_allocation *failed)
+{
+	const struct trace_text api = reader_name(process->reader, failed->api);
+
+	paragraph_name(paragraph, api.bytes, api.length);
+	paragraph_add(paragraph, "(");
+	paragraph_value(paragraph, UNIT_BYTES, failed->requested_bytes);
+	paragraph_add(paragraph, ") ");
+	add_failed_path(paragraph, process, failed);
+}
+
+/* Appends how much there was. What other processes, the CUDA context and alignment use is not in
+ * the trace, so what was free is known as an upper limit only. */
+static void add_failed_capacity(struct paragraph *paragraph, const struct process *process,
+	const struct failed_allocation *failed)
+{
+	const struct trace_device *device = process_device(process, failed->device);
+
+	paragraph_add(
+		paragraph, "%s memory allocated by this process: ", memory_kind_name(failed->kind));
+	paragraph_value(paragraph, UNIT_BYTES, failed->held);
+	if (!memory_is_device(failed->kind) || !device || !device->memory_bytes)
+		return;
+	paragraph_add(paragraph, " of the GPU's ");
+	paragraph_value(paragraph, UNIT_BYTES, device->memory_bytes);
+	if (failed->held >= device->memory_bytes)
+		return;
+	paragraph_add(paragraph, ", so at most ");
+	paragraph_value(paragraph, UNIT_BYTES, device->memory_bytes - failed->held);
+	paragraph_add(paragraph, " were free");
+	if (device->memory_bytes - failed->held >= failed->requested_bytes)
+		paragraph_add(paragraph,
+			": enough, so fragmentation, other processes or the CUDA context used it");
+}
+
+COMPARE_BY_LARGEST(by_site_at_oom, struct site_at_oom, bytes, index)
+
+/* Returns the merged sites whose memory was live then, the largest first, to be freed. */
+static struct site_at_oom *sites_at_oom(
+	struct process *process, const struct failed_allocation *failed, size_t *count)
+{
+	const struct memory_owners *memory = process->profile->memory;
+	struct site_at_oom *sites;
+
+	allocation_sites_merge(process);
+	sites = xcalloc((memory->merged_count + 1) * sizeof *sites);
+	*count = 0;
+	for (uint32_t i = 0; i < memory->merged_count; i++) {
+		const struct memory_level *level = &memory->levels[memory->merged[i].level];
+
+		if (level->device == failed->device && memory->merged[i].flow.at_oom &&
+			(level->kind == failed->kind ||
+				(memory_is_device(level->kind) && memory_is_device(failed->kind))))
+			sites[(*count)++] = (struct site_at_oom){ memory->merged[i].flow.at_oom,
+				i };
+	}
+	qsort(sites, *count, sizeof *sites, by_site_at_oom);
+	return sites;
+}
+
+static void add_site_owner(
+	struct paragraph *paragraph, struct process *process, const struct memory_site *site)
+{
+	char caller[256];
+
+	paragraph_add_call_path(paragraph, process, site->node, site->omits_steps);
+	if (!call_stack_frames(process, site->stack))
+		return;
+	call_stack_frame(process, site->stack, 0, true, caller, sizeof caller);
+	paragraph_add(paragraph, ", called from ");
+	paragraph_text(paragraph, caller, strlen(caller));
+}
+
+static void put_sites_at_oom(
+	struct process *process, const struct failed_allocation *failed, const struct style *style)
+{
+	const struct memory_owners *memory = process->profile->memory;
+	struct paragraph paragraph = { .style = style };
+	size_t count;
+	struct site_at_oom *sites = sites_at_oom(process, failed, &count);
+
+	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
+		paragraph_add(&paragraph, i ? "; " : "live at that time: ");
+		paragraph_value(&paragraph, UNIT_BYTES, sites[i].bytes);
+		paragraph_add(&paragraph, " (");
+		paragraph_percent(&paragraph, sites[i].bytes, failed->held);
+		paragraph_add(&paragraph, ") allocated ");
+		add_site_owner(&paragraph, process, &memory->merged[sites[i].index]);
+	}
+	if (count > OWNERS_SHOWN)
+		paragraph_add(&paragraph, "; the rest at %zu other call path%s",
+			count - OWNERS_SHOWN, count - OWNERS_SHOWN == 1 ? "" : "s");
+	if (count)
+		paragraph_print(&paragraph, "");
+	free(sites);
+}
+
+static void put_failed_sentence(const struct process *process,
+	const struct failed_allocation *failed, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_add(&paragraph, "out of memory");
+	if (failed->device != UINT32_MAX && memory_is_device(failed->kind))
+		paragraph_add(&paragraph, " on GPU %u", failed->device);
+	paragraph_add(&paragraph, " after ");
+	paragraph_value(&paragraph, UNIT_TIME, failed->time_ns);
+	paragraph_add(&paragraph, ": ");
+	add_failed_call(&paragraph, process, failed);
+	if (failed->succeeded_later)
+		paragraph_add(&paragraph, "; as much was allocated later");
+	paragraph_print(&paragraph, "OOM");
+	add_failed_capacity(&paragraph, process, failed);
+	paragraph_print(&paragraph, "");
+}
+
+/* Prints the last CUDA allocation that failed for good, else the last one that an allocator
+ * repeated. PyTorch's own report of the failure says more. */
+static void put_failed(const struct process *process, const struct style *style, bool with_sites)
+{
+	const struct memory_owners *memory = process->profile->memory;
+	const struct failed_allocation *failed = memory_owners_last_failed(memory);
+	struct paragraph paragraph = { .style = style };
+
+	if (!memory->failed_count || memory->counts.ooms)
+		return;
+	if (!failed)
+		failed = &memory->failed[memory->failed_count - 1];
+	put_failed_sentence(process, failed, style);
+	if (with_sites)
+		put_sites_at_oom((struct process *)(uintptr_t)process, failed, style);
+	if (memory->counts.failed_allocations < 2)
+		return;
+	paragraph_add(&paragraph, "%llu allocations failed for want of memory; this is the last%s",
+		(unsigned long long)memory->counts.failed_allocations,
+		failed->succeeded_later ? "" : " that was not repeated with success");
+	paragraph_print(&paragraph, "");
 }
 
 void memory_summary_put_oom(const struct process *process, const struct style *style)
@@ -168,6 +342,7 @@ void memory_summary_put_oom(const struct process *process, const struct style *s
 	const struct memory_owners *memory = process->profile->memory;
 	struct paragraph paragraph = { .style = style };
 
+	put_failed(process, style, true);
 	if (!memory->oom_count)
 		return;
 	put_oom_sentence(process, &memory->ooms[memory->oom_count - 1], style);
@@ -246,8 +421,9 @@ void memory_summary_header(const struct report *report, const struct style *styl
 				(unsigned long long)memory->counts.ooms, OOMS_SHOWN);
 		for (uint32_t oom = first; oom < memory->oom_count; oom++)
 			put_oom_sentence(process, &memory->ooms[oom], style);
+		put_failed(process, style, false);
 		memory_summary_put_levels(process, style);
-		if (memory->counts.tensors || memory->counts.ooms)
+		if (memory->counts.tensors || memory->counts.ooms || memory->failed_count)
 			output_char(style->out, '\n');
 	}
 }

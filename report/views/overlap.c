@@ -117,7 +117,8 @@ static struct computed_row *share_row(struct process *process, uint32_t node, co
 
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "calls", share->operations);
-	computed_row_set_unsigned(computed, "bytes", share->bytes);
+	if (work_class == COPIES || share->bytes) /* GPU records of kernels have no size */
+		computed_row_set_unsigned(computed, "bytes", share->bytes);
 	computed_row_set_unsigned(computed, "gpu_total_ns", share->sum_ns);
 	computed_row_set_unsigned(computed, "busy_ns", share->busy.total_ns);
 	if (work_class == COMPUTATION)

@@ -6,6 +6,7 @@
 #include "report/views/views.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/analysis/idle_parts.h"
 #include "report/analysis/stream_table.h"
 #include "report/base/external_sort.h"
 #include "report/table/computed_row.h"
@@ -33,21 +34,31 @@ struct queue_event {
 /* The work that was launched and has not ended, over time. */
 struct backlog {
 	uint64_t outstanding, running, most;
-	uint64_t now_ns, span_ns, empty_ns, submitted_ns, ahead_ns;
+	uint64_t now_ns, span_ns, ahead_ns;
 	long double product; /* outstanding work times ns */
 	bool begun;          /* its first work has started; time before that is not in span_ns */
+};
+
+/* Idle time, split at the launch of the operation that ended each gap. */
+struct queue_idle {
+	uint64_t before_launch_ns, after_launch_ns, unknown_ns;
 };
 
 struct stream_queue {
 	struct queue_delay delay;
 	struct backlog backlog;
-	uint64_t graph; /* correlation id of the last graph that ran there */
+	struct queue_idle idle;
+	uint64_t covered_ns; /* end of its work so far */
+	uint64_t graph;      /* correlation id of the last graph that ran there */
+	uint64_t last;       /* correlation id of its last work */
+	bool begun;
 };
 
 struct device_queue {
 	uint32_t device;
 	struct queue_delay delay;
 	struct backlog backlog;
+	struct queue_idle idle;
 };
 
 struct queue_report {
@@ -126,6 +137,39 @@ static void add_work_events(
 	add_queue_event(queue, stream_index, WORK_ENDED, work->end_ns);
 }
 
+/* Splits the gap that `work` ended on its stream. */
+static void add_stream_gap(struct stream_queue *stream, const struct activity *work)
+{
+	const uint64_t begin_ns = stream->covered_ns,
+		       launch_ns = max_u64(begin_ns, min_u64(work->call_begin_ns, work->begin_ns));
+	const bool has_gap = stream->begun && work->begin_ns > begin_ns;
+	const bool in_graph = work->nodes_unknown && work->correlation == stream->last &&
+			      work->begin_ns - begin_ns > START_MAX_NS;
+
+	if (has_gap && (!work->has_call || in_graph)) {
+		stream->idle.unknown_ns += work->begin_ns - begin_ns;
+	} else if (has_gap) {
+		stream->idle.before_launch_ns += launch_ns - begin_ns;
+		stream->idle.after_launch_ns += work->begin_ns - launch_ns;
+	}
+	stream->covered_ns = max_u64(stream->covered_ns, work->end_ns);
+	stream->last = work->correlation;
+	stream->begun = true;
+}
+
+/* Adds idle time of a device. The view `idle` shows the same parts. */
+static void add_device_idle(void *context, const struct idle_part *part)
+{
+	struct queue_idle *idle = &device_queue_of(context, part->ended_by->device)->idle;
+
+	if (part->part.cause == GAP_UNKNOWN)
+		idle->unknown_ns += part->length_ns;
+	else if (part->part.launched)
+		idle->after_launch_ns += part->length_ns;
+	else
+		idle->before_launch_ns += part->length_ns;
+}
+
 static void add_queued_work(struct queue_report *queue, const struct activity *work)
 {
 	struct device_queue *device = device_queue_of(queue, work->device);
@@ -141,8 +185,10 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 	count_delay(queue, &device->delay, work, measured);
 	count_delay(queue, &queue->nodes[work->owner], work, measured);
 	count_delay(queue, &queue->kernels[work->name], work, measured);
-	if (work->timed)
-		add_work_events(queue, stream_index, work);
+	if (!work->timed)
+		return;
+	add_stream_gap(&queue->streams[stream_index], work);
+	add_work_events(queue, stream_index, work);
 }
 
 /* Orders by time. Events with the same time keep the order in which they were added, so that an
@@ -158,11 +204,7 @@ static void advance_to(struct backlog *backlog, uint64_t at_ns)
 		return;
 	backlog->span_ns += passed;
 	backlog->product += (long double)backlog->outstanding * passed;
-	if (!backlog->outstanding)
-		backlog->empty_ns += passed;
-	else if (!backlog->running)
-		backlog->submitted_ns += passed;
-	else if (backlog->outstanding > backlog->running)
+	if (backlog->running && backlog->outstanding > backlog->running)
 		backlog->ahead_ns += passed;
 }
 
@@ -217,7 +259,8 @@ static void set_delay_cells(struct computed_row *computed, struct queue_delay *d
 	computed_row_set_unsigned(computed, "delay_max_ns", delay->max_ns);
 }
 
-static void set_backlog_cells(struct computed_row *computed, const struct backlog *backlog)
+static void set_backlog_cells(
+	struct computed_row *computed, const struct backlog *backlog, const struct queue_idle *idle)
 {
 	if (!backlog->begun)
 		return;
@@ -225,8 +268,9 @@ static void set_backlog_cells(struct computed_row *computed, const struct backlo
 	if (backlog->span_ns)
 		computed_row_set_real(computed, "outstanding_mean",
 			(double)(backlog->product / backlog->span_ns));
-	computed_row_set_unsigned(computed, "queue_empty_ns", backlog->empty_ns);
-	computed_row_set_unsigned(computed, "queue_asked_ns", backlog->submitted_ns);
+	computed_row_set_unsigned(computed, "queue_empty_ns", idle->before_launch_ns);
+	computed_row_set_unsigned(computed, "queue_asked_ns", idle->after_launch_ns);
+	computed_row_set_unsigned(computed, "queue_unknown_ns", idle->unknown_ns);
 	computed_row_set_unsigned(computed, "queue_ahead_ns", backlog->ahead_ns);
 }
 
@@ -243,7 +287,7 @@ static struct computed_row *stream_queue_row(struct process *process,
 	if (stream->stream != STREAM_TABLE_REST)
 		computed_row_set_unsigned(computed, "stream", stream->stream);
 	set_delay_cells(computed, &waiting->delay);
-	set_backlog_cells(computed, &waiting->backlog);
+	set_backlog_cells(computed, &waiting->backlog, &waiting->idle);
 	return computed;
 }
 
@@ -256,7 +300,7 @@ static void add_device_queue(const struct options *options, struct process *proc
 	computed_row_format_name(computed, "device %u", device->device);
 	computed_row_set_unsigned(computed, "device", device->device);
 	set_delay_cells(computed, &device->delay);
-	set_backlog_cells(computed, &device->backlog);
+	set_backlog_cells(computed, &device->backlog, &device->idle);
 	rows_add(rows, &computed->row);
 	for (uint32_t i = 0; i < queue->stream_table.count; i++) {
 		const struct device_stream *stream = &queue->stream_table.entries[i];
@@ -333,6 +377,8 @@ void arrange_queue(const struct options *options, struct process *process, struc
 	queue->events = external_sort_new(
 		sizeof(struct queue_event), EVENTS_IN_MEMORY, by_event_time, "GPU launches");
 	read_queue(queue);
+	if (queue->device_count)
+		idle_parts_visit(process, queue->activities, add_device_idle, queue);
 	qsort(queue->devices, queue->device_count, sizeof *queue->devices, compare_u32);
 	for (size_t i = 0; i < queue->device_count; i++)
 		add_device_queue(options, process, rows, queue, &queue->devices[i]);

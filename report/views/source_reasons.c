@@ -8,6 +8,7 @@ static const struct {
 	{ "nvtx", "names of the program's phases" },
 	{ "cuda_symbols", "memory calls and launches on the CPU" },
 	{ "cupti", "times of kernels and copies" },
+	{ "roctracer", "times of kernels and copies" },
 	{ "torch_ops", "data of PyTorch's operators" },
 	{ "torch_modules", "names of PyTorch's modules" },
 	{ "torch_compile", "compilations of torch.compile" },

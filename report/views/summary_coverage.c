@@ -12,7 +12,7 @@ const char *coverage_separator(const struct style *style)
 }
 
 /* In the order of the first screen. */
-static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "torch_ops",
+static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "roctracer", "torch_ops",
 	"torch_modules", "torch_compile", "torch_memory", "python_stacks" };
 
 static struct trace_text source_state(const struct process *process, size_t source)
@@ -102,6 +102,22 @@ static void put_methods(const struct process *process, const struct style *style
 		paragraph_print(&paragraph, "");
 }
 
+static void add_unmatched_records(struct paragraph *paragraph, const struct integrity *integrity)
+{
+	const uint64_t other = integrity->without_launch - integrity->launched_before;
+
+	if (integrity->launched_before) {
+		paragraph_add(paragraph, "; ");
+		paragraph_value(paragraph, UNIT_COUNT, integrity->launched_before);
+		paragraph_add(paragraph, " records were launched before the trace began");
+	}
+	if (other) {
+		paragraph_add(paragraph, "; ");
+		paragraph_value(paragraph, UNIT_COUNT, other);
+		paragraph_add(paragraph, " records have no launch in the trace");
+	}
+}
+
 static void put_coverage(const struct process *process, const struct style *style)
 {
 	const struct integrity *integrity = &process->integrity;
@@ -143,11 +159,7 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_value(&paragraph, UNIT_COUNT, integrity->graph_launches);
 		paragraph_add(&paragraph, " graph launches");
 	}
-	if (integrity->without_launch) {
-		paragraph_add(&paragraph, "; ");
-		paragraph_value(&paragraph, UNIT_COUNT, integrity->without_launch);
-		paragraph_add(&paragraph, " records have no launch in the file");
-	}
+	add_unmatched_records(&paragraph, integrity);
 	paragraph_print(&paragraph, "coverage");
 	if (records)
 		put_methods(process, style);
@@ -279,29 +291,59 @@ void coverage_put_counted(const struct process *process, const struct style *sty
 	paragraph_print(&paragraph, "operators");
 }
 
+/* How the first screen shows an item of integrity.h. */
+enum item_line {
+	LINE_NONE,   /* a figure of the whole, which the line `coverage` shows */
+	LINE_LOSSES, /* data are missing */
+	LINE_ERRORS, /* the program's own: nothing is missing in the trace */
+	LINE_NOTES   /* the trace is complete, and this explains a figure */
+};
+
+static enum item_line line_of_item(const struct integrity_item *item)
+{
+	static const char *const notes[] = { "captured", "empty_calls", "before_gpu", "after_gpu",
+		"range_profiled", "left_open", "unmatched_ends", "clock_violations",
+		"unknown_frees" };
+
+	if (item->missing)
+		return LINE_LOSSES;
+	if (strcmp(item->name, "failed_calls") == 0)
+		return LINE_ERRORS;
+	for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+		if (strcmp(item->name, notes[i]) == 0)
+			return LINE_NOTES;
+	return LINE_NONE;
+}
+
+static void add_items(
+	struct paragraph *paragraph, const struct integrity *integrity, enum item_line line)
+{
+	for (size_t i = 0; i < integrity_item_count; i++) {
+		const uint64_t value = integrity_value(integrity, i);
+
+		if (value && line_of_item(&integrity_items[i]) == line)
+			paragraph_add(paragraph, "%s%s: %llu", paragraph->built.used ? "; " : "",
+				integrity_items[i].text, (unsigned long long)value);
+	}
+}
+
 static void put_loss_line(const struct process *process, const struct style *style)
 {
 	const struct integrity *integrity = &process->integrity;
 	struct paragraph paragraph = { .style = style };
 
-	for (size_t i = 0; i < integrity_item_count; i++) {
-		const uint64_t value = integrity_value(integrity, i);
-		const bool note = integrity_items[i].missing ||
-				  strcmp(integrity_items[i].name, "left_open") == 0 ||
-				  strcmp(integrity_items[i].name, "unmatched_ends") == 0 ||
-				  strcmp(integrity_items[i].name, "clock_violations") == 0 ||
-				  strcmp(integrity_items[i].name, "unknown_frees") == 0 ||
-				  strcmp(integrity_items[i].name, "failed_calls") == 0;
-
-		if (value && note)
-			paragraph_add(&paragraph, "%s%s: %llu", paragraph.built.used ? "; " : "",
-				integrity_items[i].text, (unsigned long long)value);
-	}
+	add_items(&paragraph, integrity, LINE_ERRORS);
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "errors");
+	add_items(&paragraph, integrity, LINE_NOTES);
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "notes");
+	add_items(&paragraph, integrity, LINE_LOSSES);
 	if (!integrity->conserved)
 		paragraph_add(
 			&paragraph, "%s%s", paragraph.built.used ? "; " : "", integrity->problem);
 	if (!paragraph.built.used)
-		paragraph_add(&paragraph, "none");
+		paragraph_add(&paragraph, integrity->complete ? "none" : "the file is cut");
 	paragraph_print(&paragraph, integrity->complete ? "losses" : "LOSSES");
 }
 
@@ -315,14 +357,19 @@ static void put_profiler_cost(const struct process *process, const struct style 
 
 	if (process_meta(process, "import.format").known)
 		return;
-	paragraph_add(&paragraph, "overhead ");
-	paragraph_value(&paragraph, UNIT_TIME, totals->self_ns);
-	paragraph_add(&paragraph, " in pperf (");
-	paragraph_percent(&paragraph, totals->self_ns, run_ns);
-	paragraph_add(
-		&paragraph, options->steps || options->windows ? " of the whole run's " : " of ");
-	paragraph_value(&paragraph, UNIT_TIME, run_ns);
-	paragraph_add(&paragraph, ")");
+	if (totals->self_ns) {
+		paragraph_add(&paragraph, "overhead ");
+		paragraph_value(&paragraph, UNIT_TIME, totals->self_ns);
+		paragraph_add(&paragraph, " in pperf (");
+		paragraph_percent(&paragraph, totals->self_ns, run_ns);
+		paragraph_add(&paragraph,
+			options->steps || options->windows ? " of the whole run's " : " of ");
+		paragraph_value(&paragraph, UNIT_TIME, run_ns);
+		paragraph_add(&paragraph, ")");
+	} else {
+		paragraph_add(&paragraph,
+			"overhead in pperf not measured: the trace has no record of it");
+	}
 	if (totals->overhead_ns) {
 		paragraph_add(&paragraph, ", CUPTI ");
 		paragraph_value(&paragraph, UNIT_TIME, totals->overhead_ns);

@@ -224,8 +224,7 @@ static bool make_flat_tree(
 	return process->flat != NULL;
 }
 
-/* Moves the category of unmatched work to the end. It encloses all the others, so its total says
- * little. --sort overrides this. */
+/* Moves the category of unmatched work to the end. --sort overrides this. */
 static void put_other_last(const struct process *process, struct row *rows, size_t count)
 {
 	const uint32_t other = string_table_find(

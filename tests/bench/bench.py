@@ -143,7 +143,7 @@ def report_memory():
     nodes, events = len(tree["rows"]), 2 * sum(row["calls"] for row in tree["rows"] if row["kind"] == "range")
     detail = "%d nodes, %.0f MB, %.1f s, %.0f million events a second" % (
         nodes, trace.stat().st_size / 1e6, use.ru_utime + use.ru_stime, events / 1e6 / max(use.ru_utime + use.ru_stime, 1e-9))
-    gate("memory of the report", use.ru_maxrss / 1024, 32 + 200 * nodes / 1048576, "MiB", detail)
+    gate("memory of the report", use.ru_maxrss / 1024, 32 + 1100 * nodes / 1048576, "MiB", detail)
     trace.unlink()
 
 

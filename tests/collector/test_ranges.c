@@ -53,6 +53,31 @@ START_TEST(levels_count_from_zero_and_pops_say_what_they_closed)
 }
 END_TEST
 
+START_TEST(pops_without_a_push_are_counted)
+{
+	struct trace_reader *reader;
+	struct trace_event event;
+
+	collector_start(0);
+	uint32_t x = domain_named("x");
+
+	range_push(0, "a", NULL);
+	ck_assert_int_eq(range_pop(x), RANGE_REFUSED);
+	range_pop(0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(i ? range_pop(0) : range_pop_plain(), RANGE_REFUSED);
+	range_push(0, "b", NULL);
+	range_pop(0);
+	reader = collector_open_trace();
+	while (reader_next(reader, &event) > 0)
+		;
+	ck_assert_uint_eq(reader_integrity(reader)->unmatched_ends, 4);
+	ck_assert(reader_integrity(reader)->complete);
+	ck_assert_uint_eq(reader_integrity(reader)->lost_events, 0);
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(domains_nest_by_time_and_close_their_own)
 {
 	collector_start(0);
@@ -213,7 +238,7 @@ START_TEST(ranges_nest_deeper_than_the_first_room_and_than_all_of_it)
 	}
 	ck_assert_uint_eq(pushes, 65535 + 1);
 	ck_assert_uint_eq(pops, 65535);
-	ck_assert_uint_eq(reader_integrity(reader)->lost[TRACE_LOST_TOO_DEEP], deep - 65535);
+	ck_assert_uint_eq(reader_integrity(reader)->lost[TRACE_LOST_TOO_DEEP], 2 * (deep - 65535));
 	reader_close(reader);
 }
 END_TEST
@@ -597,6 +622,7 @@ int main(void)
 	tcase_add_test(tests, an_owner_closes_its_own_range_wherever_it_stands);
 	tcase_add_test(tests, kind_link_and_detail_make_different_nodes);
 	tcase_add_test(tests, open_ranges_are_left_open);
+	tcase_add_test(tests, pops_without_a_push_are_counted);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

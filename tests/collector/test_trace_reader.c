@@ -379,6 +379,27 @@ START_TEST(a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_
 }
 END_TEST
 
+START_TEST(a_full_disk_is_no_reason_to_copy_again)
+{
+	for (unsigned full = 0; full < 2; full++) {
+		struct trace_reader *reader;
+		const char *warning;
+		size_t bytes;
+
+		builder_bytes(builder, &bytes);
+		builder_header(builder)->flags = TRACE_ENDED;
+		builder_header(builder)->end = bytes + 64;
+		builder_header(builder)->lost[TRACE_LOST_FULL_DISK] = full;
+		reader = open_built(builder);
+		warning = reader_warning(reader, 0);
+		ck_assert_ptr_nonnull(warning);
+		ck_assert_int_eq(strstr(warning, "the disk was full") != NULL, full);
+		ck_assert_int_eq(strstr(warning, "copy it again") != NULL, !full);
+		reader_close(reader);
+	}
+}
+END_TEST
+
 START_TEST(a_record_that_makes_no_sense_ends_its_payload_only)
 {
 	struct trace_integrity integrity;
@@ -693,6 +714,7 @@ int main(void)
 	tcase_add_test(cases,
 		a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_it_wrote);
 	tcase_add_test(cases, a_record_that_makes_no_sense_ends_its_payload_only);
+	tcase_add_test(cases, a_full_disk_is_no_reason_to_copy_again);
 	tcase_add_test(cases, a_kind_of_a_newer_version_is_skipped_and_counted);
 	tcase_add_test(cases, texts_come_from_the_record_the_name_or_the_node);
 	tcase_add_test(cases, records_come_with_their_struct_and_their_node);

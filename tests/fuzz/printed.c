@@ -84,6 +84,39 @@ static void blanks(struct json *json)
 		json->at++;
 }
 
+/* Steps over the four digits of \uXXXX and returns their value, or UINT32_MAX. */
+static uint32_t four_digits(struct json *json)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		static const char known[] = "0123456789abcdefABCDEF";
+		const char *digit = ++json->at < json->end && *json->at ? strchr(known, *json->at)
+									: NULL;
+
+		if (!digit)
+			return UINT32_MAX;
+		value = value << 4 |
+			(uint32_t)(digit - known > 15 ? digit - known - 6 : digit - known);
+	}
+	return value;
+}
+
+/* `at` is at the u of \uXXXX. Strict parsers refuse a surrogate without its pair. */
+static bool escaped_point(struct json *json)
+{
+	const uint32_t point = four_digits(json);
+
+	if (point == UINT32_MAX || (point >= 0xdc00 && point < 0xe000))
+		return false;
+	if (point < 0xd800 || point >= 0xe000)
+		return true;
+	if (json->end - json->at < 7 || json->at[1] != '\\' || json->at[2] != 'u')
+		return false;
+	json->at += 2;
+	return (four_digits(json) & 0xfffffc00) == 0xdc00;
+}
+
 static bool string(struct json *json)
 {
 	if (json->at == json->end || *json->at != '"')
@@ -99,9 +132,8 @@ static bool string(struct json *json)
 			continue;
 		if (++json->at == json->end || !strchr("\"\\/bfnrtu", *json->at))
 			return false;
-		for (int digits = *json->at == 'u' ? 4 : 0; digits; digits--)
-			if (++json->at == json->end || !strchr("0123456789abcdefABCDEF", *json->at))
-				return false;
+		if (*json->at == 'u' && !escaped_point(json))
+			return false;
 	}
 	return false;
 }

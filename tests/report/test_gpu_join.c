@@ -197,6 +197,62 @@ START_TEST(captured_and_failed_launches_wait_for_nothing)
 }
 END_TEST
 
+START_TEST(a_copy_of_no_bytes_needs_no_record)
+{
+	struct trace_builder *builder = builder_new();
+	const struct profile_counts *counts;
+	struct profile_fixture fixture;
+
+	build_copy(builder, 1, 10, TRACE_SET, 1, 0);
+	build_copy(builder, 1, 20, TRACE_COPY, 2, 0);
+	build_copy(builder, 1, 30, TRACE_COPY, 3, 0); /* its size is unknown: it has a record */
+	build_copy(builder, 1, 40, TRACE_SET, 4, 1);
+	build_gpu_copy(builder, 9, 100, TRACE_GPU_COPY, 3, 64, 50, 60);
+	fixture = fixture_of(builder, NULL);
+	counts = &fixture.profile->counts;
+	ck_assert_uint_eq(counts->empty_calls, 2);
+	ck_assert_uint_eq(counts->missing_records, 1);
+	fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(a_lower_id_than_every_launch_was_launched_before_the_trace)
+{
+	struct trace_builder *builder = builder_new();
+	struct profile_fixture fixture;
+
+	build_launch(builder, 1, 10, 50);
+	build_kernel(builder, 9, 100, 49, "earlier", 5, 9);
+	build_kernel(builder, 9, 100, 50, "own", 20, 30);
+	build_kernel(builder, 9, 100, 51, "of no launch", 30, 40);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->counts.without_launch, 2);
+	ck_assert_uint_eq(fixture.profile->counts.launched_before, 1);
+	fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(a_call_that_an_importer_explains_misses_no_record)
+{
+	static const unsigned char flags[] = { TRACE_CALL_EMPTY, TRACE_CALL_BEFORE_GPU,
+		TRACE_CALL_AFTER_GPU, TRACE_CALL_PROFILED, 0 };
+	struct trace_builder *builder = builder_new();
+	const struct profile_counts *counts;
+	struct profile_fixture fixture;
+
+	for (unsigned i = 0; i < sizeof flags; i++)
+		build_launch(builder, 1, i * 10 + 10, i + 1)->call.head.flags = flags[i];
+	fixture = fixture_of(builder, NULL);
+	counts = &fixture.profile->counts;
+	ck_assert_uint_eq(counts->empty_calls, 1);
+	ck_assert_uint_eq(counts->before_gpu, 1);
+	ck_assert_uint_eq(counts->after_gpu, 1);
+	ck_assert_uint_eq(counts->range_profiled, 1);
+	ck_assert_uint_eq(counts->missing_records, 1);
+	fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(a_graph_is_under_its_launch_and_its_kernels_under_it)
 {
 	struct trace_builder *builder = builder_new();
@@ -480,6 +536,9 @@ int main(void)
 	tcase_add_test(join, what_cupti_could_not_time_is_counted_and_has_no_time);
 	tcase_add_test(join, only_untimed_work_makes_no_time_and_no_restart);
 	tcase_add_test(join, captured_and_failed_launches_wait_for_nothing);
+	tcase_add_test(join, a_copy_of_no_bytes_needs_no_record);
+	tcase_add_test(join, a_lower_id_than_every_launch_was_launched_before_the_trace);
+	tcase_add_test(join, a_call_that_an_importer_explains_misses_no_record);
 	tcase_add_test(join, a_graph_is_under_its_launch_and_its_kernels_under_it);
 	tcase_add_test(join, busy_is_a_union_and_idle_what_is_left_of_the_span);
 	tcase_add_test(join, a_range_knows_how_long_the_gpu_was_idle_in_it);

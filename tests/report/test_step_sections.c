@@ -515,7 +515,8 @@ START_TEST(a_marker_may_be_given_to_the_report)
 	ck_assert_msg(
 		strstr(run.out, "found by ranges like `Lap 0` (high)") != NULL, "%s", run.out);
 	run = run_report(NULL, "trace.bin --step-marker Round");
-	ck_assert_ptr_nonnull(strstr(run.out, "no range is named `Round`"));
+	ck_assert_int_eq(run.status, 64);
+	ck_assert_ptr_nonnull(strstr(run.err, "no range is named `Round`"));
 }
 END_TEST
 

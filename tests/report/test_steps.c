@@ -454,13 +454,270 @@ START_TEST(no_sign_no_step)
 }
 END_TEST
 
-START_TEST(a_program_without_pytorch_is_not_searched)
+START_TEST(a_program_without_pytorch_or_named_steps_is_not_searched)
 {
 	struct training training = training_new();
 
 	for (unsigned i = 0; i < 5; i++)
-		train_range(&training, "step 1", TRACE_NODE_RANGE, 100);
+		train_range(&training, "round 1", TRACE_NODE_RANGE, 100);
 	ck_assert_ptr_null(found(&training));
+}
+END_TEST
+
+/* Builds ranges `word first`, `word first + 1` and so on, with `launches` launches in each. */
+static void named_ranges(struct training *training, const char *word, unsigned first,
+	unsigned count, unsigned launches)
+{
+	for (unsigned i = 0; i < count; i++) {
+		char label[32];
+
+		snprintf(label, sizeof label, "%s %u", word, first + i);
+		train_open(training, label, TRACE_NODE_RANGE);
+		for (unsigned at = 0; at < launches; at++)
+			build_launch(
+				training->builder, 1, training->now += 10, ++training->correlation);
+		training->now += 100;
+		train_close(training);
+	}
+}
+
+static void expect_named(
+	struct training *training, size_t count, const char *evidence, uint64_t last_number)
+{
+	struct steps *steps = found(training);
+
+	ck_assert_ptr_nonnull(steps);
+	ck_assert_uint_eq(steps->count, count);
+	if (count) {
+		ck_assert(steps->own_ranges);
+		ck_assert_str_eq(steps->evidence, evidence);
+		ck_assert_uint_eq(steps->steps[count - 1].number, last_number);
+	}
+	steps_free(steps);
+}
+
+START_TEST(numbered_ranges_named_like_steps_are_steps_of_any_program)
+{
+	static const char *const words[] = { "step", "Step:", "iteration", "ITER", "batch", "epoch",
+		"step #", "Training_Step" };
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		for (unsigned launches = 0; launches < 3; launches++) {
+			struct training training = training_new();
+			char evidence[64];
+
+			train_range(&training, "set up", TRACE_NODE_RANGE, 5000);
+			named_ranges(&training, words[i], 3, 5, launches);
+			snprintf(evidence, sizeof evidence, "ranges like `%s 3`", words[i]);
+			expect_named(&training, 5, evidence, 7);
+		}
+}
+END_TEST
+
+/* The numbers begin again in each epoch. */
+START_TEST(steps_in_epochs_are_the_steps)
+{
+	for (unsigned again = 0; again < 2; again++) {
+		struct training training = training_new();
+
+		for (unsigned epoch = 0; epoch < 3; epoch++) {
+			char label[32];
+
+			snprintf(label, sizeof label, "epoch %u", epoch);
+			train_open(&training, label, TRACE_NODE_RANGE);
+			named_ranges(&training, "step", again ? 0 : epoch * 4, 4, 2);
+			named_ranges(&training, "batch", 0, 1, 0); /* an evaluation */
+			train_close(&training);
+		}
+		expect_named(&training, 12, "ranges like `step 0`", again ? 3 : 11);
+	}
+}
+END_TEST
+
+/* Parts of a step: their numbers begin again in each. */
+START_TEST(batches_in_steps_are_no_steps)
+{
+	static const char *const parts[] = { "batch", "iter" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct training training = training_new();
+
+		for (unsigned step = 0; step < 6; step++) {
+			char label[32];
+
+			snprintf(label, sizeof label, "step %u", step);
+			train_open(&training, label, TRACE_NODE_RANGE);
+			named_ranges(&training, parts[i], 0, 4, 2);
+			train_close(&training);
+		}
+		expect_named(&training, 6, "ranges like `step 0`", 5);
+	}
+}
+END_TEST
+
+START_TEST(loading_in_an_epoch_is_no_step)
+{
+	struct training training = training_new();
+
+	for (unsigned epoch = 0; epoch < 3; epoch++) {
+		char label[32];
+
+		snprintf(label, sizeof label, "epoch %u", epoch);
+		train_open(&training, label, TRACE_NODE_RANGE);
+		named_ranges(&training, "batch", epoch * 5, 5, 0);
+		for (unsigned at = 0; at < 20; at++)
+			build_launch(
+				training.builder, 1, training.now += 10, ++training.correlation);
+		train_close(&training);
+	}
+	expect_named(&training, 3, "ranges like `epoch 0`", 2);
+}
+END_TEST
+
+START_TEST(ordinary_ranges_with_such_words_are_no_steps)
+{
+	struct training training = training_new();
+
+	/* a size, not a number */
+	for (unsigned i = 0; i < 6; i++)
+		named_ranges(&training, "batch", 32, 1, 3);
+	/* sizes, largest first */
+	for (unsigned i = 6; i > 0; i--)
+		named_ranges(&training, "batch", i * 8, 1, 3);
+	expect_named(&training, 0, NULL, 0);
+
+	/* a few launches of many */
+	training = training_new();
+	for (unsigned i = 0; i < 6; i++) {
+		named_ranges(&training, "iter", i, 1, 1);
+		for (unsigned at = 0; at < 20; at++)
+			build_launch(
+				training.builder, 1, training.now += 10, ++training.correlation);
+	}
+	expect_named(&training, 0, NULL, 0);
+
+	/* no numbers */
+	training = training_new();
+	for (unsigned i = 0; i < 6; i++)
+		train_range(&training, "step", TRACE_NODE_RANGE, 100);
+	expect_named(&training, 0, NULL, 0);
+
+	/* other words, and one range alone */
+	training = training_new();
+	named_ranges(&training, "stepper", 0, 6, 2);
+	named_ranges(&training, "batch_norm", 0, 6, 2);
+	named_ranges(&training, "step", 0, 1, 2);
+	expect_named(&training, 0, NULL, 0);
+}
+END_TEST
+
+/* Epochs around a training whose steps nobody marked. */
+START_TEST(an_epoch_of_several_optimizer_steps_is_no_step)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned epoch = 0; epoch < 3; epoch++) {
+		char label[32];
+
+		snprintf(label, sizeof label, "epoch %u", epoch);
+		train_open(&training, label, TRACE_NODE_RANGE);
+		for (unsigned i = 0; i < 4; i++)
+			train_step(&training, "Net");
+		train_close(&training);
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 12);
+	ck_assert_str_eq(steps->evidence, "optimizer.step");
+	steps_free(steps);
+}
+END_TEST
+
+START_TEST(one_marked_step_counts)
+{
+	for (unsigned kind = 0; kind < 2; kind++) {
+		struct training training = training_new();
+		struct steps *steps;
+
+		train_open(&training, kind ? "the step" : "ProfilerStep#7",
+			kind ? TRACE_NODE_STEP : TRACE_NODE_RANGE);
+		train_step(&training, "Net");
+		train_close(&training);
+		steps = found(&training);
+		ck_assert_uint_eq(steps->count, 1);
+		ck_assert(steps->own_ranges);
+		ck_assert_uint_eq(steps->steps[0].number, kind ? 0 : 7);
+		steps_free(steps);
+	}
+}
+END_TEST
+
+/* An evaluation has no gradients, a long episode has as many as calls. */
+START_TEST(a_step_with_more_calls_than_usual_keeps_them)
+{
+	struct training training = training_new();
+	struct steps *steps;
+	uint64_t begins[12];
+
+	for (unsigned i = 0; i < 12; i++) {
+		const unsigned calls = i == 7 ? 200 : 10;
+
+		begins[i] = training.now;
+		for (unsigned call = 0; call < calls; call++)
+			train_forward(&training, "Net");
+		train_zero(&training);
+		for (unsigned call = 0; call < calls; call++)
+			train_backward(&training);
+		train_optimizer(&training, "SGD");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 12);
+	for (unsigned i = 0; i < 12; i++)
+		ck_assert_uint_eq(steps->steps[i].begin_ns, begins[i]);
+	steps_free(steps);
+}
+END_TEST
+
+START_TEST(a_closure_behind_another_optimizer_is_a_step_of_its_own)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 8; i++) {
+		if (i < 4) {
+			train_zero(&training);
+			train_forward(&training, "Net");
+			train_backward(&training);
+			train_optimizer(&training, "Adagrad");
+			continue;
+		}
+		train_open(&training, "Optimizer.step#LBFGS.step", TRACE_NODE_OPTIMIZER);
+		train_zero(&training);
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_close(&training);
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 8);
+	steps_free(steps);
+}
+END_TEST
+
+/* Each call of one thread would be a step, and those of the other anywhere. */
+START_TEST(a_model_that_two_threads_call_has_no_steps)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 20; i++) {
+		training.stream = 1 + i % 2;
+		train_forward(&training, "Net");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 0);
+	ck_assert_ptr_nonnull(
+		strstr(steps->reason, "2 threads call the outermost module (20 calls)"));
+	steps_free(steps);
 }
 END_TEST
 
@@ -833,7 +1090,17 @@ static Suite *suite(void)
 	tcase_add_test(found_case, an_optimizer_may_compute_gradients_itself);
 	tcase_add_test(found_case, optimizers_alone_part_the_time);
 	tcase_add_test(found_case, no_sign_no_step);
-	tcase_add_test(found_case, a_program_without_pytorch_is_not_searched);
+	tcase_add_test(found_case, a_program_without_pytorch_or_named_steps_is_not_searched);
+	tcase_add_test(found_case, numbered_ranges_named_like_steps_are_steps_of_any_program);
+	tcase_add_test(found_case, steps_in_epochs_are_the_steps);
+	tcase_add_test(found_case, batches_in_steps_are_no_steps);
+	tcase_add_test(found_case, loading_in_an_epoch_is_no_step);
+	tcase_add_test(found_case, ordinary_ranges_with_such_words_are_no_steps);
+	tcase_add_test(found_case, an_epoch_of_several_optimizer_steps_is_no_step);
+	tcase_add_test(found_case, one_marked_step_counts);
+	tcase_add_test(found_case, a_step_with_more_calls_than_usual_keeps_them);
+	tcase_add_test(found_case, a_closure_behind_another_optimizer_is_a_step_of_its_own);
+	tcase_add_test(found_case, a_model_that_two_threads_call_has_no_steps);
 	tcase_add_test(found_case, the_requested_name_wins);
 	tcase_add_test(found_case, the_trace_itself_may_name_the_marker);
 	tcase_add_test(found_case, a_marker_that_is_nowhere_is_said);

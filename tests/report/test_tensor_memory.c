@@ -440,11 +440,11 @@ START_TEST(the_critical_tree_shows_what_tensors_held)
 	ck_assert_str_eq(run.out,
 		"train ─────────────────────────────────────────────│ 0.00 MB → 700.00 MB "
 		"(700.0000 ∆)\n"
-		"  ├── weights ─────────────────────────────────────│ 0.00 MB → 200.00 MB "
+		"  ├── (before first step) ─────────────────────────│ 0.00 MB → 200.00 MB "
 		"(200.0000 ∆)\n"
 		"  └── step 3 ──────────────────────────────────────│ 575.00 MB → 700.00 MB "
 		"(125.0000 ∆)\n"
-		"not shown: 2 deeper (--depth), 3 more (--top 0)\n"
+		"not shown: 3 deeper (--depth), 3 more (--top 0)\n"
 		"warning: PyTorch ran out of memory 1 time: pperf-report memory trace.bin\n");
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "critical trace.bin -m tensors -d 1").out,
 		"train ─────────────────────────────────────────────│ 1.20 GB (100 %)\n"));
@@ -535,6 +535,38 @@ START_TEST(a_node_is_one_whatever_step_it_is_in)
 }
 END_TEST
 
+/* One line of the program allocates in steps, between them and before the first. */
+START_TEST(a_line_is_one_row_whatever_section_of_the_run_it_is_in)
+{
+	struct training training = training_new();
+	struct trace_builder *builder = training.builder;
+	struct report_run run;
+
+	build_device(builder, 0, "a GPU");
+	for (unsigned i = 0; i < 14; i++) {
+		for (unsigned part = 0; part < 2; part++) {
+			if (part)
+				train_data(&training);
+			train_open(&training, "aten::empty", TRACE_NODE_OP);
+			training.now += 10;
+			build_tensor(builder, 1, training.now, 0x10000 + (2 * i + part) * 512,
+				10 * MB, (2 * i + part + 1) * 10 * (uint64_t)MB,
+				500 * (uint64_t)MB);
+			train_close(&training);
+			training.now += part ? 0 : 100000;
+		}
+		train_zero(&training);
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+	}
+	run = run_report(builder, "memory trace.bin");
+	ck_assert_msg(
+		strstr(run.out, "  └── aten::empty        280.00 MB  280.00 MB      28 ") != NULL,
+		"%s", run.out);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tensor memory");
@@ -555,6 +587,7 @@ int main(void)
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, a_node_is_one_whatever_step_it_is_in);
+	tcase_add_test(screens, a_line_is_one_row_whatever_section_of_the_run_it_is_in);
 	tcase_add_test(screens, nor_once_for_each_kind_of_step);
 	tcase_add_test(
 		screens, text_has_a_node_once_and_its_caller_only_where_nothing_else_says_it);

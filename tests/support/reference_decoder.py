@@ -126,7 +126,8 @@ def read(path):
                 if kind == "START":
                     started[identity] = events[-1][1:]
             elif kind == "POP_AT":
-                pop(struct.unpack_from("<I", record, 16)[0])
+                index = struct.unpack_from("<I", record, 16)[0]
+                events.append(("pop", b"", b"")) if index == 0xFFFFFFFF else pop(index)  # a pop without a push
             elif kind == "END":
                 events.append(("end", struct.unpack_from("<Q", record, 16)[0], None))
                 ends.append((events, len(events) - 1))

@@ -46,11 +46,12 @@ def what_is_the_matter_is_found(folder):
     assert data["kind"] == "finding" and data["impact_ns"] > 350_000_000 and data["path"][-1].startswith("enumerate(DataLoader)#_SingleProcess"), data
     # BERT, one sequence at a time on an H100
     assert said(named("gaunernst_bert-small"), "finding")[0] == "overhead-bound"
-    # GPU work is queued half of the time, in CUDA graphs without kernel records
-    row = rows_of(named("negative_queue_length"))[0]
-    assert (row["name"], row["confidence"]) == ("queued-not-started", "low") and row["impact_ns"] > 600_000_000, row
+    # CUDA graphs whose kernels are not in the file: why the GPU was idle is unknown, and nobody is blamed
+    rows = {row["name"]: row for row in rows_of(named("negative_queue_length"))}
+    assert rows["idle-gaps"]["kind"] == "not checked" and "CUDA graphs" in rows["idle-gaps"]["why"], rows["idle-gaps"]
+    assert rows["queued-not-started"]["kind"] == "clear", rows["queued-not-started"]
     # all of the decoding runs in CUDA graphs
-    assert said(named("graph_execution"), "finding") == [] and "compute-bound" in said(named("graph_execution"), "note")
+    assert said(named("graph_execution"), "finding") == [] and said(named("graph_execution"), "verdict") == ["compute"]
     # copies of 262 MB from pageable memory, and a grid of two blocks on 108 multiprocessors
     found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
     assert "pageable-copies" in found and "small-grids" in found, found
@@ -59,8 +60,8 @@ def what_is_the_matter_is_found(folder):
 @case
 def every_finding_has_what_it_takes(folder):
     for trace in traces():
-        rows = rows_of(trace)
-        assert len({row["name"] for row in rows}) == len(rows) == 27, trace
+        rows = [row for row in rows_of(trace) if row["kind"] not in ("verdict", "class")]
+        assert len({row["name"] for row in rows}) == len(rows) == 26, trace
         for row in rows:
             if row["kind"] == "not checked":
                 assert row["why"], (trace, row)

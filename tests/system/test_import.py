@@ -73,6 +73,85 @@ def the_old_words_mean_the_same(folder):
     assert rows(got)["memcpy HtoD"]["bytes"] == 64
 
 
+LOSSES = ("captured", "empty_calls", "before_gpu", "after_gpu", "range_profiled", "missing_records")
+
+
+def losses(folder, events, name="losses.json", strict=None):
+    """The counts of calls without a GPU record that are not 0. --strict passes a complete trace."""
+    path = write(folder, events, name)
+    counts = tree(path)["integrity"]
+    status = report("tree", path, "--strict", check=None).returncode
+    assert status == (2 if counts["missing_records"] else 0), (status, counts)
+    return {key: counts[key] for key in LOSSES if counts[key]}
+
+
+@case
+def what_needs_no_gpu_record_is_no_loss(folder):
+    """Each reason for a launch without a GPU record, and beside each a record that is lost."""
+    usual = [op("step", 0, 1000), launch(10, 5, 1), kernel(20, 10, 1), launch(800, 5, 9), kernel(810, 10, 9)]
+    memset = dict(name="cudaMemsetAsync")
+    assert losses(folder, usual) == {}
+    assert losses(folder, usual + [launch(100, 0.9, 2, **memset), launch(110, 1, 3, name="hipMemcpyAsync"), launch(120, 2.1, 4, **memset)]) == {"empty_calls": 2, "missing_records": 1}
+    assert losses(folder, usual + [launch(100, 0.5, 2)]) == {"missing_records": 1}  # a kernel is never empty
+    capture = [launch(100, 1, 90, name="cudaStreamBeginCapture_v10000"), launch(200, 1, 91, name="cudaStreamEndCapture")]
+    inside = [launch(150, 5, 2), launch(160, 5, 3, tid=2), launch(170, 0.5, 4, **memset)]
+    assert losses(folder, usual + capture + inside + [launch(210, 5, 5)]) == {"captured": 3, "missing_records": 1}
+    assert losses(folder, usual + capture[:1] + inside) == {"captured": 3}  # the trace ends in the capture
+    assert losses(folder, usual + capture[1:] + inside + [launch(300, 5, 6)]) == {"captured": 3, "missing_records": 1}
+    assert losses(folder, usual + [launch(1, 2, 2), launch(900, 2, 10)]) == {"before_gpu": 1, "after_gpu": 1}
+    waited = launch(950, 20, 11, name="cudaDeviceSynchronize")
+    assert losses(folder, usual + [launch(900, 2, 10), waited]) == {"missing_records": 1}  # so it had finished
+    early = kernel(0.5, 0.2, 77)
+    assert losses(folder, usual + [launch(1, 2, 78), early]) == {"missing_records": 1}  # the GPU was recorded by then
+    ranges = [X("cuda_profiler_range", "__cupti_profiler__", 0, 100)]
+    assert losses(folder, [op("step", 0, 100), launch(10, 5, 1), launch(20, 5, 2, **memset)] + ranges) == {"range_profiled": 2}
+    assert losses(folder, [op("step", 0, 100), launch(10, 5, 1)]) == {"missing_records": 1}
+
+
+@case
+def a_cut_file_says_so_before_the_rows(folder):
+    path = write(folder, [op("step", i * 10, 5) for i in range(200)])
+    path.write_text(path.read_text()[:8000])
+    for name in ("tree", "table", "summary"):
+        assert report(name, path).stdout.decode().startswith("warning: %s: byte " % path), name
+        assert report(name, path, "--strict", check=2)
+    for name in ("table", "dump"):
+        assert b"warning: " in report(name, path, "-f", "csv").stderr, name
+    assert " of the JSON: ends in the middle" in view("tree", path)["warnings"][0]
+
+
+@case
+def a_choice_that_selects_nothing_is_refused(folder):
+    path = write(folder, [op("training step %d" % i, i * 10, 5) for i in range(9)] + [launch(1, 1, 1), kernel(5, 4, 1)])
+    said = report("tree", path, "--step-marker", "trainin step", check=64).stderr.decode()
+    assert "no range is named `trainin step`" in said and "did you mean `training step`?" in said, said
+    for name in ("tree", "kernels", "idle"):
+        assert "no records of GPU 99" in report(name, path, "--device", 99, check=64).stderr.decode()
+    assert "no records of GPU 99" in report("diff", path, path, "--device", 99, check=64).stderr.decode()
+
+
+@case
+def the_gpu_of_amd_is_not_recorded_by_cupti(folder):
+    amd = [op("step", 0, 1000), launch(10, 5, 1, name="hipLaunchKernel"), kernel(20, 10, 1)]
+    path = write(folder, amd)
+    sources = view("tree", path)["capture"]["sources"]
+    assert sources["roctracer"] == "on" and sources["cupti"] == "absent", sources
+    for name in ("summary", "info"):
+        screen = report(name, path).stdout.decode()
+        assert "roctracer on" in screen and "cupti" not in screen, screen
+    nvidia = [op("step", 0, 1000), launch(10, 5, 1), kernel(20, 10, 1)]
+    assert "roctracer" not in view("tree", write(folder, nvidia))["capture"]["sources"]
+
+
+@case
+def the_first_screen_keeps_losses_errors_and_notes_apart(folder):
+    usual = [op("step", 0, 1000), launch(10, 5, 1), kernel(20, 10, 1), launch(100, 0.5, 2, name="cudaMemsetAsync"), launch(800, 5, 9), kernel(810, 10, 9), kernel(1, 2, -1)]
+    screen = report(write(folder, usual)).stdout.decode()
+    assert "\nnotes     copies and memsets of 0 bytes (executed nothing): 1\nlosses    none\n" in screen, screen
+    screen = report(write(folder, usual + [launch(200, 5, 3), kernel(5, 1, 0)])).stdout.decode()
+    assert "\nLOSSES    launches, copies and memsets without a matching GPU record: 1\n" in screen, screen
+
+
 @case
 def work_without_launch_and_launches_outside_operators_are_shown(folder):
     events = [op("a", 0, 10), launch(2, 1, 1), launch(20, 1, 2), kernel(5, 4, 1), kernel(25, 8, 2), kernel(40, 16, 99), kernel(60, 32, 0)]
@@ -81,7 +160,7 @@ def work_without_launch_and_launches_outside_operators_are_shown(folder):
     assert got["totals"]["attributed_ns"] == 4000 and got["totals"]["unattributed_ns"] == 56000
     assert rows(got)["unattributed"]["gpu_total_ns"] == 56000
     screen = " ".join(report(folder / "trace.json").stdout.decode().split())
-    assert "GPU records / calls: 4 / 2 launches; 2 records have no launch in the file" in screen, screen
+    assert "GPU records / calls: 4 / 2 launches; 2 records have no launch in the trace" in screen, screen
 
 
 @case

@@ -15,7 +15,7 @@ TABLES = {
     "PROCESSES": "globalPid INTEGER, pid INTEGER, name TEXT",
     "ThreadNames": "nameId INTEGER, priority INTEGER, globalTid INTEGER",
     "NVTX_EVENTS": "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER",
     "CUPTI_ACTIVITY_KIND_KERNEL": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
                                   "demangledName INTEGER, shortName INTEGER, mangledName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, "
                                   "blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, graphNodeId INTEGER",
@@ -57,8 +57,8 @@ class Export:
     def range(self, name, start, end, thread=1, process=RUN, type=59, **more):
         return self.put("NVTX_EVENTS", start=start, end=end, eventType=type, text=name, globalTid=tid(thread, process), **more)
 
-    def call(self, name, start, end, correlation, thread=1, process=RUN):
-        return self.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=start, end=end, eventClass=0, globalTid=tid(thread, process), correlationId=correlation, nameId=self.string(name))
+    def call(self, name, start, end, correlation, thread=1, process=RUN, result=0):
+        return self.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=start, end=end, eventClass=0, globalTid=tid(thread, process), correlationId=correlation, nameId=self.string(name), returnValue=result)
 
     def work(self, kind, start, end, correlation, process=RUN, **more):
         return self.put("CUPTI_ACTIVITY_KIND_" + kind, start=start, end=end, deviceId=0, contextId=1, streamId=7, correlationId=correlation, globalPid=tid(0, process), **more)
@@ -248,6 +248,30 @@ def a_call_that_is_recorded_around_itself_is_one(folder):
         assert got["integrity"]["launches"] == 1 and not got["integrity"]["missing_records"] and got["totals"]["gpu_sum_ns"] == 10 and not got["integrity"]["without_launch"], got["integrity"]
         assert {row["name"]: (row["calls"], row["cpu_total_ns"]) for row in view("api", path)["rows"]} == {"cudaLaunchKernel": (1, 30), "cuLaunchKernel": (1, 0)}
         assert view("info", path)["rows"][0]["meta"]["import.left_out"] == "1 calls a second time"
+
+
+@case
+def a_call_that_failed_is_no_loss(folder):
+    export = Export(folder / "export").call("cudaLaunchKernel", 10, 20, 1).kernel(30, 40, 1)
+    export.call("cudaLaunchKernel", 50, 60, 2, result=701).call("cudaMalloc", 60, 70, 3, result=2).call("cudaLaunchKernel", 80, 90, 4).kernel(100, 110, 4)
+    path = export.done()
+    got = tree(path)["integrity"]
+    assert got["failed_calls"] == 2 and got["missing_records"] == 0 and got["launches"] == 2 and got["complete"], got
+    screen = report(path, "--strict").stdout.decode()
+    assert "\nerrors    failed CUDA calls: 2\nlosses    none\n" in screen, screen
+
+
+@case
+def start_end_ranges_have_calls_and_a_section_and_no_share(folder):
+    export = Export(folder / "export").range("step", 0, 100)
+    for i in range(10):
+        export.range("all_reduce", i * 10, 500 + i * 10, type=60)
+    path = export.done()
+    for name in ("table", "tree"):
+        row = rows(view(name, path, "-m", "cpu"))["all_reduce"]
+        assert (row["calls"], row["section"], row["cpu_total_ns"]) == (10, "start/end", 5000) and row.get("share") is None, row
+    assert rows(view("table", path, "-m", "cpu"))["step"]["share"] == 1
+    assert "start-end ranges" not in rows(view("table", path, "-m", "cpu"))
 
 
 @case

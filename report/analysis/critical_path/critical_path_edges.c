@@ -109,8 +109,15 @@ static void add_event_edge(void *context, uint32_t node)
 		builder->path->counts.stream_waits_unknown++;
 }
 
+/* Whether one of two streams is the default one. */
+static bool waits_by_default(const struct edge_builder *builder, uint32_t one, uint32_t other)
+{
+	return builder->is_default && (builder->is_default[one] || builder->is_default[other]);
+}
+
 /* Whether `work` may have waited for the last work of stream `stream_index`: one of the two is
- * the default stream, and that work was launched earlier and ended just before. */
+ * the default stream, or `work` waited for an event. That work was launched earlier and ended just
+ * before. */
 static bool may_hold_up(
 	const struct edge_builder *builder, const struct path_node *work, uint32_t stream_index)
 {
@@ -118,34 +125,36 @@ static bool may_hold_up(
 	const struct path_node *other = last != PATH_NONE ? path_node(builder->path, last) : NULL;
 
 	return other && stream_index != work->stream_index && other->device == work->device &&
-	       (builder->is_default[stream_index] || builder->is_default[work->stream_index]) &&
+	       (work->after_event || waits_by_default(builder, stream_index, work->stream_index)) &&
 	       other->end_ns > builder->latest_ns && other->end_ns <= work->begin_ns &&
-	       work->begin_ns - other->end_ns <= HANDOVER_MAX_NS && other->call_begin_ns &&
+	       work->begin_ns - other->end_ns <= START_MAX_NS && other->call_begin_ns &&
 	       work->call_begin_ns && other->call_begin_ns < work->call_begin_ns;
 }
 
 /* No known edge explains why the work began so late. */
-static void add_default_stream_edge(struct edge_builder *builder, const struct path_node *work)
+static void add_inferred_edge(struct edge_builder *builder, const struct path_node *work)
 {
 	const uint64_t call_ns = work->call_begin_ns;
-	uint32_t found = PATH_NONE;
+	uint32_t found = PATH_NONE, found_stream = 0;
 
 	if (builder->latest_ns < call_ns)
 		builder->latest_ns = call_ns;
-	if (!builder->is_default || work->begin_ns < builder->latest_ns ||
-		work->begin_ns - builder->latest_ns <= HANDOVER_MAX_NS)
+	if ((!builder->is_default && !work->after_event) || work->begin_ns < builder->latest_ns ||
+		work->begin_ns - builder->latest_ns <= START_MAX_NS)
 		return;
 	for (uint32_t stream_index = 0; stream_index < builder->path->streams.count;
 		stream_index++) {
 		if (!may_hold_up(builder, work, stream_index))
 			continue;
 		found = cuda_events_last_run(builder->events, stream_index);
+		found_stream = stream_index;
 		builder->latest_ns = path_node(builder->path, found)->end_ns;
 	}
 	if (found == PATH_NONE)
 		return;
 	add_edge_from(builder, 2 * found + 1);
-	builder->path->counts.default_waits++;
+	builder->path->counts.default_waits += waits_by_default(
+		builder, found_stream, work->stream_index);
 }
 
 /* Adds edges from the GPU work before `work` on its stream: the work that ran last, and the work
@@ -174,7 +183,7 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 		builder->events, work->stream_index, launched_ns, add_event_edge, builder);
 	if (call && call->kind == ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE)
 		add_edge_from(builder, 2 * call->after + 1);
-	add_default_stream_edge(builder, work);
+	add_inferred_edge(builder, work);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);

@@ -4,6 +4,7 @@
  */
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
+#include "report/analysis/stream_waits.h"
 #include <string.h>
 
 #define LOOK_BACK 64u /* calls that may begin between a call and CUPTI's record of it */
@@ -100,17 +101,21 @@ static void note_handle_stream(
 	path->handle_known[handle] = 1;
 }
 
-static void add_work_node(struct critical_path_graph *path, const struct activity *one)
+static void add_work_node(struct critical_path_graph *path, const struct stream_waits *waits,
+	const struct activity *one)
 {
 	const uint32_t stream_index = stream_table_number(&path->streams, one->device, one->stream);
 	const uint32_t call = one->has_call ? find_launching_call(path, one) : PATH_NONE;
 	struct path_node *node = add_path_node(path, one);
+	uint32_t wait;
 
 	path->counts.operations++;
 	node->stream_index = stream_index;
 	node->communicates = one->communicates;
 	node->took_effect = true;
 	node->call = call;
+	node->after_event = stream_waits_before(waits, one, &wait);
+	node->nodes_unknown = one->nodes_unknown;
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
 	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
 		note_handle_stream(path, path_node(path, call), stream_index);
@@ -158,19 +163,23 @@ static void find_handle_streams(struct critical_path_graph *path)
 
 void critical_path_graph_read_nodes(struct critical_path_graph *path)
 {
+	struct stream_waits *waits = stream_waits_new();
 	const struct activity *one;
 
 	for (activities_rewind(path->activities); (one = activities_first(path->activities));
 		activities_next(path->activities)) {
+		if (activity_is_call(one))
+			stream_waits_add(waits, one);
 		if (activity_is_call(one) && one->timed)
 			add_call_node(path, one);
 		else if (activity_is_work(one) && one->timed)
-			add_work_node(path, one);
+			add_work_node(path, waits, one);
 		else if (activity_is_work(one))
 			path->counts.untimed++;
 		else if (one->kind == ACTIVITY_SYNC)
 			add_cupti_call(path, one);
 	}
+	stream_waits_free(waits);
 	find_handle_streams(path);
 	path->launch_ns = percentiles_get(&path->launches, 50);
 }

@@ -92,10 +92,7 @@ static enum path_kind kind_between(
 	if (path_is_work(node)) {
 		if (to & 1)
 			return kind_of_work(node);
-		if (!path_is_work(before))
-			return PATH_LAUNCH;
-		return node->begin_ns - path_point(path, from) <= HANDOVER_MAX_NS ? PATH_HANDOVER
-										  : PATH_UNKNOWN;
+		return path_is_work(before) ? PATH_HANDOVER : PATH_LAUNCH;
 	}
 	if (to & 1)
 		return path_is_work(before) || node->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
@@ -112,6 +109,53 @@ static void append_segment(struct critical_path_graph *path, uint64_t begin_ns, 
 		*(struct path_segment *)mapped_array_push(&path->segments) = (struct path_segment){
 			.begin_ns = begin_ns, .end_ns = end_ns, .node = node, .kind = (uint8_t)kind
 		};
+}
+
+/* Returns true if `before` is work of the same graph launch as `work`. */
+static bool is_of_same_launch(const struct path_node *before, const struct path_node *work)
+{
+	return path_is_work(before) && work->call != PATH_NONE && before->call == work->call;
+}
+
+/* What work waited for, longer than a GPU takes to start. `from`: the point that it came after. */
+static enum path_kind kind_of_wait(
+	const struct critical_path_graph *path, uint32_t from, const struct path_node *work)
+{
+	const struct path_node *before = path_node(path, from / 2);
+
+	if (work->after_event && !is_of_same_launch(before, work))
+		return PATH_EVENT;
+	if (work->call == PATH_NONE || work->nodes_unknown ||
+		(path_is_work(before) && before->nodes_unknown))
+		return PATH_UNKNOWN;
+	return PATH_QUEUED;
+}
+
+/* Adds the time before work began in two segments: until the GPU could have started it, and the
+ * wait after that. Segments are added from the last to the first. */
+static void append_start(
+	struct critical_path_graph *path, uint32_t from, uint32_t to, enum path_kind kind)
+{
+	const struct path_node *work = path_node(path, to / 2);
+	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
+	const bool has_launch = work->call != PATH_NONE &&
+				!is_of_same_launch(path_node(path, from / 2), work);
+	const uint64_t call_end_ns = has_launch ? path_node(path, work->call)->end_ns : from_ns;
+	const uint64_t wait_ns = gap_wait_begin(from_ns, call_end_ns, to_ns);
+
+	append_segment(path, wait_ns, to_ns, to / 2, kind_of_wait(path, from, work));
+	append_segment(path, from_ns, wait_ns, to / 2, kind);
+}
+
+static void append_between(struct critical_path_graph *path, uint32_t from, uint32_t to)
+{
+	uint32_t whose;
+	const enum path_kind kind = kind_between(path, from, to, &whose);
+
+	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER)
+		append_start(path, from, to, kind);
+	else
+		append_segment(path, path_point(path, from), path_point(path, to), whose, kind);
 }
 
 /* A predecessor can come later by the slack of the point, plus its distance to the latest
@@ -154,20 +198,17 @@ static void start_slacks(struct critical_path_graph *path)
 
 static void walk_back(struct critical_path_graph *path)
 {
-	uint32_t current = path->last, whose;
+	uint32_t current = path->last;
 
 	start_slacks(path);
 	for (size_t end = path->edges.count; end;) {
 		const struct edge_group group = group_before(path, end);
-		enum path_kind kind;
 
 		end -= group.count;
 		propagate_slack(path, &group);
 		if (group.edges[0].to != current)
 			continue;
-		kind = kind_between(path, group.held_up_by, current, &whose);
-		append_segment(path, path_point(path, group.held_up_by), path_point(path, current),
-			whose, kind);
+		append_between(path, group.held_up_by, current);
 		current = group.held_up_by;
 	}
 	add_first(path, current);

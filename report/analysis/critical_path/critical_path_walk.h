@@ -35,9 +35,10 @@
  * inferred for work that begins later than its other edges explain. It waited for the work of
  * another stream if
  *
- *   - one of the two streams is the default one,
+ *   - one of the two streams is the default one, or the work was launched behind a wait of its
+ *     stream for an event (stream_waits.h), which the trace may not name,
  *   - the other stream's work was launched earlier, and
- *   - it ended at most HANDOVER_MAX_NS before.
+ *   - it ended at most START_MAX_NS before.
  *
  * Work that could have held it up as well, but did not, gets no edge, so its slack is too large.
  *
@@ -53,22 +54,25 @@
 #define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 
 #include "report/analysis/activities.h"
+#include "report/analysis/gap_cause.h"
 #include "report/analysis/stream_table.h"
 #include "report/base/mapped_array.h"
 
 #define PATH_NONE UINT32_MAX
 
-/* A GPU goes from one operation to the next within microseconds. A longer gap is due to
- * something that is not in the graph. */
-#define HANDOVER_MAX_NS 20000u
-
 /* What the time of a segment is: kind, text.
  *
  *	HOST      between calls
  *	CALL      in a call that waits for nothing
- *	LAUNCH    from the begin of the call to the begin of the GPU work
- *	HANDOVER  after the end of the work or event before it, at most HANDOVER_MAX_NS
+ *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
+ *	          call if the work began more than START_MAX_NS after it
+ *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
+ *	EVENT     the rest of either, of work behind cudaStreamWaitEvent
+ *	QUEUED    the rest of either: the work waited for something that is not in the graph
  *	SYNC      in a waiting call, after the end of the work; all of it if no work is known
+ *	UNKNOWN   the launch, or nodes of a CUDA graph, are not in the trace
+ *
+ * The same rules give idle time its causes (gap_cause.h).
  */
 #define PATH_KINDS(X)                      \
 	X(KERNEL, "kernels")               \
@@ -77,8 +81,10 @@
 	X(MEMSET, "memsets")               \
 	X(HOST, "host")                    \
 	X(CALL, "calls")                   \
-	X(LAUNCH, "launch")                \
+	X(LAUNCH, "launch latency")        \
 	X(HANDOVER, "gap between kernels") \
+	X(EVENT, "event wait")             \
+	X(QUEUED, "queued")                \
 	X(SYNC, "synchronisation")         \
 	X(UNKNOWN, "unknown")
 
@@ -108,6 +114,9 @@ struct path_node {
 	bool counts, communicates, took_effect; /* works: it succeeded and was not captured */
 	bool blocks; /* a call that frees memory, after all work of the device */
 	bool over;
+	/* works: launched behind a wait of its stream for an event; of a graph whose nodes may be
+	 * missing in the trace */
+	bool after_event, nodes_unknown;
 };
 
 /* A point of node p / 2: its end if p is odd, else its begin. */

@@ -181,6 +181,7 @@ bool convert_rows(struct event_rows *imported, int fd)
 	convert_sort_rows(&conversion);
 	match_calls_without_ids(imported);
 	convert_find_owners(&conversion);
+	convert_find_unrecorded_launches(&conversion);
 	convert_find_backward_links(&conversion);
 	write_threads(&conversion);
 	convert_gpu_events(&conversion);

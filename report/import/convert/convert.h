@@ -9,6 +9,7 @@
  *	backward_links.c	from backward functions to their operators
  *	cuda_calls.c		calls and their correlation ids
  *	match_without_ids.c	GPU work without correlation ids
+ *	unrecorded_launches.c	calls without a GPU record
  *	python_stacks.c		Python call stacks
  *	allocator_events.c	memory events
  *	gpu_events.c		GPU work
@@ -125,6 +126,11 @@ struct correlation_owner *convert_owner(const struct conversion *conversion, uin
 struct call_location {
 	uint32_t node, stack;
 };
+/* Returns the record kind of a call by the text of its name, as cuda_call_kind. `sync`: its enum
+ * trace_sync_type, or 0. */
+enum trace_kind convert_call_kind(struct conversion *conversion, uint32_t text, uint32_t *sync);
+/* Sets `flags` of the calls that have no GPU record for a known reason. Needs `owners`. */
+void convert_find_unrecorded_launches(struct conversion *conversion);
 /* Writes the record of row `call`, which returns at `end`. `inner`: it is inside another call. */
 void convert_call(struct conversion *conversion, uint32_t call, struct call_location place,
 	uint64_t end, bool inner);

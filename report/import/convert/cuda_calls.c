@@ -101,8 +101,7 @@ enum trace_kind cuda_call_kind(struct string_view name)
 }
 
 /* Does the same as call_kind_by_name, but only once per name. */
-static enum trace_kind cached_call_kind(
-	struct conversion *conversion, uint32_t text, uint32_t *sync)
+enum trace_kind convert_call_kind(struct conversion *conversion, uint32_t text, uint32_t *sync)
 {
 	struct conversion_call_name *known;
 
@@ -120,7 +119,7 @@ static enum trace_kind cached_call_kind(
 static enum trace_kind call_record_kind(struct conversion *conversion, uint32_t name,
 	const struct correlation_owner *owner, uint32_t *sync)
 {
-	const enum trace_kind kind = cached_call_kind(conversion, name, sync);
+	const enum trace_kind kind = convert_call_kind(conversion, name, sync);
 
 	if (!owner || kind == TRACE_GRAPH_LAUNCH)
 		return kind;
@@ -158,6 +157,8 @@ void convert_call(struct conversion *conversion, uint32_t number, struct call_lo
 	if (second && kind != TRACE_SYNC)
 		kind = TRACE_SYNC;
 	record.call.head.node = place.node;
+	record.call.head.flags = kind == TRACE_SYNC ? 0 : (uint8_t)call->flags;
+	record.call.result = call->result;
 	record.call.stack = place.stack;
 	record.call.duration = inner ? 0 : call->duration;
 	record.call.api = convert_name(conversion, call->name);

@@ -91,6 +91,8 @@ struct imported_call {
 	/* name: the function, without a version suffix such as `_v3020`. It decides the kind of
 	 * record (call_words in cuda_calls.c), unless GPU work has the correlation id. */
 	uint32_t name, thread;
+	uint32_t result; /* 0: success, or not in the file */
+	uint32_t flags;  /* enum trace_call_flag, set by the conversion */
 };
 
 enum imported_gpu_kind { IMPORTED_KERNEL, IMPORTED_COPY, IMPORTED_MEMSET };

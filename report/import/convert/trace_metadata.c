@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void write_metadata(struct conversion *conversion, const char *key, const char *value)
 {
@@ -41,6 +42,27 @@ static bool any_kind(const struct event_rows *imported, uint16_t first, uint16_t
 	return false;
 }
 
+static bool text_begins_with(const struct event_rows *imported, uint32_t text, const char *begin)
+{
+	const struct string_view view = string_table_get(imported->texts, text);
+
+	return view.length >= strlen(begin) && !memcmp(view.bytes, begin, strlen(begin));
+}
+
+/* Returns true for an AMD GPU, whose activity roctracer or rocprofiler recorded. Files differ in
+ * the version they name, and all call functions of HIP. */
+static bool is_of_rocm(const struct event_rows *imported)
+{
+	for (size_t i = 0; i < imported->metadata_count; i++)
+		if (text_begins_with(imported, imported->metadata[i].key, "version.roctracer") ||
+			text_begins_with(imported, imported->metadata[i].key, "version.hip"))
+			return true;
+	for (size_t i = 0; i < imported->call_count; i++)
+		if (text_begins_with(imported, imported->calls[i].name, "hip"))
+			return true;
+	return false;
+}
+
 static void write_source_metadata(struct conversion *conversion, bool added)
 {
 	const struct event_rows *imported = conversion->imported;
@@ -57,7 +79,8 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 				"start; levels are computed from the lowest possible one"
 			      : "on");
 	if (imported->gpu_count)
-		write_metadata(conversion, "source.cupti", "on");
+		write_metadata(conversion,
+			is_of_rocm(imported) ? "source.roctracer" : "source.cupti", "on");
 	if (conversion->stacks.written)
 		write_metadata(conversion, "source.python_stacks", "on");
 }
@@ -163,7 +186,7 @@ static void write_warnings(struct conversion *conversion)
 	if (conversion->counts.overlapping)
 		write_warning(conversion, "warning.import_overlap",
 			"%" PRIu64 " ranges end before a range inside them does; the rest of that "
-				   "inner range counts in their parent",
+			"inner range counts in their parent",
 			conversion->counts.overlapping);
 }
 

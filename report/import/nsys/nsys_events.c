@@ -234,9 +234,9 @@ static void add_nvtx_row(struct nsys_reader *reader, const struct nsys_rows *row
 	}
 }
 
-enum { C_START, C_END, C_NAME, C_THREAD, C_CORRELATION };
-static const char *const call_columns[] = { "start", "end", "nameId", "globalTid",
-	"correlationId" };
+enum { C_START, C_END, C_NAME, C_THREAD, C_CORRELATION, C_RESULT };
+static const char *const call_columns[] = { "start", "end", "nameId", "globalTid", "correlationId",
+	"returnValue" };
 
 /* Removes the version suffix: `cudaMalloc_v3020` is cudaMalloc as of CUDA 3.2. */
 static uint32_t without_version(struct nsys_reader *reader, uint32_t name)
@@ -262,6 +262,7 @@ static void add_nsys_call(struct nsys_reader *reader, const struct nsys_rows *ro
 	call.start = span.start;
 	call.duration = span.duration;
 	call.correlation = nsys_rows_number32(rows, C_CORRELATION);
+	call.result = nsys_rows_number32(rows, C_RESULT);
 	call.thread = thread_of_row(reader, rows, C_THREAD);
 	if (!reader->imported->call_count)
 		reader->caller = reader->imported->threads[call.thread].process;

@@ -211,12 +211,12 @@ START_TEST(the_root_with_the_most_shows_its_worst_instance)
 	for (unsigned i = 0; i < 10; i++) {
 		char label[16];
 
-		snprintf(label, sizeof label, "step %u", i);
+		snprintf(label, sizeof label, "round %u", i);
 		build_push(builder, 1, at += 10, label);
 		build_pop(builder, 1, at += i == 7 || i == 4 ? 110 : 100);
 	}
 	expect(run_report(builder, "critical trace.bin"),
-		"step 7 ────────────────────────────────────────────│ 110.00 ns (100 %)\n");
+		"round 7 ───────────────────────────────────────────│ 110.00 ns (100 %)\n");
 	expect(run_report(NULL, "critical trace.bin --no-fold"),
 		"init ──────────────────────────────────────────────│ 500.00 ns (100 %)\n");
 }

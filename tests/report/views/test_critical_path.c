@@ -75,9 +75,9 @@ static void expect_parts(const struct report_run *run, struct parts parts)
 		const char *name;
 		long long ns;
 	} all[] = { { "kernels", parts.kernels }, { "copies", parts.copies },
-		{ "host", parts.host }, { "calls", parts.calls }, { "launch", parts.launch },
-		{ "gap between kernels", parts.hand_over }, { "synchronisation", parts.sync },
-		{ "unknown", parts.unknown } };
+		{ "host", parts.host }, { "calls", parts.calls },
+		{ "launch latency", parts.launch }, { "gap between kernels", parts.hand_over },
+		{ "synchronisation", parts.sync }, { "unknown", parts.unknown } };
 	long long sum = 0;
 
 	ck_assert_int_eq(run->status, 0);
@@ -409,7 +409,37 @@ START_TEST(other_streams_do_not_wait_for_each_other)
 	expect(&run, "path", "critical path", "default_waits", 0);
 	expect(&run, "work", "b", "slack_min_ns", 900);
 	expect(&run, "work", "b", "gain_ns", 0);
-	expect(&run, "part", "unknown", "path_ns", 42500);
+	expect(&run, "part", "queued", "path_ns", 42500);
+}
+END_TEST
+
+/* As above, but stream 7 was made to wait for an event before b was launched, and the trace does
+ * not name the event. So b waited for a, which ended 2 us before. c waited for nothing known. */
+START_TEST(a_wait_for_an_unnamed_event_is_for_what_ended_just_before)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	launch(builder, 1, 95, 1, 8);
+	sync(builder, 1, TRACE_SYNC_STREAM_WAIT, 7, 0, 105, 110);
+	launch(builder, 1, 120, 2, 7);
+	launch(builder, 1, 140, 3, 8);
+	kernel(builder, 1, "a", 8, 100, 50100);
+	kernel(builder, 2, "b", 7, 52100, 92100);
+	kernel(builder, 3, "c", 8, 142100, 142200);
+	run = show(builder);
+	expect(&run, "path", "critical path", "default_waits", 0);
+	expect(&run, "work", "b", "slack_min_ns", 142200 - 92100);
+	expect(&run, "part", "queued", "path_ns", 142100 - 50100);
+	builder = begin();
+	launch(builder, 1, 95, 1, 8);
+	sync(builder, 1, TRACE_SYNC_STREAM_WAIT, 7, 0, 105, 110);
+	launch(builder, 1, 120, 2, 7);
+	kernel(builder, 1, "a", 8, 100, 50100);
+	kernel(builder, 2, "b", 7, 52100, 92100);
+	run = show(builder);
+	expect_parts(
+		&run, (struct parts){ .kernels = 50000 + 40000, .launch = 5, .hand_over = 2000 });
 }
 END_TEST
 
@@ -620,6 +650,7 @@ int main(void)
 	tcase_add_test(graphs, clocks_are_a_little_apart);
 	tcase_add_test(graphs, calls_can_be_gained_by);
 	tcase_add_test(graphs, a_wait_gains_what_it_is_longer);
+	tcase_add_test(graphs, a_wait_for_an_unnamed_event_is_for_what_ended_just_before);
 	tcase_add_test(graphs, the_default_stream_waits_for_others_and_they_for_it);
 	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
 	tcase_add_test(graphs, two_threads);

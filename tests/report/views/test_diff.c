@@ -156,6 +156,15 @@ START_TEST(nor_those_without_steps)
 }
 END_TEST
 
+/* Ends the text before the changes that are not significant. */
+static void keep_significant(struct report_run *result)
+{
+	char *rest = strstr(result->out, "not significant (n=");
+
+	if (rest)
+		*rest = '\0';
+}
+
 static void check_named(const struct run *before, const struct run *after)
 {
 	struct report_run result = diff(before, after, "");
@@ -163,6 +172,7 @@ static void check_named(const struct run *before, const struct run *after)
 	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
 	has(result.out, "op_17");
 	has(result.out, "<0.0001");
+	keep_significant(&result);
 	for (int number = 0; number < OPS; number++) {
 		char name[32];
 
@@ -185,15 +195,20 @@ END_TEST
 
 START_TEST(a_run_that_is_slower_as_a_whole_hides_no_node)
 {
-	const struct run before = { .marked = true, .factor = 1 },
-			 after = { .marked = true, .factor = 1, .slower = 0.06 };
+	const struct run before = { .marked = true, .factor = 1 };
 	struct report_run result;
 
 	state = 25;
-	result = diff(&before, &after, "");
-	ck_assert_int_eq(result.status, STATUS_OK);
-	has(result.out, "median change +6.");
-	check_named(&before, &(struct run){ .marked = true, .factor = 1.05, .slower = 0.06 });
+	result = diff(&before, &(struct run){ .marked = true, .factor = 1.2, .slower = 0.06 },
+		"--width 200");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "; significant (p <0.0001, n = 100 v 100)");
+	has(result.out, "median change of all call paths +6.");
+	has(result.out, "51 call paths changed significantly (51 call paths tested, n = 100 v "
+			"100), 1 of them outliers\n");
+	result = run_report(NULL, "diff a.bin b.bin --step-marker turn -f json");
+	has(strstr(result.out, "\"name\":\"op_17\""), "\"significant\":true,\"outlier\":true");
+	has(strstr(result.out, "\"name\":\"op_16\""), "\"significant\":true,\"outlier\":false");
 }
 END_TEST
 
@@ -206,7 +221,8 @@ START_TEST(also_without_steps)
 	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
 	has(result.out, "of the whole run (no steady-state steps were found)");
 	has(result.out, "op_17  n=100, 100");
-	has_not(result.out, "op_16");
+	keep_significant(&result);
+	has(result.out, "1 call path changed significantly");
 }
 END_TEST
 
@@ -222,10 +238,13 @@ START_TEST(on_the_gpu_the_kernel_and_its_operator)
 	has(result.out, "gpu of a steady-state step (mean; 100 before, 100 after");
 	has(result.out, "op_17\n");
 	has(result.out, "kernel_17\n");
+	keep_significant(&result);
 	has_not(result.out, "kernel_18");
-	result = diff(&before, &before, "");
+	result = diff(&before, &before, "--width 200");
 	ck_assert_int_eq(result.status, STATUS_OK);
-	has(result.out, "0 of 101 nodes changed");
+	/* a kernel is all of its operator, and is not tested again */
+	has(result.out, "no statistically significant change (51 call paths tested, n = 100 v "
+			"100)");
 }
 END_TEST
 
@@ -239,7 +258,7 @@ START_TEST(what_is_new_and_what_is_missing)
 	result = diff(&plain, &more, "");
 	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
 	has(result.out, "        0 ns    30.00 \u00b5s   +30.00 \u00b5s         -  new       ");
-	has(result.out, "1 new, 0 gone");
+	has(result.out, "; 1 new\n");
 	result = diff(&more, &plain, "-f csv");
 	has(result.out, "turn/extra,range,gone,30000,0,-30000,-1,-30000,");
 }
@@ -260,7 +279,9 @@ START_TEST(json_has_all_rows)
 	has(result.out, "\"common_change\":");
 	has(result.out, "\"tested\":51,");
 	has(result.out, "\"path\":[\"turn\",\"op_49\"],\"status\":\"both\",\"before\":");
-	has(result.out, "\"significant\":true,\"n\":100,\"n_before\":100,\"n_after\":100}");
+	has(result.out,
+		"\"significant\":true,\"outlier\":true,\"n\":100,\"n_before\":100,\"n_after\":100,"
+		"\"calls_before\":1,\"calls_after\":1}");
 	again = run_report(NULL, "diff a.bin b.bin --step-marker turn -f json");
 	ck_assert_str_eq(result.out, again.out);
 }
@@ -283,6 +304,179 @@ START_TEST(one_value_is_not_tested)
 	ck_assert_int_eq(result.status, STATUS_OK);
 	has(result.out, "once  not tested (n=1)");
 	has(result.out, "+100.0 %");
+}
+END_TEST
+
+/* Steps of three kernels in one operator, in which a program can change what it does. */
+struct step_kernels {
+	const char *gemm;   /* name of the first kernel */
+	const char *module; /* around the operator */
+	int copies;         /* kernels `copy` */
+	bool fused;         /* one kernel more, `fused` */
+	double noise;
+	double factor; /* of the first kernel */
+};
+
+static uint64_t put_kernel(
+	struct trace_builder *builder, uint64_t at, const char *name, double took, double noise)
+{
+	static uint64_t correlation = 1000000;
+	const uint64_t ns = (uint64_t)(took * (1 + noise * normal()));
+
+	build_launch(builder, MAIN, at + 10, ++correlation);
+	build_kernel(builder, GPU, at + 50, correlation, name, at + 20, at + 20 + ns);
+	return at + ns + 100;
+}
+
+static void write_steps(const char *path, const struct step_kernels *program, int steps)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+
+	build_device(builder, 0, "device");
+	for (int step = 0; step < steps; step++, at += 1000) {
+		build_push(builder, MAIN, at, "turn");
+		build_push(builder, MAIN, at + 1, program->module);
+		build_push(builder, MAIN, at + 2, "aten::mm");
+		at = put_kernel(
+			builder, at + 3, program->gemm, 40000 * program->factor, program->noise);
+		for (int copy = 0; copy < program->copies; copy++)
+			at = put_kernel(builder, at, "copy", 2000, program->noise);
+		if (program->fused)
+			at = put_kernel(builder, at, "fused", 9000, program->noise);
+		build_pop(builder, MAIN, at + 1);
+		build_pop(builder, MAIN, at + 2);
+		build_pop(builder, MAIN, at + 3);
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+static struct report_run diff_steps(const struct step_kernels *before, int before_steps,
+	const struct step_kernels *after, int after_steps, const char *options)
+{
+	char arguments[200];
+
+	write_steps("a.bin", before, before_steps);
+	write_steps("b.bin", after, after_steps);
+	snprintf(arguments, sizeof arguments, "diff a.bin b.bin --step-marker turn --width 160 %s",
+		options);
+	return run_report(NULL, arguments);
+}
+
+static const struct step_kernels usual = {
+	.gemm = "ampere_sgemm_128x64_nn", .module = "layer", .copies = 3, .noise = 0.02, .factor = 1
+};
+
+START_TEST(three_steps_are_enough_for_a_change_of_half)
+{
+	struct step_kernels slower = usual;
+	struct report_run result;
+
+	slower.factor = 1.5;
+	for (state = 200; state < 210; state++) {
+		result = diff_steps(&usual, 3, &slower, 4, "");
+		ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+		has(result.out, "(mean; 3 before, 4 after; warm-up excluded)");
+		has(result.out, "; significant (p ");
+		has(result.out, "n = 3 v 4)");
+		has(result.out, "ampere_sgemm_128x64_nn\n");
+		result = run_report(NULL, "gate a.bin b.bin --step-marker turn");
+		ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+		has(result.out, "n=3, 4");
+	}
+}
+END_TEST
+
+/* Runs without steps, in which one range is new: it cannot be tested. */
+START_TEST(what_is_new_in_a_whole_run_is_not_called_significant)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct report_run result;
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+
+		build_push(builder, MAIN, 100, "once");
+		build_pop(builder, MAIN, 1100);
+		if (run) {
+			build_push(builder, MAIN, 1200, "more");
+			build_pop(builder, MAIN, 2200);
+		}
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	result = run_report(NULL, "diff a.bin b.bin --width 160");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "no statistically significant change (0 call paths tested); 1 of 1 % or "
+			"more are new or gone, not tested; 1 new\n");
+	has(result.out, "  new     more\n");
+}
+END_TEST
+
+START_TEST(the_largest_changes_are_shown_although_they_are_noise)
+{
+	struct report_run result;
+
+	state = 220;
+	result = diff_steps(&usual, 6, &usual, 6, "");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "; not significant (p ");
+	has(result.out, "no statistically significant change (");
+	has(result.out, " call paths tested, n = 6 v 6)\n");
+	has(result.out, "largest changes that are not significant (n=6 v 6):\n");
+	has(strstr(result.out, "largest changes"),
+		"  turn/layer/aten::mm/ampere_sgemm_128x64_nn\n");
+}
+END_TEST
+
+START_TEST(a_trace_does_not_differ_from_itself)
+{
+	struct report_run result;
+
+	state = 230;
+	write_steps("a.bin", &usual, 6);
+	result = run_report(NULL, "diff a.bin a.bin --step-marker turn");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "no statistically significant change");
+	has_not(result.out, "largest changes");
+	has_not(result.out, "turn");
+}
+END_TEST
+
+START_TEST(calls_kernels_and_modules_that_changed_are_told_apart)
+{
+	struct step_kernels after = usual;
+	struct report_run result;
+
+	state = 240;
+	after.copies = 12;
+	result = diff_steps(&usual, 6, &after, 6, "");
+	has(result.out, "copy  3 → 12 calls\n");
+	after = usual;
+	after.gemm = "volta_sgemm_128x64_nn";
+	after.factor = 2;
+	result = diff_steps(&usual, 6, &after, 6, "");
+	has(result.out, "ampere_sgemm_128x64_nn → volta_sgemm_128x64_nn  replaced\n");
+	has(result.out, "; 1 replaced\n");
+	has(run_report(NULL, "diff a.bin b.bin --step-marker turn -f json").out,
+		"\"status\":\"replaced\",\"name_before\":\"ampere_sgemm_128x64_nn\",");
+	after = usual;
+	after.module = "block";
+	after.factor = 2;
+	result = diff_steps(&usual, 6, &after, 6, "");
+	has(result.out, "layer → block  renamed\n");
+	has(result.out, "ampere_sgemm_128x64_nn\n"); /* the same kernel, below another name */
+	after = usual;
+	after.gemm = "cutlass_gemm_sm90";
+	after.copies = 3;
+	result = diff_steps(&usual, 6, &after, 6, ""); /* the only other kernel that is left */
+	has(result.out, "ampere_sgemm_128x64_nn → cutlass_gemm_sm90  replaced\n");
+	after = usual;
+	after.fused = true;
+	result = diff_steps(&usual, 6, &after, 6, "");
+	has(result.out, "  new         fused\n");
+	has_not(result.out, "replaced");
 }
 END_TEST
 
@@ -485,7 +679,7 @@ START_TEST(a_gate_says_what_distinguished_a_change_from_noise)
 	result = run_report(NULL, "gate a.bin b.bin --step-marker turn -m cpu");
 	has(result.out, "(limit +5 %; p <0.0001, n=40, 30)");
 	result = run_report(NULL, "gate a.bin b.bin --step-marker turn -m cpu -f json");
-	has(result.out, "\"ranks\":[null,null],\"method\":\"Mann-Whitney");
+	has(result.out, "\"ranks\":[null,null],\"method\":\"Welch's t");
 	has(result.out, "\"passed\":false,\"beyond\":true,\"p\":");
 	has(result.out, "\"n_before\":40,\"n_after\":30,");
 	result = run_report(
@@ -722,6 +916,11 @@ int main(void)
 	tcase_add_test(runs, what_is_new_and_what_is_missing);
 	tcase_add_test(runs, json_has_all_rows);
 	tcase_add_test(runs, one_value_is_not_tested);
+	tcase_add_test(runs, three_steps_are_enough_for_a_change_of_half);
+	tcase_add_test(runs, what_is_new_in_a_whole_run_is_not_called_significant);
+	tcase_add_test(runs, the_largest_changes_are_shown_although_they_are_noise);
+	tcase_add_test(runs, a_trace_does_not_differ_from_itself);
+	tcase_add_test(runs, calls_kernels_and_modules_that_changed_are_told_apart);
 	tcase_add_test(runs, wall_is_how_long_it_took_and_cpu_what_all_threads_did);
 	tcase_add_test(runs, memory_that_a_step_takes);
 	tcase_add_test(runs, lines_are_as_wide_as_requested);

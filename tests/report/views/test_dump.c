@@ -86,7 +86,7 @@ START_TEST(names_keep_their_bytes)
 	build_seal(builder, 1, SEAL_WHOLE);
 	lines = dumped(builder);
 #define HOSTILE                                                                              \
-	"\"name\":\"a\\\"b\\\\c\\n\\u001b[31m\\udcff\\udcc3(\xc3\xa9 \\udced\\udca0\\udc80 " \
+	"\"name\":\"a\\\"b\\\\c\\n\\u001b[31m\\uefff\\uefc3(\xc3\xa9 \\uefed\\uefa0\\uef80 " \
 	"\\u202e\\u009b\",\"domain\":null"
 	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"push\"," HOSTILE));
 	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"pop\",\"name\":\"inner\""));

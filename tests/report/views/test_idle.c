@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * test_idle.c: the view of when a GPU had nothing to do, who ended that and why it came to it.
+ * test_idle.c: the view of when a GPU was idle, and why.
  */
 #include "tests/support/view_test.h"
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static void build_long_alloc(struct trace_builder *builder, uint64_t begin, uint
 	memory->call.api = api;
 }
 
-/* One of every cause. Between are all gaps: 1595 of 2200. */
+/* Most causes. All gaps together: 1595 of 2200. */
 static struct trace_builder *a_trace(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -49,69 +50,56 @@ static struct trace_builder *a_trace(void)
 	build_launch(builder, 1, 2315, 10);
 	build_pop(builder, 1, 2500);
 	build_kernel(builder, 9, 3000, 1, "k", 200, 300);
-	build_kernel(builder, 9, 3000, 2, "k", 410, 500); /* 110, launch-bound, late */
-	build_kernel(builder, 9, 3000, 3, "k", 530, 600); /* 30, asked for at 415 */
-	build_kernel(builder, 9, 3000, 4, "k", 640, 700); /* 40, it waited until 605 */
-	build_kernel(builder, 9, 3000, 5, "k", 810, 900); /* 110, of which 80 in cudaMalloc */
+	build_kernel(builder, 9, 3000, 2, "k", 410, 500); /* 110; launched at 400, late */
+	build_kernel(builder, 9, 3000, 3, "k", 530, 600); /* 30, launched at 415 */
+	build_kernel(
+		builder, 9, 3000, 4, "k", 640, 700); /* 40, launched at 615; it waited until 605 */
+	build_kernel(
+		builder, 9, 3000, 5, "k", 810, 900); /* 110, launched at 800; 80 in cudaMalloc */
 	build_gpu_copy(
 		builder, 9, 3000, TRACE_GPU_COPY, 6, 64, 990, 995); /* 90, in the call since 880 */
 	build_kernel(builder, 9, 3000, 7, "k", 2010,
-		2020); /* 1015: the copy took 115, and then something else 1000 */
-	build_kernel(builder, 9, 3000, 88, "stray", 2100, 2110);             /* 80, nobody knows */
-	build_gpu_copy(builder, 9, 3000, TRACE_GPU_COPY, 9, 64, 2200, 2290); /* 90, launch-bound */
+		2020); /* 1015, launched at 2000: the copy took 115, and then something else */
+	build_kernel(builder, 9, 3000, 88, "stray", 2100, 2110); /* 80, without a launch */
+	build_gpu_copy(
+		builder, 9, 3000, TRACE_GPU_COPY, 9, 64, 2200, 2290); /* 90, launched at 2120 */
 	build_kernel(builder, 9, 3000, 10, "last", 2320,
-		2400); /* 30, it was in that copy's call until 2300 */
+		2400); /* 30, launched at 2310, in that copy's call until 2300 */
 	return builder;
 }
 
-START_TEST(every_gap_has_an_owner_and_a_cause)
+START_TEST(every_gap_is_split_at_its_launch)
 {
 	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv");
 
 	ck_assert_int_eq(run.status, 0);
-	ck_assert_str_eq(run.out,
-		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,gaps,gap_max_ns,"
-		"start_ns,ended_by,blocked_by,"
-		"thread,provenance\r\n"
-		"0,,0,device 0,device 0,device,,,0,1,1595,9,1015,,,,,\r\n"
-		"1,0,1,launch-bound,launch-bound,cause,launch-bound,,0,0.7617554858934169,1215,3,"
-		"1015,,,,,\r\n"
-		"2,1,2,step,step,place,launch-bound,step,0,0.6927899686520376,1105,2,1015,,,,,\r\n"
-		"3,1,2,late,step / "
-		"late,place,launch-bound,step/late,0,0.06896551724137931,110,1,110,,,,,\r\n"
-		"4,0,1,copy,copy,cause,copy,,0,0.07523510971786834,120,2,90,,,,,\r\n"
-		"5,4,2,step,step,place,copy,step,0,0.07523510971786834,120,2,90,,,,,\r\n"
-		"6,0,1,allocation,allocation,cause,allocation,,0,0.06896551724137931,110,1,110,,,,,"
-		"\r\n"
-		"7,6,2,step,step,place,allocation,step,0,0.06896551724137931,110,1,110,,,,,\r\n"
-		"8,0,1,unknown,unknown,cause,unknown,,0,0.050156739811912224,80,1,80,,,,,\r\n"
-		"9,8,2,unattributed,unattributed,place,unknown,unattributed,0,0.050156739811912224,"
-		"80,1,80,,,,,\r\n"
-		"10,0,1,synchronisation,synchronisation,cause,synchronisation,,0,0."
-		"025078369905956112,40,1,40,,,,,\r\n"
-		"11,10,2,step,step,place,synchronisation,step,0,0.025078369905956112,40,1,40,,,,,"
-		"\r\n"
-		"12,0,1,dependency,dependency,cause,dependency,,0,0.018808777429467086,30,1,30,,,,,"
-		"\r\n"
-		"13,12,2,step,step,place,dependency,step,0,0.018808777429467086,30,1,30,,,,,\r\n"
-		"14,,0,longest,longest,gaps,,,,,,,,,,,,\r\n"
-		"15,14,1,step,step,gap,launch-bound,step,0,0.6363636363636364,1015,,,995,k,,1001,"
-		"\r\n"
-		"16,14,1,late,step / "
-		"late,gap,launch-bound,step/late,0,0.06896551724137931,110,,,300,k,,1001,\r\n"
-		"17,14,1,step,step,gap,allocation,step,0,0.06896551724137931,110,,,700,k,"
-		"cudaMalloc,1001,\r\n"
-		"18,14,1,step,step,gap,copy,step,0,0.05642633228840126,90,,,900,memcpy "
-		"HtoD,,1001,\r\n"
-		"19,14,1,step,step,gap,launch-bound,step,0,0.05642633228840126,90,,,2110,memcpy "
-		"HtoD,,1001,\r\n"
-		"20,14,1,unattributed,unattributed,gap,unknown,unattributed,0,0.050156739811912224,"
-		"80,,,2020,stray,,,\r\n"
-		"21,14,1,step,step,gap,synchronisation,step,0,0.025078369905956112,40,,,600,k,"
-		"cudaDeviceSynchronize,1001,\r\n"
-		"22,14,1,step,step,gap,dependency,step,0,0.018808777429467086,30,,,500,k,,1001,\r\n"
-		"23,14,1,step,step,gap,copy,step,0,0.018808777429467086,30,,,2290,last,"
-		"cudaMemcpyAsync,1001,\r\n");
+	output_has(run.out,
+		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,unknown_ns,gaps,"
+		"gap_max_ns,start_ns,ended_by,blocked_by,thread,provenance\r\n"
+		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,\r\n");
+	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
+	output_has(
+		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
+	output_has(run.out, ",cause,copy,,0,0.11912225705329153,190,,3,90,");
+	output_has(run.out, ",cause,allocation,,0,0.06269592476489028,100,,1,100,");
+	output_has(run.out, ",cause,unknown,,0,0.050156739811912224,80,,1,80,");
+	output_has(run.out, ",unattributed,place,unknown,unattributed,0,0.050156739811912224,80,");
+	output_has(run.out, ",cause,launch latency,,0,0.04075235109717868,65,,5,25,");
+	output_has(run.out, ",cause,gap between kernels,,0,0.018808777429467086,30,,1,30,");
+	output_has(run.out, ",cause,synchronisation,,0,0.009404388714733543,15,,1,15,");
+}
+END_TEST
+
+START_TEST(the_longest_parts_have_their_cause_and_call)
+{
+	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --top 20");
+
+	output_has(run.out, ",gap,launch-bound,step,0,0.6300940438871473,1005,,,,995,k,,1001,");
+	output_has(run.out, ",gap,allocation,step,0,0.06269592476489028,100,,,,700,k,cudaMalloc,");
+	output_has(run.out, ",gap,copy,step,0,0.05642633228840126,90,,,,900,memcpy HtoD,,1001,");
+	output_has(run.out, ",gap,launch latency,step,0,");
+	output_has(run.out, "15,,,,600,k,cudaDeviceSynchronize,1001,");
+	output_has(run.out, "20,,,,2290,last,cudaMemcpyAsync,1001,");
 }
 END_TEST
 
@@ -127,7 +115,7 @@ START_TEST(the_longest_are_as_many_as_requested)
 {
 	const struct report_run run = run_report(a_trace(), "idle trace.bin -f csv --top 1");
 
-	output_has(run.out, "gap,launch-bound,step,0,0.6363636363636364,1015,");
+	output_has(run.out, "gap,launch-bound,step,0,0.6300940438871473,1005,");
 	output_lacks(run.out, "gap,allocation");
 }
 END_TEST
@@ -148,8 +136,8 @@ START_TEST(devices_and_streams)
 	build_kernel(builder, 9, 900, 4, "k", 100, 150)->gpu.device = 1;
 	build_kernel(builder, 9, 900, 5, "k", 290, 295)->gpu.device = 1;
 	run = run_report(builder, "idle trace.bin -f csv");
-	output_has(run.out, "device 0,device,,,0,0,0,0,0,");
-	output_has(run.out, "device 1,device,,,1,1,140,1,140,");
+	output_has(run.out, "device 0,device,,,0,0,0,,0,0,");
+	output_has(run.out, "device 1,device,,,1,1,140,,1,140,");
 	run = run_report(NULL, "idle trace.bin -f csv --device 0");
 	output_lacks(run.out, "device 1");
 }
@@ -178,6 +166,88 @@ START_TEST(steps_have_their_part_of_a_gap)
 }
 END_TEST
 
+static void build_stream_wait(struct trace_builder *builder, uint64_t begin, uint64_t end)
+{
+	const uint32_t api = build_name(builder, "cudaStreamWaitEvent");
+	struct trace_sync *sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, end);
+
+	sync->call.duration = end - begin;
+	sync->call.api = api;
+	sync->type = TRACE_SYNC_STREAM_WAIT;
+}
+
+/* A stream waits for an event, a kernel is launched 38 us into the gap, and starts 463 ms later. */
+static struct trace_builder *a_stream_wait(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 10, "a");
+	build_launch(builder, 1, 1000, 1);
+	build_stream_wait(builder, 20000, 30000);
+	build_launch(builder, 1, 48000, 2); /* called 5 before */
+	build_launch(builder, 1, 60000, 3);
+	build_pop(builder, 1, 463500000);
+	build_kernel(builder, 9, 463600000, 1, "k", 5000, 10000);
+	build_kernel(builder, 9, 463600000, 2, "k", 463310000, 463320000);
+	build_kernel(builder, 9, 463600000, 3, "k", 463345001, 463346000);
+	return builder;
+}
+
+START_TEST(after_the_launch_it_waits_for_the_event)
+{
+	struct report_run run = run_report(a_stream_wait(), "idle trace.bin -f csv");
+
+	output_has(run.out, ",cause,event wait,,0,0.999864");
+	output_has(run.out, ",463262000,,,,48000,k,cudaStreamWaitEvent,1001,");
+	output_has(run.out, ",cause,launch-bound,,0,8.2005");
+	output_has(run.out, ",37995,,1,37995,");
+	/* The kernel after it was launched long before, and behind no wait. */
+	output_has(run.out, ",gap,queued,a,0,");
+	output_has(run.out, ",25001,,,,463320000,k,,1001,");
+	run = run_report(NULL, "queue trace.bin -f csv");
+	output_has(run.out, ",37995,463287006,0,");
+	run = run_report(NULL, "critical-path trace.bin -f json");
+	output_has(run.out, "\"name\": \"event wait\", \"label\": \"event wait\", \"kind\": "
+			    "\"part\"");
+	output_has(run.out, "\"path_wait_ns\": 463262000,");
+}
+END_TEST
+
+/* Between two nodes of a graph 30 us are missing, in which a copy ran for 5 us. */
+static struct trace_builder *a_graph(bool names_nodes)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_kernel *kernels[3];
+
+	build_push(builder, 1, 10, "a");
+	build_graph_launch(builder, 1, 105, 1, 3);
+	build_copy(builder, 1, 120, TRACE_COPY, 2, 64);
+	build_pop(builder, 1, 190);
+	kernels[0] = build_kernel(builder, 9, 60000, 1, "k", 1000, 2000);
+	kernels[1] = build_kernel(builder, 9, 60000, 1, "k", 32000, 33000);
+	kernels[2] = build_kernel(builder, 9, 60000, 1, "k", 33500, 34000);
+	for (unsigned i = 0; i < 3; i++)
+		kernels[i]->gpu.graph_node = names_nodes ? i + 1 : 0;
+	build_gpu_copy(builder, 9, 60000, TRACE_GPU_COPY, 2, 64, 10000, 15000)->gpu.stream = 8;
+	return builder;
+}
+
+START_TEST(inside_a_graph_of_unknown_nodes_nothing_is_known)
+{
+	struct report_run run = run_report(a_graph(false), "idle trace.bin -f json");
+
+	output_has(
+		run.out, "\"gpu_busy_ns\": 7500, \"gpu_idle_ns\": 500, \"gpu_unknown_ns\": 25000,");
+	output_has(run.out, "\"gap_ns\": 500, \"unknown_ns\": 25000, \"gaps\": 1,");
+	run = run_report(NULL, "tree trace.bin -f json --columns name,idle_before_ns");
+	output_has(run.out, "\"idle_before_ns\": 500");
+	run = run_report(NULL, "trace.bin");
+	output_has(run.out, "inside CUDA graphs");
+	run = run_report(a_graph(true), "idle trace.bin -f json");
+	output_has(run.out, "\"gpu_idle_ns\": 25500, \"gpu_unknown_ns\": 0,");
+}
+END_TEST
+
 START_TEST(text_tells_the_causes)
 {
 	const struct report_run run = run_report(a_trace(), "idle trace.bin --ascii -n 2");
@@ -190,8 +260,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { every_gap_has_an_owner_and_a_cause, gaps_are_the_idle_time,
-		the_longest_are_as_many_as_requested, devices_and_streams,
+	const TTest *const tests[] = { every_gap_is_split_at_its_launch,
+		the_longest_parts_have_their_cause_and_call, gaps_are_the_idle_time,
+		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
+		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		steps_have_their_part_of_a_gap, text_tells_the_causes };
 
 	return run_view_suite("idle", tests, sizeof tests / sizeof *tests);

@@ -44,22 +44,22 @@ START_TEST(delays_and_what_was_outstanding)
 			    "early,untimed,delay_total_ns,"
 			    "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_"
 			    "mean,queue_empty_ns,"
-			    "queue_asked_ns,queue_ahead_ns,provenance");
+			    "queue_asked_ns,queue_unknown_ns,queue_ahead_ns,provenance");
 	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for
-	 * 19640, and 25 of these it had been asked for something; for 110 it was busy and had more
+	 * 19640, and 25 of these come after a launch; for 110 it was busy and had more
 	 * to do */
 	output_has(run.out,
 		"0,,0,device 0,device "
-		"0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");
+		"0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,0,110,");
 	output_has(run.out,
-		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,"); /* alone on its stream */
-	output_has(run.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,");
-	output_has(run.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,");
-	output_has(run.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,");
+		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,0,"); /* alone on its stream */
+	output_has(run.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,,");
+	output_has(run.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,,");
+	output_has(run.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,,");
 }
 END_TEST
 
-START_TEST(starved_and_synchronized_are_idle)
+START_TEST(before_and_after_the_launch_are_idle)
 {
 	const struct report_run run = run_report(a_trace(), "queue trace.bin -f json");
 
@@ -84,6 +84,25 @@ START_TEST(of_a_graph_only_the_first_waited)
 }
 END_TEST
 
+/* Streams and device say the same of a gap whose launch is not in the trace: nothing. */
+START_TEST(idle_time_without_a_launch_is_unknown)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_push(builder, 1, 10, "a");
+	build_launch(builder, 1, 105, 1);
+	build_launch(builder, 1, 405, 2);
+	build_pop(builder, 1, 500);
+	build_kernel(builder, 9, 900, 1, "k", 200, 300);
+	build_kernel(builder, 9, 900, 77, "stray", 350, 360);
+	build_kernel(builder, 9, 900, 2, "k", 420, 430);
+	run = run_report(builder, "queue trace.bin -f csv");
+	output_has(run.out, "device 0,device,,0,,3,2,0,0,120,20,100,100,1,");
+	output_has(run.out, ",40,20,50,0,"); /* 360 to 400, 400 to 420; 300 to 350 */
+}
+END_TEST
+
 START_TEST(nothing_ran)
 {
 	struct trace_builder *builder = builder_new();
@@ -101,8 +120,8 @@ START_TEST(text_fits)
 {
 	const struct report_run run = run_report(a_trace(), "queue trace.bin --ascii");
 
-	output_has(
-		run.out, "                    latency  lat p50  lat p95   starved   ahead  delays");
+	output_has(run.out,
+		"                    latency  no launch  waiting  lat p50  lat p95   ahead");
 	output_has(run.out, "call paths\n  +-- step");
 }
 END_TEST
@@ -110,8 +129,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { delays_and_what_was_outstanding,
-		starved_and_synchronized_are_idle, of_a_graph_only_the_first_waited, nothing_ran,
-		text_fits };
+		before_and_after_the_launch_are_idle, of_a_graph_only_the_first_waited,
+		idle_time_without_a_launch_is_unknown, nothing_ran, text_fits };
 
 	return run_view_suite("queue", tests, sizeof tests / sizeof *tests);
 }

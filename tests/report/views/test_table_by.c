@@ -86,22 +86,22 @@ static void expect(const char *by, const char *rows)
 START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
 {
 	expect("name",
-		"   gpu     cpu       %  calls  gpu self  repeated  cpu self  name\n"
-		"200 ns  100 ns  52.6 %      1    200 ns      0 ns    100 ns  aten::add\n"
-		"200 ns          52.6 %      1    200 ns    200 ns            "
+		"   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  name\n"
+		"200 ns  100 ns  52.6 %      1    200 ns    100 ns   200 ns  aten::add\n"
+		"200 ns          52.6 %      1  (200 ns)             200 ns  "
 		"ncclKernel_AllReduce_RING\n"
-		"150 ns  110 ns  39.5 %      1      0 ns      0 ns     20 ns  Net\n"
-		"150 ns   90 ns  39.5 %      1      0 ns      0 ns     20 ns  * (Linear)\n"
-		"150 ns   70 ns  39.5 %      2    100 ns      0 ns     40 ns  aten::linear\n"
-		"150 ns   50 ns  39.5 %      1     50 ns      0 ns     30 ns  aten::addmm\n"
-		"100 ns          26.3 %      1    100 ns    100 ns            sm80_xmma_gemm_f32  "
+		"150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns  Net\n"
+		"150 ns   90 ns  39.5 %      1      0 ns     20 ns   150 ns  * (Linear)\n"
+		"150 ns   70 ns  39.5 %      2    100 ns     40 ns    75 ns  aten::linear\n"
+		"150 ns   50 ns  39.5 %      1     50 ns     30 ns   150 ns  aten::addmm\n"
+		"100 ns          26.3 %      1  (100 ns)             100 ns  sm80_xmma_gemm_f32  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		" 50 ns          13.2 %      1     50 ns     50 ns            "
+		" 50 ns          13.2 %      1   (50 ns)              50 ns  "
 		"vectorized_elementwise_kernel<AddFunctor>\n"
-		" 30 ns           7.9 %      1     30 ns     30 ns            mystery  "
+		" 30 ns           7.9 %      1   (30 ns)              30 ns  mystery  "
 		"<<<(64,1,1),(128,1,1)>>>\n"
-		" 30 ns           7.9 %            30 ns      0 ns            unattributed\n"
-		"         15 ns              3                                cudaLaunchKernel\n");
+		" 30 ns           7.9 %            30 ns                     unattributed\n"
+		"         15 ns              3                               cudaLaunchKernel\n");
 }
 END_TEST
 
@@ -128,7 +128,7 @@ START_TEST(categories_share_out_the_time_of_operators_and_of_kernels_and_what_no
 			   "  52.6 %       0.0 %  communication\n"
 			   "150 ns   70 ns  39.5 %      1    100 ns     70 ns   150 ns    70 ns    "
 			   "  26.3 %      33.3 %  GEMM\n"
-			   "180 ns  110 ns  47.4 %      1     30 ns     40 ns   180 ns   110 ns    "
+			   " 30 ns   40 ns   7.9 %      1     30 ns     40 ns    30 ns    40 ns    "
 			   "   7.9 %      19.0 %  other\n");
 }
 END_TEST

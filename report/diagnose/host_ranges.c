@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/diagnose/host_ranges.h"
+#include "report/gpu/work_categories.h"
+#include "report/base/alloc.h"
+#include "report/base/compare.h"
+#include <stdlib.h>
+
+struct host_ranges_pass {
+	const struct process *process;
+	struct host_ranges *found;
+	uint8_t *kinds; /* by node: enum host_range_kind */
+};
+
+enum host_range_kind host_range_kind(struct string_view name)
+{
+	static const char *const compilers[] = { "*compile_inner*", "*_compile.compile*",
+		"*dynamo_timed*", "*compile_fx*", "*create_aot_dispatcher*",
+		"*aot_module_simplified*", NULL };
+
+	if (category_matches("enumerate(DataLoader)#*", name.bytes, name.length))
+		return HOST_RANGE_DATA;
+	for (const char *const *pattern = compilers; *pattern; pattern++)
+		if (category_matches(*pattern, name.bytes, name.length))
+			return HOST_RANGE_COMPILATION;
+	return HOST_RANGE_NONE;
+}
+
+/* Finds the outermost nodes of each kind. Returns their number. */
+static uint32_t find_host_nodes(struct host_ranges_pass *pass)
+{
+	const struct tree *tree = pass->process->profile->tree;
+	uint8_t *around = xcalloc(tree->count);
+	uint32_t count = 0;
+
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+		const enum host_range_kind kind = node_kind_class(node->kind) == NODE_RANGES
+							  ? host_range_kind(string_table_get(
+								    pass->process->texts,
+								    node->name))
+							  : HOST_RANGE_NONE;
+
+		around[id] = around[node->parent] ? around[node->parent] : (uint8_t)kind;
+		pass->kinds[id] = around[node->parent] ? HOST_RANGE_NONE : (uint8_t)kind;
+		count += pass->kinds[id] != HOST_RANGE_NONE;
+	}
+	free(around);
+	return count;
+}
+
+/* Returns the thread id of the stream with this id in the trace; 0: there is none. */
+static uint32_t thread_of_stream(const struct trace_reader *reader, uint32_t id)
+{
+	for (uint32_t i = 0; i < reader_stream_count(reader); i++)
+		if (reader_stream(reader, i)->stream == id)
+			return reader_stream(reader, i)->tid;
+	return 0;
+}
+
+static void restart_host_ranges(void *context)
+{
+	((struct host_ranges_pass *)context)->found->count = 0;
+}
+
+static void add_host_range(void *context, const struct observed_instance *instance)
+{
+	struct host_ranges_pass *pass = context;
+	struct host_ranges *found = pass->found;
+
+	if (instance->node >= pass->process->profile->tree->count || !pass->kinds[instance->node])
+		return;
+	array_grow_zeroed(&found->ranges, &found->room, found->count + 1, sizeof *found->ranges);
+	found->ranges[found->count++] = (struct host_range){ .begin_ns = instance->begin_ns,
+		.end_ns = instance->end_ns,
+		.tid = thread_of_stream(pass->process->reader, instance->stream),
+		.kind = pass->kinds[instance->node] };
+}
+
+static int by_thread_and_begin(const void *a, const void *b)
+{
+	const struct host_range *left = a, *right = b;
+
+	return left->tid != right->tid ? COMPARE(left->tid, right->tid)
+				       : COMPARE(left->begin_ns, right->begin_ns);
+}
+
+struct host_ranges host_ranges_read(const struct process *process)
+{
+	struct host_ranges found = { .count = 0 };
+	struct host_ranges_pass pass = {
+		.process = process, .found = &found, .kinds = xcalloc(process->profile->tree->count)
+	};
+	const struct profile_observer observer = { .context = &pass,
+		.restart = restart_host_ranges,
+		.closed = add_host_range,
+		.closed_nodes = pass.kinds,
+		.closed_node_count = process->profile->tree->count };
+	const struct profile_options options = profile_options_for_observer(
+		process->profile, &observer);
+
+	if (find_host_nodes(&pass))
+		profile_free(profile_build(process->reader, process->texts, &options));
+	if (found.count)
+		qsort(found.ranges, found.count, sizeof *found.ranges, by_thread_and_begin);
+	free(pass.kinds);
+	return found;
+}
+
+void host_ranges_free(struct host_ranges *ranges)
+{
+	free(ranges->ranges);
+}
+
+/* Returns the index of the first range of the thread that begins at `at_ns` or later. */
+static size_t first_range_from(const struct host_ranges *ranges, uint32_t tid, uint64_t at_ns)
+{
+	size_t low = 0, high = ranges->count;
+
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+		const struct host_range *range = &ranges->ranges[middle];
+
+		if (range->tid < tid || (range->tid == tid && range->begin_ns < at_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint64_t host_ranges_within(const struct host_ranges *ranges, uint32_t tid, uint64_t from_ns,
+	uint64_t to_ns, uint64_t ns[static 3])
+{
+	size_t i = first_range_from(ranges, tid, from_ns);
+	uint64_t sum = 0;
+
+	/* Ranges of a thread do not overlap, so one that began earlier is the one before. */
+	i -= i > 0 && ranges->ranges[i - 1].tid == tid;
+	for (; i < ranges->count && ranges->ranges[i].tid == tid &&
+		ranges->ranges[i].begin_ns < to_ns;
+		i++) {
+		const struct host_range *range = &ranges->ranges[i];
+		const uint64_t from = max_u64(from_ns, range->begin_ns),
+			       to = min_u64(to_ns, range->end_ns);
+
+		ns[range->kind] += to > from ? to - from : 0;
+		sum += to > from ? to - from : 0;
+	}
+	return sum;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/diagnose/run_bound.h"
+#include "report/analysis/event_sweep.h"
+#include "report/analysis/idle_parts.h"
+#include "report/base/alloc.h"
+#include "report/base/compare.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/diagnose/host_ranges.h"
+#include "report/table/computed_row.h"
+#include "report/views/views.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Percent of the compute time that a model must know, and of that what memory must limit. */
+#define MODELLED_MIN 50u
+#define MEMORY_LIMITED_MIN 67u
+
+struct bound_device {
+	uint32_t device;
+	uint64_t running[BOUND_COUNT]; /* operations of each class that run now */
+	uint64_t since_ns;             /* trace time up to which the device is accounted */
+	uint64_t first_ns, last_ns;    /* begin of the first operation, end of the last */
+	uint32_t first_tid;            /* thread that launched the first; 0: unknown */
+	bool begun;
+};
+
+struct bound_pass {
+	const struct process *process;
+	struct run_bound *result;
+	struct host_ranges host;
+	struct bound_device devices[TIMELINE_DEVICES];
+	size_t device_count;
+	int64_t clock_offset; /* trace time - Unix time, of the latest operation */
+};
+
+const char *bound_name(enum bound bound)
+{
+	static const char *const names[BOUND_COUNT] = {
+#define X(bound, name) [BOUND_##bound] = name,
+		BOUNDS(X)
+#undef X
+	};
+
+	return names[bound];
+}
+
+/* Returns the number of steady-state steps in which time counts; 0: all time counts. */
+static size_t examined_steps(const struct process *process)
+{
+	const struct steps *steps = process->steps;
+	size_t count = 0;
+
+	if (process->profile->options.steps)
+		return 0;
+	for (size_t i = 0; steps && i < steps->count; i++)
+		count += steps->steps[i].kind == STEP_USUAL;
+	return count;
+}
+
+/* Returns how much of an interval is in examined steps. */
+static uint64_t examined_ns(const struct bound_pass *pass, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct steps *steps = pass->process->steps;
+	uint64_t sum = 0;
+	size_t low = 0, high = steps ? steps->count : 0;
+
+	if (to_ns <= from_ns)
+		return 0;
+	if (!pass->result->steps)
+		return to_ns - from_ns;
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+
+		if (steps->steps[middle].end_ns > from_ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	for (; low < steps->count && steps->steps[low].begin_ns < to_ns; low++) {
+		const uint64_t from = max_u64(from_ns, steps->steps[low].begin_ns),
+			       to = min_u64(to_ns, steps->steps[low].end_ns);
+
+		if (steps->steps[low].kind == STEP_USUAL && to > from)
+			sum += to - from;
+	}
+	return sum;
+}
+
+static enum bound class_of_work(const struct activity *work)
+{
+	return work->kind == ACTIVITY_COPY ? BOUND_COPIES
+	       : work->communicates        ? BOUND_COMMUNICATION
+					   : BOUND_COMPUTE;
+}
+
+/* Accounts the time since the last event to what has run since. */
+static void account(struct bound_pass *pass, struct bound_device *device, uint64_t at_ns)
+{
+	const enum bound class = device->running[BOUND_COMPUTE]         ? BOUND_COMPUTE
+				 : device->running[BOUND_COMMUNICATION] ? BOUND_COMMUNICATION
+									: BOUND_COPIES;
+
+	if (device->running[class])
+		pass->result->ns[class] += examined_ns(pass, device->since_ns, at_ns);
+	device->since_ns = max_u64(device->since_ns, at_ns);
+}
+
+static void begin_work(
+	void *context, const struct activity *work, uint64_t at_ns, struct sweep_mark *mark)
+{
+	struct bound_pass *pass = context;
+	struct bound_device *device = device_slot(
+		pass->devices, &pass->device_count, sizeof *pass->devices, work->device);
+	const enum bound class = class_of_work(work);
+
+	pass->clock_offset = (int64_t)(work->begin_ns - work->start_unix_ns);
+	at_ns += (uint64_t)pass->clock_offset;
+	if (!device->begun) {
+		device->first_ns = device->since_ns = at_ns;
+		device->first_tid = work->has_call ? work->tid : 0;
+		device->begun = true;
+	}
+	account(pass, device, at_ns);
+	device->running[class]++;
+	pass->result->operations += !pass->result->steps || examined_ns(pass, at_ns, at_ns + 1);
+	*mark = (struct sweep_mark){ (uint32_t)(device - pass->devices), (uint32_t) class, 0 };
+}
+
+static void end_work(void *context, const struct sweep_mark *mark, uint64_t at_ns)
+{
+	struct bound_pass *pass = context;
+	struct bound_device *device = &pass->devices[mark->device];
+
+	account(pass, device, at_ns + (uint64_t)pass->clock_offset);
+	device->last_ns = device->since_ns;
+	device->running[mark->first]--;
+}
+
+static enum bound class_of_cause(enum gap_cause cause)
+{
+	static const enum bound classes[GAP_CAUSE_COUNT] = { [GAP_LAUNCH] = BOUND_LAUNCH,
+		[GAP_SYNC] = BOUND_SYNC,
+		[GAP_ALLOCATION] = BOUND_ALLOCATION,
+		[GAP_COPY] = BOUND_COPIES,
+		[GAP_LATENCY] = BOUND_LAUNCH,
+		[GAP_KERNELS] = BOUND_LAUNCH,
+		[GAP_EVENT] = BOUND_WAITING,
+		[GAP_QUEUED] = BOUND_WAITING,
+		[GAP_UNKNOWN] = BOUND_UNKNOWN };
+
+	return classes[cause];
+}
+
+/* Accounts idle time before a launch, `length` of the interval from `from_ns` to `to_ns`. Where the
+ * launching thread fetched data or compiled, that is what the GPU waited for. */
+static void add_launch_idle(
+	struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns, uint64_t length)
+{
+	uint64_t *ns = pass->result->ns, host[3] = { 0 }, part;
+
+	if (tid && length)
+		host_ranges_within(&pass->host, tid, from_ns, to_ns, host);
+	part = min_u64(host[HOST_RANGE_DATA], length);
+	ns[BOUND_DATA] += part;
+	length -= part;
+	part = min_u64(host[HOST_RANGE_COMPILATION], length);
+	ns[BOUND_COMPILATION] += part;
+	ns[BOUND_LAUNCH] += length - part;
+}
+
+static void add_idle(void *context, const struct idle_part *idle)
+{
+	struct bound_pass *pass = context;
+	const struct gap_part *part = &idle->part;
+	const enum bound class = class_of_cause(part->cause);
+	const uint64_t length = pass->result->steps
+					? min_u64(examined_ns(pass, part->begin_ns, part->end_ns),
+						  idle->length_ns)
+					: idle->length_ns;
+
+	if (class == BOUND_LAUNCH && !part->launched)
+		add_launch_idle(pass, idle->ended_by->tid, part->begin_ns, part->end_ns, length);
+	else
+		pass->result->ns[class] += length;
+}
+
+/* Accounts the time in steps before the first operation of each device and after its last. */
+static void add_ends(struct bound_pass *pass)
+{
+	const uint64_t end_ns = pass->process->profile->totals.wall_ns;
+
+	for (size_t i = 0; i < pass->device_count && pass->result->steps; i++) {
+		const struct bound_device *device = &pass->devices[i];
+
+		add_launch_idle(pass, device->first_tid, 0, device->first_ns,
+			examined_ns(pass, 0, device->first_ns));
+		add_launch_idle(pass, device->first_tid, device->last_ns, end_ns,
+			examined_ns(pass, device->last_ns, end_ns));
+	}
+}
+
+/* Accounts the time in which it is unknown whether the devices were busy. */
+static void add_unknown(struct bound_pass *pass)
+{
+	const struct profile *profile = pass->process->profile;
+	const struct steps *steps = pass->process->steps;
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(profile->timeline, &devices);
+
+	for (size_t i = 0; i < count && !pass->result->steps; i++)
+		pass->result->ns[BOUND_UNKNOWN] += devices[i].unknown_ns;
+	for (size_t i = 0; i < count && pass->result->steps; i++)
+		for (size_t step = 0; step < steps->count; step++)
+			if (steps->steps[step].kind == STEP_USUAL)
+				pass->result->ns[BOUND_UNKNOWN] += timeline_unknown_within(
+					profile->timeline, devices[i].device, HANDOVER_TRACE_TIME,
+					steps->steps[step].begin_ns, steps->steps[step].end_ns);
+}
+
+/* Reads which of the operators that a model knows are limited by memory, from the rows of the view
+ * `roofline`. */
+static void read_limits(
+	const struct options *options, struct process *process, struct run_bound *bound)
+{
+	struct options roofline = *options;
+	struct processes only = { .all = process, .count = 1, .shown = 1 };
+	struct rows rows = { .count = 0 };
+
+	roofline.view = view_find("roofline");
+	roofline.top = UINT32_MAX;
+	roofline.depth = UINT32_MAX;
+	roofline.min_percent = 0;
+	roofline.sort = NULL;
+	arrange_roofline(&roofline, &only, &rows);
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct row *row = &rows.rows[i];
+		const bool memory = computed_row_is(row, "roof", "memory");
+
+		if (!computed_row_is(row, "kind", "op") ||
+			(!memory && !computed_row_is(row, "roof", "compute")))
+			continue;
+		bound->modelled_ns += computed_row_number(row, "gpu_total_ns");
+		bound->memory_limited_ns += memory ? computed_row_number(row, "gpu_total_ns") : 0;
+	}
+	free(rows.rows);
+}
+
+static bool is_percent(uint64_t part, uint64_t whole, unsigned percent)
+{
+	return part && (long double)part * 100 >= (long double)whole * percent;
+}
+
+static enum bound largest_but_compute(const struct run_bound *bound)
+{
+	enum bound most = BOUND_COMMUNICATION;
+
+	for (enum bound class = BOUND_COMMUNICATION; class < BOUND_CLASSES; class ++)
+		if (bound->ns[class] > bound->ns[most])
+			most = class;
+	return most;
+}
+
+static void judge(struct run_bound *bound)
+{
+	const enum bound most = largest_but_compute(bound);
+
+	bound->confidence = CONFIDENCE_HIGH;
+	if (bound->operations < BOUND_OPERATIONS_MIN || !bound->whole_ns) {
+		bound->bound = BOUND_UNJUDGED;
+		bound->confidence = CONFIDENCE_LOW;
+	} else if (is_percent(bound->ns[most], bound->whole_ns, BOUND_SHARE_MIN)) {
+		bound->bound = most;
+		if (most == BOUND_UNKNOWN)
+			bound->confidence = CONFIDENCE_LOW;
+		else if (!is_percent(bound->ns[most], bound->whole_ns, 50))
+			bound->confidence = CONFIDENCE_MEDIUM;
+	} else if (is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 50)) {
+		bound->bound = BOUND_COMPUTE;
+		if (!is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 70))
+			bound->confidence = CONFIDENCE_MEDIUM;
+	} else {
+		bound->bound = BOUND_NOTHING;
+		bound->confidence = CONFIDENCE_LOW;
+	}
+}
+
+/* Replaces compute by memory bandwidth where a model knows most of the compute time, and memory
+ * limits most of that. */
+static void judge_bandwidth(
+	const struct options *options, struct process *process, struct run_bound *bound)
+{
+	if (bound->bound != BOUND_COMPUTE)
+		return;
+	read_limits(options, process, bound);
+	if (!is_percent(bound->modelled_ns, process->profile->totals.gpu_sum_ns, MODELLED_MIN) ||
+		!is_percent(bound->memory_limited_ns, bound->modelled_ns, MEMORY_LIMITED_MIN))
+		return;
+	bound->ns[BOUND_BANDWIDTH] = bound->ns[BOUND_COMPUTE];
+	bound->ns[BOUND_COMPUTE] = 0;
+	bound->bound = BOUND_BANDWIDTH;
+	bound->confidence = CONFIDENCE_MEDIUM;
+}
+
+struct run_bound run_bound_read(const struct options *options, struct process *process)
+{
+	struct run_bound bound = { .bound = BOUND_UNJUDGED, .steps = examined_steps(process) };
+	struct bound_pass *pass = xcalloc(sizeof *pass);
+	const struct event_sweep_visitor visitor = {
+		.context = pass, .begins = begin_work, .ends = end_work
+	};
+	struct activities *activities = activities_read(process);
+
+	pass->process = process;
+	pass->result = &bound;
+	pass->host = host_ranges_read(process);
+	event_sweep_run(activities, &visitor, false);
+	idle_parts_visit(process, activities, add_idle, pass);
+	add_ends(pass);
+	add_unknown(pass);
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		bound.whole_ns += bound.ns[class];
+	judge(&bound);
+	activities_free(activities);
+	host_ranges_free(&pass->host);
+	free(pass);
+	judge_bandwidth(options, process, &bound);
+	return bound;
+}
+
+/* The verdict in words; %s: share of the time. */
+static const char *const sentences[BOUND_COUNT] = {
+	[BOUND_COMPUTE] =
+		"The run is bound by the GPU's kernels, which compute for %s of the time.",
+	[BOUND_BANDWIDTH] = "The run is bound by the GPU's memory bandwidth: kernels run for %s of "
+			    "the time, and memory limits most of them.",
+	[BOUND_COMMUNICATION] = "The run is bound by exposed communication: for %s of the time the "
+				"GPU communicates and computes nothing.",
+	[BOUND_COPIES] = "The run is bound by copies: for %s of the time the GPU only copies, or "
+			 "waits for a copy call of the host.",
+	[BOUND_LAUNCH] = "The run is bound by the host: for %s of the time the GPU is idle, as its "
+			 "next operation is not launched yet.",
+	[BOUND_DATA] = "The run is bound by data loading: for %s of the time the GPU is idle while "
+		       "the next batch is fetched.",
+	[BOUND_COMPILATION] = "The run is bound by compilation: for %s of the time the GPU is idle "
+			      "while the host compiles.",
+	[BOUND_ALLOCATION] = "The run is bound by allocation: for %s of the time the GPU is idle "
+			     "while the host allocates or frees memory.",
+	[BOUND_SYNC] = "The run is bound by synchronisation: for %s of the time the GPU is idle, "
+		       "as the host had waited for it before it launched more.",
+	[BOUND_WAITING] = "Launched work does not start for %s of the time: it waits for an event, "
+			  "for something that the trace does not show, or for another process.",
+	[BOUND_UNKNOWN] = "What bounds the run cannot be said: for %s of the time the trace does "
+			  "not show what the GPU did, or why it was idle.",
+	[BOUND_NOTHING] = "Nothing in particular bounds the run; the kernels compute for %s of the "
+			  "time.",
+};
+
+/* Words of the command that shows more, between `pperf-report` and the trace. */
+static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
+	[BOUND_BANDWIDTH] = "roofline",
+	[BOUND_COMMUNICATION] = "overlap",
+	[BOUND_COPIES] = "overlap",
+	[BOUND_LAUNCH] = "idle",
+	[BOUND_DATA] = "idle",
+	[BOUND_COMPILATION] = "idle",
+	[BOUND_ALLOCATION] = "api",
+	[BOUND_SYNC] = "idle",
+	[BOUND_WAITING] = "queue",
+	[BOUND_UNKNOWN] = "idle",
+	[BOUND_NOTHING] = "categories",
+	[BOUND_UNJUDGED] = "info" };
+
+/* Writes the shares of all classes with 1 % or more, the largest first. */
+static void list_shares(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	bool listed[BOUND_CLASSES] = { false };
+	size_t used = strlen(text->evidence);
+
+	for (unsigned n = 0; n < BOUND_CLASSES; n++) {
+		enum bound most = BOUND_COUNT;
+
+		for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+			if (!listed[class] && is_percent(bound->ns[class], bound->whole_ns, 1) &&
+				(most == BOUND_COUNT || bound->ns[class] > bound->ns[most]))
+				most = class;
+		if (most == BOUND_COUNT)
+			return;
+		listed[most] = true;
+		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
+			n ? ", " : "", bound_name(most),
+			diagnose_share(diagnosis, bound->ns[most], bound->whole_ns));
+		used += strlen(text->evidence + used);
+	}
+}
+
+static void explain_confidence(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	if (bound->bound == BOUND_BANDWIDTH)
+		SET_TEXT(text->reason,
+			"modelled: of %s in operators with a model, memory limits %s",
+			diagnose_time(diagnosis, bound->modelled_ns),
+			diagnose_time(diagnosis, bound->memory_limited_ns));
+	else if (bound->bound == BOUND_NOTHING)
+		SET_TEXT(text->reason, "no class takes %u %% of the time", BOUND_SHARE_MIN);
+	else if (bound->bound == BOUND_COMPUTE && bound->confidence == CONFIDENCE_MEDIUM)
+		SET_TEXT(text->reason, "measured; the other classes take more than 30 %% together");
+	else if (bound->confidence == CONFIDENCE_MEDIUM)
+		SET_TEXT(text->reason, "measured, but the class takes less than half of the time");
+	else
+		SET_TEXT(text->reason,
+			"measured: each nanosecond of the GPUs' time is in one class");
+}
+
+void run_bound_explain(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
+
+	SET_TEXT(text->view, "%s", views[bound->bound]);
+	if (bound->bound == BOUND_UNJUDGED) {
+		SET_TEXT(text->sentence, "There is too little GPU work in the trace to say what "
+					 "bounds the run.");
+		SET_TEXT(text->reason, "%s; at least %u are needed",
+			diagnose_plural(diagnosis, bound->operations, "GPU operation"),
+			BOUND_OPERATIONS_MIN);
+		return;
+	}
+	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
+		diagnose_share(diagnosis, bound->ns[shown], bound->whole_ns));
+	if (bound->steps)
+		SET_TEXT(text->evidence, "%s in %s: ", diagnose_time(diagnosis, bound->whole_ns),
+			diagnose_plural(diagnosis, bound->steps, "steady-state step"));
+	else
+		SET_TEXT(text->evidence, "%s from the first GPU operation to the last: ",
+			diagnose_time(diagnosis, bound->whole_ns));
+	list_shares(diagnosis, bound, text);
+	explain_confidence(diagnosis, bound, text);
+}

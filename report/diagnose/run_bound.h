@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Says what bounds a run: divides the time of its GPUs among the things that took it, and names the
+ * largest one that could be removed.
+ *
+ * The time is that of the steady-state steps or, without steps, from the first GPU operation to the
+ * last; the sum over the GPUs that had work. Each nanosecond has one class:
+ *
+ * | class            | the GPU                                                             |
+ * |------------------|---------------------------------------------------------------------|
+ * | compute          | ran a kernel that computes, or a memset                             |
+ * | memory bandwidth | the same, where most of it is known to be limited by memory (model) |
+ * | communication    | communicated, and computed nothing (exposed)                        |
+ * | copies           | only copied, or waited for the host in a copy call                  |
+ * | launch           | was idle, and its next operation was not launched yet               |
+ * | data loading     | the same, while the launching thread fetched a batch                |
+ * | compilation      | the same, while the launching thread compiled                       |
+ * | allocation       | was idle, as the launching thread allocated or freed memory         |
+ * | synchronisation  | was idle, as the launching thread waited for the GPU before         |
+ * | waiting          | was idle, and launched work had not started: it waited              |
+ * | unknown          | may have been busy, or was idle for a reason not in the trace       |
+ *
+ * A run is bound by the largest class other than compute that takes BOUND_SHARE_MIN of the time,
+ * otherwise by compute if that takes half of it, otherwise by nothing in particular.
+ */
+#ifndef PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
+#define PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
+
+#include "report/diagnose/finding.h"
+#include "report/run/process.h"
+
+/* Percent of the time. At 30 % of idle or exposed time, no faster kernel can make up for it. */
+#define BOUND_SHARE_MIN 30u
+/* With fewer GPU operations than this, a trace is a sample of nothing. */
+#define BOUND_OPERATIONS_MIN 10u
+
+#define BOUNDS(X)                           \
+	X(COMPUTE, "compute")               \
+	X(BANDWIDTH, "memory bandwidth")    \
+	X(COMMUNICATION, "communication")   \
+	X(COPIES, "copies")                 \
+	X(LAUNCH, "launch")                 \
+	X(DATA, "data loading")             \
+	X(COMPILATION, "compilation")       \
+	X(ALLOCATION, "allocation")         \
+	X(SYNC, "synchronisation")          \
+	X(WAITING, "waiting")               \
+	X(UNKNOWN, "unknown")               \
+	X(NOTHING, "nothing in particular") \
+	X(UNJUDGED, "unjudged")
+
+enum bound {
+#define X(bound, name) BOUND_##bound,
+	BOUNDS(X)
+#undef X
+		BOUND_COUNT
+};
+#define BOUND_CLASSES BOUND_NOTHING /* classes of time; the later ones are verdicts only */
+
+struct run_bound {
+	uint64_t ns[BOUND_CLASSES]; /* by class; their sum is whole_ns */
+	uint64_t whole_ns;
+	enum bound bound;
+	enum finding_confidence confidence;
+	size_t steps;        /* steady-state steps that were examined; 0: the whole trace */
+	uint64_t operations; /* GPU operations in that time */
+	/* Of compute time, the part in operators whose limit a model knows, and the part of that
+	 * which memory limits. */
+	uint64_t modelled_ns, memory_limited_ns;
+};
+
+/* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs. */
+struct run_bound run_bound_read(const struct options *options, struct process *process);
+
+const char *bound_name(enum bound bound);
+
+/* Sets the members sentence, evidence, reason and view of `text`. */
+void run_bound_explain(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text);
+
+#endif

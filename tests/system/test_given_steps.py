@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Steps and modes of real traces of torch.profiler (PPERF_TEST_DATA)."""
+import json, os, pathlib
+from harness import Skip, case, main, report
+
+
+def trace(pattern):
+    folder = pathlib.Path(os.environ.get("PPERF_TEST_DATA") or "/nonexistent")
+    found = [path for part in ("kineto", "verdicts") for path in sorted((folder / part).glob(pattern + ".json*"))]
+    if not found:
+        raise Skip("PPERF_TEST_DATA does not name the folder with traces of other tools")
+    return found[0]
+
+
+@case
+def a_low_peak_between_high_ones_does_not_join_them(folder):
+    rows = json.loads(report("distribution", "aten::add_", trace("kineto__resnet50_num_workers_0*"), "-f", "json").stdout)["rows"]
+    modes = [row["duration_ns"] for row in rows if row["kind"] == "mode" and row["measure"] == "cpu"]
+    assert len(modes) == 3, modes
+    for found, right in zip(modes, (19200, 25700, 31900)):
+        assert abs(found - right) <= 0.04 * right, modes
+
+
+@case
+def one_marked_step_is_a_step(folder):
+    for pattern in ("hta__triton_example*", "param__dlrm_worker0*", "tl__h100~Qwen*", "hta__rank_non_gpu*"):
+        view = json.loads(report("steps", trace(pattern), "-f", "json").stdout)
+        assert [row["kind"] for row in view["rows"]] == ["step"], (pattern, view["rows"])
+        assert not view["warnings"], view["warnings"]
+
+
+@case
+def no_row_of_a_table_is_all_that_the_others_are(folder):
+    for by, none, pattern in ("category", "other", "kineto__resnet50_num_workers_0*"), ("module", "(in no module)", "tl__h100~gaunernst*"):
+        view = json.loads(report("table", "--by", by, trace(pattern), "-f", "json").stdout)
+        rows = {row["name"]: row for row in view["rows"]}
+        assert sum(row.get("gpu_self_ns") or 0 for row in view["rows"]) == view["totals"]["gpu_sum_ns"], by
+        assert (rows[none].get("gpu_total_ns") or 0) == (rows[none].get("gpu_self_ns") or 0), rows[none]
+        assert rows[none]["cpu_total_ns"] == rows[none]["cpu_self_ns"], rows[none]
+
+
+main()

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What bounds a run, beside the answer that a person had written down before the rule was made
+(run_bounds.tsv), and beside the figures of other views. Needs PPERF_TEST_DATA."""
+import functools, json, os, pathlib, subprocess
+
+from harness import REPORT, Skip, case, environment, main
+
+HERE = pathlib.Path(__file__).parent
+
+
+@functools.cache
+def traces():
+    folder = os.environ.get("PPERF_TEST_DATA")
+    if not folder:
+        raise Skip("PPERF_TEST_DATA does not name the folder with traces of other tools")
+    lines = [line.split("\t") for line in (HERE / "run_bounds.tsv").read_text().splitlines() if line[0] != "#"]
+    found = {name: list(pathlib.Path(folder).glob(name + "*")) for name, _, _ in lines}
+    assert all(len(paths) == 1 for paths in found.values()), {name: paths for name, paths in found.items() if len(paths) != 1}
+    return [(found[name][0], bound) for name, bound, _ in lines]
+
+
+@functools.cache
+def rows(view, trace):
+    run = subprocess.run([REPORT, view, trace, "-f", "json"], capture_output=True, text=True, env=environment(), timeout=120)
+    assert run.returncode == 0, (view, trace, run.stderr)
+    return json.loads(run.stdout)
+
+
+def verdict(trace):
+    found = [row for row in rows("diagnose", trace)["rows"] if row["kind"] == "verdict"]
+    return found[0] if found else {"name": "unjudged", "confidence": "low"}
+
+
+@case
+def nine_of_ten_verdicts_are_those_of_a_person(folder):
+    # whether memory limits a kernel, a person cannot see in a trace without a model
+    same = {"memory bandwidth": "compute"}
+    wrong = [(trace.name, bound, verdict(trace)) for trace, bound in traces()
+             if same.get(verdict(trace)["name"], verdict(trace)["name"]) != bound]
+    assert len(wrong) <= len(traces()) // 10, wrong
+    assert all(row["confidence"] == "low" for _, _, row in wrong), wrong
+
+
+@case
+def classes_are_the_whole_time_of_the_gpus(folder):
+    for trace, _ in traces():
+        classes = {row["name"]: row for row in rows("diagnose", trace)["rows"] if row["kind"] == "class"}
+        totals = rows("diagnose", trace)["totals"]
+        if not classes:
+            continue
+        assert abs(sum(row["share"] for row in classes.values()) - 1) < 1e-9, (trace, classes)
+        if "steady-state" in (verdict(trace).get("evidence") or "steady-state"):
+            continue  # of steps; totals are of the whole trace
+        whole = sum(row["impact_ns"] for row in classes.values())
+        assert abs(whole - totals["gpu_busy_ns"] - totals["gpu_idle_ns"] - totals["gpu_unknown_ns"]) <= whole / 1000, (trace, whole, totals)
+        for name, key in (("communication", "gpu_exposed_communication_ns"),):
+            assert abs(classes.get(name, {"impact_ns": 0})["impact_ns"] - totals[key]) <= whole / 1000, (trace, name, classes, totals)
+
+
+@case
+def the_first_screen_begins_with_the_verdict(folder):
+    for trace, _ in traces():
+        screen = subprocess.run([REPORT, trace, "--width", "300"], capture_output=True, text=True, env=environment(), timeout=120).stdout
+        if "finding" in verdict(trace):
+            assert screen.startswith("verdict   " + verdict(trace)["finding"] + " (confidence: "), (trace, screen[:400])
+        else:
+            assert screen.startswith("verdict   "), (trace, screen[:400])
+
+
+main()
