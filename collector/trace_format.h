@@ -75,7 +75,7 @@
  *   version.pperf, version.torch, version.python
  *   cupti.library           its path
  *   source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops, source.torch_modules,
- *   source.torch_memory, source.python_stacks
+ *   source.torch_compile, source.torch_memory, source.python_stacks
  *                           `on`, `off: REASON (CODE)` or `partial: REASON`;
  *                           absent: the program does not use it
  *   schedule                PPERF_SCHEDULE as parsed:

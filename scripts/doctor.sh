@@ -246,7 +246,7 @@ tell_trace() {
 		esac
 	done < "$scratch/sources"
 	report_settings
-	"$report" "$1" 2> /dev/null | sed -n '/^coverage/,/^verdict/{/^verdict/d;p;}; /^losses/,/^cost/p'
+	"$report" "$1" 2> /dev/null | awk '/^$/ { exit } /^[^ ]/ { inside = /^(coverage|notes|errors|losses|cost) / } inside'
 }
 
 check_command() {

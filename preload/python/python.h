@@ -27,7 +27,8 @@ struct python_function {
 	const char *doc;
 };
 
-#define PYTHON_VARARGS 0x0001 /* arguments: a tuple */
+#define PYTHON_VARARGS 0x0001  /* arguments: a tuple */
+#define PYTHON_KEYWORDS 0x0003 /* call is a python_keyword_function, cast */
 #define PYTHON_NO_ARGUMENTS 0x0004
 #define PYTHON_ONE_ARGUMENT 0x0008 /* arguments: the argument itself, borrowed */
 #define PYTHON_FASTCALL 0x0080     /* call is a python_fast_function, cast */
@@ -35,7 +36,12 @@ struct python_function {
 typedef struct python_object *python_fast_function(
 	struct python_object *self, struct python_object *const *arguments, ptrdiff_t count);
 
-/* PyType_Spec and PyType_Slot. The name must stay valid; the slots end with a zero. */
+/* `arguments`: a tuple; `keywords`: a dict or NULL */
+typedef struct python_object *python_keyword_function(struct python_object *self,
+	struct python_object *arguments, struct python_object *keywords);
+
+/* PyType_Spec and PyType_Slot. The name and what PYTHON_SLOT_METHODS refers to must stay valid. The
+ * slots end with a zero. */
 struct python_slot {
 	int slot; /* PYTHON_SLOT_... */
 	void *function;
@@ -43,12 +49,16 @@ struct python_slot {
 struct python_type {
 	const char *name;          /* must contain a dot */
 	int basic_size, item_size; /* 0: that of `object` */
-	unsigned flags;            /* PYTHON_TYPE_PLAIN */
+	unsigned flags;            /* PYTHON_TYPE_..., or-ed */
 	const struct python_slot *slots;
 };
 #define PYTHON_TYPE_PLAIN (1u << 18) /* Py_TPFLAGS_DEFAULT */
+#define PYTHON_TYPE_BASE (1u << 10)  /* Py_TPFLAGS_BASETYPE: may have subclasses */
+/* Py_mp_ass_subscript: int (*)(self, key, value). `value` NULL: `del`. */
+#define PYTHON_SLOT_ASSIGN_ITEM 3
 #define PYTHON_SLOT_GET_ITEM 5       /* Py_mp_subscript: object *(*)(self, key) */
 #define PYTHON_SLOT_FREE 52          /* Py_tp_dealloc: void (*)(self) */
+#define PYTHON_SLOT_METHODS 64 /* Py_tp_methods: functions, the last one with the name NULL */
 
 /* The functions, as in Python's manual. Those that return an object return a new reference, or NULL
  * with an exception set, unless marked otherwise. */
@@ -82,6 +92,9 @@ struct python_type {
 		(struct python_object * object, const char *name, struct python_object *value)) \
 	X(PyObject_CallObject, struct python_object *,                                          \
 		(struct python_object * callable, struct python_object * arguments))            \
+	X(PyObject_Call, struct python_object *,                                                \
+		(struct python_object * callable, struct python_object * arguments,             \
+			struct python_object * keywords))                                       \
 	X(PyObject_IsTrue, int, (struct python_object * object))                                \
 	X(PyTuple_New, struct python_object *, (ptrdiff_t size))                                \
 	X(PyTuple_Size, ptrdiff_t, (struct python_object * tuple))                              \

@@ -4,6 +4,7 @@
 #include "collector/file/dictionary.h"
 #include "preload/python/python.h"
 #include "preload/python/frames.h"
+#include "preload/torch/compile.h"
 #include "preload/torch/record_function_layout.h"
 #include "preload/torch/libraries.h"
 #include "preload/torch/tensor_memory.h"
@@ -29,6 +30,7 @@ static void start_in_python(bool operators)
 {
 	if (operators)
 		torch_modules_call_after_import(torch_layout_measure);
+	torch_modules_call_after_import(torch_compile_start);
 	torch_modules_call_after_import(python_frames_start);
 	torch_modules_start();
 }

@@ -46,7 +46,16 @@ const struct diagnose_rule diagnose_rules[] = {
 		diagnose_steady_allocation },
 	{ "compile-tax", "overhead of each call of a compiled function", NEED_RANGES,
 		diagnose_compile_tax },
-	{ "recompilation", "compilation in steady state", NEED_RANGES, diagnose_recompilation },
+	{ "compilation", "first compilations by torch.compile, and autotuning", NEED_RANGES,
+		diagnose_compilation },
+	{ "recompilation", "compilation of further versions, or in steady state", NEED_RANGES,
+		diagnose_recompilation },
+	{ "memory-growth", "each steady-state step leaves more memory allocated",
+		NEED_MEMORY | NEED_STEPS, diagnose_memory_growth },
+	{ "memory-spike", "one step needs far more memory than the others",
+		NEED_MEMORY | NEED_STEPS, diagnose_memory_spike },
+	{ "memory-fragmentation", "PyTorch reserves much more than tensors hold", NEED_MEMORY,
+		diagnose_memory_fragmentation },
 	{ "kernel-variability", "the same launch takes different times", NEED_TIMES,
 		diagnose_kernel_variability },
 	{ "forward-backward", "an unusual ratio of backward to forward time",
@@ -73,6 +82,9 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 		return "the trace has no launches of its GPU work";
 	if ((needs & NEED_CALLS) && !facts->calls)
 		return "the trace has no CUDA calls";
+	if ((needs & NEED_MEMORY) && !diagnosis->profile->totals.has_tensors &&
+		!diagnosis->profile->totals.reserved_peak)
+		return "the trace has no device memory";
 	if ((needs & NEED_STEPS) &&
 		(!diagnosis->process->steps || !diagnosis->process->steps->count))
 		return "no steps were found in the trace (see --step-marker)";
@@ -109,25 +121,30 @@ static uint64_t impact_base(const struct finding *finding)
 	return max_u64(run_ns * (count ? count : 1), diagnosis->profile->totals.gpu_sum_ns);
 }
 
-/* Returns true if the finding costs less than 1 % of the run. */
-static bool is_minor(const struct finding *finding)
-{
-	return finding->state == FINDING_FOUND && !finding->ends_run &&
-	       !diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR);
-}
-
+/* Returns the place of a finding in the list:
+ *   0  the program ran out of memory
+ *   1  findings that cost 1 % of the run or more
+ *   2  findings that cost bytes and no time
+ *   3  notes
+ *   4  findings that cost less than 1 % of the run
+ *   5  rules that found nothing
+ *   6  rules that were not checked */
 static int finding_position(const struct finding *finding)
 {
-	static const int positions[] = { [FINDING_FOUND] = 0,
-		[FINDING_NOTE] = 1,
-		[FINDING_CLEAR] = 3,
-		[FINDING_UNCHECKED] = 4 };
+	static const int positions[] = {
+		[FINDING_NOTE] = 3, [FINDING_CLEAR] = 5, [FINDING_UNCHECKED] = 6
+	};
 
-	return is_minor(finding) ? 2 : positions[finding->state];
+	if (finding->state != FINDING_FOUND)
+		return positions[finding->state];
+	if (finding->ends_run)
+		return 0;
+	if (!finding->impact_ns)
+		return 2;
+	return diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR) ? 1 : 4;
 }
 
-/* Orders findings first, by impact; then notes, findings below 1 % of the run, rules that found
- * nothing, and rules that were not checked. Equal ones keep the order of the table. */
+/* Orders by position, then by impact. Equal ones keep the order of the table. */
 static int by_state_and_impact(const void *a, const void *b)
 {
 	const struct finding *left = a, *right = b;
@@ -236,15 +253,16 @@ static void add_finding_row(
 		computed_row_set_unsigned(computed, "count", finding->count);
 		set_command_cell(finding->diagnosis, computed, finding);
 	}
-	if (finding->impact_ns || (finding->state == FINDING_FOUND && !finding->ends_run)) {
+	if (finding->impact_ns) {
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
 		computed_row_set_share(computed, "impact_share",
 			min_u64(finding->impact_ns, impact_base(finding)), impact_base(finding));
-		computed_row_set_string(
-			computed, "bound", finding->upper_bound ? "upper bound" : "measured");
 	}
 	if (finding->impact_bytes)
 		computed_row_set_unsigned(computed, "impact_bytes", finding->impact_bytes);
+	if (finding->impact_ns || finding->impact_bytes)
+		computed_row_set_string(
+			computed, "bound", finding->upper_bound ? "upper bound" : "measured");
 	if (finding->has_example && finding->state == FINDING_FOUND)
 		computed_row_set_unsigned(computed, "start_ns", finding->example_ns);
 	rows_add(rows, &computed->row);

@@ -13,6 +13,7 @@
 
 #include "report/analysis/activities.h"
 #include "report/analysis/gap_cause.h"
+#include "report/analysis/step_stats.h"
 #include "report/diagnose/finding.h"
 #include "report/diagnose/limits.h"
 #include "report/table/view.h"
@@ -70,6 +71,7 @@ struct diagnose_facts {
 	uint64_t whole_ns; /* from the GPUs' first work to their last */
 	uint64_t run_ns;   /* of the whole trace, also if only some steps are examined */
 	bool has_steps;
+	uint64_t steady_steps; /* set by the rules that compare steps */
 	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
@@ -105,6 +107,7 @@ struct diagnosis {
 	struct process *process;
 	const struct profile *profile;
 	struct diagnose_facts facts;
+	struct step_table *step_table; /* NULL: not read yet (diagnose_step_table) */
 	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
 	 * more are made. */
 	char text_buffers[DIAGNOSE_TEXT_BUFFERS][512];
@@ -114,6 +117,10 @@ struct diagnosis {
 /* Fills diagnosis->facts from the trace. diagnose_facts_free() frees them. */
 void diagnose_facts_read(struct diagnosis *diagnosis);
 void diagnose_facts_free(struct diagnosis *diagnosis);
+
+/* Returns the statistics of each step, which the first call reads in one more pass. The process
+ * must have steps. */
+const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);
 
 /* Returns the idle time before launches and during their latency, in parts shorter than
  * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
@@ -170,15 +177,20 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding);
-/* Rules about the first steps, compilers and the cost of profiling (host_rules.c). */
+/* Rules about the first steps and the cost of profiling (host_rules.c). */
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about torch.compile (compile_rules.c). */
+void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_compilation(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about device memory (memory_rules.c). */
+void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_memory_spike(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about data that steps wait for (data_rules.c). */
 void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding);
-/* The rule about memory that ran out (memory_rules.c). */
-void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about a kernel with different durations (variability_rule.c). */
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding);
 /* Picks the kernel to examine. Called before the pass over the activities. */

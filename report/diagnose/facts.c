@@ -441,6 +441,13 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 		facts_read_idle(diagnosis);
 }
 
+const struct step_table *diagnose_step_table(struct diagnosis *diagnosis)
+{
+	if (!diagnosis->step_table)
+		diagnosis->step_table = step_table_read(diagnosis->process);
+	return diagnosis->step_table;
+}
+
 void diagnose_facts_free(struct diagnosis *diagnosis)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
@@ -454,5 +461,6 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
 	free(facts->variable.medians);
+	step_table_free(diagnosis->step_table);
 	*facts = (struct diagnose_facts){ .operations = 0 };
 }

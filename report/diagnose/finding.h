@@ -52,6 +52,7 @@ enum diagnose_need {
 	/* Not a need: the rule is about shares of time, and is checked again on steady-state steps
 	 * if it finds nothing. */
 	CHECK_STEPS_TOO = 32,
+	NEED_MEMORY = 64, /* levels of tensor or device memory */
 };
 
 struct diagnose_rule {

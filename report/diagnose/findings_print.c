@@ -73,23 +73,19 @@ static void put_finding_path(const struct style *style, const struct row *row)
 static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
+	const bool has_time = finding_number(row, "impact_ns", &impact),
+		   has_bytes = finding_number(row, "impact_bytes", &bytes);
 
-	if (!finding_number(row, "impact_ns", &impact)) {
-		if (finding_number(row, "impact_bytes", &bytes)) {
-			paragraph_add(paragraph, ": ");
-			paragraph_value(paragraph, UNIT_BYTES, bytes);
-		}
-		return;
+	if (has_time || has_bytes)
+		paragraph_add(paragraph, ": %s",
+			computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
+	if (has_time) {
+		paragraph_value(paragraph, UNIT_TIME, impact);
+		paragraph_add(paragraph, " (%.1f %% of the run)%s",
+			100 * computed_row_real(row, "impact_share"), has_bytes ? ", " : "");
 	}
-	paragraph_add(
-		paragraph, ": %s", computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
-	paragraph_value(paragraph, UNIT_TIME, impact);
-	paragraph_add(
-		paragraph, " (%.1f %% of the run)", 100 * computed_row_real(row, "impact_share"));
-	if (finding_number(row, "impact_bytes", &bytes)) {
-		paragraph_add(paragraph, ", ");
+	if (has_bytes)
 		paragraph_value(paragraph, UNIT_BYTES, bytes);
-	}
 }
 
 static void put_finding(const struct style *style, const struct row *row, unsigned number)
@@ -205,16 +201,19 @@ static void put_verdict(const struct style *style, const struct row *row)
 	output_string(style->out, "\n");
 }
 
-static bool has_cost(const struct row *row)
+/* Returns true for the finding that is printed before the verdict: the run ended by it. */
+static bool ends_run(const struct row *row)
 {
-	uint64_t impact_ns;
+	static const char rule[] = "out-of-memory";
+	const struct string_view name = row_name(row);
 
-	return finding_number(row, "impact_ns", &impact_ns);
+	return name.length == sizeof rule - 1 && !memcmp(name.bytes, rule, name.length);
 }
 
 static void put_process_findings(
 	const struct style *style, const struct row *rows, size_t count, bool several)
 {
+	uint64_t impact_ns;
 	unsigned number = 0;
 
 	if (several) {
@@ -224,17 +223,17 @@ static void put_process_findings(
 		print_escaped(style, rows->process->path, strlen(rows->process->path), 0);
 		output_char(style->out, '\n');
 	}
-	/* A finding without a cost in time ended the run. It comes before the verdict. */
 	for (size_t i = 0; i < count; i++)
-		if (computed_row_is(&rows[i], "kind", "finding") && !has_cost(&rows[i]))
+		if (computed_row_is(&rows[i], "kind", "finding") && ends_run(&rows[i]))
 			put_finding(style, &rows[i], ++number);
 	for (size_t i = 0; i < count; i++)
 		if (computed_row_is(&rows[i], "kind", "verdict"))
 			put_verdict(style, &rows[i]);
 	for (size_t i = 0; i < count; i++) {
-		if (!computed_row_is(&rows[i], "kind", "finding") || !has_cost(&rows[i]))
+		if (!computed_row_is(&rows[i], "kind", "finding") || ends_run(&rows[i]))
 			continue;
-		if (!number && 1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
+		if (!number && finding_number(&rows[i], "impact_ns", &impact_ns) &&
+			1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
 			output_string(style->out, "no finding costs 1 % of the run or more\n");
 		put_finding(style, &rows[i], ++number);
 	}

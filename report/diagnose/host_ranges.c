@@ -13,8 +13,8 @@ struct host_ranges_pass {
 
 enum host_range_kind host_range_kind(struct string_view name)
 {
-	static const char *const compilers[] = { "*compile_inner*", "*_compile.compile*",
-		"*dynamo_timed*", "*compile_fx*", "*create_aot_dispatcher*",
+	static const char *const compilers[] = { "torch.compile *", "*compile_inner*",
+		"*_compile.compile*", "*dynamo_timed*", "*compile_fx*", "*create_aot_dispatcher*",
 		"*aot_module_simplified*", NULL };
 
 	if (category_matches("enumerate(DataLoader)#*", name.bytes, name.length))

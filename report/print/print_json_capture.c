@@ -60,8 +60,8 @@ static void capture_devices(struct json_writer *json, const struct process *proc
 
 static void capture_sources(struct json_writer *json, const struct process *process)
 {
-	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory",
-		"python_stacks", "cuda_symbols", "cupti", "roctracer" };
+	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_compile",
+		"torch_memory", "python_stacks", "cuda_symbols", "cupti", "roctracer" };
 
 	json_put_begin(json, "sources", '{');
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -168,6 +168,16 @@ static void add_row_text(struct paragraph *paragraph, const struct row *row, con
 	paragraph_text(paragraph, text.bytes, text.length);
 }
 
+/* Returns true for findings on memory. That it ran out has a paragraph of its own. */
+static bool costs_bytes_only(const struct row *row)
+{
+	static const char ran_out[] = "out-of-memory";
+	const struct string_view name = row_name(row);
+
+	return computed_row_number(row, "impact_bytes") && !computed_row_number(row, "impact_ns") &&
+	       !(name.length == sizeof ran_out - 1 && !memcmp(name.bytes, ran_out, name.length));
+}
+
 static void put_summary_finding(const struct style *style, const struct row *row, bool first)
 {
 	struct paragraph paragraph = { .style = style };
@@ -176,9 +186,14 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	paragraph_text(&paragraph, name.bytes, name.length);
 	paragraph_add(
 		&paragraph, ", %s", computed_row_is(row, "bound", "measured") ? "" : "up to ");
-	paragraph_value(&paragraph, UNIT_TIME, computed_row_number(row, "impact_ns"));
-	paragraph_add(&paragraph,
-		" (%.1f %% of the run): ", 100 * computed_row_real(row, "impact_share"));
+	if (costs_bytes_only(row)) {
+		paragraph_value(&paragraph, UNIT_BYTES, computed_row_number(row, "impact_bytes"));
+		paragraph_add(&paragraph, ": ");
+	} else {
+		paragraph_value(&paragraph, UNIT_TIME, computed_row_number(row, "impact_ns"));
+		paragraph_add(&paragraph,
+			" (%.1f %% of the run): ", 100 * computed_row_real(row, "impact_share"));
+	}
 	add_row_text(&paragraph, row, "finding");
 	paragraph_print(&paragraph, first ? "findings" : "");
 }
@@ -186,7 +201,8 @@ static void put_summary_finding(const struct style *style, const struct row *row
 static bool is_shown_finding(const struct row *row)
 {
 	return computed_row_is(row, "kind", "finding") &&
-	       100 * computed_row_real(row, "impact_share") >= FINDING_MIN_PERCENT;
+	       (costs_bytes_only(row) ||
+		       100 * computed_row_real(row, "impact_share") >= FINDING_MIN_PERCENT);
 }
 
 static void put_bound(const struct style *style, const struct row *row)

@@ -191,8 +191,9 @@ static void info_put_process(const struct info_page *page)
 
 static void info_put_sources(const struct info_page *page)
 {
-	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory",
-		"python_stacks", "cuda_symbols", "cupti", "roctracer" };
+	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules",
+		"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti",
+		"roctracer" };
 	const bool rocm = reader_meta(page->reader, "source.roctracer").known;
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {

@@ -11,6 +11,7 @@ static const struct {
 	{ "roctracer", "times of kernels and copies" },
 	{ "torch_ops", "data of PyTorch's operators" },
 	{ "torch_modules", "names of PyTorch's modules" },
+	{ "torch_compile", "compilations of torch.compile" },
 	{ "torch_memory", "tensor memory" },
 	{ "python_stacks", "source lines of the program's Python files" },
 };
@@ -60,6 +61,9 @@ const struct source_reason source_reasons[] = {
 	{ "torch_modules", "is not a function of Python",
 		"run without the tool that replaces torch.nn.Module.__call__" },
 	{ "torch_modules", "compiler cannot be made to skip", NEWER_TORCH },
+	{ "torch_compile", "this PyTorch has no", NEWER_TORCH },
+	{ "torch_compile", "cannot be watched",
+		"run without the tool that replaces the import of torch._dynamo" },
 	{ "torch_memory", "cudaMallocAsync",
 		"leave backend:cudaMallocAsync out of PYTORCH_CUDA_ALLOC_CONF" },
 	{ "torch_memory", "reported no tensor", NEWER_TORCH },

@@ -13,7 +13,7 @@ const char *coverage_separator(const struct style *style)
 
 /* In the order of the first screen. */
 static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "roctracer", "torch_ops",
-	"torch_modules", "torch_memory", "python_stacks" };
+	"torch_modules", "torch_compile", "torch_memory", "python_stacks" };
 
 static struct trace_text source_state(const struct process *process, size_t source)
 {

@@ -392,6 +392,121 @@ static struct trace_builder *compiling_at_first(void)
 	return steps(9 * MS, compile_at_first);
 }
 
+static void in_range(struct program *program, const char *name, uint64_t at, uint64_t length)
+{
+	build_push(program->builder, 1, at, name);
+	build_pop(program->builder, 1, at + length);
+}
+
+/* Two versions of a function, one in the first step and one in a later step. Its calls are at two
+ * nodes. */
+static void compile_by_name(struct program *program, unsigned step, uint64_t at)
+{
+	if (step == 0) {
+		build_push(program->builder, 1, at, "torch.compile f (a.py:3), frame 0, version 0");
+		in_range(program, "_compile.compile_inner (dynamo_timed)", at + 1000, 800 * US);
+		build_pop(program->builder, 1, at + 810 * US);
+		in_range(program, "CachingAutotuner.benchmark_all_configs (dynamo_timed)",
+			at + 900 * US, 700 * US);
+	}
+	if (step == 5)
+		in_range(program, "torch.compile f (a.py:3), frame 0, version 1", at, 80 * US);
+	build_push(program->builder, 1, at + 2 * MS * !step + 82 * US, step % 2 ? "a" : "b");
+	in_range(program, step < 5 ? "Torch-Compiled Region: 0/0" : "Torch-Compiled Region: 0/1",
+		at + 2 * MS * !step + 83 * US, 1 * US);
+	build_pop(program->builder, 1, at + 2 * MS * !step + 85 * US);
+}
+
+static struct trace_builder *compiling_by_name(void)
+{
+	return steps(9 * MS, compile_by_name);
+}
+
+static void call_a_version(struct program *program, unsigned step, uint64_t at)
+{
+	build_push(program->builder, 1, at, step % 3 ? "a" : "b");
+	in_range(program, step % 2 ? "Torch-Compiled Region: 0/0" : "Torch-Compiled Region: 0/1",
+		at + 1000, 1 * US);
+	build_pop(program->builder, 1, at + 3 * US);
+}
+
+static struct trace_builder *switching_versions(void)
+{
+	return steps(0, call_a_version);
+}
+
+#define MB 1000000u
+
+static void hold(struct program *program, const char *name, uint64_t at, uint64_t address,
+	int64_t bytes, uint64_t allocated)
+{
+	build_push(program->builder, 1, at, name);
+	build_tensor(program->builder, 1, at + 100, address, bytes, allocated, 500 * MB);
+	build_pop(program->builder, 1, at + 200);
+}
+
+/* 400 MB of parameters, and 1 MB more in each step. */
+static void keep(struct program *program, unsigned step, uint64_t at)
+{
+	if (!step)
+		hold(program, "model", at, 0x1000, 400 * MB, 400 * MB);
+	hold(program, "aten::relu", at + 1000, 0x10000 + step * 16, MB, (401 + step) * MB);
+}
+
+static struct trace_builder *growing(void)
+{
+	return steps(9 * MS, keep);
+}
+
+/* A cache that is full after the fifth step. */
+static void fill(struct program *program, unsigned step, uint64_t at)
+{
+	if (step < 5)
+		keep(program, step, at);
+}
+
+static struct trace_builder *filling(void)
+{
+	return steps(9 * MS, fill);
+}
+
+/* Each step holds 100 MB for a while, and step 6 holds 450. */
+static void hold_for_a_while(struct program *program, unsigned step, uint64_t at)
+{
+	const int64_t bytes = step == 6 ? 450 * MB : 100 * MB;
+
+	hold(program, "aten::relu", at + 1000, 0x1000, bytes, (uint64_t)bytes);
+	hold(program, "aten::sum", at + 2000, 0x1000, -bytes, 0);
+}
+
+static struct trace_builder *one_large_step(void)
+{
+	return steps(9 * MS, hold_for_a_while);
+}
+
+static void hold_evenly(struct program *program, unsigned step, uint64_t at)
+{
+	hold_for_a_while(program, step == 6 ? 7 : step, at);
+}
+
+/* PyTorch reserves 500 MB for 100. */
+static struct trace_builder *fragmented(void)
+{
+	return steps(9 * MS, hold_evenly);
+}
+
+static void run_out(struct program *program, unsigned step, uint64_t at)
+{
+	keep(program, step, at);
+	if (step == 9)
+		build_tensor_oom(program->builder, 1, at + 5000, 64 * MB, 410 * MB, 500 * MB);
+}
+
+static struct trace_builder *out_of_memory(void)
+{
+	return steps(9 * MS, run_out);
+}
+
 static void call_compiled(struct program *program, uint64_t at, uint64_t tax, uint64_t graph)
 {
 	build_push(program->builder, 1, at, "TorchDynamo Cache Lookup");
@@ -715,6 +830,29 @@ static const struct rule_case {
 	{ hardly_taxed, "compile-tax", "clear", "" },
 	{ compiling, "recompilation", "finding", "90000,,measured,1" },
 	{ compiling_at_first, "recompilation", "clear", "" },
+	{ compiling_by_name, "recompilation", "finding", "80000,,measured,1" },
+	{ compiling_by_name, "recompilation", "finding", "1 additional version of 1 function;" },
+	{ compiling_by_name, "recompilation", "finding", "f (a.py:3): 2 compilations" },
+	{ switching_versions, "recompilation", "note", "1 additional version of 1 function; the" },
+	{ compiling_by_name, "compilation", "finding", "1510000,,measured,1" },
+	{ compiling_by_name, "compilation", "finding", "1 compilation in 810.00 us" },
+	{ compiling_by_name, "compilation", "finding", "apart from that: 1 kernel in 700.00 us" },
+	{ even_steps, "compilation", "clear", "" },
+	{ growing, "memory-growth", "finding", ",,9000000,measured,9" },
+	{ growing, "memory-growth", "finding", "the path below holds most: 10.00 MB at the end" },
+	{ filling, "memory-growth", "clear", "" },
+	{ one_large_step, "memory-growth", "clear", "" },
+	{ even_steps, "memory-growth", "not checked", "the trace has no device memory" },
+	{ one_large_step, "memory-spike", "finding", "Step 6 needs 4.5 times" },
+	{ one_large_step, "memory-spike", "finding", ",,350000000,measured,1" },
+	{ growing, "memory-spike", "clear", "" },
+	{ fragmented, "memory-fragmentation", "finding", ",,400000000,measured,1" },
+	{ fragmented, "memory-spike", "clear", "" },
+	{ one_large_step, "memory-fragmentation", "clear", "" },
+	{ out_of_memory, "out-of-memory", "finding", ",,64000000,measured,1" },
+	{ out_of_memory, "out-of-memory", "finding",
+		"most of it was allocated by model: 400.00 MB" },
+	{ growing, "out-of-memory", "clear", "" },
 	{ bimodal, "kernel-variability", "finding", "bimodal: 2 typical values" },
 	{ rare, "kernel-variability", "finding", "rare slow instances: 4 of 200" },
 	{ throttled, "kernel-variability", "finding", "correlated with clock rate" },
@@ -811,14 +949,18 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"nothing found   overhead-bound, dominant-event, exposed-communication,\n"
 		"                collective-waits, tiny-calls, small-grids, idle-gaps,\n"
 		"                copy-before-gemm, attribute-queries, synchronisation,\n"
-		"                pageable-copies, steady-allocation, compile-tax, recompilation,\n"
-		"                kernel-variability, queued-not-started, profiler-cost\n"
+		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
+		"                recompilation, kernel-variability, queued-not-started,\n"
+		"                profiler-cost\n"
 		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
 		"                known\n"
 		"                data-loading, because no steps were found in the trace (see\n"
 		"                --step-marker)\n"
 		"                cold-start, because no steps were found in the trace (see\n"
 		"                --step-marker)\n"
+		"                memory-growth, because the trace has no device memory\n"
+		"                memory-spike, because the trace has no device memory\n"
+		"                memory-fragmentation, because the trace has no device memory\n"
 		"                forward-backward, because the trace has no backward pass\n"
 		"                out-of-memory, because the trace has no allocations\n");
 }
@@ -828,17 +970,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 4 of 22 rules checked\n"));
+		"no findings in 5 of 26 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 4 of 22 rules checked\n"));
+		"no findings in 5 of 26 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 4 of 22 rules checked\n"));
+		"no findings in 5 of 26 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  4 of 22 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 26 rules checked\n"));
 	}
 }
 END_TEST
@@ -858,6 +1000,18 @@ START_TEST(findings_are_ranked_by_what_they_cost)
 END_TEST
 
 /* Whatever part of a trace is looked at: nobody knows what of the cost is that part's. */
+/* Running out of memory comes first of all, what costs bytes after what costs time. */
+START_TEST(findings_about_bytes_have_their_place)
+{
+	const struct report_run run = run_report(out_of_memory(), "diagnose trace.bin --ascii");
+	const char *first = strstr(run.out, "1. out-of-memory: 64.00 MB\n"),
+		   *time = strstr(run.out, ". cold-start: 9.00 ms"),
+		   *bytes = strstr(run.out, ". memory-growth: 9.00 MB\n");
+
+	ck_assert_msg(first && time && bytes && first < time && time < bytes, "%s", run.out);
+}
+END_TEST
+
 START_TEST(what_measuring_costs_is_of_the_whole_run)
 {
 	struct trace_builder *builder = slow_host_after_a_long_start();
@@ -947,6 +1101,7 @@ int main(void)
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);
+	tcase_add_test(tests, findings_about_bytes_have_their_place);
 	tcase_add_test(tests, what_measuring_costs_is_of_the_whole_run);
 	tcase_add_test(tests, brief_is_brief);
 	tcase_add_test(tests, another_process_of_the_run_is_named);
