@@ -35,14 +35,10 @@ static void add_communication_row(struct communication *sums, const struct row *
 static struct communication communication_of(const struct diagnosis *diagnosis)
 {
 	struct communication sums = { .node = 0 };
-	struct options options = *diagnosis->options;
+	const struct options options = diagnose_row_options(
+		diagnosis->options, "overlap", UINT32_MAX);
 	struct rows rows = { .count = 0 };
 
-	options.view = view_find("overlap");
-	options.top = UINT32_MAX;
-	options.depth = UINT32_MAX;
-	options.min_percent = 0;
-	options.sort = NULL;
 	arrange_overlap(&options, diagnosis->process, &rows);
 	for (size_t i = 0; i < rows.count; i++)
 		add_communication_row(&sums, &rows.rows[i]);

@@ -107,8 +107,8 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 		finding->state = FINDING_NOTE;
 }
 
-/* Returns the time that the cost of a finding is a share of. Of GPU work it is the duration of the
- * run on all GPUs, or the sum of their work if that is more, as on several streams. */
+/* Returns the time that the cost of a finding is a share of: the duration of the run on all GPUs. A
+ * cost that sums over several streams or threads may be longer. */
 static uint64_t impact_base(const struct finding *finding)
 {
 	const struct diagnosis *diagnosis = finding->diagnosis;
@@ -118,7 +118,7 @@ static uint64_t impact_base(const struct finding *finding)
 
 	if (!diagnosis->facts.operations)
 		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
-	return max_u64(run_ns * (count ? count : 1), diagnosis->profile->totals.gpu_sum_ns);
+	return run_ns * (count ? count : 1);
 }
 
 /* Returns the place of a finding in the list:

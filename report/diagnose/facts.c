@@ -412,14 +412,9 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 /* Reads the rows of the view `idle`: all causes and nodes, and the longest gaps one by one. */
 static void facts_read_idle(struct diagnosis *diagnosis)
 {
-	struct options options = *diagnosis->options;
+	const struct options options = diagnose_row_options(diagnosis->options, "idle", GAPS_MAX);
 	struct rows rows = { .count = 0 };
 
-	options.view = view_find("idle");
-	options.top = GAPS_MAX;
-	options.depth = UINT32_MAX;
-	options.min_percent = 0;
-	options.sort = NULL;
 	arrange_idle(&options, diagnosis->process, &rows);
 	for (size_t i = 0; i < rows.count; i++)
 		facts_add_idle_row(diagnosis, &rows.rows[i]);

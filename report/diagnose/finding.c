@@ -127,3 +127,15 @@ uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t 
 	return facts->cause_ns[GAP_LAUNCH] + facts->cause_ns[GAP_LATENCY] -
 	       facts->launch_long.total_ns;
 }
+
+struct options diagnose_row_options(const struct options *options, const char *view, uint32_t top)
+{
+	struct options all = *options;
+
+	all.view = view_find(view);
+	all.top = top;
+	all.depth = UINT32_MAX;
+	all.min_percent = 0;
+	all.sort = NULL;
+	return all;
+}

@@ -222,15 +222,10 @@ static void add_unknown(struct bound_pass *pass)
 static void read_limits(
 	const struct options *options, struct process *process, struct run_bound *bound)
 {
-	struct options roofline = *options;
+	const struct options roofline = diagnose_row_options(options, "roofline", UINT32_MAX);
 	struct processes only = { .all = process, .count = 1, .shown = 1 };
 	struct rows rows = { .count = 0 };
 
-	roofline.view = view_find("roofline");
-	roofline.top = UINT32_MAX;
-	roofline.depth = UINT32_MAX;
-	roofline.min_percent = 0;
-	roofline.sort = NULL;
 	arrange_roofline(&roofline, &only, &rows);
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct row *row = &rows.rows[i];

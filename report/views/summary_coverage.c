@@ -95,7 +95,7 @@ static void add_pair(struct paragraph *paragraph, const char *what, uint64_t see
 	*before = ", ";
 }
 
-/* Prints the GPU time attributed by each method. */
+/* Prints how much GPU time was attributed to a range by each method, and how much was not. */
 static void put_methods(const struct process *process, const struct style *style)
 {
 	const struct profile_totals *totals = &process->profile->totals;
@@ -104,11 +104,14 @@ static void put_methods(const struct process *process, const struct style *style
 	for (int method = METHOD_COUNT - 1; method >= 0; method--) {
 		if (!totals->method_records[method])
 			continue;
-		paragraph_add(&paragraph, "%s%s ",
-			paragraph.built.used ? ", " : "GPU time by method: ",
-			method_name((enum method)method));
+		paragraph_add(&paragraph, "%s", paragraph.built.used ? ", " : "GPU time: ");
 		paragraph_value(&paragraph, UNIT_TIME, totals->method_ns[method]);
-		paragraph_add(&paragraph, " (%s)", method_confidence((enum method)method));
+		if (method == METHOD_NONE)
+			paragraph_add(&paragraph, " not attributed to a range");
+		else
+			paragraph_add(&paragraph, " attributed by %s (confidence: %s)",
+				method_name((enum method)method),
+				method_confidence((enum method)method));
 	}
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, "");
