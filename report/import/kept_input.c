@@ -127,7 +127,7 @@ static ssize_t read_whole(int from, char *into, size_t bytes)
 
 static bool refuse_input(char *error, const char *path, const char *problem, const char *more)
 {
-	snprintf(error, READER_ERROR_BYTES, "%.200s: %.300s%.60s", shown_name(path), problem, more);
+	snprintf(error, READER_ERROR_BYTES, "%.140s: %.300s%.60s", shown_name(path), problem, more);
 	return false;
 }
 

@@ -256,7 +256,9 @@ bool run_files_in_directory(const char *folder, bool several_foreign, struct run
 		return false;
 	}
 	runs = count_runs(&list, &newest);
-	qsort(list.foreign.traces, list.foreign.count, sizeof *list.foreign.traces, compare_paths);
+	if (list.foreign.count)
+		qsort(list.foreign.traces, list.foreign.count, sizeof *list.foreign.traces,
+			compare_paths);
 	good = runs + list.foreign.count == 1 || (several_foreign && !runs && list.foreign.count);
 	if (good) {
 		*files = runs ? list.own : list.foreign;
