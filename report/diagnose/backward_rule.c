@@ -123,6 +123,11 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 		finding_set_unchecked(finding, "the trace has no backward pass");
 		return;
 	}
+	if (diagnose_hides_work(diagnosis)) {
+		finding_set_unchecked(finding, "for much of the time the trace does not show what "
+					       "the GPU did");
+		return;
+	}
 	if (!passes.forward_ns ||
 		!diagnose_is_share(passes.backward_ns, passes.all_backward_ns, LIMIT_LINKED)) {
 		finding_set_unchecked(finding, "the trace does not link most of its backward pass "

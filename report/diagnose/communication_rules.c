@@ -52,9 +52,14 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 
 	if (!diagnose_is_share(sums.exposed_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		return;
-	finding_set_found(finding, CONFIDENCE_HIGH);
-	SET_TEXT(finding->reason, "unions of measured times; how much of it is waiting for other "
-				  "ranks only their traces show");
+	finding_set_found(
+		finding, diagnose_hides_work(diagnosis) ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
+	SET_TEXT(finding->reason, "%s",
+		diagnose_hides_work(diagnosis)
+			? "for much of the time the trace does not show what the GPU did, and "
+			  "communication may have been overlapped there"
+			: "unions of measured times; how much of it is waiting for other ranks "
+			  "only their traces show");
 	SET_TEXT(finding->sentence,
 		"For %s of its span the GPU communicates while nothing is computed.",
 		diagnose_share(diagnosis, sums.exposed_ns, diagnosis->facts.span_ns));

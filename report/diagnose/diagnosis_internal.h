@@ -135,6 +135,8 @@ bool diagnose_is_share(uint64_t part, uint64_t whole, uint64_t per_mille);
 /* Returns true if the kernel with this name communicates with other GPUs. `name`: text. */
 bool diagnose_is_communication(const struct diagnosis *diagnosis, uint32_t name);
 
+/* Returns true if for much of the time it is unknown what the GPU did. */
+bool diagnose_hides_work(const struct diagnosis *diagnosis);
 /* Returns the options for the rows of the view `view`: all rows, up to `top` of a level. */
 struct options diagnose_row_options(const struct options *options, const char *view, uint32_t top);
 

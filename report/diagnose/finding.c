@@ -139,3 +139,11 @@ struct options diagnose_row_options(const struct options *options, const char *v
 	all.sort = NULL;
 	return all;
 }
+
+bool diagnose_hides_work(const struct diagnosis *diagnosis)
+{
+	const struct profile_totals *totals = &diagnosis->profile->totals;
+
+	return diagnose_is_share(totals->gpu_unknown_ns,
+		totals->gpu_unknown_ns + diagnosis->facts.span_ns, LIMIT_UNKNOWN_MAX);
+}

@@ -4,6 +4,7 @@
 #include "report/analysis/idle_parts.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/base/search.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/diagnose/host_ranges.h"
 #include "report/table/computed_row.h"
@@ -57,30 +58,24 @@ static size_t examined_steps(const struct process *process)
 	return count;
 }
 
+DEFINE_COUNT_WHILE(steps_ended, struct step, item->end_ns <= limit)
+
 /* Returns how much of an interval is in examined steps. */
 static uint64_t examined_ns(const struct bound_pass *pass, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = pass->process->steps;
 	uint64_t sum = 0;
-	size_t low = 0, high = steps ? steps->count : 0;
 
 	if (to_ns <= from_ns)
 		return 0;
-	if (!pass->result->steps)
+	if (!steps || !pass->result->steps)
 		return to_ns - from_ns;
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
+	for (size_t i = steps_ended(steps->steps, steps->count, from_ns);
+		i < steps->count && steps->steps[i].begin_ns < to_ns; i++) {
+		const uint64_t from = max_u64(from_ns, steps->steps[i].begin_ns),
+			       to = min_u64(to_ns, steps->steps[i].end_ns);
 
-		if (steps->steps[middle].end_ns > from_ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	for (; low < steps->count && steps->steps[low].begin_ns < to_ns; low++) {
-		const uint64_t from = max_u64(from_ns, steps->steps[low].begin_ns),
-			       to = min_u64(to_ns, steps->steps[low].end_ns);
-
-		if (steps->steps[low].kind == STEP_USUAL && to > from)
+		if (steps->steps[i].kind == STEP_USUAL && to > from)
 			sum += to - from;
 	}
 	return sum;
@@ -267,7 +262,7 @@ static void judge(struct run_bound *bound)
 		bound->bound = most;
 		if (most == BOUND_UNKNOWN)
 			bound->confidence = CONFIDENCE_LOW;
-		else if (!is_percent(bound->ns[most], bound->whole_ns, 50))
+		else if (most == BOUND_WAITING || !is_percent(bound->ns[most], bound->whole_ns, 50))
 			bound->confidence = CONFIDENCE_MEDIUM;
 	} else if (is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 50)) {
 		bound->bound = BOUND_COMPUTE;
@@ -401,8 +396,13 @@ static void explain_confidence(
 		SET_TEXT(text->reason, "no class takes %u %% of the time", BOUND_SHARE_MIN);
 	else if (bound->bound == BOUND_COMPUTE && bound->confidence == CONFIDENCE_MEDIUM)
 		SET_TEXT(text->reason, "measured; the other classes take more than 30 %% together");
+	else if (bound->bound == BOUND_UNKNOWN)
+		SET_TEXT(text->reason, "the trace lacks most of what would show it");
+	else if (bound->bound == BOUND_WAITING)
+		SET_TEXT(text->reason, "measured, but the trace may not show what was waited for");
 	else if (bound->confidence == CONFIDENCE_MEDIUM)
-		SET_TEXT(text->reason, "measured, but the class takes less than half of the time");
+		SET_TEXT(text->reason, "measured: the largest class besides compute, but less than "
+				       "half of the time");
 	else
 		SET_TEXT(text->reason,
 			"measured: each nanosecond of the GPUs' time is in one class");

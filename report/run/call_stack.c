@@ -134,8 +134,9 @@ uint32_t call_stack_own_frame(const struct process *process, uint32_t id, uint32
 {
 	const uint32_t frames = call_stack_frames(process, id);
 	const struct trace_python_stack *of_python = reader_python_stack(process->reader, id);
-	const struct trace_python_frame *python = (const void *)(of_python + 1);
-	const char *native = (const char *)(reader_stack(process->reader, id) + 1);
+	const struct trace_python_frame *python = of_python ? (const void *)(of_python + 1) : NULL;
+	const struct trace_stack *of_native = reader_stack(process->reader, id);
+	const char *native = of_native ? (const char *)(of_native + 1) : NULL;
 
 	for (; from < frames; from++) {
 		uint64_t address;
@@ -143,7 +144,7 @@ uint32_t call_stack_own_frame(const struct process *process, uint32_t id, uint32
 		if (of_python &&
 			!is_python_library(reader_name(process->reader, python[from].file)))
 			return from;
-		if (of_python)
+		if (of_python || !native)
 			continue;
 		memcpy(&address, native + from * sizeof address, sizeof address);
 		if (is_own_address(process, address - 1)) /* a return address */

@@ -64,8 +64,10 @@ double digamma(double x)
 {
 	double below = 0, square;
 
-	for (; x < SERIES_FROM; x++)
+	while (x < SERIES_FROM) {
 		below += 1 / x;
+		x += 1;
+	}
 	square = 1 / (x * x);
 	return log(x) - 0.5 / x - square * (1.0 / 12 - square * (1.0 / 120 - square / 252)) - below;
 }
@@ -74,8 +76,10 @@ double trigamma(double x)
 {
 	double below = 0, square;
 
-	for (; x < SERIES_FROM; x++)
+	while (x < SERIES_FROM) {
 		below += 1 / (x * x);
+		x += 1;
+	}
 	square = 1 / (x * x);
 	return (1 + 0.5 / x + square * (1.0 / 6 - square * (1.0 / 30 - square / 42))) / x + below;
 }
