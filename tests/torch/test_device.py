@@ -449,9 +449,8 @@ OOM       out of memory on GPU 0 after ...: 2.10 MB requested in `step / Sequent
           +0 B, aten::gelu +0 B
           live at that time: 459.28 MB (42.9 %) allocated in `step / Sequential / * (Linear) /
           aten::linear / aten::addmm`, 457.18 MB (42.7 %) allocated in `step / Sequential / * (GELU)
-          / aten::gelu`, 150.99 MB (14.1 %) allocated in `(between steps) / Linear / aten::linear /
-          aten::addmm`, 2.10 MB (0.2 %) allocated in `(before first step) / aten::randn /
-          aten::empty`, the rest at 1 other node
+          / aten::gelu`, 150.99 MB (14.1 %) allocated in `Linear / aten::linear / aten::addmm`,
+          2.10 MB (0.2 %) allocated in `aten::randn / aten::empty`, the rest at 1 other node
 """
 OOM_BY_ALLOCATED = """
 step 71 ───────────────────────────────────────────│ 1.05 GB → 1.06 GB (0.0126 ∆)
@@ -483,7 +482,7 @@ def out_of_memory(folder):
     if RELEASE != NEWEST:
         assert "requested in `" in shown and "growth of tensor memory since the start of: " in shown and "+0 B, aten::" in shown, shown
         return
-    story = re.search(r"^OOM .*?(?=^sources)", shown, re.S | re.M).group()
+    story = re.search(r"^OOM .*?\n(?=\S)", shown, re.S | re.M).group()
     words = re.sub(r"after \S+ .?s:", "after ...:", story).split() # the time's width moves the line breaks
     assert words == OOM.split(), story
     shown = report("critical", tree.path, "-m", "allocated", "--width", "100").stdout.decode()
