@@ -242,18 +242,16 @@ END_TEST
 /* Between two nodes of a graph 30 us are missing, in which a copy ran for 5 us. */
 static struct trace_builder *a_graph(bool names_nodes)
 {
+	static const uint64_t times[3][2] = { { 1000, 2000 }, { 32000, 33000 }, { 33500, 34000 } };
 	struct trace_builder *builder = builder_new();
-	struct trace_kernel *kernels[3];
 
 	build_push(builder, 1, 10, "a");
 	build_graph_launch(builder, 1, 105, 1, 3);
 	build_copy(builder, 1, 120, TRACE_COPY, 2, 64);
 	build_pop(builder, 1, 190);
-	kernels[0] = build_kernel(builder, 9, 60000, 1, "k", 1000, 2000);
-	kernels[1] = build_kernel(builder, 9, 60000, 1, "k", 32000, 33000);
-	kernels[2] = build_kernel(builder, 9, 60000, 1, "k", 33500, 34000);
 	for (unsigned i = 0; i < 3; i++)
-		kernels[i]->gpu.graph_node = names_nodes ? i + 1 : 0;
+		build_kernel(builder, 9, 60000, 1, "k", times[i][0], times[i][1])->gpu.graph_node =
+			names_nodes ? i + 1 : 0;
 	build_gpu_copy(builder, 9, 60000, TRACE_GPU_COPY, 2, 64, 10000, 15000)->gpu.stream = 8;
 	return builder;
 }
