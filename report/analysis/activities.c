@@ -17,6 +17,7 @@ struct named_stream {
 
 struct activities {
 	struct process *process;
+	bool is_kept; /* by activities_keep: freed with the process */
 	struct external_sort *sorter;
 	struct counted_interval *counted;
 	size_t counted_count, counted_room;
@@ -336,7 +337,10 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 	}
 }
 
-struct activities *activities_read(struct process *process)
+/* The key under which activities_keep attaches the activities of a process. */
+static const char kept_key;
+
+static struct activities *read_anew(struct process *process)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
 	const struct profile_observer observer = { .context = activities,
@@ -356,9 +360,35 @@ struct activities *activities_read(struct process *process)
 	return activities;
 }
 
+struct activities *activities_read(struct process *process)
+{
+	struct activities *kept = process_attached(process, &kept_key);
+
+	return kept ? kept : read_anew(process);
+}
+
+static void release_kept(void *data)
+{
+	struct activities *activities = data;
+
+	activities->is_kept = false;
+	activities_free(activities);
+}
+
+void activities_keep(struct process *process)
+{
+	struct activities *activities;
+
+	if (process_attached(process, &kept_key))
+		return;
+	activities = read_anew(process);
+	activities->is_kept = true;
+	process_attach(process, &kept_key, activities, release_kept);
+}
+
 void activities_free(struct activities *activities)
 {
-	if (!activities)
+	if (!activities || activities->is_kept)
 		return;
 	external_sort_free(activities->sorter);
 	free(activities->counted);

@@ -122,6 +122,10 @@ struct activities;
 /* Reads the activities of a process whose profile is built. `node`, `owner` and `kernel` are
  * indices in process->profile; `name` is a text of process->texts. */
 struct activities *activities_read(struct process *process);
+/* Reads them once for all later calls of activities_read, which then return the same list. For a
+ * view that needs them several times, one after the other: there is one position in the list. They
+ * are freed with the process, or by process_detach_all. */
+void activities_keep(struct process *process);
 void activities_free(struct activities *activities); /* NULL is allowed */
 
 /* Goes back to the first activity. May be called any number of times. */

@@ -277,6 +277,7 @@ static struct diagnosis *diagnosis_new(
 	diagnosis->processes = processes;
 	diagnosis->process = process;
 	diagnosis->profile = process->profile;
+	activities_keep(process);
 	diagnose_facts_read(diagnosis);
 	return diagnosis;
 }

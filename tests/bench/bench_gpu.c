@@ -267,7 +267,7 @@ static const struct {
 } views[] = {
 	{ { "kernels" }, 18 },
 	{ { "tree" }, 18 },
-	{ { "summary" }, 27 },
+	{ { "summary" }, 70 },
 	{ { "tree", "-f", "json" }, 22 },
 	{ { "table" }, 18 },
 	{ { "memory" }, 18 },
