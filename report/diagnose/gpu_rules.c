@@ -101,10 +101,12 @@ static uint32_t names_room(const struct tree *tree)
 	return room;
 }
 
+/* Sections such as `(before first step)` are left out: what a program does before its steps, or
+ * between them, is no operator. */
 static bool is_summed_range(const struct node *node)
 {
-	return node_kind_class(node->kind) == NODE_RANGES && !node->is_group &&
-	       !node->ran_elsewhere;
+	return node_kind_class(node->kind) == NODE_RANGES && node->kind != NODE_SECTION &&
+	       !node->is_group && !node->ran_elsewhere;
 }
 
 static void add_range_to_sum(struct name_sum *sum, const struct tree *tree, uint32_t id)

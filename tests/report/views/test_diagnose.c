@@ -752,6 +752,29 @@ static struct trace_builder *waiting_ranges(void)
 	return builder;
 }
 
+/* Steps of three operators that take equally long, and a long time before the first step. */
+static struct trace_builder *a_long_start_on_the_cpu(void)
+{
+	static const char *const operators[] = { "load", "compute", "store" };
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 100, "import");
+	build_pop(builder, 1, 200);
+	for (unsigned i = 0; i < 6; i++) {
+		const uint64_t at = 100 * MS + i * 3 * MS;
+		char label[32];
+
+		snprintf(label, sizeof label, "step: %u", i);
+		build_push(builder, 1, at, label);
+		for (unsigned k = 0; k < 3; k++) {
+			build_push(builder, 1, at + k * MS, operators[k]);
+			build_pop(builder, 1, at + (k + 1) * MS);
+		}
+		build_pop(builder, 1, at + 3 * MS);
+	}
+	return builder;
+}
+
 static struct trace_builder *only_ranges(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -783,6 +806,7 @@ static const struct rule_case {
 	{ one_kernel_above_all, "dominant-event", "finding", "60.0 % of all GPU time: k_a" },
 	{ healthy, "dominant-event", "clear", "" },
 	{ waiting_ranges, "dominant-event", "finding", "On the CPU, gloo:all_reduce takes 92.0 %" },
+	{ a_long_start_on_the_cpu, "dominant-event", "clear", "" },
 	{ only_ranges, "dominant-event", "clear", "" },
 	{ exposed, "exposed-communication", "finding", "120000,,upper bound,20" },
 	{ exposed, "exposed-communication", "finding", "160.00 us of communication" },
