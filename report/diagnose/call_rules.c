@@ -2,6 +2,7 @@
  *
  * Rules about calls of the host: queries for planning, memory, copies.
  */
+#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/text/format_number.h"
 #include <stdio.h>
@@ -91,6 +92,10 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 		"in each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
 		"fragmentation; in C++ a memory pool (cudaMallocAsync).");
 	finding->impact_bytes = calls->bytes;
+	/* A call costs a GPU program nothing while the GPU has work. */
+	finding->upper_bound = true;
+	if (facts->operations)
+		finding->impact_ns = min_u64(finding->impact_ns, facts->idle_ns);
 }
 
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
