@@ -164,10 +164,10 @@ void cupti_check_stalled(void)
 		return;
 	s->stalled = true;
 	s->stalled_at = completed_buffers;
-	cupti_set_state(
-		"source.cupti", "partial: another profiler in the program has replaced CUPTI's "
-				"buffer callbacks, through functions obtained with dlsym; run with "
-				"PPERF_CUPTI=0, or without the other profiler");
+	cupti_set_state("source.cupti",
+		"partial: another profiler in the program has replaced CUPTI's "
+		"buffer callbacks, through functions obtained with dlsym; run with "
+		"PPERF_CUPTI=0, or without the other profiler");
 }
 
 /* If CUPTI has reported a failure of its own since, that statement stays. */

@@ -8,7 +8,6 @@
 #include "collector/stream/ranges.h"
 #include "preload/nvtx/handles.h"
 
-
 #define SCHEMAS_MAX 4096u
 #define FIRST_OWN_ID ((uint64_t)1 << 32) /* ids given by tools begin here */
 
