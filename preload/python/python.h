@@ -56,8 +56,8 @@ struct python_type {
 #define PYTHON_TYPE_BASE (1u << 10)  /* Py_TPFLAGS_BASETYPE: may have subclasses */
 /* Py_mp_ass_subscript: int (*)(self, key, value). `value` NULL: `del`. */
 #define PYTHON_SLOT_ASSIGN_ITEM 3
-#define PYTHON_SLOT_GET_ITEM 5       /* Py_mp_subscript: object *(*)(self, key) */
-#define PYTHON_SLOT_FREE 52          /* Py_tp_dealloc: void (*)(self) */
+#define PYTHON_SLOT_GET_ITEM 5 /* Py_mp_subscript: object *(*)(self, key) */
+#define PYTHON_SLOT_FREE 52    /* Py_tp_dealloc: void (*)(self) */
 #define PYTHON_SLOT_METHODS 64 /* Py_tp_methods: functions, the last one with the name NULL */
 
 /* The functions, as in Python's manual. Those that return an object return a new reference, or NULL
@@ -176,8 +176,9 @@ bool python_run(const char *label, const char *source, const struct python_funct
 	size_t count);
 
 /* Calls a function of pperf's Python code, hidden from the program's trace and profile functions
- * (sys.settrace, sys.setprofile). Python before 3.11 has no way to hide it. Returns a new
- * reference, or NULL with an exception. */
+ * (sys.settrace, sys.setprofile). Before Python 3.11 the call is visible to them. For calls in the
+ * middle of the program, such as for a module's name. Returns a new reference, or NULL with an
+ * exception, which the caller clears with python_clear_own_error. */
 struct python_object *python_call_hidden(
 	struct python_object *callable, struct python_object *arguments);
 
