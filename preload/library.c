@@ -264,8 +264,9 @@ static void set_variable(const char *name, const char *value, bool replace)
 		setenv(name, value, replace);
 }
 
-/* Sets NVTX_INJECTION64_PATH to this library. Another tool that it names is chained behind us. A
- * tool that does not share keeps it, and NVTX is then not recorded. */
+/* Sets NVTX_INJECTION64_PATH to this library. Another tool that it names becomes the
+ * chained tool. If that tool does not share NVTX, the variable is left unchanged and NVTX is not
+ * recorded. */
 static void claim_nvtx_injection(const char *self)
 {
 	const char *named = getenv("NVTX_INJECTION64_PATH");
@@ -280,7 +281,7 @@ static void claim_nvtx_injection(const char *self)
 		return;
 	}
 	settings_export(settings, other ? named : NULL);
-	nvtx_chain_set(settings->other_nvtx);
+	nvtx_chain_set(settings->chained_nvtx);
 	set_variable("NVTX_INJECTION64_PATH", self, true);
 }
 
@@ -356,7 +357,7 @@ static void configure_sources(void)
 	nvtx_configure(settings->nvtx);
 	call_configure(settings->cuda, settings->stacks);
 	call_set_hooks(&(const struct call_hooks){
-		.first_call = torch_late_start, .device_memory = torch_memory_note_allocation });
+		.first_call = torch_late_start, .device_memory = torch_memory_check_reported });
 	python_frames_configure(settings->python_stacks);
 	torch_memory_configure(settings->tensors, allocator_setting());
 	torch_modules_configure(settings->python, settings->modules, settings->all_children);

@@ -89,23 +89,23 @@ static bool parse_run(struct pperf_settings *s, const char *run)
 	s->trace.run_id = id;
 	memcpy(s->directory, run + at, bytes);
 	s->directory[bytes] = '\0';
-	s->other_nvtx = run + at + bytes + (run[(unsigned long long)at + bytes] == ' ');
+	s->chained_nvtx = run + at + bytes + (run[(unsigned long long)at + bytes] == ' ');
 	return true;
 }
 
 static void start_run(struct pperf_settings *s)
 {
 	s->trace.run_id = new_run_id();
-	/* The folder was removed, and no file can be created in it. */
+	/* getcwd fails if the folder was removed. Then no file can be created in it. */
 	if (!getcwd(s->directory, sizeof s->directory))
 		s->directory[0] = '\0';
-	s->other_nvtx = "";
+	s->chained_nvtx = "";
 }
 
 static void format_run(struct pperf_settings *s)
 {
 	snprintf(s->run, sizeof s->run, "%016llx %zu %s%s%s", (unsigned long long)s->trace.run_id,
-		strlen(s->directory), s->directory, *s->other_nvtx ? " " : "", s->other_nvtx);
+		strlen(s->directory), s->directory, *s->chained_nvtx ? " " : "", s->chained_nvtx);
 }
 
 /* ---- PPERF_OUTPUT ---- */
@@ -280,9 +280,9 @@ void settings_read(struct pperf_settings *s)
 	s->quiet = variable_value("PPERF_QUIET") ? variable_flag(s, "PPERF_QUIET", true) : -1;
 }
 
-void settings_export(struct pperf_settings *s, const char *other_nvtx)
+void settings_export(struct pperf_settings *s, const char *chained_nvtx)
 {
-	if (other_nvtx)
-		s->other_nvtx = other_nvtx;
+	if (chained_nvtx)
+		s->chained_nvtx = chained_nvtx;
 	format_run(s);
 }

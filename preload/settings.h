@@ -59,7 +59,7 @@ struct pperf_settings {
 	bool cupti_hands_over;    /* PPERF_CUPTI=yield */
 	/* The tool that NVTX_INJECTION64_PATH named before us, in this process or an earlier one of
 	 * the run. "": none. Environment. */
-	const char *other_nvtx;
+	const char *chained_nvtx;
 	int quiet;           /* PPERF_QUIET: 1 or 0; -1: not set */
 	pid_t launched_pid;  /* PPERF_LAUNCHED, the process that `pperf run` became; 0: none */
 	time_t started;      /* when the library was loaded, in seconds */
@@ -77,12 +77,14 @@ struct pperf_settings {
 /* Reads the environment. It does not change it. */
 void settings_read(struct pperf_settings *settings);
 
-/* Returns this process's rank, as set by a launcher. NULL: not set. */
+/* Returns this process's rank as text: the first of RANK, OMPI_COMM_WORLD_RANK, PMI_RANK and
+ * SLURM_PROCID that is set and not empty. NULL: none is. The text is not checked, and points into
+ * the environment. */
 const char *settings_rank(void);
 
-/* Formats PPERF_RUN for this process's children. `other_nvtx` is the other tool that
- * NVTX_INJECTION64_PATH names, or NULL. */
-void settings_export(struct pperf_settings *settings, const char *other_nvtx);
+/* Formats PPERF_RUN for this process's children. `chained_nvtx`: the other tool that
+ * NVTX_INJECTION64_PATH names, NULL: unchanged. */
+void settings_export(struct pperf_settings *settings, const char *chained_nvtx);
 
 /* Parses 0/1, false/true, off/on and no/yes. Returns `fallback` for other values and NULL. */
 bool settings_flag(const char *value, bool fallback);

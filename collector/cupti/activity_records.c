@@ -29,7 +29,7 @@
 
 _Atomic uint64_t correlation_newest;
 static atomic_bool module_unloaded;
-/* Threads that read a name without a check at present. */
+/* Number of threads that now read a name without a check. */
 static atomic_uint direct_readers;
 
 /* Both sides store first and load afterwards. Either the reader sees module_unloaded, or it is

@@ -14,7 +14,7 @@
 
 #include "collector/cupti/session_state.h"
 
-/* Whether CUPTI is handed over at present. */
+/* Returns whether CUPTI is handed over now. */
 static inline bool cupti_is_handed_over(void)
 {
 	return cupti_session &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What is known is in memory that a forked child inherits. Where it was written is in memory that
- * the child finds wiped. A child's first record therefore writes everything again, into the child's
- * own file.
+ * The entries (texts, nodes, stacks, META) are in memory that a forked child inherits. The state of
+ * the blocks in the file is in memory that is zero in the child. So the child's first event writes
+ * all entries again, to the child's own file.
  */
 #include "collector/file/dictionary.h"
 
@@ -49,16 +49,16 @@ static struct intern_table names, nodes, stacks;
 static struct meta metas[METAS_MAX]; /* the texts are copies */
 static uint32_t meta_count, counter_count;
 static struct inherited_record *inherited_records, **inherited_end = &inherited_records;
-static void (*on_open)(void);
+static void (*describe_process)(void); /* NULL: not set */
 
 void dictionary_setup(void)
 {
 	blocks = fork_wiped_alloc(sizeof *blocks);
 }
 
-void dictionary_on_open(void (*describe_process_once)(void))
+void dictionary_on_open(void (*describe)(void))
 {
-	on_open = describe_process_once;
+	describe_process = describe;
 }
 
 static void lock_blocks(struct signal_guard *guard)
@@ -278,9 +278,9 @@ static void open_locked(void)
  * set the same META. */
 static void describe_process_once(void)
 {
-	if (!on_open || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
+	if (!describe_process || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
 		return;
-	on_open();
+	describe_process();
 	__atomic_store_n(&blocks->described, 1, __ATOMIC_RELEASE);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Gives ids to texts, nodes, counters, modules, stacks and devices, and writes their records once.
+ * Gives ids to texts, nodes, call stacks and counters. Writes their records, and all other
+ * dictionary records (META, modules, devices), once.
  *
  * Ids are given in the order of first use and never reused. A forked child keeps them, and its own
- * file gets all of them again. A record is in the file before its id is returned. Without a file,
- * everything is kept and written once there is one.
+ * file gets all of them again. If there is a file, a record is in it before its id is returned.
+ * Otherwise the entries are kept in memory, and written once there is a file.
  *
  * Looking up a known entry takes no lock. Adding one takes a lock briefly, and no function outside
- * this folder is called under it. errno is preserved. Any thread may call, between stream_enter or
- * stream_hold and stream_leave.
+ * this folder is called under it. errno is preserved. Any thread may call, after stream_enter or
+ * stream_enter_dictionary_only and before stream_leave.
  */
 #ifndef PPERF_COLLECTOR_FILE_DICTIONARY_H
 #define PPERF_COLLECTOR_FILE_DICTIONARY_H
@@ -30,11 +31,11 @@ uint32_t name_id(const char *text, size_t bytes);
 /* name_id() with four times the budgets. 0 is counted as lost. */
 uint32_t name_id_always(const char *text, size_t bytes);
 
-/* Returns the text of `name`, which name_id() gave, terminated. It is never freed. */
+/* Returns the text whose id is `name`, terminated. It is never freed. */
 const char *name_text(uint32_t name, size_t *bytes);
 
-/* Returns the node for `name` in `domain` below `parent`. 0: the budget is spent, or there is no
- * space. All texts without an id (`name` 0) share one child of `parent`. */
+/* Returns the id of the node for `name` in `domain` below `parent`. 0: the budget is spent, or
+ * there is no space. All texts without an id (`name` 0) share one child of `parent`. */
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind);
 /* node_id() with a link and a detail (struct trace_node). Nodes that differ in one of these are two
  * nodes. */
@@ -81,7 +82,8 @@ void dictionary_setup(void);
  * Returns false if there is no room; *reason says why. Any thread. */
 bool dictionary_open(enum trace_loss *reason);
 
-/* Brings a dictionary that cannot be mapped to the file, before records that name what is in it. */
+/* If the file is not mapped: writes the last dictionary block to it. Called before records that
+ * refer to entries of the dictionary are written. */
 void dictionary_write_back(void);
 
 /* At a clean end: gives the last block its CRC. */

@@ -12,8 +12,8 @@
 #include <emmintrin.h>
 #endif
 
-/* Returns the child of the innermost open range for `text`. `domain_or_kind`: a domain below
- * CACHED_DOMAINS, or CACHED_KIND(kind). Returns 0 if the child gets no id of its own. */
+/* Returns the id of the node for `text` below the innermost open range. `domain_or_kind`: a domain
+ * below CACHED_DOMAINS, or CACHED_KIND(kind). Returns 0 if the node gets no id of its own. */
 uint32_t range_child_node(struct stream *s, uint32_t domain_or_kind, const char *text);
 
 /* As range_child_node, for any domain and without the caches: looks the name and node up by
@@ -40,7 +40,7 @@ static inline struct cached_child *by_text_slot(struct stream *s, uint32_t paren
 {
 	return &s->by_text[(uint32_t)(hash_address(text) >> 32) * (parent | 1) >> 18];
 }
-static_assert(STREAM_BY_TEXT == 1 << 14, "far_place takes 14 bits");
+static_assert(STREAM_BY_TEXT == 1 << 14, "by_text_slot uses 14 bits of the hash");
 
 #if defined(__SSE2__)
 __attribute__((no_sanitize("address"))) static inline __m128i compare_16(

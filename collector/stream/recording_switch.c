@@ -139,7 +139,7 @@ bool recording_has_call(uint64_t correlation)
 	for (uint32_t i = count; i > oldest; i--) {
 		const struct call_span *span = &spans[(i - 1) % CALL_SPANS];
 		uint64_t first = __atomic_load_n(&span->first, __ATOMIC_RELAXED);
-		/* The present window has no last call yet: this one may not have returned. */
+		/* The current window has no last call yet: this one may not have returned. */
 		bool still_recording = i == count && !recording_is_paused();
 
 		if (first && correlation >= first &&

@@ -66,9 +66,9 @@ void stream_end_skipped_event(enum trace_skip_kind kind, uint64_t begin)
 		stream_skip_end(stream_tls.mine, kind, begin);
 }
 
-void stream_write_stack_cost(uint64_t end, uint64_t ticks)
+void stream_write_stack_cost(uint64_t begin, uint64_t ticks)
 {
-	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, end + ticks);
+	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, begin + ticks);
 
 	if (!self)
 		return;

@@ -9,13 +9,14 @@
  *   `warmup`   recorded, but left out of averages
  *   `active`   recorded and counted
  *
- * A step is found by the first of these that the program has. Evidence of a higher rank begins a
- * count of its own:
+ * Steps are found by the first of these kinds that the program has. If a kind further up appears
+ * later, the count starts again at 0.
  *
  *   1. ranges named as PPERF_STEP_MARKER says, perhaps with a number; if set, nothing else counts
  *   2. ranges ProfilerStep#N
- *   3. ranges Optimizer.step#..., whose end ends the step; with a DataLoader, the next batch after
- *   4. calls of the outermost module without new autograd nodes since the one before
+ *   3. ranges Optimizer.step#...: the step ends with the range, or with a DataLoader at the next
+ *      batch
+ *   4. calls of the outermost module without new autograd nodes since the call before
  *
  * Threads: any. If two threads report a step boundary at once, one of them is ignored.
  */

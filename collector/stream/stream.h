@@ -55,9 +55,9 @@ void stream_commit(void);
 uint64_t stream_begin_skipped_event(enum trace_skip_kind kind);
 void stream_end_skipped_event(enum trace_skip_kind kind, uint64_t begin);
 
-/* Records that pperf spent `ticks` from `end` on capturing a call stack. Between stream_enter and
+/* Records that pperf spent `ticks` from `begin` on capturing a call stack. Between stream_enter and
  * stream_leave. */
-void stream_write_stack_cost(uint64_t end, uint64_t ticks);
+void stream_write_stack_cost(uint64_t begin, uint64_t ticks);
 
 /* Returns the node of this thread's innermost open range; 0 if there is none. Between stream_enter
  * and stream_leave. */

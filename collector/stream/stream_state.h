@@ -25,13 +25,18 @@
  * If the process is killed, the ticks that it counted need the rate of its clock. */
 #define STREAM_COUNTED_GAP_MAX ((uint64_t)1 << 32)
 
-struct range_frame { /* an open range: an entry of the range stack */
-	uint64_t begin;
+/* An open range: an entry of the range stack. */
+struct range_frame {
+	uint64_t begin; /* time; while a node is unresolved, see unrecorded_ranges.c */
 	uint32_t node, domain;
 	/* In its domain, from 0. FRAME_UNRECORDED_OBJECT: the detail of the node. */
 	uint32_t level;
-	/* Only used while recording is paused; unrecorded_ranges.c describes the value. */
-	uint32_t reserved;
+	/* Only in ranges that began while recording was paused. */
+	union {
+		/* Of an NVTX range: stream.unrecorded_texts_used before its text was copied. */
+		uint32_t texts_used;
+		uint32_t kind; /* of an object's range: enum trace_node_kind */
+	};
 	const void *object; /* object that the range belongs to, if any */
 };
 /* Values of range_frame.domain. NVTX pops the first two kinds only.
@@ -55,7 +60,8 @@ static inline bool frame_is_recorded(const struct range_frame *frame)
 	return frame->domain < FRAME_UNRECORDED || frame->domain == FRAME_OBJECT;
 }
 
-struct cached_child {      /* a cached child: the node of a text in a domain under a parent */
+/* A cached child: the node of a text in a domain below a parent. */
+struct cached_child {
 	const char *chars; /* the text in the dictionary, which is never freed */
 	/* CACHED_KEY(parent, domain or kind). 0: free. CACHED_MANY: the children of the parent
 	 * `node` are all in by_text, because two of them needed this slot. */
@@ -116,7 +122,7 @@ struct stream {
 	struct stream *next_listed; /* in the list of all streams; constant once `listed` */
 	bool listed;
 	bool paused;            /* recording_paused as stream_update_limits last read it */
-	uint32_t unresolved;    /* open ranges without a node yet: stream_resolve_nodes */
+	uint32_t unresolved;    /* number of open ranges without a node: stream_resolve_nodes */
 	char *unrecorded_texts; /* copies of their texts: unrecorded_ranges.c */
 	uint32_t unrecorded_texts_used;
 	struct stream_skips skips[TRACE_SKIP_KINDS];

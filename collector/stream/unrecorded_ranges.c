@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The members of a frame that have another meaning here, because no record needs them:
+ * A range that begins while recording is paused has no record. Its node is unresolved until a
+ * record or a counted range needs it. These members of its frame have another meaning, because no
+ * record needs them:
  *
  *   begin       the address of the text while the node is unresolved, then 0
  *   node        while unresolved: the node of the nearest resolved frame around it
- *   reserved    NVTX: unrecorded_texts_used before this text was copied. Object: the node's kind
- *   level       Object: the detail of the node
+ *   level       of an object's range: the detail of the node
  *
  * Texts of NVTX are copied to a stack of their own (unrecorded_texts).
  */
@@ -39,8 +40,8 @@ static uint32_t resolve_node(struct stream *s, const struct range_frame *frame)
 							 unresolved_text(frame));
 	if (frame->level)
 		return range_linked_child_node(s, unresolved_text(frame),
-			(enum trace_node_kind)frame->reserved, 0, frame->level);
-	return range_child_node(s, CACHED_KIND(frame->reserved), unresolved_text(frame));
+			(enum trace_node_kind)frame->kind, 0, frame->level);
+	return range_child_node(s, CACHED_KIND(frame->kind), unresolved_text(frame));
 }
 
 void stream_resolve_nodes(struct stream *s)
@@ -77,6 +78,8 @@ static char *copy_range_text(struct stream *s, const char *text)
 	return copied;
 }
 
+/* Completes the frame above the top, whose other members are set, as a range whose node is looked
+ * up later. Makes it the top. `text` must stay valid until then. */
 static void push_unresolved_frame(struct stream *s, const char *text)
 {
 	struct range_frame *frame = s->top + 1;
@@ -97,7 +100,7 @@ int range_push_unrecorded(struct stream *s, uint32_t domain, const char *text)
 
 	stream_set_top(s, frame - 1);
 	push_unresolved_frame(s, copied ? copied : text);
-	frame->reserved = used;
+	frame->texts_used = used;
 	if (!copied)
 		stream_resolve_nodes(s);
 	stream_skip_end(s, TRACE_SKIPPED_RANGES, began);
@@ -112,7 +115,7 @@ void range_open_unrecorded(struct stream *s, const void *object, const char *tex
 
 	*frame = (struct range_frame){ .domain = FRAME_UNRECORDED_OBJECT,
 		.object = object,
-		.reserved = (uint32_t)kind,
+		.kind = (uint32_t)kind,
 		.level = detail };
 	if (link) {
 		stream_resolve_nodes(s);
@@ -130,7 +133,7 @@ int range_pop_unrecorded(struct stream *s, struct range_frame *frame)
 	const int level = (int)frame->level;
 
 	if (frame->domain != FRAME_UNRECORDED_OBJECT && frame == s->top)
-		s->unrecorded_texts_used = frame->reserved;
+		s->unrecorded_texts_used = frame->texts_used;
 	s->unresolved -= is_unresolved(frame);
 	range_remove_frame(s, frame);
 	stream_skip_end(s, TRACE_SKIPPED_RANGES, began);

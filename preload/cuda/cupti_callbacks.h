@@ -33,7 +33,7 @@ void cupti_callbacks_start_if_needed(void);
 /* Starts CUPTI in any case, because a second client is about to call it. Keeps errno. */
 void cupti_callbacks_start(void);
 
-/* Returns CUPTI's id of the executable graph that the present call of this thread launches; 0 if it
+/* Returns CUPTI's id of the executable graph that the current call of this thread launches; 0 if it
  * is unknown. */
 uint32_t cupti_callbacks_graph_id(void);
 

@@ -2,7 +2,7 @@
  * Traces a CUDA call, whether it is seen by its symbol or by a CUPTI callback.
  *
  * A runtime call nests driver calls, and the symbol nests both. Only the outermost call of a thread
- * is recorded. A call inside it writes no record, but lends its correlation id to the outermost
+ * is recorded. A call inside it writes no record, but passes its correlation id to the outermost
  * one.
  *
  *	int cudaFree(void *address)
@@ -183,7 +183,7 @@ static inline void call_returned(void)
 	call_tls.end = clock_now();
 }
 
-/* Lends a correlation id to the thread's outermost call. Only the first one counts, because CUPTI
+/* Passes a correlation id to the thread's outermost call. Only the first one counts, because CUPTI
  * gives its first id to the outermost call. Returns false if the call has another id already or
  * there is no call. The caller must then ensure that the id is not lost. */
 static inline bool call_correlate(uint64_t correlation)

@@ -8,24 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static char other_path[4096];
+static char chained_path[4096];
 bool nvtx_chain_active;
+/* The chained tool's functions. */
 static NvtxFunctionPointer next[NVTX_MODULES][NVTX_SLOTS];
 
 void nvtx_chain_set(const char *path)
 {
-	if (path && *path && strlen(path) < sizeof other_path)
-		strcpy(other_path, path);
+	if (path && *path && strlen(path) < sizeof chained_path)
+		strcpy(chained_path, path);
 }
 
 bool nvtx_chain_is_named(void)
 {
-	return other_path[0] != '\0';
+	return chained_path[0] != '\0';
 }
 
-static void *other_library(void)
+static void *chained_library(void)
 {
-	void *library = dlopen(other_path, RTLD_LAZY);
+	void *library = dlopen(chained_path, RTLD_LAZY);
 
 	/* Clears the error, so that the program does not see our failed lookup. */
 	if (!library)
@@ -39,9 +40,9 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 	void *library, *symbol;
 	int saved = errno;
 
-	if (!other_path[0])
+	if (!chained_path[0])
 		return;
-	library = other_library();
+	library = chained_library();
 	symbol = library ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
 	memcpy(&start, &symbol, sizeof start);
 	if (symbol && start(get_table))
@@ -77,9 +78,9 @@ void nvtx_chain_start_extension(nvtxExtModuleInfo_t *module)
 	void *library, *symbol;
 	int saved = errno;
 
-	if (!other_path[0])
+	if (!chained_path[0])
 		return;
-	library = other_library();
+	library = chained_library();
 	symbol = library ? dlsym(library, "InitializeInjectionNvtxExtension") : NULL;
 	memcpy(&start, &symbol, sizeof start);
 	if (symbol)

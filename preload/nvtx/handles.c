@@ -16,7 +16,8 @@ static struct intern_table handles; /* contents: struct nvtx_handle */
 static struct intern_table aliases; /* contents: a pointer from another tool */
 static const struct nvtx_handle **alias_chunks[INTERN_CHUNKS]; /* the handle of each alias */
 static uint32_t serials;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held under the signal guard only */
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER; /* program_handle under the signal guard only */
 
 void nvtx_handles_forked(void)
 {
@@ -78,17 +79,17 @@ static const struct nvtx_handle **alias_slot(uint32_t id)
 	return *chunk ? &(*chunk)[(id - 1) % INTERN_CHUNK] : NULL;
 }
 
-void nvtx_handle_alias(const struct nvtx_handle *handle, const void *foreign)
+void nvtx_handle_alias(const struct nvtx_handle *handle, const void *chained_handle)
 {
 	const struct nvtx_handle **slot;
 	struct signal_guard guard;
 	uint32_t id;
 
-	if (!handle || !foreign || !stream_enter_dictionary_only())
+	if (!handle || !chained_handle || !stream_enter_dictionary_only())
 		return;
 	signal_guard_begin(&guard);
 	pthread_mutex_lock(&lock);
-	id = intern_locked(&aliases, &foreign, sizeof foreign);
+	id = intern_locked(&aliases, &chained_handle, sizeof chained_handle);
 	slot = id ? alias_slot(id) : NULL;
 	if (slot)
 		__atomic_store_n(slot, handle, __ATOMIC_RELEASE);
@@ -97,9 +98,10 @@ void nvtx_handle_alias(const struct nvtx_handle *handle, const void *foreign)
 	stream_leave();
 }
 
-static const struct nvtx_handle *find_alias(const void *held)
+static const struct nvtx_handle *find_alias(const void *program_handle)
 {
-	uint32_t id = intern_find(&aliases, &held, sizeof held, intern_hash(&held, sizeof held));
+	uint32_t id = intern_find(&aliases, &program_handle, sizeof program_handle,
+		intern_hash(&program_handle, sizeof program_handle));
 	const struct nvtx_handle **chunk = id ? __atomic_load_n(
 							&alias_chunks[(id - 1) / INTERN_CHUNK],
 							__ATOMIC_ACQUIRE)
@@ -108,19 +110,19 @@ static const struct nvtx_handle *find_alias(const void *held)
 	return chunk ? __atomic_load_n(&chunk[(id - 1) % INTERN_CHUNK], __ATOMIC_ACQUIRE) : NULL;
 }
 
-const struct nvtx_handle *nvtx_handle_of(const void *held)
+const struct nvtx_handle *nvtx_handle_of(const void *program_handle)
 {
 	const struct nvtx_handle *alias;
 
-	if (!held || !nvtx_chained())
-		return held;
-	alias = find_alias(held);
+	if (!program_handle || !nvtx_chained())
+		return program_handle;
+	alias = find_alias(program_handle);
 	return alias;
 }
 
-uint32_t nvtx_domain_of(const void *held)
+uint32_t nvtx_domain_of(const void *program_handle)
 {
-	const struct nvtx_handle *handle = nvtx_handle_of(held);
+	const struct nvtx_handle *handle = nvtx_handle_of(program_handle);
 
 	return handle ? handle->domain : 0;
 }

@@ -87,8 +87,8 @@ static int start_client(NvtxGetExportTableFunc_t get_table)
 	return 1;
 }
 
-/* The other tool may chain to NVTX_INJECTION64_PATH too, which names us. A call from inside it
- * returns 0. */
+/* The chained tool may start the tool in NVTX_INJECTION64_PATH too, which names us. A call from
+ * inside it returns 0. */
 static __thread bool in_start __attribute__((tls_model("initial-exec")));
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(

@@ -121,23 +121,24 @@ static int NVTX_API domain_pop(nvtxDomainHandle_t domain)
 	return next ? next(domain) : level;
 }
 
-/* Starts a range with the id `tool_id` of a chained tool, or if that is 0, with one of ours. */
+/* Starts a range and returns its id: `chained_id`, the chained tool's, or if that is 0, a new
+ * one. */
 static nvtxRangeId_t start_range(uint32_t domain, const char *text,
-	const struct range_attributes *attributes, nvtxRangeId_t tool_id)
+	const struct range_attributes *attributes, nvtxRangeId_t chained_id)
 {
-	if (!tool_id)
+	if (!chained_id)
 		return range_start(domain, text, attributes);
-	range_start_as(tool_id, domain, text, attributes);
-	return tool_id;
+	range_start_as(chained_id, domain, text, attributes);
+	return chained_id;
 }
 
 static nvtxRangeId_t start_range_event(
-	uint32_t domain, const nvtxEventAttributes_t *event, nvtxRangeId_t tool_id)
+	uint32_t domain, const nvtxEventAttributes_t *event, nvtxRangeId_t chained_id)
 {
 	struct range_attributes attributes;
 	struct nvtx_text text;
 	const struct range_attributes *used = nvtx_event_read(event, &text, &attributes);
-	nvtxRangeId_t id = start_range(domain, text.chars, used, tool_id);
+	nvtxRangeId_t id = start_range(domain, text.chars, used, chained_id);
 
 	nvtx_text_free(&text);
 	return id;
@@ -336,19 +337,19 @@ static void NVTX_API domain_category_w(
 
 /* ---- domains, strings, resources: handles ---- */
 
-/* Returns the program's handle: the chained tool's if there is one, which is stored as an alias,
- * else ours. */
-static const void *program_handle(const struct nvtx_handle *handle, const void *foreign)
+/* Returns the handle for the program: `chained_handle` if it is not NULL, else `handle`. With a
+ * chained tool, makes it an alias of `handle`. */
+static const void *program_handle(const struct nvtx_handle *handle, const void *chained_handle)
 {
 	if (nvtx_chained())
-		nvtx_handle_alias(handle, foreign ? foreign : handle);
-	return foreign ? foreign : handle;
+		nvtx_handle_alias(handle, chained_handle ? chained_handle : handle);
+	return chained_handle ? chained_handle : handle;
 }
 
 static const void *make_handle(enum nvtx_handle_kind kind, nvtxDomainHandle_t domain,
-	const char *text, const void *foreign)
+	const char *text, const void *chained_handle)
 {
-	return program_handle(nvtx_handle_make(kind, nvtx_domain_of(domain), text), foreign);
+	return program_handle(nvtx_handle_make(kind, nvtx_domain_of(domain), text), chained_handle);
 }
 
 static nvtxDomainHandle_t NVTX_API domain_create_a(const char *name)
@@ -423,7 +424,7 @@ static nvtxResourceHandle_t NVTX_API resource_create(
 	nvtxDomainResourceCreate_impl_fntype next = CHAINED(
 		CORE2, DomainResourceCreate, nvtxDomainResourceCreate_impl_fntype);
 	const struct nvtx_handle *handle;
-	const void *foreign = next ? next(domain, attributes) : NULL;
+	const void *chained_handle = next ? next(domain, attributes) : NULL;
 	bool covered = attributes && attributes->size >= sizeof *attributes;
 	struct nvtx_text text;
 
@@ -436,7 +437,7 @@ static nvtxResourceHandle_t NVTX_API resource_create(
 	if (covered)
 		record_object(TRACE_OBJECT_RESOURCE, handle, (uint32_t)attributes->identifierType,
 			attributes->identifier.ullValue);
-	return (nvtxResourceHandle_t)(uintptr_t)program_handle(handle, foreign);
+	return (nvtxResourceHandle_t)(uintptr_t)program_handle(handle, chained_handle);
 }
 
 static void NVTX_API resource_destroy(nvtxResourceHandle_t resource)
@@ -449,8 +450,8 @@ static void NVTX_API resource_destroy(nvtxResourceHandle_t resource)
 		next(resource);
 }
 
-/* Our handle stays valid: programs use a domain after this call, and other parts may hold the same
- * one. */
+/* Our handle stays valid: programs use a domain after this call, and other libraries of the program
+ * may use the same domain. */
 static void NVTX_API domain_destroy(nvtxDomainHandle_t domain)
 {
 	nvtxDomainDestroy_impl_fntype next = CHAINED(
@@ -474,7 +475,7 @@ static nvtxSyncUser_t NVTX_API lock_create(
 	nvtxDomainHandle_t domain, const nvtxSyncUserAttributes_t *attributes)
 {
 	sync_create_fntype next = CHAINED(SYNC, DomainSyncUserCreate, sync_create_fntype);
-	const void *foreign = next ? next(domain, attributes) : NULL;
+	const void *chained_handle = next ? next(domain, attributes) : NULL;
 	const struct nvtx_handle *handle;
 	struct nvtx_text text;
 
@@ -485,10 +486,10 @@ static nvtxSyncUser_t NVTX_API lock_create(
 	handle = nvtx_handle_make(NVTX_HANDLE_LOCK, nvtx_domain_of(domain), text.chars);
 	nvtx_text_free(&text);
 	record_object(TRACE_OBJECT_SYNC, handle, 0, 0);
-	return (nvtxSyncUser_t)(uintptr_t)program_handle(handle, foreign);
+	return (nvtxSyncUser_t)(uintptr_t)program_handle(handle, chained_handle);
 }
 
-static void lock_action(nvtxSyncUser_t held, enum trace_nvtx_sync_action action)
+static void lock_action(nvtxSyncUser_t handle, enum trace_nvtx_sync_action action)
 {
 	struct trace_nvtx_sync *record;
 
@@ -496,30 +497,30 @@ static void lock_action(nvtxSyncUser_t held, enum trace_nvtx_sync_action action)
 		return;
 	record = stream_record(TRACE_NVTX_SYNC, sizeof *record);
 	if (record) {
-		record->object = (uint64_t)(uintptr_t)nvtx_handle_of(held);
+		record->object = (uint64_t)(uintptr_t)nvtx_handle_of(handle);
 		record->action = (uint32_t)action;
 		stream_commit();
 	}
 	stream_leave();
 }
 
-static void NVTX_API lock_destroy(nvtxSyncUser_t held)
+static void NVTX_API lock_destroy(nvtxSyncUser_t handle)
 {
 	sync_fntype next = CHAINED(SYNC, DomainSyncUserDestroy, sync_fntype);
 
-	record_object(TRACE_OBJECT_DESTROYED, nvtx_handle_of(held), TRACE_OBJECT_SYNC, 0);
+	record_object(TRACE_OBJECT_DESTROYED, nvtx_handle_of(handle), TRACE_OBJECT_SYNC, 0);
 	if (next)
-		next(held);
+		next(handle);
 }
 
 #define LOCK_HANDLER(handler, call, action)                          \
-	static void NVTX_API handler(nvtxSyncUser_t held)            \
+	static void NVTX_API handler(nvtxSyncUser_t handle)          \
 	{                                                            \
 		sync_fntype next = CHAINED(SYNC, call, sync_fntype); \
                                                                      \
-		lock_action(held, action);                           \
+		lock_action(handle, action);                         \
 		if (next)                                            \
-			next(held);                                  \
+			next(handle);                                \
 	}
 LOCK_HANDLER(lock_acquire_start, DomainSyncUserAcquireStart, TRACE_ACQUIRE_START)
 LOCK_HANDLER(lock_acquire_failed, DomainSyncUserAcquireFailed, TRACE_ACQUIRE_FAILED)
@@ -528,12 +529,12 @@ LOCK_HANDLER(lock_releasing, DomainSyncUserReleasing, TRACE_RELEASING)
 
 /* ---- the table ---- */
 
-#define ENTRY_ALONE(module, id, function, fast_function)                                      \
+#define ENTRY_WITH_FAST(module, id, function, fast_function)                                  \
 	{                                                                                     \
 		NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id,                           \
 			(NvtxFunctionPointer)(function), (NvtxFunctionPointer)(fast_function) \
 	}
-#define ENTRY(module, id, function) ENTRY_ALONE(module, id, function, function)
+#define ENTRY(module, id, function) ENTRY_WITH_FAST(module, id, function, function)
 #define ENTRY_PAIR(module, id, function) \
 	ENTRY(module, id##A, function##_a), ENTRY(module, id##W, function##_w)
 
@@ -545,8 +546,8 @@ const struct nvtx_entry nvtx_entries[] = {
 	ENTRY(CORE, RangeEnd, range_end_handler),
 	ENTRY(CORE, RangePushEx, push_ex),
 	ENTRY(CORE, RangePushW, push_w),
-	ENTRY_ALONE(CORE, RangePushA, push_a, range_push_plain),
-	ENTRY_ALONE(CORE, RangePop, range_pop_handler, range_pop_plain),
+	ENTRY_WITH_FAST(CORE, RangePushA, push_a, range_push_plain),
+	ENTRY_WITH_FAST(CORE, RangePop, range_pop_handler, range_pop_plain),
 	ENTRY_PAIR(CORE, NameCategory, category),
 	ENTRY_PAIR(CORE, NameOsThread, os_thread),
 	ENTRY(CORE2, DomainMarkEx, domain_mark_ex),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Declares the functions that an NVTX client calls. inject.c stores them in its tables, v2.c calls
- * them from the old symbols.
+ * Declares the handlers of NVTX calls. inject.c writes them to the tables of an NVTX client. v2.c
+ * calls them from the exported functions of NVTX 2.
  */
 #ifndef PPERF_PRELOAD_NVTX_NVTX_H
 #define PPERF_PRELOAD_NVTX_NVTX_H
@@ -18,8 +18,8 @@ struct nvtx_entry {
 extern const struct nvtx_entry nvtx_entries[];
 extern const unsigned nvtx_entry_count;
 
-/* Returns the function of a slot for the old symbols, which have no tables. NULL if there is
- * none. */
+/* Returns the handler of a call, NULL if there is none. v2.c looks it up at the first call of each
+ * function of NVTX 2, which has no tables. */
 NvtxFunctionPointer nvtx_entry_function(unsigned module, unsigned id);
 
 /* A slot of the payload or counter extension. `id` is an NVTX3EXT_CBID_*. The arrays have no end

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Exports the functions of libnvToolsExt.so.1, the NVTX 2 that was a shared library. Programs built
  * with it bind to these functions, because a preloaded object is searched first. The library itself
- * is then not called, and nothing is counted twice. If another tool is set, or NVTX is not
- * recorded, calls are forwarded to the library.
+ * is then not called, and nothing is counted twice. If a chained tool is named, or NVTX is
+ * not recorded, calls are forwarded to the library.
  */
 #include "preload/nvtx/nvtx.h"
 

@@ -13,7 +13,7 @@
 #include "preload/python/line_table.h"
 #include <stdint.h>
 
-/* Why there are no frames; the texts are in the trace, behind `off: `. */
+/* Why there are no frames; the texts are in the trace, after `off: `. */
 #define PYTHON_TROUBLES(X)                                                                    \
 	X(NONE, "")                                                                           \
 	X(NO_PYTHON, "the interpreter does not export the symbols needed to read its frames") \

@@ -176,8 +176,9 @@ bool python_run(const char *label, const char *source, const struct python_funct
 	size_t count);
 
 /* Calls a function of pperf's Python code, hidden from the program's trace and profile functions
- * (sys.settrace, sys.setprofile). Python before 3.11 has no way to hide it. Returns a new
- * reference, or NULL with an exception. */
+ * (sys.settrace, sys.setprofile). Before Python 3.11 the call is visible to them. For calls in the
+ * middle of the program, such as for a module's name. Returns a new reference, or NULL with an
+ * exception, which the caller clears with python_clear_own_error. */
 struct python_object *python_call_hidden(
 	struct python_object *callable, struct python_object *arguments);
 

@@ -31,13 +31,13 @@ typedef void report_exhausted(
 __attribute__((visibility("default"))) report_usage USAGE, USAGE_1_13;
 __attribute__((visibility("default"))) report_exhausted EXHAUSTED, EXHAUSTED_1_13;
 
-static void usage_nowhere(
+static void usage_ignored(
 	void *address, int64_t bytes, size_t allocated, size_t reserved, struct torch_device device)
 {
 	(void)address, (void)bytes, (void)allocated, (void)reserved, (void)device;
 }
 
-static void exhausted_nowhere(
+static void exhausted_ignored(
 	int64_t bytes, size_t allocated, size_t reserved, struct torch_device device)
 {
 	(void)bytes, (void)allocated, (void)reserved, (void)device;
@@ -53,20 +53,20 @@ union report_function { /* a PyTorch function, by its type */
 
 static const struct {
 	const char *name;
-	union report_function own, nowhere;
+	union report_function own, ignored;
 } targets[TARGETS] = {
-	[TARGET_USAGE] = { TEXT(USAGE), { .usage = USAGE }, { .usage = usage_nowhere } },
+	[TARGET_USAGE] = { TEXT(USAGE), { .usage = USAGE }, { .usage = usage_ignored } },
 	[TARGET_USAGE_1_13] = { TEXT(USAGE_1_13), { .usage = USAGE_1_13 },
-		{ .usage = usage_nowhere } },
+		{ .usage = usage_ignored } },
 	[TARGET_EXHAUSTED] = { TEXT(EXHAUSTED), { .exhausted = EXHAUSTED },
-		{ .exhausted = exhausted_nowhere } },
+		{ .exhausted = exhausted_ignored } },
 	[TARGET_EXHAUSTED_1_13] = { TEXT(EXHAUSTED_1_13), { .exhausted = EXHAUSTED_1_13 },
-		{ .exhausted = exhausted_nowhere } },
+		{ .exhausted = exhausted_ignored } },
 };
 
 #define CONFIGURATION_BYTES 512u
-/* Device allocations by PyTorch's allocator without a report: at this number it is taken as
- * silent. */
+/* After this many device allocations of PyTorch's allocator without a report, its reports are taken
+ * as missing. */
 #define UNREPORTED_MAX 2
 /* Allocations at which the library is searched for, in a program that does not import torch. */
 #define SEARCHES_MAX 4
@@ -85,12 +85,13 @@ static char configuration_text[CONFIGURATION_BYTES]; /* "": none */
 static void *_Atomic real[TARGETS];                  /* PyTorch's functions; NULL: not looked up */
 /* Mapped range of libc10_cuda. The end is stored last. */
 static _Atomic uintptr_t code_begin, code_end;
-/* found_library: a thread has found libc10_cuda and writes its state.
- * reported: a report has come.
- * report_missing: the state says that reports are missing. */
-static _Atomic bool found_library, reported, report_missing;
+/* state_claimed: a thread writes META source.torch_memory, because libc10_cuda is loaded.
+ * reported: PyTorch has reported a block.
+ * report_missing: META source.torch_memory says that reports are missing. */
+static _Atomic bool state_claimed, reported, report_missing;
 static _Atomic unsigned unreported, searches;
 
+/* Writes META source.torch_memory. */
 static void write_memory_state(const char *state)
 {
 	meta_set("source.torch_memory", enabled ? state : "off: PPERF_TENSORS=0 (0)");
@@ -115,7 +116,7 @@ static void *look_up_report_elsewhere(enum target target)
 	void *found = torch_symbol_elsewhere(targets[target].own.found, targets[target].name);
 
 	if (!found)
-		found = targets[target].nowhere.found;
+		found = targets[target].ignored.found;
 	atomic_store_explicit(&real[target], found, memory_order_release);
 	return found;
 }
@@ -126,7 +127,7 @@ static __attribute__((noinline)) union report_function find_report(enum target t
 	struct signal_guard guard;
 
 	signal_guard_begin(&guard);
-	torch_memory_begin(false);
+	torch_memory_look_up(false);
 	report_function.found = atomic_load_explicit(&real[target], memory_order_acquire);
 	if (!report_function.found)
 		report_function.found = look_up_report_elsewhere(target);
@@ -145,7 +146,8 @@ static inline union report_function real_report(enum target target)
 
 /* ---- recording ---- */
 
-/* Corrects the state if reports were taken as missing: the first one was only late. */
+/* Corrects META source.torch_memory if it says that reports are missing although the first one was
+ * only late. */
 static __attribute__((noinline)) void first_report(void)
 {
 	struct signal_guard guard;
@@ -379,7 +381,7 @@ static void write_allocator_state(const char *setting)
 		write_memory_state("on");
 }
 
-void torch_memory_begin(bool read_environment)
+void torch_memory_look_up(bool read_environment)
 {
 	uintptr_t begin, end;
 
@@ -388,7 +390,7 @@ void torch_memory_begin(bool read_environment)
 		return; /* written already, or PyTorch without CUDA, which has no such allocator */
 	if (read_environment && !read_python_environment("PYTORCH_ALLOC_CONF"))
 		read_python_environment("PYTORCH_CUDA_ALLOC_CONF");
-	if (atomic_exchange(&found_library, true))
+	if (atomic_exchange(&state_claimed, true))
 		return;
 	write_allocator_state(configuration_text);
 	/* Stored last. From here on, another thread may write that reports are missing, and that
@@ -405,7 +407,7 @@ static void search_allocator(void)
 		atomic_fetch_add(&searches, 1) >= SEARCHES_MAX)
 		return;
 	signal_guard_begin(&guard);
-	torch_memory_begin(false);
+	torch_memory_look_up(false);
 	signal_guard_end(&guard);
 }
 
@@ -416,7 +418,7 @@ static bool is_allocator(uintptr_t address)
 	return address < end && address >= atomic_load_explicit(&code_begin, memory_order_relaxed);
 }
 
-void torch_memory_note_allocation(const void *caller, bool pool)
+void torch_memory_check_reported(const void *caller, bool pool)
 {
 	if (!atomic_load(&code_end))
 		search_allocator();

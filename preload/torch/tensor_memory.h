@@ -37,15 +37,16 @@ void torch_memory_configure(bool wanted, const char *configuration);
  * recording was paused. */
 void torch_memory_write_levels(void);
 
-/* Looks up PyTorch's functions and writes what is known of its allocator to META torch.allocator
- * and source.torch_memory. Called once PyTorch is loaded, repeatedly if needed, with no lock
+/* Looks up PyTorch's functions. If libc10_cuda is loaded, writes META torch.allocator and
+ * source.torch_memory, once. Called once PyTorch is loaded, repeatedly if needed, with no lock
  * held. `read_environment`: the GIL is held, and the program may have set PYTORCH_ALLOC_CONF itself
  * before it imported torch. */
-void torch_memory_begin(bool read_environment);
+void torch_memory_look_up(bool read_environment);
 
-/* Notes that a call which returns to `caller` has allocated device memory. `pool`: from a memory
- * pool. If PyTorch's allocator made the call and reports no block, META source.torch_memory says
- * so. */
-void torch_memory_note_allocation(const void *caller, bool pool);
+/* Checks whether PyTorch's allocator reports its blocks, after a call which returns to `caller` has
+ * allocated device memory. `pool`: from a memory pool. If PyTorch's allocator made the call and no
+ * block was reported so far, writes to META source.torch_memory that reports are missing: for a
+ * pool at once, else at the second such call. */
+void torch_memory_check_reported(const void *caller, bool pool);
 
 #endif

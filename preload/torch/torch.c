@@ -39,7 +39,7 @@ static void start_all(void)
 {
 	bool operators = torch_ops_start(), in_python = with_python && python_find();
 
-	torch_memory_begin(in_python);
+	torch_memory_look_up(in_python);
 	if (in_python)
 		start_in_python(operators);
 	else

@@ -10,7 +10,7 @@ static bool node_name_begins_with(
 	return name.length >= strlen(word) && memcmp(name.bytes, word, strlen(word)) == 0;
 }
 
-static bool is_usual_step(const struct profile *profile, const struct node *node)
+static bool is_steady_step(const struct profile *profile, const struct node *node)
 {
 	return !node->outside &&
 	       (node->kind == NODE_STEP || node_name_begins_with(profile, node, "ProfilerStep#"));
@@ -18,7 +18,7 @@ static bool is_usual_step(const struct profile *profile, const struct node *node
 
 static bool is_in_step(const struct profile *profile, uint32_t id)
 {
-	while (id && !is_usual_step(profile, &profile->tree->nodes[id]))
+	while (id && !is_steady_step(profile, &profile->tree->nodes[id]))
 		id = profile->tree->nodes[id].parent;
 	return id != 0;
 }
@@ -31,7 +31,7 @@ struct dataloader_wait dataloader_wait_of(const struct profile *profile)
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 
-		if (is_usual_step(profile, node))
+		if (is_steady_step(profile, node))
 			wait.steps_ns += node->total_ns;
 		if (!node_name_begins_with(profile, node, "enumerate(DataLoader)#") ||
 			!is_in_step(profile, id))

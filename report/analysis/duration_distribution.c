@@ -14,7 +14,7 @@ struct distribution_builder {
 	struct distribution *result;
 	struct percentiles samples;
 	uint64_t granularity;
-	struct modes *modes;
+	struct mode_histogram *modes;
 	/* earlier[i]: instances that began at or after outlier i - 1 and before outlier i, by
 	 * begin. */
 	uint64_t earlier[DISTRIBUTION_OUTLIERS_MAX + 1];
@@ -120,7 +120,7 @@ static void count_in_bin(
 	}
 	if (result->bin_count)
 		result->bins[low].count++;
-	modes_add(builder->modes, value);
+	mode_histogram_add(builder->modes, value);
 	if (outlier_distance(result, value))
 		add_outlier(result, node, at_ns, value);
 }
@@ -273,7 +273,7 @@ static void finish_quartiles(struct distribution_builder *builder, uint32_t node
 		.kind = DISTRIBUTION_WHOLE, .of = result, .count = result->count, .node = node
 	};
 	set_bins(result);
-	builder->modes = modes_new(result, builder->granularity);
+	builder->modes = mode_histogram_new(result, builder->granularity);
 }
 
 static void finish_bins(struct distribution_builder *builder)
@@ -282,7 +282,7 @@ static void finish_bins(struct distribution_builder *builder)
 
 	if (!result->count)
 		return;
-	modes_find(builder->modes, result);
+	mode_histogram_find(builder->modes, result);
 	for (uint32_t i = 0; i < result->worst_outlier_count; i++)
 		builder->begins[i] = result->worst_outliers[i].at_ns;
 	qsort(builder->begins, result->worst_outlier_count, sizeof *builder->begins, compare_u64);

@@ -36,8 +36,8 @@ enum distribution_kind {
 struct distribution_row {
 	enum distribution_kind kind;
 	const struct distribution *of;
-	uint64_t from,
-		to; /* BIN: from <= duration < to, in the last bin also = to; MODE: its two edges */
+	/* BIN: from <= duration < to, in the last bin also = to. MODE: its two edges. */
+	uint64_t from, to;
 	uint64_t count;  /* instances; OUTLIER: 1 */
 	uint64_t value;  /* MODE: its peak; OUTLIER: its duration */
 	uint64_t at_ns;  /* OUTLIER: when it, or the call that launched it, began */
@@ -63,7 +63,7 @@ struct distributions {
 	struct node_list selected;
 };
 
-/* Reads the distributions of the nodes `places`, and takes ownership of the list. */
+/* Reads the distributions of the nodes in `selected`, and takes ownership of the list. */
 struct distributions *distributions_read(struct process *process, struct node_list selected);
 void distributions_free(struct distributions *distributions);
 
@@ -72,11 +72,13 @@ const char *distribution_kind_name(enum distribution_kind kind);
 /* Stores the number of the step at `at_ns`. Returns false if there was no step at that time. */
 bool distribution_step(const struct process *process, uint64_t at_ns, uint64_t *number);
 
-/* A histogram of the logarithms of durations, in which modes are found. */
-struct modes;
-struct modes *modes_new(const struct distribution *distribution, uint64_t granularity);
-void modes_add(struct modes *modes, uint64_t value);
-/* Stores the modes in `distribution`, sorted by value, and frees `modes`. */
-void modes_find(struct modes *modes, struct distribution *distribution);
+/* A histogram of the logarithms of durations, to find modes. `granularity`: the unit of rounding of
+ * the durations, in ns. */
+struct mode_histogram;
+struct mode_histogram *mode_histogram_new(
+	const struct distribution *distribution, uint64_t granularity);
+void mode_histogram_add(struct mode_histogram *histogram, uint64_t value);
+/* Stores the modes in `distribution`, sorted by value, and frees `histogram`. */
+void mode_histogram_find(struct mode_histogram *histogram, struct distribution *distribution);
 
 #endif

@@ -24,94 +24,100 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS_PER_OCTAVE 64.0 /* of an octave */
+#define BINS_PER_OCTAVE 64.0
 #define VALLEY 0.7
 #define MODE_MIN_SHARE 0.05
 #define MODE_MIN_COUNT 5
 #define MODE_SIGNIFICANCE 3.0
-#define WIDEST_KERNEL 64u /* half width of a triangle, in bins */
-#define NARROWEST_KERNEL 4u
-#define PEAK_TOP 0.9 /* what is denser than this share of the peak gives its position */
+#define WIDEST_TRIANGLE 64u /* half width of a triangle, in bins */
+#define NARROWEST_TRIANGLE 4u
+#define PEAK_TOP 0.9 /* share of the highest density: denser bins give the peak's position */
 
-struct modes {
-	double *counts; /* by bin */
+struct mode_histogram {
+	double *counts; /* instances, by bin */
 	double first;   /* lower edge of the first bin, in bins above 1 ns */
 	size_t count;
 	uint64_t granularity;
 };
 
-/* A peak and its extent, in bins. */
+/* A peak. */
 struct mode_peak {
-	size_t at, from, to; /* to: exclusive */
+	size_t bin;      /* of the highest density */
+	size_t from, to; /* its first bin, and the one after its last */
 };
 
 /* The smoothed histogram. */
 struct mode_density {
-	double *at; /* instances per bin, by bin */
-	size_t count, width;
+	double *values; /* density in instances per bin, by bin */
+	size_t count;   /* bins */
+	size_t width;   /* half width of the triangle, in bins */
 };
 
-static double bins_below(double value)
+/* Returns the position of a duration `value` (ns), in bins above 1 ns. */
+static double bins_above_1ns(double value)
 {
 	return BINS_PER_OCTAVE * log2(value < 1 ? 1 : value);
 }
 
-struct modes *modes_new(const struct distribution *distribution, uint64_t granularity)
+struct mode_histogram *mode_histogram_new(
+	const struct distribution *distribution, uint64_t granularity)
 {
-	struct modes *modes = xcalloc(sizeof *modes);
+	struct mode_histogram *histogram = xcalloc(sizeof *histogram);
 	const double half = (double)granularity / 2;
 
-	modes->first = floor(bins_below((double)distribution->min_ns - half));
-	modes->count = (size_t)(floor(bins_below((double)distribution->max_ns + half)) -
-				modes->first) +
-		       1;
-	modes->counts = xcalloc(modes->count * sizeof *modes->counts);
-	modes->granularity = granularity;
-	return modes;
+	histogram->first = floor(bins_above_1ns((double)distribution->min_ns - half));
+	histogram->count = (size_t)(floor(bins_above_1ns((double)distribution->max_ns + half)) -
+				    histogram->first) +
+			   1;
+	histogram->counts = xcalloc(histogram->count * sizeof *histogram->counts);
+	histogram->granularity = granularity;
+	return histogram;
 }
 
-static size_t bin_of_value(const struct modes *modes, double value)
+static size_t bin_of_value(const struct mode_histogram *histogram, double value)
 {
-	const double bin = floor(bins_below(value)) - modes->first;
+	const double bin = floor(bins_above_1ns(value)) - histogram->first;
 
-	return bin <= 0 ? 0 : bin >= (double)modes->count ? modes->count - 1 : (size_t)bin;
+	return bin <= 0 ? 0 : bin >= (double)histogram->count ? histogram->count - 1 : (size_t)bin;
 }
 
-void modes_add(struct modes *modes, uint64_t value)
+void mode_histogram_add(struct mode_histogram *histogram, uint64_t value)
 {
-	modes->counts[bin_of_value(modes, (double)value)]++;
+	histogram->counts[bin_of_value(histogram, (double)value)]++;
 }
 
 /* Spreads the count of each bin over the bins that its values may have come from. */
-static double *resample(const struct modes *modes)
+static double *resample(const struct mode_histogram *histogram)
 {
-	double *out = xcalloc(modes->count * sizeof *out);
+	double *out = xcalloc(histogram->count * sizeof *out);
 
-	for (size_t i = 0; i < modes->count; i++) {
-		const double value = exp2((modes->first + (double)i + 0.5) / BINS_PER_OCTAVE),
-			     half = (double)modes->granularity / 2;
-		const size_t from = bin_of_value(modes, value - half),
-			     to = bin_of_value(modes, value + half);
+	for (size_t i = 0; i < histogram->count; i++) {
+		const double value = exp2((histogram->first + (double)i + 0.5) / BINS_PER_OCTAVE),
+			     half = (double)histogram->granularity / 2;
+		const size_t from = bin_of_value(histogram, value - half),
+			     to = bin_of_value(histogram, value + half);
 
-		for (size_t at = from; modes->counts[i] > 0 && at <= to; at++)
-			out[at] += modes->counts[i] / (double)(to - from + 1);
+		for (size_t bin = from; histogram->counts[i] > 0 && bin <= to; bin++)
+			out[bin] += histogram->counts[i] / (double)(to - from + 1);
 	}
 	return out;
 }
 
+/* Smooths `counts` by a triangle of density->width. */
 static void smooth(const double *counts, struct mode_density *density)
 {
 	const size_t count = density->count, width = density->width;
 
-	memset(density->at, 0, count * sizeof *density->at);
+	memset(density->values, 0, count * sizeof *density->values);
 	for (size_t i = 0; i < count; i++)
-		for (size_t at = i >= width ? i - width + 1 : 0;
-			counts[i] > 0 && at < count && at < i + width; at++)
-			density->at[at] += counts[i] *
-					   (double)(width - (at > i ? at - i : i - at)) /
-					   (double)(width * width);
+		for (size_t bin = i >= width ? i - width + 1 : 0;
+			counts[i] > 0 && bin < count && bin < i + width; bin++)
+			density->values[bin] += counts[i] *
+						(double)(width - (bin > i ? bin - i : i - bin)) /
+						(double)(width * width);
 }
 
+/* Returns the bin with the lowest density among `from` to `to`, which is excluded. */
 static size_t lowest_between(const double *density, size_t from, size_t to)
 {
 	size_t lowest = from;
@@ -122,10 +128,10 @@ static size_t lowest_between(const double *density, size_t from, size_t to)
 	return lowest;
 }
 
-static bool is_local_peak(const double *density, size_t count, size_t at)
+static bool is_local_peak(const double *density, size_t count, size_t bin)
 {
-	return density[at] > 0 && (at == 0 || density[at - 1] <= density[at]) &&
-	       (at + 1 == count || density[at + 1] < density[at]);
+	return density[bin] > 0 && (bin == 0 || density[bin - 1] <= density[bin]) &&
+	       (bin + 1 == count || density[bin + 1] < density[bin]);
 }
 
 /* Returns whether a valley separates two peaks. `lower`: the density at the lower one. The variance
@@ -142,17 +148,17 @@ static bool separates(const struct mode_density *density, double valley, double 
 static size_t merge_peaks(const struct mode_density *density, const struct mode_peak *peaks,
 	size_t used, struct mode_peak *next)
 {
-	const double *at = density->at;
+	const double *values = density->values;
 
 	for (; used; used--) {
 		const struct mode_peak *last = &peaks[used - 1];
-		const size_t valley = lowest_between(at, last->at, next->at);
+		const size_t valley = lowest_between(values, last->bin, next->bin);
 
 		next->from = valley;
-		if (separates(density, at[valley], fmin(at[last->at], at[next->at])))
+		if (separates(density, values[valley], fmin(values[last->bin], values[next->bin])))
 			break;
-		if (at[last->at] >= at[next->at])
-			next->at = last->at;
+		if (values[last->bin] >= values[next->bin])
+			next->bin = last->bin;
 		next->from = last->from;
 	}
 	return used;
@@ -165,9 +171,9 @@ static size_t find_peaks(const struct mode_density *density, struct mode_peak *p
 	size_t used = 0;
 
 	for (size_t i = 0; i < density->count; i++) {
-		struct mode_peak next = { .at = i, .to = density->count };
+		struct mode_peak next = { .bin = i, .to = density->count };
 
-		if (!is_local_peak(density->at, density->count, i))
+		if (!is_local_peak(density->values, density->count, i))
 			continue;
 		used = merge_peaks(density, peaks, used, &next);
 		if (used)
@@ -177,53 +183,58 @@ static size_t find_peaks(const struct mode_density *density, struct mode_peak *p
 	return used;
 }
 
-/* Returns the duration at a point of the histogram, in bins from its first. */
-static uint64_t duration_at_bin(const struct modes *modes, double bins)
+/* Returns the duration at a position in the histogram. `bins`: the position from the first bin. */
+static uint64_t duration_at_bin(const struct mode_histogram *histogram, double bins)
 {
-	return clamp_to_u64(exp2((modes->first + bins) / BINS_PER_OCTAVE));
+	return clamp_to_u64(exp2((histogram->first + bins) / BINS_PER_OCTAVE));
 }
 
-/* Returns the centre of the peak's top, in bins. The highest bin itself depends on chance. */
-static double peak_centre(const struct mode_density *density, const struct mode_peak *peak)
+/* Returns the mean position, in bins, of the peak's top: the bins around the highest one with at
+ * least PEAK_TOP of its density, weighted by density. The highest bin itself depends on chance. */
+static double peak_top_mean(const struct mode_density *density, const struct mode_peak *peak)
 {
-	const double least = PEAK_TOP * density->at[peak->at];
+	const double least = PEAK_TOP * density->values[peak->bin];
 	double sum = 0, weighted = 0;
-	size_t from = peak->at;
+	size_t from = peak->bin;
 
-	while (from > peak->from && density->at[from - 1] >= least)
+	while (from > peak->from && density->values[from - 1] >= least)
 		from--;
-	for (; from < peak->to && density->at[from] >= least; from++) {
-		sum += density->at[from];
-		weighted += density->at[from] * ((double)from + 0.5);
+	for (; from < peak->to && density->values[from] >= least; from++) {
+		sum += density->values[from];
+		weighted += density->values[from] * ((double)from + 0.5);
 	}
 	return weighted / sum;
 }
 
-static bool add_mode(const struct modes *modes, struct distribution *distribution,
+/* Adds the peak to the modes of `distribution`. Returns false if it is too small, or if there are
+ * DISTRIBUTION_MODES_MAX modes. */
+static bool add_mode(const struct mode_histogram *histogram, struct distribution *distribution,
 	const struct mode_density *density, const struct mode_peak *peak)
 {
 	struct distribution_row *mode = &distribution->modes[distribution->mode_count];
-	const double centre = exp2((modes->first + peak_centre(density, peak)) / BINS_PER_OCTAVE);
+	const double position = exp2(
+		(histogram->first + peak_top_mean(density, peak)) / BINS_PER_OCTAVE);
 	double count = 0;
 
 	for (size_t i = peak->from; i < peak->to; i++)
-		count += modes->counts[i];
+		count += histogram->counts[i];
 	if (count < MODE_MIN_COUNT || count < MODE_MIN_SHARE * (double)distribution->count ||
 		distribution->mode_count == DISTRIBUTION_MODES_MAX)
 		return false;
 	*mode = (struct distribution_row){ .kind = DISTRIBUTION_MODE,
 		.of = distribution,
 		.count = clamp_to_u64(count),
-		.from = max_u64(duration_at_bin(modes, (double)peak->from), distribution->min_ns),
-		.to = min_u64(duration_at_bin(modes, (double)peak->to), distribution->max_ns),
+		.from = max_u64(
+			duration_at_bin(histogram, (double)peak->from), distribution->min_ns),
+		.to = min_u64(duration_at_bin(histogram, (double)peak->to), distribution->max_ns),
 		.node = distribution->whole.node };
-	mode->value = max_u64(min_u64(clamp_to_u64(centre + 0.5), mode->to), mode->from);
+	mode->value = max_u64(min_u64(clamp_to_u64(position + 0.5), mode->to), mode->from);
 	distribution->mode_count++;
 	return true;
 }
 
 /* Replaces the modes of `distribution` by those of a density if they are more. */
-static void take_modes(const struct modes *modes, struct distribution *distribution,
+static void take_modes(const struct mode_histogram *histogram, struct distribution *distribution,
 	const struct mode_density *density, struct mode_peak *peaks)
 {
 	struct distribution *found = xcalloc(sizeof *found);
@@ -234,7 +245,7 @@ static void take_modes(const struct modes *modes, struct distribution *distribut
 		.max_ns = distribution->max_ns,
 		.whole = distribution->whole };
 	for (size_t i = 0; i < count; i++)
-		add_mode(modes, found, density, &peaks[i]);
+		add_mode(histogram, found, density, &peaks[i]);
 	if (found->mode_count > distribution->mode_count) {
 		memcpy(distribution->modes, found->modes, sizeof found->modes);
 		distribution->mode_count = found->mode_count;
@@ -244,22 +255,23 @@ static void take_modes(const struct modes *modes, struct distribution *distribut
 	free(found);
 }
 
-void modes_find(struct modes *modes, struct distribution *distribution)
+void mode_histogram_find(struct mode_histogram *histogram, struct distribution *distribution)
 {
-	double *spread_out = resample(modes);
-	struct mode_density density = { .at = xcalloc(modes->count * sizeof *density.at),
-		.count = modes->count };
-	struct mode_peak *peaks = xcalloc((modes->count + 1) * sizeof *peaks);
+	double *spread_out = resample(histogram);
+	struct mode_density density = { .values = xcalloc(
+						histogram->count * sizeof *density.values),
+		.count = histogram->count };
+	struct mode_peak *peaks = xcalloc((histogram->count + 1) * sizeof *peaks);
 
-	for (density.width = WIDEST_KERNEL;
-		density.width >= NARROWEST_KERNEL && distribution->count >= DISTRIBUTION_COUNT_MIN;
+	for (density.width = WIDEST_TRIANGLE; density.width >= NARROWEST_TRIANGLE &&
+					      distribution->count >= DISTRIBUTION_COUNT_MIN;
 		density.width /= 2) {
 		smooth(spread_out, &density);
-		take_modes(modes, distribution, &density, peaks);
+		take_modes(histogram, distribution, &density, peaks);
 	}
 	free(peaks);
-	free(density.at);
+	free(density.values);
 	free(spread_out);
-	free(modes->counts);
-	free(modes);
+	free(histogram->counts);
+	free(histogram);
 }

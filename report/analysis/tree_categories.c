@@ -89,7 +89,7 @@ static uint8_t category_of_node(
 	const uint32_t named = condition == OF_AROUND ? NO_RULES
 						      : set_of_text(lookup, condition, node->name);
 
-	return categories_first(
+	return category_by_first_rule(
 		lookup->categories, condition, &lookup->sets[named], &lookup->sets[around]);
 }
 

@@ -178,7 +178,7 @@ void external_sort_next(struct external_sort *sorter)
 
 	if (++run->at == run->count && run->begin >= 0)
 		refill_run(sorter, run);
-	if (run->at >= run->count) { /* kept behind the heap for the next rewind */
+	if (run->at >= run->count) { /* stays after the heap for the next rewind */
 		const struct sort_run over = *run;
 
 		*run = sorter->runs[--sorter->run_count];

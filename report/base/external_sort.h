@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sorts any number of entries of one size in bounded memory. A limited number is held and
- * sorted; the rest is in a temporary file without a name, and is merged while it is read.
+ * Sorts any number of entries of one size in bounded memory. A limited number of entries is sorted
+ * in memory. The rest is in a temporary file without a name, and is merged while it is read.
  *
  * First all entries are added; then they are read, any number of times. Equal entries come in
  * any order, so `order` must be total where the order matters. Ends the program with an error
@@ -15,7 +15,7 @@
 struct external_sort;
 
 /* Creates a sorter of entries of `bytes` bytes. At most `held` of them are in memory, plus some
- * of each run during the merge. `order`: as for qsort. `what`: the entries in error
+ * of each sorted run during the merge. `order`: as for qsort. `what`: the entries in error
  * messages ("the GPU's records"); it must outlive the sorter. */
 struct external_sort *external_sort_new(
 	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what);
@@ -26,6 +26,7 @@ void external_sort_free(struct external_sort *sorter); /* `sorter` may be NULL *
 void *external_sort_add(struct external_sort *sorter);
 /* Drops all entries, so that new ones can be added. */
 void external_sort_clear(struct external_sort *sorter);
+/* Returns the number of entries that were added. */
 uint64_t external_sort_count(const struct external_sort *sorter);
 
 /* Starts reading at the smallest entry. May be called again. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Finds entries of an array by a key. The array is the caller's, its entries have
- * numbers from 1; the index is a hash table of these numbers with linear probing. It keeps the
- * entries' hashes, so that it can grow without them. Entries are never removed. A zeroed index is
- * empty.
+ * Finds entries of an array by a key. The caller owns the array and gives its entries numbers from
+ * 1. Entry `number` is at index number - 1, or the caller leaves entry 0 unused. The index is a
+ * hash table of these numbers with linear probing. It stores the entries' hashes, so it can grow
+ * without the keys. Entries are never removed. A zeroed index is empty.
  *
  *	hash_index_reserve(&index);
  *	slot = hash_index_first(&index, hash);
  *	for (; slot->number; slot = hash_index_next(&index, slot))
- *		if (entries[slot->number].key == key)
+ *		if (entries[slot->number - 1].key == key)
  *			return slot->number;
- *	hash_index_add(&index, slot, hash, count);
+ *	hash_index_add(&index, slot, hash, ++count);
  */
 #ifndef PPERF_REPORT_BASE_HASH_INDEX_H
 #define PPERF_REPORT_BASE_HASH_INDEX_H
@@ -24,7 +24,8 @@ struct hash_slot {
 
 struct hash_index {
 	struct hash_slot *slots;
-	size_t room, count; /* room: of slots; a power of two, at least twice the count, or 0 */
+	size_t count; /* entries */
+	size_t room;  /* slots: a power of two, at least twice `count`, or 0 */
 };
 
 /* Doubles the number of slots. For hash_index_reserve. */
@@ -39,7 +40,7 @@ static inline void hash_index_reserve(struct hash_index *index)
 		hash_index_grow(index);
 }
 
-/* A hash of one number. Two numbers: hash_u64(hash_u64(a) ^ b). */
+/* Returns a hash of `number`. For two numbers: hash_u64(hash_u64(a) ^ b). */
 static inline uint64_t hash_u64(uint64_t number)
 {
 	const uint64_t product = number * 0x9e3779b97f4a7c15u;
@@ -47,7 +48,7 @@ static inline uint64_t hash_u64(uint64_t number)
 	return product ^ product >> 32;
 }
 
-/* The first slot from `at` on that is empty or has this hash. */
+/* Returns the first slot from `at` on that is empty or has this hash. */
 static inline struct hash_slot *hash_index_probe(
 	const struct hash_index *index, size_t at, uint32_t hash)
 {
@@ -57,13 +58,13 @@ static inline struct hash_slot *hash_index_probe(
 	return &index->slots[at];
 }
 
-/* The first slot that may have the entry with this hash; if it is empty, there is no such entry. */
+/* Returns the first slot that has this hash, or an empty one if no entry has it. */
 static inline struct hash_slot *hash_index_first(const struct hash_index *index, uint64_t hash)
 {
 	return hash_index_probe(index, (uint32_t)hash, (uint32_t)hash);
 }
 
-/* The next slot after one that has another entry with the same hash. */
+/* Returns the slot after `slot` that has the same hash, or an empty one if there is none. */
 static inline struct hash_slot *hash_index_next(
 	const struct hash_index *index, const struct hash_slot *slot)
 {

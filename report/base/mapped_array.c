@@ -59,7 +59,7 @@ static void check_array_limit(size_t count)
 					 "part of it with PPERF_SCHEDULE");
 }
 
-/* Memory behind the last entry is always zero, so that neither function has to clear new ones. */
+/* Memory after the last entry is always zero, so that neither function has to clear new ones. */
 void mapped_array_resize(struct mapped_array *array, size_t count)
 {
 	check_array_limit(count);

@@ -56,17 +56,19 @@ static void arrange_rows(struct report *report, const struct options *options)
 		options->view->arrange_process(options, &processes->all[i], &report->rows);
 }
 
-/* Arranges the rows. If the summary of a large tree has more than SUMMARY_ROWS rows, it raises
- * --min-percent step by step, up to 20 %. Options that select rows prevent this. */
+/* Arranges the rows. If the view `summary` has more than SUMMARY_ROWS of them, raises --min-percent
+ * step by step, up to 20 %. This is not done (`is_fixed`) if options select rows, or if the output
+ * is not text. */
 static void arrange_report(struct report *report, struct options *fitted)
 {
 	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };
-	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SUMMARY ||
-			  fitted->min_percent >= 0 || fitted->all || fitted->focus;
+	const bool is_fixed = fitted->format != FORMAT_TEXT ||
+			      fitted->view->layout != LAYOUT_SUMMARY || fitted->min_percent >= 0 ||
+			      fitted->all || fitted->focus;
 
 	arrange_rows(report, fitted);
-	for (size_t i = 0;
-		!fits && report->rows.count > SUMMARY_ROWS && i < sizeof steps / sizeof steps[0];
+	for (size_t i = 0; !is_fixed && report->rows.count > SUMMARY_ROWS &&
+			   i < sizeof steps / sizeof steps[0];
 		i++) {
 		free(report->rows.rows);
 		report->rows = (struct rows){ 0 };
@@ -99,7 +101,9 @@ static bool is_directory(const char *path)
 	return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 
-/* Adds the traces in a directory, for a view of two traces exactly one. */
+/* Adds the traces in the directory `folder`, or exactly one for a view with a fixed number of
+ * traces (diff, gate, tui). Ends the program if there is no run or trace, or more than one, or if
+ * such a view would have to choose one of several processes. */
 static void add_directory(struct options *options, size_t *room, const char *folder)
 {
 	char error[READER_ERROR_BYTES];
@@ -119,7 +123,7 @@ static void add_directory(struct options *options, size_t *room, const char *fol
 	}
 }
 
-/* Replaces each directory by the traces of the run in it. */
+/* Replaces each directory in options->files by the traces of the run in it. */
 static void expand_directories(struct options *options)
 {
 	const char **const given = options->files;

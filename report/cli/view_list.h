@@ -10,7 +10,7 @@
 extern const struct view view_list[];
 
 /* Returns the view to show: options->view, or with --instances the view that shows the single
- * instances behind its rows. Ends the program with a message if there is no such view. */
+ * instances after its rows. Ends the program with a message if there is no such view. */
 const struct view *view_for_instances(const struct options *options);
 
 #endif

@@ -133,8 +133,10 @@ static bool has_upward_trend(const int64_t *values, size_t count)
 	return count >= TREND_STEPS_MIN && (double)(sum - 1) > TREND_Z * deviation;
 }
 
-/* Returns the bytes by which the level at the end of steady-state steps rises from each to the
- * next, or 0. `offset`: in struct step_stats. */
+/* Returns the slope, in bytes per step, of the level at the end of steady-state steps (Theil-Sen,
+ * the last TREND_STEPS_MAX steps). Returns 0 if there is no upward trend, or if the growth has
+ * stopped. `*peak_bytes`: the highest of these levels, of all steady-state steps. `offset`: of the
+ * level in struct step_stats. */
 static uint64_t growth_per_step(const struct step_table *table, size_t offset, uint64_t *peak_bytes)
 {
 	int64_t *const values = xcalloc((table->usual + 1) * sizeof *values), *ends = values;
@@ -149,7 +151,7 @@ static uint64_t growth_per_step(const struct step_table *table, size_t offset, u
 		ends += count - TREND_STEPS_MAX;
 		count = TREND_STEPS_MAX;
 	}
-	/* What stopped growing, as a cache that is full, is no leak. */
+	/* If the growth has stopped, it is no leak: for example, a cache is full. */
 	if (has_upward_trend(ends, count)) {
 		slope = step_trend(ends, count);
 		if (step_trend(ends + count / 2, count - count / 2) * 4 < slope)

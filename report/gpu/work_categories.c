@@ -29,8 +29,8 @@ static const char *const words[WORD_KINDS] = { "kernel", "memcpy", "memset", "ar
 
 struct pattern {
 	const char *text; /* in lower case; NULL: no such condition */
-	/* Of *text*, what is between its only two stars, which is found much faster. NULL: the
-	 * pattern has another form. */
+	/* If the pattern is *TEXT* without other wildcards: TEXT, which is found much faster. Else
+	 * NULL. */
 	const char *contained;
 	size_t length; /* of `contained` */
 };
@@ -52,11 +52,15 @@ struct categories {
 	const char *names[CATEGORIES_MAX];
 	unsigned count, rule_count;
 	unsigned communication;     /* category; CATEGORIES_MAX: no rule names it */
-	unsigned communication_end; /* behind the last rule of it for GPU work; 0: none */
+	unsigned communication_end; /* index + 1 of its last rule for kernels; 0: none */
 	struct category_rule rules[CATEGORIES_RULES_MAX];
-	/* Rules without a condition on the name of GPU work: for GPU work, and for the CPU time of
-	 * ranges. Rules without one on ranges. */
-	struct matching_rules any_work, any_range, any_around;
+	/* Rules without a kernel, memcpy or memset pattern, except those of communication. They
+	 * apply to GPU work of any name. */
+	struct matching_rules no_name_for_gpu;
+	/* Rules without a kernel, memcpy or memset pattern, also those of communication. They apply
+	 * to the CPU time of ranges. */
+	struct matching_rules no_name_for_ranges;
+	struct matching_rules no_around; /* rules without an around pattern */
 };
 
 static bool character_matches(char pattern, char character)
@@ -242,17 +246,17 @@ static void sort_rules(struct categories *categories)
 
 		if (!rule->patterns[OF_KERNEL].text && !rule->patterns[OF_MEMCPY].text &&
 			!rule->patterns[OF_MEMSET].text)
-			categories->any_range.words[i / 64] |= bit;
+			categories->no_name_for_ranges.words[i / 64] |= bit;
 		if (rule->category == categories->communication)
 			communicating.words[i / 64] |= bit;
 		if (rule->category == categories->communication && rule->patterns[OF_KERNEL].text)
 			categories->communication_end = i + 1;
 		if (!rule->patterns[OF_AROUND].text)
-			categories->any_around.words[i / 64] |= bit;
+			categories->no_around.words[i / 64] |= bit;
 	}
 	for (unsigned i = 0; i < WORDS; i++)
-		categories->any_work.words[i] = categories->any_range.words[i] &
-						~communicating.words[i];
+		categories->no_name_for_gpu.words[i] = categories->no_name_for_ranges.words[i] &
+						       ~communicating.words[i];
 }
 
 struct categories *categories_read(const char *path)
@@ -334,6 +338,8 @@ struct matching_rules categories_match(const struct categories *categories,
 	return matches;
 }
 
+/* Returns the category of the first rule that is in `a` and `b`; CATEGORY_OTHER if there is
+ * none. */
 static uint8_t first_in_both(const struct categories *categories, const struct matching_rules *a,
 	const struct matching_rules *b)
 {
@@ -350,34 +356,34 @@ static struct matching_rules unite(const struct matching_rules *a, const struct 
 {
 	struct matching_rules both = *a;
 
-	for (unsigned i = 0; b && i < WORDS; i++)
+	for (unsigned i = 0; i < WORDS; i++)
 		both.words[i] |= b->words[i];
 	return both;
 }
 
 /* Returns the category of a kernel by the rules without a condition on ranges. */
 static uint8_t category_of_name(
-	const struct categories *categories, const struct matching_rules *named)
+	const struct categories *categories, const struct matching_rules *by_name)
 {
-	return first_in_both(categories, named, &categories->any_around);
+	return first_in_both(categories, by_name, &categories->no_around);
 }
 
-uint8_t categories_first(const struct categories *categories, enum category_condition condition,
-	const struct matching_rules *named, const struct matching_rules *around)
+uint8_t category_by_first_rule(const struct categories *categories, enum category_condition kind,
+	const struct matching_rules *by_name, const struct matching_rules *around)
 {
-	const struct matching_rules holds = unite(&categories->any_around, around),
-				    work = unite(condition == OF_AROUND ? &categories->any_range
-									: &categories->any_work,
-					    named);
+	const struct matching_rules around_applies = unite(&categories->no_around, around),
+				    name_applies = unite(kind == OF_AROUND
+								 ? &categories->no_name_for_ranges
+								 : &categories->no_name_for_gpu,
+					    by_name);
 
-	if (condition == OF_KERNEL && named &&
-		category_of_name(categories, named) == categories->communication)
+	if (kind == OF_KERNEL && category_of_name(categories, by_name) == categories->communication)
 		return (uint8_t)categories->communication;
-	return first_in_both(categories, &work, &holds);
+	return first_in_both(categories, &name_applies, &around_applies);
 }
 
-/* By the same rules as category_of_name, of which only those up to the last of communication are
- * needed. `name` is in lower case. */
+/* Applies the same rules as category_of_name, but only those up to the last one of communication.
+ * `name` is in lower case. */
 static bool is_communication_name(
 	const struct categories *categories, const char *name, size_t length)
 {

@@ -7,10 +7,10 @@
  * same form to use instead. A line `include built-in` in that file adds the built-in rules there.
  * Categories are numbered in the order in which rules first name them; 0 is `other`.
  *
- * A rule may depend on the ranges around a kernel (report/analysis/tree_categories.h). The category
- * `communication` may not: it is decided by the name of the kernel, before all other rules with a
- * condition on ranges. So a kernel is communication for the timeline of a device, which knows only
- * names, exactly if it is in the view `categories`.
+ * A rule may depend on the ranges around a kernel (report/analysis/tree_categories.h). Whether a
+ * kernel is `communication` depends only on its name, which is tested before the rules with a
+ * condition on ranges. So the timeline of a device, which knows only names, and the view
+ * `categories` agree.
  *
  *	struct categories *categories = categories_read(NULL);
  *
@@ -37,8 +37,8 @@
 
 struct categories;
 
-/* What a pattern is matched with: the full name of a kernel, the name of a copy or memset, the name
- * or class of a range. */
+/* The patterns of a rule. OF_KERNEL is matched with the full name of a kernel, OF_MEMCPY and
+ * OF_MEMSET with the name of a copy or memset, OF_AROUND with the name or class of a range. */
 enum category_condition { OF_KERNEL, OF_MEMCPY, OF_MEMSET, OF_AROUND, CATEGORY_CONDITIONS };
 
 /* A set of rules. */
@@ -61,11 +61,12 @@ bool categories_is_communication(const struct categories *categories, struct tra
 /* Returns the rules whose pattern for `condition` matches a name. */
 struct matching_rules categories_match(const struct categories *categories,
 	enum category_condition condition, const char *name, size_t length);
-/* Returns the category of work of the kind `condition` (OF_AROUND: a range). `named`: the rules
- * that match its name; NULL for a range. `around`: those that match a range around it; NULL: there
- * is none. */
-uint8_t categories_first(const struct categories *categories, enum category_condition condition,
-	const struct matching_rules *named, const struct matching_rules *around);
+/* Returns the category of the first rule that applies to GPU work or to the CPU time of a range;
+ * CATEGORY_OTHER if none does. `kind`: of the GPU work; OF_AROUND for a range. `by_name`: the rules
+ * that match its name; for a range the empty set. `around`: the rules that match a range around it,
+ * or the range itself. */
+uint8_t category_by_first_rule(const struct categories *categories, enum category_condition kind,
+	const struct matching_rules *by_name, const struct matching_rules *around);
 
 /* Matches without regard to case; * is any bytes, ? is one byte. */
 bool category_matches(const char *pattern, const char *name, size_t length);

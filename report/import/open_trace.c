@@ -164,7 +164,7 @@ static struct imported_file *get_imported(
 static char *split_pid_suffix(const char *path, uint32_t *pid)
 {
 	const char *sign = strrchr(path, '#');
-	struct json_text number = { .form = '"' };
+	struct json_text number = { .form = JSON_STRING };
 	uint64_t value;
 	char *base;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Finds the files of a run: every file in the folder whose header has the run's id, whatever its
- * name. Without a trace to begin with, the headers of all files in the folder are read.
+ * name. So the headers of all files in the folder are read.
  */
 #include "report/import/run_files.h"
 #include "report/base/alloc.h"
@@ -30,22 +30,23 @@ static bool same_process(const struct run_file *a, const struct run_file *b)
 	return a->pid == b->pid && a->start_unix_ns == b->start_unix_ns;
 }
 
-/* A process writes one trace, so files with equal pid and start are copies. Of the sorted files
- * from `first` on, one copy each is kept, and none if it is among those before `first`. */
+/* Removes copies from the sorted files from index `first` on. A process writes one trace, so files
+ * with equal pid and start are copies. One file of each process is kept, or none if a file before
+ * `first` is of this process. */
 static void drop_copies(struct run_files *files, uint32_t first)
 {
 	uint32_t kept = first;
 
 	for (uint32_t i = first; i < files->count; i++) {
-		struct run_file *sibling = &files->traces[i];
-		bool copy = kept > first && same_process(sibling, &files->traces[kept - 1]);
+		struct run_file *file = &files->traces[i];
+		bool copy = kept > first && same_process(file, &files->traces[kept - 1]);
 
-		for (uint32_t named = 0; named < first && !copy; named++)
-			copy = same_process(sibling, &files->traces[named]);
+		for (uint32_t before = 0; before < first && !copy; before++)
+			copy = same_process(file, &files->traces[before]);
 		if (copy)
-			free(sibling->path);
+			free(file->path);
 		else
-			files->traces[kept++] = *sibling;
+			files->traces[kept++] = *file;
 	}
 	files->count = kept;
 }
@@ -58,11 +59,12 @@ static void add_run_file(struct run_files *files, size_t *room, char *path,
 		header->start.realtime_ns, bytes };
 }
 
-/* Reads the header of any file. `named`: the user named the file, so it may be another tool's. */
+/* Reads the header of a trace. `convert`: a file of another tool is converted first; otherwise only
+ * traces of pperf are read. */
 static bool read_run_header(
-	const char *path, bool named, struct trace_header *header, uint64_t *bytes, char *error)
+	const char *path, bool convert, struct trace_header *header, uint64_t *bytes, char *error)
 {
-	int fd = named ? open_any_trace(path, bytes, error) : trace_file_open(path, bytes, error);
+	int fd = convert ? open_any_trace(path, bytes, error) : trace_file_open(path, bytes, error);
 	bool good = fd >= 0 && header_read(fd, path, header, error);
 
 	if (fd >= 0)
@@ -132,29 +134,28 @@ bool run_files_find(const char *path, struct run_files *files, char error[READER
 	struct trace_header header;
 	size_t room = 0;
 	uint64_t bytes;
-	uint32_t named;
+	uint32_t in_named_file;
 
 	*files = (struct run_files){ 0 };
 	if (!read_run_header(path, true, &header, &bytes, error))
 		return false;
 	add_run_file(files, &room, join_path(path, (int)strlen(path), ""), &header, bytes);
 	find_in_file(path, files, &room);
-	named = files->count;
+	in_named_file = files->count;
 	if (header.run_id)
 		find_in_folder_of(path, header.run_id, files, &room);
-	qsort(files->traces + named, files->count - named, sizeof *files->traces,
+	qsort(files->traces + in_named_file, files->count - in_named_file, sizeof *files->traces,
 		compare_start_times);
-	drop_copies(files, named);
+	drop_copies(files, in_named_file);
 	qsort(files->traces, files->count, sizeof *files->traces, compare_start_times);
 	return true;
 }
 
-/* What a directory contains: of pperf, a list of all traces with the run of each; and the traces of
- * other tools. */
+/* The traces in a directory. */
 struct directory_list {
-	struct run_files own, foreign;
+	struct run_files own, foreign; /* traces of pperf; traces of other tools */
 	size_t own_room, foreign_room, run_room;
-	uint64_t *runs; /* by trace in `own`; 0: a run of its own */
+	uint64_t *runs; /* id of the run, by trace in `own`; 0: a run of its own */
 };
 
 static void list_file(struct directory_list *list, char *path)
@@ -194,7 +195,7 @@ static bool list_directory(const char *folder, struct directory_list *list)
 	return entries != NULL;
 }
 
-/* Returns the number of runs. `newest`: the trace that started last. */
+/* Returns the number of runs. `*newest`: index in `own` of the trace that started last. */
 static uint32_t count_runs(const struct directory_list *list, uint32_t *newest)
 {
 	uint32_t runs = 0;
@@ -218,7 +219,7 @@ static int compare_paths(const void *left, const void *right)
 		((const struct run_file *)left)->path, ((const struct run_file *)right)->path);
 }
 
-/* Says what to name instead of the directory. */
+/* Writes to `error` what to name instead of the directory. */
 static void refuse_directory(const struct directory_list *list, const char *folder, uint32_t runs,
 	uint32_t newest, char *error)
 {

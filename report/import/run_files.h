@@ -6,26 +6,27 @@
 
 #include "report/trace/trace_reader.h"
 
-/* The traces of one run (header.run_id) in the folder of `path`, including `path`. Sorted by
- * start, pid and path. */
+/* A trace, with members of its header. */
 struct run_file {
 	char *path;
 	uint32_t pid, parent_pid;
 	uint64_t start_unix_ns, bytes;
 };
+/* Traces, sorted by start, pid and path. Freed by run_files_free. */
 struct run_files {
 	struct run_file *traces;
 	uint32_t count;
 };
-/* Lists the traces of the run that `path` belongs to. Returns false if `path` itself cannot be
- * read as a trace, with a sentence in `error`. */
-bool run_files_find(const char *path, struct run_files *siblings, char error[READER_ERROR_BYTES]);
+/* Lists the traces of the run that `path` belongs to, including `path`: those in the same folder
+ * with the same header.run_id, and all processes of a file of another tool. Returns false if `path`
+ * itself cannot be read as a trace, with a sentence in `error`. */
+bool run_files_find(const char *path, struct run_files *files, char error[READER_ERROR_BYTES]);
 /* Lists the traces in a directory: those of the one run that has traces in it, or the one trace of
- * another tool. With `several_foreign`, several traces of other tools are one job. Returns false
- * if there is none or more than one candidate, with a sentence in `error` that says what to name.
- */
+ * another tool. With `several_foreign`, several traces of other tools are listed as one job, sorted
+ * by path. Returns false if there is no run or trace, or more than one, with a sentence in `error`
+ * that says what to name. */
 bool run_files_in_directory(const char *folder, bool several_foreign, struct run_files *files,
 	char error[READER_ERROR_BYTES]);
-void run_files_free(struct run_files *siblings);
+void run_files_free(struct run_files *files);
 
 #endif

@@ -72,7 +72,8 @@ static void put_json_oom(
 	json_put_unsigned(json, "asked_bytes", oom->requested_bytes);
 	json_put_unsigned(json, "allocated_bytes", oom->allocated);
 	json_put_unsigned(json, "reserved_bytes", oom->reserved);
-	json_put_known_signed(json, "outside_bytes", oom->outside, oom->outside >= 0);
+	json_put_known_signed(
+		json, "outside_bytes", oom->outside_allocator, oom->outside_allocator >= 0);
 	json_write_end(json, '}');
 }
 

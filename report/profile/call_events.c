@@ -175,7 +175,7 @@ static void add_memory_change(struct profile *profile, const struct trace_event 
 			profile->state->reserved, (int64_t)change->allocated_bytes);
 	if (allocates_device || frees_device) {
 		profile->state->has_reserved = true;
-		profile_update_peaks(profile);
+		profile_update_reserved_peaks(profile);
 		if (profile->options.observer && profile->options.observer->level)
 			profile->options.observer->level(profile->options.observer->context,
 				event->time_ns, profile->state->allocated,
@@ -192,8 +192,8 @@ static void add_memory_change(struct profile *profile, const struct trace_event 
 	if (allocates_device) {
 		tree_memory(profile->tree, call->node)->alloc_self += change->allocated_bytes;
 		totals->alloc_bytes += change->allocated_bytes;
-		profile_add_flows(profile, event->stream->user,
-			&(struct instance_flows){ .alloc_bytes = change->allocated_bytes });
+		profile_add_sums(profile, event->stream->user,
+			&(struct instance_sums){ .alloc_bytes = change->allocated_bytes });
 	}
 }
 
@@ -311,8 +311,8 @@ void profile_call_record(struct profile *profile, const struct trace_event *even
 		tree_count(profile->tree, leaf_node, call.duration_ns);
 		profile_observe_leaf(profile, leaf_node, call.begin_ns, call.duration_ns);
 		profile->tree->nodes[call.node].call_ns += call.duration_ns;
-		profile_add_flows(
-			profile, event->stream->user, &(struct instance_flows){ .calls = 1 });
+		profile_add_sums(
+			profile, event->stream->user, &(struct instance_sums){ .calls = 1 });
 	}
 	if (__builtin_expect(profile->options.observer && profile->options.observer->call, 0))
 		observe_call(profile, event, &call, leaf_node);

@@ -394,7 +394,7 @@ const char *method_confidence(enum method method)
 	return methods[method][1];
 }
 
-/* The next node behind `id` in the tree below `top`, parents first; 0: there is none. */
+/* Returns the next node after `id` in the tree below `top`, parents first. 0: there is none. */
 static uint32_t next_node_below(const struct tree *tree, uint32_t top, uint32_t id)
 {
 	if (tree->nodes[id].first_child)

@@ -155,7 +155,7 @@ struct node {
 	 * max_ns are known. */
 	bool is_counted;
 	bool is_recompute; /* a module or operator that runs again during backward */
-	bool outside;      /* a section outside the usual steps: shares of time leave it out */
+	bool outside;      /* a section that is no steady-state step: not in shares of time */
 	/* It is below a graph, and shows where the work was captured. That work is counted in
 	 * the graph and in the range that launched it. The node has no instances. */
 	bool captured;

@@ -30,7 +30,7 @@
 #define INSTANCE_KEPT 64
 
 /* Sums while a range is open, including all that is inside it. */
-struct instance_flows {
+struct instance_sums {
 	uint64_t calls, alloc_bytes, tensor_bytes;
 };
 
@@ -47,7 +47,7 @@ struct instance {
 	uint32_t node, trace_node, stream; /* trace_node 0: named after its node */
 	uint64_t begin_ns, end_ns;         /* of a group: first begin, last end */
 	uint64_t gpu_ns, idle_ns;          /* including all inside */
-	struct instance_flows flows;
+	struct instance_sums sums;
 	const uint32_t *nodes; /* tree node of each trace node, when it began */
 	char *label;           /* its text if the dictionary has none; owned */
 	uint32_t label_bytes;

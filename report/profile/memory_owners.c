@@ -377,7 +377,7 @@ static void update_pool(
 
 	pool->allocated = record->allocated;
 	pool->reserved = record->reserved;
-	pool->outside = (int64_t)(device_held(memory, level->device) - record->reserved);
+	pool->outside_allocator = (int64_t)(device_held(memory, level->device) - record->reserved);
 	if (pool->reserved > pool->reserved_peak_bytes)
 		pool->reserved_peak_bytes = pool->reserved;
 }
@@ -403,7 +403,7 @@ static void note_pool_peak(struct memory_pool *pool, uint32_t node)
 	pool->peak = pool->allocated;
 	pool->peak_node = node;
 	pool->reserved_at_peak = pool->reserved;
-	pool->outside_at_peak = pool->outside;
+	pool->outside_at_peak = pool->outside_allocator;
 }
 
 struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
@@ -461,7 +461,7 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 		.requested_bytes = (uint64_t)record->bytes,
 		.allocated = record->allocated,
 		.reserved = record->reserved,
-		.outside = level->pool.outside,
+		.outside_allocator = level->pool.outside_allocator,
 		.device = record->device,
 		.node = node };
 	return &memory->ooms[memory->oom_count++];

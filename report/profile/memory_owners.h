@@ -41,12 +41,12 @@ struct memory_flow {
 
 /* What PyTorch's allocator reports for a device. */
 struct memory_pool {
-	/* now: bytes of tensors; bytes that the allocator holds */
+	/* Now: bytes of tensors; bytes that the allocator holds. */
 	uint64_t allocated, reserved;
 	uint64_t peak, reserved_at_peak, reserved_peak_bytes;
-	/* Device memory allocated by others than PyTorch. Negative: not all memory of
-	 * the allocator was seen allocated. */
-	int64_t outside, outside_at_peak;
+	/* Bytes of device memory that were not allocated by PyTorch's allocator. Negative: not
+	 * all allocations of that allocator were recorded. */
+	int64_t outside_allocator, outside_at_peak;
 	uint32_t peak_node; /* tree node where the peak was reached */
 	bool unknown;       /* memory_owners_resume was called: the next record sets the values */
 };
@@ -91,7 +91,7 @@ struct memory_counts {
 /* PyTorch's allocator ran out of memory, although it had already released the memory it caches. */
 struct memory_oom {
 	uint64_t time_ns, requested_bytes, allocated, reserved;
-	int64_t outside; /* as in struct memory_pool */
+	int64_t outside_allocator; /* as in struct memory_pool */
 	uint32_t device, node, tid;
 	uint32_t first_open, open; /* index in profile.oom_ranges; how many ranges were open */
 };

@@ -225,8 +225,8 @@ static void choose_tracking(struct profile *profile)
 				  (options->target && !can_await_target(options)) ||
 				  needs_instances(options) || options->metric == METRIC_CALLS ||
 				  options->metric == METRIC_USER;
-	state->tracks_flows = options->target || options->metric == METRIC_CALLS ||
-			      options->metric == METRIC_ALLOC || options->metric == METRIC_TENSORS;
+	state->tracks_sums = options->target || options->metric == METRIC_CALLS ||
+			     options->metric == METRIC_ALLOC || options->metric == METRIC_TENSORS;
 	state->target_ns = options->target && !state->tracks_instances ? options->target->begin_ns
 								       : UINT64_MAX;
 }

@@ -262,9 +262,9 @@ void profile_free(struct profile *profile);
 struct profile_options profile_options_for_observer(
 	const struct profile *profile, const struct profile_observer *observer);
 
-/* Whether the root node `root` is part of the total that percentages are computed of. `time`: of
- * CPU time. Time of what ran backward is in the nodes where it ran. Sections that are not usual
- * steps would make the shares of the steps too small. */
+/* Returns whether the root node `root` is part of the total that percentages are computed of.
+ * `time`: of CPU time. Time of what ran backward is in the nodes where it ran. Sections that are no
+ * steady-state steps would make the shares of the steps too small. */
 bool profile_root_has_share(const struct profile *profile, uint32_t root, bool time);
 
 /* Makes the percentiles of nodes with up to PERCENTILES_EXACT_MAX instances exact, if the

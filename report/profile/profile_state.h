@@ -14,21 +14,24 @@
 struct open_range {
 	uint32_t node, trace_node;
 	uint64_t begin_ns; /* of the part that is counted */
-	uint64_t child_ns; /* in ranges inside it that have closed */
+	uint64_t child_ns; /* time in the ranges inside it that have closed */
 };
 
-/* What an open range has besides while instances are tracked (profile_state.tracks_instances). A
- * trace of ranges alone needs none of it. */
+/* More about an open range, while instances are tracked (profile_state.tracks_instances). A trace
+ * of ranges alone needs none of it. */
 struct open_range_details {
 	struct instance *instance; /* NULL: not needed so far */
 	char *label;               /* its text if the dictionary has none; owned */
 	uint32_t label_bytes;
 	uint32_t section; /* profile_state.section when it began */
-	bool outside;     /* it is a section or a step, or is around them */
-	uint64_t idle_ns;
-	struct instance_flows flows;
-	/* Level when it began; highest level while it, or a range inside it, was the innermost. */
-	int64_t reserved, peak;
+	/* When it began, it was the frame of the current section, or enclosed that frame, or the
+	 * section had no frame yet. Always false if the trace has no steps. */
+	bool encloses_section;
+	uint64_t idle_ns; /* idle time of the GPU before it began */
+	struct instance_sums sums;
+	/* Levels when it began, and the highest levels while it, or a range inside it, was the
+	 * innermost. */
+	int64_t reserved, reserved_peak;
 	int64_t allocated, allocated_peak;
 	long double level; /* of the metric, when it began */
 };
@@ -42,8 +45,7 @@ struct profile_thread {
 	uint64_t self_ns;                  /* of the counted ranges that have closed */
 	uint64_t pause_begin_ns, pause_ns; /* the last flush of its slot */
 	bool has_ranges;                   /* a counted range has closed */
-	/* Index of the frame that is a section, not a range of the trace. NO_SECTION_FRAME:
-	 * none. */
+	/* Index of the section frame that step_sections.c inserted. NO_SECTION_FRAME: none. */
 	uint32_t section_frame;
 	/* Frames from this index on have no details (small_instances.h). */
 	uint32_t small_from_depth;
@@ -62,16 +64,17 @@ struct profile_state {
 	struct profile_thread **threads; /* of the streams that have not ended */
 	size_t thread_count, thread_room;
 	struct step_sections *sections;        /* NULL: no steps were found */
-	struct counted_ranges *counted_ranges; /* NULL: nothing was only counted */
-	/* The thread of the steps. NULL: not seen yet or ended, or there are no steps. */
+	struct counted_ranges *counted_ranges; /* NULL: no ranges were only counted */
+	/* The thread with the steps. NULL: not seen yet or ended, or there are no steps. */
 	struct profile_thread *sections_thread;
-	/* Index of the frame of sections_thread that is the step itself. NO_SECTION_FRAME: none. */
+	/* Index of the frame of sections_thread that is the program's own range of the step.
+	 * NO_SECTION_FRAME: the step is no such range. */
 	uint32_t step_frame;
-	uint64_t section_end_ns; /* end of the present section */
-	uint32_t section;        /* number of the present section; 0: there are none */
+	uint64_t section_end_ns; /* end of the current section */
+	uint32_t section;        /* number of the current section; 0: there are none */
 	bool tracks_instances;
-	/* The metric needs the flows of instances, or children are kept. */
-	bool tracks_flows;
+	/* The metric needs instance_sums, or children are stored. */
+	bool tracks_sums;
 	bool tracks_target_only; /* only the target needs tracks_instances */
 	/* The small instances inside the target. NULL: each of them has an instance. */
 	struct small_instances *small_instances;
@@ -90,10 +93,10 @@ struct profile_state {
 	uint32_t step_depth;
 	uint64_t step, now_ns, counting_begin_ns, counted_ns, busy_at_begin_ns, idle_at_begin_ns,
 		unknown_at_begin_ns;
-	int64_t reserved; /* present level of device memory */
+	int64_t reserved; /* current level of device memory */
 	bool has_reserved;
-	int64_t allocated;   /* present level of tensors */
-	long double counter; /* METRIC_USER: present value */
+	int64_t allocated;   /* current level of tensors */
+	long double counter; /* METRIC_USER: current value */
 	uint32_t *counters;  /* METRIC_USER: ids of the counter */
 	size_t counter_count, counter_room;
 	struct instances instances;
@@ -105,7 +108,7 @@ struct profile_state {
 	struct graph_parent *graph_parents;
 	struct open_async_range **async_ranges; /* hash table by id */
 	size_t async_slot_count, async_count;
-	bool needs_timeline; /* timed GPU work was met without a timeline: make the pass again */
+	bool needs_timeline; /* timed GPU work was found without a timeline: make the pass again */
 	uint32_t *api_of;    /* by text: index in profile.apis + 1; 0: none */
 	size_t api_of_room, api_room;
 };
@@ -114,116 +117,125 @@ struct profile_state {
  * added to `*events`. */
 int profile_next_event(struct profile *profile, struct trace_event *event, uint64_t *events);
 
-/* A PUSH or EVENT_RESUMED event. */
+/* Opens the range of a PUSH or EVENT_RESUMED event. */
 void profile_open_range(struct profile *profile, const struct trace_event *event);
-/* The range of `event` closes at `end_ns`. */
+/* Closes the range of `event` at `end_ns`. */
 void profile_close_range(struct profile *profile, const struct trace_event *event, uint64_t end_ns);
-/* EVENT_UNENDED: the end of the range was lost. It is not counted unless others are inside it. */
+/* Handles EVENT_UNENDED: the end of the range was lost. Removes the range, and counts it only if
+ * other ranges are inside it. */
 void profile_drop_range(struct profile *profile, const struct trace_event *event);
-/* EVENT_LEFT_OPEN: the range was open at the end. Closes it, and marks its node. */
+/* Handles EVENT_LEFT_OPEN: the range was open at the end. Closes it, and marks its node. */
 void profile_end_open_range(struct profile *profile, const struct trace_event *event);
 /* Counts the range at `depth` up to `end_ns`. It stays on the range stack. */
 void profile_count_until(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns);
-/* Counts the range at `depth` up to `end_ns` and removes it from the range stack. Others may be
- * inside. */
+/* Counts the range at `depth` up to `end_ns` and removes it from the range stack. Other ranges
+ * may be inside it. */
 void profile_remove_frame(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns);
 /* Removes the range at `depth`, which is the innermost, without counting it. */
 void profile_discard_frame(struct profile *profile, struct profile_thread *thread, uint32_t depth);
-/* The range counts from now on only: takes its initial levels and idle time anew. */
+/* Counts the range from now on only: sets its initial levels and idle time again. */
 void profile_restart_frame(
 	struct profile *profile, struct open_range *frame, struct open_range_details *details);
-/* Makes the instance of the range at `depth` now, if it is the target or inside it. */
+/* Makes the instance of the range at `depth`, which begins now, if it is the target or inside
+ * it. */
 void profile_track_target_children(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth);
-/* The callback instances.final. */
+/* The callback instances.final: sets the value of `instance`, of which everything is known now, and
+ * offers it as the worst of its node. Returns whether it took ownership. */
 bool profile_instance_final(void *context, struct instance *instance);
-/* `instance` is final, with its value, and its parent keeps children (profile_options.target).
- * Adds it to the critical tree. Returns whether it took ownership. */
+/* Adds `instance`, which is final and has its value, to the critical tree. Its parent stores
+ * children (profile_options.target). Returns whether it took ownership. */
 bool profile_adopt_critical(struct profile *profile, struct instance *instance);
-/* The least value of the metric of a child that is shown by itself. */
+/* Returns the least value of the metric of a child that is shown by itself. */
 long double profile_critical_min(const struct profile *profile);
 
-/* Whether the range that `event` opens is a step. */
+/* Returns whether the range that `event` opens is a step. */
 bool profile_is_step(const struct profile *profile, const struct trace_event *event);
-/* The range of a step opens on `thread`. */
+/* Begins a step: its range opens on `thread`. */
 void profile_step_range_begin(
 	struct profile *profile, const struct trace_event *event, struct profile_thread *thread);
-/* The range at `depth` closes; ends the step if the range is the step's. */
+/* Ends the step if the range at `depth`, which closes, is the step's. */
 void profile_step_range_end(
 	struct profile *profile, const struct profile_thread *thread, uint32_t depth);
 /* Counts all open ranges up to now, and stops counting. */
 void profile_stop_counting(struct profile *profile);
-/* A WINDOW record. Only what PPERF_SCHEDULE recorded is counted. */
+/* Handles a WINDOW record, so that only what PPERF_SCHEDULE recorded is counted. */
 void profile_recording_window(struct profile *profile, const struct trace_event *event);
-/* The warm-up of a recording window is over. */
+/* Ends the warm-up of a recording window. */
 void profile_warm_up_end(struct profile *profile);
-/* Whether the figures are of parts of the trace only. */
+/* Returns whether the figures are of parts of the trace only. */
 bool profile_is_partial(const struct profile *profile);
-/* Step `number` begins. Starts counting for --steps, or stops it after the last step. */
+/* Begins step `number`: starts counting for --steps, or stops it after the last step. */
 void profile_step_begin(struct profile *profile, uint64_t number);
-/* The last step that began has ended. */
+/* Ends the step that began last. */
 void profile_step_end(struct profile *profile);
 
-/* The tree node in which `event` happened. Also sets now_ns and tracks instances. */
+/* Returns the tree node in which `event` happened. Also sets now_ns and tracks instances. */
 uint32_t profile_event_node(struct profile *profile, const struct trace_event *event);
-/* The thread and frame index that own what happens on `thread` now: the innermost range. If
- * there is none, or if it began before the present section, it is the section. NULL: no owner. */
+/* Returns the thread, and sets `*depth` to the index of the frame there, that own what happens on
+ * `thread` now. The owner is the innermost range of `thread`. If there is none, or if it began
+ * before the current section, the owner is the section's frame. NULL: no owner. */
 struct profile_thread *profile_find_owner(
 	const struct profile *profile, struct profile_thread *thread, uint32_t *depth);
-/* Adds `flows` to the owner on `thread` and to the section. */
-void profile_add_tracked_flows(
-	struct profile *profile, struct profile_thread *thread, const struct instance_flows *flows);
-/* The innermost range of `thread` has opened, and instances are tracked. `own_label`: the
- * dictionary does not have its text. */
+/* Adds `sums` to the owner on `thread` and to the section. */
+void profile_add_tracked_sums(
+	struct profile *profile, struct profile_thread *thread, const struct instance_sums *sums);
+/* Initializes the details of the innermost range of `thread`, which has just opened. Instances are
+ * tracked. `own_label`: the dictionary does not have its text. */
 void profile_open_instance(struct profile *profile, const struct trace_event *event,
 	struct profile_thread *thread, bool own_label);
-/* The range at `depth` is counted up to `end_ns`, and instances are tracked. */
+/* Accounts for all of an instance except its GPU time. The range at `depth` is counted up to
+ * `end_ns`, and instances are tracked. */
 void profile_close_instance(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns);
-/* Whether `frame` is profile_options.target. */
+/* Returns whether `frame` is profile_options.target. */
 bool profile_is_target(const struct profile *profile, const struct profile_thread *thread,
 	const struct open_range *frame);
-/* The target is complete: releases the instances of all open ranges, and stops tracking. */
+/* Releases the instances of all open ranges, and stops tracking, because the target is complete. */
 void profile_drop_instances(struct profile_state *state);
-/* The instance of the range at `depth`; makes it and those around it if needed. */
+/* Returns the instance of the range at `depth`. Makes it and those around it if needed. */
 struct instance *profile_instance_at(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth);
 /* Registers a thread at its first event. The caller then calls step_sections_thread_begin. */
 struct profile_thread *profile_add_thread(struct profile *profile, struct trace_stream *stream);
-/* A thread begins. Defined in step_sections.c. */
+/* Begins a thread. Opens its section if it is the thread with the steps. Defined in
+ * step_sections.c. */
 void step_sections_thread_begin(struct profile *profile, struct profile_thread *thread);
-/* The stream of a thread has ended. Frees the thread. */
+/* Frees the thread of `stream`, which has ended. */
 void profile_thread_end(struct profile *profile, struct trace_stream *stream);
 /* Adds the thread's time in ranges to profile->threads, if it had ranges. */
 void profile_keep_thread_time(struct profile *profile, const struct profile_thread *thread);
-/* Tracks instances from now on. */
+/* Starts to track instances. */
 void profile_track_instances(struct profile *profile);
-/* Tracks instances while the target is open. */
+/* Starts to track instances until profile_drop_instances, unless they are tracked already. */
 void profile_track_target(struct profile *profile);
-/* `reserved` has changed: updates the peaks of the innermost ranges. */
-void profile_update_peaks(struct profile *profile);
-/* The present level of the metric. */
+/* Updates reserved_peak of each thread's innermost range, after profile_state.reserved has
+ * changed. */
+void profile_update_reserved_peaks(struct profile *profile);
+/* Returns the current level of the metric; 0 if it is no level. */
 long double profile_metric_level(const struct profile *profile);
-/* The node below `graph` that holds the work `gpu`, a record of that graph, by where its graph
- * node was captured. It is `graph` itself if that is unknown. Sets `*method`. */
+/* Returns the node below `graph` for the work `gpu`, a record of that graph, by where its graph
+ * node was captured. Returns `graph` itself if that is unknown. Sets `*method`. */
 uint32_t profile_graph_parent(
 	struct profile *profile, uint32_t graph, const struct trace_gpu *gpu, enum method *method);
-/* The node `(graph replays)`, for a graph launched in no range whose capture is known. Else 0. */
+/* Returns the node `(graph replays)` for a graph that was launched in no range and whose capture is
+ * known. Else 0. */
 uint32_t profile_graph_replay_node(
 	struct profile *profile, uint32_t unattributed, uint32_t exec_id);
-/* The node below `root` of what belongs to no range. */
+/* Returns the node below `root` for what belongs to no range. */
 uint32_t profile_unattributed_node(struct profile *profile, uint32_t root);
 
-/* An instance of a node, proposed as its worst. `own` is its text if the dictionary has none. */
+/* An instance of a node, proposed as its worst. `own`: its text if the dictionary does not have
+ * it. */
 struct worst_candidate {
 	long double value, before, after;
 	uint64_t begin_ns, end_ns;
 	uint32_t trace_node, stream, own_bytes;
 	const char *own;
 };
-/* Keeps a copy of `candidate` if it is the worst of `node` so far. */
+/* Stores a copy of `candidate` if it is the worst of `node` so far. */
 void profile_offer_worst(
 	struct profile *profile, uint32_t node, const struct worst_candidate *candidate);
 
@@ -231,7 +243,7 @@ void profile_offer_worst(
 
 void profile_call_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_record(struct profile *profile, const struct trace_event *event);
-/* An ALLOC record that failed for want of memory, at tree node `node`. */
+/* Handles an ALLOC record that failed because memory was exhausted, at tree node `node`. */
 void profile_failed_allocation(
 	struct profile *profile, const struct trace_event *event, uint32_t node);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
@@ -240,9 +252,9 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 void profile_gpu_finish(struct profile *profile);
 /* Finishes what the join evicts. `all`: everything that it holds. */
 void profile_gpu_evict(struct profile *profile, bool all);
-/* GPU work. Charges the idle time before it to `leaf`. 0: it is not counted. */
+/* Charges the idle time before the work `gpu` to `leaf`. 0: it is not counted. */
 void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gpu *gpu);
-/* No more GPU work comes: charges the remaining gaps. */
+/* Charges the remaining gaps, after the last GPU work. */
 void idle_gaps_finish(struct profile *profile);
 void idle_gaps_free(struct idle_gaps *idle_gaps);
 /* Finishes the held GPU records of `correlation`, whose launch is now known. */
@@ -267,7 +279,7 @@ static inline struct profile_thread *profile_thread_of(
 	return thread;
 }
 
-/* Whether the observer needs the metric's value of instances. */
+/* Returns whether the observer needs the metric's value of instances. */
 static inline bool profile_observes_values(const struct profile_options *options)
 {
 	return options->observer && (options->observer->instance || options->observer->ended);
@@ -280,11 +292,11 @@ static inline void profile_require_instances(struct profile *profile)
 		profile_track_instances(profile);
 }
 
-static inline void profile_add_flows(
-	struct profile *profile, struct profile_thread *thread, const struct instance_flows *flows)
+static inline void profile_add_sums(
+	struct profile *profile, struct profile_thread *thread, const struct instance_sums *sums)
 {
-	if (profile->state->tracks_flows)
-		profile_add_tracked_flows(profile, thread, flows);
+	if (profile->state->tracks_sums)
+		profile_add_tracked_sums(profile, thread, sums);
 }
 
 /* Evicts old launches and records if too many wait for each other. */
@@ -301,14 +313,14 @@ static inline void profile_set_root(struct profile *profile, uint32_t root)
 	profile->state->modules = node_names_modules(profile->names, root);
 }
 
-/* The index in thread->frames of the trace's range at `depth`. A section's frame shifts it by
- * one. */
+/* Returns the index in thread->frames of the trace's range at `depth`. An inserted section frame
+ * shifts it by one. */
 static inline uint32_t profile_frame_index(const struct profile_thread *thread, uint32_t depth)
 {
 	return depth + (depth >= thread->section_frame);
 }
 
-/* A counted range is over, and its child_ns is known. */
+/* Reports to the observer a counted range that is over and whose child_ns is known. */
 static inline void profile_observe_segment(const struct profile *profile,
 	const struct profile_thread *thread, const struct open_range *frame, uint64_t end_ns)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Computes what an instance of a range has besides its time: levels at begin and end, flows,
- * whether it is the worst of its node, and its children if they are kept.
+ * Computes the figures of an instance other than its time: memory levels at its begin and end,
+ * number of calls, bytes allocated. Finds the worst instance of each node, and the children of the
+ * target instance.
  */
 #include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
@@ -34,7 +35,6 @@ void profile_track_target(struct profile *profile)
 	start_tracking(state);
 }
 
-/* The target is known, so open ranges need no instances any more. */
 void profile_drop_instances(struct profile_state *state)
 {
 	for (size_t i = 0; i < state->thread_count; i++)
@@ -73,27 +73,28 @@ long double profile_metric_level(const struct profile *profile)
 	}
 }
 
-/* Returns the level that a closing instance is compared with: the present one, or of a peak the
- * highest one in it. */
+/* Returns the metric's level at the end of a closing instance: the current level, or for the
+ * metrics of peaks the highest one in the instance. */
 static long double closing_level(
 	const struct profile *profile, const struct open_range_details *details)
 {
 	if (profile->options.metric == METRIC_RESERVED_PEAK)
-		return details->peak;
+		return details->reserved_peak;
 	if (profile->options.metric == METRIC_ALLOCATED_PEAK)
 		return details->allocated_peak;
 	return profile_metric_level(profile);
 }
 
-void profile_update_peaks(struct profile *profile)
+void profile_update_reserved_peaks(struct profile *profile)
 {
 	const struct profile_state *state = profile->state;
 
 	for (size_t i = 0; i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
-		if (thread->depth && thread->details[thread->depth - 1].peak < state->reserved)
-			thread->details[thread->depth - 1].peak = state->reserved;
+		if (thread->depth &&
+			thread->details[thread->depth - 1].reserved_peak < state->reserved)
+			thread->details[thread->depth - 1].reserved_peak = state->reserved;
 	}
 }
 
@@ -126,8 +127,8 @@ void profile_offer_worst(
 	}
 }
 
-/* Used for a new instance, for an inserted step or section, and for a range that began before the
- * chosen steps. */
+/* Called for a new instance, for a section frame, and for a range that began before the selected
+ * steps. */
 void profile_restart_frame(
 	struct profile *profile, struct open_range *frame, struct open_range_details *details)
 {
@@ -135,8 +136,8 @@ void profile_restart_frame(
 
 	frame->child_ns = 0;
 	details->idle_ns = profile->timeline ? timeline_idle(profile->timeline, state->now_ns) : 0;
-	details->flows = (struct instance_flows){ .calls = 0 };
-	details->reserved = details->peak = state->reserved;
+	details->sums = (struct instance_sums){ .calls = 0 };
+	details->reserved = details->reserved_peak = state->reserved;
 	details->allocated = details->allocated_peak = state->allocated;
 	details->level = profile_metric_level(profile);
 }
@@ -151,15 +152,19 @@ static void keep_label(struct profile *profile, const struct trace_event *event,
 	details->label_bytes = text.length;
 }
 
-/* The thread and frame index `at` of the range around frame `depth` of `thread`. NULL: none.
+/* Returns the thread, and sets `*at` to the index of the frame there, of the parent of frame
+ * `depth` of `thread`. NULL: there is none.
  *
- * A range that began in the present section, but not inside a range that did, is in the section
- * or step. Exceptions are the section itself and ranges around it. */
+ * The range began in the current section, or encloses it. In the first case, its parent is the
+ * section's frame if the frame around it on its thread began earlier, or if there is none.
+ * Otherwise the parent is the frame around it. */
 static struct profile_thread *range_around(
 	const struct profile *profile, struct profile_thread *thread, uint32_t depth, uint32_t *at)
 {
 	const struct open_range_details *details = &thread->details[depth];
-	struct profile_thread *outer = details->outside ? NULL : step_sections_current(profile, at);
+	struct profile_thread *outer = details->encloses_section
+					       ? NULL
+					       : step_sections_current(profile, at);
 
 	if (outer && (outer != thread || *at < depth) &&
 		(depth == 0 || details[-1].section != details->section))
@@ -180,45 +185,47 @@ struct profile_thread *profile_find_owner(
 	return thread;
 }
 
-static void sum_flows(struct instance_flows *to, const struct instance_flows *flows)
+static void add_sums(struct instance_sums *to, const struct instance_sums *sums)
 {
-	to->calls += flows->calls;
-	to->alloc_bytes += flows->alloc_bytes;
-	to->tensor_bytes += flows->tensor_bytes;
+	to->calls += sums->calls;
+	to->alloc_bytes += sums->alloc_bytes;
+	to->tensor_bytes += sums->tensor_bytes;
 }
 
-/* Adds `flows` to the present section at once, because ranges on other threads may outlast it. */
+/* Adds `sums` to the current section at once, because ranges on other threads may outlast it. */
 static void add_to_section(const struct profile *profile, const struct open_range_details *details,
-	const struct instance_flows *flows)
+	const struct instance_sums *sums)
 {
 	uint32_t at;
 	struct profile_thread *outer = step_sections_current(profile, &at);
 
-	if (outer && !details->outside)
-		sum_flows(&outer->details[at].flows, flows);
+	if (outer && !details->encloses_section)
+		add_sums(&outer->details[at].sums, sums);
 }
 
-void profile_add_tracked_flows(
-	struct profile *profile, struct profile_thread *thread, const struct instance_flows *flows)
+void profile_add_tracked_sums(
+	struct profile *profile, struct profile_thread *thread, const struct instance_sums *sums)
 {
 	uint32_t depth;
 	struct profile_thread *owner = profile_find_owner(profile, thread, &depth);
 
 	if (!owner)
 		return;
-	sum_flows(&owner->details[depth].flows, flows);
-	add_to_section(profile, &owner->details[depth], flows);
+	add_sums(&owner->details[depth].sums, sums);
+	add_to_section(profile, &owner->details[depth], sums);
 }
 
-/* When a range closes, its flows are added to the range around it. A section already has them. */
-static void pass_flows_up(
-	struct profile_thread *thread, uint32_t depth, const struct instance_flows *flows)
+/* Adds the sums of a closing range to the frame around it. Not if that is the section's frame, or
+ * began in an earlier section: then add_to_section has already added them to the section. */
+static void add_sums_to_parent(
+	struct profile_thread *thread, uint32_t depth, const struct instance_sums *sums)
 {
 	struct open_range_details *details = &thread->details[depth];
 
-	if (depth > 0 && (details->outside ||
-				 (!details[-1].outside && details[-1].section == details->section)))
-		sum_flows(&details[-1].flows, flows);
+	if (depth > 0 &&
+		(details->encloses_section ||
+			(!details[-1].encloses_section && details[-1].section == details->section)))
+		add_sums(&details[-1].sums, sums);
 }
 
 static struct instance *make_instance(struct profile *profile, const struct profile_thread *thread,
@@ -234,7 +241,6 @@ static struct instance *make_instance(struct profile *profile, const struct prof
 	return thread->details[depth].instance = instance;
 }
 
-/* The target, or a range inside it, begins: makes its instance now. */
 void profile_track_target_children(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth)
 {
@@ -256,7 +262,7 @@ void profile_track_target_children(
 		profile_instance_at(profile, thread, depth)->keep = true;
 }
 
-static bool is_outside_section(
+static bool encloses_current_section(
 	const struct profile *profile, const struct profile_thread *thread, uint32_t depth)
 {
 	uint32_t at;
@@ -274,10 +280,10 @@ void profile_open_instance(struct profile *profile, const struct trace_event *ev
 	ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 	details = &thread->details[depth];
 	*details = (struct open_range_details){ .section = profile->state->section,
-		.outside = is_outside_section(profile, thread, depth) };
+		.encloses_section = encloses_current_section(profile, thread, depth) };
 	profile_restart_frame(profile, &thread->frames[depth], details);
-	if (profile->state->counting && profile->state->tracks_flows)
-		add_to_section(profile, details, &(struct instance_flows){ .calls = 1 });
+	if (profile->state->counting && profile->state->tracks_sums)
+		add_to_section(profile, details, &(struct instance_sums){ .calls = 1 });
 	if (own_label)
 		keep_label(profile, event, details);
 	profile_track_target_children(profile, thread, depth);
@@ -295,7 +301,7 @@ struct instance *profile_instance_at(
 			break;
 		known--;
 	}
-	/* at most one recursion: a section is around no section */
+	/* At most one recursion, because no section encloses another one. */
 	if (!thread->details[known].instance)
 		make_instance(
 			profile, thread, known, of ? profile_instance_at(profile, of, at) : NULL);
@@ -312,11 +318,11 @@ static long double metric_value(const struct profile *profile, const struct inst
 	case METRIC_IDLE:
 		return instance->idle_ns;
 	case METRIC_CALLS:
-		return instance->flows.calls;
+		return instance->sums.calls;
 	case METRIC_ALLOC:
-		return instance->flows.alloc_bytes;
+		return instance->sums.alloc_bytes;
 	case METRIC_TENSORS:
-		return instance->flows.tensor_bytes;
+		return instance->sums.tensor_bytes;
 	case METRIC_RESERVED_PEAK:
 	case METRIC_ALLOCATED_PEAK:
 		return instance->level_after -
@@ -376,7 +382,6 @@ static void observe_closed_instance(const struct profile *profile,
 	observe_instance_value(profile, &seen);
 }
 
-/* The callback instances.final: all of an instance is known now. */
 bool profile_instance_final(void *context, struct instance *instance)
 {
 	struct profile *profile = context;
@@ -424,7 +429,7 @@ static void finish_instance(struct profile *profile, struct open_range_details *
 	instance->end_ns = end_ns;
 	instance->begin_ns = begin_ns;
 	instance->idle_ns = idle_ns;
-	instance->flows = details->flows;
+	instance->sums = details->sums;
 	if (!profile->state->instances.reuses_memory) {
 		instance->level_before = details->level;
 		instance->level_after = closing_level(profile, details);
@@ -444,8 +449,8 @@ static void add_memory_levels(
 
 	memory->reserved_delta = saturating_add(memory->reserved_delta,
 		saturating_subtract(profile->state->reserved, details->reserved));
-	if (!memory->has_level || memory->reserved_peak < details->peak)
-		memory->reserved_peak = details->peak;
+	if (!memory->has_level || memory->reserved_peak < details->reserved_peak)
+		memory->reserved_peak = details->reserved_peak;
 	memory->has_level = true;
 }
 
@@ -462,8 +467,8 @@ static void add_tensor_levels(
 	tensors->has_level = true;
 }
 
-/* Proposes a closing instance as the worst of its node, and reports it. For metrics other than
- * GPU time all is known now. */
+/* Proposes a closing instance as the worst of its node, and reports it to the observer. For metrics
+ * other than GPU time, everything is known now. */
 static void offer_instance(struct profile *profile, const struct profile_thread *thread,
 	uint32_t depth, uint64_t end_ns, uint64_t idle_ns)
 {
@@ -472,7 +477,7 @@ static void offer_instance(struct profile *profile, const struct profile_thread 
 	const struct instance seen = { .begin_ns = frame->begin_ns,
 		.end_ns = end_ns,
 		.idle_ns = idle_ns,
-		.flows = details->flows,
+		.sums = details->sums,
 		.level_before = details->level,
 		.level_after = closing_level(profile, details) };
 
@@ -494,7 +499,6 @@ static void offer_instance(struct profile *profile, const struct profile_thread 
 		observe_closed_instance(profile, thread, frame, &seen);
 }
 
-/* Accounts for all of an instance but its GPU time, which may be known later. */
 void profile_close_instance(
 	struct profile *profile, struct profile_thread *thread, uint32_t depth, uint64_t end_ns)
 {
@@ -502,7 +506,7 @@ void profile_close_instance(
 	const struct open_range *frame = &thread->frames[depth];
 	uint64_t idle_ns = 0;
 
-	details->flows.calls++;
+	details->sums.calls++;
 	if (profile->timeline) {
 		idle_ns = timeline_idle(profile->timeline, profile->state->now_ns) -
 			  details->idle_ns;
@@ -513,13 +517,13 @@ void profile_close_instance(
 		add_memory_levels(profile, frame->node, details);
 	if (profile->totals.has_tensors)
 		add_tensor_levels(profile, frame->node, details);
-	if (profile->state->tracks_flows)
-		pass_flows_up(thread, depth, &details->flows);
+	if (profile->state->tracks_sums)
+		add_sums_to_parent(thread, depth, &details->sums);
 	if (depth > 0) {
 		if (details[-1].allocated_peak < details->allocated_peak)
 			details[-1].allocated_peak = details->allocated_peak;
-		if (details[-1].peak < details->peak)
-			details[-1].peak = details->peak;
+		if (details[-1].reserved_peak < details->reserved_peak)
+			details[-1].reserved_peak = details->reserved_peak;
 	}
 	if (profile->options.metric != METRIC_GPU || profile->options.observer)
 		offer_instance(profile, thread, depth, end_ns, idle_ns);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes used as roots of sections. Each maps all trace nodes anew. */
+/* Limit on the tree nodes used as roots of sections. For each root, all trace nodes are mapped
+ * again. */
 #define ROOTS_MAX 32u
 
 enum step_section {
@@ -37,7 +38,7 @@ struct step_sections {
 	const struct steps *steps;
 	uint8_t *above; /* by trace node: node_names_keep_above */
 	enum step_section now;
-	size_t step; /* index of the present step, or of the next one */
+	size_t step; /* index of the current step, or of the next one */
 	uint32_t roots[ROOTS_MAX], first[SECTION_COUNT];
 	unsigned root_count;
 };
@@ -89,7 +90,7 @@ static void set_section_root(struct profile *profile, struct step_sections *sect
 	profile_set_root(profile, root);
 }
 
-/* The number of open ranges of `thread` that stay above sections. */
+/* Returns the number of open ranges of `thread` that stay above sections. */
 static uint32_t frames_above(
 	const struct step_sections *sections, const struct profile_thread *thread)
 {
@@ -101,9 +102,9 @@ static uint32_t frames_above(
 	return depth;
 }
 
-/* Makes a frame for a section at index `depth`. Frames from there on began in the section
- * before. They are inside the new one from now on, and their time so far stays with the frame
- * around both sections. */
+/* Inserts a frame for a section at index `depth`. The frames from there on began in the previous
+ * section. From now on they are inside the new frame. Their time so far stays with the frame around
+ * both sections. */
 static void insert_section_frame(struct profile_thread *thread, uint32_t depth, uint32_t node,
 	uint64_t begin_ns, uint32_t number)
 {
@@ -122,7 +123,8 @@ static void insert_section_frame(struct profile_thread *thread, uint32_t depth, 
 	thread->frames[depth] = (struct open_range){
 		.node = node, .begin_ns = begin_ns, .child_ns = 0 - before
 	};
-	thread->details[depth] = (struct open_range_details){ .section = number, .outside = true };
+	thread->details[depth] = (struct open_range_details){ .section = number,
+		.encloses_section = true };
 	thread->section_frame = depth;
 }
 
@@ -210,7 +212,7 @@ static enum step_section next_section(const struct step_sections *sections, bool
 	return sections->step < sections->steps->count ? SECTION_BETWEEN : SECTION_AFTER;
 }
 
-/* The end of the present section. */
+/* Returns the end of the current section. */
 static uint64_t next_edge_ns(const struct step_sections *sections)
 {
 	const struct step *step = &sections->steps->steps[sections->step];
@@ -248,8 +250,9 @@ static void cross_edge(struct profile *profile)
 	profile->state->section_end_ns = next_edge_ns(sections);
 }
 
-/* Whether `event` is beyond the end of the present section. At exactly that time, ranges that
- * close belong before it. So does all that is inside the section on the steps' thread. */
+/* Returns whether `event` is beyond the end of the current section. At exactly that time, events
+ * that close ranges still belong to the section, and so does all that is inside a step on the
+ * steps' thread. */
 static bool is_beyond_edge(const struct profile *profile, const struct trace_event *event)
 {
 	const struct step_sections *sections = profile->state->sections;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Makes sections of the tree from the steps that were found.
  *
- * The sections are `step`, `step (warm-up)`, `step (unfinished)`, `step (capture)`, `(before
- * first step)`, `(between steps)` and `(after last step)`.
+ * A section is a part of the run: a step, or what is before, between or after the steps. The nodes
+ * are `step`, `step (warm-up)`, `step (unfinished)`, `step (capture)`, `(before first step)`,
+ * `(between steps)` and `(after last step)`. Steps that are ranges of the program keep the nodes of
+ * these ranges.
  *
- * On the steps' thread a section is an open range like others. It is put onto the range stack
- * when it begins, inside the ranges around several steps that are open then (`train`, `epoch
- * 3`). Those stay above the sections wherever they begin and end. Outside a step, the section is
- * closed before such a range opens or closes, and opened again after it. A range that extends
- * beyond a section stays below the section in which it began. All that begins or is launched in
- * a section, on any thread, is below it. Steps that are ranges of the program itself keep their
- * nodes. Only what is around them is put into sections.
+ * On the steps' thread, a section has a frame on the range stack. It is the range of the program
+ * that is the step (profile_state.step_frame), or else a frame that is inserted when the section
+ * begins (profile_thread.section_frame). Ranges around several steps (`train`, `epoch 3`) stay
+ * above the sections wherever they begin and end. Outside a step, the section is closed before such
+ * a range opens or closes, and opened again after it. A range that extends beyond a section stays
+ * below the section in which it began. All that begins or is launched in a section, on any thread,
+ * is below it.
  */
 #ifndef PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 #define PPERF_REPORT_PROFILE_STEP_SECTIONS_H
@@ -24,13 +26,13 @@ void step_sections_free(struct step_sections *sections);
 /* Moves to the section of `event`, which is at or after profile_state.section_end_ns. */
 void step_sections_advance(struct profile *profile, const struct trace_event *event);
 
-/* A thread ends. */
+/* Closes the section of `thread`, which ends, if it is the thread with the steps. */
 void step_sections_thread_end(
 	struct profile *profile, struct profile_thread *thread, uint64_t now_ns);
 
 /* Called before a range opens or closes at frame `index`. Returns whether the section was closed
- * for it. Then the caller calls step_sections_resume afterwards. `trace_node`: of the range that
- * opens; 0: one closes. Only if there are sections. */
+ * for it. Then the caller calls step_sections_resume afterwards. `trace_node`: the node of the
+ * range that opens; 0: a range closes. Only if there are sections. */
 bool step_sections_suspend_slow(struct profile *profile, struct profile_thread *thread,
 	uint32_t index, uint32_t trace_node, uint64_t now_ns);
 static inline bool step_sections_suspend(struct profile *profile, struct profile_thread *thread,
@@ -41,8 +43,8 @@ static inline bool step_sections_suspend(struct profile *profile, struct profile
 }
 void step_sections_resume(struct profile *profile, uint64_t now_ns);
 
-/* The thread and frame index of the section or step that is open now, for events of any thread.
- * NULL: none is. */
+/* Returns the thread, and sets `*index` to the index there, of the current section's frame. For
+ * events of any thread. NULL: no section has a frame now. */
 static inline struct profile_thread *step_sections_current(
 	const struct profile *profile, uint32_t *index)
 {

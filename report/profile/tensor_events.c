@@ -70,8 +70,8 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 	if (change.allocated_bytes) {
 		tree_tensors(profile->tree, node)->self.alloc_bytes += change.allocated_bytes;
 		profile->totals.tensor_alloc_bytes += change.allocated_bytes;
-		profile_add_flows(profile, event->stream->user,
-			&(struct instance_flows){ .tensor_bytes = change.allocated_bytes });
+		profile_add_sums(profile, event->stream->user,
+			&(struct instance_sums){ .tensor_bytes = change.allocated_bytes });
 	}
 }
 

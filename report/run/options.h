@@ -84,7 +84,7 @@ struct options {
 
 /* Splits a path at `/`. In a name `\/` is a slash, `\\` a backslash, and `\xff` a byte by its two
  * hexadecimal digits. Writes the next component to `out`, which has room for the rest of *path, and
- * moves *path behind it. Returns false at the end of the path. */
+ * moves *path to the byte after it. Returns false at the end of the path. */
 bool focus_next_component(const char **path, char *out, size_t *length);
 
 #endif

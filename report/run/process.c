@@ -109,8 +109,8 @@ static void add_trace(
 		fatal(STATUS_UNREADABLE, "out of memory for a path");
 }
 
-/* Adds the traces beside the named file `path`. `met` holds files that were found so. The
- * siblings of these are known already. */
+/* Adds the traces of the run that `path` belongs to. `found_siblings`: the files that earlier calls
+ * found this way. Nothing is done for one of them, because its whole run is added already. */
 static void add_siblings(struct processes *processes, struct file_set *set,
 	struct file_set *found_siblings, size_t *room, const char *path)
 {
@@ -157,8 +157,9 @@ static void find_traces(
 		allow_many_files();
 }
 
-/* Text needs owners only if a column shows them: they take a sixth more time in traces with much
- * GPU work. */
+/* Returns whether the owners of idle gaps and the launch delays are needed: for JSON and CSV
+ * always, for text only if a column shows them. They take a sixth more time in traces with much GPU
+ * work. */
 static bool needs_owners(const struct options *options)
 {
 	static const char *const keys[] = { "idle_before", "delay_" };
@@ -190,7 +191,8 @@ static struct profile_options profile_options_of(const struct options *options)
 	};
 }
 
-/* A node's value of a metric. Levels do not add up, so it is the worst change. */
+/* Returns a node's value of a metric. Of levels, which do not add up, it is the worst
+ * instance's. */
 static long double node_metric_value(const struct node *node, enum metric metric)
 {
 	switch (metric) {
@@ -217,7 +219,7 @@ static bool is_time_metric(enum metric metric)
 	return metric == METRIC_CPU || metric == METRIC_WALL;
 }
 
-/* The sum of the metric over the roots. */
+/* Returns the sum of the metric over the roots; 0 for levels, which do not add up. */
 static long double metric_total(const struct profile *profile)
 {
 	long double sum = 0;
@@ -411,7 +413,9 @@ static bool has_more_work(const struct process *a, const struct process *b)
 	return a->events != b->events ? a->events > b->events : by_process_start(a, b) < 0;
 }
 
-/* Releases the one of `candidate` and `*best` that is not to be shown. */
+/* Compares the process `candidate` with `*best`, and releases the one that is not to be shown. With
+ * --all none is released, and `*best` is the last one. With --rank, releases processes of other
+ * ranks. */
 static void keep_best(
 	struct processes *processes, const struct options *options, size_t candidate, size_t *best)
 {
@@ -431,9 +435,9 @@ static void keep_best(
 	}
 }
 
-/* Returns the index of the process with the most GPU time among those of the chosen rank, or with
- * --all of the last one. SIZE_MAX: none has that rank. Skips unreadable files that were not
- * named. */
+/* Reads all processes. Returns the index of the one with the most GPU time, with --rank among those
+ * of that rank, with --all of the last one. SIZE_MAX: none has that rank. Skips unreadable files
+ * that were not named. */
 static size_t read_all_processes(struct processes *processes, const struct options *options)
 {
 	char error[READER_ERROR_BYTES];
@@ -522,9 +526,9 @@ void processes_free(struct processes *processes)
 	categories_free(processes->categories);
 }
 
-/* The root with the highest value that has a worst instance. 0: none. `outside`: includes
- * sections that are not usual steps. */
-static uint32_t worst_root_in(const struct profile *profile, enum metric metric, bool outside)
+/* Returns the root with the highest value that has a worst instance. 0: none. `all_sections`:
+ * includes sections that are not steady-state steps. */
+static uint32_t worst_root_in(const struct profile *profile, enum metric metric, bool all_sections)
 {
 	uint32_t best = 0;
 	uint64_t begin_ns = 0;
@@ -536,7 +540,7 @@ static uint32_t worst_root_in(const struct profile *profile, enum metric metric,
 
 		if (node->parent || node->ran_elsewhere || !node->worst || !node->worst->found ||
 			node->worst->value == 0 || node->kind == NODE_UNATTRIBUTED ||
-			(node->outside && !outside) || id == profile->async_ranges)
+			(node->outside && !all_sections) || id == profile->async_ranges)
 			continue;
 		value = node_metric_value(node, metric);
 		if (!best || value > most ||
@@ -553,13 +557,14 @@ static uint32_t worst_root_in(const struct profile *profile, enum metric metric,
 	return best;
 }
 
-/* Programs allocate memory in their first steps and then reuse it, so the usual steps may have
- * no worst instance. A peak is where it is, also outside of the usual steps. */
+/* Returns the root whose worst instance is shown. 0: none. Programs allocate memory in their first
+ * steps and then reuse it, so the steady-state steps may have no worst instance. A peak may be in
+ * any section. */
 static uint32_t worst_root(const struct profile *profile, enum metric metric)
 {
-	const uint32_t usual = worst_root_in(profile, metric, metric_is_peak(metric));
+	const uint32_t steady = worst_root_in(profile, metric, metric_is_peak(metric));
 
-	return usual ? usual : worst_root_in(profile, metric, true);
+	return steady ? steady : worst_root_in(profile, metric, true);
 }
 
 /* Profiles the process again, with the children of the worst instance of `root`. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Reads the requested traces and makes a profile of each: a program and its children.
  *
- * Shown is the process with the most GPU time (then most events, then the earliest), or with
- * --all each one. The others keep a few members for one line. Their readers, profiles and texts
- * are freed (NULL).
+ * Shows the process with the most GPU time (if equal: with most events, then the first to start).
+ * With --all every process is shown. Of a process that is not shown, only pid, rank, command, times
+ * and counts are kept for its line. Its reader, profile and texts are freed (NULL).
  */
 #ifndef PPERF_REPORT_RUN_PROCESS_H
 #define PPERF_REPORT_RUN_PROCESS_H
@@ -15,10 +15,10 @@
 #include "report/run/options.h"
 #include "report/symbols/symbols.h"
 
-/* An instance that is shown, with its children or alone. */
+/* An instance that --instances shows. One of the two members is NULL. */
 struct kept_instance {
-	struct profile *profile;   /* its target is the instance; NULL: `instance` is */
-	struct instance *instance; /* alone; NULL: profile->target is the instance */
+	struct profile *profile;   /* profile->target is the instance, with its children */
+	struct instance *instance; /* the instance, without children */
 };
 
 struct process {
@@ -29,7 +29,7 @@ struct process {
 	struct recording_windows *windows;
 	const struct categories *categories; /* of all processes that were read together */
 	struct handover_list *handovers;     /* when another client had CUPTI; NULL: never */
-	/* NULL: not searched (--no-steps), or there can be none. */
+	/* NULL: not searched (--no-steps), or none were found. */
 	struct steps *steps;
 	struct timeline *timeline; /* NULL: no timed GPU work is known */
 	struct profile *profile;
@@ -39,7 +39,7 @@ struct process {
 	struct kept_instance *instances; /* of --instances */
 	size_t instance_count, instance_room;
 	struct tree *flat; /* one node per name, or per key of --by; NULL: not made */
-	struct profile *usual_steps_profile; /* profile of its usual steps; NULL: not made */
+	struct profile *usual_steps_profile; /* profile of its steady-state steps; NULL: not made */
 	/* Profile with the full names of kernels. NULL: not made. */
 	struct profile *full_names_profile;
 	struct tree *extra_rows; /* extra rows of text output (tree_extra_rows.h); NULL: none */
@@ -47,7 +47,7 @@ struct process {
 	struct process_attachment *attachments;
 	struct symbols *symbols; /* NULL: not opened yet */
 	enum metric metric;      /* the order of rows: the requested one, else gpu or cpu */
-	/* Total of that metric, which percentages are computed of. 0: none (levels). */
+	/* Total of `metric`: 100 % of percentages. 0: none (levels). */
 	long double whole;
 	uint32_t pid;
 	int64_t rank; /* -1: none */
@@ -63,11 +63,11 @@ struct processes {
 	struct categories *categories; /* rules for GPU work, of --categories or built in */
 	char **warnings;               /* about traces that could not be read, for example */
 	size_t warning_count, warning_room;
-	size_t warnings_first; /* the first so many say that data are missing: before the rows */
+	size_t warnings_first; /* number of leading warnings that say that data are missing */
 };
 
-/* Finds the traces of the runs, reads them, and chooses the ones to show. If a named file cannot
- * be read, the program ends. */
+/* Finds the traces of the runs, reads them, and selects the ones to show. If a named file cannot be
+ * read, the program ends. */
 struct processes processes_read(const struct options *options);
 /* Reads only the named traces. All of them are shown. */
 struct processes processes_read_named(const struct options *options);
@@ -76,47 +76,48 @@ struct processes processes_read_named(const struct options *options);
  * is compared. */
 struct processes processes_read_side(const struct options *options, const char *path);
 /* Makes the profile again by another metric (`counter`: the name, for METRIC_USER). Nodes keep
- * their numbers. What was made from the first profile is freed, and made again when needed. */
+ * their numbers. The critical tree, the trees `flat` and `extra_rows`, the profile with full names
+ * and attached data are freed, and made again when needed. */
 void process_measure(struct process *process, enum metric metric, const char *counter);
 void processes_free(struct processes *processes);
 
 void processes_warn(struct processes *processes, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The last warning says that data are missing: it is printed before the rows, and to standard
- * error with CSV. */
+/* Moves the last warning to the first ones, which say that data are missing. These are printed
+ * before the rows, and with CSV to standard error. */
 void processes_raise_warning(struct processes *processes);
 
 /* Returns what a process is called: `rank N`, or its command if it has no rank. */
 const char *process_name(const struct process *process);
 
-/* A META value. Not `known` if the trace does not have `key`. */
+/* Returns the META value of `key`. It is not `known` if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);
 /* Returns the estimated time that recording the events of the whole trace took: their number times
  * `*event_ns`, what the recorder measured for one at the end of the program. Returns 0 if it did
  * not, or if only a part of the trace is profiled. */
 uint64_t process_recording_ns(const struct process *process, uint64_t *event_ns);
-/* The GPU number `device`. NULL: the trace does not describe it. */
+/* Returns the record of the GPU with the number `device`. NULL: the trace does not describe it. */
 const struct trace_device *process_device(const struct process *process, uint32_t device);
 bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device);
 
-/* Keeps `data` with the process under `key`, an address that only its owner uses. processes_free
- * and process_detach_all pass it to `release`. */
+/* Attaches `data` to the process under `key`, an address that only the caller uses. processes_free,
+ * process_measure and process_detach_all pass it to `release`. */
 void process_attach(
 	struct process *process, const void *key, void *data, void (*release)(void *data));
-/* The data attached under `key`, or NULL. */
+/* Returns the data attached under `key`, or NULL. */
 void *process_attached(const struct process *process, const void *key);
 /* Releases all attached data. */
 void process_detach_all(struct process *process);
 
-/* The critical tree of process->metric, made at the first call. NULL if no range has any of the
- * metric. */
+/* Returns the critical tree of process->metric, made at the first call. NULL: no range has a value
+ * of the metric. */
 const struct instance *process_critical(struct process *process);
 
-/* Whether the trace has CUDA calls, tensor events or CUPTI's records. Without them, a pass that
- * observes them is not needed. Always true for parts of a trace. */
+/* Returns whether the trace has CUDA calls, tensor events or CUPTI's records. Without them, a pass
+ * that observes them is not needed. Always true if only a part of the trace is profiled. */
 bool process_has_records(const struct process *process);
 
-/* The profile with full kernel names, made at the first call. */
+/* Returns the profile with full kernel names, made at the first call. */
 const struct profile *process_full_names_profile(struct process *process);
 
 /* Writes the function at `address` of this process, like symbols_print. */

@@ -15,6 +15,7 @@
 #define OUTLYING_VARIANCE 0.01
 /* Relative. Logarithms of equal values differ by rounding. */
 #define ERROR_MIN 1e-9
+#define USE_LOGARITHMS 0.0 /* scale_of: the logarithms of the values are compared */
 
 /* One side of a pair: what the t test needs. */
 struct side_moments {
@@ -55,7 +56,7 @@ static void measure_moments(
 	side->variance = squares / side->freedom;
 }
 
-/* Returns the number by which all values are divided; 0: their logarithms are compared. */
+/* Returns the divisor of all values, or USE_LOGARITHMS if all are positive. */
 static double scale_of(const struct sample_pair *pair)
 {
 	double sum = 0;
@@ -70,7 +71,7 @@ static double scale_of(const struct sample_pair *pair)
 		}
 		sum += side_sum / (double)pair->count[which];
 	}
-	return positive ? 0 : sum > 0 ? sum / 2 : 1;
+	return positive ? USE_LOGARITHMS : sum > 0 ? sum / 2 : 1;
 }
 
 static void measure_pair(const struct sample_pair *pair, bool trimmed, struct pair_moments *moments)
@@ -83,8 +84,8 @@ static void measure_pair(const struct sample_pair *pair, bool trimmed, struct pa
 		double *scaled = xcalloc(count * sizeof *scaled);
 
 		for (size_t i = 0; i < count; i++)
-			scaled[i] = scale > 0 ? pair->values[which][i] / scale
-					      : log(pair->values[which][i]);
+			scaled[i] = scale == USE_LOGARITHMS ? log(pair->values[which][i])
+							    : pair->values[which][i] / scale;
 		qsort(scaled, count, sizeof *scaled, compare_double);
 		measure_moments(
 			&moments->sides[which], scaled, count, trimmed ? count / TRIMMED_SHARE : 0);
@@ -94,7 +95,7 @@ static void measure_pair(const struct sample_pair *pair, bool trimmed, struct pa
 		pair->values[0], pair->count[0], pair->values[1], pair->count[1]);
 }
 
-/* Whether a sample of the pair is trimmed. */
+/* Returns whether a side has enough samples to be trimmed. */
 static bool is_trimmable(const struct sample_pair *pair)
 {
 	return pair->count[0] >= TRIMMED_SHARE || pair->count[1] >= TRIMMED_SHARE;
@@ -190,7 +191,8 @@ static bool is_ranked(const struct sample_pair *pair)
 	return pair->count[0] >= RANKED_MIN && pair->count[1] >= RANKED_MIN;
 }
 
-/* Estimates the standard error from that p: the shift is so many errors away from 0. */
+/* Sets p, and estimates the standard error: the difference of the medians is `deviations` standard
+ * errors away from 0. */
 static void compare_ranks(struct change_test *result, const struct sample_pair *pair)
 {
 	const struct mann_whitney_result ranked = mann_whitney_test(

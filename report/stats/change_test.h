@@ -12,12 +12,13 @@
  * 0.002, and no multiplicity correction of hundreds of call paths leaves any of it. The t test
  * works on logarithms, because noise is a share of a duration. Where a value is 0 or negative,
  * values are divided by the mean of all instead. The sides may have different variances (Welch
- * 1947). Of 5 samples or more the test is made twice: with all, and with a fifth trimmed at each
- * end (Yuen 1974), so that one slow step does not hide a change. The smaller p is doubled.
+ * 1947). If a side has 5 samples or more, the test is made twice: with all samples, and with a
+ * fifth of each side trimmed at each end (Yuen 1974). So one slow step does not hide a change. The
+ * smaller p is doubled.
  *
  * Three samples say little about their variance. change_test_all moderates the variance of each
  * call path towards that of all call paths of the same run (empirical Bayes, Smyth 2004), but only
- * upwards. A variance that is larger than this prior explains (p < 0.01) is kept as it is.
+ * upwards. A variance that would be improbably large under this prior (p < 0.01) is not changed.
  *
  * Values of one run are rarely independent. From 10 samples of each side on, the variance is
  * inflated by their autocorrelation, as in the Mann-Whitney test.
@@ -58,7 +59,8 @@ struct sample_pair {
 	struct change_test *result;
 };
 
-/* Tests one pair by itself. */
+/* Tests one pair, without moderated variances and without adjustment for multiple tests. If a side
+ * has fewer than CHANGE_TEST_SAMPLES_MIN samples, `tested` is false and p is 1. */
 struct change_test change_test_alone(
 	const double *before, size_t before_count, const double *after, size_t after_count);
 
@@ -66,8 +68,8 @@ struct change_test change_test_alone(
  * Returns their number. */
 size_t change_test_all(const struct sample_pair *pairs, size_t count);
 
-/* Returns (after - before) / mean of both, whose sign changes with the order: 2 is "new", -2 is
- * "gone". 0 if both are 0. */
+/* Returns (after - before) divided by the mean of |before| and |after|. 2 is "new", -2 is "gone".
+ * Swapping the arguments changes the sign. Returns 0 if both are 0. */
 double symmetric_change(double before, double after);
 
 #endif

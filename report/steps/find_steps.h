@@ -37,11 +37,11 @@ struct step {
 };
 
 enum step_kind {
-	STEP_USUAL,
+	STEP_USUAL,      /* a steady-state step */
 	STEP_WARM_UP,    /* one of the first, and much slower than the others */
 	STEP_UNFINISHED, /* the trace ends before the step does */
 	/* A CUDA graph was captured instead of doing the work. If most steps capture, they are
-	 * usual steps. */
+	 * STEP_USUAL. */
 	STEP_CAPTURE,
 };
 
@@ -61,7 +61,8 @@ struct steps {
 	 * nothing to add. */
 	char reason[256];
 	char warning[256]; /* a sentence for the user; "": none */
-	/* Statistics of the usual steps. 0: there are none. p50: the value at rank ceil(n / 2). */
+	/* Durations of the steady-state steps. 0: there are none. p50: the value at rank ceil(n /
+	 * 2). */
 	uint64_t min_ns, p50_ns, max_ns, sum_ns;
 };
 
@@ -75,10 +76,10 @@ void steps_free(struct steps *steps);
 
 /* Returns the step that was running at `at_ns`, or NULL. `steps` may be NULL. */
 const struct step *steps_step_at(const struct steps *steps, uint64_t at_ns);
-/* Returns the number of usual steps. */
+/* Returns the number of steady-state steps. */
 size_t steps_usual(const struct steps *steps);
 
-/* Computes the statistics of the usual steps again. */
+/* Computes the durations of the steady-state steps (min_ns to sum_ns) again. */
 void steps_sum(struct steps *steps);
 
 const char *steps_confidence_name(enum steps_confidence confidence);

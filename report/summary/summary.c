@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * Every figure is measured. What is missing is named, with its remedy.
+ * Prints the view `summary`, a paragraph for each topic. Upper bounds are marked as such. What is
+ * missing is named, with its remedy.
  */
 #include "report/summary/summary.h"
 #include "report/diagnose/diagnose.h"

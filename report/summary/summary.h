@@ -9,7 +9,7 @@
 
 #include "report/print/print.h"
 
-/* Prints the text above the tree. */
+/* Prints the whole view `summary`: its paragraphs, then the table of rows if there are any. */
 void draw_summary(const struct report *report, const struct style *style);
 
 #endif

@@ -55,7 +55,7 @@ static const char *skip_group(const char *at, const char *end)
 }
 
 /* Returns the end of a conversion operator's type, which ends at the parameters. `at`: at or
- * after the blank behind `operator`. */
+ * after the blank that follows `operator`. */
 static const char *skip_conversion(const char *at, const char *end)
 {
 	size_t depth = 0;

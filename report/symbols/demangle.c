@@ -21,7 +21,7 @@
 static struct demangle_counts counts;
 static uint64_t spent_ns;
 
-/* Reads a decimal number at `*at` and moves `*at` behind it. Returns 0 if there is none. Stops
+/* Reads a decimal number at `*at` and moves `*at` past it. Returns 0 if there is none. Stops
  * at numbers that exceed the length of a name. */
 static size_t parse_length(const char **at)
 {
@@ -185,7 +185,7 @@ static bool is_one_of_words(const char *text, size_t bytes, const char *const *w
 #define IS_ONE_OF(text, bytes, words) \
 	is_one_of_words(text, bytes, words, sizeof(words) / sizeof *(words))
 
-/* Reads the next name from `*at` on and moves `*at` behind it. Unnamed namespaces are not
+/* Reads the next name from `*at` on and moves `*at` past it. Unnamed namespaces are not
  * components. Returns false if there is none. */
 /* Returns the end of the qualified name at `from`. Sets `argument` to its last component. */
 static const char *skip_components(const char *from, struct qualified_name *argument)

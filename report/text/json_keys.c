@@ -3,7 +3,7 @@
 #include <assert.h>
 
 static_assert(JSON_KEY_BYTES == 32,
-	"a bit of the mask for each byte; the slack behind a window can be compared");
+	"a bit of the mask for each byte; the slack after a window can be compared");
 
 /* Returns the row of a key, or 0 if it is unknown. `quoted`: the text from the quote to the
  * colon. */

@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) bool scan_string(
 {
 	const char *close;
 
-	text->form = '"';
+	text->form = JSON_STRING;
 	text->escaped = false;
 	text->bytes = at + 1;
 	close = string_end(at + 1, scan->end, &text->escaped);
@@ -78,8 +78,8 @@ static inline __attribute__((always_inline)) bool scan_string(
 	return true;
 }
 
-/* Moves `*at` behind a JSON number. Returns false if there is none; `*at` is then at the wrong
- * byte. */
+/* Moves `*at` to the byte after a JSON number. Returns false if there is none; `*at` is then at the
+ * wrong byte. */
 static inline __attribute__((always_inline)) bool skip_number(const char **at)
 {
 	const char *digits;
@@ -107,18 +107,19 @@ static inline __attribute__((always_inline)) bool skip_number(const char **at)
  * stop early in other numbers. */
 static inline const char *skip_plain_bytes(const char *at)
 {
-	const char *const point = skip_up_to_16_digits(at), *behind;
+	const char *const point = skip_up_to_16_digits(at), *after;
 
 	if (point == at || *point != '.')
 		return point;
-	behind = skip_up_to_16_digits(point + 1);
-	return behind > point + 1 ? behind : point;
+	after = skip_up_to_16_digits(point + 1);
+	return after > point + 1 ? after : point;
 }
 
 static const struct {
 	char word[11], form;
-} literals[] = { { "null", 'n' }, { "true", 't' }, { "false", 'f' }, { "NaN", 'N' },
-	{ "Infinity", 'N' }, { "-Infinity", 'N' } };
+} literals[] = { { "null", JSON_NULL }, { "true", JSON_TRUE }, { "false", JSON_FALSE },
+	{ "NaN", JSON_NONSTANDARD }, { "Infinity", JSON_NONSTANDARD },
+	{ "-Infinity", JSON_NONSTANDARD } };
 
 static __attribute__((noinline)) bool scan_literal(
 	struct json_scanner *scan, const char *at, struct json_text *text)
@@ -133,7 +134,7 @@ static __attribute__((noinline)) bool scan_literal(
 		if (room < length || memcmp(at, literals[i].word, length))
 			continue;
 		*text = (struct json_text){ at, length, literals[i].form, false };
-		scan->nonstandard_values += literals[i].form == 'N';
+		scan->nonstandard_values += literals[i].form == JSON_NONSTANDARD;
 		scan->at = at + length;
 		return true;
 	}
@@ -143,23 +144,23 @@ static __attribute__((noinline)) bool scan_literal(
 static inline __attribute__((always_inline)) bool scan_number(
 	struct json_scanner *scan, const char *at, struct json_text *text)
 {
-	const char *behind = skip_plain_bytes(at);
+	const char *after = skip_plain_bytes(at);
 	bool good;
 
-	if (behind < scan->end && behind > at && *behind != '.' && (*behind | 0x20) != 'e' &&
-		!json_is_digit(*behind)) {
-		*text = (struct json_text){ at, (size_t)(behind - at), '0', false };
-		scan->at = behind;
+	if (after < scan->end && after > at && *after != '.' && (*after | 0x20) != 'e' &&
+		!json_is_digit(*after)) {
+		*text = (struct json_text){ at, (size_t)(after - at), JSON_NUMBER, false };
+		scan->at = after;
 		return true;
 	}
-	behind = at;
-	good = skip_number(&behind);
-	if (!good && behind == at + 1 && *behind == 'I')
+	after = at;
+	good = skip_number(&after);
+	if (!good && after == at + 1 && *after == 'I')
 		return scan_literal(scan, at, text);
-	if (!good || behind >= scan->end)
-		return json_set_problem(scan, behind, "a digit was expected");
-	*text = (struct json_text){ at, (size_t)(behind - at), '0', false };
-	scan->at = behind;
+	if (!good || after >= scan->end)
+		return json_set_problem(scan, after, "a digit was expected");
+	*text = (struct json_text){ at, (size_t)(after - at), JSON_NUMBER, false };
+	scan->at = after;
 	return true;
 }
 

@@ -11,7 +11,7 @@
  *			break;
  *	if (scan.problem) ...
  *
- * The buffer must have JSON_SLACK readable zero bytes behind `end`. If it ends too early,
+ * The buffer must have JSON_SLACK readable zero bytes after `end`. If it ends too early,
  * `problem` is JSON_MORE: the caller gets more bytes and reads the value again. Any other
  * `problem` completes a sentence about the byte at `at`.
  *
@@ -44,20 +44,24 @@ struct json_scanner {
 	uint64_t nonstandard_values;
 };
 
+/* The kind of a value. true and false have two kinds. */
+enum json_form {
+	JSON_NONE = 0, /* there is no value */
+	JSON_STRING = '"',
+	JSON_NUMBER = '0',
+	JSON_NULL = 'n',
+	JSON_TRUE = 't',
+	JSON_FALSE = 'f',
+	JSON_NONSTANDARD = 'N', /* NaN, Infinity, -Infinity */
+	JSON_OBJECT = '{',
+	JSON_ARRAY = '[',
+};
+
 /* A value in the buffer. */
 struct json_text {
 	const char *bytes; /* of a string: without its quotes */
 	size_t length;
-	/* The kind of value:
-	 *  '"'       string
-	 *  '0'       number
-	 *  'n'       null
-	 *  't' 'f'   true, false
-	 *  'N'       NaN or infinite
-	 *  '{' '['   object, array
-	 *  0         none
-	 */
-	char form;
+	char form;    /* enum json_form */
 	bool escaped; /* the string contains backslashes */
 };
 
@@ -78,17 +82,18 @@ bool json_value(struct json_scanner *scan, struct json_text *value);
 /* Returns the next byte after white space without skipping it, or 0 at the end (JSON_MORE). */
 char json_peek(struct json_scanner *scan);
 
-/* Writes the string without escapes to `out`, which has room for text->length bytes. A lone
- * surrogate becomes the three bytes that it would have in UTF-8. An unknown escape is copied. */
+/* Writes the string without escapes to `out`, which has room for text->length bytes. Returns the
+ * number of bytes. They are not terminated, and `\u0000` becomes a zero byte. A lone surrogate
+ * becomes the three bytes that it would have in UTF-8. An unknown escape is copied. */
 size_t json_unescape(const struct json_text *text, char *out);
 
 /* Converts a number, or a string that holds one, to an integer. `0x` begins a hexadecimal one.
  * Returns false if it is not an integer or does not fit. A number must have JSON_SLACK readable
- * bytes behind it, which is true in a buffer. */
+ * bytes after it, which is true in a buffer. */
 bool json_unsigned(const struct json_text *text, uint64_t *value);
 bool json_signed(const struct json_text *text, int64_t *value);
 /* Converts a number times 10 to the power of `digits`, rounded half to even. It uses the digits
- * of the text, so no precision is lost. Needs JSON_SLACK readable bytes behind it. */
+ * of the text, so no precision is lost. Needs JSON_SLACK readable bytes after it. */
 bool json_scaled(const struct json_text *text, int digits, int64_t *value);
 
 static inline bool json_is(const struct json_text *text, const char *word)

@@ -38,7 +38,7 @@ static int hex_digit(char byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* Returns the value of the four digits behind \u, or a negative number if they are not digits. */
+/* Returns the value of the four digits after \u, or a negative number if they are not digits. */
 static int32_t parse_hex_four(const char *at, const char *end)
 {
 	int32_t value = 0;
@@ -76,8 +76,8 @@ static char *put_code_point(char *out, uint32_t code)
 	return out;
 }
 
-/* Skips the digits behind \u, and a second surrogate that forms a pair with `*code`, which is
- * then combined. `at`: behind \u. `*code`: the value of its four digits. */
+/* Skips the digits after \u, and a second surrogate that forms a pair with `*code`, which is
+ * then combined. `at`: after \u. `*code`: the value of its four digits. */
 static const char *join_surrogates(const char *at, const char *end, uint32_t *code)
 {
 	int32_t low;
@@ -144,11 +144,11 @@ bool json_unsigned(const struct json_text *text, uint64_t *value)
 	const char *at = text->bytes, *end = at + text->length;
 	uint64_t sum = 0;
 
-	if ((text->form != '0' && text->form != '"') || at == end)
+	if ((text->form != JSON_NUMBER && text->form != JSON_STRING) || at == end)
 		return false;
 	if (text->length > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
 		return parse_hexadecimal(at + 2, end, value);
-	if (text->form == '0' && text->length <= 15 && skip_up_to_16_digits(at) == end) {
+	if (text->form == JSON_NUMBER && text->length <= 15 && skip_up_to_16_digits(at) == end) {
 		*value = parse_up_to_16_digits(at, (unsigned)text->length);
 		return true;
 	}
@@ -269,7 +269,7 @@ bool json_scaled(const struct json_text *text, int power, int64_t *value)
 	int cut = 0;
 	bool more = false;
 
-	if (text->form != '0' && text->form != '"')
+	if (text->form != JSON_NUMBER && text->form != JSON_STRING)
 		return false;
 	if (scale_short_number(text, power, value))
 		return true;

@@ -12,7 +12,7 @@
 struct json_writer {
 	struct output *out;
 	bool needs_comma; /* this object or array already has a value */
-	bool spaced;      /* a blank behind commas and colons */
+	bool spaced;      /* a blank after commas and colons */
 };
 
 void json_write_begin(struct json_writer *json, char bracket); /* `bracket`: { or [ */

@@ -66,7 +66,7 @@ static void append_line(struct tui_lines *lines, char *line)
 	lines->lines[lines->count++] = line;
 }
 
-/* Returns how many of the bytes fit into `columns` columns. Breaks behind a blank, or between
+/* Returns how many of the bytes fit into `columns` columns. Breaks after a blank, or between
  * characters if the last blank is too far back. */
 static size_t fitting_bytes(const char *text, size_t bytes, size_t columns)
 {

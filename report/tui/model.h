@@ -19,7 +19,7 @@ struct tui_item {
 	uint32_t key;
 	uint32_t parent; /* index of an item; TUI_NONE: a root */
 	uint32_t depth;
-	uint32_t end; /* index of the first item behind its descendants */
+	uint32_t end; /* index of the first item after its descendants */
 };
 
 /* How a piece of the screen is painted. Without colours, BAD and GOOD are bold. */

@@ -161,7 +161,7 @@ static void grow_starts(struct dump *dump)
 	free(old);
 }
 
-/* Removes an entry, and inserts the entries behind it again so that probing still finds them. */
+/* Removes an entry, and inserts the entries after it again so that probing still finds them. */
 static void remove_start(struct dump *dump, struct dump_start *start)
 {
 	size_t mask = dump->start_room - 1;

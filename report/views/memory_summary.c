@@ -156,7 +156,7 @@ static void add_oom_holders(
 		paragraph_add(paragraph, " of the GPU's ");
 		paragraph_value(paragraph, UNIT_BYTES, device->memory_bytes);
 	}
-	add_not_in_tensors(paragraph, oom->allocated, oom->reserved, oom->outside);
+	add_not_in_tensors(paragraph, oom->allocated, oom->reserved, oom->outside_allocator);
 }
 
 static void put_oom_sentence(

@@ -132,7 +132,7 @@ static void pair_forward_backward(struct tree_walk *walk, struct row *level, siz
 	free(ordered);
 }
 
-/* Moves roots outside of steps behind all others, even if they took longer. */
+/* Moves roots outside of steps after all others, even if they took longer. */
 static void put_non_steps_last(const struct tree_walk *walk, struct row *level, size_t count)
 {
 	struct row *others = xcalloc((count + 1) * sizeof *others);

@@ -95,15 +95,15 @@ static int by_value(const void *a, const void *b)
 static struct distribution *find_modes(const uint64_t *sorted, uint32_t count, uint64_t rounding)
 {
 	struct distribution *found = calloc(1, sizeof *found);
-	struct modes *modes;
+	struct mode_histogram *modes;
 
 	found->count = count;
 	found->min_ns = sorted[0];
 	found->max_ns = sorted[count - 1];
-	modes = modes_new(found, rounding);
+	modes = mode_histogram_new(found, rounding);
 	for (uint32_t i = 0; i < count; i++)
-		modes_add(modes, sorted[i]);
-	modes_find(modes, found);
+		mode_histogram_add(modes, sorted[i]);
+	mode_histogram_find(modes, found);
 	return found;
 }
 

@@ -13,7 +13,7 @@
  * backward do this. Threads that work at the same time do not have such series. */
 #define TURN_CALLS 16u
 
-/* A thread at the present point. */
+/* A thread at the current point. */
 struct edge_thread {
 	/* All node + 1: the innermost open call; the last outer call that is over; the last
 	 * inner call that is over. */

@@ -5,31 +5,33 @@
 #include "report/base/external_sort.h"
 #include <stdlib.h>
 
-#define RANGES_HELD 65536u
+#define RANGES_IN_MEMORY 65536u
 
 struct thread_range {
-	uint64_t begin_ns, end_ns, arrival;
+	uint64_t begin_ns, end_ns;
+	uint64_t end_order; /* position in the order in which ranges end */
 	uint32_t node, tid;
 };
 
-struct located_range {
+struct open_thread_range {
 	uint64_t end_ns;
 	uint32_t node;
 };
 
 struct range_thread {
-	struct located_range *open;
+	struct open_thread_range *open; /* ranges that are open now, the innermost last */
 	size_t count, room;
 	uint32_t tid;
 };
 
 struct range_lookup {
-	struct external_sort *ranges;
+	struct external_sort *ranges; /* of struct thread_range */
 	struct range_thread *threads;
-	size_t count, room, last;
+	size_t thread_count, thread_room;
+	size_t last_thread; /* index of the thread that was found last */
 };
 
-/* Ranges that contain others come before them. */
+/* Sorts by begin, and of ranges with the same begin the outer ones first. */
 static int compare_thread_ranges(const void *left, const void *right)
 {
 	const struct thread_range *a = left, *b = right;
@@ -38,16 +40,18 @@ static int compare_thread_ranges(const void *left, const void *right)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
 	if (a->end_ns != b->end_ns)
 		return a->end_ns > b->end_ns ? -1 : 1;
-	return COMPARE(b->arrival, a->arrival);
+	return COMPARE(b->end_order, a->end_order);
 }
 
 static struct range_thread *range_thread_of(struct range_lookup *lookup, uint32_t tid)
 {
-	if (lookup->last < lookup->count && lookup->threads[lookup->last].tid == tid)
-		return &lookup->threads[lookup->last];
-	for (lookup->last = 0; lookup->last < lookup->count; lookup->last++)
-		if (lookup->threads[lookup->last].tid == tid)
-			return &lookup->threads[lookup->last];
+	if (lookup->last_thread < lookup->thread_count &&
+		lookup->threads[lookup->last_thread].tid == tid)
+		return &lookup->threads[lookup->last_thread];
+	for (lookup->last_thread = 0; lookup->last_thread < lookup->thread_count;
+		lookup->last_thread++)
+		if (lookup->threads[lookup->last_thread].tid == tid)
+			return &lookup->threads[lookup->last_thread];
 	return NULL;
 }
 
@@ -56,13 +60,13 @@ static void restart_ranges(void *context)
 	struct range_lookup *lookup = context;
 
 	external_sort_clear(lookup->ranges);
-	lookup->count = lookup->last = 0;
+	lookup->thread_count = lookup->last_thread = 0;
 }
 
 static void add_thread_range(void *context, const struct observed_segment *seen)
 {
 	struct range_lookup *lookup = context;
-	const uint64_t arrival = external_sort_count(lookup->ranges);
+	const uint64_t end_order = external_sort_count(lookup->ranges);
 	struct thread_range *range;
 
 	if (!seen->total_ns)
@@ -70,12 +74,12 @@ static void add_thread_range(void *context, const struct observed_segment *seen)
 	range = external_sort_add(lookup->ranges);
 	*range = (struct thread_range){ .begin_ns = seen->begin_ns,
 		.end_ns = seen->begin_ns + seen->total_ns,
-		.arrival = arrival,
+		.end_order = end_order,
 		.node = seen->node,
 		.tid = seen->thread->tid };
 	if (!range_thread_of(lookup, range->tid)) {
-		*ARRAY_ADD(lookup->threads, lookup->room,
-			lookup->count) = (struct range_thread){ .tid = range->tid };
+		*ARRAY_ADD(lookup->threads, lookup->thread_room,
+			lookup->thread_count) = (struct range_thread){ .tid = range->tid };
 	}
 }
 
@@ -89,7 +93,7 @@ struct range_lookup *range_lookup_read(struct process *process)
 		process->profile, &observer);
 
 	lookup->ranges = external_sort_new(
-		sizeof(struct thread_range), RANGES_HELD, compare_thread_ranges, "ranges");
+		sizeof(struct thread_range), RANGES_IN_MEMORY, compare_thread_ranges, "ranges");
 	profile_free(profile_build(process->reader, process->texts, &options));
 	external_sort_rewind(lookup->ranges);
 	return lookup;
@@ -97,7 +101,7 @@ struct range_lookup *range_lookup_read(struct process *process)
 
 void range_lookup_free(struct range_lookup *lookup)
 {
-	for (size_t i = 0; i < lookup->count; i++)
+	for (size_t i = 0; i < lookup->thread_count; i++)
 		free(lookup->threads[i].open);
 	free(lookup->threads);
 	external_sort_free(lookup->ranges);
@@ -112,7 +116,7 @@ static void close_ranges_until(struct range_thread *thread, uint64_t at_ns)
 
 /* Returns the innermost range of a thread that is open at `at_ns`. NULL: none. `thread` may be
  * NULL. */
-static const struct located_range *innermost_range(struct range_thread *thread, uint64_t at_ns)
+static const struct open_thread_range *innermost_range(struct range_thread *thread, uint64_t at_ns)
 {
 	if (!thread)
 		return NULL;
@@ -129,7 +133,7 @@ static void open_ranges_until(struct range_lookup *lookup, uint64_t at_ns)
 		struct range_thread *thread = range_thread_of(lookup, range->tid);
 
 		close_ranges_until(thread, range->begin_ns);
-		*ARRAY_ADD(thread->open, thread->room, thread->count) = (struct located_range){
+		*ARRAY_ADD(thread->open, thread->room, thread->count) = (struct open_thread_range){
 			.end_ns = range->end_ns, .node = range->node
 		};
 		external_sort_next(lookup->ranges);
@@ -144,7 +148,7 @@ void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint64_t beg
 	uint64_t until;
 
 	for (uint64_t now = begin_ns; now < end_ns; now = until) {
-		const struct located_range *innermost;
+		const struct open_thread_range *innermost;
 		const struct thread_range *next;
 
 		open_ranges_until(lookup, now);

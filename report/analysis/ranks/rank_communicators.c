@@ -34,7 +34,7 @@ struct collective *group_collective(
 struct shift_trial {
 	bool same; /* all kinds match */
 	struct theil_sen_fit fit;
-	uint64_t usual_ns; /* median of the longer duration of each two collectives */
+	uint64_t median_ns; /* median of the longer duration of each two collectives */
 	size_t common;
 };
 
@@ -73,7 +73,7 @@ static struct shift_trial try_alignment(
 	}
 	trial.fit = theil_sen_fit(pairs, used);
 	qsort(durations, used, sizeof *durations, compare_u64);
-	trial.usual_ns = used ? durations[used / 2] : 0;
+	trial.median_ns = used ? durations[used / 2] : 0;
 	return trial;
 }
 
@@ -96,8 +96,8 @@ static struct shift_trial try_shift(const struct ranks *ranks,
 static bool is_good_fit(const struct shift_trial *trial)
 {
 	return trial->same && trial->fit.pairs &&
-	       trial->fit.residual_ns <= (trial->usual_ns / 2 > RANK_RESIDUAL_MAX_NS
-							 ? trial->usual_ns / 2
+	       trial->fit.residual_ns <= (trial->median_ns / 2 > RANK_RESIDUAL_MAX_NS
+							 ? trial->median_ns / 2
 							 : RANK_RESIDUAL_MAX_NS);
 }
 

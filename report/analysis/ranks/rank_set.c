@@ -108,8 +108,8 @@ bool ranks_read(struct ranks *ranks, const struct options *options)
 	if (!select_ranks(ranks))
 		return false;
 	ranks_group(ranks);
-	ranks_wait(ranks);
+	ranks_compute_waits(ranks);
 	ranks_find_stragglers(ranks);
-	ranks_rows(ranks);
+	ranks_make_rows(ranks);
 	return true;
 }

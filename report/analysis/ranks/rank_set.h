@@ -31,17 +31,19 @@
 
 #define RANKS_SHIFT_MAX 32
 #define RANKS_STRAGGLERS_MAX 3u /* reported */
-/* A fit is refused above this residual, unless it is below half of a collective's usual
- * duration. */
+/* A fit is refused above this residual, unless the residual is below half of the median duration of
+ * a collective. */
 #define RANK_RESIDUAL_MAX_NS 50000u
 
-/* Sums over the collectives of a rank: of matched ones, except for the last two members. */
+/* Sums over the collectives of a rank. All members but `unmatched` and `unmatched_ns` are over the
+ * matched ones. */
 struct rank_sums {
-	uint64_t matched, decided;
-	/* How often the rank was last; by how much in total, and in the median. */
+	uint64_t matched;
+	uint64_t decided; /* collectives of which it is known which rank began last */
+	/* How often this rank began last; its outcome.late_ns in total, and in the median. */
 	uint64_t last, late_ns, late_median_ns;
 	uint64_t wait_ns, transfer_ns;
-	uint64_t unmatched, unmatched_ns;
+	uint64_t unmatched, unmatched_ns; /* the other collectives: number, time */
 };
 
 struct rank_process {
@@ -72,8 +74,8 @@ struct collective_group {
 /* The result of a matched collective. */
 struct outcome {
 	uint32_t group, instance;
-	uint32_t last; /* index of the rank that began last; UINT32_MAX: undecided */
-	uint64_t late_ns;
+	uint32_t last;    /* index of the rank that began last; UINT32_MAX: undecided */
+	uint64_t late_ns; /* last start minus the start before it */
 	uint64_t wait_ns, transfer_ns; /* sums over all ranks */
 	uint8_t kind;
 };
@@ -93,7 +95,7 @@ struct straggler {
 	uint32_t rank;
 	double expected; /* how often it would be last by chance */
 	uint64_t late_ns;
-	bool gpu;         /* its GPU work explains more of the delay than its CPU time */
+	bool gpu; /* its GPU work explains half of the delay, or more of it than its CPU time */
 	uint64_t more_ns; /* excess in `node`, descendants included; 0: no explanation found */
 	uint32_t node;    /* of the rank's own tree */
 	uint64_t own_ns, others_ns; /* time in `node`: its own, the median of the others */
@@ -127,14 +129,15 @@ int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
 struct collective *group_collective(
 	const struct ranks *ranks, const struct rank_communicator *member, size_t instance);
 
-/* ranks_wait fills outcomes and sums. ranks_rows fills rows; every collective must have its
- * node. */
-void ranks_wait(struct ranks *ranks);
-void ranks_rows(struct ranks *ranks);
+/* Computes the wait times: fills `outcomes` and the sums of each rank. */
+void ranks_compute_waits(struct ranks *ranks);
+/* Fills `rows` from `outcomes`. ranks_find_stragglers must have set the nodes of the
+ * collectives. */
+void ranks_make_rows(struct ranks *ranks);
 /* Finds the nodes of collectives and the stragglers, by one more pass over each trace. */
 void ranks_find_stragglers(struct ranks *ranks);
 
-/* Whether --rank selects the rank. */
+/* Returns whether --rank selects the rank. */
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
 /* Returns the names from the root to a node of the rank's tree. The caller frees the array. */
 struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count);

@@ -352,16 +352,16 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	struct node_times cpu = { .ranks = ranks->count }, gpu = { .ranks = ranks->count };
 	const struct rank_sums *sums = &ranks->ranks[straggler->rank].sums;
 	/* The median, because one very late collective, as at the start, says nothing about all. */
-	const uint64_t usual_ns = sums->late_median_ns * sums->last;
+	const uint64_t typical_ns = sums->late_median_ns * sums->last;
 	struct node_excess on_cpu, on_gpu, found;
 
 	sum_rank_times(ranks, passes, index, paths, &cpu, &gpu);
 	on_cpu = follow_largest_excess(ranks, straggler, &cpu, paths[straggler->rank]);
 	on_gpu = follow_largest_excess(ranks, straggler, &gpu, paths[straggler->rank]);
 	/* Check the GPU first: a program that waits for its GPU takes longer on the CPU too. */
-	straggler->gpu = on_gpu.more_ns >= usual_ns / 2 || on_gpu.more_ns > on_cpu.more_ns;
+	straggler->gpu = on_gpu.more_ns >= typical_ns / 2 || on_gpu.more_ns > on_cpu.more_ns;
 	found = straggler->gpu ? on_gpu : on_cpu;
-	if (found.more_ns && found.more_ns >= usual_ns / 10)
+	if (found.more_ns && found.more_ns >= typical_ns / 10)
 		set_excess(straggler, &found);
 	free(cpu.ns);
 	free(gpu.ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Puts each matched collective on one clock: which rank began last, how long the others waited, and
- * how long the transfer took.
+ * Computes for each matched collective, on the reference's clock, which rank began last, how long
+ * the others waited, and how long the transfer took.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -13,7 +13,7 @@ struct instance_times {
 	const struct rank_communicator *last;
 	int64_t last_start, second_start; /* on the reference's clock */
 	uint64_t tolerance_ns;            /* largest residual of the clock fits */
-	bool whole;
+	bool whole; /* every member has this collective, and its rank is aligned */
 };
 
 static struct instance_times instance_times_of(
@@ -181,7 +181,7 @@ static void add_outcome_to_row(
 	}
 }
 
-void ranks_rows(struct ranks *ranks)
+void ranks_make_rows(struct ranks *ranks)
 {
 	uint64_t *last = NULL; /* how often each rank was last, by row and rank */
 	size_t room = 0;
@@ -200,7 +200,7 @@ void ranks_rows(struct ranks *ranks)
 		qsort(ranks->rows, ranks->row_count, sizeof *ranks->rows, by_longest_wait);
 }
 
-void ranks_wait(struct ranks *ranks)
+void ranks_compute_waits(struct ranks *ranks)
 {
 	for (uint32_t i = 0; i < ranks->group_count; i++)
 		for (size_t k = 0; k < ranks->groups[i].instances; k++) {

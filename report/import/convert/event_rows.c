@@ -6,7 +6,7 @@
 uint32_t event_rows_number(const struct event_rows *imported, uint32_t id)
 {
 	struct string_view text = string_table_get(imported->texts, id);
-	struct json_text number = { .form = '"' };
+	struct json_text number = { .form = JSON_STRING };
 	uint64_t value;
 
 	if (text.length > 7 && !memcmp(text.bytes, "stream ", 7)) {

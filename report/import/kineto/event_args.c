@@ -22,7 +22,7 @@ unsigned kineto_arg_of_key(const struct json_text *key)
 void kineto_args_clear(struct kineto_args *args)
 {
 	for (unsigned arg = 0; arg < KINETO_ARG_COUNT; arg++)
-		args->values[arg].form = 0;
+		args->values[arg].form = JSON_NONE;
 }
 
 bool kineto_args_read(struct json_scanner *scan, struct json_keys *known, struct kineto_args *args)
@@ -85,7 +85,7 @@ void kineto_arg_triple(const struct kineto_args *args, enum kineto_arg arg, uint
 	unsigned count = 0, digits = 0;
 
 	three[0] = three[1] = three[2] = 0;
-	if (text->form != '[')
+	if (text->form != JSON_ARRAY)
 		return;
 	for (const char *at = text->bytes + 1; count < 3; at++) {
 		if (*at >= '0' && *at <= '9' && digits++ < 18) {

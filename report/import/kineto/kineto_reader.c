@@ -32,7 +32,7 @@ uint32_t kineto_intern(struct kineto_reader *reader, const struct json_text *tex
 {
 	size_t length;
 
-	if (text->form != '"' || !text->escaped)
+	if (text->form != JSON_STRING || !text->escaped)
 		return string_table_intern(reader->imported->texts, text->bytes, text->length);
 	array_grow_zeroed(&reader->plain, &reader->plain_room, text->length + 1, 1);
 	length = json_unescape(text, reader->plain);
@@ -44,7 +44,7 @@ void kineto_add_metadata(
 {
 	struct event_rows *imported = reader->imported;
 
-	if (value->form != '"' && value->form != '0')
+	if (value->form != JSON_STRING && value->form != JSON_NUMBER)
 		return;
 	*ARRAY_ADD(imported->metadata, imported->metadata_room,
 		imported->metadata_count) = (struct imported_metadata){
@@ -119,7 +119,7 @@ static void read_kineto_devices(struct kineto_reader *reader, const struct json_
 	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
 		if (!json_value(&scan, &value))
 			return;
-		if (value.form == '{')
+		if (value.form == JSON_OBJECT)
 			read_kineto_device(reader, value);
 	}
 }
@@ -130,9 +130,9 @@ static void read_metadata(
 {
 	struct event_rows *imported = reader->imported;
 
-	if (value->form == '{' && json_is(key, "distributedInfo"))
+	if (value->form == JSON_OBJECT && json_is(key, "distributedInfo"))
 		read_distributed(reader, value);
-	else if (value->form == '[' &&
+	else if (value->form == JSON_ARRAY &&
 		 (json_is(key, "deviceProperties") || json_is(key, "computeProperties")))
 		read_kineto_devices(reader, value);
 	else if (json_is(key, "baseTimeNanoseconds"))

@@ -51,9 +51,9 @@ struct kineto_reader {
 	/* key orders of events, and of the arguments of each class */
 	struct json_keys keys, args[KINETO_CLASSES];
 	bool has_events;
-	char *plain; /* buffer for a text without its escapes */
+	char *plain; /* buffer for a text without its escapes, and for an operator's inputs */
 	size_t plain_room;
-	struct hash_index threads;       /* of kineto->threads, by pid and tid */
+	struct hash_index threads;       /* of imported->threads, by pid and tid */
 	char last_pid[24], last_tid[24]; /* of the thread found last, as written in the file */
 	size_t last_pid_bytes, last_tid_bytes;
 	uint32_t last_thread;
@@ -61,16 +61,16 @@ struct kineto_reader {
 		uint32_t range; /* its row; KINETO_NO_RANGE: none */
 		/* The enclosing open event of its thread, + 1. 0: none. */
 		uint32_t outer;
-	} * open_events; /* all events of phase B */
+	} * open_events; /* all events of phase B, also those that have ended */
 	size_t open_event_count, open_event_room;
 	uint32_t *innermost; /* by thread: the innermost open event, + 1; 0: none */
 	size_t innermost_room;
-	uint8_t *wants_values; /* by name of an operator: whether its input values are kept */
-	size_t wants_room;
+	uint8_t *needs_values; /* by name of an operator: cache of needs_input_values */
+	size_t needs_values_room;
 	int64_t latest_time;       /* latest time of any event */
 	uint32_t *metadata_of_key; /* by text of a key: its row + 1; 0: none */
 	size_t metadata_of_key_room;
-	size_t names; /* number of process names kept */
+	size_t names; /* number of process names stored */
 };
 
 uint32_t kineto_intern(struct kineto_reader *reader, const struct json_text *text);
@@ -86,20 +86,25 @@ struct kineto_times {
 bool kineto_event_read(struct kineto_reader *reader);
 /* Adds a row for the current event. */
 void kineto_add_event(struct kineto_reader *reader);
-/* Closes open ranges and frees memory, after the last event. */
+/* Closes open ranges, and frees what the events needed. Called after the last event. */
 void kineto_finish_events(struct kineto_reader *reader);
 
-/* These two return the thread and the External id (0: none) of the current event. */
+/* Returns the index of the current event's thread in imported->threads, which is added if
+ * needed. */
 uint32_t kineto_thread_of(struct kineto_reader *reader);
+/* Returns the External id of an event. 0: none. */
 uint64_t kineto_external_id(const struct kineto_args *args);
 /* Adds the current event as a range or as a Python call. */
 void kineto_add_range(struct kineto_reader *reader, const struct kineto_times *span);
 /* Opens an event of phase B, to be closed by its E. `range`: its row, or KINETO_NO_RANGE. */
 void kineto_begin_event(struct kineto_reader *reader, uint32_t range);
-/* Closes the innermost open event of the current event's thread (phase E). Returns false if none
- * is open, or if it began after `time`. */
+/* Closes the innermost open event of the current event's thread (phase E). Returns false, and
+ * changes nothing, if none is open or if its range began after `time`. */
 bool kineto_end_event(struct kineto_reader *reader, int64_t time);
-/* Ends all open ranges at the time of the last event. */
+/* Ends each range without an E event at reader->latest_time, and counts these ranges in
+ * imported->unended. */
 void kineto_close_open_ranges(struct kineto_reader *reader);
+/* Frees the members that these functions allocated. */
+void kineto_free_ranges(struct kineto_reader *reader);
 
 #endif

@@ -139,7 +139,7 @@ bool kineto_event_read(struct kineto_reader *reader)
 {
 	struct kineto_event *event = &reader->event;
 	struct json_scanner *scan = &reader->window.scan;
-	struct json_text value, later = { .form = 0 };
+	struct json_text value, later = { .form = JSON_NONE };
 	unsigned member;
 
 	memset(event, 0, offsetof(struct kineto_event, args));

@@ -36,7 +36,7 @@ static uint32_t device_or_stream(
 {
 	const struct json_text *given = &reader->event.args.values[arg];
 
-	if (given->form && given->form != 'n')
+	if (given->form && given->form != JSON_NULL)
 		return kineto_arg32(&reader->event.args, arg);
 	return event_rows_number(reader->imported, kineto_intern(reader, otherwise));
 }
@@ -69,7 +69,8 @@ static void add_process_group(struct kineto_reader *reader, uint32_t device, uin
 	uint32_t key, value;
 	bool is_new;
 
-	if (!name->form || name->form == 'n' || name->length + ranks->length > sizeof text - 8)
+	if (!name->form || name->form == JSON_NULL ||
+		name->length + ranks->length > sizeof text - 8)
 		return;
 	key = string_table_intern(imported->texts, text,
 		(size_t)snprintf(text, sizeof text, "stream.%u.%u.group", device, stream));
@@ -162,7 +163,7 @@ static void add_memory_event(struct kineto_reader *reader, int64_t time)
 		.reserved = kineto_arg(args, KINETO_RESERVED),
 		.device = kineto_arg32(args, KINETO_DEVICE_ID),
 		.type = kineto_arg32(args, KINETO_DEVICE_TYPE),
-		.has_totals = args->values[KINETO_ALLOCATED].form != 0 };
+		.has_totals = args->values[KINETO_ALLOCATED].form != JSON_NONE };
 
 	memory.thread = kineto_thread_of(reader);
 	*EVENT_ROWS_ADD(reader->imported, memory, memories) = memory;
@@ -312,6 +313,7 @@ void kineto_add_event(struct kineto_reader *reader)
 void kineto_finish_events(struct kineto_reader *reader)
 {
 	kineto_close_open_ranges(reader);
+	kineto_free_ranges(reader);
 	free(reader->metadata_of_key);
 	hash_index_free(&reader->threads);
 }

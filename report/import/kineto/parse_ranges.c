@@ -58,7 +58,7 @@ static size_t copy_types(char *to, const struct json_text *list)
 
 /* Returns true for operators whose input values the cost formulas need (op_cost.c). For other
  * operators, the values would make each call a node of its own. */
-static bool uses_concrete_inputs(struct string_view name)
+static bool needs_input_values(struct string_view name)
 {
 	static const char *const inside[] = { "convolution", "::conv", "_attention" },
 				 *const last[] = { "::sum", "::mean", "::amax", "::amin" };
@@ -74,16 +74,16 @@ static bool uses_concrete_inputs(struct string_view name)
 	return false;
 }
 
-/* Does the same as uses_concrete_inputs, but only once per name. */
-static bool wants_concrete_inputs(struct kineto_reader *reader, uint32_t name)
+/* Returns needs_input_values of the text `name`, from a cache. */
+static bool cached_needs_input_values(struct kineto_reader *reader, uint32_t name)
 {
 	enum { UNKNOWN, NO, YES };
 	const struct string_view text = string_table_get(reader->imported->texts, name);
 
-	array_grow_zeroed(&reader->wants_values, &reader->wants_room, (size_t)name + 1, 1);
-	if (reader->wants_values[name] == UNKNOWN)
-		reader->wants_values[name] = uses_concrete_inputs(text) ? YES : NO;
-	return reader->wants_values[name] == YES;
+	array_grow_zeroed(&reader->needs_values, &reader->needs_values_room, (size_t)name + 1, 1);
+	if (reader->needs_values[name] == UNKNOWN)
+		reader->needs_values[name] = needs_input_values(text) ? YES : NO;
+	return reader->needs_values[name] == YES;
 }
 
 /* Returns the inputs as pperf itself records them: `[[64, 1024], []]`, followed by types, values
@@ -95,13 +95,13 @@ static uint32_t op_inputs_text(struct kineto_reader *reader, uint32_t name)
 		*given = &args->values[args->values[KINETO_SHAPES].form ? KINETO_SHAPES
 									: KINETO_SHAPES_OLD],
 		*types = &args->values[KINETO_TYPES], *values = &args->values[KINETO_VALUES];
-	const bool typed = types->form == '[' && types->length <= SHAPES_BYTES_MAX,
-		   valued = values->form == '[' && values->length <= SHAPES_BYTES_MAX &&
-			    wants_concrete_inputs(reader, name);
+	const bool typed = types->form == JSON_ARRAY && types->length <= SHAPES_BYTES_MAX,
+		   valued = values->form == JSON_ARRAY && values->length <= SHAPES_BYTES_MAX &&
+			    cached_needs_input_values(reader, name);
 	const uint64_t flops = kineto_arg(args, KINETO_FLOPS);
 	size_t length;
 
-	if (given->form != '[' || given->length <= 2 || given->length > SHAPES_BYTES_MAX)
+	if (given->form != JSON_ARRAY || given->length <= 2 || given->length > SHAPES_BYTES_MAX)
 		return 0;
 	array_grow_zeroed(&reader->plain, &reader->plain_room,
 		given->length * 2 + (typed ? types->length : 0) + (valued ? values->length : 0) +
@@ -131,40 +131,40 @@ static uint32_t call_stack_text(struct kineto_reader *reader)
 {
 	const struct json_text *given = &reader->event.args.values[KINETO_STACK];
 
-	return given->form == '"' && given->length ? kineto_intern(reader, given) : 0;
+	return given->form == JSON_STRING && given->length ? kineto_intern(reader, given) : 0;
 }
 
-/* Returns the index + 1 of the innermost open event of the current event's thread. */
-static uint32_t *innermost_open(struct kineto_reader *reader)
+/* Returns the entry of reader->innermost for the thread of the current event. */
+static uint32_t *innermost_slot(struct kineto_reader *reader)
 {
-	const uint32_t of = kineto_thread_of(reader);
+	const uint32_t thread = kineto_thread_of(reader);
 
-	ARRAY_GROW(reader->innermost, reader->innermost_room, (size_t)of + 1);
-	return &reader->innermost[of];
+	ARRAY_GROW(reader->innermost, reader->innermost_room, (size_t)thread + 1);
+	return &reader->innermost[thread];
 }
 
 void kineto_begin_event(struct kineto_reader *reader, uint32_t range)
 {
-	uint32_t *last = innermost_open(reader);
+	uint32_t *innermost = innermost_slot(reader);
 
 	*ARRAY_ADD(reader->open_events, reader->open_event_room,
 		reader->open_event_count) = (struct kineto_open_event){ .range = range,
-		.outer = *last };
-	*last = (uint32_t)reader->open_event_count;
+		.outer = *innermost };
+	*innermost = (uint32_t)reader->open_event_count;
 }
 
 bool kineto_end_event(struct kineto_reader *reader, int64_t time)
 {
-	uint32_t *last = innermost_open(reader);
-	const struct kineto_open_event *open_events = *last ? &reader->open_events[*last - 1]
-							    : NULL;
-	struct imported_range *range = open_events && open_events->range != KINETO_NO_RANGE
-					       ? &reader->imported->ranges[open_events->range]
+	uint32_t *innermost = innermost_slot(reader);
+	const struct kineto_open_event *event = *innermost ? &reader->open_events[*innermost - 1]
+							   : NULL;
+	struct imported_range *range = event && event->range != KINETO_NO_RANGE
+					       ? &reader->imported->ranges[event->range]
 					       : NULL;
 
-	if (!open_events || (range && time < range->start))
+	if (!event || (range && time < range->start))
 		return false;
-	*last = open_events->outer;
+	*innermost = event->outer;
 	if (range)
 		range->duration = (uint64_t)(time - range->start);
 	return true;
@@ -241,7 +241,11 @@ void kineto_close_open_ranges(struct kineto_reader *reader)
 			range->duration = (uint64_t)(reader->latest_time - range->start);
 			imported->unended++;
 		}
+}
+
+void kineto_free_ranges(struct kineto_reader *reader)
+{
 	free(reader->open_events);
 	free(reader->innermost);
-	free(reader->wants_values);
+	free(reader->needs_values);
 }

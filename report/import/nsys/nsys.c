@@ -104,7 +104,9 @@ static void read_producer(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-static void read_start(struct nsys_reader *reader)
+/* Sets base_ns to the Unix time at which the session began. It stays 0 if the file does not have
+ * it. */
+static void read_session_start(struct nsys_reader *reader)
 {
 	struct nsys_rows *rows = nsys_rows_open(reader->db, "TARGET_INFO_SESSION_START_TIME",
 		(const char *const[]){ "utcEpochNs" }, 1);
@@ -323,7 +325,7 @@ static void note_database_damage(struct nsys_reader *reader)
 static void read_nsys_tables(struct nsys_reader *reader)
 {
 	read_producer(reader);
-	read_start(reader);
+	read_session_start(reader);
 	nsys_events_read(reader);
 	close_open_ranges(reader);
 	read_host(reader);

@@ -216,17 +216,17 @@ static int by_value(const void *a, const void *b)
 static struct distribution modes_of(uint64_t *values, size_t count, uint64_t granularity)
 {
 	struct distribution of = { .count = count };
-	struct modes *modes;
+	struct mode_histogram *modes;
 
 	qsort(values, count, sizeof *values, by_value);
 	of.min_ns = values[0];
 	of.max_ns = values[count - 1];
 	of.p25 = values[count / 4];
 	of.p75 = values[count * 3 / 4];
-	modes = modes_new(&of, granularity);
+	modes = mode_histogram_new(&of, granularity);
 	for (size_t i = 0; i < count; i++)
-		modes_add(modes, values[i]);
-	modes_find(modes, &of);
+		mode_histogram_add(modes, values[i]);
+	mode_histogram_find(modes, &of);
 	return of;
 }
 
