@@ -6,8 +6,8 @@
  * everything is kept and written once there is one.
  *
  * Looking up a known entry takes no lock. Adding one takes a lock briefly, and no function outside
- * this folder is called under it. errno is preserved. Any thread may call, between stream_enter or
- * stream_hold and stream_leave.
+ * this folder is called under it. errno is preserved. Any thread may call, between stream_enter (or
+ * stream_enter_dictionary_only) and stream_leave.
  */
 #ifndef PPERF_COLLECTOR_FILE_DICTIONARY_H
 #define PPERF_COLLECTOR_FILE_DICTIONARY_H

@@ -40,7 +40,7 @@ static inline struct cached_child *by_text_slot(struct stream *s, uint32_t paren
 {
 	return &s->by_text[(uint32_t)(hash_address(text) >> 32) * (parent | 1) >> 18];
 }
-static_assert(STREAM_BY_TEXT == 1 << 14, "far_place takes 14 bits");
+static_assert(STREAM_BY_TEXT == 1 << 14, "by_text_slot takes 14 bits");
 
 #if defined(__SSE2__)
 __attribute__((no_sanitize("address"))) static inline __m128i compare_16(

@@ -270,7 +270,7 @@ static struct cupti_config config = {
 	.on_context_ends = on_context_ends,
 };
 
-/* Returns `setting` if it is a path, not a word such as `on`; else NULL. */
+/* Returns `setting` if it is a path, not a word such as "on"; else NULL. */
 static const char *library_path(const char *setting)
 {
 	return setting && strchr(setting, '/') ? setting : NULL;

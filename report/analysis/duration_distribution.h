@@ -63,7 +63,7 @@ struct distributions {
 	struct node_list selected;
 };
 
-/* Reads the distributions of the nodes `places`, and takes ownership of the list. */
+/* Reads the distributions of the nodes `selected`, and takes ownership of the list. */
 struct distributions *distributions_read(struct process *process, struct node_list selected);
 void distributions_free(struct distributions *distributions);
 

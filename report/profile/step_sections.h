@@ -5,8 +5,8 @@
  * first step)`, `(between steps)` and `(after last step)`.
  *
  * On the steps' thread a section is an open range like others. It is put onto the range stack
- * when it begins, inside the ranges around several steps that are open then (`train`, `epoch
- * 3`). Those stay above the sections wherever they begin and end. Outside a step, the section is
+ * when it begins, inside the ranges around several steps that are open then ("train", "epoch
+ * 3"). Those stay above the sections wherever they begin and end. Outside a step, the section is
  * closed before such a range opens or closes, and opened again after it. A range that extends
  * beyond a section stays below the section in which it began. All that begins or is launched in
  * a section, on any thread, is below it. Steps that are ranges of the program itself keep their

@@ -56,7 +56,7 @@ struct options {
 	const char *sort; /* key of a column; NULL: the view's */
 	/* Keys, separated by commas. NULL: the view's own columns. */
 	const char *columns;
-	const char *row_columns;     /* keys of the columns of JSON and CSV (columns_choose) */
+	const char *row_columns;     /* keys of the columns of JSON and CSV (columns_select) */
 	enum instances_of instances; /* of a node: their sum, or single ones */
 	uint32_t depth;              /* levels shown; UINT32_MAX: all */
 	uint32_t top;                /* rows shown per level; UINT32_MAX: all; 0: not given */

@@ -109,8 +109,8 @@ static void add_trace(
 		fatal(STATUS_UNREADABLE, "out of memory for a path");
 }
 
-/* Adds the traces beside the named file `path`. `met` holds files that were found so. The
- * siblings of these are known already. */
+/* Adds the traces of the run of the named file `path` that are beside it. `found_siblings`: the
+ * files found in this way. Their siblings have been added already. */
 static void add_siblings(struct processes *processes, struct file_set *set,
 	struct file_set *found_siblings, size_t *room, const char *path)
 {

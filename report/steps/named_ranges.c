@@ -2,13 +2,13 @@
  * Chooses the ranges that are steps among those that are named like steps (`step 7`, `epoch: 2`).
  *
  * 1. Ranges of one word on one thread are a group. A group counts only if its numbers differ and
- *    ascend (`batch 32` is a size), and if it contains most of the modules' calls and optimizer
- *    steps of its thread. Then numbers may also be missing (`step`). Without modules and
+ *    ascend ("batch 32" is a size), and if it contains most of the modules' calls and optimizer
+ *    steps of its thread. Then numbers may also be missing ("step"). Without modules and
  *    optimizers, it must contain most of the launches between its begin and its end, or most of
  *    the time if nothing is launched.
  * 2. Of the groups that are in no other group, the one with most time is taken.
  * 3. A group inside it is taken instead if it has most of the outer one's launches (or time), and
- *    more ranges, and either the outer one is `epoch`, or its numbers go on from one outer range to
+ *    more ranges, and either the outer one is "epoch", or its numbers go on from one outer range to
  *    the next. Numbers that begin again in each outer range are parts of a step (micro-batches).
  */
 #include "report/base/alloc.h"

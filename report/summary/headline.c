@@ -80,7 +80,7 @@ static uint32_t next_largest_child(
 }
 
 /* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
- * `; largest parts: `forward` (40 %), `backward` (35 %)`. */
+ * "; largest parts: `forward` (40 %), `backward` (35 %)". */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
 	uint32_t node_id, enum metric metric)
 {

@@ -37,8 +37,8 @@ void draw_distribution(const struct report *report, const struct style *style);
 /* Adds rows for the instance `root` and for the instances inside it that were kept. */
 void arrange_instance(const struct options *options, struct process *process, struct rows *rows,
 	const struct tree *tree, const struct instance *root);
-/* Keeps the `most` rows with the largest values of one critical tree, and counts the others in
- * rows->beyond_top. */
+/* Keeps the `most` rows with the largest values of one critical tree, and adds the number of the
+ * others to rows->hidden_by_top. */
 void critical_keep_largest(struct rows *rows, size_t most);
 
 /* Prints a line for each GPU of the processes shown, above the table of roofline. */
