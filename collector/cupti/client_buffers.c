@@ -112,18 +112,18 @@ struct client_buffer client_buffer_acquire(void)
 void client_buffer_release(const struct client_buffer *buffer)
 {
 	struct signal_guard guard;
-	bool left;
+	bool is_pending;
 
 	if (!buffer->memory)
 		return;
 	signal_guard_begin(&guard);
 	pthread_mutex_lock(&pending_lock);
-	left = !pending.memory;
-	if (left)
+	is_pending = !pending.memory;
+	if (is_pending)
 		pending = *buffer;
 	pthread_mutex_unlock(&pending_lock);
 	signal_guard_end(&guard);
-	if (!left)
+	if (!is_pending)
 		complete_buffer(buffer);
 }
 
@@ -152,7 +152,7 @@ void client_buffers_prefetch(void)
 
 void client_buffers_complete(void)
 {
-	struct client_buffer left = client_buffer_acquire();
+	struct client_buffer buffer = client_buffer_acquire();
 
-	complete_buffer(&left);
+	complete_buffer(&buffer);
 }

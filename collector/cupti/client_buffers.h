@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Requests buffers from the callback of the second CUPTI client, and completes them by its other
- * callback.
+ * Requests buffers from the client (client.h) by its callback, and returns them to it by its other
+ * callback when they are complete.
  *
  * A partly filled buffer is pending: it waits for the next records. A thread acquires it before it
- * adds records. A thread that finds none pending requests another from the client. The client
- * always has one requested while it has kinds enabled, because Kineto does not flush before a
- * buffer was requested from it.
+ * adds records. A thread that finds none pending requests another from the client. While the client
+ * has kinds enabled, pperf always holds one of its buffers, because Kineto does not flush before
+ * the first request.
  *
  * Any thread may call. No lock is held across a call to the client.
  */
@@ -29,16 +29,18 @@ struct client_request {
 	uint32_t thread;
 };
 
-/* Sets the client's callbacks. */
+/* Stores the client's callbacks. */
 void client_buffers_set_callbacks(
 	cupti_buffer_requested requested, cupti_buffer_completed completed);
 
 /* Acquires the pending buffer. Returns an empty struct if there is none. */
 struct client_buffer client_buffer_acquire(void);
-/* Makes the buffer pending. If another thread has left one pending, completes this one instead. */
+/* Makes `buffer` pending. Completes it instead if another one is pending. Does nothing if it is
+ * empty. */
 void client_buffer_release(const struct client_buffer *buffer);
-/* Reserves `bytes` in this buffer, or once it is full, in a newly requested one. Returns NULL if
- * the client provides no buffer, or one that is too small. */
+/* Reserves `bytes` in `*buffer`. If they do not fit, completes that buffer and requests another,
+ * which replaces it. Returns NULL if the client provides no buffer, or one that is too small, which
+ * then stays in `*buffer`. */
 uint8_t *client_buffer_reserve(struct client_buffer *buffer, size_t bytes);
 
 /* Requests a buffer if none is pending. */
@@ -46,11 +48,12 @@ void client_buffers_prefetch(void);
 /* Completes the pending buffer. */
 void client_buffers_complete(void);
 
-/* Takes the oldest request that has not been taken. Returns false if there is none. */
+/* Removes the oldest request from the list. At most 16 are kept, later ones are dropped. Returns
+ * false if there is none. */
 bool client_buffers_take_request(struct client_request *request);
 
-/* Calls the client's callback that provides a buffer, as CUPTI does. Without callbacks there is no
- * buffer. */
+/* Calls the client's callback that provides a buffer, as CUPTI does. Sets `*buffer` to NULL if the
+ * client has no callbacks. */
 void client_buffer_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 /* Calls the client's callback for a completed buffer, as CUPTI does. Without callbacks the buffer
  * is ignored. */

@@ -7,8 +7,8 @@
  * Otherwise the entries are kept in memory, and written once there is a file.
  *
  * Looking up a known entry takes no lock. Adding one takes a lock briefly, and no function outside
- * this folder is called under it. errno is preserved. Any thread may call, after stream_enter or
- * stream_enter_dictionary_only and before stream_leave.
+ * this folder is called under it. errno is preserved. Any thread may call, between stream_enter (or
+ * stream_enter_dictionary_only) and stream_leave.
  */
 #ifndef PPERF_COLLECTOR_FILE_DICTIONARY_H
 #define PPERF_COLLECTOR_FILE_DICTIONARY_H

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Manages the slots of the trace file that threads write to. A released slot goes to the next
- * thread that needs one. Any thread may call, under the signal guard.
+ * Manages the slots of the trace file. A slot is a block (TRACE_SLOT), mapped into memory, to which
+ * one thread writes its current records. When it is full it is sealed: its records are written to
+ * the end of the file as a chunk, and it is emptied. A thread begins with a small slot, and gets a
+ * large one when that is sealed. A released slot goes to the next thread that needs one.
+ *
+ * Any thread may call, under the signal guard.
  */
 #ifndef PPERF_COLLECTOR_FILE_SLOTS_H
 #define PPERF_COLLECTOR_FILE_SLOTS_H

@@ -11,13 +11,13 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* A mapping that the kernel does not wipe on fork. A fork handler wipes it in the child. */
-struct wiped_region {
-	struct wiped_region *next;
+/* A mapping that a fork handler must wipe in the child, because the kernel does not. */
+struct region_to_wipe {
+	struct region_to_wipe *next;
 	void *start;
 	size_t bytes;
 };
-static struct wiped_region *regions;
+static struct region_to_wipe *regions;
 
 /* Small allocations share one mapping, because a mapping for each would cost more than its
  * contents. Its memory is never freed. */
@@ -43,17 +43,17 @@ void fork_kept_free(void *memory, size_t bytes)
 /* Runs in a forked child. */
 static void wipe_regions(void)
 {
-	for (const struct wiped_region *r = regions; r; r = r->next)
+	for (const struct region_to_wipe *r = regions; r; r = r->next)
 		madvise(r->start, r->bytes, MADV_DONTNEED);
 }
 
 static bool register_region(void *start, size_t bytes)
 {
-	struct wiped_region *r = fork_kept_alloc(sizeof *r);
+	struct region_to_wipe *r = fork_kept_alloc(sizeof *r);
 
 	if (!r)
 		return false;
-	*r = (struct wiped_region){ __atomic_load_n(&regions, __ATOMIC_RELAXED), start, bytes };
+	*r = (struct region_to_wipe){ __atomic_load_n(&regions, __ATOMIC_RELAXED), start, bytes };
 	while (!__atomic_compare_exchange_n(
 		&regions, &r->next, r, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;

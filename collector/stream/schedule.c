@@ -36,9 +36,9 @@ static uint64_t steps_ended[EVIDENCES];     /* steps that ended, by each evidenc
 static enum step_evidence pending_evidence; /* a range of this evidence is about to open */
 static enum step_evidence open_evidence;    /* and one of this evidence is open */
 static _Atomic uint64_t open_key;           /* 0: none is open; read without the lock */
-/* `stepped`: an optimizer has stepped since the last batch. `batches`: the program has batches.
- * `models`: an outermost module was called. */
-static bool has_stepped, has_batches, model_called;
+static bool has_stepped;                    /* an optimizer has stepped since the last batch */
+static bool has_batches;                    /* the program has batches */
+static bool model_called;                   /* an outermost module was called */
 static uint64_t model_nodes;
 static bool recording;
 static uint32_t cycle;

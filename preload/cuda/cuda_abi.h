@@ -22,7 +22,7 @@ enum {
 	 * together */
 	CUDA_FORMAT_BLOCKS_FIRST = 17,
 	CUDA_FORMAT_BLOCKS_LAST = 30, /* ...UnsignedBlockCompressed7SRGB */
-	/* A block of BC1, BC1_SRGB, BC4 and BC4_SIGNED has 8 bytes, of the other formats 16. */
+	/* A block of the following four formats has 8 bytes, one of the other formats 16. */
 	CUDA_FORMAT_BC1 = 17,
 	CUDA_FORMAT_BC1_SRGB = 18,
 	CUDA_FORMAT_BC4 = 23,

@@ -50,12 +50,12 @@ static void write_call(struct driver_function *callee, enum trace_kind kind, int
 {
 	if (captured)
 		call_mark_captured();
-	call_write(&callee->site, kind, result, CALL_NO_STREAM, rest, words);
+	call_write(&callee->traced, kind, result, CALL_NO_STREAM, rest, words);
 }
 
 static uint64_t event_stream(const struct driver_function *callee, const struct driver_event *event)
 {
-	return call_stream(&callee->site, (const void *)(uintptr_t)event->stream);
+	return call_stream(&callee->traced, (const void *)(uintptr_t)event->stream);
 }
 
 static void write_driver_launch(struct driver_function *callee, const struct cupti_call *call,
@@ -245,7 +245,7 @@ static void on_node_created(void)
  * state is restored afterwards. */
 static void on_context_ends(uint32_t context, uint32_t device)
 {
-	static struct call_site site = { .name = "(context destroyed)",
+	static struct traced_function traced = { .name = "(context destroyed)",
 		.type = CALL_RESET,
 		.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
 	const struct call_tls outer = call_tls;
@@ -257,7 +257,7 @@ static void on_context_ends(uint32_t context, uint32_t device)
 	call_end(0);
 	call_begin(NULL);
 	call_set_context(device, context);
-	call_write_reset(&site, 0);
+	call_write_reset(&traced, 0);
 	call_tls = outer;
 }
 
@@ -270,7 +270,7 @@ static struct cupti_config config = {
 	.on_context_ends = on_context_ends,
 };
 
-/* Returns `setting` if it is a path, not a word such as `on`; else NULL. */
+/* Returns `setting` if it is a path, not a word such as "on"; else NULL. */
 static const char *library_path(const char *setting)
 {
 	return setting && strchr(setting, '/') ? setting : NULL;

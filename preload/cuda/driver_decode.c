@@ -260,13 +260,13 @@ DRIVER_READER(read_free)
 /* Converts a CUarray_format to the runtime's texel. All members are 0 if the format is unknown. */
 static struct cuda_channels texel_of(uint32_t format, uint32_t channels)
 {
-	/* Bits per texel of UNORM_INT8X1, 8X2, 8X4, 16X1, 16X2, 16X4. */
+	/* Bits per texel of CU_AD_FORMAT_UNORM_INT8X1, 8X2, 8X4, 16X1, 16X2, 16X4. */
 	static const uint8_t normalized[] = { 8, 16, 32, 16, 32, 64 };
 	struct cuda_channels texel = { 0, 0, 0, 0, 0 };
 
-	if (format == 0x01 || format == 0x08) /* CU_AD_FORMAT_UNSIGNED_INT8, SIGNED_INT8 */
+	if (format == 0x01 || format == 0x08) /* 8 bits, unsigned and signed */
 		texel.x = (int)(8 * channels);
-	else if (format == 0x02 || format == 0x09 || format == 0x10) /* ..._INT16, HALF */
+	else if (format == 0x02 || format == 0x09 || format == 0x10) /* 16 bits */
 		texel.x = (int)(16 * channels);
 	else if (format == 0x03 || format == 0x0a || format == 0x20) /* ..._INT32, FLOAT */
 		texel.x = (int)(32 * channels);

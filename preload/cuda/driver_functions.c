@@ -249,10 +249,10 @@ static void fill_functions(void)
 		const struct function_line *function_line = &function_lines[i];
 		struct driver_function *call = &functions_by_id[function_line->id];
 
-		call->site.name = function_line->name;
-		call->site.type = (enum call_type)function_line->type;
-		call->site.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK;
-		call->site.per_thread = function_line->per_thread;
+		call->traced.name = function_line->name;
+		call->traced.type = (enum call_type)function_line->type;
+		call->traced.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK;
+		call->traced.per_thread = function_line->per_thread;
 		call->detail = function_line->detail;
 		call->flags = function_line->flags;
 		call->streamed = function_line->streamed;

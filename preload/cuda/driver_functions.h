@@ -41,7 +41,7 @@ struct driver_event {
 };
 
 struct driver_function {
-	struct call_site site;
+	struct traced_function traced;
 	enum driver_event_kind kind;
 	/* Initial values of the event's `detail` and `flags`, which `read` may replace. MEMSET:
 	 * `flags` is the width of a value in bytes. */
@@ -57,7 +57,7 @@ struct driver_function {
 };
 
 /* Returns the function with this callback id. NULL: it is none of these, or driver_function_ids has
- * not been called yet. `site.api`, a name id, is set at the first record. */
+ * not been called yet. `traced.api`, a name id, is set at the first record. */
 struct driver_function *driver_function(uint32_t cbid);
 
 /* Returns all callback ids, ended by 0. One thread must make the first call. */

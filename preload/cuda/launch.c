@@ -47,10 +47,10 @@ static void record_function_object(const void *function)
 }
 
 static inline __attribute__((always_inline)) void write_launch(
-	struct call_site *site, int result, const struct launch_arguments *launch_arguments)
+	struct traced_function *traced, int result, const struct launch_arguments *launch_arguments)
 {
 	const uint64_t rest[CALL_WORDS(trace_launch)] = {
-		call_stream(site, launch_arguments->stream),
+		call_stream(traced, launch_arguments->stream),
 		(uintptr_t)launch_arguments->function,
 		call_pair(launch_arguments->grid.x, launch_arguments->grid.y),
 		call_pair(launch_arguments->grid.z, launch_arguments->block.x),
@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) void write_launch(
 		call_pair((uint32_t)launch_arguments->shared_bytes, launch_arguments->name),
 	};
 
-	if (call_write(site, TRACE_LAUNCH, result, launch_arguments->stream, rest,
+	if (call_write(traced, TRACE_LAUNCH, result, launch_arguments->stream, rest,
 		    CALL_WORDS(trace_launch)) &&
 		!launch_arguments->name)
 		record_function_object(launch_arguments->function);
@@ -66,29 +66,29 @@ static inline __attribute__((always_inline)) void write_launch(
 
 /* Records a launch that returned `result` if it is the outermost call, and ends the call. Returns
  * `result`. */
-static inline __attribute__((always_inline)) int end_launch(struct call_site *site, uint32_t outer,
-	int result, const struct launch_arguments *arguments)
+static inline __attribute__((always_inline)) int end_launch(struct traced_function *traced,
+	uint32_t outer, int result, const struct launch_arguments *arguments)
 {
 	if (outer == 0)
-		write_launch(site, result, arguments);
+		write_launch(traced, result, arguments);
 	call_end(outer);
 	return result;
 }
 
 int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = { .name = "cudaLaunchKernel", .type = CALL_LAUNCH };
+	static struct traced_function traced = { .name = "cudaLaunchKernel", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
 
-	return end_launch(&site, outer, result,
+	return end_launch(&traced, outer, result,
 		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {
+	static struct traced_function traced = {
 		.name = "cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true
 	};
 	const struct real *real = real_of(CALLER);
@@ -96,26 +96,26 @@ int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 	int result = real->cudaLaunchKernel_ptsz(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	return end_launch(&site, outer, result,
+	return end_launch(&traced, outer, result,
 		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int cudaLaunchCooperativeKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = { .name = "cudaLaunchCooperativeKernel",
+	static struct traced_function traced = { .name = "cudaLaunchCooperativeKernel",
 		.type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchCooperativeKernel(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	return end_launch(&site, outer, result,
+	return end_launch(&traced, outer, result,
 		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {
+	static struct traced_function traced = {
 		.name = "cudaLaunchCooperativeKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true
 	};
 	const struct real *real = real_of(CALLER);
@@ -123,7 +123,7 @@ int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 	int result = real->cudaLaunchCooperativeKernel_ptsz(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	return end_launch(&site, outer, result,
+	return end_launch(&traced, outer, result,
 		&(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
@@ -177,29 +177,30 @@ int __cudaGetKernel(const void **kernel, const void *function)
 }
 
 /* As end_launch, for functions that take a kernel handle. */
-static inline __attribute__((always_inline)) int end_kernel_launch(
-	struct call_site *site, uint32_t outer, int result, struct launch_arguments arguments)
+static inline __attribute__((always_inline)) int end_kernel_launch(struct traced_function *traced,
+	uint32_t outer, int result, struct launch_arguments arguments)
 {
 	if (outer == 0 && result == 0 && call_enabled)
 		arguments.name = cached_kernel_name(arguments.function);
-	return end_launch(site, outer, result, &arguments);
+	return end_launch(traced, outer, result, &arguments);
 }
 
 int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = { .name = "__cudaLaunchKernel", .type = CALL_LAUNCH };
+	static struct traced_function traced = { .name = "__cudaLaunchKernel",
+		.type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->__cudaLaunchKernel(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	return end_kernel_launch(&site, outer, result,
+	return end_kernel_launch(&traced, outer, result,
 		(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
 int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {
+	static struct traced_function traced = {
 		.name = "__cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true
 	};
 	const struct real *real = real_of(CALLER);
@@ -207,7 +208,7 @@ int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 	int result = real->__cudaLaunchKernel_ptsz(
 		function, grid, block, arguments, shared_bytes, stream);
 
-	return end_kernel_launch(&site, outer, result,
+	return end_kernel_launch(&traced, outer, result,
 		(struct launch_arguments){ function, grid, block, shared_bytes, stream, 0 });
 }
 
@@ -223,19 +224,20 @@ static struct launch_arguments launch_from_config(
 int cudaLaunchKernelExC(
 	const struct cuda_launch_config *config, const void *function, void **arguments)
 {
-	static struct call_site site = { .name = "cudaLaunchKernelExC", .type = CALL_LAUNCH };
+	static struct traced_function traced = { .name = "cudaLaunchKernelExC",
+		.type = CALL_LAUNCH };
 	const struct launch_arguments launch_arguments = launch_from_config(config, function);
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernelExC(config, function, arguments);
 
-	return end_launch(&site, outer, result, &launch_arguments);
+	return end_launch(&traced, outer, result, &launch_arguments);
 }
 
 int cudaLaunchKernelExC_ptsz(
 	const struct cuda_launch_config *config, const void *function, void **arguments)
 {
-	static struct call_site site = {
+	static struct traced_function traced = {
 		.name = "cudaLaunchKernelExC_ptsz", .type = CALL_LAUNCH, .per_thread = true
 	};
 	const struct launch_arguments launch_arguments = launch_from_config(config, function);
@@ -243,18 +245,18 @@ int cudaLaunchKernelExC_ptsz(
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernelExC_ptsz(config, function, arguments);
 
-	return end_launch(&site, outer, result, &launch_arguments);
+	return end_launch(&traced, outer, result, &launch_arguments);
 }
 
 /* Writes one record for each device's kernel. */
-static void write_launches(struct call_site *site, int result,
+static void write_launches(struct traced_function *traced, int result,
 	const struct cuda_launch_params *launches, unsigned count)
 {
 	call_returned();
 	for (unsigned i = 0; launches && i < count; i++) {
 		const struct cuda_launch_params *one = &launches[i];
 
-		write_launch(site, result,
+		write_launch(traced, result,
 			&(struct launch_arguments){ one->function, one->grid, one->block,
 				one->shared_bytes, one->stream, 0 });
 	}
@@ -263,31 +265,31 @@ static void write_launches(struct call_site *site, int result,
 int cudaLaunchCooperativeKernelMultiDevice(
 	struct cuda_launch_params *launches, unsigned count, unsigned flags)
 {
-	static struct call_site site = { .name = "cudaLaunchCooperativeKernelMultiDevice",
+	static struct traced_function traced = { .name = "cudaLaunchCooperativeKernelMultiDevice",
 		.type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchCooperativeKernelMultiDevice(launches, count, flags);
 
 	if (outer == 0)
-		write_launches(&site, result, launches, count);
+		write_launches(&traced, result, launches, count);
 	call_end(outer);
 	return result;
 }
 
 /* ---- graphs ---- */
 
-static int end_graph_launch(
-	struct call_site *site, uint32_t outer, int result, const void *exec, const void *stream)
+static int end_graph_launch(struct traced_function *traced, uint32_t outer, int result,
+	const void *exec, const void *stream)
 {
 	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = {
-		call_stream(site, stream),
+		call_stream(traced, stream),
 		(uintptr_t)exec,
 		call_pair(cupti_callbacks_graph_id(), 0),
 	};
 
 	if (outer == 0)
-		call_write(site, TRACE_GRAPH_LAUNCH, result, stream, rest,
+		call_write(traced, TRACE_GRAPH_LAUNCH, result, stream, rest,
 			CALL_WORDS(trace_graph_launch));
 	call_end(outer);
 	return result;
@@ -295,24 +297,24 @@ static int end_graph_launch(
 
 int cudaGraphLaunch(void *exec, void *stream)
 {
-	static struct call_site site = { .name = "cudaGraphLaunch", .type = CALL_LAUNCH };
+	static struct traced_function traced = { .name = "cudaGraphLaunch", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch(exec, stream);
 
-	return end_graph_launch(&site, outer, result, exec, stream);
+	return end_graph_launch(&traced, outer, result, exec, stream);
 }
 
 int cudaGraphLaunch_ptsz(void *exec, void *stream)
 {
-	static struct call_site site = {
+	static struct traced_function traced = {
 		.name = "cudaGraphLaunch_ptsz", .type = CALL_LAUNCH, .per_thread = true
 	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch_ptsz(exec, stream);
 
-	return end_graph_launch(&site, outer, result, exec, stream);
+	return end_graph_launch(&traced, outer, result, exec, stream);
 }
 
 static int capture_began(uint32_t outer, int result)

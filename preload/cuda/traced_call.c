@@ -79,40 +79,41 @@ void call_capture_ended(void)
 		continue;
 }
 
-static bool is_captured(const struct call_site *site, const void *stream)
+static bool is_captured(const struct traced_function *traced, const void *stream)
 {
 	if (call_tls.captured)
 		return true;
-	if (site->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM ||
+	if (traced->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM ||
 		!atomic_load_explicit(&captures, memory_order_relaxed))
 		return false;
-	return driver_is_capturing(stream, site->per_thread);
+	return driver_is_capturing(stream, traced->per_thread);
 }
 
-static uint32_t site_api(struct call_site *site)
+static uint32_t site_api(struct traced_function *traced)
 {
-	uint32_t api = atomic_load_explicit(&site->api, memory_order_relaxed);
+	uint32_t api = atomic_load_explicit(&traced->api, memory_order_relaxed);
 
 	if (!api) {
-		api = name_id_always(site->name, strlen(site->name));
-		atomic_store_explicit(&site->api, api, memory_order_relaxed);
+		api = name_id_always(traced->name, strlen(traced->name));
+		atomic_store_explicit(&traced->api, api, memory_order_relaxed);
 	}
 	return api;
 }
 
-static inline bool wants_python_stack(const struct call_site *site)
+/* Returns whether PPERF_PYSTACKS requests Python stacks for calls of the function. */
+static inline bool wants_python_stack(const struct traced_function *traced)
 {
-	if (__builtin_expect(python_stacks == PYTHON_STACKS_OFF, 1))
+	if (__builtin_expect(python_stack_mode == PYTHON_STACKS_OFF, 1))
 		return false;
-	return site->type == CALL_ALLOC ||
-	       (site->type == CALL_LAUNCH && python_stacks == PYTHON_STACKS_LAUNCH);
+	return traced->type == CALL_ALLOC ||
+	       (traced->type == CALL_LAUNCH && python_stack_mode == PYTHON_STACKS_LAUNCH);
 }
 
 /* Captures the call's stack and returns its id. The Python stack is preferred, if PPERF_PYSTACKS
  * requests it and there is one. `end`: when the call ended. *ticks: the cost. */
-static uint32_t capture_stack(const struct call_site *site, uint64_t end, uint64_t *ticks)
+static uint32_t capture_stack(const struct traced_function *traced, uint64_t end, uint64_t *ticks)
 {
-	const bool native = with_stack >> site->type & 1, of_python = wants_python_stack(site);
+	const bool native = with_stack >> traced->type & 1, of_python = wants_python_stack(traced);
 	uint32_t stack;
 	int saved;
 
@@ -129,16 +130,16 @@ static uint32_t capture_stack(const struct call_site *site, uint64_t end, uint64
 
 /* Returns the device of the call. A callback may not query the driver, and for launches the query
  * is not worth its cost: CUPTI says where they run. */
-static inline uint32_t call_device(const struct call_site *site)
+static inline uint32_t call_device(const struct traced_function *traced)
 {
-	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH ||
-			       site->type == CALL_RESET
+	return traced->flags & TRACE_CALL_CALLBACK || traced->type == CALL_LAUNCH ||
+			       traced->type == CALL_RESET
 		       ? call_tls.device
 		       : driver_device();
 }
 
-bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream,
-	const uint64_t *rest, size_t words)
+bool call_write(struct traced_function *traced, enum trace_kind kind, int result,
+	const void *stream, const uint64_t *rest, size_t words)
 {
 	uint64_t end, stack_ticks = 0;
 	uint32_t flags, stack;
@@ -151,14 +152,14 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 	own = call_record_begin(kind, call_tls.correlation);
 	if (!own)
 		return false;
-	flags = site->flags | (is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0u);
-	stack = capture_stack(site, end, &stack_ticks);
+	flags = traced->flags | (is_captured(traced, stream) ? TRACE_CALL_CAPTURED : 0u);
+	stack = capture_stack(traced, end, &stack_ticks);
 	record = (struct call_record){
 		.begin = call_tls.begin,
 		.stamp = end,
 		.correlation = call_tls.correlation,
-		.result_api = call_pair((uint32_t)result, site_api(site)),
-		.stack_device = call_pair(stack, call_device(site)),
+		.result_api = call_pair((uint32_t)result, site_api(traced)),
+		.stack_device = call_pair(stack, call_device(traced)),
 		.rest = rest,
 		.words = words,
 		.head = call_record_head(kind, flags, words),
@@ -167,11 +168,12 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 	return call_record_end(own, &record);
 }
 
-bool call_write_reset(struct call_site *site, int result)
+bool call_write_reset(struct traced_function *traced, int result)
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = {
 		[3] = call_pair(TRACE_MEMORY_UNKNOWN, TRACE_MEMORY_ALL | call_context_flags())
 	};
 
-	return call_write(site, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
+	return call_write(
+		traced, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
 }

@@ -7,13 +7,13 @@
  *
  *	int cudaFree(void *address)
  *	{
- *		static struct call_site site = { .name = "cudaFree", .type = CALL_FREE };
+ *		static struct traced_function traced = { .name = "cudaFree", .type = CALL_FREE };
  *		const struct real *real = real_of(CALLER);
  *		uint32_t outer = call_begin(CALLER);
  *		int result = real->cudaFree(address);
  *
  *		if (outer == 0)
- *			call_write(&site, TRACE_FREE, result, CALL_NO_STREAM, rest, words);
+ *			call_write(&traced, TRACE_FREE, result, CALL_NO_STREAM, rest, words);
  *		call_end(outer);
  *		return result;
  *	}
@@ -21,8 +21,8 @@
  * `rest` are the words that the record has after struct trace_call.
  *
  * A callback stores what call_begin returned as a ticket in CUPTI's correlation data, from ENTER to
- * EXIT. An EXIT without a ticket is ignored, because its ENTER was not seen. The sites of callbacks
- * have TRACE_CALL_CALLBACK.
+ * EXIT. An EXIT without a ticket is ignored, because its ENTER was not seen. The functions of
+ * callbacks have TRACE_CALL_CALLBACK.
  *
  * Threads: any. Nothing here takes a lock, allocates, or changes errno or CUDA's last error.
  */
@@ -47,7 +47,7 @@ enum call_type {
 };
 
 /* A traced function: static data of its wrapper or of the table of callbacks. */
-struct call_site {
+struct traced_function {
 	/* The name in the trace: cudaMalloc, cudaMallocAsync_ptsz, cuMemAlloc_v2. */
 	const char *name;
 	enum call_type type;
@@ -229,17 +229,17 @@ static inline uint32_t call_context_flags(void)
  *
  * In a FREE record the memory is free from the begin of the call (stamp - duration). Another thread
  * may get the address before its end. If `result` is not 0, the memory is still allocated. */
-bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream,
-	const uint64_t *rest, size_t words);
+bool call_write(struct traced_function *traced, enum trace_kind kind, int result,
+	const void *stream, const uint64_t *rest, size_t words);
 
 /* As call_write, for a call in which a context ended: all its memory is free. call_set_context has
  * given the context. */
-bool call_write_reset(struct call_site *site, int result);
+bool call_write_reset(struct traced_function *traced, int result);
 
 /* Returns the stream handle to record: that of the stream meant. */
-static inline uint64_t call_stream(const struct call_site *site, const void *stream)
+static inline uint64_t call_stream(const struct traced_function *traced, const void *stream)
 {
-	return (uintptr_t)(site->per_thread && !stream ? CALL_STREAM_PER_THREAD : stream);
+	return (uintptr_t)(traced->per_thread && !stream ? CALL_STREAM_PER_THREAD : stream);
 }
 
 /* Count the captures of streams into graphs. Called by the first that sees one: a wrapper, or a

@@ -24,26 +24,27 @@ bool nvtx_chain_is_named(void)
 	return chained_path[0] != '\0';
 }
 
-static void *chained_library(void)
+/* Returns a function of the chained tool, or NULL. */
+static void *chained_symbol(const char *name)
 {
 	void *library = dlopen(chained_path, RTLD_LAZY);
+	void *symbol = library ? dlsym(library, name) : NULL;
 
 	/* Clears the error, so that the program does not see our failed lookup. */
-	if (!library)
+	if (!symbol)
 		dlerror();
-	return library;
+	return symbol;
 }
 
 void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 {
 	NvtxInitializeInjectionNvtxFunc_t start;
-	void *library, *symbol;
+	void *symbol;
 	int saved = errno;
 
 	if (!chained_path[0])
 		return;
-	library = chained_library();
-	symbol = library ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
+	symbol = chained_symbol("InitializeInjectionNvtx2");
 	memcpy(&start, &symbol, sizeof start);
 	if (symbol && start(get_table))
 		nvtx_chain_active = true;
@@ -55,16 +56,15 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 }
 
 bool nvtx_chain_store(
-	unsigned module, unsigned id, NvtxFunctionPointer current, NvtxFunctionPointer before)
+	unsigned module, unsigned id, NvtxFunctionPointer after, NvtxFunctionPointer before)
 {
 	NvtxFunctionPointer expected = NULL;
 
-	if (!nvtx_chain_active || !current || current == before ||
-		current == nvtx_chain_next(module, id))
+	if (!nvtx_chain_active || !after || after == before || after == nvtx_chain_next(module, id))
 		return true;
-	return __atomic_compare_exchange_n(&next[module][id], &expected, current, false,
+	return __atomic_compare_exchange_n(&next[module][id], &expected, after, false,
 		       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-	       expected == current;
+	       expected == after;
 }
 
 NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id)
@@ -75,13 +75,12 @@ NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id)
 void nvtx_chain_start_extension(nvtxExtModuleInfo_t *module)
 {
 	NvtxExtInitializeInjectionFunc_t start;
-	void *library, *symbol;
+	void *symbol;
 	int saved = errno;
 
 	if (!chained_path[0])
 		return;
-	library = chained_library();
-	symbol = library ? dlsym(library, "InitializeInjectionNvtxExtension") : NULL;
+	symbol = chained_symbol("InitializeInjectionNvtxExtension");
 	memcpy(&start, &symbol, sizeof start);
 	if (symbol)
 		start(module);

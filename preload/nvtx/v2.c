@@ -27,6 +27,9 @@ static any_function *library_function(const char *name)
 	void *symbol = dlsym(RTLD_NEXT, name);
 	any_function *function;
 
+	/* Clears the error, so that the program does not see our failed lookup. */
+	if (!symbol)
+		dlerror();
 	__builtin_memcpy(&function, &symbol, sizeof function);
 	return function;
 }

@@ -19,7 +19,7 @@
 /* Frames that are searched for one of the program's own. */
 #define USER_SEARCH_MAX 512u
 
-enum python_stack_mode python_stacks;
+enum python_stack_setting python_stack_mode;
 static struct python_layout layout; /* valid once `available` is true */
 static _Atomic bool available, tried;
 /* One bit per node: its source is recorded, or was found missing. */
@@ -30,9 +30,9 @@ bool python_frames_configure(const char *stacks)
 	const bool launch = stacks && !strcmp(stacks, "launch"),
 		   alloc = stacks && !strcmp(stacks, "alloc");
 
-	python_stacks = launch  ? PYTHON_STACKS_LAUNCH
-			: alloc ? PYTHON_STACKS_ALLOC
-				: PYTHON_STACKS_OFF;
+	python_stack_mode = launch  ? PYTHON_STACKS_LAUNCH
+			    : alloc ? PYTHON_STACKS_ALLOC
+				    : PYTHON_STACKS_OFF;
 	return !stacks || launch || alloc || !strcmp(stacks, "off");
 }
 

@@ -24,12 +24,12 @@ bool python_frames_configure(const char *stacks);
 void python_frames_start(void);
 
 /* The calls that get Python stacks (PPERF_PYSTACKS). Written by the constructor only. */
-enum python_stack_mode {
+enum python_stack_setting {
 	PYTHON_STACKS_OFF,
 	PYTHON_STACKS_ALLOC,
 	PYTHON_STACKS_LAUNCH /* and allocations */
 };
-extern enum python_stack_mode python_stacks;
+extern enum python_stack_setting python_stack_mode;
 
 /* Returns the id of the calling thread's Python stack, innermost frame first, of STACK_FRAMES_MAX
  * frames at most. 0: this thread has no Python, or its frames cannot be read. Between stream_enter

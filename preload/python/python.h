@@ -54,7 +54,7 @@ struct python_type {
 };
 #define PYTHON_TYPE_PLAIN (1u << 18) /* Py_TPFLAGS_DEFAULT */
 #define PYTHON_TYPE_BASE (1u << 10)  /* Py_TPFLAGS_BASETYPE: may have subclasses */
-/* Py_mp_ass_subscript: int (*)(self, key, value). `value` NULL: `del`. */
+/* Py_mp_ass_subscript: int (*)(self, key, value). `value` NULL: deletes the item. */
 #define PYTHON_SLOT_ASSIGN_ITEM 3
 #define PYTHON_SLOT_GET_ITEM 5 /* Py_mp_subscript: object *(*)(self, key) */
 #define PYTHON_SLOT_FREE 52    /* Py_tp_dealloc: void (*)(self) */

@@ -128,7 +128,7 @@ static inline struct edge *edge_slot(uint64_t key)
 {
 	return &edges[key * 0x9E3779B97F4A7C15u >> 50];
 }
-static_assert(PATH_EDGES == 1 << 14, "edge_place takes 14 bits");
+static_assert(PATH_EDGES == 1 << 14, "edge_slot takes 14 bits");
 
 static inline const char *cached_text(uint64_t key)
 {

@@ -279,7 +279,7 @@ static void record_report(enum trace_kind kind, const void *address, int64_t byt
 		skip_report(&tensor_report);
 		return;
 	}
-	if (__builtin_expect(python_stacks != PYTHON_STACKS_OFF, 0) && bytes > 0) {
+	if (__builtin_expect(python_stack_mode != PYTHON_STACKS_OFF, 0) && bytes > 0) {
 		begin = clock_now();
 		tensor_report.stack = python_stack_capture();
 	}

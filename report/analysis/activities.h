@@ -83,7 +83,8 @@ struct activity {
 	/* 0, 1, ... in the order of the trace: orders activities that are otherwise equal. */
 	uint64_t arrival;
 	uint32_t node; /* leaf of the call tree; 0: does not count, or is a record of CUPTI */
-	/* call-tree node of the range around the call, or `unattributed`; 0: as for `node` */
+	/* call-tree node of the range around the call, or the node "unattributed"; 0: as for
+	 * `node` */
 	uint32_t owner;
 	uint32_t name; /* text: the function called, the kernel, the copy or memset; 0: unknown */
 	uint32_t tid;  /* of the calling thread; 0: GPU operation without a known call */

@@ -19,7 +19,7 @@ uint32_t *nodes_by_call_path(const struct tree *tree);
 
 /* Merges the sites of all levels that share a call path, into memory->merged of the profile. A
  * second call does nothing. Native call stacks are dropped where the node itself names the owner.
- * Steps, sections of the run and `unattributed` do not.
+ * Steps, sections of the run and the node "unattributed" name none.
  */
 void allocation_sites_merge(struct process *process);
 

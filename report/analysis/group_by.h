@@ -9,7 +9,7 @@
  * |------------|----------------------------------------------------------------------------|
  * | self time  | CPU time of ranges with this key, and its GPU work; adds up to the whole   |
  * | total time | what is nested inside, whatever its key, and its backward pass;            |
- * |            | nested occurrences of one key count once. Of `(in no module)` and `other`: |
+ * |            | nested occurrences of one key count once. Of "(in no module)" and "other": |
  * |            | the self time                                                              |
  * | calls      | how often the key was entered from outside of it                           |
  */

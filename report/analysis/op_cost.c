@@ -159,8 +159,9 @@ static int64_t dimension_value(const int64_t *numbers, unsigned count, unsigned 
 	return numbers[count == 1 ? 0 : dimension];
 }
 
-/* `a`, `b`: indices of stride and padding; dilation follows the later of the two. `c`: index of
- * `transposed`, or NO_INPUT. */
+/* formula->a and formula->b: indices of the inputs stride and padding; dilation follows the later
+ * of the two. formula->c: index of the input that says whether the convolution is transposed, or
+ * NO_INPUT. */
 static bool cost_convolution(
 	const struct op_inputs *inputs, const struct op_formula *formula, struct op_cost *cost)
 {

@@ -351,7 +351,7 @@ const char *diff_metric_name(const struct diff *diff)
 	return diff->metric == METRIC_USER ? diff->counter : metrics[diff->metric].key;
 }
 
-size_t diff_figure(
+size_t diff_format_value(
 	const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii)
 {
 	const enum unit unit = diff_unit(diff);

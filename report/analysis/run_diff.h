@@ -88,9 +88,9 @@ bool is_significant_whole(const struct change_test *test);
 /* The unit of the compared metric. */
 enum unit diff_unit(const struct diff *diff);
 const char *diff_metric_name(const struct diff *diff);
-/* Formats a value for text output, with a sign if `sign`. `out` has NUMBER_BYTES + 1 bytes. Returns
- * the length. */
-size_t diff_figure(
+/* Formats `value` in the unit of the metric for text output. `sign`: positive values begin with a
+ * plus sign. `out` has FORMAT_NUMBER_BYTES + 1 bytes. Returns the length. */
+size_t diff_format_value(
 	const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii);
 
 #endif

@@ -32,11 +32,12 @@ static const uint32_t kernel_filesystems[] = {
 	FUSECTL_MAGIC,
 };
 
-/* Returns whether files there are kernel interfaces, where reading may block or have an effect. */
-static bool is_kernel_filesystem(const struct statfs *system)
+/* Returns whether the file system is an interface of the kernel such as /proc, where reading a file
+ * may block or have an effect. */
+static bool is_kernel_filesystem(const struct statfs *filesystem)
 {
 	for (size_t i = 0; i < sizeof kernel_filesystems / sizeof *kernel_filesystems; i++)
-		if ((uint32_t)system->f_type == kernel_filesystems[i])
+		if ((uint32_t)filesystem->f_type == kernel_filesystems[i])
 			return true;
 	return false;
 }
@@ -45,19 +46,19 @@ static bool is_kernel_filesystem(const struct statfs *system)
  * O_NONBLOCK is set. */
 int regular_file_open(const char *path, struct stat *status)
 {
-	struct statfs system;
+	struct statfs filesystem;
 	int fd;
 
 	memset(status, 0, sizeof *status);
-	if (stat(path, status) || (S_ISREG(status->st_mode) && statfs(path, &system)))
+	if (stat(path, status) || (S_ISREG(status->st_mode) && statfs(path, &filesystem)))
 		return -1;
-	if (!S_ISREG(status->st_mode) || is_kernel_filesystem(&system)) {
+	if (!S_ISREG(status->st_mode) || is_kernel_filesystem(&filesystem)) {
 		errno = ENOTSUP;
 		return -1;
 	}
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || (!fstat(fd, status) && S_ISREG(status->st_mode) && !fstatfs(fd, &system) &&
-			      !is_kernel_filesystem(&system)))
+	if (fd < 0 || (!fstat(fd, status) && S_ISREG(status->st_mode) &&
+			      !fstatfs(fd, &filesystem) && !is_kernel_filesystem(&filesystem)))
 		return fd;
 	close(fd);
 	errno = ENOTSUP;

@@ -92,8 +92,8 @@ static const struct rank_process *rank_of_process(
 	const struct diagnosis *diagnosis, const struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
-		if (ranks->ranks[i].number == diagnosis->process->rank)
-			return &ranks->ranks[i];
+		if (ranks->all[i].number == diagnosis->process->rank)
+			return &ranks->all[i];
 	return NULL;
 }
 
@@ -119,7 +119,7 @@ static void report_waits(struct diagnosis *diagnosis, struct finding *finding,
 		SET_TEXT(finding->next,
 			"Look at rank %lld, which is last most often: pperf-report ranks shows "
 			"where it spends more time than the others.",
-			(long long)ranks->ranks[late->rank].number);
+			(long long)ranks->all[late->rank].number);
 	else
 		SET_TEXT(finding->next, "The work of the ranks varies from step to step: balance "
 					"it (sequence lengths, tables, experts).");

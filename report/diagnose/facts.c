@@ -29,7 +29,7 @@ enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_
 struct facts_pass {
 	struct diagnosis *diagnosis;
 	struct stream_table streams;
-	struct last_copy *last; /* by number in `lanes` */
+	struct last_copy *last; /* by number of the stream in `streams` */
 	size_t last_room;
 	uint8_t *category; /* by node */
 	/* by string id of the name: enum call_class; 0: not classified yet */

@@ -10,7 +10,7 @@
 
 enum finding_state {
 	FINDING_CLEAR,     /* checked, and nothing was found */
-	FINDING_UNCHECKED, /* the trace lacks the data to check; `why` says what */
+	FINDING_UNCHECKED, /* the trace lacks the data to check; `reason` says what */
 	FINDING_NOTE,      /* describes the program, without a fault */
 	FINDING_FOUND,
 };
@@ -20,7 +20,7 @@ struct diagnosis;
 struct diagnose_rule;
 
 /* The result of a rule. Names in its texts are escaped and shortened (diagnose_name). All members
- * start as zero, except `rule` and `of`. */
+ * start as zero, except `rule` and `diagnosis`. */
 struct finding {
 	const struct diagnose_rule *rule;
 	/* the diagnosis that it is part of: gives the profile and the options */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The answer is the smallest of four quotients.
+ * The blocks per SM are the smallest of four limits.
  */
 #include "report/gpu/occupancy.h"
 
@@ -28,8 +28,8 @@ static uint32_t blocks_by_warp_registers(
 
 	if (registers == 0)
 		return UNLIMITED;
-	/* The launch check assumes that every partition holds as many warps of the block as the
-	 * fullest one. */
+	/* CUDA refuses a launch unless the registers suffice for the block's warps, rounded up to a
+	 * multiple of the partitions. */
 	if (registers > REGISTERS_MAX ||
 		per_warp * round_up_to_unit(warps, partitions) > device->registers_per_block)
 		return 0;
@@ -63,7 +63,8 @@ static uint32_t blocks_by_shared_memory(
 	return (uint32_t)(sm / block);
 }
 
-static uint64_t launched_blocks(const uint32_t *sizes)
+/* Returns the product of three sizes; UINT64_MAX if it is larger. */
+static uint64_t product_of(const uint32_t sizes[3])
 {
 	uint64_t result;
 
@@ -83,8 +84,7 @@ static bool limits_known(const struct trace_device *device)
 bool occupancy_of(
 	const struct trace_device *device, const struct trace_kernel *kernel, struct occupancy *out)
 {
-	const uint64_t threads = launched_blocks(kernel->block),
-		       blocks = launched_blocks(kernel->grid);
+	const uint64_t threads = product_of(kernel->block), blocks = product_of(kernel->grid);
 	const uint64_t warps = threads / WARP_THREADS + (threads % WARP_THREADS > 0);
 	uint32_t limits[4], least = UNLIMITED;
 

@@ -20,32 +20,33 @@
 #include <unistd.h>
 
 /* A file that was converted to traces, one per process. Kept until the program ends. */
-struct imported_file {
-	struct imported_file *next;
+struct converted_file {
+	struct converted_file *next;
 	dev_t device;
 	ino_t inode;
 	struct timespec changed;
 	off_t size;
-	struct imported_trace {
-		uint32_t pid; /* unused in the first trace, which the plain path means */
+	/* One per process. The main process is first: PATH without #PID opens it. */
+	struct converted_trace {
+		uint32_t pid; /* of PATH#PID */
 		int fd;
 	} * traces;
 	size_t count, room;
 };
 
-static struct imported_file *imported_files;
+static struct converted_file *converted_files;
 
-static struct imported_file *find_imported(const struct stat *status)
+static struct converted_file *find_converted(const struct stat *status)
 {
-	struct imported_file *imported = imported_files;
+	struct converted_file *converted = converted_files;
 
-	while (imported &&
-		(imported->device != status->st_dev || imported->inode != status->st_ino ||
-			imported->size != status->st_size ||
-			imported->changed.tv_sec != status->st_mtim.tv_sec ||
-			imported->changed.tv_nsec != status->st_mtim.tv_nsec))
-		imported = imported->next;
-	return imported;
+	while (converted &&
+		(converted->device != status->st_dev || converted->inode != status->st_ino ||
+			converted->size != status->st_size ||
+			converted->changed.tv_sec != status->st_mtim.tv_sec ||
+			converted->changed.tv_nsec != status->st_mtim.tv_nsec))
+		converted = converted->next;
+	return converted;
 }
 
 /* Reads a file of another tool into `rows`. Returns false if it is none. `problem` then says
@@ -66,7 +67,9 @@ static bool read_foreign_file(
 	return good;
 }
 
-static bool write_imported_trace(struct imported_file *imported, struct event_rows *rows)
+/* Writes `rows` to a new temporary file, which becomes a trace of `converted`. Returns false with
+ * errno. */
+static bool write_converted_trace(struct converted_file *converted, struct event_rows *rows)
 {
 	const int fd = temporary_file_create();
 
@@ -75,40 +78,40 @@ static bool write_imported_trace(struct imported_file *imported, struct event_ro
 			close(fd);
 		return false;
 	}
-	*ARRAY_ADD(imported->traces, imported->room, imported->count) = (struct imported_trace){
+	*ARRAY_ADD(converted->traces, converted->room, converted->count) = (struct converted_trace){
 		event_rows_number(rows, rows->pid), fd
 	};
 	return true;
 }
 
 static bool write_process_trace(
-	struct imported_file *imported, const struct event_rows *all, uint32_t process)
+	struct converted_file *converted, const struct event_rows *all, uint32_t process)
 {
 	struct event_rows part = split_process(all, process);
-	const bool kept = write_imported_trace(imported, &part);
+	const bool kept = write_converted_trace(converted, &part);
 
 	split_process_free(&part);
 	return kept;
 }
 
 /* Writes one trace per process. The main process comes first. */
-static bool write_all_traces(struct imported_file *imported, struct event_rows *rows)
+static bool write_all_traces(struct converted_file *converted, struct event_rows *rows)
 {
 	const uint32_t first = split_main_process(rows);
 
 	if (rows->process_count < 2)
-		return write_imported_trace(imported, rows);
-	if (!write_process_trace(imported, rows, first))
+		return write_converted_trace(converted, rows);
+	if (!write_process_trace(converted, rows, first))
 		return false;
 	for (uint32_t process = 0; process < rows->process_count; process++)
-		if (process != first && !write_process_trace(imported, rows, process))
+		if (process != first && !write_process_trace(converted, rows, process))
 			return false;
 	return true;
 }
 
 /* Reads and converts the file `from`, and closes it. Returns false with a sentence in `error`. */
 static bool convert_file(
-	struct imported_file *imported, const char *path, int from, bool sqlite, char *error)
+	struct converted_file *converted, const char *path, int from, bool sqlite, char *error)
 {
 	struct event_rows rows;
 	char problem[320] = "";
@@ -117,7 +120,7 @@ static bool convert_file(
 	if (!read_foreign_file(&rows, from, sqlite, problem, sizeof problem))
 		snprintf(error, READER_ERROR_BYTES,
 			"%.200s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
-	else if (!(made = write_all_traces(imported, &rows)))
+	else if (!(made = write_all_traces(converted, &rows)))
 		snprintf(error, READER_ERROR_BYTES, "%.300s: no space for the converted trace: %s",
 			path, strerror(errno));
 	event_rows_free(&rows);
@@ -126,37 +129,37 @@ static bool convert_file(
 	return made;
 }
 
-static void free_imported(struct imported_file *imported)
+static void free_converted(struct converted_file *converted)
 {
-	for (size_t i = 0; i < imported->count; i++)
-		close(imported->traces[i].fd);
-	free(imported->traces);
-	free(imported);
+	for (size_t i = 0; i < converted->count; i++)
+		close(converted->traces[i].fd);
+	free(converted->traces);
+	free(converted);
 }
 
 /* Returns the traces made from the file `from`, which is closed. Returns NULL with a sentence in
  * `error`. */
-static struct imported_file *get_imported(
+static struct converted_file *get_converted(
 	const char *path, int from, bool sqlite, const struct stat *status, char *error)
 {
-	struct imported_file *imported = find_imported(status);
+	struct converted_file *converted = find_converted(status);
 
-	if (imported) {
+	if (converted) {
 		close(from);
-		return imported;
+		return converted;
 	}
-	imported = xcalloc(sizeof *imported);
-	*imported = (struct imported_file){ .next = imported_files,
+	converted = xcalloc(sizeof *converted);
+	*converted = (struct converted_file){ .next = converted_files,
 		.device = status->st_dev,
 		.inode = status->st_ino,
 		.changed = status->st_mtim,
 		.size = status->st_size };
-	if (!convert_file(imported, path, from, sqlite, error)) {
-		free_imported(imported);
+	if (!convert_file(converted, path, from, sqlite, error)) {
+		free_converted(converted);
 		return NULL;
 	}
-	imported_files = imported;
-	return imported;
+	converted_files = converted;
+	return converted;
 }
 
 /* Splits `export.sqlite#4711` into path and pid. Returns the path, which the caller frees.
@@ -180,12 +183,12 @@ static char *split_pid_suffix(const char *path, uint32_t *pid)
 	return base;
 }
 
-static const struct imported_trace *find_process_trace(
-	const struct imported_file *imported, const char *path, uint32_t pid, char *error)
+static const struct converted_trace *find_process_trace(
+	const struct converted_file *converted, const char *path, uint32_t pid, char *error)
 {
-	for (size_t i = 0; i < imported->count; i++)
-		if (imported->traces[i].pid == pid)
-			return &imported->traces[i];
+	for (size_t i = 0; i < converted->count; i++)
+		if (converted->traces[i].pid == pid)
+			return &converted->traces[i];
 	snprintf(error, READER_ERROR_BYTES, "%.300s: there is no process %" PRIu32 " in it", path,
 		pid);
 	return NULL;
@@ -253,13 +256,13 @@ static void suggest_file(const char *path, char *out, size_t room)
 
 /* Opens a file and converts it if it is another tool's. If it is not, returns NULL with its
  * descriptor in `fd`. On failure returns NULL with -1 in `fd` and a sentence in `error`. */
-static struct imported_file *open_and_detect(
+static struct converted_file *open_and_detect(
 	const char *path, int *fd, uint64_t *bytes, char *error)
 {
 	unsigned char head[FILE_HEAD_BYTES];
 	char suggestion[160] = "";
 	struct stat status;
-	struct imported_file *imported;
+	struct converted_file *converted;
 	enum file_kind kind;
 	size_t got;
 
@@ -278,27 +281,28 @@ static struct imported_file *open_and_detect(
 	}
 	if (kind == FILE_PPERF || kind == FILE_OTHER || fstat(*fd, &status))
 		return NULL;
-	imported = get_imported(path, *fd, kind == FILE_SQLITE, &status, error);
+	converted = get_converted(path, *fd, kind == FILE_SQLITE, &status, error);
 	*fd = -1;
-	return imported;
+	return converted;
 }
 
 int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES])
 {
 	uint32_t pid = 0;
 	char *base = split_pid_suffix(path, &pid);
-	const struct imported_trace *part;
-	struct imported_file *imported;
+	const struct converted_trace *part;
+	struct converted_file *converted;
 	struct stat status;
 	int fd;
 
-	imported = open_and_detect(base ? base : path, &fd, bytes, error);
-	if (imported) {
-		part = base ? find_process_trace(imported, path, pid, error) : &imported->traces[0];
+	converted = open_and_detect(base ? base : path, &fd, bytes, error);
+	if (converted) {
+		part = base ? find_process_trace(converted, path, pid, error)
+			    : &converted->traces[0];
 		fd = part ? dup(part->fd) : -1;
 	}
 	free(base);
-	if (!imported)
+	if (!converted)
 		return fd;
 	if (fd >= 0 && !fstat(fd, &status))
 		*bytes = (uint64_t)status.st_size;
@@ -335,23 +339,23 @@ struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR
 size_t open_trace_process_count(const char *path)
 {
 	struct stat status;
-	const struct imported_file *imported = kept_input_stat(path, &status)
-						       ? NULL
-						       : find_imported(&status);
+	const struct converted_file *converted = kept_input_stat(path, &status)
+							 ? NULL
+							 : find_converted(&status);
 
-	return imported ? imported->count : 0;
+	return converted ? converted->count : 0;
 }
 
 char *open_trace_process_path(const char *path, size_t number)
 {
 	struct stat status;
-	const struct imported_file *imported = kept_input_stat(path, &status)
-						       ? NULL
-						       : find_imported(&status);
+	const struct converted_file *converted = kept_input_stat(path, &status)
+							 ? NULL
+							 : find_converted(&status);
 	const size_t room = strlen(path) + 12;
 	char *other = xcalloc(room);
 
 	snprintf(other, room, number ? "%s#%" PRIu32 : "%s", path,
-		imported ? imported->traces[number].pid : 0);
+		converted ? converted->traces[number].pid : 0);
 	return other;
 }

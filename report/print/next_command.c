@@ -52,7 +52,7 @@ void next_command_put(struct shell_command *command, const struct style *style)
 		print_paint(style, PAINT_DIM);
 		output_string(style->out, style->ascii ? "next: " : "next \xc2\xb7 ");
 		output_bytes(style->out, command->built.text,
-			command->built.used); /* nothing in it must be hidden: command.h */
+			command->built.used); /* shell_command.h escapes hidden characters */
 		print_paint(style, PAINT_NONE);
 		output_char(style->out, '\n');
 	}

@@ -168,7 +168,7 @@ static size_t branch_bytes(const struct critical_layout *layout, size_t index)
 }
 
 /* Builds the tree's lines and the label, without the rule. The label is shortened to fit into
- * `most` (0: not shortened). Returns the width. */
+ * `max_width` (0: not shortened). Returns the width. */
 static size_t critical_label_line(
 	const struct critical_layout *layout, size_t index, size_t max_width, char **line)
 {

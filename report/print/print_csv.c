@@ -117,7 +117,7 @@ static bool is_empty_cell(const struct cell *cell)
 	       (cell->kind == CELL_TEXT && !cell->text.length);
 }
 
-/* Whether a row has a value there. Without rows nothing is known, so all columns are shown. */
+/* Returns whether a row has a value in the column. True without rows, where nothing is known. */
 static bool has_value(const struct column *column, const struct rows *rows)
 {
 	for (size_t i = 0; i < rows->count; i++) {
@@ -129,10 +129,11 @@ static bool has_value(const struct column *column, const struct rows *rows)
 	return !rows->count;
 }
 
-/* Returns the columns to show, which the caller frees. */
+/* Returns the columns of --columns, else those of the view that identify a row or have a value in
+ * some row. Sets `count`. The caller frees the array. */
 static const struct column **choose_csv_columns(const struct report *report, size_t *count)
 {
-	const char *keys = report->options->row_columns;
+	const char *keys = report->options->output_columns;
 	const struct column **columns = xcalloc((all_column_count + 1) * sizeof *columns), *column;
 
 	*count = 0;

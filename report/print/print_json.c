@@ -101,7 +101,7 @@ static void put_json_cell(struct json_writer *json, const struct row *row, const
 static void put_json_row(struct output *out, const struct report *report, const struct row *row)
 {
 	struct json_writer writer = { .out = out, .spaced = true }, *json = &writer;
-	const char *keys = report->options->row_columns, *dot, *key;
+	const char *keys = report->options->output_columns, *dot, *key;
 	const struct column *column;
 	char object[32] = "";
 

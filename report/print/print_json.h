@@ -11,7 +11,7 @@
 /* Writes the names from the root to the row's node. */
 void print_json_path(struct json_writer *json, const struct row *row);
 
-/* Write the objects `capture` (of the first process shown), `integrity` and `totals` (of all
+/* Write the objects "capture" (of the first process shown), "integrity" and "totals" (of all
  * processes shown). */
 void print_json_capture(struct output *out, const struct processes *processes);
 void print_json_integrity(struct output *out, const struct processes *processes);

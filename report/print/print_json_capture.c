@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the object `capture`: what was recorded, how, and on which devices.
+ * Writes the object "capture": what was recorded, how, and on which devices.
  */
 #include "report/print/print_json.h"
 #include <stdio.h>

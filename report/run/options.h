@@ -56,7 +56,9 @@ struct options {
 	const char *sort; /* key of a column; NULL: the view's */
 	/* Keys, separated by commas. NULL: the view's own columns. */
 	const char *columns;
-	const char *row_columns;     /* keys of the columns of JSON and CSV (columns_choose) */
+	/* Keys of the columns of JSON and CSV: those of --columns, else of the view. Set by
+	 * columns_select. */
+	const char *output_columns;
 	enum instances_of instances; /* of a node: their sum, or single ones */
 	uint32_t depth;              /* levels shown; UINT32_MAX: all */
 	uint32_t top;                /* rows shown per level; UINT32_MAX: all; 0: not given */

@@ -90,7 +90,7 @@ void processes_raise_warning(struct processes *processes);
 /* Returns what a process is called: `rank N`, or its command if it has no rank. */
 const char *process_name(const struct process *process);
 
-/* Returns the META value of `key`. It is not `known` if the trace does not have `key`. */
+/* Returns a META value. trace_text.known is false if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);
 /* Returns the estimated time that recording the events of the whole trace took: their number times
  * `*event_ns`, what the recorder measured for one at the end of the program. Returns 0 if it did

@@ -67,7 +67,7 @@ static bool contains_most(const struct evidence_list *evidence, uint32_t thread,
 }
 
 static void describe_range_evidence(struct steps *steps, struct trace_reader *reader,
-	const struct evidence_range *item, enum evidence_kind kind)
+	const struct evidence_item *item, enum evidence_kind kind)
 {
 	const struct trace_text text = reader_name(
 		reader, reader_node(reader, item->trace_node)->name);
@@ -86,7 +86,7 @@ static void describe_range_evidence(struct steps *steps, struct trace_reader *re
 static void describe_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
 	uint32_t thread, struct steps *steps, const struct step_spans *spans)
 {
-	const struct evidence_range *first = &evidence->items[spans->spans[0].first];
+	const struct evidence_item *first = &evidence->items[spans->spans[0].first];
 
 	steps->stream = evidence->threads[thread].stream;
 	steps->own_ranges = true;
@@ -174,7 +174,7 @@ static uint32_t main_model(struct trace_reader *reader, const struct evidence_li
 	size_t count = 0;
 
 	for (size_t i = 0; i < evidence->count; i++) {
-		const struct evidence_range *item = &evidence->items[i];
+		const struct evidence_item *item = &evidence->items[i];
 
 		if (item->thread == thread && item->kind == EVIDENCE_FORWARD)
 			models[count++] = (struct model_time){
@@ -195,8 +195,7 @@ static uint32_t main_model(struct trace_reader *reader, const struct evidence_li
 	return best.name;
 }
 
-static bool is_call_of(
-	struct trace_reader *reader, const struct evidence_range *item, uint32_t name)
+static bool is_call_of(struct trace_reader *reader, const struct evidence_item *item, uint32_t name)
 {
 	return item->kind == EVIDENCE_FORWARD &&
 	       reader_node(reader, item->trace_node)->name == name;
@@ -215,7 +214,7 @@ static struct model_calls count_calls(struct trace_reader *reader,
 	uint8_t *seen = xcalloc(evidence->thread_count + 1);
 
 	for (uint32_t i = 0; i < evidence->count; i++) {
-		const struct evidence_range *item = &evidence->items[i];
+		const struct evidence_item *item = &evidence->items[i];
 
 		if (!is_call_of(reader, item, name))
 			continue;

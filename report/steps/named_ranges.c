@@ -2,13 +2,13 @@
  * Chooses the ranges that are steps among those that are named like steps (`step 7`, `epoch: 2`).
  *
  * 1. Ranges of one word on one thread are a group. A group counts only if its numbers differ and
- *    ascend (`batch 32` is a size), and if it contains most of the modules' calls and optimizer
- *    steps of its thread. Then numbers may also be missing (`step`). Without modules and
+ *    ascend ("batch 32" is a size), and if it contains most of the modules' calls and optimizer
+ *    steps of its thread. Then numbers may also be missing ("step"). Without modules and
  *    optimizers, it must contain most of the launches between its begin and its end, or most of
  *    the time if nothing is launched.
  * 2. Of the groups that are in no other group, the one with most time is taken.
  * 3. A group inside it is taken instead if it has most of the outer one's launches (or time), and
- *    more ranges, and either the outer one is `epoch`, or its numbers go on from one outer range to
+ *    more ranges, and either the outer one is "epoch", or its numbers go on from one outer range to
  *    the next. Numbers that begin again in each outer range are parts of a step (micro-batches).
  */
 #include "report/base/alloc.h"
@@ -37,7 +37,7 @@ struct named_groups {
 
 static bool is_in_same_group(const struct evidence_list *evidence, uint32_t item)
 {
-	const struct evidence_range *of = &evidence->items[item];
+	const struct evidence_item *of = &evidence->items[item];
 
 	for (uint32_t at = of->around; at != EVIDENCE_NO_INDEX; at = evidence->items[at].around)
 		if (evidence->items[at].kind == EVIDENCE_RANGE &&
@@ -48,7 +48,7 @@ static bool is_in_same_group(const struct evidence_list *evidence, uint32_t item
 
 static struct named_group *named_group_of(struct named_groups *groups, uint32_t item)
 {
-	const struct evidence_range *of = &groups->evidence->items[item];
+	const struct evidence_item *of = &groups->evidence->items[item];
 	size_t at = 0;
 
 	while (at < groups->count &&
@@ -71,7 +71,7 @@ static struct named_group *named_group_of(struct named_groups *groups, uint32_t 
 static void add_to_group(struct named_groups *groups, uint32_t item)
 {
 	struct named_group *group = named_group_of(groups, item);
-	const struct evidence_range *of = &groups->evidence->items[item];
+	const struct evidence_item *of = &groups->evidence->items[item];
 
 	if (!group)
 		return;
@@ -138,8 +138,8 @@ static bool contains_model(
 
 static bool contains_launches(const struct named_groups *groups, const struct named_group *group)
 {
-	const struct evidence_range *first = &groups->evidence->items[group->first],
-				    *last = &groups->evidence->items[group->last];
+	const struct evidence_item *first = &groups->evidence->items[group->first],
+				   *last = &groups->evidence->items[group->last];
 	const uint64_t launches = last->launches_end - first->launches_begin;
 
 	if (!groups->evidence->launches)
@@ -165,7 +165,7 @@ static bool is_loop_of_steps(const struct named_groups *groups, size_t at)
 /* Returns the number of ranges of group `inner` that are in ranges of group `outer`. */
 static size_t count_nested(const struct named_groups *groups, size_t inner, size_t outer)
 {
-	const struct evidence_range *items = groups->evidence->items;
+	const struct evidence_item *items = groups->evidence->items;
 	size_t nested = 0;
 
 	for (uint32_t i = 0; i < groups->evidence->count; i++) {

@@ -50,7 +50,7 @@ void recording_windows_free(struct recording_windows *windows);
  * and returned, or NULL. If `windows` is NULL, returns `found` unchanged. */
 struct steps *recording_windows_steps(const struct recording_windows *windows, struct steps *found);
 
-/* Returns the name of a kind of skipped events, such as `ranges`. Valid until the next call. */
+/* Returns the name of a kind of skipped events, such as "ranges". Valid until the next call. */
 const char *recording_windows_skip_name(enum trace_skip_kind kind);
 const char *recording_windows_skip_text(enum trace_skip_kind kind);
 

@@ -53,7 +53,7 @@ static uint32_t outermost_around(const struct step_timing *timing, uint32_t item
 
 static uint64_t step_begin_ns(const struct step_timing *timing, size_t index)
 {
-	const struct evidence_range *item =
+	const struct evidence_item *item =
 		&timing->evidence->items[timing->spans->spans[index].first];
 
 	if (item->kind == EVIDENCE_BACKWARD || (item->kind == EVIDENCE_OPTIMIZER && index > 0))
@@ -65,7 +65,7 @@ static uint64_t step_begin_ns(const struct step_timing *timing, size_t index)
 static uint64_t step_end_ns(const struct step_timing *timing, size_t index)
 {
 	const uint32_t last = timing->spans->spans[index].last;
-	const struct evidence_range *item = &timing->evidence->items[last];
+	const struct evidence_item *item = &timing->evidence->items[last];
 
 	return item->thread == timing->thread
 		       ? timing->evidence->items[outermost_around(timing, last)].end_ns
@@ -99,7 +99,7 @@ static void measure_pauses(struct step_timing *timing)
 static uint64_t latest_end(const struct step_timing *timing, size_t index)
 {
 	const struct evidence_list *evidence = timing->evidence;
-	const struct evidence_range *first =
+	const struct evidence_item *first =
 		&evidence->items[outermost_around(timing, timing->spans->spans[index].first)];
 	const bool is_last = index + 1 == timing->spans->count;
 	const size_t end = is_last ? evidence->count : timing->spans->spans[index + 1].first;
@@ -108,7 +108,7 @@ static uint64_t latest_end(const struct step_timing *timing, size_t index)
 	if (first->around != EVIDENCE_NO_INDEX && latest > evidence->items[first->around].end_ns)
 		latest = evidence->items[first->around].end_ns;
 	for (size_t i = timing->spans->spans[index].last + 1; i < end; i++) {
-		const struct evidence_range *item = &evidence->items[i];
+		const struct evidence_item *item = &evidence->items[i];
 
 		if (item->thread != timing->thread || item->begin_ns < timing->ends[index] ||
 			(item->kind != EVIDENCE_DATA && item->kind != EVIDENCE_FORWARD))
@@ -154,7 +154,7 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
 	timing.ends = xcalloc(spans->count * sizeof *timing.ends);
 	measure_pauses(&timing);
 	for (size_t i = 0; i < spans->count; i++) {
-		const struct evidence_range *first =
+		const struct evidence_item *first =
 			&evidence->items[outermost_around(&timing, spans->spans[i].first)];
 		struct step step = { .begin_ns = step_begin_ns(&timing, i),
 			.end_ns = timing.ends[i],
@@ -199,7 +199,7 @@ void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *
 	const struct step_spans *spans, struct steps *steps)
 {
 	for (size_t i = 0; i < spans->count; i++) {
-		const struct evidence_range *item = &evidence->items[spans->spans[i].first];
+		const struct evidence_item *item = &evidence->items[spans->spans[i].first];
 		const struct step step = { .begin_ns = item->begin_ns,
 			.end_ns = item->end_ns,
 			.trace_node = item->trace_node,

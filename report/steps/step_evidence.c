@@ -35,7 +35,7 @@ struct evidence_search {
 	const char *marker;
 	uint8_t *node_meaning; /* by node: enum evidence_kind and node flags */
 	struct search_thread **threads;
-	size_t thread_search_count, thread_search_room;
+	size_t thread_count, thread_room;
 	uint8_t *captures; /* by name of a function: enum capture_answer */
 	/* items_before: number of items at the last captured call */
 	size_t name_room, items_before;
@@ -151,8 +151,8 @@ static uint8_t meaning_of(const struct evidence_search *search, uint32_t id)
 	return (uint8_t)kind | inherited;
 }
 
-/* Returns true if a pass is worthwhile. Without PyTorch, only ranges that are
- * marked or named like steps can be steps. */
+/* Fills node_meaning and has_torch. Returns true if there can be evidence: a marker is given, a
+ * node is marked or named like a step, or the trace has ranges of PyTorch. */
 static bool may_have_steps(struct evidence_search *search)
 {
 	const uint32_t node_count = reader_node_count(search->reader);
@@ -177,59 +177,59 @@ static bool may_have_steps(struct evidence_search *search)
 static struct search_thread *search_thread_of(
 	struct evidence_search *search, struct trace_stream *stream)
 {
-	struct search_thread *thread_search = stream->user;
+	struct search_thread *thread_state = stream->user;
 
-	if (thread_search)
-		return thread_search;
-	thread_search = stream->user = xcalloc(sizeof *thread_search);
-	array_grow_zeroed(&search->threads, &search->thread_search_room,
-		search->thread_search_count + 1, sizeof(struct search_thread *));
-	search->threads[search->thread_search_count++] = thread_search;
-	return thread_search;
+	if (thread_state)
+		return thread_state;
+	thread_state = stream->user = xcalloc(sizeof *thread_state);
+	array_grow_zeroed(&search->threads, &search->thread_room, search->thread_count + 1,
+		sizeof(struct search_thread *));
+	search->threads[search->thread_count++] = thread_state;
+	return thread_state;
 }
 
 static uint16_t evidence_thread_of(
-	struct evidence_search *search, struct search_thread *thread_search, uint32_t stream)
+	struct evidence_search *search, struct search_thread *thread_state, uint32_t stream)
 {
 	struct evidence_list *evidence = search->evidence;
 
-	if (!thread_search->thread) {
+	if (!thread_state->thread) {
 		ARRAY_GROW(evidence->threads, evidence->thread_room, evidence->thread_count + 1);
 		evidence->threads[evidence->thread_count] = (struct evidence_thread){
 			.stream = stream
 		};
-		thread_search->thread = (uint32_t)++evidence->thread_count;
+		thread_state->thread = (uint32_t)++evidence->thread_count;
 	}
-	return (uint16_t)(thread_search->thread - 1);
+	return (uint16_t)(thread_state->thread - 1);
 }
 
 /* Returns the item of the open range at `depth`. Adds items for it and for the ranges around it
  * if they have none yet. */
-static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_search,
+static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_state,
 	uint32_t stream, uint32_t depth, enum evidence_kind kind)
 {
 	struct evidence_list *evidence = search->evidence;
-	struct searched_range *opened = &thread_search->open[depth];
+	struct searched_range *opened = &thread_state->open[depth];
 	uint32_t from = depth, around;
 
 	if (kind == EVIDENCE_AROUND && opened->item != EVIDENCE_NO_INDEX)
 		return opened->item;
-	while (from > 0 && thread_search->open[from - 1].item == EVIDENCE_NO_INDEX)
+	while (from > 0 && thread_state->open[from - 1].item == EVIDENCE_NO_INDEX)
 		from--;
-	around = from > 0 ? thread_search->open[from - 1].item : EVIDENCE_NO_INDEX;
+	around = from > 0 ? thread_state->open[from - 1].item : EVIDENCE_NO_INDEX;
 	for (; from <= depth; from++) {
 		ARRAY_GROW(evidence->items, evidence->room, evidence->count + 1);
-		evidence->items[evidence->count] = (struct evidence_range){
-			.begin_ns = thread_search->open[from].begin_ns,
-			.end_ns = thread_search->open[from].begin_ns,
-			.trace_node = thread_search->open[from].trace_node,
+		evidence->items[evidence->count] = (struct evidence_item){
+			.begin_ns = thread_state->open[from].begin_ns,
+			.end_ns = thread_state->open[from].begin_ns,
+			.trace_node = thread_state->open[from].trace_node,
 			.around = around,
-			.thread = evidence_thread_of(search, thread_search, stream),
+			.thread = evidence_thread_of(search, thread_state, stream),
 			.depth = (uint16_t)(from < UINT16_MAX ? from : UINT16_MAX),
 			.kind = (uint8_t)(from == depth ? kind : EVIDENCE_AROUND),
 			.is_open = true
 		};
-		around = thread_search->open[from].item = (uint32_t)evidence->count++;
+		around = thread_state->open[from].item = (uint32_t)evidence->count++;
 	}
 	return around;
 }
@@ -254,7 +254,7 @@ static enum evidence_kind kind_of_event(
 
 /* Fills what is known of a range named like a step when it begins. */
 static void note_named_range(struct evidence_search *search, const struct trace_event *event,
-	const struct search_thread *thread_search, struct evidence_range *item)
+	const struct search_thread *thread_state, struct evidence_item *item)
 {
 	const struct trace_node_info *trace_node = reader_node(search->reader, event->node);
 	const struct trace_text text = trace_node->name
@@ -265,39 +265,39 @@ static void note_named_range(struct evidence_search *search, const struct trace_
 	item->is_marked = trace_node->kind == TRACE_NODE_STEP;
 	item->number = number_in(text);
 	item->launches_begin = item->launches_end = search->evidence->launches;
-	item->own_launches = thread_search->launches;
+	item->own_launches = thread_state->launches;
 }
 
 static void open_searched_range(struct evidence_search *search, const struct trace_event *event)
 {
-	struct search_thread *thread_search = search_thread_of(search, event->stream);
+	struct search_thread *thread_state = search_thread_of(search, event->stream);
 	const enum evidence_kind kind = kind_of_event(search, event);
 	struct evidence_list *evidence = search->evidence;
 
-	if (event->depth >= thread_search->room)
-		ARRAY_GROW(thread_search->open, thread_search->room, (size_t)event->depth + 1);
-	thread_search->depth = event->depth + 1;
-	thread_search->open[event->depth] = (struct searched_range){
+	if (event->depth >= thread_state->room)
+		ARRAY_GROW(thread_state->open, thread_state->room, (size_t)event->depth + 1);
+	thread_state->depth = event->depth + 1;
+	thread_state->open[event->depth] = (struct searched_range){
 		.begin_ns = event->begin_ns, .trace_node = event->node, .item = EVIDENCE_NO_INDEX
 	};
 	if (kind == EVIDENCE_NONE ||
-		(!thread_search->thread && evidence->thread_count >= THREADS_MAX))
+		(!thread_state->thread && evidence->thread_count >= THREADS_MAX))
 		return;
 	if (extends_last(evidence, kind))
-		thread_search->open[event->depth].item = (uint32_t)evidence->count - 1;
+		thread_state->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
-		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
+		evidence_at(search, thread_state, event->stream->stream, event->depth, kind);
 	if (kind == EVIDENCE_BACKWARD)
 		evidence->items[evidence->count - 1].number++;
 	if (kind == EVIDENCE_RANGE)
-		note_named_range(search, event, thread_search,
-			&evidence->items[thread_search->open[event->depth].item]);
+		note_named_range(search, event, thread_state,
+			&evidence->items[thread_state->open[event->depth].item]);
 }
 
 static void end_evidence(struct evidence_list *evidence, const struct searched_range *range,
 	uint32_t own_launches, uint64_t end_ns, bool is_open)
 {
-	struct evidence_range *item = &evidence->items[range->item];
+	struct evidence_item *item = &evidence->items[range->item];
 	struct evidence_thread *thread = &evidence->threads[item->thread];
 
 	if (item->end_ns < end_ns)
@@ -314,17 +314,17 @@ static void end_evidence(struct evidence_list *evidence, const struct searched_r
 static void close_searched_range(struct evidence_search *search, const struct trace_event *event,
 	uint64_t end_ns, bool is_open)
 {
-	struct search_thread *thread_search = search_thread_of(search, event->stream);
+	struct search_thread *thread_state = search_thread_of(search, event->stream);
 	const uint32_t depth = event->depth;
 
-	if (depth >= thread_search->depth)
+	if (depth >= thread_state->depth)
 		return;
-	if (thread_search->open[depth].item != EVIDENCE_NO_INDEX)
-		end_evidence(search->evidence, &thread_search->open[depth], thread_search->launches,
+	if (thread_state->open[depth].item != EVIDENCE_NO_INDEX)
+		end_evidence(search->evidence, &thread_state->open[depth], thread_state->launches,
 			end_ns, is_open);
-	memmove(&thread_search->open[depth], &thread_search->open[depth + 1],
-		(thread_search->depth - depth - 1) * sizeof *thread_search->open);
-	thread_search->depth--;
+	memmove(&thread_state->open[depth], &thread_state->open[depth + 1],
+		(thread_state->depth - depth - 1) * sizeof *thread_state->open);
+	thread_state->depth--;
 }
 
 /* Returns true for functions that begin or end a CUDA graph capture. In traces of other tools,
@@ -370,14 +370,14 @@ static void note_call(struct evidence_search *search, const struct trace_event *
 
 static void free_search_thread(struct evidence_search *search, struct trace_stream *stream)
 {
-	struct search_thread *thread_search = stream->user;
+	struct search_thread *thread_state = stream->user;
 
-	for (size_t i = 0; thread_search && i < search->thread_search_count; i++)
-		if (search->threads[i] == thread_search)
-			search->threads[i] = search->threads[--search->thread_search_count];
-	if (thread_search)
-		free(thread_search->open);
-	free(thread_search);
+	for (size_t i = 0; thread_state && i < search->thread_count; i++)
+		if (search->threads[i] == thread_state)
+			search->threads[i] = search->threads[--search->thread_count];
+	if (thread_state)
+		free(thread_state->open);
+	free(thread_state);
 	stream->user = NULL;
 }
 
@@ -414,12 +414,11 @@ static void search_event(struct evidence_search *search, const struct trace_even
 
 static void evidence_search_free(struct evidence_search *search)
 {
-	while (search->thread_search_count) {
-		struct search_thread *thread_search =
-			search->threads[--search->thread_search_count];
+	while (search->thread_count) {
+		struct search_thread *thread_state = search->threads[--search->thread_count];
 
-		free(thread_search->open);
-		free(thread_search);
+		free(thread_state->open);
+		free(thread_state);
 	}
 	free(search->threads);
 	free(search->captures);

@@ -16,7 +16,7 @@ struct timeline;
 enum evidence_kind {
 	EVIDENCE_NONE,
 	EVIDENCE_AROUND,    /* a range that contains evidence */
-	EVIDENCE_NAMED,     /* a range of the requested name */
+	EVIDENCE_NAMED,     /* a range named as `marker` */
 	EVIDENCE_PROFILER,  /* ProfilerStep#N */
 	EVIDENCE_RANGE,     /* a range of kind step, or with a name such as `step 7` */
 	EVIDENCE_DATA,      /* the next batch of a DataLoader */
@@ -46,7 +46,7 @@ enum step_word {
 		STEP_WORD_COUNT
 };
 
-struct evidence_range {
+struct evidence_item {
 	uint64_t begin_ns, end_ns;
 	uint32_t trace_node;
 	/* Index of the enclosing item. EVIDENCE_NO_INDEX: outermost. */
@@ -57,14 +57,14 @@ struct evidence_range {
 	/* It never ended, because the program did or the end was lost. end_ns is then the last
 	 * time seen. */
 	bool is_open;
-	/* Of a range that is named like a step: enum step_word, whether it has kind step, the
-	 * number in its name, the launches of all threads before its begin and before its end,
-	 * and those of its own thread in it. */
-	uint8_t word;
-	bool is_marked;
-	/* Of BACKWARD: how many ranges the item merges. */
+	uint8_t word;   /* EVIDENCE_RANGE: enum step_word */
+	bool is_marked; /* EVIDENCE_RANGE: it has kind step */
+	/* EVIDENCE_RANGE: the number in its name, or EVIDENCE_NO_NUMBER; EVIDENCE_BACKWARD: how
+	 * many ranges the item merges */
 	uint32_t number;
-	uint32_t launches_begin, launches_end, own_launches;
+	/* EVIDENCE_RANGE: launches of all threads before its begin and before its end */
+	uint32_t launches_begin, launches_end;
+	uint32_t own_launches; /* EVIDENCE_RANGE: launches of its own thread in it */
 };
 
 #define EVIDENCE_NO_NUMBER UINT32_MAX
@@ -82,7 +82,9 @@ struct evidence_capture {
 };
 
 struct evidence_list {
-	struct evidence_range *items; /* by begin */
+	/* In the order in which they were found. An item AROUND comes just before the first item
+	 * in it. */
+	struct evidence_item *items;
 	size_t count, room;
 	struct evidence_capture *captures; /* by begin */
 	size_t capture_count, capture_room;
@@ -91,15 +93,18 @@ struct evidence_list {
 	uint64_t count_of[EVIDENCE_KINDS];
 	uint64_t last_ns;  /* of the trace */
 	uint32_t launches; /* calls that launch, copy or set, of all threads */
-	bool has_torch;    /* the trace has operators, modules or optimizers */
+	/* The trace has ranges of PyTorch: operators, modules, backward functions, optimizers,
+	 * batches of a DataLoader, or steps of its profiler. */
+	bool has_torch;
 };
 
-/* Collects evidence in one pass over the trace. Returns NULL without a pass if `marker` is NULL and
- * the trace has nothing of PyTorch. `marker`: name of the program's steps. `timeline`: as in
- * steps_find. */
+/* Collects evidence in one pass over the trace. `marker`: name of the program's steps; NULL or "":
+ * none. `timeline`: as in steps_find. Returns NULL without a pass if there can be no evidence:
+ * there is no `marker`, no range is marked or named like a step, and the trace has no ranges of
+ * PyTorch. step_evidence_free frees the result. */
 struct evidence_list *step_evidence_read(
 	struct trace_reader *reader, const char *marker, struct timeline *timeline);
-void step_evidence_free(struct evidence_list *evidence);
+void step_evidence_free(struct evidence_list *evidence); /* NULL is allowed */
 
 /* Returns true if `text` is `marker` or `marker` with a number: `step` matches `step 7`. */
 bool step_is_marker(struct trace_text text, const char *marker);

@@ -38,7 +38,7 @@ struct training_loop {
 	struct step_spans *spans;
 };
 
-static const struct evidence_range *token_at(const struct training_loop *training, size_t index)
+static const struct evidence_item *token_at(const struct training_loop *training, size_t index)
 {
 	return &training->evidence->items[training->tokens[index]];
 }
@@ -49,7 +49,7 @@ static void collect_tokens(struct training_loop *training, uint16_t thread)
 	uint64_t in_forward = 0;
 
 	for (size_t i = 0; i < evidence->count; i++) {
-		const struct evidence_range *item = &evidence->items[i];
+		const struct evidence_item *item = &evidence->items[i];
 		const bool backward = item->kind == EVIDENCE_BACKWARD;
 
 		if (item->kind < EVIDENCE_DATA || (!backward && item->thread != thread) ||
@@ -106,7 +106,7 @@ static void split_iterations(struct training_loop *training)
 	bool ended = false, inside = false;
 
 	for (uint32_t i = 0; i < training->token_count; i++) {
-		const struct evidence_range *item = token_at(training, i);
+		const struct evidence_item *item = token_at(training, i);
 
 		if (ended && item->begin_ns >= until &&
 			(item->kind != training->ender || !work_is_known || inside ||
@@ -333,7 +333,7 @@ static uint64_t iteration_signature(
 	enum evidence_kind last = EVIDENCE_NONE;
 
 	for (uint32_t i = iteration->start; i < iteration->end; i++) {
-		const struct evidence_range *item = token_at(training, i);
+		const struct evidence_item *item = token_at(training, i);
 		const enum evidence_kind kind = (enum evidence_kind)item->kind;
 		uint32_t value = kind;
 

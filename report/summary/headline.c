@@ -26,7 +26,9 @@ static bool is_candidate(const struct node *node, enum metric metric)
 	       (node->kind == NODE_GRAPH && metric == METRIC_GPU);
 }
 
-/* Descends from the root to the heaviest range, while that has at least half of `whole`. */
+/* Returns the top-level range with the largest amount, or the deepest range on the way down from it
+ * that still has half of `whole`. The way takes the child with the largest amount at each level,
+ * and of equal ones the first by name. Returns 0 if there is no range. */
 static uint32_t heaviest_node(const struct profile *profile, enum metric metric, uint64_t whole)
 {
 	uint32_t node_id = 0;
@@ -60,18 +62,23 @@ static uint32_t heaviest_node(const struct profile *profile, enum metric metric,
 
 #define CHILDREN_MAX 3u
 
-/* Returns the child with the most of a metric, of those with less than `below`. 0: none. */
+/* Returns the child that follows `last` in the order of descending amounts, or the first one if
+ * `last` is 0. Children of equal amounts keep their order. Returns 0 if there is none. */
 static uint32_t next_largest_child(
-	const struct tree *tree, uint32_t parent, enum metric metric, uint64_t below)
+	const struct tree *tree, uint32_t parent, enum metric metric, uint32_t last)
 {
+	const uint64_t limit = last ? metric_amount(&tree->nodes[last], metric) : UINT64_MAX;
 	uint32_t best = 0;
 	uint64_t most = 0;
+	bool behind_last = !last;
 
 	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
 		const struct node *node = &tree->nodes[id];
 		const uint64_t amount = metric_amount(node, metric);
+		const bool follows = behind_last ? amount <= limit : amount < limit;
 
-		if (is_candidate(node, metric) && amount < below && (!best || amount > most)) {
+		behind_last |= id == last;
+		if (is_candidate(node, metric) && follows && (!best || amount > most)) {
 			best = id;
 			most = amount;
 		}
@@ -80,24 +87,22 @@ static uint32_t next_largest_child(
 }
 
 /* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
- * `; largest parts: `forward` (40 %), `backward` (35 %)`. */
+ * "; largest parts: `forward` (40 %), `backward` (35 %)". */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
 	uint32_t node_id, enum metric metric)
 {
 	const struct tree *tree = process->profile->tree;
 	const uint64_t whole = metric_amount(&tree->nodes[node_id], metric);
-	uint64_t below = UINT64_MAX;
+	uint32_t child = 0;
 
 	for (uint32_t part = 0; part < CHILDREN_MAX; part++) {
-		const uint32_t best = next_largest_child(tree, node_id, metric, below);
-
-		if (!best || metric_amount(&tree->nodes[best], metric) < whole / 20)
+		child = next_largest_child(tree, node_id, metric, child);
+		if (!child || metric_amount(&tree->nodes[child], metric) < whole / 20)
 			return;
-		below = metric_amount(&tree->nodes[best], metric);
 		paragraph_add(paragraph, part ? ", `" : "; largest parts: `");
-		paragraph_add_node(paragraph, process, best);
+		paragraph_add_node(paragraph, process, child);
 		paragraph_add(paragraph, "` (");
-		paragraph_percent(paragraph, below, whole);
+		paragraph_percent(paragraph, metric_amount(&tree->nodes[child], metric), whole);
 		paragraph_add(paragraph, ")");
 	}
 }
@@ -208,6 +213,8 @@ static void add_gpu_headline(struct paragraph *paragraph, const struct process *
 	add_largest_children(paragraph, process, node_id, METRIC_GPU);
 }
 
+/* Device memory only, not the tensors in it: its peak, what was still reserved at the end, and
+ * where it was allocated. */
 static void add_memory_headline(struct paragraph *paragraph, const struct process *process)
 {
 	const struct profile_totals *totals = &process->profile->totals;

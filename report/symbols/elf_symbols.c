@@ -149,8 +149,10 @@ static void sort_elf_functions(struct elf_symbols *symbols)
 	symbols->count = kept;
 }
 
-/* Copies the functions from `table` and `names`, which belong to libelf and are freed by it. */
-static void add_elf_functions(struct elf_symbols *out, const Elf_Data *table, const Elf_Data *names)
+/* Fills the empty `out` with the functions of the symbol table `table`, whose string table is
+ * `names`. Both belong to libelf. Leaves `out` empty if there are none. */
+static void copy_elf_functions(
+	struct elf_symbols *out, const Elf_Data *table, const Elf_Data *names)
 {
 	const Elf64_Sym *symbols = table->d_buf;
 	const size_t count = table->d_size / sizeof *symbols;
@@ -200,8 +202,8 @@ static enum symbol_miss read_table(
 	names_data = elf_getdata(names, NULL);
 	if (!has_bytes(table_data) || !has_bytes(names_data))
 		return SYMBOL_BAD_ELF;
-	add_elf_functions(out, table_data, names_data);
-	return out->count ? SYMBOL_NONE : SYMBOL_NO_SYMBOLS;
+	copy_elf_functions(out, table_data, names_data);
+	return out->count ? SYMBOL_FOUND : SYMBOL_NO_SYMBOLS;
 }
 
 static enum symbol_miss read_elf_file(

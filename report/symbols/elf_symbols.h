@@ -9,7 +9,7 @@
  *  - at most ELF_NOTES_BYTES of notes
  *  - a symbol and a string section of at most ELF_SYMBOLS_BYTES together
  *
- * A section with wrong values makes the file BAD_ELF.
+ * A file with a section that has wrong values is SYMBOL_BAD_ELF.
  */
 #ifndef PPERF_REPORT_SYMBOLS_ELF_SYMBOLS_H
 #define PPERF_REPORT_SYMBOLS_ELF_SYMBOLS_H
@@ -31,7 +31,7 @@ struct elf_function {
 struct elf_symbols {
 	struct elf_function *functions;
 	size_t count;
-	char *names;
+	char *names; /* string table */
 };
 
 enum elf_table { ELF_SYMTAB, ELF_DYNSYM };
@@ -43,9 +43,8 @@ struct build_id {
 	size_t bytes;
 };
 
-/* Reads the functions of the file's `table` into `*out`. Returns why that is not possible
- * (NOT_REGULAR, NO_FILE, OTHER_BUILD to NO_SYMBOLS), with `*out` empty, or SYMBOL_NONE on success:
- * there is no reason. */
+/* Reads the functions of the file's `table` into `*out`. Returns SYMBOL_FOUND, or why that
+ * is not possible, with `*out` empty. */
 enum symbol_miss elf_symbols_read(
 	struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
 void elf_symbols_free(struct elf_symbols *symbols);

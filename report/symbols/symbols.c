@@ -186,10 +186,10 @@ static enum symbol_miss load_build(
 	if (!build)
 		return SYMBOL_NO_BUILD_ID;
 	if (build->table.count)
-		return SYMBOL_NONE;
+		return SYMBOL_FOUND;
 	miss = elf_symbols_read(&build->table, module->path, &build->id, ELF_SYMTAB);
-	if (miss == SYMBOL_NONE || read_debug_file(symbols, build) == SYMBOL_NONE)
-		return SYMBOL_NONE;
+	if (miss == SYMBOL_FOUND || read_debug_file(symbols, build) == SYMBOL_FOUND)
+		return SYMBOL_FOUND;
 	if (miss != SYMBOL_NO_SYMBOLS)
 		return miss;
 	return elf_symbols_read(&build->table, module->path, &build->id, ELF_DYNSYM);
@@ -221,7 +221,7 @@ static struct symbol find_symbol(struct symbols *symbols, uint64_t address)
 		.miss = module->miss, .offset = address - module->bias, .path = module->path
 	};
 	symbol.module = path_file_name(module->path);
-	if (symbol.miss != SYMBOL_NONE)
+	if (symbol.miss != SYMBOL_FOUND)
 		return symbol;
 	function = elf_symbols_find(&module->build->table, symbol.offset - 1);
 	if (!function) {

@@ -26,7 +26,7 @@
 
 /* Why an address has no function. */
 enum symbol_miss {
-	SYMBOL_NONE, /* it has one */
+	SYMBOL_FOUND, /* no miss: it has one */
 	SYMBOL_NO_MODULE,
 	SYMBOL_NOT_A_FILE,  /* vdso, generated code */
 	SYMBOL_NO_FILE,     /* missing, or it cannot be read */
@@ -42,11 +42,11 @@ enum symbol_miss {
 
 struct symbol {
 	enum symbol_miss miss;
-	const char *function; /* as in the file, mangled; NULL unless miss is NONE */
+	const char *function; /* as in the file, mangled; NULL unless SYMBOL_FOUND */
 	/* In the function. Without a function, in the module's file. Without a module, the
 	 * address. */
 	uint64_t offset;
-	const char *module; /* file name without folders; NULL if NO_MODULE */
+	const char *module; /* file name without folders; NULL if SYMBOL_NO_MODULE */
 	const char *path;   /* of the module, terminated, as recorded */
 };
 

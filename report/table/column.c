@@ -180,7 +180,7 @@ static void select_sort(struct options *options)
 void columns_select(struct options *options)
 {
 	select_sort(options);
-	options->row_columns = options->view->columns;
+	options->output_columns = options->view->columns;
 	if (!options->columns)
 		return;
 	if (options->view->run && !*options->view->columns)
@@ -199,5 +199,5 @@ void columns_select(struct options *options)
 	if (!*options->columns)
 		fatal(STATUS_USAGE, "--columns needs column names separated by commas; "
 				    "pperf-report --legend lists them");
-	options->row_columns = selected_keys(options);
+	options->output_columns = selected_keys(options);
 }

@@ -63,8 +63,8 @@ bool column_identifies_row(const struct column *column);
  * NULL: no more. */
 const struct column *column_next(const char **keys);
 
-/* Replaces the names in --sort and --columns by keys and sets options->row_columns. A name is the
- * key of a column or its title. Ends the program with a message if there is no such column. */
+/* Replaces the names in --sort and --columns by keys and sets options->output_columns. A name is
+ * the key of a column or its title. Ends the program with a message if there is no such column. */
 void columns_select(struct options *options);
 
 /* Converts a cell to a number for sorting. Returns false if it has none. */

@@ -51,7 +51,7 @@ void computed_row_set_share(
 void computed_row_set_text(
 	struct computed_row *computed, const char *key, const char *bytes, size_t length);
 void computed_row_set_string(struct computed_row *computed, const char *key, const char *words);
-/* Sets a value that exists but is unknown: `null` in JSON, `-` in text. */
+/* Sets a value that exists but is unknown: null in JSON, - in text. */
 void computed_row_set_unknown(struct computed_row *computed, const char *key);
 
 /* Adds the row below the row `parent`, or as a root (NO_ROW). Returns its index. */

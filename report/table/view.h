@@ -77,8 +77,8 @@ struct view {
 	const char *
 		text; /* keys of those in text, the most important first; empty ones are left out */
 	const char *sort;   /* key; NULL: what the metric makes of it */
-	double min_percent; /* of text */
-	uint32_t top;       /* of text; 0 all */
+	double min_percent; /* in text */
+	uint32_t top;       /* in text: most rows of one level; 0: no limit */
 	/* One of the two makes the rows: of all processes shown, or of each. */
 	void (*arrange)(
 		const struct options *options, struct processes *processes, struct rows *rows);
@@ -122,7 +122,11 @@ void rows_prune(struct rows *rows, size_t first, const struct column *column, do
  * drops. */
 void rows_finish_level(const struct options *options, struct process *process, struct rows *rows,
 	size_t first, uint32_t depth, uint32_t top);
+/* Returns the share of its level below which a row is hidden: --min-percent, else in text the
+ * view's, else 0 (JSON, CSV). */
 double view_min_percent(const struct options *options);
+/* Returns how many rows of one level are shown at most: --top, else in text the view's limit.
+ * UINT32_MAX: no limit. */
 uint32_t view_top(const struct options *options);
 
 #endif

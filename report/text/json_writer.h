@@ -34,7 +34,7 @@ void json_write_text(struct json_writer *json, struct string_view text); /* byte
 /* Writes a rank as a number, or null if it is -1, which means a process without a rank. */
 void json_write_rank(struct json_writer *json, int64_t rank);
 
-/* The json_put functions write a key and its value. json_put_begin writes a key and begins its
+/* The functions json_put_* write a key and its value. json_put_begin writes a key and begins its
  * object or array. The functions with `is_known` write null unless it is true. */
 void json_put_begin(struct json_writer *json, const char *key, char bracket);
 void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value);

@@ -32,13 +32,15 @@ struct block_scan {
 	uint64_t at;  /* file offset of `window` */
 	size_t count;
 	unsigned growths;
-	bool lost_sync; /* no head at the last position: read whole windows */
-	/* first offset without a head; skipped_bytes when it was reached */
-	uint64_t lost_sync_at, skipped_before;
-	bool looked_back; /* head_has_appeared gave up for this position */
+	/* There was no head at the last position: SCAN_WINDOW_BYTES are read at once until one is
+	 * found. */
+	bool no_head_here;
+	uint64_t no_head_from;   /* first offset without a head */
+	uint64_t skipped_before; /* skipped_bytes when that offset was reached */
+	bool head_wait_failed;   /* head_has_appeared has given up for that offset */
 	unsigned waits;
-	/* second scan: slots found now are newer than the first scan and are skipped */
-	bool slots_over;
+	/* Second scan: slots found now are newer than the first scan. */
+	bool skip_slots;
 	unsigned char window[SCAN_WINDOW_BYTES];
 };
 
@@ -52,7 +54,7 @@ static const unsigned char *read_head_bytes(struct block_scan *scan, uint64_t at
 	if (at >= scan->at && at + *count <= scan->at + scan->count)
 		return scan->window + (at - scan->at);
 	got = pread_all(scan->blocks->fd, scan->window,
-		scan->lost_sync ? SCAN_WINDOW_BYTES : LOOK_BYTES, at);
+		scan->no_head_here ? SCAN_WINDOW_BYTES : LOOK_BYTES, at);
 	if (got < 0)
 		return NULL;
 	scan->at = at;
@@ -320,12 +322,15 @@ static bool add_block(struct block_scan *scan, uint64_t at, uint64_t *next)
 		add_totals_block(scan, &head, at);
 	else if (head.type > TRACE_TOTALS)
 		count_unknown_block(scan, &head);
-	else if (!scan->slots_over && head.stream)
+	else if (!scan->skip_slots && head.stream)
 		return add_slot(scan, at);
 	return true;
 }
 
-static uint64_t next_data(const struct block_scan *scan, uint64_t at)
+/* Returns the first offset from `at` on that is not in a hole of the file, rounded down to
+ * TRACE_ALIGN. Returns the end of the file if there is none, and `at` if the file system cannot
+ * tell. */
+static uint64_t skip_hole(const struct block_scan *scan, uint64_t at)
 {
 	off_t data = at > INT64_MAX ? -1 : lseek(scan->blocks->fd, (off_t)at, SEEK_DATA);
 
@@ -342,11 +347,11 @@ static bool skip_unknown_bytes(struct block_scan *scan, uint64_t at)
 	size_t count;
 	const unsigned char *bytes;
 
-	if (!scan->lost_sync) {
-		scan->lost_sync = true;
-		scan->lost_sync_at = at;
+	if (!scan->no_head_here) {
+		scan->no_head_here = true;
+		scan->no_head_from = at;
 		scan->skipped_before = scan->warnings->integrity.skipped_bytes;
-		scan->looked_back = false;
+		scan->head_wait_failed = false;
 		scan->count = 0;
 	}
 	bytes = read_head_bytes(scan, at, &count);
@@ -364,19 +369,19 @@ static bool head_has_appeared(struct block_scan *scan)
 	struct trace_integrity *integrity = &scan->warnings->integrity;
 	struct trace_block head;
 
-	if (scan->looked_back || integrity->skipped_bytes == scan->skipped_before ||
+	if (scan->head_wait_failed || integrity->skipped_bytes == scan->skipped_before ||
 		(scan->blocks->header.flags & TRACE_ENDED))
 		return false;
-	while (pread_all(scan->blocks->fd, &head, sizeof head, scan->lost_sync_at) != sizeof head ||
+	while (pread_all(scan->blocks->fd, &head, sizeof head, scan->no_head_from) != sizeof head ||
 		head.magic != TRACE_BLOCK_MAGIC || !head_is_good(&head)) {
-		scan->looked_back = scan->waits == HEAD_WAITS_MAX;
-		if (scan->looked_back)
+		scan->head_wait_failed = scan->waits == HEAD_WAITS_MAX;
+		if (scan->head_wait_failed)
 			return false;
 		scan->waits++;
 		nanosleep(&(struct timespec){ 0, HEAD_WAIT_NS }, NULL);
 	}
 	integrity->skipped_bytes = scan->skipped_before;
-	scan->lost_sync = false;
+	scan->no_head_here = false;
 	scan->count = 0;
 	return true;
 }
@@ -388,18 +393,18 @@ static bool scan_blocks(struct block_scan *scan, uint64_t *at)
 	while (*at < scan->end) {
 		uint64_t next;
 
-		if (scan->lost_sync && *at + LOOK_BYTES > scan->at + scan->count) {
-			*at = next_data(scan, *at);
+		if (scan->no_head_here && *at + LOOK_BYTES > scan->at + scan->count) {
+			*at = skip_hole(scan, *at);
 			if (*at >= scan->end)
 				break;
 		}
 		if (!add_block(scan, *at, &next))
 			return false;
-		scan->lost_sync &= next == *at;
+		scan->no_head_here &= next == *at;
 		if (next == *at && !skip_unknown_bytes(scan, *at))
 			return false;
 		if (next == *at && head_has_appeared(scan))
-			next = scan->lost_sync_at;
+			next = scan->no_head_from;
 		else if (next == *at)
 			next += TRACE_ALIGN;
 		*at = next;
@@ -417,7 +422,7 @@ static bool scan_blocks_twice(struct block_scan *scan)
 
 	if (!scan_blocks(scan, &at))
 		return false;
-	scan->slots_over = true;
+	scan->skip_slots = true;
 	scan->growths = 0;
 	return !file_has_grown(scan) || scan_blocks(scan, &at);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Parses what a trace holds about the inputs of an operator: sizes, element types, and the values
  * of inputs that are not tensors. Types and values are present only if the recorder had them. The
- * text is `detail` of struct trace_node, in the form that trace_format.h describes.
+ * text is trace_node.detail, in the form that trace_format.h describes.
  */
 #ifndef PPERF_REPORT_TRACE_OP_INPUTS_H
 #define PPERF_REPORT_TRACE_OP_INPUTS_H

@@ -40,7 +40,7 @@ void writer_dictionary(
  * decrease. */
 void writer_stream(struct trace_writer *writer, uint32_t tid);
 void writer_push(struct trace_writer *writer, uint64_t time, uint32_t node);
-/* Closes the open range that has `index` other ranges inside it (0: the innermost). */
+/* Closes the open range that has `inside` other open ranges inside it (0: the innermost). */
 void writer_pop(struct trace_writer *writer, uint64_t time, uint32_t inside);
 /* Writes a record that begins with struct trace_timed. Fills its size, kind and stamp. */
 void writer_timed(struct trace_writer *writer, uint64_t time, enum trace_kind kind, void *record,

@@ -154,7 +154,7 @@ static void go_out(struct tui_state *state, uint32_t item)
 
 static void open_or_show_details(struct tui_state *state, uint32_t item)
 {
-	if (state->model->kind->has_details_first(state->model, item) ||
+	if (state->model->kind->enter_shows_details(state->model, item) ||
 		!tui_has_children(state, item)) {
 		show_details(state);
 		return;
@@ -178,7 +178,7 @@ static void focus_back(struct tui_state *state)
 	const uint32_t item = tui_focus_item(state);
 
 	if (!state->focus_count) {
-		set_message(state, "all columns are shown");
+		set_message(state, "the whole tree is shown");
 		return;
 	}
 	state->focus_count--;

@@ -74,11 +74,12 @@ struct tui_kind {
 	/* Returns the next item of the critical path below `from`, or its first one if `from` is
 	 * not on it. `last`: returns the end of the path. Returns TUI_NONE if there is no path.
 	 * `message` gets a sentence about the result. */
-	uint32_t (*worst)(
+	uint32_t (*next_critical)(
 		struct tui_model *model, uint32_t from, bool last, char *message, size_t room);
 	void (*details)(struct tui_model *model, uint32_t item, struct tui_lines *lines);
-	/* Returns true if enter shows the details of the item, as of kernels. */
-	bool (*has_details_first)(struct tui_model *model, uint32_t item);
+	/* Returns true if Enter shows the details of the item although it may have children
+	 * (kernels). On other items with children Enter opens or closes them. */
+	bool (*enter_shows_details)(struct tui_model *model, uint32_t item);
 	void (*free)(struct tui_model *model);
 };
 

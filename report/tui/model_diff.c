@@ -152,7 +152,7 @@ static void format_diff_value(const struct tui_model *model, char *out, double v
 {
 	const struct diff_pair *pair = model->context;
 
-	diff_figure(pair->diff, out, value, sign, model->style->iec, model->style->ascii);
+	diff_format_value(pair->diff, out, value, sign, model->style->iec, model->style->ascii);
 }
 
 static const char *found_word(const struct diff_node *node)
@@ -324,7 +324,7 @@ static uint32_t deepest_change(const struct diff *diff, uint32_t node)
 	return node;
 }
 
-static uint32_t diff_worst(
+static uint32_t diff_next_critical(
 	struct tui_model *model, uint32_t from, bool last, char *message, size_t room)
 {
 	const struct diff_pair *pair = model->context;
@@ -409,7 +409,7 @@ static void diff_details(struct tui_model *model, uint32_t item, struct tui_line
 		lines, model->style, node->of[0] ? &rows[0] : NULL, node->of[1] ? &rows[1] : NULL);
 }
 
-static bool diff_details_first(struct tui_model *model, uint32_t item)
+static bool diff_enter_shows_details(struct tui_model *model, uint32_t item)
 {
 	return diff_item_node(model, item)->key.kind == NODE_KERNEL;
 }
@@ -430,9 +430,9 @@ static const struct tui_kind diff_kind = {
 	.sort = diff_sort,
 	.has_metric = diff_has_metric,
 	.change_metric = diff_change_metric,
-	.worst = diff_worst,
+	.next_critical = diff_next_critical,
 	.details = diff_details,
-	.has_details_first = diff_details_first,
+	.enter_shows_details = diff_enter_shows_details,
 	.free = diff_pair_free,
 };
 

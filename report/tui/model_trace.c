@@ -389,7 +389,7 @@ static void describe_instance(struct process *process, const struct instance *in
 		instance->children ? "; w: one level down" : "; this is the last level");
 }
 
-static uint32_t trace_worst(
+static uint32_t trace_next_critical(
 	struct tui_model *model, uint32_t from, bool last, char *message, size_t room)
 {
 	struct trace_model *trace = model->context;
@@ -426,7 +426,7 @@ static void trace_details(struct tui_model *model, uint32_t item, struct tui_lin
 	tui_details(lines, model->style, &trace->rows.rows[item]);
 }
 
-static bool trace_details_first(struct tui_model *model, uint32_t item)
+static bool trace_enter_shows_details(struct tui_model *model, uint32_t item)
 {
 	const struct trace_model *trace = model->context;
 	const struct row *row = &trace->rows.rows[item];
@@ -453,9 +453,9 @@ static const struct tui_kind trace_kind = {
 	.sort = trace_sort,
 	.has_metric = trace_has_metric,
 	.change_metric = trace_change_metric,
-	.worst = trace_worst,
+	.next_critical = trace_next_critical,
 	.details = trace_details,
-	.has_details_first = trace_details_first,
+	.enter_shows_details = trace_enter_shows_details,
 	.free = trace_free,
 };
 

@@ -128,7 +128,7 @@ void tui_run_pending(struct tui_state *state)
 		change_metric(state);
 	if (action != TUI_ACTION_WORST_NEXT && action != TUI_ACTION_WORST_LAST)
 		return;
-	item = state->model->kind->worst(state->model, tui_cursor_item(state),
+	item = state->model->kind->next_critical(state->model, tui_cursor_item(state),
 		action == TUI_ACTION_WORST_LAST, state->message, sizeof state->message);
 	if (item != TUI_NONE)
 		tui_reveal(state, item);

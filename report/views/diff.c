@@ -74,7 +74,7 @@ static void put_diff_value(
 {
 	char text[FORMAT_NUMBER_BYTES + 1];
 	const size_t width = escaped_width(
-		text, diff_figure(diff, text, value, sign, style->iec, style->ascii));
+		text, diff_format_value(diff, text, value, sign, style->iec, style->ascii));
 
 	print_line(
 		style, "%*s%s", width < VALUE_COLUMNS ? (int)(VALUE_COLUMNS - width) : 1, "", text);
@@ -302,11 +302,11 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 	paragraph_print(&paragraph, "method");
 }
 
-static void add_diff_figure(const struct diff *diff, struct paragraph *paragraph, double value)
+static void add_diff_value(const struct diff *diff, struct paragraph *paragraph, double value)
 {
 	char text[FORMAT_NUMBER_BYTES + 1];
 
-	diff_figure(diff, text, value, false, paragraph->style->iec, paragraph->style->ascii);
+	diff_format_value(diff, text, value, false, paragraph->style->iec, paragraph->style->ascii);
 	paragraph_add(paragraph, "%s", text);
 }
 
@@ -330,9 +330,9 @@ static void put_whole(const struct diff *diff, const struct style *style)
 		!diff->by_steps                ? ""
 		: diff_unit(diff) == UNIT_TIME ? "median "
 					       : "mean ");
-	add_diff_figure(diff, &paragraph, whole->typical[0]);
+	add_diff_value(diff, &paragraph, whole->typical[0]);
 	paragraph_add(&paragraph, style->ascii ? " -> " : " → ");
-	add_diff_figure(diff, &paragraph, whole->typical[1]);
+	add_diff_value(diff, &paragraph, whole->typical[1]);
 	if (whole->typical[0] > 0)
 		paragraph_add(&paragraph, ", %+.1f %%",
 			100 * (whole->typical[1] - whole->typical[0]) / whole->typical[0]);

@@ -76,8 +76,8 @@ static struct rows rows_of_nodes(struct process *process, const struct node_list
 	return rows;
 }
 
-/* Orders `places` as the view is ordered, and prunes them by the view's limits. What was pruned is
- * counted in `cut`. */
+/* Orders `selected` as the view is ordered, and removes nodes by the view's limits. Those removed
+ * are counted in `cut`. */
 static void cut_nodes(const struct options *options, struct process *process,
 	struct node_list *selected, struct rows *cut)
 {

@@ -46,8 +46,8 @@ static enum work_class work_class_of(const struct activity *work)
 					   : COMPUTATION;
 }
 
-/* Returns the busy time of what hides `traffic`. Computation hides communication, either of them
- * hides copies, and nothing hides computation. */
+/* Returns the busy time of what hides work of `work_class`. Computation hides communication, either
+ * of them hides copies, and nothing hides computation. */
 static uint64_t hiding_ns(
 	const struct overlap_device *device, enum work_class work_class, uint64_t at_ns)
 {

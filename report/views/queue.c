@@ -66,7 +66,7 @@ struct queue_report {
 	struct external_sort *events;
 	struct percentiles_budget budget;
 	struct stream_table stream_table;
-	struct stream_queue *streams; /* by number in `lanes` */
+	struct stream_queue *streams; /* by number of the stream in `stream_table` */
 	struct device_queue devices[TIMELINE_DEVICES];
 	struct queue_delay *nodes, *kernels; /* by node; by string id of the name */
 	size_t stream_room, device_count, node_room, kernel_room;

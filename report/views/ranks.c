@@ -52,7 +52,7 @@ static void add_clock_fit(
 	paragraph_add(paragraph, " maximum, over %zu ends", rank->fit.pairs);
 	if (rank->aligned_with)
 		paragraph_add(paragraph, " shared with rank %lld",
-			(long long)ranks->ranks[rank->aligned_with].number);
+			(long long)ranks->all[rank->aligned_with].number);
 }
 
 static void put_rank_clock(
@@ -78,13 +78,13 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 	size_t left_out = 0;
 
 	for (size_t i = 1; i < ranks->count; i++) {
-		if (i <= CLOCKS || !ranks->ranks[i].aligned) {
-			put_rank_clock(ranks, &ranks->ranks[i], style);
+		if (i <= CLOCKS || !ranks->all[i].aligned) {
+			put_rank_clock(ranks, &ranks->all[i], style);
 			continue;
 		}
 		left_out++;
-		worst = ranks->ranks[i].fit.residual_ns > worst ? ranks->ranks[i].fit.residual_ns
-								: worst;
+		worst = ranks->all[i].fit.residual_ns > worst ? ranks->all[i].fit.residual_ns
+							      : worst;
 	}
 	if (!left_out)
 		return;
@@ -94,22 +94,22 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 	paragraph_print(&paragraph, "");
 }
 
-/* Returns true if a trace names the process group of a CUDA stream with collectives. Collectives
- * that are ranges on the CPU always belong to a known group. Pairs of sends and receives do not
- * count. */
-static bool names_groups(const struct ranks *ranks)
+/* Returns true if at least one trace has the process group of its collectives. Collectives that are
+ * ranges on the CPU always belong to a known group. Communicators of a pair are ignored, because
+ * their group is made up from its ranks. */
+static bool process_groups_are_known(const struct ranks *ranks)
 {
-	bool named = false;
+	bool known = false;
 
 	for (size_t i = 0; i < ranks->count; i++) {
-		const struct collectives *collectives = &ranks->ranks[i].collectives;
+		const struct collectives *collectives = &ranks->all[i].collectives;
 
-		named |= collectives->ranges;
+		known |= collectives->ranges;
 		for (size_t k = 0; k < collectives->communicator_count; k++)
-			named |= collectives->communicators[k].group.known &&
-				 !collectives->communicators[k].high;
+			known |= collectives->communicators[k].group.known &&
+				 !communicator_is_pair(&collectives->communicators[k]);
 	}
-	return named;
+	return known;
 }
 
 static void put_ranks_title(const struct ranks *ranks, const struct style *style)
@@ -119,14 +119,14 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 	size_t aligned = 0;
 
 	for (size_t i = 0; i < ranks->count; i++) {
-		aligned += ranks->ranks[i].aligned;
-		unmatched += ranks->ranks[i].sums.unmatched;
-		pairs += ranks->ranks[i].collectives.pairs;
-		untimed += ranks->ranks[i].collectives.untimed;
+		aligned += ranks->all[i].aligned;
+		unmatched += ranks->all[i].sums.unmatched;
+		pairs += ranks->all[i].collectives.pairs;
+		untimed += ranks->all[i].collectives.untimed;
 	}
 	paragraph_add(&paragraph,
 		"%zu of %zu aligned to the clock of rank %lld, by the ends of collectives", aligned,
-		ranks->count, (long long)ranks->ranks[0].number);
+		ranks->count, (long long)ranks->all[0].number);
 	if (ranks->numbered_by_file)
 		paragraph_add(&paragraph,
 			"; numbered in file order, as not all files contain their rank");
@@ -151,11 +151,11 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 			(unsigned long long)pairs);
 	if (untimed)
 		paragraph_add(&paragraph, "; %llu have no timestamps", (unsigned long long)untimed);
-	if (!names_groups(ranks))
+	if (!process_groups_are_known(ranks))
 		paragraph_add(&paragraph,
 			"; process groups are not named in these traces: each stream is assumed to "
 			"be one, and matched with others by kind, order and end");
-	if (ranks->ranks[0].collectives.waits_in_call)
+	if (ranks->all[0].collectives.waits_in_call)
 		paragraph_add(&paragraph, "; each starts with the range it was launched in, since "
 					  "the simulated NCCL waits there");
 	paragraph_print(&paragraph, "matched");
@@ -164,7 +164,7 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 static void put_straggler(
 	const struct ranks *ranks, const struct straggler *straggler, const struct style *style)
 {
-	const struct rank_process *rank = &ranks->ranks[straggler->rank];
+	const struct rank_process *rank = &ranks->all[straggler->rank];
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "rank %lld was last in ", (long long)rank->number);
@@ -245,8 +245,8 @@ static void put_ranks(
 		print_line(style, "%*s", CELL, rank_columns[column].title);
 	output_char(style->out, '\n');
 	for (size_t i = 0; i < ranks->count; i++)
-		if (rank_is_wanted(options, &ranks->ranks[i]))
-			put_rank_line(style, &ranks->ranks[i], shown);
+		if (rank_is_wanted(options, &ranks->all[i]))
+			put_rank_line(style, &ranks->all[i], shown);
 }
 
 /* The columns before a collective's name, the most important first. As many are printed as leave
@@ -290,7 +290,7 @@ static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii
 {
 	char *text = NULL, *shown;
 	size_t count, used = 0, room = 0;
-	struct trace_text *path = ranks_path(&ranks->ranks[0], node, &count);
+	struct trace_text *path = ranks_path(&ranks->all[0], node, &count);
 
 	while (count > 1 && is_collective_wrapper(&path[count - 1]))
 		count--;
@@ -336,7 +336,7 @@ static void put_collective_row(const struct ranks *ranks, const struct collectiv
 		put_rank_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, true, (int64_t)values[i]);
 	if (row->last_rank != UINT32_MAX)
 		snprintf(last, sizeof last, "%lld in %llu",
-			(long long)ranks->ranks[row->last_rank].number,
+			(long long)ranks->all[row->last_rank].number,
 			(unsigned long long)row->last_count);
 	if (shown == BEFORE_NAMES)
 		print_line(style, "%*s", (int)before_names[shown - 1].columns, last);
@@ -372,7 +372,7 @@ static void put_collective_rows(
 static void add_straggler_focus(struct shell_command *command, const struct ranks *ranks,
 	const struct straggler *straggler, bool no_fold)
 {
-	const struct rank_process *rank = &ranks->ranks[straggler->rank];
+	const struct rank_process *rank = &ranks->all[straggler->rank];
 	size_t count;
 	struct trace_text *path = ranks_path(rank, straggler->node, &count);
 
@@ -406,7 +406,7 @@ static void put_rank_warnings(const struct ranks *ranks, const struct style *sty
 	bool simulated = false;
 
 	for (size_t i = 0; i < ranks->count; i++)
-		simulated |= ranks->ranks[i].process->simulated;
+		simulated |= ranks->all[i].process->simulated;
 	if (simulated)
 		output_string(style->out, "simulated device: GPU figures are not measurements\n");
 	for (size_t i = 0; i < ranks->processes.warning_count; i++) {

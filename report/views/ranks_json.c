@@ -57,7 +57,7 @@ static const char *straggler_cause(const struct straggler *straggler)
 static void ranks_json_straggler(
 	struct json_writer *json, const struct ranks *ranks, const struct straggler *straggler)
 {
-	const struct rank_process *rank = &ranks->ranks[straggler->rank];
+	const struct rank_process *rank = &ranks->all[straggler->rank];
 
 	json_write_begin(json, '{');
 	json_put_unsigned(json, "rank", (uint64_t)rank->number);
@@ -79,14 +79,14 @@ static void ranks_json_collective(
 {
 	json_write_begin(json, '{');
 	json_put_string(json, "name", collective_name(row->kind));
-	ranks_json_path(json, &ranks->ranks[0], row->node);
+	ranks_json_path(json, &ranks->all[0], row->node);
 	json_put_unsigned(json, "calls", row->count);
 	json_put_unsigned(json, "wait_ns", row->wait_ns);
 	json_put_unsigned(json, "transfer_ns", row->transfer_ns);
 	json_put_unsigned(json, "decided", row->decided);
 	json_put_unsigned(json, "last", row->last_count);
 	json_put_known_signed(json, "last_rank",
-		row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0,
+		row->last_rank != UINT32_MAX ? ranks->all[row->last_rank].number : 0,
 		row->last_rank != UINT32_MAX);
 	json_write_end(json, '}');
 }
@@ -98,7 +98,7 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	json_write_begin(&json, '{');
 	json_put_string(&json, "schema", "pperf.report/1");
 	json_put_string(&json, "view", "ranks");
-	json_put_unsigned(&json, "reference", (uint64_t)ranks->ranks[0].number);
+	json_put_unsigned(&json, "reference", (uint64_t)ranks->all[0].number);
 	json_put_unsigned(&json, "matched", ranks->outcome_count);
 	json_put_unsigned(&json, "decided", ranks->decided);
 	json_put_unsigned(&json, "undecided", ranks->undecided);
@@ -106,8 +106,8 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	json_put_unsigned(&json, "without_collectives", ranks->processes_without_collectives);
 	json_put_begin(&json, "rows", '[');
 	for (size_t i = 0; i < ranks->count; i++)
-		if (rank_is_wanted(options, &ranks->ranks[i]))
-			ranks_json_rank(&json, &ranks->ranks[i]);
+		if (rank_is_wanted(options, &ranks->all[i]))
+			ranks_json_rank(&json, &ranks->all[i]);
 	json_write_end(&json, ']');
 	json_put_begin(&json, "stragglers", '[');
 	for (size_t i = 0; i < ranks->straggler_count; i++)
@@ -138,7 +138,7 @@ void ranks_print_csv(const struct ranks *ranks, const struct options *options, s
 	}
 	output_string(out, ",drift_ppm\r\n");
 	for (size_t i = 0; i < ranks->count; i++) {
-		const struct rank_process *rank = &ranks->ranks[i];
+		const struct rank_process *rank = &ranks->all[i];
 
 		if (!rank_is_wanted(options, rank))
 			continue;

@@ -42,7 +42,7 @@ struct device_use {
 struct streams_report {
 	struct activities *activities;
 	struct stream_table stream_table;
-	struct stream_use *uses; /* by number in `lanes` */
+	struct stream_use *uses; /* by number of the stream in `stream_table` */
 	struct device_use devices[TIMELINE_DEVICES];
 	size_t room, device_count;
 };

@@ -25,11 +25,11 @@ bool *extra_rows_without_gpu_work(const struct process *process);
  * new row has the process, parent, depth and kind of `like`. */
 struct row extra_row_without_gpu_work_sum(
 	struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
-/* Stores in `odd` a row of the outlier among the module instances of the node of `of`. Returns
- * false if there is none. */
+/* Stores in `outlier` a row of the outlier among the module instances of the node of `around`.
+ * Returns false if there is none. */
 bool extra_row_outlier(const struct row *around, const struct row *like, struct row *outlier);
-/* Sums up what autograd's engine ran at `of`'s node and what is shown elsewhere, beside its
- * operators. Returns false if there is nothing of the kind. */
+/* Stores in `moved` a row for the CPU time of the node (backward) of `around` that the tree shows
+ * in modules instead. Returns false if `around` is another node or there is no such time. */
 bool extra_row_moved_backward(const struct row *around, const struct row *like, struct row *moved);
 
 #endif

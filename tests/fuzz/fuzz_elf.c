@@ -29,7 +29,7 @@ static void look_up(const struct asked *asked, enum elf_table table)
 	const struct elf_function *function;
 	char text[4096];
 
-	if (elf_symbols_read(&symbols, asked->path, &id, table) == SYMBOL_NONE) {
+	if (elf_symbols_read(&symbols, asked->path, &id, table) == SYMBOL_FOUND) {
 		function = elf_symbols_find(&symbols, asked->address);
 		for (size_t i = 0; i < symbols.count && i < 64; i++)
 			demangle(DEMANGLE_FULL, symbols.names + symbols.functions[i].name,

@@ -400,9 +400,9 @@ START_TEST(every_call_has_the_id_that_cupti_gives_it)
 			    !strcmp(name + length - 5, "_ptds");
 
 		ck_assert_msg(call != NULL, "%s is not listened to", name);
-		ck_assert_str_eq(call->site.name, name);
-		ck_assert_int_eq(call->site.per_thread, twin);
-		ck_assert_int_eq(call->site.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK);
+		ck_assert_str_eq(call->traced.name, name);
+		ck_assert_int_eq(call->traced.per_thread, twin);
+		ck_assert_int_eq(call->traced.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK);
 	}
 	for (const uint16_t *id = driver_function_ids(); *id; id++)
 		count++;

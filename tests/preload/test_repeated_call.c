@@ -19,7 +19,7 @@
 #define CALLS 20000
 #define WORDS_MOST CALL_WORDS(trace_launch)
 
-static struct call_site sites[4] = {
+static struct traced_function functions[4] = {
 	{ .name = "cudaMalloc", .type = CALL_ALLOC },
 	{ .name = "cudaFree", .type = CALL_FREE },
 	{ .name = "cuLaunchKernel", .type = CALL_LAUNCH, .flags = TRACE_CALL_DRIVER },
@@ -61,7 +61,7 @@ static_assert(CALL_WORDS(trace_copy) == CALL_WORDS(trace_sync) &&
 	"words_of");
 
 /* One call, as the program's would come. */
-static void make(struct made *one, struct call_site *site, uint64_t duration)
+static void make(struct made *one, struct traced_function *traced, uint64_t duration)
 {
 	const uint32_t outer = call_begin(one);
 
@@ -69,8 +69,8 @@ static void make(struct made *one, struct call_site *site, uint64_t duration)
 	call_correlate(one->call.correlation);
 	call_set_context(one->call.device, 0);
 	one->call.duration = duration;
-	one->call.head.flags = site->flags;
-	call_write(site, one->kind, (int)one->call.result, CALL_NO_STREAM, one->rest, one->words);
+	one->call.head.flags = traced->flags;
+	call_write(traced, one->kind, (int)one->call.result, CALL_NO_STREAM, one->rest, one->words);
 	call_end(outer);
 }
 
@@ -87,7 +87,7 @@ static void make_any(struct made *one)
 	one->call.correlation = chance(10) ? correlation : 0;
 	one->call.result = chance(20) == 0 ? 2 : 0;
 	one->call.device = chance(20) == 0;
-	make(one, &sites[2 + chance(2)],
+	make(one, &functions[2 + chance(2)],
 		chance(200) ? chance(5000) : UINT64_C(1) << (30 + chance(5)));
 }
 
@@ -163,8 +163,8 @@ START_TEST(a_trace_that_is_being_written_is_read_as_well)
 END_TEST
 
 /* What one call more takes in the file, on average. */
-static uint64_t cost_of(
-	enum trace_kind kind, struct call_site *site, uint64_t address_step, uint64_t bytes_step)
+static uint64_t cost_of(enum trace_kind kind, struct traced_function *traced, uint64_t address_step,
+	uint64_t bytes_step)
 {
 	uint64_t bytes;
 
@@ -176,7 +176,7 @@ static uint64_t cost_of(
 			.words = words_of(kind),
 			.rest = { address_step * made_count, bytes_step * made_count, 3 } };
 		one->call.device = UINT32_MAX;
-		make(one, site, 10);
+		make(one, traced, 10);
 	}
 	collector_finish();
 	bytes = expect_all() / CALLS;
@@ -186,19 +186,19 @@ static uint64_t cost_of(
 /* Slots and dictionary are a part of the file, too: some 10 bytes a call. */
 START_TEST(launches_take_24_bytes)
 {
-	ck_assert_uint_le(cost_of(TRACE_LAUNCH, &sites[2], 0, 0), 24 + 12);
+	ck_assert_uint_le(cost_of(TRACE_LAUNCH, &functions[2], 0, 0), 24 + 12);
 }
 END_TEST
 
 START_TEST(releases_take_32_bytes)
 {
-	ck_assert_uint_le(cost_of(TRACE_FREE, &sites[1], 4096, 0), 32 + 12);
+	ck_assert_uint_le(cost_of(TRACE_FREE, &functions[1], 4096, 0), 32 + 12);
 }
 END_TEST
 
 START_TEST(allocations_take_40_bytes)
 {
-	ck_assert_uint_le(cost_of(TRACE_ALLOC, &sites[0], 4096, 16), 40 + 12);
+	ck_assert_uint_le(cost_of(TRACE_ALLOC, &functions[0], 4096, 16), 40 + 12);
 }
 END_TEST
 

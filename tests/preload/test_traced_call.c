@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct call_site site = { .name = "cudaFree", .type = CALL_FREE };
-static struct call_site callback = { .name = "cuMemFree_v2",
+static struct traced_function traced = { .name = "cudaFree", .type = CALL_FREE };
+static struct traced_function callback = { .name = "cuMemFree_v2",
 	.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
 static char program[] = "the program's call";
 
@@ -66,7 +66,7 @@ static struct trace_memory *last_record(void)
 }
 
 /* Writes a record of the outermost call. NULL: it was not written. */
-static struct trace_memory *record_call(struct call_site *of, int result, const void *stream)
+static struct trace_memory *record_call(struct traced_function *of, int result, const void *stream)
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = { 0 };
 
@@ -82,7 +82,7 @@ static __attribute__((noinline)) const struct trace_memory *call(uint32_t *outer
 	const struct trace_memory *record;
 
 	*outer = call_begin(program);
-	record = *outer ? NULL : record_call(&site, result, CALL_NO_STREAM);
+	record = *outer ? NULL : record_call(&traced, result, CALL_NO_STREAM);
 	call_end(*outer);
 	return record;
 }
@@ -133,7 +133,7 @@ START_TEST(what_is_inside_lends_its_correlation)
 	call_end(inner);
 	ck_assert(call_correlate(41));
 	ck_assert(!call_correlate(42));
-	ck_assert_uint_eq(record_call(&site, 0, CALL_NO_STREAM)->call.correlation, 41);
+	ck_assert_uint_eq(record_call(&traced, 0, CALL_NO_STREAM)->call.correlation, 41);
 	call_end(outer);
 	ck_assert(!call_correlate(43));
 	ck_assert_uint_eq(call(&outer, 0)->call.correlation, 0);
@@ -176,7 +176,7 @@ static __attribute__((noinline)) bool call_of_eight(
 	bool written;
 
 	large[0] = (char)(one + two + three + four + five + six + seven + eight);
-	written = !outer && record_call(&site, large[0], CALL_NO_STREAM);
+	written = !outer && record_call(&traced, large[0], CALL_NO_STREAM);
 	call_end(outer);
 	return written;
 }
@@ -222,7 +222,7 @@ START_TEST(the_duration_ends_where_the_real_call_returned)
 	call_returned();
 	returned = clock_now();
 	usleep(2000);
-	ck_assert_uint_le(record_call(&site, 0, CALL_NO_STREAM)->call.stamp, returned);
+	ck_assert_uint_le(record_call(&traced, 0, CALL_NO_STREAM)->call.stamp, returned);
 	call_end(outer);
 	ck_assert_uint_gt(call(&outer, 0)->call.stamp, returned);
 }
@@ -247,7 +247,7 @@ static uint64_t size_of(uint32_t outer, int result)
 {
 	const uint64_t before = stream_tls.mine->slot->used;
 
-	ck_assert_ptr_nonnull(record_call(&site, result, CALL_NO_STREAM));
+	ck_assert_ptr_nonnull(record_call(&traced, result, CALL_NO_STREAM));
 	call_end(outer);
 	return stream_tls.mine->slot->used - before;
 }
@@ -316,9 +316,9 @@ END_TEST
 
 START_TEST(streams_of_the_thread_have_their_own_handle)
 {
-	const struct call_site twin = { .name = "cudaFreeAsync_ptsz", .per_thread = true };
+	const struct traced_function twin = { .name = "cudaFreeAsync_ptsz", .per_thread = true };
 
-	ck_assert_uint_eq(call_stream(&site, NULL), 0);
+	ck_assert_uint_eq(call_stream(&traced, NULL), 0);
 	ck_assert_uint_eq(call_stream(&twin, NULL), 2);
 	ck_assert_uint_eq(call_stream(&twin, (void *)0x50), 0x50);
 	call_capture_ended();
@@ -371,8 +371,8 @@ END_TEST
 
 START_TEST(only_what_a_callback_left_says_how_many_are_around)
 {
-	const uint64_t others[] = { 0, 1, 2, UINT32_MAX, UINT64_MAX, CALL_TICKET, (uintptr_t)&site,
-		CALL_TICKET ^ UINT64_C(1) << 63 };
+	const uint64_t others[] = { 0, 1, 2, UINT32_MAX, UINT64_MAX, CALL_TICKET,
+		(uintptr_t)&traced, CALL_TICKET ^ UINT64_C(1) << 63 };
 	uint32_t outer = 7;
 
 	for (uint32_t i = 0; i < 5; i++) {

@@ -203,7 +203,7 @@ START_TEST(a_return_address_gets_its_function)
 	check_text(0x1041, "second+0x1 (a.so)");
 	check_text(0x3108, "chosen+0x8 (a.so)");
 	found = symbols_find(symbols, BIAS + 0x1012);
-	ck_assert_int_eq(found.miss, SYMBOL_NONE);
+	ck_assert_int_eq(found.miss, SYMBOL_FOUND);
 	ck_assert_str_eq(found.function, "_ZN1A5firstEv");
 	ck_assert_str_eq(found.module, "a.so");
 	ck_assert_str_eq(found.path, path_of("a.so"));
@@ -237,7 +237,7 @@ START_TEST(between_functions_there_is_no_function)
 	check_text(0x0fff, "a.so+0xfff");
 	check_text(0x2200, "a.so+0x2200");
 	ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_BETWEEN), 3);
-	ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_NONE), 0);
+	ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_FOUND), 0);
 }
 END_TEST
 
@@ -384,7 +384,7 @@ START_TEST(a_file_cut_anywhere_or_changed_in_any_byte_is_survived)
 	for (size_t length = sizeof image; length-- > 0;) {
 		ck_assert_int_eq(truncate(path_of("a.so"), (off_t)length), 0);
 		look_around();
-		ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_NONE), 0);
+		ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_FOUND), 0);
 	}
 	write_file("a.so", &image, sizeof image);
 	fd = open(path_of("a.so"), O_WRONLY);
@@ -400,7 +400,7 @@ START_TEST(a_file_cut_anywhere_or_changed_in_any_byte_is_survived)
 	}
 	close(fd);
 	look_around();
-	ck_assert_uint_gt(symbols_miss_count(symbols, SYMBOL_NONE), 0);
+	ck_assert_uint_gt(symbols_miss_count(symbols, SYMBOL_FOUND), 0);
 }
 END_TEST
 

@@ -66,6 +66,14 @@ def another_injection_behaves_as_without_us(folder):
 
 
 @case
+def another_tool_that_cannot_start_leaves_no_error_to_the_program(folder):
+    for tool in ("libm.so.6", "/no/such/library.so"):
+        result = traced(folder, "late", env={"NVTX_INJECTION64_PATH": tool})
+        assert b"undefined symbol" not in result.stdout and b"cannot open" not in result.stdout, result.stdout
+        assert "could not be started" in info(folder / "trace.bin")["rows"][0]["meta"]["warning.nvtx_chain"]
+
+
+@case
 def threads_that_call_while_another_tool_is_starting_are_recorded(folder):
     tool = {"NVTX_INJECTION64_PATH": str(PROGRAMS / "lib_other_injection.so"), "OTHER_TOOL": "/dev/null", "OTHER_TOOL_SLOW": "1"}
     traced(folder, "reloads", PROGRAMS / "lib_nvtx_copy.so", 1, env=tool)

@@ -197,7 +197,8 @@ static void drop_unusable(struct collectives *collectives)
 		if (collective->end_ns == INT64_MIN)
 			collectives->untimed++;
 		else if (collective->kind == COLLECTIVE_PAIR &&
-			 !collectives->communicators[collective->communicator].high)
+			 !communicator_is_pair(
+				 &collectives->communicators[collective->communicator]))
 			collectives->pairs++;
 		else
 			collectives->all[kept++] = *collective;
@@ -411,7 +412,7 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 		struct communicator *communicator = &collectives->communicators[i];
 
 		name_group(communicator, reader);
-		if (communicator->high)
+		if (communicator_is_pair(communicator))
 			format_pair_name(communicator);
 	}
 }

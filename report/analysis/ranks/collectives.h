@@ -62,7 +62,7 @@ struct collective {
 	uint64_t launched_ns, requested_ns;
 	uint64_t correlation;  /* of a range: its id */
 	uint32_t communicator; /* index in `communicators` */
-	uint32_t node;         /* call-tree node of the launch; 0: unknown */
+	uint32_t node;         /* node that launched it, set by ranks_find_stragglers; 0: unknown */
 	uint32_t outcome;      /* for the caller; UINT32_MAX at first */
 	uint8_t kind;
 };
@@ -71,7 +71,7 @@ struct collective {
  * `first` to `first + count - 1`, sorted by start. */
 struct communicator {
 	uint32_t device, stream;
-	uint32_t low, high; /* of a pair: the ranks in the process group; else both 0 */
+	uint32_t low, high; /* of a pair: its ranks in the process group, low < high; else both 0 */
 	char *pair;         /* of a pair: the memory of `group`; owned */
 	size_t first, count;
 	/* PyTorch's number of the first collective in the process group; -1: unknown. */
@@ -80,6 +80,12 @@ struct communicator {
 	 * reader. */
 	struct trace_text group;
 };
+
+/* Whether the communicator holds the sends and receives of two ranks. */
+static inline bool communicator_is_pair(const struct communicator *communicator)
+{
+	return communicator->high != 0;
+}
 
 struct collectives {
 	struct collective *all; /* sorted by communicator, then start */

@@ -15,7 +15,7 @@
 static const struct communicator *communicator_of(
 	const struct ranks *ranks, const struct rank_communicator *member)
 {
-	return &ranks->ranks[member->rank].collectives.communicators[member->communicator];
+	return &ranks->all[member->rank].collectives.communicators[member->communicator];
 }
 
 struct collective *group_collective(
@@ -23,7 +23,7 @@ struct collective *group_collective(
 {
 	const struct communicator *communicator = communicator_of(ranks, member);
 	const int64_t index = (int64_t)instance + member->shift;
-	const struct rank_process *rank = &ranks->ranks[member->rank];
+	const struct rank_process *rank = &ranks->all[member->rank];
 
 	if (index < 0 || (size_t)index >= communicator->count)
 		return NULL;
@@ -89,8 +89,8 @@ static struct shift_trial try_shift(const struct ranks *ranks,
 	if (from_a >= a->count || from_b >= b->count)
 		return (struct shift_trial){ .common = 0 };
 	count = a->count - from_a < b->count - from_b ? a->count - from_a : b->count - from_b;
-	return try_alignment(&ranks->ranks[first->rank].collectives.all[a->first + from_a],
-		&ranks->ranks[other->rank].collectives.all[b->first + from_b], count);
+	return try_alignment(&ranks->all[first->rank].collectives.all[a->first + from_a],
+		&ranks->all[other->rank].collectives.all[b->first + from_b], count);
 }
 
 static bool is_good_fit(const struct shift_trial *trial)
@@ -194,7 +194,8 @@ static bool is_of_two(const struct ranks *ranks, const struct rank_communicator 
 	const struct communicator *a = communicator_of(ranks, first),
 				  *b = communicator_of(ranks, other);
 
-	return a->high && b->high && trial->same && a->count == b->count;
+	return communicator_is_pair(a) && communicator_is_pair(b) && trial->same &&
+	       a->count == b->count;
 }
 
 /* Whether two communicators may be one. `same`: their process groups are the same. */
@@ -288,7 +289,7 @@ COMPARE_BY(by_own_ns, struct clock_readings, own_ns)
 
 static void align_clock_to(struct ranks *ranks, uint32_t from, uint32_t to)
 {
-	struct rank_process *rank = &ranks->ranks[to];
+	struct rank_process *rank = &ranks->all[to];
 	size_t count;
 	struct clock_readings *pairs = common_clock_readings(ranks, from, to, &count);
 	struct theil_sen_fit fit;
@@ -306,7 +307,7 @@ static void align_clock_to(struct ranks *ranks, uint32_t from, uint32_t to)
 
 int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns)
 {
-	return rank ? theil_sen_map(&ranks->ranks[rank].fit, time_ns) : time_ns;
+	return rank ? theil_sen_map(&ranks->all[rank].fit, time_ns) : time_ns;
 }
 
 static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
@@ -316,7 +317,7 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 	 * are. */
 	size_t together = 0, strangers = 0;
 	struct rank_communicator first = { .rank = 0 },
-				 own = { .rank = (uint32_t)(rank - ranks->ranks) };
+				 own = { .rank = (uint32_t)(rank - ranks->all) };
 	struct shift_trial trial = { .same = false };
 
 	for (size_t i = 0; i < mine->count; i++)
@@ -324,14 +325,14 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 	for (uint32_t i = 0; i < mine->communicator_count; i++) {
 		own.communicator = i;
 		for (first.communicator = 0;
-			first.communicator < ranks->ranks[0].collectives.communicator_count;
+			first.communicator < ranks->all[0].collectives.communicator_count;
 			first.communicator++)
 			strangers += compare_process_groups(ranks, &first, &own) < 0;
 	}
 	strangers = strangers ==
-		    mine->communicator_count * ranks->ranks[0].collectives.communicator_count;
+		    mine->communicator_count * ranks->all[0].collectives.communicator_count;
 	own.communicator = first.communicator = 0;
-	if (mine->communicator_count && ranks->ranks[0].collectives.communicator_count)
+	if (mine->communicator_count && ranks->all[0].collectives.communicator_count)
 		trial = try_shift(ranks, &first, &own, 0);
 	if (together < THEIL_SEN_PAIRS_MIN)
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
@@ -342,7 +343,7 @@ static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"it shares no process group with rank %lld, directly or through other "
 			"ranks",
-			(long long)ranks->ranks[0].number);
+			(long long)ranks->all[0].number);
 	else if (!trial.same)
 		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
 			"its collectives differ from those of the others, or are in another order");
@@ -359,28 +360,28 @@ static void align_clocks(struct ranks *ranks)
 {
 	bool more = true;
 
-	ranks->ranks[0].aligned = true;
+	ranks->all[0].aligned = true;
 	while (more) {
 		more = false;
 		for (uint32_t to = 1; to < ranks->count; to++) {
-			if (ranks->ranks[to].aligned)
+			if (ranks->all[to].aligned)
 				continue;
 			for (uint32_t from = 0; from < ranks->count; from++)
-				if (from != to && ranks->ranks[from].aligned)
+				if (from != to && ranks->all[from].aligned)
 					align_clock_to(ranks, from, to);
-			more |= ranks->ranks[to].aligned;
+			more |= ranks->all[to].aligned;
 		}
 	}
 	for (size_t i = 1; i < ranks->count; i++)
-		if (!ranks->ranks[i].aligned)
-			explain_unaligned(ranks, &ranks->ranks[i]);
+		if (!ranks->all[i].aligned)
+			explain_unaligned(ranks, &ranks->all[i]);
 }
 
 void ranks_group(struct ranks *ranks)
 {
 	for (uint32_t rank = 0; rank < ranks->count; rank++)
-		for (uint32_t i = 0; i < ranks->ranks[rank].collectives.communicator_count; i++)
-			if (ranks->ranks[rank].collectives.communicators[i].count)
+		for (uint32_t i = 0; i < ranks->all[rank].collectives.communicator_count; i++)
+			if (ranks->all[rank].collectives.communicators[i].count)
 				join_communicator(ranks, (struct rank_communicator){
 								 .rank = rank, .communicator = i });
 	align_clocks(ranks);

@@ -12,17 +12,17 @@ COMPARE_BY_TWO(by_number, struct rank_process, number, process)
 static bool number_ranks(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
-		ranks->numbered_by_file |= ranks->ranks[i].process->rank < 0;
+		ranks->numbered_by_file |= ranks->all[i].process->rank < 0;
 	for (size_t i = 0; i < ranks->count; i++)
-		ranks->ranks[i].number = ranks->numbered_by_file ? (int64_t)i
-								 : ranks->ranks[i].process->rank;
-	qsort(ranks->ranks, ranks->count, sizeof *ranks->ranks, by_number);
+		ranks->all[i].number = ranks->numbered_by_file ? (int64_t)i
+							       : ranks->all[i].process->rank;
+	qsort(ranks->all, ranks->count, sizeof *ranks->all, by_number);
 	for (size_t i = 1; i < ranks->count; i++)
-		if (ranks->ranks[i].number == ranks->ranks[i - 1].number) {
+		if (ranks->all[i].number == ranks->all[i - 1].number) {
 			text_add(&ranks->problem,
 				"%s and %s both have rank %lld; give one trace per rank",
-				ranks->ranks[i - 1].process->path, ranks->ranks[i].process->path,
-				(long long)ranks->ranks[i].number);
+				ranks->all[i - 1].process->path, ranks->all[i].process->path,
+				(long long)ranks->all[i].number);
 			return false;
 		}
 	return true;
@@ -37,7 +37,7 @@ static bool has_two_ranks(struct ranks *ranks)
 		text_add(&ranks->problem,
 			"only %s has collectives; give several ranks: pperf-report ranks TRACE "
 			"TRACE ...",
-			ranks->ranks[0].process->path);
+			ranks->all[0].process->path);
 	return ranks->count >= 2;
 }
 
@@ -45,13 +45,13 @@ static bool has_two_ranks(struct ranks *ranks)
  * but no collectives. Returns false if the ranks cannot be compared. */
 static bool select_ranks(struct ranks *ranks)
 {
-	ranks->ranks = xcalloc((ranks->processes.count + 1) * sizeof *ranks->ranks);
+	ranks->all = xcalloc((ranks->processes.count + 1) * sizeof *ranks->all);
 	for (size_t i = 0; i < ranks->processes.shown; i++) {
 		struct rank_process rank = { .process = &ranks->processes.all[i] };
 
 		collectives_read(&rank.collectives, rank.process->reader, rank.process->simulated);
 		if (rank.collectives.count)
-			ranks->ranks[ranks->count++] = rank;
+			ranks->all[ranks->count++] = rank;
 		else
 			collectives_free(&rank.collectives);
 	}
@@ -84,15 +84,15 @@ struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, si
 void ranks_free(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++) {
-		collectives_free(&ranks->ranks[i].collectives);
-		profile_free(ranks->ranks[i].profile);
+		collectives_free(&ranks->all[i].collectives);
+		profile_free(ranks->all[i].profile);
 	}
 	for (size_t i = 0; i < ranks->group_count; i++)
 		free(ranks->groups[i].members);
 	free(ranks->groups);
 	free(ranks->outcomes);
 	free(ranks->rows);
-	free(ranks->ranks);
+	free(ranks->all);
 	free(ranks->problem.text);
 	processes_free(&ranks->processes);
 }

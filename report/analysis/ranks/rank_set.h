@@ -103,7 +103,7 @@ struct straggler {
 
 struct ranks {
 	struct processes processes;
-	struct rank_process *ranks; /* by number */
+	struct rank_process *all; /* by number */
 	size_t count;
 	uint32_t processes_without_collectives; /* processes without collectives, left out */
 	bool numbered_by_file;                  /* some traces have no rank of their own */

@@ -132,7 +132,8 @@ static void add_gpu_time(
 
 DEFINE_COUNT_WHILE(launched_before, struct arrival, item->at_ns < limit)
 
-/* Stores the leaf of the GPU work. Its kind and parent are checked after the pass. */
+/* Stores the leaf of GPU work that was launched at `at_ns` in the collectives launched then.
+ * run_straggler_pass replaces it by its parent, the launching node. */
 static void set_collective_node(struct straggler_pass *pass, uint32_t leaf, uint64_t at_ns)
 {
 	struct collectives *collectives = &pass->rank->collectives;
@@ -142,7 +143,8 @@ static void set_collective_node(struct straggler_pass *pass, uint32_t leaf, uint
 		collectives->all[pass->launched[i].collective].node = leaf;
 }
 
-static void restart_straggler_pass(void *context)
+/* Clears the sums: the trace is read from its beginning. */
+static void clear_interval_times(void *context)
 {
 	struct straggler_pass *pass = context;
 
@@ -196,10 +198,13 @@ static void sum_gpu_times(const struct rank_process *rank, struct straggler_inte
 	}
 }
 
+/* Profiles the rank once more, and keeps the profile in rank->profile. Adds up the CPU and GPU time
+ * of each node in the intervals before the stragglers' collectives. Sets the node that launched
+ * each collective. */
 static void run_straggler_pass(struct straggler_pass *pass)
 {
 	const struct profile_observer observer = { .context = pass,
-		.restart = restart_straggler_pass,
+		.restart = clear_interval_times,
 		.leaf = add_leaf_time,
 		.instance = add_instance_time };
 	struct process *process = pass->rank->process;
@@ -255,24 +260,24 @@ static uint32_t *paths_of(const struct rank_process *rank, struct string_table *
 /* Time of each rank at each node: by path, then rank. */
 struct node_times {
 	uint64_t *ns;
-	size_t room, ranks;
+	size_t room, rank_count;
 };
 
 static void add_rank_time(struct node_times *times, uint32_t path, size_t rank, uint64_t ns)
 {
-	ARRAY_GROW(times->ns, times->room, ((size_t)path + 1) * times->ranks);
-	times->ns[path * times->ranks + rank] += ns;
+	ARRAY_GROW(times->ns, times->room, ((size_t)path + 1) * times->rank_count);
+	times->ns[path * times->rank_count + rank] += ns;
 }
 
 static uint64_t others_median(
 	const struct node_times *times, uint32_t path, size_t rank, const struct ranks *ranks)
 {
-	uint64_t *values = xcalloc(times->ranks * sizeof *values), median;
+	uint64_t *values = xcalloc(times->rank_count * sizeof *values), median;
 	size_t count = 0;
 
-	for (size_t i = 0; i < times->ranks; i++)
-		if (i != rank && ranks->ranks[i].sums.matched)
-			values[count++] = times->ns[path * times->ranks + i];
+	for (size_t i = 0; i < times->rank_count; i++)
+		if (i != rank && ranks->all[i].sums.matched)
+			values[count++] = times->ns[path * times->rank_count + i];
 	qsort(values, count, sizeof *values, compare_u64);
 	median = !count ? 0
 		 : count % 2
@@ -293,8 +298,9 @@ static void compare_node(const struct ranks *ranks, const struct straggler *stra
 	const struct node_times *times, const uint32_t *paths, uint32_t id,
 	struct node_excess *best)
 {
-	const struct tree *tree = ranks->ranks[straggler->rank].profile->tree;
-	const uint64_t own = times->ns ? times->ns[paths[id] * times->ranks + straggler->rank] : 0;
+	const struct tree *tree = ranks->all[straggler->rank].profile->tree;
+	const uint64_t own = times->ns ? times->ns[paths[id] * times->rank_count + straggler->rank]
+				       : 0;
 	uint64_t others;
 
 	if (own <= best->more_ns || tree->nodes[id].kind == NODE_ASYNC)
@@ -309,7 +315,7 @@ static void compare_node(const struct ranks *ranks, const struct straggler *stra
 static struct node_excess follow_largest_excess(const struct ranks *ranks,
 	const struct straggler *straggler, const struct node_times *times, const uint32_t *paths)
 {
-	const struct tree *tree = ranks->ranks[straggler->rank].profile->tree;
+	const struct tree *tree = ranks->all[straggler->rank].profile->tree;
 	struct node_excess at = { .node = 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++)
@@ -329,7 +335,7 @@ static void sum_rank_times(const struct ranks *ranks, const struct straggler_pas
 	size_t index, uint32_t *const *paths, struct node_times *cpu, struct node_times *gpu)
 {
 	for (size_t rank = 0; rank < ranks->count; rank++)
-		for (uint32_t id = 1; id < ranks->ranks[rank].profile->tree->count; id++) {
+		for (uint32_t id = 1; id < ranks->all[rank].profile->tree->count; id++) {
 			add_rank_time(
 				cpu, paths[rank][id], rank, passes[rank].intervals[index].cpu[id]);
 			add_rank_time(
@@ -349,8 +355,9 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	const struct straggler_pass *passes, uint32_t *const *paths)
 {
 	const size_t index = (size_t)(straggler - ranks->stragglers);
-	struct node_times cpu = { .ranks = ranks->count }, gpu = { .ranks = ranks->count };
-	const struct rank_sums *sums = &ranks->ranks[straggler->rank].sums;
+	struct node_times cpu = { .rank_count = ranks->count },
+			  gpu = { .rank_count = ranks->count };
+	const struct rank_sums *sums = &ranks->all[straggler->rank].sums;
 	/* The median, because one very late collective, as at the start, says nothing about all. */
 	const uint64_t typical_ns = sums->late_median_ns * sums->last;
 	struct node_excess on_cpu, on_gpu, found;
@@ -390,7 +397,7 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 	}
 	*count = 0;
 	for (uint32_t i = 0; i < ranks->count; i++) {
-		const struct rank_sums *sums = &ranks->ranks[i].sums;
+		const struct rank_sums *sums = &ranks->all[i].sums;
 
 		if (sums->last >= 3 && (double)sums->last > expected[i] + 2.5 * sqrt(variance[i]))
 			found[(*count)++] = (struct straggler){
@@ -429,9 +436,9 @@ void ranks_find_stragglers(struct ranks *ranks)
 
 	store_worst_stragglers(ranks);
 	for (size_t i = 0; i < ranks->count; i++) {
-		passes[i] = (struct straggler_pass){ .ranks = ranks, .rank = &ranks->ranks[i] };
+		passes[i] = (struct straggler_pass){ .ranks = ranks, .rank = &ranks->all[i] };
 		run_straggler_pass(&passes[i]);
-		paths[i] = paths_of(&ranks->ranks[i], texts);
+		paths[i] = paths_of(&ranks->all[i], texts);
 	}
 	for (size_t s = 0; s < ranks->straggler_count; s++)
 		explain_straggler(ranks, &ranks->stragglers[s], passes, paths);

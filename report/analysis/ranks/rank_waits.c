@@ -27,7 +27,7 @@ static struct instance_times instance_times_of(
 	for (size_t m = 0; m < group->count && times.whole; m++) {
 		const struct rank_communicator *member = &group->members[m];
 		const struct collective *collective = group_collective(ranks, member, instance);
-		const struct rank_process *rank = &ranks->ranks[member->rank];
+		const struct rank_process *rank = &ranks->all[member->rank];
 		int64_t start;
 
 		if (!collective || !rank->aligned) {
@@ -81,7 +81,7 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instan
 		struct collective *collective = group_collective(
 			ranks, &group->members[m], instance);
 		const uint32_t index = group->members[m].rank;
-		struct rank_sums *sums = &ranks->ranks[index].sums;
+		struct rank_sums *sums = &ranks->all[index].sums;
 		const uint64_t wait = rank_wait_ns(ranks, index, collective, times->last_start);
 
 		collective->outcome = (uint32_t)ranks->outcome_count;
@@ -111,7 +111,7 @@ static void set_median_lateness(struct ranks *ranks, uint32_t rank)
 			values[count++] = ranks->outcomes[i].late_ns;
 	qsort(values, count, sizeof *values, compare_u64);
 	if (count)
-		ranks->ranks[rank].sums.late_median_ns =
+		ranks->all[rank].sums.late_median_ns =
 			count % 2 ? values[count / 2]
 				  : values[count / 2 - 1] +
 					    (values[count / 2] - values[count / 2 - 1]) / 2;
@@ -212,6 +212,6 @@ void ranks_compute_waits(struct ranks *ranks)
 		}
 	for (uint32_t i = 0; i < ranks->count; i++) {
 		set_median_lateness(ranks, i);
-		count_unmatched(&ranks->ranks[i]);
+		count_unmatched(&ranks->all[i]);
 	}
 }

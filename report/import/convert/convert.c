@@ -154,8 +154,8 @@ static void conversion_free(struct conversion *conversion)
 	free(conversion->memory_begin);
 	free(conversion->instants);
 	free(conversion->instant_begin);
-	free(conversion->frames);
-	free(conversion->frame_begin);
+	free(conversion->python_calls);
+	free(conversion->python_call_begin);
 	imported_stacks_free(&conversion->stacks);
 	free(conversion->range_nodes);
 	free(conversion->links);

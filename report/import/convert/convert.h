@@ -53,8 +53,8 @@ struct conversion {
 	/* By thread: begin of its part of `order`; one more entry at the end. */
 	size_t *thread_begin;
 	/* Like `order`: calls, memory events, instant events and Python calls. */
-	uint32_t *calls, *memories, *instants, *frames;
-	size_t *call_begin, *memory_begin, *instant_begin, *frame_begin;
+	uint32_t *calls, *memories, *instants, *python_calls;
+	size_t *call_begin, *memory_begin, *instant_begin, *python_call_begin;
 	uint32_t *range_nodes; /* by range: its node; 0: none yet */
 	uint32_t *links; /* by range: the forward operator of a backward function, + 1; 0: none */
 	struct imported_stacks stacks;
@@ -101,7 +101,7 @@ void sort_row_numbers(uint32_t *rows, size_t count,
 		return order ? order : COMPARE(left, right);                              \
 	}
 
-/* Fills order, calls, memories, instants and frames, and their begin arrays. */
+/* Fills order, calls, memories, instants and python_calls, and their begin arrays. */
 void convert_sort_rows(struct conversion *conversion);
 
 /* Writes META records and devices. Called last, because it reports counts of the conversion.
@@ -118,21 +118,22 @@ void convert_gpu_events(struct conversion *conversion);
 enum trace_kind cuda_call_kind(struct string_view name);
 /* Assigns GPU work without a correlation id to calls with the same External id. */
 void match_calls_without_ids(struct event_rows *imported);
-/* Fills `owners`. */
+/* Fills conversion->owners. */
 void convert_find_owners(struct conversion *conversion);
 /* Returns the owner of `correlation`, or NULL if no GPU work has this id. */
 struct correlation_owner *convert_owner(const struct conversion *conversion, uint64_t correlation);
-/* The trace ids of a call's node and stack. */
+/* The node and the call stack of a call, by their ids in the trace. */
 struct call_location {
 	uint32_t node, stack;
 };
-/* Returns the record kind of a call by the text of its name, as cuda_call_kind. `sync`: its enum
- * trace_sync_type, or 0. */
+/* Returns the record kind of a call by the text of its name, as cuda_call_kind. Sets `sync` to its
+ * enum trace_sync_type, or 0. */
 enum trace_kind convert_call_kind(struct conversion *conversion, uint32_t text, uint32_t *sync);
-/* Sets `flags` of the calls that have no GPU record for a known reason. Needs `owners`. */
+/* Sets `flags` of the calls that have no GPU record for a known reason. Needs
+ * conversion->owners. */
 void convert_find_unrecorded_launches(struct conversion *conversion);
 /* Writes the record of row `call`, which returns at `end`. `inner`: it is inside another call. */
-void convert_call(struct conversion *conversion, uint32_t call, struct call_location place,
+void convert_call(struct conversion *conversion, uint32_t call, struct call_location location,
 	uint64_t end, bool inner);
 
 /* Sets the kind of backward functions, and their links. */

@@ -128,7 +128,7 @@ static enum trace_kind call_record_kind(struct conversion *conversion, uint32_t 
 	return owner->work & 1u << IMPORTED_COPY ? TRACE_COPY : TRACE_SET;
 }
 
-void convert_call(struct conversion *conversion, uint32_t number, struct call_location place,
+void convert_call(struct conversion *conversion, uint32_t number, struct call_location location,
 	uint64_t end, bool inner)
 {
 	const struct imported_call *call = &conversion->imported->calls[number];
@@ -156,10 +156,10 @@ void convert_call(struct conversion *conversion, uint32_t number, struct call_lo
 	kind = call_record_kind(conversion, call->name, owner, &sync);
 	if (second && kind != TRACE_SYNC)
 		kind = TRACE_SYNC;
-	record.call.head.node = place.node;
+	record.call.head.node = location.node;
 	record.call.head.flags = kind == TRACE_SYNC ? 0 : (uint8_t)call->flags;
 	record.call.result = call->result;
-	record.call.stack = place.stack;
+	record.call.stack = location.stack;
 	record.call.duration = inner ? 0 : call->duration;
 	record.call.api = convert_name(conversion, call->name);
 	if (owner || kind != TRACE_SYNC)

@@ -46,7 +46,7 @@ struct imported_range {
 	uint32_t name, thread;
 	/* logical number of the thread that ran the forward operator; 0: not a backward function */
 	uint32_t forward;
-	/* A text: inputs of an operator, in the form of `detail` of struct trace_node. 0: not
+	/* A text: inputs of an operator, in the form of trace_node.detail. 0: not
 	 * known. */
 	uint32_t shapes;
 	/* A text: the Python stack in the form `FILE(LINE): FUNCTION;...`, innermost first. 0:
@@ -117,8 +117,8 @@ struct imported_gpu {
 	bool enclosed;     /* set by the conversion: the call was found by `external` only */
 };
 
-/* A wait as the profiler recorded it. `name` decides its type: it contains `Wait` (a CUDA stream
- * waits for an event), else `Event`, else `Stream`, else it is a wait for the context. */
+/* A wait as the profiler recorded it. `name` decides its type: it contains "Wait" (a CUDA stream
+ * waits for an event), else "Event", else "Stream", else it is a wait for the context. */
 struct imported_sync {
 	int64_t start;
 	uint64_t duration, correlation;
@@ -170,7 +170,8 @@ struct imported_device {
 };
 
 /* A property of the file, which becomes a META record (keys: collector/trace_format.h). The key
- * `process.PID` is an exception: its value becomes `command` in the trace of process PID. */
+ * `process.PID` is an exception: its value becomes the key "command" in the trace of process
+ * PID. */
 struct imported_metadata {
 	uint32_t key, value; /* texts */
 	uint64_t min_value;  /* used by Kineto's reader only */

@@ -21,7 +21,7 @@ static const struct {
 	{ "HostToDevice", TRACE_COPY_HTOD }, { "DeviceToHost", TRACE_COPY_DTOH },
 	{ "DeviceToDevice", TRACE_COPY_DTOD }, { "HostToHost", TRACE_COPY_HTOH } };
 
-/* Parses `Memcpy HtoD (Pageable -> Device)` and AMD's `CopyHostToDevice`. */
+/* Parses "Memcpy HtoD (Pageable -> Device)" and AMD's "CopyHostToDevice". */
 static uint32_t copy_kind_of_name(struct string_view name)
 {
 	for (size_t i = 0; i < sizeof copy_words / sizeof *copy_words; i++) {

@@ -138,7 +138,7 @@ uint32_t python_cursor_stack(
 
 	for (; cursor->next < cursor->end; cursor->next++) {
 		const struct imported_frame *frame =
-			&conversion->imported->frames[conversion->frames[cursor->next]];
+			&conversion->imported->frames[conversion->python_calls[cursor->next]];
 
 		if (frame->start > time)
 			break;

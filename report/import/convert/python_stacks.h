@@ -32,7 +32,7 @@ struct imported_stacks {
 /* The Python functions open on a thread, at increasing times. Set `next` and `end`, and the rest
  * to zero. */
 struct python_cursor {
-	size_t next, end; /* index in conversion.frames, and its end */
+	size_t next, end; /* index in conversion.python_calls, and its end */
 	struct python_open_call {
 		int64_t end;
 		uint32_t name, call; /* call: its row; 0: not determined yet */

@@ -76,7 +76,7 @@ void convert_sort_rows(struct conversion *conversion)
 	conversion->call_begin = xcalloc(threads * sizeof *conversion->call_begin);
 	conversion->memory_begin = xcalloc(threads * sizeof *conversion->memory_begin);
 	conversion->instant_begin = xcalloc(threads * sizeof *conversion->instant_begin);
-	conversion->frame_begin = xcalloc(threads * sizeof *conversion->frame_begin);
+	conversion->python_call_begin = xcalloc(threads * sizeof *conversion->python_call_begin);
 	conversion->order = sort_by_thread(imported, imported->ranges, imported->range_count,
 		sizeof *imported->ranges, offsetof(struct imported_range, thread),
 		conversion->thread_begin, compare_ranges, imported->ranges);
@@ -89,7 +89,7 @@ void convert_sort_rows(struct conversion *conversion)
 	conversion->instants = sort_by_thread(imported, imported->instants, imported->instant_count,
 		sizeof *imported->instants, offsetof(struct imported_instant, thread),
 		conversion->instant_begin, compare_instants, imported->instants);
-	conversion->frames = sort_by_thread(imported, imported->frames, imported->frame_count,
+	conversion->python_calls = sort_by_thread(imported, imported->frames, imported->frame_count,
 		sizeof *imported->frames, offsetof(struct imported_frame, thread),
-		conversion->frame_begin, compare_frames, imported->frames);
+		conversion->python_call_begin, compare_frames, imported->frames);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes a thread's ranges, calls and memory events in the order in which pperf would have recorded
- * them.
+ * Writes a thread's ranges, calls, memory events and instants in the order in which pperf would
+ * have recorded them.
  *
  * A range is inside what was open when it began, even if that ends earlier. Ranges that only touch
  * are not nested. A call belongs to the innermost range open at its begin, including one that
@@ -23,14 +23,14 @@ struct converted_range {
 /* A call that has not returned. Calls that begin before it returns are inside it. */
 struct pending_call {
 	int64_t end;
-	struct call_location site;
+	struct call_location location;
 	uint32_t call, depth; /* depth: number of ranges around it */
 	bool active;
 };
 
 struct thread_walk {
 	struct conversion *conversion;
-	struct converted_range *frames;
+	struct converted_range *open;
 	size_t room;
 	uint32_t depth;
 	/* ranges that ended before one inside them, since the stack was last empty */
@@ -54,7 +54,7 @@ static void emit_call(struct thread_walk *walk, int64_t time, uint32_t depth)
 
 	if (!call->active || (call->end > time && call->depth < depth))
 		return;
-	convert_call(walk->conversion, call->call, call->site,
+	convert_call(walk->conversion, call->call, call->location,
 		ns_since_start(walk, call->end < time ? call->end : time), false);
 	walk->pending.active = false;
 }
@@ -66,20 +66,20 @@ static uint32_t first_to_end(const struct thread_walk *walk)
 	uint32_t best = walk->depth - 1;
 
 	for (uint32_t i = best; walk->disordered && i-- > 0;)
-		if (walk->frames[i].end < walk->frames[best].end)
+		if (walk->open[i].end < walk->open[best].end)
 			best = i;
 	return best;
 }
 
 static void close_converted_range(struct thread_walk *walk, uint32_t index)
 {
-	const struct converted_range frame = walk->frames[index];
+	const struct converted_range closed = walk->open[index];
 	const uint32_t inside = walk->depth - 1 - index;
 
-	emit_call(walk, frame.end, inside ? UINT32_MAX : walk->depth);
-	writer_pop(walk->conversion->writer, ns_since_start(walk, frame.end), inside);
-	memmove(&walk->frames[index], &walk->frames[index + 1], inside * sizeof *walk->frames);
-	walk->last_closed = frame;
+	emit_call(walk, closed.end, inside ? UINT32_MAX : walk->depth);
+	writer_pop(walk->conversion->writer, ns_since_start(walk, closed.end), inside);
+	memmove(&walk->open[index], &walk->open[index + 1], inside * sizeof *walk->open);
+	walk->last_closed = closed;
 	walk->depth--;
 	walk->conversion->counts.overlapping += inside > 0;
 	if (inside)
@@ -95,9 +95,9 @@ static void end_ranges_until(struct thread_walk *walk, int64_t time, bool keep_e
 {
 	while (walk->depth) {
 		const uint32_t index = first_to_end(walk);
-		const struct converted_range *frame = &walk->frames[index];
+		const struct converted_range *range = &walk->open[index];
 
-		if (frame->end > time || (keep_empty && frame->start == time && frame->end == time))
+		if (range->end > time || (keep_empty && range->start == time && range->end == time))
 			break;
 		close_converted_range(walk, index);
 	}
@@ -109,15 +109,15 @@ static void end_ranges_until(struct thread_walk *walk, int64_t time, bool keep_e
 static uint32_t node_of_range(
 	struct thread_walk *walk, const struct imported_range *range, uint32_t link)
 {
-	uint32_t parent = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+	uint32_t parent = walk->depth ? walk->open[walk->depth - 1].node : 0;
 
 	if (walk->ended_early > ENDED_EARLY_MAX) {
 		parent = 0;
 		for (uint32_t i = 0; i < walk->depth; i++) {
-			const struct imported_range *open =
-				&walk->conversion->imported->ranges[walk->frames[i].range];
+			const struct imported_range *range_around =
+				&walk->conversion->imported->ranges[walk->open[i].range];
 
-			parent = convert_node(walk->conversion, parent, open, 0);
+			parent = convert_node(walk->conversion, parent, range_around, 0);
 		}
 	}
 	return convert_node(walk->conversion, parent, range, link);
@@ -130,27 +130,27 @@ static void open_converted_range(struct thread_walk *walk, uint32_t number)
 	const uint32_t link = conversion->links[number]
 				      ? conversion->range_nodes[conversion->links[number] - 1]
 				      : 0;
-	struct converted_range frame = { .start = range->start,
+	struct converted_range opened = { .start = range->start,
 		.end = range->start + (int64_t)range->duration,
 		.range = number };
 
 	end_ranges_until(walk, range->start, false);
 	if (walk->depth == DEPTH_MAX) {
-		conversion->range_nodes[number] = walk->frames[walk->depth - 1].node;
+		conversion->range_nodes[number] = walk->open[walk->depth - 1].node;
 		conversion->counts.too_deep++;
 		return;
 	}
-	frame.node = conversion->range_nodes[number] = node_of_range(walk, range, link);
-	if (walk->depth && frame.end > walk->frames[walk->depth - 1].end)
+	opened.node = conversion->range_nodes[number] = node_of_range(walk, range, link);
+	if (walk->depth && opened.end > walk->open[walk->depth - 1].end)
 		walk->disordered = true;
-	*ARRAY_ADD(walk->frames, walk->room, walk->depth) = frame;
-	writer_push(conversion->writer, ns_since_start(walk, range->start), frame.node);
+	*ARRAY_ADD(walk->open, walk->room, walk->depth) = opened;
+	writer_push(conversion->writer, ns_since_start(walk, range->start), opened.node);
 }
 
 static bool has_external_id(
-	const struct thread_walk *walk, const struct converted_range *frame, uint64_t external)
+	const struct thread_walk *walk, const struct converted_range *open, uint64_t external)
 {
-	const struct imported_range *range = &walk->conversion->imported->ranges[frame->range];
+	const struct imported_range *range = &walk->conversion->imported->ranges[open->range];
 
 	return range->external == external &&
 	       (range->kind == TRACE_NODE_OP || range->kind == TRACE_NODE_BACKWARD);
@@ -164,7 +164,7 @@ static uint32_t python_stack_at(struct thread_walk *walk, int64_t time)
 	const uint32_t stack = python_cursor_stack(conversion, &walk->python, time);
 
 	for (uint32_t i = walk->depth; i-- > 0 && !stack;) {
-		const uint32_t text = conversion->imported->ranges[walk->frames[i].range].stack;
+		const uint32_t text = conversion->imported->ranges[walk->open[i].range].stack;
 
 		if (text)
 			return python_stack_of_text(conversion, text);
@@ -176,7 +176,7 @@ static uint32_t python_stack_at(struct thread_walk *walk, int64_t time)
  * External id decides, if an operator that touches the call has the same one. */
 static uint32_t call_node(struct thread_walk *walk, const struct imported_call *call)
 {
-	const struct converted_range *top = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
+	const struct converted_range *top = walk->depth ? &walk->open[walk->depth - 1] : NULL;
 	const bool touches = walk->last_closed.node && walk->last_closed.end == call->start;
 
 	if (!call->external || !(touches || (top && top->start == call->start)))
@@ -186,8 +186,8 @@ static uint32_t call_node(struct thread_walk *walk, const struct imported_call *
 	if (touches && has_external_id(walk, &walk->last_closed, call->external))
 		return walk->last_closed.node;
 	for (uint32_t i = walk->depth; i-- > 0;)
-		if (has_external_id(walk, &walk->frames[i], call->external))
-			return walk->frames[i].node;
+		if (has_external_id(walk, &walk->open[i], call->external))
+			return walk->open[i].node;
 	return top ? top->node : 0;
 }
 
@@ -207,7 +207,7 @@ static bool is_duplicate_call(const struct thread_walk *walk, const struct impor
 static void begin_imported_call(struct thread_walk *walk, uint32_t number)
 {
 	const struct imported_call *call = &walk->conversion->imported->calls[number];
-	struct call_location site;
+	struct call_location location;
 
 	end_ranges_until(walk, call->start, true);
 	if (is_duplicate_call(walk, call)) {
@@ -219,15 +219,16 @@ static void begin_imported_call(struct thread_walk *walk, uint32_t number)
 			owner->call = walk->pending.call + 1;
 		return;
 	}
-	site = (struct call_location){ call_node(walk, call), python_stack_at(walk, call->start) };
+	location = (struct call_location){ call_node(walk, call),
+		python_stack_at(walk, call->start) };
 	if (walk->pending.active) {
-		convert_call(
-			walk->conversion, number, site, ns_since_start(walk, call->start), true);
+		convert_call(walk->conversion, number, location, ns_since_start(walk, call->start),
+			true);
 		return;
 	}
 	walk->pending = (struct pending_call){ .end = call->start + (int64_t)call->duration,
 		.call = number,
-		.site = site,
+		.location = location,
 		.depth = walk->depth,
 		.active = true };
 }
@@ -242,12 +243,14 @@ static void emit_memory_event(struct thread_walk *walk, uint32_t number)
 		.device = memory->device };
 
 	end_ranges_until(walk, memory->time, false);
-	record.head.node = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+	record.head.node = walk->depth ? walk->open[walk->depth - 1].node : 0;
 	record.stack = python_stack_at(walk, memory->time);
 	writer_timed(walk->conversion->writer, ns_since_start(walk, memory->time), TRACE_TENSOR,
 		&record, sizeof record);
 }
 
+/* Writes a mark, the begin or end of a start/end range, or the name of the thread (TRACE_OBJECT),
+ * with the node of the innermost open range. */
 static void emit_instant(struct thread_walk *walk, uint32_t number)
 {
 	struct conversion *conversion = walk->conversion;
@@ -278,7 +281,7 @@ static void emit_instant(struct thread_walk *walk, uint32_t number)
 	} else {
 		record.end.id = instant->id;
 	}
-	record.range.head.node = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+	record.range.head.node = walk->depth ? walk->open[walk->depth - 1].node : 0;
 	writer_timed(conversion->writer, ns_since_start(walk, instant->time),
 		(enum trace_kind)instant->kind, &record, bytes);
 }
@@ -328,13 +331,13 @@ static void merge_thread_rows(struct thread_walk *walk, uint32_t thread)
 void convert_thread(struct conversion *conversion, uint32_t thread)
 {
 	struct thread_walk walk = { .conversion = conversion,
-		.python = { .next = conversion->frame_begin[thread],
-			.end = conversion->frame_begin[thread + 1] } };
+		.python = { .next = conversion->python_call_begin[thread],
+			.end = conversion->python_call_begin[thread + 1] } };
 
 	writer_stream(conversion->writer,
 		event_rows_number(conversion->imported, conversion->imported->threads[thread].tid));
 	merge_thread_rows(&walk, thread);
 	end_ranges_until(&walk, INT64_MAX, false);
-	free(walk.frames);
+	free(walk.open);
 	free(walk.python.open);
 }

@@ -173,6 +173,29 @@ START_TEST(the_headline_is_of_usual_steps)
 }
 END_TEST
 
+/* Three parts with as much GPU work each. */
+START_TEST(the_headline_names_parts_of_equal_size)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 1000, "train");
+	for (unsigned part = 0; part < 3; part++) {
+		const uint64_t begin = 1000 + part * 1000;
+
+		build_push(builder, 1, begin, (const char *const[]){ "c", "a", "b" }[part]);
+		build_launch(builder, 1, begin + 10, part + 1);
+		build_kernel(builder, 9, 9000 + part, part + 1, "k", begin + 100, begin + 300);
+		build_pop(builder, 1, begin + 900);
+	}
+	build_pop(builder, 1, 8000);
+	run = run_report(builder, "trace.bin --width 200");
+	ck_assert_msg(strstr(run.out, "largest parts: `b` (33.3 %), `a` (33.3 %), `c` (33.3 %)"),
+		"%s", run.out);
+}
+END_TEST
+
 /* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded
  * while the GPU works is no matter. */
 START_TEST(the_headline_names_the_data_that_steps_wait_for)
@@ -306,6 +329,7 @@ int main(void)
 	tcase_add_test(screens, only_the_selected_steps);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
 	tcase_add_test(screens, the_headline_is_of_usual_steps);
+	tcase_add_test(screens, the_headline_names_parts_of_equal_size);
 	tcase_add_test(screens, the_headline_names_the_data_that_steps_wait_for);
 	tcase_add_test(screens, without_steps_a_sentence);
 	tcase_add_test(screens, steps_without_a_marker);

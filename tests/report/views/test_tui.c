@@ -287,9 +287,9 @@ START_TEST(a_focus_and_back)
 	ck_assert_str_eq(here(), "forward");
 	has("loss");
 	press('u');
-	has("all columns are shown");
+	has("the whole tree is shown");
 	press('j');
-	has_not("all columns are shown");
+	has_not("the whole tree is shown");
 	leave();
 }
 END_TEST
