@@ -3,9 +3,9 @@
  * program abort there more often.
  *
  * After backward() has returned, the autograd thread of a device still frees the graph. It requests
- * the GIL for objects of Python in it. Once Python's finalization has begun, CPython ends every
- * thread that requests the GIL, by pthread_exit. Through PyTorch's noexcept frames this is
- * std::terminate: "terminate called without an active exception". Without pperf it happens too.
+ * the GIL for objects of Python in it. Once Python's finalization has begun, CPython before 3.14
+ * ends every thread that requests the GIL, by pthread_exit. Through PyTorch's noexcept frames this
+ * is std::terminate: "terminate called without an active exception". Without pperf it happens too.
  * Everything that delays that thread makes it more likely, and so does recording.
  */
 #ifndef PPERF_AUTOGRAD_THREADS_H
