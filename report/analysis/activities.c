@@ -56,7 +56,7 @@ static uint32_t step_index_at(struct activities *activities, uint64_t at_ns)
 		at_ns >= steps->steps[activities->step].begin_ns &&
 		at_ns < steps->steps[activities->step].end_ns)
 		return (uint32_t)activities->step;
-	step = steps_step_at(steps, at_ns);
+	step = steps ? steps_step_at(steps, at_ns) : NULL;
 	if (!step)
 		return ACTIVITY_NO_STEP;
 	activities->step = (size_t)(step - steps->steps);

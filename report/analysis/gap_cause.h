@@ -13,9 +13,11 @@
  * | allocation      | the same, in calls that allocate or free memory                        |
  * | copy            | the same, in copy calls                                                |
  * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below      |
+ * | data loading    | meanwhile the thread fetched a batch (only idle_parts.h can tell)      |
+ * | compilation     | meanwhile the thread compiled (only idle_parts.h can tell)             |
  * | launch-bound    | the program was slower than the GPU                                    |
  *
- * For the last but one, let t be the time for which the call had been running when the GPU became
+ * For the fifth, let t be the time for which the call had been running when the GPU became
  * idle. The thread must have launched no later than t after the call returned. Without the call it
  * could have launched in time. A copy call applies only if its copy was the GPU's last operation.
  *
@@ -45,6 +47,8 @@
 
 #define GAP_CAUSES(X)                     \
 	X(LAUNCH, "launch-bound")         \
+	X(DATA, "data loading")           \
+	X(COMPILATION, "compilation")     \
 	X(SYNC, "synchronisation")        \
 	X(ALLOCATION, "allocation")       \
 	X(COPY, "copy")                   \
@@ -71,9 +75,9 @@ struct gap {
 struct gap_part {
 	uint64_t begin_ns, end_ns;
 	enum gap_cause cause;
-	uint32_t blocked_by; /* text: the call that caused it; 0: none */
-	/* Of that call, if it ran on the thread before the launch: the call-tree node of the range
-	 * around it. 0: none. */
+	uint32_t blocked_by; /* text: the call, or the range, that caused it; 0: none */
+	/* If that ran on the thread before the launch: the call-tree node of the range around the
+	 * call, or of the range. 0: none. */
 	uint32_t blocked_owner;
 	bool launched; /* the operation that ended the gap had been launched */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/idle_parts.h"
+#include "report/analysis/host_ranges.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/gpu/device_timeline.h"
@@ -16,7 +17,11 @@ struct part_device {
 struct part_reading {
 	const struct process *process;
 	const struct activities *activities;
+	const struct host_ranges *host;
 	struct gap_calls *calls;
+	/* the parts of the current gap, with their lengths */
+	struct idle_part *parts;
+	size_t part_count, part_room;
 	struct part_device devices[TIMELINE_DEVICES];
 	size_t device_count;
 	void (*visit)(void *context, const struct idle_part *part);
@@ -74,6 +79,52 @@ static uint64_t part_length(const struct part_reading *reading, const struct par
 					    : unix_time(device, work, gap, part->end_ns));
 }
 
+static void add_part(struct part_reading *reading, const struct gap_part *part)
+{
+	ARRAY_GROW(reading->parts, reading->part_room, reading->part_count + 1);
+	reading->parts[reading->part_count++] = (struct idle_part){ .part = *part };
+}
+
+/* Adds a launch-bound part. The time in which the launching thread fetched data or compiled becomes
+ * parts of its own. */
+static void add_launch_part(struct part_reading *reading, const struct gap_part *part, uint32_t tid)
+{
+	const struct tree *tree = reading->process->profile->tree;
+	const struct host_range *range;
+	struct gap_part rest = *part, host = *part;
+
+	while (rest.begin_ns < rest.end_ns &&
+		(range = host_ranges_first(reading->host, tid, rest.begin_ns, rest.end_ns))) {
+		host.begin_ns = max_u64(rest.begin_ns, range->begin_ns);
+		host.end_ns = min_u64(rest.end_ns, range->end_ns);
+		host.cause = range->kind == HOST_RANGE_DATA ? GAP_DATA : GAP_COMPILATION;
+		host.blocked_owner = range->node;
+		host.blocked_by = tree->nodes[range->node].name;
+		rest.end_ns = host.begin_ns;
+		if (rest.end_ns > rest.begin_ns)
+			add_part(reading, &rest);
+		add_part(reading, &host);
+		rest.begin_ns = host.end_ns;
+		rest.end_ns = part->end_ns;
+	}
+	if (rest.begin_ns < rest.end_ns)
+		add_part(reading, &rest);
+}
+
+static void read_parts(
+	struct part_reading *reading, const struct activity *work, const struct gap *gap)
+{
+	struct gap_part parts[GAP_PARTS_MAX];
+	const size_t count = gap_split(reading->calls, work, gap, parts);
+
+	reading->part_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].cause == GAP_LAUNCH && reading->host->count)
+			add_launch_part(reading, &parts[i], work->tid);
+		else
+			add_part(reading, &parts[i]);
+}
+
 static void visit_gap(
 	struct part_reading *reading, const struct part_device *device, const struct activity *work)
 {
@@ -81,23 +132,24 @@ static void visit_gap(
 		.end_ns = work->begin_ns,
 		.last_correlation = device->last_correlation,
 		.after_unknown_nodes = device->after_unknown_nodes };
-	struct gap_part parts[GAP_PARTS_MAX];
-	const size_t count = gap_split(reading->calls, work, &gap, parts);
-	uint64_t lengths[GAP_PARTS_MAX], gap_ns = 0;
+	uint64_t gap_ns = 0;
 	size_t last = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		lengths[i] = part_length(reading, device, work, &gap, &parts[i]);
-		gap_ns += lengths[i];
-		if (lengths[i])
+	read_parts(reading, work, &gap);
+	for (size_t i = 0; i < reading->part_count; i++) {
+		struct idle_part *part = &reading->parts[i];
+
+		part->ended_by = work;
+		part->length_ns = part_length(reading, device, work, &gap, &part->part);
+		gap_ns += part->length_ns;
+		if (part->length_ns)
 			last = i;
 	}
-	for (size_t i = 0; i < count; i++)
-		if (lengths[i])
-			reading->visit(reading->context, &(struct idle_part){ .part = parts[i],
-								 .length_ns = lengths[i],
-								 .gap_ns = i == last ? gap_ns : 0,
-								 .ended_by = work });
+	if (reading->part_count)
+		reading->parts[last].gap_ns = gap_ns;
+	for (size_t i = 0; i < reading->part_count; i++)
+		if (reading->parts[i].length_ns)
+			reading->visit(reading->context, &reading->parts[i]);
 }
 
 static void add_part_work(struct part_reading *reading, const struct activity *work)
@@ -117,7 +169,7 @@ static void add_part_work(struct part_reading *reading, const struct activity *w
 	device->begun = true;
 }
 
-void idle_parts_visit(const struct process *process, struct activities *activities,
+void idle_parts_visit(struct process *process, struct activities *activities,
 	void (*visit)(void *context, const struct idle_part *part), void *context)
 {
 	struct part_reading *reading = xcalloc(sizeof *reading);
@@ -127,6 +179,7 @@ void idle_parts_visit(const struct process *process, struct activities *activiti
 	reading->activities = activities;
 	reading->visit = visit;
 	reading->context = context;
+	reading->host = host_ranges_of(process);
 	reading->calls = gap_calls_new(process->texts);
 	for (activities_rewind(activities); (one = activities_first(activities));
 		activities_next(activities))
@@ -135,5 +188,6 @@ void idle_parts_visit(const struct process *process, struct activities *activiti
 		else if (activity_is_work(one) && one->timed)
 			add_part_work(reading, one);
 	gap_calls_free(reading->calls);
+	free(reading->parts);
 	free(reading);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Visits all idle time of the GPUs in parts, each with one cause (gap_cause.h). Every view of idle
+ * Visits all idle time of the GPUs in parts, each with one cause (gap_cause.h). Launch-bound time in
+ * which the launching thread fetched a batch or compiled is split off (host_ranges.h). Every view of idle
  * time is made from these parts, so that views agree. The lengths of a device's parts sum to its
  * idle time: the span from its first operation to its last, without busy and unknown time.
  *
@@ -19,7 +20,7 @@ struct idle_part {
 };
 
 /* Visits the parts in the order in which their gaps end. Rewinds `activities` first. */
-void idle_parts_visit(const struct process *process, struct activities *activities,
+void idle_parts_visit(struct process *process, struct activities *activities,
 	void (*visit)(void *context, const struct idle_part *part), void *context);
 
 #endif

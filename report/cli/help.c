@@ -39,6 +39,7 @@ static const struct {
 		    "synchronisation, allocation, copy: half of this part was spent in calls that "
 		    "wait, allocate or free memory, or copy; or the thread was in such a call as "
 		    "the gap began, and launched sooner after it than the call had taken; "
+		    "data loading, compilation: while it was in a PyTorch DataLoader, or compiled; "
 		    "launch-bound: none of these. After it: launch latency: until the launch "
 		    "call returned, or up to 20 us more (of a copy: copy); gap between kernels: "
 		    "it was launched before the gap and started within 20 us; event wait: the "
@@ -151,9 +152,11 @@ static const struct {
 		"end, which is less certain. If these steps are less than half of the time from "
 		"the first GPU operation to the last, rules on percentages that find nothing are "
 		"evaluated again for these steps only (in steps A to B). Limits of neighbouring "
-		"rules do not overlap: idle gaps of 1 ms and more are idle-gaps, shorter ones "
-		"overhead-bound; kernels below 5 us are tiny-calls, not small-grids. Impacts of "
-		"different rules may still overlap, so do not add them." },
+		"rules do not overlap: kernels below 5 us are tiny-calls, not small-grids. Impacts "
+		"of "
+		"different rules may still overlap, so do not add them. A cost in GPU time is "
+		"given "
+		"as a share of the GPU span: from the first GPU operation to the last." },
 	{ "critical path",
 		"the longest chain of calls and GPU operations of which each had to wait for the "
 		"one before it, from the last event back to the first. A call comes after the "

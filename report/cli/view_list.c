@@ -248,7 +248,8 @@ const struct view view_list[] = {
 			   "what to do, and the command that shows it",
 		.layout = LAYOUT_TABLE,
 		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
-			   "start_ns confidence why next command impact_share share provenance",
+			   "start_ns confidence why next command impact_share impact_of share "
+			   "provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,

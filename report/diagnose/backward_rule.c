@@ -74,9 +74,10 @@ static struct linked_passes linked_passes_of(const struct diagnosis *diagnosis)
 
 		if (!node->gpu)
 			continue;
-		if (!node->parent)
-			passes.all_backward_ns += without(
-				node->gpu->part_ns[PART_BACKWARD], communication[id]);
+		if (node_kind_class(node->kind) == NODE_WORK && !node->captured &&
+			!(node->kind == NODE_KERNEL &&
+				diagnose_is_communication(diagnosis, node->name)))
+			passes.all_backward_ns += node->gpu->part_ns[PART_BACKWARD];
 		if (node->forward_node)
 			add_linked_row(&passes, tree, id, communication, seen);
 	}

@@ -65,37 +65,65 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 	finding->upper_bound = true;
 }
 
-void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding)
+/* Reports idle time of the GPU. The host's time costs nothing while the GPU has work. */
+static void idle_while_allocating(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+
+	finding->state = FINDING_FOUND;
+	finding->confidence = CONFIDENCE_HIGH;
+	SET_TEXT(finding->reason,
+		"the thread that launched next was in these calls while the GPU was idle");
+	SET_TEXT(finding->sentence,
+		"The GPU is idle while the host allocates or frees device memory.");
+	SET_TEXT(finding->evidence, "%s idle of %s; in the whole trace %s, the longest %s",
+		diagnose_time(diagnosis, finding->impact_ns),
+		diagnose_time(diagnosis, finding->whole_ns),
+		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such gap"),
+		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_ALLOCATION]));
+	SET_TEXT(finding->view, "idle");
+	finding->node = facts->cause_node[GAP_ALLOCATION];
+	finding->count = facts->cause_gaps[GAP_ALLOCATION];
+}
+
+/* Returns true if calls in the steady part take much of it. */
+static bool calls_while_steady(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *calls = call_occurrences_shown(&facts->allocations);
-	const uint64_t idle = facts->cause_ns[GAP_ALLOCATION];
-	char more[128];
 
 	if (calls->count < LIMIT_CALLS_FEW ||
 		!diagnose_is_share(recurring_ns(diagnosis, calls), facts->steady_ns, LIMIT_LITTLE))
-		return;
+		return false;
 	report_steady_calls(diagnosis, finding, calls);
 	SET_TEXT(finding->sentence,
 		"Memory is allocated from or freed to the driver in steady state: these calls take "
 		"%s of the time, and each of them may stall the GPU.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
-	if (idle) {
-		snprintf(more, sizeof more,
-			"; in the whole trace the GPU was idle for %s during such calls",
-			diagnose_time(diagnosis, idle));
-		strncat(finding->evidence, more,
-			sizeof finding->evidence - strlen(finding->evidence) - 1);
-	}
-	SET_TEXT(finding->next,
-		"Allocate once and reuse: no torch.cuda.empty_cache() in the loop, the same shapes "
-		"in each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
-		"fragmentation; in C++ a memory pool (cudaMallocAsync).");
 	finding->impact_bytes = calls->bytes;
 	/* A call costs a GPU program nothing while the GPU has work. */
 	finding->upper_bound = true;
 	if (facts->operations)
 		finding->impact_ns = min_u64(finding->impact_ns, facts->idle_ns);
+	return true;
+}
+
+void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+
+	if (facts->operations && facts->cause_gaps[GAP_ALLOCATION] >= LIMIT_CALLS_FEW &&
+		/* Allocations before the first step are part of getting ready. */
+		finding_set_class(diagnosis, finding, BOUND_ALLOCATION,
+			diagnose_bound(diagnosis)->steps ? 0 : facts->cause_ns[GAP_ALLOCATION],
+			LIMIT_WORTH))
+		idle_while_allocating(diagnosis, finding);
+	else if (!calls_while_steady(diagnosis, finding))
+		return;
+	SET_TEXT(finding->next,
+		"Allocate once and reuse: no torch.cuda.empty_cache() in the loop, the same shapes "
+		"in each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
+		"fragmentation; in C++ a memory pool (cudaMallocAsync).");
 }
 
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
@@ -117,9 +145,8 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
-		"Copies between the GPU and pageable host memory take %s of the time; pinned "
-		"memory is faster and does not block the host.",
-		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
+		"Copies go between the GPU and pageable host memory; pinned memory is faster and "
+		"does not block the host.");
 	SET_TEXT(finding->evidence,
 		"%s of %s copies from or to the host, %s in %s%s%s%s; the longest %s",
 		diagnose_count(diagnosis, copies->count),
@@ -150,9 +177,7 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 	SET_TEXT(finding->reason, "same stream and operator, directly one after the other; the "
 				  "trace does not show what the copy is for");
 	SET_TEXT(finding->sentence,
-		"Matrix products first copy an operand or a bias on the device: %s of the GPU's "
-		"span goes into these implicit copies.",
-		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
+		"Matrix products first copy an operand or a bias on the device.");
 	SET_TEXT(finding->evidence,
 		"%s device-to-device copies directly before a matrix product of the same operator, "
 		"%s in %s; before %s",

@@ -50,7 +50,8 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 {
 	const struct communication sums = communication_of(diagnosis);
 
-	if (!diagnose_is_share(sums.exposed_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
+	if (!finding_set_class(
+		    diagnosis, finding, BOUND_COMMUNICATION, sums.exposed_ns, LIMIT_WORTH))
 		return;
 	finding_set_found(
 		finding, diagnose_hides_work(diagnosis) ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
@@ -60,9 +61,7 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 			  "communication may have been overlapped there"
 			: "unions of measured times; how much of it is waiting for other ranks "
 			  "only their traces show");
-	SET_TEXT(finding->sentence,
-		"For %s of its span the GPU communicates while nothing is computed.",
-		diagnose_share(diagnosis, sums.exposed_ns, diagnosis->facts.span_ns));
+	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
 	SET_TEXT(finding->evidence, "%s of communication in %s; %s of it exposed (%s)",
 		diagnose_time(diagnosis, sums.busy_ns),
 		diagnose_plural(diagnosis, sums.operations, "operation"),
@@ -73,7 +72,8 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 		"rank shows as communication on the others. Then overlap it: larger buckets, "
 		"prefetch, another order of layers, communication in its own stream.");
 	SET_TEXT(finding->view, "overlap");
-	finding_set_impact(finding, sums.node, sums.operations, sums.exposed_ns);
+	finding->node = sums.node;
+	finding->count = sums.operations;
 }
 
 /* Returns true if traces of several ranks were read. */
@@ -107,10 +107,8 @@ static void report_waits(struct diagnosis *diagnosis, struct finding *finding,
 		"the ranks' clocks are aligned by the ends of collectives; %s rank is last more "
 		"often than by chance",
 		late ? "one" : "no");
-	SET_TEXT(finding->sentence,
-		"Collectives of rank %lld wait for other ranks for %s of the GPU's span.",
-		(long long)own->number,
-		diagnose_share(diagnosis, own->sums.wait_ns, diagnosis->facts.span_ns));
+	SET_TEXT(finding->sentence, "Collectives of rank %lld wait for other ranks.",
+		(long long)own->number);
 	SET_TEXT(finding->evidence, "%s waiting, %s transferring, in %s",
 		diagnose_time(diagnosis, own->sums.wait_ns),
 		diagnose_time(diagnosis, own->sums.transfer_ns),

@@ -9,6 +9,7 @@
  * the compiler's phases (`(dynamo_timed)`). Only the outermost of these ranges are looked at. Their
  * time is the union over the threads, because the compiler has threads of its own.
  */
+#include "report/analysis/host_ranges.h"
 #include "report/gpu/work_categories.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
@@ -135,11 +136,12 @@ static bool is_autotuning(const struct diagnosis *diagnosis, uint32_t node)
 
 static bool is_compiling(const struct diagnosis *diagnosis, uint32_t node)
 {
-	static const char *const patterns[] = { "torch.compile *", "*compile_inner*",
-		"*_compile.compile*", "*dynamo_timed*", "*compile_fx*", "*create_aot_dispatcher*",
-		"*aot_module_simplified*", NULL };
+	const struct node *entry = &diagnosis->profile->tree->nodes[node];
 
-	return matches_one(diagnosis, node, patterns) || is_autotuning(diagnosis, node);
+	return (node_kind_class(entry->kind) == NODE_RANGES &&
+		       host_range_kind(string_table_get(diagnosis->process->texts, entry->name)) ==
+			       HOST_RANGE_COMPILATION) ||
+	       is_autotuning(diagnosis, node);
 }
 
 /* Returns true for a range that is one compilation of a function. */

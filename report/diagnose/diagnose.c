@@ -15,33 +15,35 @@
 #include <string.h>
 
 const struct diagnose_rule diagnose_rules[] = {
-	{ "overhead-bound", "the GPU waits for the host to launch work",
-		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_overhead_bound },
+	{ "launch-bound", "the GPU is idle because the host has not launched its next operation",
+		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
+		diagnose_launch_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
-		CHECK_STEPS_TOO, diagnose_dominant_event },
+		CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_dominant_event },
 	{ "exposed-communication", "the GPU communicates while nothing is computed",
-		NEED_TIMES | CHECK_STEPS_TOO, diagnose_exposed_communication },
-	{ "collective-waits", "collectives wait for another rank", NEED_TIMES,
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_exposed_communication },
+	{ "collective-waits", "collectives wait for another rank", NEED_TIMES | COSTS_GPU_TIME,
 		diagnose_collective_waits },
 	{ "tensor-cores-unused", "matrix products and convolutions in FP32 without tensor cores",
-		NEED_TIMES | CHECK_STEPS_TOO, diagnose_tensor_cores },
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_tensor_cores },
 	{ "tiny-calls", "many kernels that are shorter than the cost of a launch",
-		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_tiny_calls },
+		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
+		diagnose_tiny_calls },
 	{ "small-grids", "kernels with fewer blocks than multiprocessors",
-		NEED_TIMES | CHECK_STEPS_TOO, diagnose_small_grids },
-	{ "idle-gaps", "idle gaps of 1 ms or more with nothing launched",
-		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_idle_gaps },
-	{ "data-loading", "steps wait for the next batch", NEED_STEPS, diagnose_data_loading },
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_small_grids },
+	{ "data-loading", "the GPU (without GPU work: the steps) waits for the next batch",
+		CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_data_loading },
 	{ "cold-start", "the first steps are much slower", NEED_STEPS, diagnose_cold_start },
 	{ "copy-before-gemm", "device-to-device copies before matrix products",
-		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO,
+		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_copy_before_gemm },
 	{ "attribute-queries", "attribute and heuristics queries in steady state", NEED_CALLS,
 		diagnose_attribute_queries },
 	{ "synchronisation", "the GPU is idle because the host waits for it",
-		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO, diagnose_synchronisation },
+		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
+		diagnose_synchronisation },
 	{ "pageable-copies", "copies from and to pageable host memory",
-		NEED_TIMES | CHECK_STEPS_TOO, diagnose_pageable_copies },
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_pageable_copies },
 	{ "steady-allocation", "driver allocations or frees in steady state", NEED_CALLS,
 		diagnose_steady_allocation },
 	{ "compile-tax", "overhead of each call of a compiled function", NEED_RANGES,
@@ -56,14 +58,15 @@ const struct diagnose_rule diagnose_rules[] = {
 		NEED_MEMORY | NEED_STEPS, diagnose_memory_spike },
 	{ "memory-fragmentation", "PyTorch reserves much more than tensors hold", NEED_MEMORY,
 		diagnose_memory_fragmentation },
-	{ "kernel-variability", "the same launch takes different times", NEED_TIMES,
-		diagnose_kernel_variability },
+	{ "kernel-variability", "the same launch takes different times",
+		NEED_TIMES | COSTS_GPU_TIME, diagnose_kernel_variability },
 	{ "forward-backward", "an unusual ratio of backward to forward time",
-		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO, diagnose_forward_backward },
+		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
+		diagnose_forward_backward },
 	{ "queued-not-started",
 		"launched work did not start although the GPU was idle: it waited for an event, or "
 		"another process used the GPU",
-		NEED_TIMES | NEED_LAUNCHES, diagnose_queued_not_started },
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_queued_not_started },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
@@ -87,7 +90,7 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 		return "the trace has no device memory";
 	if ((needs & NEED_STEPS) &&
 		(!diagnosis->process->steps || !diagnosis->process->steps->count))
-		return "no steps were found in the trace (see --step-marker)";
+		return NO_STEPS_FOUND;
 	if ((needs & NEED_RANGES) && !diagnosis->profile->totals.cpu_self_ns)
 		return "the trace has no ranges or operators";
 	return NULL;
@@ -107,8 +110,14 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 		finding->state = FINDING_NOTE;
 }
 
-/* Returns the time that the cost of a finding is a share of: the duration of the run on all GPUs. A
- * cost that sums over several streams or threads may be longer. */
+/* Returns true if the cost of a finding is time of the GPUs, a part of their span. */
+static bool costs_gpu_time(const struct finding *finding)
+{
+	return finding->diagnosis->facts.operations && finding->rule->needs & COSTS_GPU_TIME;
+}
+
+/* Returns the time that the cost of a finding is a share of: the span of the GPUs, or the duration
+ * of the run on all GPUs. A cost that sums over several streams or threads may be longer. */
 static uint64_t impact_base(const struct finding *finding)
 {
 	const struct diagnosis *diagnosis = finding->diagnosis;
@@ -116,6 +125,10 @@ static uint64_t impact_base(const struct finding *finding)
 	const uint64_t run_ns = diagnosis->facts.run_ns;
 	const size_t count = timeline_devices(diagnosis->profile->timeline, &devices);
 
+	if (finding->whole_ns)
+		return finding->whole_ns;
+	if (costs_gpu_time(finding))
+		return diagnosis->facts.span_ns;
 	if (!diagnosis->facts.operations)
 		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
 	return run_ns * (count ? count : 1);
@@ -257,6 +270,10 @@ static void add_finding_row(
 		computed_row_set_unsigned(computed, "impact_ns", finding->impact_ns);
 		computed_row_set_share(computed, "impact_share",
 			min_u64(finding->impact_ns, impact_base(finding)), impact_base(finding));
+		computed_row_set_string(computed, "impact_of",
+			finding->whole_name       ? finding->whole_name
+			: costs_gpu_time(finding) ? "the GPU span"
+						  : "the run");
 	}
 	if (finding->impact_bytes)
 		computed_row_set_unsigned(computed, "impact_bytes", finding->impact_bytes);
@@ -376,25 +393,24 @@ static void add_class_row(
 }
 
 /* Adds the row that says what bounds the run, and a row for each class of its time. */
-static void add_bound_rows(
-	const struct options *options, struct diagnosis *diagnosis, struct rows *rows)
+static void add_bound_rows(struct diagnosis *diagnosis, struct rows *rows)
 {
-	const struct run_bound bound = run_bound_read(options, diagnosis->process);
+	const struct run_bound *bound = diagnose_bound(diagnosis);
 	struct computed_row *computed = computed_row_new(diagnosis->process, 0, "verdict");
 	struct finding text = { .rule = NULL, .diagnosis = diagnosis };
 
-	run_bound_explain(diagnosis, &bound, &text);
-	computed_row_set_name(computed, bound_name(bound.bound), strlen(bound_name(bound.bound)));
+	run_bound_explain(diagnosis, bound, &text);
+	computed_row_set_name(computed, bound_name(bound->bound), strlen(bound_name(bound->bound)));
 	computed_row_set_string(computed, "finding", text.sentence);
 	computed_row_set_string(computed, "evidence", text.evidence);
 	computed_row_set_string(computed, "why", text.reason);
-	computed_row_set_string(computed, "confidence", confidence_name(bound.confidence));
-	computed_row_set_unsigned(computed, "count", bound.operations);
+	computed_row_set_string(computed, "confidence", confidence_name(bound->confidence));
+	computed_row_set_unsigned(computed, "count", bound->operations);
 	set_command_cell(diagnosis, computed, &text);
 	rows_add(rows, &computed->row);
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
-		if (bound.ns[class])
-			add_class_row(diagnosis->process, rows, &bound, class);
+		if (bound->ns[class])
+			add_class_row(diagnosis->process, rows, bound, class);
 }
 
 static void diagnose_process(const struct options *options, struct processes *processes,
@@ -414,7 +430,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	if (has_small_steps(whole, &narrowed))
 		of_steps = check_steps(whole, &narrowed, &part, findings);
 	if (whole->facts.operations)
-		add_bound_rows(options, whole, rows);
+		add_bound_rows(whole, rows);
 	add_finding_rows(options, process, rows, findings);
 	if (of_steps)
 		diagnosis_free(of_steps);

@@ -16,6 +16,7 @@
 #include "report/analysis/step_stats.h"
 #include "report/diagnose/finding.h"
 #include "report/diagnose/limits.h"
+#include "report/diagnose/run_bound.h"
 #include "report/table/view.h"
 
 /* The occurrences of one kind of event at one node. */
@@ -65,7 +66,9 @@ struct variable_kernel {
 };
 
 struct diagnose_facts {
-	uint64_t span_ns, busy_ns, idle_ns; /* sums over the GPUs */
+	/* Sums over the GPUs. The span is from the first operation of each to its last: busy, idle
+	 * and unknown time. */
+	uint64_t span_ns, busy_ns, idle_ns;
 	/* duration of the steady part */
 	uint64_t steady_from_ns, steady_to_ns, steady_ns;
 	uint64_t whole_ns; /* from the GPUs' first work to their last */
@@ -86,17 +89,14 @@ struct diagnose_facts {
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
-	 *   long_gaps     launch-bound, launch latency or allocation, LIMIT_LONG_GAP_NS or more,
-	 *                 after start-up
-	 *   long_gaps_before_steps      the same, before the first step (start-up)
-	 *   long_gaps_allocating  those of long_gaps with the cause allocation
 	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS
-	 *   launch_long      launch-bound or launch latency, LIMIT_LONG_GAP_NS or more
+	 *   launch_long      the same, LIMIT_LONG_GAP_NS or more, after start-up
+	 *   launch_long_before_steps  the same, before the first step (start-up)
 	 *   sync_gaps        synchronisation
 	 *   queued_gaps      event wait or queued, LIMIT_HELD_NS or more
 	 *   event_gaps       those of queued_gaps with the cause event wait */
-	struct occurrences long_gaps, long_gaps_allocating, long_gaps_before_steps, launch_short,
-		launch_long, sync_gaps, queued_gaps, event_gaps;
+	struct occurrences launch_short, launch_long, launch_long_before_steps, sync_gaps,
+		queued_gaps, event_gaps;
 };
 
 #define DIAGNOSE_TEXT_BUFFERS 24u
@@ -107,6 +107,8 @@ struct diagnosis {
 	struct process *process;
 	const struct profile *profile;
 	struct diagnose_facts facts;
+	struct run_bound bound; /* see diagnose_bound() */
+	bool has_bound;
 	struct step_table *step_table; /* NULL: not read yet (diagnose_step_table) */
 	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
 	 * more are made. */
@@ -118,10 +120,15 @@ struct diagnosis {
 void diagnose_facts_read(struct diagnosis *diagnosis);
 void diagnose_facts_free(struct diagnosis *diagnosis);
 
+/* Returns what bounds the run. The first call reads it, in several passes over GPU activities. */
+const struct run_bound *diagnose_bound(struct diagnosis *diagnosis);
 /* Returns the statistics of each step, which the first call reads in one more pass. The process
  * must have steps. */
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);
 
+/* Returns true if the trace has operators or modules of PyTorch, so that advice on PyTorch makes
+ * sense. */
+bool diagnose_uses_pytorch(const struct diagnosis *diagnosis);
 /* Returns the idle time before launches and during their latency, in parts shorter than
  * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
@@ -158,6 +165,14 @@ void finding_set_text(char *text, size_t room, const char *format, ...)
 void finding_set_found(struct finding *finding, enum finding_confidence confidence);
 /* Sets what was found at `node`, and that `impact_ns` is an upper bound of what it costs. */
 void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns);
+/* For finding_set_unchecked. */
+#define NO_STEPS_FOUND "no steps were found in the trace (see --step-marker)"
+/* Sets what a class of the verdict costs: its time in the steady-state steps, as the verdict has
+ * it, or `span_ns`, its time in the GPUs' span, if that is more or the verdict is not about steps.
+ * Returns true, and sets whole_ns, whole_name and impact_ns, if that is at least `per_mille`
+ * thousandths of the steps or of the span. */
+bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
+	uint64_t span_ns, uint64_t per_mille);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
@@ -173,8 +188,7 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about idle time of the GPU (idle_rules.c). */
-void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about CUDA calls and copies (call_rules.c). */

@@ -368,20 +368,16 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 	struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t length = computed_row_number(row, "gap_ns"),
 		       at = computed_row_number(row, "start_ns");
-	const bool before = is_before_first_step(diagnosis->process->steps, at, length),
-		   is_dead = length >= LIMIT_LONG_GAP_NS;
+	const bool before = is_before_first_step(diagnosis->process->steps, at, length);
 
 	note_longest_gap(diagnosis, row, cause, length);
-	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY || cause == GAP_ALLOCATION) && is_dead)
-		occurrences_add(before ? &facts->long_gaps_before_steps : &facts->long_gaps,
-			row->node, 0, at, length);
 	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
-		occurrences_add(is_dead ? &facts->launch_long : &facts->launch_short, row->node, 0,
-			at, length);
+		occurrences_add(length < LIMIT_LONG_GAP_NS ? &facts->launch_short
+				: before                   ? &facts->launch_long_before_steps
+							   : &facts->launch_long,
+			row->node, 0, at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
-	if (cause == GAP_ALLOCATION && is_dead && !before)
-		occurrences_add(&facts->long_gaps_allocating, row->node, 0, at, length);
 	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS)
 		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
 	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
@@ -427,13 +423,21 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 
 	diagnosis->facts = (struct diagnose_facts){ .busy_ns = totals->gpu_busy_ns,
 		.idle_ns = totals->gpu_idle_ns,
-		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns,
+		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns + totals->gpu_unknown_ns,
 		.run_ns = reader_duration_ns(diagnosis->process->reader) };
 	find_steady(diagnosis);
 	variability_pick_kernel(diagnosis);
 	facts_read_activities(diagnosis);
 	if (diagnosis->profile->timeline)
 		facts_read_idle(diagnosis);
+}
+
+const struct run_bound *diagnose_bound(struct diagnosis *diagnosis)
+{
+	if (!diagnosis->has_bound)
+		diagnosis->bound = run_bound_read(diagnosis->options, diagnosis->process);
+	diagnosis->has_bound = true;
+	return &diagnosis->bound;
 }
 
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis)
@@ -449,9 +453,9 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	struct occurrences *const all[] = { &facts->tiny, &facts->tiny_calls, &facts->pageable,
 		&facts->before_gemm, &facts->allocations.recorded, &facts->allocations.reported,
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
-		&facts->waits.reported, &facts->long_gaps, &facts->long_gaps_before_steps,
-		&facts->long_gaps_allocating, &facts->launch_short, &facts->launch_long,
-		&facts->sync_gaps, &facts->queued_gaps, &facts->event_gaps };
+		&facts->waits.reported, &facts->launch_short, &facts->launch_long,
+		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->queued_gaps,
+		&facts->event_gaps };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);

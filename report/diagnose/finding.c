@@ -111,6 +111,25 @@ void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, 
 	finding->upper_bound = true;
 }
 
+bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
+	uint64_t span_ns, uint64_t per_mille)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const bool in_steps = bound->steps && bound->ns[class] >= span_ns;
+	const uint64_t part = in_steps ? bound->ns[class] : span_ns,
+		       whole = in_steps ? bound->whole_ns : diagnosis->facts.span_ns;
+
+	if (!diagnose_is_share(part, whole, per_mille))
+		return false;
+	finding->impact_ns = part;
+	finding->whole_ns = whole;
+	finding->whole_name = !in_steps           ? "the GPU span"
+			      : bound->steps == 1 ? "the step"
+						  : "the steady-state steps";
+	finding->upper_bound = true;
+	return true;
+}
+
 void finding_set_unchecked(struct finding *finding, const char *what)
 {
 	finding->state = FINDING_UNCHECKED;
@@ -123,9 +142,9 @@ uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t 
 
 	/* A gap may have both parts. */
 	*gaps = max_u64(facts->cause_gaps[GAP_LAUNCH], facts->cause_gaps[GAP_LATENCY]);
-	*gaps -= min_u64(*gaps, facts->launch_long.count);
+	*gaps -= min_u64(*gaps, facts->launch_long.count + facts->launch_long_before_steps.count);
 	return facts->cause_ns[GAP_LAUNCH] + facts->cause_ns[GAP_LATENCY] -
-	       facts->launch_long.total_ns;
+	       facts->launch_long.total_ns - facts->launch_long_before_steps.total_ns;
 }
 
 struct options diagnose_row_options(const struct options *options, const char *view, uint32_t top)
@@ -142,8 +161,16 @@ struct options diagnose_row_options(const struct options *options, const char *v
 
 bool diagnose_hides_work(const struct diagnosis *diagnosis)
 {
-	const struct profile_totals *totals = &diagnosis->profile->totals;
+	return diagnose_is_share(diagnosis->profile->totals.gpu_unknown_ns,
+		diagnosis->facts.span_ns, LIMIT_UNKNOWN_MAX);
+}
 
-	return diagnose_is_share(totals->gpu_unknown_ns,
-		totals->gpu_unknown_ns + diagnosis->facts.span_ns, LIMIT_UNKNOWN_MAX);
+bool diagnose_uses_pytorch(const struct diagnosis *diagnosis)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+
+	for (uint32_t id = 1; id < tree->count; id++)
+		if (tree->nodes[id].kind == NODE_OP || tree->nodes[id].kind == NODE_MODULE)
+			return true;
+	return false;
 }

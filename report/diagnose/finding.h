@@ -36,6 +36,9 @@ struct finding {
 	uint32_t node;                    /* where, in the tree; 0: at no particular node */
 	uint64_t count;                   /* number of occurrences */
 	uint64_t impact_ns, impact_bytes; /* cost; 0: not known */
+	/* What impact_ns is a part of. 0: the GPU span or the run, by the needs of the rule. */
+	uint64_t whole_ns;
+	const char *whole_name;
 	bool upper_bound; /* true: impact is the most that can be gained; false: it was measured */
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
 	bool ends_run;             /* it costs the run, not time: ordered first */
@@ -53,6 +56,8 @@ enum diagnose_need {
 	 * if it finds nothing. */
 	CHECK_STEPS_TOO = 32,
 	NEED_MEMORY = 64, /* levels of tensor or device memory */
+	/* Not a need: in a trace with GPU work, the cost is a part of the GPUs' span. */
+	COSTS_GPU_TIME = 128,
 };
 
 struct diagnose_rule {

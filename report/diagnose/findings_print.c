@@ -81,8 +81,9 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 			computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
 	if (has_time) {
 		paragraph_value(paragraph, UNIT_TIME, impact);
-		paragraph_add(paragraph, " (%.1f %% of the run)%s",
-			100 * computed_row_real(row, "impact_share"), has_bytes ? ", " : "");
+		paragraph_add(paragraph, " (%.1f %% of %s)%s",
+			100 * computed_row_real(row, "impact_share"),
+			computed_row_text(row, "impact_of").bytes, has_bytes ? ", " : "");
 	}
 	if (has_bytes)
 		paragraph_value(paragraph, UNIT_BYTES, bytes);

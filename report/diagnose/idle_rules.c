@@ -42,45 +42,24 @@ static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *fi
 	}
 }
 
-void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct diagnose_facts *facts = &diagnosis->facts;
-	/* Longer gaps belong to the rule idle-gaps. */
-	uint64_t gaps;
-	const uint64_t late = diagnose_short_launch_gaps(diagnosis, &gaps);
+/* The idle time that a late host caused: the causes launch-bound and launch latency. */
+struct launch_idle {
+	uint64_t ns, short_ns, short_gaps;
+	const struct occurrences *longer; /* gaps of LIMIT_LONG_GAP_NS or more, after start-up */
+};
 
-	if (!diagnose_is_share(late, facts->span_ns, LIMIT_LAUNCH_IDLE) || gaps < LIMIT_CALLS_FEW) {
-		check_unknown_causes(diagnosis, finding);
-		return;
-	}
-	finding->state = FINDING_FOUND;
-	SET_TEXT(finding->sentence,
-		"The GPU waits for the host to launch: for %s of its span it is idle because its "
-		"next operation has not been launched, or was only just launched.",
-		diagnose_share(diagnosis, late, facts->span_ns));
-	SET_TEXT(finding->evidence,
-		"%s idle in %s gaps shorter than %s each, with %s of launch latency, of a span of "
-		"%s with %s busy; %s GPU operations, %s on average",
-		diagnose_time(diagnosis, late), diagnose_count(diagnosis, gaps),
-		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
-		diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
-		diagnose_time(diagnosis, facts->span_ns), diagnose_time(diagnosis, facts->busy_ns),
-		diagnose_count(diagnosis, facts->operations),
-		diagnose_time(
-			diagnosis, facts->busy_ns / (facts->operations ? facts->operations : 1)));
-	SET_TEXT(finding->next, "Give the GPU more work per launch: CUDA graphs or "
-				"torch.compile(mode=\"reduce-overhead\"), fused or foreach "
-				"optimizers, a larger batch. Measure once without the profiler's "
-				"Python stacks: recording them slows the host as well.");
-	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, "idle");
-	finding_set_impact(finding, occurrences_top_node(&facts->launch_short), gaps, late);
-	occurrences_set_example(&facts->launch_short, finding);
+static struct launch_idle launch_idle_of(const struct diagnosis *diagnosis)
+{
+	struct launch_idle idle = { .longer = &diagnosis->facts.launch_long };
+
+	idle.short_ns = diagnose_short_launch_gaps(diagnosis, &idle.short_gaps);
+	idle.ns = idle.short_ns + idle.longer->total_ns;
+	return idle;
 }
 
 static void explain_startup(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct occurrences *before = &diagnosis->facts.long_gaps_before_steps;
+	const struct occurrences *before = &diagnosis->facts.launch_long_before_steps;
 
 	SET_TEXT(finding->sentence,
 		"Before the first step the GPU is idle for %s, in gaps of %s or longer.",
@@ -99,7 +78,7 @@ static void explain_startup(struct diagnosis *diagnosis, struct finding *finding
 static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *before = &facts->long_gaps_before_steps;
+	const struct occurrences *before = &facts->launch_long_before_steps;
 
 	if (!diagnose_is_share(before->total_ns, facts->span_ns, LIMIT_WORTH)) {
 		check_unknown_causes(diagnosis, finding);
@@ -113,41 +92,91 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->count = before->count;
 }
 
-void diagnose_idle_gaps(struct diagnosis *diagnosis, struct finding *finding)
+/* Writes what makes up the idle time: short gaps, long gaps, and what is left out. */
+static void list_launch_gaps(
+	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *dead = &facts->long_gaps;
-	const uint64_t allocating = facts->long_gaps_allocating.total_ns,
-		       before = facts->long_gaps_before_steps.total_ns;
+	const uint64_t before = facts->launch_long_before_steps.total_ns;
+	char shorter[128] = "", longer[192] = "";
 
-	if (!diagnose_is_share(dead->total_ns, facts->span_ns, LIMIT_WORTH)) {
+	if (idle->short_gaps)
+		SET_TEXT(shorter, "%s in %s shorter than %s",
+			diagnose_time(diagnosis, idle->short_ns),
+			diagnose_plural(diagnosis, idle->short_gaps, "gap"),
+			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
+	if (idle->longer->count)
+		SET_TEXT(longer, "%s%s in %s of %s or more, the longest %s, at %s",
+			*shorter ? "; " : "", diagnose_time(diagnosis, idle->longer->total_ns),
+			diagnose_plural(diagnosis, idle->longer->count, "gap"),
+			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
+			diagnose_time(diagnosis, idle->longer->longest_ns),
+			diagnose_time(diagnosis, idle->longer->longest_at_ns));
+	SET_TEXT(finding->evidence,
+		"from the first GPU operation to the last: %s%s%s%s; busy for %s of %s, with %s of "
+		"%s on average",
+		shorter, longer, before ? "; gaps before the first step are excluded: " : "",
+		before ? diagnose_time(diagnosis, before) : "",
+		diagnose_time(diagnosis, facts->busy_ns), diagnose_time(diagnosis, facts->span_ns),
+		diagnose_plural(diagnosis, facts->operations, "operation"),
+		diagnose_time(
+			diagnosis, facts->busy_ns / (facts->operations ? facts->operations : 1)));
+}
+
+/* Advises on the kind of gap, short or long, that makes up most of the idle time. */
+static void advise_on_launches(
+	const struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
+{
+	const bool torch = diagnose_uses_pytorch(diagnosis);
+
+	if (idle->longer->total_ns > idle->short_ns)
+		SET_TEXT(finding->next, "%s",
+			torch ? "Look at what the host does meanwhile: preparing data, "
+				"checkpoints, "
+				"logging, loading of libraries at a first call. The call path "
+				"shown "
+				"launched the work that ended most of this idle time."
+			      : "Look at what the host does meanwhile: input and output, MPI, "
+				"computation on the CPU; NVTX ranges around them would show it. "
+				"The "
+				"call path shown launched the work that ended most of this idle "
+				"time.");
+	else
+		SET_TEXT(finding->next, "%s",
+			torch ? "Give the GPU more work per launch: CUDA graphs or "
+				"torch.compile(mode=\"reduce-overhead\"), fused or foreach "
+				"optimizers, a larger batch. Recording Python stacks slows the "
+				"host as well: measure once without them."
+			      : "Give the GPU more work per launch: CUDA graphs, fused kernels, "
+				"larger batches. Or launch from more than one thread.");
+}
+
+void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct launch_idle idle = launch_idle_of(diagnosis);
+	const struct occurrences *most = idle.longer->total_ns > idle.short_ns
+						 ? idle.longer
+						 : &facts->launch_short;
+
+	if (!diagnose_is_share(idle.longer->total_ns, facts->span_ns, LIMIT_WORTH) &&
+		(!diagnose_is_share(idle.ns, facts->span_ns, LIMIT_LAUNCH_IDLE) ||
+			idle.short_gaps + idle.longer->count < LIMIT_CALLS_FEW)) {
 		report_startup(diagnosis, finding);
 		return;
 	}
 	finding->state = FINDING_FOUND;
+	finding_set_impact(
+		finding, occurrences_top_node(most), idle.short_gaps + idle.longer->count, idle.ns);
+	finding_set_class(diagnosis, finding, BOUND_LAUNCH, idle.ns, 0);
 	SET_TEXT(finding->sentence,
-		"For %s of its span the GPU is idle with nothing launched, in gaps of %s or "
-		"longer.",
-		diagnose_share(diagnosis, dead->total_ns, facts->span_ns),
-		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
-	SET_TEXT(finding->evidence,
-		"%s, together %s of a span of %s%s%s; the longest %s, at %s%s%s%s",
-		diagnose_plural(diagnosis, dead->count, "gap"),
-		diagnose_time(diagnosis, dead->total_ns), diagnose_time(diagnosis, facts->span_ns),
-		before ? "; gaps before the first step are excluded: " : "",
-		before ? diagnose_time(diagnosis, before) : "",
-		diagnose_time(diagnosis, dead->longest_ns),
-		diagnose_time(diagnosis, dead->longest_at_ns), allocating ? "; for " : "",
-		allocating ? diagnose_time(diagnosis, allocating) : "",
-		allocating ? " of it memory was allocated or freed" : "");
-	SET_TEXT(finding->next,
-		"Look at what the host does meanwhile: data loading (more workers, prefetching), "
-		"checkpoints, logging, compilation, loading of libraries at a first call. The call "
-		"path shown launched the work that ended most of this idle time.");
+		"The GPU is idle because the host has not launched its next operation, or has only "
+		"just launched it.");
+	list_launch_gaps(diagnosis, finding, &idle);
+	advise_on_launches(diagnosis, finding, &idle);
 	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
-	finding_set_impact(finding, occurrences_top_node(dead), dead->count, dead->total_ns);
-	occurrences_set_example(dead, finding);
+	SET_TEXT(finding->view, most == idle.longer ? "idle -s gap_ns --top 20" : "idle");
+	occurrences_set_example(most, finding);
 }
 
 static bool is_read_of_value(struct string_view name)
@@ -184,8 +213,8 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	const struct occurrences *waits = call_occurrences_shown(&facts->waits);
 	const uint64_t idle = facts->cause_ns[GAP_SYNC];
 
-	if (!diagnose_is_share(idle, facts->span_ns, LIMIT_WORTH) ||
-		facts->cause_gaps[GAP_SYNC] < LIMIT_CALLS_FEW) {
+	if (facts->cause_gaps[GAP_SYNC] < LIMIT_CALLS_FEW ||
+		!finding_set_class(diagnosis, finding, BOUND_SYNC, idle, LIMIT_WORTH)) {
 		check_unknown_causes(diagnosis, finding);
 		return;
 	}
@@ -193,9 +222,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding->node = facts->cause_node[GAP_SYNC];
 	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->sentence,
-		"The host waits for the GPU, and then the GPU for the host: %s of the time is lost "
-		"to synchronisation.",
-		diagnose_share(diagnosis, idle, facts->span_ns));
+		"The GPU is idle because the host waited for it before it launched more.");
 	SET_TEXT(finding->evidence,
 		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
 		"them",
@@ -208,8 +235,6 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	finding->count = facts->cause_gaps[GAP_SYNC];
-	finding->impact_ns = idle;
-	finding->upper_bound = true;
 }
 
 /* Returns another process of the run that used a GPU at the same time, or NULL. Ranks are left out
@@ -272,9 +297,7 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
 	SET_TEXT(finding->sentence,
-		"For %s of its span the GPU is idle while launched work waits for an event "
-		"(cudaStreamWaitEvent).",
-		diagnose_share(diagnosis, waits->total_ns, facts->span_ns));
+		"The GPU is idle while launched work waits for an event (cudaStreamWaitEvent).");
 	SET_TEXT(finding->evidence,
 		"%s of %s or more, together %s of a span of %s; the longest %s, at %s",
 		diagnose_plural(diagnosis, waits->count, "wait"),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diagnose/run_bound.h"
 #include "report/analysis/event_sweep.h"
+#include "report/analysis/host_ranges.h"
 #include "report/analysis/idle_parts.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/search.h"
 #include "report/diagnose/diagnosis_internal.h"
-#include "report/diagnose/host_ranges.h"
 #include "report/table/computed_row.h"
 #include "report/views/views.h"
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct bound_device {
 struct bound_pass {
 	const struct process *process;
 	struct run_bound *result;
-	struct host_ranges host;
+	const struct host_ranges *host;
 	struct bound_device devices[TIMELINE_DEVICES];
 	size_t device_count;
 	int64_t clock_offset; /* trace time - Unix time, of the latest operation */
@@ -134,11 +134,13 @@ static void end_work(void *context, const struct sweep_mark *mark, uint64_t at_n
 static enum bound class_of_cause(enum gap_cause cause)
 {
 	static const enum bound classes[GAP_CAUSE_COUNT] = { [GAP_LAUNCH] = BOUND_LAUNCH,
+		[GAP_DATA] = BOUND_DATA,
+		[GAP_COMPILATION] = BOUND_COMPILATION,
 		[GAP_SYNC] = BOUND_SYNC,
 		[GAP_ALLOCATION] = BOUND_ALLOCATION,
 		[GAP_COPY] = BOUND_COPIES,
 		[GAP_LATENCY] = BOUND_LAUNCH,
-		[GAP_KERNELS] = BOUND_LAUNCH,
+		[GAP_KERNELS] = BOUND_GAPS,
 		[GAP_EVENT] = BOUND_WAITING,
 		[GAP_QUEUED] = BOUND_WAITING,
 		[GAP_UNKNOWN] = BOUND_UNKNOWN };
@@ -146,37 +148,33 @@ static enum bound class_of_cause(enum gap_cause cause)
 	return classes[cause];
 }
 
-/* Accounts idle time before a launch, `length` of the interval from `from_ns` to `to_ns`. Where the
- * launching thread fetched data or compiled, that is what the GPU waited for. */
-static void add_launch_idle(
-	struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns, uint64_t length)
-{
-	uint64_t *ns = pass->result->ns, host[3] = { 0 }, part;
-
-	if (tid && length)
-		host_ranges_within(&pass->host, tid, from_ns, to_ns, host);
-	part = min_u64(host[HOST_RANGE_DATA], length);
-	ns[BOUND_DATA] += part;
-	length -= part;
-	part = min_u64(host[HOST_RANGE_COMPILATION], length);
-	ns[BOUND_COMPILATION] += part;
-	ns[BOUND_LAUNCH] += length - part;
-}
-
 static void add_idle(void *context, const struct idle_part *idle)
 {
 	struct bound_pass *pass = context;
 	const struct gap_part *part = &idle->part;
-	const enum bound class = class_of_cause(part->cause);
-	const uint64_t length = pass->result->steps
-					? min_u64(examined_ns(pass, part->begin_ns, part->end_ns),
-						  idle->length_ns)
-					: idle->length_ns;
 
-	if (class == BOUND_LAUNCH && !part->launched)
-		add_launch_idle(pass, idle->ended_by->tid, part->begin_ns, part->end_ns, length);
-	else
-		pass->result->ns[class] += length;
+	pass->result->ns[class_of_cause(part->cause)] +=
+		pass->result->steps
+			? min_u64(examined_ns(pass, part->begin_ns, part->end_ns), idle->length_ns)
+			: idle->length_ns;
+}
+
+/* Accounts the time in steps between two times at which a device had no work before, or none after.
+ * `tid`: the thread that launches; 0: unknown. */
+static void add_end(struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t *ns = pass->result->ns;
+	const struct host_range *range;
+
+	ns[BOUND_LAUNCH] += examined_ns(pass, from_ns, to_ns);
+	while (tid && (range = host_ranges_first(pass->host, tid, from_ns, to_ns))) {
+		const uint64_t until = min_u64(range->end_ns, to_ns),
+			       length = examined_ns(pass, max_u64(range->begin_ns, from_ns), until);
+
+		ns[range->kind == HOST_RANGE_DATA ? BOUND_DATA : BOUND_COMPILATION] += length;
+		ns[BOUND_LAUNCH] -= length;
+		from_ns = until;
+	}
 }
 
 /* Accounts the time in steps before the first operation of each device and after its last. */
@@ -187,10 +185,8 @@ static void add_ends(struct bound_pass *pass)
 	for (size_t i = 0; i < pass->device_count && pass->result->steps; i++) {
 		const struct bound_device *device = &pass->devices[i];
 
-		add_launch_idle(pass, device->first_tid, 0, device->first_ns,
-			examined_ns(pass, 0, device->first_ns));
-		add_launch_idle(pass, device->first_tid, device->last_ns, end_ns,
-			examined_ns(pass, device->last_ns, end_ns));
+		add_end(pass, device->first_tid, 0, device->first_ns);
+		add_end(pass, device->first_tid, device->last_ns, end_ns);
 	}
 }
 
@@ -302,7 +298,7 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 
 	pass->process = process;
 	pass->result = &bound;
-	pass->host = host_ranges_read(process);
+	pass->host = host_ranges_of(process);
 	event_sweep_run(activities, &visitor, false);
 	idle_parts_visit(process, activities, add_idle, pass);
 	add_ends(pass);
@@ -311,38 +307,38 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 		bound.whole_ns += bound.ns[class];
 	judge(&bound);
 	activities_free(activities);
-	host_ranges_free(&pass->host);
 	free(pass);
 	judge_bandwidth(options, process, &bound);
 	return bound;
 }
 
-/* The verdict in words; %s: share of the time. */
+/* The verdict in words: what bounds the run, and what the GPU does. %s: share of the time. */
 static const char *const sentences[BOUND_COUNT] = {
-	[BOUND_COMPUTE] =
-		"The run is bound by the GPU's kernels, which compute for %s of the time.",
+	[BOUND_COMPUTE] = "The run is bound by the GPU's kernels, which compute for %s of the time",
 	[BOUND_BANDWIDTH] = "The run is bound by the GPU's memory bandwidth: kernels run for %s of "
-			    "the time, and memory limits most of them.",
+			    "the time, and memory limits most of them",
 	[BOUND_COMMUNICATION] = "The run is bound by exposed communication: for %s of the time the "
-				"GPU communicates and computes nothing.",
+				"GPU communicates and computes nothing",
 	[BOUND_COPIES] = "The run is bound by copies: for %s of the time the GPU only copies, or "
-			 "waits for a copy call of the host.",
-	[BOUND_LAUNCH] = "The run is bound by the host: for %s of the time the GPU is idle, as its "
-			 "next operation is not launched yet.",
+			 "waits for a copy call of the host",
+	[BOUND_LAUNCH] = "The run is launch-bound: for %s of the time the GPU is idle because the "
+			 "host has not launched its next operation",
+	[BOUND_GAPS] = "The run is bound by gaps between kernels: for %s of the time the GPU is "
+		       "idle for microseconds between operations that were launched in time",
 	[BOUND_DATA] = "The run is bound by data loading: for %s of the time the GPU is idle while "
-		       "the next batch is fetched.",
+		       "the next batch is fetched",
 	[BOUND_COMPILATION] = "The run is bound by compilation: for %s of the time the GPU is idle "
-			      "while the host compiles.",
+			      "while the host compiles",
 	[BOUND_ALLOCATION] = "The run is bound by allocation: for %s of the time the GPU is idle "
-			     "while the host allocates or frees memory.",
+			     "while the host allocates or frees memory",
 	[BOUND_SYNC] = "The run is bound by synchronisation: for %s of the time the GPU is idle, "
-		       "as the host had waited for it before it launched more.",
+		       "as the host had waited for it before it launched more",
 	[BOUND_WAITING] = "Launched work does not start for %s of the time: it waits for an event, "
-			  "for something that the trace does not show, or for another process.",
+			  "for something that the trace does not show, or for another process",
 	[BOUND_UNKNOWN] = "What bounds the run cannot be said: for %s of the time the trace does "
-			  "not show what the GPU did, or why it was idle.",
+			  "not show what the GPU did, or why it was idle",
 	[BOUND_NOTHING] = "Nothing in particular bounds the run; the kernels compute for %s of the "
-			  "time.",
+			  "time",
 };
 
 /* Words of the command that shows more, between `pperf-report` and the trace. */
@@ -351,6 +347,7 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_COMMUNICATION] = "overlap",
 	[BOUND_COPIES] = "overlap",
 	[BOUND_LAUNCH] = "idle",
+	[BOUND_GAPS] = "idle",
 	[BOUND_DATA] = "idle",
 	[BOUND_COMPILATION] = "idle",
 	[BOUND_ALLOCATION] = "api",
@@ -408,6 +405,13 @@ static void explain_confidence(
 			"measured: each nanosecond of the GPUs' time is in one class");
 }
 
+/* Returns true if the run is bound by something that takes less time than the kernels do. */
+static bool kernels_take_more(const struct run_bound *bound)
+{
+	return bound->bound != BOUND_UNKNOWN && bound->bound < BOUND_CLASSES &&
+	       bound->ns[bound->bound] < bound->ns[BOUND_COMPUTE];
+}
+
 void run_bound_explain(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
@@ -424,9 +428,14 @@ void run_bound_explain(
 	}
 	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
 		diagnose_share(diagnosis, bound->ns[shown], bound->whole_ns));
+	strncat(text->sentence,
+		kernels_take_more(bound) ? ", which no faster kernel shortens." : ".",
+		sizeof text->sentence - strlen(text->sentence) - 1);
 	if (bound->steps)
 		SET_TEXT(text->evidence, "%s in %s: ", diagnose_time(diagnosis, bound->whole_ns),
-			diagnose_plural(diagnosis, bound->steps, "steady-state step"));
+			bound->steps == 1
+				? "1 step"
+				: diagnose_plural(diagnosis, bound->steps, "steady-state step"));
 	else
 		SET_TEXT(text->evidence, "%s from the first GPU operation to the last: ",
 			diagnose_time(diagnosis, bound->whole_ns));

@@ -12,7 +12,8 @@
  * | memory bandwidth | the same, where most of it is known to be limited by memory (model) |
  * | communication    | communicated, and computed nothing (exposed)                        |
  * | copies           | only copied, or waited for the host in a copy call                  |
- * | launch           | was idle, and its next operation was not launched yet               |
+ * | launch           | was idle, and its next operation was not launched yet, or just now  |
+ * | kernel gaps      | was idle for microseconds between operations launched in time       |
  * | data loading     | the same, while the launching thread fetched a batch                |
  * | compilation      | the same, while the launching thread compiled                       |
  * | allocation       | was idle, as the launching thread allocated or freed memory         |
@@ -40,6 +41,7 @@
 	X(COMMUNICATION, "communication")   \
 	X(COPIES, "copies")                 \
 	X(LAUNCH, "launch")                 \
+	X(GAPS, "kernel gaps")              \
 	X(DATA, "data loading")             \
 	X(COMPILATION, "compilation")       \
 	X(ALLOCATION, "allocation")         \

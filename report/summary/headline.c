@@ -86,6 +86,15 @@ static uint32_t next_largest_child(
 	return best;
 }
 
+/* Returns true if backward passes have rows beside their forward passes. */
+static bool places_backward(const struct tree *tree)
+{
+	for (uint32_t id = 1; id < tree->count; id++)
+		if (tree->nodes[id].kind == NODE_BACKWARD)
+			return true;
+	return false;
+}
+
 /* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
  * "; largest parts: `forward` (40 %), `backward` (35 %)". */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
@@ -99,7 +108,10 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 		child = next_largest_child(tree, node_id, metric, child);
 		if (!child || metric_amount(&tree->nodes[child], metric) < whole / 20)
 			return;
-		paragraph_add(paragraph, part ? ", `" : "; largest parts: `");
+		paragraph_add(paragraph, part                    ? ", `"
+					 : places_backward(tree) ? "; largest parts, each with "
+								   "its backward pass: `"
+								 : "; largest parts: `");
 		paragraph_add_node(paragraph, process, child);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, metric_amount(&tree->nodes[child], metric), whole);
@@ -192,23 +204,28 @@ static void add_unknown_time(struct paragraph *paragraph, const struct process *
 						     : " inside CUDA graphs with missing records");
 }
 
-static void add_gpu_headline(struct paragraph *paragraph, const struct process *process)
+/* Appends how busy the GPU was, for a trace with too little work for a verdict. */
+static void add_gpu_times(struct paragraph *paragraph, const struct process *process)
 {
-	const struct profile_totals *totals = &process->profile->totals;
-	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
 	const bool of_steps = add_busy_share(paragraph, process);
 
 	add_unknown_time(paragraph, process);
 	if (of_steps)
 		add_dataloader_wait(paragraph, process);
+}
+
+static void add_gpu_owner(struct paragraph *paragraph, const struct process *process)
+{
+	const struct profile_totals *totals = &process->profile->totals;
+	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
+
 	if (!node_id)
 		return;
-	paragraph_add(paragraph, "; ");
+	paragraph_add(paragraph, paragraph->built.used ? "; " : "");
 	paragraph_percent(paragraph,
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_GPU),
 		totals->gpu_sum_ns);
-	paragraph_add(paragraph,
-		of_steps ? " of all GPU work was launched " : " of that GPU work was launched ");
+	paragraph_add(paragraph, " of all GPU time was launched ");
 	paragraph_add_path(paragraph, process, node_id);
 	add_largest_children(paragraph, process, node_id, METRIC_GPU);
 }
@@ -267,14 +284,17 @@ void headline_put_time(const struct process *process, const struct style *style)
 	paragraph_print(&paragraph, "verdict");
 }
 
-void headline_put_where(const struct process *process, const struct style *style)
+void headline_put_where(const struct process *process, const struct style *style, bool has_verdict)
 {
 	const struct profile_totals *totals = &process->profile->totals;
 	struct paragraph paragraph = { .style = style };
 
 	if (totals->gpu_sum_ns) {
-		add_gpu_headline(&paragraph, process);
-		paragraph_print(&paragraph, "where");
+		if (!has_verdict)
+			add_gpu_times(&paragraph, process);
+		add_gpu_owner(&paragraph, process);
+		if (paragraph.built.used)
+			paragraph_print(&paragraph, "where");
 	}
 	if (totals->reserved_peak) {
 		add_memory_headline(&paragraph, process);

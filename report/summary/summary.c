@@ -191,8 +191,10 @@ static void put_summary_finding(const struct style *style, const struct row *row
 		paragraph_add(&paragraph, ": ");
 	} else {
 		paragraph_value(&paragraph, UNIT_TIME, computed_row_number(row, "impact_ns"));
-		paragraph_add(&paragraph,
-			" (%.1f %% of the run): ", 100 * computed_row_real(row, "impact_share"));
+		paragraph_add(
+			&paragraph, " (%.1f %% of ", 100 * computed_row_real(row, "impact_share"));
+		add_row_text(&paragraph, row, "impact_of");
+		paragraph_add(&paragraph, "): ");
 	}
 	add_row_text(&paragraph, row, "finding");
 	paragraph_print(&paragraph, first ? "findings" : "");
@@ -215,31 +217,46 @@ static void put_bound(const struct style *style, const struct row *row)
 	paragraph_add(&paragraph, ")");
 	paragraph_print(&paragraph, "verdict");
 	add_row_text(&paragraph, row, "evidence");
-	paragraph_print(&paragraph, "");
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "");
 }
 
+/* What the first screen keeps of the verdict. */
+struct verdict {
+	bool has_classes;             /* the time of the GPU is divided into classes */
+	struct shell_command command; /* that shows more; empty: it has no classes */
+};
+
 /* Prints what bounds the run and the findings that cost most, as the view `diagnose` has them. */
-static void put_diagnosis(const struct report *report, const struct style *style)
+static struct verdict put_diagnosis(const struct report *report, const struct style *style)
 {
 	struct processes only = {
 		.all = &report->processes->all[0], .count = report->processes->count, .shown = 1
 	};
 	struct options options = *report->options;
 	struct rows rows = { .count = 0 };
+	struct verdict verdict = { .command.ascii = style->ascii };
 	unsigned shown = 0;
 
 	options.view = view_find("diagnose");
 	options.top = 0;
 	arrange_diagnose(&options, &only, &rows);
 	for (size_t i = 0; i < rows.count; i++)
-		if (computed_row_is(&rows.rows[i], "kind", "verdict"))
+		if (computed_row_is(&rows.rows[i], "kind", "verdict")) {
 			put_bound(style, &rows.rows[i]);
+			verdict.has_classes = computed_row_text(&rows.rows[i], "evidence").length >
+					      0;
+			if (verdict.has_classes)
+				text_add(&verdict.command.built, "%s",
+					computed_row_text(&rows.rows[i], "command").bytes);
+		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
 		headline_put_time(only.all, style);
 	for (size_t i = 0; i < rows.count && shown < FINDINGS; i++)
 		if (is_shown_finding(&rows.rows[i]))
 			put_summary_finding(style, &rows.rows[i], !shown++);
 	free(rows.rows);
+	return verdict;
 }
 
 static long double mean_value(const struct process *process, const struct node *node)
@@ -314,6 +331,13 @@ static bool metrics_are_memory(enum metric metric)
 	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED || metric_is_peak(metric);
 }
 
+/* Returns true if an allocation failed for want of memory. */
+static bool has_no_memory_left(const struct process *process)
+{
+	return process->profile->memory->counts.ooms > 0 ||
+	       process->profile->memory->failed_count > 0;
+}
+
 /* Returns true if the traces are of several ranks of one job. */
 static bool has_several_ranks(const struct processes *processes)
 {
@@ -337,14 +361,14 @@ static void put_command(struct shell_command *command, const char *title, const 
 	free(command->built.text);
 }
 
-static void put_summary_next(
-	const struct report *report, const struct process *process, const struct style *style)
+/* Prints the view of memory if that ran out, else the critical tree by the metric, or by the peak of
+ * memory if there is one. */
+static void put_critical_command(
+	const struct process *process, const char *title, const struct style *style)
 {
-	struct shell_command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
-			     diagnose = { .ascii = style->ascii };
+	struct shell_command command = { .ascii = style->ascii };
 	const struct profile_totals *totals = &process->profile->totals;
-	const bool exhausted = process->profile->memory->counts.ooms > 0 ||
-			       process->profile->memory->failed_count > 0,
+	const bool exhausted = has_no_memory_left(process),
 		   memory = !metrics_are_memory(process->metric) &&
 			    (totals->reserved_peak || totals->allocated_peak);
 
@@ -358,12 +382,31 @@ static void put_summary_next(
 		text_add(&command.built, " -m");
 		shell_command_add_word(&command, metric, strlen(metric));
 	}
-	put_command(&command, "next", style);
+	put_command(&command, title, style);
+}
+
+/* Prints the commands to run next: the one that shows what bounds the run comes first, unless the
+ * program ran out of memory. */
+static void put_summary_next(const struct report *report, const struct process *process,
+	struct verdict *verdict, const struct style *style)
+{
+	struct shell_command ranks = { .ascii = style->ascii },
+			     diagnose = { .ascii = style->ascii };
+	const bool verdict_first = verdict->command.built.used && !has_no_memory_left(process);
+
+	if (verdict_first)
+		put_command(&verdict->command, "next", style);
+	else
+		put_critical_command(process, "next", style);
 	if (process->profile->timeline) {
 		text_add(&diagnose.built, "pperf-report diagnose");
 		shell_command_add_file(&diagnose, process->path);
 		put_command(&diagnose, "", style);
 	}
+	if (verdict_first)
+		put_critical_command(process, "", style);
+	else if (verdict->command.built.used)
+		put_command(&verdict->command, "", style);
 	if (!has_several_ranks(report->processes))
 		return;
 	text_add(&ranks.built, "pperf-report ranks");
@@ -374,10 +417,11 @@ static void put_summary_next(
 void draw_summary(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
+	struct verdict verdict;
 
 	memory_summary_put_oom(process, style);
-	put_diagnosis(report, style);
-	headline_put_where(process, style);
+	verdict = put_diagnosis(report, style);
+	headline_put_where(process, style, verdict.has_classes);
 	memory_summary_put_levels(process, style);
 	put_program(process, style);
 	put_summary_devices(process, style);
@@ -387,7 +431,7 @@ void draw_summary(const struct report *report, const struct style *style)
 	coverage_put_losses(process, style);
 	put_summary_critical(report, style);
 	output_char(style->out, '\n');
-	put_summary_next(report, process, style);
+	put_summary_next(report, process, &verdict, style);
 	output_char(style->out, '\n');
 	if (report->rows.count)
 		print_table(report, &report->rows, LAYOUT_TREE, style);

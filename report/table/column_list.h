@@ -191,10 +191,12 @@
 	X("gaps", "gaps", COUNT, computed,                                                         \
 		"number of idle gaps; of a cause: of those with a part that has this cause")       \
 	X("cause", "cause", TEXT, computed,                                                        \
-		"cause of the idle time: launch-bound, synchronisation, allocation, copy, launch " \
+		"cause of the idle time: launch-bound, data loading, compilation, "                \
+		"synchronisation, allocation, copy, launch "                                       \
 		"latency, gap between kernels, event wait, queued or unknown")                     \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
-	X("blocked_by", "call", TEXT, computed, "CUDA call that the gap is attributed to")         \
+	X("blocked_by", "call", TEXT, computed,                                                    \
+		"CUDA call, or range of the host, that the gap is attributed to")                  \
 	X("thread", "thread", COUNT, computed,                                                     \
 		"operating-system id of the thread that launched that work")                       \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
@@ -262,8 +264,11 @@
 	X("finding", "finding", TEXT, computed, "diagnose: the problem, in one sentence")          \
 	X("evidence", "evidence", TEXT, computed, "diagnose: the figures that show it")            \
 	X("impact_ns", "impact", TIME, computed, "diagnose: the time that it costs; see bound")    \
-	X("impact_share", "of run", PERCENT, computed,                                             \
-		"cost of the finding / duration of the run on all GPUs; at most 100 %")            \
+	X("impact_share", "share", PERCENT, computed,                                              \
+		"cost of the finding / the time that impact_of names; at most 100 %")              \
+	X("impact_of", "of", TEXT, computed,                                                       \
+		"what impact_share is a share of: the GPU span (first GPU operation to the last, " \
+		"summed over the GPUs) or the run (its duration on all GPUs)")                     \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), or upper bound (at most this much can be "   \

@@ -112,7 +112,7 @@ def every_figure_of_a_real_export_is_as_known(folder):
         known, got = json.loads(path.with_suffix(".expected_nvtx.json").read_text()), tree(path)
         ranges = [row for row in got["rows"] if row["kind"] == "range"]
         assert sum(row["calls"] for row in ranges) == known["nvtx_ranges"] and max(len(row["path"]) for row in ranges) == known["max_depth"]
-        again = int(re.search(r"(\d+) calls a second time", view("info", path)["rows"][0]["meta"]["import.left_out"])[1])
+        again = int(re.search(r"(\d+) calls that the file has twice", view("info", path)["rows"][0]["meta"]["import.left_out"])[1])
         calls = collections.Counter()
         for row in got["rows"]:
             if row["kind"] in ("api", "sync"):
@@ -247,7 +247,7 @@ def a_call_that_is_recorded_around_itself_is_one(folder):
         got = tree(path)
         assert got["integrity"]["launches"] == 1 and not got["integrity"]["missing_records"] and got["totals"]["gpu_sum_ns"] == 10 and not got["integrity"]["without_launch"], got["integrity"]
         assert {row["name"]: (row["calls"], row["cpu_total_ns"]) for row in view("api", path)["rows"]} == {"cudaLaunchKernel": (1, 30), "cuLaunchKernel": (1, 0)}
-        assert view("info", path)["rows"][0]["meta"]["import.left_out"] == "1 calls a second time"
+        assert view("info", path)["rows"][0]["meta"]["import.left_out"] == "1 calls that the file has twice"
 
 
 @case

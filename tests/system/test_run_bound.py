@@ -50,7 +50,7 @@ def classes_are_the_whole_time_of_the_gpus(folder):
         if not classes:
             continue
         assert abs(sum(row["share"] for row in classes.values()) - 1) < 1e-9, (trace, classes)
-        if "steady-state" in (verdict(trace).get("evidence") or "steady-state"):
+        if "from the first GPU operation" not in (verdict(trace).get("evidence") or ""):
             continue  # of steps; totals are of the whole trace
         whole = sum(row["impact_ns"] for row in classes.values())
         assert abs(whole - totals["gpu_busy_ns"] - totals["gpu_idle_ns"] - totals["gpu_unknown_ns"]) <= whole / 1000, (trace, whole, totals)

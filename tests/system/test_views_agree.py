@@ -8,7 +8,7 @@ from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment,
 
 VIEWS = ("tree", "idle", "queue", "overlap", "streams", "categories", "table --by category", "table --by stream", "critical-path", "diagnose", "steps")
 GENERATED = 20 if SANITIZED else 200
-BEFORE_LAUNCH, AFTER_LAUNCH = ("launch-bound", "synchronisation", "allocation"), ("launch latency", "gap between kernels", "event wait", "queued")
+BEFORE_LAUNCH, AFTER_LAUNCH = ("launch-bound", "data loading", "compilation", "synchronisation", "allocation"), ("launch latency", "gap between kernels", "event wait", "queued")
 MAY_EXCEED = ("roof_share",) # more than the peak of memory: part came from a cache
 
 
@@ -113,13 +113,29 @@ def the_critical_path_is_within_the_run(views):
 
 
 def findings_on_idle_time_are_idle_time(views):
-    span = views.totals["gpu_busy_ns"] + views.totals["gpu_idle_ns"]
-    causes = {"synchronisation": ("synchronisation",), "idle-gaps": ("launch-bound", "launch latency", "allocation"), "overhead-bound": ("launch-bound", "launch latency"),
+    """A finding about a class of the verdict has its time in the steps, or that of the view `idle` in the GPU span."""
+    causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "launch latency"), "data-loading": ("data loading",),
         "queued-not-started": ("event wait", "queued")}
+    classes = {"synchronisation": "synchronisation", "launch-bound": "launch", "data-loading": "data loading"}
+    span = sum(views.totals[key] for key in ("gpu_busy_ns", "gpu_idle_ns", "gpu_unknown_ns"))
     for row in views.rows("diagnose", "finding"):
         if row["name"] in causes and "In steps" not in row["finding"]:
-            assert row["impact_ns"] <= sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes[row["name"]]), (views.trace, row)
-            assert 0 < row["impact_ns"] <= span, (views.trace, row)
+            idle = sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes[row["name"]])
+            if row["impact_of"] == "the GPU span" or row["name"] not in classes:
+                assert 0 < row["impact_ns"] <= idle <= span, (views.trace, row)
+                assert abs(row["impact_share"] - row["impact_ns"] / span) < 1e-6, (views.trace, row, span)
+            else:
+                views.same(row, row["impact_ns"], views.sum("diagnose", "impact_ns", "class", name=classes[row["name"]]))
+
+
+def verdict_without_steps_is_idle_time(views):
+    """Without steps, the classes of idle time are the causes of the view `idle`, to the nanosecond."""
+    verdict = views.rows("diagnose", "verdict")
+    if not verdict or "from the first GPU operation" not in (verdict[0].get("evidence") or ""):
+        return
+    for name, causes in {"launch": ("launch-bound", "launch latency"), "kernel gaps": ("gap between kernels",), "data loading": ("data loading",),
+        "compilation": ("compilation",), "allocation": ("allocation",), "synchronisation": ("synchronisation",), "waiting": ("event wait", "queued")}.items():
+        views.same(("class", name), views.sum("diagnose", "impact_ns", "class", name=name), sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes))
 
 
 def no_share_exceeds_the_whole(views):
@@ -155,7 +171,7 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 
 
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
-    gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time,
+    gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
     no_share_exceeds_the_whole)
 
 

@@ -110,7 +110,7 @@ static void write_skipped(struct conversion *conversion)
 			line + used, sizeof line - used, ", %" PRIu64 " " IMPORTED_OTHERS, others);
 	if (conversion->counts.duplicates)
 		used += (size_t)snprintf(line + used, sizeof line - used,
-			"%s%" PRIu64 " calls a second time", used ? ", " : "",
+			"%s%" PRIu64 " calls that the file has twice", used ? ", " : "",
 			conversion->counts.duplicates);
 	if (used)
 		writer_meta(conversion->writer, "import.left_out", line, used);

@@ -159,7 +159,7 @@ START_TEST(the_headline_is_of_usual_steps)
 
 	ck_assert_ptr_nonnull(
 		strstr(run.out, "where     in steady-state steps the GPU was busy 21.3 % of the "
-				"time; 100 % of all GPU work was launched in\n"));
+				"time; 100 % of all GPU time was launched in\n"));
 	ck_assert_ptr_null(strstr(run.out, "from its first operation"));
 	builder = eight_steps();
 	build_launch(builder, 1, 90010, 99);

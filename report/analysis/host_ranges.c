@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/diagnose/host_ranges.h"
+#include "report/analysis/host_ranges.h"
 #include "report/gpu/work_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -73,6 +73,7 @@ static void add_host_range(void *context, const struct observed_instance *instan
 	found->ranges[found->count++] = (struct host_range){ .begin_ns = instance->begin_ns,
 		.end_ns = instance->end_ns,
 		.tid = thread_of_stream(pass->process->reader, instance->stream),
+		.node = instance->node,
 		.kind = pass->kinds[instance->node] };
 }
 
@@ -84,11 +85,20 @@ static int by_thread_and_begin(const void *a, const void *b)
 				       : COMPARE(left->begin_ns, right->begin_ns);
 }
 
-struct host_ranges host_ranges_read(const struct process *process)
+static const char host_ranges_key; /* the key of process_attach() */
+
+static void release_host_ranges(void *data)
 {
-	struct host_ranges found = { .count = 0 };
+	struct host_ranges *ranges = data;
+
+	free(ranges->ranges);
+	free(ranges);
+}
+
+static void read_host_ranges(const struct process *process, struct host_ranges *found)
+{
 	struct host_ranges_pass pass = {
-		.process = process, .found = &found, .kinds = xcalloc(process->profile->tree->count)
+		.process = process, .found = found, .kinds = xcalloc(process->profile->tree->count)
 	};
 	const struct profile_observer observer = { .context = &pass,
 		.restart = restart_host_ranges,
@@ -100,19 +110,25 @@ struct host_ranges host_ranges_read(const struct process *process)
 
 	if (find_host_nodes(&pass))
 		profile_free(profile_build(process->reader, process->texts, &options));
-	if (found.count)
-		qsort(found.ranges, found.count, sizeof *found.ranges, by_thread_and_begin);
+	if (found->count)
+		qsort(found->ranges, found->count, sizeof *found->ranges, by_thread_and_begin);
 	free(pass.kinds);
+}
+
+const struct host_ranges *host_ranges_of(struct process *process)
+{
+	struct host_ranges *found = process_attached(process, &host_ranges_key);
+
+	if (!found) {
+		found = xcalloc(sizeof *found);
+		process_attach(process, &host_ranges_key, found, release_host_ranges);
+		read_host_ranges(process, found);
+	}
 	return found;
 }
 
-void host_ranges_free(struct host_ranges *ranges)
-{
-	free(ranges->ranges);
-}
-
-/* Returns the index of the first range of the thread that begins at `at_ns` or later. */
-static size_t first_range_from(const struct host_ranges *ranges, uint32_t tid, uint64_t at_ns)
+const struct host_range *host_ranges_first(
+	const struct host_ranges *ranges, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
 {
 	size_t low = 0, high = ranges->count;
 
@@ -120,31 +136,13 @@ static size_t first_range_from(const struct host_ranges *ranges, uint32_t tid, u
 		const size_t middle = (low + high) / 2;
 		const struct host_range *range = &ranges->ranges[middle];
 
-		if (range->tid < tid || (range->tid == tid && range->begin_ns < at_ns))
+		if (range->tid < tid || (range->tid == tid && range->end_ns <= from_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
-}
-
-uint64_t host_ranges_within(const struct host_ranges *ranges, uint32_t tid, uint64_t from_ns,
-	uint64_t to_ns, uint64_t ns[static 3])
-{
-	size_t i = first_range_from(ranges, tid, from_ns);
-	uint64_t sum = 0;
-
-	/* Ranges of a thread do not overlap, so one that began earlier is the one before. */
-	i -= i > 0 && ranges->ranges[i - 1].tid == tid;
-	for (; i < ranges->count && ranges->ranges[i].tid == tid &&
-		ranges->ranges[i].begin_ns < to_ns;
-		i++) {
-		const struct host_range *range = &ranges->ranges[i];
-		const uint64_t from = max_u64(from_ns, range->begin_ns),
-			       to = min_u64(to_ns, range->end_ns);
-
-		ns[range->kind] += to > from ? to - from : 0;
-		sum += to > from ? to - from : 0;
-	}
-	return sum;
+	return low < ranges->count && ranges->ranges[low].tid == tid &&
+			       ranges->ranges[low].begin_ns < to_ns
+		       ? &ranges->ranges[low]
+		       : NULL;
 }
