@@ -11,11 +11,17 @@
  * beyond a section stays below the section in which it began. All that begins or is launched in
  * a section, on any thread, is below it. Steps that are ranges of the program itself keep their
  * nodes. Only what is around them is put into sections.
+ *
+ * If several threads have steps, which overlap in time, each of these threads is in a section of
+ * its own, and what it does is below that section. Threads without steps are in the section
+ * `(threads without steps)`.
  */
 #ifndef PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 #define PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 
 #include "report/profile/profile_state.h"
+
+#define STEP_SECTION_NO_STEPS "(threads without steps)"
 
 /* Starts with the steps of profile_options.found_steps. */
 void step_sections_begin(struct profile *profile);
@@ -41,7 +47,8 @@ static inline bool step_sections_suspend(struct profile *profile, struct profile
 }
 void step_sections_resume(struct profile *profile, uint64_t now_ns);
 
-/* The thread and frame index of the section or step that is open now, for events of any thread.
+/* The thread and frame index of the section or step that is open now, for events of any thread
+ * (if several threads have steps: of the thread of the last event).
  * NULL: none is. */
 static inline struct profile_thread *step_sections_current(
 	const struct profile *profile, uint32_t *index)

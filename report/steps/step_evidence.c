@@ -188,15 +188,15 @@ static struct search_thread *search_thread_of(
 	return thread_search;
 }
 
-static uint16_t evidence_thread_of(
-	struct evidence_search *search, struct search_thread *thread_search, uint32_t stream)
+static uint16_t evidence_thread_of(struct evidence_search *search,
+	struct search_thread *thread_search, const struct trace_stream *stream)
 {
 	struct evidence_list *evidence = search->evidence;
 
 	if (!thread_search->thread) {
 		ARRAY_GROW(evidence->threads, evidence->thread_room, evidence->thread_count + 1);
 		evidence->threads[evidence->thread_count] = (struct evidence_thread){
-			.stream = stream
+			.stream = stream->stream, .tid = stream->tid
 		};
 		thread_search->thread = (uint32_t)++evidence->thread_count;
 	}
@@ -206,7 +206,7 @@ static uint16_t evidence_thread_of(
 /* Returns the item of the open range at `depth`. Adds items for it and for the ranges around it
  * if they have none yet. */
 static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_search,
-	uint32_t stream, uint32_t depth, enum evidence_kind kind)
+	const struct trace_stream *stream, uint32_t depth, enum evidence_kind kind)
 {
 	struct evidence_list *evidence = search->evidence;
 	struct searched_range *opened = &thread_search->open[depth];
@@ -286,7 +286,7 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 	if (extends_last(evidence, kind))
 		thread_search->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
-		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
+		evidence_at(search, thread_search, event->stream, event->depth, kind);
 	if (kind == EVIDENCE_BACKWARD)
 		evidence->items[evidence->count - 1].number++;
 	if (kind == EVIDENCE_RANGE)

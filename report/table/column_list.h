@@ -196,7 +196,7 @@
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed, "CUDA call that the gap is attributed to")         \
 	X("thread", "thread", COUNT, computed,                                                     \
-		"operating-system id of the thread that launched that work")                       \
+		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
 	X("hidden_ns", "hidden", TIME, computed,                                                   \
 		"part of busy_ns in which the device computed; of copies: computed or "            \
