@@ -172,16 +172,19 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_streams },
 	{ .name = "queue",
-		.summary = "launch-to-start latency of GPU work, and how far the host ran ahead of "
-			   "the GPU",
+		.summary = "launch-to-start latency of GPU work by what it waited for, and how far "
+			   "the host ran ahead of the GPU",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path device stream calls delays early "
 			   "untimed delay_total_ns delay_p50_ns delay_p95_ns delay_max_ns "
+			   "delay_stream_ns delay_start_ns delay_event_ns delay_others_ns "
+			   "delay_unknown_ns "
 			   "outstanding_max outstanding_mean queue_empty_ns queue_asked_ns "
 			   "queue_unknown_ns queue_ahead_ns provenance",
 		.text = "queue_empty_ns queue_asked_ns delay_p50_ns delay_p95_ns queue_ahead_ns "
-			"queue_unknown_ns delays delay_max_ns outstanding_max outstanding_mean "
-			"delay_total_ns early untimed calls",
+			"queue_unknown_ns delay_stream_ns delay_event_ns delay_others_ns "
+			"delay_unknown_ns delay_start_ns delays delay_max_ns outstanding_max "
+			"outstanding_mean delay_total_ns early untimed calls",
 		.sort = "delay_total_ns",
 		.top = 20,
 		.next = "idle",
