@@ -211,11 +211,10 @@ static void add_thread_row(struct process *process, const struct step_table *tab
 	struct computed_row *computed = computed_row_new(process, 0, "thread");
 	struct step_stats sum = { .cpu_ns = 0 };
 
-	for (size_t i = 0; i < table->count; i++) {
-		const struct step_stats *step = &table->steps[i];
+	for (size_t i = thread->first; i < thread->first + thread->count; i++) {
+		const struct step *own = process->steps->by_thread[i];
+		const struct step_stats *step = &table->steps[own - process->steps->steps];
 
-		if (step->step->tid != thread->tid)
-			continue;
 		sum.cpu_ns += step->cpu_ns;
 		sum.gpu_ns += step->gpu_ns;
 		sum.kernels += step->kernels;
@@ -238,18 +237,26 @@ static void add_thread_row(struct process *process, const struct step_table *tab
 	rows_add(rows, &computed->row);
 }
 
-/* Adds the threads that have steps of their own. With --steps the statistics, which are of all
- * steps, are left out. */
+COMPARE_BY_LARGEST(by_step_count, struct steps_thread, count, tid)
+
+/* Adds the threads that have steps of their own, those with most steps first. With --steps the
+ * statistics, which are of all steps, are left out. */
 static void add_thread_rows(const struct options *options, struct process *process,
 	const struct step_table *table, struct rows *rows)
 {
-	const struct steps *steps = process->steps;
+	const size_t count = options->steps ? 0 : process->steps->thread_count;
+	struct steps_thread *threads = xcalloc((count + 1) * sizeof *threads);
 
-	for (size_t i = 0; i < steps->thread_count && !options->steps; i++)
+	if (count) {
+		memcpy(threads, process->steps->threads, count * sizeof *threads);
+		qsort(threads, count, sizeof *threads, by_step_count);
+	}
+	for (size_t i = 0; i < count; i++)
 		if (i < view_top(options))
-			add_thread_row(process, table, &steps->threads[i], rows);
+			add_thread_row(process, table, &threads[i], rows);
 		else
 			rows->hidden_by_top++;
+	free(threads);
 }
 
 static void add_steps_rows(const struct options *options, struct processes *processes,
