@@ -45,18 +45,18 @@ static int compare_activities(const void *left, const void *right)
 	return COMPARE(a->arrival, b->arrival);
 }
 
-/* Returns the index of the step at `at_ns`. Usually this is the step found last, or the next
- * one. */
-static uint32_t step_index_at(struct activities *activities, uint64_t at_ns)
+/* Returns the index of the step at `at_ns`, if threads have steps of their own that of thread
+ * `tid`. Usually this is the step found last, or the next one. */
+static uint32_t step_index_at(struct activities *activities, uint32_t tid, uint64_t at_ns)
 {
 	const struct steps *steps = activities->process->steps;
 	const struct step *step;
 
-	if (steps && activities->step < steps->count &&
+	if (steps && !steps_overlap(steps) && activities->step < steps->count &&
 		at_ns >= steps->steps[activities->step].begin_ns &&
 		at_ns < steps->steps[activities->step].end_ns)
 		return (uint32_t)activities->step;
-	step = steps ? steps_step_at(steps, at_ns) : NULL;
+	step = steps ? steps_step_of_thread(steps, tid, at_ns) : NULL;
 	if (!step)
 		return ACTIVITY_NO_STEP;
 	activities->step = (size_t)(step - steps->steps);
@@ -179,7 +179,7 @@ static void add_call_activity(void *context, const struct observed_call *seen)
 	activity->owner = seen->owner;
 	activity->name = seen->name;
 	activity->tid = seen->event->stream->tid;
-	activity->step = step_index_at(activities, seen->begin_ns);
+	activity->step = step_index_at(activities, activity->tid, seen->begin_ns);
 	activity->timed = true;
 	activity->in_range = seen->event->node != 0;
 	activity->counts = seen->counts;
@@ -247,8 +247,8 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 	activity->name = seen->name;
 	if (activity->kind == ACTIVITY_KERNEL && seen->counts)
 		activity->kernel = seen->kernel;
-	activity->step = step_index_at(
-		activities, seen->launch ? seen->launch->begin_ns : activity->begin_ns);
+	activity->step = step_index_at(activities, seen->launch ? seen->launch->tid : 0,
+		seen->launch ? seen->launch->begin_ns : activity->begin_ns);
 	activity->counts = seen->counts;
 	set_gpu_work_fields(activities, activity, gpu);
 }
@@ -312,7 +312,7 @@ static void add_cupti_activity(void *context, const struct trace_event *event)
 	activity->call_end_ns = activity->end_ns;
 	activity->duration_ns = activity->end_ns - activity->begin_ns;
 	activity->correlation = sync->correlation;
-	activity->step = step_index_at(activities, activity->begin_ns);
+	activity->step = step_index_at(activities, is_api ? api->tid : 0, activity->begin_ns);
 	activity->counts = true;
 	if (is_api) {
 		activity->tid = api->tid;

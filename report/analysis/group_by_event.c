@@ -71,17 +71,50 @@ static const char *const step_kind_suffixes[] = { [STEP_USUAL] = "",
 	[STEP_UNFINISHED] = " (unfinished)",
 	[STEP_CAPTURE] = " (capture)" };
 
-static uint32_t step_key(struct event_grouping *events, uint64_t at_ns)
+/* The name of the section in which `at_ns` is, outside steps. `thread`: one of those that have
+ * steps. */
+static const char *thread_section_name(
+	const struct steps *steps, const struct steps_thread *thread, uint64_t at_ns)
+{
+	if (!thread)
+		return "(threads without steps)";
+	if (at_ns < steps->by_thread[thread->first]->begin_ns)
+		return "(before first step)";
+	return at_ns < steps->by_thread[thread->first + thread->count - 1]->begin_ns
+		       ? "(between steps)"
+		       : "(after last step)";
+}
+
+/* Returns the index of the step of thread `tid` at `at_ns`, or SIZE_MAX with the name of the
+ * section. */
+static size_t step_or_section_at(
+	struct event_grouping *events, uint32_t tid, uint64_t at_ns, const char **section)
 {
 	const struct steps *steps = events->process->steps;
-	const size_t index = key_step_at(events, at_ns);
+	const struct step *step;
+	size_t index;
+
+	if (steps_overlap(steps)) {
+		step = steps_step_of_thread(steps, tid, at_ns);
+		*section = thread_section_name(steps, steps_find_steps_thread(steps, tid), at_ns);
+		return step ? (size_t)(step - steps->steps) : SIZE_MAX;
+	}
+	index = key_step_at(events, at_ns);
+	*section = index == steps->count ? "(after last step)"
+		   : index               ? "(between steps)"
+					 : "(before first step)";
+	return index < steps->count && at_ns >= steps->steps[index].begin_ns ? index : SIZE_MAX;
+}
+
+static uint32_t step_key(struct event_grouping *events, uint32_t tid, uint64_t at_ns)
+{
+	const struct steps *steps = events->process->steps;
+	const char *section;
+	const size_t index = step_or_section_at(events, tid, at_ns, &section);
 	char name[64];
 
-	if (index == steps->count)
-		return find_key_named(events, "(after last step)", NODE_SECTION);
-	if (at_ns < steps->steps[index].begin_ns)
-		return find_key_named(
-			events, index ? "(between steps)" : "(before first step)", NODE_SECTION);
+	if (index == SIZE_MAX)
+		return find_key_named(events, section, NODE_SECTION);
 	if (!events->step_keys[index]) {
 		snprintf(name, sizeof name, "step %llu%s",
 			(unsigned long long)steps->steps[index].number,
@@ -197,8 +230,9 @@ static void add_segment_to_key(void *context, const struct observed_segment *par
 {
 	struct event_grouping *events = context;
 	const uint32_t key = events->by == BY_THREAD ? thread_key(events, part->thread->tid)
-			     : events->by == BY_STEP ? step_key(events, part->begin_ns)
-						     : shape_key(events, part->trace_node);
+			     : events->by == BY_STEP
+				     ? step_key(events, part->thread->tid, part->begin_ns)
+				     : shape_key(events, part->trace_node);
 	struct node *node = &events->flat->nodes[key];
 
 	node->self_ns += part->self_ns;
@@ -245,7 +279,8 @@ static uint32_t work_key(struct event_grouping *events, const struct observed_gp
 		return launch ? thread_key(events, launch->tid)
 			      : find_key_named(events, "(launch not in the trace)", NODE_THREAD);
 	case BY_STEP:
-		return step_key(events, launch ? launch->begin_ns : work->begin_ns);
+		return step_key(events, launch ? launch->tid : 0,
+			launch ? launch->begin_ns : work->begin_ns);
 	default:
 		return shape_key(events, launch ? launch->trace_node : 0);
 	}

@@ -16,7 +16,9 @@ size_t metric_samples_steps(const struct process *process)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; process->steps && i < process->steps->count; i++)
+	if (!process->steps || steps_overlap(process->steps))
+		return 0;
+	for (size_t i = 0; i < process->steps->count; i++)
 		count += is_step_wanted(&process->profile->options, &process->steps->steps[i]);
 	for (uint32_t id = 1; id < process->profile->tree->count; id++)
 		if (process->profile->tree->nodes[id].is_counted)

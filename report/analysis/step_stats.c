@@ -14,17 +14,30 @@
 struct step_stats_reader {
 	struct process *process;
 	struct step_table *table;
-	size_t at;       /* threads report slightly out of order */
-	size_t level_at; /* the first step whose end the memory levels have not reached */
-	bool inside;     /* they have reached its begin */
+	size_t at; /* threads report slightly out of order */
+	/* Indexes of the steps whose begin the memory levels have reached, and whose end they have
+	 * not: several if steps overlap. level_at: the first step whose begin is ahead. */
+	size_t *open;
+	size_t open_count, open_room, level_at;
 	int64_t allocated, reserved;
 };
 
-/* Returns NULL if `at_ns` is in no step. */
-static struct step_stats *stats_of_step_at(struct step_stats_reader *reading, uint64_t at_ns)
+DEFINE_COUNT_WHILE(steps_before, struct step_stats, item->step->number < limit)
+
+/* Returns NULL if thread `tid` was in no step at `at_ns`. */
+static struct step_stats *stats_of_step_at(
+	struct step_stats_reader *reading, uint32_t tid, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
 
+	if (steps_overlap(reading->process->steps)) {
+		const struct step *step = steps_step_of_thread(reading->process->steps, tid, at_ns);
+		const size_t at = step ? steps_before(table->steps, table->count, step->number)
+				       : table->count;
+
+		return at < table->count && table->steps[at].step == step ? &table->steps[at]
+									  : NULL;
+	}
 	while (reading->at > 0 && table->steps[reading->at - 1].step->end_ns > at_ns)
 		reading->at--;
 	while (reading->at < table->count && table->steps[reading->at].step->end_ns <= at_ns)
@@ -37,7 +50,7 @@ static struct step_stats *stats_of_step_at(struct step_stats_reader *reading, ui
 static void add_step_cpu_time(void *context, const struct observed_segment *part)
 {
 	struct step_stats_reader *reading = context;
-	struct step_stats *step = stats_of_step_at(reading, part->begin_ns);
+	struct step_stats *step = stats_of_step_at(reading, part->thread->tid, part->begin_ns);
 	unsigned kind;
 
 	if (!step)
@@ -52,9 +65,9 @@ static void add_step_gpu_work(void *context, const struct observed_gpu_work *wor
 {
 	struct step_stats_reader *reading = context;
 	const struct trace_gpu *gpu = work->gpu;
-	struct step_stats *step = work->counts ? stats_of_step_at(reading,
-							 work->launch ? work->launch->begin_ns
-								      : work->begin_ns)
+	const struct gpu_launch *launch = work->launch;
+	struct step_stats *step = work->counts ? stats_of_step_at(reading, launch ? launch->tid : 0,
+							 launch ? launch->begin_ns : work->begin_ns)
 					       : NULL;
 
 	if (!step)
@@ -66,7 +79,7 @@ static void add_step_gpu_work(void *context, const struct observed_gpu_work *wor
 	reading->table->has_gpu = true;
 }
 
-static void raise_peaks(struct step_stats_reader *reading, struct step_stats *step)
+static void raise_peaks(const struct step_stats_reader *reading, struct step_stats *step)
 {
 	if (step->allocated_peak < reading->allocated)
 		step->allocated_peak = reading->allocated;
@@ -74,25 +87,40 @@ static void raise_peaks(struct step_stats_reader *reading, struct step_stats *st
 		step->reserved_peak = reading->reserved;
 }
 
+/* Ends the open steps that end at or before `at_ns`. */
+static void end_steps_until(struct step_stats_reader *reading, uint64_t at_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < reading->open_count; i++) {
+		struct step_stats *step = &reading->table->steps[reading->open[i]];
+
+		if (step->step->end_ns > at_ns) {
+			reading->open[kept++] = reading->open[i];
+			continue;
+		}
+		step->allocated_end = reading->allocated;
+		step->reserved_end = reading->reserved;
+	}
+	reading->open_count = kept;
+}
+
 /* Applies the current levels to all steps up to `at_ns`. */
 static void add_levels_until(struct step_stats_reader *reading, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
 
-	for (; reading->level_at < table->count; reading->level_at++, reading->inside = false) {
+	end_steps_until(reading, at_ns);
+	for (; reading->level_at < table->count &&
+		table->steps[reading->level_at].step->begin_ns <= at_ns;
+		reading->level_at++) {
 		struct step_stats *step = &table->steps[reading->level_at];
 
-		if (step->step->begin_ns > at_ns)
-			return;
-		if (!reading->inside) {
-			step->allocated_peak = reading->allocated;
-			step->reserved_peak = reading->reserved;
-		}
-		reading->inside = true;
+		step->allocated_peak = step->allocated_end = reading->allocated;
+		step->reserved_peak = step->reserved_end = reading->reserved;
 		if (step->step->end_ns > at_ns)
-			return;
-		step->allocated_end = reading->allocated;
-		step->reserved_end = reading->reserved;
+			*ARRAY_ADD(reading->open, reading->open_room,
+				reading->open_count) = reading->level_at;
 	}
 }
 
@@ -105,8 +133,8 @@ static void set_level(void *context, uint64_t at_ns, int64_t allocated, int64_t 
 	reading->reserved = reserved;
 	reading->table->has_reserved |= reserved != 0;
 	reading->table->has_allocated |= allocated != 0;
-	if (reading->inside)
-		raise_peaks(reading, &reading->table->steps[reading->level_at]);
+	for (size_t i = 0; i < reading->open_count; i++)
+		raise_peaks(reading, &reading->table->steps[reading->open[i]]);
 }
 
 static void restart_step_stats(void *context)
@@ -115,15 +143,18 @@ static void restart_step_stats(void *context)
 	struct step_table *table = reading->table;
 
 	for (size_t i = 0; i < table->count; i++)
-		table->steps[i] = (struct step_stats){ .step = table->steps[i].step };
+		table->steps[i] = (struct step_stats){ .step = table->steps[i].step,
+			.latest_end_ns = table->steps[i].latest_end_ns };
 	table->has_gpu = table->has_allocated = table->has_reserved = false;
-	*reading = (struct step_stats_reader){ .process = reading->process, .table = table };
+	reading->at = reading->level_at = reading->open_count = 0;
+	reading->allocated = reading->reserved = 0;
 }
 
 static struct step_table *new_table(const struct process *process)
 {
 	const struct profile_options *options = &process->profile->options;
 	struct step_table *table = xcalloc(sizeof *table);
+	uint64_t latest = 0;
 
 	table->steps = xcalloc((process->steps->count + 1) * sizeof *table->steps);
 	for (size_t i = 0; i < process->steps->count; i++) {
@@ -132,7 +163,9 @@ static struct step_table *new_table(const struct process *process)
 		if (options->steps &&
 			(step->number < options->first_step || step->number > options->last_step))
 			continue;
-		table->steps[table->count++].step = step;
+		table->steps[table->count].step = step;
+		table->steps[table->count].latest_end_ns = latest = max_u64(latest, step->end_ns);
+		table->count++;
 		table->usual += step->kind == STEP_USUAL;
 	}
 	return table;
@@ -144,7 +177,7 @@ struct gap_reading {
 	const struct timeline *timeline;
 };
 
-DEFINE_COUNT_WHILE(steps_ended, struct step_stats, item->step->end_ns <= limit)
+DEFINE_COUNT_WHILE(steps_ended, struct step_stats, item->latest_end_ns <= limit)
 
 static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint64_t to_ns)
 {
@@ -166,6 +199,34 @@ static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint6
 	}
 }
 
+/* Begin or end of a step. */
+struct busy_edge {
+	uint64_t at_ns, index; /* index: 2 times that of the step; of an end 1 more */
+};
+
+COMPARE_BY_TWO(by_edge_time, struct busy_edge, at_ns, index)
+
+/* Adds the busy and idle time of the GPUs in each step. The timeline answers in time order only. */
+static void read_busy_edges(struct step_table *table, struct timeline *timeline)
+{
+	struct busy_edge *edges = xcalloc((2 * table->count + 1) * sizeof *edges);
+
+	for (size_t i = 0; i < table->count; i++) {
+		edges[2 * i] = (struct busy_edge){ table->steps[i].step->begin_ns, 2 * i };
+		edges[2 * i + 1] = (struct busy_edge){ table->steps[i].step->end_ns, 2 * i + 1 };
+	}
+	qsort(edges, 2 * table->count, sizeof *edges, by_edge_time);
+	for (size_t i = 0; i < 2 * table->count; i++) {
+		struct step_stats *step = &table->steps[edges[i].index / 2];
+		const uint64_t busy = timeline_busy(timeline, edges[i].at_ns),
+			       idle = timeline_idle(timeline, edges[i].at_ns);
+
+		step->busy_ns = busy - step->busy_ns;
+		step->idle_ns = idle - step->idle_ns;
+	}
+	free(edges);
+}
+
 static void read_busy(struct step_table *table, const struct process *process)
 {
 	struct timeline *timeline = process->profile->timeline;
@@ -175,14 +236,7 @@ static void read_busy(struct step_table *table, const struct process *process)
 		return;
 	timeline_rewind(timeline);
 	timeline_on_gap(timeline, add_step_gap, &gaps);
-	for (size_t i = 0; i < table->count; i++) {
-		struct step_stats *step = &table->steps[i];
-		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns),
-			       idle = timeline_idle(timeline, step->step->begin_ns);
-
-		step->busy_ns = timeline_busy(timeline, step->step->end_ns) - busy;
-		step->idle_ns = timeline_idle(timeline, step->step->end_ns) - idle;
-	}
+	read_busy_edges(table, timeline);
 	/* Emits the gap after the last step too, because it may begin in that step. */
 	timeline_busy(timeline, UINT64_MAX);
 	table->has_gpu = true;
@@ -221,6 +275,7 @@ struct step_table *step_table_read(struct process *process)
 
 	profile_free(profile_build(process->reader, process->texts, &options));
 	add_levels_until(&reading, UINT64_MAX);
+	free(reading.open);
 	read_busy(reading.table, process);
 	find_outliers(reading.table);
 	return reading.table;
@@ -235,7 +290,9 @@ void step_table_free(struct step_table *table)
 
 bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns)
 {
-	struct step_table *table = process->steps ? new_table(process) : NULL;
+	struct step_table *table = process->steps && !steps_overlap(process->steps)
+					   ? new_table(process)
+					   : NULL;
 
 	*busy_ns = *idle_ns = 0;
 	if (table && table->usual)

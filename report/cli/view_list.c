@@ -100,12 +100,15 @@ const struct view view_list[] = {
 			   "start, warm-up or outliers; and the median, spread and trend of the "
 			   "steady-state steps",
 		.layout = LAYOUT_TREE,
-		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns "
-			   "cpu_self_ns gpu_total_ns busy_ns idle_ns gaps gap_max_ns kernels "
+		.columns = "name label kind pid thread step step_kind state outlier start_ns "
+			   "duration_ns calls p50_ns p95_ns max_ns cpu_self_ns gpu_total_ns "
+			   "busy_ns idle_ns gaps gap_max_ns kernels "
 			   "gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
 			   "reserved_end_bytes provenance",
-		.text = "duration_ns busy_ns idle_ns gaps gap_max_ns allocated_peak_bytes kernels "
-			"allocated_end_bytes cpu_self_ns reserved_peak_bytes reserved_end_bytes "
+		.text = "duration_ns thread calls p50_ns p95_ns max_ns busy_ns idle_ns gaps "
+			"gap_max_ns "
+			"allocated_peak_bytes kernels allocated_end_bytes cpu_self_ns "
+			"reserved_peak_bytes reserved_end_bytes "
 			"step_kind gpu_total_ns start_ns pid",
 		.sort = "duration_ns",
 		.top = 40,
@@ -169,16 +172,19 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_streams },
 	{ .name = "queue",
-		.summary = "launch-to-start latency of GPU work, and how far the host ran ahead of "
-			   "the GPU",
+		.summary = "launch-to-start latency of GPU work by what it waited for, and how far "
+			   "the host ran ahead of the GPU",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path device stream calls delays early "
 			   "untimed delay_total_ns delay_p50_ns delay_p95_ns delay_max_ns "
+			   "delay_stream_ns delay_start_ns delay_event_ns delay_others_ns "
+			   "delay_unknown_ns "
 			   "outstanding_max outstanding_mean queue_empty_ns queue_asked_ns "
 			   "queue_unknown_ns queue_ahead_ns provenance",
 		.text = "queue_empty_ns queue_asked_ns delay_p50_ns delay_p95_ns queue_ahead_ns "
-			"queue_unknown_ns delays delay_max_ns outstanding_max outstanding_mean "
-			"delay_total_ns early untimed calls",
+			"queue_unknown_ns delay_stream_ns delay_event_ns delay_others_ns "
+			"delay_unknown_ns delay_start_ns delays delay_max_ns outstanding_max "
+			"outstanding_mean delay_total_ns early untimed calls",
 		.sort = "delay_total_ns",
 		.top = 20,
 		.next = "idle",

@@ -130,7 +130,7 @@ static void find_steady(struct diagnosis *diagnosis)
 	const struct gpu_span span = span_of_gpus(diagnosis);
 	const uint64_t whole_ns = span.end_ns - span.begin_ns;
 
-	facts->has_steps = steps && steps->sum_ns > 0;
+	facts->has_steps = steps && steps->sum_ns > 0 && !steps_overlap(steps);
 	facts->steady_from_ns = span.begin_ns + whole_ns / 1000 * LIMIT_STEADY_FROM;
 	facts->steady_to_ns = span.end_ns;
 	facts->whole_ns = whole_ns;

@@ -7,50 +7,86 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Warm-up steps, and how much longer they are than the usual ones. */
+struct cold_steps {
+	uint64_t extra_ns, longest_ns, longest_at_ns, usual_ns;
+	size_t count, warm_up, usual;
+};
+
+static void add_cold_step(struct cold_steps *cold, const struct step *step)
+{
+	const uint64_t took = step->end_ns - step->begin_ns;
+
+	cold->count++;
+	cold->usual += step->kind == STEP_USUAL;
+	if (step->kind != STEP_WARM_UP)
+		return;
+	cold->warm_up++;
+	cold->extra_ns += took > cold->usual_ns ? took - cold->usual_ns : 0;
+	if (took > cold->longest_ns) {
+		cold->longest_ns = took;
+		cold->longest_at_ns = step->begin_ns;
+	}
+}
+
+/* If several threads have steps, returns those of the thread that lost most. The threads' sum would
+ * count the same time several times. */
+static struct cold_steps find_cold_steps(const struct steps *steps)
+{
+	struct cold_steps worst = { .usual_ns = steps->p50_ns };
+
+	for (size_t i = 0; i < steps->count && !steps_overlap(steps); i++)
+		add_cold_step(&worst, &steps->steps[i]);
+	for (size_t i = 0; i < steps->thread_count; i++) {
+		const struct steps_thread *thread = &steps->threads[i];
+		struct cold_steps cold = { .usual_ns = thread->p50_ns };
+
+		for (size_t at = thread->first; at < thread->first + thread->count; at++)
+			add_cold_step(&cold, steps->by_thread[at]);
+		if (cold.extra_ns > worst.extra_ns)
+			worst = cold;
+	}
+	return worst;
+}
+
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct steps *steps = diagnosis->process->steps;
-	uint64_t extra = 0, longest = 0;
+	const struct cold_steps cold = find_cold_steps(steps);
+	const bool overlap = steps_overlap(steps);
 
 	if (steps->count < 3) {
 		finding_set_unchecked(
 			finding, "at least three steps are needed to detect slow first steps");
 		return;
 	}
-	for (size_t i = 0; i < steps->count; i++) {
-		const uint64_t took = steps->steps[i].end_ns - steps->steps[i].begin_ns;
-
-		if (steps->steps[i].kind != STEP_WARM_UP)
-			continue;
-		extra += took > steps->p50_ns ? took - steps->p50_ns : 0;
-		if (took > longest) {
-			longest = took;
-			finding->example_ns = steps->steps[i].begin_ns;
-		}
-	}
-	if (!steps->warm_up || !extra)
+	if (!cold.warm_up || !cold.extra_ns)
 		return;
-	finding_set_found(finding, steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason, "compared with %zu steady-state steps; steps found by %s",
-		steps_usual(steps),
+	finding_set_found(finding, cold.usual >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
+	SET_TEXT(finding->reason, "compared with %zu steady-state steps%s; steps found by %s",
+		cold.usual, overlap ? " of the same thread" : "",
 		steps->evidence[0]
 			? diagnose_escaped(diagnosis, steps->evidence, strlen(steps->evidence))
 			: "repetition");
 	SET_TEXT(finding->sentence,
-		"The first %s much slower than later ones: they take %s more than %zu steady-state "
-		"step%s.",
-		steps->warm_up == 1 ? "step is" : "steps are", diagnose_time(diagnosis, extra),
-		steps->warm_up, steps->warm_up == 1 ? "" : "s");
+		"The first %s%s much slower than later ones: they take %s more than %zu "
+		"steady-state step%s.",
+		cold.warm_up == 1 ? "step" : "steps",
+		cold.warm_up == 1 ? (overlap ? " of a thread is" : " is")
+				  : (overlap ? " of a thread are" : " are"),
+		diagnose_time(diagnosis, cold.extra_ns), cold.warm_up,
+		cold.warm_up == 1 ? "" : "s");
 	SET_TEXT(finding->evidence, "%zu of %zu steps, the longest %s; a steady-state step %s",
-		steps->warm_up, steps->count, diagnose_time(diagnosis, longest),
-		diagnose_time(diagnosis, steps->p50_ns));
+		cold.warm_up, cold.count, diagnose_time(diagnosis, cold.longest_ns),
+		diagnose_time(diagnosis, cold.usual_ns));
 	SET_TEXT(finding->next,
 		"Leave these steps out of measurements (warm-up in a schedule). To shorten them: "
 		"warm up with the real shapes before serving, keep compiler caches, set "
 		"CUDA_MODULE_LOADING=EAGER if the first call of each kernel is slow.");
 	SET_TEXT(finding->view, "steps");
-	finding->count = steps->warm_up;
-	finding->impact_ns = extra;
+	finding->count = cold.warm_up;
+	finding->impact_ns = cold.extra_ns;
+	finding->example_ns = cold.longest_at_ns;
 	finding->has_example = true;
 }
 

@@ -307,7 +307,9 @@ void diagnose_memory_spike(struct diagnosis *diagnosis, struct finding *finding)
 	median = step_median(values, table->usual); /* sorts */
 	most = table->usual ? values[table->usual - 1] : 0;
 	/* A spike is one step. Sizes that differ in every second step are the program's way. */
-	if (table->usual < SPIKE_STEPS_MIN)
+	if (steps_overlap(diagnosis->process->steps))
+		finding_set_unchecked(finding, "steps of several threads overlap");
+	else if (table->usual < SPIKE_STEPS_MIN)
 		finding_set_unchecked(finding, "too few steady-state steps to detect an outlier");
 	else if (median > 0 && (double)(most - median) > 5 * 1.4826 * (double)spread &&
 		 diagnose_is_share((uint64_t)most, (uint64_t)median, LIMIT_SPIKE))

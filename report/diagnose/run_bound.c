@@ -51,7 +51,7 @@ static size_t examined_steps(const struct process *process)
 	const struct steps *steps = process->steps;
 	size_t count = 0;
 
-	if (process->profile->options.steps)
+	if (process->profile->options.steps || steps_overlap(steps))
 		return 0;
 	for (size_t i = 0; steps && i < steps->count; i++)
 		count += steps->steps[i].kind == STEP_USUAL;

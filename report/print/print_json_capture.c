@@ -86,6 +86,24 @@ static const char *text_or_null(const char *text)
 }
 
 /* The steps found, whatever --steps selects. */
+static void capture_step_threads(struct json_writer *json, const struct steps *steps)
+{
+	json_put_begin(json, "threads", '[');
+	for (size_t i = 0; i < steps->thread_count; i++) {
+		const struct steps_thread *thread = &steps->threads[i];
+
+		json_write_begin(json, '{');
+		json_put_unsigned(json, "tid", thread->tid);
+		json_put_unsigned(json, "count", thread->count);
+		json_put_unsigned(json, "usual", thread->usual);
+		json_put_unsigned(json, "p50_ns", thread->p50_ns);
+		json_put_unsigned(json, "p95_ns", thread->p95_ns);
+		json_put_unsigned(json, "max_ns", thread->max_ns);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+}
+
 static void capture_steps(struct json_writer *json, const struct steps *steps)
 {
 	json_put_begin(json, "steps", '{');
@@ -101,6 +119,8 @@ static void capture_steps(struct json_writer *json, const struct steps *steps)
 	json_put_unsigned(json, "max_ns", steps->max_ns);
 	json_put_unsigned(json, "sum_ns", steps->sum_ns);
 	json_put_unsigned(json, "captures", steps->captures);
+	if (steps_overlap(steps))
+		capture_step_threads(json, steps);
 	json_write_end(json, '}');
 }
 

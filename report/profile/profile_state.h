@@ -49,9 +49,11 @@ struct profile_thread {
 	uint32_t section_frame;
 	/* Frames from this index on have no details (small_instances.h). */
 	uint32_t small_from_depth;
+	struct section_track *track; /* of step_sections.c */
 };
 
 struct open_async_range;
+struct section_track;
 struct step_sections;
 struct counted_ranges;
 struct idle_gaps;
@@ -65,13 +67,17 @@ struct profile_state {
 	size_t thread_count, thread_room;
 	struct step_sections *sections;        /* NULL: no steps were found */
 	struct counted_ranges *counted_ranges; /* NULL: no ranges were only counted */
-	/* The thread with the steps. NULL: not seen yet or ended, or there are no steps. */
+	/* The thread of the steps (if several: that of the last event). NULL: not seen yet or
+	 * ended, or there are no steps. */
 	struct profile_thread *sections_thread;
 	/* Index of the frame of sections_thread that is the program's own range of the step.
 	 * NO_SECTION_FRAME: the step is no such range. */
 	uint32_t step_frame;
-	uint64_t section_end_ns; /* end of the current section */
-	uint32_t section;        /* number of the current section; 0: there are none */
+	/* End of the current section. 0: several threads have sections. */
+	uint64_t section_end_ns;
+	uint32_t section; /* number of the current section; 0: there are none */
+	/* Number of steps of --steps that are open. Only if several threads have steps. */
+	size_t chosen_open;
 	bool tracks_instances;
 	/* The metric needs instance_sums, or children are stored. */
 	bool tracks_sums;
@@ -169,8 +175,8 @@ void profile_warm_up_end(struct profile *profile);
 bool profile_is_partial(const struct profile *profile);
 /* Begins step `number`: starts counting for --steps, or stops it after the last step. */
 void profile_step_begin(struct profile *profile, uint64_t number);
-/* Ends the step that began last. */
-void profile_step_end(struct profile *profile);
+/* Ends step `number`. */
+void profile_step_end(struct profile *profile, uint64_t number);
 
 /* Returns the tree node in which `event` happened. Also sets now_ns and tracks instances. */
 uint32_t profile_event_node(struct profile *profile, const struct trace_event *event);

@@ -50,11 +50,20 @@ void profile_stop_counting(struct profile *profile)
 	}
 }
 
-void profile_step_end(struct profile *profile)
+static bool is_chosen(const struct profile *profile, uint64_t number)
 {
-	const struct profile_state *state = profile->state;
+	return profile->options.steps && number >= profile->options.first_step &&
+	       number <= profile->options.last_step;
+}
 
-	if (profile->options.steps && state->counting && state->step >= profile->options.last_step)
+void profile_step_end(struct profile *profile, uint64_t number)
+{
+	struct profile_state *state = profile->state;
+
+	if (state->chosen_open && is_chosen(profile, number))
+		state->chosen_open--;
+	if (profile->options.steps && state->counting && !state->chosen_open &&
+		state->step >= profile->options.last_step)
 		profile_stop_counting(profile);
 }
 
@@ -66,7 +75,7 @@ void profile_step_range_end(
 	if (thread != state->step_thread || depth != state->step_depth)
 		return;
 	state->step_thread = NULL;
-	profile_step_end(profile);
+	profile_step_end(profile, state->step);
 }
 
 /* Counts from now on. Open ranges count for the rest of their time. */
@@ -135,12 +144,13 @@ void profile_step_begin(struct profile *profile, uint64_t number)
 	state->step = number;
 	if (!profile->options.steps)
 		return;
-	if (state->counting && number > profile->options.last_step)
+	if (state->counting && !state->chosen_open && number > profile->options.last_step)
 		profile_stop_counting(profile);
-	if (number < profile->options.first_step || number > profile->options.last_step ||
-		state->counting)
+	if (!is_chosen(profile, number))
 		return;
-	start_counting(profile);
+	state->chosen_open += steps_overlap(profile->options.found_steps);
+	if (!state->counting)
+		start_counting(profile);
 }
 
 /* The range of a step begins. */

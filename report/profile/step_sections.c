@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/step_sections.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum step_section {
 	SECTION_CAPTURE,
 	SECTION_BETWEEN,
 	SECTION_AFTER,
+	SECTION_NO_STEPS,
 	SECTION_COUNT
 };
 
@@ -32,16 +34,52 @@ static const struct {
 	[SECTION_CAPTURE] = { "step (capture)", NODE_STEP, true },
 	[SECTION_BETWEEN] = { "(between steps)", NODE_SECTION, false },
 	[SECTION_AFTER] = { "(after last step)", NODE_SECTION, false },
+	[SECTION_NO_STEPS] = { STEP_SECTION_NO_STEPS, NODE_SECTION, false },
+};
+
+/* The sections of the thread of the steps. If several threads have steps, each has a track, and
+ * all threads without steps share one. The members from `thread` on are valid while the track is
+ * not the current one. The current one's are in profile_state. */
+struct section_track {
+	const struct steps_thread *steps_thread; /* NULL: it has all steps, or none */
+	size_t step, count; /* step: index of the present step, or of the next one */
+	enum step_section now;
+	uint32_t root;
+	struct profile_thread *thread;
+	uint32_t step_frame, section;
+	uint64_t end_ns;
+};
+
+/* Begin or end of a step. */
+struct step_edge {
+	uint64_t at_ns, order;
+	struct section_track *track;
 };
 
 struct step_sections {
 	const struct steps *steps;
-	uint8_t *above; /* by trace node: node_names_keep_above */
-	enum step_section now;
-	size_t step; /* index of the current step, or of the next one */
+	uint8_t *above;           /* by trace node: node_names_keep_above */
+	struct section_track *at; /* current track */
+	struct section_track *tracks;
+	uint32_t last_section; /* number of the section made last, on any track */
 	uint32_t roots[ROOTS_MAX], first[SECTION_COUNT];
 	unsigned root_count;
+	/* Of all tracks by time, if there are several. */
+	struct step_edge *edges;
+	size_t edge, edge_count;
 };
+
+static const struct step *track_step(
+	const struct step_sections *sections, const struct section_track *track, size_t index)
+{
+	return track->steps_thread ? sections->steps->by_thread[track->steps_thread->first + index]
+				   : &sections->steps->steps[index];
+}
+
+static const struct step *present_step(const struct step_sections *sections)
+{
+	return track_step(sections, sections->at, sections->at->step);
+}
 
 /* Marks the ranges around steps, which stay above sections, and the ranges that are steps
  * themselves. */
@@ -70,7 +108,7 @@ static void find_nodes_above(struct profile *profile, struct step_sections *sect
 
 static bool is_own_range(const struct step_sections *sections)
 {
-	return sections->steps->own_ranges && kinds[sections->now].is_step;
+	return sections->steps->own_ranges && kinds[sections->at->now].is_step;
 }
 
 /* Puts later ranges of other threads below `root`. Without label patterns there may be many
@@ -82,11 +120,12 @@ static void set_section_root(struct profile *profile, struct step_sections *sect
 	for (unsigned i = 0; i < sections->root_count; i++)
 		known |= sections->roots[i] == root;
 	if (!known && sections->root_count == ROOTS_MAX)
-		root = sections->first[sections->now];
+		root = sections->first[sections->at->now];
 	else if (!known)
 		sections->roots[sections->root_count++] = root;
-	if (!sections->first[sections->now])
-		sections->first[sections->now] = root;
+	if (!sections->first[sections->at->now])
+		sections->first[sections->at->now] = root;
+	sections->at->root = root;
 	profile_set_root(profile, root);
 }
 
@@ -130,29 +169,29 @@ static void insert_section_frame(struct profile_thread *thread, uint32_t depth, 
 
 static void label_section(const struct step_sections *sections, struct open_range_details *details)
 {
-	if (!kinds[sections->now].is_step)
+	if (!kinds[sections->at->now].is_step)
 		return;
 	details->label = xcalloc(32);
 	details->label_bytes = (uint32_t)snprintf(details->label, 32, "step %llu",
-		(unsigned long long)sections->steps->steps[sections->step].number);
+		(unsigned long long)present_step(sections)->number);
 }
 
 static void open_section(struct profile *profile, uint64_t begin_ns)
 {
 	struct step_sections *sections = profile->state->sections;
 	struct profile_thread *thread = profile->state->sections_thread;
-	const char *name = kinds[sections->now].name;
+	const char *name = kinds[sections->at->now].name;
 	const uint32_t depth = frames_above(sections, thread),
 		       node = tree_child(profile->tree,
 			       depth && thread ? thread->frames[depth - 1].node : 0,
 			       string_table_intern(profile->texts, name, strlen(name)), 0,
-			       kinds[sections->now].kind);
+			       kinds[sections->at->now].kind);
 	uint64_t before;
 
 	if (profile->state->counting && begin_ns < profile->state->counting_begin_ns)
 		begin_ns = profile->state->counting_begin_ns;
-	profile->tree->nodes[node].outside = sections->now != SECTION_STEP;
-	profile->state->section++;
+	profile->tree->nodes[node].outside = sections->at->now != SECTION_STEP;
+	profile->state->section = ++sections->last_section;
 	set_section_root(profile, sections, node);
 	if (!thread)
 		return;
@@ -173,7 +212,7 @@ static void close_section(struct profile *profile, uint64_t end_ns)
 	if (depth == NO_SECTION_FRAME)
 		return;
 	thread->section_frame = NO_SECTION_FRAME;
-	if (end_ns <= thread->frames[depth].begin_ns && !kinds[sections->now].is_step &&
+	if (end_ns <= thread->frames[depth].begin_ns && !kinds[sections->at->now].is_step &&
 		depth + 1 == thread->depth)
 		profile_discard_frame(profile, thread, depth);
 	else
@@ -191,8 +230,8 @@ static void enter_section(struct profile *profile, uint64_t begin_ns)
 		open_section(profile, begin_ns);
 		return;
 	}
-	profile->state->section++;
-	own = plain[sections->steps->steps[sections->step].trace_node];
+	profile->state->section = ++sections->last_section;
+	own = plain[present_step(sections)->trace_node];
 	if (profile->state->sections_thread)
 		profile->state->step_frame = profile->state->sections_thread->depth;
 	set_section_root(profile, sections, own == NODE_UNRESOLVED ? 0 : own);
@@ -204,50 +243,51 @@ static enum step_section next_section(const struct step_sections *sections, bool
 		[STEP_WARM_UP] = SECTION_WARM_UP,
 		[STEP_UNFINISHED] = SECTION_UNFINISHED,
 		[STEP_CAPTURE] = SECTION_CAPTURE };
+	const struct section_track *track = sections->at;
 
+	if (!track->count)
+		return SECTION_NO_STEPS;
 	if (inside)
-		return of_steps[sections->steps->steps[sections->step].kind];
-	if (sections->step == 0)
+		return of_steps[present_step(sections)->kind];
+	if (track->step == 0)
 		return SECTION_BEFORE;
-	return sections->step < sections->steps->count ? SECTION_BETWEEN : SECTION_AFTER;
+	return track->step < track->count ? SECTION_BETWEEN : SECTION_AFTER;
 }
 
 /* Returns the end of the current section. */
 static uint64_t next_edge_ns(const struct step_sections *sections)
 {
-	const struct step *step = &sections->steps->steps[sections->step];
+	const struct section_track *track = sections->at;
 
-	if (sections->step == sections->steps->count)
+	if (track->step == track->count)
 		return UINT64_MAX;
-	if (!kinds[sections->now].is_step)
-		return step->begin_ns;
-	return sections->now == SECTION_UNFINISHED && sections->step + 1 == sections->steps->count
+	if (!kinds[track->now].is_step)
+		return present_step(sections)->begin_ns;
+	return track->now == SECTION_UNFINISHED && track->step + 1 == track->count
 		       ? UINT64_MAX
-		       : step->end_ns;
+		       : present_step(sections)->end_ns;
 }
 
 static void cross_edge(struct profile *profile)
 {
 	struct step_sections *sections = profile->state->sections;
-	const uint64_t section_end_ns = profile->state->section_end_ns;
+	struct section_track *track = sections->at;
+	const uint64_t section_end_ns = track->end_ns;
 	bool inside;
 
 	if (profile->state->now_ns < section_end_ns)
 		profile->state->now_ns = section_end_ns;
 	close_section(profile, section_end_ns);
-	if (kinds[sections->now].is_step) {
-		profile_step_end(profile);
-		sections->step++;
-	}
-	inside = sections->step < sections->steps->count &&
-		 sections->steps->steps[sections->step].begin_ns <= section_end_ns;
-	sections->now = next_section(sections, inside);
-	if (inside && sections->now != SECTION_WARM_UP)
+	if (kinds[track->now].is_step)
+		profile_step_end(profile, track_step(sections, track, track->step++)->number);
+	inside = track->step < track->count && present_step(sections)->begin_ns <= section_end_ns;
+	track->now = next_section(sections, inside);
+	if (inside && track->now != SECTION_WARM_UP)
 		profile_warm_up_end(profile);
 	if (inside)
-		profile_step_begin(profile, sections->steps->steps[sections->step].number);
+		profile_step_begin(profile, present_step(sections)->number);
 	enter_section(profile, section_end_ns);
-	profile->state->section_end_ns = next_edge_ns(sections);
+	track->end_ns = next_edge_ns(sections);
 }
 
 /* Returns whether `event` is beyond the end of the current section. At exactly that time, events
@@ -258,24 +298,118 @@ static bool is_beyond_edge(const struct profile *profile, const struct trace_eve
 	const struct step_sections *sections = profile->state->sections;
 	const struct profile_thread *thread = profile->state->sections_thread;
 
-	if (event->time_ns != profile->state->section_end_ns)
-		return event->time_ns > profile->state->section_end_ns;
+	if (event->time_ns != sections->at->end_ns)
+		return event->time_ns > sections->at->end_ns;
 	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED ||
 		event->kind == EVENT_LEFT_OPEN)
 		return false;
-	if (!thread || event->stream->user != thread || !kinds[sections->now].is_step)
+	if (!thread || event->stream->user != thread || !kinds[sections->at->now].is_step)
 		return true;
 	return event->depth <= (thread->section_frame != NO_SECTION_FRAME
 					       ? thread->section_frame
 					       : profile->state->step_frame);
 }
 
+/* Makes `track` the current one. */
+static void switch_track(struct profile *profile, struct section_track *track)
+{
+	struct profile_state *state = profile->state;
+	struct section_track *before = state->sections->at;
+
+	if (track == before)
+		return;
+	before->thread = state->sections_thread;
+	before->step_frame = state->step_frame;
+	before->section = state->section;
+	state->sections->at = track;
+	state->sections_thread = track->thread;
+	state->step_frame = track->step_frame;
+	state->section = track->section;
+	profile_set_root(profile, track->root);
+}
+
+/* Moves all tracks to the time of `event`, and makes the track of its thread the current one. */
+static void advance_tracks(struct profile *profile, const struct trace_event *event)
+{
+	struct step_sections *sections = profile->state->sections;
+
+	for (; sections->edge < sections->edge_count &&
+		sections->edges[sections->edge].at_ns < event->time_ns;
+		sections->edge++) {
+		const struct step_edge *edge = &sections->edges[sections->edge];
+
+		switch_track(profile, edge->track);
+		while (edge->track->end_ns <= edge->at_ns)
+			cross_edge(profile);
+	}
+	/* a thread that begins is in its first section from now on */
+	if (profile->state->now_ns < event->time_ns)
+		profile->state->now_ns = event->time_ns;
+	switch_track(profile, profile_thread_of(profile, event)->track);
+}
+
 void step_sections_advance(struct profile *profile, const struct trace_event *event)
 {
+	struct step_sections *sections = profile->state->sections;
+
 	/* The thread may be the one with the steps, and may begin with a step. */
-	profile_thread_of(profile, event);
+	if (sections->edges)
+		advance_tracks(profile, event);
+	else
+		profile_thread_of(profile, event);
 	while (is_beyond_edge(profile, event))
 		cross_edge(profile);
+	if (!sections->edges)
+		profile->state->section_end_ns = sections->at->end_ns;
+}
+
+COMPARE_BY_TWO(by_time, struct step_edge, at_ns, order)
+
+/* Makes a track for each thread with steps, then the one of all other threads. */
+static void make_tracks(struct step_sections *sections)
+{
+	const struct steps *steps = sections->steps;
+	const size_t count = steps->thread_count;
+
+	sections->tracks = xcalloc((count + 1) * sizeof *sections->tracks);
+	sections->edges = xcalloc((2 * steps->count + 1) * sizeof *sections->edges);
+	for (size_t i = 0; i <= count; i++)
+		sections->tracks[i].step_frame = NO_SECTION_FRAME;
+	for (size_t i = 0; i < count; i++) {
+		const struct steps_thread *thread = &steps->threads[i];
+
+		sections->tracks[i].steps_thread = thread;
+		sections->tracks[i].count = thread->count;
+		for (size_t at = thread->first; at < thread->first + thread->count; at++) {
+			const struct step *step = steps->by_thread[at];
+			const uint64_t order = 2 * (uint64_t)(step - steps->steps);
+
+			sections->edges[sections->edge_count++] = (struct step_edge){
+				step->begin_ns, order, &sections->tracks[i]
+			};
+			sections->edges[sections->edge_count++] = (struct step_edge){ step->end_ns,
+				order + 1, &sections->tracks[i] };
+		}
+	}
+	qsort(sections->edges, sections->edge_count, sizeof *sections->edges, by_time);
+}
+
+/* Puts each track into its first section. */
+static void enter_first_sections(struct profile *profile)
+{
+	struct step_sections *sections = profile->state->sections;
+	const size_t count = steps_overlap(sections->steps) ? sections->steps->thread_count : 0;
+
+	profile->state->step_frame = NO_SECTION_FRAME;
+	for (size_t i = 0; i <= count; i++) {
+		if (i > 0)
+			switch_track(profile, &sections->tracks[i]);
+		sections->at->now = next_section(sections, false);
+		enter_section(profile, 0);
+		sections->at->end_ns = next_edge_ns(sections);
+	}
+	/* With several tracks, each event may need another one than the event before. */
+	profile->state->section_end_ns = count ? 0 : sections->at->end_ns;
 }
 
 void step_sections_begin(struct profile *profile)
@@ -285,29 +419,58 @@ void step_sections_begin(struct profile *profile)
 	profile->state->sections = sections;
 	profile->state->tracks_instances = true;
 	sections->steps = profile->options.found_steps;
+	if (steps_overlap(sections->steps)) {
+		make_tracks(sections);
+	} else {
+		sections->tracks = xcalloc(sizeof *sections->tracks);
+		sections->tracks[0].count = sections->steps->count;
+	}
+	sections->at = &sections->tracks[0];
 	find_nodes_above(profile, sections);
-	enter_section(profile, 0);
-	profile->state->section_end_ns = next_edge_ns(sections);
+	enter_first_sections(profile);
 }
 
 void step_sections_free(struct step_sections *sections)
 {
-	if (sections)
-		free(sections->above);
+	if (!sections)
+		return;
+	free(sections->above);
+	free(sections->tracks);
+	free(sections->edges);
 	free(sections);
+}
+
+/* Finds the track of a thread. Returns false if the thread has no steps. */
+static bool find_track(struct profile *profile, struct profile_thread *thread)
+{
+	struct step_sections *sections = profile->state->sections;
+	const struct steps *steps = sections->steps;
+	const struct steps_thread *found;
+
+	if (!sections->edges) {
+		thread->track = &sections->tracks[0];
+		return thread->stream == steps->stream;
+	}
+	found = steps_find_steps_thread(steps, thread->of->tid);
+	thread->track =
+		&sections->tracks[found ? (size_t)(found - steps->threads) : steps->thread_count];
+	return found;
 }
 
 void step_sections_thread_begin(struct profile *profile, struct profile_thread *thread)
 {
 	struct step_sections *sections = profile->state->sections;
 
-	if (!sections || thread->stream != sections->steps->stream)
+	if (!sections || !find_track(profile, thread))
 		return;
+	switch_track(profile, thread->track);
 	profile->state->sections_thread = thread;
 	if (is_own_range(sections))
 		profile->state->step_frame = 0;
 	else
-		open_section(profile, sections->now == SECTION_BEFORE ? 0 : profile->state->now_ns);
+		open_section(profile, sections->at->now == SECTION_BEFORE && !sections->edges
+					      ? 0
+					      : profile->state->now_ns);
 }
 
 void step_sections_thread_end(
@@ -315,7 +478,10 @@ void step_sections_thread_end(
 {
 	struct step_sections *sections = profile->state->sections;
 
-	if (!sections || thread != profile->state->sections_thread)
+	if (!sections)
+		return;
+	switch_track(profile, thread->track);
+	if (thread != profile->state->sections_thread)
 		return;
 	profile->state->now_ns = now_ns;
 	close_section(profile, now_ns);
@@ -327,7 +493,7 @@ bool step_sections_suspend_slow(struct profile *profile, struct profile_thread *
 {
 	const struct step_sections *sections = profile->state->sections;
 
-	if (kinds[sections->now].is_step || thread->section_frame == NO_SECTION_FRAME ||
+	if (kinds[sections->at->now].is_step || thread->section_frame == NO_SECTION_FRAME ||
 		thread->section_frame + 1 != thread->depth)
 		return false;
 	if (trace_node ? sections->above[trace_node] != NODE_ABOVE_ROOT

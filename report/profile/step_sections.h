@@ -8,16 +8,22 @@
  *
  * On the steps' thread, a section has a frame on the range stack. It is the range of the program
  * that is the step (profile_state.step_frame), or else a frame that is inserted when the section
- * begins (profile_thread.section_frame). Ranges around several steps (`train`, `epoch 3`) stay
+ * begins (profile_thread.section_frame). Ranges around several steps ("train", "epoch 3") stay
  * above the sections wherever they begin and end. Outside a step, the section is closed before such
  * a range opens or closes, and opened again after it. A range that extends beyond a section stays
  * below the section in which it began. All that begins or is launched in a section, on any thread,
  * is below it.
+ *
+ * If several threads have steps, which overlap in time, each of these threads is in a section of
+ * its own, and what it does is below that section. Threads without steps are in the section
+ * `(threads without steps)`.
  */
 #ifndef PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 #define PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 
 #include "report/profile/profile_state.h"
+
+#define STEP_SECTION_NO_STEPS "(threads without steps)"
 
 /* Starts with the steps of profile_options.found_steps. */
 void step_sections_begin(struct profile *profile);
@@ -43,8 +49,9 @@ static inline bool step_sections_suspend(struct profile *profile, struct profile
 }
 void step_sections_resume(struct profile *profile, uint64_t now_ns);
 
-/* Returns the thread, and sets `*index` to the index there, of the current section's frame. For
- * events of any thread. NULL: no section has a frame now. */
+/* The thread and frame index of the section or step that is open now, for events of any thread
+ * (if several threads have steps: of the thread of the last event).
+ * NULL: none is. */
 static inline struct profile_thread *step_sections_current(
 	const struct profile *profile, uint32_t *index)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHARED_WARM_UP_MAX 3u
 #define TRAINING_MIN 2u /* iterations: a single optimizer step is not a loop */
-#define CALLS_MIN 3u    /* calls of the same model */
 
 void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, bool unfinished)
 {
@@ -154,120 +154,35 @@ static bool find_training(struct trace_reader *reader, const struct evidence_lis
 	return true;
 }
 
-/* Outermost modules of one name, and their total time. */
-struct model_time {
-	uint32_t name;
-	uint64_t ns;
-};
-
-COMPARE_BY(by_model_name, struct model_time, name)
-
-/* Returns the name of the outermost modules with most time on a thread. `share`: its percentage
- * of the time of all outermost modules. */
-static uint32_t main_model(struct trace_reader *reader, const struct evidence_list *evidence,
-	uint32_t thread, unsigned *share)
-{
-	struct model_time *models = xcalloc((size_t)(evidence->count_of[EVIDENCE_FORWARD] + 1) *
-					    sizeof *models),
-			  best = { .name = 0 };
-	uint64_t all = 0;
-	size_t count = 0;
-
-	for (size_t i = 0; i < evidence->count; i++) {
-		const struct evidence_item *item = &evidence->items[i];
-
-		if (item->thread == thread && item->kind == EVIDENCE_FORWARD)
-			models[count++] = (struct model_time){
-				.name = reader_node(reader, item->trace_node)->name,
-				.ns = item->end_ns - item->begin_ns
-			};
-	}
-	qsort(models, count, sizeof *models, by_model_name);
-	for (size_t i = 0; i < count; i++) {
-		all += models[i].ns;
-		if (i > 0 && models[i].name == models[i - 1].name)
-			models[i].ns += models[i - 1].ns;
-		if (!best.name || models[i].ns > best.ns)
-			best = models[i];
-	}
-	free(models);
-	*share = all ? (unsigned)((long double)best.ns * 100 / (long double)all) : 0;
-	return best.name;
-}
-
-static bool is_call_of(struct trace_reader *reader, const struct evidence_item *item, uint32_t name)
-{
-	return item->kind == EVIDENCE_FORWARD &&
-	       reader_node(reader, item->trace_node)->name == name;
-}
-
-/* The calls of one model. */
-struct model_calls {
-	size_t own, others; /* on the thread with most time, and on others */
-	size_t threads;
-};
-
-static struct model_calls count_calls(struct trace_reader *reader,
-	const struct evidence_list *evidence, uint32_t thread, uint32_t name)
-{
-	struct model_calls calls = { .threads = 0 };
-	uint8_t *seen = xcalloc(evidence->thread_count + 1);
-
-	for (uint32_t i = 0; i < evidence->count; i++) {
-		const struct evidence_item *item = &evidence->items[i];
-
-		if (!is_call_of(reader, item, name))
-			continue;
-		calls.threads += !seen[item->thread];
-		seen[item->thread] = 1;
-		*(item->thread == thread ? &calls.own : &calls.others) += 1;
-	}
-	free(seen);
-	return calls;
-}
-
-static bool find_calls(struct trace_reader *reader, const struct evidence_list *evidence,
-	struct steps *steps, struct step_spans *spans)
-{
-	const uint32_t thread = steps_find_thread(
-		evidence, 1u << EVIDENCE_FORWARD, EVIDENCE_FORWARD);
-	struct model_calls calls;
-	unsigned share;
-	uint32_t name;
-
-	if (thread == EVIDENCE_NO_INDEX)
-		return false;
-	name = main_model(reader, evidence, thread, &share);
-	calls = count_calls(reader, evidence, thread, name);
-	if (calls.others >= CALLS_MIN && calls.others * 5 >= calls.own) {
-		/* Steps are on one thread. Calls of the others would be in whatever step they
-		 * begin. */
-		snprintf(steps->reason, sizeof steps->reason,
-			"%zu threads call the outermost module (%zu calls), so no call is a step "
-			"of the whole program; see --step-marker",
-			calls.threads, calls.own + calls.others);
-		return false;
-	}
-	for (uint32_t i = 0; i < evidence->count; i++)
-		if (evidence->items[i].thread == thread &&
-			is_call_of(reader, &evidence->items[i], name))
-			step_spans_add(spans, i, i, evidence->items[i].is_open);
-	if (spans->count < CALLS_MIN) {
-		spans->count = 0;
-		return false;
-	}
-	steps->stream = evidence->threads[thread].stream;
-	steps->confidence = share >= 80 ? STEPS_MEDIUM : STEPS_LOW;
-	if (share < 80)
-		snprintf(steps->reason, sizeof steps->reason,
-			"it makes %u %% of the calls of outermost modules, by time", share);
-	snprintf(steps->evidence, sizeof steps->evidence, "calls of the outermost module");
-	return true;
-}
-
 static uint64_t step_duration_ns(const struct steps *steps, size_t step)
 {
 	return steps->steps[step].end_ns - steps->steps[step].begin_ns;
+}
+
+static uint64_t longest_duration_ns(const struct steps *steps, size_t first, size_t end)
+{
+	uint64_t longest = 0;
+
+	for (; first < end; first++)
+		if (step_duration_ns(steps, first) > longest)
+			longest = step_duration_ns(steps, first);
+	return longest;
+}
+
+/* Returns the usual duration of the steps from `first` on, and the usual deviation from it. */
+static uint64_t usual_duration_ns(
+	const struct steps *steps, size_t first, size_t end, uint64_t *spread)
+{
+	uint64_t *times = xcalloc((end - first + 1) * sizeof *times), usual;
+
+	for (size_t i = first; i < end; i++)
+		times[i - first] = step_duration_ns(steps, i);
+	usual = steps_median(times, end - first);
+	for (size_t i = 0; i < end - first; i++)
+		times[i] = times[i] > usual ? times[i] - usual : usual - times[i];
+	*spread = steps_median(times, end - first);
+	free(times);
+	return usual;
 }
 
 /* Marks the slow steps at the begin as warm-up. The usual duration and the usual deviation are
@@ -275,30 +190,25 @@ static uint64_t step_duration_ns(const struct steps *steps, size_t step)
  * times the usual deviation. Warm-up ends at the first two consecutive steps that are not slow.
  *
  * More than half may be slow on a busy machine. Then slow means longer than all steps of the later
- * half, and longer than 1.5 times the usual duration. */
-static void mark_warm_up(struct steps *steps)
+ * half, and longer than 1.5 times the usual duration. So it does if threads slow each other down.
+ * There at most the first SHARED_WARM_UP_MAX steps of a thread are warm-up, because later ones may
+ * be slow for as long as many threads work. */
+void steps_mark_warm_up(struct steps *steps, bool is_shared)
 {
 	const size_t count = steps->count - steps->unfinished, half = count / 2;
-	uint64_t *times = xcalloc((count + 1) * sizeof *times), usual, spread, limit, longest = 0;
+	const uint64_t longest = longest_duration_ns(steps, half, count);
+	uint64_t spread, limit;
+	const uint64_t usual = usual_duration_ns(steps, half, count, &spread);
+	const size_t most = is_shared && half > SHARED_WARM_UP_MAX ? SHARED_WARM_UP_MAX : half;
 	size_t slow = 0;
 
-	for (size_t i = half; i < count; i++) {
-		times[i - half] = step_duration_ns(steps, i);
-		longest = step_duration_ns(steps, i) > longest ? step_duration_ns(steps, i)
-							       : longest;
-	}
-	usual = steps_median(times, count - half);
-	for (size_t i = 0; i < count - half; i++)
-		times[i] = times[i] > usual ? times[i] - usual : usual - times[i];
-	spread = steps_median(times, count - half);
 	limit = usual + (usual / 2 > 6 * spread ? usual / 2 : 6 * spread);
 	while (slow < count &&
 		(step_duration_ns(steps, slow) > limit ||
 			(slow + 1 < count && step_duration_ns(steps, slow + 1) > limit)))
 		slow++;
-	free(times);
-	if (slow > half)
-		for (slow = 0; slow < half && step_duration_ns(steps, slow) > longest &&
+	if (slow > half || is_shared)
+		for (slow = 0; slow < most && step_duration_ns(steps, slow) > longest &&
 			       step_duration_ns(steps, slow) > usual + usual / 2;
 			slow++)
 			continue;
@@ -313,8 +223,11 @@ DEFINE_COUNT_WHILE(steps_begun, struct step, item->begin_ns <= limit)
 
 const struct step *steps_step_at(const struct steps *steps, uint64_t at_ns)
 {
-	const size_t begun = steps ? steps_begun(steps->steps, steps->count, at_ns) : 0;
+	size_t begun;
 
+	if (!steps || steps_overlap(steps))
+		return NULL;
+	begun = steps_begun(steps->steps, steps->count, at_ns);
 	return begun && at_ns < steps->steps[begun - 1].end_ns ? &steps->steps[begun - 1] : NULL;
 }
 
@@ -350,24 +263,44 @@ static void mark_captures(const struct evidence_list *evidence, struct steps *st
 		}
 }
 
+/* Stores the durations of the usual steps of `steps`, sorted. Returns their number. */
+static size_t usual_durations(const struct step *const *steps, size_t count, uint64_t *times)
+{
+	size_t usual = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (steps[i]->kind == STEP_USUAL)
+			times[usual++] = steps[i]->end_ns - steps[i]->begin_ns;
+	qsort(times, usual, sizeof *times, compare_u64);
+	return usual;
+}
+
 void steps_sum(struct steps *steps)
 {
+	const struct step **all = xcalloc((steps->count + 1) * sizeof *all);
 	uint64_t *times = xcalloc((steps->count + 1) * sizeof *times);
-	size_t count = 0;
+	size_t count;
 
-	steps->min_ns = steps->max_ns = steps->sum_ns = 0;
-	for (size_t i = 0; i < steps->count; i++) {
-		if (steps->steps[i].kind != STEP_USUAL)
-			continue;
-		times[count] = steps->steps[i].end_ns - steps->steps[i].begin_ns;
-		if (!count || times[count] < steps->min_ns)
-			steps->min_ns = times[count];
-		if (times[count] > steps->max_ns)
-			steps->max_ns = times[count];
-		steps->sum_ns += times[count++];
+	for (size_t i = 0; i < steps->count; i++)
+		all[i] = &steps->steps[i];
+	for (size_t i = 0; i < steps->thread_count; i++) {
+		struct steps_thread *thread = &steps->threads[i];
+
+		thread->usual = count = usual_durations(
+			&steps->by_thread[thread->first], thread->count, times);
+		thread->p50_ns = count ? times[(count - 1) / 2] : 0;
+		thread->p95_ns = count ? times[(count * 95 + 99) / 100 - 1] : 0;
+		thread->max_ns = count ? times[count - 1] : 0;
 	}
-	steps->p50_ns = steps_median(times, count);
+	count = usual_durations(all, steps->count, times);
+	steps->min_ns = count ? times[0] : 0;
+	steps->p50_ns = count ? times[(count - 1) / 2] : 0;
+	steps->max_ns = count ? times[count - 1] : 0;
+	steps->sum_ns = 0;
+	for (size_t i = 0; i < count; i++)
+		steps->sum_ns += times[i];
 	free(times);
+	free(all);
 }
 
 static void find_any_steps(struct trace_reader *reader, const struct evidence_list *evidence,
@@ -381,8 +314,8 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 		steps_from_ranges(reader, evidence, &spans, steps);
 	} else if (find_training(reader, evidence, steps, &spans)) {
 		steps_from_spans(evidence, &spans, true, steps);
-	} else if (find_calls(reader, evidence, steps, &spans)) {
-		steps_from_spans(evidence, &spans, false, steps);
+	} else if (steps_from_calls(reader, evidence, steps)) {
+		/* several threads: each has a warm-up of its own */
 	} else if (!*steps->reason) {
 		snprintf(steps->reason, sizeof steps->reason,
 			"no repeating step detected (needs 2 optimizer steps or 3 calls of a root "
@@ -394,8 +327,10 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 	free(spans.spans);
 	if (!steps->count)
 		return;
-	mark_warm_up(steps);
-	mark_captures(evidence, steps);
+	if (!steps_overlap(steps)) {
+		steps_mark_warm_up(steps, false);
+		mark_captures(evidence, steps);
+	}
 	steps_sum(steps);
 }
 
@@ -428,8 +363,11 @@ struct steps *steps_find(struct trace_reader *reader, const char *marker, struct
 
 void steps_free(struct steps *steps)
 {
-	if (steps)
-		free(steps->steps);
+	if (!steps)
+		return;
+	free(steps->steps);
+	free(steps->threads);
+	free(steps->by_thread);
 	free(steps);
 }
 

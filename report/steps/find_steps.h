@@ -16,9 +16,12 @@
  * and end with a step belong to it. Ranges around several steps enclose them.
  *
  * Steps are on one thread, the one with most of this work. What other threads do belongs to the
- * step in which it begins.
+ * step in which it begins. The exception is a program whose threads all call the same model, such
+ * as a server. There each thread has steps of its own, its calls, which overlap those of the
+ * others in time. What a thread does belongs to its own steps only.
  *
- * Memory: 40 bytes per step, and the evidence during the search (step_evidence.h).
+ * Memory: 40 bytes per step (48 if several threads have steps), and the evidence during the search
+ * (step_evidence.h).
  */
 #ifndef PPERF_REPORT_STEPS_FIND_STEPS_H
 #define PPERF_REPORT_STEPS_FIND_STEPS_H
@@ -33,6 +36,7 @@ struct step {
 	/* Node of the trace: the range that is the step if steps.own_ranges, else the range around
 	 * the step, or 0. */
 	uint32_t trace_node;
+	uint32_t tid; /* the thread, if several threads have steps; else 0 */
 	uint8_t kind; /* enum step_kind */
 };
 
@@ -47,12 +51,26 @@ enum step_kind {
 
 enum steps_confidence { STEPS_NONE, STEPS_LOW, STEPS_MEDIUM, STEPS_HIGH };
 
+/* A thread with steps of its own. */
+struct steps_thread {
+	uint32_t tid;
+	size_t first, count; /* its steps in steps.by_thread */
+	/* Statistics of its usual steps. 0: there are none. */
+	size_t usual;
+	uint64_t p50_ns, p95_ns, max_ns;
+};
+
 struct steps {
-	struct step *steps; /* in time order, without overlaps */
+	struct step *steps; /* by begin; without overlaps if one thread has all */
 	size_t count, room;
 	/* numbers of steps of these kinds, included in count */
 	size_t warm_up, unfinished, captures;
-	uint32_t stream; /* stream of the thread they are on */
+	uint32_t stream; /* stream of the thread they are on; of several the one with most time */
+	/* The threads by id, if several have steps, and the steps by thread and time. Else both
+	 * are NULL and thread_count is 0. */
+	struct steps_thread *threads;
+	const struct step **by_thread;
+	size_t thread_count;
 	bool own_ranges; /* every step is a range of the program */
 	enum steps_confidence confidence;
 	/* what the steps were found by, such as `Optimizer.step`; "": none found */
@@ -74,8 +92,19 @@ struct steps *steps_find(
 	struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void steps_free(struct steps *steps);
 
-/* Returns the step that was running at `at_ns`, or NULL. `steps` may be NULL. */
+/* Returns true if several threads have steps, which overlap in time. `steps` may be NULL. */
+static inline bool steps_overlap(const struct steps *steps)
+{
+	return steps && steps->thread_count > 0;
+}
+
+/* Returns the step of the program that was running at `at_ns`, or NULL. NULL also if steps
+ * overlap: then only a thread has a step at a time. `steps` may be NULL. */
 const struct step *steps_step_at(const struct steps *steps, uint64_t at_ns);
+/* Returns the step that owns what thread `tid` began at `at_ns`, or NULL. */
+const struct step *steps_step_of_thread(const struct steps *steps, uint32_t tid, uint64_t at_ns);
+/* Returns the thread `tid` if it has steps of its own, else NULL. */
+const struct steps_thread *steps_find_steps_thread(const struct steps *steps, uint32_t tid);
 /* Returns the number of steady-state steps. */
 size_t steps_usual(const struct steps *steps);
 

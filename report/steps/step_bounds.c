@@ -139,7 +139,9 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
 		.spans = spans,
 		.thread = evidence->items[spans->spans[0].first].thread };
 
-	for (size_t i = 0; i < evidence->thread_count; i++)
+	for (size_t i = 0; evidence->threads[timing.thread].stream != steps->stream &&
+			   i < evidence->thread_count;
+		i++)
 		if (evidence->threads[i].stream == steps->stream)
 			timing.thread = (uint16_t)i;
 	for (size_t i = 0; i + 1 < spans->count; i++) {
@@ -162,7 +164,7 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
 					      ? 0
 					      : evidence->items[first->around].trace_node,
 			.kind = spans->spans[i].unfinished ? STEP_UNFINISHED : STEP_USUAL };
-		const uint64_t latest = latest_end(&timing, i);
+		const uint64_t latest = pauses ? latest_end(&timing, i) : 0;
 
 		if (pauses && step.kind == STEP_UNFINISHED && i + 1 == spans->count)
 			step.end_ns = evidence->last_ns;

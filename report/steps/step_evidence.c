@@ -188,15 +188,15 @@ static struct search_thread *search_thread_of(
 	return thread_state;
 }
 
-static uint16_t evidence_thread_of(
-	struct evidence_search *search, struct search_thread *thread_state, uint32_t stream)
+static uint16_t evidence_thread_of(struct evidence_search *search,
+	struct search_thread *thread_state, const struct trace_stream *stream)
 {
 	struct evidence_list *evidence = search->evidence;
 
 	if (!thread_state->thread) {
 		ARRAY_GROW(evidence->threads, evidence->thread_room, evidence->thread_count + 1);
 		evidence->threads[evidence->thread_count] = (struct evidence_thread){
-			.stream = stream
+			.stream = stream->stream, .tid = stream->tid
 		};
 		thread_state->thread = (uint32_t)++evidence->thread_count;
 	}
@@ -206,7 +206,7 @@ static uint16_t evidence_thread_of(
 /* Returns the item of the open range at `depth`. Adds items for it and for the ranges around it
  * if they have none yet. */
 static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_state,
-	uint32_t stream, uint32_t depth, enum evidence_kind kind)
+	const struct trace_stream *stream, uint32_t depth, enum evidence_kind kind)
 {
 	struct evidence_list *evidence = search->evidence;
 	struct searched_range *opened = &thread_state->open[depth];
@@ -286,7 +286,7 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 	if (extends_last(evidence, kind))
 		thread_state->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
-		evidence_at(search, thread_state, event->stream->stream, event->depth, kind);
+		evidence_at(search, thread_state, event->stream, event->depth, kind);
 	if (kind == EVIDENCE_BACKWARD)
 		evidence->items[evidence->count - 1].number++;
 	if (kind == EVIDENCE_RANGE)

@@ -71,7 +71,7 @@ struct evidence_item {
 
 /* A thread that has evidence items. */
 struct evidence_thread {
-	uint32_t stream;
+	uint32_t stream, tid;
 	uint64_t count[EVIDENCE_KINDS], ns[EVIDENCE_KINDS];
 	uint64_t last_ns; /* end of the last item */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Turns evidence into steps, with one function per type of evidence. For find_steps.c,
- * training_steps.c and step_bounds.c only.
+ * training_steps.c, model_calls.c and step_bounds.c only.
  */
 #ifndef PPERF_REPORT_STEPS_STEP_RULES_H
 #define PPERF_REPORT_STEPS_STEP_RULES_H
@@ -38,6 +38,11 @@ void steps_from_training(struct trace_reader *reader, const struct evidence_list
 	uint16_t thread, enum evidence_kind ender, bool ended, struct steps *steps,
 	struct step_spans *spans);
 
+/* Makes a step of each call of the outermost module, on one thread or on several. Returns false if
+ * there are too few calls. model_calls.c has the rule. */
+bool steps_from_calls(
+	struct trace_reader *reader, const struct evidence_list *evidence, struct steps *steps);
+
 /* Adds the steps of `spans`, on the thread of steps->stream. `pauses`: the time after a step's
  * last item still belongs to the step, up to the usual pause. */
 void steps_from_spans(const struct evidence_list *evidence, const struct step_spans *spans,
@@ -46,6 +51,10 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
  * one. */
 void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
 	const struct step_spans *spans, struct steps *steps);
+
+/* Marks the slow steps at the begin as warm-up. `is_shared`: other threads' steps slow them down
+ * too, so only steps that are longer than all of the later half are warm-up. */
+void steps_mark_warm_up(struct steps *steps, bool is_shared);
 
 /* Returns the value at rank ceil(count / 2), or 0 if there are no values. */
 uint64_t steps_median(const uint64_t *values, size_t count);

@@ -539,7 +539,12 @@ static void rate_confidence(
 	const bool can_begin = training->units > 0;
 
 	steps->confidence = STEPS_HIGH;
-	if (!can_begin)
+	if (!can_begin && training->evidence->count_of[EVIDENCE_FORWARD])
+		snprintf(steps->reason, sizeof steps->reason,
+			"nothing before the gradients or the optimizer shows where a step starts "
+			"(the model may be called in a closure), so it is assumed to start where "
+			"the previous one ends");
+	else if (!can_begin)
 		snprintf(steps->reason, sizeof steps->reason,
 			"the trace has no batches, zero_grad or calls of modules, so each step is "
 			"assumed to start where the previous one ends");

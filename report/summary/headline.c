@@ -119,6 +119,51 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 	}
 }
 
+/* Returns true if a node below `root` is a call of a module. */
+static bool contains_module(const struct tree *tree, uint32_t root)
+{
+	uint32_t id = tree->nodes[root].first_child;
+
+	while (id && id != root) {
+		if (tree->nodes[id].kind == NODE_MODULE)
+			return true;
+		if (tree->nodes[id].first_child) {
+			id = tree->nodes[id].first_child;
+			continue;
+		}
+		while (id != root && !tree->nodes[id].next)
+			id = tree->nodes[id].parent;
+		if (id != root)
+			id = tree->nodes[id].next;
+	}
+	return false;
+}
+
+/* Appends the path of a node. Of an optimizer that calls the model in a closure (LBFGS, Lightning)
+ * most work may be the model's, so that is said, with the parts of its GPU time if `gpu`. */
+static void add_path_with_closure(
+	struct paragraph *paragraph, const struct process *process, uint32_t node_id, bool gpu)
+{
+	static const char *const names[NODE_PARTS] = { [PART_FORWARD] = "forward",
+		[PART_BACKWARD] = "backward",
+		[PART_RECOMPUTE] = "recompute",
+		[PART_OPTIMIZER] = "optimizer" };
+	const struct node *node = &process->profile->tree->nodes[node_id];
+	const char *separator = ": ";
+
+	paragraph_add_path(paragraph, process, node_id);
+	if (node->kind != NODE_OPTIMIZER || !contains_module(process->profile->tree, node_id))
+		return;
+	paragraph_add(paragraph, ", which calls the model in a closure");
+	for (unsigned part = 0; gpu && part < NODE_PARTS; part++) {
+		if (!node->gpu->part_ns[part])
+			continue;
+		paragraph_add(paragraph, "%s%s ", separator, names[part]);
+		paragraph_percent(paragraph, node->gpu->part_ns[part], node->gpu->total_ns);
+		separator = ", ";
+	}
+}
+
 /* Returns true if two shares differ by more than 5 percentage points, or one is more than 1.5 times
  * the other. */
 static bool shares_differ(double a, double b)
@@ -226,7 +271,7 @@ static void add_gpu_owner(struct paragraph *paragraph, const struct process *pro
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_GPU),
 		totals->gpu_sum_ns);
 	paragraph_add(paragraph, " of all GPU time was launched ");
-	paragraph_add_path(paragraph, process, node_id);
+	add_path_with_closure(paragraph, process, node_id, true);
 	add_largest_children(paragraph, process, node_id, METRIC_GPU);
 }
 
@@ -272,7 +317,7 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	paragraph_add(paragraph, process->steps && process->steps->count
 					 ? ", time outside steps excluded) is spent "
 					 : ", all threads) is spent ");
-	paragraph_add_path(paragraph, process, node_id);
+	add_path_with_closure(paragraph, process, node_id, false);
 	add_largest_children(paragraph, process, node_id, METRIC_CPU);
 }
 

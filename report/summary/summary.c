@@ -113,6 +113,30 @@ static void add_excluded_steps(struct paragraph *paragraph, size_t count, const 
 	paragraph_add(paragraph, " %s excluded", what);
 }
 
+#define THREADS_NAMED 4u
+
+/* Appends `38 + 40 steps` for few threads, `1,234 steps` for one or many. */
+static void add_step_counts(struct paragraph *paragraph, const struct steps *steps, size_t usual)
+{
+	const bool each = steps->thread_count > 1 && steps->thread_count <= THREADS_NAMED;
+
+	for (size_t i = 0; each && i < steps->thread_count; i++) {
+		paragraph_add(paragraph, i ? " + " : "");
+		paragraph_value(paragraph, UNIT_COUNT, steps->threads[i].usual);
+	}
+	if (!each)
+		paragraph_value(paragraph, UNIT_COUNT, usual);
+	paragraph_add(paragraph, usual == 1 ? " step of " : " steps of ");
+	paragraph_value(paragraph, UNIT_TIME, steps->p50_ns);
+	if (usual > 1)
+		paragraph_add(paragraph, " (p50)");
+	if (steps->thread_count > 1) {
+		paragraph_add(paragraph, " on ");
+		paragraph_value(paragraph, UNIT_COUNT, steps->thread_count);
+		paragraph_add(paragraph, " threads");
+	}
+}
+
 /* Prints the steps that were found. Prints nothing if steps were not looked for. */
 static void put_summary_steps(const struct process *process, const struct style *style)
 {
@@ -128,15 +152,10 @@ static void put_summary_steps(const struct process *process, const struct style 
 		return;
 	}
 	usual = steps_usual(steps);
-	paragraph_value(&paragraph, UNIT_COUNT, usual);
-	if (usual) {
-		paragraph_add(&paragraph, usual == 1 ? " step of " : " steps of ");
-		paragraph_value(&paragraph, UNIT_TIME, steps->p50_ns);
-		if (usual > 1)
-			paragraph_add(&paragraph, " (p50)");
-	} else {
-		paragraph_add(&paragraph, " steady-state steps");
-	}
+	if (usual)
+		add_step_counts(&paragraph, steps, usual);
+	else
+		paragraph_add(&paragraph, "0 steady-state steps");
 	add_excluded_steps(&paragraph, steps->warm_up, "warm-up");
 	add_excluded_steps(&paragraph, steps->captures,
 		steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
@@ -361,8 +380,8 @@ static void put_command(struct shell_command *command, const char *title, const 
 	free(command->built.text);
 }
 
-/* Prints the view of memory if that ran out, else the critical tree by the metric, or by the peak of
- * memory if there is one. */
+/* Prints the view of memory if that ran out, else the critical tree by the metric, or by the peak
+ * of memory if there is one. */
 static void put_critical_command(
 	const struct process *process, const char *title, const struct style *style)
 {

@@ -198,7 +198,7 @@
 	X("blocked_by", "call", TEXT, computed,                                                    \
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
 	X("thread", "thread", COUNT, computed,                                                     \
-		"operating-system id of the thread that launched that work")                       \
+		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
 	X("hidden_ns", "hidden", TIME, computed,                                                   \
 		"part of busy_ns in which the device computed; of copies: computed or "            \
@@ -244,6 +244,16 @@
 	X("delay_total_ns", "latency", TIME, computed,                                             \
 		"sum of the launch-to-start latencies; time in a full queue counts")               \
 	X("delay_max_ns", "lat max", TIME, computed, "longest launch-to-start latency")            \
+	X("delay_stream_ns", "lat stream", TIME, computed,                                         \
+		"part of delay_total_ns: earlier work of its CUDA stream had not ended")           \
+	X("delay_start_ns", "lat start", TIME, computed,                                           \
+		"part of delay_total_ns: the launching call ran, or the GPU was about to start")   \
+	X("delay_event_ns", "lat event", TIME, computed,                                           \
+		"part of delay_total_ns: it was launched behind a cudaStreamWaitEvent")            \
+	X("delay_others_ns", "lat others", TIME, computed,                                         \
+		"part of delay_total_ns: the device ran work of other streams")                    \
+	X("delay_unknown_ns", "lat unknown", TIME, computed,                                       \
+		"part of delay_total_ns: the trace does not show what it waited for")              \
 	X("early", "early", COUNT, computed,                                                       \
 		"work that started over 20 us before its call, which is a clock error; it has no " \
 		"latency")                                                                         \

@@ -68,8 +68,9 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 	sum->segments++;
 }
 
-/* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other, and
- * pieces come in the order of time, so critical->step only increases. */
+/* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other (those of
+ * several threads may, and are not examined), and pieces come in the order of time, so
+ * critical->step only increases. */
 static void add_to_steps(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
@@ -255,7 +256,7 @@ static void sum_path(struct critical_path *critical)
 	critical->is_partial = options->steps || options->windows;
 	critical->interval_count = activities_counted_intervals(
 		critical->path->activities, &critical->intervals);
-	critical->step_count = steps ? steps->count : 0;
+	critical->step_count = steps && !steps_overlap(steps) ? steps->count : 0;
 	critical->steps = xcalloc((critical->step_count + 1) * sizeof *critical->steps);
 	for (size_t i = 0; i < critical->path->segments.count; i++)
 		add_path_segment(critical, path_segment(critical->path, i));

@@ -275,6 +275,11 @@ static void put_subtree(const struct diff *diff, const struct style *style,
 	free(all);
 }
 
+static bool has_overlapping_steps(const struct compared_run *run)
+{
+	return run->process && steps_overlap(run->process->steps);
+}
+
 /* Prints what was compared, and how it was tested. */
 static void put_test_method(const struct diff *diff, const struct style *style)
 {
@@ -286,8 +291,11 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 			"a steady-state step (mean; %zu before, %zu after; warm-up excluded)",
 			diff->sides[0].steps, diff->sides[1].steps);
 	else if (!diff->sides[0].steps && !diff->sides[1].steps)
-		paragraph_add(&paragraph,
-			"the whole run (no steady-state steps were found); instances were tested");
+		paragraph_add(&paragraph, "the whole run (%s); instances were tested",
+			has_overlapping_steps(&diff->sides[0]) ||
+					has_overlapping_steps(&diff->sides[1])
+				? "steps of several threads overlap"
+				: "no steady-state steps were found");
 	else
 		paragraph_add(&paragraph,
 			"the whole run (%u steady-state steps of each are needed, %zu and %zu were "

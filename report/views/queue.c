@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes how long GPU work waited from its launching call to its start, and how much work was
- * outstanding over time. Rows are by device, CUDA stream, node and kernel.
+ * Computes how long GPU work waited from its launching call to its start, for what, and how much
+ * work was outstanding over time. Rows are by device, CUDA stream, node and kernel.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/analysis/delay_parts.h"
 #include "report/analysis/idle_parts.h"
 #include "report/analysis/stream_table.h"
 #include "report/base/external_sort.h"
@@ -19,6 +20,7 @@
 /* The delays of a group of GPU operations. */
 struct queue_delay {
 	struct percentiles samples;
+	struct delay_parts parts; /* of total_ns */
 	uint64_t operations, measured, untimed, early, total_ns, max_ns;
 };
 
@@ -63,6 +65,7 @@ struct device_queue {
 
 struct queue_report {
 	struct activities *activities;
+	struct delay_splitter *splitter;
 	struct external_sort *events;
 	struct percentiles_budget budget;
 	struct stream_table stream_table;
@@ -91,8 +94,9 @@ static bool has_delay(struct stream_queue *stream, const struct activity *work)
 	return true;
 }
 
+/* `parts`: of its delay. NULL: the delay cannot be measured. */
 static void count_delay(struct queue_report *queue, struct queue_delay *delay,
-	const struct activity *work, bool measured)
+	const struct activity *work, const struct delay_parts *parts)
 {
 	const uint64_t waited = work->begin_ns > work->call_begin_ns
 					? work->begin_ns - work->call_begin_ns
@@ -100,7 +104,7 @@ static void count_delay(struct queue_report *queue, struct queue_delay *delay,
 
 	delay->operations++;
 	delay->untimed += !work->timed;
-	if (!measured)
+	if (!parts)
 		return;
 	/* Work clearly before its call: one of the clocks is wrong. */
 	if (work->begin_ns + CLOCK_TOLERANCE_NS < work->call_begin_ns) {
@@ -109,6 +113,7 @@ static void count_delay(struct queue_report *queue, struct queue_delay *delay,
 	}
 	delay->measured++;
 	delay->total_ns += waited;
+	delay_parts_sum(&delay->parts, parts);
 	if (waited > delay->max_ns)
 		delay->max_ns = waited;
 	percentiles_add(&delay->samples, waited, &queue->budget);
@@ -170,21 +175,22 @@ static void add_device_idle(void *context, const struct idle_part *part)
 		idle->before_launch_ns += part->length_ns;
 }
 
-static void add_queued_work(struct queue_report *queue, const struct activity *work)
+static void add_queued_work(
+	struct queue_report *queue, const struct activity *work, const struct delay_parts *parts)
 {
 	struct device_queue *device = device_queue_of(queue, work->device);
 	const uint32_t stream_index = stream_table_number(
 		&queue->stream_table, device->device, work->stream);
-	bool measured;
 
 	ARRAY_GROW(queue->streams, queue->stream_room, (size_t)stream_index + 1);
 	ARRAY_GROW(queue->nodes, queue->node_room, (size_t)work->owner + 1);
 	ARRAY_GROW(queue->kernels, queue->kernel_room, (size_t)work->name + 1);
-	measured = has_delay(&queue->streams[stream_index], work);
-	count_delay(queue, &queue->streams[stream_index].delay, work, measured);
-	count_delay(queue, &device->delay, work, measured);
-	count_delay(queue, &queue->nodes[work->owner], work, measured);
-	count_delay(queue, &queue->kernels[work->name], work, measured);
+	if (!has_delay(&queue->streams[stream_index], work))
+		parts = NULL;
+	count_delay(queue, &queue->streams[stream_index].delay, work, parts);
+	count_delay(queue, &device->delay, work, parts);
+	count_delay(queue, &queue->nodes[work->owner], work, parts);
+	count_delay(queue, &queue->kernels[work->name], work, parts);
 	if (!work->timed)
 		return;
 	add_stream_gap(&queue->streams[stream_index], work);
@@ -226,6 +232,20 @@ static void apply_event(struct backlog *backlog, const struct queue_event *event
 	}
 }
 
+static void read_activity(struct queue_report *queue, const struct activity *one)
+{
+	struct delay_parts parts = { .stream_ns = 0 };
+
+	if (activity_is_call(one))
+		delay_splitter_add_call(queue->splitter, one);
+	if (!activity_is_work(one))
+		return;
+	if (one->timed)
+		parts = delay_splitter_add_work(queue->splitter, one);
+	if (one->counts)
+		add_queued_work(queue, one, &parts);
+}
+
 static void read_queue(struct queue_report *queue)
 {
 	const struct activity *one;
@@ -233,8 +253,7 @@ static void read_queue(struct queue_report *queue)
 
 	for (activities_rewind(queue->activities); (one = activities_first(queue->activities));
 		activities_next(queue->activities))
-		if (activity_is_work(one) && one->counts)
-			add_queued_work(queue, one);
+		read_activity(queue, one);
 	for (external_sort_rewind(queue->events); (event = external_sort_peek(queue->events));
 		external_sort_next(queue->events)) {
 		apply_event(&queue->streams[event->stream_index].backlog, event);
@@ -257,6 +276,11 @@ static void set_delay_cells(struct computed_row *computed, struct queue_delay *d
 	computed_row_set_unsigned(computed, "delay_p50_ns", percentiles_get(&delay->samples, 500));
 	computed_row_set_unsigned(computed, "delay_p95_ns", percentiles_get(&delay->samples, 950));
 	computed_row_set_unsigned(computed, "delay_max_ns", delay->max_ns);
+	computed_row_set_unsigned(computed, "delay_stream_ns", delay->parts.stream_ns);
+	computed_row_set_unsigned(computed, "delay_start_ns", delay->parts.start_ns);
+	computed_row_set_unsigned(computed, "delay_event_ns", delay->parts.event_ns);
+	computed_row_set_unsigned(computed, "delay_others_ns", delay->parts.others_ns);
+	computed_row_set_unsigned(computed, "delay_unknown_ns", delay->parts.unknown_ns);
 }
 
 static void set_backlog_cells(
@@ -365,6 +389,7 @@ static void queue_report_free(struct queue_report *queue)
 	free(queue->kernels);
 	stream_table_free(&queue->stream_table);
 	external_sort_free(queue->events);
+	delay_splitter_free(queue->splitter);
 	activities_free(queue->activities);
 	free(queue);
 }
@@ -374,6 +399,7 @@ void arrange_queue(const struct options *options, struct process *process, struc
 	struct queue_report *queue = xcalloc(sizeof *queue);
 
 	queue->activities = activities_read(process);
+	queue->splitter = delay_splitter_new();
 	queue->events = external_sort_new(
 		sizeof(struct queue_event), EVENTS_IN_MEMORY, by_event_time, "GPU launches");
 	read_queue(queue);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arranges a row for each step, ordered by time, followed by the median, MAD and slope of
- * steady-state steps.
+ * steady-state steps. If several threads have steps, a row for each thread comes first.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
@@ -69,7 +69,10 @@ static const char *step_state(const struct process *process, const struct step_s
 		return "capture";
 	if (step->step->kind != STEP_WARM_UP)
 		return "usual";
-	return step->step == process->steps->steps && !process->windows ? "cold start" : "warm-up";
+	return step->step == process->steps->steps && !process->windows &&
+			       !steps_overlap(process->steps)
+		       ? "cold start"
+		       : "warm-up";
 }
 
 static void add_step_row(const struct options *options, struct process *process,
@@ -87,6 +90,8 @@ static void add_step_row(const struct options *options, struct process *process,
 	computed_row_set_unsigned(computed, "step", step->step->number);
 	if (options->all)
 		computed_row_set_unsigned(computed, "pid", process->pid);
+	if (steps_overlap(process->steps))
+		computed_row_set_unsigned(computed, "thread", step->step->tid);
 	if (step->trains || step->computes)
 		computed_row_set_string(
 			computed, "step_kind", step->trains ? "training" : "evaluation");
@@ -199,13 +204,70 @@ static bool *select_steps(const struct step_table *table, uint32_t top)
 	return chosen;
 }
 
+/* Adds the row of a thread: the durations of its usual steps, and the sums of all its steps. */
+static void add_thread_row(struct process *process, const struct step_table *table,
+	const struct steps_thread *thread, struct rows *rows)
+{
+	struct computed_row *computed = computed_row_new(process, 0, "thread");
+	struct step_stats sum = { .cpu_ns = 0 };
+
+	for (size_t i = thread->first; i < thread->first + thread->count; i++) {
+		const struct step *own = process->steps->by_thread[i];
+		const struct step_stats *step = &table->steps[own - process->steps->steps];
+
+		sum.cpu_ns += step->cpu_ns;
+		sum.gpu_ns += step->gpu_ns;
+		sum.kernels += step->kernels;
+		sum.gpu_calls += step->gpu_calls;
+	}
+	computed_row_format_name(computed, "thread %u", thread->tid);
+	computed_row_set_unsigned(computed, "thread", thread->tid);
+	computed_row_set_unsigned(computed, "calls", thread->count);
+	if (thread->usual) {
+		computed_row_set_unsigned(computed, "p50_ns", thread->p50_ns);
+		computed_row_set_unsigned(computed, "p95_ns", thread->p95_ns);
+		computed_row_set_unsigned(computed, "max_ns", thread->max_ns);
+	}
+	computed_row_set_unsigned(computed, "cpu_self_ns", sum.cpu_ns);
+	if (table->has_gpu) {
+		computed_row_set_unsigned(computed, "gpu_total_ns", sum.gpu_ns);
+		computed_row_set_unsigned(computed, "kernels", sum.kernels);
+		computed_row_set_unsigned(computed, "gpu_calls", sum.gpu_calls);
+	}
+	rows_add(rows, &computed->row);
+}
+
+COMPARE_BY_LARGEST(by_step_count, struct steps_thread, count, tid)
+
+/* Adds the threads that have steps of their own, those with most steps first. With --steps the
+ * statistics, which are of all steps, are left out. */
+static void add_thread_rows(const struct options *options, struct process *process,
+	const struct step_table *table, struct rows *rows)
+{
+	const size_t count = options->steps ? 0 : process->steps->thread_count;
+	struct steps_thread *threads = xcalloc((count + 1) * sizeof *threads);
+
+	if (count) {
+		memcpy(threads, process->steps->threads, count * sizeof *threads);
+		qsort(threads, count, sizeof *threads, by_step_count);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (i < view_top(options))
+			add_thread_row(process, table, &threads[i], rows);
+		else
+			rows->hidden_by_top++;
+	free(threads);
+}
+
 static void add_steps_rows(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
 	struct step_table *table = step_table_read(process);
 	bool *chosen = select_steps(table, view_top(options));
-	const size_t first = rows->count;
+	size_t first;
 
+	add_thread_rows(options, process, table, rows);
+	first = rows->count;
 	for (size_t i = 0; i < table->count; i++)
 		if (chosen[i])
 			add_step_row(options, process, table, i, rows);

@@ -110,6 +110,79 @@ START_TEST(a_training_is_its_steps_and_what_is_around_them)
 }
 END_TEST
 
+/* Two threads call the model at overlapping times, in one range each, with an operator between
+ * calls. Another thread does something else. */
+static struct trace_builder *two_serving_threads(void)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t serve = build_node(builder, 0, "serve", NULL, TRACE_NODE_RANGE),
+		       net = build_node(builder, serve, "Net", NULL, TRACE_NODE_MODULE),
+		       input = build_node(builder, serve, "aten::ones", NULL, TRACE_NODE_OP),
+		       load = build_node(builder, 0, "load", NULL, TRACE_NODE_RANGE);
+
+	build_push_node(builder, 3, 500, load);
+	for (uint32_t thread = 1; thread <= 2; thread++)
+		build_push_node(builder, thread, 900 + thread, serve);
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 1000 + 200 * i;
+
+		for (uint32_t thread = 1; thread <= 2; thread++) {
+			build_push_node(builder, thread, at + thread, input);
+			build_pop(builder, thread, at + 30 + thread);
+		}
+		build_push_node(builder, 1, at + 50, net);
+		build_push_node(builder, 2, at + 100, net);
+		build_launch(builder, 2, at + 110, 2 * i + 2);
+		build_launch(builder, 1, at + 120, 2 * i + 1);
+		build_pop(builder, 1, at + 150);
+		build_pop(builder, 2, at + 180);
+		build_kernel(builder, 9, at + 190, 2 * i + 1, "gemm", at + 130, at + 135);
+		build_kernel(builder, 9, at + 191, 2 * i + 2, "relu", at + 136, at + 146);
+	}
+	for (uint32_t thread = 1; thread <= 2; thread++)
+		build_pop(builder, thread, 4000 + thread);
+	build_pop(builder, 3, 5000);
+	return builder;
+}
+
+START_TEST(threads_with_steps_have_sections_of_their_own)
+{
+	struct found found = find(two_serving_threads(), NULL, NULL);
+
+	ck_assert(steps_overlap(found.steps));
+	expect(&found, "serve/step", 20, 10 * 100 + 10 * 80, 0);
+	expect(&found, "serve/step/Net", 20, 1800, 1800);
+	expect(&found, "serve/(between steps)", 18, 9 * (100 + 120), 9 * (2 * 70 + 20));
+	expect(&found, "serve/(between steps)/aten::ones", 18, 18 * 30, 18 * 30);
+	expect(&found, "serve/(before first step)", 2, 149 + 198, 149 + 198 - 60);
+	expect(&found, "serve/(after last step)", 2, 4001 - 2950 + 4002 - 2980,
+		4001 - 2950 + 4002 - 2980);
+	expect(&found, "(threads without steps)/load", 1, 4500, 4500);
+	ck_assert(!is_there(&found, "load"));
+	ck_assert_uint_eq(must(&found, "serve/step/Net")->gpu->total_ns, 10 * (5 + 10));
+	ck_assert_uint_eq(must(&found, "serve/step/Net")->gpu->total_calls, 20);
+	found_free(&found);
+}
+END_TEST
+
+/* --steps counts from the begin of the first chosen step to the end of the last one, here steps 2
+ * and 3: the second call of each thread. */
+START_TEST(chosen_steps_of_threads_count_until_the_last_has_ended)
+{
+	const struct profile_options options = { .device = -1,
+		.demangle = DEMANGLE_SHORT,
+		.steps = true,
+		.first_step = 2,
+		.last_step = 3 };
+	struct found found = find(two_serving_threads(), &options, NULL);
+
+	expect(&found, "serve/step", 2, 180, 0);
+	expect(&found, "serve/(between steps)", 2, 50 + 30, 50 + 30);
+	ck_assert_uint_eq(found.fixture.profile->totals.wall_ns, 130);
+	found_free(&found);
+}
+END_TEST
+
 START_TEST(warm_up_and_unfinished_steps_stand_apart)
 {
 	struct training training = training_new();
@@ -541,6 +614,8 @@ static Suite *suite(void)
 	TCase *trees = tcase_create("trees"), *screens = tcase_create("screens");
 
 	tcase_add_test(trees, a_training_is_its_steps_and_what_is_around_them);
+	tcase_add_test(trees, threads_with_steps_have_sections_of_their_own);
+	tcase_add_test(trees, chosen_steps_of_threads_count_until_the_last_has_ended);
 	tcase_add_test(trees, warm_up_and_unfinished_steps_stand_apart);
 	tcase_add_test(trees, ranges_around_several_steps_stand_above_them);
 	tcase_add_test(trees, a_range_that_crosses_an_edge_stays_where_it_began);

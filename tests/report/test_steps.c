@@ -703,20 +703,106 @@ START_TEST(a_closure_behind_another_optimizer_is_a_step_of_its_own)
 }
 END_TEST
 
-/* Each call of one thread would be a step, and those of the other anywhere. */
-START_TEST(a_model_that_two_threads_call_has_no_steps)
+/* A call of 100, the same on stream 2 from 50 later on, and so on every 200. */
+static void overlapping_calls(struct training *training, unsigned count)
+{
+	const uint32_t net = build_node(training->builder, 0, "Net", NULL, TRACE_NODE_MODULE);
+
+	for (unsigned i = 0; i < count; i++) {
+		build_push_node(training->builder, 1, training->now, net);
+		build_push_node(training->builder, 2, training->now + 50, net);
+		build_pop(training->builder, 1, training->now + 100);
+		build_pop(training->builder, 2, training->now + 150);
+		training->now += 200;
+	}
+}
+
+START_TEST(a_model_that_two_threads_call_has_steps_on_both)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	overlapping_calls(&training, 10);
+	steps = found(&training);
+	ck_assert(steps_overlap(steps));
+	ck_assert_uint_eq(steps->count, 20);
+	ck_assert_uint_eq(steps->thread_count, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(steps->threads[i].tid, 1001 + i);
+		ck_assert_uint_eq(steps->threads[i].count, 10);
+		ck_assert_uint_eq(steps->threads[i].p50_ns, 100);
+		ck_assert_uint_eq(steps->threads[i].p95_ns, 100);
+	}
+	expect_step(steps, 0, 1000, 1100);
+	expect_step(steps, 1, 1050, 1150);
+	ck_assert_ptr_null(steps_step_at(steps, 1075));
+	ck_assert_ptr_eq(steps_step_of_thread(steps, 1001, 1075), &steps->steps[0]);
+	ck_assert_ptr_eq(steps_step_of_thread(steps, 1002, 1075), &steps->steps[1]);
+	ck_assert_ptr_null(steps_step_of_thread(steps, 1001, 1100));
+	ck_assert_ptr_null(steps_step_of_thread(steps, 1003, 1075));
+	ck_assert_str_eq(steps->evidence, "calls of the outermost module");
+	steps_free(steps);
+}
+END_TEST
+
+START_TEST(a_thread_per_call_has_a_step)
 {
 	struct training training = training_new();
 	struct steps *steps;
 
 	for (unsigned i = 0; i < 20; i++) {
-		training.stream = 1 + i % 2;
+		training.stream = 1 + i;
 		train_forward(&training, "Net");
 	}
 	steps = found(&training);
-	ck_assert_uint_eq(steps->count, 0);
-	ck_assert_ptr_nonnull(
-		strstr(steps->reason, "2 threads call the outermost module (20 calls)"));
+	ck_assert_uint_eq(steps->count, 20);
+	ck_assert_uint_eq(steps->thread_count, 20);
+	ck_assert_uint_eq(steps->warm_up, 0);
+	steps_free(steps);
+}
+END_TEST
+
+/* As nn.DataParallel does: it calls replicas on threads, and waits for them. */
+START_TEST(calls_of_replicas_on_threads_are_parts_of_a_step)
+{
+	struct training training = training_new();
+	const uint32_t net = build_node(training.builder, 0, "Net", NULL, TRACE_NODE_MODULE);
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 8; i++) {
+		const uint64_t at = 1000 + 200 * i;
+
+		build_push_node(training.builder, 1, at, net);
+		for (unsigned replica = 0; replica < 3; replica++)
+			build_push_node(training.builder, 2 + replica, at + 10 + replica, net);
+		for (unsigned replica = 0; replica < 3; replica++)
+			build_pop(training.builder, 2 + replica, at + 80 + replica);
+		build_pop(training.builder, 1, at + 100);
+	}
+	steps = found(&training);
+	ck_assert(!steps_overlap(steps));
+	ck_assert_uint_eq(steps->count, 8);
+	ck_assert_uint_eq(steps->stream, 1);
+	steps_free(steps);
+}
+END_TEST
+
+/* Each thread's first call is slow. While both run, calls are slower than later. */
+START_TEST(only_the_first_calls_of_a_thread_are_its_warm_up)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 60; i++) {
+		training.stream = 1 + i % 2;
+		training.forward_ns = i < 2 ? 5000 : i < 24 ? 200 + 10 * (i % 4) : 100 + i % 6;
+		if (i >= 30)
+			training.stream = 1 + i / 45;
+		train_forward(&training, "Net");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->thread_count, 2);
+	ck_assert_uint_eq(steps->warm_up, 2 * 3);
 	steps_free(steps);
 }
 END_TEST
@@ -1100,7 +1186,10 @@ static Suite *suite(void)
 	tcase_add_test(found_case, one_marked_step_counts);
 	tcase_add_test(found_case, a_step_with_more_calls_than_usual_keeps_them);
 	tcase_add_test(found_case, a_closure_behind_another_optimizer_is_a_step_of_its_own);
-	tcase_add_test(found_case, a_model_that_two_threads_call_has_no_steps);
+	tcase_add_test(found_case, a_model_that_two_threads_call_has_steps_on_both);
+	tcase_add_test(found_case, a_thread_per_call_has_a_step);
+	tcase_add_test(found_case, calls_of_replicas_on_threads_are_parts_of_a_step);
+	tcase_add_test(found_case, only_the_first_calls_of_a_thread_are_its_warm_up);
 	tcase_add_test(found_case, the_requested_name_wins);
 	tcase_add_test(found_case, the_trace_itself_may_name_the_marker);
 	tcase_add_test(found_case, a_marker_that_is_nowhere_is_said);

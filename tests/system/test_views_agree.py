@@ -96,6 +96,17 @@ def busy_time_is_a_union_everywhere(views):
     views.same("communication", views.sum("overlap", "gpu_total_ns", "communication"), views.sum("categories", "gpu_total_ns", "category", name="communication"))
 
 
+def a_latency_is_divided_by_what_the_work_waited_for(views):
+    parts = ["delay_%s_ns" % part for part in ("stream", "start", "event", "others", "unknown")]
+    for row in views.all["queue"]["rows"]:
+        if row.get("delay_total_ns") is not None:
+            views.same(("latency", row["name"]), sum(row[part] for part in parts), row["delay_total_ns"])
+    for cause, part in ("queued", "delay_unknown_ns"), ("event wait", "delay_event_ns"):
+        idle = sum(row["gap_ns"] for row in views.rows("idle", "cause") if row["cause"] == cause)
+        # inside a graph, work that is not the first of its stream has no latency
+        assert idle <= views.sum("queue", part, "device") or views.rows("tree", "graph"), (views.trace, cause, idle)
+
+
 def the_critical_path_is_within_the_run(views):
     rows = views.rows("critical-path", "path")
     whole, ends = sum(row["path_ns"] for row in rows), sum(row["path_gpu_ns"] for row in rows)
@@ -171,6 +182,7 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 
 
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
+    a_latency_is_divided_by_what_the_work_waited_for,
     gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
     no_share_exceeds_the_whole)
 

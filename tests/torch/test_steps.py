@@ -102,6 +102,34 @@ def calls_of_a_model(folder):
 
 
 @case
+def a_model_that_several_threads_call(folder):
+    """Each thread has steps of its own. What the threads do between calls, and what the main thread does,
+    is in no step."""
+    steps, rows = found(folder, """
+        import threading
+
+        net = nn.Sequential(nn.Linear(64, 64), nn.ReLU()).eval()
+
+        def serve(count):
+            with torch.inference_mode():
+                for _ in range(count):
+                    net(torch.ones(4, 64)).argmax()
+
+        threads = [threading.Thread(target=serve, args=[count]) for count in (12, 20)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    """)
+    assert (steps["count"], steps["confidence"], len(steps["threads"])) == (32, "medium", 2), steps
+    assert sorted(thread["count"] for thread in steps["threads"]) == [12, 20], steps
+    assert set(rows) <= {"step", "step (warm-up)", "(before first step)", "(between steps)", "(after last step)",
+                         "(threads without steps)"}, set(rows)
+    assert sum(calls_of(rows, "step", "step (warm-up)")) == 32, rows
+    view = json.loads(report("table", folder / "trace.bin", "--by", "step", "-f", "json").stdout)
+    whole = json.loads(report("table", folder / "trace.bin", "--by", "thread", "-f", "json").stdout)
+    assert sum(r["cpu_self_ns"] for r in view["rows"]) == sum(r["cpu_self_ns"] for r in whole["rows"]), view["rows"]
+
+
+@case
 def a_program_that_is_killed_in_a_step(folder):
     steps, rows = found(folder, """
         import os, signal

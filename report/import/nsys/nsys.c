@@ -117,7 +117,7 @@ static void read_session_start(struct nsys_reader *reader)
 	nsys_rows_close(rows);
 }
 
-/* Reads all rows, as read_start does: damage is noticed only where a row is read. */
+/* Reads all rows, as read_session_start does: damage is noticed only where a row is read. */
 static void read_host(struct nsys_reader *reader)
 {
 	struct nsys_rows *rows = nsys_rows_open(

@@ -42,20 +42,23 @@ START_TEST(delays_and_what_was_outstanding)
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,"
 			    "early,untimed,delay_total_ns,"
-			    "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_"
+			    "delay_p50_ns,delay_p95_ns,delay_max_ns,delay_stream_ns,"
+			    "delay_start_ns,delay_event_ns,delay_others_ns,delay_unknown_ns,"
+			    "outstanding_max,outstanding_"
 			    "mean,queue_empty_ns,"
 			    "queue_asked_ns,queue_unknown_ns,queue_ahead_ns,provenance");
 	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for
 	 * 19640, and 25 of these come after a launch; for 110 it was busy and had more
-	 * to do */
+	 * to do. The second waited for its stream, the copy for 110 while the other stream ran. */
+	output_has(run.out, "0,,0,device 0,device "
+			    "0,device,,0,,6,4,1,1,440,85,165,165,165,165,0,110,0,3,0."
+			    "020949015648662292,19615,25,0,110,");
 	output_has(run.out,
-		"0,,0,device 0,device "
-		"0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,0,110,");
-	output_has(run.out,
-		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,0,"); /* alone on its stream */
-	output_has(run.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,,");
-	output_has(run.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,,");
-	output_has(run.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,,");
+		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,0,55,0,110,0,1,1,0,0,0,0,"); /* alone on its stream */
+	output_has(
+		run.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,165,165,0,110,0,,,,,,,");
+	output_has(run.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,0,25,0,0,0,,,,,,,");
+	output_has(run.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,165,85,0,0,0,,,,,,,");
 }
 END_TEST
 
@@ -80,7 +83,7 @@ START_TEST(of_a_graph_only_the_first_waited)
 		build_kernel(builder, 9, 900, 1 + i / 3, "k", 200 + 10 * i, 205 + 10 * i);
 	build_kernel(builder, 9, 900, 77, "stray", 300, 310); /* nobody knows who asked */
 	run = run_report(builder, "queue trace.bin -f csv --columns all");
-	output_has(run.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,");
+	output_has(run.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,105,105,0,0,0,");
 }
 END_TEST
 
@@ -98,8 +101,55 @@ START_TEST(idle_time_without_a_launch_is_unknown)
 	build_kernel(builder, 9, 900, 77, "stray", 350, 360);
 	build_kernel(builder, 9, 900, 2, "k", 420, 430);
 	run = run_report(builder, "queue trace.bin -f csv --columns all");
-	output_has(run.out, "device 0,device,,0,,3,2,0,0,120,20,100,100,1,");
+	output_has(run.out, "device 0,device,,0,,3,2,0,0,120,20,100,100,0,120,0,0,0,1,");
 	output_has(run.out, ",40,20,50,0,"); /* 360 to 400, 400 to 420; 300 to 350 */
+}
+END_TEST
+
+/* On stream 7: one that runs from 10000 to 100000, then one that was launched meanwhile and starts
+ * 30000 later, for no reason that is known. On stream 8, launched at 1000: 1 starts at 40000, 2
+ * behind a wait for an event at 200000, after 1 has ended at 50000. On stream 9, launched at 1000
+ * too: it starts at 160000, when the device has worked on other streams for 90000 + 20000. */
+static struct trace_builder *all_reasons(void)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t api = build_name(builder, "cudaStreamWaitEvent");
+	struct trace_sync *sync;
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 10, "a");
+	build_launch(builder, 1, 1000, 1);
+	build_launch(builder, 1, 1100, 2);
+	build_launch(builder, 1, 1200, 3);
+	build_launch(builder, 1, 1300, 4);
+	sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, 1410);
+	sync->call.api = api;
+	sync->type = TRACE_SYNC_STREAM_WAIT;
+	sync->call.duration = 10;
+	build_launch(builder, 1, 1500, 5);
+	build_pop(builder, 1, 2000);
+	build_kernel(builder, 9, 900000, 1, "long", 10000, 100000)->gpu.stream = 7;
+	build_kernel(builder, 9, 900000, 3, "first", 40000, 50000)->gpu.stream = 8;
+	build_kernel(builder, 9, 900000, 2, "later", 130000, 150000)->gpu.stream = 7;
+	build_kernel(builder, 9, 900000, 4, "other", 160000, 170000)->gpu.stream = 9;
+	build_kernel(builder, 9, 900000, 5, "event", 200000, 210000)->gpu.stream = 8;
+	return builder;
+}
+
+/* What each operation waited for sums to its latency. */
+START_TEST(a_delay_is_divided_by_what_it_waited_for)
+{
+	const struct report_run run = run_report(all_reasons(),
+		"queue trace.bin -f csv --columns "
+		"name,delay_total_ns,delay_stream_ns,delay_start_ns,delay_event_ns,"
+		"delay_others_ns,delay_unknown_ns");
+
+	output_has(run.out, "long,9005,0,9005,0,0,0");
+	output_has(run.out, "later,128905,98905,0,0,0,30000");
+	output_has(run.out, "first,38805,0,8805,0,30000,0");
+	output_has(run.out, "other,158705,0,5,0,110000,48700");
+	output_has(run.out, "event,198505,48505,0,150000,0,0");
+	output_has(run.out, "device 0,533925,147410,17815,150000,140000,78700");
 }
 END_TEST
 
@@ -130,7 +180,8 @@ int main(void)
 {
 	const TTest *const tests[] = { delays_and_what_was_outstanding,
 		before_and_after_the_launch_are_idle, of_a_graph_only_the_first_waited,
-		idle_time_without_a_launch_is_unknown, nothing_ran, text_fits };
+		idle_time_without_a_launch_is_unknown, a_delay_is_divided_by_what_it_waited_for,
+		nothing_ran, text_fits };
 
 	return run_view_suite("queue", tests, sizeof tests / sizeof *tests);
 }

@@ -117,6 +117,77 @@ START_TEST(json_has_all_of_it)
 }
 END_TEST
 
+/* Two threads call a model, five times each: thread 1001 takes 100, of which a kernel takes 20;
+ * thread 1002 begins 40 later and takes 104. */
+static struct trace_builder *calls_of_two_threads(void)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t net = build_linked_node(builder, 0, "Net", TRACE_NODE_MODULE, 0, NULL);
+
+	build_device(builder, 0, "GPU");
+	for (uint64_t i = 0; i < 5; i++) {
+		const uint64_t at = 1000 + 200 * i;
+
+		build_push_node(builder, 1, at, net);
+		build_launch(builder, 1, at + 10, i + 1);
+		build_push_node(builder, 2, at + 40, net);
+		build_tensor(builder, 2, at + 60, 0x1000 + i, 50, 50, 8000);
+		build_tensor(builder, 2, at + 80, 0x1000 + i, -50, 0, 8000);
+		build_pop(builder, 1, at + 100);
+		build_pop(builder, 2, at + 144);
+		build_kernel(builder, 9, at + 170, i + 1, "gemm", at + 110, at + 130);
+	}
+	return builder;
+}
+
+START_TEST(each_thread_has_its_steps)
+{
+	struct report_run run = run_report(
+		calls_of_two_threads(), "steps trace.bin --ascii --width 130 --top 3");
+
+	expect(&run, "                       duration  thread  calls     p50     p95     max   "
+		     "busy   idle  gaps  longest  tensor peak  kernels     peak\n"
+		     "thread 1001                       1,001      5  100 ns  100 ns  100 ns       "
+		     "                                           5\n"
+		     "thread 1002                       1,002      5  104 ns  104 ns  104 ns       "
+		     "                                           0\n"
+		     "step 1                   104 ns   1,002                                 20 "
+		     "ns  14 ns     1    14 ns         50 B        0  8.00 kB\n"
+		     "step 3                   104 ns   1,002                                 20 "
+		     "ns  84 ns     2    70 ns         50 B        0  8.00 kB\n"
+		     "step 5                   104 ns   1,002                                 20 "
+		     "ns  84 ns     2    70 ns         50 B        0  8.00 kB\n"
+		     "median (steady state)    100 ns                                          0 "
+		     "ns  84 ns     1    70 ns         50 B        0  8.00 kB\n"
+		     "MAD                        0 ns                                          0 "
+		     "ns  16 ns     0    30 ns          0 B        0      0 B\n"
+		     "slope per step             0 ns                                          0 "
+		     "ns   3 ns     0     6 ns          0 B        0      0 B\n"
+		     "not shown: 7 more (--top 0)\n");
+	run = run_report(calls_of_two_threads(),
+		"table --by step trace.bin --ascii --columns name,calls,cpu_self_ns,gpu_total_ns "
+		"-f csv");
+	expect(&run, "name,calls,gpu_total_ns,cpu_self_ns\r\n"
+		     "step 0,1,20,100\r\n"
+		     "step 2,1,20,100\r\n"
+		     "step 4,1,20,100\r\n"
+		     "step 6,1,20,100\r\n"
+		     "step 8,1,20,100\r\n"
+		     "(between steps),,,784\r\n"
+		     "step 1,1,,104\r\n"
+		     "step 3,1,,104\r\n"
+		     "step 5,1,,104\r\n"
+		     "step 7,1,,104\r\n"
+		     "step 9,1,,104\r\n");
+	run = run_report(calls_of_two_threads(), "steps trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(run.out,
+		"\"threads\": [{\"tid\": 1001, \"count\": 5, \"usual\": 5, \"p50_ns\": 100, "
+		"\"p95_ns\": 100, \"max_ns\": 100}, {\"tid\": 1002,"));
+	run = run_report(calls_of_two_threads(), "summary trace.bin --width 150");
+	ck_assert_ptr_nonnull(strstr(run.out, "5 + 5 steps of 100 ns (p50) on 2 threads; found"));
+}
+END_TEST
+
 START_TEST(only_the_selected_steps)
 {
 	const struct report_run run = run_report(
@@ -326,6 +397,7 @@ int main(void)
 	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, each_step_has_its_times_and_its_memory);
 	tcase_add_test(screens, json_has_all_of_it);
+	tcase_add_test(screens, each_thread_has_its_steps);
 	tcase_add_test(screens, only_the_selected_steps);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
 	tcase_add_test(screens, the_headline_is_of_usual_steps);

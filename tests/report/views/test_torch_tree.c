@@ -816,6 +816,60 @@ START_TEST(what_did_nothing_is_one_row)
 }
 END_TEST
 
+/* Four optimizer steps with the model in a closure (LBFGS), or after it: kernels of 100 in the
+ * model, 100 backward, and 150 and 150 of the optimizer. */
+static struct trace_builder *optimizer_with_a_closure(bool closure)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t optimizer = build_linked_node(builder, 0, "Optimizer.step#LBFGS.step",
+			       TRACE_NODE_OPTIMIZER, 0, NULL),
+		       net = module(builder, closure ? optimizer : 0, "Net", "Net"),
+		       mm = op(builder, net, "aten::mm"), dot = op(builder, optimizer, "aten::dot"),
+		       mul = op(builder, optimizer, "aten::mul");
+
+	build_device(builder, 0, "GPU");
+	for (uint64_t i = 0, at = 1000; i < 4; i++, at += 2000) {
+		const uint32_t engine = op(builder, closure ? optimizer : 0, ENGINE "MmBackward0");
+
+		if (closure)
+			build_push_node(builder, MAIN, at, optimizer);
+		build_push_node(builder, MAIN, at + 10, net);
+		work(builder, MAIN, at + 20, at + 30, mm, 100);
+		build_pop(builder, MAIN, at + 40);
+		build_push_node(builder, MAIN, at + 150, engine);
+		work(builder, MAIN, at + 160, at + 170,
+			backward(builder, engine, "MmBackward0", mm), 100);
+		build_pop(builder, MAIN, at + 180);
+		if (!closure)
+			build_push_node(builder, MAIN, at + 500, optimizer);
+		work(builder, MAIN, at + 510, at + 520, dot, 150);
+		work(builder, MAIN, at + 521, at + 529, mul, 150);
+		build_pop(builder, MAIN, at + 530);
+	}
+	return builder;
+}
+
+START_TEST(work_in_an_optimizers_closure_is_not_said_to_be_the_optimizers)
+{
+	struct report_run run = run_report(
+		optimizer_with_a_closure(true), "summary trace.bin --width 400");
+
+	ck_assert_msg(
+		strstr(run.out, "100 % of all GPU work was launched in `step / "
+				"Optimizer.step#LBFGS.step`, which calls the model in a closure: "
+				"forward 20.0 %, backward 20.0 %, optimizer 60.0 %; largest parts: "
+				"`Net` (40.0 %)") != NULL,
+		"%s", run.out);
+	ck_assert_msg(
+		strstr(run.out, "the model may be called in a closure") != NULL, "%s", run.out);
+	run = run_report(optimizer_with_a_closure(false), "summary trace.bin --width 400");
+	ck_assert_msg(strstr(run.out, "60.0 % of all GPU work was launched in `step / "
+				      "Optimizer.step#LBFGS.step`; ") != NULL,
+		"%s", run.out);
+	ck_assert_ptr_null(strstr(run.out, "closure"));
+}
+END_TEST
+
 /* The row of that name, from its brace to the end of the line. */
 static const char *json_row(const char *out, const char *name)
 {
@@ -932,6 +986,7 @@ int main(void)
 	tcase_add_test(screens, the_worst_step_names_its_layers);
 	tcase_add_test(screens, what_did_nothing_is_one_row);
 	tcase_add_test(screens, json_says_where_time_was_spent);
+	tcase_add_test(screens, work_in_an_optimizers_closure_is_not_said_to_be_the_optimizers);
 	suite_add_tcase(suite, screens);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
