@@ -28,8 +28,8 @@ bool nvtx_chain_is_named(void);
 
 /* Loads the chained tool and calls its InitializeInjectionNvtx2. Called once for each NVTX client:
  * a copy of NVTX in an executable or library. The tool stores its functions in that client's
- * tables, which `get_table` returns. META warning.nvtx_chain says whether it started. Does nothing if no
- * tool is named. Keeps errno. */
+ * tables, which `get_table` returns. META warning.nvtx_chain says whether it started. Does nothing
+ * if no tool is named. Keeps errno. */
 void nvtx_chain_start(NvtxGetExportTableFunc_t get_table);
 
 /* Stores the chained tool's function of a slot as the one to call next. `before` and `after` are

@@ -2,7 +2,8 @@
  * Visits all idle time of the GPUs in parts, each with one cause (gap_cause.h). Launch-bound time
  * in which the launching thread fetched a batch or compiled is split off (host_ranges.h). Every
  * view of idle time is made from these parts, so that views agree. The lengths of a device's parts
- * sum to its idle time: the span from its first operation to its last, without busy and unknown time.
+ * sum to its idle time: the span from its first operation to its last, without busy and unknown
+ * time.
  *
  * With --steps or PPERF_SCHEDULE a part has the length of what is inside the selected time.
  */
