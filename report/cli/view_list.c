@@ -211,7 +211,7 @@ const struct view view_list[] = {
 		.columns =
 			"id parent depth name label kind cause path device share gap_ns "
 			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by thread provenance",
-		.text = "gap_ns share unknown_ns cause gaps gap_max_ns start_ns ended_by "
+		.text = "gap_ns share cause start_ns gaps gap_max_ns unknown_ns ended_by "
 			"blocked_by thread",
 		.sort = "gap_ns",
 		.min_percent = 1,

@@ -39,6 +39,33 @@ struct text_table {
 	size_t blanks; /* written before the next text, so that no line ends in blanks */
 };
 
+/* Returns true for a text that the row's own name or that of its parent row already says. */
+static bool repeats_name(const struct text_table *table, const struct column *column,
+	const struct row *row, const char *text, size_t length)
+{
+	const struct row *named = row;
+
+	for (int i = 0; i < 2 && column->unit == UNIT_TEXT && length; i++) {
+		const struct string_view label = row_label(named, table->style->ascii);
+
+		if (label.length == length && !memcmp(label.bytes, text, length))
+			return true;
+		if (row->parent == NO_ROW)
+			return false;
+		named = &table->rows->rows[row->parent];
+	}
+	return false;
+}
+
+/* Writes a cell as it is shown: empty if it repeats a name. Returns its length. */
+static size_t shown_cell_text(const struct text_table *table, const struct column *column,
+	const struct row *row, char *text)
+{
+	const size_t length = cell_text(text, table->style, column, row, table->rows);
+
+	return repeats_name(table, column, row, text, length) ? 0 : length;
+}
+
 /* Returns the width that a column needs; 0: all its values are empty or zero. */
 static size_t text_column_width(const struct text_table *table, const struct column *column)
 {
@@ -48,8 +75,7 @@ static size_t text_column_width(const struct text_table *table, const struct col
 
 	for (size_t i = 0; i < table->rows->count; i++) {
 		const struct cell cell = column_value(column, &table->rows->rows[i], table->rows);
-		const size_t length = cell_text(
-			text, table->style, column, &table->rows->rows[i], table->rows);
+		const size_t length = shown_cell_text(table, column, &table->rows->rows[i], text);
 		const size_t cell_width = escaped_width(text, length);
 		long double number = 1;
 
@@ -206,7 +232,7 @@ static void put_cells(struct text_table *table, const struct row *row, bool name
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct column *column = table->shown[i].column;
-		const size_t length = cell_text(text, table->style, column, row, table->rows);
+		const size_t length = shown_cell_text(table, column, row, text);
 		const enum paint paint = text_cell_paint(table, column, row);
 
 		if (paint)

@@ -23,8 +23,8 @@
 		"no GPU work")                                                                     \
 	X("path", "path", TEXT, path, "call path: the names from the root to the node")            \
 	X("domain", "domain", TEXT, domain, "NVTX domain, if not the default one")                 \
-	X("pid", "pid", COUNT, pid, "process id")                                                  \
-	X("rank", "rank", COUNT, rank, "rank of the process")                                      \
+	X("pid", "pid", ID, pid, "process id")                                                     \
+	X("rank", "rank", ID, rank, "rank of the process")                                         \
 	X("share", "%", PERCENT, share, "fraction of the total of the figure that ranks the rows") \
 	X("calls", "calls", COUNT, calls,                                                          \
 		"number of instances: times it was entered, called or run")                        \
@@ -81,7 +81,7 @@
 		"quartile")                                                                        \
 	X("number", "number", COUNT, number,                                                       \
 		"number of the instance, in the order of their starts, from 1")                    \
-	X("step", "step", COUNT, step,                                                             \
+	X("step", "step", ID, step,                                                                \
 		"number of the step, or of the step in which the instance started")                \
 	X("min_ns", "min", TIME, shortest, "shortest instance; of GPU work: on the GPU")           \
 	X("p50_ns", "p50", TIME, p50, "median instance (nearest rank)")                            \
@@ -135,7 +135,7 @@
 	X("memory_kind", "kind", TEXT, memory_kind,                                                \
 		"device, managed, pinned, array, tensor or other; only device memory counts as "   \
 		"reserved")                                                                        \
-	X("device", "device", COUNT, device, "number of the GPU")                                  \
+	X("device", "device", ID, device, "number of the GPU")                                     \
 	X("stack", "call stack", TEXT, stack, "call stack, innermost frame first (PPERF_STACKS)")  \
 	X("source", "source", TEXT, source,                                                        \
 		"place in the user's files where the node of the longest instance was first "      \
@@ -178,7 +178,7 @@
 	X("copies", "copies", COUNT, computed, "copies that ran")                                  \
 	X("sets", "memsets", COUNT, computed, "memsets that ran")                                  \
 	X("streams", "streams", COUNT, computed, "streams with GPU work")                          \
-	X("stream", "stream", COUNT, computed, "stream id of CUPTI")                               \
+	X("stream", "stream", ID, computed, "stream id of CUPTI")                                  \
 	X("threads", "threads", COUNT, computed, "threads that launched work there")               \
 	X("thread_ids", "thread ids", TEXT, computed,                                              \
 		"operating-system ids of these threads, most launches first")                      \
@@ -197,7 +197,7 @@
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed,                                                    \
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
-	X("thread", "thread", COUNT, computed,                                                     \
+	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
 	X("hidden_ns", "hidden", TIME, computed,                                                   \

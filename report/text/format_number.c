@@ -167,6 +167,8 @@ size_t format_with_unit(char *out, enum unit unit, int64_t value, bool iec, bool
 	const struct scale scale = scale_for(unit, size, iec, ascii);
 	size_t length;
 
+	if (unit == UNIT_ID)
+		return (size_t)snprintf(out, FORMAT_NUMBER_BYTES, "%lld", (long long)value);
 	if (!unit_scales(unit, iec))
 		return format_count(out, value);
 	length = format_fixed(out, value, scale.divisor, scale.divisor == 1 ? 0 : 2);
