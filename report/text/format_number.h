@@ -14,7 +14,7 @@
 
 enum unit {
 	UNIT_COUNT,
-	UNIT_ID, /* of a process, thread, stream ...; printed without separators */
+	UNIT_ID,   /* of a process, thread, stream ...; printed without separators */
 	UNIT_TIME, /* ns */
 	UNIT_BYTES,
 	UNIT_PERCENT, /* a share, 0 to 1 */
