@@ -215,6 +215,7 @@ void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding
 {
 	const struct step_table *table = diagnose_step_table(diagnosis);
 	const bool of_tensors = table->has_allocated;
+	const size_t examined = table->usual < TREND_STEPS_MAX ? table->usual : TREND_STEPS_MAX;
 	uint64_t peak_bytes, per_step;
 
 	if (table->usual < TREND_STEPS_MIN) {
@@ -226,19 +227,20 @@ void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding
 		of_tensors ? offsetof(struct step_stats, allocated_end)
 			   : offsetof(struct step_stats, reserved_end),
 		&peak_bytes);
-	if (!diagnose_is_share(per_step * table->usual, peak_bytes, LIMIT_GROWTH))
+	if (!diagnose_is_share(per_step * examined, peak_bytes, LIMIT_GROWTH))
 		return;
 	finding_set_found(finding, of_tensors ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason, "%s over %zu steady-state steps, p below 0.005 (Mann-Kendall)",
-		of_tensors ? "PyTorch's own totals" : "the program's allocations", table->usual);
+	SET_TEXT(finding->reason, "%s over %s%zu steady-state steps, p below 0.005 (Mann-Kendall)",
+		of_tensors ? "PyTorch's own totals" : "the program's allocations",
+		examined < table->usual ? "the last " : "", examined);
 	SET_TEXT(finding->sentence,
 		"Memory grows: after each steady-state step %s %s more than after the one before.",
 		of_tensors ? "tensors hold" : "the program holds",
 		diagnose_bytes(diagnosis, per_step));
 	explain_growth(diagnosis, finding, per_step, of_tensors);
 	SET_TEXT(finding->view, "memory");
-	finding->count = table->usual;
-	finding->impact_bytes = per_step * table->usual;
+	finding->count = examined;
+	finding->impact_bytes = per_step * examined;
 }
 
 /* ---- spike ---- */

@@ -458,6 +458,27 @@ static struct trace_builder *growing(void)
 	return steps(9 * MS, keep);
 }
 
+/* 700 steps, of which the last 512 are examined. Memory grows in the last 600. */
+static struct trace_builder *growing_for_long(void)
+{
+	struct program program = program_new();
+
+	hold(&program, "model", 500, 0x1000, 400 * MB, 400 * MB);
+	for (unsigned step = 0; step < 700; step++) {
+		const uint64_t begin = 10000 + step * 100 * US;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		kernel(&program, "k", begin + 1000, begin + 2000, 20 * US);
+		if (step >= 100)
+			hold(&program, "aten::relu", begin + 30 * US, 0x10000 + step * 16, MB,
+				(301 + step) * MB);
+		build_pop(program.builder, 1, begin + 90 * US);
+	}
+	return program_end(&program, 71 * MS);
+}
+
 /* A cache that is full after the fifth step. */
 static void fill(struct program *program, unsigned step, uint64_t at)
 {
@@ -862,6 +883,7 @@ static const struct rule_case {
 	{ even_steps, "compilation", "clear", "" },
 	{ growing, "memory-growth", "finding", ",,9000000,measured,9" },
 	{ growing, "memory-growth", "finding", "the path below holds most: 10.00 MB at the end" },
+	{ growing_for_long, "memory-growth", "finding", ",,512000000,measured,512" },
 	{ filling, "memory-growth", "clear", "" },
 	{ one_large_step, "memory-growth", "clear", "" },
 	{ even_steps, "memory-growth", "not checked", "the trace has no device memory" },
