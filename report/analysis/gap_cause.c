@@ -252,6 +252,23 @@ static enum gap_cause starting_cause(
 									       : GAP_KERNELS;
 }
 
+/* Returns the name of the call that a thread was in for half or more of a part, or 0. */
+static uint32_t longest_call_during(const struct thread_calls *caller, const struct gap_part *part)
+{
+	struct cause_time times[GAP_CAUSE_COUNT] = { { 0 } };
+	uint64_t longest_ns = (part->end_ns - part->begin_ns) / 2;
+	uint32_t name = 0;
+
+	if (caller)
+		add_recent_calls(caller, part->begin_ns, part->end_ns, times);
+	for (unsigned cause = 0; cause < GAP_CAUSE_COUNT; cause++)
+		if (times[cause].longest_ns > longest_ns) {
+			longest_ns = times[cause].longest_ns;
+			name = times[cause].name;
+		}
+	return name;
+}
+
 /* The part in which the work waited for something else than its launch. */
 static struct gap_part waiting_part(const struct gap_calls *calls, const struct activity *work,
 	const struct gap *gap, uint64_t from_ns)
@@ -265,6 +282,7 @@ static struct gap_part waiting_part(const struct gap_calls *calls, const struct 
 		part.cause = GAP_EVENT;
 	else if (work->nodes_unknown || gap->after_unknown_nodes)
 		part.cause = GAP_UNKNOWN;
+	part.host_call = longest_call_during(thread_calls_of(calls, work->tid), &part);
 	return part;
 }
 

@@ -79,6 +79,8 @@ struct gap_part {
 	/* If that ran on the thread before the launch: the call-tree node of the range around the
 	 * call, or of the range. 0: none. */
 	uint32_t blocked_owner;
+	/* text: the call that the launching thread was in for half or more of a wait; 0: none */
+	uint32_t host_call;
 	bool launched; /* the operation that ended the gap had been launched */
 };
 

@@ -210,9 +210,10 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TREE,
 		.columns =
 			"id parent depth name label kind cause path device share gap_ns "
-			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by thread provenance",
+			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by host_call thread "
+			"provenance",
 		.text = "gap_ns share cause start_ns gaps gap_max_ns unknown_ns ended_by "
-			"blocked_by thread",
+			"blocked_by host_call thread",
 		.sort = "gap_ns",
 		.min_percent = 1,
 		.top = 10,

@@ -10,9 +10,15 @@
 
 void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding)
 {
-	finding->confidence = diagnosis->facts.has_steps ? CONFIDENCE_HIGH : CONFIDENCE_LOW;
-	SET_TEXT(finding->reason,
-		diagnosis->facts.has_steps
+	const bool one_step = diagnosis->facts.has_steps &&
+			      steps_usual(diagnosis->process->steps) == 1;
+
+	finding->confidence = one_step                     ? CONFIDENCE_MEDIUM
+			      : diagnosis->facts.has_steps ? CONFIDENCE_HIGH
+							   : CONFIDENCE_LOW;
+	SET_TEXT(finding->reason, "%s",
+		one_step ? "the trace has one step, which may not be typical"
+		: diagnosis->facts.has_steps
 			? "only steady-state steps count, without warm-up and the time between "
 			  "steps"
 			: "no steps were found: everything after the first quarter of the GPU's "
@@ -155,8 +161,11 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, copies->total_ns), rate ? " (" : "",
 		rate ? diagnose_bytes(diagnosis, rate) : "", rate ? "/s)" : "",
 		diagnose_time(diagnosis, copies->longest_ns));
-	SET_TEXT(finding->next, "Use pinned memory: DataLoader(pin_memory=True) and .to(device, "
-				"non_blocking=True), or cudaHostAlloc; fewer, larger copies.");
+	SET_TEXT(finding->next, "Use pinned memory: %s; fewer, larger copies.",
+		diagnose_traits(diagnosis).uses_pytorch
+			? "DataLoader(pin_memory=True) and .to(device, non_blocking=True)"
+		: diagnose_traits(diagnosis).is_hip ? "hipHostMalloc or hipHostRegister"
+						    : "cudaHostAlloc or cudaHostRegister");
 	SET_TEXT(finding->view, "overlap");
 	occurrences_set_node(copies, finding);
 	finding->count = copies->count;

@@ -62,7 +62,8 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 			: "unions of measured times; how much of it is waiting for other ranks "
 			  "only their traces show");
 	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
-	SET_TEXT(finding->evidence, "%s of communication in %s; %s of it exposed (%s)",
+	SET_TEXT(finding->evidence,
+		"in the whole trace %s of communication in %s, %s of it exposed (%s)",
 		diagnose_time(diagnosis, sums.busy_ns),
 		diagnose_plural(diagnosis, sums.operations, "operation"),
 		diagnose_time(diagnosis, sums.exposed_ns),

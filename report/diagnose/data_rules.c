@@ -35,6 +35,7 @@ static void gpu_waits_for_data(struct diagnosis *diagnosis, struct finding *find
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct dataloader_wait batches = dataloader_wait_of(diagnosis->profile);
+	const uint64_t ends = diagnose_bound(diagnosis)->ends_ns[BOUND_DATA];
 	char fetching[192] = "";
 
 	if (!finding_set_class(diagnosis, finding, BOUND_DATA, facts->cause_ns[GAP_DATA],
@@ -47,9 +48,12 @@ static void gpu_waits_for_data(struct diagnosis *diagnosis, struct finding *find
 		"The GPU is idle while the next batch is fetched from the DataLoader.");
 	if (batches.node)
 		list_batches(diagnosis, &batches, fetching, sizeof fetching);
-	SET_TEXT(finding->evidence, "%s idle of %s%s%s",
+	SET_TEXT(finding->evidence, "%s idle of %s%s%s%s%s%s",
 		diagnose_time(diagnosis, finding->impact_ns),
-		diagnose_time(diagnosis, finding->whole_ns), *fetching ? "; " : "", fetching);
+		diagnose_time(diagnosis, finding->whole_ns), ends ? ", " : "",
+		ends ? diagnose_time(diagnosis, ends) : "",
+		ends ? " of it before the first GPU operation or after the last" : "",
+		*fetching ? "; " : "", fetching);
 	finding->node = batches.node ? batches.node : facts->cause_node[GAP_DATA];
 	finding->count = batches.node ? batches.count : facts->cause_gaps[GAP_DATA];
 }

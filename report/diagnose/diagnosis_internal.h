@@ -86,8 +86,13 @@ struct diagnose_facts {
 		cause_longest_ns[GAP_CAUSE_COUNT];
 	uint32_t cause_node[GAP_CAUSE_COUNT];
 	uint64_t cause_node_ns[GAP_CAUSE_COUNT];
+	/* by node: idle time before its launches, and of their latency */
+	uint64_t *launch_idle_of_node;
+	size_t launch_idle_room;
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
+	/* the call that the launching thread was in during the longest wait of launched work */
+	char host_call[128];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
 	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS
 	 *   launch_long      the same, LIMIT_LONG_GAP_NS or more, after start-up
@@ -126,9 +131,15 @@ const struct run_bound *diagnose_bound(struct diagnosis *diagnosis);
  * must have steps. */
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);
 
-/* Returns true if the trace has operators or modules of PyTorch, so that advice on PyTorch makes
- * sense. */
-bool diagnose_uses_pytorch(const struct diagnosis *diagnosis);
+/* What the trace shows of the program, so that advice fits it. */
+struct program_traits {
+	bool uses_pytorch; /* it has operators or modules */
+	bool trains;       /* it has a backward pass or an optimizer */
+	bool has_ranges;   /* it has ranges of its own (NVTX) */
+	bool has_python_stacks;
+	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
+};
+struct program_traits diagnose_traits(const struct diagnosis *diagnosis);
 /* Returns the idle time before launches and during their latency, in parts shorter than
  * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
@@ -168,9 +179,9 @@ void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, 
 /* For finding_set_unchecked. */
 #define NO_STEPS_FOUND "no steps were found in the trace (see --step-marker)"
 /* Sets what a class of the verdict costs: its time in the steady-state steps, as the verdict has
- * it, or `span_ns`, its time in the GPUs' span, if that is more or the verdict is not about steps.
- * Returns true, and sets whole_ns, whole_name and impact_ns, if that is at least `per_mille`
- * thousandths of the steps or of the span. */
+ * it. If that is less than `per_mille` thousandths of the steps, or the verdict is not about steps,
+ * `span_ns`: its time in the GPUs' span. Returns true, and sets whole_ns, whole_name and impact_ns,
+ * if that is at least `per_mille` thousandths of the steps or of the span. */
 bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
 	uint64_t span_ns, uint64_t per_mille);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */

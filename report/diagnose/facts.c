@@ -349,6 +349,17 @@ static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_
 	return steps && steps->count && at + length / 2 < steps->steps[0].begin_ns;
 }
 
+/* Keeps what the host did during the longest wait of launched work. */
+static void note_host_call(struct diagnosis *diagnosis, const struct row *row, uint64_t length_ns)
+{
+	const struct cell *call = idle_cell(row, "host_call");
+
+	if (length_ns > diagnosis->facts.queued_gaps.longest_ns)
+		SET_TEXT(diagnosis->facts.host_call, "%s",
+			call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length)
+			     : "");
+}
+
 static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
 	enum gap_cause cause, uint64_t length_ns)
 {
@@ -378,10 +389,28 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 			row->node, 0, at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
-	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS)
+	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS) {
+		note_host_call(diagnosis, row, length);
 		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
+	}
 	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
 		occurrences_add(&facts->event_gaps, row->node, 0, at, length);
+}
+
+/* Adds a row of a cause at one node. */
+static void facts_add_idle_node(
+	struct diagnose_facts *facts, const struct row *row, enum gap_cause cause)
+{
+	const uint64_t idle_ns = computed_row_number(row, "gap_ns");
+
+	if (idle_ns > facts->cause_node_ns[cause]) {
+		facts->cause_node_ns[cause] = idle_ns;
+		facts->cause_node[cause] = row->node;
+	}
+	if (cause != GAP_LAUNCH && cause != GAP_LATENCY)
+		return;
+	ARRAY_GROW(facts->launch_idle_of_node, facts->launch_idle_room, (size_t)row->node + 1);
+	facts->launch_idle_of_node[row->node] += idle_ns;
 }
 
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
@@ -399,9 +428,8 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 		facts->cause_gaps[cause] += computed_row_number(row, "gaps");
 	} else if (computed_row_is(row, "kind", "gap")) {
 		facts_add_gap(diagnosis, row, (enum gap_cause)cause);
-	} else if (computed_row_number(row, "gap_ns") > facts->cause_node_ns[cause]) {
-		facts->cause_node_ns[cause] = computed_row_number(row, "gap_ns");
-		facts->cause_node[cause] = row->node;
+	} else {
+		facts_add_idle_node(facts, row, (enum gap_cause)cause);
 	}
 }
 
@@ -460,6 +488,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
 	free(facts->variable.medians);
+	free(facts->launch_idle_of_node);
 	step_table_free(diagnosis->step_table);
 	*facts = (struct diagnose_facts){ .operations = 0 };
 }

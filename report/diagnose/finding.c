@@ -115,7 +115,8 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 	uint64_t span_ns, uint64_t per_mille)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
-	const bool in_steps = bound->steps && bound->ns[class] >= span_ns;
+	const bool in_steps = bound->steps &&
+			      diagnose_is_share(bound->ns[class], bound->whole_ns, per_mille);
 	const uint64_t part = in_steps ? bound->ns[class] : span_ns,
 		       whole = in_steps ? bound->whole_ns : diagnosis->facts.span_ns;
 
@@ -165,12 +166,21 @@ bool diagnose_hides_work(const struct diagnosis *diagnosis)
 		diagnosis->facts.span_ns, LIMIT_UNKNOWN_MAX);
 }
 
-bool diagnose_uses_pytorch(const struct diagnosis *diagnosis)
+struct program_traits diagnose_traits(const struct diagnosis *diagnosis)
 {
 	const struct tree *tree = diagnosis->profile->tree;
+	const struct trace_text stacks = process_meta(diagnosis->process, "source.python_stacks"),
+				hip = process_meta(diagnosis->process, "source.roctracer");
+	struct program_traits traits = { .has_python_stacks = stacks.known && stacks.length >= 2 &&
+							      !memcmp(stacks.bytes, "on", 2),
+		.is_hip = hip.known };
 
-	for (uint32_t id = 1; id < tree->count; id++)
-		if (tree->nodes[id].kind == NODE_OP || tree->nodes[id].kind == NODE_MODULE)
-			return true;
-	return false;
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const enum node_kind kind = tree->nodes[id].kind;
+
+		traits.uses_pytorch |= kind == NODE_OP || kind == NODE_MODULE;
+		traits.trains |= kind == NODE_OPTIMIZER || kind == NODE_BACKWARD;
+		traits.has_ranges |= kind == NODE_RANGE;
+	}
+	return traits;
 }

@@ -182,13 +182,33 @@ void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *findin
 		dominant_on_gpu(diagnosis, finding);
 }
 
+/* Returns the host's time in launches of tiny kernels, at each node at most the time for which the
+ * GPU was idle before launches of that node: more than that cannot be saved. Sets `*node` to the
+ * node with most of it. */
+static uint64_t time_to_save(const struct diagnose_facts *facts, uint32_t *node)
+{
+	const struct occurrences *calls = &facts->tiny_calls;
+	uint64_t sum = 0, most = 0;
+
+	for (uint32_t id = 0; id < calls->room && id < facts->launch_idle_room; id++) {
+		const uint64_t saved = min_u64(
+			calls->of_node[id].total_ns, facts->launch_idle_of_node[id]);
+
+		sum += saved;
+		if (saved > most) {
+			most = saved;
+			*node = id;
+		}
+	}
+	return sum;
+}
+
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *tiny = &facts->tiny, *calls = &facts->tiny_calls;
-	uint64_t gaps;
-	const uint64_t late = diagnose_short_launch_gaps(diagnosis, &gaps),
-		       saved = calls->total_ns < late ? calls->total_ns : late,
+	uint32_t node = 0;
+	const uint64_t saved = time_to_save(facts, &node),
 		       impact = saved > tiny->total_ns ? saved : tiny->total_ns;
 
 	if (tiny->count < LIMIT_TINY_COUNT ||
@@ -207,15 +227,16 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
 	SET_TEXT(finding->reason,
-		impact == saved ? "measured; the GPU waits for launches, so the impact is the "
-				  "host's time in these calls, at most the GPU's idle time"
+		impact == saved ? "measured; the impact is the host's time in these calls, at each "
+				  "call path at most the GPU's idle time before its launches"
 				: "measured; the GPU hardly waits for launches, so the impact is "
 				  "the time of these kernels");
 	SET_TEXT(finding->next,
 		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
 		"of many small ones), or launch them together as a CUDA graph.");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
-	finding_set_impact(finding, occurrences_top_node(tiny), tiny->count, impact);
+	finding_set_impact(finding, impact == saved && node ? node : occurrences_top_node(tiny),
+		tiny->count, impact);
 	occurrences_set_example(tiny, finding);
 }
 
@@ -268,6 +289,24 @@ static void add_starved_shape(const struct diagnosis *diagnosis, const struct la
 	note_worst_starved(starved, kernel, lost, blocks, device->multiprocessors);
 }
 
+/* Returns the node that launched most of a kernel's time. */
+static uint32_t main_launcher(const struct tree *tree, const struct launch_config *kernel)
+{
+	uint32_t launcher = kernel->node;
+	uint64_t most_ns = 0;
+
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+
+		if (node->kind != NODE_KERNEL || node->captured || node->name != kernel->name ||
+			!node->gpu || node->gpu->self_ns <= most_ns)
+			continue;
+		most_ns = node->gpu->self_ns;
+		launcher = node->parent ? node->parent : kernel->node;
+	}
+	return launcher;
+}
+
 /* Formats ` (0.12 waves per SM)`, or nothing if the limits of the device are not known. */
 static const char *format_waves(
 	struct diagnosis *diagnosis, const struct launch_config *kernel, char text[static 64])
@@ -310,9 +349,8 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 					  : "other kernels ran at the same time and may have used "
 					    "the free multiprocessors");
 	SET_TEXT(finding->sentence,
-		"Kernels with fewer blocks than the GPU has multiprocessors leave %s of the GPU's "
-		"time unused.",
-		diagnose_share(diagnosis, starved.lost_ns, totals->gpu_sum_ns));
+		"Kernels with fewer blocks than the GPU has multiprocessors leave part of it "
+		"unused while they run.");
 	SET_TEXT(finding->evidence,
 		"%s, %s in total; the largest part is %s with %s for %u multiprocessors%s, %s",
 		diagnose_plural(diagnosis, starved.calls, "launch"),
@@ -324,7 +362,8 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 	SET_TEXT(finding->next, "Increase parallelism: a larger batch, smaller tiles, split-K for "
 				"narrow matrix products, or another stream running concurrently.");
 	SET_TEXT(finding->view, "kernels");
-	finding_set_impact(finding, starved.most->node, starved.calls, starved.lost_ns);
-	finding->has_example = true;
+	finding_set_impact(finding, main_launcher(diagnosis->profile->tree, starved.most),
+		starved.calls, starved.lost_ns);
+	finding->has_example = finding->node == starved.most->node;
 	finding->example_ns = starved.most->longest_start_ns;
 }

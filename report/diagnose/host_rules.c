@@ -126,10 +126,13 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 		recording ? diagnose_time(diagnosis, recording) : "",
 		diagnose_time(diagnosis, run));
 	SET_TEXT(finding->next,
-		imported ? "Skip the first steps of the profile (schedule with warm-up), and "
-			   "record without with_stack and record_shapes for comparison."
-			 : "Record less for comparison: PPERF_OPS=totals, no call stacks, only "
-			   "some steps (PPERF_SCHEDULE).");
+		imported && !diagnose_traits(diagnosis).uses_pytorch
+			? "Record less for comparison: fewer kinds of events, and not the start of "
+			  "the program."
+		: imported ? "Skip the first steps of the profile (schedule with warm-up), and "
+			     "record without with_stack and record_shapes for comparison."
+			   : "Record less for comparison: PPERF_OPS=totals, no call stacks, only "
+			     "some steps (PPERF_SCHEDULE).");
 	SET_TEXT(finding->view, "info");
 	finding->count = diagnosis->profile->counts.overhead_records;
 	finding->impact_ns = cost;

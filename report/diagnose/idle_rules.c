@@ -97,7 +97,8 @@ static void list_launch_gaps(
 	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const uint64_t before = facts->launch_long_before_steps.total_ns;
+	const uint64_t before = facts->launch_long_before_steps.total_ns,
+		       ends = diagnose_bound(diagnosis)->ends_ns[BOUND_LAUNCH];
 	char shorter[128] = "", longer[192] = "";
 
 	if (idle->short_gaps)
@@ -113,10 +114,13 @@ static void list_launch_gaps(
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,
-		"from the first GPU operation to the last: %s%s%s%s; busy for %s of %s, with %s of "
-		"%s on average",
-		shorter, longer, before ? "; gaps before the first step are excluded: " : "",
+		"from the first GPU operation to the last: %s%s, with %s of launch latency%s%s; "
+		"%s%sthe GPU is busy for %s of %s, with %s of %s on average",
+		shorter, longer, diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
+		before ? "; gaps before the first step are excluded: " : "",
 		before ? diagnose_time(diagnosis, before) : "",
+		ends ? diagnose_time(diagnosis, ends) : "",
+		ends ? " in steps before the first operation or after the last; " : "",
 		diagnose_time(diagnosis, facts->busy_ns), diagnose_time(diagnosis, facts->span_ns),
 		diagnose_plural(diagnosis, facts->operations, "operation"),
 		diagnose_time(
@@ -127,28 +131,28 @@ static void list_launch_gaps(
 static void advise_on_launches(
 	const struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
 {
-	const bool torch = diagnose_uses_pytorch(diagnosis);
+	const struct program_traits traits = diagnose_traits(diagnosis);
 
 	if (idle->longer->total_ns > idle->short_ns)
-		SET_TEXT(finding->next, "%s",
-			torch ? "Look at what the host does meanwhile: preparing data, "
-				"checkpoints, "
-				"logging, loading of libraries at a first call. The call path "
-				"shown "
-				"launched the work that ended most of this idle time."
-			      : "Look at what the host does meanwhile: input and output, MPI, "
-				"computation on the CPU; NVTX ranges around them would show it. "
-				"The "
-				"call path shown launched the work that ended most of this idle "
-				"time.");
+		SET_TEXT(finding->next,
+			"Look at what the host does meanwhile: %s%s. The call path shown launched "
+			"the work that ended most of this idle time.",
+			traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
+					      "libraries at a first call"
+					    : "input and output, MPI, computation on the CPU",
+			traits.uses_pytorch || traits.has_ranges
+				? " (pperf-report tree -m cpu shows the ranges)"
+				: "; NVTX ranges around them would show it");
 	else
-		SET_TEXT(finding->next, "%s",
-			torch ? "Give the GPU more work per launch: CUDA graphs or "
-				"torch.compile(mode=\"reduce-overhead\"), fused or foreach "
-				"optimizers, a larger batch. Recording Python stacks slows the "
-				"host as well: measure once without them."
-			      : "Give the GPU more work per launch: CUDA graphs, fused kernels, "
-				"larger batches. Or launch from more than one thread.");
+		SET_TEXT(finding->next,
+			"Give the GPU more work per launch: CUDA graphs%s%s, a "
+			"larger batch.%s",
+			traits.uses_pytorch ? " or torch.compile(mode=\"reduce-overhead\")"
+					    : ", fused kernels",
+			traits.trains && traits.uses_pytorch ? ", fused or foreach optimizers" : "",
+			traits.has_python_stacks ? " Recording Python stacks slows the host as "
+						   "well: measure once without them."
+						 : "");
 }
 
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding)
@@ -168,7 +172,7 @@ void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding)
 	finding->state = FINDING_FOUND;
 	finding_set_impact(
 		finding, occurrences_top_node(most), idle.short_gaps + idle.longer->count, idle.ns);
-	finding_set_class(diagnosis, finding, BOUND_LAUNCH, idle.ns, 0);
+	finding_set_class(diagnosis, finding, BOUND_LAUNCH, idle.ns, LIMIT_WORTH);
 	SET_TEXT(finding->sentence,
 		"The GPU is idle because the host has not launched its next operation, or has only "
 		"just launched it.");
@@ -296,15 +300,16 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->sentence,
-		"The GPU is idle while launched work waits for an event (cudaStreamWaitEvent).");
+	SET_TEXT(finding->sentence, "The GPU is idle while launched work waits for an event (%s).",
+		diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent");
 	SET_TEXT(finding->evidence,
-		"%s of %s or more, together %s of a span of %s; the longest %s, at %s",
+		"%s of %s or more, together %s of a span of %s; the longest %s, at %s%s%s",
 		diagnose_plural(diagnosis, waits->count, "wait"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, waits->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_time(diagnosis, waits->longest_ns),
-		diagnose_time(diagnosis, waits->longest_at_ns));
+		diagnose_time(diagnosis, waits->longest_at_ns),
+		*facts->host_call ? "; meanwhile the host was in " : "", facts->host_call);
 	SET_TEXT(finding->reason,
 		"the work was the first that its stream got after the wait; what the event stands "
 		"for is not shown by GPU work of this process");
@@ -330,12 +335,13 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 		"process may have used the GPU.");
 	SET_TEXT(finding->evidence,
 		"%s of %s or more, %s in total, of a span of %s; %s of it behind a wait for an "
-		"event",
+		"event%s%s",
 		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS),
 		diagnose_time(diagnosis, queued_gaps->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
-		diagnose_time(diagnosis, facts->event_gaps.total_ns));
+		diagnose_time(diagnosis, facts->event_gaps.total_ns),
+		*facts->host_call ? "; in the longest the host was in " : "", facts->host_call);
 	SET_TEXT(finding->reason, "a trace shows its own process only; a host function in the "
 				  "stream, or the driver loading a kernel, looks the same");
 	finding_set_impact(finding, occurrences_top_node(queued_gaps), queued_gaps->count,

@@ -3,6 +3,7 @@
 #include "report/analysis/event_sweep.h"
 #include "report/analysis/host_ranges.h"
 #include "report/analysis/idle_parts.h"
+#include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/search.h"
@@ -159,14 +160,15 @@ static void add_idle(void *context, const struct idle_part *idle)
 			: idle->length_ns;
 }
 
-/* Accounts the time in steps between two times at which a device had no work before, or none after.
- * `tid`: the thread that launches; 0: unknown. */
-static void add_end(struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
+/* Accounts the time in steps from `from_ns` to `to_ns`, in which a device had no work yet, or no
+ * more: data loading and compilation of the launching thread, the rest as launch. `tid`: 0 if that
+ * thread is unknown. */
+static void add_time_without_work(
+	struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t *ns = pass->result->ns;
+	uint64_t ns[BOUND_CLASSES] = { [BOUND_LAUNCH] = examined_ns(pass, from_ns, to_ns) };
 	const struct host_range *range;
 
-	ns[BOUND_LAUNCH] += examined_ns(pass, from_ns, to_ns);
 	while (tid && (range = host_ranges_first(pass->host, tid, from_ns, to_ns))) {
 		const uint64_t until = min_u64(range->end_ns, to_ns),
 			       length = examined_ns(pass, max_u64(range->begin_ns, from_ns), until);
@@ -174,6 +176,10 @@ static void add_end(struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uin
 		ns[range->kind == HOST_RANGE_DATA ? BOUND_DATA : BOUND_COMPILATION] += length;
 		ns[BOUND_LAUNCH] -= length;
 		from_ns = until;
+	}
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
+		pass->result->ns[class] += ns[class];
+		pass->result->ends_ns[class] += ns[class];
 	}
 }
 
@@ -185,8 +191,8 @@ static void add_ends(struct bound_pass *pass)
 	for (size_t i = 0; i < pass->device_count && pass->result->steps; i++) {
 		const struct bound_device *device = &pass->devices[i];
 
-		add_end(pass, device->first_tid, 0, device->first_ns);
-		add_end(pass, device->first_tid, device->last_ns, end_ns);
+		add_time_without_work(pass, device->first_tid, 0, device->first_ns);
+		add_time_without_work(pass, device->first_tid, device->last_ns, end_ns);
 	}
 }
 
@@ -381,6 +387,41 @@ static void list_shares(
 	}
 }
 
+#define CATEGORIES_LISTED 3u
+
+/* Adds the categories of kernels with most GPU time: what a run that is bound by kernels is bound
+ * by. */
+static void list_categories(struct diagnosis *diagnosis, struct finding *text)
+{
+	const struct profile *profile = diagnosis->profile;
+	const struct categories *categories = diagnosis->process->categories;
+	uint8_t *of_node = categories_of_tree(categories, profile->tree, diagnosis->process->texts);
+	uint64_t ns[CATEGORIES_MAX] = { 0 };
+	size_t used = strlen(text->evidence);
+
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &profile->tree->nodes[id];
+
+		if (node->kind == NODE_KERNEL && node->gpu && !node->captured &&
+			of_node[id] != CATEGORY_OTHER)
+			ns[of_node[id]] += node->gpu->self_ns;
+	}
+	for (unsigned n = 0; n < CATEGORIES_LISTED; n++) {
+		unsigned most = 0;
+
+		for (unsigned category = 1; category < CATEGORIES_MAX; category++)
+			most = ns[category] > ns[most] ? category : most;
+		if (!is_percent(ns[most], profile->totals.gpu_sum_ns, 5))
+			break;
+		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
+			n ? ", " : "; of all GPU time: ", categories_name(categories, most),
+			diagnose_share(diagnosis, ns[most], profile->totals.gpu_sum_ns));
+		used += strlen(text->evidence + used);
+		ns[most] = 0;
+	}
+	free(of_node);
+}
+
 static void explain_confidence(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
@@ -440,5 +481,7 @@ void run_bound_explain(
 		SET_TEXT(text->evidence, "%s from the first GPU operation to the last: ",
 			diagnose_time(diagnosis, bound->whole_ns));
 	list_shares(diagnosis, bound, text);
+	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
+		list_categories(diagnosis, text);
 	explain_confidence(diagnosis, bound, text);
 }

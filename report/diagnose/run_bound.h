@@ -14,8 +14,8 @@
  * | copies           | only copied, or waited for the host in a copy call                  |
  * | launch           | was idle, and its next operation was not launched yet, or just now  |
  * | kernel gaps      | was idle for microseconds between operations launched in time       |
- * | data loading     | the same, while the launching thread fetched a batch                |
- * | compilation      | the same, while the launching thread compiled                       |
+ * | data loading     | was idle while the thread that launched next fetched a batch        |
+ * | compilation      | was idle while the thread that launched next compiled               |
  * | allocation       | was idle, as the launching thread allocated or freed memory         |
  * | synchronisation  | was idle, as the launching thread waited for the GPU before         |
  * | waiting          | was idle, and launched work had not started: it waited              |
@@ -61,6 +61,9 @@ enum bound {
 
 struct run_bound {
 	uint64_t ns[BOUND_CLASSES]; /* by class; their sum is whole_ns */
+	/* Of that, time in steps before the first GPU operation of a GPU and after the last. The
+	 * view `idle` does not have it. */
+	uint64_t ends_ns[BOUND_CLASSES];
 	uint64_t whole_ns;
 	enum bound bound;
 	enum finding_confidence confidence;

@@ -95,18 +95,18 @@ static bool places_backward(const struct tree *tree)
 	return false;
 }
 
-/* Appends the heaviest children of a node, as far as they have 5 % or more of its amount. Example:
- * "; largest parts: `forward` (40 %), `backward` (35 %)". */
+/* Appends the heaviest children of a node, as far as they have 5 % or more of its amount, with
+ * their shares of `whole`. Example: "; largest parts: `forward` (40 %), `backward` (35 %)". */
 static void add_largest_children(struct paragraph *paragraph, const struct process *process,
-	uint32_t node_id, enum metric metric)
+	uint32_t node_id, enum metric metric, uint64_t whole)
 {
 	const struct tree *tree = process->profile->tree;
-	const uint64_t whole = metric_amount(&tree->nodes[node_id], metric);
+	const uint64_t amount = metric_amount(&tree->nodes[node_id], metric);
 	uint32_t child = 0;
 
 	for (uint32_t part = 0; part < CHILDREN_MAX; part++) {
 		child = next_largest_child(tree, node_id, metric, child);
-		if (!child || metric_amount(&tree->nodes[child], metric) < whole / 20)
+		if (!child || metric_amount(&tree->nodes[child], metric) < amount / 20)
 			return;
 		paragraph_add(paragraph, part                    ? ", `"
 					 : places_backward(tree) ? "; largest parts, each with "
@@ -270,9 +270,9 @@ static void add_gpu_owner(struct paragraph *paragraph, const struct process *pro
 	paragraph_percent(paragraph,
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_GPU),
 		totals->gpu_sum_ns);
-	paragraph_add(paragraph, " of all GPU time was launched ");
+	paragraph_add(paragraph, " was launched ");
 	add_path_with_closure(paragraph, process, node_id, true);
-	add_largest_children(paragraph, process, node_id, METRIC_GPU);
+	add_largest_children(paragraph, process, node_id, METRIC_GPU, totals->gpu_sum_ns);
 }
 
 /* Device memory only, not the tensors in it: its peak, what was still reserved at the end, and
@@ -318,7 +318,7 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 					 ? ", time outside steps excluded) is spent "
 					 : ", all threads) is spent ");
 	add_path_with_closure(paragraph, process, node_id, false);
-	add_largest_children(paragraph, process, node_id, METRIC_CPU);
+	add_largest_children(paragraph, process, node_id, METRIC_CPU, whole);
 }
 
 void headline_put_time(const struct process *process, const struct style *style)
@@ -339,7 +339,7 @@ void headline_put_where(const struct process *process, const struct style *style
 			add_gpu_times(&paragraph, process);
 		add_gpu_owner(&paragraph, process);
 		if (paragraph.built.used)
-			paragraph_print(&paragraph, "where");
+			paragraph_print(&paragraph, "gpu time");
 	}
 	if (totals->reserved_peak) {
 		add_memory_headline(&paragraph, process);

@@ -216,6 +216,11 @@ static void put_summary_finding(const struct style *style, const struct row *row
 		paragraph_add(&paragraph, "): ");
 	}
 	add_row_text(&paragraph, row, "finding");
+	if (row->node && row->tree == row->process->profile->tree) {
+		paragraph_add(&paragraph, " The largest part is ");
+		paragraph_add_path(&paragraph, row->process, row->node);
+		paragraph_add(&paragraph, ".");
+	}
 	paragraph_print(&paragraph, first ? "findings" : "");
 }
 

@@ -197,6 +197,8 @@
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed,                                                    \
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
+	X("host_call", "host in", TEXT, computed,                                                  \
+		"CUDA call that the launching thread was in for half or more of a wait")           \
 	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \

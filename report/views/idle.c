@@ -216,11 +216,14 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 {
 	const struct string_table *texts = computed->row.process->texts;
 	const struct string_view work = string_table_get(texts, one->ended_by.name),
-				 call = string_table_get(texts, one->gap.blocked_by);
+				 call = string_table_get(texts, one->gap.blocked_by),
+				 host = string_table_get(texts, one->gap.host_call);
 
 	computed_row_set_text(computed, "ended_by", work.bytes, work.length);
 	if (one->gap.blocked_by)
 		computed_row_set_text(computed, "blocked_by", call.bytes, call.length);
+	if (one->gap.host_call)
+		computed_row_set_text(computed, "host_call", host.bytes, host.length);
 }
 
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)

@@ -849,7 +849,7 @@ static const struct rule_case {
 		"Before the first step the GPU is idle for 99.90 ms" },
 	{ a_long_start_and_pauses, "launch-bound", "finding",
 		"gaps before the first step are excluded: 99.90 ms" },
-	{ slow_data, "data-loading", "finding", "1.14 ms idle of 10.00 ms; fetching 10 batches" },
+	{ slow_data, "data-loading", "finding", "fetching 10 batches took the host 1.14 ms of 10.00 ms" },
 	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
 	{ quick_data, "data-loading", "clear", "" },
 	{ even_steps, "data-loading", "not checked", "the trace has no PyTorch DataLoader" },

@@ -75,8 +75,8 @@ START_TEST(every_gap_is_split_at_its_launch)
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out,
 		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,unknown_ns,gaps,"
-		"gap_max_ns,start_ns,ended_by,blocked_by,thread,provenance\r\n"
-		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,\r\n");
+		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance\r\n"
+		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,\r\n");
 	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
 	output_has(
 		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
@@ -95,12 +95,12 @@ START_TEST(the_longest_parts_have_their_cause_and_call)
 	const struct report_run run = run_report(
 		a_trace(), "idle trace.bin -f csv --columns all --top 20");
 
-	output_has(run.out, ",gap,launch-bound,step,0,0.6300940438871473,1005,,,,995,k,,1001,");
+	output_has(run.out, ",gap,launch-bound,step,0,0.6300940438871473,1005,,,,995,k,,,1001,");
 	output_has(run.out, ",gap,allocation,step,0,0.06269592476489028,100,,,,700,k,cudaMalloc,");
-	output_has(run.out, ",gap,copy,step,0,0.05642633228840126,90,,,,900,memcpy HtoD,,1001,");
+	output_has(run.out, ",gap,copy,step,0,0.05642633228840126,90,,,,900,memcpy HtoD,,,1001,");
 	output_has(run.out, ",gap,launch latency,step,0,");
-	output_has(run.out, "15,,,,600,k,cudaDeviceSynchronize,1001,");
-	output_has(run.out, "20,,,,2290,last,cudaMemcpyAsync,1001,");
+	output_has(run.out, "15,,,,600,k,cudaDeviceSynchronize,,1001,");
+	output_has(run.out, "20,,,,2290,last,cudaMemcpyAsync,,1001,");
 }
 END_TEST
 
@@ -224,12 +224,12 @@ START_TEST(after_the_launch_it_waits_for_the_event)
 	struct report_run run = run_report(a_stream_wait(), "idle trace.bin -f csv --columns all");
 
 	output_has(run.out, ",cause,event wait,,0,0.999864");
-	output_has(run.out, ",463262000,,,,48000,k,cudaStreamWaitEvent,1001,");
+	output_has(run.out, ",463262000,,,,48000,k,cudaStreamWaitEvent,,1001,");
 	output_has(run.out, ",cause,launch-bound,,0,8.2005");
 	output_has(run.out, ",37995,,1,37995,");
 	/* The kernel after it was launched long before, and behind no wait. */
 	output_has(run.out, ",gap,queued,a,0,");
-	output_has(run.out, ",25001,,,,463320000,k,,1001,");
+	output_has(run.out, ",25001,,,,463320000,k,,,1001,");
 	run = run_report(NULL, "queue trace.bin -f csv --columns all");
 	output_has(run.out, ",37995,463287006,0,");
 	run = run_report(NULL, "critical-path trace.bin -f json");
@@ -255,6 +255,21 @@ static struct trace_builder *a_graph(bool names_nodes)
 	build_gpu_copy(builder, 9, 60000, TRACE_GPU_COPY, 2, 64, 10000, 15000)->gpu.stream = 8;
 	return builder;
 }
+
+/* The same, and the host waits for the device meanwhile. */
+START_TEST(what_the_host_did_meanwhile_is_named)
+{
+	struct trace_builder *builder = a_stream_wait();
+	struct trace_sync *sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, 463550000);
+	struct report_run run;
+
+	sync->call.duration = 463480000;
+	sync->call.api = build_name(builder, "cudaDeviceSynchronize");
+	run = run_report(builder, "idle trace.bin -f csv --columns all");
+	output_has(
+		run.out, ",463262000,,,,48000,k,cudaStreamWaitEvent,cudaDeviceSynchronize,1001,");
+}
+END_TEST
 
 START_TEST(inside_a_graph_of_unknown_nodes_nothing_is_known)
 {
@@ -287,6 +302,7 @@ int main(void)
 	const TTest *const tests[] = { every_gap_is_split_at_its_launch,
 		the_longest_parts_have_their_cause_and_call, gaps_are_the_idle_time,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
+		what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		text_tells_the_causes };
