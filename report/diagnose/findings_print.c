@@ -123,6 +123,28 @@ static void put_finding(const struct style *style, const struct row *row, unsign
 	output_string(style->out, "\n");
 }
 
+/* Returns true if a finding has a cost in time, below 1 % of what it is a share of. */
+static bool costs_little(const struct row *row)
+{
+	uint64_t impact_ns;
+
+	return finding_number(row, "impact_ns", &impact_ns) &&
+	       1000 * computed_row_real(row, "impact_share") < LIMIT_MINOR;
+}
+
+/* Prints a finding in one sentence: it is not worth more. */
+static void put_minor_finding(const struct style *style, const struct row *row)
+{
+	struct paragraph paragraph = { .style = style, .indent = 3 };
+	const struct string_view name = row_name(row), sentence = computed_row_text(row, "finding");
+
+	paragraph_text(&paragraph, name.bytes, name.length);
+	add_impact(&paragraph, row);
+	paragraph_add(&paragraph, ". ");
+	paragraph_text(&paragraph, sentence.bytes, sentence.length);
+	paragraph_print(&paragraph, "-");
+}
+
 /* Prints the names of the rules of a kind in one line. */
 static void put_rule_names(const struct style *style, const struct row *rows, size_t count,
 	const char *kind, const char *title)
@@ -214,8 +236,7 @@ static bool ends_run(const struct row *row)
 static void put_process_findings(
 	const struct style *style, const struct row *rows, size_t count, bool several)
 {
-	uint64_t impact_ns;
-	unsigned number = 0;
+	unsigned number = 0, minor = 0;
 
 	if (several) {
 		if (rows->process->rank >= 0)
@@ -233,16 +254,21 @@ static void put_process_findings(
 	for (size_t i = 0; i < count; i++) {
 		if (!computed_row_is(&rows[i], "kind", "finding") || ends_run(&rows[i]))
 			continue;
-		if (!number && finding_number(&rows[i], "impact_ns", &impact_ns) &&
-			1000 * computed_row_real(&rows[i], "impact_share") < LIMIT_MINOR)
-			output_string(style->out, "no finding costs 1 % of the run or more\n");
-		put_finding(style, &rows[i], ++number);
+		if (costs_little(&rows[i]))
+			minor++;
+		else
+			put_finding(style, &rows[i], ++number);
 	}
-	if (!number)
+	if (!number && minor)
+		output_string(style->out, "no finding costs 1 % or more\n");
+	else if (!number)
 		put_nothing_found(style->out, rows, count, style->width);
 	for (size_t i = 0; i < count; i++)
 		if (computed_row_is(&rows[i], "kind", "note"))
 			put_finding(style, &rows[i], 0);
+	for (size_t i = 0; i < count && minor; i++)
+		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]))
+			put_minor_finding(style, &rows[i]);
 	put_rule_names(style, rows, count, "clear", "nothing found");
 	put_unchecked(style, rows, count);
 }

@@ -1024,6 +1024,19 @@ START_TEST(waiting_for_data_has_one_name)
 }
 END_TEST
 
+/* What costs less than 1 % has one sentence, after everything else. */
+START_TEST(what_costs_little_is_said_briefly)
+{
+	const struct report_run run = run_report(
+		steps(9 * MS, ask), "diagnose trace.bin --ascii");
+	const char *brief = strstr(run.out, "\n-  attribute-queries: up to 162.00 us (0.6 % of");
+
+	ck_assert_msg(brief && strstr(run.out, "1. cold-start: 9.00 ms") &&
+			      !strstr(brief, "  evidence") && strstr(brief, "nothing found"),
+		"%s", run.out);
+}
+END_TEST
+
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
@@ -1157,6 +1170,7 @@ int main(void)
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
+	tcase_add_test(tests, what_costs_little_is_said_briefly);
 	tcase_add_test(tests, waiting_for_data_has_one_name);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);
 	tcase_add_test(tests, findings_about_bytes_have_their_place);
