@@ -331,7 +331,8 @@ static void put_summary_critical(const struct report *report, const struct style
 	options.top = UINT32_MAX;
 	options.all = false;
 	arrange_critical(&options, &only, &rows);
-	paragraph_add(&paragraph, "by %s: ", summary_metric_name(process));
+	paragraph_add(&paragraph, "by %s%s: ", summary_metric_name(process),
+		process->metric == METRIC_GPU ? " (summed over streams)" : "");
 	if (process->profile->tree->nodes[root->node].calls > 1) {
 		paragraph_add(&paragraph, "the worst of ");
 		paragraph_value(
