@@ -561,7 +561,7 @@ START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
 	ck_assert_ptr_null(
 		strstr(run_report(eight_turns(400000), "trace.bin").out, "critical  by"));
 	has(run_report(eight_turns(900000), "trace.bin").out,
-		"critical  by gpu: the worst of 8 instances in `turn`\n");
+		"critical  by gpu (summed over streams): the worst of 8 instances in `turn`\n");
 	ck_assert_ptr_null(
 		strstr(run_report(eight_turns(500000), "trace.bin").out, "critical  by"));
 }
