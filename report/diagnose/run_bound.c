@@ -477,9 +477,14 @@ void run_bound_explain(
 			bound->steps == 1
 				? "1 step"
 				: diagnose_plural(diagnosis, bound->steps, "steady-state step"));
-	else
+	else if (is_percent(bound->whole_ns, diagnosis->facts.run_ns, 90))
 		SET_TEXT(text->evidence, "%s from the first GPU operation to the last: ",
 			diagnose_time(diagnosis, bound->whole_ns));
+	else
+		SET_TEXT(text->evidence,
+			"%s from the first GPU operation to the last, of a run of %s: ",
+			diagnose_time(diagnosis, bound->whole_ns),
+			diagnose_time(diagnosis, diagnosis->facts.run_ns));
 	list_shares(diagnosis, bound, text);
 	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
 		list_categories(diagnosis, text);

@@ -986,7 +986,8 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 	ck_assert_str_eq(run.out,
 		"verdict   The run is bound by the GPU's kernels, which compute for 100 % of the\n"
 		"          time.\n"
-		"  evidence    1.00 ms from the first GPU operation to the last: compute 100 %\n"
+		"  evidence    1.00 ms from the first GPU operation to the last, of a run of\n"
+		"              1.20 ms: compute 100 %\n"
 		"  confidence  high: measured: each nanosecond of the GPUs' time is in one class\n"
 		"  shown by    pperf-report categories trace.bin\n"
 		"no findings\n"
