@@ -57,7 +57,8 @@ static bool read_impl(const void *at, struct ivalue *value, uint64_t impl[IMPL_W
 		return set_shapes_failure(
 			"an operator's inputs were not found at the expected offset");
 	return read_memory(impl, value->tensor, IMPL_WORDS * sizeof *impl) ||
-	       set_shapes_failure("a tensor was not found at the expected offset");
+	       set_shapes_failure("this version of PyTorch lays out its tensors in another way: "
+				  "none was found at the expected offset");
 }
 
 /* Returns the only offset of `wanted`, or 0 if there is none or more than one. */

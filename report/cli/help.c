@@ -246,9 +246,9 @@ static void help_options(const struct style *style)
 	command_line_help(style);
 	output_char(style->out, '\n');
 	put_entry(style, 13, "exit status",
-		"0: success; 1: a difference was found, or a gate failed; 2: not a trace, cannot "
-		"be read or written, nothing to compare, or incomplete with --strict; 64: wrong "
-		"usage");
+		"0: success; 1: diff found a difference, or gate found that a limit was "
+		"exceeded; 2: a file is no trace, cannot be read or written, or there is nothing "
+		"to compare, or the trace is incomplete and --strict was given; 64: wrong usage");
 }
 
 static void help_view(const struct style *style, const struct view *view)

@@ -42,8 +42,9 @@ static void gpu_waits_for_data(struct diagnosis *diagnosis, struct finding *find
 		    LIMIT_DATALOADER_WAIT))
 		return;
 	explain_data_loading(diagnosis, finding);
-	SET_TEXT(finding->reason,
-		"the thread that launched next was inside the DataLoader meanwhile");
+	SET_TEXT(finding->reason, "while the GPU was idle, the thread that launched its next "
+				  "operation was inside the "
+				  "DataLoader");
 	SET_TEXT(finding->sentence,
 		"The GPU is idle while the next batch is fetched from the DataLoader.");
 	if (batches.node)

@@ -59,8 +59,7 @@
 	X(LINKED, 500,                                                                             \
 		"of backward at least is linked to its forward: less is not the whole picture")    \
 	X(HELD_NS, 500000,                                                                         \
-		"launched work that did not start on an idle GPU for that long: launches take 10 " \
-		"us")                                                                              \
+		"in which the GPU is idle though work was launched: a launch reaches it in 10 us") \
 	X(COST, 20, "of the wall time: overhead starts to distort the figures")                    \
 	X(UNKNOWN_MAX, 200,                                                                        \
 		"of the idle time without a known cause: above this, findings on idle time are "   \

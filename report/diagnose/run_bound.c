@@ -427,7 +427,8 @@ static void explain_confidence(
 {
 	if (bound->bound == BOUND_BANDWIDTH)
 		SET_TEXT(text->reason,
-			"modelled: of %s in operators with a model, memory limits %s",
+			"modelled: of %s in operators whose operations and bytes are known, %s are "
+			"limited by memory bandwidth",
 			diagnose_time(diagnosis, bound->modelled_ns),
 			diagnose_time(diagnosis, bound->memory_limited_ns));
 	else if (bound->bound == BOUND_NOTHING)

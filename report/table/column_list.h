@@ -62,7 +62,8 @@
 		"GPU idle time while an instance was open, between the device's first and last "   \
 		"GPU work")                                                                        \
 	X("idle_before_ns", "idle before", TIME, idle_before,                                      \
-		"GPU idle time that ended when work of the node or below started; over all "       \
+		"GPU idle time that ended when GPU work launched in the node or below it "         \
+		"started; over all "                                                               \
 		"roots: all idle time")                                                            \
 	X("delay_p50_ns", "lat p50", TIME, delay_p50,                                              \
 		"launch-to-start latency, median: from the start of the launching call to the "    \
@@ -275,7 +276,9 @@
 		"busy time with more work in the queue: the host is ahead")                        \
 	X("finding", "finding", TEXT, computed, "diagnose: the problem, in one sentence")          \
 	X("evidence", "evidence", TEXT, computed, "diagnose: the figures that show it")            \
-	X("impact_ns", "impact", TIME, computed, "diagnose: the time that it costs; see bound")    \
+	X("impact_ns", "impact", TIME, computed,                                                   \
+		"diagnose: the time that the finding costs; the column bound says whether that "   \
+		"is exact")                                                                        \
 	X("impact_share", "share", PERCENT, computed,                                              \
 		"cost of the finding / the time that impact_of names; at most 100 %")              \
 	X("impact_of", "of", TEXT, computed,                                                       \
