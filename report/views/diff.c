@@ -303,9 +303,9 @@ static void put_test_method(const struct diff *diff, const struct style *style)
 			CHANGE_TEST_SAMPLES_MIN, diff->sides[0].steps, diff->sides[1].steps);
 	paragraph_print(&paragraph, "compared");
 	paragraph_add(&paragraph,
-		CHANGE_TEST_METHOD "; significant: p < %.2f for the step, false discovery rate "
-				   "%.2f for call paths with a shift of %.0f %% or more, of times "
-				   "also %g %% of the whole",
+		CHANGE_TEST_METHOD "; significant: for the step p < %.2f; for a call path a false "
+				   "discovery rate below %.2f and a change of at least %.0f %%; a "
+				   "change of a time must also be at least %g %% of the whole",
 		CHANGE_TEST_ALPHA, CHANGE_TEST_FDR, 100 * DIFF_MIN_SHIFT, 100 * DIFF_MIN_SHARE);
 	paragraph_print(&paragraph, "method");
 }
