@@ -267,6 +267,9 @@ struct profile_options profile_options_for_observer(
  * steady-state steps would make the shares of the steps too small. */
 bool profile_root_has_share(const struct profile *profile, uint32_t root, bool time);
 
+/* Returns the CPU time of all root nodes that have a share of it. */
+long double profile_cpu_of_roots(const struct profile *profile);
+
 /* Makes the percentiles of nodes with up to PERCENTILES_EXACT_MAX instances exact, if the
  * durations of all nodes did not fit into memory. Makes as many passes as needed, usually none. */
 void profile_refine_percentiles(struct profile *profile);

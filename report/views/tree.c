@@ -281,18 +281,6 @@ static long double sum_of_roots(const struct tree_walk *walk)
 	return sum;
 }
 
-static long double cpu_of_roots(const struct tree_walk *walk)
-{
-	const struct profile *profile = walk->process->profile;
-	long double sum = 0;
-
-	for (uint32_t id = profile->tree->nodes[0].first_child; id;
-		id = profile->tree->nodes[id].next)
-		if (profile_root_has_share(profile, id, true))
-			sum += profile->tree->nodes[id].total_ns;
-	return sum;
-}
-
 static void push_focused_roots(struct tree_walk *walk)
 {
 	struct node_list selected = node_lookup_path(
@@ -330,8 +318,8 @@ static void arrange_process_tree(struct tree_walk *walk)
 					 ? extra_rows_without_gpu_work(walk->process)
 					 : NULL;
 	walk->min_value = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
-	walk->min_cpu_ns = clamp_to_u64(
-		cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
+	walk->min_cpu_ns = clamp_to_u64(profile_cpu_of_roots(walk->process->profile) *
+					(long double)view_min_percent(walk->options) / 100);
 	walk->root_parent = NO_ROW;
 	if (walk->options->all) {
 		rows_add(walk->rows, &process_row);
