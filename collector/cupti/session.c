@@ -177,8 +177,6 @@ static void set_attributes(const struct cupti_library *cupti)
 		set_flag(cupti, CUPTI_BUFFER_EACH_THREAD, 0);
 }
 
-/* Follows the order that CUPTI requires. Subscribing comes first, because its result shows whether
- * CUPTI is available. */
 /* Returns CUPTI's result code. */
 static int make_and_register_buffers(const struct cupti_session *s)
 {
@@ -189,6 +187,8 @@ static int make_and_register_buffers(const struct cupti_session *s)
 	return s->library.register_buffers(on_buffer_requested, on_buffer_completed);
 }
 
+/* Follows the order that CUPTI requires. Subscribing comes first, because its result shows whether
+ * CUPTI is available. */
 static void open_session(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
