@@ -343,6 +343,17 @@ def a_compressed_file_says_if_no_descriptor_is_free(folder):
 
 
 @case
+def a_damaged_description_of_a_device_adds_no_device(folder):
+    path = write(folder, [op("a", 0, 10)], deviceProperties=[{"id": 0, "name": "Good"}, {"id": 1, "name": "Damaged"}])
+    assert b"Damaged" in report("info", path).stdout
+    whole = path.read_text()
+    for damaged in ('{"id": 1 "name": "Damaged"}', '{"id": 1, "name": "Damaged" 5}', '{"id": 1, "name": "Damaged", 5: 1}'):
+        path.write_text(whole.replace('{"id": 1, "name": "Damaged"}', damaged))
+        said = report("info", path).stdout
+        assert b"Good" in said and said.count(b"compute capability") == 1, (damaged, said)
+
+
+@case
 def the_first_screen_says_where_cpu_time_went_for_every_metric(folder):
     events = [X("user_annotation", "train", 0, 100), X("user_annotation", "load", 200, 60), op("aten::mm", 10, 80)]
     path = write(folder, events)
