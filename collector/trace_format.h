@@ -779,7 +779,8 @@ struct trace_device_rates {
 	uint32_t device; /* as in DEVICE */
 	uint32_t clock_khz, memory_clock_khz, bus_bits;
 };
-/* A CUDA stream, or a context if stream == UINT32_MAX. */
+/* A CUDA stream, or a context if stream == UINT32_MAX. null_stream: of a context, its default
+ * stream; UINT32_MAX: unknown. */
 struct trace_context {
 	struct trace_head head;
 	uint32_t context, device, stream, null_stream;

@@ -50,6 +50,7 @@ static const char *describe_result(const struct cupti_library *cupti, int result
 	return "CUPTI refused";
 }
 
+/* Handles a callback of CUPTI's domain STATE: writes the first warning and every error to META. */
 static void on_state(uint32_t id, const struct cupti_state *state)
 {
 	const char *message = state->message ? state->message : "no reason given";
