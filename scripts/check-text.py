@@ -3,7 +3,8 @@
 """check-text.py [FILE...]: checks the language of the project: no line of the
 product is wider than 100 columns, no comment, document, man
 page or text that a program prints uses a word that CONTRIBUTING.md retires, no comment of the product names an identifier or a
-source file that does not exist, and no definition has two comments above it. Prints TAP; exit status 1 if something is found. Without
+source file that does not exist, no definition has two comments above it,
+and each file of the product begins with the line of its licence. Prints TAP; exit status 1 if something is found. Without
 FILE it checks all files of the project, and then itself on samples. It is part of `make lint` and of `make test`."""
 import functools
 import os
@@ -156,6 +157,8 @@ def check_c(text, is_product):
     for match in TWO_COMMENTS.finditer(text):
         yield line_of(text, match.end()), "follows another comment without an empty line, so one of them is above the wrong definition"
     for number, line in enumerate(text.split("\n") if is_product else (), 1):
+        if number == 1 and not line.startswith("/* SPDX-License-Identifier: MIT"):
+            yield number, "is not the line of the licence"
         width = len(line.expandtabs(8))
         if width > COLUMNS:
             yield number, "has %d columns" % width
@@ -221,6 +224,7 @@ SAMPLES = [
     ("tests/a.c", "/* Returns\n * one. */\n/* Returns two. */\nint two(void);\n", 1),
     ("doc/pperf.1", ".SH NAME\nmemory that nobody gave back\n", 1),
     ("README.md", "# pperf\n\nThe GPU is told what to do.\n", 1),
+    ("report/a.c", "int a;\n", 1),
     ("scripts/pperf", "echo 'somebody took the file'\n", 1),
 ]
 
@@ -232,7 +236,8 @@ def main():
     print("%s 1 - comments, documents and texts use no retired word; comments name what exists; "
         "lines of the product fit in %d columns" % ("not ok" if status else "ok", COLUMNS))
     for number, (name, text, expected) in enumerate(SAMPLES, 2):
-        seen = len(list(findings(name, text)))
+        licence = "" if not name.startswith(PRODUCT) or text == "int a;\n" else "/* SPDX-License-Identifier: MIT */\n\n"
+        seen = len(list(findings(name, licence + text)))
         status += seen != expected
         print("%s %d - %d of %d findings in %r" % ("ok" if seen == expected else "not ok", number, seen, expected, text[:40]))
     print("1..%d" % (len(SAMPLES) + 1))
