@@ -633,6 +633,7 @@ struct trace_gpu_batch {
 };
 /* head.flags of KERNEL, GPU_COPY and GPU_SET. Only importers set them, because they read all calls
  * of their file before they write a GPU record. */
+
 /* No call in the file launched this operation. */
 #define TRACE_GPU_NO_LAUNCH 1u
 /* The file had no correlation id for the operation. The importer set it to that of a call inside
@@ -690,6 +691,7 @@ struct trace_overhead {
 
 /* Dictionary records. Texts and arrays follow the struct (META, NAME, MODULE, STACK,
  * PYTHON_STACK). Texts have no terminator, and zeros pad them to the record's size. */
+
 /* A later META of the same key replaces an earlier one. */
 struct trace_meta {
 	struct trace_head head;
@@ -777,7 +779,8 @@ struct trace_device_rates {
 	uint32_t device; /* as in DEVICE */
 	uint32_t clock_khz, memory_clock_khz, bus_bits;
 };
-/* A CUDA stream, or a context if stream == UINT32_MAX. */
+/* A CUDA stream, or a context if stream == UINT32_MAX. null_stream: of a context, its default
+ * stream; UINT32_MAX: unknown. */
 struct trace_context {
 	struct trace_head head;
 	uint32_t context, device, stream, null_stream;

@@ -124,8 +124,8 @@ const char *settings_rank(void)
 	return NULL;
 }
 
-/* Appends a value to a file name. A slash or percent sign becomes `_`, so the value is never a
- * folder or a field. */
+/* Writes a value to `to`. A slash or percent sign becomes `_`, so the value is never a folder or a
+ * field. Returns the bytes written. */
 static size_t append_value(char *to, size_t room, const char *value)
 {
 	size_t used = 0;
@@ -135,8 +135,10 @@ static size_t append_value(char *to, size_t room, const char *value)
 	return used;
 }
 
-/* Expands %q{VAR}. Returns the length of the field in the pattern, 0 if it is no such field. */
-static size_t append_variable(char *to, size_t room, const char *pattern, size_t *used)
+/* Writes the value of VAR for a field %q{VAR}, and nothing if the variable is not set. Returns the
+ * length of the field in the pattern, 0 if it is no such field. Sets `wrote` to the bytes written,
+ * unless it returns 0. */
+static size_t append_variable(char *to, size_t room, const char *pattern, size_t *wrote)
 {
 	char name[128];
 	const char *end = pattern[2] == '{' ? strchr(pattern, '}') : NULL;
@@ -148,37 +150,37 @@ static size_t append_variable(char *to, size_t room, const char *pattern, size_t
 	memcpy(name, pattern + 3, bytes);
 	name[bytes] = '\0';
 	value = getenv(name);
-	*used = value ? append_value(to, room, value) : 0;
+	*wrote = value ? append_value(to, room, value) : 0;
 	return bytes + 4;
 }
 
 /* Expands the %-field at `pattern`. %p, %n and %% are copied unchanged. Returns the length of the
- * field. */
-static size_t append_field(char *to, size_t room, const char *pattern, size_t *used)
+ * field in the pattern. Sets `wrote` to the bytes written. */
+static size_t append_field(char *to, size_t room, const char *pattern, size_t *wrote)
 {
 	char host[256] = "";
 	size_t took;
 
-	*used = 0;
+	*wrote = 0;
 	switch (pattern[1]) {
 	case 'h':
 		gethostname(host, sizeof host - 1);
-		*used = append_value(to, room, host);
+		*wrote = append_value(to, room, host);
 		return 2;
 	case 'r':
-		*used = append_value(to, room, settings_rank() ? settings_rank() : "0");
+		*wrote = append_value(to, room, settings_rank() ? settings_rank() : "0");
 		return 2;
 	case 'q':
-		took = append_variable(to, room, pattern, used);
+		took = append_variable(to, room, pattern, wrote);
 		if (took)
 			return took;
 		break;
 	case '%':
-		to[(*used)++] = '%';
-		to[(*used)++] = '%';
+		to[(*wrote)++] = '%';
+		to[(*wrote)++] = '%';
 		return 2;
 	}
-	to[(*used)++] = '%';
+	to[(*wrote)++] = '%';
 	return 1;
 }
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """check-text.py [FILE...]: checks the language of the project: no line of the
 product is wider than 100 columns, no comment, document, man
-page or text that a program prints uses a word that CONTRIBUTING.md retires, and no comment of the product names an identifier or a
-source file that does not exist. Prints TAP; exit status 1 if something is found. Without
+page or text that a program prints uses a word that CONTRIBUTING.md retires, no comment of the product names an identifier or a
+source file that does not exist, no definition has two comments above it,
+and each file of the product begins with the line of its licence. Prints TAP; exit status 1 if something is found. Without
 FILE it checks all files of the project, and then itself on samples. It is part of `make lint` and of `make test`."""
 import functools
 import os
@@ -43,6 +44,10 @@ FOREIGN_NAME = re.compile(r"(?:CU[A-Z]*_|CU[a-z]|cu[A-Z]|cuda[A-Z]|cupti[A-Z]|NV
 FOREIGN_NAMES = set("""create_graph no_grad sequence_number named_modules grad_output output_mask wrap_inline
     cutlass_80_gemm ViTLayer_3 I_x""".split())
 FOREIGN_FILES = set("""cuda.h cupti.h nvToolsExt.h magic.h cuda_occupancy.h""".split())
+
+
+# A comment directly above the comment of a function: a function was put between the first and its own.
+TWO_COMMENTS = re.compile(r"^/\*(?:(?!\*/).)*\*/\n(?=/\*)", re.M | re.S)
 
 
 def line_of(text, position):
@@ -149,7 +154,11 @@ def check_names(name, text):
 
 def check_c(text, is_product):
     """Findings of a C source: (line, sentence)."""
+    for match in TWO_COMMENTS.finditer(text):
+        yield line_of(text, match.end()), "follows another comment without an empty line, so one of them is above the wrong definition"
     for number, line in enumerate(text.split("\n") if is_product else (), 1):
+        if number == 1 and not line.startswith("/* SPDX-License-Identifier: MIT"):
+            yield number, "is not the line of the licence"
         width = len(line.expandtabs(8))
         if width > COLUMNS:
             yield number, "has %d columns" % width
@@ -211,8 +220,11 @@ SAMPLES = [
     ("report/a.c", '/* `count` of "any words", is_zero(), here->count, cuLaunch_v2 (suggest.h, NO_SUCH) */\n'
         "bool is_zero(struct list *here, int count);\n", 1),
     ("tests/a.c", "/* was_renamed() */\n", 0),
+    ("tests/a.c", "/* One. */\n\n/* Two. */\nint two;\n/* Three. */\nint three;\n", 0),
+    ("tests/a.c", "/* Returns\n * one. */\n/* Returns two. */\nint two(void);\n", 1),
     ("doc/pperf.1", ".SH NAME\nmemory that nobody gave back\n", 1),
     ("README.md", "# pperf\n\nThe GPU is told what to do.\n", 1),
+    ("report/a.c", "int a;\n", 1),
     ("scripts/pperf", "echo 'somebody took the file'\n", 1),
 ]
 
@@ -224,7 +236,8 @@ def main():
     print("%s 1 - comments, documents and texts use no retired word; comments name what exists; "
         "lines of the product fit in %d columns" % ("not ok" if status else "ok", COLUMNS))
     for number, (name, text, expected) in enumerate(SAMPLES, 2):
-        seen = len(list(findings(name, text)))
+        licence = "" if not name.startswith(PRODUCT) or text == "int a;\n" else "/* SPDX-License-Identifier: MIT */\n\n"
+        seen = len(list(findings(name, licence + text)))
         status += seen != expected
         print("%s %d - %d of %d findings in %r" % ("ok" if seen == expected else "not ok", number, seen, expected, text[:40]))
     print("1..%d" % (len(SAMPLES) + 1))

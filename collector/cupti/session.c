@@ -50,6 +50,7 @@ static const char *describe_result(const struct cupti_library *cupti, int result
 	return "CUPTI refused";
 }
 
+/* Handles a callback of CUPTI's domain STATE: writes the first warning and every error to META. */
 static void on_state(uint32_t id, const struct cupti_state *state)
 {
 	const char *message = state->message ? state->message : "no reason given";
@@ -177,8 +178,6 @@ static void set_attributes(const struct cupti_library *cupti)
 		set_flag(cupti, CUPTI_BUFFER_EACH_THREAD, 0);
 }
 
-/* Follows the order that CUPTI requires. Subscribing comes first, because its result shows whether
- * CUPTI is available. */
 /* Returns CUPTI's result code. */
 static int make_and_register_buffers(const struct cupti_session *s)
 {
@@ -189,6 +188,8 @@ static int make_and_register_buffers(const struct cupti_session *s)
 	return s->library.register_buffers(on_buffer_requested, on_buffer_completed);
 }
 
+/* Follows the order that CUPTI requires. Subscribing comes first, because its result shows whether
+ * CUPTI is available. */
 static void open_session(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;

@@ -77,7 +77,7 @@ static inline bool cupti_times_call(uint32_t cbid)
 
 #define CUPTI_REASON_BYTES 4600 /* a path and a sentence */
 
-/* printf into the META fact `key`. */
+/* Sets the META fact `key` to a text that is formatted as by printf. */
 void cupti_set_state(const char *key, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

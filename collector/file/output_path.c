@@ -253,7 +253,6 @@ static bool create_nameless(struct output_paths *p, const char *output,
 	return false;
 }
 
-/* Returns 0 and the descriptor in `fd`, or errno. */
 /* Returns a descriptor, or -1 with errno. The name includes the clock, because a process in
  * another container may have the same pid. */
 static int create_temporary(struct output_paths *p, const struct trace_header *header)
@@ -263,6 +262,7 @@ static int create_temporary(struct output_paths *p, const struct trace_header *h
 	return open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
+/* Returns 0 and the descriptor in `fd`, or errno. */
 static int create_file(struct output_paths *p, const char *output,
 	const struct trace_header *header, char *path, int *fd)
 {

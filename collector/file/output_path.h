@@ -15,11 +15,13 @@
  *   any other file or link                  it stays; the pid is inserted
  *   device or folder                        no file is created
  *
- * Returns a high, close-on-exec descriptor, which holds a lock while it is open. Returns -1 and
- * sets errno on failure. */
+ * Returns a high, close-on-exec descriptor, which holds a read lock while it is open. Returns -1
+ * and sets errno on failure. */
 int output_create(const char *output, const struct trace_header *header, char *path);
 
-/* Replaces `fd` by such a high descriptor and closes `fd`. Returns -1 and sets errno on failure. */
+/* Returns a high, close-on-exec descriptor of the same file, which holds the lock. Closes `fd`,
+ * also on failure. Returns -1 and sets errno on failure. output_create calls it, and trace_file.c
+ * when it opens the trace again because the program closed its descriptor. */
 int output_move_fd_high(int fd);
 
 /* Makes the kernel grow the process's descriptor table to what a high descriptor needs. With

@@ -262,7 +262,7 @@ static uint64_t reserve_space(uint64_t bytes, uint64_t align)
 	return at;
 }
 
-/* Returns reserved space that was not used, if nothing was reserved after it. Without this,
+/* Releases reserved space that was not used, if nothing was reserved after it. Without this,
  * attempts on a full disk or without memory would use up the file. */
 static void release_space(uint64_t at, uint64_t bytes)
 {
@@ -370,8 +370,6 @@ struct trace_block *trace_map_block(
 	return block;
 }
 
-/* Writes the parts and returns the number of bytes written. It is lower than requested if the disk
- * is full. */
 /* Removes the first `bytes` bytes. Returns the number of parts that are left. */
 static int skip_written(struct iovec **part, int parts, size_t bytes)
 {
@@ -384,6 +382,8 @@ static int skip_written(struct iovec **part, int parts, size_t bytes)
 	return parts;
 }
 
+/* Writes the parts and returns the number of bytes written. It is lower than requested if the disk
+ * is full. */
 static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 {
 	struct sigxfsz_guard guard = sigxfsz_block();

@@ -15,7 +15,8 @@ extern int clock_is_tsc; /* set once by clock_init, before any stream exists */
 
 void clock_init(void);
 
-/* Samples all three clocks at the same time. */
+/* Reads the trace's clock, CLOCK_MONOTONIC and CLOCK_REALTIME as close together as possible: the
+ * best of three tries. */
 struct trace_clock clock_sample(void);
 
 static inline uint64_t clock_monotonic_ns(void)

@@ -3,7 +3,8 @@
 
 #include "collector/file/trace_file.h"
 
-/* Recording windows whose calls are remembered. GPU records never arrive later than that. */
+/* Recording windows whose calls are remembered. GPU records never arrive after so many further
+ * windows. */
 #define CALL_SPANS 64u
 /* Recorded start/end ranges that may be open at once; a power of two. */
 #define ASYNC_SLOTS 4096u
@@ -15,8 +16,8 @@ bool recording_scheduled;
 static uint64_t steps_ended; /* atomic; for a file that is made later */
 
 /* The correlation ids of the calls that a recording window recorded. CUPTI assigns ids in order, so
- * the first and the last are enough. Calls at the edges may have received their ids slightly before
- * or after. */
+ * the first and the last are enough. A call gets its id before it is noted, so the ids of a window
+ * may include those of unrecorded calls at its edges. */
 static struct call_span {
 	uint64_t first, last; /* atomic; 0: none yet */
 } spans[CALL_SPANS];
@@ -139,7 +140,8 @@ bool recording_has_call(uint64_t correlation)
 	for (uint32_t i = count; i > oldest; i--) {
 		const struct call_span *span = &spans[(i - 1) % CALL_SPANS];
 		uint64_t first = __atomic_load_n(&span->first, __ATOMIC_RELAXED);
-		/* The current window has no last call yet: this one may not have returned. */
+		/* The open window has no last call yet: a GPU record may come before its call is
+		 * noted. */
 		bool still_recording = i == count && !recording_is_paused();
 
 		if (first && correlation >= first &&

@@ -49,8 +49,11 @@ void recording_add_skipped(
 
 /* Notes that a call was recorded. CUPTI may deliver its GPU records later. */
 void recording_note_call(uint64_t correlation);
-/* True if the call with this correlation id was recorded, so that its GPU records are.
- * `correlation` 0, which belongs to no call: true if recording is not paused. */
+/* Returns true if the GPU records of the call with this correlation id are to be kept: the id is
+ * between the first and the last one that a recording window noted. The window that is still open
+ * has no last id yet. Only the latest windows are remembered. Requires recording_scheduled, because
+ * without a schedule no call is noted. `correlation` 0, which belongs to no call: returns true if
+ * recording is not paused. */
 bool recording_has_call(uint64_t correlation);
 
 /* Return true if the begin or end of this start/end range is to be recorded. An end is recorded if

@@ -12,10 +12,11 @@
  * Steps are found by the first of these kinds that the program has. If a kind further up appears
  * later, the count starts again at 0.
  *
- *   1. ranges named as PPERF_STEP_MARKER says, perhaps with a number; if set, nothing else counts
- *   2. ranges ProfilerStep#N
- *   3. ranges Optimizer.step#...: the step ends with the range, or with a DataLoader at the next
- *      batch
+ *   1. ranges of any source named as PPERF_STEP_MARKER says, perhaps with a number; if it is set,
+ *      nothing else counts
+ *   2. PyTorch's ranges ProfilerStep#N
+ *   3. PyTorch's ranges Optimizer.step#...: the step ends with the range, or with a DataLoader at
+ *      the next batch
  *   4. calls of the outermost module without new autograd nodes since the call before
  *
  * Threads: any. If two threads report a step boundary at once, one of them is ignored.
@@ -51,7 +52,7 @@ void schedule_configure(const struct schedule *schedule, const char *marker,
 void schedule_forked(void);
 
 extern bool schedule_wanted;     /* there is a schedule: call the functions below */
-extern bool schedule_has_marker; /* there is a marker, too */
+extern bool schedule_has_marker; /* PPERF_STEP_MARKER is set, too: NVTX ranges may be steps */
 
 /* The three calls that report a range that begins or ends. They are made outside of stream_enter.
  * schedule_range_begins is called first; it returns true if the range may be a step. Then

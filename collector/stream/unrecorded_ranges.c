@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A range that begins while recording is paused has no record. Its node is unresolved until a
- * record or a counted range needs it. These members of its frame have another meaning, because no
- * record needs them:
+ * record or a counted range (range_open_counted) needs it. These members of its frame have another
+ * meaning, because no record needs them:
  *
  *   begin       the address of the text while the node is unresolved, then 0
  *   node        while unresolved: the node of the nearest resolved frame around it
@@ -30,9 +30,10 @@ static const char *unresolved_text(const struct range_frame *frame)
 	return (const char *)(uintptr_t)frame->begin;
 }
 
+/* Returns the node of an unresolved frame below s->node, or 0 if it gets none (node_cache.h). */
 static uint32_t resolve_node(struct stream *s, const struct range_frame *frame)
 {
-	const uint32_t domain = frame->domain & ~FRAME_UNRECORDED;
+	const uint32_t domain = frame->domain & ~FRAME_UNRECORDED; /* unless it is an object's */
 
 	if (frame->domain != FRAME_UNRECORDED_OBJECT)
 		return domain < CACHED_DOMAINS ? range_child_node(s, domain, unresolved_text(frame))

@@ -21,7 +21,7 @@
 
 /* The arguments of a launch. */
 struct launch_arguments {
-	const void *function; /* as the caller gave it */
+	const void *function; /* address of the host function, or kernel handle */
 	struct cuda_dim3 grid, block;
 	size_t shared_bytes;
 	const void *stream;
@@ -32,7 +32,8 @@ struct launch_arguments {
 #define SLOT_OF(pointer, slots) \
 	((uintptr_t)(pointer)*UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(slots)))
 
-/* Records the object that contains `function`, because the report resolves the function in it. */
+/* Records the object that contains `function`, because the report resolves the function in it. A
+ * kernel handle without a name may be passed too: no object contains it. */
 static void record_function_object(const void *function)
 {
 	static const void *_Atomic covered[FUNCTION_SLOTS];
@@ -176,7 +177,8 @@ int __cudaGetKernel(const void **kernel, const void *function)
 	return result;
 }
 
-/* As end_launch, for functions that take a kernel handle. */
+/* As end_launch, for functions whose `function` is a kernel handle: looks up the kernel's name
+ * first. A launch that failed or is nested in another call gets none. */
 static inline __attribute__((always_inline)) int end_kernel_launch(struct traced_function *traced,
 	uint32_t outer, int result, struct launch_arguments arguments)
 {

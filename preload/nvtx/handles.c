@@ -13,18 +13,19 @@
 #include <string.h>
 
 static struct intern_table handles; /* contents: struct nvtx_handle */
-static struct intern_table aliases; /* contents: a pointer from another tool */
+static struct intern_table aliases; /* contents: a handle of the chained tool */
 static const struct nvtx_handle **alias_chunks[INTERN_CHUNKS]; /* the handle of each alias */
 static uint32_t serials;
-static pthread_mutex_t lock =
-	PTHREAD_MUTEX_INITIALIZER; /* program_handle under the signal guard only */
+/* Locked only within a signal guard. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void nvtx_handles_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
 
-/* Called under the lock. Returns 0 if there is no memory. */
+/* Returns the id of `bytes`, which are added if they are new. 0: no memory, or the table is full.
+ * Called under the lock. */
 static uint32_t intern_locked(struct intern_table *table, const void *bytes, size_t count)
 {
 	uint32_t hash = intern_hash(bytes, count), id = intern_find(table, bytes, count, hash);

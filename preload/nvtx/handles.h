@@ -24,8 +24,8 @@ struct nvtx_handle {
 	uint32_t serial; /* RESOURCE, LOCK: unique; else 0 */
 };
 
-/* Returns the handle, made if needed. `domain` is a name id. NULL: no memory, or recording is
- * off. */
+/* Returns the handle, made if needed. `domain` is a name id. NULL: no memory, the table is full, or
+ * recording is off. */
 const struct nvtx_handle *nvtx_handle_make(
 	enum nvtx_handle_kind kind, uint32_t domain, const char *text);
 

@@ -44,7 +44,8 @@ static void note_module(
 		before[i] = table[i] ? *table[i] : NULL;
 }
 
-/* Fills the slots of one module that the client has and that we know. NVTX disables slots that
+/* Stores our functions in the slots of one module that the client has and that we know. Leaves out
+ * slots for which nvtx_chain_store cannot store another chained function. NVTX disables slots that
  * still hold its own functions. */
 static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module,
 	const slots_before before)

@@ -12,7 +12,7 @@
 struct nvtx_entry {
 	unsigned module, id;
 	NvtxFunctionPointer function;
-	/* The function for a process without a chained tool and without ranges that mark steps. */
+	/* The function for a process without a chained tool and without schedule_has_marker. */
 	NvtxFunctionPointer fast_function;
 };
 extern const struct nvtx_entry nvtx_entries[];

@@ -85,13 +85,14 @@ static char configuration_text[CONFIGURATION_BYTES]; /* "": none */
 static void *_Atomic real[TARGETS];                  /* PyTorch's functions; NULL: not looked up */
 /* Mapped range of libc10_cuda. The end is stored last. */
 static _Atomic uintptr_t code_begin, code_end;
-/* state_claimed: a thread writes META source.torch_memory, because libc10_cuda is loaded.
+/* state_claimed: a thread has found libc10_cuda loaded, and writes META source.torch_memory; no
+ * other one does.
  * reported: PyTorch has reported a block.
  * report_missing: META source.torch_memory says that reports are missing. */
 static _Atomic bool state_claimed, reported, report_missing;
 static _Atomic unsigned unreported, searches;
 
-/* Writes META source.torch_memory. */
+/* Writes META source.torch_memory. The (0) of "off" is the number of the reason: a setting. */
 static void write_memory_state(const char *state)
 {
 	meta_set("source.torch_memory", enabled ? state : "off: PPERF_TENSORS=0 (0)");

@@ -10,13 +10,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define PACKED_BYTES (256u << 10)
+#define ZLIB_BUFFER_BYTES (256u << 10)
 #define READ_BYTES_MAX (1u << 30) /* zlib counts in int */
 
 struct gzip_file {
 	gzFile file;
 	const char *problem;
-	uint64_t bytes; /* of the compressed file */
+	uint64_t bytes; /* size of the file, whether it is compressed or not */
 };
 
 struct gzip_file *gzip_file_open(int fd)
@@ -30,8 +30,8 @@ struct gzip_file *gzip_file_open(int fd)
 	lseek(fd, 0, SEEK_SET);
 	file->file = gzdopen(fd, "rb");
 	if (!file->file)
-		fatal(STATUS_UNREADABLE, "out of memory while decompressing");
-	gzbuffer(file->file, PACKED_BYTES);
+		fatal(STATUS_UNREADABLE, "cannot begin to decompress:");
+	gzbuffer(file->file, ZLIB_BUFFER_BYTES);
 	return file;
 }
 

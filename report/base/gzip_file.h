@@ -11,7 +11,8 @@
 
 struct gzip_file;
 
-/* Starts at the file's beginning. Takes ownership of `fd`. */
+/* Begins to read `fd` at the file's beginning, and sets the progress to 0 %. Takes ownership of
+ * `fd`. Ends the program with a message on failure. */
 struct gzip_file *gzip_file_open(int fd);
 void gzip_file_close(struct gzip_file *file);
 

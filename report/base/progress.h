@@ -3,7 +3,8 @@
  * shown only if stderr is a terminal that can clear a line, this process is in the foreground,
  * and PROGRESS_AFTER_MS have passed.
  *
- * A trace is read several times, and each pass starts at 0 %.
+ * A trace of pperf is read several times, and each pass starts at 0 %. A file of another tool is
+ * read once and converted.
  */
 #ifndef PPERF_REPORT_BASE_PROGRESS_H
 #define PPERF_REPORT_BASE_PROGRESS_H

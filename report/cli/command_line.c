@@ -31,6 +31,7 @@ static const char *const row_keys[] = {
 		NULL
 };
 
+/* Returns a decimal number of at most `most`. Ends the program if `text` is anything else. */
 static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 {
 	unsigned long long value;
@@ -175,7 +176,7 @@ enum value_kind {
 	VALUE_STRING, /* const char *: the argument itself */
 	VALUE_FLAG,   /* bool: true */
 	VALUE_NUMBER, /* uint32_t */
-	VALUE_INDEX,  /* int64_t */
+	VALUE_INDEX,  /* int64_t: of a device or rank; -1 if not given */
 	VALUE_WORD,   /* an enum: the index in `words` */
 	VALUE_OWN,    /* by a function of its own, `parse` */
 };

@@ -401,8 +401,9 @@ static void compiler_search_free(struct compiler_search *search)
 }
 
 /* Adds up the runs, sorted by begin. Time that several threads share counts once, for the run that
- * began first. `again`: selects the longest run among recompilations or among the others. */
-static struct compiler_sums sum_runs(const struct compiler_search *search, bool again)
+ * began first. `of_recompilations`: the longest run is that of recompilations, else that of the
+ * other runs. */
+static struct compiler_sums sum_runs(const struct compiler_search *search, bool of_recompilations)
 {
 	struct compiler_sums sums = { .first = 0 };
 	uint64_t until = 0;
@@ -419,7 +420,7 @@ static struct compiler_sums sum_runs(const struct compiler_search *search, bool 
 		sums.again += run->again && run->is_compilation;
 		sums.first += !run->again && run->is_compilation;
 		until = max_u64(until, run->end_ns);
-		if (run->again == again && took > sums.longest_ns) {
+		if (run->again == of_recompilations && took > sums.longest_ns) {
 			sums.longest_ns = took;
 			sums.longest_at_ns = run->begin_ns;
 			sums.longest_node = run->node;

@@ -234,11 +234,11 @@ static bool ends_run(const struct row *row)
 }
 
 static void put_process_findings(
-	const struct style *style, const struct row *rows, size_t count, bool several)
+	const struct style *style, const struct row *rows, size_t count, bool several_processes)
 {
 	unsigned number = 0, minor = 0;
 
-	if (several) {
+	if (several_processes) {
 		if (rows->process->rank >= 0)
 			print_line(style, "%s, ", process_name(rows->process));
 		print_line(style, "pid %u  ", rows->process->pid);
@@ -351,14 +351,15 @@ static void brief_json_where(struct json_writer *writer, const struct row *row, 
 	writer->needs_comma = true;
 }
 
-static void brief_json_finding(struct output *out, const struct row *row, bool ascii, bool several)
+static void brief_json_finding(
+	struct output *out, const struct row *row, bool ascii, bool several_processes)
 {
 	struct json_writer writer = { .out = out };
 
 	json_write_begin(&writer, '{');
 	json_put_text(&writer, "rule", row_name(row));
 	brief_json_string(&writer, row, "kind");
-	if (several)
+	if (several_processes)
 		json_put_unsigned(&writer, "pid", row->process->pid);
 	brief_json_number(&writer, row, "impact_ns");
 	brief_json_number(&writer, row, "impact_bytes");
@@ -386,13 +387,14 @@ static void brief_text_line(
 	output_char(out, '\n');
 }
 
-static void brief_text_head(const struct style *style, const struct row *row, bool several)
+static void brief_text_head(
+	const struct style *style, const struct row *row, bool several_processes)
 {
 	const struct string_view name = row_name(row), sure = computed_row_text(row, "confidence");
 	struct paragraph impact = { .style = style };
 
 	output_bytes(style->out, name.bytes, name.length);
-	if (several)
+	if (several_processes)
 		print_line(style, " (pid %u)", row->process->pid);
 	add_impact(&impact, row);
 	output_bytes(style->out, impact.built.used ? impact.built.text : "", impact.built.used);
@@ -402,11 +404,12 @@ static void brief_text_head(const struct style *style, const struct row *row, bo
 	output_string(style->out, ")\n");
 }
 
-static void brief_text_finding(struct output *out, const struct row *row, bool ascii, bool several)
+static void brief_text_finding(
+	struct output *out, const struct row *row, bool ascii, bool several_processes)
 {
 	const struct style style = { .out = out, .ascii = ascii };
 
-	brief_text_head(&style, row, several);
+	brief_text_head(&style, row, several_processes);
 	brief_text_line(out, row, "finding", "  ");
 	brief_text_line(out, row, "evidence", "  evidence: ");
 	if (row->node) {
@@ -420,12 +423,13 @@ static void brief_text_finding(struct output *out, const struct row *row, bool a
 
 /* Prints which rules found nothing and which were not checked. Left out for several processes, to
  * save space. */
-static void brief_tail(struct output *out, const struct rows *rows, bool json, bool several)
+static void brief_tail(
+	struct output *out, const struct rows *rows, bool json, bool several_processes)
 {
 	static const char *const kinds[] = { "clear", "not checked" }, *const keys[] = { "clear",
 		"not_checked" };
 
-	for (int kind = 0; kind < 2 && !several; kind++) {
+	for (int kind = 0; kind < 2 && !several_processes; kind++) {
 		const char *before = "";
 
 		output_string(out, json ? ", \"" : "");

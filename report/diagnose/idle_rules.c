@@ -280,14 +280,15 @@ static void explain_concurrent_process(
 				  "whether it is the same GPU");
 }
 
-/* Reports that `other` had GPU work at the same time. `much`: long gaps support it. */
+/* Reports that `other` had GPU work at the same time. `has_long_gaps`: its gaps
+ * are long enough for a finding. */
 static void report_concurrent_process(struct diagnosis *diagnosis, struct finding *finding,
-	const struct process *other, bool much)
+	const struct process *other, bool has_long_gaps)
 {
 	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
 
-	finding->state = much ? FINDING_FOUND : FINDING_NOTE;
-	finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	finding->state = has_long_gaps ? FINDING_FOUND : FINDING_NOTE;
+	finding->confidence = has_long_gaps ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	explain_concurrent_process(diagnosis, finding, other);
 	finding_set_impact(finding, occurrences_top_node(queued_gaps), 1, queued_gaps->total_ns);
 }

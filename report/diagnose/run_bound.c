@@ -46,7 +46,8 @@ const char *bound_name(enum bound bound)
 	return names[bound];
 }
 
-/* Returns the number of steady-state steps in which time counts; 0: all time counts. */
+/* Returns the number of examined steps, which are the steady-state ones (STEP_USUAL). 0: all time
+ * counts, because there are none, they overlap, or --steps selects some. */
 static size_t examined_steps(const struct process *process)
 {
 	const struct steps *steps = process->steps;
@@ -160,9 +161,10 @@ static void add_idle(void *context, const struct idle_part *idle)
 			: idle->length_ns;
 }
 
-/* Accounts the time in steps from `from_ns` to `to_ns`, in which a device had no work yet, or no
- * more: data loading and compilation of the launching thread, the rest as launch. `tid`: 0 if that
- * thread is unknown. */
+/* Accounts the time between `from_ns` and `to_ns`, which are before the first operation of a device
+ * or after its last: to data loading or compilation while thread `tid` did that, else to launch.
+ * Only time in examined steps counts. `tid`: the thread that launched the first operation; 0:
+ * unknown. */
 static void add_time_without_work(
 	struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
 {
@@ -183,8 +185,9 @@ static void add_time_without_work(
 	}
 }
 
-/* Accounts the time in steps before the first operation of each device and after its last. */
-static void add_ends(struct bound_pass *pass)
+/* Accounts the time of the examined steps before the first operation of each device and after its
+ * last. */
+static void add_time_outside_work(struct bound_pass *pass)
 {
 	const uint64_t end_ns = pass->process->profile->totals.wall_ns;
 
@@ -307,7 +310,7 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 	pass->host = host_ranges_of(process);
 	event_sweep_run(activities, &visitor, false);
 	idle_parts_visit(process, activities, add_idle, pass);
-	add_ends(pass);
+	add_time_outside_work(pass);
 	add_unknown(pass);
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
 		bound.whole_ns += bound.ns[class];

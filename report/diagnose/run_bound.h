@@ -9,13 +9,13 @@
  * | class            | the GPU                                                             |
  * |------------------|---------------------------------------------------------------------|
  * | compute          | ran a kernel that computes, or a memset                             |
- * | memory bandwidth | the same, where most of it is known to be limited by memory (model) |
+ * | memory bandwidth | as compute, where a model says that memory limits most of it        |
  * | communication    | communicated, and computed nothing (exposed)                        |
  * | copies           | only copied, or waited for the host in a copy call                  |
  * | launch           | was idle, and its next operation was not launched yet, or just now  |
+ * | data loading     | as launch, while the launching thread fetched a batch               |
+ * | compilation      | as launch, while the launching thread compiled                      |
  * | kernel gaps      | was idle for microseconds between operations launched in time       |
- * | data loading     | was idle while the thread that launched next fetched a batch        |
- * | compilation      | was idle while the thread that launched next compiled               |
  * | allocation       | was idle, as the launching thread allocated or freed memory         |
  * | synchronisation  | was idle, as the launching thread waited for the GPU before         |
  * | waiting          | was idle, and launched work had not started: it waited              |

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/open_trace.h"
 #include "report/base/alloc.h"
+#include "report/base/error.h"
 #include "report/base/progress.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"
@@ -194,12 +195,18 @@ static const struct converted_trace *find_process_trace(
 	return NULL;
 }
 
-/* Returns the first bytes of what a gzip file contains. */
+/* Reads the first bytes of what a gzip file contains. Returns their number. Ends the program if no
+ * descriptor is free. */
 static size_t read_gzip_head(int fd, unsigned char head[FILE_HEAD_BYTES])
 {
-	struct gzip_file *file = gzip_file_open(dup(fd));
-	const size_t got = gzip_file_read(file, (char *)head, FILE_HEAD_BYTES);
+	const int own = dup(fd);
+	struct gzip_file *file;
+	size_t got;
 
+	if (own < 0)
+		fatal(STATUS_UNREADABLE, "cannot duplicate a descriptor:");
+	file = gzip_file_open(own);
+	got = gzip_file_read(file, (char *)head, FILE_HEAD_BYTES);
 	gzip_file_close(file);
 	return got;
 }
@@ -300,6 +307,8 @@ int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BY
 		part = base ? find_process_trace(converted, path, pid, error)
 			    : &converted->traces[0];
 		fd = part ? dup(part->fd) : -1;
+		if (part && fd < 0)
+			snprintf(error, READER_ERROR_BYTES, "%.300s: %s", path, strerror(errno));
 	}
 	free(base);
 	if (!converted)

@@ -81,13 +81,14 @@ static char *join_path(const char *folder, int folder_bytes, const char *name)
 	return path;
 }
 
+/* Adds the other traces of pperf in the folder of `path` that have `run_id`. Adds none if the
+ * folder cannot be read. */
 static void find_in_folder_of(
 	const char *path, uint64_t run_id, struct run_files *files, size_t *room)
 {
 	const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
 	int folder_bytes = (int)(own - path);
-	char *folder = join_path(path, folder_bytes, folder_bytes ? "." : "./."),
-	     error[READER_ERROR_BYTES];
+	char *folder = join_path(path, folder_bytes, "."), error[READER_ERROR_BYTES];
 	DIR *entries = opendir(folder);
 	struct dirent *entry;
 

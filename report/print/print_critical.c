@@ -283,9 +283,11 @@ static void put_critical_tree(const struct rows *rows, size_t first, size_t coun
 	shorten_names_free(layout.names, count);
 }
 
-static void put_process_title(const struct process *process, bool gap, const struct style *style)
+/* Writes the process above its tree. `blank_line`: after an empty line. */
+static void put_process_title(
+	const struct process *process, bool blank_line, const struct style *style)
 {
-	print_line(style, "%s%s%spid %u\n", gap ? "\n" : "",
+	print_line(style, "%s%s%spid %u\n", blank_line ? "\n" : "",
 		process->rank >= 0 ? process_name(process) : "", process->rank >= 0 ? ", " : "",
 		process->pid);
 }

@@ -190,18 +190,21 @@ static void end_line(struct text_table *table)
 	output_char(table->style->out, '\n');
 }
 
+/* Writes a text in its column: padded to the width of the column, with two blanks before it if
+ * `name_first`, else after it. A text that is too wide is written as a whole. */
 static void put_aligned(struct text_table *table, const struct text_column *shown, const char *text,
-	size_t length, bool after)
+	size_t length, bool name_first)
 {
 	const size_t width = escaped_width(text, length),
 		     fill = shown->width > width ? shown->width - width : 0;
 	const bool left = cell_is_left_aligned(shown->column);
 
-	table->blanks += (after ? 2 : 0) + (left ? 0 : fill);
+	table->blanks += (name_first ? 2 : 0) + (left ? 0 : fill);
 	put_text(table, text, length);
-	table->blanks += (after ? 0 : 2) + (left ? fill : 0);
+	table->blanks += (name_first ? 0 : 2) + (left ? fill : 0);
 }
 
+/* Writes the titles. `name_first`: the column of names is the first one, and has no title. */
 static void put_text_header(struct text_table *table, bool name_first)
 {
 	print_paint(table->style, PAINT_BOLD);

@@ -17,7 +17,6 @@ static void observe_counting(const struct profile *profile)
 			observer->context, profile->state->counting, profile->state->now_ns);
 }
 
-/* The last chosen step is over: open ranges count up to now. */
 /* Adds the GPU's times since counting began. */
 static void add_counted_gpu_times(struct profile *profile)
 {

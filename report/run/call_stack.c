@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 #include "report/run/call_stack.h"
 
 #include <stdio.h>
 #include <string.h>
 
-uint32_t call_stack_frames(const struct process *process, uint32_t id)
+uint32_t call_stack_frames(const struct process *process, uint32_t stack)
 {
-	const struct trace_stack *stack = reader_stack(process->reader, id);
-	const struct trace_python_stack *of_python = reader_python_stack(process->reader, id);
+	const struct trace_stack *of_native = reader_stack(process->reader, stack);
+	const struct trace_python_stack *of_python = reader_python_stack(process->reader, stack);
 
-	return id == 0 ? 0 : of_python ? of_python->frames : stack ? stack->frames : 0;
+	return stack == 0 ? 0 : of_python ? of_python->frames : of_native ? of_native->frames : 0;
 }
 
 /* Appends as much as fits. */
@@ -42,19 +43,19 @@ static size_t python_text(const struct process *process, const struct trace_pyth
 	return append_frame_text(out, room, used, function.bytes, function.length);
 }
 
-size_t call_stack_frame(
-	struct process *process, uint32_t id, uint32_t index, bool is_short, char *out, size_t room)
+size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index, bool is_short,
+	char *out, size_t room)
 {
-	const struct trace_python_stack *of_python = reader_python_stack(process->reader, id);
-	const struct trace_stack *stack;
+	const struct trace_python_stack *of_python = reader_python_stack(process->reader, stack);
+	const struct trace_stack *of_native;
 	uint64_t address;
 
 	if (of_python)
 		return python_text(process,
 			(const struct trace_python_frame *)(const void *)(of_python + 1) + index,
 			is_short, out, room);
-	stack = reader_stack(process->reader, id);
-	memcpy(&address, (const char *)(stack + 1) + index * sizeof address, sizeof address);
+	of_native = reader_stack(process->reader, stack);
+	memcpy(&address, (const char *)(of_native + 1) + index * sizeof address, sizeof address);
 	return process_symbol(process, address,
 		is_short ? DEMANGLE_SHORT : process->profile->options.demangle, out, room);
 }
@@ -130,12 +131,12 @@ static bool is_own_address(const struct process *process, uint64_t address)
 				.bytes = (const char *)(found + 1), .length = found->path_bytes });
 }
 
-uint32_t call_stack_own_frame(const struct process *process, uint32_t id, uint32_t from)
+uint32_t call_stack_own_frame(const struct process *process, uint32_t stack, uint32_t from)
 {
-	const uint32_t frames = call_stack_frames(process, id);
-	const struct trace_python_stack *of_python = reader_python_stack(process->reader, id);
+	const uint32_t frames = call_stack_frames(process, stack);
+	const struct trace_python_stack *of_python = reader_python_stack(process->reader, stack);
 	const struct trace_python_frame *python = of_python ? (const void *)(of_python + 1) : NULL;
-	const struct trace_stack *of_native = reader_stack(process->reader, id);
+	const struct trace_stack *of_native = reader_stack(process->reader, stack);
 	const char *native = of_native ? (const char *)(of_native + 1) : NULL;
 
 	for (; from < frames; from++) {

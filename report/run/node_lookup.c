@@ -45,7 +45,7 @@ static void add_found_node(struct node_list *list, size_t *room, uint32_t node)
 }
 
 struct node_list node_lookup_path(
-	const struct process *process, bool no_fold, const char *path, const bool *alive)
+	const struct process *process, bool no_fold, const char *path, const bool *has_events)
 {
 	const struct tree *tree = process->profile->tree;
 	char *name = xcalloc(strlen(path) + 1);
@@ -59,7 +59,7 @@ struct node_list node_lookup_path(
 		for (size_t i = 0; i < found.count; i++)
 			for (uint32_t id = tree->nodes[found.nodes[i]].first_child; id;
 				id = tree->nodes[id].next)
-				if ((!alive || alive[id]) &&
+				if ((!has_events || has_events[id]) &&
 					node_has_name(process, no_fold, id, name, length))
 					add_found_node(&next, &room, id);
 		free(found.nodes);

@@ -15,10 +15,10 @@ struct node_list {
 	size_t count;
 };
 
-/* All nodes at `path`, of any kind and domain. `alive`: by node, false: skipped; NULL: none is
- * skipped. */
+/* Returns all nodes at `path`, of any kind and domain. `has_events`: by node; a node without is
+ * skipped. NULL: none is skipped. */
 struct node_list node_lookup_path(
-	const struct process *process, bool no_fold, const char *path, const bool *alive);
+	const struct process *process, bool no_fold, const char *path, const bool *has_events);
 /* Returns the end of a sentence about `path`, which means no node: the nearest name where the path
  * leaves the tree, as suggest_text does. */
 const char *node_lookup_suggest(

@@ -16,17 +16,18 @@ enum node_flag {
 	NODE_FLAG_PER_EVENT = 64 /* each of its ranges has its own text */
 };
 
-/* An open range. */
-struct searched_range {
+struct evidence_range {
 	uint64_t begin_ns;
-	uint32_t trace_node, item; /* item: EVIDENCE_NO_INDEX: none */
+	uint32_t trace_node;
+	uint32_t item; /* index in evidence_list.items; EVIDENCE_NO_INDEX: none */
 };
 
 struct search_thread {
-	struct searched_range *open;
+	struct evidence_range *open; /* outermost first */
 	size_t room;
-	uint32_t depth, thread; /* thread: index + 1; 0: no evidence yet */
-	uint32_t launches;      /* calls that launch, copy or set, so far */
+	uint32_t open_count;
+	uint32_t thread;   /* index in evidence_list.threads, + 1; 0: no evidence yet */
+	uint32_t launches; /* calls that launch, copy or set, so far */
 };
 
 struct evidence_search {
@@ -203,17 +204,14 @@ static uint16_t evidence_thread_of(struct evidence_search *search,
 	return (uint16_t)(thread_state->thread - 1);
 }
 
-/* Returns the item of the open range at `depth`. Adds items for it and for the ranges around it
- * if they have none yet. */
-static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_state,
+/* Adds an item of `kind` for the open range at `depth`, and items EVIDENCE_AROUND for the ranges
+ * around it that have none. */
+static void add_evidence(struct evidence_search *search, struct search_thread *thread_state,
 	const struct trace_stream *stream, uint32_t depth, enum evidence_kind kind)
 {
 	struct evidence_list *evidence = search->evidence;
-	struct searched_range *opened = &thread_state->open[depth];
 	uint32_t from = depth, around;
 
-	if (kind == EVIDENCE_AROUND && opened->item != EVIDENCE_NO_INDEX)
-		return opened->item;
 	while (from > 0 && thread_state->open[from - 1].item == EVIDENCE_NO_INDEX)
 		from--;
 	around = from > 0 ? thread_state->open[from - 1].item : EVIDENCE_NO_INDEX;
@@ -231,7 +229,6 @@ static uint32_t evidence_at(struct evidence_search *search, struct search_thread
 		};
 		around = thread_state->open[from].item = (uint32_t)evidence->count++;
 	}
-	return around;
 }
 
 /* Consecutive backward ranges are one item, on any thread. */
@@ -268,7 +265,7 @@ static void note_named_range(struct evidence_search *search, const struct trace_
 	item->own_launches = thread_state->launches;
 }
 
-static void open_searched_range(struct evidence_search *search, const struct trace_event *event)
+static void begin_range(struct evidence_search *search, const struct trace_event *event)
 {
 	struct search_thread *thread_state = search_thread_of(search, event->stream);
 	const enum evidence_kind kind = kind_of_event(search, event);
@@ -276,8 +273,8 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 
 	if (event->depth >= thread_state->room)
 		ARRAY_GROW(thread_state->open, thread_state->room, (size_t)event->depth + 1);
-	thread_state->depth = event->depth + 1;
-	thread_state->open[event->depth] = (struct searched_range){
+	thread_state->open_count = event->depth + 1;
+	thread_state->open[event->depth] = (struct evidence_range){
 		.begin_ns = event->begin_ns, .trace_node = event->node, .item = EVIDENCE_NO_INDEX
 	};
 	if (kind == EVIDENCE_NONE ||
@@ -286,7 +283,7 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 	if (extends_last(evidence, kind))
 		thread_state->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
-		evidence_at(search, thread_state, event->stream, event->depth, kind);
+		add_evidence(search, thread_state, event->stream, event->depth, kind);
 	if (kind == EVIDENCE_BACKWARD)
 		evidence->items[evidence->count - 1].number++;
 	if (kind == EVIDENCE_RANGE)
@@ -294,7 +291,7 @@ static void open_searched_range(struct evidence_search *search, const struct tra
 			&evidence->items[thread_state->open[event->depth].item]);
 }
 
-static void end_evidence(struct evidence_list *evidence, const struct searched_range *range,
+static void end_evidence(struct evidence_list *evidence, const struct evidence_range *range,
 	uint32_t own_launches, uint64_t end_ns, bool is_open)
 {
 	struct evidence_item *item = &evidence->items[range->item];
@@ -310,21 +307,21 @@ static void end_evidence(struct evidence_list *evidence, const struct searched_r
 	thread->last_ns = end_ns;
 }
 
-/* Closes a range. `is_open`: its end is missing from the trace. */
-static void close_searched_range(struct evidence_search *search, const struct trace_event *event,
+/* Ends a range. `is_open`: its end is missing from the trace. */
+static void end_range(struct evidence_search *search, const struct trace_event *event,
 	uint64_t end_ns, bool is_open)
 {
 	struct search_thread *thread_state = search_thread_of(search, event->stream);
 	const uint32_t depth = event->depth;
 
-	if (depth >= thread_state->depth)
+	if (depth >= thread_state->open_count)
 		return;
 	if (thread_state->open[depth].item != EVIDENCE_NO_INDEX)
 		end_evidence(search->evidence, &thread_state->open[depth], thread_state->launches,
 			end_ns, is_open);
 	memmove(&thread_state->open[depth], &thread_state->open[depth + 1],
-		(thread_state->depth - depth - 1) * sizeof *thread_state->open);
-	thread_state->depth--;
+		(thread_state->open_count - depth - 1) * sizeof *thread_state->open);
+	thread_state->open_count--;
 }
 
 /* Returns true for functions that begin or end a CUDA graph capture. In traces of other tools,
@@ -386,14 +383,14 @@ static void search_event(struct evidence_search *search, const struct trace_even
 	switch (event->kind) {
 	case TRACE_PUSH:
 	case EVENT_RESUMED:
-		open_searched_range(search, event);
+		begin_range(search, event);
 		break;
 	case EVENT_POP:
-		close_searched_range(search, event, event->time_ns, false);
+		end_range(search, event, event->time_ns, false);
 		break;
 	case EVENT_UNENDED:
 	case EVENT_LEFT_OPEN:
-		close_searched_range(search, event, event->last_ns, true);
+		end_range(search, event, event->last_ns, true);
 		break;
 	case TRACE_LAUNCH:
 	case TRACE_GRAPH_LAUNCH:

@@ -298,14 +298,15 @@ static void add_memory_headline(struct paragraph *paragraph, const struct proces
 	paragraph_add_path(paragraph, process, node_id);
 }
 
+/* Appends where CPU time was spent, whatever the metric of the report is, or that no range was
+ * recorded. */
 static void add_cpu_headline(struct paragraph *paragraph, const struct process *process)
 {
-	const uint64_t whole = clamp_to_u64(process->whole);
-	const uint32_t node_id = process->metric == METRIC_CPU
-					 ? heaviest_node(process->profile, METRIC_CPU, whole)
-					 : 0;
+	const uint64_t whole = clamp_to_u64(profile_cpu_of_roots(process->profile));
+	const uint32_t node_id = heaviest_node(process->profile, METRIC_CPU, whole);
 
-	if (!node_id) {
+	/* Calls outside of ranges have a node, but no time. */
+	if (!node_id || process->profile->tree->nodes[node_id].kind == NODE_UNATTRIBUTED) {
 		paragraph_add(paragraph, "no range was recorded, so time cannot be attributed");
 		return;
 	}

@@ -185,9 +185,8 @@ static bool is_one_of_words(const char *text, size_t bytes, const char *const *w
 #define IS_ONE_OF(text, bytes, words) \
 	is_one_of_words(text, bytes, words, sizeof(words) / sizeof *(words))
 
-/* Reads the next name from `*at` on and moves `*at` past it. Unnamed namespaces are not
- * components. Returns false if there is none. */
-/* Returns the end of the qualified name at `from`. Sets `argument` to its last component. */
+/* Returns the end of the qualified name at `from`. Sets `argument` to its last component. Unnamed
+ * namespaces are not components. */
 static const char *skip_components(const char *from, struct qualified_name *argument)
 {
 	argument->begin = from;
@@ -206,6 +205,8 @@ static const char *skip_components(const char *from, struct qualified_name *argu
 	return from;
 }
 
+/* Reads the next qualified name from `*at` on, skips it, and sets `argument` to its last component.
+ * Returns false if there is none. */
 static bool next_name(const char **at, struct qualified_name *argument)
 {
 	const char *from = *at;

@@ -66,7 +66,9 @@ static struct cell node_text_cell(const struct row *row, uint32_t text)
 ROW_VALUE(domain, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].domain))
 ROW_VALUE(class, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].class))
 
-/* Returns whether the row is of NVTX start/end ranges, or of the section around them. */
+/* Returns whether the row is of start/end ranges or of the section around them. In the call tree,
+ * NODE_ASYNC is the section (profile->async_ranges, 0: none) and its children are the ranges. In
+ * `table`, NODE_ASYNC is such a range. */
 static bool is_async_row(const struct row *row)
 {
 	const struct profile *profile = row->process->profile;
@@ -84,8 +86,8 @@ COLUMN_VALUE(section)
 	return is_async_row(row) ? string_cell("start/end") : no_cell;
 }
 
-/* Returns whether the node is the section of start/end ranges, which is not a range itself. In
- * `table` such ranges are NODE_ASYNC themselves. */
+/* Returns whether the node is the section of start/end ranges, which is not a range itself and has
+ * no calls. */
 static bool is_async_section(const struct node *node)
 {
 	return node->kind == NODE_ASYNC && !node->calls;

@@ -3,10 +3,10 @@
 #include <assert.h>
 
 static_assert(JSON_KEY_BYTES == 32,
-	"a bit of the mask for each byte; the slack after a window can be compared");
+	"a key has one bit of the mask for each byte, and can be compared at a buffer's end");
 
-/* Returns the row of a key, or 0 if it is unknown. `quoted`: the text from the quote to the
- * colon. */
+/* Returns the row of a key in the cache, or 0 if it is not there. `quoted`: the text from the
+ * opening quote to the colon, at most JSON_KEY_BYTES. */
 static unsigned find_key_row(const struct json_keys *keys, const char *quoted, size_t length)
 {
 	for (unsigned row = 1; row <= keys->count; row++)
@@ -16,6 +16,7 @@ static unsigned find_key_row(const struct json_keys *keys, const char *quoted, s
 	return 0;
 }
 
+/* Adds a key to the cache. Returns its row, or 0 if the cache is full. */
 static unsigned remember_key(
 	struct json_keys *keys, const char *quoted, size_t length, unsigned meaning)
 {

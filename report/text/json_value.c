@@ -217,6 +217,8 @@ struct decimal_digits {
 	bool negative;
 };
 
+/* Reads a sign and the digits up to `end`. Returns false if there is anything else. Digits are
+ * ignored once the exponent has reached a million: the number is 0 or too large then. */
 static bool read_exponent(const char *at, const char *end, int64_t *exponent)
 {
 	const bool negative = at < end && *at == '-';

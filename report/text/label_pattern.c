@@ -90,13 +90,13 @@ static bool equals_word(const char *text, size_t length, const char *word)
 }
 
 /* Returns whether `part` is the name of a wrapper: torch.compile, FSDP and activation
- * checkpointing add one around a module, DDP around a whole model. */
-static bool is_wrapper_module(const char *part, size_t length, bool first)
+ * checkpointing add one around a module, DDP around a whole model (`is_first_part`). */
+static bool is_wrapper_module(const char *part, size_t length, bool is_first_part)
 {
 	return equals_word(part, length, "_orig_mod") ||
 	       equals_word(part, length, "_fsdp_wrapped_module") ||
 	       equals_word(part, length, "_checkpoint_wrapped_module") ||
-	       (first && equals_word(part, length, "module"));
+	       (is_first_part && equals_word(part, length, "module"));
 }
 
 size_t label_fold_module(const char *path, size_t length, char *out)

@@ -133,8 +133,6 @@ static bool parse_inputs(struct inputs_cursor *cursor, struct op_inputs *inputs)
 	return accept_char(cursor, ']');
 }
 
-/* Finds the string at `index` of a list such as `["a","b"]`. Returns false if it or one before
- * it has an escape; no value that is needed has one. */
 /* Accepts a string without escapes. */
 static bool accept_string(struct inputs_cursor *cursor, const char **text, size_t *length)
 {
@@ -151,6 +149,8 @@ static bool accept_string(struct inputs_cursor *cursor, const char **text, size_
 	return true;
 }
 
+/* Finds the string at `index` of a list such as `["a","b"]`. Returns false if there is
+ * none, or if it or one before it has an escape, which no value that is needed has. */
 static bool list_item(
 	const char *list, size_t bytes, unsigned index, const char **text, size_t *length)
 {

@@ -199,11 +199,11 @@ static void sort_by_next_column(struct tui_state *state, int by)
 	set_message(state, by > 0 ? "no more columns to the right" : "no more columns to the left");
 }
 
-static void find_again(struct tui_state *state, bool back)
+static void find_again(struct tui_state *state, bool backward)
 {
 	const uint32_t from = tui_cursor_item(state),
 		       item = *state->search && from != TUI_NONE
-				      ? tui_search(state, from, back ? -1 : 1)
+				      ? tui_search(state, from, backward ? -1 : 1)
 				      : TUI_NONE;
 
 	if (!*state->search)

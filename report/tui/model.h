@@ -68,8 +68,8 @@ struct tui_kind {
 	void (*sort)(struct tui_model *model, uint32_t column);
 	/* Returns true if `metric`, a key of metric.h, can be shown. */
 	bool (*has_metric)(struct tui_model *model, const char *metric);
-	/* Changes to `metric` and chooses the columns again. Returns false if the keys have
-	 * changed. */
+	/* Changes to `metric` and chooses the columns again. Returns false if it is
+	 * another tree now, whose keys are others. */
 	bool (*change_metric)(struct tui_model *model, const char *metric);
 	/* Returns the next item of the critical path below `from`, or its first one if `from` is
 	 * not on it. `last`: returns the end of the path. Returns TUI_NONE if there is no path.

@@ -112,7 +112,7 @@ static void change_metric(struct tui_state *state)
 
 	state->first_column = 0;
 	if (!state->model->kind->change_metric(state->model, state->pending_metric)) {
-		reset_state(state);
+		reset_state(state); /* it is another tree, with other keys */
 		return;
 	}
 	tui_update_rows(state, tui_model_find(state->model, key));

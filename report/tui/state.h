@@ -75,8 +75,8 @@ struct tui_state {
 	bool quit;
 };
 
-/* Makes a state in which as many levels are open as fit the screen. The caller keeps ownership of
- * the model. */
+/* Makes a state in which as many levels are open as fit the screen, and then the heaviest path as
+ * far as it fits. The caller keeps ownership of the model. */
 struct tui_state *tui_state_new(struct tui_model *model, unsigned width, unsigned height);
 void tui_state_free(struct tui_state *state);
 

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the end of an open range does not contain, if a struct record opened the range. */
+/* What is shown at the end of an open range and is not in its POP: what a trace_range record said
+ * when it opened the range. */
 struct dump_range {
 	/* inline text, owned; NULL: the range has a name id, or neither */
 	char *text;
@@ -214,6 +215,7 @@ static void describe_end(
 	line_unsigned(&dump->line, DUMP_duration_ns, event->time_ns - entry->begin_ns);
 }
 
+/* Fills the line of a mark. A MARK record has the layout of a range. */
 static void describe_mark(
 	struct dump *dump, const struct trace_event *event, const struct trace_range *record)
 {

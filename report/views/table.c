@@ -43,15 +43,15 @@ static void merge_launch_shape(struct node_gpu *gpu, const struct node_gpu *from
 	*gpu->shape = *from->shape;
 }
 
-/* `again`: the node is GPU work or was captured, and the range around it has the same time as its
- * self time. */
+/* Adds GPU times to node `id`. `inner`: as in merge_times. `is_duplicate`: `from` is of GPU work or
+ * of a captured node, and the range around it has the same time as its self time. */
 static void merge_gpu(
-	struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool again)
+	struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool is_duplicate)
 {
 	struct node_gpu *gpu = tree_gpu(tree, id);
 
 	gpu->self_ns += from->self_ns;
-	gpu->duplicate_ns += again ? from->self_ns : 0;
+	gpu->duplicate_ns += is_duplicate ? from->self_ns : 0;
 	gpu->self_calls += from->self_calls;
 	gpu->untimed += from->untimed;
 	gpu->bytes += from->bytes;

@@ -18,9 +18,9 @@ struct tree_walk {
 	struct process *process;
 	struct rows *rows;
 	const struct column *sort;
-	bool *has_events;       /* by node: something happened in the node or below */
-	bool *without_gpu_work; /* by node, from extra_rows_without_gpu_work() */
-	uint32_t *operators;    /* by node: number of live ranges in the node and below */
+	bool *has_events;        /* by node: something happened in the node or below */
+	bool *without_gpu_work;  /* by node, from extra_rows_without_gpu_work() */
+	uint32_t *ranges_within; /* by node: ranges with events, the node and those below */
 	/* By node, while a level is ordered: the row of the node + 1, and the row of its backward
 	 * node + 1. 0: none. */
 	uint32_t *position, *backward;
@@ -33,12 +33,12 @@ struct tree_walk {
 	size_t stack_count, stack_room;
 };
 
-static void find_alive(struct tree_walk *walk)
+static void find_nodes_with_events(struct tree_walk *walk)
 {
 	const struct tree *tree = walk->process->profile->tree;
 
 	walk->has_events = xcalloc(tree->count * sizeof *walk->has_events);
-	walk->operators = xcalloc(tree->count * sizeof *walk->operators);
+	walk->ranges_within = xcalloc(tree->count * sizeof *walk->ranges_within);
 	walk->position = xcalloc(tree->count * sizeof *walk->position);
 	walk->backward = xcalloc(tree->count * sizeof *walk->backward);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
@@ -46,10 +46,10 @@ static void find_alive(struct tree_walk *walk)
 
 		walk->has_events[id] |= node->calls > 0 || node->gpu || node->memory;
 		walk->has_events[node->parent] |= walk->has_events[id];
-		walk->operators[id] += walk->has_events[id] &&
-				       node_kind_class(node->kind) == NODE_RANGES &&
-				       !node->is_group;
-		walk->operators[node->parent] += walk->operators[id];
+		walk->ranges_within[id] += walk->has_events[id] &&
+					   node_kind_class(node->kind) == NODE_RANGES &&
+					   !node->is_group;
+		walk->ranges_within[node->parent] += walk->ranges_within[id];
 	}
 }
 
@@ -197,7 +197,7 @@ struct row_level {
 	size_t count, room;
 	/* Left out, to be summed up: rows without GPU work that are too short for a row of their
 	 * own. */
-	uint64_t small_rows, small_operators, small_ns;
+	uint64_t small_rows, small_ranges, small_ns;
 };
 
 static void add_to_level(struct row_level *level, const struct row *row)
@@ -218,7 +218,7 @@ static void add_extra_rows(struct tree_walk *walk, struct row_level *level, cons
 		add_to_level(level, &row);
 	if (level->small_ns >= walk->min_cpu_ns) {
 		row = extra_row_without_gpu_work_sum(
-			walk->process, like, level->small_operators, level->small_ns);
+			walk->process, like, level->small_ranges, level->small_ns);
 		add_to_level(level, &row);
 	} else {
 		walk->rows->hidden_by_percent += level->small_rows;
@@ -228,7 +228,7 @@ static void add_extra_rows(struct tree_walk *walk, struct row_level *level, cons
 static void add_workless_node(const struct tree_walk *walk, struct row_level *level, uint32_t node)
 {
 	level->small_rows++;
-	level->small_operators += walk->operators[node];
+	level->small_ranges += walk->ranges_within[node];
 	level->small_ns += walk->process->profile->tree->nodes[node].total_ns;
 }
 
@@ -281,18 +281,6 @@ static long double sum_of_roots(const struct tree_walk *walk)
 	return sum;
 }
 
-static long double cpu_of_roots(const struct tree_walk *walk)
-{
-	const struct profile *profile = walk->process->profile;
-	long double sum = 0;
-
-	for (uint32_t id = profile->tree->nodes[0].first_child; id;
-		id = profile->tree->nodes[id].next)
-		if (profile_root_has_share(profile, id, true))
-			sum += profile->tree->nodes[id].total_ns;
-	return sum;
-}
-
 static void push_focused_roots(struct tree_walk *walk)
 {
 	struct node_list selected = node_lookup_path(
@@ -325,13 +313,13 @@ static void arrange_process_tree(struct tree_walk *walk)
 	};
 
 	walk->sort = view_sort(walk->options, walk->process);
-	find_alive(walk);
+	find_nodes_with_events(walk);
 	walk->without_gpu_work = walk->options->format == FORMAT_TEXT
 					 ? extra_rows_without_gpu_work(walk->process)
 					 : NULL;
 	walk->min_value = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
-	walk->min_cpu_ns = clamp_to_u64(
-		cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
+	walk->min_cpu_ns = clamp_to_u64(profile_cpu_of_roots(walk->process->profile) *
+					(long double)view_min_percent(walk->options) / 100);
 	walk->root_parent = NO_ROW;
 	if (walk->options->all) {
 		rows_add(walk->rows, &process_row);
@@ -347,7 +335,7 @@ static void arrange_process_tree(struct tree_walk *walk)
 				row.depth + 1);
 	}
 	free(walk->has_events);
-	free(walk->operators);
+	free(walk->ranges_within);
 	free(walk->position);
 	free(walk->backward);
 	free(walk->without_gpu_work);

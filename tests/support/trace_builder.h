@@ -42,6 +42,7 @@ const unsigned char *builder_bytes(struct trace_builder *builder, size_t *bytes)
 void builder_write(struct trace_builder *builder, const char *path);
 
 /* Functions that build the dictionary. */
+
 /* Returns the id of a name. Equal texts have the same id; NULL has the id 0. */
 uint32_t build_name(struct trace_builder *builder, const char *text);
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);

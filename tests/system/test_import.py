@@ -3,7 +3,7 @@
 """Small traces of torch.profiler, made here: every version of the format, and every trap that real
 files contain. Real ones are in test_import_reference.py."""
 import gzip, json, os, random, re, resource
-from harness import case, main, report
+from harness import REPORT, case, main, report, run
 
 ENGINE = "autograd::engine::evaluate_function: "
 PARTS = {"sum_us": "gpu_sum_ns", "busy_us": "gpu_busy_ns", "idle_us": "gpu_idle_ns", "computation_us": "gpu_computation_ns",
@@ -331,6 +331,38 @@ def what_json_does_not_have_is_read_where_programs_write_it(folder):
     got = tree(folder / "trace.json")
     assert sorted(row["cpu_total_ns"] for row in got["rows"]) == [5000, 7000], got["rows"]
     assert any("1 events have no readable time" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def a_compressed_file_says_if_no_descriptor_is_free(folder):
+    (folder / "trace.json.gz").write_bytes(gzip.compress(write(folder, [op("a", 0, 10)]).read_bytes()))
+    for limit in range(4, 8):
+        said = run(folder, "sh", "-c", 'ulimit -n %d; exec "$0" tree trace.json.gz' % limit, REPORT, check=None)
+        assert said.returncode in (0, 2) and b"memory" not in said.stderr, (limit, said)
+        assert limit > 4 or b"cannot duplicate a descriptor: Too many open files" in said.stderr, said
+
+
+@case
+def a_damaged_description_of_a_device_adds_no_device(folder):
+    path = write(folder, [op("a", 0, 10)], deviceProperties=[{"id": 0, "name": "Good"}, {"id": 1, "name": "Damaged"}])
+    assert b"Damaged" in report("info", path).stdout
+    whole = path.read_text()
+    for damaged in ('{"id": 1 "name": "Damaged"}', '{"id": 1, "name": "Damaged" 5}', '{"id": 1, "name": "Damaged", 5: 1}'):
+        path.write_text(whole.replace('{"id": 1, "name": "Damaged"}', damaged))
+        said = report("info", path).stdout
+        assert b"Good" in said and said.count(b"compute capability") == 1, (damaged, said)
+
+
+@case
+def the_first_screen_says_where_cpu_time_went_for_every_metric(folder):
+    events = [X("user_annotation", "train", 0, 100), X("user_annotation", "load", 200, 60), op("aten::mm", 10, 80)]
+    path = write(folder, events)
+    for metric in ("cpu", "wall", "calls", "gpu", "tensors", "allocated"):
+        said = " ".join(report(path, "-m", metric).stdout.decode().split())
+        assert "50.0 % of the time in ranges (80.00 µs of 160.00 µs, all threads) is spent in `train / aten::mm`" in said, (metric, said)
+        assert "no range was recorded" not in said, (metric, said)
+    path = write(folder, [launch(0, 10, 1)])
+    assert "no range was recorded" in " ".join(report(path, "-m", "calls").stdout.decode().split())
 
 
 @case

@@ -128,20 +128,20 @@ bool convert_prepare_memory(struct conversion *conversion)
 {
 	struct event_rows *imported = conversion->imported;
 	uint32_t *order;
-	bool added = false;
+	bool levels_computed = false;
 
 	drop_cpu_events(conversion);
 	order = xcalloc((imported->memory_count + 1) * sizeof *order);
 	for (size_t i = 0; i < imported->memory_count; i++) {
 		order[i] = (uint32_t)i;
-		added |= !imported->memories[i].has_totals;
+		levels_computed |= !imported->memories[i].has_totals;
 	}
-	if (added) {
+	if (levels_computed) {
 		sort_row_numbers(
 			order, imported->memory_count, compare_memory_times, imported->memories);
 		add_up_levels(imported, order);
 		pair_frees(imported, order);
 	}
 	free(order);
-	return added;
+	return levels_computed;
 }

@@ -93,8 +93,7 @@ static int compare_flows(const void *a, const void *b)
 	return COMPARE(left->thread, right->thread);
 }
 
-/* Returns the backward function of `thread` that starts at `time`, or NULL. */
-/* Returns the first of the thread's ranges that starts at `time` or later, in start order. */
+/* Returns the index in `order` of the thread's first range that starts at `time` or later. */
 static size_t first_range_from(const struct conversion *conversion, uint32_t thread, int64_t time)
 {
 	size_t low = conversion->thread_begin[thread], high = conversion->thread_begin[thread + 1];
@@ -110,6 +109,8 @@ static size_t first_range_from(const struct conversion *conversion, uint32_t thr
 	return low;
 }
 
+/* Returns the backward function of `thread` that starts at `time`. NULL: there is none among the
+ * first SAME_START_MAX ranges that start then. */
 static const struct imported_range *find_started_range(
 	const struct conversion *conversion, uint32_t thread, int64_t time)
 {

@@ -167,10 +167,10 @@ bool convert_rows(struct event_rows *imported, int fd)
 {
 	struct conversion conversion = { .imported = imported };
 	const uint32_t pid = imported->pid ? imported->pid : main_pid(imported);
-	bool added, written;
+	bool levels_computed, written;
 	int error;
 
-	added = convert_prepare_memory(&conversion);
+	levels_computed = convert_prepare_memory(&conversion);
 	find_module_threads(imported);
 	find_time_range(&conversion);
 	conversion.writer = writer_new(
@@ -185,7 +185,7 @@ bool convert_rows(struct event_rows *imported, int fd)
 	convert_find_backward_links(&conversion);
 	write_threads(&conversion);
 	convert_gpu_events(&conversion);
-	convert_metadata(&conversion, pid, added);
+	convert_metadata(&conversion, pid, levels_computed);
 	written = writer_close(conversion.writer, (uint64_t)(conversion.last - conversion.first),
 		!imported->truncated);
 	error = errno;

@@ -105,9 +105,11 @@ void sort_row_numbers(uint32_t *rows, size_t count,
 void convert_sort_rows(struct conversion *conversion);
 
 /* Writes META records and devices. Called last, because it reports counts of the conversion.
- * `added`: result of convert_prepare_memory. */
-void convert_metadata(struct conversion *conversion, uint32_t pid, bool added);
+ * `levels_computed`: result of convert_prepare_memory. */
+void convert_metadata(struct conversion *conversion, uint32_t pid, bool levels_computed);
 
+/* Drops the CPU's allocator events. If some of the others lack the allocator's totals, computes
+ * them for all, and finds the allocation of each free. Returns whether it did that. */
 bool convert_prepare_memory(struct conversion *conversion);
 
 /* Writes the GPU events as a stream of their own. */

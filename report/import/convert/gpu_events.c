@@ -33,7 +33,9 @@ static uint32_t copy_kind_of_name(struct string_view name)
 	return TRACE_COPY_UNKNOWN;
 }
 
-static uint32_t memory_kind_of_name(struct string_view name, bool target)
+/* Returns the kind of memory that a name such as "Memcpy HtoD (Pageable -> Device)" gives for the
+ * source of a copy or, with `of_target`, for its target. */
+static uint32_t memory_kind_of_name(struct string_view name, bool of_target)
 {
 	static const char *const words[] = { [TRACE_MEMORY_PAGEABLE] = "Pageable",
 		[TRACE_MEMORY_PINNED] = "Pinned",
@@ -44,10 +46,10 @@ static uint32_t memory_kind_of_name(struct string_view name, bool target)
 		[TRACE_MEMORY_MANAGED_STATIC] = "Managed Static" };
 	const char *open = memchr(name.bytes, '(', name.length), *end = name.bytes + name.length,
 		   *arrow = open ? memmem(open, (size_t)(end - open), " -> ", 4) : NULL,
-		   *from = target && arrow ? arrow + 4
-			   : open          ? open + 1
-					   : end;
-	const char *to = target || !arrow ? memchr(from, ')', (size_t)(end - from)) : arrow;
+		   *from = of_target && arrow ? arrow + 4
+			   : open             ? open + 1
+					      : end;
+	const char *to = of_target || !arrow ? memchr(from, ')', (size_t)(end - from)) : arrow;
 
 	for (uint32_t kind = 1; to && kind < sizeof words / sizeof *words; kind++)
 		if ((size_t)(to - from) == strlen(words[kind]) &&

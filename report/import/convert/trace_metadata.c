@@ -63,7 +63,7 @@ static bool is_of_rocm(const struct event_rows *imported)
 	return false;
 }
 
-static void write_source_metadata(struct conversion *conversion, bool added)
+static void write_source_metadata(struct conversion *conversion, bool levels_computed)
 {
 	const struct event_rows *imported = conversion->imported;
 
@@ -75,9 +75,10 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 		write_metadata(conversion, "source.torch_modules", "on");
 	if (imported->memory_count)
 		write_metadata(conversion, "source.torch_memory",
-			added ? "partial: the file does not give the allocator's total at the "
-				"start; levels are computed from the lowest possible one"
-			      : "on");
+			levels_computed
+				? "partial: the file does not give the allocator's total at the "
+				  "start; levels are computed from the lowest possible one"
+				: "on");
 	if (imported->gpu_count)
 		write_metadata(conversion,
 			is_of_rocm(imported) ? "source.roctracer" : "source.cupti", "on");
@@ -220,13 +221,13 @@ static void write_devices(struct conversion *conversion)
 	}
 }
 
-void convert_metadata(struct conversion *conversion, uint32_t pid, bool added)
+void convert_metadata(struct conversion *conversion, uint32_t pid, bool levels_computed)
 {
 	write_metadata(conversion, "import.format",
 		*conversion->imported->producer ? conversion->imported->producer
 						: "torch.profiler (Kineto)");
 	write_file_metadata(conversion, pid);
-	write_source_metadata(conversion, added);
+	write_source_metadata(conversion, levels_computed);
 	write_devices(conversion);
 	write_skipped(conversion);
 	write_counts(conversion);

@@ -67,7 +67,7 @@ static void read_distributed(struct kineto_reader *reader, const struct json_tex
 	}
 }
 
-/* Kineto's names of the same property over the years. */
+/* Kineto's keys of device properties. Some were renamed, so a property may have two. */
 static const struct {
 	const char *key;
 	size_t offset;
@@ -91,6 +91,8 @@ static const struct {
 	{ "sharedMemPerBlock", offsetof(struct imported_device, shared_per_block) },
 };
 
+/* Adds the device that `object` describes. Unknown keys are skipped, and missing properties are 0.
+ * Adds nothing if the object is damaged. */
 static void read_kineto_device(struct kineto_reader *reader, struct json_text object)
 {
 	struct json_scanner scan = { .at = object.bytes, .end = object.bytes + object.length };
@@ -108,7 +110,9 @@ static void read_kineto_device(struct kineto_reader *reader, struct json_text ob
 				json_unsigned(&value, (uint64_t *)(void *)((char *)&device +
 									   device_keys[i].offset));
 	}
-	*ARRAY_ADD(imported->devices, imported->device_room, imported->device_count) = device;
+	if (!scan.problem)
+		*ARRAY_ADD(
+			imported->devices, imported->device_room, imported->device_count) = device;
 }
 
 static void read_kineto_devices(struct kineto_reader *reader, const struct json_text *array)

@@ -41,7 +41,8 @@ static uint32_t device_or_stream(
 	return event_rows_number(reader->imported, kineto_intern(reader, otherwise));
 }
 
-/* Returns the metadata row of `key`. Adds one if there is none, and sets `is_new`. */
+/* Returns the metadata row that this function added for `key`, a text id. Adds one if there is
+ * none, and sets `is_new`. The pointer is valid until a row is added. */
 static struct imported_metadata *metadata_of(
 	struct kineto_reader *reader, uint32_t key, bool *is_new)
 {

@@ -56,7 +56,7 @@ uint32_t nsys_pid(int64_t global)
 
 uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 {
-	uint32_t *known = nsys_id_map_slot(&reader->processes, (uint64_t)global >> 24);
+	uint32_t *known = nsys_id_map_slot(&reader->process_of_id, (uint64_t)global >> 24);
 
 	if (!*known) {
 		char number[16];
@@ -65,14 +65,14 @@ uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 		*EVENT_ROWS_ADD(reader->imported, process, processes) = (struct imported_process){
 			string_table_intern(reader->imported->texts, number, strlen(number))
 		};
-		*known = (uint32_t)reader->processes.index.count;
+		*known = (uint32_t)reader->process_of_id.index.count;
 	}
 	return *known - 1;
 }
 
 static bool is_process(const struct nsys_reader *reader, int64_t global)
 {
-	return map_value(&reader->processes, (uint64_t)global >> 24) != 0;
+	return map_value(&reader->process_of_id, (uint64_t)global >> 24) != 0;
 }
 
 static void add_nsys_metadata(struct nsys_reader *reader, const char *key, struct string_view value)
@@ -228,7 +228,7 @@ static void read_threads(struct nsys_reader *reader)
 
 	while (nsys_rows_next(rows)) {
 		const uint32_t thread = map_value(
-			&reader->threads, (uint64_t)nsys_rows_number(rows, 0));
+			&reader->thread_of_id, (uint64_t)nsys_rows_number(rows, 0));
 
 		if (thread && nsys_rows_has_value(rows, 1) &&
 			nsys_database_string(reader->db, nsys_rows_number(rows, 1), &name))
@@ -340,10 +340,10 @@ static void read_nsys_tables(struct nsys_reader *reader)
 static void nsys_reader_free(struct nsys_reader *reader)
 {
 	nsys_database_close(reader->db);
-	map_free(&reader->threads);
-	map_free(&reader->processes);
-	map_free(&reader->texts);
-	map_free(&reader->domains);
+	map_free(&reader->thread_of_id);
+	map_free(&reader->process_of_id);
+	map_free(&reader->text_of_id);
+	map_free(&reader->domain_of_id);
 	free(reader->open);
 }
 

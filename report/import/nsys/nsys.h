@@ -21,11 +21,11 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 
 /* Everything below is shared by nsys.c and nsys_events.c only. */
 
-/* A hash table from ids of the file to indexes. */
+/* A hash table from ids of the file to indices or text ids. */
 struct nsys_id_map {
 	struct nsys_id_pair {
 		uint64_t key;
-		uint32_t value; /* the index + 1; 0: not known yet */
+		uint32_t value; /* the index or text id, + 1; 0: not known yet */
 	} * pairs;
 	size_t room;
 	struct hash_index index; /* of pairs, by key */
@@ -34,7 +34,8 @@ struct nsys_id_map {
 struct nsys_reader {
 	struct nsys_database *db;
 	struct event_rows *imported;
-	struct nsys_id_map threads, processes, texts, domains;
+	/* By id of the file: the index in `imported`; text_of_id: the id in imported->texts. */
+	struct nsys_id_map thread_of_id, process_of_id, text_of_id, domain_of_id;
 	uint32_t caller; /* process that made the first call */
 	int64_t earliest, latest;
 	uint64_t spans; /* number of start/end ranges; the last id used */
@@ -42,7 +43,8 @@ struct nsys_reader {
 	size_t open_count, open_room;
 };
 
-/* Returns the slot of `key`. A new slot is 0, and the caller must set it to the index + 1. */
+/* Returns the slot of `key`, valid until the next call. A new slot is 0, and the caller must set it
+ * to the index or text id, + 1. */
 uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key);
 /* Returns the row number of a process, in order of appearance. Adds a row if it is new. `global`:
  * nsys's global id of the process or of one of its threads. */

@@ -31,17 +31,17 @@ struct nsys_times {
 };
 
 /* Reads start and end from columns 0 and 1, and counts the event. Counts it as unreadable and
- * returns false if the times are not valid. `open`: the end may be missing. */
+ * returns false if the times are not valid. `may_be_open`: the end may be missing. */
 static bool read_nsys_times(struct nsys_reader *reader, const struct nsys_rows *rows,
-	struct nsys_times *span, bool open)
+	struct nsys_times *span, bool may_be_open)
 {
 	const int64_t start = nsys_rows_number(rows, 0), end = nsys_rows_number(rows, 1),
 		      far = INT64_MAX / 4;
 	const bool ended = nsys_rows_has_value(rows, 1);
 
 	reader->imported->events++;
-	if (!nsys_rows_has_value(rows, 0) || start > far || start < -far || (!ended && !open) ||
-		(ended && (end < start || end > far))) {
+	if (!nsys_rows_has_value(rows, 0) || start > far || start < -far ||
+		(!ended && !may_be_open) || (ended && (end < start || end > far))) {
 		reader->imported->unreadable++;
 		return false;
 	}
@@ -60,7 +60,8 @@ static uint32_t nsys_rows_number32(const struct nsys_rows *rows, unsigned column
 	return number < 0 ? 0 : number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* Returns the text of a StringIds id, or 0 if there is none. */
+/* Returns the id in imported->texts of the string whose StringIds id is in `column`. Returns 0 if
+ * the column is NULL or there is no such string. */
 static uint32_t intern_string_column(
 	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
 {
@@ -70,7 +71,7 @@ static uint32_t intern_string_column(
 
 	if (!nsys_rows_has_value(rows, column))
 		return 0;
-	known = nsys_id_map_slot(&reader->texts, (uint64_t)id);
+	known = nsys_id_map_slot(&reader->text_of_id, (uint64_t)id);
 	if (!*known) {
 		if (nsys_database_string(reader->db, id, &string))
 			text = string_table_intern(
@@ -89,7 +90,7 @@ static uint32_t thread_of_row(
 	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
 {
 	const int64_t global = nsys_rows_number(rows, column);
-	uint32_t *known = nsys_id_map_slot(&reader->threads, (uint64_t)global);
+	uint32_t *known = nsys_id_map_slot(&reader->thread_of_id, (uint64_t)global);
 	struct event_rows *imported = reader->imported;
 	char number[16];
 
@@ -153,7 +154,7 @@ static uint16_t domain_of_row(struct nsys_reader *reader, const struct nsys_rows
 	if (!id)
 		return 0;
 	known = nsys_id_map_slot(
-		&reader->domains, (uint64_t)process_of_row(reader, rows, V_THREAD) << 32 | id);
+		&reader->domain_of_id, (uint64_t)process_of_row(reader, rows, V_THREAD) << 32 | id);
 	if (!*known) {
 		if (imported->domain_count < UINT16_MAX)
 			*EVENT_ROWS_ADD(imported, domain, domains) = (struct imported_domain){ 0 };

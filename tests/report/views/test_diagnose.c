@@ -1009,7 +1009,6 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 }
 END_TEST
 
-/* What costs most comes first. */
 /* Idle time in a DataLoader has one cause, the same in both views, and one finding. */
 START_TEST(waiting_for_data_has_one_name)
 {
@@ -1056,6 +1055,7 @@ START_TEST(little_that_could_be_checked_is_no_health)
 }
 END_TEST
 
+/* What costs most comes first. */
 START_TEST(findings_are_ranked_by_what_they_cost)
 {
 	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
@@ -1070,7 +1070,6 @@ START_TEST(findings_are_ranked_by_what_they_cost)
 }
 END_TEST
 
-/* Whatever part of a trace is looked at: nobody knows what of the cost is that part's. */
 /* Running out of memory comes first of all, what costs bytes after what costs time. */
 START_TEST(findings_about_bytes_have_their_place)
 {
@@ -1083,6 +1082,7 @@ START_TEST(findings_about_bytes_have_their_place)
 }
 END_TEST
 
+/* The cost of measuring is not known by step, so --steps does not hide it. */
 START_TEST(what_measuring_costs_is_of_the_whole_run)
 {
 	struct trace_builder *builder = slow_host_after_a_long_start();
