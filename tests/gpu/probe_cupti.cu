@@ -835,10 +835,10 @@ static void end(const char *variant)
 
 	if (!strcmp(variant, "flush")) {
 		result = (int)cuptiActivityFlushAll(1);
-		printf("\"result of the forced flush\": %d, \"its end, ms\": %.1f, ", result,
+		printf("\"result of the forced flush\": %d, \"flushed after ms\": %.1f, ", result,
 			ms_since(begin));
 		result = (int)cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-		printf("\"result of disabling\": %d, \"its end, ms\": %.1f, ", result,
+		printf("\"result of disabling\": %d, \"disabled after ms\": %.1f, ", result,
 			ms_since(begin));
 	}
 	lock.lock();
