@@ -90,7 +90,7 @@ def not_compiled(name):
 
 def program(name):
     if not compiled(name):
-        raise NotCompiled("%s: %s" % (name, not_compiled(name)))
+        raise NotCompiled("%s was not built; its own check says why" % name)
     return str(programs / name)
 
 
@@ -152,14 +152,12 @@ def begins(env):
 
 def check_first():
     """false: nothing more can be learnt here with CUPTI; what can without was said."""
-    if not compiled("cuda_guest"):
-        observe("the first program", not_compiled("cuda_guest"))
-        return True
-    if begins({}):
+    if not compiled("cuda_guest") or begins({}):
         return True
     print("# it does not get through", flush=True)
     results.append(("the first program", "does not end as it ought to"))
     evidence.put("checks", *results[-1])
+    print("not ok %d - %s" % (len(results), results[-1][0]), flush=True)
     begins({"PPERF_CUPTI": "0"})
     begins({"PPERF_CUDA": "0"})
     return False
@@ -314,7 +312,7 @@ QUESTIONS = [
     ("memory that CUPTI itself takes", ("memory",), 30),
     ("a record that CUPTI has at once, again and again, and while a kernel runs", ("dump",), 30)]
 # These end with a GPU that is at fault or at work, so they come after everything else.
-BAD_ENDS = [("faults", v) for v in ("bare", "cupti", "flush")] + [("endless", v, 30) for v in ("bare", "cupti", "flush")]
+BAD_ENDS = [("faults", v) for v in ("bare", "cupti", "flush")] + [("endless", v, 12) for v in ("bare", "cupti", "flush")]
 
 
 def answer(done):
@@ -366,6 +364,7 @@ def check_bad_ends():
     if not compiled("probe_cupti"):
         return
     for way, name in (("faults", "ends in a GPU fault"), ("endless", "exits while a kernel runs")):
+        # 30 s: longer than the library waits
         @check("a program that %s: it ends as it does alone, at most %d s later" % (name, PATIENCE_S))
         def _(folder):
             arguments = (way, "bare") if way == "faults" else (way, "bare", 30)
@@ -436,6 +435,8 @@ def guard(section):
 
 
 def check_programs():
+    for name in "cuda_guest", "launch_cost":
+        missing(name)
     if not guard(check_first):
         return
     for section in (check_known_work, check_libraries, check_graphs, check_exits, check_threads, observe_memory_and_clocks, observe_replays, observe_cost,

@@ -38,11 +38,15 @@ template <class Call> static void measure(const char *what, const char *end, Cal
 		auto start = std::chrono::steady_clock::now();
 		for (int i = 0; i < calls; i++)
 			call();
-		times.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / calls);
+		times.push_back(std::chrono::duration<double, std::nano>(
+					std::chrono::steady_clock::now() - start)
+					.count() /
+				calls);
 		check(cudaDeviceSynchronize());
 	}
 	std::sort(times.begin(), times.end());
-	printf("\"%s\": {\"median_ns\": %.1f, \"least_ns\": %.1f}%s", what, times[bursts / 2], times[0], end);
+	printf("\"%s\": {\"median_ns\": %.1f, \"least_ns\": %.1f}%s", what, times[bursts / 2],
+		times[0], end);
 }
 
 static cudaGraphExec_t make_graph(cudaStream_t stream, void *set)

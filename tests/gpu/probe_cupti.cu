@@ -165,6 +165,20 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *resource)
 		phases.back().second.push_back(text);
 }
 
+// Of the probe `nodes`: what happens inside which call. Returns false for the other probes. The
+// calls are no launches of kernels, so that their symbolName may be invalid.
+static bool note_call(const CUpti_CallbackData *call)
+{
+	std::lock_guard<std::mutex> guard(lock);
+
+	if (phases.empty())
+		return false;
+	phases.back().second.push_back(
+		(call->callbackSite == CUPTI_API_EXIT ? "exit of " : "enter ") +
+		std::string(call->functionName) + ", id " + std::to_string(call->correlationId));
+	return true;
+}
+
 static void CUPTIAPI on_call(
 	void *, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
@@ -175,6 +189,8 @@ static void CUPTIAPI on_call(
 		on_resource(id, (const CUpti_ResourceData *)data);
 		return;
 	}
+	if (note_call(call))
+		return;
 	if (call->callbackSite == CUPTI_API_EXIT) {
 		if (!driver)
 			inside = 0;
@@ -553,6 +569,10 @@ static void enable_resources()
 		     CUPTI_CBID_RESOURCE_GRAPH_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
 		     CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED })
 		CHECK(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id));
+	for (CUpti_CallbackId id : { CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
+		     CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags,
+		     CUPTI_DRIVER_TRACE_CBID_cuGraphClone })
+		CHECK(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id));
 	CHECK(cuptiActivityRegisterCallbacks(requested, completed));
 	CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 	CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET));

@@ -137,9 +137,10 @@ def a_program_that_does_not_compile_loses_nothing_else(folder):
     assert done.returncode == 1 and "cuda_guest does not compile" in done.stderr, (done.stdout, done.stderr)
     assert len(machine.evidence("probe")["observations"]) >= 20
     found = machine.evidence("gpu-check")
-    assert "cuda_guest is none of ours" in found["observations"]["the first program"], found
+    assert "cuda_guest is none of ours" in found["observations"]["cuda_guest"], found
+    assert "cuda_guest is none of ours" in found["checks"]["cuda_guest"], found
     graphs = next(text for name, text in found["checks"].items() if name.startswith("graphs"))
-    assert "NotCompiled" in graphs and "cuda_guest is none of ours" in graphs, found
+    assert "NotCompiled: cuda_guest was not built" in graphs, found
     assert found["checks"]["a program that ends in a GPU fault: it ends as it does alone, at most 12 s later"] == "ok", found
     assert "has none for CUDA" in machine.evidence("torch-check")["observations"]["PyTorch"]
     assert len(list(machine.kept.iterdir())) <= 6  # the machine's owner brings eight files home
