@@ -97,14 +97,17 @@ def main():
     options = parser.parse_args()
     options.build = options.build.resolve()
     python = pytorch.absolute(options.python)
+    evidence = Evidence(options.evidence, "calibration", options.seconds)
     torch = pytorch.of_python(python)
     if not torch:
+        evidence.put("observations", "PyTorch", "%s has none for CUDA; left out" % python)
         print("# calibration: %s has no PyTorch for CUDA; left out" % python)
         return 0
     folder, release, major = torch
     try:
         preload, lacking = pytorch.simulation(options.build, torch)
-    except subprocess.SubprocessError as error:
+    except (subprocess.SubprocessError, OSError) as error:
+        evidence.put("observations", "the simulated device", str(error))
         print("# calibration: what this PyTorch asks for could not be made up for: %s" % error)
         return 1
     wheel = of_wheel(folder)
@@ -114,7 +117,7 @@ def main():
             print("# %s: %s; needs %s" % (name, "; ".join("%s %s" % pair for pair in of["rpath"]), " ".join(of["needed"])))
     print("# %d functions that it asks for are not simulated: %s" % (len(lacking), dict(collections.Counter(re.match("cu[a-z]+|[a-z]+", n).group() for n in lacking))))
     device, simulated = Side("the device", python, preload if options.simulated else ()), Side("simulated", python, preload)
-    evidence = Evidence(options.evidence, "calibration", options.seconds, **{"torch": release, "wheel": wheel, "not simulated": lacking})
+    evidence.found.update({"torch": release, "wheel": wheel, "not simulated": lacking})
     wrong = []
     # What is simulated needs no device, and is tried meanwhile.
     with concurrent.futures.ThreadPoolExecutor(max(1, min(6, (os.cpu_count() or 1) // 2 - 1))) as pool:
@@ -126,7 +129,7 @@ def main():
                 continue
             try:
                 found = compare(model, tried(device, model, options, evidence.limit(LIMIT_S)), simulations[model].result(evidence.limit(2 * LIMIT_S)))
-            except (RuntimeError, OSError, ValueError, AssertionError, KeyError, concurrent.futures.TimeoutError, subprocess.SubprocessError) as error:
+            except Exception as error:
                 found = "%s: %s" % (type(error).__name__, error)
                 print("# %s: %s" % (model, found), flush=True)
             evidence.put("differences", model, found)
