@@ -185,6 +185,30 @@ def gpus_of_one_name_are_one_line(folder):
 
 
 @case
+def a_gpu_that_the_file_numbers_twice_is_one_gpu(folder):
+    """HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES renumber the GPUs in the descriptions only."""
+    def read(numbers, described):
+        events = [op("aten::mm", 0, 50), {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": 5, "args": {
+            "Device Type": 1, "Device Id": 0, "Addr": 64, "Bytes": 512, "Total Allocated": 512, "Total Reserved": 1024}}]
+        for i, number in enumerate(numbers, 1):
+            work = kernel(20 * i, 10, i)
+            events += [launch(2 + i, 0.5, i), {**work, "pid": number, "args": {**work["args"], "device": number}}]
+        path = write(folder, events, deviceProperties=[{"id": i, "name": "MI300X", "numSms": 304} for i in described])
+        warnings = [warning for warning in view("tree", path)["warnings"] if "describes only" in warning]
+        return path, warnings, report("info", path).stdout.decode()
+    path, warnings, text = read([9], [0])
+    assert not warnings and "only GPU as number 0, its records name it 9\n" in text and "devices     9 MI300X," in text and ", 304 multiprocessors" in text, (warnings, text)
+    assert "device    GPU 9 MI300X" in report(path).stdout.decode() and "tensor memory, device 9" in report("memory", path).stdout.decode()
+    for numbers, described, said in (([9], [0, 1], "name GPU 9, but the file describes only GPUs 0, 1; "), ([8, 9], [0], "name GPUs 8, 9, but the file describes only GPU 0; "),
+                                     ([0, 9], [0], "name GPU 9, but the file describes only GPU 0; ")):
+        _, warnings, text = read(numbers, described)
+        assert len(warnings) == 1 and said in warnings[0] and "GPU numbers" not in text, (numbers, described, warnings)
+    for numbers, described in (([0], [0]), ([2], [0, 1, 2]), ([4], [])):
+        _, warnings, text = read(numbers, described)
+        assert not warnings and "GPU numbers" not in text, (numbers, described, warnings)
+
+
+@case
 def a_graphs_kernels_belong_to_its_launch(folder):
     events = [op("replay", 0, 50), launch(2, 10, 1, name="cudaGraphLaunch")] + [kernel(20 + i, 1, 1, name="k%d" % (i % 3)) for i in range(30)]
     got = tree(write(folder, events))
