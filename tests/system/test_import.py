@@ -298,6 +298,31 @@ def memory_is_of_the_operator_and_the_cpus_is_not_mixed_in(folder):
 
 
 @case
+def the_rows_of_memory_add_up_to_the_peak(folder):
+    """With what was allocated before the trace; without the allocator's totals a level is a lower bound."""
+    def memory(time, size, total, address):
+        known = {"Total Allocated": total, "Total Reserved": 8192, "Addr": address} if total is not None else {}
+        return {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size, **known}}
+
+    def sums(path):
+        got = view("memory", path)["rows"]
+        return {key: (got[0][key], sum(row[key] for row in got[1:])) for key in ("at_peak_bytes", "held_bytes")}
+    # the most that the trace's own tensors hold (1536) is not at the allocator's peak, 4608
+    events = [op("a", 0, 10), memory(2, 512, 4608, 64), op("b", 20, 30), memory(25, -2048, 2560, 4096), memory(30, 1024, 3584, 128), memory(40, -512, 3072, 64)]
+    path = write(folder, events)
+    assert sums(path) == {"at_peak_bytes": (4608, 4608), "held_bytes": (3072, 3072)}, sums(path)
+    text = report("memory", path).stdout.decode()
+    assert "peak of tensor memory 4.61 kB, " in text and "3.07 kB still allocated" in text and "(allocated before the trace began)" in text and "at least" not in text, text
+    for freed, said in ((-1024, None), (-512, "; at least 512 B still allocated at the end")):
+        path = write(folder, [op("a", 0, 10), memory(2, 1024, None, 0), memory(8, freed, None, 0)])
+        assert all(level == parts for level, parts in sums(path).values()), sums(path)
+        for text in (report("memory", path).stdout.decode(), report(path).stdout.decode()):
+            text = " ".join(text.split())
+            assert "at least 1.02 kB (what was allocated before the trace is unknown), in" in text, text
+            assert said in text if said else "still allocated" not in text, text
+
+
+@case
 def memory_without_totals_is_added_up_and_said_to_be(folder):
     def memory(time, size):
         return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}}

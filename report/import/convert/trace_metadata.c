@@ -76,7 +76,7 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 	if (imported->memory_count)
 		write_metadata(conversion, "source.torch_memory",
 			added ? "partial: the file does not give the allocator's total at the "
-				"start; levels are computed from the lowest possible one"
+				"start; levels are lower bounds"
 			      : "on");
 	if (imported->gpu_count)
 		write_metadata(conversion,
