@@ -158,7 +158,7 @@ static bool has_parameter_declaration(const char *arguments)
 
 /* Decodes the qualified name before the template arguments, which is all that SHORT and BASE show.
  *
- *	_ZN7sgl_hip10activation6kernelI6__halfTnPFT_RKS2_E...   ->  sgl_hip::activation::kernel
+ *	_ZN1a1b1fIiTnPFT_RKS0_E...   ->  a::b::f
  *
  * Returns the length, or 0 if the name has another form. */
 static size_t decode_prefix(const char *name, char *out, size_t room)

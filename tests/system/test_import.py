@@ -323,6 +323,19 @@ def the_rows_of_memory_add_up_to_the_peak(folder):
 
 
 @case
+def a_view_without_rows_says_how_to_record_them(folder):
+    def said(name, events):
+        text = " ".join(report(name, write(folder, events)).stdout.decode().split())
+        return text[text.index("no rows"):]
+    gpu = "no rows the trace has no GPU work: record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
+    for name in ("kernels", "streams", "queue", "idle", "overlap", "critical-path"):
+        assert said(name, [op("a", 0, 10)]) == gpu, (name, said(name, [op("a", 0, 10)]))
+    assert said("api", [op("a", 0, 10)]).startswith("no rows the trace has no CUDA calls: record with torch.profiler.profile(")
+    events = [op("a", 0, 10), launch(1, 2, 1), kernel(5, 4, 1)]
+    assert said("memory", events) == "no rows the trace has no memory events: record with torch.profiler.profile(profile_memory=True)"
+
+
+@case
 def memory_without_totals_is_added_up_and_said_to_be(folder):
     def memory(time, size):
         return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}}
