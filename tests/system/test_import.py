@@ -656,6 +656,19 @@ def what_is_left_out_is_counted_whatever_there_is_of_it(folder):
 
 
 @case
+def markers_of_the_profiler_are_not_what_a_user_misses(folder):
+    def instant(name, **more):
+        return {"ph": "i", "name": name, "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 1, "s": "g", **more}
+    events = [op("a", 0, 10), X("Trace", "PyTorch Profiler (0)", 0, 20), instant("Iteration Start: PyTorch Profiler"), instant("Record Window End")]
+    mine = [instant("Record Window"), instant("Record Window End", cat="mine"), X("gpu_user_annotation", "a", 1, 2)]
+    said = report(write(folder, events)).stdout.decode()
+    assert "imported  a file of torch.profiler (Kineto)\n" in said and "not shown" not in said, said
+    meta = view("info", write(folder, events + mine))["rows"][0]["meta"]
+    assert meta["import.markers"] == "1 Trace, 1 Iteration Start: PyTorch Profiler, 1 Record Window End", meta
+    assert meta["import.left_out"] == "1 Record Window, 1 mine, 1 gpu_user_annotation", meta
+
+
+@case
 def gpus_of_other_makers_are_read_by_the_same_rules(folder):
     """Only names of calls and copies, and their categories, differ."""
     def copy(name, start, correlation):

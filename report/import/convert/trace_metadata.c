@@ -86,8 +86,8 @@ static void write_source_metadata(struct conversion *conversion, bool added)
 }
 
 /* Writes the numbers of events that are not imported, by category. Categories beyond the length
- * of the line are summed up. */
-static void write_skipped(struct conversion *conversion)
+ * of the line are summed up. `markers`: of the tool's own markers, else of all others. */
+static void write_skipped(struct conversion *conversion, const char *meta_key, bool markers)
 {
 	const struct event_rows *imported = conversion->imported;
 	char line[1024];
@@ -98,6 +98,8 @@ static void write_skipped(struct conversion *conversion)
 		const struct string_view category = string_table_get(
 			imported->texts, imported->skips[i].category);
 
+		if (imported->skips[i].is_marker != markers)
+			continue;
 		if (used + 160 < sizeof line)
 			used += (size_t)snprintf(line + used, sizeof line - used,
 				"%s%" PRIu64 " %.*s", used ? ", " : "", imported->skips[i].events,
@@ -108,12 +110,12 @@ static void write_skipped(struct conversion *conversion)
 	if (others)
 		used += (size_t)snprintf(
 			line + used, sizeof line - used, ", %" PRIu64 " " IMPORTED_OTHERS, others);
-	if (conversion->counts.duplicates)
+	if (conversion->counts.duplicates && !markers)
 		used += (size_t)snprintf(line + used, sizeof line - used,
 			"%s%" PRIu64 " calls that the file has twice", used ? ", " : "",
 			conversion->counts.duplicates);
 	if (used)
-		writer_meta(conversion->writer, "import.left_out", line, used);
+		writer_meta(conversion->writer, meta_key, line, used);
 }
 
 /* Writes the number of events, and the sums of the CPU's allocator events. */
@@ -228,7 +230,8 @@ void convert_metadata(struct conversion *conversion, uint32_t pid, bool added)
 	write_file_metadata(conversion, pid);
 	write_source_metadata(conversion, added);
 	write_devices(conversion);
-	write_skipped(conversion);
+	write_skipped(conversion, "import.left_out", false);
+	write_skipped(conversion, "import.markers", true);
 	write_counts(conversion);
 	write_warnings(conversion);
 }
