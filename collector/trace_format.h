@@ -92,6 +92,8 @@
  *   warning.*               a sentence for the user
  *   import.format           in a trace made of another tool's file: that file's format
  *   import.left_out         what that file holds and no record has
+ *   import.markers          the tool's own markers in that file, which no record has
+ *   import.devices          which GPU was renumbered, as a sentence; absent: none
  *   import.processes        the processes whose events it holds, if there are several
  * Words. A stream is the sequence of records of one thread; a stream of CUDA is called "CUDA
  * stream", except in members of structs that describe CUDA calls and GPU work. A node is one of the

@@ -5,6 +5,7 @@
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/memory_summary.h"
+#include "report/views/missing_data.h"
 #include "report/views/views.h"
 #include <string.h>
 
@@ -46,6 +47,7 @@ const struct view view_list[] = {
 		.draw = draw_summary,
 		.arrange = arrange_tree },
 	{ .name = "tree",
+		.explain_empty = missing_data_explain,
 		.summary = "every call path of the program, with the time and memory of each node",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth " NODE_COLUMNS,
@@ -68,6 +70,7 @@ const struct view view_list[] = {
 		.focus = true,
 		.arrange = arrange_critical },
 	{ .name = "table",
+		.explain_empty = missing_data_explain,
 		.summary = "one row per name, summed over the tree; --by: per shape, module, "
 			   "stack, category, stream, thread, rank or step",
 		.layout = LAYOUT_TABLE,
@@ -115,6 +118,7 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange = arrange_steps },
 	{ .name = "kernels",
+		.explain_empty = missing_data_explain,
 		.summary = "one row per kernel and launch configuration, with its theoretical "
 			   "occupancy",
 		.layout = LAYOUT_TABLE,
@@ -130,6 +134,7 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange = arrange_kernels },
 	{ .name = "memory",
+		.explain_empty = missing_data_explain,
 		.summary = "memory by owner and kind: at its peak, at the end, and when PyTorch "
 			   "ran out of memory",
 		.layout = LAYOUT_TREE,
@@ -146,6 +151,7 @@ const struct view view_list[] = {
 		.arrange_process = arrange_memory,
 		.header = memory_summary_header },
 	{ .name = "api",
+		.explain_empty = missing_data_explain,
 		.summary = "CUDA calls by name: number, CPU time, failures",
 		.layout = LAYOUT_TABLE,
 		.columns =
@@ -158,6 +164,7 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_api },
 	{ .name = "streams",
+		.explain_empty = missing_data_explain,
 		.summary = "each stream of each GPU: what ran, how long it was busy, alone or "
 			   "concurrently, and which threads launched it",
 		.layout = LAYOUT_TREE,
@@ -172,6 +179,7 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange_process = arrange_streams },
 	{ .name = "queue",
+		.explain_empty = missing_data_explain,
 		.summary = "launch-to-start latency of GPU work by what it waited for, and how far "
 			   "the host ran ahead of the GPU",
 		.layout = LAYOUT_TREE,
@@ -205,6 +213,7 @@ const struct view view_list[] = {
 		.arrange = arrange_distribution,
 		.draw = draw_distribution },
 	{ .name = "idle",
+		.explain_empty = missing_data_explain,
 		.summary = "idle time of each GPU by cause, and by the call path that launched "
 			   "the operation at the end of the gap",
 		.layout = LAYOUT_TREE,
@@ -223,6 +232,7 @@ const struct view view_list[] = {
 			 "or else that which launched the operation after the gap",
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
+		.explain_empty = missing_data_explain,
 		.summary = "how much of the copies and the communication overlapped with "
 			   "computation, and which did not",
 		.layout = LAYOUT_TREE,
@@ -263,6 +273,7 @@ const struct view view_list[] = {
 		.draw = draw_diagnose,
 		.brief = brief_diagnose },
 	{ .name = "critical-path",
+		.explain_empty = missing_data_explain,
 		.summary = "the longest chain of calls and GPU operations that waited for each "
 			   "other; what it consists of, and the slack of what is not on it",
 		.layout = LAYOUT_TREE,

@@ -121,7 +121,7 @@ static bool convert_file(
 	if (!read_foreign_file(&rows, from, sqlite, problem, sizeof problem))
 		snprintf(error, READER_ERROR_BYTES,
 			"%.200s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
-	else if (!(made = write_all_traces(converted, &rows)))
+	else if (match_device_numbers(&rows), !(made = write_all_traces(converted, &rows)))
 		snprintf(error, READER_ERROR_BYTES, "%.300s: no space for the converted trace: %s",
 			path, strerror(errno));
 	event_rows_free(&rows);

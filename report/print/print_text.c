@@ -441,6 +441,8 @@ static void put_empty_report(const struct report *report, const struct style *st
 	else if (report->options->view->layout == LAYOUT_CRITICAL)
 		print_line(style, "no range has a value of this metric; `pperf-report info` shows "
 				  "what was recorded\n");
+	else if (report->options->view->explain_empty)
+		report->options->view->explain_empty(report, style);
 	else
 		output_string(style->out,
 			"no rows: the trace has no data for this view (see pperf-report info)\n");

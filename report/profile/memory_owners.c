@@ -203,11 +203,13 @@ static void add_allocation(
 	}
 	if (site->flow.held > site->flow.held_max)
 		site->flow.held_max = site->flow.held;
-	if (level->flow.held > level->flow.held_max) {
-		level->flow.held_max = level->flow.held;
-		level->peak_ns = at_ns;
-		level->serial++;
-	}
+	if (level->flow.held <= level->flow.held_max)
+		return;
+	level->flow.held_max = level->flow.held;
+	if (level->kind == MEMORY_TENSOR) /* its peak is that of the allocator's total */
+		return;
+	level->peak_ns = at_ns;
+	level->serial++;
 }
 
 /* Releases the bytes of `allocation`; its entry stays. */
@@ -398,8 +400,21 @@ static struct memory_change free_tensor(struct memory_owners *memory,
 	return change;
 }
 
-static void note_pool_peak(struct memory_pool *pool, uint32_t node)
+/* Returns what of the allocator's total was allocated in no record. */
+static uint64_t unrecorded_tensors(const struct memory_level *level)
 {
+	return level->pool.allocated > level->flow.held ? level->pool.allocated - level->flow.held
+							: 0;
+}
+
+static void note_pool_peak(struct memory_level *level, uint32_t node, uint64_t at_ns)
+{
+	struct memory_pool *pool = &level->pool;
+
+	level->peak_ns = at_ns;
+	level->serial++;
+	pool->held_at_peak = level->flow.held;
+	pool->before_at_peak = unrecorded_tensors(level);
 	pool->peak = pool->allocated;
 	pool->peak_node = node;
 	pool->reserved_at_peak = pool->reserved;
@@ -435,7 +450,7 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	}
 	update_pool(memory, &memory->levels[index], record);
 	if (pool->allocated > pool->peak)
-		note_pool_peak(pool, node);
+		note_pool_peak(&memory->levels[index], node, at_ns);
 	return change;
 }
 
@@ -451,6 +466,7 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 					     level->pool.allocated != record->allocated;
 	update_pool(memory, level, record);
 	level->ooms++;
+	level->pool.before_at_oom = unrecorded_tensors(level);
 	level->flow.oom_held = level->flow.held;
 	level->flow.failed++;
 	memory->sites[site].flow.failed++;
@@ -556,6 +572,19 @@ const struct memory_level *memory_owners_tensors(
 	return NULL;
 }
 
+/* Adds what was allocated in no record to what the records have. */
+static void finish_tensor_level(struct memory_level *level)
+{
+	struct memory_pool *pool = &level->pool;
+
+	pool->before_at_end = pool->unknown ? 0 : unrecorded_tensors(level);
+	level->flow.at_peak = pool->held_at_peak + pool->before_at_peak;
+	level->flow.at_oom += pool->before_at_oom;
+	level->flow.held += pool->before_at_end;
+	if (level->flow.held_max < level->flow.at_peak)
+		level->flow.held_max = level->flow.at_peak;
+}
+
 void memory_owners_finish(struct memory_owners *memory)
 {
 	for (uint32_t i = 0; i < memory->site_count; i++) {
@@ -572,5 +601,7 @@ void memory_owners_finish(struct memory_owners *memory)
 
 		flow->at_peak = flow->held_max;
 		flow->at_oom = flow->oom_held;
+		if (memory->levels[i].kind == MEMORY_TENSOR)
+			finish_tensor_level(&memory->levels[i]);
 	}
 }

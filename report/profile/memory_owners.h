@@ -47,6 +47,12 @@ struct memory_pool {
 	/* Bytes of device memory that were not allocated by PyTorch's allocator. Negative: not
 	 * all allocations of that allocator were recorded. */
 	int64_t outside_allocator, outside_at_peak;
+	/* Of the peak, what the records allocated. */
+	uint64_t held_at_peak;
+	/* Bytes of tensors that were allocated in no record, such as before the trace began: at the
+	 * peak, when memory last ran out, and at the end. The last one is set by
+	 * memory_owners_finish, which adds them to the level's flow, but to no site. */
+	uint64_t before_at_peak, before_at_oom, before_at_end;
 	uint32_t peak_node; /* tree node where the peak was reached */
 	bool unknown;       /* memory_owners_resume was called: the next record sets the values */
 };

@@ -144,6 +144,48 @@ static bool decode_counted(
 	return end == DECODE_DONE;
 }
 
+#define PREFIX_BYTES 1024u /* of a qualified name that decode_prefix reads */
+
+/* Returns whether `arguments`, the rest of a name from its template arguments on, has a declaration
+ * of a template parameter. clang 18 and later mangle these; libiberty 2.40 refuses them. */
+static bool has_parameter_declaration(const char *arguments)
+{
+	for (const char *at = arguments; (at = strchr(at, 'T')); at++)
+		if (at[1] && strchr("yntpk", at[1]))
+			return true;
+	return false;
+}
+
+/* Decodes the qualified name before the template arguments, which is all that SHORT and BASE show.
+ *
+ *	_ZN1a1b1fIiTnPFT_RKS0_E...   ->  a::b::f
+ *
+ * Returns the length, or 0 if the name has another form. */
+static size_t decode_prefix(const char *name, char *out, size_t room)
+{
+	char prefix[PREFIX_BYTES];
+	const char *at = name + strlen("_ZN");
+	size_t bytes, length;
+
+	if (strncmp(name, "_ZN", strlen("_ZN")) != 0)
+		return 0;
+	while (isdigit((unsigned char)*at)) {
+		length = parse_length(&at);
+		if (strlen(at) < length)
+			return 0;
+		at += length;
+	}
+	bytes = (size_t)(at - name);
+	if (*at != 'I' || bytes + 2 > sizeof prefix || !has_parameter_declaration(at))
+		return 0;
+	memcpy(prefix, name, bytes);
+	memcpy(prefix + bytes, "E", 2);
+	if (!decode_counted(prefix, DECODE_PLAIN, out, room, &bytes))
+		return 0;
+	counts.decoded++;
+	return strip_build_hashes(out);
+}
+
 /* Writes the decoded `name` to `out`. For SHORT and BASE it is decoded without parameters, after
  * the full form has been decoded successfully. */
 static size_t decode_text(enum demangle_form form, const char *name, char *out, size_t room)
@@ -151,7 +193,7 @@ static size_t decode_text(enum demangle_form form, const char *name, char *out, 
 	size_t bytes;
 
 	if (!decode_counted(name, DECODE_FULL, out, room, &bytes))
-		return 0;
+		return form == DEMANGLE_FULL ? 0 : decode_prefix(name, out, room);
 	if (form != DEMANGLE_FULL && !strncmp(name, "_Z", 2) &&
 		!decode_counted(name, DECODE_PLAIN, out, room, &bytes))
 		return 0;

@@ -165,8 +165,10 @@ static void info_put_process(const struct info_page *page)
 	put_meta_field(page, "imported", "import.format");
 	put_meta_field(page, "of processes", "import.processes");
 	put_meta_field(page, "of events", "import.events");
-	put_meta_field(page, "not shown in any view", "import.left_out");
+	put_meta_field(page, "not shown", "import.left_out");
+	put_meta_field(page, "markers", "import.markers");
 	put_meta_field(page, "CPU memory", "import.cpu_memory");
+	put_meta_field(page, "GPU numbers", "import.devices");
 	put_meta_field(page, "command", "command");
 	put_meta_field(page, "program", "exe");
 	put_meta_field(page, "directory", "directory");

@@ -5,6 +5,7 @@
 #include "report/views/views.h"
 #include "report/base/compare.h"
 #include "report/table/column.h"
+#include "report/table/computed_row.h"
 #include "report/base/alloc.h"
 #include "report/analysis/allocation_sites.h"
 #include <stdlib.h>
@@ -29,6 +30,27 @@ static bool merges_sites(const struct options *options)
 	       !(options->columns && strstr(options->columns, "stack"));
 }
 
+/* Adds a row for tensors that were allocated in no record, so that the rows of the level add up. */
+static void add_unrecorded(
+	struct process *process, struct rows *rows, const struct memory_level *level)
+{
+	const struct memory_pool *pool = &level->pool;
+	struct computed_row *computed;
+
+	if (!pool->before_at_peak && !pool->before_at_oom && !pool->before_at_end)
+		return;
+	computed = computed_row_new(process, 0, "alloc");
+	computed_row_format_name(computed, "(allocated %s)",
+		process->windows ? "while nothing was recorded" : "before the trace began");
+	computed_row_set_string(computed, "memory_kind", memory_kind_name(level->kind));
+	computed_row_set_unsigned(computed, "device", level->device);
+	computed_row_set_unsigned(computed, "at_peak_bytes", pool->before_at_peak);
+	computed_row_set_unsigned(computed, "held_bytes", pool->before_at_end);
+	if (level->ooms)
+		computed_row_set_unsigned(computed, "at_oom_bytes", pool->before_at_oom);
+	computed_row_add(rows, computed, (uint32_t)rows->count - 1);
+}
+
 static void add_sites(
 	const struct options *options, struct process *process, struct rows *rows, uint32_t level)
 {
@@ -43,6 +65,7 @@ static void add_sites(
 		allocation_sites_merge(process);
 	sites = merges_sites(options) ? memory->merged : memory->sites;
 	count = merges_sites(options) ? memory->merged_count : memory->site_count;
+	add_unrecorded(process, rows, &memory->levels[level]);
 	for (uint32_t i = 0; i < count; i++)
 		if (sites[i].level == level)
 			rows_add(rows, &(struct row){ .process = process,

@@ -358,19 +358,35 @@ void memory_summary_put_oom(const struct process *process, const struct style *s
 
 /* ---- levels ---- */
 
+/* Returns true for files without the allocator's total: the import adds levels up from the lowest
+ * possible one. */
+static bool levels_are_lower_bounds(const struct process *process)
+{
+	const struct trace_text state = process_meta(process, "source.torch_memory");
+
+	return process_meta(process, "import.format").known && state.length >= 7 &&
+	       !memcmp(state.bytes, "partial", 7);
+}
+
 static void put_level(
 	const struct process *process, const struct memory_level *level, const struct style *style)
 {
 	const struct memory_pool *pool = &level->pool;
+	const bool least = levels_are_lower_bounds(process);
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_add(&paragraph, "GPU %u: peak of tensor memory ", level->device);
+	paragraph_add(&paragraph, "GPU %u: peak of tensor memory %s", level->device,
+		least ? "at least " : "");
 	paragraph_value(&paragraph, UNIT_BYTES, pool->peak);
+	if (least)
+		paragraph_add(&paragraph, " (what was allocated before the trace is unknown)");
 	paragraph_add(&paragraph, ", ");
 	paragraph_add_path(&paragraph, process, pool->peak_node);
-	paragraph_add(&paragraph, "; ");
-	paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
-	paragraph_add(&paragraph, " still allocated at the end");
+	if (pool->allocated || !least) {
+		paragraph_add(&paragraph, "; %s", least ? "at least " : "");
+		paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
+		paragraph_add(&paragraph, " still allocated at the end");
+	}
 	if (pool->reserved_peak_bytes) {
 		paragraph_add(&paragraph, "; at the peak PyTorch reserved ");
 		paragraph_value(&paragraph, UNIT_BYTES, pool->reserved_at_peak);

@@ -134,6 +134,28 @@ START_TEST(lambdas_locals_and_clones)
 }
 END_TEST
 
+/* clang 18 and later put the declaration of a template parameter (Tn: of a value) before its
+ * argument. libiberty knows these since binutils 2.42, and decodes the name as a whole then. */
+START_TEST(declared_template_parameters_do_not_hide_the_kernel)
+{
+	static const char *const names[] = {
+		"_ZN7sgl_hip10activation18act_and_mul_kernelI14__hip_bfloat16TnPFT_RKS3_EXadL_"
+		"Z4siluIS2_ES3_S5_EEEEvPS3_PS4_i",
+		"_ZN7sgl_hip10activation18act_and_mul_kernelIiTyvEEvT_",
+	};
+	static const char *const others[] = { "_ZN1aI", "_ZN9aITn", "_ZN1aTn", "_ZN1aIXE",
+		"_ZN1aITz", "_ZNITn" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		ck_assert_str_eq(form_of(DEMANGLE_SHORT, names[i]), "act_and_mul_kernel");
+		ck_assert_str_eq(form_of(DEMANGLE_BASE, names[i]),
+			"sgl_hip::activation::act_and_mul_kernel");
+	}
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		ck_assert_ptr_null(form_of(DEMANGLE_SHORT, others[i]));
+}
+END_TEST
+
 /* Names that nvcc 13.0 made, plain and with -rdc=true, and the host stubs of nvcc and clang. */
 START_TEST(kernels_are_called_what_the_source_calls_them)
 {
@@ -560,6 +582,7 @@ int main(void)
 	tcase_add_test(names, loops_say_what_they_do);
 	tcase_add_test(names, brackets_inside_template_arguments_are_seen_through);
 	tcase_add_test(names, lambdas_locals_and_clones);
+	tcase_add_test(names, declared_template_parameters_do_not_hide_the_kernel);
 	tcase_add_test(names, kernels_are_called_what_the_source_calls_them);
 	tcase_add_test(names, rust_passes_through_the_same_door);
 	tcase_add_test(names, names_that_are_decoded_already_are_only_shortened);

@@ -185,6 +185,30 @@ def gpus_of_one_name_are_one_line(folder):
 
 
 @case
+def a_gpu_that_the_file_numbers_twice_is_one_gpu(folder):
+    """HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES renumber the GPUs in the descriptions only."""
+    def read(numbers, described):
+        events = [op("aten::mm", 0, 50), {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": 5, "args": {
+            "Device Type": 1, "Device Id": 0, "Addr": 64, "Bytes": 512, "Total Allocated": 512, "Total Reserved": 1024}}]
+        for i, number in enumerate(numbers, 1):
+            work = kernel(20 * i, 10, i)
+            events += [launch(2 + i, 0.5, i), {**work, "pid": number, "args": {**work["args"], "device": number}}]
+        path = write(folder, events, deviceProperties=[{"id": i, "name": "MI300X", "numSms": 304} for i in described])
+        warnings = [warning for warning in view("tree", path)["warnings"] if "describes only" in warning]
+        return path, warnings, report("info", path).stdout.decode()
+    path, warnings, text = read([9], [0])
+    assert not warnings and "only GPU as number 0, its records name it 9\n" in text and "devices     9 MI300X," in text and ", 304 multiprocessors" in text, (warnings, text)
+    assert "device    GPU 9 MI300X" in report(path).stdout.decode() and "tensor memory, device 9" in report("memory", path).stdout.decode()
+    for numbers, described, said in (([9], [0, 1], "name GPU 9, but the file describes only GPUs 0, 1; "), ([8, 9], [0], "name GPUs 8, 9, but the file describes only GPU 0; "),
+                                     ([0, 9], [0], "name GPU 9, but the file describes only GPU 0; ")):
+        _, warnings, text = read(numbers, described)
+        assert len(warnings) == 1 and said in warnings[0] and "GPU numbers" not in text, (numbers, described, warnings)
+    for numbers, described in (([0], [0]), ([2], [0, 1, 2]), ([4], [])):
+        _, warnings, text = read(numbers, described)
+        assert not warnings and "GPU numbers" not in text, (numbers, described, warnings)
+
+
+@case
 def a_graphs_kernels_belong_to_its_launch(folder):
     events = [op("replay", 0, 50), launch(2, 10, 1, name="cudaGraphLaunch")] + [kernel(20 + i, 1, 1, name="k%d" % (i % 3)) for i in range(30)]
     got = tree(write(folder, events))
@@ -271,6 +295,44 @@ def memory_is_of_the_operator_and_the_cpus_is_not_mixed_in(folder):
     assert (got["totals"]["tensor_alloc_bytes"], got["totals"]["tensor_free_bytes"], got["totals"]["allocated_peak_bytes"]) == (1536, 512, 2560)
     assert [rows(got)[name]["tensor_alloc_bytes"] for name in "ab"] == [512, 1024]
     assert got["integrity"]["tensor_differences"] == 0 and got["capture"]["sources"]["torch_memory"] == "on"
+
+
+@case
+def the_rows_of_memory_add_up_to_the_peak(folder):
+    """With what was allocated before the trace; without the allocator's totals a level is a lower bound."""
+    def memory(time, size, total, address):
+        known = {"Total Allocated": total, "Total Reserved": 8192, "Addr": address} if total is not None else {}
+        return {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size, **known}}
+
+    def sums(path):
+        got = view("memory", path)["rows"]
+        return {key: (got[0][key], sum(row[key] for row in got[1:])) for key in ("at_peak_bytes", "held_bytes")}
+    # the most that the trace's own tensors hold (1536) is not at the allocator's peak, 4608
+    events = [op("a", 0, 10), memory(2, 512, 4608, 64), op("b", 20, 30), memory(25, -2048, 2560, 4096), memory(30, 1024, 3584, 128), memory(40, -512, 3072, 64)]
+    path = write(folder, events)
+    assert sums(path) == {"at_peak_bytes": (4608, 4608), "held_bytes": (3072, 3072)}, sums(path)
+    text = report("memory", path).stdout.decode()
+    assert "peak of tensor memory 4.61 kB, " in text and "3.07 kB still allocated" in text and "(allocated before the trace began)" in text and "at least" not in text, text
+    for freed, said in ((-1024, None), (-512, "; at least 512 B still allocated at the end")):
+        path = write(folder, [op("a", 0, 10), memory(2, 1024, None, 0), memory(8, freed, None, 0)])
+        assert all(level == parts for level, parts in sums(path).values()), sums(path)
+        for text in (report("memory", path).stdout.decode(), report(path).stdout.decode()):
+            text = " ".join(text.split())
+            assert "at least 1.02 kB (what was allocated before the trace is unknown), in" in text, text
+            assert said in text if said else "still allocated" not in text, text
+
+
+@case
+def a_view_without_rows_says_how_to_record_them(folder):
+    def said(name, events):
+        text = " ".join(report(name, write(folder, events)).stdout.decode().split())
+        return text[text.index("no rows"):]
+    gpu = "no rows the trace has no GPU work: record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
+    for name in ("kernels", "streams", "queue", "idle", "overlap", "critical-path"):
+        assert said(name, [op("a", 0, 10)]) == gpu, (name, said(name, [op("a", 0, 10)]))
+    assert said("api", [op("a", 0, 10)]).startswith("no rows the trace has no CUDA calls: record with torch.profiler.profile(")
+    events = [op("a", 0, 10), launch(1, 2, 1), kernel(5, 4, 1)]
+    assert said("memory", events) == "no rows the trace has no memory events: record with torch.profiler.profile(profile_memory=True)"
 
 
 @case
@@ -623,6 +685,19 @@ def what_is_left_out_is_counted_whatever_there_is_of_it(folder):
     said = view("info", write(folder, events))["rows"][0]["meta"]["import.left_out"]
     assert said.startswith("3 category 0, 2 category 1, ") and said.endswith(" of other categories"), said
     assert sum(int(part.split()[0]) for part in said.split(", ")) == 181, said
+
+
+@case
+def markers_of_the_profiler_are_not_what_a_user_misses(folder):
+    def instant(name, **more):
+        return {"ph": "i", "name": name, "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": 1, "s": "g", **more}
+    events = [op("a", 0, 10), X("Trace", "PyTorch Profiler (0)", 0, 20), instant("Iteration Start: PyTorch Profiler"), instant("Record Window End")]
+    mine = [instant("Record Window"), instant("Record Window End", cat="mine"), X("gpu_user_annotation", "a", 1, 2)]
+    said = report(write(folder, events)).stdout.decode()
+    assert "imported  a file of torch.profiler (Kineto)\n" in said and "not shown" not in said, said
+    meta = view("info", write(folder, events + mine))["rows"][0]["meta"]
+    assert meta["import.markers"] == "1 Trace, 1 Iteration Start: PyTorch Profiler, 1 Record Window End", meta
+    assert meta["import.left_out"] == "1 Record Window, 1 mine, 1 gpu_user_annotation", meta
 
 
 @case

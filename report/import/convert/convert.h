@@ -13,6 +13,7 @@
  *	python_stacks.c		Python call stacks
  *	allocator_events.c	memory events
  *	gpu_events.c		GPU work
+ *	device_numbers.c	GPUs of the records and described GPUs
  */
 #ifndef PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 #define PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
@@ -26,6 +27,11 @@
 /* Writes a trace of `imported` to the empty file `fd`. Sorts the rows, which must not be used
  * afterwards. Returns false with errno if writing failed. */
 bool convert_rows(struct event_rows *imported, int fd);
+
+/* Gives the only described GPU the number of the only one that has records, if they differ. In any
+ * other case warns of GPUs that have records and no description. Notes both as metadata. Called
+ * with all rows of a file, before convert_rows and before they are split by process. */
+void match_device_numbers(struct event_rows *imported);
 
 /* Everything below is shared by the files of this folder only. */
 

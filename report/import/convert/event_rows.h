@@ -184,6 +184,7 @@ struct imported_metadata {
 struct imported_skip {
 	uint32_t category; /* a text */
 	uint64_t events;
+	bool is_marker; /* the tool's own, of which a user misses nothing */
 };
 
 /* X(gpu, gpus) means that struct event_rows has an array `gpus` of struct imported_gpu, with

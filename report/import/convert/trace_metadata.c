@@ -77,7 +77,7 @@ static void write_source_metadata(struct conversion *conversion, bool levels_com
 		write_metadata(conversion, "source.torch_memory",
 			levels_computed
 				? "partial: the file does not give the allocator's total at the "
-				  "start; levels are computed from the lowest possible one"
+				  "start; levels are lower bounds"
 				: "on");
 	if (imported->gpu_count)
 		write_metadata(conversion,
@@ -87,8 +87,8 @@ static void write_source_metadata(struct conversion *conversion, bool levels_com
 }
 
 /* Writes the numbers of events that are not imported, by category. Categories beyond the length
- * of the line are summed up. */
-static void write_skipped(struct conversion *conversion)
+ * of the line are summed up. `markers`: of the tool's own markers, else of all others. */
+static void write_skipped(struct conversion *conversion, const char *meta_key, bool markers)
 {
 	const struct event_rows *imported = conversion->imported;
 	char line[1024];
@@ -99,6 +99,8 @@ static void write_skipped(struct conversion *conversion)
 		const struct string_view category = string_table_get(
 			imported->texts, imported->skips[i].category);
 
+		if (imported->skips[i].is_marker != markers)
+			continue;
 		if (used + 160 < sizeof line)
 			used += (size_t)snprintf(line + used, sizeof line - used,
 				"%s%" PRIu64 " %.*s", used ? ", " : "", imported->skips[i].events,
@@ -109,12 +111,12 @@ static void write_skipped(struct conversion *conversion)
 	if (others)
 		used += (size_t)snprintf(
 			line + used, sizeof line - used, ", %" PRIu64 " " IMPORTED_OTHERS, others);
-	if (conversion->counts.duplicates)
+	if (conversion->counts.duplicates && !markers)
 		used += (size_t)snprintf(line + used, sizeof line - used,
 			"%s%" PRIu64 " calls that the file has twice", used ? ", " : "",
 			conversion->counts.duplicates);
 	if (used)
-		writer_meta(conversion->writer, "import.left_out", line, used);
+		writer_meta(conversion->writer, meta_key, line, used);
 }
 
 /* Writes the number of events, and the sums of the CPU's allocator events. */
@@ -229,7 +231,8 @@ void convert_metadata(struct conversion *conversion, uint32_t pid, bool levels_c
 	write_file_metadata(conversion, pid);
 	write_source_metadata(conversion, levels_computed);
 	write_devices(conversion);
-	write_skipped(conversion);
+	write_skipped(conversion, "import.left_out", false);
+	write_skipped(conversion, "import.markers", true);
 	write_counts(conversion);
 	write_warnings(conversion);
 }

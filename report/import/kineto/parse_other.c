@@ -198,12 +198,29 @@ static void add_process_name(struct kineto_reader *reader)
 }
 
 /* The last row is for all categories that have no row. */
-static void add_skipped_category(struct event_rows *imported, uint32_t category)
+static void add_skipped_category(struct event_rows *imported, uint32_t category, bool is_marker)
 {
-	if (imported->skip_count + 1 == SKIPPED_CATEGORIES_MAX)
+	const bool is_last = imported->skip_count + 1 == SKIPPED_CATEGORIES_MAX;
+
+	if (is_last)
 		category = string_table_intern(
 			imported->texts, IMPORTED_OTHERS, strlen(IMPORTED_OTHERS));
-	*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){ .category = category };
+	*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){ .category = category,
+		.is_marker = is_marker && !is_last };
+}
+
+/* Returns true for what Kineto writes about its own recording: the span of the whole trace, and
+ * instants at its begin and end. */
+static bool is_kineto_marker(const struct kineto_event *event)
+{
+	static const char start[] = "Iteration Start: ";
+
+	if (json_is(&event->category, "Trace"))
+		return true;
+	return event->phase.length == 1 && *event->phase.bytes == 'i' && !event->category.form &&
+	       (json_is(&event->name, "Record Window End") ||
+		       (event->name.length > strlen(start) &&
+			       !memcmp(event->name.bytes, start, strlen(start))));
 }
 
 static void skip_event(struct kineto_reader *reader)
@@ -219,7 +236,7 @@ static void skip_event(struct kineto_reader *reader)
 	if (i == SKIPPED_CATEGORIES_MAX)
 		i--;
 	else if (i == imported->skip_count)
-		add_skipped_category(imported, category);
+		add_skipped_category(imported, category, is_kineto_marker(event));
 	imported->skips[i].events++;
 	if (event->phase.length == 1 && *event->phase.bytes == 'B')
 		kineto_begin_event(reader, KINETO_NO_RANGE);

@@ -278,7 +278,9 @@ static void count_unread_tables(struct nsys_reader *reader)
 		imported->events += count;
 		if (count)
 			*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){
-				string_table_intern(imported->texts, table, strlen(table)), count
+				.category = string_table_intern(
+					imported->texts, table, strlen(table)),
+				.events = count
 			};
 	}
 }

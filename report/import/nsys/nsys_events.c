@@ -126,7 +126,8 @@ static void skip_nsys_row(struct nsys_reader *reader, const char *what)
 	while (i < imported->skip_count && imported->skips[i].category != category)
 		i++;
 	if (i == imported->skip_count)
-		*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){ category, 0 };
+		*EVENT_ROWS_ADD(
+			imported, skip, skips) = (struct imported_skip){ .category = category };
 	imported->skips[i].events++;
 }
 

@@ -119,8 +119,9 @@ START_TEST(nothing_ran)
 	build_push(builder, 1, 10, "a");
 	build_pop(builder, 1, 20);
 	run = run_report(builder, "streams trace.bin");
-	ck_assert_str_eq(
-		run.out, "no rows: the trace has no data for this view (see pperf-report info)\n");
+	ck_assert_str_eq(run.out,
+		"no rows   the trace has no GPU work: record on a machine with a GPU and CUPTI\n"
+		"          (pperf doctor says what is missing)\n");
 	ck_assert_int_eq(run.status, 0);
 }
 END_TEST
