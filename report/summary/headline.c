@@ -86,13 +86,10 @@ static uint32_t next_largest_child(
 	return best;
 }
 
-/* Returns true if backward passes have rows beside their forward passes. */
-static bool places_backward(const struct tree *tree)
+/* Returns true if a node's GPU time is that of forward and backward passes. */
+static bool has_both_passes(const struct node *node)
 {
-	for (uint32_t id = 1; id < tree->count; id++)
-		if (tree->nodes[id].kind == NODE_BACKWARD)
-			return true;
-	return false;
+	return node->gpu && node->gpu->part_ns[PART_FORWARD] && node->gpu->part_ns[PART_BACKWARD];
 }
 
 /* Appends the heaviest children of a node, as far as they have 5 % or more of its amount, with
@@ -108,14 +105,12 @@ static void add_largest_children(struct paragraph *paragraph, const struct proce
 		child = next_largest_child(tree, node_id, metric, child);
 		if (!child || metric_amount(&tree->nodes[child], metric) < amount / 20)
 			return;
-		paragraph_add(paragraph, part                    ? ", `"
-					 : places_backward(tree) ? "; largest parts, each with "
-								   "its backward pass: `"
-								 : "; largest parts: `");
+		paragraph_add(paragraph, part ? ", `" : "; largest parts: `");
 		paragraph_add_node(paragraph, process, child);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, metric_amount(&tree->nodes[child], metric), whole);
-		paragraph_add(paragraph, ")");
+		paragraph_add(paragraph,
+			has_both_passes(&tree->nodes[child]) ? ", with its backward pass)" : ")");
 	}
 }
 

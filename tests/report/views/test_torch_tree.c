@@ -857,8 +857,8 @@ START_TEST(work_in_an_optimizers_closure_is_not_said_to_be_the_optimizers)
 	ck_assert_msg(
 		strstr(run.out, "100 % was launched in `step / "
 				"Optimizer.step#LBFGS.step`, which calls the model in a closure: "
-				"forward 20.0 %, backward 20.0 %, optimizer 60.0 %; largest parts, "
-				"each with its backward pass: `Net` (40.0 %)") != NULL,
+				"forward 20.0 %, backward 20.0 %, optimizer 60.0 %; largest parts: "
+				"`Net` (40.0 %, with its backward pass)") != NULL,
 		"%s", run.out);
 	ck_assert_msg(
 		strstr(run.out, "the model may be called in a closure") != NULL, "%s", run.out);
