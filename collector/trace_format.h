@@ -83,6 +83,8 @@
  *                           absent: everything is recorded
  *   cupti.yielded           how often CUPTI was handed over to a second client, which the AWAY
  *                           records show; absent: never
+ *   cupti.gpu_ids           `driver` or `runtime`: whose id GPU records carry if the runtime call
+ *                           and the driver call inside it both have one; absent: not known
  *   torch.allocator         the configuration of PyTorch's allocator (PYTORCH_ALLOC_CONF)
  *   torch.abi               1 if PyTorch's strings have the C++11 ABI, else 0
  *   torch.layout            measured offsets of the members that pperf reads in PyTorch

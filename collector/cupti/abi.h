@@ -71,8 +71,9 @@ enum cupti_kind {
 	CUPTI_MEMCPY_PEER = 22, /* MEMCPY2 */
 	CUPTI_CUDA_EVENT = 36,
 	CUPTI_SYNCHRONIZATION = 38,
-	CUPTI_MEMORY = 49,      /* MEMORY2 */
-	CUPTI_GRAPH_TRACE = 51, /* enabled by another client only */
+	CUPTI_EXTERNAL_CORRELATION = 39, /* enabled by another client only */
+	CUPTI_MEMORY = 49,               /* MEMORY2 */
+	CUPTI_GRAPH_TRACE = 51,          /* enabled by another client only */
 };
 
 struct cupti_kernel { /* Kernel9 and later */
@@ -160,6 +161,12 @@ struct cupti_api { /* DRIVER, RUNTIME */
 	uint32_t kind, cbid;
 	uint64_t start, end;
 	uint32_t process, thread, correlation, result;
+};
+
+struct cupti_external { /* EXTERNAL_CORRELATION */
+	uint32_t kind, external_kind;
+	uint64_t external;
+	uint32_t correlation;
 };
 
 struct cupti_context {

@@ -6,6 +6,7 @@
 #include "collector/cupti/correlation.h"
 #include "collector/cupti/session.h"
 #include "collector/cupti/abi.h"
+#include "collector/cupti/call_ids.h"
 #include "collector/cupti/client.h"
 #include "collector/cupti/session_state.h"
 #include "collector/file/dictionary.h"
@@ -25,6 +26,7 @@
 /* Longest stored kernel name, in bytes. CUTLASS has names of 4000 bytes. */
 #define KERNEL_NAME_MAX 16384u
 
+#define WITHOUT_ID_MAX 8u /* so many records without an id mean that CUPTI gives none */
 #define READERS_WAIT_NS UINT64_C(1000000000)
 
 _Atomic uint64_t correlation_newest;
@@ -111,12 +113,18 @@ static uint32_t kernel_name_id(const char *name)
 	return name_id_always(copy, strnlen(copy, KERNEL_NAME_MAX));
 }
 
+/* Returns the id that the record of the call has in the trace. */
+static uint64_t trace_correlation(uint32_t id)
+{
+	return correlation_extend(call_ids_for_trace(id));
+}
+
 static void fill_times(struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation,
 	uint64_t graph_node, uint32_t graph)
 {
 	gpu->start_ns = start;
 	gpu->end_ns = end;
-	gpu->correlation = correlation_extend(correlation);
+	gpu->correlation = trace_correlation(correlation);
 	gpu->graph_node = graph_node;
 	gpu->graph = graph_node ? graph : 0;
 }
@@ -219,7 +227,7 @@ RECORD_WRITER(write_gpu_memory)
 	if (!memory)
 		return;
 	memory->time_ns = from->time;
-	memory->correlation = correlation_extend(from->correlation);
+	memory->correlation = trace_correlation(from->correlation);
 	memory->address = from->address;
 	memory->bytes = from->bytes;
 	memory->operation = from->operation;
@@ -238,7 +246,7 @@ RECORD_WRITER(write_synchronization)
 		return;
 	sync->start_ns = from->start;
 	sync->end_ns = from->end;
-	sync->correlation = correlation_extend(from->correlation);
+	sync->correlation = trace_correlation(from->correlation);
 	sync->type = from->type;
 	sync->context = from->context;
 	sync->stream = from->stream;
@@ -255,7 +263,7 @@ RECORD_WRITER(write_cuda_event)
 		return;
 	if (cupti->version >= CUPTI_VERSION_12_8)
 		sync->start_ns = sync->end_ns = from->device_time;
-	sync->correlation = correlation_extend(from->correlation);
+	sync->correlation = trace_correlation(from->correlation);
 	sync->type = TRACE_EVENT_RECORD;
 	sync->context = from->context;
 	sync->stream = from->stream;
@@ -273,7 +281,7 @@ RECORD_WRITER(write_overhead)
 	overhead->start_ns = from->start;
 	overhead->end_ns = from->end;
 	if (cupti->version >= CUPTI_VERSION_12_2)
-		overhead->correlation = correlation_extend(from->correlation);
+		overhead->correlation = trace_correlation(from->correlation);
 	overhead->type = from->type;
 	overhead->tid = from->object_kind == CUPTI_OBJECT_THREAD ? from->object[1] : 0;
 	stream_commit();
@@ -290,7 +298,7 @@ RECORD_WRITER(write_api)
 		return;
 	api->start_ns = from->start;
 	api->end_ns = from->end;
-	api->correlation = correlation_extend(from->correlation);
+	api->correlation = trace_correlation(from->correlation);
 	api->domain = (uint32_t)domain;
 	api->cbid = from->cbid;
 	api->tid = from->thread;
@@ -344,7 +352,42 @@ static bool is_skipped_record(const struct cupti_library *cupti, const void *rec
 		return false;
 	if (kind != CUPTI_OVERHEAD || cupti->version >= CUPTI_VERSION_12_2)
 		memcpy(&id, (const char *)record + kinds[kind].correlation, sizeof id);
-	return !recording_has_call(correlation_extend(id));
+	return !recording_has_call(trace_correlation(id));
+}
+
+/* Finds out whether GPU records have ids. The first few may lack them, because their calls began
+ * before the session. */
+static void check_ids_given(uint32_t id)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (atomic_load_explicit(&s->ids, memory_order_relaxed) != CUPTI_IDS_UNKNOWN)
+		return;
+	if (id)
+		atomic_store(&s->ids, CUPTI_IDS_GIVEN);
+	else if (atomic_fetch_add(&s->records_without_id, 1) + 1 == WITHOUT_ID_MAX)
+		atomic_store(&s->ids, CUPTI_IDS_MISSING);
+}
+
+/* Learns from a record of GPU work which ids such records carry. */
+static void learn_ids(const void *record)
+{
+	const uint32_t kind = *(const uint32_t *)record;
+	uint32_t id;
+
+	if (kind != CUPTI_CONCURRENT_KERNEL && kind != CUPTI_MEMCPY && kind != CUPTI_MEMSET &&
+		kind != CUPTI_MEMCPY_PEER)
+		return;
+	memcpy(&id, (const char *)record + kinds[kind].correlation, sizeof id);
+	check_ids_given(id);
+	call_ids_on_gpu_record(id);
+}
+
+/* Whether learn_ids has something to learn. */
+static bool ids_unknown(void)
+{
+	return call_ids_in_use() ||
+	       atomic_load_explicit(&cupti_session->ids, memory_order_relaxed) == CUPTI_IDS_UNKNOWN;
 }
 
 struct buffer_contents {
@@ -362,11 +405,14 @@ static struct buffer_contents count_records(
 	void *record = NULL;
 	int result;
 
-	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
+	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK) {
+		if (ids_unknown())
+			learn_ids(record);
 		*(cupti_client_owns_record(record)         ? &buffer_contents.client_only
 			: !is_known_record(record)         ? &buffer_contents.unknown
 			: is_skipped_record(cupti, record) ? &buffer_contents.skipped
 							   : &buffer_contents.known) += 1;
+	}
 	buffer_contents.broken = result != CUPTI_END_OF_BUFFER;
 	return buffer_contents;
 }

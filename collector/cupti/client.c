@@ -4,6 +4,7 @@
 #include "collector/cupti/subscription.h"
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/client_clock.h"
+#include "collector/cupti/call_ids.h"
 #include "collector/cupti/handover.h"
 #include "collector/process/signal_guard.h"
 
@@ -155,6 +156,8 @@ static bool client_wants(const uint8_t *record)
 		if (!bits_has(&client.calls_on, cbid) && (!bits_has(&client.ever_enabled, kind) ||
 								 bits_has(&client.calls_off, cbid)))
 			return false;
+		if (call_ids_is_own(((const struct cupti_api *)(const void *)record)->correlation))
+			return false;
 		/* Runtime calls may also be enabled one by one. */
 	} else if (!bits_has(&client.ever_enabled, kind) && kind != CUPTI_RUNTIME_CALL) {
 		return false;
@@ -162,8 +165,23 @@ static bool client_wants(const uint8_t *record)
 	return in_session(record, kind);
 }
 
-/* Appends a copy of the record, with times converted through the clock samples `origin` and
- * `now`. */
+/* Replaces the id in a copy of a record by the one that the client expects. */
+static void convert_id(uint8_t *record, size_t bytes)
+{
+	uint32_t kind, id;
+	size_t offset;
+
+	memcpy(&kind, record, sizeof kind);
+	offset = client_record_id_offset(kind);
+	if (!offset || offset + sizeof id > bytes)
+		return;
+	memcpy(&id, record + offset, sizeof id);
+	id = call_ids_for_client(id);
+	memcpy(record + offset, &id, sizeof id);
+}
+
+/* Appends a copy of the record, with the client's ids, and with times converted through the clock
+ * samples `origin` and `now`. */
 static void append_record(struct client_buffer *to, const uint8_t *record, size_t bytes,
 	const struct clock_pair *origin, const struct clock_pair *now)
 {
@@ -174,6 +192,8 @@ static void append_record(struct client_buffer *to, const uint8_t *record, size_
 		return;
 	}
 	memcpy(at, record, bytes);
+	if (call_ids_in_use())
+		convert_id(at, bytes);
 	if (now->cupti)
 		client_clock_convert(at, bytes, origin, now);
 }
@@ -229,14 +249,28 @@ static void append_requests(
 	}
 }
 
+/* Looks for records of driver calls that a runtime call made. */
+static void find_nested_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+{
+	void *record = NULL;
+
+	if (!call_ids_in_use() || !bits_has(&client.ever_enabled, CUPTI_DRIVER_CALL))
+		return;
+	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
+		if (*(const uint32_t *)record == CUPTI_DRIVER_CALL && client_wants(record))
+			call_ids_on_driver_record(((const struct cupti_api *)record)->correlation);
+}
+
 static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
 	struct clock_pair now = client_clock_pair(atomic_load(&client.clock)),
 			  origin = get_origin();
 	struct client_buffer to = client_buffer_acquire();
 	void *next = NULL;
-	int result = cupti->next_record(buffer, valid, &next);
+	int result;
 
+	find_nested_records(cupti, buffer, valid);
+	result = cupti->next_record(buffer, valid, &next);
 	while (result == CUPTI_OK) {
 		uint8_t *record = next, *end;
 
@@ -276,8 +310,10 @@ bool cupti_client_owns_record(const void *record)
 	uint32_t head[2];
 
 	memcpy(head, record, sizeof head);
-	/* there has never been a client */
-	if (!atomic_load_explicit(&client.began_ns, memory_order_relaxed) &&
+	/* there has never been a client, and all driver records are ours */
+	if (atomic_load_explicit(&cupti_session->ids, memory_order_relaxed) !=
+			CUPTI_IDS_REQUESTED &&
+		!atomic_load_explicit(&client.began_ns, memory_order_relaxed) &&
 		!atomic_load_explicit(&cupti_handovers, memory_order_relaxed))
 		return false;
 	return !cupti_owns_kind(head[0]) &&
@@ -286,10 +322,12 @@ bool cupti_client_owns_record(const void *record)
 
 void cupti_client_note_call(uint32_t correlation)
 {
-	uint32_t none = 0, last = atomic_load_explicit(&client.last, memory_order_relaxed);
+	uint32_t first = atomic_load_explicit(&client.first, memory_order_relaxed),
+		 last = atomic_load_explicit(&client.last, memory_order_relaxed);
 
-	if (!atomic_load_explicit(&client.first, memory_order_relaxed))
-		atomic_compare_exchange_strong(&client.first, &none, correlation);
+	while ((first == 0 || (int32_t)(correlation - first) < 0) &&
+		!atomic_compare_exchange_weak(&client.first, &first, correlation))
+		;
 	while ((last == 0 || (int32_t)(correlation - last) > 0) &&
 		!atomic_compare_exchange_weak(&client.last, &last, correlation))
 		;
@@ -353,12 +391,21 @@ static void note_disabled(struct client_bits *bits, uint32_t i)
 	atomic_store(&client.ended_ns, client_clock_cupti_ns());
 }
 
+/* Enables or disables the callbacks that relate our ids to those of the client's records. */
+static void follow_calls(uint32_t kind, bool on)
+{
+	if (kind == CUPTI_RUNTIME_CALL)
+		call_ids_follow_runtime(on);
+	else if (kind == CUPTI_DRIVER_CALL)
+		call_ids_follow_own(on);
+}
+
 /* Whether CUPTI is handed over to the client, which starts with the first call that enables
  * something. During a handover its calls go to CUPTI, and pperf only keeps track of what is
  * enabled. */
 static bool client_has_cupti(bool enables)
 {
-	if (enables && cupti_session->config->hands_over)
+	if (enables && (cupti_session->config->hands_over || call_ids_fail()))
 		cupti_hand_over(atomic_load(&client.clock));
 	return cupti_is_handed_over();
 }
@@ -389,8 +436,12 @@ int cupti_client_enable(int kind)
 	if (client_has_cupti(true))
 		return note_handed_over(
 			cupti_session->library.enable(kind), &client.on, (uint32_t)kind, true);
+	/* Callbacks first, so that each call with an id is seen. */
+	follow_calls((uint32_t)kind, true);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.enable(kind);
+	if (result != CUPTI_OK)
+		follow_calls((uint32_t)kind, false);
 	if (result != CUPTI_OK || kind < 0 || kind >= (int)KINDS)
 		return result;
 	note_enabled(&client.on, (uint32_t)kind);
@@ -465,6 +516,7 @@ int cupti_client_disable(int kind)
 			cupti_session->library.disable(kind), &client.on, (uint32_t)kind, false);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.disable(kind);
+	follow_calls((uint32_t)kind, false);
 	/* Disabling the kind may have disabled our timed calls too. */
 	if (kind == CUPTI_DRIVER_CALL)
 		cupti_time_calls();
@@ -504,6 +556,36 @@ static void wait_for_deliveries(void)
 
 	for (int i = 0; i < WAITS_MAX && atomic_load(&client.delivering); i++)
 		nanosleep(&wait, NULL);
+}
+
+/* Enables for the client in CUPTI what it enabled while CUPTI was shared. It may disable the same
+ * at this time. */
+static void enable_for_client(void)
+{
+	const struct cupti_library *cupti = &cupti_session->library;
+
+	for (uint32_t kind = 0; kind < KINDS; kind++)
+		if (bits_has(&client.on, kind) && cupti->enable((int)kind) == CUPTI_OK &&
+			!bits_has(&client.on, kind))
+			cupti->disable((int)kind);
+	for (uint32_t cbid = 0; cbid < CALLS && cupti->enable_driver_api; cbid++)
+		if (bits_has(&client.calls_on, cbid))
+			cupti->enable_driver_api(cbid, 1);
+}
+
+void cupti_client_poll(void)
+{
+	if (!call_ids_fail() || !atomic_load(&cupti_client_is_active) || cupti_is_handed_over())
+		return;
+	cupti_hand_over(atomic_load(&client.clock));
+	if (!cupti_is_handed_over())
+		return;
+	atomic_store(&cupti_client_is_active, false);
+	atomic_store(&client.accepts_records, false);
+	enable_for_client();
+	wait_for_deliveries();
+	client_buffers_complete();
+	end_handover_if_idle();
 }
 
 bool cupti_client_is_flushing(void)

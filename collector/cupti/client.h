@@ -66,6 +66,10 @@ void cupti_client_forward_callback(int domain, uint32_t id, const void *what);
 void cupti_client_deliver(
 	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
+/* Called ten times a second. Hands CUPTI over to the client if the ids of its records cannot be
+ * related to calls (collector/cupti/call_ids.h). */
+void cupti_client_poll(void);
+
 /* Ends the client's session when the process ends. No record is copied afterwards. */
 void cupti_client_end(void);
 

@@ -13,6 +13,7 @@
  */
 #include "collector/cupti/client.h"
 
+#include "collector/cupti/call_ids.h"
 #include "collector/cupti/subscription.h"
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
@@ -52,6 +53,8 @@ static int set_callback(int domain, uint32_t id, bool on)
 		atomic_fetch_or(&subscriber.on[domain][id / 64], UINT64_C(1) << id % 64);
 	else
 		atomic_fetch_and(&subscriber.on[domain][id / 64], ~(UINT64_C(1) << id % 64));
+	if (!on && domain == CUPTI_RUNTIME)
+		call_ids_runtime_unfollowed();
 	return CUPTI_OK;
 }
 

@@ -106,6 +106,20 @@ size_t client_record_correlation_offset(uint32_t kind)
 	return kind < sizeof offsets ? offsets[kind] : 0;
 }
 
+size_t client_record_id_offset(uint32_t kind)
+{
+	switch (kind) {
+	case CUPTI_OVERHEAD:
+		return offsetof(struct cupti_overhead, correlation);
+	case CUPTI_SYNCHRONIZATION:
+		return offsetof(struct cupti_synchronization, correlation);
+	case CUPTI_EXTERNAL_CORRELATION:
+		return offsetof(struct cupti_external, correlation);
+	default:
+		return client_record_correlation_offset(kind);
+	}
+}
+
 size_t client_record_time_offset(uint32_t kind)
 {
 	return kind < sizeof time_offsets / sizeof *time_offsets ? time_offsets[kind][0] : 0;

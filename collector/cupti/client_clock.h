@@ -31,6 +31,9 @@ void client_clock_convert(
 /* Returns the offset of a record's correlation id, for kinds of GPU activity. 0 for other kinds,
  * whose time shows whether they belong to the session. */
 size_t client_record_correlation_offset(uint32_t kind);
+/* Returns the offset of a record's correlation id, for all kinds that carry the id of a call which
+ * they do not describe themselves. 0 for other kinds. */
+size_t client_record_id_offset(uint32_t kind);
 /* Returns the offset of the record's first time, 0 if it has none. */
 size_t client_record_time_offset(uint32_t kind);
 

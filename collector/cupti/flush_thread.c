@@ -105,6 +105,8 @@ static void *run_flush_thread(void *data)
 	gpu_device_record();
 	while (sleep_until_next_flush(s) && cupti_runs()) {
 		flush_buffers(s);
+		cupti_request_ids();
+		cupti_client_poll();
 		cupti_handover_poll();
 		cupti_buffers_prefault();
 	}

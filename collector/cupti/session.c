@@ -6,6 +6,7 @@
 
 #include "collector/process/clock.h"
 #include "collector/cupti/buffers.h"
+#include "collector/cupti/call_ids.h"
 #include "collector/cupti/client.h"
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/session_state.h"
@@ -68,6 +69,25 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 		message, state->result);
 }
 
+/* Reports a driver call with the id that its record shall have. */
+static void report_call_by_id(
+	const struct cupti_config *config, uint32_t id, const struct cupti_call *call)
+{
+	struct cupti_call copy = *call;
+
+	if (call->site == CUPTI_ENTER)
+		copy.correlation = call_ids_on_driver_call(call->correlation);
+	config->on_call(id, &copy);
+}
+
+static void on_runtime_call(const struct cupti_call *call)
+{
+	if (call->site == CUPTI_ENTER)
+		cupti_client_on_call(call->correlation);
+	if (!cupti_is_handed_over())
+		call_ids_on_runtime_call(call);
+}
+
 /* CUPTI's callback. It may also run in a forked child, where `config` is NULL and nothing is
  * done. */
 static void on_callback(void *data, int domain, uint32_t id, const void *what)
@@ -84,7 +104,10 @@ static void on_callback(void *data, int domain, uint32_t id, const void *what)
 		if (call->site == CUPTI_ENTER)
 			cupti_client_on_call(call->correlation);
 		if (__builtin_expect(!cupti_is_handed_over(), 1)) {
-			config->on_call(id, what);
+			if (call_ids_in_use())
+				report_call_by_id(config, id, call);
+			else
+				config->on_call(id, what);
 			cupti_flush_start_if_needed(what);
 			if (__builtin_expect(!atomic_load_explicit(&cupti_session->records_expected,
 						     memory_order_relaxed),
@@ -96,7 +119,9 @@ static void on_callback(void *data, int domain, uint32_t id, const void *what)
 		return;
 	}
 	saved = errno;
-	if (domain == CUPTI_RESOURCE && !cupti_is_handed_over())
+	if (domain == CUPTI_RUNTIME)
+		on_runtime_call(what);
+	else if (domain == CUPTI_RESOURCE && !cupti_is_handed_over())
 		cupti_on_resource(id, what);
 	else if (domain == CUPTI_STATE)
 		on_state(id, what);

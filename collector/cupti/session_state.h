@@ -19,6 +19,15 @@ struct cupti_known_context {
 	uint64_t handle;
 };
 
+/* Whether GPU records have correlation ids. CUPTI's guide (2.3.4) promises ids only for calls whose
+ * API records are enabled. All releases up to 13.4 also give them for callbacks.
+ *
+ *   UNKNOWN    no GPU record has arrived, or only a few without an id
+ *   GIVEN      a record had an id
+ *   MISSING    the first records had none, so records of driver calls will be enabled
+ *   REQUESTED  records of driver calls are enabled. They are not written to the trace. */
+enum cupti_ids { CUPTI_IDS_UNKNOWN, CUPTI_IDS_GIVEN, CUPTI_IDS_MISSING, CUPTI_IDS_REQUESTED };
+
 /* The session. It is in memory that a forked child finds zeroed, so there it is not running and
  * CUPTI is never called. */
 struct cupti_session {
@@ -59,6 +68,9 @@ struct cupti_session {
 	uint32_t stalled_at; /* completed_buffers when `stalled` was set */
 
 	struct cupti_known_context contexts[CUPTI_CONTEXTS]; /* by id modulo CUPTI_CONTEXTS */
+	/* Ids of calls in GPU records (enum cupti_ids). */
+	_Atomic uint32_t ids;
+	_Atomic uint32_t records_without_id; /* while `ids` is CUPTI_IDS_UNKNOWN */
 	/* The driver calls that CUPTI times for us, one bit each. */
 	uint64_t timed[1024 / 64];
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/cupti/subscription.h"
 
+#include "collector/cupti/call_ids.h"
 #include "collector/cupti/session_state.h"
 
 #include <stdio.h>
@@ -45,6 +46,7 @@ bool cupti_owns_callback(int domain, uint32_t id)
 {
 	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
 
+	ours |= call_ids_owns_callback(domain, id);
 	for (const uint16_t *call = cupti_session->config->calls(); domain == CUPTI_DRIVER && *call;
 		call++)
 		ours |= *call == id;
@@ -87,10 +89,40 @@ bool cupti_owns_kind(uint32_t kind)
 	return kind == CUPTI_CONTEXT;
 }
 
+/* Enables records of the calls with callbacks, because CUPTI gives them no ids otherwise. */
+static void enable_call_records(struct cupti_session *s)
+{
+	for (const uint16_t *id = s->config->calls(); *id && s->library.enable_driver_api; id++)
+		s->library.enable_driver_api(*id, 1);
+	if (!s->library.enable_driver_api)
+		s->library.enable(CUPTI_DRIVER_CALL);
+}
+
+void cupti_request_ids(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (__builtin_expect(atomic_load(&s->ids) != CUPTI_IDS_MISSING, 1))
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (cupti_runs() && !atomic_load(&s->handed_over)) {
+		atomic_store(&s->ids, CUPTI_IDS_REQUESTED);
+		enable_call_records(s);
+		cupti_set_state("warning.cupti_no_ids",
+			"CUPTI %u gave the first GPU records no id of their call, so they have no "
+			"launch in this trace. Records of driver calls were enabled to get ids, "
+			"which makes each launch slower; use another release of CUDA.",
+			s->library.version);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 void cupti_time_calls(void)
 {
 	struct cupti_session *s = cupti_session;
 
+	if (atomic_load(&s->ids) == CUPTI_IDS_REQUESTED)
+		enable_call_records(s);
 	if (!s->library.enable_driver_api)
 		return;
 	for (const uint16_t *id = s->config->timed_calls; *id; id++) {
@@ -143,6 +175,8 @@ void cupti_disable_all(cupti_callback_used *is_used)
 {
 	struct cupti_session *s = cupti_session;
 
+	call_ids_follow_runtime(false);
+	call_ids_follow_own(false);
 	for (const uint16_t *id = s->config->calls(); *id; id++)
 		disable_callback(s, CUPTI_DRIVER, *id, is_used);
 	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)

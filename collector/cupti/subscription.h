@@ -16,6 +16,10 @@ bool cupti_owns_callback(int domain, uint32_t id);
  * them. */
 void cupti_time_calls(void);
 
+/* Enables records of driver calls if GPU records came without ids (enum cupti_ids). Called ten
+ * times a second. */
+void cupti_request_ids(void);
+
 /* These three act on the session `s` under its lock. Refusals are noted. */
 void cupti_enable_callbacks(struct cupti_session *s);
 void cupti_enable_kinds(struct cupti_session *s);

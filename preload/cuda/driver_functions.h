@@ -4,6 +4,7 @@
  * All GPU work, allocations and waits pass through these functions, whatever the caller: the
  * runtime, libraries or Triton. A runtime may be linked statically, or its symbols may not be seen.
  * The runtime's own callbacks are not enabled, because each call would be seen twice, with two ids.
+ * Beside another profiler that records runtime calls they are (collector/cupti/call_ids.h).
  * Functions from before CUDA 3.2, which have 32-bit sizes, are left out.
  *
  * The callback ids and argument structs are the driver's, the same in CUDA 12 and 13.

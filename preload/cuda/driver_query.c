@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/cuda/driver_query.h"
 
+#include "collector/cupti/call_ids.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -58,8 +60,10 @@ uint32_t driver_device(void)
 	const struct driver_functions *functions = loaded_driver();
 	int device = -1, saved = errno;
 
+	call_ids_own_call = true;
 	if (!functions || !functions->cuCtxGetDevice || functions->cuCtxGetDevice(&device))
 		device = -1;
+	call_ids_own_call = false;
 	errno = saved;
 	return (uint32_t)device;
 }
@@ -72,8 +76,11 @@ bool driver_is_capturing(const void *stream, bool per_thread)
 							   ? functions->cuStreamIsCapturing_ptsz
 							   : functions->cuStreamIsCapturing;
 	int status = 0, saved = errno;
-	bool known = is_capturing && !is_capturing(stream, &status);
+	bool known;
 
+	call_ids_own_call = true;
+	known = is_capturing && !is_capturing(stream, &status);
+	call_ids_own_call = false;
 	errno = saved;
 	return known && status;
 }
@@ -84,8 +91,10 @@ const char *driver_kernel_name(const void *kernel)
 	const char *name = NULL;
 	int saved = errno;
 
+	call_ids_own_call = true;
 	if (!functions || !functions->cuKernelGetName || functions->cuKernelGetName(&name, kernel))
 		name = NULL;
+	call_ids_own_call = false;
 	errno = saved;
 	return name;
 }

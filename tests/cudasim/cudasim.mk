@@ -69,9 +69,9 @@ $$(SIM)/$(1)/libcupti.so.$(1): $$(SIM_CUPTI:%=$$(SIM)/$(1)/obj/%.o) $$(SIM)/$(1)
 	echo 'libcupti.so.$(1) { global: cupti*; local: *; };' > $$(@D)/obj/libcupti.map
 	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcupti.so.$(1) -Wl,--version-script=$$(@D)/obj/libcupti.map -o $$@ $$^ -lpthread -ldl
 
-$$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1)
+$$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
-		$$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
+		$$(SIM)/$(1)/libcuda.so.1 $$(SIM)/$(1)/libcupti.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
 $$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/tests/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(addprefix $$(@D)/,$$(SIM_TESTED_$$*)) \
 		$$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)

@@ -7,6 +7,7 @@
  *	hidden       the same and memory, a copy and a memset, by functions that are looked up, so that no symbol of ours is in the way
  *	robs         works, takes CUPTI's buffers by a function that it looks up, works
  *	idles        works, waits a while, is killed
+ *	returns      works, waits half a second, works
  *	leaves       works, leaves by _exit
  *	outlasts     works, waits for three seconds, is killed
  *	thread_exits works, and exits from another thread
@@ -194,6 +195,13 @@ static void outlasts(int count)
 	raise(SIGKILL);
 }
 
+static void returns(int count)
+{
+	works(count);
+	nap(500);
+	works(count);
+}
+
 static void leaves(int count)
 {
 	work(count);
@@ -328,6 +336,7 @@ static const struct {
 	{ "hidden", hidden },
 	{ "robs", robs },
 	{ "idles", idles },
+	{ "returns", returns },
 	{ "leaves", leaves },
 	{ "outlasts", outlasts },
 	{ "thread_exits", thread_exits },

@@ -218,6 +218,92 @@ def ids_may_be_those_of_the_outermost_call(folder):
         exactly(folder, major, 2, 1, 20, env={"SIM_CUPTI_KERNEL_ID": "outer"})
 
 
+# ---- another profiler beside us ----
+
+# Which calls have ids and records, and whose id a kernel carries.
+ID_RULES = {"driver": {}, "runtime": {"SIM_CUPTI_KERNEL_ID": "outer"}, "nested": {"SIM_CUPTI_NESTED": "1"},
+            "nested runtime": {"SIM_CUPTI_NESTED": "1", "SIM_CUPTI_KERNEL_ID": "outer"}}
+
+
+def beside_client(folder, major, *arguments, env=None):
+    """Runs kineto_like without and with the library: both outputs and the trace."""
+    for path in folder.glob("*.bin*"):
+        path.unlink()
+    bare = run(folder, simulated(major, "kineto_like"), *arguments, env=env)
+    under = traced(folder, simulated(major, "kineto_like"), *arguments, env=env)
+    assert under.stderr == bare.stderr == b"", under.stderr
+    return bare.stdout.decode().splitlines(), under.stdout.decode().splitlines(), whole(folder / "trace.bin")
+
+
+def unlinked(trace):
+    """GPU records without their launch, and launches without records."""
+    started = collections.Counter(c.correlation for c in calls(trace, "LAUNCH", "COPY"))
+    done = collections.Counter(r.correlation for r in gpu(trace))
+    return (started - done) + (done - started)
+
+
+@case
+def another_profiler_finds_its_calls_and_so_do_we_whichever_id_kernels_carry(folder):
+    for major in MAJORS:
+        for rule, env in ID_RULES.items():
+            for sessions in (1, 3):
+                alone, beside, trace = beside_client(folder, major, 20, sessions, env=env)
+                assert all(line.startswith("kernels 23 linked 23 external 20 copies 20 linked 20 external 20 ") for line in alone), alone
+                assert beside == alone, (rule, beside, alone)
+                assert not unlinked(trace), (rule, unlinked(trace))
+                assert len(gpu(trace)) == sessions * (10 + 43) + 10
+                assert trace.meta["cupti.gpu_ids"] == ("runtime" if "runtime" in rule else "driver"), trace.meta
+                assert trace.meta["source.cupti"] == "on" and not [k for k in trace.meta if k.startswith("warning.")], trace.meta
+                assert not any(r.kind == "API" and r.domain == 2 for r in trace.records)
+                complete(trace)
+
+
+@case
+def calls_that_we_make_ourselves_are_not_in_another_profiler_s_records(folder):
+    for major in MAJORS:
+        _, beside, _ = beside_client(folder, major, 20)
+        assert beside[0].split()[-2:] == ["cuLaunchKernel", "3"], beside # those that the program makes by the driver
+
+
+@case
+def ids_may_begin_again_beside_another_profiler(folder):
+    for major in MAJORS:
+        for rule, env in ID_RULES.items():
+            alone, beside, trace = beside_client(folder, major, 400, 2, env={**env, "SIM_CUPTI_WRAP": "1"})
+            assert beside == alone and not unlinked(trace), (rule, beside, alone)
+
+
+@case
+def where_no_id_matches_cupti_is_left_to_the_other_profiler(folder):
+    env = {"SIM_CUPTI_KERNEL_ID": "other"}
+    for major in MAJORS:
+        # A session that ends before the first flush is over when this is seen; a long one is left during it.
+        alone, beside, trace = beside_client(folder, major, 20, 3, env=env)
+        linked = [" ".join(line.split()[:12]) for line in beside]
+        assert linked[1:] == [" ".join(line.split()[:12]) for line in alone[1:]], (beside, alone)
+        assert linked[0].startswith("kernels 23 linked 3 external 0"), beside
+        assert "neither the id of the runtime call nor" in trace.meta["warning.cupti_ids"] and trace.meta["cupti.yielded"] == "2", trace.meta
+        _, beside, trace = beside_client(folder, major, 40, 2, 700, env=env)
+        assert [line.split()[:4] for line in beside] == ["kernels 43 linked 23".split(), "kernels 43 linked 43".split()], beside
+        assert trace.meta["cupti.yielded"] == "2"
+        assert [r.edge for r in sorted((r for r in trace.records if r.kind == "AWAY"), key=lambda r: r.stamp)] == [1, 2, 1, 2]
+        screen = " ".join(report(folder / "trace.bin").stdout.decode().split())
+        assert "CUPTI was released to another profiler for" in screen and "neither the id of the runtime call nor" in screen, screen
+
+
+@case
+def if_only_calls_with_records_have_ids_records_of_calls_are_enabled_and_it_is_said(folder):
+    for major in MAJORS:
+        traced(folder, simulated(major, "cuda_guest"), "returns", 20, env={"SIM_CUPTI_IDS": "records"})
+        trace = whole(folder / "trace.bin")
+        assert len(calls(trace, "LAUNCH")) == 40 and len(gpu(trace)) == 40
+        assert [c.correlation != 0 for c in calls(trace, "LAUNCH")] == 20 * [False] + 20 * [True]
+        assert not unlinked(trace), unlinked(trace)
+        assert "gave the first GPU records no id" in trace.meta["warning.cupti_no_ids"], trace.meta
+        assert not any(r.kind == "API" and "Launch" in trace.names[r.name] for r in trace.records)
+        (folder / "trace.bin").unlink()
+
+
 # ---- what CUPTI may do wrong ----
 
 def degraded(folder, major, arguments=FEW, **env):

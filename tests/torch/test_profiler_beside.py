@@ -97,6 +97,41 @@ unended = profile()
 unended.start()
 work(3)
 """
+# Training steps, profiled by a schedule, or ("plain") only with the ranges that torch.profiler makes of steps.
+TRAINING = r"""
+import json, sys, torch
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+batches = [torch.ones(32, 64).pin_memory() for _ in range(12)]
+
+def train(batch):
+    optimizer.zero_grad()
+    loss = model(batch.cuda(non_blocking=True)).square().mean()
+    loss.backward()
+    optimizer.step()
+    torch.cuda.synchronize()
+
+def show(seen):
+    time = lambda event, of: getattr(event, "device" + of, None) or getattr(event, "cuda" + of, 0)
+    rows = [(e.key, e.count, time(e, "_time_total"), getattr(e, "self_device_time_total", None) or getattr(e, "self_cuda_time_total", 0)) for e in seen.key_averages()]
+    print(json.dumps(sorted(rows)))
+
+if sys.argv[1] == "plain":
+    for number, batch in enumerate(batches):
+        with record_function("ProfilerStep#%d" % number):
+            train(batch)
+    with record_function("ProfilerStep#%d" % len(batches)):
+        pass
+else:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], schedule=schedule(wait=1, warmup=1, active=3, repeat=2), on_trace_ready=show) as seen:
+        for batch in batches:
+            train(batch)
+            seen.step()
+"""
+ID_RULES = {"driver": {}, "runtime": {"SIM_CUPTI_KERNEL_ID": "outer"}}  # whose id a kernel carries (tests/system/test_cupti.py)
 OUTSIDE = 7 * 6  # rounds of work outside of sessions, without those that the schedule skips
 
 # Older releases read buffers in the order of their addresses, and lose links from a kernel to its operator when alone, too, now this one and now that;
@@ -231,6 +266,53 @@ def left_alone(path, sessions, rounds, ends=True):
     run_of = json.loads(report("tree", path, "-f", "json").stdout)
     totals = run_of["totals"]
     assert (totals["gpu_unknown_ns"] > 0 or not ends) and not run_of["integrity"]["complete"], (totals, run_of["integrity"])
+
+
+def same_averages(alone, beside):
+    """Fails unless two sessions' key_averages() are the same. Ranges that torch.profiler shows on the
+    GPU, and the requests of buffers, depend on the machine's speed."""
+    mine, theirs = ({row[0]: row[1:] for row in rows if row[0] != "Activity Buffer Request"} for rows in (alone, beside))
+    counts, other_counts = ({name: count for name, (count, *_) in rows.items()} for rows in (mine, theirs))
+    assert counts == other_counts, set(counts.items()) ^ set(other_counts.items())
+    timed = [name for name in mine if "#" not in name and not name.startswith("ProfilerStep")]
+    assert sum(mine[name][2] > 0 for name in timed) > 20
+    for name in timed:
+        for one, other in zip(mine[name][1:], theirs[name][1:], strict=True):
+            assert abs(one - other) <= CLOCK * one + 0.05 * mine[name][0], (name, mine[name], theirs[name])
+
+
+def gpu_tree(path):
+    """What the tree says of GPU work, calls and tensors. torch.profiler synchronises by itself."""
+    answer = json.loads(report("tree", path, "-f", "json", "--min-percent", "0", "--depth", "100").stdout)
+    columns = ("calls", "gpu_calls", "gpu_total_ns", "tensor_alloc_bytes")
+    tree = collections.Counter()
+    for row in answer["rows"]:
+        if "cuCtxSynchronize" not in row["name"]:
+            tree.update({(*row.get("path", [row["name"]]), column): row.get(column) or 0 for column in columns})
+    return +tree, answer["totals"]
+
+
+@case
+def by_a_schedule_both_show_what_they_show_alone(folder):
+    alone = launch(run, folder / "alone", "profiled", script=TRAINING)
+    assert len(alone) == 2
+    assert launch(traced, folder / "plain", "plain", script=TRAINING, check=None) == []
+    tree, totals = gpu_tree(folder / "plain" / "trace.bin")
+    for rule, env in ID_RULES.items():
+        beside = launch(traced, folder / rule, "profiled", script=TRAINING, env=env, check=None)
+        for mine, theirs in zip(alone, beside, strict=True):
+            if LINKS:
+                same_averages(mine, theirs)
+        path = folder / rule / "trace.bin"
+        complete(path, 12)
+        other_tree, other_totals = gpu_tree(path)
+        differing = {key: (tree[key], other_tree[key]) for key in set(tree) | set(other_tree) if tree[key] != other_tree[key]}
+        assert not differing, (rule, dict(list(differing.items())[:9]))
+        for total in ("gpu_sum_ns", "attributed_ns", "unattributed_ns", "methods", "tensor_alloc_bytes", "alloc_bytes"):
+            assert totals[total] == other_totals[total], (rule, total, totals[total], other_totals[total])
+        assert totals["unattributed_ns"] == 0 < totals["gpu_sum_ns"]
+        if LINKS:
+            assert whole(path).meta["cupti.gpu_ids"] == rule
 
 
 if os.environ.get("PPERF_TEST_QUICK"):

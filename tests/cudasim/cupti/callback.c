@@ -2,9 +2,15 @@
  * From what the simulated device tells to what a subscriber hears: API and resource callbacks, and
  * the correlation ids of calls.
  *
- * Ids count traced calls: a call gets one when its callback or its activity record is wanted. A
- * call made by a traced call shares that one's id unless it is traced itself; what nobody traces
- * has id 0.
+ * Ids count traced calls: a call gets one when its callback or its activity record is enabled. A
+ * call made by a traced call shares that one's id unless it is traced itself. A call that is not
+ * traced has id 0.
+ *
+ * A driver call inside a traced runtime call has no activity record. pytorch#99615 has the output
+ * of NVIDIA's activity_trace_async with both kinds enabled: it has no driver records, and the ids
+ * of runtime calls are consecutive. A driver callback gives such a call an id of its own:
+ * perf-agent's notes count 1.004 ids per launch with runtime callbacks, and 2.242 with those of
+ * both domains. No source says which of the two ids a kernel carries then (SIM_CUPTI_KERNEL_ID).
  */
 #include "cupti/parts.h"
 
@@ -40,23 +46,47 @@ void correlation_restart(void)
 uint32_t correlation_of(uint32_t innermost)
 {
 	const struct sim_scope *scope = sim_current_scope();
+	uint32_t outermost = innermost;
 
 	/* A call that began before we listened has no id. */
 	if (scope && !scope->tools)
 		return 0;
-	if (!switches()->outer_ids)
-		return innermost;
 	for (; scope; scope = scope->outer)
 		if (scope->correlation) /* one that nobody traces has none */
-			innermost = scope->correlation;
-	return innermost;
+			outermost = scope->correlation;
+	if (switches()->other_ids && outermost != innermost)
+		return fresh_id();
+	return switches()->outer_ids ? outermost : innermost;
 }
 
-static bool is_traced(const struct sim_function *function)
+/* A driver call that a traced runtime call makes. */
+static bool is_nested(const struct sim_scope *scope)
 {
-	return function->cbid && (subscriber_wants((CUpti_CallbackDomain)function->domain,
-					  (uint32_t)function->cbid) ||
-					 activity_api_on(function->domain, function->cbid));
+	const struct sim_scope *outer = scope->outer;
+
+	if (scope->function->domain != SIM_DRIVER)
+		return false;
+	while (outer && outer->function->domain == SIM_DRIVER)
+		outer = outer->outer;
+	return outer && outer->tools && outer->correlation != 0;
+}
+
+bool callback_has_record(const struct sim_scope *scope)
+{
+	const struct sim_function *function = scope->function;
+
+	return function->cbid && activity_api_on(function->domain, function->cbid) &&
+	       (switches()->nested_records || !is_nested(scope));
+}
+
+static bool is_traced(const struct sim_scope *scope)
+{
+	const struct sim_function *function = scope->function;
+
+	return callback_has_record(scope) ||
+	       (function->cbid && !switches()->record_ids &&
+		       subscriber_wants(
+			       (CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid));
 }
 
 static void call_back(struct sim_scope *scope, CUpti_ApiCallbackSite site)
@@ -94,7 +124,7 @@ void callback_enter(struct sim_scope *scope)
 	const struct sim_scope *outer = scope->outer;
 
 	refuse_call_from_callback(scope);
-	if (is_traced(scope->function))
+	if (is_traced(scope))
 		scope->correlation = fresh_id();
 	else
 		scope->correlation = outer && outer->tools == scope->tools ? outer->correlation : 0;

@@ -61,7 +61,10 @@ enum {
  *   SIM_CUPTI_HANG_FORK=1     in a forked child cuptiActivityFlushAll hangs (here: for 20 s)
  *   SIM_CUPTI_WRAP=1          correlation ids start at 2^32 - 1000
  *   SIM_CUPTI_FATAL=N         after the Nth kernel: STATE_FATAL_ERROR, then CUPTI is detached
- *   SIM_CUPTI_KERNEL_ID=outer device records carry the id of the outermost call that has one, not the innermost's
+ *   SIM_CUPTI_KERNEL_ID=outer device records carry the id of the outermost call that has one, not the innermost's;
+ *                             =other: if two calls around the work have ids, an id of neither
+ *   SIM_CUPTI_NESTED=1        driver calls inside traced runtime calls have activity records and ids, as all others
+ *   SIM_CUPTI_IDS=records     only calls that have an activity record have an id, as CUPTI's guide promises; callbacks do not give one
  *   SIM_CUPTI_LOG=FILE        appends "pid tid function" for every call but GetNextRecord
  */
 struct switches {
@@ -82,6 +85,9 @@ struct switches {
 	bool wrap;
 	unsigned fatal;
 	bool outer_ids;
+	bool other_ids;
+	bool nested_records;
+	bool record_ids;
 	int log; /* file descriptor, -1: none */
 };
 
@@ -130,6 +136,8 @@ void subscriber_clear(void);
 /* The callback side of what the device tells. callback_enter() numbers the call. */
 void callback_enter(struct sim_scope *scope);
 void callback_exit(struct sim_scope *scope);
+/* Whether the call yields an activity record of its own. */
+bool callback_has_record(const struct sim_scope *scope);
 void callback_resource(const struct sim_resource *resource);
 void callback_sync(const struct sim_sync *sync);
 void callback_launch(const struct sim_work *work);

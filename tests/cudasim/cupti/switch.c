@@ -60,6 +60,9 @@ static void read_all(void)
 	values.wrap = number("SIM_CUPTI_WRAP", 0) != 0;
 	values.fatal = number("SIM_CUPTI_FATAL", 0);
 	values.outer_ids = word("SIM_CUPTI_KERNEL_ID", "outer");
+	values.other_ids = word("SIM_CUPTI_KERNEL_ID", "other");
+	values.nested_records = number("SIM_CUPTI_NESTED", 0) != 0;
+	values.record_ids = word("SIM_CUPTI_IDS", "records");
 	values.log = log && *log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
 }
 

@@ -216,7 +216,7 @@ static void put_external(const struct sim_scope *scope)
 static void put_api(const struct sim_scope *scope, uint64_t end_ns)
 {
 	const struct sim_function *function = scope->function;
-	bool on = function->cbid && activity_api_on(function->domain, function->cbid);
+	bool on = callback_has_record(scope);
 	struct record record;
 
 	/* Before 12.8, functions switched off one by one still yielded their external ids. */

@@ -348,6 +348,88 @@ START_TEST(with_both_domains_kernels_may_carry_the_outer_id)
 }
 END_TEST
 
+START_TEST(with_both_domains_kernels_may_carry_another_id)
+{
+	uint32_t id;
+
+	setenv("SIM_CUPTI_KERNEL_ID", "other", 1);
+	id = kernel_id(_i, true, true);
+	ck_assert_uint_ne(id, client_api(RUNTIME, LAUNCH, CUPTI_API_ENTER, 0)->correlation);
+	ck_assert_uint_ne(id, client_api(DRIVER, DRIVER_LAUNCH, CUPTI_API_ENTER, 0)->correlation);
+}
+END_TEST
+
+/* Launches one kernel with records of runtime and driver calls. Returns its id. */
+static uint32_t recorded_launch(int major, bool callback)
+{
+	const void *kernel;
+
+	client_open(major);
+	kernel = client_runtime_kernel("k");
+	if (callback)
+		client_enable(DRIVER, DRIVER_LAUNCH, 0);
+	client_record(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME,
+		CUPTI_ACTIVITY_KIND_DRIVER, 0);
+	client_runtime_launch(kernel, NULL, 1);
+	client_finish();
+	return CUPTI_GET(
+		client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0), Kernel, correlationId);
+}
+
+static uint32_t recorded_call(CUpti_ActivityKind kind)
+{
+	return CUPTI_GET(client_entry(kind, 0), API, correlationId);
+}
+
+/* pytorch#99615: activity_trace_async with both kinds enabled. */
+START_TEST(driver_calls_inside_recorded_runtime_calls_have_no_record)
+{
+	const uint32_t id = recorded_launch(_i, false);
+
+	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_DRIVER), 1); /* cuCtxSynchronize */
+	ck_assert_uint_eq(id, recorded_call(CUPTI_ACTIVITY_KIND_RUNTIME));
+	ck_assert_uint_eq(recorded_call(CUPTI_ACTIVITY_KIND_DRIVER), id + 1);
+}
+END_TEST
+
+/* perf-agent's notes: two ids per launch with callbacks of both domains. */
+START_TEST(a_driver_callback_gives_such_a_call_an_id_but_no_record)
+{
+	const uint32_t id = recorded_launch(_i, true);
+
+	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_DRIVER), 1);
+	ck_assert_uint_eq(id, recorded_call(CUPTI_ACTIVITY_KIND_RUNTIME) + 1);
+	ck_assert_uint_eq(id, client_api(DRIVER, DRIVER_LAUNCH, CUPTI_API_ENTER, 0)->correlation);
+}
+END_TEST
+
+START_TEST(driver_calls_inside_runtime_calls_may_have_records)
+{
+	uint32_t id;
+	size_t found = 0;
+
+	setenv("SIM_CUPTI_NESTED", "1", 1);
+	id = recorded_launch(_i, false);
+	for (size_t i = 0; i < client_entries(CUPTI_ACTIVITY_KIND_DRIVER); i++) {
+		const uint8_t *record = client_entry(CUPTI_ACTIVITY_KIND_DRIVER, i);
+
+		found += CUPTI_GET(record, API, cbid) == DRIVER_LAUNCH &&
+			 CUPTI_GET(record, API, correlationId) == id;
+	}
+	ck_assert_uint_eq(found, 1);
+	ck_assert_uint_gt(id, recorded_call(CUPTI_ACTIVITY_KIND_RUNTIME));
+}
+END_TEST
+
+/* CUPTI's guide, 2.3.4: ids are generated only if API activity kinds are enabled. */
+START_TEST(callbacks_may_give_no_ids)
+{
+	setenv("SIM_CUPTI_IDS", "records", 1);
+	ck_assert_uint_eq(kernel_id(_i, false, true), 0);
+	ck_assert_uint_eq(client_api(DRIVER, DRIVER_LAUNCH, CUPTI_API_ENTER, 0)->correlation, 0);
+}
+END_TEST
+
 START_TEST(untraced_launches_have_no_id)
 {
 	ck_assert_uint_eq(kernel_id(_i, false, false), 0);
@@ -526,6 +608,11 @@ static Suite *suite(void)
 	BOTH(kernels_carry_the_id_of_the_runtime_call)
 	BOTH(driver_callbacks_suffice_for_ids)
 	BOTH(with_both_domains_kernels_carry_the_inner_id)
+	BOTH(with_both_domains_kernels_may_carry_another_id)
+	BOTH(driver_calls_inside_recorded_runtime_calls_have_no_record)
+	BOTH(a_driver_callback_gives_such_a_call_an_id_but_no_record)
+	BOTH(driver_calls_inside_runtime_calls_may_have_records)
+	BOTH(callbacks_may_give_no_ids)
 	BOTH(with_both_domains_kernels_may_carry_the_outer_id)
 	BOTH(untraced_launches_have_no_id)
 	BOTH(resources_call_back)
