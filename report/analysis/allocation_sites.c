@@ -3,6 +3,8 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/hash_index.h"
+#include "report/base/text_builder.h"
+#include "report/run/call_stack.h"
 #include <stdlib.h>
 
 /* Returns whether kind, name, class and domain are equal: the identity of a node. */
@@ -110,6 +112,52 @@ static void add_site(struct memory_site *to, const struct memory_site *from)
 	to->is_several = true;
 }
 
+/* Writes what the label of a site shows of its call stack. */
+static void add_shown_frames(
+	struct text_builder *text, struct process *process, const struct memory_site *site)
+{
+	uint32_t shown[CALL_STACK_SHOWN];
+	const uint32_t count = call_stack_shown_frames(process, site->node, site->stack, shown);
+	char frame[1024];
+
+	for (uint32_t i = 0; i < count; i++) {
+		const size_t length = call_stack_frame(
+			process, site->stack, shown[i], true, frame, sizeof frame);
+
+		text_add_bytes(text, " < ", 3);
+		text_add_bytes(text, frame, length);
+	}
+}
+
+/* Replaces the stacks of `sites` by the first one that is shown alike, because rows that read alike
+ * are of no use. */
+static void merge_stacks(struct process *process, struct memory_site *sites, uint32_t count)
+{
+	struct string_table *texts = string_table_new();
+	struct text_builder text = { .text = NULL };
+	uint32_t *stacks = NULL; /* by text */
+	size_t room = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t id;
+
+		if (!sites[i].stack)
+			continue;
+		text.used = 0;
+		add_shown_frames(&text, process, &sites[i]);
+		if (!text.used)
+			continue;
+		id = string_table_intern(texts, text.text, text.used);
+		ARRAY_GROW(stacks, room, (size_t)id + 1);
+		if (!stacks[id])
+			stacks[id] = sites[i].stack;
+		sites[i].stack = stacks[id];
+	}
+	free(stacks);
+	free(text.text);
+	string_table_free(texts);
+}
+
 /* Copies the sites, with the nodes and call stacks by which they are merged. */
 static void copy_sites(struct process *process, struct memory_owners *memory)
 {
@@ -131,6 +179,7 @@ static void copy_sites(struct process *process, struct memory_owners *memory)
 			!reader_python_stack(process->reader, site->stack))
 			site->stack = 0;
 	}
+	merge_stacks(process, memory->merged, memory->site_count);
 	free(same);
 	free(path_nodes);
 }

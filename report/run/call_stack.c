@@ -101,6 +101,29 @@ static bool is_python_library(struct trace_text file)
 	return false;
 }
 
+/* Whether the file of a library is PyTorch's or Python's own, and not that of a package with
+ * models, such as torchvision. */
+static bool is_framework_file(struct trace_text file)
+{
+	static const char *const own[] = { "torch/", "concurrent/", "asyncio/", "multiprocessing/",
+		"importlib/", "contextlib.py", "functools.py", "runpy.py", "threading.py" };
+	static const char folder[] = "-packages/";
+	const char *package = memmem(file.bytes, file.length, folder, strlen(folder));
+
+	if (!file.length || file.bytes[0] == '<' || contains(file, "/torchinductor_"))
+		return true;
+	if (package) {
+		const uint32_t skipped = (uint32_t)(package + strlen(folder) - file.bytes);
+
+		file = (struct trace_text){ file.bytes + skipped, file.length - skipped, true };
+		return begins_with(file, "torch/");
+	}
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (begins_with(file, own[i]))
+			return true;
+	return contains(file, "/lib/python3");
+}
+
 /* Whether a mapped file is a library, the interpreter or the kernel's code. */
 static bool is_native_library(struct trace_text path)
 {
@@ -152,6 +175,37 @@ uint32_t call_stack_own_frame(const struct process *process, uint32_t stack, uin
 			return from;
 	}
 	return frames;
+}
+
+#define SHOWN_OF_A_KIND (CALL_STACK_SHOWN / 2)
+
+static bool is_in_module(const struct tree *tree, uint32_t node)
+{
+	while (node && tree->nodes[node].kind != NODE_MODULE)
+		node = tree->nodes[node].parent;
+	return node != 0;
+}
+
+uint32_t call_stack_shown_frames(
+	const struct process *process, uint32_t node, uint32_t id, uint32_t shown[CALL_STACK_SHOWN])
+{
+	const uint32_t frames = call_stack_frames(process, id);
+	const struct trace_python_stack *stack = reader_python_stack(process->reader, id);
+	const struct trace_python_frame *python = stack ? (const void *)(stack + 1) : NULL;
+	uint32_t own = call_stack_own_frame(process, id, 0), count = 0;
+
+	if (python && is_in_module(process->profile->tree, node))
+		python = NULL;
+	for (uint32_t i = 0; python && i < own && count < SHOWN_OF_A_KIND; i++)
+		if (!is_framework_file(reader_name(process->reader, python[i].file)))
+			shown[count++] = i;
+	for (uint32_t i = 0; i < SHOWN_OF_A_KIND && own < frames; i++) {
+		shown[count++] = own;
+		own = call_stack_own_frame(process, id, own + 1);
+	}
+	if (!count && frames)
+		shown[count++] = 0;
+	return count;
 }
 
 size_t call_stack_source(

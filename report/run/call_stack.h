@@ -27,6 +27,15 @@ size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index,
  * of Python, PyTorch or another library. Returns the number of frames if there is none. */
 uint32_t call_stack_own_frame(const struct process *process, uint32_t stack, uint32_t from);
 
+#define CALL_STACK_SHOWN 4u
+
+/* Chooses the frames that tell one allocation site of `node` from another. If no module is in the
+ * node's path, these are the two innermost ones of a Python package that is neither PyTorch nor
+ * Python's own (the model's code). Then come the two innermost ones of the user's own code. Without
+ * any, the innermost frame. Writes their indexes to `shown`, and returns their number. */
+uint32_t call_stack_shown_frames(const struct process *process, uint32_t node, uint32_t stack,
+	uint32_t shown[CALL_STACK_SHOWN]);
+
 /* Writes the `file:line function` from which a trace node was first entered: the column and the
  * JSON key `source`. Returns the length, 0: not known. */
 size_t call_stack_source(

@@ -122,8 +122,6 @@ static struct string_view instance_name(const struct row *row)
 	return (struct string_view){ name.bytes, name.length };
 }
 
-#define OWN_CALLERS 2u /* functions of the user that the label of a memory site names */
-
 static void append_frame(const struct row *row, uint32_t index)
 {
 	char caller[1024] = "";
@@ -134,19 +132,15 @@ static void append_frame(const struct row *row, uint32_t index)
 	text_add_bytes(&label_buffer, caller, length);
 }
 
-/* Appends who called there, where that is known: the innermost functions of the user, or of a
- * stack of libraries alone the innermost one. */
+/* Appends who called there, where that is known. */
 static void append_caller(const struct row *row)
 {
-	const uint32_t stack = row->of.site->stack, frames = call_stack_frames(row->process, stack);
-	uint32_t own = call_stack_own_frame(row->process, stack, 0);
+	uint32_t shown[CALL_STACK_SHOWN];
+	const uint32_t count = call_stack_shown_frames(
+		row->process, row->node, row->of.site->stack, shown);
 
-	if (frames && own == frames)
-		append_frame(row, 0);
-	for (uint32_t i = 0; i < OWN_CALLERS && own < frames; i++) {
-		append_frame(row, own);
-		own = call_stack_own_frame(row->process, stack, own + 1);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		append_frame(row, shown[i]);
 }
 
 /* PyTorch's own way to write it; a model is named after its class. */

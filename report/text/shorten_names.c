@@ -108,11 +108,96 @@ static void show_difference(struct shortened_name *name, size_t at, bool ascii)
 	escaped_shorten(name->text + head + ELLIPSIS_BYTES, bytes - head + 1, left, ascii);
 }
 
+static const char caller_sign[] = " < ";
+
+/* Returns the beginning of the last caller in `text`, which ends at `end`, or NULL. */
+static const char *last_caller(const char *text, const char *end)
+{
+	const size_t length = strlen(caller_sign);
+
+	for (const char *at = end; at - text >= (ptrdiff_t)length; at--)
+		if (!memcmp(at - length, caller_sign, length))
+			return at - length;
+	return NULL;
+}
+
+/* Returns the length of the callers at the end that all names of the group of names[first] share,
+ * of those that have callers. 0: fewer than two have any. */
+static size_t common_callers_length(
+	const struct shortened_name *names, size_t count, size_t first, bool *any_wide)
+{
+	const char *whole = names[first].whole, *end = whole + strlen(whole);
+	size_t length = SIZE_MAX, with_callers = 0;
+
+	for (size_t i = first; i < count; i++) {
+		const char *other = names[i].whole, *other_end = other + strlen(other);
+		size_t same = 0;
+
+		if (names[i].group != names[first].group || !names[i].is_path ||
+			!strstr(other, caller_sign))
+			continue;
+		with_callers++;
+		*any_wide |= escaped_width(other, (size_t)(other_end - other)) > names[i].columns;
+		while (same < length && same < (size_t)(end - whole) &&
+			same < (size_t)(other_end - other) &&
+			end[-1 - (ptrdiff_t)same] == other_end[-1 - (ptrdiff_t)same])
+			same++;
+		length = same < length ? same : length;
+	}
+	return with_callers > 1 ? length : 0;
+}
+
+/* Removes the last `length` bytes of the names of a group, back to the sign of a caller. */
+static void remove_callers(
+	struct shortened_name *names, size_t count, size_t first, size_t length, const char *dots)
+{
+	const char *end = names[first].whole + strlen(names[first].whole);
+	const uint32_t group = names[first].group;
+	const char *from = NULL;
+
+	for (const char *at = end; (at = last_caller(names[first].whole, at));)
+		if ((size_t)(end - at) <= length)
+			from = at;
+		else
+			break;
+	if (!from)
+		return;
+	length = (size_t)(end - from) - strlen(caller_sign);
+	if (length < ELLIPSIS_BYTES)
+		return;
+	for (size_t i = first; i < count; i++)
+		if (names[i].group == group && names[i].is_path &&
+			strstr(names[i].whole, caller_sign))
+			strcpy(names[i].whole + strlen(names[i].whole) - length, dots);
+}
+
+/* Replaces callers that all paths of a group end with by an ellipsis, if a name is too wide: they
+ * tell no name from another, and take the room of what does. */
+static void remove_common_callers(struct shortened_name *names, size_t count, bool ascii)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool any_wide = false, is_first = true;
+		size_t length;
+
+		if (!names[i].is_path || !strstr(names[i].whole, caller_sign))
+			continue;
+		for (size_t j = i; is_first && j-- > 0;)
+			is_first = names[j].group != names[i].group || !names[j].is_path ||
+				   !strstr(names[j].whole, caller_sign);
+		if (!is_first)
+			continue;
+		length = common_callers_length(names, count, i, &any_wide);
+		if (any_wide && length)
+			remove_callers(names, count, i, length, ascii ? "..." : "\xe2\x80\xa6");
+	}
+}
+
 void shorten_names(struct shortened_name *names, size_t count, bool ascii)
 {
 	struct shortened_name **sorted = xcalloc((count + 1) * sizeof *sorted);
 	bool again = true;
 
+	remove_common_callers(names, count, ascii);
 	for (size_t i = 0; i < count; i++) {
 		sorted[i] = &names[i];
 		set_short_text(&names[i], ascii);

@@ -5,6 +5,10 @@
  *
  *	sm80_xmma_fprop_64x128_warpgroup_cudnn   ->  sm80_...64x1...cudnn
  *	sm80_xmma_fprop_64x64_warpgroup_cudnn    ->  sm80_...64x6...cudnn
+ *
+ * Callers (` < FRAME`) that all paths of a group end with become an ellipsis if a path is too wide:
+ *
+ *	linear / mm < model.py:7 f < train.py:3 main    ->  linear / mm < model.py:7 f < ...
  */
 #ifndef PPERF_REPORT_TEXT_SHORTEN_NAMES_H
 #define PPERF_REPORT_TEXT_SHORTEN_NAMES_H
@@ -14,8 +18,8 @@
 #include <stdint.h>
 
 struct shortened_name {
-	/* `whole`: the escaped name. `text`: the name to show, set by shorten_names.
-	 * shorten_names_free frees both. */
+	/* `whole`: the escaped name, in which shorten_names replaces callers that all share.
+	 * `text`: the name to show, set by shorten_names. shorten_names_free frees both. */
 	char *whole, *text;
 	size_t columns; /* for `text`; SIZE_MAX: the whole name */
 	uint32_t group; /* names of one group must differ */

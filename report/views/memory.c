@@ -51,6 +51,26 @@ static void add_unrecorded(
 	computed_row_add(rows, computed, (uint32_t)rows->count - 1);
 }
 
+/* Leaves out sites that held nothing at the peak, at the end and when memory ran out, unless an
+ * option chooses the rows. */
+static void hide_empty_sites(const struct options *options, struct rows *rows, size_t first)
+{
+	size_t kept = first;
+
+	if (!merges_sites(options) || options->sort || options->top || options->min_percent >= 0)
+		return;
+	for (size_t i = first; i < rows->count; i++) {
+		const struct row *row = &rows->rows[i];
+		const struct memory_flow *flow = row->kind == ROW_SITE ? &row->of.site->flow : NULL;
+
+		if (flow && !flow->at_peak && !flow->held && !flow->at_oom && !flow->failed)
+			rows->hidden_by_top++;
+		else
+			rows->rows[kept++] = rows->rows[i];
+	}
+	rows->count = kept;
+}
+
 static void add_sites(
 	const struct options *options, struct process *process, struct rows *rows, uint32_t level)
 {
@@ -80,6 +100,7 @@ static void add_sites(
 		rows->hidden_by_depth += rows->count - first;
 		rows->count = first;
 	}
+	hide_empty_sites(options, rows, first);
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
 }
 

@@ -261,12 +261,13 @@ static struct site_at_oom *sites_at_oom(
 static void add_site_owner(
 	struct paragraph *paragraph, struct process *process, const struct memory_site *site)
 {
+	uint32_t shown[CALL_STACK_SHOWN];
 	char caller[256];
 
 	paragraph_add_call_path(paragraph, process, site->node, site->omits_steps);
-	if (!call_stack_frames(process, site->stack))
+	if (!call_stack_shown_frames(process, site->node, site->stack, shown))
 		return;
-	call_stack_frame(process, site->stack, 0, true, caller, sizeof caller);
+	call_stack_frame(process, site->stack, shown[0], true, caller, sizeof caller);
 	paragraph_add(paragraph, ", called from ");
 	paragraph_text(paragraph, caller, strlen(caller));
 }

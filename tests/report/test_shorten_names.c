@@ -68,6 +68,31 @@ START_TEST(paths_are_shown_from_the_component_that_differs)
 }
 END_TEST
 
+/* Callers that all paths end with tell none from another. A path without callers has no say. */
+START_TEST(callers_that_all_share_make_room_for_what_differs)
+{
+	static const char
+		*const whole[] = { "aten::conv2d / aten::empty < net.py:7 f < train.py:3 g",
+			"aten::conv2d / aten::empty < net.py:8 f < train.py:3 g", "aten::zeros" },
+		       *const shown[] = { "...empty < net.py:7 f < ...",
+			       "...empty < net.py:8 f < ...", "aten::zeros" },
+		       *const wide[] = { whole[0], whole[1], whole[2] };
+	static const char *const one[] = { "aten::conv2d / aten::empty < net.py:7 f" };
+	struct shortened_name *names;
+
+	names = names_of(whole, 3, 27, true);
+	shorten_names(names, 3, true);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_str_eq(names[i].text, shown[i]);
+	shorten_names_free(names, 3);
+	expect(whole, wide, 3, 60, true);
+	names = names_of(one, 1, 30, true);
+	shorten_names(names, 1, true);
+	ck_assert_ptr_nonnull(strstr(names[0].text, "net.py:7 f"));
+	shorten_names_free(names, 1);
+}
+END_TEST
+
 /* One that differs from its beginning on leaves the others to be told apart further behind. */
 START_TEST(a_path_that_begins_otherwise_hides_no_others)
 {
@@ -154,6 +179,7 @@ int main(void)
 	tcase_add_test(names, those_that_differ_anyway_keep_their_ends);
 	tcase_add_test(names, names_are_shown_from_where_they_differ);
 	tcase_add_test(names, paths_are_shown_from_the_component_that_differs);
+	tcase_add_test(names, callers_that_all_share_make_room_for_what_differs);
 	tcase_add_test(names, a_path_that_begins_otherwise_hides_no_others);
 	tcase_add_test(names, of_many_each_is_shown_where_it_differs);
 	tcase_add_test(names, lists_do_not_mind_each_other);

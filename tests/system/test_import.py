@@ -336,6 +336,30 @@ def a_view_without_rows_says_how_to_record_them(folder):
 
 
 @case
+def rows_of_memory_can_be_told_apart(folder):
+    """By the model's code where no module is in the path; those that read alike are one row, those without memory are counted."""
+    def memory(time, size, address):
+        return {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": time,
+                "args": {"Device Type": 1, "Device Id": 0, "Bytes": size, "Addr": address, "Total Allocated": 4096, "Total Reserved": 8192}}
+
+    def python(name, start, duration):
+        return X("python_function", name, start, duration)
+    events = [python("train.py(3): main", 0, 400)]
+    # two layers of a model, the first of them called from two lines of PyTorch; the last allocation is freed at once
+    for i, (line, torch) in enumerate(((7, 1), (7, 2), (8, 1), (9, 1))):
+        at = 100 * i
+        events += [python("/lib/python3/site-packages/torchvision/net.py(%d): forward" % line, at, 50), python("torch/nn/conv.py(%d): forward" % torch, at + 1, 40),
+                   op("aten::conv2d", at + 2, 10), memory(at + 3, 1024, 64 + 4096 * i)]
+    events += [memory(304, -1024, 64 + 4096 * 3)]
+    path = write(folder, events)
+    text = report("memory", path, "--width", "200").stdout.decode()
+    lines = [line.split("aten::conv2d")[1].split("  ")[0] for line in text.splitlines() if "< net.py" in line]
+    assert lines == [" < net.py:7 forward < train.py:3 main", " < net.py:8 forward < train.py:3 main"] and "not shown: 1 more (--top 0)" in text, text
+    assert "net.py:9 forward" in report("memory", path, "--width", "200", "--top", "50").stdout.decode()
+    assert len([row for row in view("memory", path)["rows"] if row["depth"] == 1 and "path" in row]) == 4
+
+
+@case
 def memory_without_totals_is_added_up_and_said_to_be(folder):
     def memory(time, size):
         return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}}
