@@ -71,7 +71,7 @@ static void CUPTIAPI on_call(void *, CUpti_CallbackDomain domain, CUpti_Callback
 	entered[domain].insert(call->correlationId);
 	auto &seen = callbacks[std::to_string(domain) + "." + std::to_string(id) + " " + call->functionName];
 	seen.first++;
-	if (call->symbolName)
+	if (call->symbolName && call->context && strstr(call->functionName, "LaunchKernel"))
 		seen.second = call->symbolName;
 	if (driver && inside)
 		(inside == call->correlationId ? same_id : other_id)++;
