@@ -194,6 +194,15 @@ def what_no_symbol_shows_is_seen_by_callbacks_once(folder):
 
 
 @case
+def the_symbol_of_a_launch_that_failed_is_not_read(folder):
+    for major in MAJORS:
+        assert same_under_library(folder, major, "misfires", 3) == "3 refused\n"
+        launches = calls(whole(folder / "trace.bin"), "LAUNCH")
+        assert [(c.api, c.result != 0, c.name) for c in launches] == [("cuLaunchKernel", True, 0)] * 3, launches
+        (folder / "trace.bin").unlink()
+
+
+@case
 def allocations_agree_with_what_cupti_says_of_them(folder):
     for major in MAJORS:
         trace = exactly(folder, major, 2, 2, 5)
