@@ -347,12 +347,28 @@ static bool is_skipped_record(const struct cupti_library *cupti, const void *rec
 	return !recording_has_call(correlation_extend(id));
 }
 
+/* Whether the record is of a query that found work unfinished, so it did not wait. The session
+ * disables such records, but a second client may have enabled them. */
+static bool is_unfinished_query(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_synchronization *sync = record;
+
+	return sync->kind == CUPTI_SYNCHRONIZATION && cupti->version >= CUPTI_VERSION_12_8 &&
+	       sync->result == CUDA_NOT_READY;
+}
+
+/* Whether the record is none of those that the session requests. */
+static bool is_foreign_record(const struct cupti_library *cupti, const void *record)
+{
+	return is_unfinished_query(cupti, record) || cupti_client_owns_record(record);
+}
+
 struct buffer_contents {
 	/* broken: 1 if the buffer ends in an incomplete record. */
 	uint32_t known, unknown, broken;
 	/* Known records that are not recorded. `known` does not count them. */
 	uint32_t skipped;
-	uint32_t client_only; /* enabled only by the second client */
+	uint32_t client_only; /* enabled only by the second client, or not requested */
 };
 
 static struct buffer_contents count_records(
@@ -363,7 +379,7 @@ static struct buffer_contents count_records(
 	int result;
 
 	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
-		*(cupti_client_owns_record(record)         ? &buffer_contents.client_only
+		*(is_foreign_record(cupti, record)         ? &buffer_contents.client_only
 			: !is_known_record(record)         ? &buffer_contents.unknown
 			: is_skipped_record(cupti, record) ? &buffer_contents.skipped
 							   : &buffer_contents.known) += 1;
@@ -388,7 +404,7 @@ static void write_records(const struct cupti_library *cupti, uint8_t *buffer, si
 	void *record = NULL;
 
 	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
-		if (!cupti_client_owns_record(record) && is_known_record(record) &&
+		if (!is_foreign_record(cupti, record) && is_known_record(record) &&
 			!is_skipped_record(cupti, record))
 			kinds[*(const uint32_t *)record].write(cupti, record);
 }

@@ -117,8 +117,7 @@ static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *max_rec
 		*buffer = cupti_buffers_scratch(bytes);
 }
 
-/* Releases a buffer unread. Of a scratch buffer, the number of records is unknown. During a
- * handover, the times may be of another clock. */
+/* Releases a buffer unread. Of a scratch buffer, the number of records is unknown. */
 static void drop_buffer(const uint8_t *buffer, size_t valid)
 {
 	if (valid)
@@ -136,7 +135,7 @@ static void on_buffer_completed(
 	if (!cupti_session->config)
 		return;
 	if (!ours && buffer && !cupti_buffers_is_scratch(buffer)) {
-		client_buffer_forward_complete(context, stream, buffer, bytes, valid);
+		cupti_client_complete_buffer(cupti, context, stream, buffer, bytes, valid);
 		return;
 	}
 	if (cupti_is_handed_over()) {

@@ -147,6 +147,8 @@ EVENT(CUpti_ActivityCudaEvent);
 #if CUPTI_API_VERSION >= 26
 EVENT(CUpti_ActivityCudaEvent2);
 AT(cupti_event, device_time, CUpti_ActivityCudaEvent2, deviceTimestamp);
+AT(cupti_synchronization, event_record, CUpti_ActivitySynchronization2, cudaEventSyncId);
+AT(cupti_synchronization, result, CUpti_ActivitySynchronization2, returnValue);
 #endif
 #if CUPTI_API_VERSION >= 130500
 EVENT(CUpti_ActivityCudaEvent3);

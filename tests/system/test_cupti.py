@@ -364,6 +364,33 @@ def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
 
 
 @case
+def a_client_with_a_clock_takes_no_kernels_time_in_a_handover(folder):
+    for major in MAJORS:
+        for env in ({"SIM_CUPTI_CLOCK": "zero"}, {}): # CUPTI 12.6 Update 2 to 13.0 with any timestamp callback
+            result = traced(folder, simulated(major, "cuda_guest"), "clocked", 5, env={"PPERF_CUPTI": "yield", **env})
+            assert result.stdout == b"5 kernels, 5 timed\n" and not result.stderr, result
+            trace = whole(folder / "trace.bin")
+            kernels = [r for r in trace.records if r.kind == "KERNEL"]
+            assert len(kernels) == 10 and all(r.start_ns for r in kernels), [r.start_ns for r in kernels]
+            assert trace.meta["warning.cupti_handover"].startswith("CUPTI %s may confuse the launches of CUDA graphs" % trace.meta["version.cupti"])
+            (folder / "trace.bin").unlink()
+
+
+@case
+def queries_that_find_work_unfinished_are_no_waits(folder):
+    for major in MAJORS:
+        for answer, records in (("all", 2), ("done", 2), ("none", 1)): # the wait, and the query that found the kernel done
+            same_under_library(folder, major, "queries", 20, env={"SIM_KERNEL_NS": "200000000", "SIM_CUPTI_QUERIES": answer})
+            trace = whole(folder / "trace.bin")
+            syncs = [r for r in trace.records if r.kind == "GPU_SYNC" and r.type != 5]
+            assert len(syncs) == records and trace.meta["source.cupti"] == "on" and not any(trace.lost), (answer, len(syncs))
+            waits = [c.correlation for c in calls(trace, "SYNC") if c.api == "cuEventSynchronize"]
+            assert len(waits) == 1 and [r.correlation for r in syncs].count(waits[0]) == 1
+            assert not [r for r in trace.records if r.kind == "GPU_SYNC" and r.type == 5] # cuEventRecord's own callback says it
+            (folder / "trace.bin").unlink()
+
+
+@case
 def work_that_takes_long_is_no_other_client(folder):
     for major in MAJORS:
         same_under_library(folder, major, "works", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "3600000"})
