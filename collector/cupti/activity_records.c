@@ -2,6 +2,7 @@
 #include "collector/cupti/activity_records.h"
 
 #include "collector/cupti/contexts.h"
+#include "collector/cupti/kernel_names.h"
 #include "collector/process/clock.h"
 #include "collector/cupti/correlation.h"
 #include "collector/cupti/session.h"
@@ -14,102 +15,11 @@
 #include "collector/stream/recording_switch.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-/* Longest stored kernel name, in bytes. CUTLASS has names of 4000 bytes. */
-#define KERNEL_NAME_MAX 16384u
-
-#define READERS_WAIT_NS UINT64_C(1000000000)
 
 _Atomic uint64_t correlation_newest;
-static atomic_bool module_unloaded;
-/* Number of threads that now read a name without a check. */
-static atomic_uint direct_readers;
-
-/* Both sides store first and load afterwards. Either the reader sees module_unloaded, or it is
- * counted here. A name is read in less than a microsecond. The wait is bounded, in case a reading
- * thread never runs again. */
-void activity_records_module_unloads(void)
-{
-	const uint64_t began = clock_monotonic_ns();
-
-	atomic_store(&module_unloaded, true);
-	while (atomic_load(&direct_readers) && clock_monotonic_ns() - began < READERS_WAIT_NS)
-		sched_yield();
-}
-
-/* Whether a page can be read. The kernel reads the eight bytes of a signal set before it refuses
- * the invalid operation. Even a strict sandbox allows this system call. */
-static bool is_readable(uintptr_t page)
-{
-	return syscall(SYS_rt_sigprocmask, ~0, (void *)page, NULL, 8L) != -1 || errno != EFAULT;
-}
-
-/* Copies up to `bytes` bytes from `page`, the one that holds `from`. Returns how many it copied; 0
- * if the page cannot be read. */
-static size_t copy_from_page(char *copy, uintptr_t from, size_t bytes, uintptr_t page)
-{
-	const struct iovec local = { copy, bytes }, remote = { (void *)from, bytes };
-	const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-
-	if (got > 0)
-		return (size_t)got;
-	if (errno == EFAULT || !is_readable(page))
-		return 0;
-	/* Not EFAULT: a sandbox forbids process_vm_readv, and the page can be read. */
-	memcpy(copy, (const void *)from, bytes);
-	return bytes;
-}
-
-/* Copies a name that may have vanished: the kernel refuses the read where pperf would crash.
- * Returns false if the name is gone. */
-static bool copy_name_checked(char *copy, const char *name)
-{
-	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-
-	copy[KERNEL_NAME_MAX] = '\0';
-	for (size_t done = 0; done < KERNEL_NAME_MAX;) {
-		const uintptr_t at = (uintptr_t)name + done, in_page = at % page_bytes;
-		const size_t left = page_bytes - in_page, room = KERNEL_NAME_MAX - done;
-		const size_t got = copy_from_page(
-			copy + done, at, left < room ? left : room, at - in_page);
-
-		if (!got)
-			return false;
-		if (memchr(copy + done, 0, got))
-			break;
-		done += got;
-	}
-	return true;
-}
-
-/* Copies the name if no module was ever unloaded. Returns false if one was. */
-static bool copy_name_direct(char *copy, const char *name)
-{
-	bool all_stay;
-
-	atomic_fetch_add(&direct_readers, 1);
-	all_stay = !atomic_load(&module_unloaded);
-	if (all_stay)
-		*(char *)mempcpy(copy, name, strnlen(name, KERNEL_NAME_MAX)) = '\0';
-	atomic_fetch_sub_explicit(&direct_readers, 1, memory_order_release);
-	return all_stay;
-}
-
-static uint32_t kernel_name_id(const char *name)
-{
-	char copy[KERNEL_NAME_MAX + 1];
-
-	if (!name || !(copy_name_direct(copy, name) || copy_name_checked(copy, name)))
-		return 0;
-	return name_id_always(copy, strnlen(copy, KERNEL_NAME_MAX));
-}
 
 static void fill_times(struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation,
 	uint64_t graph_node, uint32_t graph)
@@ -136,7 +46,7 @@ static void fill_location(struct trace_gpu *gpu, uint32_t device, uint32_t conte
 RECORD_WRITER(write_kernel)
 {
 	const struct cupti_kernel *from = record;
-	uint32_t name = kernel_name_id(from->name);
+	uint32_t name = kernel_names_id(from->name);
 	struct trace_kernel *kernel = stream_record(TRACE_KERNEL, sizeof *kernel);
 
 	if (!kernel)

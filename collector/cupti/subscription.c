@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/cupti/subscription.h"
 
+#include "collector/cupti/kernel_names.h"
 #include "collector/cupti/session_state.h"
 
 #include <stdio.h>
@@ -23,8 +24,8 @@ static const struct {
 };
 
 static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS,
-	CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD, CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED,
-	CUPTI_NODE_CLONED };
+	CUPTI_STREAM_CREATED, CUPTI_MODULE_LOADED, CUPTI_MODULE_UNLOAD, CUPTI_NODE_CREATED,
+	CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
 
 void cupti_note_refusal(struct cupti_session *s, const char *what, int result)
 {
@@ -127,6 +128,7 @@ void cupti_enable_all(void)
 {
 	const size_t refused = strlen(cupti_session->partial);
 
+	kernel_names_module_loaded(); /* unnoticed, while CUPTI was handed over */
 	cupti_enable_callbacks(cupti_session);
 	cupti_enable_kinds(cupti_session);
 	if (strlen(cupti_session->partial) > refused)
