@@ -28,6 +28,7 @@
 #define CUPTI_VERSION_13_1_1 130101u
 #define CUPTI_VERSION_13_2 130200u
 #define CUPTI_VERSION_13_3 130300u
+#define CUPTI_VERSION_13_4_1 130401u
 
 /* The values of CUptiResult that pperf tests for. */
 enum cupti_result {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Until the first module is unloaded, names are read directly. From then on each read is a system
- * call (process_vm_readv), which costs 5 to 10 % of a core at 50,000 kernels a second. So names that
- * were read are kept in a cache, by their address. A name at an address can change only if a module
- * is unloaded and another one is loaded. Either begins a new generation, and the cache holds only
- * for the generation in which a name was read.
+ * call (process_vm_readv). So names that were read are kept in a cache, by their address. A name at
+ * an address can change only if a module is unloaded and another one is loaded. Either begins a new
+ * generation, and the cache holds only for the generation in which a name was read.
  */
 #include "collector/cupti/kernel_names.h"
 

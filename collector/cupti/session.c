@@ -10,6 +10,7 @@
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/session_state.h"
 #include "collector/cupti/subscription.h"
+#include "collector/cupti/version_issues.h"
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
@@ -215,13 +216,7 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 	cupti_set_state("cupti.library", "%s", cupti->path);
 	if (cupti->driver_version)
 		cupti_set_state("version.cuda_driver", "%d", cupti->driver_version);
-	if (cupti->version == CUPTI_VERSION_13_0)
-		cupti_set_state("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to "
-						 "hang; use 13.0 Update 1 or later.");
-	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
-		cupti_set_state("warning.cupti",
-			"CUPTI 13.2 (%u) is known to become slow in long runs; use 13.3 or later.",
-			cupti->version);
+	cupti_write_version_issues(cupti->version);
 }
 
 static void flush_finally(struct cupti_session *s)

@@ -7,6 +7,7 @@
  *	hidden       the same and memory, a copy and a memset, by functions that are looked up, so that no symbol of ours is in the way
  *	robs         works, takes CUPTI's buffers by a function that it looks up, works
  *	clocked      works, is CUPTI's second client with a clock of its own for COUNT kernels, works
+ *	grows        works, and takes COUNT MiB of memory in as many steps of 50 ms
  *	misfires     launches COUNT kernels with more threads than a block can have, unseen by symbols
  *	queries      asks COUNT times for an event while a kernel runs, and once more afterwards
  *	idles        works, waits a while, is killed
@@ -146,6 +147,18 @@ static void hidden(int count)
 	CHECK(cudaDeviceSynchronize());
 	CHECK(give(data));
 	printf("worked %d in the dark\n", count);
+}
+
+static void grows(int count)
+{
+	for (int i = 0; i < count; i++) {
+		char *leaked = (char *)malloc(1 << 20);
+
+		if (leaked)
+			memset(leaked, 1, 1 << 20);
+		work(1);
+		nap(50);
+	}
 }
 
 static void misfires(int count)
@@ -429,6 +442,7 @@ static const struct {
 	{ "hidden", hidden },
 	{ "robs", robs },
 	{ "clocked", clocked },
+	{ "grows", grows },
 	{ "misfires", misfires },
 	{ "queries", queries },
 	{ "idles", idles },

@@ -3,7 +3,7 @@
 """Recording with CUPTI on the simulated device. The trace must have exactly what programs know of
 their own work. Whatever CUPTI does wrong, the program is unaffected and the trace has what is
 missing."""
-import collections, errno, json, os, shutil, signal, subprocess, time
+import collections, errno, json, os, re, shutil, signal, subprocess, time
 from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
 from gpu_reference import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
@@ -126,6 +126,10 @@ def every_release_of_cupti_is_read(folder):
             trace = exactly(folder, major, *FEW, env={"SIM_CUPTI_VERSION": str(version)})
             assert trace.meta["version.cupti"] == str(version)
             assert ("warning.cupti" in trace.meta) == (version == 130000), trace.meta
+            known = {key.split(".")[2]: text for key, text in trace.meta.items() if key.startswith("cupti.known.")}
+            assert set(known) == {"memory", "cpu", "names"} and all(text.startswith("CUPTI %d " % version) for text in known.values()), known
+            text = report("info", folder / "trace.bin").stdout.decode()
+            assert all(sentence in text for sentence in known.values()), text
             assert trace.meta["cupti.library"].endswith("cudasim/%s/libcupti.so.%s" % (major, major))
             assert {r.name for r in trace.records if r.kind == "API"} <= trace.names.keys()
 
@@ -275,6 +279,22 @@ def dropped_records_are_counted(folder):
         assert works_missing(trace)
         trace = degraded(folder, major, (2, 2, 20), SIM_CUPTI_SILENT_DROP="10")
         assert not any(trace.lost) and works_missing(trace)
+
+
+@case
+def the_trend_of_flushes_and_of_memory_is_shown(folder):
+    for major in MAJORS:
+        command = ("/bin/sh", "-c", '"$0" grows 40; exit $?', simulated(major, "cuda_guest")) # a peak counts what was there before exec
+        under = traced(folder, *command, env={"SIM_CUPTI_SLOW_FLUSH": "5"})
+        assert not under.stdout + under.stderr
+        (row,) = json.loads(report("info", folder / "trace.bin", "-f", "json").stdout)["rows"]
+        first, _, last = row["flushes"]
+        assert all(part["count"] > 0 and part["total_ns"] / part["count"] > 5e6 for part in row["flushes"]), row["flushes"]
+        assert 25 << 20 < last["peak_memory_bytes"] - first["peak_memory_bytes"] < 60 << 20, row["flushes"]
+        text = report("info", folder / "trace.bin").stdout.decode()
+        assert re.search(r"^flushes +[0-9]+ of CUPTI's buffers; average in each third of the run: ", text, re.M), text
+        assert re.search(r"^memory +peak of the process in each third of the run: [0-9.]+ M", text, re.M), text
+        (folder / "trace.bin").unlink()
 
 
 @case
