@@ -81,6 +81,7 @@
  *   schedule                PPERF_SCHEDULE as parsed:
  *                           `skip_first:0,wait:1,warmup:1,active:3,repeat:1`;
  *                           absent: everything is recorded
+ *   cupti.known.*           a sentence on an issue of this version of CUPTI
  *   cupti.yielded           how often CUPTI was handed over to a second client, which the AWAY
  *                           records show; absent: never
  *   cupti.gpu_ids           `driver` or `runtime`: whose id GPU records carry if the runtime call
@@ -420,6 +421,7 @@ struct trace_lost {
 	uint32_t reason, reserved;
 };
 /* A record of time that the thread spent in pperf. SEAL: a full slot was written to the file.
+ * FLUSH: CUPTI's buffers were flushed, and its records written to the trace.
  *
  * A call record is written after the call has returned. If the slot is full then, it is sealed
  * first. The SEAL record precedes the call record, and its interval is between the begin and the
@@ -428,7 +430,9 @@ enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, 
 struct trace_self {
 	struct trace_head head;
 	uint64_t stamp, duration; /* stamp: end of the interval */
-	uint32_t what, reserved;
+	/* peak_kib: FLUSH: the process's peak resident memory in KiB, also of what it was before it
+	 * executed its program (ru_maxrss); 0: unknown */
+	uint32_t what, peak_kib;
 };
 
 /* A recording window of PPERF_SCHEDULE begins or ends. The record is in the stream of the thread

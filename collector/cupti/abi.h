@@ -20,12 +20,15 @@
  * minor + update. */
 #define CUPTI_VERSION_12_0 19u /* the oldest that pperf uses */
 #define CUPTI_VERSION_12_2 20u /* overhead records carry a correlation id */
-#define CUPTI_VERSION_12_8 26u /* event records carry the time on the device */
+/* Event records carry the time on the device, and synchronisation records the call's result. */
+#define CUPTI_VERSION_12_8 26u
 #define CUPTI_VERSION_12_9 27u /* a client may decline to provide a buffer */
 #define CUPTI_VERSION_13_0 130000u
 #define CUPTI_VERSION_13_0_1 130001u
+#define CUPTI_VERSION_13_1_1 130101u
 #define CUPTI_VERSION_13_2 130200u
 #define CUPTI_VERSION_13_3 130300u
+#define CUPTI_VERSION_13_4_1 130401u
 
 /* The values of CUptiResult that pperf tests for. */
 enum cupti_result {
@@ -47,6 +50,7 @@ enum cupti_resource_id {
 	CUPTI_CONTEXT_CREATED = 1,
 	CUPTI_CONTEXT_ENDS = 2,
 	CUPTI_STREAM_CREATED = 3,
+	CUPTI_MODULE_LOADED = 6,
 	CUPTI_MODULE_UNLOAD = 7,
 	CUPTI_NODE_CREATED = 13,
 	CUPTI_GRAPH_EXEC_CREATED = 18,
@@ -69,11 +73,21 @@ enum cupti_kind {
 	CUPTI_CONCURRENT_KERNEL = 10,
 	CUPTI_OVERHEAD = 17,
 	CUPTI_MEMCPY_PEER = 22, /* MEMCPY2 */
-	CUPTI_CUDA_EVENT = 36,
+	CUPTI_CUDA_EVENT = 36,  /* enabled by another client only */
 	CUPTI_SYNCHRONIZATION = 38,
-	CUPTI_EXTERNAL_CORRELATION = 39, /* enabled by another client only */
-	CUPTI_MEMORY = 49,               /* MEMORY2 */
-	CUPTI_GRAPH_TRACE = 51,          /* enabled by another client only */
+	CUPTI_MEMORY = 49,      /* MEMORY2 */
+	CUPTI_GRAPH_TRACE = 51, /* enabled by another client only */
+	/* Enabled by another client only; only their times are known here. */
+	CUPTI_EXTERNAL_CORRELATION = 39,
+	CUPTI_MARKER = 12,
+	CUPTI_ENVIRONMENT = 20,
+	CUPTI_UNIFIED_MEMORY = 25,
+	CUPTI_OPENMP = 47,
+	CUPTI_INTERNAL_LAUNCH = 48,
+	CUPTI_MEMORY_POOL = 50,
+	CUPTI_JIT = 52,
+	CUPTI_DEVICE_GRAPH_TRACE = 53,
+	CUPTI_MEMORY_DECOMPRESSION = 54,
 };
 
 struct cupti_kernel { /* Kernel9 and later */
@@ -138,7 +152,10 @@ struct cupti_synchronization {
 	uint32_t kind, type;
 	uint64_t start, end;
 	uint32_t correlation, context, stream, event;
+	uint64_t event_record; /* this and the following member: CUPTI_VERSION_12_8 */
+	uint32_t result;       /* CUresult */
 };
+#define CUDA_NOT_READY 600u /* CUresult of a query that finds GPU work unfinished */
 
 struct cupti_event {
 	uint32_t kind, correlation, context, stream, event;
@@ -222,6 +239,7 @@ typedef uint64_t (*cupti_clock)(void);
 	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                             \
 	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))        \
 	X(0, register_clock, cuptiActivityRegisterTimestampCallback, (cupti_clock clock))         \
+	X(0, enable_all_syncs, cuptiActivityEnableAllSyncRecords, (uint8_t on))                   \
 	X(0, finalize, cuptiFinalize, (void))                                                     \
 	X(0, unsubscribe, cuptiUnsubscribe, (void *subscriber))                                   \
 	X(0, enable_domain, cuptiEnableDomain, (uint32_t on, void *subscriber, int domain))       \

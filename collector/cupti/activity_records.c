@@ -2,6 +2,7 @@
 #include "collector/cupti/activity_records.h"
 
 #include "collector/cupti/contexts.h"
+#include "collector/cupti/kernel_names.h"
 #include "collector/process/clock.h"
 #include "collector/cupti/correlation.h"
 #include "collector/cupti/session.h"
@@ -15,103 +16,13 @@
 #include "collector/stream/recording_switch.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-/* Longest stored kernel name, in bytes. CUTLASS has names of 4000 bytes. */
-#define KERNEL_NAME_MAX 16384u
 
 #define WITHOUT_ID_MAX 8u /* so many records without an id mean that CUPTI gives none */
-#define READERS_WAIT_NS UINT64_C(1000000000)
 
 _Atomic uint64_t correlation_newest;
-static atomic_bool module_unloaded;
-/* Number of threads that now read a name without a check. */
-static atomic_uint direct_readers;
-
-/* Both sides store first and load afterwards. Either the reader sees module_unloaded, or it is
- * counted here. A name is read in less than a microsecond. The wait is bounded, in case a reading
- * thread never runs again. */
-void activity_records_module_unloads(void)
-{
-	const uint64_t began = clock_monotonic_ns();
-
-	atomic_store(&module_unloaded, true);
-	while (atomic_load(&direct_readers) && clock_monotonic_ns() - began < READERS_WAIT_NS)
-		sched_yield();
-}
-
-/* Whether a page can be read. The kernel reads the eight bytes of a signal set before it refuses
- * the invalid operation. Even a strict sandbox allows this system call. */
-static bool is_readable(uintptr_t page)
-{
-	return syscall(SYS_rt_sigprocmask, ~0, (void *)page, NULL, 8L) != -1 || errno != EFAULT;
-}
-
-/* Copies up to `bytes` bytes from `page`, the one that holds `from`. Returns how many it copied; 0
- * if the page cannot be read. */
-static size_t copy_from_page(char *copy, uintptr_t from, size_t bytes, uintptr_t page)
-{
-	const struct iovec local = { copy, bytes }, remote = { (void *)from, bytes };
-	const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-
-	if (got > 0)
-		return (size_t)got;
-	if (errno == EFAULT || !is_readable(page))
-		return 0;
-	/* Not EFAULT: a sandbox forbids process_vm_readv, and the page can be read. */
-	memcpy(copy, (const void *)from, bytes);
-	return bytes;
-}
-
-/* Copies a name that may have vanished: the kernel refuses the read where pperf would crash.
- * Returns false if the name is gone. */
-static bool copy_name_checked(char *copy, const char *name)
-{
-	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-
-	copy[KERNEL_NAME_MAX] = '\0';
-	for (size_t done = 0; done < KERNEL_NAME_MAX;) {
-		const uintptr_t at = (uintptr_t)name + done, in_page = at % page_bytes;
-		const size_t left = page_bytes - in_page, room = KERNEL_NAME_MAX - done;
-		const size_t got = copy_from_page(
-			copy + done, at, left < room ? left : room, at - in_page);
-
-		if (!got)
-			return false;
-		if (memchr(copy + done, 0, got))
-			break;
-		done += got;
-	}
-	return true;
-}
-
-/* Copies the name if no module was ever unloaded. Returns false if one was. */
-static bool copy_name_direct(char *copy, const char *name)
-{
-	bool all_stay;
-
-	atomic_fetch_add(&direct_readers, 1);
-	all_stay = !atomic_load(&module_unloaded);
-	if (all_stay)
-		*(char *)mempcpy(copy, name, strnlen(name, KERNEL_NAME_MAX)) = '\0';
-	atomic_fetch_sub_explicit(&direct_readers, 1, memory_order_release);
-	return all_stay;
-}
-
-static uint32_t kernel_name_id(const char *name)
-{
-	char copy[KERNEL_NAME_MAX + 1];
-
-	if (!name || !(copy_name_direct(copy, name) || copy_name_checked(copy, name)))
-		return 0;
-	return name_id_always(copy, strnlen(copy, KERNEL_NAME_MAX));
-}
 
 /* Returns the id that the record of the call has in the trace. */
 static uint64_t trace_correlation(uint32_t id)
@@ -144,7 +55,7 @@ static void fill_location(struct trace_gpu *gpu, uint32_t device, uint32_t conte
 RECORD_WRITER(write_kernel)
 {
 	const struct cupti_kernel *from = record;
-	uint32_t name = kernel_name_id(from->name);
+	uint32_t name = kernel_names_id(from->name);
 	struct trace_kernel *kernel = stream_record(TRACE_KERNEL, sizeof *kernel);
 
 	if (!kernel)
@@ -390,12 +301,28 @@ static bool ids_unknown(void)
 	       atomic_load_explicit(&cupti_session->ids, memory_order_relaxed) == CUPTI_IDS_UNKNOWN;
 }
 
+/* Whether the record is of a query that found work unfinished, so it did not wait. The session
+ * disables such records, but a second client may have enabled them. */
+static bool is_unfinished_query(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_synchronization *sync = record;
+
+	return sync->kind == CUPTI_SYNCHRONIZATION && cupti->version >= CUPTI_VERSION_12_8 &&
+	       sync->result == CUDA_NOT_READY;
+}
+
+/* Whether the record is none of those that the session requests. */
+static bool is_foreign_record(const struct cupti_library *cupti, const void *record)
+{
+	return is_unfinished_query(cupti, record) || cupti_client_owns_record(record);
+}
+
 struct buffer_contents {
 	/* broken: 1 if the buffer ends in an incomplete record. */
 	uint32_t known, unknown, broken;
 	/* Known records that are not recorded. `known` does not count them. */
 	uint32_t skipped;
-	uint32_t client_only; /* enabled only by the second client */
+	uint32_t client_only; /* enabled only by the second client, or not requested */
 };
 
 static struct buffer_contents count_records(
@@ -408,7 +335,7 @@ static struct buffer_contents count_records(
 	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK) {
 		if (ids_unknown())
 			learn_ids(record);
-		*(cupti_client_owns_record(record)         ? &buffer_contents.client_only
+		*(is_foreign_record(cupti, record)         ? &buffer_contents.client_only
 			: !is_known_record(record)         ? &buffer_contents.unknown
 			: is_skipped_record(cupti, record) ? &buffer_contents.skipped
 							   : &buffer_contents.known) += 1;
@@ -434,7 +361,7 @@ static void write_records(const struct cupti_library *cupti, uint8_t *buffer, si
 	void *record = NULL;
 
 	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
-		if (!cupti_client_owns_record(record) && is_known_record(record) &&
+		if (!is_foreign_record(cupti, record) && is_known_record(record) &&
 			!is_skipped_record(cupti, record))
 			kinds[*(const uint32_t *)record].write(cupti, record);
 }

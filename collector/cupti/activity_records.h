@@ -19,9 +19,4 @@ struct cupti_library;
 void activity_records_read(
 	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
-/* Announces that a module is about to be unloaded. The names that records point to may vanish with
- * it, so from now on they are read with a check. When this returns, no thread reads a name without
- * the check. */
-void activity_records_module_unloads(void);
-
 #endif

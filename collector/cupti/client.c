@@ -28,6 +28,8 @@ static struct {
 	struct client_bits on, ever_enabled;
 	/* Single driver calls that the client enabled or disabled. */
 	struct client_bits calls_on, calls_off;
+	/* The client has disabled records of queries that found work unfinished. */
+	atomic_bool no_unfinished_queries;
 	atomic_int enabled_for_contexts; /* kinds enabled for one context, counted per context */
 	_Atomic uint32_t first, last;    /* correlation ids of its session's calls; 0: none yet */
 	_Atomic uint64_t began_ns, ended_ns; /* by CUPTI's clock */
@@ -288,6 +290,34 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 	client_buffer_release(&to);
 }
 
+/* Converts the times of all records in the client's own buffer. */
+static void convert_buffer(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+{
+	const struct clock_pair now = client_clock_pair(atomic_load(&client.clock)),
+				origin = get_origin();
+	void *next = NULL;
+	int result = now.cupti ? cupti->next_record(buffer, valid, &next) : CUPTI_END_OF_BUFFER;
+
+	while (result == CUPTI_OK) {
+		uint8_t *record = next, *end;
+
+		result = cupti->next_record(buffer, valid, &next);
+		end = result == CUPTI_OK ? next : buffer + valid;
+		client_clock_convert(record, (size_t)(end - record), &origin, &now);
+	}
+}
+
+void cupti_client_complete_buffer(const struct cupti_library *cupti, void *context, uint32_t stream,
+	uint8_t *buffer, size_t bytes, size_t valid)
+{
+	int saved = errno;
+
+	if (valid)
+		convert_buffer(cupti, buffer, valid);
+	errno = saved;
+	client_buffer_forward_complete(context, stream, buffer, bytes, valid);
+}
+
 void cupti_client_deliver(
 	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
 {
@@ -353,10 +383,7 @@ int cupti_client_set_clock(cupti_clock clock)
 	if (!clock)
 		return CUPTI_INVALID_PARAMETER;
 	atomic_store(&client.clock, clock);
-	if (cupti_is_handed_over())
-		return cupti_handover_set_clock(clock);
-	if (!cupti_session->config->hands_over)
-		set_origin();
+	set_origin();
 	return CUPTI_OK;
 }
 
@@ -400,13 +427,20 @@ static void follow_calls(uint32_t kind, bool on)
 		call_ids_follow_own(on);
 }
 
+static void hand_over(void)
+{
+	if (!cupti_is_handed_over())
+		set_origin();
+	cupti_hand_over(!atomic_load(&client.no_unfinished_queries));
+}
+
 /* Whether CUPTI is handed over to the client, which starts with the first call that enables
  * something. During a handover its calls go to CUPTI, and pperf only keeps track of what is
  * enabled. */
 static bool client_has_cupti(bool enables)
 {
 	if (enables && (cupti_session->config->hands_over || call_ids_fail()))
-		cupti_hand_over(atomic_load(&client.clock));
+		hand_over();
 	return cupti_is_handed_over();
 }
 
@@ -427,6 +461,24 @@ static int note_handed_over(int result, struct client_bits *bits, uint32_t i, bo
 	return result;
 }
 
+/* Lets CUPTI record the queries that the client wants, while it has the kind enabled. */
+static void set_clients_all_syncs(void)
+{
+	cupti_set_all_syncs(cupti_session, !atomic_load(&client.no_unfinished_queries));
+}
+
+int cupti_client_enable_all_syncs(uint8_t on)
+{
+	if (!cupti_runs())
+		FORWARD(enable_all_syncs, (on));
+	if (!cupti_session->library.enable_all_syncs)
+		return CUPTI_NOT_INITIALIZED;
+	atomic_store(&client.no_unfinished_queries, !on);
+	if (cupti_is_handed_over() || bits_has(&client.on, CUPTI_SYNCHRONIZATION))
+		set_clients_all_syncs();
+	return CUPTI_OK;
+}
+
 int cupti_client_enable(int kind)
 {
 	int result = CUPTI_OK;
@@ -444,6 +496,8 @@ int cupti_client_enable(int kind)
 		follow_calls((uint32_t)kind, false);
 	if (result != CUPTI_OK || kind < 0 || kind >= (int)KINDS)
 		return result;
+	if (kind == CUPTI_SYNCHRONIZATION)
+		set_clients_all_syncs();
 	note_enabled(&client.on, (uint32_t)kind);
 	bits_set(&client.ever_enabled, (uint32_t)kind, true);
 	return CUPTI_OK;
@@ -479,7 +533,7 @@ int cupti_client_enable_context(void *context, int kind)
 		FORWARD(enable_context, (context, kind));
 	if (!cupti_session->library.enable_context)
 		return CUPTI_NOT_INITIALIZED;
-	cupti_hand_over(atomic_load(&client.clock));
+	hand_over();
 	result = cupti_session->library.enable_context(context, kind);
 	if (result == CUPTI_OK)
 		atomic_fetch_add(&client.enabled_for_contexts, 1);
@@ -520,6 +574,8 @@ int cupti_client_disable(int kind)
 	/* Disabling the kind may have disabled our timed calls too. */
 	if (kind == CUPTI_DRIVER_CALL)
 		cupti_time_calls();
+	if (kind == CUPTI_SYNCHRONIZATION)
+		cupti_set_all_syncs(cupti_session, false);
 	if (kind >= 0 && kind < (int)KINDS)
 		note_disabled(&client.on, (uint32_t)kind);
 	return result;
@@ -577,7 +633,7 @@ void cupti_client_poll(void)
 {
 	if (!call_ids_fail() || !atomic_load(&cupti_client_is_active) || cupti_is_handed_over())
 		return;
-	cupti_hand_over(atomic_load(&client.clock));
+	hand_over();
 	if (!cupti_is_handed_over())
 		return;
 	atomic_store(&cupti_client_is_active, false);

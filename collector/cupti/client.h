@@ -36,6 +36,7 @@ int cupti_client_set_clock(cupti_clock clock);
 int cupti_client_enable(int kind);
 int cupti_client_disable(int kind);
 int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on);
+int cupti_client_enable_all_syncs(uint8_t on);
 int cupti_client_enable_and_dump(int kind);
 /* Kinds of one context only are not shared: CUPTI is handed over to the client (handover.h). */
 int cupti_client_enable_context(void *context, int kind);
@@ -69,6 +70,10 @@ void cupti_client_deliver(
 /* Called ten times a second. Hands CUPTI over to the client if the ids of its records cannot be
  * related to calls (collector/cupti/call_ids.h). */
 void cupti_client_poll(void);
+/* Completes a buffer that CUPTI requested from the client during a handover. Its times are
+ * converted to the client's clock in place. */
+void cupti_client_complete_buffer(const struct cupti_library *cupti, void *context, uint32_t stream,
+	uint8_t *buffer, size_t bytes, size_t valid);
 
 /* Ends the client's session when the process ends. No record is copied afterwards. */
 void cupti_client_end(void);

@@ -69,6 +69,16 @@ static const uint16_t time_offsets[][6] = {
 		offsetof(struct cupti_synchronization, end) },
 	[CUPTI_MEMORY] = { offsetof(struct cupti_memory, time) },
 	[CUPTI_GRAPH_TRACE] = { 8, 16 },
+	[CUPTI_MARKER] = { 8 },
+	[CUPTI_ENVIRONMENT] = { 8 },
+	[CUPTI_UNIFIED_MEMORY] = { 16, 24 },
+	[CUPTI_OPENMP] = { 16, 24 },
+	[CUPTI_INTERNAL_LAUNCH] = { offsetof(struct cupti_api, start),
+		offsetof(struct cupti_api, end) },
+	[CUPTI_MEMORY_POOL] = { 56 },
+	[CUPTI_JIT] = { 16, 24 },
+	[CUPTI_DEVICE_GRAPH_TRACE] = { 8, 16 },
+	[CUPTI_MEMORY_DECOMPRESSION] = { 48, 56 },
 };
 
 void client_clock_convert(

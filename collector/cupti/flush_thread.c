@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #define FLUSH_INTERVAL_NS 100000000L
 #define JOIN_TIMEOUT_S 10
@@ -47,6 +48,17 @@ static bool sleep_until_next_flush(struct cupti_session *s)
 	return !ending;
 }
 
+/* Returns 0 if it is unknown. Current values are in /proc only. A file descriptor for that could be
+ * the one that another thread has just closed and expects to get again. */
+static uint32_t peak_memory_kib(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage) != 0 || usage.ru_maxrss <= 0)
+		return 0;
+	return usage.ru_maxrss < UINT32_MAX ? (uint32_t)usage.ru_maxrss : UINT32_MAX;
+}
+
 static void record_flush_cost(uint64_t began)
 {
 	struct trace_self *self;
@@ -57,6 +69,7 @@ static void record_flush_cost(uint64_t began)
 	if (self) {
 		self->duration = self->stamp - began;
 		self->what = TRACE_SELF_FLUSH;
+		self->peak_kib = peak_memory_kib();
 		stream_commit();
 	}
 	stream_leave();

@@ -52,19 +52,18 @@ static void write_handover_count(void)
 	meta_set("cupti.yielded", times);
 }
 
-static void hand_over_locked(struct cupti_session *s, cupti_clock clock)
+static void hand_over_locked(struct cupti_session *s, bool all_syncs)
 {
 	write_handover_edge(TRACE_AWAY_BEGINS);
 	cupti_disable_all(cupti_client_has_callback);
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
+	cupti_set_all_syncs(s, all_syncs);
 	atomic_store_explicit(&s->handed_over, true, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);
-	if (clock && s->library.register_clock && s->library.register_clock(clock) == CUPTI_OK)
-		s->client_clock_set = true;
 	write_handover_count();
 }
 
-void cupti_hand_over(cupti_clock clock)
+void cupti_hand_over(bool all_syncs)
 {
 	struct cupti_session *s = cupti_session;
 	struct signal_guard guard;
@@ -72,30 +71,20 @@ void cupti_hand_over(cupti_clock clock)
 	lock_session(&guard);
 	s->client_idle_since_ns = 0;
 	if (cupti_runs() && !atomic_load(&s->handed_over) && !s->process_ending)
-		hand_over_locked(s, clock);
+		hand_over_locked(s, all_syncs);
 	unlock_session(&guard);
 }
 
-int cupti_handover_set_clock(cupti_clock clock)
+/* Our kinds are enabled for the second time now. Before 13.1 Update 1, a graph launch and its
+ * kernels may then disagree about the correlation id (release notes of CUDA 13.1 Update 1). */
+static void warn_graph_ids(const struct cupti_session *s)
 {
-	struct cupti_session *s = cupti_session;
-	struct signal_guard guard;
-	int result = CUPTI_NOT_INITIALIZED;
-
-	lock_session(&guard);
-	if (s->library.register_clock)
-		result = s->library.register_clock(clock);
-	if (result == CUPTI_OK)
-		s->client_clock_set = true;
-	unlock_session(&guard);
-	return result;
-}
-
-/* Restores CUPTI's clock. A clock that was set cannot be unset, so an equal one is set. */
-static void restore_cupti_clock(struct cupti_session *s)
-{
-	if (s->client_clock_set && s->library.register_clock(client_clock_cupti_ns) == CUPTI_OK)
-		s->client_clock_set = false;
+	if (s->library.version < CUPTI_VERSION_13_1_1)
+		cupti_set_state("warning.cupti_handover",
+			"CUPTI %u may confuse the launches of CUDA graphs after it was handed over "
+			"to another profiler; use CUPTI 13.1 Update 1 or later, or share CUPTI "
+			"(PPERF_CUPTI=share, the default).",
+			s->library.version);
 }
 
 /* Ends the handover. Called under the session's lock. The client first gets its last records, in
@@ -107,10 +96,10 @@ static void end_handover_locked(struct cupti_session *s)
 		return;
 	s->client_idle_since_ns = 0;
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
-	restore_cupti_clock(s);
 	atomic_store_explicit(&s->handed_over, false, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);
 	cupti_enable_all();
+	warn_graph_ids(s);
 	write_handover_edge(TRACE_AWAY_ENDS);
 }
 

@@ -2,10 +2,14 @@
  * Hands CUPTI over to another client while that client has record kinds enabled
  * (PPERF_CUPTI=yield). TRACE_AWAY records in the trace show from when to when.
  *
- * During a handover none of our kinds, timed calls and callbacks is enabled. The clock is the
- * client's, and buffers are requested from the client and completed to it. Two things stay ours:
+ * During a handover none of our kinds, timed calls and callbacks is enabled. Buffers are requested
+ * from the client and completed to it. Three things stay ours:
  *  - the subscription, which CUPTI grants only once; a new one would count calls from 1 again,
- *  - the pair of buffer functions, which forward to the owner of a buffer.
+ *  - the pair of buffer functions, which forward to the owner of a buffer,
+ *  - the clock: pperf never registers a timestamp callback. A callback cannot be unregistered. With
+ *    one, CUPTI 12.6 Update 2 to 13.0 may report kernels without times (release notes of CUDA
+ *    13.1), and each registration shifts kernels to the former clock (pytorch issue 192021). The
+ *    times in the client's buffers are converted instead (cupti_client_complete_buffer).
  *
  * Any thread may call, but not from a CUPTI callback.
  */
@@ -21,12 +25,10 @@ static inline bool cupti_is_handed_over(void)
 	       atomic_load_explicit(&cupti_session->handed_over, memory_order_acquire);
 }
 
-/* Hands CUPTI over before the client enables something. `clock` is the client's clock, or NULL for
- * CUPTI's. Records made so far are flushed first. GPU work still running then has no times. */
-void cupti_hand_over(cupti_clock clock);
-
-/* Sets the client's clock during a handover. Returns CUPTI's result. */
-int cupti_handover_set_clock(cupti_clock clock);
+/* Hands CUPTI over before the client enables something. `all_syncs`: the client wants records of
+ * queries that find work unfinished. Records made so far are flushed first. GPU work still running
+ * then has no times. */
+void cupti_hand_over(bool all_syncs);
 
 /* Called when the client has nothing enabled any more. The handover ends with
  * cupti_handover_finish() or cupti_handover_poll(). */

@@ -9,7 +9,7 @@
 #include "collector/cupti/contexts.h"
 #include "collector/cupti/session_state.h"
 #include "collector/file/dictionary.h"
-#include "collector/cupti/activity_records.h"
+#include "collector/cupti/kernel_names.h"
 #include "collector/stream/stream.h"
 
 /* Types of graph nodes up to this one have GPU records. The values are CUgraphNodeType's: kernel,
@@ -140,7 +140,10 @@ void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
 		stream_created(cupti, resource);
 		break;
 	case CUPTI_MODULE_UNLOAD:
-		activity_records_module_unloads();
+		kernel_names_module_unloads();
+		break;
+	case CUPTI_MODULE_LOADED:
+		kernel_names_module_loaded();
 		break;
 	case CUPTI_NODE_CREATED:
 	case CUPTI_NODE_CLONED:

@@ -11,6 +11,7 @@
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/session_state.h"
 #include "collector/cupti/subscription.h"
+#include "collector/cupti/version_issues.h"
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
@@ -143,8 +144,7 @@ static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *max_rec
 		*buffer = cupti_buffers_scratch(bytes);
 }
 
-/* Releases a buffer unread. Of a scratch buffer, the number of records is unknown. During a
- * handover, the times may be of another clock. */
+/* Releases a buffer unread. Of a scratch buffer, the number of records is unknown. */
 static void drop_buffer(const uint8_t *buffer, size_t valid)
 {
 	if (valid)
@@ -162,7 +162,7 @@ static void on_buffer_completed(
 	if (!cupti_session->config)
 		return;
 	if (!ours && buffer && !cupti_buffers_is_scratch(buffer)) {
-		client_buffer_forward_complete(context, stream, buffer, bytes, valid);
+		cupti_client_complete_buffer(cupti, context, stream, buffer, bytes, valid);
 		return;
 	}
 	if (cupti_is_handed_over()) {
@@ -242,13 +242,7 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 	cupti_set_state("cupti.library", "%s", cupti->path);
 	if (cupti->driver_version)
 		cupti_set_state("version.cuda_driver", "%d", cupti->driver_version);
-	if (cupti->version == CUPTI_VERSION_13_0)
-		cupti_set_state("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to "
-						 "hang; use 13.0 Update 1 or later.");
-	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
-		cupti_set_state("warning.cupti",
-			"CUPTI 13.2 (%u) is known to become slow in long runs; use 13.3 or later.",
-			cupti->version);
+	cupti_write_version_issues(cupti->version);
 }
 
 static void flush_finally(struct cupti_session *s)

@@ -43,8 +43,6 @@ struct cupti_session {
 	/* Members of handover.c. */
 	/* CUPTI is handed over to another client. Changed under lock. */
 	atomic_bool handed_over;
-	/* CUPTI's clock is another client's. Under lock. */
-	bool client_clock_set;
 	/* The process ends, and no handover begins or ends any more. Changed under lock. */
 	atomic_bool process_ending;
 	/* CLOCK_MONOTONIC time since which the client has no kind and no callback enabled. 0: it

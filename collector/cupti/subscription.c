@@ -2,12 +2,15 @@
 #include "collector/cupti/subscription.h"
 
 #include "collector/cupti/call_ids.h"
+#include "collector/cupti/kernel_names.h"
 #include "collector/cupti/session_state.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The record kinds that are enabled, with their names in messages. */
+/* The record kinds that are enabled, with their names in messages. CUDA_EVENT is not: the event and
+ * the CUDA stream of a cuEventRecord are known from its callback, and CUPTI's record adds a time on
+ * the device, which 13.0 and later do not measure and which costs GPU work on 12.8 and 12.9. */
 static const struct {
 	int kind;
 	const char *what;
@@ -18,13 +21,12 @@ static const struct {
 	{ CUPTI_MEMSET, "memsets" },
 	{ CUPTI_MEMORY, "memory" },
 	{ CUPTI_SYNCHRONIZATION, "synchronisation" },
-	{ CUPTI_CUDA_EVENT, "events" },
 	{ CUPTI_OVERHEAD, "overhead" },
 };
 
 static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS,
-	CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD, CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED,
-	CUPTI_NODE_CLONED };
+	CUPTI_STREAM_CREATED, CUPTI_MODULE_LOADED, CUPTI_MODULE_UNLOAD, CUPTI_NODE_CREATED,
+	CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
 
 void cupti_note_refusal(struct cupti_session *s, const char *what, int result)
 {
@@ -132,6 +134,12 @@ void cupti_time_calls(void)
 	}
 }
 
+void cupti_set_all_syncs(struct cupti_session *s, bool on)
+{
+	if (s->library.enable_all_syncs)
+		s->library.enable_all_syncs(on);
+}
+
 void cupti_enable_kinds(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
@@ -140,6 +148,7 @@ void cupti_enable_kinds(struct cupti_session *s)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
 			cupti_note_refusal(s, kinds[i].what, result);
+	cupti_set_all_syncs(s, false);
 	/* Also records contexts that exist already, if the program created them before the
 	 * session. */
 	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
@@ -151,6 +160,7 @@ void cupti_enable_all(void)
 {
 	const size_t refused = strlen(cupti_session->partial);
 
+	kernel_names_module_loaded(); /* unnoticed, while CUPTI was handed over */
 	cupti_enable_callbacks(cupti_session);
 	cupti_enable_kinds(cupti_session);
 	if (strlen(cupti_session->partial) > refused)

@@ -25,6 +25,10 @@ void cupti_enable_callbacks(struct cupti_session *s);
 void cupti_enable_kinds(struct cupti_session *s);
 void cupti_disable_kinds(struct cupti_session *s);
 
+/* Sets whether SYNCHRONIZATION has a record also for each event and stream query that found work
+ * unfinished. CUPTI's default is true; our session needs none. */
+void cupti_set_all_syncs(struct cupti_session *s, bool on);
+
 /* Enables everything that the session needs. Under the session's lock. */
 void cupti_enable_all(void);
 

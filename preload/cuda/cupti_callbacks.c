@@ -14,6 +14,7 @@
 #include "collector/stream/stream.h"
 #include "preload/cuda/cuda_abi.h"
 #include "preload/cuda/driver_arguments.h"
+#include "preload/cuda/driver_decode.h"
 #include "preload/cuda/driver_functions.h"
 #include "preload/cuda/native_stack.h"
 
@@ -58,6 +59,18 @@ static uint64_t event_stream(const struct driver_function *callee, const struct 
 	return call_stream(&callee->traced, (const void *)(uintptr_t)event->stream);
 }
 
+/* Returns the kernel's name, or NULL. CUPTI documents the symbol of launches only. Elsewhere the
+ * member may be no address (LLNL/Caliper issue 294). So it is not read of these:
+ *  - launches that failed,
+ *  - launches without a context,
+ *  - functions that launch no named kernel. */
+static const char *launched_symbol(
+	const struct driver_function *callee, const struct cupti_call *call, int result)
+{
+	return result == 0 && call->context_handle && callee->read != read_nothing ? call->symbol
+										   : NULL;
+}
+
 static void write_driver_launch(struct driver_function *callee, const struct cupti_call *call,
 	const struct driver_event *event, int result)
 {
@@ -67,7 +80,8 @@ static void write_driver_launch(struct driver_function *callee, const struct cup
 		call_pair(event->grid[0], event->grid[1]),
 		call_pair(event->grid[2], event->block[0]),
 		call_pair(event->block[1], event->block[2]),
-		call_pair(event->shared_bytes, symbol_name_id(call->symbol)),
+		call_pair(
+			event->shared_bytes, symbol_name_id(launched_symbol(callee, call, result))),
 	};
 
 	write_call(callee, TRACE_LAUNCH, result, rest, CALL_WORDS(trace_launch));

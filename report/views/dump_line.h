@@ -63,6 +63,7 @@
 	X(flags)               \
 	X(result)              \
 	X(duration_ns)         \
+	X(peak_memory_bytes)   \
 	X(begin_ns)            \
 	X(last_ns)             \
 	X(missing)             \

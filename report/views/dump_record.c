@@ -264,6 +264,9 @@ static void profiler_line(
 		PUT_WORD(line, DUMP_action, self_actions, self->what);
 		line_unsigned(line, DUMP_duration_ns,
 			reader_duration(reader, self->stamp, self->duration));
+		if (self->peak_kib)
+			line_unsigned(
+				line, DUMP_peak_memory_bytes, UINT64_C(1024) * self->peak_kib);
 		break;
 	case TRACE_GPU_BATCH:
 		line_unsigned(line, DUMP_records, batch->records);

@@ -23,13 +23,31 @@
 #define TITLE_COLUMNS 11
 #define YEAR_2001_NS UINT64_C(1000000000000000000)
 
+static void count_flush(
+	struct info *info, const struct trace_event *event, const struct trace_self *self)
+{
+	const double duration_ns = (double)reader_duration_ns(info->reader);
+	const uint64_t peak_bytes = UINT64_C(1024) * self->peak_kib;
+	const double part = duration_ns > 0 ? (double)event->time_ns / duration_ns * INFO_PARTS : 0;
+	struct info_flushes *flushes =
+		&info->flushes[part < INFO_PARTS ? (unsigned)part : INFO_PARTS - 1];
+
+	flushes->count++;
+	flushes->total_ns += reader_duration(info->reader, self->stamp, self->duration);
+	if (peak_bytes > flushes->peak_memory_bytes)
+		flushes->peak_memory_bytes = peak_bytes;
+}
+
 static void count_event(struct info *info, const struct trace_event *event)
 {
 	const struct trace_gpu_batch *batch = event->record;
+	const struct trace_self *self = event->record;
 
 	info->records[event->kind]++;
 	info->recorded += event->kind < TRACE_KINDS || event->kind == EVENT_POP ||
 			  event->kind == EVENT_UNMATCHED;
+	if (event->kind == TRACE_SELF && self->what == TRACE_SELF_FLUSH)
+		count_flush(info, event, self);
 	if (event->kind == TRACE_GPU_BATCH) {
 		info->dropped += batch->dropped;
 		info->unread += batch->unread;
@@ -237,6 +255,51 @@ static void info_put_handover(const struct info_page *page)
 	}
 }
 
+/* Prints one value for each part of the run: "1.2 ms, 1.3 ms, 4.0 ms". A part without a flush has
+ * a dash. */
+static void add_parts(struct text_builder *line, const struct info_page *page, bool memory)
+{
+	const struct info_flushes *flushes = page->info->flushes;
+
+	for (unsigned i = 0; i < INFO_PARTS; i++) {
+		const uint64_t count = flushes[i].count;
+		const uint64_t value = memory  ? flushes[i].peak_memory_bytes
+				       : count ? flushes[i].total_ns / count
+					       : 0;
+		char text[FORMAT_NUMBER_BYTES] = "-";
+
+		if (value)
+			format_with_unit(text, memory ? UNIT_BYTES : UNIT_TIME, clamp_to_i64(value),
+				false, page->ascii);
+		text_add(line, "%s%s", i ? ", " : "", text);
+	}
+}
+
+/* Prints whether flushing CUPTI's buffers and the process's memory grew during the run. */
+static void info_put_flushes(const struct info_page *page)
+{
+	const struct info_flushes *flushes = page->info->flushes;
+	struct text_builder times = { .text = NULL }, peaks = { .text = NULL };
+	uint64_t count = 0, peak_bytes = 0;
+
+	for (unsigned i = 0; i < INFO_PARTS; i++) {
+		count += flushes[i].count;
+		peak_bytes |= flushes[i].peak_memory_bytes;
+	}
+	if (!count)
+		return;
+	add_parts(&times, page, false);
+	put_field(page, "flushes",
+		"%" PRIu64 " of CUPTI's buffers; average in each third of the run: %s", count,
+		times.text);
+	add_parts(&peaks, page, true);
+	if (peak_bytes)
+		put_field(page, "memory", "peak of the process in each third of the run: %s",
+			peaks.text);
+	free(times.text);
+	free(peaks.text);
+}
+
 static void info_put_devices(const struct info_page *page)
 {
 	const struct trace_device *device;
@@ -392,6 +455,8 @@ static void write_trace_text(struct output *out, struct info *info, bool ascii)
 	put_meta_family(&page, "versions", "version.");
 	info_put_sources(&page);
 	info_put_handover(&page);
+	info_put_flushes(&page);
+	put_meta_family(&page, "CUPTI issue", "cupti.known.");
 	put_meta_family(&page, "settings", "env.");
 	info_put_devices(&page);
 	info_put_counters(&page);

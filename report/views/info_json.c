@@ -157,6 +157,22 @@ static void json_handover(struct json_writer *json, const struct handover_list *
 	json_write_end(json, ']');
 }
 
+static void json_flushes(struct json_writer *json, const struct info *info)
+{
+	json_put_begin(json, "flushes", '[');
+	for (unsigned i = 0; i < INFO_PARTS; i++) {
+		const struct info_flushes *flushes = &info->flushes[i];
+
+		json_write_begin(json, '{');
+		json_put_unsigned(json, "count", flushes->count);
+		json_put_unsigned(json, "total_ns", flushes->total_ns);
+		if (flushes->peak_memory_bytes)
+			json_put_unsigned(json, "peak_memory_bytes", flushes->peak_memory_bytes);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+}
+
 static void json_losses(struct json_writer *json, const struct info *info)
 {
 	const struct trace_integrity *all = &info->integrity;
@@ -210,6 +226,7 @@ void info_write_json(struct output *out, const struct info *info)
 	json_put_unsigned(json, "threads", reader_layout(info->reader)->streams);
 	json_metas(json, info);
 	json_handover(json, info->handovers);
+	json_flushes(json, info);
 	json_clock(json, info);
 	json_file(json, info);
 	json_records(json, info);

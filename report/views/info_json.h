@@ -9,6 +9,14 @@
 #include "report/text/output.h"
 #include "report/trace/trace_reader.h"
 
+/* The recorded time is shown in as many equal parts, to see whether flushes of CUPTI's buffers and
+ * the process's memory grow. */
+#define INFO_PARTS 3u
+struct info_flushes {
+	uint64_t count, total_ns;
+	uint64_t peak_memory_bytes; /* 0: unknown */
+};
+
 /* What the view `info` shows of one trace. */
 struct info {
 	struct trace_reader *reader;
@@ -17,6 +25,7 @@ struct info {
 	uint64_t recorded;
 	uint64_t dropped, unread; /* sums over CUPTI's batch records */
 	struct trace_integrity integrity;
+	struct info_flushes flushes[INFO_PARTS];
 	struct handover_list *handovers; /* NULL: CUPTI was never handed over */
 };
 

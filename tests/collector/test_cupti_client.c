@@ -376,6 +376,85 @@ START_TEST(times_are_of_its_clock)
 }
 END_TEST
 
+/* CUPTI keeps its own clock during a handover too, so what it wrote is converted in the client's
+ * buffer. */
+START_TEST(times_in_its_own_buffers_are_of_its_clock)
+{
+	struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)theirs[0];
+	uint64_t start, marked = 0;
+
+	config.hands_over = true;
+	clock_origin = now_ns();
+	cupti_client_set_clock(three_a_nanosecond);
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
+	ck_assert(cupti_is_handed_over());
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	start = now_ns();
+	put_kernel(1, start);
+	put_call(CUPTI_MARKER, (uint32_t)start, (uint32_t)(start >> 32), 0);
+	memcpy(ours + 208 + 8, &start, sizeof start);
+	memcpy(theirs[0], ours, valid);
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	cupti_client_complete_buffer(&session.library, NULL, 0, theirs[0], buffer_bytes, valid);
+	ck_assert_int_eq(completed, 1);
+	ck_assert_uint_eq(theirs_valid[0], 208 + 40);
+	ck_assert_int_lt(llabs((long long)(kernel->start - (start - clock_origin) * 3)), 300000);
+	ck_assert_int_lt(llabs((long long)(kernel->end - kernel->start) - 3000), 60);
+	memcpy(&marked, theirs[0] + 208 + 8, sizeof marked);
+	ck_assert_uint_eq(marked, kernel->start);
+	ck_assert_int_eq(registered, 0);
+}
+END_TEST
+
+static uint8_t all_syncs; /* CUPTI's option */
+
+static int enable_all_syncs(uint8_t on)
+{
+	all_syncs = on;
+	return CUPTI_OK;
+}
+
+/* Our session wants no records of queries that found work unfinished. CUPTI's default, and what the
+ * client says, holds while it has the kind. */
+START_TEST(unfinished_queries_are_recorded_only_for_it)
+{
+	all_syncs = 1;
+	session.library.enable_all_syncs = enable_all_syncs;
+	cupti_enable_all();
+	ck_assert_uint_eq(all_syncs, 0);
+	cupti_client_enable(CUPTI_SYNCHRONIZATION);
+	ck_assert_uint_eq(all_syncs, 1);
+	cupti_client_disable(CUPTI_SYNCHRONIZATION);
+	ck_assert_uint_eq(all_syncs, 0);
+	ck_assert_int_eq(cupti_client_enable_all_syncs(0), CUPTI_OK);
+	cupti_client_enable(CUPTI_SYNCHRONIZATION);
+	ck_assert_uint_eq(all_syncs, 0);
+	ck_assert_int_eq(cupti_client_enable_all_syncs(1), CUPTI_OK);
+	ck_assert_uint_eq(all_syncs, 1);
+	cupti_client_disable(CUPTI_SYNCHRONIZATION);
+	ck_assert_uint_eq(all_syncs, 0);
+}
+END_TEST
+
+START_TEST(unfinished_queries_are_recorded_for_it_during_a_handover)
+{
+	all_syncs = 1;
+	session.library.enable_all_syncs = enable_all_syncs;
+	config.hands_over = true;
+	cupti_enable_all();
+	cupti_client_enable(CUPTI_SYNCHRONIZATION);
+	ck_assert(cupti_is_handed_over());
+	ck_assert_uint_eq(all_syncs, 1);
+	ck_assert_int_eq(cupti_client_enable_all_syncs(0), CUPTI_OK);
+	ck_assert_uint_eq(all_syncs, 0);
+	ck_assert_int_eq(cupti_client_enable_all_syncs(1), CUPTI_OK);
+	cupti_client_disable(CUPTI_SYNCHRONIZATION);
+	cupti_client_flush(1);
+	ck_assert(!cupti_is_handed_over());
+	ck_assert_uint_eq(all_syncs, 0);
+}
+END_TEST
+
 #define OURS (UINT64_C(1) << CUPTI_CONCURRENT_KERNEL | UINT64_C(1) << CUPTI_MEMCPY)
 
 /* As the session has them before the other comes. */
@@ -395,7 +474,6 @@ START_TEST(what_is_yielded_is_its_alone_until_it_has_fetched_the_rest)
 	ck_assert(!cupti_is_handed_over());
 	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
 	ck_assert(cupti_is_handed_over());
-	ck_assert_int_eq(registered, 1); /* its clock */
 	ck_assert_uint_eq(on_kinds, UINT64_C(1) << CUPTI_CONCURRENT_KERNEL);
 	ck_assert_int_eq(cupti_client_enable(CUPTI_RUNTIME_CALL), CUPTI_OK);
 	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
@@ -406,7 +484,7 @@ START_TEST(what_is_yielded_is_its_alone_until_it_has_fetched_the_rest)
 	ck_assert(cupti_is_handed_over()); /* something may be left for it */
 	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
 	ck_assert(!cupti_is_handed_over());
-	ck_assert_int_eq(registered, 2); /* CUPTI's own clock */
+	ck_assert_int_eq(registered, 0); /* a timestamp callback can never be unregistered */
 	ck_assert_uint_eq(on_kinds & OURS, OURS);
 	ck_assert_uint_eq(on_kinds & UINT64_C(1) << CUPTI_RUNTIME_CALL, 0);
 	ck_assert_int_eq(requested, 0); /* nothing is copied */
@@ -563,6 +641,9 @@ int main(void)
 	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
 	tcase_add_test(cases, requests_of_its_own_buffers_are_reported_and_none_of_ours);
 	tcase_add_test(cases, times_are_of_its_clock);
+	tcase_add_test(cases, times_in_its_own_buffers_are_of_its_clock);
+	tcase_add_test(cases, unfinished_queries_are_recorded_only_for_it);
+	tcase_add_test(cases, unfinished_queries_are_recorded_for_it_during_a_handover);
 	tcase_add_test(cases, what_only_the_client_enabled_is_distinguished);
 	tcase_add_test(cases, the_bits_of_a_call_are_whose_it_was_when_it_began);
 	tcase_add_test(cases, what_is_yielded_is_its_alone_until_it_has_fetched_the_rest);

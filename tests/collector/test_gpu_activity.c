@@ -5,6 +5,7 @@
 #include "collector/cupti/correlation.h"
 #include "collector/cupti/session_state.h"
 #include "collector/cupti/activity_records.h"
+#include "collector/cupti/kernel_names.h"
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
 
@@ -375,6 +376,25 @@ START_TEST(waits_and_events_are_read)
 }
 END_TEST
 
+/* The result came with 12.8. A wait that failed stays a wait. */
+START_TEST(queries_that_find_work_unfinished_are_left_out)
+{
+	uint8_t *at;
+
+	cupti.version = versions[_i];
+	for (uint32_t result = 600; result <= 700; result += 100) {
+		at = record(SYNC);
+		put32(at, 4, 1), put64(at, 8, 10), put64(at, 16, 20), put32(at, 24, result);
+		if (cupti.version >= 26)
+			put32(at, 48, result);
+	}
+	ck_assert_uint_eq(convert(0)->records, cupti.version >= 26 ? 1 : 2);
+	ck_assert_uint_eq(((const struct trace_gpu_sync *)need(TRACE_GPU_SYNC, 0))->correlation,
+		cupti.version >= 26 ? 700 : 600);
+	ck_assert_uint_eq(((struct trace_header *)(void *)file)->lost[TRACE_LOST_CUPTI_UNREAD], 0);
+}
+END_TEST
+
 START_TEST(memory_calls_and_overhead_are_read)
 {
 	const struct trace_gpu_memory *memory;
@@ -537,13 +557,46 @@ START_TEST(names_of_unloaded_modules_do_no_harm)
 	mprotect(module + 2 * page, (size_t)page, PROT_NONE);
 	if (_i)
 		forbid_process_vm_readv();
-	activity_records_module_unloads();
+	kernel_names_module_unloads();
 	convert(0);
 	k = need(TRACE_KERNEL, 0);
 	ck_assert_str_eq(name_of(k->name), "_Z6acrossv");
 	k = need(TRACE_KERNEL, 1);
 	ck_assert_uint_eq(k->name, 0);
 	munmap(module, (size_t)page * 3);
+}
+END_TEST
+
+/* After an unload each name is read once, until a module is loaded or unloaded. */
+START_TEST(names_are_read_again_only_when_modules_have_changed)
+{
+	const char *const expected[] = { "_Z5firstv", "_Z5firstv", "_Z6secondv", NULL };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *module = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	strcpy(module, "_Z5firstv");
+	kernel(module, 1, 1);
+	kernel_names_module_unloads();
+	activity_records_read(&cupti, buffer, valid, 0);
+	mprotect(module, page, PROT_NONE);
+	activity_records_read(&cupti, buffer, valid, 0); /* it cannot be read */
+	mprotect(module, page, PROT_READ | PROT_WRITE);
+	strcpy(module, "_Z6secondv");
+	kernel_names_module_loaded();
+	activity_records_read(&cupti, buffer, valid, 0);
+	mprotect(module, page, PROT_NONE);
+	kernel_names_module_unloads();
+	activity_records_read(&cupti, buffer, valid, 0);
+	open_trace();
+	for (int i = 0; i < 4; i++) {
+		const struct trace_kernel *k = need(TRACE_KERNEL, i);
+
+		if (expected[i])
+			ck_assert_str_eq(name_of(k->name), expected[i]);
+		else
+			ck_assert_uint_eq(k->name, 0);
+	}
+	munmap(module, page);
 }
 END_TEST
 
@@ -586,7 +639,7 @@ static void *read_it(void *unused)
 
 static void *unload_it(void *unused)
 {
-	activity_records_module_unloads();
+	kernel_names_module_unloads();
 	atomic_store(&unloaded, true);
 	return unused;
 }
@@ -630,6 +683,7 @@ int main(void)
 	tcase_add_loop_test(cases, a_kernel_of_a_graph_has_its_node, 0, VERSIONS);
 	tcase_add_loop_test(cases, copies_and_memsets_are_read, 0, VERSIONS);
 	tcase_add_loop_test(cases, waits_and_events_are_read, 0, VERSIONS);
+	tcase_add_loop_test(cases, queries_that_find_work_unfinished_are_left_out, 0, VERSIONS);
 	tcase_add_loop_test(cases, memory_calls_and_overhead_are_read, 0, VERSIONS);
 	tcase_add_loop_test(cases, a_context_goes_to_the_dictionary, 0, VERSIONS);
 	tcase_add_test(cases, an_untimed_kernel_stays);
@@ -640,6 +694,7 @@ int main(void)
 	tcase_add_test(cases, a_buffer_that_ends_in_half_a_record_is_read_up_to_there);
 	suite_add_tcase(suite, cases);
 	tcase_add_loop_test(real, names_of_unloaded_modules_do_no_harm, 0, 2);
+	tcase_add_test(real, names_are_read_again_only_when_modules_have_changed);
 	tcase_add_test(real, a_module_stays_until_the_name_that_is_being_read_has_been);
 	tcase_set_tags(real, "real-kernel"); /* emulators leave it out */
 	suite_add_tcase(suite, real);

@@ -201,7 +201,7 @@ static void CUPTIAPI on_call(
 	auto &seen = callbacks[std::to_string(domain) + "." + std::to_string(id) + " " +
 			       call->functionName];
 	seen.first++;
-	if (call->symbolName)
+	if (call->symbolName && call->context && strstr(call->functionName, "LaunchKernel"))
 		seen.second = call->symbolName;
 	if (driver && inside)
 		(inside == call->correlationId ? same_id : other_id)++;

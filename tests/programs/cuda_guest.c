@@ -6,6 +6,10 @@
  *	works        COUNT kernels, waits
  *	hidden       the same and memory, a copy and a memset, by functions that are looked up, so that no symbol of ours is in the way
  *	robs         works, takes CUPTI's buffers by a function that it looks up, works
+ *	clocked      works, is CUPTI's second client with a clock of its own for COUNT kernels, works
+ *	grows        works, and takes COUNT MiB of memory in as many steps of 50 ms
+ *	misfires     launches COUNT kernels with more threads than a block can have, unseen by symbols
+ *	queries      asks COUNT times for an event while a kernel runs, and once more afterwards
  *	idles        works, waits a while, is killed
  *	returns      works, waits half a second, works
  *	leaves       works, leaves by _exit
@@ -146,6 +150,36 @@ static void hidden(int count)
 	printf("worked %d in the dark\n", count);
 }
 
+static void grows(int count)
+{
+	for (int i = 0; i < count; i++) {
+		char *leaked = (char *)malloc(1 << 20);
+
+		if (leaked)
+			memset(leaked, 1, 1 << 20);
+		work(1);
+		nap(50);
+	}
+}
+
+static void misfires(int count)
+{
+	cudaError_t (*take)(void **, size_t);
+	cudaError_t (*launch)(const void *, dim3, dim3, void **, size_t, cudaStream_t);
+	unsigned long length = BYTES / 4;
+	void *data, *args[] = { &data, &length };
+	dim3 grid = { 1, 1, 1 }, block = { 4096, 1, 1 };
+	int refused = 0;
+
+	*(void **)&take = look_up("cudaMalloc");
+	*(void **)&launch = look_up("cudaLaunchKernel");
+	CHECK(take(&data, BYTES));
+	for (int i = 0; i < count; i++)
+		refused += launch((const void *)&guest_kernel, grid, block, args, 0, NULL) !=
+			   cudaSuccess;
+	printf("%d refused\n", refused);
+}
+
 static void request_buffer(unsigned char **buffer, size_t *bytes, size_t *records)
 {
 	*bytes = 1 << 20;
@@ -158,6 +192,86 @@ static void complete_buffer(
 {
 	(void)context, (void)stream, (void)bytes, (void)valid;
 	free(buffer);
+}
+
+/* A day behind CLOCK_REALTIME. */
+static unsigned long long day_before(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (unsigned long long)(now.tv_sec - 86400) * 1000000000u +
+	       (unsigned long long)now.tv_nsec;
+}
+
+#define CONCURRENT_KERNEL 10
+#define START_AT 16 /* offset of CUpti_ActivityKernel9.start */
+
+static int (*next_record)(unsigned char *buffer, size_t valid, void **record);
+static int kernels_seen, kernels_timed;
+
+/* Counts kernels, and those of them whose start is within a minute of now by day_before(). */
+static void count_kernels(
+	void *context, unsigned stream, unsigned char *buffer, size_t bytes, size_t valid)
+{
+	void *record = NULL;
+
+	while (next_record(buffer, valid, &record) == 0) {
+		unsigned long long start;
+
+		if (*(unsigned *)record != CONCURRENT_KERNEL)
+			continue;
+		memcpy(&start, (char *)record + START_AT, sizeof start);
+		kernels_seen++;
+		kernels_timed += start && day_before() - start < 60000000000u;
+	}
+	complete_buffer(context, stream, buffer, bytes, valid);
+}
+
+/* The symbols are those that a library linked with libcupti would get. */
+static void clocked(int count)
+{
+	char name[32];
+	int (*take)(void (*)(unsigned char **, size_t *, size_t *),
+		void (*)(void *, unsigned, unsigned char *, size_t, size_t)) = NULL;
+	int (*set_clock)(unsigned long long (*)(void)) = NULL;
+	int (*enable)(int) = NULL, (*disable)(int) = NULL, (*flush)(unsigned) = NULL;
+
+	work(count);
+	nap(400);
+	snprintf(name, sizeof name, "libcupti.so.%d", SIM_MAJOR);
+	dlopen(name, RTLD_LAZY | RTLD_GLOBAL);
+	*(void **)&take = dlsym(RTLD_DEFAULT, "cuptiActivityRegisterCallbacks");
+	*(void **)&set_clock = dlsym(RTLD_DEFAULT, "cuptiActivityRegisterTimestampCallback");
+	*(void **)&enable = dlsym(RTLD_DEFAULT, "cuptiActivityEnable");
+	*(void **)&disable = dlsym(RTLD_DEFAULT, "cuptiActivityDisable");
+	*(void **)&flush = dlsym(RTLD_DEFAULT, "cuptiActivityFlushAll");
+	*(void **)&next_record = dlsym(RTLD_DEFAULT, "cuptiActivityGetNextRecord");
+	take(request_buffer, count_kernels);
+	set_clock(day_before);
+	enable(CONCURRENT_KERNEL);
+	work(count);
+	disable(CONCURRENT_KERNEL);
+	flush(1);
+	printf("%d kernels, %d timed\n", kernels_seen, kernels_timed);
+	work(count);
+}
+
+static void queries(int count)
+{
+	cudaEvent_t event;
+	float *data;
+	int unfinished = 0;
+
+	CHECK(cudaMalloc((void **)&data, BYTES));
+	CHECK(cudaEventCreate(&event));
+	CHECK(LAUNCH(guest_kernel, 1, 32, 0, 0, data, BYTES / 4));
+	CHECK(cudaEventRecord(event, 0));
+	for (int i = 0; i < count; i++)
+		unfinished += cudaEventQuery(event) == cudaErrorNotReady;
+	CHECK(cudaEventSynchronize(event));
+	CHECK(cudaEventQuery(event));
+	printf("%d unfinished\n", unfinished);
 }
 
 static void robs(int count)
@@ -335,6 +449,10 @@ static const struct {
 	{ "works", works },
 	{ "hidden", hidden },
 	{ "robs", robs },
+	{ "clocked", clocked },
+	{ "grows", grows },
+	{ "misfires", misfires },
+	{ "queries", queries },
 	{ "idles", idles },
 	{ "returns", returns },
 	{ "leaves", leaves },

@@ -3,7 +3,7 @@
 """Recording with CUPTI on the simulated device. The trace must have exactly what programs know of
 their own work. Whatever CUPTI does wrong, the program is unaffected and the trace has what is
 missing."""
-import collections, errno, json, os, shutil, signal, subprocess, time
+import collections, errno, json, os, re, shutil, signal, subprocess, time
 from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
 from gpu_reference import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
@@ -126,6 +126,10 @@ def every_release_of_cupti_is_read(folder):
             trace = exactly(folder, major, *FEW, env={"SIM_CUPTI_VERSION": str(version)})
             assert trace.meta["version.cupti"] == str(version)
             assert ("warning.cupti" in trace.meta) == (version == 130000), trace.meta
+            known = {key.split(".")[2]: text for key, text in trace.meta.items() if key.startswith("cupti.known.")}
+            assert set(known) == {"memory", "cpu", "names"} and all(text.startswith("CUPTI %d " % version) for text in known.values()), known
+            text = report("info", folder / "trace.bin").stdout.decode()
+            assert all(sentence in text for sentence in known.values()), text
             assert trace.meta["cupti.library"].endswith("cudasim/%s/libcupti.so.%s" % (major, major))
             assert {r.name for r in trace.records if r.kind == "API"} <= trace.names.keys()
 
@@ -190,6 +194,15 @@ def what_no_symbol_shows_is_seen_by_callbacks_once(folder):
         assert memory[0].address == memory[1].address != 0
         assert [(c.kind, c.bytes, c.value) for c in calls(trace, "COPY", "SET")] == [("SET", 1024, 7), ("COPY", 2048, 0)]
         complete(trace)
+        (folder / "trace.bin").unlink()
+
+
+@case
+def the_symbol_of_a_launch_that_failed_is_not_read(folder):
+    for major in MAJORS:
+        assert same_under_library(folder, major, "misfires", 3) == "3 refused\n"
+        launches = calls(whole(folder / "trace.bin"), "LAUNCH")
+        assert [(c.api, c.result != 0, c.name) for c in launches] == [("cuLaunchKernel", True, 0)] * 3, launches
         (folder / "trace.bin").unlink()
 
 
@@ -355,6 +368,22 @@ def dropped_records_are_counted(folder):
 
 
 @case
+def the_trend_of_flushes_and_of_memory_is_shown(folder):
+    for major in MAJORS:
+        command = ("/bin/sh", "-c", '"$0" grows 40; exit $?', simulated(major, "cuda_guest")) # a peak counts what was there before exec
+        under = traced(folder, *command, env={"SIM_CUPTI_SLOW_FLUSH": "5"})
+        assert not under.stdout + under.stderr
+        (row,) = json.loads(report("info", folder / "trace.bin", "-f", "json").stdout)["rows"]
+        first, _, last = row["flushes"]
+        assert all(part["count"] > 0 and part["total_ns"] / part["count"] > 5e6 for part in row["flushes"]), row["flushes"]
+        assert 25 << 20 < last["peak_memory_bytes"] - first["peak_memory_bytes"] < 60 << 20, row["flushes"]
+        text = report("info", folder / "trace.bin").stdout.decode()
+        assert re.search(r"^flushes +[0-9]+ of CUPTI's buffers; average in each third of the run: ", text, re.M), text
+        assert re.search(r"^memory +peak of the process in each third of the run: [0-9.]+ M", text, re.M), text
+        (folder / "trace.bin").unlink()
+
+
+@case
 def untimed_kernels_stay_and_are_recognisable(folder):
     for major in MAJORS:
         trace = degraded(folder, major, (1, 1, 10), SIM_CUPTI_UNTIMED="3")
@@ -438,6 +467,33 @@ def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
         same_under_library(folder, major, "works", 5)
         assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
         (folder / "trace.bin").unlink()
+
+
+@case
+def a_client_with_a_clock_takes_no_kernels_time_in_a_handover(folder):
+    for major in MAJORS:
+        for env in ({"SIM_CUPTI_CLOCK": "zero"}, {}): # CUPTI 12.6 Update 2 to 13.0 with any timestamp callback
+            result = traced(folder, simulated(major, "cuda_guest"), "clocked", 5, env={"PPERF_CUPTI": "yield", **env})
+            assert result.stdout == b"5 kernels, 5 timed\n" and not result.stderr, result
+            trace = whole(folder / "trace.bin")
+            kernels = [r for r in trace.records if r.kind == "KERNEL"]
+            assert len(kernels) == 10 and all(r.start_ns for r in kernels), [r.start_ns for r in kernels]
+            assert trace.meta["warning.cupti_handover"].startswith("CUPTI %s may confuse the launches of CUDA graphs" % trace.meta["version.cupti"])
+            (folder / "trace.bin").unlink()
+
+
+@case
+def queries_that_find_work_unfinished_are_no_waits(folder):
+    for major in MAJORS:
+        for answer, records in (("all", 2), ("done", 2), ("none", 1)): # the wait, and the query that found the kernel done
+            same_under_library(folder, major, "queries", 20, env={"SIM_KERNEL_NS": "200000000", "SIM_CUPTI_QUERIES": answer})
+            trace = whole(folder / "trace.bin")
+            syncs = [r for r in trace.records if r.kind == "GPU_SYNC" and r.type != 5]
+            assert len(syncs) == records and trace.meta["source.cupti"] == "on" and not any(trace.lost), (answer, len(syncs))
+            waits = [c.correlation for c in calls(trace, "SYNC") if c.api == "cuEventSynchronize"]
+            assert len(waits) == 1 and [r.correlation for r in syncs].count(waits[0]) == 1
+            assert not [r for r in trace.records if r.kind == "GPU_SYNC" and r.type == 5] # cuEventRecord's own callback says it
+            (folder / "trace.bin").unlink()
 
 
 @case

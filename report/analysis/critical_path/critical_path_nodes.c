@@ -123,8 +123,14 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	}
 }
 
+static bool is_of_another_call(const struct path_node *call, const struct activity *record)
+{
+	return call->call_begin_ns && record->correlation &&
+	       call->call_begin_ns != record->correlation;
+}
+
 /* CUPTI numbers streams and events by itself. A call that names no handle gets its ids from
- * CUPTI's record. */
+ * CUPTI's record of the same correlation id. Queries, which have records too, are no calls here. */
 static void add_cupti_call(struct critical_path_graph *path, const struct activity *record)
 {
 	const size_t count = path->nodes.count;
@@ -135,7 +141,7 @@ static void add_cupti_call(struct critical_path_graph *path, const struct activi
 		struct path_node *node = path_node(path, (uint32_t)(count - back));
 
 		if (path_is_work(node) || !node->sync || node->sync != record->sync ||
-			node->end_ns < record->end_ns)
+			node->end_ns < record->end_ns || is_of_another_call(node, record))
 			continue;
 		if (!node->stream && record->stream != UINT32_MAX)
 			node->stream_index = (uint32_t)record->stream;

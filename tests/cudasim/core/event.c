@@ -134,9 +134,23 @@ static bool pending(struct moment moment)
 
 CUresult event_query(struct sim_event *event)
 {
+	struct sim_sync sync = {
+		.kind = SIM_SYNC_EVENT,
+		.start_ns = sim_time_ns(),
+		.correlation = current_correlation(),
+		.stream = SIM_NO_STREAM,
+		.query = true,
+	};
+
 	TRY(require_timed(event));
 	TRY(capture_permits_unsafe());
-	return pending(event_moment(event)) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	sync.result = pending(event_moment(event)) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	sync.event = event->id;
+	sync.context = event->context->id;
+	sync.context_handle = event->context;
+	sync.end_ns = sim_time_ns();
+	tell_sync(&sync);
+	return (CUresult)sync.result;
 }
 
 CUresult event_sync(struct sim_event *event)

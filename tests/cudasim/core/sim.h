@@ -213,6 +213,7 @@ struct sim_sync {
 	uint32_t event;  /* sim_event_id(), SIM_NO_EVENT where it has none */
 	struct sim_context *context_handle;
 	struct sim_stream *stream_handle; /* NULL where it has none */
+	bool query;                       /* cuEventQuery, cuStreamQuery: does not wait */
 	int result;
 };
 

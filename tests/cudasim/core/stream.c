@@ -201,6 +201,17 @@ static CUresult may_wait_for(struct sim_stream *stream)
 
 CUresult stream_query(struct sim_stream *stream)
 {
+	struct sim_sync sync = {
+		.kind = SIM_SYNC_STREAM,
+		.start_ns = sim_time_ns(),
+		.correlation = current_correlation(),
+		.context = stream->context->id,
+		.stream = stream->id,
+		.event = SIM_NO_EVENT,
+		.context_handle = stream->context,
+		.stream_handle = stream,
+		.query = true,
+	};
 	uint64_t end, host;
 
 	TRY(may_wait_for(stream));
@@ -209,7 +220,10 @@ CUresult stream_query(struct sim_stream *stream)
 	end = stream->end_ns;
 	host = stream->host_ns;
 	core_unlock();
-	return end > sim_time_ns() || host_pending(host) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	sync.end_ns = sim_time_ns();
+	sync.result = end > sync.end_ns || host_pending(host) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	tell_sync(&sync);
+	return (CUresult)sync.result;
 }
 
 void stream_wait(struct sim_stream *stream)

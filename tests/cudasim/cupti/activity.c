@@ -18,7 +18,8 @@ enum said { UNSAID, SAID_OFF, SAID_ON };
 static atomic_bool kinds[ACTIVITY_KINDS];
 static atomic_uchar in_context[CONTEXTS][ACTIVITY_KINDS];
 static atomic_uchar functions[SIM_RUNTIME + 1][CBIDS];
-static atomic_bool latency, event_times, all_syncs = true;
+static atomic_bool latency, event_times;
+static atomic_uchar all_syncs; /* enum said; UNSAID: SIM_CUPTI_QUERIES */
 
 static _Thread_local struct {
 	uint64_t ids[EXTERNAL_DEPTH];
@@ -78,14 +79,19 @@ bool activity_latency(void)
 	return latency;
 }
 
-bool activity_all_syncs(void)
+bool activity_sync_wanted(const struct sim_sync *sync)
 {
-	return all_syncs;
+	enum queries queries = switches()->queries;
+
+	if (!sync->query || queries == QUERIES_NONE)
+		return !sync->query;
+	return !sync->result || all_syncs == SAID_ON ||
+	       (all_syncs == UNSAID && queries == QUERIES_ALL);
 }
 
 bool activity_event_times(void)
 {
-	return event_times;
+	return event_times || switches()->version < CUPTI_13_0;
 }
 
 bool activity_per_thread(void)
@@ -301,7 +307,11 @@ SIM_EXPORT CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 
 static CUptiResult enable_all_sync_records(uint8_t enable)
 {
-	return set_option("cuptiActivityEnableAllSyncRecords", &all_syncs, enable);
+	CUptiResult result = entry("cuptiActivityEnableAllSyncRecords");
+
+	if (!result)
+		all_syncs = enable ? SAID_ON : SAID_OFF;
+	return result;
 }
 CUPTI_SINCE(CUPTI_12_8, cuptiActivityEnableAllSyncRecords, enable_all_sync_records)
 
@@ -310,7 +320,7 @@ static CUptiResult enable_event_times(uint8_t enable)
 {
 	return set_option("cuptiActivityEnableCudaEventDeviceTimestamps", &event_times, enable);
 }
-CUPTI_SINCE(CUPTI_12_8, cuptiActivityEnableCudaEventDeviceTimestamps, enable_event_times)
+CUPTI_SINCE(CUPTI_13_0, cuptiActivityEnableCudaEventDeviceTimestamps, enable_event_times)
 #endif
 
 /* The hardware event system needs Blackwell. */

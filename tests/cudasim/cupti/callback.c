@@ -89,6 +89,16 @@ static bool is_traced(const struct sim_scope *scope)
 			       (CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid));
 }
 
+/* "This entry is valid only for driver and runtime launch callbacks" (cupti_callbacks.h). Elsewhere,
+ * and at the end of a launch that failed, it is no address, as in CUDA 11 (LLNL/Caliper issue 294).
+ */
+static const char *symbol_of(const struct sim_scope *scope, CUpti_ApiCallbackSite site)
+{
+	bool failed = site == CUPTI_API_EXIT && scope->result && *scope->result;
+
+	return scope->symbol && !failed ? scope->symbol : (const char *)(uintptr_t)0xdead;
+}
+
 static void call_back(struct sim_scope *scope, CUpti_ApiCallbackSite site)
 {
 	const struct sim_function *function = scope->function;
@@ -98,7 +108,7 @@ static void call_back(struct sim_scope *scope, CUpti_ApiCallbackSite site)
 		.functionParams = scope->params,
 		.functionReturnValue = site == CUPTI_API_EXIT ? (void *)(uintptr_t)scope->result
 							      : NULL,
-		.symbolName = scope->symbol,
+		.symbolName = symbol_of(scope, site),
 		.context = (CUcontext)scope->context,
 		.contextUid = sim_context_id(scope->context),
 		.correlationData = &scope->correlation_data,

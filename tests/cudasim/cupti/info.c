@@ -42,6 +42,11 @@ uint64_t clock_of_device(uint64_t realtime_ns)
 	return ticks + (uint64_t)(int64_t)((double)(int64_t)(realtime_ns - ns) * rate);
 }
 
+bool clock_zeroes(void)
+{
+	return timestamp_callback && switches()->clock_zeroes;
+}
+
 uint32_t thread_id(void)
 {
 	if (thread_id_type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)

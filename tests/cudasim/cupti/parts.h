@@ -37,6 +37,7 @@ enum {
 	CUPTI_12_9_1 = 28,
 	CUPTI_13_0 = 130000,
 	CUPTI_13_0_1 = 130001,
+	CUPTI_13_1 = 130100,
 };
 
 #define ACTIVITY_KINDS 64
@@ -65,8 +66,16 @@ enum {
  *                             =other: if two calls around the work have ids, an id of neither
  *   SIM_CUPTI_NESTED=1        driver calls inside traced runtime calls have activity records and ids, as all others
  *   SIM_CUPTI_IDS=records     only calls that have an activity record have an id, as CUPTI's guide promises; callbacks do not give one
+ *   SIM_CUPTI_QUERIES=all|done|none  what event and stream queries leave in SYNCHRONIZATION records,
+ *                             unless cuptiActivityEnableAllSyncRecords says so: one each (the
+ *                             default, as CUPTI 13's header says), one if the work was done (the
+ *                             default before 12.8), nothing
+ *   SIM_CUPTI_CLOCK=zero      before 13.1, kernels have no times while a timestamp callback is
+ *                             registered (release notes of 13.1: so since 12.6 Update 2)
  *   SIM_CUPTI_LOG=FILE        appends "pid tid function" for every call but GetNextRecord
  */
+enum queries { QUERIES_ALL, QUERIES_DONE, QUERIES_NONE };
+
 struct switches {
 	uint32_t version;
 	int refuse;
@@ -88,6 +97,8 @@ struct switches {
 	bool other_ids;
 	bool nested_records;
 	bool record_ids;
+	enum queries queries;
+	bool clock_zeroes;
 	int log; /* file descriptor, -1: none */
 };
 
@@ -115,6 +126,8 @@ bool entry_detached(void);
 
 /* Clock of all records: CLOCK_REALTIME, or what the client's timestamp callback says. */
 uint64_t clock_now(void);
+/* True if a timestamp callback takes the kernels' times away. */
+bool clock_zeroes(void);
 /* A time of the device in that clock. */
 uint64_t clock_of_device(uint64_t realtime_ns);
 /* The calling thread, in the form that cuptiSetThreadIdType chose. */
@@ -170,7 +183,7 @@ bool activity_api_on(enum sim_domain domain, int cbid);
 /* The kind of the domain is on, whatever was said of this function. */
 bool activity_api_kind_on(enum sim_domain domain);
 bool activity_latency(void);
-bool activity_all_syncs(void);
+bool activity_sync_wanted(const struct sim_sync *sync);
 bool activity_event_times(void);
 bool activity_per_thread(void);
 bool activity_zeroed(void);

@@ -71,7 +71,7 @@ static void put_kernel_times(
 {
 	unsigned untimed = switches()->untimed;
 
-	if (untimed && nth % untimed == 0)
+	if ((untimed && nth % untimed == 0) || clock_zeroes())
 		return;
 	CUPTI_SET(bytes, Kernel, start, clock_of_device(work->start_ns));
 	CUPTI_SET(bytes, Kernel, end, clock_of_device(work->end_ns));

@@ -39,6 +39,17 @@ static void read_enable_fail(const char *text)
 	}
 }
 
+/* Before 12.8 there was no choice, and what 12.8 added was "all". */
+static enum queries queries(void)
+{
+	if (word("SIM_CUPTI_QUERIES", "none"))
+		return QUERIES_NONE;
+	if (word("SIM_CUPTI_QUERIES", "all"))
+		return QUERIES_ALL;
+	return word("SIM_CUPTI_QUERIES", "done") || values.version < CUPTI_12_8 ? QUERIES_DONE
+										: QUERIES_ALL;
+}
+
 static void read_all(void)
 {
 	const char *log = getenv("SIM_CUPTI_LOG");
@@ -59,6 +70,9 @@ static void read_all(void)
 	values.hang_fork = number("SIM_CUPTI_HANG_FORK", 0) != 0;
 	values.wrap = number("SIM_CUPTI_WRAP", 0) != 0;
 	values.fatal = number("SIM_CUPTI_FATAL", 0);
+	values.queries = queries();
+	values.clock_zeroes = word("SIM_CUPTI_CLOCK", "zero") && values.version >= CUPTI_12_6 &&
+			      values.version < CUPTI_13_1;
 	values.outer_ids = word("SIM_CUPTI_KERNEL_ID", "outer");
 	values.other_ids = word("SIM_CUPTI_KERNEL_ID", "other");
 	values.nested_records = number("SIM_CUPTI_NESTED", 0) != 0;

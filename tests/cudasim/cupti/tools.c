@@ -258,9 +258,10 @@ static void on_sync(const struct sim_sync *sync)
 
 	if (ignored())
 		return;
-	callback_sync(sync);
+	if (!sync->query)
+		callback_sync(sync);
 	if (!activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync->context) ||
-		(sync->result && !activity_all_syncs()))
+		!activity_sync_wanted(sync))
 		return;
 	record_sync(&record, sync, sync->event == SIM_NO_EVENT ? 0 : sync_id_of(sync->event));
 	buffer_put(BUFFER_THREAD, &record);

@@ -76,8 +76,9 @@ static void note_api(struct event *event, const CUpti_CallbackData *data)
 		*data->correlationData = event->order + 1;
 	event->data = *data->correlationData;
 	snprintf(event->name, sizeof event->name, "%s", data->functionName);
-	snprintf(event->symbol, sizeof event->symbol, "%s",
-		data->symbolName ? data->symbolName : "");
+	event->symbol_is_valid = (uintptr_t)data->symbolName > 65535;
+	if (event->symbol_is_valid)
+		snprintf(event->symbol, sizeof event->symbol, "%s", data->symbolName);
 	event->has_params = data->functionParams != NULL;
 	if (data->callbackSite == CUPTI_API_EXIT)
 		event->result = *(int *)data->functionReturnValue;

@@ -94,6 +94,7 @@
 	X(cudaStreamEndCapture)         \
 	X(cudaDeviceSynchronize)        \
 	X(cudaEventCreate)              \
+	X(cudaEventQuery)               \
 	X(cudaEventRecord)              \
 	X(cudaEventSynchronize)         \
 	X(cudaGraphInstantiate)         \
@@ -129,7 +130,8 @@ struct event {
 	uint32_t correlation;
 	uint64_t data; /* *correlationData, which ENTER sets to `order` + 1 */
 	char name[64];
-	char symbol[64]; /* "": none */
+	char symbol[64];      /* "": none */
+	bool symbol_is_valid; /* false: symbolName is no address */
 	bool has_params;
 	int result;       /* at EXIT */
 	uint32_t context; /* uid */

@@ -304,6 +304,24 @@ START_TEST(a_timestamp_callback_gives_all_times)
 }
 END_TEST
 
+START_TEST(before_13_1_a_timestamp_callback_can_take_the_times_of_kernels)
+{
+	CUfunction kernel;
+
+	setenv("SIM_CUPTI_CLOCK", "zero", 1);
+	client_open(_i);
+	kernel = client_kernel("k");
+	client_record(KERNEL, 0);
+	client_launch(kernel, NULL, 1);
+	ck_assert_int_eq(cuda.cudaDeviceSynchronize(), cudaSuccess);
+	ck_assert_int_eq(cupti.cuptiActivityRegisterTimestampCallback(from_zero), CUPTI_SUCCESS);
+	client_launch(kernel, NULL, 1);
+	client_finish();
+	ck_assert_uint_ne(CUPTI_GET(client_entry(KERNEL, 0), Kernel, end), 0);
+	ck_assert_uint_eq(CUPTI_GET(client_entry(KERNEL, 1), Kernel, end), 0);
+}
+END_TEST
+
 START_TEST(latency_stamps_only_where_enabled)
 {
 	CUfunction kernel;
@@ -539,7 +557,9 @@ START_TEST(waits_name_the_record_of_their_event)
 	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventSyncId),
 		CUPTI_GET(event, CudaEvent, cudaEventSyncId));
 	ck_assert_uint_ne(CUPTI_GET(event, CudaEvent, cudaEventSyncId), 0);
-	ck_assert_uint_eq(CUPTI_GET(event, CudaEvent, deviceTimestamp), 0);
+	/* Of CUPTI's releases only 12.8 and 12.9 measure it without being asked (release notes of
+	 * 13.0, which made it an option that is off). */
+	ck_assert_int_eq(CUPTI_GET(event, CudaEvent, deviceTimestamp) != 0, _i == 12);
 }
 END_TEST
 
@@ -559,6 +579,76 @@ START_TEST(before_12_9_synchronisation_brought_events)
 }
 END_TEST
 
+/* The results of the queries recorded of an event and a stream, each asked while a kernel runs and
+ * afterwards. */
+static size_t record_queries(int major, bool turn_off, uint32_t results[4])
+{
+	cudaEvent_t event;
+	CUfunction kernel;
+	size_t count;
+
+	setenv("SIM_KERNEL_NS", "300000000", 1);
+	client_open(major);
+	kernel = client_kernel("k");
+	ck_assert_int_eq(cuda.cudaEventCreate(&event), cudaSuccess);
+	client_record(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0);
+	if (turn_off)
+		ck_assert_int_eq(cupti.cuptiActivityEnableAllSyncRecords(0), CUPTI_SUCCESS);
+	client_launch(kernel, NULL, 1);
+	ck_assert_int_eq(cuda.cudaEventRecord(event, NULL), cudaSuccess);
+	ck_assert_int_eq(cuda.cudaEventQuery(event), cudaErrorNotReady);
+	ck_assert_int_eq(cuda.cudaStreamQuery(NULL), cudaErrorNotReady);
+	usleep(400000);
+	ck_assert_int_eq(cuda.cudaEventQuery(event), cudaSuccess);
+	ck_assert_int_eq(cuda.cudaStreamQuery(NULL), cudaSuccess);
+	client_flush(false);
+	count = client_entries(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+	for (size_t i = 0; i < count && i < 4; i++)
+		results[i] = CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, i),
+			Synchronization, returnValue);
+	return count;
+}
+
+/* cupti_activity.h at cuptiActivityEnableAllSyncRecords: "By default, the record is generated for
+ * all CUDA events and stream irrespective of whether the operations have been completed". */
+START_TEST(queries_are_recorded_whatever_they_find)
+{
+	uint32_t results[4];
+
+	ck_assert_uint_eq(record_queries(_i, false, results), 4);
+	ck_assert_uint_eq(results[0], 600);
+	ck_assert_uint_eq(results[1], 600);
+	ck_assert_uint_eq(results[2] + results[3], 0);
+}
+END_TEST
+
+START_TEST(queries_that_found_work_unfinished_can_be_left_out)
+{
+	uint32_t results[4];
+
+	ck_assert_uint_eq(record_queries(_i, true, results), 2);
+	ck_assert_uint_eq(results[0] + results[1], 0);
+}
+END_TEST
+
+START_TEST(before_12_8_queries_that_found_work_unfinished_left_no_record)
+{
+	uint32_t results[4];
+
+	setenv("SIM_CUPTI_VERSION", "24", 1);
+	ck_assert_uint_eq(record_queries(_i, false, results), 2);
+}
+END_TEST
+
+START_TEST(queries_can_leave_no_record_at_all)
+{
+	uint32_t results[4];
+
+	setenv("SIM_CUPTI_QUERIES", "none", 1);
+	ck_assert_uint_eq(record_queries(_i, false, results), 0);
+}
+END_TEST
+
 START_TEST(events_have_device_times_on_demand)
 {
 	uint64_t before = realtime_ns();
@@ -569,7 +659,10 @@ START_TEST(events_have_device_times_on_demand)
 	client_open(_i);
 	kernel = client_kernel("k");
 	ck_assert_int_eq(cuda.cudaEventCreate(&event), cudaSuccess);
-	ck_assert_int_eq(cupti.cuptiActivityEnableCudaEventDeviceTimestamps(1), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiActivityEnableCudaEventDeviceTimestamps != NULL, _i == 13);
+	if (_i == 13) /* before, they were always on */
+		ck_assert_int_eq(
+			cupti.cuptiActivityEnableCudaEventDeviceTimestamps(1), CUPTI_SUCCESS);
 	client_record(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0);
 	client_launch(kernel, NULL, 1);
 	ck_assert_int_eq(cuda.cudaEventRecord(event, NULL), cudaSuccess);
@@ -954,6 +1047,7 @@ static void add_kinds(TCase *both)
 {
 	BOTH(times_are_of_the_realtime_clock)
 	BOTH(a_timestamp_callback_gives_all_times)
+	BOTH(before_13_1_a_timestamp_callback_can_take_the_times_of_kernels)
 	BOTH(latency_stamps_only_where_enabled)
 	BOTH(calls_are_recorded_with_their_thread)
 	BOTH(single_functions_can_be_recorded)
@@ -967,6 +1061,10 @@ static void add_kinds(TCase *both)
 	BOTH(waits_name_the_record_of_their_event)
 	BOTH(synchronisation_alone_brings_no_events)
 	BOTH(before_12_9_synchronisation_brought_events)
+	BOTH(queries_are_recorded_whatever_they_find)
+	BOTH(queries_that_found_work_unfinished_can_be_left_out)
+	BOTH(before_12_8_queries_that_found_work_unfinished_left_no_record)
+	BOTH(queries_can_leave_no_record_at_all)
 	BOTH(events_have_device_times_on_demand)
 	BOTH(overheads_are_recorded)
 	BOTH(an_early_client_gets_the_devices)

@@ -230,6 +230,19 @@ START_TEST(the_result_is_known_at_exit)
 }
 END_TEST
 
+/* cupti_callbacks.h: "This entry is valid only for driver and runtime launch callbacks". */
+START_TEST(a_call_that_launches_nothing_has_no_symbol)
+{
+	void *memory;
+
+	client_open(_i);
+	client_enable(RUNTIME, MALLOC, 0);
+	ck_assert_int_eq(cuda.cudaMalloc(&memory, 1024), cudaSuccess);
+	ck_assert(!client_api(RUNTIME, MALLOC, CUPTI_API_ENTER, 0)->symbol_is_valid);
+	ck_assert(!client_api(RUNTIME, MALLOC, CUPTI_API_EXIT, 0)->symbol_is_valid);
+}
+END_TEST
+
 START_TEST(runtime_calls_nest_driver_calls)
 {
 	const void *kernel;
@@ -601,6 +614,7 @@ static Suite *suite(void)
 	BOTH(the_state_domain_came_with_12_2)
 	BOTH(enter_and_exit_share_data_and_id)
 	BOTH(the_result_is_known_at_exit)
+	BOTH(a_call_that_launches_nothing_has_no_symbol)
 	BOTH(runtime_calls_nest_driver_calls)
 	BOTH(ids_count_traced_calls_from_1)
 	BOTH(traced_driver_calls_have_ids_of_their_own)

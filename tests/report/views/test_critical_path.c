@@ -101,8 +101,8 @@ static void kernel(struct trace_builder *builder, uint64_t id, const char *name,
 	build_kernel(builder, 9, 90000, id, name, begin, end)->gpu.stream = stream;
 }
 
-static void sync(struct trace_builder *builder, uint32_t thread, enum trace_sync_type type,
-	uint32_t stream, uint64_t event, uint64_t begin, uint64_t end)
+static struct trace_sync *sync(struct trace_builder *builder, uint32_t thread,
+	enum trace_sync_type type, uint32_t stream, uint64_t event, uint64_t begin, uint64_t end)
 {
 	const uint32_t api = build_name(builder, "a synchronisation");
 	struct trace_sync *record = build_record(builder, thread, TRACE_SYNC, sizeof *record, end);
@@ -112,6 +112,7 @@ static void sync(struct trace_builder *builder, uint32_t thread, enum trace_sync
 	record->type = type;
 	record->stream = stream * 10;
 	record->event = event;
+	return record;
 }
 
 static struct trace_builder *begin(void)
@@ -309,6 +310,38 @@ START_TEST(clocks_are_a_little_apart)
 	run = show(builder);
 	expect_parts(&run, (struct parts){ .kernels = 135, .launch = 25, .host = 45 });
 	expect(&run, "work", "a", "slack_min_ns", 0);
+}
+END_TEST
+
+static void cupti_sync(
+	struct trace_builder *builder, uint64_t id, uint32_t stream, uint64_t begin, uint64_t end)
+{
+	struct trace_gpu_sync *record = build_record(
+		builder, 9, TRACE_GPU_SYNC, sizeof *record, 90000);
+
+	record->start_ns = BUILDER_START_UNIX_NS + begin;
+	record->end_ns = BUILDER_START_UNIX_NS + end;
+	record->correlation = id;
+	record->type = TRACE_SYNC_STREAM;
+	record->stream = stream;
+	record->event = UINT32_MAX;
+}
+
+/* CUPTI has a record for a query as for a wait. Only its correlation id says whose it is. */
+START_TEST(a_query_says_nothing_of_the_wait_around_it)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	launch(builder, 1, 95, 1, 7);
+	launch(builder, 1, 100, 2, 8);
+	sync(builder, 1, TRACE_SYNC_STREAM, 0, 0, 105, 205)->call.correlation = 3;
+	cupti_sync(builder, 3, 7, 106, 204);
+	cupti_sync(builder, 4, 8, 160, 161); /* another thread's query */
+	kernel(builder, 1, "a", 7, 110, 200);
+	kernel(builder, 2, "b", 8, 110, 150);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 90, .launch = 15, .sync = 5 });
 }
 END_TEST
 
@@ -648,6 +681,7 @@ int main(void)
 	tcase_add_test(graphs, an_event_is_what_it_was);
 	tcase_add_test(graphs, the_host_waits_in_the_middle);
 	tcase_add_test(graphs, clocks_are_a_little_apart);
+	tcase_add_test(graphs, a_query_says_nothing_of_the_wait_around_it);
 	tcase_add_test(graphs, calls_can_be_gained_by);
 	tcase_add_test(graphs, a_wait_gains_what_it_is_longer);
 	tcase_add_test(graphs, a_wait_for_an_unnamed_event_is_for_what_ended_just_before);
