@@ -130,7 +130,7 @@ static void add_shown_frames(
 }
 
 /* Replaces the stacks of `sites` by the first one that is shown alike, because rows that read alike
- * are of no use. */
+ * are of no use. Only stacks of Python: looking up native functions of all sites costs too much. */
 static void merge_stacks(struct process *process, struct memory_site *sites, uint32_t count)
 {
 	struct string_table *texts = string_table_new();
@@ -141,7 +141,7 @@ static void merge_stacks(struct process *process, struct memory_site *sites, uin
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t id;
 
-		if (!sites[i].stack)
+		if (!reader_python_stack(process->reader, sites[i].stack))
 			continue;
 		text.used = 0;
 		add_shown_frames(&text, process, &sites[i]);
