@@ -5,7 +5,8 @@
 #include "report/base/hash_index.h"
 #include <stdlib.h>
 
-static bool is_same_kind_of_node(const struct node *a, const struct node *b)
+/* Returns whether kind, name, class and domain are equal: the identity of a node. */
+static bool has_same_identity(const struct node *a, const struct node *b)
 {
 	return a->kind == b->kind && a->name == b->name && a->class == b->class &&
 	       a->domain == b->domain;
@@ -20,7 +21,7 @@ static uint32_t same_node_below(const struct tree *tree, uint32_t parent, const 
 	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
 		const struct node *other = &tree->nodes[id];
 
-		if (node->kind != NODE_STEP && is_same_kind_of_node(node, other))
+		if (node->kind != NODE_STEP && has_same_identity(node, other))
 			return id;
 		if (node->kind == NODE_STEP && other->kind == NODE_STEP &&
 			(!best || other->calls > tree->nodes[best].calls))
@@ -53,10 +54,10 @@ static bool is_part_of_run(const struct node *node)
 /* Returns the node that represents the call path of `id`: the first with the same identity below
  * the same call path. A parent's number is lower than its child's, so its path is known. */
 static uint32_t first_on_path(
-	const struct tree *tree, struct hash_index *index, const uint32_t *paths, uint32_t id)
+	const struct tree *tree, struct hash_index *index, const uint32_t *path_nodes, uint32_t id)
 {
 	const struct node *node = &tree->nodes[id];
-	const uint32_t parent = paths[node->parent];
+	const uint32_t parent = path_nodes[node->parent];
 	const uint64_t hash = hash_u64(hash_u64((uint64_t)parent << 32 | node->name) ^
 				       ((uint64_t)node->class << 8 | node->kind));
 	struct hash_slot *slot;
@@ -64,8 +65,8 @@ static uint32_t first_on_path(
 	hash_index_reserve(index);
 	slot = hash_index_first(index, hash);
 	for (; slot->number; slot = hash_index_next(index, slot))
-		if (paths[tree->nodes[slot->number].parent] == parent &&
-			is_same_kind_of_node(&tree->nodes[slot->number], node))
+		if (path_nodes[tree->nodes[slot->number].parent] == parent &&
+			has_same_identity(&tree->nodes[slot->number], node))
 			return slot->number;
 	hash_index_add(index, slot, hash, id);
 	return id;
@@ -73,15 +74,15 @@ static uint32_t first_on_path(
 
 uint32_t *nodes_by_call_path(const struct tree *tree)
 {
-	uint32_t *paths = xcalloc((size_t)tree->count * sizeof *paths);
+	uint32_t *path_nodes = xcalloc((size_t)tree->count * sizeof *path_nodes);
 	struct hash_index index = { .count = 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++)
-		paths[id] = is_part_of_run(&tree->nodes[id])
-				    ? paths[tree->nodes[id].parent]
-				    : first_on_path(tree, &index, paths, id);
+		path_nodes[id] = is_part_of_run(&tree->nodes[id])
+					 ? path_nodes[tree->nodes[id].parent]
+					 : first_on_path(tree, &index, path_nodes, id);
 	hash_index_free(&index);
-	return paths;
+	return path_nodes;
 }
 
 static bool is_owner_known(const struct tree *tree, uint32_t node)
@@ -113,7 +114,7 @@ static void add_site(struct memory_site *to, const struct memory_site *from)
 static void copy_sites(struct process *process, struct memory_owners *memory)
 {
 	const struct tree *tree = process->profile->tree;
-	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
+	uint32_t *same = nodes_in_any_step(tree), *path_nodes = nodes_by_call_path(tree);
 
 	memory->merged = xcalloc(memory->site_count * sizeof *memory->merged);
 	for (uint32_t i = 0; i < memory->site_count; i++) {
@@ -122,8 +123,8 @@ static void copy_sites(struct process *process, struct memory_owners *memory)
 		*site = memory->sites[i];
 		site->node = same[site->node];
 		/* what is owned by the step or section itself is not merged */
-		site->path = paths[site->node] && !is_part_of_run(&tree->nodes[site->node])
-				     ? paths[site->node]
+		site->path = path_nodes[site->node] && !is_part_of_run(&tree->nodes[site->node])
+				     ? path_nodes[site->node]
 				     : site->node;
 		site->omits_sections = true;
 		if (is_owner_known(tree, site->node) &&
@@ -131,7 +132,7 @@ static void copy_sites(struct process *process, struct memory_owners *memory)
 			site->stack = 0;
 	}
 	free(same);
-	free(paths);
+	free(path_nodes);
 }
 
 void allocation_sites_merge(struct process *process)

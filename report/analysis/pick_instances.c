@@ -53,7 +53,8 @@ static bool is_less_bad(const struct picked_instance *a, const struct picked_ins
 
 DEFINE_HEAP(worst, struct picked_instance, is_less_bad)
 
-/* In a heap, the least bad on top: it goes when there is no more room. */
+/* Keeps the `most` worst instances in a heap with the least bad one on top, which a worse one
+ * replaces. */
 static void keep_worst(
 	struct picked_instances *picked, size_t most, const struct picked_instance *instance)
 {

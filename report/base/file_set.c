@@ -50,7 +50,7 @@ static bool is_same_file(const struct file_set_entry *a, const struct file_set_e
 	return a->device == b->device && a->inode == b->inode;
 }
 
-/* Where it is, or would be. */
+/* Returns the slot that the file has or would have. */
 static struct hash_slot *slot_of(const struct file_set *set, const struct file_set_entry *entry)
 {
 	struct hash_slot *slot = hash_index_first(&set->index, entry->hash);

@@ -52,17 +52,20 @@ static void set_array_room(struct mapped_array *array, size_t room)
 	array->room = room;
 }
 
-static void check_array_limit(size_t count)
+static void check_array_limit(const struct mapped_array *array, size_t count)
 {
 	if (count > MAPPED_ARRAY_MAX)
-		fatal(STATUS_UNREADABLE, "the trace is too large for the critical path; record a "
-					 "part of it with PPERF_SCHEDULE");
+		fatal(STATUS_UNREADABLE,
+			"the trace is too large: no room for more than %u entries of %s; record a "
+			"part of it with PPERF_SCHEDULE",
+			MAPPED_ARRAY_MAX, array->what);
 }
 
-/* Memory after the last entry is always zero, so that neither function has to clear new ones. */
+/* Memory after the last entry is always zero, so that mapped_array_resize and mapped_array_push
+ * need not clear new entries. */
 void mapped_array_resize(struct mapped_array *array, size_t count)
 {
-	check_array_limit(count);
+	check_array_limit(array, count);
 	if (count > array->room)
 		set_array_room(array, count < ARRAY_ROOM_MIN ? ARRAY_ROOM_MIN : count);
 	if (count < array->count)
@@ -73,7 +76,7 @@ void mapped_array_resize(struct mapped_array *array, size_t count)
 
 void *mapped_array_push(struct mapped_array *array)
 {
-	check_array_limit(array->count + 1);
+	check_array_limit(array, array->count + 1);
 	if (array->count == array->room)
 		set_array_room(array, array->room ? array->room + array->room / 2 : ARRAY_ROOM_MIN);
 	return (char *)array->entries + array->count++ * array->size;

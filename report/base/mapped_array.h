@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Entries. Their indices, and the indices of a begin and an end of each, fit in 32 bits. */
+/* Most entries. For each one, the critical path numbers a begin and an end (2 * index + 1), which
+ * must fit in 32 bits. */
 #define MAPPED_ARRAY_MAX (UINT32_MAX / 4)
 
 struct mapped_array {

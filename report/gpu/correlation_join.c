@@ -12,8 +12,13 @@ struct held_record {
 	struct trace_gpu *record;
 };
 
-/* The state of an entry. MATCHED: not a graph. REPLAYED: a graph that has a record.
- * RECORDS_ONLY: records are held, the launch has not come. */
+/* The state of an entry.
+ *
+ *   FREE          in the free list
+ *   WAITING       a launch without a record
+ *   MATCHED       a launch that has a record, and is not of a graph
+ *   REPLAYED      a launch of a graph that has a record
+ *   RECORDS_ONLY  records are held, and their launch has not come */
 enum launch_state { FREE, WAITING, MATCHED, REPLAYED, RECORDS_ONLY, STATES };
 
 static const uint32_t queue_limits[STATES] = {
@@ -36,8 +41,8 @@ struct join_queue {
 struct correlation_join {
 	struct join_entry *entries;
 	size_t room;
-	/* `used`: entries in use or free. `free`, `evicted`: heads of lists. Evicted entries were
-	 * replaced by one with the same id. */
+	/* `used`: number of entries in `entries`, with those in the lists. `free`, `evicted`: heads
+	 * of lists. Evicted entries were replaced by one with the same id. */
 	uint32_t used, free, evicted;
 	uint32_t *buckets;
 	size_t bucket_count;
@@ -94,11 +99,14 @@ static void add_to_bucket(struct correlation_join *join, uint32_t index)
 	*bucket = index;
 }
 
+/* Doubles the number of buckets and adds the entries of all queues to them. Free and evicted
+ * entries are in no queue. */
 static void grow_buckets(struct correlation_join *join)
 {
 	free(join->buckets);
 	join->bucket_count = join->bucket_count ? join->bucket_count * 2 : 1024;
 	join->buckets = xcalloc(join->bucket_count * sizeof *join->buckets);
+	/* NONE in every bucket */
 	memset(join->buckets, 0xff, join->bucket_count * sizeof *join->buckets);
 	for (int state = WAITING; state < STATES; state++)
 		for (uint32_t index = join->queues[state].oldest; index != NONE;
@@ -165,7 +173,7 @@ static uint32_t new_entry(
 			       join->queues[REPLAYED].count + join->queues[RECORDS_ONLY].count;
 	uint32_t index = join->free;
 
-	if (count * 4 >= join->bucket_count)
+	if (count * 4 >= join->bucket_count) /* at most a quarter full */
 		grow_buckets(join);
 	if (index != NONE) {
 		join->free = join->entries[index].next;

@@ -18,30 +18,31 @@
 #define TREE_DEPTH_MAX 1000u /* deeper ranges are one node, `(deeper)` */
 
 /* kind, name in the output, class */
-#define NODE_KINDS(X)                                                                            \
-	X(ROOT, "root", RANGES)                                                                  \
-	X(PROCESS, "process", RANGES)                                                            \
-	X(STEP, "step", RANGES)                                                                  \
-	X(RANGE, "range", RANGES)                                                                \
-	X(MODULE, "module", RANGES)                                                              \
-	X(OP, "op", RANGES)                                                                      \
-	X(BACKWARD, "backward", RANGES)                                                          \
-	X(OPTIMIZER, "optimizer", RANGES)                                                        \
-	X(API, "api", CALLS)                                                                     \
-	X(SYNC, "sync", CALLS)                                                                   \
-	X(ALLOC, "alloc", CALLS)                                                                 \
-	X(GRAPH, "graph", WORK)                                                                  \
-	X(KERNEL, "kernel", WORK)                                                                \
-	X(MEMCPY, "memcpy", WORK)                                                                \
-	X(MEMSET, "memset", WORK)                                                                \
-	X(MARK, "mark", CALLS)                                                                   \
-	X(UNATTRIBUTED, "unattributed", RANGES)                                                  \
-	X(SECTION, "section", RANGES)                                                            \
-	X(ASYNC, "start/end", RANGES) /* the section of ranges that overlap and cross threads */ \
-	/* kinds of rows in tables: */                                                           \
-	X(CATEGORY, "category", RANGES)                                                          \
-	X(THREAD, "thread", RANGES)                                                              \
-	X(STREAM, "stream", WORK)                                                                \
+#define NODE_KINDS(X)                                                                              \
+	X(ROOT, "root", RANGES)                                                                    \
+	X(PROCESS, "process", RANGES)                                                              \
+	X(STEP, "step", RANGES)                                                                    \
+	X(RANGE, "range", RANGES)                                                                  \
+	X(MODULE, "module", RANGES)                                                                \
+	X(OP, "op", RANGES)                                                                        \
+	X(BACKWARD, "backward", RANGES)                                                            \
+	X(OPTIMIZER, "optimizer", RANGES)                                                          \
+	X(API, "api", CALLS)                                                                       \
+	X(SYNC, "sync", CALLS)                                                                     \
+	X(ALLOC, "alloc", CALLS)                                                                   \
+	X(GRAPH, "graph", WORK)                                                                    \
+	X(KERNEL, "kernel", WORK)                                                                  \
+	X(MEMCPY, "memcpy", WORK)                                                                  \
+	X(MEMSET, "memset", WORK)                                                                  \
+	X(MARK, "mark", CALLS)                                                                     \
+	X(UNATTRIBUTED, "unattributed", RANGES)                                                    \
+	X(SECTION, "section", RANGES)                                                              \
+	/* the section of start/end ranges, which overlap and cross threads; in `table` a range */ \
+	X(ASYNC, "start/end", RANGES)                                                              \
+	/* kinds of rows in tables: */                                                             \
+	X(CATEGORY, "category", RANGES)                                                            \
+	X(THREAD, "thread", RANGES)                                                                \
+	X(STREAM, "stream", WORK)                                                                  \
 	X(STACK, "stack", WORK)
 
 enum node_kind {

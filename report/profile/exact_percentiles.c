@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory for exact values. 0: they are there, or too many to be kept. */
+/* Returns the bytes that exact values need. 0: they are there already, or are too many. */
 static size_t exact_bytes(const struct percentiles *samples, uint64_t calls, uint64_t longest_ns)
 {
 	if (!samples->histogram || calls > PERCENTILES_EXACT_MAX)
@@ -16,7 +16,8 @@ static size_t exact_bytes(const struct percentiles *samples, uint64_t calls, uin
 	return 2 * calls * (longest_ns > UINT32_MAX ? sizeof(uint64_t) : sizeof(uint32_t));
 }
 
-/* Marks as many as fit, and returns their number. */
+/* Marks the nodes and kernels whose exact durations fit into PERCENTILES_BYTES_MAX together.
+ * Returns their number. */
 static size_t choose_samples_to_keep(
 	const struct profile *profile, struct durations_kept *kept_durations)
 {

@@ -278,7 +278,8 @@ static void count_unmatched(struct profile *profile, const struct trace_gpu *gpu
 		profile->counts.launched_before += gpu->correlation < state->first_correlation;
 }
 
-/* Launches and records for which nothing more is expected. */
+/* Counts and frees the records and launches that the join has evicted. `all`: nothing more is
+ * expected, so every one is. */
 void profile_gpu_evict(struct profile *profile, bool all)
 {
 	struct trace_gpu *unmatched;

@@ -44,14 +44,14 @@ static size_t normalize_label(struct trace_text text, enum node_kind kind, char 
 }
 
 uint32_t node_names_label(
-	struct node_names *names, struct trace_text text, enum node_kind kind, bool known)
+	struct node_names *names, struct trace_text text, enum node_kind kind, bool known_only)
 {
 	char small[256], *folded = text.length > sizeof small ? xcalloc(text.length) : small;
 	const char *bytes = names->fold_labels ? folded : text.bytes;
 	const size_t length = names->fold_labels ? normalize_label(text, kind, folded)
 						 : text.length;
-	const uint32_t id = known ? string_table_find(names->texts, bytes, length)
-				  : string_table_intern(names->texts, bytes, length);
+	const uint32_t id = known_only ? string_table_find(names->texts, bytes, length)
+				       : string_table_intern(names->texts, bytes, length);
 
 	if (folded != small)
 		free(folded);

@@ -30,10 +30,10 @@ struct node_names {
 
 /* The kind of a trace node's tree node. */
 enum node_kind node_names_kind(const struct trace_node_info *trace_node);
-/* The text id of the label pattern of `text`, by the rules of `kind`. `known`: returns 0 instead
- * of making a new id. */
+/* Returns the text id of the label pattern of `text`, by the rules of `kind`. `known_only`: returns
+ * 0 instead of making a new id. */
 uint32_t node_names_label(
-	struct node_names *names, struct trace_text text, enum node_kind kind, bool known);
+	struct node_names *names, struct trace_text text, enum node_kind kind, bool known_only);
 /* The node `(deeper)` if a range below `parent` would exceed TREE_DEPTH_MAX; else 0. */
 uint32_t node_names_deeper(struct node_names *names, uint32_t parent, enum node_kind kind);
 

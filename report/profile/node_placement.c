@@ -68,17 +68,18 @@ struct placement_pass {
 	 * calls again, where they were called first. 0: unknown. */
 	uint32_t *checkpoint;
 	struct label_pairs pairs;
-	/* The first tree node that this pass makes. Those before have their labels: a pass sees all
-	 * trace nodes, so the first one that reaches a tree node has counted all its labels. */
+	/* The first tree node that this pass makes. The labels of earlier ones were counted by the
+	 * pass that made them, because each pass sees all trace nodes. */
 	uint32_t first_new;
 };
 
 /* Where a trace node goes. */
 struct node_position {
-	uint32_t parent;        /* tree node; NODE_UNRESOLVED */
-	uint32_t around;        /* trace node whose module instance includes it */
-	uint32_t name;          /* name id in the trace */
-	bool moved, recomputed; /* moved: beside an operator or a module */
+	uint32_t parent; /* tree node; NODE_UNRESOLVED */
+	uint32_t around; /* trace node whose module instance includes it */
+	uint32_t name;   /* name id in the trace */
+	bool moved;      /* beside an operator or a module, and not below its parent */
+	bool recomputed; /* by activation checkpointing, in a backward function */
 };
 
 static bool text_begins_with(struct trace_text text, const char *with)
@@ -299,18 +300,20 @@ static uint32_t make_node(struct placement_pass *placing, uint32_t id,
 		trace_node->detail ? node_names_text(names, trace_node->detail) : 0);
 }
 
+/* Stores the tree node of trace node `id`, and the module around it. Requires those of all lower
+ * ids. */
 static void place_node(struct placement_pass *placing, uint32_t id)
 {
 	struct node_names *names = placing->names;
 	const struct trace_node_info *trace_node = reader_node(names->reader, id);
-	const struct trace_text own = reader_name(names->reader, trace_node->name);
+	const struct trace_text own_name = reader_name(names->reader, trace_node->name);
 	const enum node_kind kind = node_names_kind(trace_node);
-	const struct node_position position = find_position(placing, id, kind, own);
-	const struct trace_text text = reader_name(names->reader, position.name);
-	const uint32_t plain = node_names_text(names, position.name);
+	const struct node_position position = find_position(placing, id, kind, own_name);
+	const struct trace_text name_there = reader_name(names->reader, position.name);
+	const uint32_t text_id_there = node_names_text(names, position.name);
 	uint32_t label, *node = &placing->made.nodes[id], *module = &placing->made.modules[id];
 
-	note_surroundings(placing, id, kind, own);
+	note_surroundings(placing, id, kind, own_name);
 	*module = placing->made.modules[position.around];
 	if (!trace_node->name || position.parent == NODE_UNRESOLVED) {
 		*node = NODE_UNRESOLVED;
@@ -319,20 +322,22 @@ static void place_node(struct placement_pass *placing, uint32_t id)
 	*node = node_names_deeper(names, position.parent, kind);
 	if (*node)
 		return;
-	label = node_names_label(names, text, kind, false);
+	label = node_names_label(names, name_there, kind, false);
 	*node = make_node(placing, id, &position, kind, label);
 	names->tree->nodes[*node].ran_elsewhere |= position.moved;
 	names->tree->nodes[*node].is_recompute |= position.recomputed;
-	if (label == plain)
+	/* Not folded: no other label shares the node, and a module needs no number of its own. */
+	if (label == text_id_there)
 		return;
 	if (*node >= placing->first_new &&
-		pair_is_new(&placing->pairs, (uint64_t)*node << 32 | plain))
+		pair_is_new(&placing->pairs, (uint64_t)*node << 32 | text_id_there))
 		names->tree->nodes[*node].labels++;
 	if (kind == NODE_MODULE)
-		*module = module_group_number(names->module_group, *node, plain, *module);
+		*module = module_group_number(names->module_group, *node, text_id_there, *module);
 }
 
-/* Nodes above the sections are where they are without sections. */
+/* Places a trace node. Those around the step sections (node_names_keep_above) keep the tree node
+ * that they have for root 0. */
 static void place_unless_above(struct placement_pass *placing, uint32_t id)
 {
 	const struct node_names *names = placing->names;

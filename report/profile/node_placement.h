@@ -37,6 +37,8 @@ struct node_names;
 struct trace_reader;
 
 struct node_placement {
+	/* Tree node below which the outermost trace nodes are: 0, or that of a step section such as
+	 * `(between steps)`. */
 	uint32_t root;
 	uint32_t *nodes; /* by trace node */
 	/* By trace node: the number of the innermost module instance around it or itself

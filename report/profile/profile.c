@@ -465,11 +465,12 @@ struct profile_options profile_options_for_observer(
 	return options;
 }
 
-bool profile_root_has_share(const struct profile *profile, uint32_t root, bool time)
+bool profile_root_has_share(const struct profile *profile, uint32_t root, bool of_cpu_time)
 {
 	const struct node *node = &profile->tree->nodes[root];
 
-	return root != profile->async_ranges && !(time && (node->ran_elsewhere || node->outside));
+	return root != profile->async_ranges &&
+	       !(of_cpu_time && (node->ran_elsewhere || node->outside));
 }
 
 long double profile_cpu_of_roots(const struct profile *profile)

@@ -263,9 +263,9 @@ struct profile_options profile_options_for_observer(
 	const struct profile *profile, const struct profile_observer *observer);
 
 /* Returns whether the root node `root` is part of the total that percentages are computed of.
- * `time`: of CPU time. Time of what ran backward is in the nodes where it ran. Sections that are no
- * steady-state steps would make the shares of the steps too small. */
-bool profile_root_has_share(const struct profile *profile, uint32_t root, bool time);
+ * `of_cpu_time`: of the total of CPU time. Time of what ran backward is in the nodes where it ran.
+ * Sections that are no steady-state steps would make the shares of the steps too small. */
+bool profile_root_has_share(const struct profile *profile, uint32_t root, bool of_cpu_time);
 
 /* Returns the CPU time of all root nodes that have a share of it. */
 long double profile_cpu_of_roots(const struct profile *profile);

@@ -132,7 +132,7 @@ static int run_ranges_all_observed(
 			.counted = true, .modules = true, .observed = true, .timed = true });
 }
 
-/* Inside the target. */
+/* Runs the fast path for ranges inside the target, whose small instances are grouped. */
 static int run_ranges_grouped(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
 	int status;

@@ -237,7 +237,7 @@ static void enter_section(struct profile *profile, uint64_t begin_ns)
 	set_section_root(profile, sections, own == NODE_UNRESOLVED ? 0 : own);
 }
 
-static enum step_section next_section(const struct step_sections *sections, bool inside)
+static enum step_section next_section(const struct step_sections *sections, bool in_step)
 {
 	static const enum step_section of_steps[] = { [STEP_USUAL] = SECTION_STEP,
 		[STEP_WARM_UP] = SECTION_WARM_UP,
@@ -247,7 +247,7 @@ static enum step_section next_section(const struct step_sections *sections, bool
 
 	if (!track->count)
 		return SECTION_NO_STEPS;
-	if (inside)
+	if (in_step)
 		return of_steps[present_step(sections)->kind];
 	if (track->step == 0)
 		return SECTION_BEFORE;

@@ -86,10 +86,10 @@ static uint32_t range_label(struct profile *profile, const struct open_range *fr
 		profile->names, reader_node(profile->reader, frame->trace_node)->name);
 }
 
-/* Keeps the open ranges of `thread`, and how much has been allocated since each began. `tensors`:
- * by tensors, else of device memory. Returns their number. */
+/* Keeps the open ranges of `thread`, and how much has been allocated since each began. Returns
+ * their number. `of_tensors`: how much by tensors, else how much device memory. */
 static uint32_t keep_oom_ranges(
-	struct profile *profile, const struct profile_thread *thread, bool tensors, int64_t held)
+	struct profile *profile, const struct profile_thread *thread, bool of_tensors, int64_t held)
 {
 	const uint32_t first = profile->oom_range_count;
 	size_t room = first;
@@ -103,7 +103,7 @@ static uint32_t keep_oom_ranges(
 			profile->oom_range_count) = (struct oom_open_range){
 			.label = range_label(profile, &thread->frames[depth], details),
 			.grown = saturating_subtract(
-				held, tensors ? details->allocated : details->reserved),
+				held, of_tensors ? details->allocated : details->reserved),
 		};
 	}
 	return profile->oom_range_count - first;

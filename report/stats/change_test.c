@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define RANKED_MIN 20u         /* samples of each side from which on ranks are compared */
-#define TRIMMED_SHARE 5u       /* one of 5 samples at each end: none of fewer than 5 */
+#define TRIMMED_SHARE 5u       /* a fifth of the samples is trimmed at each end */
 #define PRIOR_VARIANCES_MIN 5u /* that a prior is fitted to */
 #define PRIOR_FREEDOM_MAX 200.0
 #define OUTLYING_VARIANCE 0.01
@@ -271,7 +271,9 @@ static size_t adjust_all(const struct sample_pair *pairs, size_t count)
 	return tested;
 }
 
-/* Tests the pairs of few samples, with all of them or `trimmed`. */
+/* Tests the pairs with fewer than RANKED_MIN samples on a side, with moderated variances.
+ * `trimmed`: trims the samples at both ends, and keeps the smaller p of this call and of the one
+ * with all samples, which must come first. */
 static void compare_moderated(const struct sample_pair *pairs, size_t count, bool trimmed)
 {
 	struct pair_moments *moments = xcalloc((count + 1) * sizeof *moments);

@@ -52,7 +52,8 @@ struct change_test {
 	bool tested;
 };
 
-/* Two samples of one metric, in the order in which they were measured, and the test's result. */
+/* The samples of one metric in both runs, in the order in which they were measured, and the result
+ * of the test. */
 struct sample_pair {
 	const double *values[2]; /* before, after */
 	size_t count[2];

@@ -151,7 +151,7 @@ static void sort_by_byte(const uint32_t *from, uint32_t *to, size_t count, unsig
 		to[--ends[from[i] >> shift & 255]] = from[i];
 }
 
-/* By their bytes, from the lowest: as fast as they can be read for those that are thousands. */
+/* Sorts by radix, a byte at a time from the lowest one: four passes over the values. */
 static void sort_narrow(uint32_t *values, size_t count)
 {
 	uint32_t *scratch;

@@ -28,7 +28,8 @@ static double clock_difference(const struct clock_readings *pair)
 	return (double)(pair->other_ns - pair->own_ns);
 }
 
-/* Returns the median slope of all pairs of readings. */
+/* Returns the drift: the median, over any two of the `pairs`, of the change of the clocks'
+ * difference per nanosecond. Returns 0 if all were read at one time. */
 static double median_slope(const struct clock_readings *pairs, size_t count)
 {
 	double *slopes = xcalloc(count * count / 2 * sizeof *slopes), slope;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Fits one clock to another, from pairs of readings of both: the offset and, with enough pairs,
  * the drift. The estimate is robust: up to a quarter of the pairs may be completely wrong. The
- * drift is the median slope of all combinations, the offset the median of what remains.
+ * drift is the median slope between any two pairs, the offset the median of what remains.
  */
 #ifndef PPERF_REPORT_STATS_THEIL_SEN_H
 #define PPERF_REPORT_STATS_THEIL_SEN_H

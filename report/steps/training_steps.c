@@ -155,7 +155,8 @@ static uint32_t units_in(
 	return count;
 }
 
-/* The median of rows that have any. */
+/* Returns the median number of `unit` in the iterations that have any. Sets `iterations` to their
+ * number. */
 static uint32_t usual_units(
 	const struct training_loop *training, enum evidence_kind unit, size_t *iterations)
 {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define NOTES_MAX 65536u /* bytes of one note section that are read */
-#define ENCLOSING_MAX 16 /* functions before an address that may enclose it */
+#define ENCLOSING_MAX 16 /* nearest functions before an address that are searched for it */
 
 static bool note_matches(Elf_Data *data, const struct build_id *id)
 {
@@ -255,11 +255,11 @@ DEFINE_COUNT_WHILE(functions_begun, struct elf_function, item->start <= limit)
 const struct elf_function *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address)
 {
 	const struct elf_function *functions = symbols->functions;
-	const size_t low = functions_begun(functions, symbols->count, address);
+	const size_t begun = functions_begun(functions, symbols->count, address);
 
-	if (low > 0 && functions[low - 1].bytes == 0)
-		return functions + low - 1;
-	for (size_t i = low; i > 0 && low - i < ENCLOSING_MAX; i--)
+	if (begun > 0 && functions[begun - 1].bytes == 0)
+		return functions + begun - 1;
+	for (size_t i = begun; i > 0 && begun - i < ENCLOSING_MAX; i--)
 		if (address - functions[i - 1].start < functions[i - 1].bytes)
 			return functions + i - 1;
 	return NULL;

@@ -22,7 +22,7 @@
 
 struct elf_function {
 	uint64_t start; /* virtual address in the ELF file, before relocation */
-	uint64_t bytes; /* 0: up to the next function */
+	uint64_t bytes; /* 0: unknown; it may extend to the next function */
 	uint32_t name;  /* offset in `names` */
 	uint32_t rank;  /* the name with the lowest rank is kept for each address */
 };
@@ -49,7 +49,9 @@ enum symbol_miss elf_symbols_read(
 	struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
 void elf_symbols_free(struct elf_symbols *symbols);
 
-/* Returns the function that contains `address`, or NULL if there is none. */
+/* Returns the innermost function that contains `address`. The nearest one that begins before it
+ * counts as such, at any distance, if its size is unknown. Returns NULL if none of the 16 nearest
+ * ones contains it. */
 const struct elf_function *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address);
 
 #endif

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAYLOAD_MAX (64u << 20) /* a thousand times what is written */
+#define PAYLOAD_MAX (64u << 20) /* a larger payload is damaged; pperf writes about 64 KiB */
 #define LOOK_BYTES (sizeof(struct trace_block) + sizeof(struct trace_clock_record))
 #define SCAN_WINDOW_BYTES 65536u
 #define SLOT_TRIES 8
@@ -148,7 +148,9 @@ static uint64_t bytes_present(struct block_scan *scan, uint64_t at, uint64_t use
 	return at >= scan->end ? 0 : at + used > scan->end ? scan->end - at : used;
 }
 
-static bool is_plausible_head(struct block_scan *scan, const struct trace_block *head, uint64_t at)
+/* Returns whether the payload's size fits into the block and is at most PAYLOAD_MAX. If not, warns
+ * and counts a damaged block. The head must have passed head_is_good. */
+static bool check_used_bytes(struct block_scan *scan, const struct trace_block *head, uint64_t at)
 {
 	if (head->used <= head->extent - sizeof *head && head->used <= PAYLOAD_MAX)
 		return true;
@@ -179,7 +181,7 @@ static int copy_slot(struct block_scan *scan, uint64_t at, struct slot_copy **co
 
 		if (pread_all(fd, &head, sizeof head, at) < 0)
 			return -1;
-		if (!head.stream || !head.used || !is_plausible_head(scan, &head, at))
+		if (!head.stream || !head.used || !check_used_bytes(scan, &head, at))
 			return 0;
 		there = bytes_present(scan, at + sizeof head, head.used);
 		*copy = xcalloc(sizeof **copy + (size_t)there);
@@ -224,7 +226,7 @@ static void add_chunk(struct block_scan *scan, const struct trace_block *head, u
 	struct trace_layout *layout = &scan->blocks->layout;
 	struct block_entry *entry;
 
-	if (!is_plausible_head(scan, head, at))
+	if (!check_used_bytes(scan, head, at))
 		return;
 	if ((head->stream == 0) != (head->type == TRACE_DICT)) {
 		read_warnings_add(scan->warnings, at,
@@ -252,7 +254,7 @@ static void add_totals_block(struct block_scan *scan, const struct trace_block *
 	struct trace_blocks *blocks = scan->blocks;
 	struct block_entry *entry;
 
-	if (!is_plausible_head(scan, head, at))
+	if (!check_used_bytes(scan, head, at))
 		return;
 	entry = ARRAY_ADD(blocks->totals, blocks->totals_room, blocks->totals_count);
 	*entry = (struct block_entry){ .offset = at, .type = TRACE_TOTALS };

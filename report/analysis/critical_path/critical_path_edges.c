@@ -451,7 +451,10 @@ static void end_points_until(struct edge_builder *builder, uint64_t at_ns)
 		end_point(builder, pop_end(builder));
 }
 
-/* NULL: there is one stream only, or the trace does not say which is the default. */
+/* Returns an array by stream index: whether the stream is the default one of its context. The
+ * caller frees it. Returns NULL if there are fewer than two streams, or none is known to be a
+ * default one. A CONTEXT record with `stream` UINT32_MAX is a context; its null_stream UINT32_MAX:
+ * unknown. */
 static bool *find_default_streams(struct critical_path_graph *path)
 {
 	const struct trace_context *context;

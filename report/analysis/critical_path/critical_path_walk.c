@@ -23,7 +23,7 @@ struct edge_group {
 	uint64_t latest_ns;
 };
 
-/* When `to` could have come as far as `from` is concerned. */
+/* Returns the earliest time of point `to` that its dependency on point `from` allows. */
 static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from, uint32_t to)
 {
 	const uint64_t at_ns = path_point(path, from), to_ns = path_point(path, to);

@@ -76,7 +76,9 @@ struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, si
 		const struct string_view name = string_table_get(
 			rank->process->texts, tree->nodes[node].name);
 
-		path[--i] = (struct trace_text){ name.bytes, name.length, true };
+		path[--i] = (struct trace_text){
+			.bytes = name.bytes, .length = name.length, .known = true
+		};
 	}
 	return path;
 }

@@ -50,12 +50,12 @@ struct rank_process {
 	struct process *process;
 	int64_t number; /* the trace's rank; if not all traces have one, the index of the file */
 	struct collectives collectives;
-	struct theil_sen_fit fit; /* to the reference's clock; unset for the reference */
+	struct theil_sen_fit fit; /* to the clock of the reference; unset for the reference */
 	bool aligned;
 	uint32_t aligned_with;      /* index of the rank that it was aligned with */
 	char unaligned_reason[200]; /* if not aligned: the reason */
 	struct rank_sums sums;
-	/* of the pass for stragglers; `node` refers to its tree; NULL before that pass */
+	/* Made by ranks_find_stragglers; NULL before. Its tree has the nodes of `collectives`. */
 	struct profile *profile;
 };
 
@@ -103,7 +103,7 @@ struct straggler {
 
 struct ranks {
 	struct processes processes;
-	struct rank_process *all; /* by number */
+	struct rank_process *all; /* sorted by `number` */
 	size_t count;
 	uint32_t processes_without_collectives; /* processes without collectives, left out */
 	bool numbered_by_file;                  /* some traces have no rank of their own */
@@ -139,7 +139,8 @@ void ranks_find_stragglers(struct ranks *ranks);
 
 /* Returns whether --rank selects the rank. */
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
-/* Returns the names from the root to a node of the rank's tree. The caller frees the array. */
+/* Returns the names from the outermost range to `node`, a node of rank->profile, and sets `count`
+ * to their number (0 for node 0). Requires ranks_find_stragglers. The caller frees the array. */
 struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count);
 
 /* Reads every rank of the run that options->files name, and fills all of `ranks`. Returns false and
