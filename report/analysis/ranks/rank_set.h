@@ -140,8 +140,7 @@ void ranks_find_stragglers(struct ranks *ranks);
 /* Returns whether --rank selects the rank. */
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
 /* Returns the names from the outermost range to `node`, a node of rank->profile, and sets `count`
- * to their number (0 for node 0). Called after ranks_find_stragglers. The caller frees the array.
- * */
+ * to their number (0 for node 0). Requires ranks_find_stragglers. The caller frees the array. */
 struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count);
 
 /* Reads every rank of the run that options->files name, and fills all of `ranks`. Returns false and
