@@ -121,21 +121,31 @@ static void stop_using_cupti(struct cupti_session *s, int result)
 		result);
 }
 
+/* A release that has refused our buffers returns errors from the start. */
+static void flush_locked(struct cupti_session *s)
+{
+	const uint64_t began_ns = clock_monotonic_ns();
+	int result;
+
+	atomic_store(&s->flush_began_ns, began_ns);
+	result = s->library.flush_all(0);
+	cupti_watch_note_return(s, clock_monotonic_ns() - began_ns);
+	if (result == CUPTI_OK)
+		s->has_flushed = true;
+	else if (s->has_flushed && cupti_runs() &&
+		 (result == CUPTI_NOT_INITIALIZED || result == CUPTI_INVALID_OPERATION))
+		stop_using_cupti(s, result);
+}
+
 static void flush_buffers(struct cupti_session *s)
 {
 	uint32_t completed_buffers = atomic_load_explicit(
 		&s->completed_buffers, memory_order_relaxed);
 	uint64_t began = clock_now(), began_ns = clock_monotonic_ns();
-	int result = CUPTI_OK;
 
 	pthread_mutex_lock(&s->lock);
-	if (cupti_runs() && !cupti_client_is_flushing() && !cupti_is_handed_over()) {
-		atomic_store(&s->flush_began_ns, began_ns);
-		result = s->library.flush_all(0);
-		cupti_watch_note_return(s, clock_monotonic_ns() - began_ns);
-	}
-	if (cupti_runs() && (result == CUPTI_NOT_INITIALIZED || result == CUPTI_INVALID_OPERATION))
-		stop_using_cupti(s, result);
+	if (cupti_runs() && !cupti_client_is_flushing() && !cupti_is_handed_over())
+		flush_locked(s);
 	pthread_mutex_unlock(&s->lock);
 	if (atomic_load_explicit(&s->completed_buffers, memory_order_relaxed) !=
 			completed_buffers ||
