@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * States in META that a flush of CUPTI's buffers does not return.
  *
- * CUPTI together with lazy module loading is known to deadlock inside the driver (NVIDIA/nccl#1108).
- * The trace of a program that was killed in such a hang then says what to try.
+ * CUPTI together with lazy module loading is known to deadlock inside the driver (issue 1108 of
+ * NVIDIA's nccl). The trace of a program that was killed in such a hang then says what to try.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_FLUSH_WATCH_H
 #define PPERF_COLLECTOR_CUPTI_FLUSH_WATCH_H
