@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * One mapping is cut into at most 1024 buffers, with one bit for each free one. The lowest free
- * buffer is used, so that the same few are reused. Only as many take memory as were ever in use at
- * once.
+ * One mapping is cut into at most 8192 slots, with one bit for each free one. The lowest free slot
+ * is used, so that the same few are reused. Only as many take memory as were ever in use at once.
+ *
+ * How much of a slot is handed out follows the rate of requests. While the GPU is busy, CUPTI
+ * completes a buffer only when it is full (cuptiActivityFlushAll returns no buffer with an
+ * incomplete record). So a buffer should fill in about a tenth of a second, with short kernels and
+ * with long ones:
+ *
+ *   time since the last request   the next buffer is
+ *   less than 50 ms               twice as large, up to the whole slot
+ *   more than 200 ms              half as large, down to 8 KiB (about 37 kernels)
  */
 #include "collector/cupti/buffers.h"
+
+#include "collector/process/clock.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -12,14 +22,18 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define BUFFER_MIN_BYTES (UINT64_C(1) << 20)
-#define BUFFERS_MAX 1024u
+#define BUFFER_MIN_BYTES (UINT64_C(128) << 10)
+#define BUFFERS_MAX 8192u
 #define BUFFERS_MIN 2u
 #define PREFAULT_AHEAD 4u
 #define SCRATCH_BYTES (UINT64_C(1) << 20)
+#define SMALLEST_BYTES (UINT64_C(8) << 10)
+#define FAST_REQUEST_NS UINT64_C(50000000)
+#define SLOW_REQUEST_NS UINT64_C(200000000)
 
 static uint8_t *buffer_memory, *scratch;
-static uint64_t buffer_bytes;
+static uint64_t buffer_bytes; /* of a slot */
+static _Atomic uint64_t next_bytes, requested_ns;
 static uint32_t buffer_count, prefaulted; /* number of buffers whose pages are present */
 static _Atomic uint32_t highest_used;
 static _Atomic uint64_t free_bits[BUFFERS_MAX / 64];
@@ -64,6 +78,7 @@ bool cupti_buffers_setup(uint64_t total)
 	 * there. */
 	buffer_memory = memory;
 	scratch = buffer_memory + buffer_count * buffer_bytes;
+	atomic_store_explicit(&next_bytes, SMALLEST_BYTES, memory_order_relaxed);
 	for (uint32_t i = 0; i < buffer_count; i++)
 		mark_free(i);
 	cupti_buffers_prefault();
@@ -91,6 +106,23 @@ static void note_use(uint32_t used)
 		;
 }
 
+/* Returns the size of a buffer that is requested now. If threads request at the same time, any of
+ * their results is good enough. */
+static uint64_t choose_bytes(void)
+{
+	const uint64_t now = clock_monotonic_ns();
+	const uint64_t elapsed_ns = now - atomic_exchange_explicit(
+						  &requested_ns, now, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&next_bytes, memory_order_relaxed);
+
+	if (elapsed_ns < FAST_REQUEST_NS && bytes < buffer_bytes)
+		bytes = 2 * bytes < buffer_bytes ? 2 * bytes : buffer_bytes;
+	else if (elapsed_ns > SLOW_REQUEST_NS && bytes > SMALLEST_BYTES)
+		bytes = bytes / 2 > SMALLEST_BYTES ? bytes / 2 & ~UINT64_C(7) : SMALLEST_BYTES;
+	atomic_store_explicit(&next_bytes, bytes, memory_order_relaxed);
+	return bytes;
+}
+
 uint8_t *cupti_buffers_acquire(size_t *bytes)
 {
 	for (uint32_t word = 0; word * 64 < buffer_count; word++) {
@@ -98,7 +130,7 @@ uint8_t *cupti_buffers_acquire(size_t *bytes)
 
 		if (bit >= 0) {
 			note_use(word * 64 + (uint32_t)bit + 1);
-			*bytes = buffer_bytes;
+			*bytes = choose_bytes();
 			return buffer_memory + (word * 64 + (uint32_t)bit) * buffer_bytes;
 		}
 	}

@@ -12,11 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Allocates the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of 1 MiB or
- * more. Returns false if there is no memory. */
+/* Allocates the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of at most 128
+ * KiB, or more if there would be more than 8192. Returns false if there is no memory. */
 bool cupti_buffers_setup(uint64_t total);
 
-/* Returns a buffer and its size in `bytes`, or NULL if all are in use. */
+/* Returns a buffer and its size in `bytes`, or NULL if all are in use. Buffers are larger while
+ * requests follow each other fast, so that each is full in about a tenth of a second. */
 uint8_t *cupti_buffers_acquire(size_t *bytes);
 
 /* Returns a buffer whose records are never read. All requests that find the pool empty share it. */

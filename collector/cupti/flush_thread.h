@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Runs the thread that flushes CUPTI's activity buffers.
+ * Runs the thread that flushes CUPTI's activity buffers, and on which the session ends.
  */
 #ifndef PPERF_COLLECTOR_CUPTI_FLUSH_THREAD_H
 #define PPERF_COLLECTOR_CUPTI_FLUSH_THREAD_H
@@ -21,7 +21,9 @@ static inline void cupti_flush_start_if_needed(const struct cupti_call *call)
 		cupti_flush_start();
 }
 
-/* Ends the thread. Returns false if it does not end, because a CUPTI call does not return. */
-bool cupti_flush_stop(void);
+/* Ends the thread, on which `finish` is called last. Without a thread, `finish` is called here.
+ * Returns false if the thread has not ended after `seconds`, because a CUPTI call does not return.
+ */
+bool cupti_flush_stop(void (*finish)(struct cupti_session *), unsigned seconds);
 
 #endif

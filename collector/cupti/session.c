@@ -18,6 +18,7 @@
 #include "collector/cupti/activity_records.h"
 #include "collector/cupti/devices.h"
 #include "collector/process/large_stack.h"
+#include "collector/process/signal_guard.h"
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
 
@@ -27,6 +28,9 @@
 #include <string.h>
 
 #define BUFFERS_DEFAULT (UINT64_C(64) << 20)
+/* How long an exiting program waits for CUPTI. It usually takes milliseconds. HPCToolkit gives the
+ * same flush four seconds, after reports of flushes that never returned. */
+#define END_TIMEOUT_S 10u
 
 /* Inherited by a forked child, which must not start a session. */
 static atomic_int started;
@@ -63,6 +67,7 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 				message, state->result);
 		return;
 	}
+	atomic_store_explicit(&cupti_session->cupti_failed, true, memory_order_relaxed);
 	/* CUPTI has removed itself from the process and must not be called any more. */
 	if (id == CUPTI_FATAL_ERROR)
 		atomic_store_explicit(&cupti_session->running, false, memory_order_release);
@@ -89,6 +94,44 @@ static void on_runtime_call(const struct cupti_call *call)
 		call_ids_on_runtime_call(call);
 }
 
+/* CUresult codes after which every later CUDA call returns the same error (comments in cuda.h).
+ * Those from ERROR_HARDWARE_STACK to ERROR_LAUNCH_FAILED are contiguous. */
+enum sticky_error {
+	ERROR_ECC_UNCORRECTABLE = 214,
+	ERROR_NVLINK_UNCORRECTABLE = 220,
+	ERROR_CONTAINED = 226,
+	ERROR_ILLEGAL_ADDRESS = 700,
+	ERROR_LAUNCH_TIMEOUT = 702,
+	ERROR_ASSERT = 710,
+	ERROR_HARDWARE_STACK = 714,
+	ERROR_LAUNCH_FAILED = 719,
+	ERROR_TENSOR_MEMORY_LEAK = 721,
+};
+
+static bool is_sticky_error(int error)
+{
+	switch (error) {
+	case ERROR_ECC_UNCORRECTABLE:
+	case ERROR_NVLINK_UNCORRECTABLE:
+	case ERROR_CONTAINED:
+	case ERROR_ILLEGAL_ADDRESS:
+	case ERROR_LAUNCH_TIMEOUT:
+	case ERROR_ASSERT:
+	case ERROR_TENSOR_MEMORY_LEAK:
+		return true;
+	default:
+		return error >= ERROR_HARDWARE_STACK && error <= ERROR_LAUNCH_FAILED;
+	}
+}
+
+static inline void note_result(const struct cupti_call *call)
+{
+	const int *result = call->result;
+
+	if (__builtin_expect(result && *result, 0) && is_sticky_error(*result))
+		atomic_store_explicit(&cupti_session->cuda_failed, true, memory_order_relaxed);
+}
+
 /* CUPTI's callback. It may also run in a forked child, where `config` is NULL and nothing is
  * done. */
 static void on_callback(void *data, int domain, uint32_t id, const void *what)
@@ -104,6 +147,8 @@ static void on_callback(void *data, int domain, uint32_t id, const void *what)
 
 		if (call->site == CUPTI_ENTER)
 			cupti_client_on_call(call->correlation);
+		else
+			note_result(call);
 		if (__builtin_expect(!cupti_is_handed_over(), 1)) {
 			if (call_ids_in_use())
 				report_call_by_id(config, id, call);
@@ -245,22 +290,67 @@ static void write_cupti_versions(const struct cupti_library *cupti)
 	cupti_write_version_issues(cupti->version);
 }
 
+/* The first flush returns what is complete, before a call that may not return. */
+static bool final_flush_returns_buffer(struct cupti_session *s)
+{
+	const uint32_t completed_buffers = atomic_load(&s->completed_buffers);
+
+	s->library.flush_all(0);
+	if (cupti_runs())
+		s->library.flush_all(CUPTI_FLUSH_FORCED);
+	return atomic_load(&s->completed_buffers) != completed_buffers;
+}
+
+/* States why CUPTI returned no buffer although records were expected. A forced flush also returns
+ * incomplete records. CUPTI has the record of a context at once. So if this one does not arrive
+ * either, our buffer callbacks are not called any more. */
+static void explain_missing_buffers(struct cupti_session *s)
+{
+	if (atomic_load(&s->cuda_failed)) {
+		cupti_set_state("source.cupti",
+			"partial: CUPTI returned no records after a CUDA error, which the "
+			"program has received");
+		return;
+	}
+	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK ||
+		final_flush_returns_buffer(s))
+		return;
+	cupti_set_state("source.cupti",
+		"partial: another profiler in the program has replaced CUPTI's "
+		"buffer callbacks, through functions obtained with dlsym; run with "
+		"PPERF_CUPTI=0, or without the other profiler");
+}
+
+/* After a sticky error, kinds stay enabled: disabling them is known to deadlock (CUPTI's release
+ * notes of 13.0 Update 1). */
 static void flush_finally(struct cupti_session *s)
 {
-	if (cupti_is_handed_over())
+	const bool expected = atomic_load(&s->records_expected);
+
+	if (final_flush_returns_buffer(s) || !expected)
+		cupti_withdraw_overdue(s);
+	else if (!atomic_load(&s->cupti_failed))
+		explain_missing_buffers(s);
+	if (atomic_load(&s->cuda_failed) || atomic_load(&s->cupti_failed) || !cupti_runs())
 		return;
-	if (atomic_load(&s->records_expected))
-		s->library.flush_all(0);
-	if (atomic_load(&s->records_expected))
-		cupti_check_stalled();
 	cupti_disable_kinds(s);
 	if (cupti_runs())
 		s->library.flush_all(CUPTI_FLUSH_FORCED);
-	cupti_clear_stalled();
 }
 
-/* Runs at exit, before the driver ends itself. Completed records are read, incomplete ones are
- * dropped. Callbacks stay registered for ever. */
+/* Completed records are read, incomplete ones are dropped. Callbacks stay registered for ever. */
+static void finish_session(struct cupti_session *s)
+{
+	cupti_client_end();
+	pthread_mutex_lock(&s->lock);
+	s->process_ending = true;
+	if (cupti_runs() && !cupti_is_handed_over())
+		flush_finally(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Runs at exit, before the driver ends itself. If CUPTI does not return, it is left alone: its
+ * locks may be held, and so may be the session's. */
 static void end_session_on_stack(void *unused)
 {
 	struct cupti_session *s = cupti_session;
@@ -270,22 +360,18 @@ static void end_session_on_stack(void *unused)
 		return;
 	if (trace_header()) /* a program that only listed the devices leaves no trace */
 		gpu_device_record();
-	if (!cupti_runs())
+	if (!cupti_runs() || cupti_flush_stop(finish_session, END_TIMEOUT_S))
 		return;
-	if (!cupti_flush_stop()) {
-		cupti_set_state(
-			"source.cupti", "partial: CUPTI did not return from the final flush (0)");
-		return;
-	}
-	cupti_client_end();
-	pthread_mutex_lock(&s->lock);
 	s->process_ending = true;
-	flush_finally(s);
-	pthread_mutex_unlock(&s->lock);
+	atomic_store_explicit(&s->running, false, memory_order_release);
+	cupti_set_state("source.cupti",
+		"partial: CUPTI did not return from its last flush within %u s, so GPU "
+		"records may be missing; end the program's GPU work before the program",
+		END_TIMEOUT_S);
 }
 
-/* Runs on a large stack, because any thread may end the program, and CUPTI's last records are read
- * on that thread. */
+/* Runs on a large stack, because any thread may end the program. If pperf has no thread of its own,
+ * CUPTI's last records are read on that one. */
 static void end_session(void)
 {
 	large_stack_run(end_session_on_stack, NULL);
@@ -330,12 +416,15 @@ static void start_session(void *data)
 	pthread_mutex_unlock(&cupti_session->lock);
 }
 
+/* The threads that CUPTI creates meanwhile inherit the signal mask. With all signals blocked, none
+ * of the program's signals is delivered to them. */
 void cupti_start(const struct cupti_config *config)
 {
-	int saved = errno;
+	struct signal_guard guard;
 
 	if (atomic_load_explicit(&started, memory_order_relaxed) || atomic_exchange(&started, 1))
 		return;
+	signal_guard_begin(&guard);
 	large_stack_run(start_session, (void *)(uintptr_t)config);
-	errno = saved;
+	signal_guard_end(&guard);
 }

@@ -55,15 +55,27 @@ struct cupti_session {
 	pthread_t thread;
 	atomic_bool thread_requested;
 	bool thread_runs, ending;
+	/* CLOCK_MONOTONIC time since which our thread is in a flush. 0: it is in none. */
+	_Atomic uint64_t flush_began_ns;
+	bool has_flushed; /* a flush has succeeded; used by our thread */
+	/* META says that a flush does not return. */
+	atomic_bool slow_flush_stated;
+	/* Called on the thread when `ending` is set. Under sleep_lock. */
+	void (*finish)(struct cupti_session *);
 	/* Number of buffers that have arrived. */
 	_Atomic uint32_t completed_buffers;
 	/* A call was reported since the last buffer, so records are expected. */
 	atomic_bool records_expected;
-	/* Consecutive flushes without a buffer although records are expected. */
-	unsigned empty_flushes;
-	/* META says that no buffers arrive. Under lock. */
-	bool stalled;
-	uint32_t stalled_at; /* completed_buffers when `stalled` was set */
+	/* CLOCK_MONOTONIC time of the first flush that returned no buffer although records are
+	 * expected. 0: none, or a buffer has arrived since. */
+	uint64_t overdue_since_ns;
+	/* How overdue records must be before META says so (again). 0: META does not say so. */
+	uint64_t overdue_stated_ns;
+	uint32_t checked_buffers; /* completed_buffers at the last check */
+	/* CUPTI has reported a failure of its own, which META states. */
+	atomic_bool cupti_failed;
+	/* A CUDA call has returned an error that every later call returns, too. */
+	atomic_bool cuda_failed;
 
 	struct cupti_known_context contexts[CUPTI_CONTEXTS]; /* by id modulo CUPTI_CONTEXTS */
 	/* Ids of calls in GPU records (enum cupti_ids). */

@@ -44,6 +44,13 @@ void cupti_set_source(const struct cupti_session *s)
 		cupti_set_state("source.cupti", "on");
 }
 
+void cupti_withdraw_overdue(struct cupti_session *s)
+{
+	if (s->overdue_stated_ns && cupti_runs() && !atomic_load(&s->cupti_failed))
+		cupti_set_source(s);
+	s->overdue_stated_ns = 0;
+}
+
 bool cupti_owns_callback(int domain, uint32_t id)
 {
 	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
@@ -194,33 +201,4 @@ void cupti_disable_all(cupti_callback_used *is_used)
 	cupti_disable_kinds(s);
 	s->library.disable(CUPTI_CONTEXT);
 	s->library.disable(CUPTI_DRIVER_CALL); /* also disables single calls */
-}
-
-void cupti_check_stalled(void)
-{
-	struct cupti_session *s = cupti_session;
-	const uint32_t completed_buffers = atomic_load(&s->completed_buffers);
-
-	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
-		return;
-	s->library.flush_all(0);
-	if (atomic_load(&s->completed_buffers) != completed_buffers)
-		return;
-	s->stalled = true;
-	s->stalled_at = completed_buffers;
-	cupti_set_state("source.cupti",
-		"partial: another profiler in the program has replaced CUPTI's "
-		"buffer callbacks, through functions obtained with dlsym; run with "
-		"PPERF_CUPTI=0, or without the other profiler");
-}
-
-/* If CUPTI has reported a failure of its own since, that statement stays. */
-void cupti_clear_stalled(void)
-{
-	struct cupti_session *s = cupti_session;
-
-	if (!s->stalled || !cupti_runs() || atomic_load(&s->completed_buffers) == s->stalled_at)
-		return;
-	s->stalled = false;
-	cupti_set_source(s);
 }

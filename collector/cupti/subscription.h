@@ -44,12 +44,8 @@ void cupti_note_refusal(struct cupti_session *s, const char *what, int result);
 /* Writes the state of the source "cupti" into the trace: on, or partial with what was refused.
  * Under the session's lock. */
 void cupti_set_source(const struct cupti_session *s);
-
-/* Checks whether buffers still arrive, by requesting a record that CUPTI has at once. If that does
- * not arrive either, writes so into the trace. Under the session's lock. */
-void cupti_check_stalled(void);
-/* Withdraws that statement if a buffer has arrived since. CUPTI may hold a buffer with an
- * incomplete record as long as a kernel runs. Under the session's lock. */
-void cupti_clear_stalled(void);
+/* Withdraws the statement that records are overdue, if META has it. If CUPTI has reported a failure
+ * of its own since, that one stays. Under the session's lock. */
+void cupti_withdraw_overdue(struct cupti_session *s);
 
 #endif

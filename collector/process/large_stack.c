@@ -13,9 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ENOUGH_STACK_BYTES ((size_t)128 << 10)
-#define LARGE_STACK_BYTES ((size_t)512 << 10) /* untouched pages take no memory */
-#define GUARD_BYTES ((size_t)64 << 10)        /* at least one page of any page size */
+/* NVIDIA's libraries say nothing of the stack that they need. They are tested with the 8 MiB that a
+ * thread usually has. */
+#define ENOUGH_STACK_BYTES ((size_t)1 << 20)
+#define LARGE_STACK_BYTES ((size_t)4 << 20) /* untouched pages take no memory */
+#define GUARD_BYTES ((size_t)64 << 10)      /* at least one page of any page size */
 
 /* Whether the main thread has enough stack below `here`. Its stack grows up to the resource limit,
  * and reading its attributes would read a file. AT_RANDOM is the address of bytes that the kernel
@@ -26,7 +28,7 @@ static bool main_stack_is_enough(uintptr_t here)
 	const uintptr_t begin = getauxval(AT_RANDOM);
 	struct rlimit limit;
 
-	return !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur >= 8 * ENOUGH_STACK_BYTES &&
+	return !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur >= 2 * ENOUGH_STACK_BYTES &&
 	       (!begin || (here < begin && begin - here <= limit.rlim_cur - ENOUGH_STACK_BYTES));
 }
 

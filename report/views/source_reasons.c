@@ -34,6 +34,11 @@ const struct source_reason source_reasons[] = {
 		"run as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or allow all "
 		"users to profile: option NVreg_RestrictProfilingToAdminUsers=0 of the NVIDIA "
 		"driver" },
+	{ "cupti", "have not arrived",
+		"let GPU work end, or let the program end by itself, before it is killed" },
+	{ "cupti", "did not return from its last flush",
+		"let GPU work end (cudaDeviceSynchronize) before the program does" },
+	{ "cupti", "after a CUDA error", "fix that error, which the program has received" },
 	{ "cupti", "another tool", "run without the other profiler" },
 	{ "cupti", "another profiler", "run without the other profiler" },
 	{ "cupti", "found no driver",

@@ -68,7 +68,7 @@ START_TEST(a_thread_with_little_stack_gets_ours)
 {
 	int sizes = 0;
 
-	for (size_t kib = 64; kib <= 128; kib += 16) {
+	for (size_t kib = 64; kib <= 1024; kib += kib < 128 ? 16 : 128) {
 		if (kib << 10 < (size_t)sysconf(_SC_THREAD_STACK_MIN))
 			continue; /* on aarch64 there are none of less than 128 */
 		ck_assert(!was_on_stack_of(kib << 10, 100 << 10));
@@ -82,9 +82,39 @@ END_TEST
 START_TEST(a_thread_with_enough_keeps_its_own)
 {
 	ck_assert(was_on_stack_of(8 << 20, 100 << 10));
-	ck_assert(was_on_stack_of(512 << 10, 100 << 10));
+	ck_assert(was_on_stack_of(2 << 20, 100 << 10));
 	on_a_thread(&(size_t){ 100 << 10 });
 	ck_assert_int_eq(seen.times, 3);
+}
+END_TEST
+
+/* As much as code may use that is only ever tested with 8 MiB. */
+static void very_greedy(void *unused)
+{
+	volatile char room[7 << 19];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof room; i += 4096)
+		room[i] = 1;
+	seen.times++;
+}
+
+static void *runs_very_greedy(void *unused)
+{
+	large_stack_run(very_greedy, NULL);
+	return unused;
+}
+
+START_TEST(ours_has_3_5_mib)
+{
+	pthread_attr_t attributes;
+	pthread_t id;
+
+	pthread_attr_init(&attributes);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attributes, 1 << 20), 0);
+	ck_assert_int_eq(pthread_create(&id, &attributes, runs_very_greedy, NULL), 0);
+	pthread_join(id, NULL);
+	ck_assert_int_eq(seen.times, 1);
 }
 END_TEST
 
@@ -171,6 +201,7 @@ int main(void)
 
 	tcase_add_test(runs, a_thread_with_little_stack_gets_ours);
 	tcase_add_test(runs, a_thread_with_enough_keeps_its_own);
+	tcase_add_test(runs, ours_has_3_5_mib);
 	tcase_add_test(runs, the_first_thread_on_another_stack_gets_ours);
 	tcase_set_tags(limits, "real-kernel");
 	tcase_add_test(limits, the_first_thread_under_a_limit_gets_ours);

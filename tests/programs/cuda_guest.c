@@ -13,7 +13,11 @@
  *	idles        works, waits a while, is killed
  *	returns      works, waits half a second, works
  *	leaves       works, leaves by _exit
- *	outlasts     works, waits for three seconds, is killed
+ *	busy         kernels without a pause for COUNT ms; prints the time, is killed
+ *	unfinished   COUNT kernels, exits without waiting for them
+ *	faults       COUNT kernels, waits, tries one more; prints the errors, exits
+ *	finalizes    works, takes CUPTI's buffers as robs does, works, waits for COUNT ms, finalizes CUPTI, waits, is killed
+ *	outlasts     works, waits for four and a half seconds, is killed
  *	thread_exits works, and exits from another thread
  *	forks        works, then has children that end in several ways
  *	captures     COUNT kernels into a graph, launched twice; then one outside of it
@@ -27,6 +31,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,23 +279,49 @@ static void queries(int count)
 	printf("%d unfinished\n", unfinished);
 }
 
-static void robs(int count)
+static void *cupti_function(const char *function)
 {
 	char name[32];
 	void *cupti;
+
+	snprintf(name, sizeof name, "libcupti.so.%d", SIM_MAJOR);
+	cupti = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	return cupti ? dlsym(cupti, function) : NULL;
+}
+
+static void take_buffers(void)
+{
 	int (*take)(void (*)(unsigned char **, size_t *, size_t *),
 		void (*)(void *, unsigned, unsigned char *, size_t, size_t)) = NULL;
 
-	work(count);
-	nap(400); /* what there is arrives */
-	snprintf(name, sizeof name, "libcupti.so.%d", SIM_MAJOR);
-	cupti = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-	if (cupti)
-		*(void **)&take = dlsym(cupti, "cuptiActivityRegisterCallbacks");
+	*(void **)&take = cupti_function("cuptiActivityRegisterCallbacks");
 	if (take)
 		take(request_buffer, complete_buffer);
+}
+
+static void robs(int count)
+{
+	work(count);
+	nap(400); /* what there is arrives */
+	take_buffers();
 	work(count);
 	puts("worked");
+}
+
+static void finalizes(int milliseconds)
+{
+	int (*finalize)(void) = NULL;
+
+	work(5);
+	nap(400);
+	take_buffers();
+	work(5);
+	nap(milliseconds);
+	*(void **)&finalize = cupti_function("cuptiFinalize");
+	if (finalize)
+		finalize();
+	nap(500);
+	raise(SIGKILL);
 }
 
 static void idles(int count)
@@ -305,7 +336,7 @@ static void idles(int count)
 static void outlasts(int count)
 {
 	work(count);
-	nap(3000);
+	nap(4500);
 	raise(SIGKILL);
 }
 
@@ -314,6 +345,53 @@ static void returns(int count)
 	works(count);
 	nap(500);
 	works(count);
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static float *launch(int count)
+{
+	float *data;
+
+	CHECK(cudaMalloc((void **)&data, BYTES));
+	for (int i = 0; i < count; i++)
+		CHECK(LAUNCH(guest_kernel, 1, 32, 0, 0, data, BYTES / 4));
+	return data;
+}
+
+static void busy(int milliseconds)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + (uint64_t)milliseconds * 1000000u;
+	float *data = launch(1);
+
+	while (now_ns(CLOCK_MONOTONIC) < until)
+		CHECK(LAUNCH(guest_kernel, 1, 32, 0, 0, data, BYTES / 4));
+	printf("%llu\n", (unsigned long long)now_ns(CLOCK_REALTIME));
+	fflush(stdout);
+	raise(SIGKILL);
+}
+
+static void unfinished(int count)
+{
+	launch(count);
+	printf("launched %d\n", count);
+	exit(7);
+}
+
+static void faults(int count)
+{
+	float *data = launch(count);
+	cudaError_t error = cudaDeviceSynchronize();
+
+	printf("%d %d", (int)error, (int)LAUNCH(guest_kernel, 1, 32, 0, 0, data, BYTES / 4));
+	printf(" %d\n", (int)cudaFree(data));
+	exit(9);
 }
 
 static void leaves(int count)
@@ -456,6 +534,10 @@ static const struct {
 	{ "idles", idles },
 	{ "returns", returns },
 	{ "leaves", leaves },
+	{ "busy", busy },
+	{ "unfinished", unfinished },
+	{ "faults", faults },
+	{ "finalizes", finalizes },
 	{ "outlasts", outlasts },
 	{ "thread_exits", thread_exits },
 	{ "forks", forks },

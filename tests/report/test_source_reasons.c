@@ -26,6 +26,9 @@ static const struct {
 		"-> no times of kernels and copies: run without the other profiler" },
 	{ "cupti", "partial: another profiler in the program has replaced CUPTI's buffers",
 		"-> not all times of kernels and copies: run without the other profiler" },
+	{ "cupti", "partial: GPU records of the last 2 s or more have not arrived, because",
+		"-> not all times of kernels and copies: let GPU work end, or let the program end "
+		"by itself, before it is killed" },
 	{ "torch_ops", "partial: no shapes: nobody knows", "" },
 	{ "torch_ops", "partial: backward is not linked to forward: PPERF_PYTHON=0",
 		"-> not all data of PyTorch's operators: unset PPERF_PYTHON" },

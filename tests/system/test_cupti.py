@@ -4,6 +4,7 @@
 their own work. Whatever CUPTI does wrong, the program is unaffected and the trace has what is
 missing."""
 import collections, errno, json, os, re, shutil, signal, subprocess, time
+from concurrent.futures import ThreadPoolExecutor
 from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
 from gpu_reference import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
@@ -469,6 +470,9 @@ def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
         (folder / "trace.bin").unlink()
 
 
+OVERDUE = "partial: GPU records of the last %d s or more have not arrived"
+
+
 @case
 def a_client_with_a_clock_takes_no_kernels_time_in_a_handover(folder):
     for major in MAJORS:
@@ -499,12 +503,36 @@ def queries_that_find_work_unfinished_are_no_waits(folder):
 @case
 def work_that_takes_long_is_no_other_client(folder):
     for major in MAJORS:
-        same_under_library(folder, major, "works", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "3600000"})
+        same_under_library(folder, major, "works", 5, env={"SIM_CUPTI_LATE": "3600000"})
         assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
         (folder / "trace.bin").unlink()
-    traced(folder, simulated("13", "cuda_guest"), "outlasts", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "2700"}, check=-9)
-    trace = whole(folder / "trace.bin")
-    assert trace.meta["source.cupti"] == "on" and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
+    for late, kernels, source in (("2200", 5, "on"), ("3600000", 0, "partial: GPU records of the last ")):
+        traced(folder, simulated("13", "cuda_guest"), "outlasts", 5, env={"SIM_CUPTI_LATE": late}, check=-9)
+        trace = whole(folder / "trace.bin")
+        assert trace.meta["source.cupti"].startswith(source), trace.meta["source.cupti"]
+        assert len([r for r in trace.records if r.kind == "KERNEL"]) == kernels
+        (folder / "trace.bin").unlink()
+
+
+@case
+def of_a_busy_gpu_a_kill_loses_a_fraction_of_a_second(folder):
+    for major, kernel_ns, ms in (("12", 200000, 1900), ("13", 200000, 1900), ("13", 200000, 3900), ("13", 1000000, 3700), ("13", 10000000, 3300)):
+        result = traced(folder, simulated(major, "cuda_guest"), "busy", ms, env={"SIM_KERNEL_NS": str(kernel_ns)}, check=-9)
+        trace = whole(folder / "trace.bin")
+        last = max(r.end_ns for r in trace.records if r.kind == "KERNEL")
+        assert int(result.stdout) - last < 500e6, (major, kernel_ns, ms, (int(result.stdout) - last) / 1e6)
+        assert trace.meta["source.cupti"] == "on", trace.meta["source.cupti"]
+        (folder / "trace.bin").unlink()
+
+
+@case
+def another_client_that_ends_cupti_is_noticed(folder):
+    for major in MAJORS:
+        for ms, source in ((300, "partial: another profiler in the program has ended CUPTI's session"), (2500, OVERDUE % 2)):
+            traced(folder, simulated(major, "cuda_guest"), "finalizes", ms, check=-9)
+            trace = whole(folder / "trace.bin")
+            assert trace.meta["source.cupti"].startswith(source), trace.meta["source.cupti"]
+            (folder / "trace.bin").unlink()
 
 
 @case
@@ -611,6 +639,71 @@ def an_exit_from_any_thread_brings_everything(folder):
         same_under_library(folder, major, "thread_exits", 100, check=4)
         complete(whole(folder / "trace.bin"))
         (folder / "trace.bin").unlink()
+
+
+def ends(folder, major, way, count, env):
+    """Runs cuda_guest without and with the library. Returns the seconds by which the library made
+    it longer, and the trace. Output and status must be the same."""
+    folder.mkdir()
+    seconds, results = [], []
+    for preloaded in ({}, {"LD_PRELOAD": preload()}):
+        began = time.monotonic()
+        results.append(run(folder, simulated(major, "cuda_guest"), way, count, env={**env, **preloaded}, check=None))
+        seconds.append(time.monotonic() - began)
+    bare, under = ((r.returncode, r.stdout, r.stderr) for r in results)
+    assert under == bare, (under, bare)
+    return seconds[1] - seconds[0], whole(folder / "trace.bin")
+
+
+def killed_in_a_flush(folder, major):
+    """Runs a program that hangs in CUPTI because a flush does, and kills it. Returns the trace."""
+    folder.mkdir()
+    with subprocess.Popen([simulated(major, "cuda_guest"), "finalizes", "500"], cwd=folder,
+                          env=environment(LD_PRELOAD=preload(), SIM_CUPTI_HANG="flush")) as process:
+        time.sleep(17)
+        process.kill()
+    assert process.returncode == -9, process.returncode
+    return whole(folder / "trace.bin")
+
+
+@case
+def a_flush_that_does_not_return_is_stated(folder):
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(killed_in_a_flush, folder / major, major) for major in MAJORS]
+    for ran in runs:
+        warning = ran.result().meta["warning.cupti_flush"]
+        assert "had not returned after 10 s" in warning and "CUDA_MODULE_LOADING=EAGER" in warning, warning
+
+
+LIMIT = 10
+LEFT = "partial: CUPTI did not return from its last flush within %d s" % LIMIT
+ENDLESS = {"SIM_KERNEL_NS": "60000000000"}
+
+
+@case
+def no_program_waits_for_cupti_longer_than_the_limit(folder):
+    cases = [("works", 5, {"SIM_CUPTI_HANG": "flush"}, LEFT, 0), ("works", 5, {"SIM_CUPTI_HANG": "forced"}, LEFT, 5),
+             ("works", 5, {"SIM_CUPTI_HANG": "disable"}, LEFT, 5), ("thread_exits", 5, {"SIM_CUPTI_HANG": "disable"}, LEFT, 5),
+             ("unfinished", 5, {**ENDLESS, "SIM_CUPTI_FORCED_WAITS": "1"}, LEFT, 0), ("unfinished", 5, {**ENDLESS, "SIM_CUPTI_HANG": "disable"}, LEFT, 0)]
+    with ThreadPoolExecutor() as pool:
+        runs = [(case, pool.submit(ends, folder / ("%s%d" % (major, i)), major, *case[:3])) for major in MAJORS for i, case in enumerate(cases)]
+    for (way, count, env, source, kernels), ran in runs:
+        longer, trace = ran.result()
+        assert longer < LIMIT + 5, (way, env, longer)
+        assert trace.meta["source.cupti"].startswith(source), (way, env, trace.meta["source.cupti"])
+        assert len([r for r in trace.records if r.kind == "KERNEL"]) == kernels, (way, env)
+        assert len(calls(trace, "LAUNCH")) == count
+
+
+@case
+def an_end_after_a_cuda_error_or_with_work_left_does_not_wait(folder):
+    for major in MAJORS:
+        for i, (way, env, kernels) in enumerate((("unfinished", ENDLESS, 0), ("faults", {"SIM_FAULT": "5"}, 4),
+                                                 ("faults", {"SIM_FAULT": "5", "SIM_CUPTI_HANG": "disable"}, 4))):
+            longer, trace = ends(folder / ("%s%d" % (major, i)), major, way, 5, env)
+            assert longer < LIMIT / 2, (way, env, longer)
+            assert trace.meta["source.cupti"] == "on", (way, env, trace.meta["source.cupti"])
+            assert len([r for r in trace.records if r.kind == "KERNEL"]) == kernels, (way, env)
 
 
 @case

@@ -286,11 +286,20 @@ SIM_EXPORT struct sim_context *sim_context_current(void)
 	return context && __atomic_load_n(&context->alive, __ATOMIC_RELAXED) ? context : NULL;
 }
 
+CUresult context_error(const struct sim_context *context)
+{
+	uint64_t fault = context->fault_ns;
+
+	return fault && sim_time_ns() >= fault ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+}
+
 CUresult require_context(struct sim_context **context)
 {
 	TRY(require_init());
 	*context = sim_context_current();
-	return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	if (!*context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return context_error(*context);
 }
 
 SIM_EXPORT uint32_t sim_context_id(const struct sim_context *context)

@@ -19,6 +19,7 @@ struct settings {
 	int devices;          /* SIM_DEVICES; 0 with SIM_NO_DEVICE */
 	uint64_t kernel_ns;   /* SIM_KERNEL_NS; 0: by the cost model */
 	uint64_t fail_malloc; /* SIM_FAIL_MALLOC: which device allocation fails, 0: none */
+	uint64_t fault;       /* SIM_FAULT: which kernel accesses an illegal address, 0: none */
 	bool say_stubs;       /* SIM_STUBS: what is not supported is named on stderr */
 };
 
@@ -57,6 +58,8 @@ struct sim_context {
 	bool primary;
 	bool alive;
 	int retained; /* of a primary context */
+	/* SIM_FAULT: since when every call fails, as after an illegal address; 0: never. */
+	_Atomic uint64_t fault_ns;
 	struct sim_stream *null_stream;
 	struct sim_stream *streams; /* all of the context, the null stream last */
 	struct sim_context *next;   /* contexts are never freed: stale handles are recognised */
@@ -66,8 +69,12 @@ struct sim_context {
 CUresult initialise(void);
 /* CUDA_SUCCESS when cuInit has been called. */
 CUresult require_init(void);
-/* The current context into *context; CUDA_ERROR_INVALID_CONTEXT: there is none. */
+/* The current context into *context; CUDA_ERROR_INVALID_CONTEXT: there is none. After a fault, the
+ * fault's error. */
 CUresult require_context(struct sim_context **context);
+/* The error that a fault has left in the context: it comes back from every call until the process
+ * ends (CUDA's manual on CUDA_ERROR_ILLEGAL_ADDRESS). */
+CUresult context_error(const struct sim_context *context);
 CUresult context_create(struct sim_context **context, unsigned flags, int device);
 CUresult context_destroy(struct sim_context *context);
 bool context_valid(const struct sim_context *context);

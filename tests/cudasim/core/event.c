@@ -174,7 +174,7 @@ CUresult event_sync(struct sim_event *event)
 	sync.context_handle = event->context;
 	sync.end_ns = sim_time_ns();
 	tell_sync(&sync);
-	return CUDA_SUCCESS;
+	return context_error(event->context);
 }
 
 CUresult event_elapsed(float *ms, struct sim_event *start, struct sim_event *end)

@@ -25,6 +25,7 @@
  *	SIM_KERNEL_NS=NS	what every kernel takes (default: by a cost model, the same in every run)
  *	SIM_NO_DEVICE=1		there is none
  *	SIM_FAIL_MALLOC=N	the Nth allocation of device memory fails
+ *	SIM_FAULT=N		the Nth kernel accesses an illegal address; every call fails from then on
  *	SIM_STUBS=1		says on stderr what was called and is not supported
  *	SIM_LOG=FILE		what is allocated, launched, copied, set and not supported, a line each; 2 is stderr
  *

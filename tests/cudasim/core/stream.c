@@ -257,7 +257,7 @@ CUresult stream_sync(struct sim_stream *stream)
 	pools_relax();
 	sync.end_ns = sim_time_ns();
 	tell_sync(&sync);
-	return CUDA_SUCCESS;
+	return context_error(stream->context);
 }
 
 /* The latest end of the context's streams, and of their host functions. */
@@ -302,7 +302,7 @@ CUresult context_sync(void)
 	sync.context_handle = context;
 	sync.end_ns = sim_time_ns();
 	tell_sync(&sync);
-	return CUDA_SUCCESS;
+	return context_error(context);
 }
 
 SIM_EXPORT uint32_t sim_stream_id(const struct sim_stream *stream)

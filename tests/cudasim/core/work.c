@@ -14,6 +14,7 @@
 #define COPY_NS 1500u
 #define SET_NS 1000u
 #define SM_COUNT 132u
+#define NEVER_NS UINT64_C(1000000000000000)
 #define GRID_X_MAX 2147483647u
 #define GRID_YZ_MAX 65535u
 
@@ -320,6 +321,17 @@ static struct sim_work schedule(struct sim_stream *stream, const struct op *op, 
 	return work_in(stream, start, end);
 }
 
+/* SIM_FAULT: the kernel never ends by itself. Calls fail from when it would have ended. */
+static void maybe_fault(struct sim_stream *stream, const struct op *op, struct sim_work *work)
+{
+	static _Atomic uint64_t kernels;
+
+	if (op->kind != SIM_KERNEL || ++kernels != settings()->fault)
+		return;
+	stream->context->fault_ns = work->end_ns;
+	work->end_ns += NEVER_NS;
+}
+
 static bool is_nothing(const struct op *op)
 {
 	return (op->kind == SIM_COPY && copy_bytes(&op->copy) == 0) ||
@@ -340,6 +352,8 @@ CUresult submit(struct sim_stream *stream, const struct op *op)
 		result = capture_add(stream, op, &node);
 	else if ((result = capture_permits_legacy(stream)) == CUDA_SUCCESS)
 		work = schedule(stream, op, &room);
+	if (result == CUDA_SUCCESS && !stream->capture)
+		maybe_fault(stream, op, &work);
 	core_unlock();
 	if (result != CUDA_SUCCESS)
 		return result;

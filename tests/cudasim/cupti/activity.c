@@ -183,6 +183,8 @@ SIM_EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 		result = may_enable(kind);
 	if (!result)
 		set_kind(kind, true);
+	if (!result && !switches()->worker_at_record)
+		worker_start();
 	return result;
 }
 
@@ -192,6 +194,8 @@ SIM_EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 
 	if (!result)
 		result = is_kind(kind);
+	if (!result && switches()->hang_disable)
+		worker_hang();
 	if (!result)
 		set_kind(kind, false);
 	return result;

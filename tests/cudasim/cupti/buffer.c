@@ -279,18 +279,11 @@ static void *call_complete(void *data)
 	return NULL;
 }
 
-/* As CUPTI's own threads, it takes no signals. */
 static bool complete_elsewhere(struct buffer *buffer)
 {
 	pthread_t thread;
-	sigset_t all, before;
-	bool made;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	made = !pthread_create(&thread, NULL, call_complete, buffer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return made && !pthread_join(thread, NULL);
+	return !pthread_create(&thread, NULL, call_complete, buffer) && !pthread_join(thread, NULL);
 }
 
 static void hand_over(struct buffer *buffer)

@@ -52,13 +52,16 @@ enum {
  *   SIM_CUPTI_SILENT_DROP=N   every Nth record is dropped and not counted
  *   SIM_CUPTI_UNTIMED=N       every Nth kernel has start = end = 0
  *   SIM_CUPTI_LATE=MS         device records are complete only MS milliseconds after their end
- *   SIM_CUPTI_WHOLE=1         a flush that is not forced hands over nothing as long as a device record is not complete
+ *   SIM_CUPTI_WHOLE=0         a flush that is not forced also hands over buffers that wait for a record
  *   SIM_CUPTI_UNKNOWN=N       after every Nth record comes one of a kind that no header knows
  *   SIM_CUPTI_INVALID=N       in the middle of every Nth buffer cuptiActivityGetNextRecord stops with
  *                             CUPTI_ERROR_INVALID_KIND
  *   SIM_CUPTI_ORDER=shuffle   device records come in no order at all
  *   SIM_CUPTI_THREAD=new      every buffer is handed over by a thread that was made for it and ends with it
  *   SIM_CUPTI_SLOW_FLUSH=MS   cuptiActivityFlushAll takes so many milliseconds longer
+ *   SIM_CUPTI_HANG=WHAT       never returns: `flush`: cuptiActivityFlushAll, `forced`: with the flag, `disable`: cuptiActivityDisable
+ *   SIM_CUPTI_FORCED_WAITS=1  a forced flush waits until the device has done all its work
+ *   SIM_CUPTI_WORKER=record   the thread is made with the first record, by whom launches, instead of with the first kind
  *   SIM_CUPTI_HANG_FORK=1     in a forked child cuptiActivityFlushAll hangs (here: for 20 s)
  *   SIM_CUPTI_WRAP=1          correlation ids start at 2^32 - 1000
  *   SIM_CUPTI_FATAL=N         after the Nth kernel: STATE_FATAL_ERROR, then CUPTI is detached
@@ -90,6 +93,9 @@ struct switches {
 	bool shuffle;
 	bool fresh_threads;
 	uint32_t slow_flush_ms;
+	bool hang_flush, hang_forced, hang_disable;
+	bool forced_waits;
+	bool worker_at_record;
 	bool hang_fork;
 	bool wrap;
 	unsigned fatal;
@@ -238,6 +244,10 @@ void buffer_clear(void);
 
 /* Device work that will be complete at record->due_ns. */
 void worker_add(const struct record *record);
+/* Makes the thread, which inherits the signal mask of the caller. */
+void worker_start(void);
+/* SIM_CUPTI_HANG: the caller never returns. */
+void worker_hang(void);
 /* Something is to be delivered soon. */
 void worker_wake(void);
 void worker_period(uint32_t ms);

@@ -61,12 +61,17 @@ static void read_all(void)
 	values.silent_drop = number("SIM_CUPTI_SILENT_DROP", 0);
 	values.untimed = number("SIM_CUPTI_UNTIMED", 0);
 	values.late_ns = UINT64_C(1000000) * number("SIM_CUPTI_LATE", 0);
-	values.whole = number("SIM_CUPTI_WHOLE", 0) != 0;
+	values.whole = number("SIM_CUPTI_WHOLE", 1) != 0;
 	values.unknown = number("SIM_CUPTI_UNKNOWN", 0);
 	values.invalid = number("SIM_CUPTI_INVALID", 0);
 	values.shuffle = word("SIM_CUPTI_ORDER", "shuffle");
 	values.fresh_threads = word("SIM_CUPTI_THREAD", "new");
 	values.slow_flush_ms = number("SIM_CUPTI_SLOW_FLUSH", 0);
+	values.hang_flush = word("SIM_CUPTI_HANG", "flush");
+	values.hang_forced = values.hang_flush || word("SIM_CUPTI_HANG", "forced");
+	values.hang_disable = word("SIM_CUPTI_HANG", "disable");
+	values.forced_waits = number("SIM_CUPTI_FORCED_WAITS", 0) != 0;
+	values.worker_at_record = word("SIM_CUPTI_WORKER", "record");
 	values.hang_fork = number("SIM_CUPTI_HANG_FORK", 0) != 0;
 	values.wrap = number("SIM_CUPTI_WRAP", 0) != 0;
 	values.fatal = number("SIM_CUPTI_FATAL", 0);

@@ -167,20 +167,43 @@ static void *work_for_ever(void *unused)
 	return unused;
 }
 
-/* The lock is held. The thread takes no signals: they are the program's. */
+/* The lock is held. Nothing says that the real library blocks signals in its threads, so the thread
+ * has the mask of the thread that is calling. */
 static void start_once(void)
 {
 	pthread_t thread;
-	sigset_t all, before;
 
 	if (started || entry_forked())
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	started = !pthread_create(&thread, NULL, work_for_ever, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (started)
 		pthread_detach(thread);
+}
+
+void worker_start(void)
+{
+	pthread_mutex_lock(&lock);
+	start_once();
+	pthread_mutex_unlock(&lock);
+}
+
+/* Holds what the real library holds meanwhile: nothing is delivered any more. */
+void worker_hang(void)
+{
+	pthread_mutex_lock(&delivery);
+	for (;;)
+		pause();
+}
+
+/* SIM_CUPTI_FORCED_WAITS */
+static void wait_for_device(void)
+{
+	pthread_mutex_lock(&delivery);
+	take_incoming();
+	for (size_t i = 0; i < waiting.count; i++)
+		while (waiting.at[i].due_ns > sim_time_ns())
+			usleep(10000);
+	pthread_mutex_unlock(&delivery);
 }
 
 static void wake_locked(void)
@@ -250,6 +273,11 @@ SIM_EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flags)
 		return CUPTI_ERROR_INVALID_OPERATION;
 	if (switches()->slow_flush_ms)
 		usleep(switches()->slow_flush_ms * 1000u);
+	if (flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED ? switches()->hang_forced
+						     : switches()->hang_flush)
+		worker_hang();
+	if (flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED && switches()->forced_waits)
+		wait_for_device();
 	worker_flush(flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	return CUPTI_SUCCESS;
 }

@@ -53,6 +53,8 @@ static const struct {
 	{ cudaErrorIllegalState, "cudaErrorIllegalState",
 		"the operation cannot be performed in the present state" },
 	{ cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found" },
+	{ cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+		"an illegal memory access was encountered" },
 	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
 	{ cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
 		"too many resources requested for launch" },

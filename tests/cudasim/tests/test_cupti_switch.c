@@ -4,6 +4,9 @@
  */
 #include "tests/cupti_client.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +234,153 @@ START_TEST(a_flush_may_be_slow)
 }
 END_TEST
 
+/* Two kernels of 200 ms, and an unforced flush between their ends. */
+static void flush_between(int major)
+{
+	CUfunction kernel;
+
+	setenv("SIM_KERNEL_NS", "200000000", 1);
+	client_open(major);
+	kernel = client_kernel("k");
+	client_record(KERNEL, 0);
+	client_launch(kernel, NULL, 1);
+	client_launch(kernel, NULL, 1);
+	usleep(300000);
+	client_flush(false);
+}
+
+/* CUPTI's header on cuptiActivityFlushAll: "It doesn't return buffers which have one or more
+ * incomplete records." */
+START_TEST(a_buffer_with_an_incomplete_record_stays)
+{
+	flush_between(_i);
+	ck_assert_uint_eq(client.buffer_count, 0);
+	usleep(200000);
+	client_flush(false);
+	ck_assert_uint_eq(client_entries(KERNEL), 2);
+}
+END_TEST
+
+START_TEST(incomplete_records_may_stay_alone)
+{
+	setenv("SIM_CUPTI_WHOLE", "0", 1);
+	flush_between(_i);
+	ck_assert_uint_eq(client_entries(KERNEL), 1);
+}
+END_TEST
+
+START_TEST(a_forced_flush_may_wait_for_the_device)
+{
+	setenv("SIM_CUPTI_FORCED_WAITS", "1", 1);
+	flush_between(_i);
+	client_flush(true);
+	ck_assert_uint_eq(client_entries(KERNEL), 2);
+}
+END_TEST
+
+static void *call_flush(void *flags)
+{
+	cupti.cuptiActivityFlushAll(flags ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+	return NULL;
+}
+
+static void *call_disable(void *unused)
+{
+	cupti.cuptiActivityDisable(KERNEL);
+	return unused;
+}
+
+static bool returns(void *(*call)(void *), void *argument)
+{
+	struct timespec until;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, call, argument), 0);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	return pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT;
+}
+
+START_TEST(calls_may_never_return)
+{
+	static const char *const values[] = { "flush", "forced", "disable" };
+	const int which = _i % 3;
+
+	setenv("SIM_CUPTI_HANG", values[which], 1);
+	client_open(12 + _i / 3);
+	client_record(KERNEL, 0);
+	if (which > 0)
+		ck_assert(returns(call_flush, NULL));
+	ck_assert(!returns(which == 2 ? call_disable : call_flush, which == 1 ? &cupti : NULL));
+}
+END_TEST
+
+/* Threads of this process that would take SIGUSR1, the first one left out. */
+static int threads_that_take_signals(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int count = 0;
+
+	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+		unsigned long long blocked = 0;
+		char path[300], line[256];
+		FILE *status;
+
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == (int)getpid())
+			continue;
+		snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+		status = fopen(path, "r");
+		while (status && fgets(line, sizeof line, status))
+			if (!strncmp(line, "SigBlk:", 7))
+				blocked = strtoull(line + 7, NULL, 16);
+		if (status)
+			fclose(status);
+		count += !(blocked & 1ull << (SIGUSR1 - 1));
+	}
+	closedir(tasks);
+	return count;
+}
+
+/* Nothing documents what signals the real library's threads block, so these have the mask of the
+ * thread that enables the first kind, or that launches (SIM_CUPTI_WORKER=record). */
+START_TEST(a_thread_comes_with_the_first_kind_or_record)
+{
+	const bool at_record = _i % 2;
+	sigset_t all, before;
+	CUfunction kernel;
+
+	if (at_record)
+		setenv("SIM_CUPTI_WORKER", "record", 1);
+	client_open(12 + _i / 2);
+	kernel = client_kernel("k");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	client_record(KERNEL, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	client_launch(kernel, NULL, 1);
+	usleep(100000); /* a new thread blocks signals until it runs */
+	ck_assert_int_eq(threads_that_take_signals(), at_record);
+}
+END_TEST
+
+/* cuda.h on CUDA_ERROR_ILLEGAL_ADDRESS: "any further CUDA work will return the same error". */
+START_TEST(a_kernel_that_faults_ends_all_work)
+{
+	CUfunction kernel;
+
+	setenv("SIM_FAULT", "2", 1);
+	client_open(_i);
+	kernel = client_kernel("k");
+	client_record(KERNEL, 0);
+	client_launch(kernel, NULL, 1);
+	client_launch(kernel, NULL, 1);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	client_flush(true);
+	ck_assert_uint_eq(client_entries(KERNEL), 1);
+}
+END_TEST
+
 START_TEST(ids_wrap_and_leave_out_0)
 {
 	uint32_t first, last;
@@ -319,6 +469,7 @@ int main(void)
 	TCase *both = tcase_create("both majors"), *codes = tcase_create("codes");
 
 	tcase_set_timeout(both, 20);
+	tcase_set_timeout(codes, 20);
 #define BOTH(test) tcase_add_loop_test(both, test, 12, 14);
 	BOTH(without_a_device_only_pure_functions_work)
 	BOTH(kinds_fail_with_the_given_code)
@@ -331,6 +482,10 @@ int main(void)
 	BOTH(shuffled_records_are_all_there)
 	BOTH(buffers_may_come_from_threads_that_end)
 	BOTH(a_flush_may_be_slow)
+	BOTH(a_buffer_with_an_incomplete_record_stays)
+	BOTH(incomplete_records_may_stay_alone)
+	BOTH(a_forced_flush_may_wait_for_the_device)
+	BOTH(a_kernel_that_faults_ends_all_work)
 	BOTH(ids_wrap_and_leave_out_0)
 	BOTH(a_fatal_error_is_reported_and_ends_everything)
 	BOTH(in_a_child_nothing_works)
@@ -338,6 +493,8 @@ int main(void)
 	BOTH(calls_are_logged)
 	tcase_add_loop_test(codes, refusals_have_the_given_code, 0, 8);
 	tcase_add_test(codes, another_tool_is_named);
+	tcase_add_loop_test(codes, calls_may_never_return, 0, 6);
+	tcase_add_loop_test(codes, a_thread_comes_with_the_first_kind_or_record, 0, 4);
 	suite_add_tcase(suite, both);
 	suite_add_tcase(suite, codes);
 	return client_run(suite);
