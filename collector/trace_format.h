@@ -785,7 +785,7 @@ struct trace_context {
 	uint32_t priority, reserved;
 };
 /* head.node: the range in which the graph node was created. original: the graph node it is a clone
- * of, or 0. */
+ * of, or 0. A clone may have a second record without its original, before or after this one. */
 struct trace_graph_node {
 	struct trace_head head;
 	uint64_t graph_node, original;

@@ -163,7 +163,7 @@ def graphs_are_known_by_their_nodes(folder):
         trace = whole(folder / "trace.bin")
         captured = [c for c in trace.calls if c.flags & CAPTURED]
         assert collections.Counter(c.kind for c in captured) == {"LAUNCH": 5, "SET": 1}
-        nodes = {n.graph_node: n for n in trace.dictionary["GRAPH_NODE"]}
+        nodes = {n.graph_node: n for n in sorted(trace.dictionary["GRAPH_NODE"], key=lambda node: node.original)}
         made, clones = [n for n in nodes.values() if not n.original], [n for n in nodes.values() if n.original]
         assert collections.Counter(n.type for n in made) == {0: 5, 2: 1} == collections.Counter(n.type for n in clones)
         assert all(nodes[c.original].type == c.type for c in clones)
@@ -175,6 +175,18 @@ def graphs_are_known_by_their_nodes(folder):
         assert len([r for r in gpu(trace) if not r.graph_node]) == 1
         complete(trace)
         (folder / "trace.bin").unlink()
+
+
+@case
+def the_work_of_a_graph_is_where_it_was_captured_in_whichever_order_clones_are_reported(folder):
+    """The library reports a node that cuGraphInstantiate makes as cloned, and perhaps as created
+    too, before or after that."""
+    for major in MAJORS:
+        for order in ("before", "after", "never"):
+            exactly(folder, major, 2, 1, 3, env={"SIM_CUPTI_CLONE_CREATED": order})
+            rows = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
+            kernels = [row["path"] for row in rows if row["kind"] == "kernel" and "graph_kernel" in row["name"]]
+            assert {tuple(path[path.index("replay"):-1])[2:] for path in kernels} == {()}, (order, kernels)
 
 
 @case

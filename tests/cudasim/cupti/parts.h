@@ -64,6 +64,10 @@ enum {
  *   SIM_CUPTI_KERNEL_ID=outer device records carry the id of the outermost call that has one, not the innermost's
  *   SIM_CUPTI_LOG=FILE        appends "pid tid function" for every call but GetNextRecord
  */
+/* When GRAPHNODE_CREATED is sent for a clone that cuGraphInstantiate makes, beside its
+ * GRAPHNODE_CLONED. */
+enum clone_created { CREATED_BEFORE_CLONED, CREATED_AFTER_CLONED, CREATED_NEVER_FOR_CLONES };
+
 struct switches {
 	uint32_t version;
 	int refuse;
@@ -82,6 +86,7 @@ struct switches {
 	bool wrap;
 	unsigned fatal;
 	bool outer_ids;
+	enum clone_created clone_created;
 	int log; /* file descriptor, -1: none */
 };
 

@@ -60,6 +60,9 @@ static void read_all(void)
 	values.wrap = number("SIM_CUPTI_WRAP", 0) != 0;
 	values.fatal = number("SIM_CUPTI_FATAL", 0);
 	values.outer_ids = word("SIM_CUPTI_KERNEL_ID", "outer");
+	values.clone_created = word("SIM_CUPTI_CLONE_CREATED", "after")   ? CREATED_AFTER_CLONED
+			       : word("SIM_CUPTI_CLONE_CREATED", "never") ? CREATED_NEVER_FOR_CLONES
+									  : CREATED_BEFORE_CLONED;
 	values.log = log && *log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
 }
 

@@ -53,7 +53,7 @@ START_TEST(nodes_are_created_inside_the_launch_that_is_captured)
 	const struct event *enter, *created, *leave;
 
 	open_and_capture(_i);
-	ck_assert_uint_eq(client_events(RESOURCE, CREATED), 3);
+	ck_assert_uint_eq(client_events(RESOURCE, CREATED), 6); /* three of them clones */
 	enter = client_api(RUNTIME, LAUNCH, CUPTI_API_ENTER, 0);
 	created = client_event(RESOURCE, CREATED, 0);
 	leave = client_api(RUNTIME, LAUNCH, CUPTI_API_EXIT, 0);
@@ -86,6 +86,30 @@ START_TEST(instantiation_clones_each_node)
 	}
 	ck_assert_uint_eq(client_events(RESOURCE, EXEC_CREATED), 1);
 	ck_assert_uint_ne(client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec, 0);
+}
+END_TEST
+
+/* Proton, CuptiProfiler.cpp: "When cuGraphClone or cuGraphInstantiate is called, CUPTI triggers both
+ * CREATED and CLONED callbacks for each node." No source names their order. */
+START_TEST(a_clone_is_reported_as_created_too)
+{
+	static const char *const orders[] = { "before", "after", "never" };
+
+	setenv("SIM_CUPTI_CLONE_CREATED", orders[_i / 2], 1);
+	open_and_capture(12 + _i % 2);
+	ck_assert_uint_eq(client_events(RESOURCE, CLONED), 3);
+	ck_assert_uint_eq(client_events(RESOURCE, CREATED), _i / 2 == 2 ? 3 : 6);
+	for (size_t i = 0; i < 3 && _i / 2 < 2; i++) {
+		const struct event *cloned = client_event(RESOURCE, CLONED, i),
+				   *created = client_event(RESOURCE, CREATED, 3 + i);
+
+		ck_assert_uint_eq(created->node, cloned->node);
+		ck_assert_uint_eq(created->original_node, 0);
+		if (_i / 2 == 0)
+			ck_assert_uint_lt(created->order, cloned->order);
+		else
+			ck_assert_uint_gt(created->order, cloned->order);
+	}
 }
 END_TEST
 
@@ -195,6 +219,7 @@ int main(void)
 	BOTH(nodes_are_created_inside_the_launch_that_is_captured)
 	BOTH(captured_launches_do_not_run)
 	BOTH(instantiation_clones_each_node)
+	tcase_add_loop_test(both, a_clone_is_reported_as_created_too, 0, 6);
 	BOTH(records_of_a_launch_name_the_clones)
 	BOTH(all_work_of_a_launch_has_the_launchs_id)
 	BOTH(each_launch_has_its_records)
