@@ -87,7 +87,10 @@ struct switches {
 	unsigned fatal;
 	bool outer_ids;
 	enum clone_created clone_created;
-	int log; /* file descriptor, -1: none */
+	bool graph_trace_by_instantiation;
+	uint32_t node_cost_ns;
+	bool graph_memsets; /* also between kernels */
+	int log;            /* file descriptor, -1: none */
 };
 
 /* Read at the first call; the same for the life of the process. */
