@@ -83,6 +83,8 @@
  *                           absent: everything is recorded
  *   cupti.yielded           how often CUPTI was handed over to a second client, which the AWAY
  *                           records show; absent: never
+ *   graphs                  how launches of CUDA graphs are recorded (PPERF_GRAPHS): `whole`,
+ *                           or `auto: ` with what was chosen and when; absent: every node
  *   torch.allocator         the configuration of PyTorch's allocator (PYTORCH_ALLOC_CONF)
  *   torch.abi               1 if PyTorch's strings have the C++11 ABI, else 0
  *   torch.layout            measured offsets of the members that pperf reads in PyTorch
@@ -641,11 +643,14 @@ struct trace_gpu_batch {
 /* Begins KERNEL, GPU_COPY and GPU_SET. */
 struct trace_gpu {
 	struct trace_head head;
-	/* graph_node: 0 if not part of a graph */
+	/* graph_node: 0 if not part of a graph, or if it is a whole one */
 	uint64_t start_ns, end_ns, correlation, graph_node;
 	/* CUPTI's ids. graph: id of the executable graph. */
 	uint32_t device, context, stream, graph;
 };
+/* Name of the KERNEL that is the launch of a CUDA graph, recorded as a whole: from the first start
+ * to the last end of its nodes. It has no launch configuration, and no graph_node. */
+#define TRACE_WHOLE_GRAPH "whole graph"
 struct trace_kernel {
 	struct trace_gpu gpu;
 	uint32_t grid[3], block[3];

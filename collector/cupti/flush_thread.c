@@ -15,6 +15,7 @@
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
 #include "collector/cupti/devices.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/stream/stream.h"
 
 #include <errno.h>
@@ -106,6 +107,7 @@ static void *run_flush_thread(void *data)
 	while (sleep_until_next_flush(s) && cupti_runs()) {
 		flush_buffers(s);
 		cupti_handover_poll();
+		cupti_graph_trace_poll();
 		cupti_buffers_prefault();
 	}
 	return NULL;

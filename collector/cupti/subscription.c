@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/cupti/subscription.h"
 
+#include "collector/cupti/graph_trace.h"
 #include "collector/cupti/session_state.h"
 
 #include <stdio.h>
@@ -108,6 +109,8 @@ void cupti_enable_kinds(struct cupti_session *s)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
 			cupti_note_refusal(s, kinds[i].what, result);
+	if ((result = cupti_graph_trace_enable()) != CUPTI_OK)
+		cupti_note_refusal(s, "whole graphs", result);
 	/* Also records contexts that exist already, if the program created them before the
 	 * session. */
 	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
@@ -134,6 +137,7 @@ static void disable_callback(
 
 void cupti_disable_kinds(struct cupti_session *s)
 {
+	cupti_graph_trace_disable();
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
 		s->library.disable(kinds[i].kind);
 }
