@@ -95,6 +95,8 @@
  *   import.format           in a trace made of another tool's file: that file's format
  *   import.left_out         what that file holds and no record has
  *   import.processes        the processes whose events it holds, if there are several
+ *   import.graphs           with a second file that has captures: how many graph launches match
+ *                           one, `N of M`
  * Words. A stream is the sequence of records of one thread; a stream of CUDA is called "CUDA
  * stream", except in members of structs that describe CUDA calls and GPU work. A node is one of the
  * calling-context tree; those of CUDA graphs are called "graph node". A MODULE record is a loaded
