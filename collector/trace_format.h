@@ -86,6 +86,8 @@
  *                           records show; absent: never
  *   cupti.gpu_ids           `driver` or `runtime`: whose id GPU records carry if the runtime call
  *                           and the driver call inside it both have one; absent: not known
+ *   graphs                  how launches of CUDA graphs are recorded (PPERF_GRAPHS): `whole`,
+ *                           or `auto: ` with what was chosen and when; absent: every node
  *   torch.allocator         the configuration of PyTorch's allocator (PYTORCH_ALLOC_CONF)
  *   torch.abi               1 if PyTorch's strings have the C++11 ABI, else 0
  *   torch.layout            measured offsets of the members that pperf reads in PyTorch
@@ -98,6 +100,8 @@
  *   import.markers          the tool's own markers in that file, which no record has
  *   import.devices          which GPU was renumbered, as a sentence; absent: none
  *   import.processes        the processes whose events it holds, if there are several
+ *   import.graphs           with a second file that has captures: how many graph launches match
+ *                           one, `N of M`
  * Words. A stream is the sequence of records of one thread; a stream of CUDA is called "CUDA
  * stream", except in members of structs that describe CUDA calls and GPU work. A node is one of the
  * calling-context tree; those of CUDA graphs are called "graph node". A MODULE record is a loaded
@@ -650,11 +654,14 @@ struct trace_gpu_batch {
 /* Begins KERNEL, GPU_COPY and GPU_SET. */
 struct trace_gpu {
 	struct trace_head head;
-	/* graph_node: 0 if not part of a graph */
+	/* graph_node: 0 if not part of a graph, or if it is a whole one */
 	uint64_t start_ns, end_ns, correlation, graph_node;
 	/* CUPTI's ids. graph: id of the executable graph. */
 	uint32_t device, context, stream, graph;
 };
+/* Name of the KERNEL that is the launch of a CUDA graph, recorded as a whole: from the first start
+ * to the last end of its nodes. It has no launch configuration, and no graph_node. */
+#define TRACE_WHOLE_GRAPH "whole graph"
 struct trace_kernel {
 	struct trace_gpu gpu;
 	uint32_t grid[3], block[3];
@@ -796,7 +803,7 @@ struct trace_context {
 	uint32_t priority, reserved;
 };
 /* head.node: the range in which the graph node was created. original: the graph node it is a clone
- * of, or 0. */
+ * of, or 0. A clone may have a second record without its original, before or after this one. */
 struct trace_graph_node {
 	struct trace_head head;
 	uint64_t graph_node, original;

@@ -298,6 +298,7 @@ static void claim_cuda_injection(const char *self)
 	cupti_callbacks_configure(wanted, getenv("PPERF_CUPTI") ? settings->cupti_library : NULL,
 		settings->cupti_hands_over, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
 		named && !strcmp(named, self));
+	cupti_callbacks_set_graphs(settings->graphs, settings->graph_nodes_max);
 }
 
 /* Returns the configuration of PyTorch's allocator. Newer releases read the first of these

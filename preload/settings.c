@@ -223,6 +223,28 @@ static bool variable_flag(struct pperf_settings *s, const char *variable, bool f
 	return on;
 }
 
+static void read_graphs(struct pperf_settings *s, const char *value)
+{
+	char *end;
+
+	if (!value || !strcasecmp(value, "nodes"))
+		return;
+	if (!strcasecmp(value, "whole")) {
+		s->graphs = CUPTI_GRAPHS_WHOLE;
+	} else if (!strcasecmp(value, "auto")) {
+		s->graphs = CUPTI_GRAPHS_AUTO;
+	} else if (!strncasecmp(value, "auto:", 5) && value[5] >= '1' && value[5] <= '9') {
+		s->graphs = CUPTI_GRAPHS_AUTO;
+		s->graph_nodes_max = strtoull(value + 5, &end, 10);
+		if (!*end)
+			return;
+		s->graphs = CUPTI_GRAPHS_NODES;
+		note_bad_value(s, "PPERF_GRAPHS", value, "auto:N with nodes per second");
+	} else {
+		note_bad_value(s, "PPERF_GRAPHS", value, "nodes, whole, auto or auto:N");
+	}
+}
+
 void settings_read(struct pperf_settings *s)
 {
 	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
@@ -259,6 +281,7 @@ void settings_read(struct pperf_settings *s)
 	s->cupti = s->cuda && settings_flag(cupti, true); /* any other value is a path */
 	if (cupti)
 		snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti);
+	read_graphs(s, variable_value("PPERF_GRAPHS"));
 	s->tensors = variable_flag(s, "PPERF_TENSORS", true);
 	s->python = variable_flag(s, "PPERF_PYTHON", true);
 	s->modules = variable_flag(s, "PPERF_MODULES", true);

@@ -4,6 +4,7 @@
 #ifndef PPERF_PRELOAD_SETTINGS_H
 #define PPERF_PRELOAD_SETTINGS_H
 
+#include "collector/cupti/session.h"
 #include "collector/file/trace_file.h"
 #include "collector/stream/schedule.h"
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 	X(PPERF_CUDA, "1")            \
 	X(PPERF_CUPTI, "1")           \
 	X(PPERF_CUPTI_BUFFERS, "64M") \
+	X(PPERF_GRAPHS, "nodes")      \
 	X(PPERF_TENSORS, "1")         \
 	X(PPERF_PYTHON, "1")          \
 	X(PPERF_MODULES, "1")         \
@@ -57,6 +59,8 @@ struct pperf_settings {
 	const char *step_marker;  /* PPERF_STEP_MARKER; NULL: not set; environment */
 	const char *stacks;       /* PPERF_STACKS; NULL: not set; environment */
 	bool cupti_hands_over;    /* PPERF_CUPTI=yield */
+	enum cupti_graphs graphs; /* PPERF_GRAPHS */
+	uint64_t graph_nodes_max; /* N of PPERF_GRAPHS=auto:N; 0: not set */
 	/* The tool that NVTX_INJECTION64_PATH named before us, in this process or an earlier one of
 	 * the run. "": none. Environment. */
 	const char *chained_nvtx;

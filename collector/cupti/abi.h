@@ -20,6 +20,7 @@
  * minor + update. */
 #define CUPTI_VERSION_12_0 19u /* the oldest that pperf uses */
 #define CUPTI_VERSION_12_2 20u /* overhead records carry a correlation id */
+#define CUPTI_VERSION_12_3 21u /* graph records name the device of the last node */
 /* Event records carry the time on the device, and synchronisation records the call's result. */
 #define CUPTI_VERSION_12_8 26u
 #define CUPTI_VERSION_12_9 27u /* a client may decline to provide a buffer */
@@ -76,8 +77,8 @@ enum cupti_kind {
 	CUPTI_MEMCPY_PEER = 22, /* MEMCPY2 */
 	CUPTI_CUDA_EVENT = 36,  /* enabled by another client only */
 	CUPTI_SYNCHRONIZATION = 38,
-	CUPTI_MEMORY = 49,      /* MEMORY2 */
-	CUPTI_GRAPH_TRACE = 51, /* enabled by another client only */
+	CUPTI_MEMORY = 49, /* MEMORY2 */
+	CUPTI_GRAPH_TRACE = 51,
 	/* Enabled by another client only; only their times are known here. */
 	CUPTI_EXTERNAL_CORRELATION = 39,
 	CUPTI_MARKER = 12,
@@ -174,6 +175,16 @@ struct cupti_overhead {
 };
 #define CUPTI_OBJECT_THREAD 2u
 #define CUPTI_OVERHEAD_BUFFER_REQUEST (7u << 16) /* CUPTI_VERSION_12_6 */
+
+struct cupti_graph_launch { /* GraphTrace */
+	uint32_t kind, correlation;
+	uint64_t start, end;
+	/* Of the first node. device and context are CUPTI_ON_HOST if that is a host function. */
+	uint32_t device, graph, context, stream;
+	void *reserved;
+	uint32_t end_device, end_context; /* CUPTI_VERSION_12_3; of the last node */
+};
+#define CUPTI_ON_HOST 0x7fffffffu
 
 struct cupti_api { /* DRIVER, RUNTIME */
 	uint32_t kind, cbid;

@@ -5,6 +5,7 @@
 #include "collector/cupti/kernel_names.h"
 #include "collector/process/clock.h"
 #include "collector/cupti/correlation.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/cupti/session.h"
 #include "collector/cupti/abi.h"
 #include "collector/cupti/call_ids.h"
@@ -38,6 +39,8 @@ static void fill_times(struct trace_gpu *gpu, uint64_t start, uint64_t end, uint
 	gpu->correlation = trace_correlation(correlation);
 	gpu->graph_node = graph_node;
 	gpu->graph = graph_node ? graph : 0;
+	if (graph_node)
+		cupti_graph_trace_count_node(start);
 }
 
 static void fill_location(struct trace_gpu *gpu, uint32_t device, uint32_t context, uint32_t stream)
@@ -71,6 +74,25 @@ RECORD_WRITER(write_kernel)
 	kernel->local_bytes = from->local_per_thread;
 	kernel->name = name;
 	kernel->shared_carveout_bytes = from->shared_executed;
+	stream_commit();
+}
+
+/* The launch of a graph that is recorded as a whole: a kernel without a launch configuration. */
+RECORD_WRITER(write_graph_launch)
+{
+	const struct cupti_graph_launch *from = record;
+	uint32_t name = name_id_always(TRACE_WHOLE_GRAPH, sizeof TRACE_WHOLE_GRAPH - 1);
+	const bool on_host = from->device == CUPTI_ON_HOST,
+		   has_end = cupti->version >= CUPTI_VERSION_12_3;
+	struct trace_kernel *kernel = stream_record(TRACE_KERNEL, sizeof *kernel);
+
+	if (!kernel)
+		return;
+	fill_times(&kernel->gpu, from->start, from->end, from->correlation, 0, 0);
+	fill_location(&kernel->gpu, on_host && has_end ? from->end_device : from->device,
+		on_host && has_end ? from->end_context : from->context, from->stream);
+	kernel->gpu.graph = from->graph;
+	kernel->name = name;
 	stream_commit();
 }
 
@@ -243,6 +265,8 @@ static const struct {
 	[CUPTI_SYNCHRONIZATION] = { write_synchronization,
 		offsetof(struct cupti_synchronization, correlation) },
 	[CUPTI_MEMORY] = { write_gpu_memory, offsetof(struct cupti_memory, correlation) },
+	[CUPTI_GRAPH_TRACE] = { write_graph_launch,
+		offsetof(struct cupti_graph_launch, correlation) },
 };
 
 static bool is_known_record(const void *record)

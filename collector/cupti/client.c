@@ -5,6 +5,7 @@
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/client_clock.h"
 #include "collector/cupti/call_ids.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/cupti/handover.h"
 #include "collector/process/signal_guard.h"
 
@@ -335,6 +336,13 @@ void cupti_client_deliver(
 	errno = saved;
 }
 
+bool cupti_client_has_enabled(uint32_t kind)
+{
+	return bits_has(&client.on, kind);
+}
+
+/* A graph that the client has recorded as a whole has no nodes, so its record is in our trace,
+ * too. */
 bool cupti_client_owns_record(const void *record)
 {
 	uint32_t head[2];
@@ -346,7 +354,7 @@ bool cupti_client_owns_record(const void *record)
 		!atomic_load_explicit(&client.began_ns, memory_order_relaxed) &&
 		!atomic_load_explicit(&cupti_handovers, memory_order_relaxed))
 		return false;
-	return !cupti_owns_kind(head[0]) &&
+	return !cupti_owns_kind(head[0]) && head[0] != CUPTI_GRAPH_TRACE &&
 	       !(head[0] == CUPTI_DRIVER_CALL && cupti_times_call(head[1]));
 }
 
@@ -500,6 +508,7 @@ int cupti_client_enable(int kind)
 		set_clients_all_syncs();
 	note_enabled(&client.on, (uint32_t)kind);
 	bits_set(&client.ever_enabled, (uint32_t)kind, true);
+	cupti_graph_trace_client_changed((uint32_t)kind, true);
 	return CUPTI_OK;
 }
 
@@ -522,6 +531,7 @@ int cupti_client_enable_and_dump(int kind)
 	result = cupti_session->library.enable_and_dump(kind);
 	if (result != CUPTI_OK)
 		note_disabled(&client.on, (uint32_t)kind);
+	cupti_graph_trace_client_changed((uint32_t)kind, result == CUPTI_OK);
 	return result;
 }
 
@@ -576,8 +586,10 @@ int cupti_client_disable(int kind)
 		cupti_time_calls();
 	if (kind == CUPTI_SYNCHRONIZATION)
 		cupti_set_all_syncs(cupti_session, false);
-	if (kind >= 0 && kind < (int)KINDS)
+	if (kind >= 0 && kind < (int)KINDS) {
 		note_disabled(&client.on, (uint32_t)kind);
+		cupti_graph_trace_client_changed((uint32_t)kind, false);
+	}
 	return result;
 }
 

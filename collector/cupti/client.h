@@ -59,6 +59,9 @@ const struct cupti_library *cupti_client_library(void);
 
 /* ---- for the session ---- */
 
+/* Whether the client has enabled this kind of records now. */
+bool cupti_client_has_enabled(uint32_t kind);
+
 /* Forwards a callback to the client, after our own callback has run. */
 void cupti_client_forward_callback(int domain, uint32_t id, const void *what);
 

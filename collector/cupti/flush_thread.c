@@ -21,6 +21,7 @@
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
 #include "collector/cupti/devices.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/stream/stream.h"
 
 #include <errno.h>
@@ -179,6 +180,7 @@ static void *run_flush_thread(void *data)
 		cupti_request_ids();
 		cupti_client_poll();
 		cupti_handover_poll();
+		cupti_graph_trace_poll();
 		cupti_buffers_prefault();
 	}
 	if (ending)

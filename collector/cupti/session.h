@@ -34,6 +34,10 @@ struct cupti_call {
 };
 enum cupti_call_site { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 
+/* How launches of CUDA graphs are recorded; collector/cupti/graph_trace.h
+ * describes it. */
+enum cupti_graphs { CUPTI_GRAPHS_NODES, CUPTI_GRAPHS_WHOLE, CUPTI_GRAPHS_AUTO };
+
 /* What the session does. It must stay valid for ever. */
 struct cupti_config {
 	/* Returns the callback ids of the driver calls to subscribe to, ended by 0. Called when the
@@ -57,6 +61,8 @@ struct cupti_config {
 	 * served. */
 	bool hands_over;
 	uint64_t buffer_bytes; /* limit of CUPTI's buffers; 0: 64 MiB */
+	enum cupti_graphs graphs;
+	uint64_t graph_nodes_max; /* nodes per second, for CUPTI_GRAPHS_AUTO */
 };
 
 /* Starts the session, at most once in a process and its forked children. Any thread may call it,

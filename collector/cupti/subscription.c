@@ -3,6 +3,7 @@
 
 #include "collector/cupti/call_ids.h"
 #include "collector/cupti/kernel_names.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/cupti/session_state.h"
 
 #include <stdio.h>
@@ -156,6 +157,8 @@ void cupti_enable_kinds(struct cupti_session *s)
 		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
 			cupti_note_refusal(s, kinds[i].what, result);
 	cupti_set_all_syncs(s, false);
+	if ((result = cupti_graph_trace_enable()) != CUPTI_OK)
+		cupti_note_refusal(s, "whole graphs", result);
 	/* Also records contexts that exist already, if the program created them before the
 	 * session. */
 	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
@@ -183,6 +186,7 @@ static void disable_callback(
 
 void cupti_disable_kinds(struct cupti_session *s)
 {
+	cupti_graph_trace_disable();
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
 		s->library.disable(kinds[i].kind);
 }

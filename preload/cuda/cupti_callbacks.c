@@ -8,6 +8,7 @@
 
 #include "preload/cuda/traced_call.h"
 #include "collector/cupti/correlation.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/cupti/session.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/large_stack.h"
@@ -312,6 +313,12 @@ void cupti_callbacks_configure(
 	config.buffer_bytes = buffer_bytes;
 	injected = by_driver;
 	enabled = wanted;
+}
+
+void cupti_callbacks_set_graphs(enum cupti_graphs graphs, uint64_t nodes_per_s)
+{
+	config.graphs = graphs;
+	config.graph_nodes_max = nodes_per_s ? nodes_per_s : CUPTI_GRAPH_NODES_MAX;
 }
 
 void cupti_callbacks_start_if_needed(void)

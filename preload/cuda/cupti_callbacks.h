@@ -10,6 +10,8 @@
 #ifndef PPERF_PRELOAD_CUDA_CUPTI_CALLBACKS_H
 #define PPERF_PRELOAD_CUDA_CUPTI_CALLBACKS_H
 
+#include "collector/cupti/session.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +26,10 @@
  */
 void cupti_callbacks_configure(
 	bool wanted, const char *setting, bool hands_over, uint64_t buffer_bytes, bool by_driver);
+
+/* Stores how launches of CUDA graphs are recorded (PPERF_GRAPHS). `nodes_per_s` is the limit for
+ * CUPTI_GRAPHS_AUTO; 0: the default. Called by the constructor. */
+void cupti_callbacks_set_graphs(enum cupti_graphs graphs, uint64_t nodes_per_s);
 
 /* Starts CUPTI unless the driver is going to. Called before an interposed call enters CUDA, never
  * inside one, and never between stream_enter and stream_leave. Cheap once CUPTI has been started.

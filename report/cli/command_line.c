@@ -234,6 +234,9 @@ static const struct option_entry {
 	{ 0, "steps", "A-B", OWN(parse_steps), "only the steps with these numbers" },
 	{ 0, "no-steps", NULL, FLAG(no_steps),
 		"do not detect steps that the program does not mark" },
+	{ 0, "graphs", "FILE", STRING(graphs),
+		"imported traces: the file of torch.profiler or nsys with the captures of the "
+		"CUDA graphs that the trace launches" },
 	{ 0, "step-marker", "NAME", STRING(step_marker),
 		"ranges named NAME, or NAME and a number, are the steps" },
 	{ 0, "device", "N", INDEX(device), "only this GPU" },

@@ -7,6 +7,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/cli/help.h"
+#include "report/import/open_trace.h"
 #include "report/import/run_files.h"
 #include "report/text/pager.h"
 #include "report/print/print.h"
@@ -146,6 +147,7 @@ static void expand_directories(struct options *options)
 int main(int argc, char **argv)
 {
 	struct options options;
+	char error[READER_ERROR_BYTES];
 
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_IGN);
@@ -157,6 +159,8 @@ int main(int argc, char **argv)
 	if (options.redact)
 		reader_redact();
 	columns_select(&options);
+	if (options.graphs && !open_trace_use_captures(options.graphs, error))
+		fatal(STATUS_UNREADABLE, "%s", error);
 	expand_directories(&options);
 	if (options.view->run)
 		return options.view->run(&options);

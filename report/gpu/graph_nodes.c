@@ -8,7 +8,8 @@
 
 struct graph_nodes {
 	struct trace_reader *reader;
-	/* Hash table by the node's id. The last record of an id counts. */
+	/* Hash table by the node's id. Of the records of an id, the last that names an original
+	 * counts, else the last. */
 	const struct trace_graph_node **slots;
 	size_t slot_count;
 	struct graph_id_list {
@@ -72,6 +73,16 @@ static void find_execs(struct graph_nodes *nodes, const struct graph_id_list *gr
 	qsort(nodes->execs.values, nodes->execs.count, sizeof *nodes->execs.values, compare_u32);
 }
 
+/* CUPTI may report a clone twice when a graph is instantiated, in either order: as created, without
+ * its original, and as cloned. Only the second says where its work was captured. */
+static void add_graph_node(struct graph_nodes *nodes, const struct trace_graph_node *node)
+{
+	const struct trace_graph_node **slot = graph_node_slot(nodes, node->graph_node);
+
+	if (!*slot || node->original || !(*slot)->original)
+		*slot = node;
+}
+
 struct graph_nodes *graph_nodes_new(struct trace_reader *reader)
 {
 	const uint32_t count = reader_dictionary_count(reader, TRACE_GRAPH_NODE);
@@ -82,12 +93,8 @@ struct graph_nodes *graph_nodes_new(struct trace_reader *reader)
 	for (nodes->slot_count = 16; nodes->slot_count < (size_t)count * 2;)
 		nodes->slot_count *= 2;
 	nodes->slots = xcalloc(nodes->slot_count * sizeof(struct trace_graph_node *));
-	for (uint32_t i = 0; i < count; i++) {
-		const struct trace_graph_node *node = reader_dictionary(
-			reader, TRACE_GRAPH_NODE, i);
-
-		*graph_node_slot(nodes, node->graph_node) = node;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		add_graph_node(nodes, reader_dictionary(reader, TRACE_GRAPH_NODE, i));
 	graphs = captured_graphs(nodes, count);
 	find_execs(nodes, &graphs);
 	free(graphs.values);

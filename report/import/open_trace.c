@@ -5,6 +5,7 @@
 #include "report/base/progress.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"
+#include "report/import/convert/graph_captures.h"
 #include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
 #include "report/import/file_kind.h"
@@ -36,6 +37,7 @@ struct converted_file {
 };
 
 static struct converted_file *converted_files;
+static struct graph_captures *graph_captures; /* NULL: none were given */
 
 static struct converted_file *find_converted(const struct stat *status)
 {
@@ -74,6 +76,7 @@ static bool write_converted_trace(struct converted_file *converted, struct event
 {
 	const int fd = temporary_file_create();
 
+	rows->captures = graph_captures;
 	if (fd < 0 || !convert_rows(rows, fd)) {
 		if (fd >= 0)
 			close(fd);
@@ -282,7 +285,13 @@ static struct converted_file *open_and_detect(
 		return NULL;
 	}
 	kind = read_file_head(*fd, head, &got);
-	if (kind == FILE_OTHER && explain_file(path, head, got, error)) {
+	if (kind == FILE_PPERF && graph_captures)
+		snprintf(error, READER_ERROR_BYTES,
+			"%.300s: is a trace of pperf, which has the captures of its graphs; leave "
+			"out --graphs",
+			path);
+	if ((kind == FILE_PPERF && graph_captures) ||
+		(kind == FILE_OTHER && explain_file(path, head, got, error))) {
 		close(*fd);
 		*fd = -1;
 	}
@@ -316,6 +325,36 @@ int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BY
 	if (fd >= 0 && !fstat(fd, &status))
 		*bytes = (uint64_t)status.st_size;
 	return fd;
+}
+
+bool open_trace_use_captures(const char *path, char error[READER_ERROR_BYTES])
+{
+	unsigned char head[FILE_HEAD_BYTES];
+	struct event_rows rows;
+	char problem[320] = "is not a file of torch.profiler or nsys";
+	uint64_t bytes;
+	size_t got;
+	const int fd = trace_file_open(path, &bytes, error);
+	const enum file_kind kind = fd < 0 ? FILE_OTHER : read_file_head(fd, head, &got);
+	const bool sqlite = kind == FILE_SQLITE;
+
+	if (fd < 0)
+		return false;
+	if (sqlite || kind == FILE_JSON || kind == FILE_GZIP) {
+		if (read_foreign_file(&rows, fd, sqlite, problem, sizeof problem))
+			graph_captures = graph_captures_new(&rows);
+		else
+			event_rows_free(&rows);
+	}
+	if (sqlite || (kind != FILE_JSON && kind != FILE_GZIP))
+		close(fd);
+	if (graph_captures && graph_captures_count(graph_captures))
+		return true;
+	snprintf(error, READER_ERROR_BYTES, "%.150s: %.320s", path,
+		graph_captures ? "has no captures of CUDA graphs (cudaStreamBeginCapture to "
+				 "cudaStreamEndCapture)"
+			       : problem);
+	return false;
 }
 
 bool is_foreign_trace(const char *path)

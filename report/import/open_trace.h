@@ -19,6 +19,11 @@
  * Returns a descriptor for pread, which the caller closes, or -1 with one sentence in `error`. */
 int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
 
+/* Reads the file `path` with the captures of CUDA graphs. Files of other tools that are opened from
+ * now on get the call paths of the captures for their graph launches (graph_captures.h). Returns
+ * false with one sentence in `error`. */
+bool open_trace_use_captures(const char *path, char error[READER_ERROR_BYTES]);
+
 /* Returns whether the file is another tool's trace, as far as its first bytes show. Never
  * blocks. */
 bool is_foreign_trace(const char *path);

@@ -20,6 +20,10 @@ void next_command_add_files(struct shell_command *command, const struct options 
 		text_add(&command->built, " --no-fold");
 	if (options->no_steps)
 		text_add(&command->built, " --no-steps");
+	if (options->graphs) {
+		text_add(&command->built, " --graphs");
+		shell_command_add_word(command, options->graphs, strlen(options->graphs));
+	}
 	if (options->step_marker) {
 		text_add(&command->built, " --step-marker");
 		shell_command_add_word(command, options->step_marker, strlen(options->step_marker));

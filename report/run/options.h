@@ -75,6 +75,7 @@ struct options {
 	bool steps;
 	uint64_t first_step, last_step;
 	bool no_steps;           /* the tree without steps that were found without marks */
+	const char *graphs;      /* file with the captures of CUDA graphs; NULL: none */
 	const char *step_marker; /* NULL: the setting of the program's environment */
 	int64_t device, rank;    /* -1: not given */
 	bool brief;              /* the view's short form */

@@ -458,6 +458,7 @@ static void write_trace_text(struct output *out, struct info *info, bool ascii)
 	info_put_flushes(&page);
 	put_meta_family(&page, "CUPTI issue", "cupti.known.");
 	put_meta_family(&page, "settings", "env.");
+	put_meta_field(&page, "CUDA graphs", "graphs");
 	info_put_devices(&page);
 	info_put_counters(&page);
 	info_put_file(&page);

@@ -155,6 +155,21 @@ EVENT(CUpti_ActivityCudaEvent3);
 AT(cupti_event, device_time, CUpti_ActivityCudaEvent3, deviceTimestamp);
 #endif
 
+#define GRAPH_LAUNCH(theirs)                                        \
+	AT(cupti_graph_launch, correlation, theirs, correlationId); \
+	AT(cupti_graph_launch, start, theirs, start);               \
+	AT(cupti_graph_launch, end, theirs, end);                   \
+	AT(cupti_graph_launch, device, theirs, deviceId);           \
+	AT(cupti_graph_launch, graph, theirs, graphId);             \
+	AT(cupti_graph_launch, context, theirs, contextId);         \
+	AT(cupti_graph_launch, stream, theirs, streamId)
+GRAPH_LAUNCH(CUpti_ActivityGraphTrace);
+#if CUPTI_API_VERSION >= 21
+GRAPH_LAUNCH(CUpti_ActivityGraphTrace2);
+AT(cupti_graph_launch, end_device, CUpti_ActivityGraphTrace2, endDeviceId);
+AT(cupti_graph_launch, end_context, CUpti_ActivityGraphTrace2, endContextId);
+#endif
+
 #define OVERHEAD(theirs)                                     \
 	AT(cupti_overhead, type, theirs, overheadKind);      \
 	AT(cupti_overhead, object_kind, theirs, objectKind); \
@@ -266,6 +281,7 @@ IS(CUPTI_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
 AT(cupti_external, external, CUpti_ActivityExternalCorrelation, externalId);
 AT(cupti_external, correlation, CUpti_ActivityExternalCorrelation, correlationId);
 IS(CUPTI_MEMORY, CUPTI_ACTIVITY_KIND_MEMORY2);
+IS(CUPTI_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
 /* The trace has CUPTI's numbers. */
 IS(TRACE_COPY_PTOP, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
 IS(TRACE_COPY_DTOD, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);

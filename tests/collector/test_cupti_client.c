@@ -3,6 +3,7 @@
  * what the other client is given of the records that we got, in whose buffers and by whose clock.
  */
 #include "collector/cupti/client.h"
+#include "collector/cupti/graph_trace.h"
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
 #include "collector/cupti/handover.h"
@@ -269,6 +270,37 @@ START_TEST(a_kind_that_is_not_ours_is_on_for_the_session)
 	ck_assert_uint_eq(on_kinds, 0);
 	ck_assert_uint_eq(asked_kinds, runtime);
 	ck_assert_int_eq(completed, 1);
+}
+END_TEST
+
+/* While whole graphs are recorded, CUPTI leaves out the nodes for every client. */
+START_TEST(the_client_gets_the_nodes_of_graphs_that_we_record_whole)
+{
+	const uint64_t whole = UINT64_C(1) << CUPTI_GRAPH_TRACE;
+	const uint32_t record[2] = { CUPTI_GRAPH_TRACE, 5 };
+
+	config.graphs = CUPTI_GRAPHS_WHOLE;
+	ck_assert_int_eq(cupti_graph_trace_enable(), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, whole);
+	cupti_client_enable(CUPTI_RUNTIME_CALL);
+	ck_assert_uint_eq(on_kinds & whole, whole);
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
+	cupti_client_enable(CUPTI_MEMCPY);
+	ck_assert_uint_eq(on_kinds & whole, 0);
+	cupti_client_disable(CUPTI_CONCURRENT_KERNEL);
+	ck_assert_uint_eq(on_kinds & whole, 0);
+	cupti_client_disable(CUPTI_MEMCPY);
+	ck_assert_uint_eq(on_kinds & whole, whole);
+	cupti_client_enable(CUPTI_GRAPH_TRACE); /* the client wants it, too */
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
+	ck_assert_uint_eq(on_kinds & whole, whole);
+	ck_assert(!cupti_client_owns_record(record));
+	cupti_client_disable(CUPTI_GRAPH_TRACE);
+	ck_assert_uint_eq(on_kinds & whole, 0);
+	cupti_client_finalize();
+	ck_assert_uint_eq(on_kinds & whole, whole);
+	cupti_graph_trace_disable();
+	ck_assert_uint_eq(on_kinds, 0);
 }
 END_TEST
 
@@ -637,6 +669,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_add_test(cases, what_sets_cupti_up_does_not_reach_it);
 	tcase_add_test(cases, a_kind_that_is_not_ours_is_on_for_the_session);
+	tcase_add_test(cases, the_client_gets_the_nodes_of_graphs_that_we_record_whole);
 	tcase_add_test(cases, only_records_of_the_session_are_given);
 	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
 	tcase_add_test(cases, requests_of_its_own_buffers_are_reported_and_none_of_ours);

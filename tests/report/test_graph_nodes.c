@@ -213,6 +213,21 @@ START_TEST(copies_of_copies_lead_to_the_capture_and_circles_nowhere)
 }
 END_TEST
 
+START_TEST(a_clone_reported_as_created_too_is_where_it_was_captured)
+{
+	struct capture capture = captured(GRAPH); /* cloned, then created */
+	struct profile_fixture fixture;
+
+	node(&capture, 21, 0, COPY, capture.warm);
+	node(&capture, 32, 0, COPY, capture.warm); /* created, then cloned */
+	node(&capture, 32, 12, COPY, capture.warm);
+	fixture = replayed(&capture, "replay", (const uint64_t[]){ 21, 32 }, 2);
+	expect(&fixture, "replay/graph 4/Net/fc/aten::addmm/k", 24, 24, NODE_KERNEL);
+	expect(&fixture, "replay/graph 4/Net/aten::relu/k", 24, 24, NODE_KERNEL);
+	fixture_free(&fixture);
+}
+END_TEST
+
 /* An optimizer's step and backward in a graph are that of the graph, too, and of who launched it.
  */
 START_TEST(a_graph_is_forward_backward_and_optimizer_as_what_was_captured)
@@ -274,6 +289,7 @@ int main(void)
 	tcase_add_test(graphs, what_is_captured_in_no_range_is_not_known);
 	tcase_add_test(graphs, a_graph_made_elsewhere_has_all_that_was_open_around_the_capture);
 	tcase_add_test(graphs, copies_of_copies_lead_to_the_capture_and_circles_nowhere);
+	tcase_add_test(graphs, a_clone_reported_as_created_too_is_where_it_was_captured);
 	tcase_add_test(graphs, a_graph_is_forward_backward_and_optimizer_as_what_was_captured);
 	tcase_add_test(graphs, work_outside_of_the_graph_stays_apart);
 	suite_add_tcase(suite, graphs);

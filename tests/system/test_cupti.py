@@ -168,7 +168,7 @@ def graphs_are_known_by_their_nodes(folder):
         trace = whole(folder / "trace.bin")
         captured = [c for c in trace.calls if c.flags & CAPTURED]
         assert collections.Counter(c.kind for c in captured) == {"LAUNCH": 5, "SET": 1}
-        nodes = {n.graph_node: n for n in trace.dictionary["GRAPH_NODE"]}
+        nodes = {n.graph_node: n for n in sorted(trace.dictionary["GRAPH_NODE"], key=lambda node: node.original)}
         made, clones = [n for n in nodes.values() if not n.original], [n for n in nodes.values() if n.original]
         assert collections.Counter(n.type for n in made) == {0: 5, 2: 1} == collections.Counter(n.type for n in clones)
         assert all(nodes[c.original].type == c.type for c in clones)
@@ -180,6 +180,64 @@ def graphs_are_known_by_their_nodes(folder):
         assert len([r for r in gpu(trace) if not r.graph_node]) == 1
         complete(trace)
         (folder / "trace.bin").unlink()
+
+
+@case
+def the_work_of_a_graph_is_where_it_was_captured_in_whichever_order_clones_are_reported(folder):
+    """The library reports a node that cuGraphInstantiate makes as cloned, and perhaps as created
+    too, before or after that."""
+    for major in MAJORS:
+        for order in ("before", "after", "never"):
+            exactly(folder, major, 2, 1, 3, env={"SIM_CUPTI_CLONE_CREATED": order})
+            rows = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
+            kernels = [row["path"] for row in rows if row["kind"] == "kernel" and "graph_kernel" in row["name"]]
+            assert {tuple(path[path.index("replay"):-1])[2:] for path in kernels} == {()}, (order, kernels)
+
+
+def graph_records(folder, major, iterations, **env):
+    """The trace of known_work, its graph launches, and their records by correlation id: how many
+    name a node, and how many are a whole graph."""
+    _, trace = known_work(folder, major, 1, 1, iterations, env=env)
+    launches = calls(trace, "GRAPH_LAUNCH")
+    nodes = collections.Counter(r.correlation for r in gpu(trace) if r.graph_node)
+    whole_ = collections.Counter(r.correlation for r in gpu(trace) if r.kind == "KERNEL" and trace.names[r.name] == "whole graph")
+    complete(trace)
+    return trace, launches, nodes, whole_
+
+
+@case
+def a_graph_is_one_record_for_each_launch_if_graphs_are_recorded_whole(folder):
+    for major in MAJORS:
+        trace, launches, nodes, whole_ = graph_records(folder, major, 20, PPERF_GRAPHS="whole")
+        assert not nodes and whole_ == {c.correlation: 1 for c in launches} and len(launches) == 20, (nodes, whole_)
+        assert trace.meta["graphs"] == "whole" and "warning.graphs" not in trace.meta, trace.meta
+        record = next(r for r in gpu(trace) if r.kind == "KERNEL" and r.graph)
+        assert record.graph == launches[0].exec_id and record.device == 0 and record.start_ns < record.end_ns
+        rows = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
+        below = [(r["name"], r["calls"]) for r in rows if "replay" in r["path"] and r["path"].index("replay") == len(r["path"]) - 3]
+        assert below == [("whole graph", 20)], below
+        _, _, nodes, whole_ = graph_records(folder, major, 2, PPERF_GRAPHS="nodes")
+        assert not whole_ and set(nodes.values()) == {4}
+
+
+@case
+def graphs_are_recorded_whole_from_the_rate_on_that_auto_permits(folder):
+    """Under both readings of CUPTI: what was enabled at the launch decides, or at the
+    instantiation. Then nodes remain, and that is written."""
+    for reading, iterations in (("launch", 9000), ("instantiation", 20000)):
+        trace, launches, nodes, whole_ = graph_records(folder, "13", iterations, PPERF_GRAPHS="auto:500", SIM_CUPTI_GRAPH_TRACE=reading)
+        text, warning = trace.meta["graphs"], trace.meta["warning.graphs"]
+        assert text.startswith("auto: nodes until ") and text.endswith(" nodes per second, limit 500)"), text
+        assert set(nodes.values()) == {4} and set(whole_.values()) <= {1}
+        assert nodes.keys() | whole_.keys() == {c.correlation for c in launches} and not nodes.keys() & whole_.keys()
+        if reading == "launch":
+            assert len(whole_) > 100 and max(nodes) < min(whole_), (len(nodes), len(whole_))
+            assert warning.startswith("From ") and "PPERF_GRAPHS=nodes" in warning, warning
+        else:
+            assert not whole_ and warning.startswith("CUPTI still recorded "), (len(whole_), warning)
+        assert text in report("info", folder / "trace.bin").stdout.decode()
+    trace, _, nodes, whole_ = graph_records(folder, "13", 20, PPERF_GRAPHS="auto")
+    assert not whole_ and trace.meta["graphs"] == "auto: nodes"
 
 
 @case

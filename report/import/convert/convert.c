@@ -4,6 +4,7 @@
  */
 #include "report/import/convert/convert.h"
 #include "report/base/alloc.h"
+#include "report/import/convert/graph_captures.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ static bool frames_have_no_thread(const struct event_rows *imported)
 /* Kineto reports Python calls on thread 0 of process 0 if it does not know their thread. Moves
  * modules among them to the thread with most operators. Moves functions too if none has a
  * thread. */
-static void find_module_threads(struct event_rows *imported)
+void convert_find_module_threads(struct event_rows *imported)
 {
 	size_t *operators = xcalloc((imported->thread_count + 1) * sizeof *operators), best = 0;
 
@@ -171,7 +172,7 @@ bool convert_rows(struct event_rows *imported, int fd)
 	int error;
 
 	levels_computed = convert_prepare_memory(&conversion);
-	find_module_threads(imported);
+	convert_find_module_threads(imported);
 	find_time_range(&conversion);
 	conversion.writer = writer_new(
 		fd, realtime_at_first(&conversion), event_rows_number(imported, pid));
@@ -182,6 +183,7 @@ bool convert_rows(struct event_rows *imported, int fd)
 	match_calls_without_ids(imported);
 	convert_find_owners(&conversion);
 	convert_find_unrecorded_launches(&conversion);
+	convert_graph_captures(&conversion);
 	convert_find_backward_links(&conversion);
 	write_threads(&conversion);
 	convert_gpu_events(&conversion);

@@ -10,6 +10,7 @@
  *	cuda_calls.c		calls and their correlation ids
  *	match_without_ids.c	GPU work without correlation ids
  *	unrecorded_launches.c	calls without a GPU record
+ *	graph_captures.c	graph launches, and another file with their captures
  *	python_stacks.c		Python call stacks
  *	allocator_events.c	memory events
  *	gpu_events.c		GPU work
@@ -34,6 +35,9 @@ bool convert_rows(struct event_rows *imported, int fd);
 void match_device_numbers(struct event_rows *imported);
 
 /* Everything below is shared by the files of this folder only. */
+
+/* Moves modules without a thread to the thread with most operators. */
+void convert_find_module_threads(struct event_rows *imported);
 
 struct converted_node_key {
 	uint32_t parent, name, link, kind, domain, detail;

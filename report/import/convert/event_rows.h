@@ -93,6 +93,7 @@ struct imported_call {
 	uint32_t name, thread;
 	uint32_t result; /* 0: success, or not in the file */
 	uint32_t flags;  /* enum trace_call_flag, set by the conversion */
+	uint32_t kernel; /* name of the launched kernel, a text; 0: not in the file */
 };
 
 enum imported_gpu_kind { IMPORTED_KERNEL, IMPORTED_COPY, IMPORTED_MEMSET };
@@ -236,6 +237,9 @@ struct event_rows {
 	/* Graph launches that were recorded as one operation, from the first start to the last
 	 * end. */
 	uint64_t unsplit_graphs;
+	/* The captures of the graphs that this file launches, from another file. NULL: none. Not
+	 * freed with the rows. */
+	const struct graph_captures *captures;
 };
 
 /* Adds an uninitialised row and returns a pointer to it, valid until the next row of its type is

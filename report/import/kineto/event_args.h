@@ -41,6 +41,7 @@
 	X(GROUP, "Process Group Name")                        \
 	X(GROUP_RANKS, "Process Group Ranks")                 \
 	X(GROUP_SEQUENCE, "Seq")                              \
+	X(KERNEL, "kernel")                                   \
 	X(NAME, "name")                                       \
 	X(LABELS, "labels")
 

@@ -26,6 +26,9 @@ static void add_cuda_call(struct kineto_reader *reader, const struct kineto_time
 		.correlation = kineto_arg(args, KINETO_CORRELATION),
 		.external = kineto_external_id(args),
 		.name = kineto_intern(reader, &reader->event.name),
+		.kernel = args->values[KINETO_KERNEL].form == JSON_STRING
+				  ? kineto_intern(reader, &args->values[KINETO_KERNEL])
+				  : 0,
 		.thread = kineto_thread_of(reader) };
 }
 

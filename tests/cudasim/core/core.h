@@ -44,6 +44,7 @@ void tell_memory(const struct sim_memory *memory);
 void tell_sync(const struct sim_sync *sync);
 void tell_event(const struct sim_event_record *event);
 void tell_resource(const struct sim_resource *resource);
+uint64_t tool_node_delay(uint32_t graph_exec, uint32_t context);
 /* Whether stream 0 means the thread's own stream in the call in progress. */
 bool per_thread_call(void);
 /* The correlation id of the call in progress, 0: none. */
@@ -512,12 +513,13 @@ struct sim_node {
 	struct sim_graph *graph;
 	struct op op;
 	struct node_set needs;
-	uint64_t origin_id; /* of a clone: the id of what it was cloned from */
-	unsigned lane;      /* of a clone: which of the executable's streams it runs in */
-	bool lane_taken;    /* of a clone: a node after it continues its lane */
-	size_t index;       /* private to graph.c: its place in an order, of nodes or of clones */
-	bool mark;          /* private to graph.c */
-	uint64_t end_ns;    /* of a clone: in the launch in progress */
+	uint64_t origin_id;   /* of a clone: the id of what it was cloned from */
+	unsigned lane;        /* of a clone: which of the executable's streams it runs in */
+	bool lane_taken;      /* of a clone: a node after it continues its lane */
+	size_t index;         /* private to graph.c: its place in an order, of nodes or of clones */
+	bool mark;            /* private to graph.c */
+	bool between_kernels; /* of a clone: needs only kernels, and only kernels need it */
+	uint64_t end_ns;      /* of a clone: in the launch in progress */
 };
 
 struct sim_graph {

@@ -57,6 +57,31 @@ static void choose_lane(struct sim_graph_exec *exec, struct sim_node *clone)
 	exec->lanes[clone->lane] = clone->lane ? lane_id++ : 0;
 }
 
+static bool is_kernel(const struct sim_node *node)
+{
+	return node->op.node_kind == SIM_NODE_KERNEL;
+}
+
+/* Marks the nodes that are between kernels: at least one before and one after, and nothing else. */
+static void mark_between_kernels(struct sim_graph *graph)
+{
+	for (size_t i = 0; i < graph->count; i++) {
+		struct sim_node *node = graph->nodes[i];
+
+		node->between_kernels = node->needs.count > 0;
+		node->mark = false; /* a kernel needs it */
+		for (size_t k = 0; k < node->needs.count; k++) {
+			struct sim_node *need = node->needs.nodes[k];
+
+			node->between_kernels &= is_kernel(need);
+			need->between_kernels &= is_kernel(node);
+			need->mark = true;
+		}
+	}
+	for (size_t i = 0; i < graph->count; i++)
+		graph->nodes[i]->between_kernels &= graph->nodes[i]->mark;
+}
+
 /* The lock must be held. */
 static void clone_nodes(struct sim_graph_exec *exec, struct sim_node *const *order, size_t count)
 {
@@ -67,6 +92,7 @@ static void clone_nodes(struct sim_graph_exec *exec, struct sim_node *const *ord
 		clone_needs(clone, order[i], exec->graph->nodes);
 		choose_lane(exec, clone);
 	}
+	mark_between_kernels(exec->graph);
 }
 
 static void tell_cloned(
@@ -161,8 +187,10 @@ static struct sim_work place(struct sim_graph_exec *exec, struct sim_node *node,
 	for (size_t i = 0; i < node->needs.count; i++)
 		if (node->needs.nodes[i]->end_ns > start_ns)
 			start_ns = node->needs.nodes[i]->end_ns;
+	start_ns += tool_node_delay(exec->id, work_in(stream, start_ns, start_ns).context);
 	node->end_ns = start_ns + op_cost_ns(&node->op);
 	work = work_in(stream, start_ns, node->end_ns);
+	work.between_kernels = node->between_kernels;
 	if (node->lane)
 		work.stream = exec->lanes[node->lane];
 	work.node = node->id;

@@ -171,6 +171,13 @@ void tell_resource(const struct sim_resource *resource)
 		now->resource(resource);
 }
 
+uint64_t tool_node_delay(uint32_t graph_exec, uint32_t context)
+{
+	const struct sim_tools *now = tool();
+
+	return now && now->node_delay ? now->node_delay(graph_exec, context) : 0;
+}
+
 SIM_EXPORT int sim_refuse(const char *name, int error)
 {
 	log_line("unsupported %s\n", name);

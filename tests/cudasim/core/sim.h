@@ -152,8 +152,9 @@ struct sim_work {
 	int stream_priority;
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint64_t node;       /* node id in the executable graph, 0: not from a graph */
-	uint32_t graph_exec; /* id of the executable graph, 0: not from a graph */
+	uint64_t node;        /* node id in the executable graph, 0: not from a graph */
+	uint32_t graph_exec;  /* id of the executable graph, 0: not from a graph */
+	bool between_kernels; /* a graph's set that needs only kernels, and that only kernels need */
 	/* kernels */
 	const char *name; /* mangled */
 	struct sim_dim grid;
@@ -289,6 +290,9 @@ struct sim_tools {
 	void (*sync)(const struct sim_sync *sync);
 	void (*event)(const struct sim_event_record *event);
 	void (*resource)(const struct sim_resource *resource);
+	/* How much later a node of an executable graph starts because it is traced. Called with
+	 * the core's lock held. May be NULL. */
+	uint64_t (*node_delay)(uint32_t graph_exec, uint32_t context);
 };
 
 /* Installs the tool, or takes it away (NULL). `tools` must live for ever: calls in progress keep

@@ -170,7 +170,7 @@ static bool resource_held_back(enum sim_resource_kind kind)
 	return switches()->version == CUPTI_12_4 && kind == SIM_MODULE_LOADED && !activity_any();
 }
 
-void callback_resource(const struct sim_resource *resource)
+static void call_back_resource(const struct sim_resource *resource)
 {
 	uint32_t cbid = resource_cbids[resource->kind];
 	CUpti_ModuleResourceData module = {
@@ -198,6 +198,29 @@ void callback_resource(const struct sim_resource *resource)
 	else if (resource->kind >= SIM_GRAPH_CREATED)
 		data.resourceDescriptor = &graph_data;
 	subscriber_call(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
+}
+
+/* The clone's own creation, which names no original. */
+static void call_back_clone_created(const struct sim_resource *resource)
+{
+	struct sim_resource created = *resource;
+
+	created.kind = SIM_NODE_CREATED;
+	created.original_graph = NULL;
+	created.original_node = NULL;
+	call_back_resource(&created);
+}
+
+void callback_resource(const struct sim_resource *resource)
+{
+	const enum clone_created order = switches()->clone_created;
+	const bool clone = resource->kind == SIM_NODE_CLONED;
+
+	if (clone && order == CREATED_BEFORE_CLONED)
+		call_back_clone_created(resource);
+	call_back_resource(resource);
+	if (clone && order == CREATED_AFTER_CLONED)
+		call_back_clone_created(resource);
 }
 
 void callback_sync(const struct sim_sync *sync)

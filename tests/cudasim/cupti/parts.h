@@ -79,6 +79,10 @@ enum {
  */
 enum queries { QUERIES_ALL, QUERIES_DONE, QUERIES_NONE };
 
+/* When GRAPHNODE_CREATED is sent for a clone that cuGraphInstantiate makes, beside its
+ * GRAPHNODE_CLONED. */
+enum clone_created { CREATED_BEFORE_CLONED, CREATED_AFTER_CLONED, CREATED_NEVER_FOR_CLONES };
+
 struct switches {
 	uint32_t version;
 	int refuse;
@@ -105,7 +109,11 @@ struct switches {
 	bool record_ids;
 	enum queries queries;
 	bool clock_zeroes;
-	int log; /* file descriptor, -1: none */
+	enum clone_created clone_created;
+	bool graph_trace_by_instantiation;
+	uint32_t node_cost_ns;
+	bool graph_memsets; /* also between kernels */
+	int log;            /* file descriptor, -1: none */
 };
 
 /* Read at the first call; the same for the life of the process. */

@@ -11,6 +11,10 @@ enum { NAMES = 4096 };
 
 static atomic_ullong kernels; /* SIM_CUPTI_FATAL counts them */
 
+/* Executables that were instantiated while graphs were traced as a whole, one bit each. */
+enum { EXECS = 1 << 16 };
+static atomic_uchar whole_execs[EXECS / 8];
+
 /* A graph launch in progress, when graphs are traced as a whole. */
 static _Thread_local struct {
 	struct sim_work first;
@@ -135,6 +139,41 @@ static void add_set(const struct sim_work *work)
 	worker_add(&record);
 }
 
+/* Whether a graph is traced as a whole. SIM_CUPTI_GRAPH_TRACE: what was enabled at its
+ * instantiation decides, not what is enabled at its launch. No source says which it is. */
+static bool traced_whole(uint32_t exec, uint32_t context)
+{
+	if (switches()->graph_trace_by_instantiation)
+		return exec < EXECS && (whole_execs[exec / 8] >> exec % 8 & 1);
+	return activity_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, context);
+}
+
+static void note_instantiation(const struct sim_resource *resource)
+{
+	const uint32_t exec = sim_graph_exec_id(resource->graph_exec);
+
+	if (exec < EXECS && activity_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 0))
+		whole_execs[exec / 8] |= (unsigned char)(1 << exec % 8);
+}
+
+static uint64_t on_node_delay(uint32_t exec, uint32_t context)
+{
+	return activity_on(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, context) &&
+			       !traced_whole(exec, context)
+		       ? switches()->node_cost_ns
+		       : 0;
+}
+
+/* Release notes of 11.0: "CUPTI no longer disables the conversion of memset nodes into kernel nodes
+ * for CUDA graphs", if a memset is between kernels. No source has the name of that kernel. */
+static void convert_memset(struct sim_work *work)
+{
+	work->kind = SIM_KERNEL;
+	work->name = "simulated_memset_node";
+	work->grid = (struct sim_dim){ 1, 1, 1 };
+	work->block = (struct sim_dim){ 512, 1, 1 };
+}
+
 /* Work of a graph that is traced as a whole only stretches the launch's record. */
 static void stretch_graph(const struct sim_work *work)
 {
@@ -172,12 +211,16 @@ static void count_kernel(void)
 	tools_remove();
 }
 
-static void on_work(const struct sim_work *work)
+static void on_work(const struct sim_work *done)
 {
+	struct sim_work copy = *done, *work = &copy;
+
 	if (ignored())
 		return;
 	callback_launch(work);
-	if (work->graph_exec && activity_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, work->context))
+	if (work->kind == SIM_SET && work->between_kernels && !switches()->graph_memsets)
+		convert_memset(work);
+	if (work->graph_exec && traced_whole(work->graph_exec, work->context))
 		stretch_graph(work);
 	else if (work->kind == SIM_KERNEL)
 		add_kernel(work);
@@ -314,6 +357,8 @@ static void on_resource(const struct sim_resource *resource)
 {
 	if (ignored())
 		return;
+	if (resource->kind == SIM_GRAPH_EXEC_CREATED)
+		note_instantiation(resource);
 	callback_resource(resource);
 	put_resource(resource);
 	if (resource->kind == SIM_CU_INIT_FINISHED && activity_on(CUPTI_ACTIVITY_KIND_DEVICE, 0))
@@ -328,6 +373,7 @@ static const struct sim_tools tools = {
 	.sync = on_sync,
 	.event = on_event,
 	.resource = on_resource,
+	.node_delay = on_node_delay,
 };
 
 void tools_install(void)

@@ -53,7 +53,7 @@ START_TEST(nodes_are_created_inside_the_launch_that_is_captured)
 	const struct event *enter, *created, *leave;
 
 	open_and_capture(_i);
-	ck_assert_uint_eq(client_events(RESOURCE, CREATED), 3);
+	ck_assert_uint_eq(client_events(RESOURCE, CREATED), 6); /* three of them clones */
 	enter = client_api(RUNTIME, LAUNCH, CUPTI_API_ENTER, 0);
 	created = client_event(RESOURCE, CREATED, 0);
 	leave = client_api(RUNTIME, LAUNCH, CUPTI_API_EXIT, 0);
@@ -86,6 +86,30 @@ START_TEST(instantiation_clones_each_node)
 	}
 	ck_assert_uint_eq(client_events(RESOURCE, EXEC_CREATED), 1);
 	ck_assert_uint_ne(client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec, 0);
+}
+END_TEST
+
+/* Proton, CuptiProfiler.cpp: "When cuGraphClone or cuGraphInstantiate is called, CUPTI triggers both
+ * CREATED and CLONED callbacks for each node." No source names their order. */
+START_TEST(a_clone_is_reported_as_created_too)
+{
+	static const char *const orders[] = { "before", "after", "never" };
+
+	setenv("SIM_CUPTI_CLONE_CREATED", orders[_i / 2], 1);
+	open_and_capture(12 + _i % 2);
+	ck_assert_uint_eq(client_events(RESOURCE, CLONED), 3);
+	ck_assert_uint_eq(client_events(RESOURCE, CREATED), _i / 2 == 2 ? 3 : 6);
+	for (size_t i = 0; i < 3 && _i / 2 < 2; i++) {
+		const struct event *cloned = client_event(RESOURCE, CLONED, i),
+				   *created = client_event(RESOURCE, CREATED, 3 + i);
+
+		ck_assert_uint_eq(created->node, cloned->node);
+		ck_assert_uint_eq(created->original_node, 0);
+		if (_i / 2 == 0)
+			ck_assert_uint_lt(created->order, cloned->order);
+		else
+			ck_assert_uint_gt(created->order, cloned->order);
+	}
 }
 END_TEST
 
@@ -158,6 +182,92 @@ START_TEST(tracing_whole_graphs_leaves_the_nodes_out)
 }
 END_TEST
 
+/* No source says whether CUPTI changes how it records graphs that exist already. */
+START_TEST(graphs_may_be_traced_as_at_their_instantiation)
+{
+	cudaGraphExec_t exec;
+
+	setenv("SIM_CUPTI_GRAPH_TRACE", "instantiation", 1);
+	exec = open_and_capture(_i);
+	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), CUPTI_SUCCESS);
+	ck_assert_int_eq(cuda.cudaGraphLaunch(exec, stream), cudaSuccess);
+	ck_assert_int_eq(cuda.cudaGraphLaunch(capture(), stream), cudaSuccess);
+	client_finish();
+	ck_assert_uint_eq(client_entries(KERNEL), 2);
+	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), 1);
+}
+END_TEST
+
+/* How long the two kernels and the memset of a launch take, from the first start to the last end.
+ */
+static uint64_t length_of_launch(int major, const char *cost, bool whole)
+{
+	cudaGraphExec_t exec;
+	const uint8_t *first, *last;
+
+	setenv("SIM_CUPTI_NODE_COST", cost, 1);
+	exec = open_and_capture(major);
+	if (whole)
+		cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+	ck_assert_int_eq(cuda.cudaGraphLaunch(exec, stream), cudaSuccess);
+	client_finish();
+	if (whole) {
+		first = client_entry(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 0);
+		return CUPTI_GET(first, GraphTrace, end) - CUPTI_GET(first, GraphTrace, start);
+	}
+	first = client_entry(KERNEL, 0);
+	last = client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0);
+	return CUPTI_GET(last, Memset, end) - CUPTI_GET(first, Kernel, start);
+}
+
+/* nsys profile --help, of --cuda-graph-trace=node: "may cause significant runtime overhead". */
+START_TEST(tracing_the_nodes_of_a_graph_takes_time)
+{
+	const uint64_t nodes = length_of_launch(_i, "1000000", false);
+
+	ck_assert_uint_ge(nodes, 2000000);
+}
+END_TEST
+
+START_TEST(tracing_whole_graphs_takes_none)
+{
+	const uint64_t whole = length_of_launch(_i, "1000000", true);
+
+	ck_assert_uint_lt(whole, 1000000);
+}
+END_TEST
+
+/* Release notes of CUPTI 11.0: "CUPTI no longer disables the conversion of memset nodes into kernel
+ * nodes". */
+START_TEST(a_memset_between_kernels_is_reported_as_a_kernel)
+{
+	const int converted = _i < 2;
+	cudaGraph_t graph;
+	cudaGraphExec_t exec;
+	const void *kernel;
+
+	if (!converted)
+		setenv("SIM_CUPTI_GRAPH_MEMSET", "memset", 1);
+	open_and_capture(12 + _i % 2);
+	kernel = client_runtime_kernel("third");
+	ck_assert_int_eq(
+		cuda.cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+	client_runtime_launch(kernel, stream, 1);
+	ck_assert_int_eq(cuda.cudaMemsetAsync(memory, 0, 4096, stream), cudaSuccess);
+	client_runtime_launch(kernel, stream, 1);
+	ck_assert_int_eq(cuda.cudaMemsetAsync(memory, 0, 4096, stream), cudaSuccess);
+	ck_assert_int_eq(cuda.cudaStreamEndCapture(stream, &graph), cudaSuccess);
+	ck_assert_int_eq(cuda.cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+	ck_assert_int_eq(cuda.cudaGraphLaunch(exec, stream), cudaSuccess);
+	client_finish();
+	ck_assert_uint_eq(client_entries(KERNEL), converted ? 3 : 2);
+	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_MEMSET), converted ? 1 : 2);
+	if (converted) /* three clones of the first graph are before those of this one */
+		ck_assert_uint_eq(CUPTI_GET(client_entry(KERNEL, 1), Kernel, graphNodeId),
+			client_event(RESOURCE, CLONED, 4)->node);
+}
+END_TEST
+
 START_TEST(the_serialising_kind_does_not_see_graphs)
 {
 	cudaGraphExec_t exec;
@@ -195,10 +305,15 @@ int main(void)
 	BOTH(nodes_are_created_inside_the_launch_that_is_captured)
 	BOTH(captured_launches_do_not_run)
 	BOTH(instantiation_clones_each_node)
+	tcase_add_loop_test(both, a_clone_is_reported_as_created_too, 0, 6);
 	BOTH(records_of_a_launch_name_the_clones)
 	BOTH(all_work_of_a_launch_has_the_launchs_id)
 	BOTH(each_launch_has_its_records)
 	BOTH(tracing_whole_graphs_leaves_the_nodes_out)
+	BOTH(graphs_may_be_traced_as_at_their_instantiation)
+	BOTH(tracing_the_nodes_of_a_graph_takes_time)
+	BOTH(tracing_whole_graphs_takes_none)
+	tcase_add_loop_test(both, a_memset_between_kernels_is_reported_as_a_kernel, 0, 4);
 	BOTH(the_serialising_kind_does_not_see_graphs)
 	BOTH(graphs_made_before_the_client_came_are_recorded)
 	suite_add_tcase(suite, both);

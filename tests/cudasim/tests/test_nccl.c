@@ -79,7 +79,7 @@ static void on_resource(const struct sim_resource *resource)
 }
 
 static const struct sim_tools tools = { on_call, on_call, on_work, on_memory, on_sync, on_event,
-	on_resource };
+	on_resource, NULL };
 
 /* Device memory that holds the values. */
 static float *device(const float *values, size_t count)
