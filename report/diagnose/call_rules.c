@@ -126,10 +126,14 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 		idle_while_allocating(diagnosis, finding);
 	else if (!calls_while_steady(diagnosis, finding))
 		return;
-	SET_TEXT(finding->next,
-		"Allocate once and reuse: no torch.cuda.empty_cache() in the loop, the same shapes "
-		"in each step, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
-		"fragmentation; in C++ a memory pool (cudaMallocAsync).");
+	SET_TEXT(finding->next, "Allocate once and reuse: %s.",
+		diagnose_traits(diagnosis).uses_pytorch
+			? "no torch.cuda.empty_cache() in the loop, the same shapes in each step, "
+			  "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation"
+		: diagnose_traits(diagnosis).is_hip ? "buffers of the largest size, or a memory "
+						      "pool (hipMallocAsync)"
+						    : "buffers of the largest size, or a memory "
+						      "pool (cudaMallocAsync)");
 }
 
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)

@@ -205,10 +205,13 @@ static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *f
 			"non_blocking=True and read it later.");
 		return;
 	}
-	SET_TEXT(finding->next,
-		"Remove the wait, or move it to where the GPU has work queued: no .item(), .cpu(), "
-		"print of a tensor or cudaDeviceSynchronize inside a step; events instead of "
-		"device-wide waits; non_blocking copies from pinned memory.");
+	SET_TEXT(finding->next, "Remove the wait, or move it to where the GPU has work queued: %s.",
+		diagnose_traits(diagnosis).uses_pytorch
+			? "no .item(), .cpu(), print of a tensor or torch.cuda.synchronize inside "
+			  "a step; events instead of device-wide waits; non_blocking copies from "
+			  "pinned memory"
+			: "events instead of device-wide waits; asynchronous copies from pinned "
+			  "memory");
 }
 
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
