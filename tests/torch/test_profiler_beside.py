@@ -99,7 +99,7 @@ work(3)
 """
 # Training steps, profiled by a schedule, or ("plain") only with the ranges that torch.profiler makes of steps.
 TRAINING = r"""
-import json, sys, torch
+import json, sys, time, torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 torch.manual_seed(0)
@@ -130,6 +130,7 @@ else:
         for batch in batches:
             train(batch)
             seen.step()
+time.sleep(0.5)  # a thread of autograd's that still asks for the interpreter's lock at the end aborts the program, with and without us
 """
 ID_RULES = {"driver": {}, "runtime": {"SIM_CUPTI_KERNEL_ID": "outer"}}  # whose id a kernel carries (tests/system/test_cupti.py)
 OUTSIDE = 7 * 6  # rounds of work outside of sessions, without those that the schedule skips
