@@ -476,7 +476,7 @@ static uint32_t copy_text(const struct capture_match *match, uint32_t text)
 static uint32_t node_of_capture(
 	struct capture_match *match, const struct capture *capture, uint32_t range)
 {
-	uint32_t path[256], length = 0, node = 0;
+	uint32_t path[256] = { 0 }, length = 0, node = 0;
 
 	while ((range = range_inside(match->captures, capture, range)) && length < 256 &&
 		!match->nodes[range - 1]) {
