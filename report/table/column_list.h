@@ -282,8 +282,9 @@
 	X("impact_share", "share", PERCENT, computed,                                              \
 		"cost of the finding / the time that impact_of names; at most 100 %")              \
 	X("impact_of", "of", TEXT, computed,                                                       \
-		"what impact_share is a share of: the GPU span (first GPU operation to the last, " \
-		"summed over the GPUs) or the run (its duration on all GPUs)")                     \
+		"what impact_share is a share of: the steady-state steps, the GPU span (first "    \
+		"GPU operation to the last, summed over the GPUs) or the run (its duration on "    \
+		"all GPUs)")                                                                       \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), or upper bound (at most this much can be "   \
