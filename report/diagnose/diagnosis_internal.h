@@ -104,6 +104,15 @@ struct diagnose_facts {
 		queued_gaps, event_gaps;
 };
 
+/* What the trace shows of the program, so that advice fits it. */
+struct program_traits {
+	bool uses_pytorch; /* it has operators or modules */
+	bool trains;       /* it has a backward pass or an optimizer */
+	bool has_ranges;   /* it has ranges of its own (NVTX) */
+	bool has_python_stacks;
+	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
+};
+
 #define DIAGNOSE_TEXT_BUFFERS 24u
 
 struct diagnosis {
@@ -114,6 +123,8 @@ struct diagnosis {
 	struct diagnose_facts facts;
 	struct run_bound bound; /* see diagnose_bound() */
 	bool has_bound;
+	struct program_traits traits; /* see diagnose_traits() */
+	bool has_traits;
 	struct step_table *step_table; /* NULL: not read yet (diagnose_step_table) */
 	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
 	 * more are made. */
@@ -131,15 +142,8 @@ const struct run_bound *diagnose_bound(struct diagnosis *diagnosis);
  * must have steps. */
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);
 
-/* What the trace shows of the program, so that advice fits it. */
-struct program_traits {
-	bool uses_pytorch; /* it has operators or modules */
-	bool trains;       /* it has a backward pass or an optimizer */
-	bool has_ranges;   /* it has ranges of its own (NVTX) */
-	bool has_python_stacks;
-	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
-};
-struct program_traits diagnose_traits(const struct diagnosis *diagnosis);
+/* Returns the traits of the program. The first call walks the tree for them. */
+struct program_traits diagnose_traits(struct diagnosis *diagnosis);
 /* Returns the idle time before launches and during their latency, in parts shorter than
  * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);
@@ -178,8 +182,8 @@ void finding_set_found(struct finding *finding, enum finding_confidence confiden
 void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns);
 /* For finding_set_unchecked. */
 #define NO_STEPS_FOUND "no steps were found in the trace (see --step-marker)"
-/* Sets what a class of the verdict costs: its time in the steady-state steps, as the verdict has
- * it. If that is less than `per_mille` thousandths of the steps, or the verdict is not about steps,
+/* Sets what a class of the verdict (run_bound_ns) costs: its time in the steady-state steps, as the
+ * verdict has it. If that is less than `per_mille` thousandths of the steps, or the verdict is not about steps,
  * `span_ns`: its time in the GPUs' span. Returns true, and sets whole_ns, whole_name and impact_ns,
  * if that is at least `per_mille` thousandths of the steps or of the span. */
 bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
@@ -199,6 +203,7 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about idle time of the GPU (idle_rules.c). */
+void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);

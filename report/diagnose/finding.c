@@ -115,9 +115,9 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 	uint64_t span_ns, uint64_t per_mille)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
-	const bool in_steps = bound->steps &&
-			      diagnose_is_share(bound->ns[class], bound->whole_ns, per_mille);
-	const uint64_t part = in_steps ? bound->ns[class] : span_ns,
+	const uint64_t ns = run_bound_ns(bound, class);
+	const bool in_steps = bound->steps && diagnose_is_share(ns, bound->whole_ns, per_mille);
+	const uint64_t part = in_steps ? ns : span_ns,
 		       whole = in_steps ? bound->whole_ns : diagnosis->facts.span_ns;
 
 	if (!diagnose_is_share(part, whole, per_mille))
@@ -166,7 +166,7 @@ bool diagnose_hides_work(const struct diagnosis *diagnosis)
 		diagnosis->facts.span_ns, LIMIT_UNKNOWN_MAX);
 }
 
-struct program_traits diagnose_traits(const struct diagnosis *diagnosis)
+static struct program_traits traits_of_tree(const struct diagnosis *diagnosis)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 	const struct trace_text stacks = process_meta(diagnosis->process, "source.python_stacks"),
@@ -183,4 +183,12 @@ struct program_traits diagnose_traits(const struct diagnosis *diagnosis)
 		traits.has_ranges |= kind == NODE_RANGE;
 	}
 	return traits;
+}
+
+struct program_traits diagnose_traits(struct diagnosis *diagnosis)
+{
+	if (!diagnosis->has_traits)
+		diagnosis->traits = traits_of_tree(diagnosis);
+	diagnosis->has_traits = true;
+	return diagnosis->traits;
 }

@@ -98,7 +98,8 @@ static void list_launch_gaps(
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t before = facts->launch_long_before_steps.total_ns,
-		       ends = diagnose_bound(diagnosis)->ends_ns[BOUND_LAUNCH];
+		       ends = diagnose_bound(diagnosis)->ends_ns[BOUND_LAUNCH] +
+			      diagnose_bound(diagnosis)->ends_ns[BOUND_HOST];
 	char shorter[128] = "", longer[192] = "";
 
 	if (idle->short_gaps)
@@ -114,8 +115,8 @@ static void list_launch_gaps(
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,
-		"from the first GPU operation to the last: %s%s, with %s of launch latency%s%s; "
-		"%s%sthe GPU is busy for %s of %s, with %s of %s on average",
+		"from the first GPU operation to the last: %s%s; of this, %s are launch "
+		"latency%s%s; %s%sthe GPU is busy for %s of %s, with %s of %s on average",
 		shorter, longer, diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
 		before ? "; gaps before the first step are excluded: " : "",
 		before ? diagnose_time(diagnosis, before) : "",
@@ -127,60 +128,103 @@ static void list_launch_gaps(
 			diagnosis, facts->busy_ns / (facts->operations ? facts->operations : 1)));
 }
 
-/* Advises on the kind of gap, short or long, that makes up most of the idle time. */
-static void advise_on_launches(
-	const struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
+/* Returns true if most of the time for which the host was late is in gaps of LIMIT_LONG_GAP_NS or
+ * more. Then the run is host-bound, not launch-bound, in the verdict as in the finding. */
+static bool is_mostly_long(struct diagnosis *diagnosis, const struct launch_idle *idle)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+
+	if (bound->steps &&
+		diagnose_is_share(run_bound_ns(bound, BOUND_LAUNCH), bound->whole_ns, LIMIT_WORTH))
+		return bound->ns[BOUND_HOST] > bound->ns[BOUND_LAUNCH];
+	return idle->longer->total_ns > idle->short_ns;
+}
+
+static void advise_on_launches(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct program_traits traits = diagnose_traits(diagnosis);
 
-	if (idle->longer->total_ns > idle->short_ns)
-		SET_TEXT(finding->next,
-			"Look at what the host does meanwhile: %s%s. The call path shown launched "
-			"the work that ended most of this idle time.",
-			traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
-					      "libraries at a first call"
-					    : "input and output, MPI, computation on the CPU",
-			traits.uses_pytorch || traits.has_ranges
-				? " (pperf-report tree -m cpu shows the ranges)"
-				: "; NVTX ranges around them would show it");
+	SET_TEXT(finding->next,
+		"Give the GPU more work per launch: CUDA graphs%s%s, a larger batch.%s",
+		traits.uses_pytorch ? " or torch.compile(mode=\"reduce-overhead\")"
+				    : ", fused kernels",
+		traits.trains && traits.uses_pytorch ? ", fused or foreach optimizers" : "",
+		traits.has_python_stacks ? " Recording Python stacks slows the host as well: "
+					   "measure once without them."
+					 : "");
+}
+
+static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct program_traits traits = diagnose_traits(diagnosis);
+	const struct node *node = &diagnosis->profile->tree->nodes[finding->node];
+
+	SET_TEXT(finding->next, "Look at what the host does meanwhile: %s%s.%s",
+		traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
+				      "libraries at a first call"
+				    : "input and output, MPI, computation on the CPU",
+		traits.uses_pytorch || traits.has_ranges
+			? " (pperf-report tree -m cpu shows the ranges)"
+			: "; NVTX ranges around them would show it",
+		finding->node && node->kind != NODE_UNATTRIBUTED
+			? " The call path shown launched the work that ended most of this idle "
+			  "time."
+			: "");
+}
+
+/* Returns true if the GPU was idle for long enough because the host was late. */
+static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *idle)
+{
+	const uint64_t span_ns = diagnosis->facts.span_ns;
+
+	return diagnose_is_share(idle->longer->total_ns, span_ns, LIMIT_WORTH) ||
+	       (diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) &&
+		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
+}
+
+/* Reports all idle time for which the host was late, under the name of its larger part. */
+static void report_late_host(struct diagnosis *diagnosis, struct finding *finding,
+	const struct launch_idle *idle, bool is_long)
+{
+	const struct occurrences *most = is_long ? idle->longer : &diagnosis->facts.launch_short;
+
+	finding->state = FINDING_FOUND;
+	finding_set_impact(finding, occurrences_top_node(most),
+		idle->short_gaps + idle->longer->count, idle->ns);
+	finding_set_class(diagnosis, finding, BOUND_LAUNCH, idle->ns, LIMIT_WORTH);
+	SET_TEXT(finding->sentence,
+		is_long ? "The GPU is idle because the host program does something else before it "
+			  "launches the next operation."
+			: "The GPU is idle because the host has not launched its next operation, "
+			  "or has only just launched it.");
+	list_launch_gaps(diagnosis, finding, idle);
+	if (is_long)
+		advise_on_host(diagnosis, finding);
 	else
-		SET_TEXT(finding->next,
-			"Give the GPU more work per launch: CUDA graphs%s%s, a "
-			"larger batch.%s",
-			traits.uses_pytorch ? " or torch.compile(mode=\"reduce-overhead\")"
-					    : ", fused kernels",
-			traits.trains && traits.uses_pytorch ? ", fused or foreach optimizers" : "",
-			traits.has_python_stacks ? " Recording Python stacks slows the host as "
-						   "well: measure once without them."
-						 : "");
+		advise_on_launches(diagnosis, finding);
+	finding_trust_idle(diagnosis, finding);
+	SET_TEXT(finding->view, is_long ? "idle -s gap_ns --top 20" : "idle");
+	occurrences_set_example(most, finding);
 }
 
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct launch_idle idle = launch_idle_of(diagnosis);
-	const struct occurrences *most = idle.longer->total_ns > idle.short_ns
-						 ? idle.longer
-						 : &facts->launch_short;
 
-	if (!diagnose_is_share(idle.longer->total_ns, facts->span_ns, LIMIT_WORTH) &&
-		(!diagnose_is_share(idle.ns, facts->span_ns, LIMIT_LAUNCH_IDLE) ||
-			idle.short_gaps + idle.longer->count < LIMIT_CALLS_FEW)) {
+	if (!is_host_late(diagnosis, &idle))
 		report_startup(diagnosis, finding);
-		return;
-	}
-	finding->state = FINDING_FOUND;
-	finding_set_impact(
-		finding, occurrences_top_node(most), idle.short_gaps + idle.longer->count, idle.ns);
-	finding_set_class(diagnosis, finding, BOUND_LAUNCH, idle.ns, LIMIT_WORTH);
-	SET_TEXT(finding->sentence,
-		"The GPU is idle because the host has not launched its next operation, or has only "
-		"just launched it.");
-	list_launch_gaps(diagnosis, finding, &idle);
-	advise_on_launches(diagnosis, finding, &idle);
-	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, most == idle.longer ? "idle -s gap_ns --top 20" : "idle");
-	occurrences_set_example(most, finding);
+	else if (!is_mostly_long(diagnosis, &idle))
+		report_late_host(diagnosis, finding, &idle, false);
+}
+
+void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct launch_idle idle = launch_idle_of(diagnosis);
+
+	if (!is_host_late(diagnosis, &idle))
+		check_unknown_causes(diagnosis, finding);
+	else if (is_mostly_long(diagnosis, &idle))
+		report_late_host(diagnosis, finding, &idle, true);
 }
 
 static bool is_read_of_value(struct string_view name)
@@ -191,7 +235,7 @@ static bool is_read_of_value(struct string_view name)
 }
 
 /* Chooses the advice for a wait by the operators around it. */
-static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *finding)
+static void advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 

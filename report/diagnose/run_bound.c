@@ -140,7 +140,7 @@ static enum bound class_of_cause(enum gap_cause cause)
 		[GAP_COMPILATION] = BOUND_COMPILATION,
 		[GAP_SYNC] = BOUND_SYNC,
 		[GAP_ALLOCATION] = BOUND_ALLOCATION,
-		[GAP_COPY] = BOUND_COPIES,
+		[GAP_COPY] = BOUND_COPY_CALLS,
 		[GAP_LATENCY] = BOUND_LAUNCH,
 		[GAP_KERNELS] = BOUND_GAPS,
 		[GAP_EVENT] = BOUND_WAITING,
@@ -150,19 +150,34 @@ static enum bound class_of_cause(enum gap_cause cause)
 	return classes[cause];
 }
 
+/* Counts an interval in which the host was late: the classes launch, and host if it is long. */
+static enum bound class_of_late_host(struct run_bound *bound, uint64_t length_ns)
+{
+	if (length_ns < LIMIT_LONG_GAP_NS)
+		return BOUND_LAUNCH;
+	bound->long_gaps++;
+	bound->longest_gap_ns = max_u64(bound->longest_gap_ns, length_ns);
+	return BOUND_HOST;
+}
+
 static void add_idle(void *context, const struct idle_part *idle)
 {
 	struct bound_pass *pass = context;
 	const struct gap_part *part = &idle->part;
+	enum bound class = class_of_cause(part->cause);
+	const uint64_t length = pass->result->steps
+					? min_u64(examined_ns(pass, part->begin_ns, part->end_ns),
+						  idle->length_ns)
+					: idle->length_ns;
 
-	pass->result->ns[class_of_cause(part->cause)] +=
-		pass->result->steps
-			? min_u64(examined_ns(pass, part->begin_ns, part->end_ns), idle->length_ns)
-			: idle->length_ns;
+	if (class == BOUND_LAUNCH && length)
+		class = class_of_late_host(pass->result, idle->length_ns);
+	pass->result->ns[class] += length;
 }
 
 /* Accounts the time between `from_ns` and `to_ns`, which are before the first operation of a device
- * or after its last: to data loading or compilation while thread `tid` did that, else to launch.
+ * or after its last: to data loading or compilation while thread `tid` did that, else to launch or,
+ * if it is long, host.
  * Only time in examined steps counts. `tid`: the thread that launched the first operation; 0:
  * unknown. */
 static void add_time_without_work(
@@ -178,6 +193,10 @@ static void add_time_without_work(
 		ns[range->kind == HOST_RANGE_DATA ? BOUND_DATA : BOUND_COMPILATION] += length;
 		ns[BOUND_LAUNCH] -= length;
 		from_ns = until;
+	}
+	if (ns[BOUND_LAUNCH] >= LIMIT_LONG_GAP_NS) {
+		ns[class_of_late_host(pass->result, ns[BOUND_LAUNCH])] = ns[BOUND_LAUNCH];
+		ns[BOUND_LAUNCH] = 0;
 	}
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
 		pass->result->ns[class] += ns[class];
@@ -240,38 +259,55 @@ static void read_limits(
 	free(rows.rows);
 }
 
-static bool is_percent(uint64_t part, uint64_t whole, unsigned percent)
+bool run_bound_is_percent(uint64_t part, uint64_t whole, unsigned percent)
 {
 	return part && (long double)part * 100 >= (long double)whole * percent;
 }
 
+uint64_t run_bound_ns(const struct run_bound *bound, enum bound class)
+{
+	static const enum bound partners[BOUND_CLASSES] = { [BOUND_LAUNCH] = BOUND_HOST,
+		[BOUND_HOST] = BOUND_LAUNCH,
+		[BOUND_COPIES] = BOUND_COPY_CALLS,
+		[BOUND_COPY_CALLS] = BOUND_COPIES };
+
+	return bound->ns[class] + (partners[class] ? bound->ns[partners[class]] : 0);
+}
+
+/* Returns the class with the most time. Two that are judged together have that of both, and the
+ * larger one names them. */
 static enum bound largest_but_compute(const struct run_bound *bound)
 {
 	enum bound most = BOUND_COMMUNICATION;
 
-	for (enum bound class = BOUND_COMMUNICATION; class < BOUND_CLASSES; class ++)
-		if (bound->ns[class] > bound->ns[most])
+	for (enum bound class = BOUND_COMMUNICATION; class < BOUND_CLASSES; class ++) {
+		const uint64_t ns = run_bound_ns(bound, class), most_ns = run_bound_ns(bound, most);
+
+		if (ns > most_ns || (ns == most_ns && bound->ns[class] > bound->ns[most]))
 			most = class;
+	}
 	return most;
 }
 
 static void judge(struct run_bound *bound)
 {
 	const enum bound most = largest_but_compute(bound);
+	const uint64_t most_ns = run_bound_ns(bound, most);
 
 	bound->confidence = CONFIDENCE_HIGH;
 	if (bound->operations < BOUND_OPERATIONS_MIN || !bound->whole_ns) {
 		bound->bound = BOUND_UNJUDGED;
 		bound->confidence = CONFIDENCE_LOW;
-	} else if (is_percent(bound->ns[most], bound->whole_ns, BOUND_SHARE_MIN)) {
+	} else if (run_bound_is_percent(most_ns, bound->whole_ns, BOUND_SHARE_MIN)) {
 		bound->bound = most;
 		if (most == BOUND_UNKNOWN)
 			bound->confidence = CONFIDENCE_LOW;
-		else if (most == BOUND_WAITING || !is_percent(bound->ns[most], bound->whole_ns, 50))
+		else if (most == BOUND_WAITING ||
+			 !run_bound_is_percent(most_ns, bound->whole_ns, 50))
 			bound->confidence = CONFIDENCE_MEDIUM;
-	} else if (is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 50)) {
+	} else if (run_bound_is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 50)) {
 		bound->bound = BOUND_COMPUTE;
-		if (!is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 70))
+		if (!run_bound_is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 70))
 			bound->confidence = CONFIDENCE_MEDIUM;
 	} else {
 		bound->bound = BOUND_NOTHING;
@@ -287,8 +323,10 @@ static void judge_bandwidth(
 	if (bound->bound != BOUND_COMPUTE)
 		return;
 	read_limits(options, process, bound);
-	if (!is_percent(bound->modelled_ns, process->profile->totals.gpu_sum_ns, MODELLED_MIN) ||
-		!is_percent(bound->memory_limited_ns, bound->modelled_ns, MEMORY_LIMITED_MIN))
+	if (!run_bound_is_percent(
+		    bound->modelled_ns, process->profile->totals.gpu_sum_ns, MODELLED_MIN) ||
+		!run_bound_is_percent(
+			bound->memory_limited_ns, bound->modelled_ns, MEMORY_LIMITED_MIN))
 		return;
 	bound->ns[BOUND_BANDWIDTH] = bound->ns[BOUND_COMPUTE];
 	bound->ns[BOUND_COMPUTE] = 0;
@@ -319,178 +357,4 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 	free(pass);
 	judge_bandwidth(options, process, &bound);
 	return bound;
-}
-
-/* The verdict in words: what bounds the run, and what the GPU does. %s: share of the time. */
-static const char *const sentences[BOUND_COUNT] = {
-	[BOUND_COMPUTE] = "The run is bound by the GPU's kernels, which compute for %s of the time",
-	[BOUND_BANDWIDTH] = "The run is bound by the GPU's memory bandwidth: kernels run for %s of "
-			    "the time, and memory limits most of them",
-	[BOUND_COMMUNICATION] = "The run is bound by exposed communication: for %s of the time the "
-				"GPU communicates and computes nothing",
-	[BOUND_COPIES] = "The run is bound by copies: for %s of the time the GPU only copies, or "
-			 "waits for a copy call of the host",
-	[BOUND_LAUNCH] = "The run is launch-bound: for %s of the time the GPU is idle because the "
-			 "host has not launched its next operation",
-	[BOUND_GAPS] = "The run is bound by gaps between kernels: for %s of the time the GPU is "
-		       "idle for microseconds between operations that were launched in time",
-	[BOUND_DATA] = "The run is bound by data loading: for %s of the time the GPU is idle while "
-		       "the next batch is fetched",
-	[BOUND_COMPILATION] = "The run is bound by compilation: for %s of the time the GPU is idle "
-			      "while the host compiles",
-	[BOUND_ALLOCATION] = "The run is bound by allocation: for %s of the time the GPU is idle "
-			     "while the host allocates or frees memory",
-	[BOUND_SYNC] = "The run is bound by synchronisation: for %s of the time the GPU is idle, "
-		       "as the host had waited for it before it launched more",
-	[BOUND_WAITING] = "Launched work does not start for %s of the time: it waits for an event, "
-			  "for something that the trace does not show, or for another process",
-	[BOUND_UNKNOWN] = "What bounds the run cannot be said: for %s of the time the trace does "
-			  "not show what the GPU did, or why it was idle",
-	[BOUND_NOTHING] = "Nothing in particular bounds the run; the kernels compute for %s of the "
-			  "time",
-};
-
-/* Words of the command that shows more, between `pperf-report` and the trace. */
-static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
-	[BOUND_BANDWIDTH] = "roofline",
-	[BOUND_COMMUNICATION] = "overlap",
-	[BOUND_COPIES] = "overlap",
-	[BOUND_LAUNCH] = "idle",
-	[BOUND_GAPS] = "idle",
-	[BOUND_DATA] = "idle",
-	[BOUND_COMPILATION] = "idle",
-	[BOUND_ALLOCATION] = "api",
-	[BOUND_SYNC] = "idle",
-	[BOUND_WAITING] = "queue",
-	[BOUND_UNKNOWN] = "idle",
-	[BOUND_NOTHING] = "categories",
-	[BOUND_UNJUDGED] = "info" };
-
-/* Writes the shares of all classes with 1 % or more, the largest first. */
-static void list_shares(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
-{
-	bool listed[BOUND_CLASSES] = { false };
-	size_t used = strlen(text->evidence);
-
-	for (unsigned n = 0; n < BOUND_CLASSES; n++) {
-		enum bound most = BOUND_COUNT;
-
-		for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
-			if (!listed[class] && is_percent(bound->ns[class], bound->whole_ns, 1) &&
-				(most == BOUND_COUNT || bound->ns[class] > bound->ns[most]))
-				most = class;
-		if (most == BOUND_COUNT)
-			return;
-		listed[most] = true;
-		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
-			n ? ", " : "", bound_name(most),
-			diagnose_share(diagnosis, bound->ns[most], bound->whole_ns));
-		used += strlen(text->evidence + used);
-	}
-}
-
-#define CATEGORIES_LISTED 3u
-
-/* Adds the categories of kernels with most GPU time: what a run that is bound by kernels is bound
- * by. */
-static void list_categories(struct diagnosis *diagnosis, struct finding *text)
-{
-	const struct profile *profile = diagnosis->profile;
-	const struct categories *categories = diagnosis->process->categories;
-	uint8_t *of_node = categories_of_tree(categories, profile->tree, diagnosis->process->texts);
-	uint64_t ns[CATEGORIES_MAX] = { 0 };
-	size_t used = strlen(text->evidence);
-
-	for (uint32_t id = 1; id < profile->tree->count; id++) {
-		const struct node *node = &profile->tree->nodes[id];
-
-		if (node->kind == NODE_KERNEL && node->gpu && !node->captured &&
-			of_node[id] != CATEGORY_OTHER)
-			ns[of_node[id]] += node->gpu->self_ns;
-	}
-	for (unsigned n = 0; n < CATEGORIES_LISTED; n++) {
-		unsigned most = 0;
-
-		for (unsigned category = 1; category < CATEGORIES_MAX; category++)
-			most = ns[category] > ns[most] ? category : most;
-		if (!is_percent(ns[most], profile->totals.gpu_sum_ns, 5))
-			break;
-		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
-			n ? ", " : "; of all GPU time: ", categories_name(categories, most),
-			diagnose_share(diagnosis, ns[most], profile->totals.gpu_sum_ns));
-		used += strlen(text->evidence + used);
-		ns[most] = 0;
-	}
-	free(of_node);
-}
-
-static void explain_confidence(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
-{
-	if (bound->bound == BOUND_BANDWIDTH)
-		SET_TEXT(text->reason,
-			"modelled: of %s in operators whose operations and bytes are known, %s are "
-			"limited by memory bandwidth",
-			diagnose_time(diagnosis, bound->modelled_ns),
-			diagnose_time(diagnosis, bound->memory_limited_ns));
-	else if (bound->bound == BOUND_NOTHING)
-		SET_TEXT(text->reason, "no class takes %u %% of the time", BOUND_SHARE_MIN);
-	else if (bound->bound == BOUND_COMPUTE && bound->confidence == CONFIDENCE_MEDIUM)
-		SET_TEXT(text->reason, "measured; the other classes take more than 30 %% together");
-	else if (bound->bound == BOUND_UNKNOWN)
-		SET_TEXT(text->reason, "the trace lacks most of what would show it");
-	else if (bound->bound == BOUND_WAITING)
-		SET_TEXT(text->reason, "measured, but the trace may not show what was waited for");
-	else if (bound->confidence == CONFIDENCE_MEDIUM)
-		SET_TEXT(text->reason, "measured: the largest class besides compute, but less than "
-				       "half of the time");
-	else
-		SET_TEXT(text->reason,
-			"measured: each nanosecond of the GPUs' time is in one class");
-}
-
-/* Returns true if the run is bound by something that takes less time than the kernels do. */
-static bool kernels_take_more(const struct run_bound *bound)
-{
-	return bound->bound != BOUND_UNKNOWN && bound->bound < BOUND_CLASSES &&
-	       bound->ns[bound->bound] < bound->ns[BOUND_COMPUTE];
-}
-
-void run_bound_explain(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
-{
-	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
-
-	SET_TEXT(text->view, "%s", views[bound->bound]);
-	if (bound->bound == BOUND_UNJUDGED) {
-		SET_TEXT(text->sentence, "There is too little GPU work in the trace to say what "
-					 "bounds the run.");
-		SET_TEXT(text->reason, "%s; at least %u are needed",
-			diagnose_plural(diagnosis, bound->operations, "GPU operation"),
-			BOUND_OPERATIONS_MIN);
-		return;
-	}
-	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
-		diagnose_share(diagnosis, bound->ns[shown], bound->whole_ns));
-	strncat(text->sentence,
-		kernels_take_more(bound) ? ", which no faster kernel shortens." : ".",
-		sizeof text->sentence - strlen(text->sentence) - 1);
-	if (bound->steps)
-		SET_TEXT(text->evidence, "%s in %s: ", diagnose_time(diagnosis, bound->whole_ns),
-			bound->steps == 1
-				? "1 step"
-				: diagnose_plural(diagnosis, bound->steps, "steady-state step"));
-	else if (is_percent(bound->whole_ns, diagnosis->facts.run_ns, 90))
-		SET_TEXT(text->evidence, "%s from the first GPU operation to the last: ",
-			diagnose_time(diagnosis, bound->whole_ns));
-	else
-		SET_TEXT(text->evidence,
-			"%s from the first GPU operation to the last, of a run of %s: ",
-			diagnose_time(diagnosis, bound->whole_ns),
-			diagnose_time(diagnosis, diagnosis->facts.run_ns));
-	list_shares(diagnosis, bound, text);
-	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
-		list_categories(diagnosis, text);
-	explain_confidence(diagnosis, bound, text);
 }

@@ -11,8 +11,10 @@
  * | compute          | ran a kernel that computes, or a memset                             |
  * | memory bandwidth | as compute, where a model says that memory limits most of it        |
  * | communication    | communicated, and computed nothing (exposed)                        |
- * | copies           | only copied, or waited for the host in a copy call                  |
+ * | copies           | only copied                                                         |
+ * | copy calls       | was idle, and waited for the host in a copy call                    |
  * | launch           | was idle, and its next operation was not launched yet, or just now  |
+ * | host             | as launch, for LIMIT_LONG_GAP_NS or more at a time                  |
  * | data loading     | as launch, while the launching thread fetched a batch               |
  * | compilation      | as launch, while the launching thread compiled                      |
  * | kernel gaps      | was idle for microseconds between operations launched in time       |
@@ -22,7 +24,9 @@
  * | unknown          | may have been busy, or was idle for a reason not in the trace       |
  *
  * A run is bound by the largest class other than compute that takes BOUND_SHARE_MIN of the time,
- * otherwise by compute if that takes half of it, otherwise by nothing in particular.
+ * otherwise by compute if that takes half of it, otherwise by nothing in particular. Launch and
+ * host are judged together, and so are copies and copy calls: the larger one of the two names the
+ * verdict.
  */
 #ifndef PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
 #define PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
@@ -40,7 +44,9 @@
 	X(BANDWIDTH, "memory bandwidth")    \
 	X(COMMUNICATION, "communication")   \
 	X(COPIES, "copies")                 \
+	X(COPY_CALLS, "copy calls")         \
 	X(LAUNCH, "launch")                 \
+	X(HOST, "host")                     \
 	X(GAPS, "kernel gaps")              \
 	X(DATA, "data loading")             \
 	X(COMPILATION, "compilation")       \
@@ -65,6 +71,8 @@ struct run_bound {
 	 * view `idle` does not have it. */
 	uint64_t ends_ns[BOUND_CLASSES];
 	uint64_t whole_ns;
+	/* intervals of the class host: their number, and the longest */
+	uint64_t long_gaps, longest_gap_ns;
 	enum bound bound;
 	enum finding_confidence confidence;
 	size_t steps;        /* steady-state steps that were examined; 0: the whole trace */
@@ -78,6 +86,11 @@ struct run_bound {
 struct run_bound run_bound_read(const struct options *options, struct process *process);
 
 const char *bound_name(enum bound bound);
+
+/* Returns the time of a class and of the one that is judged together with it. */
+uint64_t run_bound_ns(const struct run_bound *bound, enum bound class);
+/* Returns true if `part` is at least `percent` percent of `whole`, and not 0. */
+bool run_bound_is_percent(uint64_t part, uint64_t whole, unsigned percent);
 
 /* Sets the members sentence, evidence, reason and view of `text`. */
 void run_bound_explain(

@@ -34,12 +34,26 @@ def verdict(trace):
 
 @case
 def nine_of_ten_verdicts_are_those_of_a_person(folder):
-    # whether memory limits a kernel, a person cannot see in a trace without a model
-    same = {"memory bandwidth": "compute"}
+    # whether memory limits a kernel, a person cannot see in a trace without a model; that person wrote
+    # `launch` for a late host, whether in short gaps (`launch`) or in long ones (`host`)
+    same = {"memory bandwidth": "compute", "host": "launch"}
     wrong = [(trace.name, bound, verdict(trace)) for trace, bound in traces()
              if same.get(verdict(trace)["name"], verdict(trace)["name"]) != bound]
     assert len(wrong) <= len(traces()) // 10, wrong
     assert all(row["confidence"] == "low" for _, _, row in wrong), wrong
+
+
+@case
+def a_run_is_host_bound_by_long_gaps_and_launch_bound_by_short_ones(folder):
+    for trace, bound in traces():
+        if verdict(trace)["name"] not in ("launch", "host"):
+            continue
+        classes = {row["name"]: row["impact_ns"] for row in rows("diagnose", trace)["rows"] if row["kind"] == "class"}
+        name = max(("launch", "host"), key=lambda name: classes.get(name, 0))
+        found = [row["name"] for row in rows("diagnose", trace)["rows"] if row["kind"] == "finding" and row["name"] in ("launch-bound", "host-bound")]
+        assert verdict(trace)["name"] == name and found == [name + "-bound"], (trace, classes, found)
+    names = {trace.name: verdict(trace)["name"] for trace, _ in traces()}
+    assert names["pipit_saxpy-mpi-cuda_nsys_perlmutter0.sqlite"] == "host" and names["tl__b200~eager_trace.json.gz"] == "launch", names
 
 
 @case

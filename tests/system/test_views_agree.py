@@ -125,9 +125,9 @@ def the_critical_path_is_within_the_run(views):
 
 def findings_on_idle_time_are_idle_time(views):
     """A finding about a class of the verdict has its time in the steps, or that of the view `idle` in the GPU span."""
-    causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "launch latency"), "data-loading": ("data loading",),
-        "queued-not-started": ("event wait", "queued")}
-    classes = {"synchronisation": "synchronisation", "launch-bound": "launch", "data-loading": "data loading"}
+    causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "launch latency"),
+        "host-bound": ("launch-bound", "launch latency"), "data-loading": ("data loading",), "queued-not-started": ("event wait", "queued")}
+    classes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch", "host"), "host-bound": ("launch", "host"), "data-loading": ("data loading",)}
     span = sum(views.totals[key] for key in ("gpu_busy_ns", "gpu_idle_ns", "gpu_unknown_ns"))
     for row in views.rows("diagnose", "finding"):
         if row["name"] in causes and "In steps" not in row["finding"]:
@@ -136,7 +136,7 @@ def findings_on_idle_time_are_idle_time(views):
                 assert 0 < row["impact_ns"] <= idle <= span, (views.trace, row)
                 assert abs(row["impact_share"] - row["impact_ns"] / span) < 1e-6, (views.trace, row, span)
             else:
-                views.same(row, row["impact_ns"], views.sum("diagnose", "impact_ns", "class", name=classes[row["name"]]))
+                views.same(row, row["impact_ns"], sum(views.sum("diagnose", "impact_ns", "class", name=name) for name in classes[row["name"]]))
 
 
 def verdict_without_steps_is_idle_time(views):
@@ -144,9 +144,9 @@ def verdict_without_steps_is_idle_time(views):
     verdict = views.rows("diagnose", "verdict")
     if not verdict or "from the first GPU operation" not in (verdict[0].get("evidence") or ""):
         return
-    for name, causes in {"launch": ("launch-bound", "launch latency"), "kernel gaps": ("gap between kernels",), "data loading": ("data loading",),
-        "compilation": ("compilation",), "allocation": ("allocation",), "synchronisation": ("synchronisation",), "waiting": ("event wait", "queued")}.items():
-        views.same(("class", name), views.sum("diagnose", "impact_ns", "class", name=name), sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes))
+    for names, causes in {("launch", "host"): ("launch-bound", "launch latency"), ("copy calls",): ("copy",), ("kernel gaps",): ("gap between kernels",), ("data loading",): ("data loading",),
+        ("compilation",): ("compilation",), ("allocation",): ("allocation",), ("synchronisation",): ("synchronisation",), ("waiting",): ("event wait", "queued")}.items():
+        views.same(("class", names), sum(views.sum("diagnose", "impact_ns", "class", name=name) for name in names), sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes))
 
 
 def no_share_exceeds_the_whole(views):

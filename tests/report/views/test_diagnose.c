@@ -183,6 +183,11 @@ static struct trace_builder *long_pauses(void)
 	return regular(6, 5 * MS, 100 * US, 5);
 }
 
+static struct trace_builder *many_long_pauses(void)
+{
+	return regular(12, 5 * MS, 100 * US, 5);
+}
+
 static struct trace_builder *small_grids(void)
 {
 	struct program program = program_new();
@@ -819,6 +824,8 @@ static const struct rule_case {
 	{ slow_host_after_a_long_start, "synchronisation", "clear", "" },
 	{ healthy, "compute", "verdict", "compute for 100 % of the time" },
 	{ slow_host, "launch", "verdict", "for 74.7 % of the time the GPU is idle" },
+	{ many_long_pauses, "host", "verdict", "11 gaps of 1.00 ms or more (the longest" },
+	{ long_pauses, "launch-bound", "clear", "" },
 	{ exposed, "communication", "verdict", "for 30.3 % of the time the GPU communicates" },
 	{ waiting, "synchronisation", "verdict", "the host had waited for it" },
 	{ pageable, "copies", "verdict", "bound by copies" },
@@ -844,12 +851,13 @@ static const struct rule_case {
 	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
 	{ healthy, "small-grids", "clear", "" },
-	{ long_pauses, "launch-bound", "finding", "24.49 ms in 5 gaps of 1.00 ms or more" },
+	{ long_pauses, "host-bound", "finding", "24.49 ms in 5 gaps of 1.00 ms or more" },
 	{ a_long_start_only, "launch-bound", "note",
 		"Before the first step the GPU is idle for 99.90 ms" },
-	{ a_long_start_and_pauses, "launch-bound", "finding",
+	{ a_long_start_and_pauses, "host-bound", "finding",
 		"gaps before the first step are excluded: 99.90 ms" },
-	{ slow_data, "data-loading", "finding", "fetching 10 batches took the host 1.14 ms of 10.00 ms" },
+	{ slow_data, "data-loading", "finding",
+		"fetching 10 batches took the host 1.14 ms of 10.00 ms" },
 	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
 	{ quick_data, "data-loading", "clear", "" },
 	{ even_steps, "data-loading", "not checked", "the trace has no PyTorch DataLoader" },
@@ -991,7 +999,7 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"  confidence  high: measured: each nanosecond of the GPUs' time is in one class\n"
 		"  shown by    pperf-report categories trace.bin\n"
 		"no findings\n"
-		"nothing found   launch-bound, dominant-event, exposed-communication,\n"
+		"nothing found   launch-bound, host-bound, dominant-event, exposed-communication,\n"
 		"                collective-waits, tiny-calls, small-grids, copy-before-gemm,\n"
 		"                attribute-queries, synchronisation, pageable-copies,\n"
 		"                steady-allocation, compile-tax, compilation, recompilation,\n"
@@ -1027,8 +1035,7 @@ END_TEST
 /* What costs less than 1 % has one sentence, after everything else. */
 START_TEST(what_costs_little_is_said_briefly)
 {
-	const struct report_run run = run_report(
-		steps(9 * MS, ask), "diagnose trace.bin --ascii");
+	const struct report_run run = run_report(steps(9 * MS, ask), "diagnose trace.bin --ascii");
 	const char *brief = strstr(run.out, "\n-  attribute-queries: up to 162.00 us (0.6 % of");
 
 	ck_assert_msg(brief && strstr(run.out, "1. cold-start: 9.00 ms") &&
@@ -1040,17 +1047,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 25 rules checked\n"));
+		"no findings in 5 of 26 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 25 rules checked\n"));
+		"no findings in 5 of 26 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 25 rules checked\n"));
+		"no findings in 5 of 26 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 25 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 26 rules checked\n"));
 	}
 }
 END_TEST
