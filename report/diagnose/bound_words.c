@@ -3,12 +3,15 @@
  * Says in words what bounds a run.
  */
 #include "report/diagnose/run_bound.h"
-#include "report/analysis/tree_categories.h"
+#include "report/analysis/group_by.h"
 #include "report/diagnose/diagnosis_internal.h"
-#include <stdlib.h>
+#include "report/base/compare.h"
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-/* The verdict in words: what bounds the run, and what the GPU does. %s: share of the time. */
+/* The verdict in words: what bounds the run, and what the GPU does. %s: share of the time. That of
+ * BOUND_WAITING is made by say_waiting(). */
 static const char *const sentences[BOUND_COUNT] = {
 	[BOUND_COMPUTE] = "The run is bound by the GPU's kernels, which compute for %s of the time",
 	[BOUND_BANDWIDTH] = "The run is bound by the GPU's memory bandwidth: kernels run for %s of "
@@ -34,8 +37,6 @@ static const char *const sentences[BOUND_COUNT] = {
 			     "while the host allocates or frees memory",
 	[BOUND_SYNC] = "The run is bound by synchronisation: for %s of the time the GPU is idle, "
 		       "as the host had waited for it before it launched more",
-	[BOUND_WAITING] = "Launched work does not start for %s of the time: it waits for an event, "
-			  "for something that the trace does not show, or for another process",
 	[BOUND_UNKNOWN] = "What bounds the run cannot be said: for %s of the time the trace does "
 			  "not show what the GPU did, or why it was idle",
 	[BOUND_NOTHING] = "Nothing in particular bounds the run; the kernels compute for %s of the "
@@ -87,37 +88,68 @@ static void list_shares(
 
 #define CATEGORIES_LISTED 3u
 
-/* Adds the categories of kernels with most GPU time: what a run that is bound by kernels is bound
- * by. */
+static bool is_other(struct string_view category)
+{
+	static const char other[] = CATEGORY_OTHER_NAME;
+
+	return category.length == sizeof other - 1 &&
+	       !memcmp(category.bytes, other, category.length);
+}
+
+/* Returns the category with the most GPU time of at most `limit`, after `last`; 0: none. */
+static uint32_t next_category(
+	const struct diagnosis *diagnosis, const struct tree *flat, uint64_t limit, uint32_t last)
+{
+	uint32_t most = 0;
+
+	for (uint32_t id = flat->nodes[0].first_child; id; id = flat->nodes[id].next) {
+		const struct string_view name = string_table_get(
+			diagnosis->process->texts, flat->nodes[id].name);
+		const uint64_t ns = flat->nodes[id].gpu ? flat->nodes[id].gpu->total_ns : 0;
+
+		if (id == last || ns > limit || is_other(name))
+			continue;
+		if (!most || ns > flat->nodes[most].gpu->total_ns)
+			most = ns ? id : most;
+	}
+	return most;
+}
+
+/* Adds the categories with most GPU time, as the view `categories` has them: what a run that is
+ * bound by kernels is bound by. */
 static void list_categories(struct diagnosis *diagnosis, struct finding *text)
 {
-	const struct profile *profile = diagnosis->profile;
-	const struct categories *categories = diagnosis->process->categories;
-	uint8_t *of_node = categories_of_tree(categories, profile->tree, diagnosis->process->texts);
-	uint64_t ns[CATEGORIES_MAX] = { 0 };
-	size_t used = strlen(text->evidence);
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+	struct tree *flat = group_by_categories(diagnosis->process, DEMANGLE_SHORT);
+	uint64_t limit = UINT64_MAX;
+	uint32_t category = 0;
 
-	for (uint32_t id = 1; id < profile->tree->count; id++) {
-		const struct node *node = &profile->tree->nodes[id];
-
-		if (node->kind == NODE_KERNEL && node->gpu && !node->captured &&
-			of_node[id] != CATEGORY_OTHER)
-			ns[of_node[id]] += node->gpu->self_ns;
-	}
 	for (unsigned n = 0; n < CATEGORIES_LISTED; n++) {
-		unsigned most = 0;
+		const size_t used = strlen(text->evidence);
 
-		for (unsigned category = 1; category < CATEGORIES_MAX; category++)
-			most = ns[category] > ns[most] ? category : most;
-		if (!run_bound_is_percent(ns[most], profile->totals.gpu_sum_ns, 5))
+		category = next_category(diagnosis, flat, limit, category);
+		limit = category ? flat->nodes[category].gpu->total_ns : 0;
+		if (!run_bound_is_percent(limit, whole, 5))
 			break;
 		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
-			n ? ", " : "; of all GPU time: ", categories_name(categories, most),
-			diagnose_share(diagnosis, ns[most], profile->totals.gpu_sum_ns));
-		used += strlen(text->evidence + used);
-		ns[most] = 0;
+			n ? ", " : "; of all GPU time: ",
+			diagnose_name(diagnosis, flat->nodes[category].name),
+			diagnose_share(diagnosis, limit, whole));
 	}
-	free(of_node);
+	tree_free(flat);
+}
+
+/* Adds how the critical path is divided between the host and the GPU. */
+static void list_path(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const size_t used = strlen(text->evidence);
+
+	if (bound->path_ns)
+		finding_set_text(text->evidence + used, sizeof text->evidence - used,
+			"; critical path: host %s, GPU work %s",
+			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+			diagnose_share(diagnosis, bound->path_gpu_ns, bound->path_ns));
 }
 
 static void explain_confidence(
@@ -152,17 +184,115 @@ static bool kernels_take_more(const struct run_bound *bound)
 	       run_bound_ns(bound, bound->bound) < bound->ns[BOUND_COMPUTE];
 }
 
-/* Appends how many gaps of a host-bound run are long, and the longest. */
-static void add_long_gaps(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+/* Appends to the sentence. */
+__attribute__((format(printf, 2, 3))) static void add_words(
+	struct finding *text, const char *format, ...)
 {
 	const size_t used = strlen(text->sentence);
+	va_list list;
 
-	finding_set_text(text->sentence + used, sizeof text->sentence - used,
-		", most of it in %s of %s or more (the longest %s)",
-		diagnose_plural(diagnosis, bound->long_gaps, "gap"),
-		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
-		diagnose_time(diagnosis, bound->longest_gap_ns));
+	va_start(list, format);
+	vsnprintf(text->sentence + used, sizeof text->sentence - used, format, list);
+	va_end(list);
+}
+
+/* Returns true if most of the time of launched work that waits is behind waits for events. */
+static bool waits_for_events(const struct diagnosis *diagnosis)
+{
+	const uint64_t *cause_ns = diagnosis->facts.cause_ns;
+
+	return cause_ns[GAP_EVENT] > cause_ns[GAP_QUEUED];
+}
+
+/* Returns the length of the one wait that is nearly all of the time of a class, or 0. */
+static uint64_t one_wait_ns(const struct diagnosis *diagnosis, const struct run_bound *bound)
+{
+	const uint64_t longest_ns = diagnosis->facts.queued_gaps.longest_ns;
+
+	return bound->bound == BOUND_WAITING &&
+			       run_bound_is_percent(longest_ns, bound->ns[BOUND_WAITING], 90)
+		       ? longest_ns
+		       : 0;
+}
+
+/* Says what is waited for, and of one long wait that it is one, and what is beside it. */
+static void say_waiting(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t one_ns = one_wait_ns(diagnosis, bound),
+		       rest_ns = bound->whole_ns - min_u64(bound->whole_ns, one_ns);
+	const char *share = diagnose_share(diagnosis, bound->ns[BOUND_WAITING], bound->whole_ns);
+
+	if (waits_for_events(diagnosis))
+		SET_TEXT(text->sentence, "Launched work waits for an event (%s) for %s of the time",
+			diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent"
+							  : "cudaStreamWaitEvent",
+			share);
+	else
+		SET_TEXT(text->sentence,
+			"Launched work does not start for %s of the time, and the trace does not "
+			"show what it waits for; it may be another process",
+			share);
+	if (one_ns && rest_ns)
+		add_words(text, ": one wait of %s, at %s. Kernels compute for %s of the other %s.",
+			diagnose_time(diagnosis, one_ns),
+			diagnose_time(diagnosis, diagnosis->facts.queued_gaps.longest_at_ns),
+			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], rest_ns),
+			diagnose_time(diagnosis, rest_ns));
+	else
+		add_words(text, ".");
+	SET_TEXT(text->view, "idle -s gap_ns --top 20");
+}
+
+static void advise_on_one_wait(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	if (one_wait_ns(diagnosis, bound))
+		SET_TEXT(text->next, "One wait says nothing of the steady state: record longer, "
+				     "after it, to see what bounds the rest.");
+}
+
+/* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
+static void say_host_on_path(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	SET_TEXT(text->sentence,
+		"The GPU's kernels compute for %s of the time, but %s of the critical path is the "
+		"host's: faster kernels alone shorten the run by %s at most.",
+		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns),
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+		diagnose_share(diagnosis, bound->path_ns - bound->path_host_ns, bound->path_ns));
+	SET_TEXT(text->view, "critical-path");
+}
+
+static void say_bound(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
+
+	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
+		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
+	if (bound->bound == BOUND_HOST)
+		add_words(text, ", most of it in %s of %s or more (the longest %s)",
+			diagnose_plural(diagnosis, bound->long_gaps, "gap"),
+			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
+			diagnose_time(diagnosis, bound->longest_gap_ns));
+	if (kernels_take_more(bound))
+		add_words(text, ". This is the largest loss; the kernels compute for %s",
+			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
+	add_words(text, ".");
+}
+
+static void say_sentence(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	if (bound->bound == BOUND_WAITING)
+		say_waiting(diagnosis, bound, text);
+	else if ((bound->bound == BOUND_COMPUTE || bound->bound == BOUND_BANDWIDTH) &&
+		 run_bound_host_on_path(bound))
+		say_host_on_path(diagnosis, bound, text);
+	else
+		say_bound(diagnosis, bound, text);
 }
 
 void run_bound_explain(
@@ -179,13 +309,7 @@ void run_bound_explain(
 			BOUND_OPERATIONS_MIN);
 		return;
 	}
-	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
-		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
-	if (bound->bound == BOUND_HOST)
-		add_long_gaps(diagnosis, bound, text);
-	strncat(text->sentence,
-		kernels_take_more(bound) ? ", which no faster kernel shortens." : ".",
-		sizeof text->sentence - strlen(text->sentence) - 1);
+	say_sentence(diagnosis, bound, text);
 	if (bound->steps)
 		SET_TEXT(text->evidence, "%s in %s: ", diagnose_time(diagnosis, bound->whole_ns),
 			bound->steps == 1
@@ -202,5 +326,10 @@ void run_bound_explain(
 	list_shares(diagnosis, bound, text);
 	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
 		list_categories(diagnosis, text);
+	list_path(diagnosis, bound, text);
+	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
+		bound_kernels_advise(diagnosis, bound, text);
+	else if (shown == BOUND_WAITING)
+		advise_on_one_wait(diagnosis, bound, text);
 	explain_confidence(diagnosis, bound, text);
 }

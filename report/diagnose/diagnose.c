@@ -407,6 +407,8 @@ static void add_bound_rows(struct diagnosis *diagnosis, struct rows *rows)
 	computed_row_set_string(computed, "finding", text.sentence);
 	computed_row_set_string(computed, "evidence", text.evidence);
 	computed_row_set_string(computed, "why", text.reason);
+	if (*text.next)
+		computed_row_set_string(computed, "next", text.next);
 	computed_row_set_string(computed, "confidence", confidence_name(bound->confidence));
 	computed_row_set_unsigned(computed, "count", bound->operations);
 	set_command_cell(diagnosis, computed, &text);

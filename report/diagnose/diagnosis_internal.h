@@ -183,13 +183,17 @@ void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, 
 /* For finding_set_unchecked. */
 #define NO_STEPS_FOUND "no steps were found in the trace (see --step-marker)"
 /* Sets what a class of the verdict (run_bound_ns) costs: its time in the steady-state steps, as the
- * verdict has it. If that is less than `per_mille` thousandths of the steps, or the verdict is not about steps,
- * `span_ns`: its time in the GPUs' span. Returns true, and sets whole_ns, whole_name and impact_ns,
- * if that is at least `per_mille` thousandths of the steps or of the span. */
+ * verdict has it. If that is less than `per_mille` thousandths of the steps, or the verdict is not
+ * about steps, `span_ns`: its time in the GPUs' span. Returns true, and sets whole_ns, whole_name
+ * and impact_ns, if that is at least `per_mille` thousandths of the steps or of the span. */
 bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
 	uint64_t span_ns, uint64_t per_mille);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
+
+/* Sets the member `next` of a verdict about kernels: the largest ones (bound_kernels.c). */
+void bound_kernels_advise(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text);
 
 /* Rules about what the GPU did (gpu_rules.c). */
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);

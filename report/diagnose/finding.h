@@ -30,7 +30,7 @@ struct finding {
 	char sentence[512]; /* what was found */
 	char evidence[768]; /* the figures that support it */
 	char reason[384];   /* reason for the confidence; FINDING_UNCHECKED: what is missing */
-	char next[512];     /* what to do */
+	char next[768];     /* what to do */
 	/* Words of the command that shows it, between `pperf-report` and the traces. */
 	char view[64];
 	uint32_t node;                    /* where, in the tree; 0: at no particular node */

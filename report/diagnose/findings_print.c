@@ -218,6 +218,7 @@ static void put_verdict(const struct style *style, const struct row *row)
 	paragraph_text(&paragraph, computed_row_text(row, "why").bytes,
 		computed_row_text(row, "why").length);
 	paragraph_print(&paragraph, "  confidence");
+	put_finding_text(style, row, "next", "next");
 	output_string(style->out, "  shown by    ");
 	output_bytes(style->out, computed_row_text(row, "command").bytes,
 		computed_row_text(row, "command").length);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diagnose/run_bound.h"
+#include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/event_sweep.h"
 #include "report/analysis/host_ranges.h"
 #include "report/analysis/idle_parts.h"
@@ -334,6 +335,56 @@ static void judge_bandwidth(
 	bound->confidence = CONFIDENCE_MEDIUM;
 }
 
+/* Returns from when to when GPUs had work. */
+static void span_of_work(const struct bound_pass *pass, uint64_t *from_ns, uint64_t *to_ns)
+{
+	*from_ns = pass->device_count ? UINT64_MAX : 0;
+	*to_ns = 0;
+	for (size_t i = 0; i < pass->device_count; i++) {
+		*from_ns = min_u64(*from_ns, pass->devices[i].first_ns);
+		*to_ns = max_u64(*to_ns, pass->devices[i].last_ns);
+	}
+}
+
+static void add_path_segment(
+	struct run_bound *bound, const struct path_segment *segment, uint64_t length_ns)
+{
+	bound->path_ns += length_ns;
+	if (segment->kind == PATH_HOST || segment->kind == PATH_CALL)
+		bound->path_host_ns += length_ns;
+	else if (segment->kind <= PATH_MEMSET)
+		bound->path_gpu_ns += length_ns;
+}
+
+/* Sums the critical path in the examined steps or, without steps, while GPUs have work. */
+static void read_path(struct process *process, const struct bound_pass *pass)
+{
+	struct run_bound *bound = pass->result;
+	struct critical_path_graph *path;
+	uint64_t from_ns, to_ns;
+
+	if (bound->operations > BOUND_PATH_OPERATIONS_MAX || process->profile->options.steps ||
+		process->profile->options.windows)
+		return;
+	path = critical_path_graph_read(process);
+	span_of_work(pass, &from_ns, &to_ns);
+	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++) {
+		const struct path_segment *segment = path_segment(path, i);
+		const uint64_t from = bound->steps ? segment->begin_ns
+						   : max_u64(segment->begin_ns, from_ns),
+			       to = bound->steps ? segment->end_ns
+						 : min_u64(segment->end_ns, to_ns);
+
+		add_path_segment(bound, segment, examined_ns(pass, from, to));
+	}
+	critical_path_graph_free(path);
+}
+
+bool run_bound_host_on_path(const struct run_bound *bound)
+{
+	return run_bound_is_percent(bound->path_host_ns, bound->path_ns, 50);
+}
+
 struct run_bound run_bound_read(const struct options *options, struct process *process)
 {
 	struct run_bound bound = { .bound = BOUND_UNJUDGED, .steps = examined_steps(process) };
@@ -354,6 +405,7 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 		bound.whole_ns += bound.ns[class];
 	judge(&bound);
 	activities_free(activities);
+	read_path(process, pass);
 	free(pass);
 	judge_bandwidth(options, process, &bound);
 	return bound;

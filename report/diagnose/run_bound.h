@@ -36,6 +36,8 @@
 
 /* Percent of the time. At 30 % of idle or exposed time, no faster kernel can make up for it. */
 #define BOUND_SHARE_MIN 30u
+/* The critical path of more GPU operations takes longer than all else of the first screen. */
+#define BOUND_PATH_OPERATIONS_MAX 500000u
 /* With fewer GPU operations than this, a trace is a sample of nothing. */
 #define BOUND_OPERATIONS_MIN 10u
 
@@ -80,6 +82,9 @@ struct run_bound {
 	/* Of compute time, the part in operators whose limit a model knows, and the part of that
 	 * which memory limits. */
 	uint64_t modelled_ns, memory_limited_ns;
+	/* The critical path in that time: all of it, the host's part (program and calls), and that
+	 * of GPU work. 0: not read, as the trace is large, or only a part of it is selected. */
+	uint64_t path_ns, path_host_ns, path_gpu_ns;
 };
 
 /* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs. */
@@ -89,10 +94,14 @@ const char *bound_name(enum bound bound);
 
 /* Returns the time of a class and of the one that is judged together with it. */
 uint64_t run_bound_ns(const struct run_bound *bound, enum bound class);
+/* Returns true if the critical path is known, and most of it is the host's: then faster kernels
+ * hardly shorten the run. */
+bool run_bound_host_on_path(const struct run_bound *bound);
 /* Returns true if `part` is at least `percent` percent of `whole`, and not 0. */
 bool run_bound_is_percent(uint64_t part, uint64_t whole, unsigned percent);
 
-/* Sets the members sentence, evidence, reason and view of `text`. */
+/* Sets the members sentence, evidence, reason and view of `text`, and next where the findings do
+ * not say what to do. */
 void run_bound_explain(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text);
 

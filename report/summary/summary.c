@@ -243,6 +243,9 @@ static void put_bound(const struct style *style, const struct row *row)
 	add_row_text(&paragraph, row, "evidence");
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, "");
+	add_row_text(&paragraph, row, "next");
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "");
 }
 
 /* What the first screen keeps of the verdict. */

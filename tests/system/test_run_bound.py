@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What bounds a run, beside the answer that a person had written down before the rule was made
 (run_bounds.tsv), and beside the figures of other views. Needs PPERF_TEST_DATA."""
-import functools, json, os, pathlib, subprocess
+import functools, json, os, pathlib, re, subprocess
 
 from harness import REPORT, Skip, case, environment, main
 
@@ -70,6 +70,33 @@ def classes_are_the_whole_time_of_the_gpus(folder):
         assert abs(whole - totals["gpu_busy_ns"] - totals["gpu_idle_ns"] - totals["gpu_unknown_ns"]) <= whole / 1000, (trace, whole, totals)
         for name, key in (("communication", "gpu_exposed_communication_ns"),):
             assert abs(classes.get(name, {"impact_ns": 0})["impact_ns"] - totals[key]) <= whole / 1000, (trace, name, classes, totals)
+
+
+@case
+def a_verdict_about_kernels_agrees_with_other_views(folder):
+    """The host's share of the critical path is that of the view `critical-path`, categories are those of the view, and kernels are named."""
+    checked = 0
+    for trace, bound in traces():
+        row = verdict(trace)
+        if row["name"] not in ("compute", "memory bandwidth"):
+            continue
+        assert "The largest kernels" in row["next"], row
+        for name, percent in re.findall(r"(?:time: |, )(\S+) ([0-9.]+) %", row["evidence"].split("of all GPU time")[1].split(";")[0]):
+            categories = {one["name"]: one["gpu_total_ns"] for one in rows("categories", trace)["rows"] if one["parent"] is None}
+            assert abs(100 * categories[name] / rows("categories", trace)["totals"]["gpu_sum_ns"] - float(percent)) <= 0.06, (trace, name, percent)
+        parts = {one["name"]: one["path_ns"] for one in rows("critical-path", trace)["rows"] if one["kind"] in ("path", "part")}
+        if parts["critical path"] < 1.01 * rows("diagnose", trace)["totals"]["gpu_busy_ns"] / 0.85 and "steady-state" in row["evidence"]:
+            host = 100 * (parts.get("host", 0) + parts.get("calls", 0)) / parts["critical path"]
+            said = float(re.search(r"critical path: host ([0-9.]+) %", row["evidence"]).group(1))
+            assert abs(host - said) < 1.5 and ("of the critical path is the host's" in row["finding"]) == (said >= 50), (trace, host, row)
+            checked += 1
+    assert checked, "no trace has steps that are nearly all of it"
+
+
+@case
+def one_long_wait_is_said_to_be_one(folder):
+    row = [verdict(trace) for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
+    assert "waits for an event (hipStreamWaitEvent) for 97.8 % of the time: one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
 
 
 @case

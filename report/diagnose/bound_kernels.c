@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names the kernels to start with in a run that is bound by kernels: those with the most GPU time,
+ * where they are launched, and how near they come to the GPU's peak where a model knows that.
+ */
+#include "report/base/alloc.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/table/computed_row.h"
+#include "report/views/views.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNELS_NAMED 3u
+/* Percent of all GPU time: a kernel with less is not worth naming. */
+#define KERNEL_MIN_PERCENT 2u
+
+/* A kernel, and how near its operators come to the limit of the GPU. */
+struct named_kernel {
+	uint32_t name, launcher; /* launcher: the node with most of its time */
+	uint64_t ns, launcher_ns;
+	uint64_t modelled_ns, memory_ns; /* of its operators, and of those that memory limits */
+	double reached_ns;               /* sum of time x share of the limit that was reached */
+};
+
+static void add_kernel_node(struct named_kernel *kernel, const struct node *node)
+{
+	kernel->name = node->name;
+	kernel->ns += node->gpu->self_ns;
+	if (node->gpu->self_ns > kernel->launcher_ns) {
+		kernel->launcher_ns = node->gpu->self_ns;
+		kernel->launcher = node->parent;
+	}
+}
+
+/* Fills the kernels with the most time, except those that communicate. Returns their number. */
+static unsigned largest_kernels(
+	const struct diagnosis *diagnosis, struct named_kernel largest[KERNELS_NAMED])
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	struct named_kernel *by_name = NULL;
+	size_t room = 0;
+	unsigned count = 0;
+
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+
+		if (node->kind != NODE_KERNEL || node->captured || !node->gpu ||
+			diagnose_is_communication(diagnosis, node->name))
+			continue;
+		ARRAY_GROW(by_name, room, (size_t)node->name + 1);
+		add_kernel_node(&by_name[node->name], node);
+	}
+	while (count < KERNELS_NAMED) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < room; i++)
+			most = by_name[i].ns > by_name[most].ns ? i : most;
+		if (!room || !run_bound_is_percent(by_name[most].ns,
+				     diagnosis->profile->totals.gpu_sum_ns, KERNEL_MIN_PERCENT))
+			break;
+		largest[count++] = by_name[most];
+		by_name[most].ns = 0;
+	}
+	free(by_name);
+	return count;
+}
+
+/* Adds how near operators come to the GPU's limit, from the rows of the view `roofline`. */
+static void add_limits(
+	const struct diagnosis *diagnosis, struct named_kernel *kernels, unsigned count)
+{
+	const struct options options = diagnose_row_options(
+		diagnosis->options, "roofline", UINT32_MAX);
+	struct processes only = { .all = diagnosis->process, .count = 1, .shown = 1 };
+	struct rows rows = { .count = 0 };
+
+	arrange_roofline(&options, &only, &rows);
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct row *row = &rows.rows[i];
+		const struct string_view name = computed_row_text(row, "kernel");
+		const uint64_t ns = computed_row_number(row, "gpu_total_ns");
+
+		if (!computed_row_is(row, "kind", "op") || !computed_row_text(row, "roof").length)
+			continue;
+		for (unsigned k = 0; k < count; k++) {
+			const struct string_view own = string_table_get(
+				diagnosis->process->texts, kernels[k].name);
+
+			if (own.length != name.length ||
+				memcmp(own.bytes, name.bytes, own.length) != 0)
+				continue;
+			kernels[k].modelled_ns += ns;
+			kernels[k].memory_ns += computed_row_is(row, "roof", "memory") ? ns : 0;
+			kernels[k].reached_ns += (double)ns * computed_row_real(row, "roof_share");
+		}
+	}
+	free(rows.rows);
+}
+
+/* Appends `NAME 7.2 % in OPERATOR (modelled: 62 % of the GPU's peak rate)`. */
+static void add_kernel_words(struct diagnosis *diagnosis, const struct named_kernel *kernel,
+	struct finding *text, bool first)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	size_t used = strlen(text->next);
+
+	finding_set_text(text->next + used, sizeof text->next - used, "%s%s %s", first ? "" : "; ",
+		diagnose_name(diagnosis, kernel->name),
+		diagnose_share(diagnosis, kernel->ns, diagnosis->profile->totals.gpu_sum_ns));
+	used = strlen(text->next);
+	if (kernel->launcher && tree->nodes[kernel->launcher].kind != NODE_UNATTRIBUTED &&
+		tree->nodes[kernel->launcher].kind != NODE_GRAPH)
+		finding_set_text(text->next + used, sizeof text->next - used, " in %s",
+			diagnose_name(diagnosis, tree->nodes[kernel->launcher].name));
+	used = strlen(text->next);
+	/* Without a model for most of its time, nothing is said. */
+	if (run_bound_is_percent(kernel->modelled_ns, kernel->ns, 50))
+		finding_set_text(text->next + used, sizeof text->next - used,
+			" (modelled: %.0f %% of the %s)",
+			100 * kernel->reached_ns / (double)kernel->modelled_ns,
+			2 * kernel->memory_ns > kernel->modelled_ns ? "memory bandwidth"
+								    : "peak rate");
+}
+
+void bound_kernels_advise(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	struct named_kernel kernels[KERNELS_NAMED];
+	const unsigned count = largest_kernels(diagnosis, kernels);
+
+	if (run_bound_host_on_path(bound))
+		SET_TEXT(text->next, "Shorten the host's part first, or launch more at once. ");
+	if (!count)
+		return;
+	add_limits(diagnosis, kernels, count);
+	strncat(text->next, "The largest kernels, by share of all GPU time: ",
+		sizeof text->next - strlen(text->next) - 1);
+	for (unsigned k = 0; k < count; k++)
+		add_kernel_words(diagnosis, &kernels[k], text, k == 0);
+	strncat(text->next, ".", sizeof text->next - strlen(text->next) - 1);
+}
