@@ -175,7 +175,7 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 	finding->count = copies->count;
 	finding->impact_ns = copies->total_ns;
 	finding->impact_bytes = copies->bytes;
-	finding->upper_bound = true;
+	finding->concerned = true;
 }
 
 void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding)

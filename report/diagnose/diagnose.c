@@ -22,23 +22,27 @@ const struct diagnose_rule diagnose_rules[] = {
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_host_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
-		CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_dominant_event },
+		CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK, diagnose_dominant_event },
 	{ "exposed-communication", "the GPU communicates while nothing is computed",
-		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_exposed_communication },
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
+		diagnose_exposed_communication },
 	{ "collective-waits", "collectives wait for another rank", NEED_TIMES | COSTS_GPU_TIME,
 		diagnose_collective_waits },
 	{ "tensor-cores-unused", "matrix products and convolutions in FP32 without tensor cores",
-		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_tensor_cores },
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
+		diagnose_tensor_cores },
 	{ "tiny-calls", "many kernels that are shorter than the cost of a launch",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_tiny_calls },
 	{ "small-grids", "kernels with fewer blocks than multiprocessors",
-		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_small_grids },
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
+		diagnose_small_grids },
 	{ "data-loading", "the GPU (without GPU work: the steps) waits for the next batch",
 		CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_data_loading },
 	{ "cold-start", "the first steps are much slower", NEED_STEPS, diagnose_cold_start },
 	{ "copy-before-gemm", "device-to-device copies before matrix products",
-		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
+		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME |
+			SHORTENS_GPU_WORK,
 		diagnose_copy_before_gemm },
 	{ "attribute-queries", "attribute and heuristics queries in steady state", NEED_CALLS,
 		diagnose_attribute_queries },
@@ -62,9 +66,9 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "memory-fragmentation", "PyTorch reserves much more than tensors hold", NEED_MEMORY,
 		diagnose_memory_fragmentation },
 	{ "kernel-variability", "the same launch takes different times",
-		NEED_TIMES | COSTS_GPU_TIME, diagnose_kernel_variability },
+		NEED_TIMES | COSTS_GPU_TIME | SHORTENS_GPU_WORK, diagnose_kernel_variability },
 	{ "forward-backward", "an unusual ratio of backward to forward time",
-		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
+		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
 		diagnose_forward_backward },
 	{ "queued-not-started",
 		"launched work did not start although the GPU was idle: it waited for an event, or "
@@ -99,6 +103,24 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 	return NULL;
 }
 
+/* Sets by how much shorter GPU work shortens the run: not by the host's part of the critical path. */
+static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const uint64_t others_ns = bound->path_ns - bound->path_host_ns;
+	const size_t used = strlen(finding->evidence);
+
+	if (!bound->path_ns || !diagnosis->facts.operations)
+		return;
+	finding->has_gain = true;
+	finding->gain_ns = min_u64(finding->impact_ns, others_ns);
+	if (!diagnose_is_share(others_ns, bound->path_ns, LIMIT_MINOR))
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"; less GPU work gains nothing yet, because the host has %s of the "
+			"critical path",
+			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
+}
+
 static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const char *lacks = missing_input(diagnosis, finding->rule->needs);
@@ -111,6 +133,8 @@ static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
 	if (finding->state == FINDING_FOUND && !finding->ends_run && !finding->impact_ns &&
 		!finding->impact_bytes)
 		finding->state = FINDING_NOTE;
+	if (finding->state == FINDING_FOUND && finding->rule->needs & SHORTENS_GPU_WORK)
+		limit_gain(diagnosis, finding);
 }
 
 /* Returns true if the cost of a finding is time of the GPUs, a part of their span. */
@@ -281,8 +305,12 @@ static void add_finding_row(
 	if (finding->impact_bytes)
 		computed_row_set_unsigned(computed, "impact_bytes", finding->impact_bytes);
 	if (finding->impact_ns || finding->impact_bytes)
-		computed_row_set_string(
-			computed, "bound", finding->upper_bound ? "upper bound" : "measured");
+		computed_row_set_string(computed, "bound",
+			finding->concerned     ? "concerned"
+			: finding->upper_bound ? "upper bound"
+					       : "measured");
+	if (finding->has_gain)
+		computed_row_set_unsigned(computed, "gain_ns", finding->gain_ns);
 	if (finding->has_example && finding->state == FINDING_FOUND)
 		computed_row_set_unsigned(computed, "start_ns", finding->example_ns);
 	rows_add(rows, &computed->row);

@@ -22,5 +22,7 @@ void arrange_diagnose(
 void draw_diagnose(const struct report *report, const struct style *style);
 /* Prints all of --brief, as text or JSON. */
 void brief_diagnose(const struct report *report, struct output *out);
+/* Returns what to print before the impact of a finding: "up to ", "concerns ", or nothing. */
+const char *finding_bound_words(const struct row *row);
 
 #endif

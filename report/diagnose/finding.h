@@ -40,6 +40,11 @@ struct finding {
 	uint64_t whole_ns;
 	const char *whole_name;
 	bool upper_bound; /* true: impact is the most that can be gained; false: it was measured */
+	/* Instead: impact is the time of what would become faster, by how much is not known. */
+	bool concerned;
+	/* by how much the run gets shorter at most, as the critical path has it */
+	uint64_t gain_ns;
+	bool has_gain;
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
 	bool ends_run;             /* it costs the run, not time: ordered first */
 	bool has_example, at_path; /* at_path: the command needs the path of `node` after `view` */
@@ -58,6 +63,9 @@ enum diagnose_need {
 	NEED_MEMORY = 64, /* levels of tensor or device memory */
 	/* Not a need: in a trace with GPU work, the cost is a part of the GPUs' span. */
 	COSTS_GPU_TIME = 128,
+	/* Not a need: what it advises shortens GPU work, which gains nothing where that work is not
+	 * on the critical path. */
+	SHORTENS_GPU_WORK = 256,
 };
 
 struct diagnose_rule {

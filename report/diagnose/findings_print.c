@@ -70,6 +70,13 @@ static void put_finding_path(const struct style *style, const struct row *row)
 	free(paragraph.built.text);
 }
 
+const char *finding_bound_words(const struct row *row)
+{
+	return computed_row_is(row, "bound", "upper bound") ? "up to "
+	       : computed_row_is(row, "bound", "concerned") ? "concerns "
+							    : "";
+}
+
 static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
@@ -77,8 +84,7 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 		   has_bytes = finding_number(row, "impact_bytes", &bytes);
 
 	if (has_time || has_bytes)
-		paragraph_add(paragraph, ": %s",
-			computed_row_text(row, "bound").bytes[0] == 'u' ? "up to " : "");
+		paragraph_add(paragraph, ": %s", finding_bound_words(row));
 	if (has_time) {
 		paragraph_value(paragraph, UNIT_TIME, impact);
 		paragraph_add(paragraph, " (%.1f %% of %s)%s",

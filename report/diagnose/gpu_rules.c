@@ -3,6 +3,7 @@
  * Rules about what the GPU did.
  */
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/gpu/occupancy.h"
@@ -321,6 +322,45 @@ static const char *format_waves(
 	return text;
 }
 
+/* Returns true if the kernel's name or the ranges around it say that it is a matrix product,
+ * convolution or attention, which have tiles. */
+static bool has_tiles(const struct diagnosis *diagnosis, uint32_t name)
+{
+	static const char *const tiled[] = { "GEMM", "convolution", "attention" };
+	const struct tree *tree = diagnosis->profile->tree;
+	const struct categories *categories = diagnosis->process->categories;
+	uint8_t *of_node = categories_of_tree(categories, tree, diagnosis->process->texts);
+	bool found = false;
+
+	for (uint32_t id = 1; id < tree->count && !found; id++)
+		for (size_t i = 0; i < sizeof tiled / sizeof *tiled; i++)
+			found |= tree->nodes[id].kind == NODE_KERNEL &&
+				 tree->nodes[id].name == name &&
+				 strcmp(categories_name(categories, of_node[id]), tiled[i]) == 0;
+	free(of_node);
+	return found;
+}
+
+static void advise_on_grids(
+	struct diagnosis *diagnosis, const struct starvation *starved, struct finding *finding)
+{
+	if (has_tiles(diagnosis, starved->most->name))
+		SET_TEXT(finding->next,
+			"Increase parallelism: a larger batch, smaller tiles, split-K for narrow "
+			"matrix products, or another stream running concurrently.");
+	else if (diagnose_traits(diagnosis).uses_pytorch)
+		SET_TEXT(finding->next,
+			"Increase parallelism: a larger batch, several such operators in one "
+			"(torch.compile, foreach or batched variants), or another stream running "
+			"concurrently.");
+	else
+		SET_TEXT(finding->next,
+			"Launch at least %u blocks, one for each multiprocessor: fewer elements "
+			"for each thread (with a grid-stride loop any grid covers the data), or "
+			"another stream running concurrently.",
+			starved->multiprocessors);
+}
+
 void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct launch_configs *kernels = diagnosis->profile->kernels;
@@ -359,8 +399,7 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_plural(diagnosis, starved.blocks, "block"), starved.multiprocessors,
 		format_waves(diagnosis, starved.most, waves),
 		diagnose_plural(diagnosis, starved.most->calls, "launch"));
-	SET_TEXT(finding->next, "Increase parallelism: a larger batch, smaller tiles, split-K for "
-				"narrow matrix products, or another stream running concurrently.");
+	advise_on_grids(diagnosis, &starved, finding);
 	SET_TEXT(finding->view, "kernels");
 	finding_set_impact(finding, main_launcher(diagnosis->profile->tree, starved.most),
 		starved.calls, starved.lost_ns);

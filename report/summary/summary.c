@@ -203,8 +203,7 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	const struct string_view name = row_name(row);
 
 	paragraph_text(&paragraph, name.bytes, name.length);
-	paragraph_add(
-		&paragraph, ", %s", computed_row_is(row, "bound", "measured") ? "" : "up to ");
+	paragraph_add(&paragraph, ", %s", finding_bound_words(row));
 	if (costs_bytes_only(row)) {
 		paragraph_value(&paragraph, UNIT_BYTES, computed_row_number(row, "impact_bytes"));
 		paragraph_add(&paragraph, ": ");
@@ -224,9 +223,21 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	paragraph_print(&paragraph, first ? "findings" : "");
 }
 
+/* Returns true if a finding shortens GPU work, and that hardly shortens the run. */
+static bool gains_nothing(const struct row *row)
+{
+	const struct cell *gain = computed_row_cell(
+		row->of.computed, column_find("gain_ns", sizeof "gain_ns" - 1));
+	const double impact = (double)computed_row_number(row, "impact_ns");
+
+	return gain && impact > 0 &&
+	       100 * computed_row_real(row, "impact_share") * (double)gain->unsigned_value <
+		       FINDING_MIN_PERCENT * impact;
+}
+
 static bool is_shown_finding(const struct row *row)
 {
-	return computed_row_is(row, "kind", "finding") &&
+	return !gains_nothing(row) && computed_row_is(row, "kind", "finding") &&
 	       (costs_bytes_only(row) ||
 		       100 * computed_row_real(row, "impact_share") >= FINDING_MIN_PERCENT);
 }
@@ -251,6 +262,7 @@ static void put_bound(const struct style *style, const struct row *row)
 /* What the first screen keeps of the verdict. */
 struct verdict {
 	bool has_classes;             /* the time of the GPU is divided into classes */
+	bool is_path;                 /* the command shows the critical path */
 	struct shell_command command; /* that shows more; empty: it has no classes */
 };
 
@@ -276,6 +288,8 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 			if (verdict.has_classes)
 				text_add(&verdict.command.built, "%s",
 					computed_row_text(&rows.rows[i], "command").bytes);
+			verdict.is_path = verdict.has_classes &&
+					  strstr(verdict.command.built.text, " critical-path ");
 		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
 		headline_put_time(only.all, style);
@@ -389,6 +403,18 @@ static void put_command(struct shell_command *command, const char *title, const 
 	free(command->built.text);
 }
 
+/* Prints the command for the critical path or, if the verdict has that already, for categories. */
+static void put_path_command(
+	const struct process *process, bool verdict_is_path, const struct style *style)
+{
+	struct shell_command command = { .ascii = style->ascii };
+
+	text_add(&command.built, "pperf-report %s",
+		verdict_is_path ? "categories" : "critical-path");
+	shell_command_add_file(&command, process->path);
+	put_command(&command, "", style);
+}
+
 /* Prints the view of memory if that ran out, else the critical tree by the metric, or by the peak
  * of memory if there is one. */
 static void put_critical_command(
@@ -420,7 +446,7 @@ static void put_summary_next(const struct report *report, const struct process *
 {
 	struct shell_command ranks = { .ascii = style->ascii },
 			     diagnose = { .ascii = style->ascii };
-	const bool verdict_first = verdict->command.built.used && !has_no_memory_left(process);
+	const bool verdict_first = verdict->has_classes && !has_no_memory_left(process);
 
 	if (verdict_first)
 		put_command(&verdict->command, "next", style);
@@ -432,8 +458,8 @@ static void put_summary_next(const struct report *report, const struct process *
 		put_command(&diagnose, "", style);
 	}
 	if (verdict_first)
-		put_critical_command(process, "", style);
-	else if (verdict->command.built.used)
+		put_path_command(process, verdict->is_path, style);
+	else if (verdict->has_classes)
 		put_command(&verdict->command, "", style);
 	if (!has_several_ranks(report->processes))
 		return;

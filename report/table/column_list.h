@@ -287,8 +287,9 @@
 		"all GPUs)")                                                                       \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
-		"of the impact: measured (all of it), or upper bound (at most this much can be "   \
-		"saved)")                                                                          \
+		"of the impact: measured (all of it), upper bound (at most this much can be "      \
+		"saved), or concerned (the time of what would become faster, by how much is not "  \
+		"known)")                                                                          \
 	X("count", "count", COUNT, computed, "diagnose: number of occurrences")                    \
 	X("why", "why", TEXT, computed,                                                            \
 		"diagnose: the reason for the confidence; what a rule that was not checked lacks") \

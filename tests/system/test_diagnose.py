@@ -69,13 +69,33 @@ def every_finding_has_what_it_takes(folder):
             if row["kind"] in ("finding", "note"):
                 assert all(row[key] for key in ("finding", "evidence", "confidence", "why", "next", "command", "count")), (trace, row)
             if row["kind"] == "finding":
-                assert row["impact_ns"] > 0 and row["bound"] in ("measured", "upper bound"), (trace, row)
+                assert row["impact_ns"] > 0 and row["bound"] in ("measured", "upper bound", "concerned"), (trace, row)
         impacts = [row["impact_ns"] for row in rows if row["kind"] == "finding"]
         assert impacts == sorted(impacts, reverse=True), trace
         # what costs less than 1 % of the run comes after everything else that was found
         kinds = [row["kind"] if row["kind"] == "note" or row["impact_share"] >= 0.01 else "minor"
                  for row in rows if row["kind"] in ("finding", "note")]
         assert kinds == sorted(kinds, key=["finding", "note", "minor"].index), (trace, kinds)
+
+
+@case
+def shorter_gpu_work_gains_no_more_than_its_critical_path(folder):
+    # on the H100, the host has nearly all of the critical path: grids are no matter for the first screen
+    trace = named("gaunernst_bert-small")
+    row = [row for row in rows_of(trace) if row["name"] == "small-grids"][0]
+    assert row["gain_ns"] < row["impact_ns"] and "gains nothing yet" in row["evidence"], row
+    assert "small-grids" not in report(trace) and "launch-bound" in report(trace)
+    # a kernel of two blocks whose end the host waits for is on it
+    row = [row for row in rows_of(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite")) if row["name"] == "small-grids"][0]
+    assert row["gain_ns"] == row["impact_ns"] and "Launch at least 108 blocks" in row["next"], row
+
+
+@case
+def the_first_screen_sends_to_what_proves_its_verdict(folder):
+    for part, views in {"gaunernst_bert-small": ["idle", "diagnose", "critical-path"], "dlrm_worker1": ["overlap", "diagnose", "critical-path"],
+        "torch_compile_triton": ["categories", "diagnose", "critical-path"]}.items():
+        lines = [line[10:].split() for line in report(named(part), "--width", "300").splitlines() if "pperf-report " in line]
+        assert [line[1] for line in lines if line and line[0] == "pperf-report"][:3] == views, (part, lines)
 
 
 @case
