@@ -3,6 +3,7 @@
  * Rules about communication between GPUs.
  */
 #include "report/analysis/ranks/rank_set.h"
+#include "report/base/alloc.h"
 #include "report/base/text_builder.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
@@ -12,8 +13,8 @@
 /* Sums over the rows of the view `overlap` for communication. */
 struct communication {
 	uint64_t busy_ns, exposed_ns, operations;
-	uint32_t node; /* the node whose communication is exposed for longest; 0: none */
-	uint64_t node_ns;
+	uint64_t *node_ns; /* by node: exposed */
+	size_t room;
 };
 
 static void add_communication_row(struct communication *sums, const struct row *row)
@@ -26,15 +27,15 @@ static void add_communication_row(struct communication *sums, const struct row *
 		sums->busy_ns += computed_row_number(row, "busy_ns");
 		sums->exposed_ns += exposed_ns;
 		sums->operations += computed_row_number(row, "calls");
-	} else if (exposed_ns > sums->node_ns) {
-		sums->node_ns = exposed_ns;
-		sums->node = row->node;
+	} else {
+		ARRAY_GROW(sums->node_ns, sums->room, (size_t)row->node + 1);
+		sums->node_ns[row->node] += exposed_ns;
 	}
 }
 
 static struct communication communication_of(const struct diagnosis *diagnosis)
 {
-	struct communication sums = { .node = 0 };
+	struct communication sums = { .node_ns = NULL };
 	const struct options options = diagnose_row_options(
 		diagnosis->options, "overlap", UINT32_MAX);
 	struct rows rows = { .count = 0 };
@@ -46,13 +47,9 @@ static struct communication communication_of(const struct diagnosis *diagnosis)
 	return sums;
 }
 
-void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding)
+static void report_exposed(
+	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
-	const struct communication sums = communication_of(diagnosis);
-
-	if (!finding_set_class(
-		    diagnosis, finding, BOUND_COMMUNICATION, sums.exposed_ns, LIMIT_WORTH))
-		return;
 	finding_set_found(
 		finding, diagnose_hides_work(diagnosis) ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "%s",
@@ -62,19 +59,29 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 			: "unions of measured times; how much of it is waiting for other ranks "
 			  "only their traces show");
 	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
+	finding_set_place(diagnosis, finding, sums->node_ns, sums->room);
 	SET_TEXT(finding->evidence,
 		"in the whole trace %s of communication in %s, %s of it exposed (%s)",
-		diagnose_time(diagnosis, sums.busy_ns),
-		diagnose_plural(diagnosis, sums.operations, "operation"),
-		diagnose_time(diagnosis, sums.exposed_ns),
-		diagnose_share(diagnosis, sums.exposed_ns, sums.busy_ns));
+		diagnose_time(diagnosis, sums->busy_ns),
+		diagnose_plural(diagnosis, sums->operations, "operation"),
+		diagnose_time(diagnosis, sums->exposed_ns),
+		diagnose_share(diagnosis, sums->exposed_ns, sums->busy_ns));
 	SET_TEXT(finding->next,
 		"Compare the ranks first (pperf-report ranks with the traces of all ranks): a slow "
 		"rank shows as communication on the others. Then overlap it: larger buckets, "
 		"prefetch, another order of layers, communication in its own stream.");
 	SET_TEXT(finding->view, "overlap");
-	finding->node = sums.node;
-	finding->count = sums.operations;
+	finding->count = sums->operations;
+}
+
+void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct communication sums = communication_of(diagnosis);
+
+	if (finding_set_class(
+		    diagnosis, finding, BOUND_COMMUNICATION, sums.exposed_ns, LIMIT_WORTH))
+		report_exposed(diagnosis, finding, &sums);
+	free(sums.node_ns);
 }
 
 /* Returns true if traces of several ranks were read. */

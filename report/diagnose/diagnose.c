@@ -103,7 +103,7 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 	return NULL;
 }
 
-/* Sets by how much shorter GPU work shortens the run: not by the host's part of the critical path. */
+/* Sets by how much less GPU work shortens the run: not by the host's part of the critical path. */
 static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
@@ -309,6 +309,8 @@ static void add_finding_row(
 			finding->concerned     ? "concerned"
 			: finding->upper_bound ? "upper bound"
 					       : "measured");
+	if (finding->places_ns)
+		computed_row_set_share(computed, "share", finding->place_ns, finding->places_ns);
 	if (finding->has_gain)
 		computed_row_set_unsigned(computed, "gain_ns", finding->gain_ns);
 	if (finding->has_example && finding->state == FINDING_FOUND)

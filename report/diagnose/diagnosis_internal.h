@@ -180,6 +180,14 @@ void finding_set_text(char *text, size_t room, const char *format, ...)
 void finding_set_found(struct finding *finding, enum finding_confidence confidence);
 /* Sets what was found at `node`, and that `impact_ns` is an upper bound of what it costs. */
 void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, uint64_t impact_ns);
+/* Sets the node of a finding to the one with the most time, with its share. If that is less than
+ * half, appends to the sentence the innermost node that has most of the time below it. `ns`: time
+ * by node. Called when the sentence is complete. */
+void finding_set_place(
+	struct diagnosis *diagnosis, struct finding *finding, const uint64_t *ns, size_t room);
+/* The same, of the time of occurrences. */
+void finding_set_place_of(struct diagnosis *diagnosis, struct finding *finding,
+	const struct occurrences *occurrences);
 /* For finding_set_unchecked. */
 #define NO_STEPS_FOUND "no steps were found in the trace (see --step-marker)"
 /* Sets what a class of the verdict (run_bound_ns) costs: its time in the steady-state steps, as the

@@ -61,6 +61,8 @@ static void put_finding_path(const struct style *style, const struct row *row)
 	add_finding_path(&paragraph, row, nodes, length < 64 ? length : 64);
 	if (length > 64)
 		paragraph_add(&paragraph, " / ...");
+	if (length && computed_row_real(row, "share") > 0)
+		paragraph_add(&paragraph, "; %.0f %% of it", 100 * computed_row_real(row, "share"));
 	if (finding_number(row, "start_ns", &at)) {
 		paragraph_add(&paragraph, length ? "; example at " : "example at ");
 		paragraph_value(&paragraph, UNIT_TIME, at);

@@ -197,6 +197,7 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 			  "launches the next operation."
 			: "The GPU is idle because the host has not launched its next operation, "
 			  "or has only just launched it.");
+	finding_set_place_of(diagnosis, finding, most);
 	list_launch_gaps(diagnosis, finding, idle);
 	if (is_long)
 		advise_on_host(diagnosis, finding);

@@ -7,8 +7,10 @@
  * (tensorop, xmma, s1688gemm, h884, hmma, nvjet).
  */
 #include "report/analysis/device_peaks.h"
+#include "report/base/alloc.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/gpu/work_categories.h"
+#include <stdlib.h>
 
 /* Names of FP32 kernels of cuBLAS, cuDNN and CUTLASS, demangled or mangled. */
 static const char *const fp32_kernels[] = { "volta_sgemm_*", "turing_sgemm_*", "ampere_sgemm_*",
@@ -24,6 +26,8 @@ struct fp32_products {
 	uint64_t known_ns;    /* of all kernels, on GPUs whose rates are known */
 	double speed, faster; /* FP32 rates of the GPU of `most`, without and with tensor cores */
 	bool tf32;            /* `faster` is that of TF32, else of FP16 */
+	uint64_t *name_ns;    /* by shown name */
+	size_t names;
 };
 
 static bool is_fp32_product(const struct diagnosis *diagnosis, const struct launch_config *kernel)
@@ -46,6 +50,8 @@ static void add_product(struct fp32_products *products, const struct launch_conf
 	products->total_ns += kernel->total_ns;
 	products->calls += kernel->calls;
 	products->gain_ns += (uint64_t)((double)kernel->total_ns * (1 - fp32 / faster));
+	ARRAY_GROW(products->name_ns, products->names, (size_t)kernel->name + 1);
+	products->name_ns[kernel->name] += kernel->total_ns;
 	if (products->most && kernel->total_ns <= products->most->total_ns)
 		return;
 	products->most = kernel;
@@ -87,6 +93,34 @@ static struct fp32_products fp32_products_of(const struct diagnosis *diagnosis)
 	return products;
 }
 
+/* Returns the name of the kernels with the most time; 0: none. */
+static uint32_t largest_name(const struct fp32_products *products)
+{
+	uint32_t most = 0;
+
+	for (uint32_t name = 1; name < products->names; name++)
+		most = products->name_ns[name] > products->name_ns[most] ? name : most;
+	return most;
+}
+
+/* Sets the place of the finding: the time of these kernels, by the node that launched them. */
+static void set_place_of_products(
+	struct diagnosis *diagnosis, struct finding *finding, const struct fp32_products *products)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	uint64_t *ns = xcalloc(tree->count * sizeof *ns);
+
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+
+		if (node->kind == NODE_KERNEL && node->gpu && !node->captured &&
+			node->name < products->names && products->name_ns[node->name])
+			ns[node->parent] += node->gpu->self_ns;
+	}
+	finding_set_place(diagnosis, finding, ns, tree->count);
+	free(ns);
+}
+
 static void report_products(
 	struct diagnosis *diagnosis, struct finding *finding, const struct fp32_products *products)
 {
@@ -105,7 +139,7 @@ static void report_products(
 		"%.0f TFLOP/s",
 		diagnose_plural(diagnosis, products->calls, "launch"),
 		diagnose_time(diagnosis, products->total_ns),
-		diagnose_name(diagnosis, products->most->name), products->speed / 1e12,
+		diagnose_name(diagnosis, largest_name(products)), products->speed / 1e12,
 		products->tf32 ? "TF32" : "FP16", products->faster / 1e12);
 	SET_TEXT(finding->next, "%s",
 		products->tf32
@@ -115,8 +149,9 @@ static void report_products(
 			: "Use automatic mixed precision (torch.autocast with float16 and a "
 			  "GradScaler); this GPU has no TF32.");
 	SET_TEXT(finding->view, "kernels --top 20");
-	finding_set_impact(finding, products->most->node, products->calls, products->gain_ns);
-	finding->has_example = true;
+	finding_set_impact(finding, 0, products->calls, products->gain_ns);
+	set_place_of_products(diagnosis, finding, products);
+	finding->has_example = finding->node == products->most->node;
 	finding->example_ns = products->most->longest_start_ns;
 }
 
@@ -131,4 +166,5 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 		 diagnose_is_share(products.total_ns, whole, LIMIT_FP32) &&
 		 diagnose_is_share(products.gain_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		report_products(diagnosis, finding, &products);
+	free(products.name_ns);
 }

@@ -5,6 +5,8 @@
 #include "report/table/column.h"
 #include "report/text/format_number.h"
 #include "report/analysis/step_stats.h"
+#include "report/base/alloc.h"
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t metric_amount(const struct node *node, enum metric metric)
@@ -293,8 +295,55 @@ static void add_memory_headline(struct paragraph *paragraph, const struct proces
 	paragraph_add_path(paragraph, process, node_id);
 }
 
+/* Returns a node's self time on the CPU if it counts: in ranges of all threads, in steady-state
+ * steps if there are any. `counts`: by node, of those before it. */
+static uint64_t counted_self_ns(const struct profile *profile, uint32_t id, uint8_t *counts)
+{
+	const struct node *node = &profile->tree->nodes[id];
+
+	counts[id] = node->parent ? counts[node->parent]
+				  : profile_root_has_share(profile, id, true);
+	return counts[id] && node_kind_class(node->kind) == NODE_RANGES && !node->is_group &&
+			       !node->ran_elsewhere
+		       ? node->self_ns
+		       : 0;
+}
+
+/* Appends the paths with the most self time, largest first. Self times of all threads are added,
+ * nested ranges excluded, so that shares add up to the whole. */
+static void add_self_times(struct paragraph *paragraph, const struct process *process)
+{
+	const struct profile *profile = process->profile;
+	const uint32_t count = profile->tree->count;
+	uint8_t *counts = xcalloc(count);
+	uint64_t *self_ns = xcalloc(count * sizeof *self_ns), whole = 0;
+
+	for (uint32_t id = 1; id < count; id++)
+		whole += self_ns[id] = counted_self_ns(profile, id, counts);
+	paragraph_add(paragraph, "Of ");
+	paragraph_value(paragraph, UNIT_TIME, whole);
+	paragraph_add(paragraph, " of self time in ranges (all threads%s), ",
+		process->steps && process->steps->count ? ", time outside steps excluded" : "");
+	for (unsigned n = 0; n < CHILDREN_MAX; n++) {
+		uint32_t most = 0;
+
+		for (uint32_t id = 1; id < count; id++)
+			most = self_ns[id] > self_ns[most] ? id : most;
+		if (!most || self_ns[most] < whole / 20)
+			break;
+		paragraph_add(paragraph, n ? ", " : "");
+		paragraph_percent(paragraph, self_ns[most], whole);
+		paragraph_add(paragraph, n ? " " : " is ");
+		paragraph_add_path(paragraph, process, most);
+		self_ns[most] = 0;
+	}
+	free(counts);
+	free(self_ns);
+}
+
 /* Appends where CPU time was spent, whatever the metric of the report is, or that no range was
- * recorded. */
+ * recorded. That all of it is in one range, as a step is, says nothing, and ranges that overlap
+ * have more than all of it: then self times are named. */
 static void add_cpu_headline(struct paragraph *paragraph, const struct process *process)
 {
 	const uint64_t whole = clamp_to_u64(profile_cpu_of_roots(process->profile));
@@ -303,6 +352,10 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	/* Calls outside of ranges have a node, but no time. */
 	if (!node_id || process->profile->tree->nodes[node_id].kind == NODE_UNATTRIBUTED) {
 		paragraph_add(paragraph, "no range was recorded, so time cannot be attributed");
+		return;
+	}
+	if (process->profile->tree->nodes[node_id].total_ns >= whole - whole / 100) {
+		add_self_times(paragraph, process);
 		return;
 	}
 	paragraph_percent(paragraph, process->profile->tree->nodes[node_id].total_ns, whole);

@@ -216,7 +216,11 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	}
 	add_row_text(&paragraph, row, "finding");
 	if (row->node && row->tree == row->process->profile->tree) {
-		paragraph_add(&paragraph, " The largest part is ");
+		paragraph_add(&paragraph, " The largest part");
+		if (computed_row_real(row, "share") > 0)
+			paragraph_add(
+				&paragraph, " (%.0f %%)", 100 * computed_row_real(row, "share"));
+		paragraph_add(&paragraph, " is ");
 		paragraph_add_path(&paragraph, row->process, row->node);
 		paragraph_add(&paragraph, ".");
 	}

@@ -79,6 +79,17 @@ def every_finding_has_what_it_takes(folder):
 
 
 @case
+def the_place_of_a_finding_is_the_one_with_the_largest_sum(folder):
+    # weight gradients have more FP32 kernels than any other place, if each place has all of its kernels
+    row = [row for row in rows_of(named("resnet50_num_workers_0")) if row["name"] == "tensor-cores-unused"][0]
+    assert row["path"][-1] == "aten::cudnn_convolution_backward_weight" and 0.3 < row["share"] < 0.4, row
+    # idle time of all layers alike: the share of its largest place says so, and what they have in common is named
+    row = [row for row in rows_of(named("gaunernst_bert-small")) if row["name"] == "launch-bound"][0]
+    assert 0.2 < row["share"] < 0.3 and "82.1 % of this time is below BertLayer.*." in row["finding"], row
+    assert "The largest part (24 %)" in " ".join(report(named("gaunernst_bert-small")).split())
+
+
+@case
 def shorter_gpu_work_gains_no_more_than_its_critical_path(folder):
     # on the H100, the host has nearly all of the critical path: grids are no matter for the first screen
     trace = named("gaunernst_bert-small")

@@ -94,6 +94,17 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
 
 
 @case
+def a_run_without_a_gpu_says_where_self_time_is(folder):
+    folder = pathlib.Path(os.environ["PPERF_TEST_DATA"], "kineto")
+    for pattern, said in {"hta__cpu_only*": "62.1 % is in `ProfilerStep#* / gloo:all_reduce`, 37.9 % in `ProfilerStep#*`",
+        "hta__rank_non_gpu*": "45.1 % is in `ProfilerStep#* / ## backward ##`"}.items():
+        trace, = folder.glob(pattern)
+        screen = subprocess.run([REPORT, trace, "--width", "400"], capture_output=True, text=True, env=environment(), timeout=120).stdout
+        shares = [float(share) for share in re.findall(r"([0-9.]+) %", screen.splitlines()[0])]
+        assert said in screen.splitlines()[0] and sum(shares) <= 100.1, screen[:600]
+
+
+@case
 def one_long_wait_is_said_to_be_one(folder):
     row = [verdict(trace) for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
     assert "waits for an event (hipStreamWaitEvent) for 97.8 % of the time: one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row

@@ -960,7 +960,7 @@ START_TEST(the_suggested_time_is_one_at_the_node)
 	run = run_report(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
 	ck_assert_msg(strstr(run.out, "18.00 ms in 3 gaps") &&
 			      strstr(run.out, "the longest 8.00 ms, at 6.20 ms") &&
-			      strstr(run.out, "  where       a; example at 1.10 ms\n"),
+			      strstr(run.out, "  where       a; 56 % of it; example at 1.10 ms\n"),
 		"%s", run.out);
 }
 END_TEST

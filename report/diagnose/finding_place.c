@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds where in the call tree the time of a finding is: at one node, or spread below one.
+ */
+#include "report/base/alloc.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Percent of the time that is below a node that is named. */
+#define BELOW_MIN 80u
+
+/* Returns the deepest node with BELOW_MIN percent of the time below it, but none at the top: all is
+ * below these. Stores the time below it. */
+static uint32_t common_node(const struct tree *tree, const uint64_t *ns, size_t room,
+	uint64_t whole, uint64_t *below_ns)
+{
+	uint64_t *sums = xcalloc(tree->count * sizeof *sums);
+	uint32_t common = 0;
+
+	for (uint32_t id = tree->count - 1; id > 0; id--) {
+		const struct node *node = &tree->nodes[id];
+
+		sums[id] += id < room ? ns[id] : 0;
+		sums[node->parent] += sums[id];
+		if (node->parent && run_bound_is_percent(sums[id], whole, BELOW_MIN) &&
+			(!common || node->depth > tree->nodes[common].depth))
+			common = id;
+	}
+	*below_ns = sums[common];
+	free(sums);
+	return common;
+}
+
+void finding_set_place(
+	struct diagnosis *diagnosis, struct finding *finding, const uint64_t *ns, size_t room)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	const size_t used = strlen(finding->sentence);
+	uint64_t below_ns;
+	uint32_t most = 0, common;
+
+	finding->places_ns = 0;
+	for (uint32_t id = 0; id < room && id < tree->count; id++) {
+		finding->places_ns += ns[id];
+		most = ns[id] > ns[most] ? id : most;
+	}
+	finding->node = most;
+	finding->place_ns = room ? ns[most] : 0;
+	if (run_bound_is_percent(finding->place_ns, finding->places_ns, 50))
+		return;
+	common = common_node(tree, ns, room, finding->places_ns, &below_ns);
+	if (common && common != most)
+		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
+			" %s of this time is below %s.",
+			diagnose_share(diagnosis, below_ns, finding->places_ns),
+			diagnose_name(diagnosis, tree->nodes[common].name));
+}
+
+void finding_set_place_of(
+	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *occurrences)
+{
+	uint64_t *ns = xcalloc((occurrences->room + 1) * sizeof *ns);
+
+	for (size_t id = 0; id < occurrences->room; id++)
+		ns[id] = occurrences->of_node[id].total_ns;
+	finding_set_place(diagnosis, finding, ns, occurrences->room);
+	free(ns);
+}
