@@ -204,12 +204,13 @@ static bool waits_for_events(const struct diagnosis *diagnosis)
 	return cause_ns[GAP_EVENT] > cause_ns[GAP_QUEUED];
 }
 
-/* Returns the length of the one wait that is nearly all of the time of a class, or 0. */
+/* Returns the length of the one wait that is nearly all of the waiting, or 0. In steps it is not
+ * known: the wait may be outside of them. */
 static uint64_t one_wait_ns(const struct diagnosis *diagnosis, const struct run_bound *bound)
 {
 	const uint64_t longest_ns = diagnosis->facts.queued_gaps.longest_ns;
 
-	return bound->bound == BOUND_WAITING &&
+	return bound->bound == BOUND_WAITING && !bound->steps && longest_ns < bound->whole_ns &&
 			       run_bound_is_percent(longest_ns, bound->ns[BOUND_WAITING], 90)
 		       ? longest_ns
 		       : 0;
