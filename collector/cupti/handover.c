@@ -58,7 +58,9 @@ static void hand_over_locked(struct cupti_session *s, bool all_syncs)
 	cupti_disable_all(cupti_client_has_callback);
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
 	cupti_set_all_syncs(s, all_syncs);
-	atomic_store_explicit(&s->handed_over, true, memory_order_release);
+	atomic_store(&s->handed_over, true);
+	/* What the client has disabled meanwhile, without having had CUPTI. */
+	cupti_release_kinds(s);
 	atomic_fetch_add(&cupti_handovers, 1);
 	write_handover_count();
 }
@@ -96,6 +98,7 @@ static void end_handover_locked(struct cupti_session *s)
 		return;
 	s->client_idle_since_ns = 0;
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
+	cupti_client_handover_ends();
 	atomic_store_explicit(&s->handed_over, false, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);
 	cupti_enable_all();
