@@ -183,6 +183,27 @@ def graphs_are_known_by_their_nodes(folder):
 
 
 @case
+def a_memset_of_a_graph_that_is_reported_as_a_kernel_is_placed_as_a_memset_is(folder):
+    """CUDA converts memsets between kernels of a graph into kernels, and CUPTI reports those (release
+    notes of 11.0)."""
+    for major in MAJORS:
+        seen = {}
+        for reported, env in (("kernel", {}), ("memset", {"SIM_CUPTI_GRAPH_MEMSET": "memset"})):
+            same_under_library(folder, major, "captures", 5, env=env)
+            trace = whole(folder / "trace.bin")
+            types = {n.graph_node: n.type for n in trace.dictionary["GRAPH_NODE"]}
+            sets = [r for r in gpu(trace) if types.get(r.graph_node) == 2]
+            assert [r.kind for r in sets] == {"kernel": ["KERNEL"] * 2, "memset": ["GPU_SET"] * 2}[reported], sets
+            launches = [c.correlation for c in calls(trace, "GRAPH_LAUNCH")]
+            assert [r.correlation for r in sets] == launches
+            complete(trace)
+            rows = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
+            seen[reported], = [(row["path"][:-1], row["calls"]) for row in rows if row["name"] in ("simulated_memset_node", "memset")]
+            (folder / "trace.bin").unlink()
+        assert seen["kernel"] == seen["memset"] == (["unattributed", "graph 1"], 2), seen
+
+
+@case
 def the_work_of_a_graph_is_where_it_was_captured_in_whichever_order_clones_are_reported(folder):
     """The library reports a node that cuGraphInstantiate makes as cloned, and perhaps as created
     too, before or after that."""
@@ -192,6 +213,8 @@ def the_work_of_a_graph_is_where_it_was_captured_in_whichever_order_clones_are_r
             rows = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["rows"]
             kernels = [row["path"] for row in rows if row["kind"] == "kernel" and "graph_kernel" in row["name"]]
             assert {tuple(path[path.index("replay"):-1])[2:] for path in kernels} == {()}, (order, kernels)
+            nodes = [n.graph_node for n in whole(folder / "trace.bin").dictionary["GRAPH_NODE"]]
+            assert len(nodes) == len(set(nodes)), (order, nodes) # a clone has one record
 
 
 def graph_records(folder, major, iterations, **env):
