@@ -136,6 +136,14 @@ def every_release_of_cupti_is_read(folder):
 
 
 @case
+def a_program_sees_no_error_of_ours_in_dlerror(folder):
+    for major in MAJORS:
+        for env in ({}, {"PPERF_STACKS": "launch", "PPERF_PYSTACKS": "alloc,launch"}, {"PPERF_CUPTI": "0"}, {"PPERF_CUPTI": "/nowhere/libcupti.so"}):
+            output = same_under_library(folder, major, "looks_up", env=env)
+            assert output.count(": (null)\n") == 5, output
+
+
+@case
 def kernels_have_their_shape_their_name_and_a_time(folder):
     for major in MAJORS:
         trace = exactly(folder, major, 1, 1, 2)
