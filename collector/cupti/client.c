@@ -520,6 +520,8 @@ static int note_handed_over(int result, struct client_bits *bits, uint32_t i, bo
 	if (result != CUPTI_OK && on)
 		on = false; /* it may have been the only one */
 	bits_set(bits, i, on);
+	if (bits == &client.on)
+		cupti_graph_trace_client_changed(i, on);
 	if (!on)
 		end_handover_if_idle();
 	return result;
@@ -558,6 +560,14 @@ int cupti_client_enable_all_syncs(uint8_t on)
 	return CUPTI_OK;
 }
 
+/* Another thread has handed CUPTI over while the client enabled the kind as a shared one. */
+static int enable_again_handed_over(int kind)
+{
+	follow_calls((uint32_t)kind, false);
+	atomic_store(&cupti_client_is_active, false);
+	return enable_handed_over(cupti_session->library.enable, kind);
+}
+
 int cupti_client_enable(int kind)
 {
 	int result = CUPTI_OK;
@@ -579,10 +589,7 @@ int cupti_client_enable(int kind)
 	note_enabled(&client.on, (uint32_t)kind);
 	bits_set(&client.ever_enabled, (uint32_t)kind, true);
 	cupti_graph_trace_client_changed((uint32_t)kind, true);
-	/* Another thread may have handed CUPTI over meanwhile. */
-	return atomic_load(&cupti_session->handed_over)
-		       ? enable_handed_over(cupti_session->library.enable, kind)
-		       : CUPTI_OK;
+	return atomic_load(&cupti_session->handed_over) ? enable_again_handed_over(kind) : CUPTI_OK;
 }
 
 int cupti_client_enable_and_dump(int kind)
@@ -729,10 +736,19 @@ bool cupti_client_is_flushing(void)
 	return atomic_load(&client.flushing) != 0;
 }
 
+/* Waits for the end of a flush of ours. No other one begins. If that one does not return, the
+ * client's is tried nevertheless, as it would be without us. */
+static void wait_for_own_flush(void)
+{
+	struct signal_guard guard;
+
+	if (cupti_lock_bounded(&guard))
+		cupti_unlock_bounded(&guard);
+}
+
 int cupti_client_flush(uint32_t flags)
 {
 	struct cupti_session *s = cupti_session;
-	struct signal_guard guard;
 	int result;
 
 	if (!cupti_runs())
@@ -744,11 +760,7 @@ int cupti_client_flush(uint32_t flags)
 		return result;
 	}
 	atomic_fetch_add(&client.flushing, 1);
-	signal_guard_begin(&guard);
-	/* Waits for the end of a flush of ours. No other one begins. */
-	pthread_mutex_lock(&s->lock);
-	pthread_mutex_unlock(&s->lock);
-	signal_guard_end(&guard);
+	wait_for_own_flush();
 	result = s->library.flush_all(flags);
 	wait_for_deliveries();
 	atomic_fetch_sub(&client.flushing, 1);
@@ -782,11 +794,13 @@ int cupti_client_set_attribute(int attribute, size_t *bytes, void *value)
 	FORWARD(set_attribute, (attribute, bytes, value));
 }
 
-/* Ends the client's session, not ours. */
+/* Ends the client's session, not ours. NVIDIA's samples recommend to call it in a
+ * callback, so no lock of the session is taken while CUPTI is shared. */
 int cupti_client_finalize(void)
 {
 	if (!cupti_runs())
 		FORWARD(finalize, ());
+	cupti_client_drop_subscriber();
 	for (uint32_t kind = 0; kind < KINDS; kind++)
 		if (bits_has(&client.on, kind))
 			cupti_client_disable((int)kind);
@@ -798,9 +812,10 @@ int cupti_client_finalize(void)
 			cupti_client_enable_runtime_api(cbid, 0);
 	bits_clear(&client.calls_off);
 	atomic_store(&client.enabled_for_contexts, 0);
-	if (cupti_is_handed_over())
+	if (cupti_is_handed_over()) {
 		end_handover_if_idle();
-	cupti_handover_finish();
+		cupti_handover_finish();
+	}
 	atomic_store(&client.accepts_records, false);
 	wait_for_deliveries();
 	client_buffers_complete();

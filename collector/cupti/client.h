@@ -90,6 +90,9 @@ void cupti_client_complete_buffer(const struct cupti_library *cupti, void *conte
 /* Ends the client's session when the process ends. No record is copied afterwards. */
 void cupti_client_end(void);
 
+/* Ends the client's subscription, if it has one. It may subscribe again. */
+void cupti_client_drop_subscriber(void);
+
 /* Whether the client has enabled this callback. */
 bool cupti_client_has_callback(int domain, uint32_t id);
 

@@ -702,6 +702,58 @@ START_TEST(single_runtime_calls_are_shared)
 }
 END_TEST
 
+/* A profiler that detaches from CUPTI and attaches again. */
+START_TEST(after_finalize_it_may_subscribe_again)
+{
+	void *handle = NULL;
+
+	ask();
+	ck_assert_int_eq(cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_callback(1, handle, CUPTI_RESOURCE, 5), CUPTI_OK);
+	pthread_mutex_lock(&session.lock); /* as in a callback, while we flush */
+	ck_assert_int_eq(cupti_client_finalize(), CUPTI_OK);
+	pthread_mutex_unlock(&session.lock);
+	ck_assert(!cupti_client_has_callback(CUPTI_RESOURCE, 5));
+	ck_assert_int_eq(cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OTHER_SUBSCRIBER);
+	ck_assert_int_eq(finalized, 0);
+}
+END_TEST
+
+START_TEST(a_call_of_ours_that_never_returns_does_not_hold_it)
+{
+	int context;
+
+	ask();
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	pthread_mutex_lock(&session.lock);
+	put_kernel(100, now_ns());
+	cupti_client_note_call(100);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert_uint_eq(theirs_valid[0], 208);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+}
+END_TEST
+
+START_TEST(whole_graphs_are_recorded_again_after_a_handover)
+{
+	int context;
+
+	config.graphs = CUPTI_GRAPHS_WHOLE;
+	ask();
+	ck_assert_int_eq(cupti_client_enable(CUPTI_GRAPH_TRACE), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, BIT(CUPTI_GRAPH_TRACE));
+	ck_assert_int_eq(cupti_client_disable(CUPTI_GRAPH_TRACE), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, 0);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+	ck_assert_uint_ne(on_kinds & BIT(CUPTI_GRAPH_TRACE), 0);
+}
+END_TEST
+
 START_TEST(what_only_the_client_enabled_is_distinguished)
 {
 	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 },
@@ -796,6 +848,10 @@ int main(void)
 	tcase_add_test(cases, what_it_enabled_while_shared_stays_enabled);
 	tcase_add_test(cases, records_in_our_buffers_are_copied_for_it_during_a_handover);
 	tcase_add_test(cases, single_runtime_calls_are_shared);
+	tcase_add_test(cases, after_finalize_it_may_subscribe_again);
+	tcase_add_test(cases, a_call_of_ours_that_never_returns_does_not_hold_it);
+	tcase_add_test(cases, whole_graphs_are_recorded_again_after_a_handover);
+	tcase_set_timeout(cases, 20);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
