@@ -6,6 +6,7 @@
 
 #include "preload/cuda/traced_call.h"
 #include "collector/file/dictionary.h"
+#include "collector/process/dynamic_linker.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
 #include "collector/stream/stream.h"
@@ -20,7 +21,6 @@
 #include "preload/torch/modules.h"
 #include "preload/torch/operators.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -258,7 +258,7 @@ static bool is_pperf(const char *tool, const char *self)
 static void set_variable(const char *name, const char *value, bool replace)
 {
 	/* glibc 2.32 and later; an older one does not have it. */
-	const char *single = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
+	const char *single = quiet_dlsym(RTLD_DEFAULT, "__libc_single_threaded");
 
 	if (!single || *single)
 		setenv(name, value, replace);

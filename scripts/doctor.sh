@@ -122,12 +122,34 @@ for base in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
         print(name)' 2> /dev/null
 }
 
+# FILE: the known issues of that CUPTI, which the library writes into a trace. Python calls CUPTI through the library, and makes a mark so that there is a trace.
+check_cupti_version() {
+	[ -n "$python" ] || return 0
+	make_scratch
+	limit=$(command -v timeout > /dev/null && echo timeout 30)
+	LD_PRELOAD=$library PPERF_OUTPUT=$scratch/cupti.bin PPERF_CUPTI=$1 PPERF_QUIET=1 $limit "$python" -c 'import ctypes
+library = ctypes.CDLL(None)
+library.nvtxMarkA(b"pperf doctor")
+library.cuptiActivityFlushAll(0)' > "$scratch/error" 2>&1
+	[ ! -f "$scratch/cupti.bin" ] || ! "$report" info --width 10000 "$scratch/cupti.bin" > "$scratch/info" 2> /dev/null ||
+		sed -n 's/^.* \(CUPTI [0-9][0-9]* [im][sa].*\)$/\1/p' "$scratch/info" > "$scratch/issues"
+	[ ! -f "$scratch/issues" ] || while read -r issue; do note "${issue%%;*}" "${issue#*; }"; done < "$scratch/issues"
+	rm -f "$scratch"/cupti* "$scratch/issues"
+}
+
 check_cupti() {
-	case ${PPERF_CUPTI-} in /*) [ -f "$PPERF_CUPTI" ] && fine "CUPTI is $PPERF_CUPTI, as set by PPERF_CUPTI" || problem "PPERF_CUPTI names $PPERF_CUPTI, which does not exist" 'unset it, or name a libcupti.so'; return ;; esac
+	case ${PPERF_CUPTI-} in
+	/*)
+		[ -f "$PPERF_CUPTI" ] || { problem "PPERF_CUPTI names $PPERF_CUPTI, which does not exist" 'unset it, or name a libcupti.so'; return; }
+		fine "CUPTI is $PPERF_CUPTI, as set by PPERF_CUPTI"
+		check_cupti_version "$PPERF_CUPTI"
+		return ;;
+	esac
 	found=$(cupti_folders | while read -r folder; do [ -n "$folder" ] && first "$folder"/libcupti.so.1[2-9]; done | head -1)
 	[ -n "$found" ] || found=$(finder 'libcupti.so.1[2-9]' || :)
 	if [ -n "$found" ]; then
 		fine "CUPTI is $found, unless the program has its own"
+		check_cupti_version "$found"
 	else
 		note 'CUPTI 12 or later was not found: without it GPU times are unknown' "$(remedy cupti 'was not found')"
 	fi

@@ -250,6 +250,7 @@ typedef uint64_t (*cupti_clock)(void);
 		(int attribute, size_t *bytes, void *value))                                      \
 	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                             \
 	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))        \
+	X(0, enable_runtime_api, cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t on))      \
 	X(0, register_clock, cuptiActivityRegisterTimestampCallback, (cupti_clock clock))         \
 	X(0, enable_all_syncs, cuptiActivityEnableAllSyncRecords, (uint8_t on))                   \
 	X(0, finalize, cuptiFinalize, (void))                                                     \

@@ -29,6 +29,7 @@ static struct {
 	struct client_bits on, ever_enabled;
 	/* Single driver calls that the client enabled or disabled. */
 	struct client_bits calls_on, calls_off;
+	struct client_bits runtime_calls_on; /* single runtime calls that it enabled */
 	/* The client has disabled records of queries that found work unfinished. */
 	atomic_bool no_unfinished_queries;
 	atomic_int enabled_for_contexts; /* kinds enabled for one context, counted per context */
@@ -37,6 +38,8 @@ static struct {
 	_Atomic uint64_t dropped;
 	/* Records for the client exist or may still arrive. */
 	atomic_bool accepts_records;
+	/* CUPTI is handed over during the session, so callbacks no longer extend `last`. */
+	atomic_bool is_open_ended;
 	atomic_int delivering, flushing;
 	/* A buffer request that CUPTI reported, with its size: 0 while there is none. */
 	uint64_t request[REQUEST_WORDS];
@@ -129,24 +132,30 @@ static bool correlation_within(uint32_t id)
 {
 	uint32_t first = atomic_load(&client.first), last = atomic_load(&client.last);
 
-	return first && (int32_t)(id - first) >= 0 && (int32_t)(id - last) <= 0;
+	return first && (int32_t)(id - first) >= 0 &&
+	       ((int32_t)(id - last) <= 0 || atomic_load(&client.is_open_ended));
+}
+
+static bool time_within(const uint8_t *record, size_t offset)
+{
+	uint64_t start;
+
+	memcpy(&start, record + offset, sizeof start);
+	return start >= atomic_load(&client.began_ns) && start <= atomic_load(&client.ended_ns);
 }
 
 static bool in_session(const uint8_t *record, uint32_t kind)
 {
 	size_t offset = client_record_correlation_offset(kind);
-	uint64_t start;
 	uint32_t id;
 
-	if (offset) {
+	/* Open-ended before its first call: such calls are known by their times only. */
+	if (offset && (atomic_load(&client.first) || !atomic_load(&client.is_open_ended))) {
 		memcpy(&id, record + offset, sizeof id);
 		return correlation_within(id);
 	}
 	offset = client_record_time_offset(kind);
-	if (!offset)
-		return true; /* contexts, names, external ids: no time */
-	memcpy(&start, record + offset, sizeof start);
-	return start >= atomic_load(&client.began_ns) && start <= atomic_load(&client.ended_ns);
+	return !offset /* contexts, names, external ids: no time */ || time_within(record, offset);
 }
 
 static bool client_wants(const uint8_t *record)
@@ -341,6 +350,27 @@ bool cupti_client_has_enabled(uint32_t kind)
 	return bits_has(&client.on, kind);
 }
 
+bool cupti_client_has_enabled_calls(void)
+{
+	return bits_has(&client.on, CUPTI_DRIVER_CALL) || bits_any(&client.calls_on);
+}
+
+bool cupti_client_has_enabled_call(uint32_t cbid)
+{
+	return bits_has(&client.calls_on, cbid) ||
+	       (bits_has(&client.on, CUPTI_DRIVER_CALL) && !bits_has(&client.calls_off, cbid));
+}
+
+bool cupti_client_accepts_records(void)
+{
+	return atomic_load(&client.accepts_records);
+}
+
+void cupti_client_handover_ends(void)
+{
+	atomic_store(&client.accepts_records, false);
+}
+
 /* A graph that the client has recorded as a whole has no nodes, so its record is in our trace,
  * too. */
 bool cupti_client_owns_record(const void *record)
@@ -398,6 +428,7 @@ int cupti_client_set_clock(cupti_clock clock)
 static void begin_client_session(void)
 {
 	bits_clear(&client.ever_enabled);
+	atomic_store(&client.is_open_ended, false);
 	atomic_store(&client.first, 0);
 	atomic_store(&client.last, 0);
 	set_origin();
@@ -416,11 +447,16 @@ static void note_enabled(struct client_bits *bits, uint32_t i)
 	client_buffers_prefetch();
 }
 
+static bool has_any_enabled(void)
+{
+	return bits_any(&client.on) || bits_any(&client.calls_on) ||
+	       bits_any(&client.runtime_calls_on);
+}
+
 static void note_disabled(struct client_bits *bits, uint32_t i)
 {
 	bits_set(bits, i, false);
-	if (bits_any(&client.on) || bits_any(&client.calls_on) ||
-		!atomic_load(&cupti_client_is_active))
+	if (has_any_enabled() || !atomic_load(&cupti_client_is_active))
 		return;
 	atomic_store(&cupti_client_is_active, false);
 	atomic_store(&client.ended_ns, client_clock_cupti_ns());
@@ -430,16 +466,37 @@ static void note_disabled(struct client_bits *bits, uint32_t i)
 static void follow_calls(uint32_t kind, bool on)
 {
 	if (kind == CUPTI_RUNTIME_CALL)
-		call_ids_follow_runtime(on);
+		call_ids_follow_runtime(on || bits_any(&client.runtime_calls_on));
 	else if (kind == CUPTI_DRIVER_CALL)
 		call_ids_follow_own(on);
 }
 
+/* Waits for deliveries on other threads. The wait is bounded, because the client's callback may
+ * wait for the thread that flushes. */
+static void wait_for_deliveries(void)
+{
+	const struct timespec wait = { 0, WAIT_NS };
+
+	for (int i = 0; i < WAITS_MAX && atomic_load(&client.delivering); i++)
+		nanosleep(&wait, NULL);
+}
+
+/* What the client enabled while CUPTI was shared stays enabled in CUPTI all the time, so no kernel
+ * is without a record. Records that are in our buffers yet are still copied for it. */
 static void hand_over(void)
 {
+	const bool shared = atomic_load(&cupti_client_is_active);
+
 	if (!cupti_is_handed_over())
 		set_origin();
+	if (shared)
+		atomic_store(&client.is_open_ended, true);
 	cupti_hand_over(!atomic_load(&client.no_unfinished_queries));
+	if (!shared || !cupti_is_handed_over())
+		return;
+	atomic_store(&cupti_client_is_active, false);
+	wait_for_deliveries();
+	client_buffers_complete();
 }
 
 /* Whether CUPTI is handed over to the client, which starts with the first call that enables
@@ -454,8 +511,7 @@ static bool client_has_cupti(bool enables)
 
 static void end_handover_if_idle(void)
 {
-	if (!bits_any(&client.on) && !bits_any(&client.calls_on) &&
-		atomic_load(&client.enabled_for_contexts) <= 0)
+	if (!has_any_enabled() && atomic_load(&client.enabled_for_contexts) <= 0)
 		cupti_handover_client_idle();
 }
 
@@ -464,9 +520,26 @@ static int note_handed_over(int result, struct client_bits *bits, uint32_t i, bo
 	if (result != CUPTI_OK && on)
 		on = false; /* it may have been the only one */
 	bits_set(bits, i, on);
+	if (bits == &client.on)
+		cupti_graph_trace_client_changed(i, on);
 	if (!on)
 		end_handover_if_idle();
 	return result;
+}
+
+/* Noted before CUPTI is called, because a handover that begins now keeps what is noted. */
+static int enable_handed_over(int (*enable)(int), int kind)
+{
+	bits_set(&client.on, (uint32_t)kind, true);
+	return note_handed_over(enable(kind), &client.on, (uint32_t)kind, true);
+}
+
+static int set_call_handed_over(
+	int (*set)(uint32_t, uint8_t), struct client_bits *calls, uint32_t cbid, uint8_t on)
+{
+	if (on)
+		bits_set(calls, cbid, true);
+	return note_handed_over(set(cbid, on), calls, cbid, on);
 }
 
 /* Lets CUPTI record the queries that the client wants, while it has the kind enabled. */
@@ -487,6 +560,14 @@ int cupti_client_enable_all_syncs(uint8_t on)
 	return CUPTI_OK;
 }
 
+/* Another thread has handed CUPTI over while the client enabled the kind as a shared one. */
+static int enable_again_handed_over(int kind)
+{
+	follow_calls((uint32_t)kind, false);
+	atomic_store(&cupti_client_is_active, false);
+	return enable_handed_over(cupti_session->library.enable, kind);
+}
+
 int cupti_client_enable(int kind)
 {
 	int result = CUPTI_OK;
@@ -494,8 +575,7 @@ int cupti_client_enable(int kind)
 	if (!cupti_runs())
 		FORWARD(enable, (kind));
 	if (client_has_cupti(true))
-		return note_handed_over(
-			cupti_session->library.enable(kind), &client.on, (uint32_t)kind, true);
+		return enable_handed_over(cupti_session->library.enable, kind);
 	/* Callbacks first, so that each call with an id is seen. */
 	follow_calls((uint32_t)kind, true);
 	if (!cupti_owns_kind((uint32_t)kind))
@@ -509,7 +589,7 @@ int cupti_client_enable(int kind)
 	note_enabled(&client.on, (uint32_t)kind);
 	bits_set(&client.ever_enabled, (uint32_t)kind, true);
 	cupti_graph_trace_client_changed((uint32_t)kind, true);
-	return CUPTI_OK;
+	return atomic_load(&cupti_session->handed_over) ? enable_again_handed_over(kind) : CUPTI_OK;
 }
 
 int cupti_client_enable_and_dump(int kind)
@@ -521,8 +601,7 @@ int cupti_client_enable_and_dump(int kind)
 	if (!cupti_session->library.enable_and_dump)
 		return CUPTI_NOT_INITIALIZED;
 	if (client_has_cupti(true))
-		return note_handed_over(cupti_session->library.enable_and_dump(kind), &client.on,
-			(uint32_t)kind, true);
+		return enable_handed_over(cupti_session->library.enable_and_dump, kind);
 	if (kind < 0 || kind >= (int)KINDS)
 		return cupti_session->library.enable_and_dump(kind);
 	/* Noted first, because the records of existing objects arrive during the call. */
@@ -590,7 +669,11 @@ int cupti_client_disable(int kind)
 		note_disabled(&client.on, (uint32_t)kind);
 		cupti_graph_trace_client_changed((uint32_t)kind, false);
 	}
-	return result;
+	/* Another thread may have handed CUPTI over meanwhile. */
+	return atomic_load(&cupti_session->handed_over)
+		       ? note_handed_over(cupti_session->library.disable(kind), &client.on,
+				 (uint32_t)kind, false)
+		       : result;
 }
 
 int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on)
@@ -602,8 +685,8 @@ int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on)
 	if (!cupti_session->library.enable_driver_api)
 		return CUPTI_NOT_INITIALIZED;
 	if (client_has_cupti(on))
-		return note_handed_over(cupti_session->library.enable_driver_api(cbid, on),
-			&client.calls_on, cbid, on);
+		return set_call_handed_over(
+			cupti_session->library.enable_driver_api, &client.calls_on, cbid, on);
 	if (on || !cupti_times_call(cbid))
 		result = cupti_session->library.enable_driver_api(cbid, on);
 	if (result != CUPTI_OK)
@@ -616,29 +699,27 @@ int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on)
 	return CUPTI_OK;
 }
 
-/* Waits for deliveries on other threads. The wait is bounded, because the client's callback may
- * wait for the thread that flushes. */
-static void wait_for_deliveries(void)
+int cupti_client_enable_runtime_api(uint32_t cbid, uint8_t on)
 {
-	const struct timespec wait = { 0, WAIT_NS };
+	const struct cupti_library *cupti = cupti_client_library();
+	int result;
 
-	for (int i = 0; i < WAITS_MAX && atomic_load(&client.delivering); i++)
-		nanosleep(&wait, NULL);
-}
-
-/* Enables for the client in CUPTI what it enabled while CUPTI was shared. It may disable the same
- * at this time. */
-static void enable_for_client(void)
-{
-	const struct cupti_library *cupti = &cupti_session->library;
-
-	for (uint32_t kind = 0; kind < KINDS; kind++)
-		if (bits_has(&client.on, kind) && cupti->enable((int)kind) == CUPTI_OK &&
-			!bits_has(&client.on, kind))
-			cupti->disable((int)kind);
-	for (uint32_t cbid = 0; cbid < CALLS && cupti->enable_driver_api; cbid++)
-		if (bits_has(&client.calls_on, cbid))
-			cupti->enable_driver_api(cbid, 1);
+	if (!cupti_runs())
+		FORWARD(enable_runtime_api, (cbid, on));
+	if (!cupti->enable_runtime_api)
+		return CUPTI_NOT_INITIALIZED;
+	if (client_has_cupti(on))
+		return set_call_handed_over(
+			cupti->enable_runtime_api, &client.runtime_calls_on, cbid, on);
+	if (on)
+		call_ids_follow_runtime(true);
+	result = cupti->enable_runtime_api(cbid, on);
+	if (result == CUPTI_OK && on)
+		note_enabled(&client.runtime_calls_on, cbid);
+	else if (result == CUPTI_OK)
+		note_disabled(&client.runtime_calls_on, cbid);
+	follow_calls(CUPTI_RUNTIME_CALL, bits_has(&client.on, CUPTI_RUNTIME_CALL));
+	return result;
 }
 
 void cupti_client_poll(void)
@@ -646,14 +727,8 @@ void cupti_client_poll(void)
 	if (!call_ids_fail() || !atomic_load(&cupti_client_is_active) || cupti_is_handed_over())
 		return;
 	hand_over();
-	if (!cupti_is_handed_over())
-		return;
-	atomic_store(&cupti_client_is_active, false);
-	atomic_store(&client.accepts_records, false);
-	enable_for_client();
-	wait_for_deliveries();
-	client_buffers_complete();
-	end_handover_if_idle();
+	if (cupti_is_handed_over())
+		end_handover_if_idle();
 }
 
 bool cupti_client_is_flushing(void)
@@ -661,10 +736,19 @@ bool cupti_client_is_flushing(void)
 	return atomic_load(&client.flushing) != 0;
 }
 
+/* Waits for the end of a flush of ours. No other one begins. If that one does not return, the
+ * client's is tried nevertheless, as it would be without us. */
+static void wait_for_own_flush(void)
+{
+	struct signal_guard guard;
+
+	if (cupti_lock_bounded(&guard))
+		cupti_unlock_bounded(&guard);
+}
+
 int cupti_client_flush(uint32_t flags)
 {
 	struct cupti_session *s = cupti_session;
-	struct signal_guard guard;
 	int result;
 
 	if (!cupti_runs())
@@ -672,14 +756,11 @@ int cupti_client_flush(uint32_t flags)
 	if (client_has_cupti(false)) {
 		result = s->library.flush_all(flags);
 		cupti_handover_finish();
+		client_buffers_complete();
 		return result;
 	}
 	atomic_fetch_add(&client.flushing, 1);
-	signal_guard_begin(&guard);
-	/* Waits for the end of a flush of ours. No other one begins. */
-	pthread_mutex_lock(&s->lock);
-	pthread_mutex_unlock(&s->lock);
-	signal_guard_end(&guard);
+	wait_for_own_flush();
 	result = s->library.flush_all(flags);
 	wait_for_deliveries();
 	atomic_fetch_sub(&client.flushing, 1);
@@ -713,22 +794,28 @@ int cupti_client_set_attribute(int attribute, size_t *bytes, void *value)
 	FORWARD(set_attribute, (attribute, bytes, value));
 }
 
-/* Ends the client's session, not ours. */
+/* Ends the client's session, not ours. NVIDIA's samples recommend to call it in a
+ * callback, so no lock of the session is taken while CUPTI is shared. */
 int cupti_client_finalize(void)
 {
 	if (!cupti_runs())
 		FORWARD(finalize, ());
+	cupti_client_drop_subscriber();
 	for (uint32_t kind = 0; kind < KINDS; kind++)
 		if (bits_has(&client.on, kind))
 			cupti_client_disable((int)kind);
 	for (uint32_t cbid = 0; cbid < CALLS; cbid++)
 		if (bits_has(&client.calls_on, cbid))
 			cupti_client_enable_driver_api(cbid, 0);
+	for (uint32_t cbid = 0; cbid < CALLS; cbid++)
+		if (bits_has(&client.runtime_calls_on, cbid))
+			cupti_client_enable_runtime_api(cbid, 0);
 	bits_clear(&client.calls_off);
 	atomic_store(&client.enabled_for_contexts, 0);
-	if (cupti_is_handed_over())
+	if (cupti_is_handed_over()) {
 		end_handover_if_idle();
-	cupti_handover_finish();
+		cupti_handover_finish();
+	}
 	atomic_store(&client.accepts_records, false);
 	wait_for_deliveries();
 	client_buffers_complete();

@@ -36,6 +36,7 @@ int cupti_client_set_clock(cupti_clock clock);
 int cupti_client_enable(int kind);
 int cupti_client_disable(int kind);
 int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on);
+int cupti_client_enable_runtime_api(uint32_t cbid, uint8_t on);
 int cupti_client_enable_all_syncs(uint8_t on);
 int cupti_client_enable_and_dump(int kind);
 /* Kinds of one context only are not shared: CUPTI is handed over to the client (handover.h). */
@@ -61,6 +62,14 @@ const struct cupti_library *cupti_client_library(void);
 
 /* Whether the client has enabled this kind of records now. */
 bool cupti_client_has_enabled(uint32_t kind);
+/* Whether it has enabled records of driver calls, all or single ones, and whether of this call. */
+bool cupti_client_has_enabled_calls(void);
+bool cupti_client_has_enabled_call(uint32_t cbid);
+
+/* Whether records in our buffers may be the client's, also after a handover has begun. */
+bool cupti_client_accepts_records(void);
+/* Called when a handover ends. From then on records are only ours. */
+void cupti_client_handover_ends(void);
 
 /* Forwards a callback to the client, after our own callback has run. */
 void cupti_client_forward_callback(int domain, uint32_t id, const void *what);
@@ -80,6 +89,9 @@ void cupti_client_complete_buffer(const struct cupti_library *cupti, void *conte
 
 /* Ends the client's session when the process ends. No record is copied afterwards. */
 void cupti_client_end(void);
+
+/* Ends the client's subscription, if it has one. It may subscribe again. */
+void cupti_client_drop_subscriber(void);
 
 /* Whether the client has enabled this callback. */
 bool cupti_client_has_callback(int domain, uint32_t id);

@@ -122,11 +122,16 @@ int cupti_client_unsubscribe(void *handle)
 		return real && real->unsubscribe ? real->unsubscribe(handle)
 						 : CUPTI_NOT_INITIALIZED;
 	}
+	cupti_client_drop_subscriber();
+	return CUPTI_OK;
+}
+
+void cupti_client_drop_subscriber(void)
+{
 	for (int domain = 1; domain < DOMAINS && cupti_runs(); domain++)
 		disable_callbacks(domain);
 	atomic_store(&subscriber.callback, (cupti_callback)0);
 	atomic_store(&subscriber.in_use, false);
-	return CUPTI_OK;
 }
 
 int cupti_client_enable_callback(uint32_t on, void *handle, int domain, uint32_t id)

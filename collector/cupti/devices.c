@@ -4,9 +4,9 @@
 #include "collector/cupti/devices.h"
 
 #include "collector/file/dictionary.h"
+#include "collector/process/dynamic_linker.h"
 #include "collector/stream/stream.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -55,21 +55,19 @@ static const struct {
  * it. */
 static int find_driver(void)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	void *library = quiet_dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 
-	dlerror();
 	if (!library)
 		return 0;
-	*(void **)&driver.count = dlsym(library, "cuDeviceGetCount");
-	*(void **)&driver.get = dlsym(library, "cuDeviceGet");
-	*(void **)&driver.name = dlsym(library, "cuDeviceGetName");
-	*(void **)&driver.attribute = dlsym(library, "cuDeviceGetAttribute");
-	*(void **)&driver.memory = dlsym(library, "cuDeviceTotalMem_v2");
+	*(void **)&driver.count = quiet_dlsym(library, "cuDeviceGetCount");
+	*(void **)&driver.get = quiet_dlsym(library, "cuDeviceGet");
+	*(void **)&driver.name = quiet_dlsym(library, "cuDeviceGetName");
+	*(void **)&driver.attribute = quiet_dlsym(library, "cuDeviceGetAttribute");
+	*(void **)&driver.memory = quiet_dlsym(library, "cuDeviceTotalMem_v2");
 	/* On a MIG instance, this is the UUID of the instance. */
-	*(void **)&driver.uuid = dlsym(library, "cuDeviceGetUuid_v2");
+	*(void **)&driver.uuid = quiet_dlsym(library, "cuDeviceGetUuid_v2");
 	if (!driver.uuid)
-		*(void **)&driver.uuid = dlsym(library, "cuDeviceGetUuid");
-	dlerror();
+		*(void **)&driver.uuid = quiet_dlsym(library, "cuDeviceGetUuid");
 	return driver.count && driver.get && driver.name && driver.attribute;
 }
 

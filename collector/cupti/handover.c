@@ -9,20 +9,34 @@
 #include "collector/process/signal_guard.h"
 #include "collector/stream/stream.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
 /* The time that an idle client has to fetch its last records. */
 #define CLIENT_FETCH_NS UINT64_C(1000000000)
+#define WAIT_NS 1000000L /* between two attempts to lock */
+#define WAITS_MAX 2000
 
 _Atomic uint32_t cupti_handovers;
 
-static void lock_session(struct signal_guard *guard)
+bool cupti_lock_bounded(struct signal_guard *guard)
 {
-	signal_guard_begin(guard);
-	pthread_mutex_lock(&cupti_session->lock);
+	const struct timespec wait = { 0, WAIT_NS };
+	const int saved = errno;
+
+	for (int i = 0; i < WAITS_MAX; i++) {
+		signal_guard_begin(guard);
+		if (pthread_mutex_trylock(&cupti_session->lock) == 0)
+			return true;
+		signal_guard_end(guard);
+		nanosleep(&wait, NULL);
+		errno = saved;
+	}
+	return false;
 }
 
-static void unlock_session(const struct signal_guard *guard)
+void cupti_unlock_bounded(const struct signal_guard *guard)
 {
 	pthread_mutex_unlock(&cupti_session->lock);
 	signal_guard_end(guard);
@@ -58,7 +72,9 @@ static void hand_over_locked(struct cupti_session *s, bool all_syncs)
 	cupti_disable_all(cupti_client_has_callback);
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
 	cupti_set_all_syncs(s, all_syncs);
-	atomic_store_explicit(&s->handed_over, true, memory_order_release);
+	atomic_store(&s->handed_over, true);
+	/* What the client has disabled meanwhile, without having had CUPTI. */
+	cupti_release_kinds(s);
 	atomic_fetch_add(&cupti_handovers, 1);
 	write_handover_count();
 }
@@ -68,11 +84,12 @@ void cupti_hand_over(bool all_syncs)
 	struct cupti_session *s = cupti_session;
 	struct signal_guard guard;
 
-	lock_session(&guard);
+	if (!cupti_lock_bounded(&guard))
+		return;
 	s->client_idle_since_ns = 0;
 	if (cupti_runs() && !atomic_load(&s->handed_over) && !s->process_ending)
 		hand_over_locked(s, all_syncs);
-	unlock_session(&guard);
+	cupti_unlock_bounded(&guard);
 }
 
 /* Our kinds are enabled for the second time now. Before 13.1 Update 1, a graph launch and its
@@ -96,6 +113,7 @@ static void end_handover_locked(struct cupti_session *s)
 		return;
 	s->client_idle_since_ns = 0;
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
+	cupti_client_handover_ends();
 	atomic_store_explicit(&s->handed_over, false, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);
 	cupti_enable_all();
@@ -107,18 +125,20 @@ void cupti_handover_client_idle(void)
 {
 	struct signal_guard guard;
 
-	lock_session(&guard);
+	if (!cupti_lock_bounded(&guard))
+		return;
 	cupti_session->client_idle_since_ns = clock_monotonic_ns();
-	unlock_session(&guard);
+	cupti_unlock_bounded(&guard);
 }
 
 void cupti_handover_finish(void)
 {
 	struct signal_guard guard;
 
-	lock_session(&guard);
+	if (!cupti_lock_bounded(&guard))
+		return;
 	end_handover_locked(cupti_session);
-	unlock_session(&guard);
+	cupti_unlock_bounded(&guard);
 }
 
 void cupti_handover_poll(void)

@@ -25,6 +25,13 @@ static inline bool cupti_is_handed_over(void)
 	       atomic_load_explicit(&cupti_session->handed_over, memory_order_acquire);
 }
 
+/* Locks the session on a thread of the client. If a call to CUPTI that holds the lock does not
+ * return, the client goes on after two seconds; the result is then false, and nothing is locked.
+ * Signals stay open while it waits. */
+struct signal_guard;
+bool cupti_lock_bounded(struct signal_guard *guard);
+void cupti_unlock_bounded(const struct signal_guard *guard);
+
 /* Hands CUPTI over before the client enables something. `all_syncs`: the client wants records of
  * queries that find work unfinished. Records made so far are flushed first. GPU work still running
  * then has no times. */

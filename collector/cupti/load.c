@@ -15,7 +15,8 @@
  */
 #include "collector/cupti/abi.h"
 
-#include <dlfcn.h>
+#include "collector/process/dynamic_linker.h"
+
 #include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,12 +70,12 @@ static int major_of(const char *path)
 
 static int driver_version(void)
 {
-	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	void *driver = quiet_dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
 	int (*get)(int *) = NULL, version = 0;
 
 	if (!driver)
 		return 0;
-	*(void **)&get = dlsym(driver, "cuDriverGetVersion");
+	*(void **)&get = quiet_dlsym(driver, "cuDriverGetVersion");
 	if (get && get(&version) != 0)
 		version = 0;
 	dlclose(driver); /* the program holds it too */
@@ -84,7 +85,7 @@ static int driver_version(void)
 static int resolve_functions(struct cupti_library *library, char *reason, size_t reason_bytes)
 {
 #define X(needed, member, symbol, arguments)                                            \
-	*(void **)&library->member = dlsym(library->handle, #symbol);                   \
+	*(void **)&library->member = quiet_dlsym(library->handle, #symbol);             \
 	if ((needed) && !library->member) {                                             \
 		snprintf(reason, reason_bytes, "%s has no %s", library->path, #symbol); \
 		return 0;                                                               \

@@ -102,7 +102,7 @@ static void graph_node_created(
 
 	if (read_graph_node(cupti, graph, clone, &record) && stream_enter()) {
 		record.head.node = stream_node();
-		dictionary_put(&record.head, 0);
+		dictionary_put_graph_node(&record);
 		stream_leave();
 	}
 }

@@ -197,6 +197,18 @@ static void drop_buffer(const uint8_t *buffer, size_t valid)
 	cupti_buffers_release(buffer);
 }
 
+/* Completes a buffer of ours. The trace does not have the time of a handover, but CUPTI may have
+ * requested the buffer just before, and then the client's records are in it. */
+static void complete_during_handover(uint8_t *buffer, size_t valid)
+{
+	if (!valid || !cupti_buffers_contains(buffer) || !cupti_client_accepts_records()) {
+		drop_buffer(buffer, valid);
+		return;
+	}
+	cupti_client_deliver(&cupti_session->library, buffer, valid, 0);
+	cupti_buffers_release(buffer);
+}
+
 static void on_buffer_completed(
 	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
@@ -211,7 +223,7 @@ static void on_buffer_completed(
 		return;
 	}
 	if (cupti_is_handed_over()) {
-		drop_buffer(buffer, valid);
+		complete_during_handover(buffer, valid);
 		return;
 	}
 	if (cupti->dropped(NULL, 0, &dropped) != CUPTI_OK)

@@ -2,6 +2,7 @@
 #include "collector/cupti/subscription.h"
 
 #include "collector/cupti/call_ids.h"
+#include "collector/cupti/client.h"
 #include "collector/cupti/kernel_names.h"
 #include "collector/cupti/graph_trace.h"
 #include "collector/cupti/session_state.h"
@@ -191,6 +192,32 @@ void cupti_disable_kinds(struct cupti_session *s)
 		s->library.disable(kinds[i].kind);
 }
 
+/* Disables our records of driver calls, but none that the client has enabled. */
+static void release_calls(struct cupti_session *s)
+{
+	const bool requested = atomic_load(&s->ids) == CUPTI_IDS_REQUESTED;
+
+	if (!cupti_client_has_enabled_calls())
+		s->library.disable(CUPTI_DRIVER_CALL); /* also disables single calls */
+	else if (s->library.enable_driver_api)
+		for (uint32_t cbid = 0; cbid < 1024; cbid++)
+			if ((cupti_times_call(cbid) ||
+				    (requested && cupti_owns_callback(CUPTI_DRIVER, cbid))) &&
+				!cupti_client_has_enabled_call(cbid))
+				s->library.enable_driver_api(cbid, 0);
+}
+
+void cupti_release_kinds(struct cupti_session *s)
+{
+	cupti_graph_trace_disable();
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (cupti_runs() && !cupti_client_has_enabled((uint32_t)kinds[i].kind))
+			s->library.disable(kinds[i].kind);
+	if (!cupti_client_has_enabled(CUPTI_CONTEXT))
+		s->library.disable(CUPTI_CONTEXT);
+	release_calls(s);
+}
+
 /* The callbacks for CUPTI's own failures stay enabled. */
 void cupti_disable_all(cupti_callback_used *is_used)
 {
@@ -202,7 +229,5 @@ void cupti_disable_all(cupti_callback_used *is_used)
 		disable_callback(s, CUPTI_DRIVER, *id, is_used);
 	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
 		disable_callback(s, CUPTI_RESOURCE, resources[i], is_used);
-	cupti_disable_kinds(s);
-	s->library.disable(CUPTI_CONTEXT);
-	s->library.disable(CUPTI_DRIVER_CALL); /* also disables single calls */
+	cupti_release_kinds(s);
 }

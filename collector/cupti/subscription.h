@@ -20,10 +20,12 @@ void cupti_time_calls(void);
  * times a second. */
 void cupti_request_ids(void);
 
-/* These three act on the session `s` under its lock. Refusals are noted. */
+/* These act on the session `s` under its lock. Refusals are noted. */
 void cupti_enable_callbacks(struct cupti_session *s);
 void cupti_enable_kinds(struct cupti_session *s);
 void cupti_disable_kinds(struct cupti_session *s);
+/* Disables what the session has enabled and another client has not. */
+void cupti_release_kinds(struct cupti_session *s);
 
 /* Sets whether SYNCHRONIZATION has a record also for each event and stream query that found work
  * unfinished. CUPTI's default is true; our session needs none. */
@@ -35,7 +37,8 @@ void cupti_enable_all(void);
 /* Whether another client uses this callback. */
 typedef bool cupti_callback_used(int domain, uint32_t id);
 
-/* Disables everything that the session enabled, except callbacks for which `is_used` returns true.
+/* Disables everything that the session enabled, except what another client has enabled, too: kinds,
+ * calls, and callbacks for which `is_used` returns true.
  * Under the session's lock. */
 void cupti_disable_all(cupti_callback_used *is_used);
 

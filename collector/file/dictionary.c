@@ -18,6 +18,7 @@
 #define NEXT_BLOCK_BYTES (32u << 10)
 #define RETRY_EVERY 1024u
 #define METAS_MAX 128u
+#define RECENT_GRAPH_NODES 16u /* threads that instantiate graphs at the same time */
 
 /* The dictionary blocks of this process. Wiped in a forked child. */
 struct dictionary_blocks {
@@ -32,6 +33,9 @@ struct dictionary_blocks {
 	enum trace_loss reason;
 	/* Stored with release, once the META of the process is set. */
 	uint32_t described;
+	/* The last records of graph nodes in this block. NULL: fewer. */
+	struct trace_graph_node *recent_graph_nodes[RECENT_GRAPH_NODES];
+	uint32_t graph_nodes_written;
 };
 
 struct node_key {
@@ -108,6 +112,7 @@ static bool map_dictionary_block(size_t min_bytes)
 	block->sequence = blocks->sequence++;
 	blocks->block = block;
 	blocks->offset = offset;
+	memset(blocks->recent_graph_nodes, 0, sizeof blocks->recent_graph_nodes);
 	blocks->refusals = 0;
 	return true;
 }
@@ -571,6 +576,46 @@ void dictionary_put(const struct trace_head *record, int inherit)
 		count_if_lost(write_record(record));
 	if (inherit)
 		save_for_children(record);
+	unlock_blocks(&guard);
+}
+
+/* Merges the record into the other one of the same graph node. */
+static bool merge_graph_node(const struct trace_graph_node *record)
+{
+	for (uint32_t i = 0; i < RECENT_GRAPH_NODES; i++) {
+		struct trace_graph_node *other = blocks->recent_graph_nodes[i];
+
+		if (!other || other->graph_node != record->graph_node)
+			continue;
+		if (record->original)
+			__atomic_store_n(&other->original, record->original, __ATOMIC_RELAXED);
+		return true;
+	}
+	return false;
+}
+
+static void write_graph_node(const struct trace_graph_node *record)
+{
+	struct trace_graph_node *written = reserve_bytes(sizeof *written);
+
+	count_if_lost(written != NULL);
+	if (!written)
+		return;
+	memcpy(written, record, sizeof *written);
+	publish_bytes(sizeof *written);
+	blocks->recent_graph_nodes[blocks->graph_nodes_written++ % RECENT_GRAPH_NODES] = written;
+}
+
+void dictionary_put_graph_node(const struct trace_graph_node *record)
+{
+	struct signal_guard guard;
+
+	if (!blocks)
+		return;
+	lock_blocks(&guard);
+	clear_block_crc();
+	if (blocks->open && !merge_graph_node(record))
+		write_graph_node(record);
 	unlock_blocks(&guard);
 }
 

@@ -68,6 +68,11 @@ void meta_set_all(const struct meta *all, size_t count);
  * file yet. If there is no space in the file, the record is counted as lost. */
 void dictionary_put(const struct trace_head *record, int inherit);
 
+/* dictionary_put() of a graph node, without `inherit`. CUPTI may report a clone twice, as created
+ * and as cloned, in either order. If the node's other record is among the last ones, the two become
+ * one record, with the original. */
+void dictionary_put_graph_node(const struct trace_graph_node *record);
+
 /* Sets the function that calls meta_set for the facts about the process. It is called in each
  * process that creates a file, before the first dictionary record there. It may be called by
  * several threads at once, if they record the first events of the process concurrently. */

@@ -24,6 +24,8 @@
 	X(cuptiActivityDisable, cupti_client_disable, (int kind), (kind))                          \
 	X(cuptiActivityEnableDriverApi, cupti_client_enable_driver_api,                            \
 		(uint32_t cbid, uint8_t on), (cbid, on))                                           \
+	X(cuptiActivityEnableRuntimeApi, cupti_client_enable_runtime_api,                          \
+		(uint32_t cbid, uint8_t on), (cbid, on))                                           \
 	X(cuptiActivityEnableAllSyncRecords, cupti_client_enable_all_syncs, (uint8_t on), (on))    \
 	X(cuptiActivityFlushAll, cupti_client_flush, (uint32_t flags), (flags))                    \
 	X(cuptiActivityGetNumDroppedRecords, cupti_client_get_dropped,                             \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/cuda/driver_query.h"
 
+#include "collector/process/dynamic_linker.h"
 #include "collector/cupti/call_ids.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -37,10 +37,10 @@ static const struct driver_functions *load_driver_functions(void)
 	if (atomic_load_explicit(&tries, memory_order_relaxed) >= DRIVER_TRIES)
 		return NULL;
 	atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed);
-	library = dlopen(DRIVER_NAME, RTLD_LAZY | RTLD_NOLOAD);
+	library = quiet_dlopen(DRIVER_NAME, RTLD_LAZY | RTLD_NOLOAD);
 	if (!library)
 		return NULL;
-#define X(name, parameters) *(void **)&found.name = dlsym(library, #name);
+#define X(name, parameters) *(void **)&found.name = quiet_dlsym(library, #name);
 	DRIVER_FUNCTIONS(X)
 #undef X
 	atomic_store_explicit(&driver, &found, memory_order_release);

@@ -3,10 +3,10 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/file/loaded_objects.h"
+#include "collector/process/dynamic_linker.h"
 #include "collector/process/large_stack.h"
 #include "collector/process/signal_guard.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 
 #define LIBRARY "libunwind.so.8"
@@ -53,9 +53,9 @@ static void load_libunwind(void *unused)
 
 	(void)unused;
 	signal_guard_begin(&guard);
-	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	library = quiet_dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (library)
-		*(void **)&backtrace = dlsym(library, "unw_backtrace");
+		*(void **)&backtrace = quiet_dlsym(library, "unw_backtrace");
 	if (backtrace)
 		atomic_store(&capture_frames, backtrace);
 	else

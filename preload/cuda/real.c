@@ -9,10 +9,10 @@
 #include "collector/file/dictionary.h"
 #include "collector/cupti/devices.h"
 #include "collector/file/trace_file.h"
+#include "collector/process/dynamic_linker.h"
 #include "collector/process/signal_guard.h"
 #include "preload/cuda/cupti_callbacks.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -209,11 +209,6 @@ static int find_runtime(struct dl_phdr_info *object, size_t size, void *data)
 	return 0;
 }
 
-static void *look_up_symbol(void *scope, const char *name, const char *version)
-{
-	return *version ? dlvsym(scope, name, version) : dlsym(scope, name);
-}
-
 static bool set_candidate_of(struct runtime_search *search, const void *address)
 {
 	Dl_info info;
@@ -232,11 +227,12 @@ static bool find_in_scopes(struct runtime_search *search)
 	bool found;
 
 	if (set_candidate_of(
-		    search, look_up_symbol(RTLD_NEXT, "cudaRuntimeGetVersion", search->version)))
+		    search, quiet_dlvsym(RTLD_NEXT, "cudaRuntimeGetVersion", search->version)))
 		return true;
-	object = *search->caller_path ? dlopen(search->caller_path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	object = *search->caller_path ? quiet_dlopen(search->caller_path, RTLD_LAZY | RTLD_NOLOAD)
+				      : NULL;
 	found = object && set_candidate_of(search,
-				  look_up_symbol(object, "cudaRuntimeGetVersion", search->version));
+				  quiet_dlvsym(object, "cudaRuntimeGetVersion", search->version));
 	if (object)
 		dlclose(object);
 	return found;
@@ -254,7 +250,7 @@ static bool find_caller_runtime(struct runtime_search *search)
  * it would be called. Its symbol has no version, so dlvsym would not find it. */
 static void *next_interposer(const char *name)
 {
-	void *next = dlsym(RTLD_NEXT, name);
+	void *next = quiet_dlsym(RTLD_NEXT, name);
 	Dl_info info;
 
 	return next && dladdr(next, &info) && !is_runtime(info.dli_fname) ? next : NULL;
@@ -267,7 +263,7 @@ static void fill_runtime(struct real *real, void *library)
 		void *function = next_interposer(real_functions[i].name);
 
 		if (!function)
-			function = dlsym(library, real_functions[i].name);
+			function = quiet_dlsym(library, real_functions[i].name);
 		if (function)
 			memcpy((char *)real + real_functions[i].offset, &function, sizeof function);
 	}
@@ -294,7 +290,7 @@ static void write_runtime_versions(void *library)
 	char text[16 * REAL_RUNTIMES] = "";
 	int version = 0, known;
 
-	*(void **)&version_of = dlsym(library, "cudaRuntimeGetVersion");
+	*(void **)&version_of = quiet_dlsym(library, "cudaRuntimeGetVersion");
 	if (version_of && version_of(&version))
 		version = 0;
 	add_runtime_version(version);
@@ -318,7 +314,7 @@ static uint32_t known_runtime(uintptr_t base)
  * because its functions are called without checking again. */
 static uint32_t add_runtime(const struct runtime_search *search)
 {
-	void *library = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
+	void *library = quiet_dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
 	uint32_t index;
 
 	if (!library)

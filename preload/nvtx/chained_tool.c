@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/nvtx/chained_tool.h"
 
+#include "collector/process/dynamic_linker.h"
 #include "collector/file/dictionary.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +27,9 @@ bool nvtx_chain_is_named(void)
 /* Returns a function of the chained tool, or NULL. */
 static void *chained_symbol(const char *name)
 {
-	void *library = dlopen(chained_path, RTLD_LAZY);
-	void *symbol = library ? dlsym(library, name) : NULL;
+	void *library = quiet_dlopen(chained_path, RTLD_LAZY);
 
-	/* Clears the error, so that the program does not see our failed lookup. */
-	if (!symbol)
-		dlerror();
-	return symbol;
+	return library ? quiet_dlsym(library, name) : NULL;
 }
 
 void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)

@@ -7,9 +7,9 @@
 #include "preload/nvtx/nvtx.h"
 
 #include "collector/file/dictionary.h"
+#include "collector/process/dynamic_linker.h"
 #include "preload/nvtx/chained_tool.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 
 typedef void any_function(void);
@@ -24,12 +24,9 @@ void nvtx_v2_configure(bool on)
 /* Returns libnvToolsExt's own function, NULL if there is none. */
 static any_function *library_function(const char *name)
 {
-	void *symbol = dlsym(RTLD_NEXT, name);
+	void *symbol = quiet_dlsym(RTLD_NEXT, name);
 	any_function *function;
 
-	/* Clears the error, so that the program does not see our failed lookup. */
-	if (!symbol)
-		dlerror();
 	__builtin_memcpy(&function, &symbol, sizeof function);
 	return function;
 }

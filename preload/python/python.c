@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/python/python.h"
 
-#include <dlfcn.h>
+#include "collector/process/dynamic_linker.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,19 +29,19 @@ static bool parse_version(struct python *p)
 
 static bool find_functions(struct python *p)
 {
-#define X(name, result, parameters) *(void **)&p->name = dlsym(RTLD_DEFAULT, #name);
+#define X(name, result, parameters) *(void **)&p->name = quiet_dlsym(RTLD_DEFAULT, #name);
 	PYTHON_FUNCTIONS(X)
 #undef X
-	p->none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
-	p->false_ = dlsym(RTLD_DEFAULT, "_Py_FalseStruct");
-	p->ImportError = dlsym(RTLD_DEFAULT, "PyExc_ImportError");
-	p->Exception = dlsym(RTLD_DEFAULT, "PyExc_Exception");
-	p->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-	p->runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-	*(void **)&p->PyThreadState_Get = dlsym(RTLD_DEFAULT, "PyThreadState_Get");
-	*(void **)&p->PyThreadState_EnterTracing = dlsym(
+	p->none = quiet_dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+	p->false_ = quiet_dlsym(RTLD_DEFAULT, "_Py_FalseStruct");
+	p->ImportError = quiet_dlsym(RTLD_DEFAULT, "PyExc_ImportError");
+	p->Exception = quiet_dlsym(RTLD_DEFAULT, "PyExc_Exception");
+	p->code_type = quiet_dlsym(RTLD_DEFAULT, "PyCode_Type");
+	p->runtime = quiet_dlsym(RTLD_DEFAULT, "_PyRuntime");
+	*(void **)&p->PyThreadState_Get = quiet_dlsym(RTLD_DEFAULT, "PyThreadState_Get");
+	*(void **)&p->PyThreadState_EnterTracing = quiet_dlsym(
 		RTLD_DEFAULT, "PyThreadState_EnterTracing");
-	*(void **)&p->PyThreadState_LeaveTracing = dlsym(
+	*(void **)&p->PyThreadState_LeaveTracing = quiet_dlsym(
 		RTLD_DEFAULT, "PyThreadState_LeaveTracing");
 #define X(name, result, parameters) &&p->name
 	return p->none && p->false_ && p->ImportError && p->Exception PYTHON_FUNCTIONS(X) &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/torch/libraries.h"
 
-#include <dlfcn.h>
+#include "collector/process/dynamic_linker.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
@@ -65,21 +66,9 @@ static void *open_loaded(struct library_search *search)
 {
 	void *handle = NULL;
 
-	if (dl_iterate_phdr(match_object, search)) {
-		handle = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
-		if (!handle)
-			dlerror(); /* clears our error, which the program must not see */
-	}
+	if (dl_iterate_phdr(match_object, search))
+		handle = quiet_dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
 	return handle;
-}
-
-static void *find_torch_symbol(void *handle, const char *name)
-{
-	void *found = dlsym(handle, name);
-
-	if (!found)
-		dlerror();
-	return found;
 }
 
 void *torch_library(enum torch_library which)
@@ -116,7 +105,7 @@ void *torch_symbol(enum torch_library which, const char *name)
 	void *handle = torch_library(which), *found;
 	int saved = errno;
 
-	found = handle ? find_torch_symbol(handle, name) : NULL;
+	found = handle ? quiet_dlsym(handle, name) : NULL;
 	errno = saved;
 	return found;
 }
@@ -127,15 +116,15 @@ void *torch_symbol_elsewhere(const void *own, const char *name)
 	void *found, *handle;
 	int saved = errno;
 
-	found = find_torch_symbol(RTLD_NEXT, name);
+	found = quiet_dlsym(RTLD_NEXT, name);
 	for (unsigned i = 0; !found || found == own; i++) {
 		search.skip = i;
 		found = NULL;
 		if (!dl_iterate_phdr(match_object, &search))
 			break;
-		handle = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+		handle = quiet_dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
 		if (handle) {
-			found = find_torch_symbol(handle, name);
+			found = quiet_dlsym(handle, name);
 			dlclose(handle);
 		}
 	}

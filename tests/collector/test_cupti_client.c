@@ -21,6 +21,8 @@ static struct cupti_session session;
 static uint8_t ours[4096] __attribute__((aligned(8)));
 static size_t valid;
 static uint64_t asked_kinds, on_kinds; /* of the real CUPTI: a bit each */
+static uint64_t disabled_kinds;
+static bool calls_on[2][64]; /* single driver and runtime calls */
 static int finalized, registered;
 
 /* ---- CUPTI ---- */
@@ -39,7 +41,8 @@ static int enable_callback(uint32_t on, void *handle, int domain, uint32_t id)
 {
 	(void)id;
 	ck_assert_ptr_eq(handle, session.subscriber);
-	ck_assert(domain == CUPTI_DRIVER || domain == CUPTI_RESOURCE || domain == CUPTI_STATE);
+	ck_assert(domain == CUPTI_DRIVER || domain == CUPTI_RESOURCE || domain == CUPTI_STATE ||
+		  domain == CUPTI_RUNTIME);
 	callbacks_on += on ? 1 : -1;
 	return CUPTI_OK;
 }
@@ -85,7 +88,26 @@ static int disable(int kind)
 {
 	asked_kinds |= UINT64_C(1) << kind;
 	on_kinds &= ~(UINT64_C(1) << kind);
+	disabled_kinds |= UINT64_C(1) << kind;
 	return CUPTI_OK;
+}
+
+static int enable_driver_api(uint32_t cbid, uint8_t on)
+{
+	calls_on[0][cbid] = on;
+	return CUPTI_OK;
+}
+
+static int enable_runtime_api(uint32_t cbid, uint8_t on)
+{
+	calls_on[1][cbid] = on;
+	return cbid < 60 ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
+}
+
+static int callback_name(int domain, uint32_t id, const char **name)
+{
+	*name = "cudaLaunchKernel";
+	return domain == CUPTI_RUNTIME && id == 50 ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
 }
 
 /* Gives what there is. */
@@ -219,6 +241,7 @@ static void set_up(void)
 		.enable_callback = enable_callback,
 		.enable_context = enable_context,
 		.disable_context = disable_context,
+		.enable_runtime_api = enable_runtime_api,
 		.subscribe_v2 = subscribe_v2,
 		.version = CUPTI_VERSION_12_9 };
 
@@ -592,6 +615,145 @@ START_TEST(kinds_of_one_context_are_not_shared)
 }
 END_TEST
 
+#define BIT(kind) (UINT64_C(1) << (kind))
+
+/* A kernel that starts during the handover would have no record if its kind were disabled for a
+ * moment. */
+START_TEST(what_it_enabled_while_shared_stays_enabled)
+{
+	const uint64_t theirs_on = BIT(CUPTI_CONCURRENT_KERNEL) | BIT(CUPTI_RUNTIME_CALL) |
+				   BIT(CUPTI_CONTEXT);
+	int context;
+
+	session.library.enable_driver_api = enable_driver_api;
+	session.timed[0] = BIT(20) | BIT(21);
+	ask();
+	calls_on[0][20] = calls_on[0][21] = true; /* as cupti_time_calls() enables them */
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONTEXT), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_driver_api(21, 1), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_driver_api(22, 1), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_runtime_api(23, 1), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert(cupti_is_handed_over());
+	ck_assert_uint_eq(on_kinds, theirs_on);
+	ck_assert_uint_eq(disabled_kinds & (theirs_on | BIT(CUPTI_DRIVER_CALL)), 0);
+	ck_assert(!calls_on[0][20] && calls_on[0][21] && calls_on[0][22] && calls_on[1][23]);
+	/* Only what it disables itself. */
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, BIT(CUPTI_RUNTIME_CALL) | BIT(CUPTI_CONTEXT));
+	ck_assert_int_eq(cupti_client_disable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable(CUPTI_CONTEXT), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_driver_api(21, 0), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_driver_api(22, 0), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(cupti_is_handed_over()); /* one call is left */
+	ck_assert_int_eq(cupti_client_enable_runtime_api(23, 0), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+	ck_assert_uint_eq(on_kinds & OURS, OURS);
+}
+END_TEST
+
+/* CUPTI may have requested a buffer of ours just before the handover. */
+START_TEST(records_in_our_buffers_are_copied_for_it_during_a_handover)
+{
+	int context;
+
+	ask();
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	cupti_client_note_call(100);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert(cupti_client_accepts_records());
+	put_kernel(99, now_ns());
+	put_kernel(105, now_ns()); /* no callback has reported this call */
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert_uint_eq(theirs_valid[0] + theirs_valid[1], 208);
+	ck_assert_int_eq(cupti_client_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+	ck_assert(!cupti_client_accepts_records());
+}
+END_TEST
+
+START_TEST(single_runtime_calls_are_shared)
+{
+	session.library.callback_name = callback_name;
+	ask();
+	ck_assert_int_eq(cupti_client_enable_runtime_api(60, 1), CUPTI_INVALID_PARAMETER);
+	ck_assert(!cupti_client_is_active);
+	ck_assert_int_eq(cupti_client_enable_runtime_api(50, 1), CUPTI_OK);
+	ck_assert(cupti_client_is_active && calls_on[1][50]);
+	ck_assert(cupti_owns_callback(CUPTI_RUNTIME, 50)); /* its ids are followed */
+	ck_assert_int_eq(cupti_client_enable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert(cupti_client_is_active && cupti_owns_callback(CUPTI_RUNTIME, 50));
+	ck_assert_int_eq(cupti_client_enable_runtime_api(50, 0), CUPTI_OK);
+	ck_assert(!cupti_client_is_active && !calls_on[1][50]);
+	ck_assert(!cupti_owns_callback(CUPTI_RUNTIME, 50));
+	ck_assert_int_eq(cupti_client_enable_runtime_api(50, 1), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_finalize(), CUPTI_OK);
+	ck_assert(!cupti_client_is_active && !calls_on[1][50]);
+	session.library.enable_runtime_api = NULL;
+	ck_assert_int_eq(cupti_client_enable_runtime_api(50, 1), CUPTI_NOT_INITIALIZED);
+}
+END_TEST
+
+/* A profiler that detaches from CUPTI and attaches again. */
+START_TEST(after_finalize_it_may_subscribe_again)
+{
+	void *handle = NULL;
+
+	ask();
+	ck_assert_int_eq(cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_callback(1, handle, CUPTI_RESOURCE, 5), CUPTI_OK);
+	pthread_mutex_lock(&session.lock); /* as in a callback, while we flush */
+	ck_assert_int_eq(cupti_client_finalize(), CUPTI_OK);
+	pthread_mutex_unlock(&session.lock);
+	ck_assert(!cupti_client_has_callback(CUPTI_RESOURCE, 5));
+	ck_assert_int_eq(cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OTHER_SUBSCRIBER);
+	ck_assert_int_eq(finalized, 0);
+}
+END_TEST
+
+START_TEST(a_call_of_ours_that_never_returns_does_not_hold_it)
+{
+	int context;
+
+	ask();
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	pthread_mutex_lock(&session.lock);
+	put_kernel(100, now_ns());
+	cupti_client_note_call(100);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert_uint_eq(theirs_valid[0], 208);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+}
+END_TEST
+
+START_TEST(whole_graphs_are_recorded_again_after_a_handover)
+{
+	int context;
+
+	config.graphs = CUPTI_GRAPHS_WHOLE;
+	ask();
+	ck_assert_int_eq(cupti_client_enable(CUPTI_GRAPH_TRACE), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, BIT(CUPTI_GRAPH_TRACE));
+	ck_assert_int_eq(cupti_client_disable(CUPTI_GRAPH_TRACE), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, 0);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+	ck_assert_uint_ne(on_kinds & BIT(CUPTI_GRAPH_TRACE), 0);
+}
+END_TEST
+
 START_TEST(what_only_the_client_enabled_is_distinguished)
 {
 	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 },
@@ -683,6 +845,13 @@ int main(void)
 	tcase_add_test(cases, callbacks_that_it_hears_stay_when_ours_go);
 	tcase_add_test(cases, a_handle_that_newer_functions_take_is_cupti_s_own);
 	tcase_add_test(cases, kinds_of_one_context_are_not_shared);
+	tcase_add_test(cases, what_it_enabled_while_shared_stays_enabled);
+	tcase_add_test(cases, records_in_our_buffers_are_copied_for_it_during_a_handover);
+	tcase_add_test(cases, single_runtime_calls_are_shared);
+	tcase_add_test(cases, after_finalize_it_may_subscribe_again);
+	tcase_add_test(cases, a_call_of_ours_that_never_returns_does_not_hold_it);
+	tcase_add_test(cases, whole_graphs_are_recorded_again_after_a_handover);
+	tcase_set_timeout(cases, 20);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

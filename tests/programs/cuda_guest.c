@@ -20,9 +20,10 @@
  *	outlasts     works, waits for four and a half seconds, is killed
  *	thread_exits works, and exits from another thread
  *	forks        works, then has children that end in several ways
- *	captures     COUNT kernels into a graph, launched twice; then one outside of it
+ *	captures     COUNT kernels and a memset after the first into a graph, launched twice; then one outside of it
  *	devices      on each device one kernel more than on the one before, COUNT on the first, and memory of as many MiB; a
  *	             copy from each to the next
+ *	looks_up     what dlerror returns after CUDA calls
  *	tasks        how many threads there are: before CUDA, after asking, with a context; and whether those that are not its own take signals
  */
 #include "kernels.h"
@@ -468,9 +469,11 @@ static void captures(int count)
 	CHECK(cudaMalloc((void **)&data, BYTES));
 	CHECK(cudaStreamCreate(&stream));
 	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		CHECK(LAUNCH(guest_kernel, 1, 32, 0, stream, data, BYTES / 4));
-	CHECK(cudaMemsetAsync(data, 0, BYTES, stream));
+		if (i == 0)
+			CHECK(cudaMemsetAsync(data, 0, BYTES, stream));
+	}
 	CHECK(cudaStreamEndCapture(stream, &graph));
 	CHECK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
 	CHECK(cudaGraphLaunch(exec, stream));
@@ -519,6 +522,26 @@ static void tasks(int count)
 	say_tasks("with a context");
 }
 
+/* What dlerror returns after CUDA calls. */
+static void looks_up(int count)
+{
+	cudaStream_t stream;
+	float *data;
+
+	CHECK(cudaGetDeviceCount(&count));
+	printf("count: %s\n", dlerror());
+	CHECK(cudaMalloc((void **)&data, BYTES));
+	printf("malloc: %s\n", dlerror());
+	CHECK(LAUNCH(guest_kernel, 1, 32, 0, 0, data, BYTES / 4));
+	printf("launch: %s\n", dlerror());
+	CHECK(cudaStreamCreate(&stream));
+	CHECK(cudaMemsetAsync(data, 0, BYTES, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	printf("memset: %s\n", dlerror());
+	CHECK(cudaFree(data));
+	printf("free: %s\n", dlerror());
+}
+
 static const struct {
 	const char *name;
 	void (*run)(int count);
@@ -543,6 +566,7 @@ static const struct {
 	{ "forks", forks },
 	{ "captures", captures },
 	{ "devices", devices },
+	{ "looks_up", looks_up },
 	{ "tasks", tasks },
 };
 

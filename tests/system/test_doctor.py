@@ -124,6 +124,18 @@ def the_version_of_the_driver_is_read_of_both_kinds(folder):
 
 
 @case
+def the_known_issues_of_the_CUPTI_found_are_named(folder):
+    plain_only()
+    cupti = BUILD / "cudasim" / "13" / "libcupti.so.13"
+    if not cupti.exists():
+        raise Skip("the simulated device is not built")
+    for version, known in (("130000", True), ("130001", False)):
+        text = doctor(folder, env={"PPERF_CUPTI": str(cupti), "SIM_CUPTI_VERSION": version}, check=0)
+        assert ("note     CUPTI %s is known to crash and to hang\n         → use 13.0 Update 1 or later.\n" % version in text) == known, text
+        assert "note     CUPTI %s may leak host memory" % version in text, text
+
+
+@case
 def what_CUPTI_refuses_has_a_remedy(folder):
     plain_only()
     known_work = BUILD / "cudasim" / "13" / "known_work"
