@@ -267,6 +267,19 @@ def backward_finds_its_operator_by_number_and_thread(folder):
 
 
 @case
+def names_decide_which_operator_created_a_node(folder):
+    def numbered(name, start, duration, number, forward=0, tid=1):
+        return X("cpu_op", name, start, duration, tid=tid, **{"Sequence number": number, "Fwd thread id": forward})
+    node = "torch::autograd::CppNode<SplitLookupFunction_adagrad_Op>"
+    events = [op("bounds_check_indices", 0, 10), numbered("aten::zero_", 1, 5, 7), op("split_embedding_codegen_lookup_adagrad_function", 20, 10), op("aten::empty", 22, 3),
+              numbered("aten::sum", 40, 4, 8), numbered("record_stream", 46, 4, 8), numbered("aten::cat", 52, 4, 9), op("lookup_adagrad_of_later", 60, 5),
+              numbered(node, 100, 10, 7, 1, 2), launch(102, 1, 1, tid=2), kernel(110, 2, 1), numbered("SumBackward2", 120, 10, 8, 1, 2), launch(122, 1, 2, tid=2), kernel(130, 2, 2)]
+    got = rows(view("tree", write(folder, events)))
+    assert got[node]["path"][0] == "split_embedding_codegen_lookup_adagrad_function (bwd)", got[node]["path"]
+    assert got["SumBackward2"]["path"][0] == "aten::sum (bwd)", got["SumBackward2"]["path"]
+
+
+@case
 def a_number_that_two_threads_have_leads_where_the_arrow_does(folder):
     def numbered(name, start, tid, forward=0):
         return X("cpu_op", name, start, 5, tid=tid, **{"Sequence number": 1, "Fwd thread id": forward})

@@ -381,6 +381,14 @@ def steps_and_backward_of_real_traces_are_found(folder):
 
 
 @case
+def the_backward_of_a_lookup_is_named_after_the_lookup(folder):
+    got = view("tree", data() / "kineto" / "param__dlrm_worker1_step_12.1694128201556.pt.trace.json.gz")
+    backward = {row["name"] for row in got["rows"] if row["name"].endswith(" (bwd)")}
+    assert "fbgemm::split_embedding_codegen_lookup_adagrad_function (bwd)" in backward, backward
+    assert not any("bounds_check" in name for name in backward), backward
+
+
+@case
 def several_files_are_the_ranks_of_a_run(folder):
     files = sorted((data() / "kineto").glob("param__dlrm_worker*.gz"))
     got = view("tree", *files, "--all")
