@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Turns evidence into steps, with one function per type of evidence. For find_steps.c,
- * training_steps.c, model_calls.c and step_bounds.c only.
+ * training_steps.c, model_calls.c, gpu_windows.c and step_bounds.c only.
  */
 #ifndef PPERF_REPORT_STEPS_STEP_RULES_H
 #define PPERF_REPORT_STEPS_STEP_RULES_H

@@ -160,6 +160,13 @@ static void put_summary_steps(const struct process *process, const struct style 
 	add_excluded_steps(&paragraph, steps->captures,
 		steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
 	add_excluded_steps(&paragraph, steps->unfinished, "unfinished");
+	if (steps->on_gpu) {
+		paragraph_add(&paragraph, ", on the GPU ");
+		paragraph_value(&paragraph, UNIT_TIME, steps->window_p50_ns);
+		paragraph_add(&paragraph, ": the host is ");
+		paragraph_value(&paragraph, UNIT_TIME, steps->ahead_ns);
+		paragraph_add(&paragraph, " ahead of it");
+	}
 	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence,
 		steps_confidence_name(steps->confidence), *steps->reason ? ": " : "",
 		steps->reason);

@@ -153,6 +153,12 @@
 		"achieved occupancy")                                                              \
 	X("occupancy_limit", "limited by", TEXT, limited_by, "resource that limits the occupancy") \
 	X("start_ns", "start", TIME, start, "start, in time since the start of the trace")         \
+	X("step_gpu_ns", "on gpu", TIME, computed,                                                 \
+		"time of the step on the GPU, where the host is more than half a step ahead: "     \
+		"from the first GPU work launched in it to that of the next step")                 \
+	X("step_ahead_ns", "host ahead", TIME, computed,                                           \
+		"from the begin of the step on the host to its first GPU work, where the host is " \
+		"more than half a step ahead")                                                     \
 	X("step_kind", "phase", TEXT, computed,                                                    \
 		"phase: training (gradients were computed or an optimizer ran) or evaluation")     \
 	X("state", "state", TEXT, computed,                                                        \

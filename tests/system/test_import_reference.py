@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Real traces of torch.profiler (PPERF_TEST_DATA) against the results of independent readers. Every
 metric of every expected answer is either compared here or listed in NOT_SHOWN with the reason."""
-import collections, json, os, pathlib, re
+import collections, gzip, json, os, pathlib, re
 from harness import Skip, case, info, main, report
 
 WORK = ("kernel", "memcpy", "memset")
@@ -378,6 +378,21 @@ def steps_and_backward_of_real_traces_are_found(folder):
     assert steps["count"] == 3 and steps["confidence"] == "high", steps
     assert sum(row.get("gpu_total_ns", 0) for row in backward) > 0.3 * got["totals"]["gpu_sum_ns"]
     assert next(row for row in got["rows"] if row["name"] == "aten::conv2d (bwd)")["gpu_total_ns"] > 0
+
+
+@case
+def steps_are_those_of_the_gpu_where_the_host_is_ahead(folder):
+    path = data() / "verdicts" / "tl__mi300~resnet_act_checkpoint.json.gz"
+    if not path.exists():
+        return
+    steps = [row for row in view("steps", path)["rows"] if row["kind"] == "step"]
+    events = json.loads(gzip.open(path).read())["traceEvents"]
+    marks = sorted(event["ts"] for event in events if event["name"].startswith("ProfilerStep#") and event["cat"] == "gpu_user_annotation")
+    between = [later - earlier for earlier, later in zip(marks, marks[1:])]
+    assert len(steps) == 3 and [abs(row["step_gpu_ns"] / 1000 - length) < 150 for row, length in zip(steps, between)] == [True] * 2, (steps, between)
+    assert all(row["busy_ns"] + row["idle_ns"] == row["step_gpu_ns"] and row["step_ahead_ns"] > row["duration_ns"] for row in steps), steps
+    verdict = next(row for row in view("diagnose", path)["rows"] if row["kind"] == "verdict")
+    assert "56.52 ms in 3 steady-state steps" in verdict["evidence"], verdict
 
 
 @case
