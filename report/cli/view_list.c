@@ -238,8 +238,10 @@ const struct view view_list[] = {
 			   "computation, and which did not",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind traffic path device calls bytes "
-			   "gpu_total_ns busy_ns hidden_ns exposed_ns hidden_share provenance",
-		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes gpu_total_ns",
+			   "message_bytes_per_s bus_bytes_per_s gpu_total_ns busy_ns hidden_ns "
+			   "exposed_ns hidden_share provenance",
+		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes "
+			"message_bytes_per_s bus_bytes_per_s gpu_total_ns",
 		.sort = "exposed_ns",
 		.top = 20,
 		.no_percentiles = true,

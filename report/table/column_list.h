@@ -92,7 +92,8 @@
 	X("untimed", "untimed", COUNT, untimed,                                                    \
 		"GPU operations that CUPTI reported without times; they count in calls only")      \
 	X("bytes", "bytes", BYTES, copied_bytes,                                                   \
-		"bytes copied or set by the GPU; of operators: modelled")                          \
+		"bytes copied or set by the GPU; of collectives: of one rank; of operators: "      \
+		"modelled")                                                                        \
 	X("reserved_delta_bytes", "reserved", BYTES, reserved_delta,                               \
 		"change of device memory held, from start to end, summed over instances (all "     \
 		"threads)")                                                                        \
@@ -209,6 +210,11 @@
 	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
+	X("message_bytes_per_s", "rate", BYTE_RATE, computed,                                      \
+		"bytes / GPU time of the copies and collectives whose size is known; a "           \
+		"collective's time includes waiting for other ranks")                              \
+	X("bus_bytes_per_s", "bus rate", BYTE_RATE, computed,                                      \
+		"modelled: bus bandwidth of collectives, by the formulas of nccl-tests")           \
 	X("hidden_ns", "hidden", TIME, computed,                                                   \
 		"part of busy_ns in which the device computed; of copies: computed or "            \
 		"communicated")                                                                    \

@@ -280,6 +280,24 @@ def names_decide_which_operator_created_a_node(folder):
 
 
 @case
+def collectives_have_the_size_that_pytorch_describes(folder):
+    def comms(at, correlation, elements, duration):
+        described = {"Collective name": "allreduce", "In msg nelems": elements, "Out msg nelems": elements, "dtype": "BFloat16", "Group size": 4}
+        return [op("c10d::allreduce_", at, 20), X("cpu_op", "record_param_comms", at + 1, 18, **described), op("nccl:all_reduce", at + 2, 10), launch(at + 3, 2, correlation),
+                kernel(at + 40, duration, correlation, name="ncclDevKernel_Generic")]
+    path = write(folder, comms(0, 1, 1000000, 100) + comms(200, 2, 1000000, 1000) + comms(1300, 3, 2000000, 200) + [op("aten::mm", 2000, 10), launch(2001, 2, 4), kernel(2005, 50, 4)])
+    got = next(row for row in view("overlap", path)["rows"] if row["kind"] == "communication")
+    assert got["bytes"] == 2 * (1000000 + 1000000 + 2000000), got
+    assert abs(got["message_bytes_per_s"] - 8e6 / 1.3e-3) < 2 and abs(got["bus_bytes_per_s"] - 8e6 / 1.3e-3 * 2 * 3 / 4) < 2, got
+    finding = next(row for row in view("diagnose", path)["rows"] if row["name"] == "exposed-communication")
+    assert "one of 2.00 MB took 1.00 ms (2.00 GB/s), the fastest equal one 100.00 \N{MICRO SIGN}s: nearly all of it was waiting for other ranks" in finding["evidence"], finding
+    for wrong in ({"dtype": "Unheard"}, {"dtype": "BFloat16", "In msg nelems": 2**63}, {"dtype": "Float\"", "In msg nelems": 1}):
+        events = comms(0, 1, 1000000, 100)
+        events[1]["args"] = {**events[1]["args"], **wrong}
+        assert "bytes" not in next(row for row in view("overlap", write(folder, events))["rows"] if row["kind"] == "communication") or wrong["dtype"][0] == "F", wrong
+
+
+@case
 def a_number_that_two_threads_have_leads_where_the_arrow_does(folder):
     def numbered(name, start, tid, forward=0):
         return X("cpu_op", name, start, 5, tid=tid, **{"Sequence number": 1, "Fwd thread id": forward})
