@@ -180,8 +180,8 @@ def gpus_of_one_name_are_one_line(folder):
         path = write(folder, events, deviceProperties=[{"id": i, "name": name} for i, name in enumerate(names)])
         text = report(path).stdout.decode()
         return [line.strip() for line in text[text.index("device "):text.index("imported ")].splitlines()]
-    assert lines(["A", "A", "B", "A"]) == ["device    GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
-    assert lines(["", ""]) == ["device    GPUs 0-1 (the trace does not record the name of them)"]
+    assert lines(["A", "A", "B", "A"]) == ["device    GPU 0 had work, of GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
+    assert lines(["", ""]) == ["device    GPU 0 had work, of GPUs 0-1 (the trace does not record the name of them)"]
 
 
 @case

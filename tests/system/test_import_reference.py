@@ -412,6 +412,12 @@ def a_collective_is_compared_with_equal_ones(folder):
 
 
 @case
+def the_gpu_with_work_is_named(folder):
+    screen = report(data() / "kineto" / "param__dlrm_worker1_step_12.1694128201556.pt.trace.json.gz").stdout.decode()
+    assert "device    GPU 1 had work, of GPUs 0-7 Tesla V100" in screen, screen
+
+
+@case
 def several_files_are_the_ranks_of_a_run(folder):
     files = sorted((data() / "kineto").glob("param__dlrm_worker*.gz"))
     got = view("tree", *files, "--all")
