@@ -16,8 +16,8 @@
  * and end with a step belong to it. Ranges around several steps enclose them.
  *
  * Steps are on one thread, the one with most of this work. What other threads do belongs to the
- * step in which it begins. The exception is a program whose threads all call the same model, such
- * as a server. There each thread has steps of its own, its calls, which overlap those of the
+ * step in which it begins. The exception is a program whose threads all call the same model or
+ * mark steps, such as a server. There each thread has steps of its own, which overlap those of the
  * others in time. What a thread does belongs to its own steps only.
  *
  * The host may launch work long before the GPU runs it. steps_finish_gpu sets the window of each

@@ -181,7 +181,7 @@ def gpus_of_one_name_are_one_line(folder):
         text = report(path).stdout.decode()
         return [line.strip() for line in text[text.index("device "):text.index("imported ")].splitlines()]
     assert lines(["A", "A", "B", "A"]) == ["device    GPU 0 had work, of GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
-    assert lines(["", ""]) == ["device    GPU 0 had work, of GPUs 0-1 (the trace does not record the name of them)"]
+    assert " ".join(lines(["", ""])) == "device    GPU 0 had work, of GPUs 0-1 (the trace does not record the name of them)"
 
 
 @case
@@ -295,6 +295,27 @@ def collectives_have_the_size_that_pytorch_describes(folder):
         events = comms(0, 1, 1000000, 100)
         events[1]["args"] = {**events[1]["args"], **wrong}
         assert "bytes" not in next(row for row in view("overlap", write(folder, events))["rows"] if row["kind"] == "communication") or wrong["dtype"][0] == "F", wrong
+
+
+@case
+def step_markers_on_several_threads_are_steps_of_each(folder):
+    events, correlation = [], 0
+    for i in range(6):
+        for tid, length in ((1, 80), (2, 60)):
+            begin, correlation = i * 100 + 30 * tid, correlation + 1
+            events += [X("user_annotation", "step %d" % i, begin, length, tid=tid), op("aten::mm", begin + 5, length - 10, tid=tid), launch(begin + 6, 3, correlation, tid=tid),
+                       kernel(begin + 12, 10 * tid, correlation, stream=tid)]
+    path = write(folder, events)
+    got = view("steps", path)
+    threads = {row["thread"]: (row["calls"], row["p50_ns"], row["gpu_total_ns"]) for row in got["rows"] if row["kind"] == "thread"}
+    assert threads == {1: (6, 80000, 60000), 2: (6, 60000, 120000)}, threads
+    assert len([row for row in got["rows"] if row["kind"] == "step"]) == 12
+    whole = view("tree", path)
+    assert whole["integrity"]["conserved"] and sum(row["calls"] for row in whole["rows"] if row["name"] == "step *") == 12, whole["rows"]
+    assert sum(row.get("cpu_self_ns") or 0 for row in whole["rows"] if row["kind"] != "section") == 6 * 140000
+    assert rows(view("tree", path, "--steps", "2-3"))["gemm"]["gpu_calls"] == 2
+    events = [event for event in events if event["tid"] == 1 or "kernel" == event["cat"]] + [X("user_annotation", "step %d" % i, i * 100 + 40, 30, tid=2) for i in range(6)]
+    assert not [row for row in view("steps", write(folder, events))["rows"] if row["kind"] == "thread"] # parts of the other's steps
 
 
 @case
