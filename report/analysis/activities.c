@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/activities.h"
+#include "report/analysis/collective_sizes.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/external_sort.h"
@@ -27,6 +28,7 @@ struct activities {
 	/* by name id of a kernel: 0 not classified yet, 1 computes, 2 communicates */
 	uint8_t *nature;
 	size_t nature_room;
+	struct collective_sizes *sizes;
 };
 
 static int compare_activities(const void *left, const void *right)
@@ -220,6 +222,15 @@ static void set_gpu_times(struct activity *activity, const struct observed_gpu_w
 	activity->duration_ns = gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
 }
 
+static void set_collective_size(
+	struct activities *activities, struct activity *activity, uint32_t trace_node)
+{
+	const struct collective_size size = collective_sizes_of(activities->sizes, trace_node);
+
+	activity->message_bytes = size.bytes;
+	activity->bus_bytes = size.bus_bytes;
+}
+
 static void add_gpu_activity(void *context, const struct observed_gpu_work *seen)
 {
 	struct activities *activities = context;
@@ -251,6 +262,8 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 		seen->launch ? seen->launch->begin_ns : activity->begin_ns);
 	activity->counts = seen->counts;
 	set_gpu_work_fields(activities, activity, gpu);
+	if (activity->communicates && seen->launch)
+		set_collective_size(activities, activity, seen->launch->trace_node);
 }
 
 static void add_stream_name(struct activities *activities, const struct trace_object *object)
@@ -353,6 +366,7 @@ static struct activities *read_anew(struct process *process)
 		process->profile, &observer);
 
 	activities->process = process;
+	activities->sizes = collective_sizes_new(process->reader);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
 	if (process_has_records(process))
@@ -394,6 +408,7 @@ void activities_free(struct activities *activities)
 	free(activities->counted);
 	free(activities->streams);
 	free(activities->nature);
+	collective_sizes_free(activities->sizes);
 	free(activities);
 }
 

@@ -77,7 +77,9 @@ struct activity {
 	uint64_t call_begin_ns, call_end_ns;
 	uint64_t correlation; /* CUPTI's, shared by a call and its GPU operations; 0: none */
 	uint64_t bytes;       /* copied, set or allocated; 0: unknown, or none */
-	uint64_t stream;      /* GPU operation, SYNC: CUPTI's id; calls: the handle */
+	/* KERNEL that communicates: its size (collective_sizes.h); 0: not known */
+	uint64_t message_bytes, bus_bytes;
+	uint64_t stream; /* GPU operation, SYNC: CUPTI's id; calls: the handle */
 	/* EVENT_RECORD, STREAM_WAIT, WAIT for an event: the handle; SYNC: CUPTI's id */
 	uint64_t event;
 	/* 0, 1, ... in the order of the trace: orders activities that are otherwise equal. */

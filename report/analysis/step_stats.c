@@ -164,7 +164,8 @@ static struct step_table *new_table(const struct process *process)
 			(step->number < options->first_step || step->number > options->last_step))
 			continue;
 		table->steps[table->count].step = step;
-		table->steps[table->count].latest_end_ns = latest = max_u64(latest, step->end_ns);
+		table->steps[table->count].latest_end_ns = latest = max_u64(
+			latest, step->window_end_ns);
 		table->count++;
 		table->usual += step->kind == STEP_USUAL;
 	}
@@ -185,10 +186,10 @@ static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint6
 	const struct step_table *table = reading->table;
 
 	for (size_t i = steps_ended(table->steps, table->count, from_ns);
-		i < table->count && table->steps[i].step->begin_ns < to_ns; i++) {
+		i < table->count && table->steps[i].step->window_begin_ns < to_ns; i++) {
 		struct step_stats *step = &table->steps[i];
-		const uint64_t from = max_u64(step->step->begin_ns, from_ns),
-			       to = min_u64(step->step->end_ns, to_ns);
+		const uint64_t from = max_u64(step->step->window_begin_ns, from_ns),
+			       to = min_u64(step->step->window_end_ns, to_ns);
 		uint64_t idle = to > from ? to - from : 0;
 
 		if (idle)
@@ -212,8 +213,9 @@ static void read_busy_edges(struct step_table *table, struct timeline *timeline)
 	struct busy_edge *edges = xcalloc((2 * table->count + 1) * sizeof *edges);
 
 	for (size_t i = 0; i < table->count; i++) {
-		edges[2 * i] = (struct busy_edge){ table->steps[i].step->begin_ns, 2 * i };
-		edges[2 * i + 1] = (struct busy_edge){ table->steps[i].step->end_ns, 2 * i + 1 };
+		edges[2 * i] = (struct busy_edge){ table->steps[i].step->window_begin_ns, 2 * i };
+		edges[2 * i + 1] = (struct busy_edge){ table->steps[i].step->window_end_ns,
+			2 * i + 1 };
 	}
 	qsort(edges, 2 * table->count, sizeof *edges, by_edge_time);
 	for (size_t i = 0; i < 2 * table->count; i++) {
@@ -262,6 +264,19 @@ static void find_outliers(struct step_table *table)
 	free(values);
 }
 
+static void set_windows(struct step_table *table, const struct steps *steps)
+{
+	table->host_is_ahead = steps->on_gpu;
+	for (size_t i = 0; i < table->count; i++) {
+		const struct step *step = table->steps[i].step;
+
+		table->steps[i].window_ns = step->window_end_ns - step->window_begin_ns;
+		table->steps[i].ahead_ns = step->window_begin_ns > step->begin_ns
+						   ? step->window_begin_ns - step->begin_ns
+						   : 0;
+	}
+}
+
 struct step_table *step_table_read(struct process *process)
 {
 	struct step_stats_reader reading = { .process = process, .table = new_table(process) };
@@ -274,6 +289,7 @@ struct step_table *step_table_read(struct process *process)
 		process->profile, &observer);
 
 	profile_free(profile_build(process->reader, process->texts, &options));
+	set_windows(reading.table, process->steps);
 	add_levels_until(&reading, UINT64_MAX);
 	free(reading.open);
 	read_busy(reading.table, process);

@@ -3,7 +3,8 @@
  * Computes the statistics of each step of a process, in one more pass over the trace.
  *
  * CPU time and launched GPU work belong to the step in which they began. Busy and idle time are
- * those of the GPUs between begin and end of the step; memory levels are those at these times. If
+ * those of the GPUs in the step's window (find_steps.h). Memory levels are those between begin and
+ * end of the step. If
  * threads have steps of their own, CPU time and GPU work belong to the step of the thread, and what
  * the GPUs and the memory did counts in each step that overlaps it.
  *
@@ -18,6 +19,9 @@ struct step_stats {
 	const struct step *step;
 	uint64_t cpu_ns; /* of all threads; nested ranges count once */
 	uint64_t gpu_ns, gpu_calls, kernels;
+	/* window_ns: length of the step's window. ahead_ns: from the step's begin to that of its
+	 * window. */
+	uint64_t window_ns, ahead_ns;
 	uint64_t busy_ns, idle_ns;
 	uint64_t gaps,
 		/* gaps: idle intervals of each GPU; one that crosses a step's edge counts with its
@@ -33,7 +37,7 @@ struct step_stats {
 struct step_table {
 	struct step_stats *steps; /* by time; with --steps only those selected */
 	size_t count, usual;
-	bool has_gpu, has_allocated, has_reserved;
+	bool has_gpu, has_allocated, has_reserved, host_is_ahead;
 };
 
 /* Reads the table of a process that has steps. */

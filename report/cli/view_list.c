@@ -104,11 +104,12 @@ const struct view view_list[] = {
 			   "steady-state steps",
 		.layout = LAYOUT_TREE,
 		.columns = "name label kind pid thread step step_kind state outlier start_ns "
-			   "duration_ns calls p50_ns p95_ns max_ns cpu_self_ns gpu_total_ns "
-			   "busy_ns idle_ns gaps gap_max_ns kernels "
+			   "duration_ns step_gpu_ns step_ahead_ns calls p50_ns p95_ns max_ns "
+			   "cpu_self_ns gpu_total_ns busy_ns idle_ns gaps gap_max_ns kernels "
 			   "gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
 			   "reserved_end_bytes provenance",
-		.text = "duration_ns thread calls p50_ns p95_ns max_ns busy_ns idle_ns gaps "
+		.text = "duration_ns step_gpu_ns step_ahead_ns thread calls p50_ns p95_ns max_ns "
+			"busy_ns idle_ns gaps "
 			"gap_max_ns "
 			"allocated_peak_bytes kernels allocated_end_bytes cpu_self_ns "
 			"reserved_peak_bytes reserved_end_bytes "
@@ -237,8 +238,10 @@ const struct view view_list[] = {
 			   "computation, and which did not",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind traffic path device calls bytes "
-			   "gpu_total_ns busy_ns hidden_ns exposed_ns hidden_share provenance",
-		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes gpu_total_ns",
+			   "message_bytes_per_s bus_bytes_per_s gpu_total_ns busy_ns hidden_ns "
+			   "exposed_ns hidden_share provenance",
+		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes "
+			"message_bytes_per_s bus_bytes_per_s gpu_total_ns",
 		.sort = "exposed_ns",
 		.top = 20,
 		.no_percentiles = true,

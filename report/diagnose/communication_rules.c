@@ -2,6 +2,7 @@
  *
  * Rules about communication between GPUs.
  */
+#include "report/analysis/collective_rates.h"
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
 #include "report/base/text_builder.h"
@@ -47,6 +48,37 @@ static struct communication communication_of(const struct diagnosis *diagnosis)
 	return sums;
 }
 
+/* A collective that takes this many times as long as the fastest equal one waits nearly all of its
+ * time. */
+#define NEARLY_ALL 10u
+
+/* Adds the rate of the collectives whose size is known, and the one that is slowest by
+ * comparison. */
+static void add_rates(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct collective_rates rates = collective_rates_read(diagnosis->process);
+	size_t used = strlen(finding->evidence);
+
+	if (!rates.ns)
+		return;
+	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+		"; %s in %s at %s", diagnose_bytes(diagnosis, rates.bytes),
+		diagnose_plural(diagnosis, rates.count, "sized collective"),
+		diagnose_rate(diagnosis, rates.bytes, rates.ns));
+	used = strlen(finding->evidence);
+	if (rates.slowest_ns < 2 * rates.fastest_ns || !rates.slowest_ns)
+		return;
+	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+		"; one of %s took %s (%s), the fastest equal one %s: %s",
+		diagnose_bytes(diagnosis, rates.slowest_bytes),
+		diagnose_time(diagnosis, rates.slowest_ns),
+		diagnose_rate(diagnosis, rates.slowest_bytes, rates.slowest_ns),
+		diagnose_time(diagnosis, rates.fastest_ns),
+		rates.slowest_ns >= NEARLY_ALL * rates.fastest_ns
+			? "nearly all of it was waiting for other ranks"
+			: "the rest was waiting for other ranks, or a network that others used");
+}
+
 static void report_exposed(
 	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
@@ -66,6 +98,7 @@ static void report_exposed(
 		diagnose_plural(diagnosis, sums->operations, "operation"),
 		diagnose_time(diagnosis, sums->exposed_ns),
 		diagnose_share(diagnosis, sums->exposed_ns, sums->busy_ns));
+	add_rates(diagnosis, finding);
 	SET_TEXT(finding->next,
 		"Compare the ranks first (pperf-report ranks with the traces of all ranks): a slow "
 		"rank shows as communication on the others. Then overlap it: larger buckets, "

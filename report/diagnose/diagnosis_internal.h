@@ -166,6 +166,7 @@ struct options diagnose_row_options(const struct options *options, const char *v
  * again, as paragraph_text does, changes nothing. */
 const char *diagnose_time(struct diagnosis *diagnosis, uint64_t ns);
 const char *diagnose_bytes(struct diagnosis *diagnosis, uint64_t bytes);
+const char *diagnose_rate(struct diagnosis *diagnosis, uint64_t bytes, uint64_t ns);
 const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count);
 /* Returns a text such as `1 call` or `2 calls`. */
 const char *diagnose_plural(struct diagnosis *diagnosis, uint64_t count, const char *what);

@@ -134,7 +134,8 @@ static void find_steady(struct diagnosis *diagnosis)
 	facts->steady_from_ns = span.begin_ns + whole_ns / 1000 * LIMIT_STEADY_FROM;
 	facts->steady_to_ns = span.end_ns;
 	facts->whole_ns = whole_ns;
-	facts->steady_ns = facts->has_steps ? steps->sum_ns : span.end_ns - facts->steady_from_ns;
+	facts->steady_ns = facts->has_steps ? steps->window_sum_ns
+					    : span.end_ns - facts->steady_from_ns;
 }
 
 /* Returns true if `name` matches one of the patterns. NULL ends the list. */

@@ -35,6 +35,12 @@ const char *diagnose_bytes(struct diagnosis *diagnosis, uint64_t bytes)
 	return format_number(diagnosis, UNIT_BYTES, bytes);
 }
 
+const char *diagnose_rate(struct diagnosis *diagnosis, uint64_t bytes, uint64_t ns)
+{
+	return format_number(diagnosis, UNIT_BYTE_RATE,
+		ns ? clamp_to_u64((long double)bytes * 1e9L / (long double)ns) : 0);
+}
+
 const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count)
 {
 	return format_number(diagnosis, UNIT_COUNT, count);

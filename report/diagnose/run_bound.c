@@ -61,7 +61,7 @@ static size_t examined_steps(const struct process *process)
 	return count;
 }
 
-DEFINE_COUNT_WHILE(steps_ended, struct step, item->end_ns <= limit)
+DEFINE_COUNT_WHILE(steps_ended, struct step, item->window_end_ns <= limit)
 
 /* Returns how much of an interval is in examined steps. */
 static uint64_t examined_ns(const struct bound_pass *pass, uint64_t from_ns, uint64_t to_ns)
@@ -74,9 +74,9 @@ static uint64_t examined_ns(const struct bound_pass *pass, uint64_t from_ns, uin
 	if (!steps || !pass->result->steps)
 		return to_ns - from_ns;
 	for (size_t i = steps_ended(steps->steps, steps->count, from_ns);
-		i < steps->count && steps->steps[i].begin_ns < to_ns; i++) {
-		const uint64_t from = max_u64(from_ns, steps->steps[i].begin_ns),
-			       to = min_u64(to_ns, steps->steps[i].end_ns);
+		i < steps->count && steps->steps[i].window_begin_ns < to_ns; i++) {
+		const uint64_t from = max_u64(from_ns, steps->steps[i].window_begin_ns),
+			       to = min_u64(to_ns, steps->steps[i].window_end_ns);
 
 		if (steps->steps[i].kind == STEP_USUAL && to > from)
 			sum += to - from;
@@ -234,7 +234,8 @@ static void add_unknown(struct bound_pass *pass)
 			if (steps->steps[step].kind == STEP_USUAL)
 				pass->result->ns[BOUND_UNKNOWN] += timeline_unknown_within(
 					profile->timeline, devices[i].device, HANDOVER_TRACE_TIME,
-					steps->steps[step].begin_ns, steps->steps[step].end_ns);
+					steps->steps[step].window_begin_ns,
+					steps->steps[step].window_end_ns);
 }
 
 /* Reads which of the operators that a model knows are limited by memory, from the rows of the view

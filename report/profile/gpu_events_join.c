@@ -229,6 +229,9 @@ static void finish_gpu_work(
 		return;
 	if (is_counted)
 		attribute_work(profile, launch, &work);
+	if (launch && !work.untimed)
+		steps_add_gpu_work(
+			profile->options.found_steps, launch->begin_ns, work.start_ns, work.end_ns);
 	idle_gaps_add(profile, work.leaf, gpu);
 	if (profile->options.observer && profile->options.observer->work)
 		observe_gpu_work(profile, launch, &work, is_counted);

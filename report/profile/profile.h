@@ -125,8 +125,8 @@ struct profile_options {
 	bool pick_metric;
 	const char *counter; /* METRIC_USER: name of the counter */
 	/* Steps that were found without marks. NULL: none, or not wanted. Must outlive the
-	 * profile. */
-	const struct steps *found_steps;
+	 * profile, which adds GPU work to them until steps_finish_gpu. */
+	struct steps *found_steps;
 	/* Recording windows. NULL: everything was recorded. Must outlive the profile. */
 	const struct recording_windows *windows;
 	bool steps; /* count only from first_step to last_step */

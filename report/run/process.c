@@ -286,6 +286,7 @@ static bool read_process(struct process *process, const struct options *options,
 	wanted.found_steps = process->steps;
 	wanted.timeline = process->timeline;
 	process->profile = profile_build(process->reader, process->texts, &wanted);
+	steps_finish_gpu(process->steps);
 	use_profile_metric(process);
 	process->integrity = integrity_of(process->profile);
 	process->complete = process->integrity.complete && process->integrity.conserved;

@@ -94,6 +94,15 @@ static void describe_ranges(struct trace_reader *reader, const struct evidence_l
 	describe_range_evidence(steps, reader, first, (enum evidence_kind)first->kind);
 }
 
+/* Makes steps of the ranges: of all threads that have their own, else of `thread` only. */
+static void add_range_steps(struct trace_reader *reader, const struct evidence_list *evidence,
+	uint32_t thread, struct steps *steps, struct step_spans *spans)
+{
+	if (!steps_from_thread_ranges(reader, evidence, thread, spans, steps))
+		steps_from_ranges(reader, evidence, spans, steps);
+	describe_ranges(reader, evidence, thread, steps, spans);
+}
+
 /* Finds steps that are marked by `kind`: one is enough. */
 static bool find_marked(struct trace_reader *reader, const struct evidence_list *evidence,
 	enum evidence_kind kind, struct steps *steps, struct step_spans *spans)
@@ -107,12 +116,9 @@ static bool find_marked(struct trace_reader *reader, const struct evidence_list 
 			!contains_most(evidence, thread, kind, EVIDENCE_OPTIMIZER)))
 		return false;
 	for (uint32_t i = 0; i < evidence->count; i++)
-		if (evidence->items[i].thread == thread && evidence->items[i].kind == kind &&
-			!is_inside_kind(evidence, i, kind))
+		if (evidence->items[i].kind == kind && !is_inside_kind(evidence, i, kind))
 			step_spans_add(spans, i, i, evidence->items[i].is_open);
-	if (!spans->count)
-		return false;
-	describe_ranges(reader, evidence, thread, steps, spans);
+	add_range_steps(reader, evidence, thread, steps, spans);
 	return true;
 }
 
@@ -123,7 +129,7 @@ static bool find_named(struct trace_reader *reader, const struct evidence_list *
 
 	if (!steps_from_named_ranges(evidence, &thread, spans))
 		return false;
-	describe_ranges(reader, evidence, thread, steps, spans);
+	add_range_steps(reader, evidence, thread, steps, spans);
 	return true;
 }
 
@@ -311,7 +317,7 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 	if (find_marked(reader, evidence, EVIDENCE_NAMED, steps, &spans) ||
 		find_marked(reader, evidence, EVIDENCE_PROFILER, steps, &spans) ||
 		find_named(reader, evidence, steps, &spans)) {
-		steps_from_ranges(reader, evidence, &spans, steps);
+		/* ranges of the program, of one thread or of several */
 	} else if (find_training(reader, evidence, steps, &spans)) {
 		steps_from_spans(evidence, &spans, true, steps);
 	} else if (steps_from_calls(reader, evidence, steps)) {

@@ -16,11 +16,17 @@
  * and end with a step belong to it. Ranges around several steps enclose them.
  *
  * Steps are on one thread, the one with most of this work. What other threads do belongs to the
- * step in which it begins. The exception is a program whose threads all call the same model, such
- * as a server. There each thread has steps of its own, its calls, which overlap those of the
+ * step in which it begins. The exception is a program whose threads all call the same model or
+ * mark steps, such as a server. There each thread has steps of its own, which overlap those of the
  * others in time. What a thread does belongs to its own steps only.
  *
- * Memory: 40 bytes per step (48 if several threads have steps), and the evidence during the search
+ * The host may launch work long before the GPU runs it. steps_finish_gpu sets the window of each
+ * step: the interval of the GPU's time line that belongs to it. It is the step's own time, unless
+ * the host is more than half a step ahead of the GPU. Then it extends from the first GPU operation
+ * that was launched in the step to that of the next step. So do torch.profiler's
+ * annotations on the GPU, which are not needed for it.
+ *
+ * Memory: 56 bytes per step (64 if several threads have steps), and the evidence during the search
  * (step_evidence.h).
  */
 #ifndef PPERF_REPORT_STEPS_FIND_STEPS_H
@@ -32,6 +38,8 @@ struct timeline;
 
 struct step {
 	uint64_t begin_ns, end_ns;
+	/* Valid after steps_finish_gpu. Windows do not overlap, and are empty without GPU work. */
+	uint64_t window_begin_ns, window_end_ns;
 	uint64_t number; /* from the labels if all have one, else its position from 0 */
 	/* Node of the trace: the range that is the step if steps.own_ranges, else the range around
 	 * the step, or 0. */
@@ -82,6 +90,12 @@ struct steps {
 	/* Durations of the steady-state steps. 0: there are none. p50: the value at rank ceil(n /
 	 * 2). */
 	uint64_t min_ns, p50_ns, max_ns, sum_ns;
+	/* Set by steps_finish_gpu. on_gpu: the windows are where the GPU ran the steps. The sum and
+	 * the median of the windows are those of the steady-state steps. ahead_ns: by how much the
+	 * host is ahead of the GPU, the median of the steady-state steps. */
+	bool is_finished, on_gpu;
+	size_t last_found; /* index of the step in which the last GPU operation was launched */
+	uint64_t window_p50_ns, window_sum_ns, ahead_ns;
 };
 
 /* Finds the steps of a trace. Returns NULL, without reading the events, if nothing in the trace
@@ -107,6 +121,13 @@ const struct step *steps_step_of_thread(const struct steps *steps, uint32_t tid,
 const struct steps_thread *steps_find_steps_thread(const struct steps *steps, uint32_t tid);
 /* Returns the number of steady-state steps. */
 size_t steps_usual(const struct steps *steps);
+
+/* Adds a GPU operation that was launched at `launch_ns` and ran from `begin_ns` to `end_ns`. Does
+ * nothing if steps overlap, after steps_finish_gpu, and for NULL. */
+void steps_add_gpu_work(
+	struct steps *steps, uint64_t launch_ns, uint64_t begin_ns, uint64_t end_ns);
+/* All GPU work was added: sets the windows. `steps` may be NULL. */
+void steps_finish_gpu(struct steps *steps);
 
 /* Computes the durations of the steady-state steps (min_ns to sum_ns) again. */
 void steps_sum(struct steps *steps);

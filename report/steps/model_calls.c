@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CALLS_MIN 3u /* calls of the same model */
+#define CALLS_MIN STEPS_OF_THREADS_MIN
 
 /* Outermost modules of one name, and their total time. */
 struct model_time {
@@ -123,7 +123,7 @@ static size_t add_thread_calls(const struct evidence_list *evidence,
 	return first;
 }
 
-static void append_thread_steps(struct steps *all, const struct steps *of_thread, uint32_t tid)
+void steps_append_thread(struct steps *all, const struct steps *of_thread, uint32_t tid)
 {
 	for (size_t i = 0; i < of_thread->count; i++) {
 		struct step *step = ARRAY_ADD(all->steps, all->room, all->count);
@@ -145,9 +145,7 @@ static int by_tid(const void *a, const void *b)
 	return left->tid != right->tid ? COMPARE(left->tid, right->tid) : COMPARE(left, right);
 }
 
-/* Sorts and numbers the steps of all threads by begin, and groups them by thread. Threads with the
- * same id did not live at the same time, and are one. */
-static void group_by_thread(struct steps *steps)
+void steps_group_by_thread(struct steps *steps)
 {
 	size_t room = 0;
 
@@ -177,10 +175,10 @@ static void add_calls_of_all_threads(
 
 		first = add_thread_calls(evidence, calls, first, &of_thread);
 		steps_mark_warm_up(&of_thread, true);
-		append_thread_steps(steps, &of_thread, tid);
+		steps_append_thread(steps, &of_thread, tid);
 		free(of_thread.steps);
 	}
-	group_by_thread(steps);
+	steps_group_by_thread(steps);
 }
 
 static void add_calls_of_one_thread(const struct evidence_list *evidence,

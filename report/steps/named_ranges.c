@@ -227,6 +227,15 @@ static size_t choose_group(const struct named_groups *groups)
 	return best;
 }
 
+/* Returns true for a range of group `best`, or of an equal group of another thread. */
+static bool is_of_word(const struct named_groups *groups, uint32_t item, size_t best)
+{
+	const size_t at = groups->group_of[item];
+
+	return at == best + 1 || (at && groups->groups[at - 1].is_valid &&
+					 groups->groups[at - 1].word == groups->groups[best].word);
+}
+
 bool steps_from_named_ranges(
 	const struct evidence_list *evidence, uint16_t *thread, struct step_spans *spans)
 {
@@ -241,7 +250,7 @@ bool steps_from_named_ranges(
 		groups.groups[i].is_valid = is_loop_of_steps(&groups, i);
 	best = choose_group(&groups);
 	for (uint32_t i = 0; best < groups.count && i < evidence->count; i++)
-		if (groups.group_of[i] == best + 1)
+		if (is_of_word(&groups, i, best))
 			step_spans_add(spans, i, i, evidence->items[i].is_open);
 	if (best < groups.count)
 		*thread = groups.groups[best].thread;

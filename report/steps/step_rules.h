@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Turns evidence into steps, with one function per type of evidence. For find_steps.c,
- * training_steps.c, model_calls.c and step_bounds.c only.
+ * training_steps.c, model_calls.c, thread_ranges.c, gpu_windows.c and step_bounds.c only.
  */
 #ifndef PPERF_REPORT_STEPS_STEP_RULES_H
 #define PPERF_REPORT_STEPS_STEP_RULES_H
@@ -26,8 +26,8 @@ void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, boo
 uint32_t steps_find_thread(
 	const struct evidence_list *evidence, unsigned kinds, enum evidence_kind must);
 
-/* Adds the ranges that are named like steps and are steps, and stores their thread. Returns false
- * if there are none. named_ranges.c has the rule. */
+/* Adds the ranges that are named like steps and are steps, of all threads, and stores the thread
+ * with most of their time. Returns false if there are none. named_ranges.c has the rule. */
 bool steps_from_named_ranges(
 	const struct evidence_list *evidence, uint16_t *thread, struct step_spans *spans);
 
@@ -51,6 +51,18 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
  * one. */
 void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
 	const struct step_spans *spans, struct steps *steps);
+
+/* Threads have steps of their own only if other threads than the first have this many. */
+#define STEPS_OF_THREADS_MIN 3u
+/* Adds the steps of one thread to those of all. */
+void steps_append_thread(struct steps *all, const struct steps *of_thread, uint32_t tid);
+/* Sorts and numbers the steps of all threads by begin, and groups them by thread. Threads with the
+ * same id did not live at the same time, and are one. */
+void steps_group_by_thread(struct steps *steps);
+/* Makes steps of ranges of several threads, if they mark steps of their own: thread_ranges.c has
+ * the rule. Else removes the ranges of other threads than `thread`, and returns false. */
+bool steps_from_thread_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+	uint32_t thread, struct step_spans *spans, struct steps *steps);
 
 /* Marks the slow steps at the begin as warm-up. `is_shared`: other threads' steps slow them down
  * too, so only steps that are longer than all of the later half are warm-up. */

@@ -73,6 +73,35 @@ static uint32_t devices_alike(const struct process *process, uint32_t from)
 	return count;
 }
 
+#define USED_NAMED 4u /* GPUs with work that are listed by number */
+
+/* Adds which of the devices `first` to `last` had work, if some of them had none. */
+static void add_used_devices(
+	struct paragraph *paragraph, const struct process *process, uint32_t first, uint32_t last)
+{
+	const struct timeline *timeline = process->profile->timeline;
+	const struct timeline_device *devices;
+	const size_t count = timeline && process->profile->options.device < 0
+				     ? timeline_devices(timeline, &devices)
+				     : 0;
+	uint32_t used = 0, named = 0;
+
+	for (size_t i = 0; i < count; i++)
+		used += devices[i].device >= first && devices[i].device <= last;
+	if (!used || used > last - first)
+		return;
+	if (used > USED_NAMED)
+		paragraph_add(paragraph, "%u GPUs", used);
+	for (size_t i = 0; i < count && used <= USED_NAMED; i++)
+		if (devices[i].device >= first && devices[i].device <= last)
+			paragraph_add(paragraph, "%s%u",
+				named++    ? ", "
+				: used > 1 ? "GPUs "
+					   : "GPU ",
+				devices[i].device);
+	paragraph_add(paragraph, " had work, of ");
+}
+
 static void put_summary_devices(const struct process *process, const struct style *style)
 {
 	const struct trace_device *device;
@@ -83,6 +112,9 @@ static void put_summary_devices(const struct process *process, const struct styl
 		const struct trace_text name = reader_name(process->reader, device->name);
 
 		count = devices_alike(process, i);
+		if (count > 1)
+			add_used_devices(
+				&paragraph, process, device->device, device->device + count - 1);
 		paragraph_add(&paragraph, count > 1 ? "GPUs %u-%u " : "GPU %u ", device->device,
 			device->device + count - 1);
 		if (name.length)
@@ -160,6 +192,13 @@ static void put_summary_steps(const struct process *process, const struct style 
 	add_excluded_steps(&paragraph, steps->captures,
 		steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
 	add_excluded_steps(&paragraph, steps->unfinished, "unfinished");
+	if (steps->on_gpu) {
+		paragraph_add(&paragraph, ", on the GPU ");
+		paragraph_value(&paragraph, UNIT_TIME, steps->window_p50_ns);
+		paragraph_add(&paragraph, ": the host is ");
+		paragraph_value(&paragraph, UNIT_TIME, steps->ahead_ns);
+		paragraph_add(&paragraph, " ahead of it");
+	}
 	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence,
 		steps_confidence_name(steps->confidence), *steps->reason ? ": " : "",
 		steps->reason);

@@ -92,7 +92,8 @@
 	X("untimed", "untimed", COUNT, untimed,                                                    \
 		"GPU operations that CUPTI reported without times; they count in calls only")      \
 	X("bytes", "bytes", BYTES, copied_bytes,                                                   \
-		"bytes copied or set by the GPU; of operators: modelled")                          \
+		"bytes copied or set by the GPU; of collectives: of one rank; of operators: "      \
+		"modelled")                                                                        \
 	X("reserved_delta_bytes", "reserved", BYTES, reserved_delta,                               \
 		"change of device memory held, from start to end, summed over instances (all "     \
 		"threads)")                                                                        \
@@ -153,6 +154,12 @@
 		"achieved occupancy")                                                              \
 	X("occupancy_limit", "limited by", TEXT, limited_by, "resource that limits the occupancy") \
 	X("start_ns", "start", TIME, start, "start, in time since the start of the trace")         \
+	X("step_gpu_ns", "on gpu", TIME, computed,                                                 \
+		"time of the step on the GPU, where the host is more than half a step ahead: "     \
+		"from the first GPU work launched in it to that of the next step")                 \
+	X("step_ahead_ns", "host ahead", TIME, computed,                                           \
+		"from the begin of the step on the host to its first GPU work, where the host is " \
+		"more than half a step ahead")                                                     \
 	X("step_kind", "phase", TEXT, computed,                                                    \
 		"phase: training (gradients were computed or an optimizer ran) or evaluation")     \
 	X("state", "state", TEXT, computed,                                                        \
@@ -203,6 +210,11 @@
 	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
+	X("message_bytes_per_s", "rate", BYTE_RATE, computed,                                      \
+		"bytes / GPU time of the copies and collectives whose size is known; a "           \
+		"collective's time includes waiting for other ranks")                              \
+	X("bus_bytes_per_s", "bus rate", BYTE_RATE, computed,                                      \
+		"modelled: bus bandwidth of collectives, by the formulas of nccl-tests")           \
 	X("hidden_ns", "hidden", TIME, computed,                                                   \
 		"part of busy_ns in which the device computed; of copies: computed or "            \
 		"communicated")                                                                    \

@@ -24,6 +24,9 @@ struct overlap_share {
 	 * became active. */
 	uint64_t hidden_ns, hiding_at_begin_ns;
 	uint64_t operations, bytes, sum_ns;
+	/* Of communication: the time of operations whose size is known; and of those whose bus
+	 * bandwidth is, with their bytes. */
+	uint64_t sized_ns, bus_ns, bus_bytes;
 };
 
 struct overlap_device {
@@ -64,8 +67,11 @@ static void begin_share(struct overlap_share *share, const struct activity *work
 		share->hiding_at_begin_ns = hiding_so_far_ns;
 	active_time_begin(&share->busy, at_ns);
 	share->operations++;
-	share->bytes += work->bytes;
+	share->bytes += work->bytes + work->message_bytes;
 	share->sum_ns += work->duration_ns;
+	share->sized_ns += work->message_bytes || work->bytes ? work->duration_ns : 0;
+	share->bus_ns += work->bus_bytes ? work->duration_ns : 0;
+	share->bus_bytes += work->bus_bytes;
 }
 
 static void end_share(struct overlap_share *share, uint64_t hiding_so_far_ns, uint64_t at_ns)
@@ -109,6 +115,13 @@ static void overlap_end_work(void *context, const struct sweep_mark *mark, uint6
 		active_time_end(&device->kernels, at_ns);
 }
 
+static void set_rate(struct computed_row *computed, const char *key, uint64_t bytes, uint64_t ns)
+{
+	if (bytes && ns)
+		computed_row_set_unsigned(
+			computed, key, clamp_to_u64((double)bytes * 1e9 / (double)ns));
+}
+
 static struct computed_row *share_row(struct process *process, uint32_t node, const char *kind,
 	const struct overlap_share *share, const struct overlap_device *device,
 	enum work_class work_class)
@@ -117,12 +130,14 @@ static struct computed_row *share_row(struct process *process, uint32_t node, co
 
 	computed_row_set_unsigned(computed, "device", device->device);
 	computed_row_set_unsigned(computed, "calls", share->operations);
-	if (work_class == COPIES || share->bytes) /* GPU records of kernels have no size */
+	if (work_class == COPIES || share->bytes) /* the size of a collective may be unknown */
 		computed_row_set_unsigned(computed, "bytes", share->bytes);
 	computed_row_set_unsigned(computed, "gpu_total_ns", share->sum_ns);
 	computed_row_set_unsigned(computed, "busy_ns", share->busy.total_ns);
 	if (work_class == COMPUTATION)
 		return computed;
+	set_rate(computed, "message_bytes_per_s", share->bytes, share->sized_ns);
+	set_rate(computed, "bus_bytes_per_s", share->bus_bytes, share->bus_ns);
 	computed_row_set_string(computed, "traffic", work_classes[work_class].kind);
 	computed_row_set_unsigned(computed, "hidden_ns", share->hidden_ns);
 	computed_row_set_unsigned(computed, "exposed_ns", share->busy.total_ns - share->hidden_ns);

@@ -17,7 +17,7 @@
 #define SUMMARY_MIN_STEPS 2u /* steady-state steps */
 #define GROWTH_MIN_STEPS 5u
 
-enum column_source { SOURCE_ALWAYS, SOURCE_GPU, SOURCE_TENSORS, SOURCE_MEMORY };
+enum column_source { SOURCE_ALWAYS, SOURCE_AHEAD, SOURCE_GPU, SOURCE_TENSORS, SOURCE_MEMORY };
 
 /* The columns of a step, and the source that a trace needs for each. */
 static const struct {
@@ -27,6 +27,8 @@ static const struct {
 	enum column_source source;
 } step_columns[] = {
 	{ "duration_ns", SIZE_MAX, SOURCE_ALWAYS },
+	{ "step_gpu_ns", offsetof(struct step_stats, window_ns), SOURCE_AHEAD },
+	{ "step_ahead_ns", offsetof(struct step_stats, ahead_ns), SOURCE_AHEAD },
 	{ "cpu_self_ns", offsetof(struct step_stats, cpu_ns), SOURCE_ALWAYS },
 	{ "gpu_total_ns", offsetof(struct step_stats, gpu_ns), SOURCE_GPU },
 	{ "busy_ns", offsetof(struct step_stats, busy_ns), SOURCE_GPU },
@@ -45,7 +47,8 @@ static const struct {
 
 static bool has_source(const struct step_table *table, enum column_source source)
 {
-	return source == SOURCE_ALWAYS || (source == SOURCE_GPU && table->has_gpu) ||
+	return source == SOURCE_ALWAYS || (source == SOURCE_AHEAD && table->host_is_ahead) ||
+	       (source == SOURCE_GPU && table->has_gpu) ||
 	       (source == SOURCE_TENSORS && table->has_allocated) ||
 	       (source == SOURCE_MEMORY && table->has_reserved);
 }

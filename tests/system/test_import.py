@@ -180,8 +180,8 @@ def gpus_of_one_name_are_one_line(folder):
         path = write(folder, events, deviceProperties=[{"id": i, "name": name} for i, name in enumerate(names)])
         text = report(path).stdout.decode()
         return [line.strip() for line in text[text.index("device "):text.index("imported ")].splitlines()]
-    assert lines(["A", "A", "B", "A"]) == ["device    GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
-    assert lines(["", ""]) == ["device    GPUs 0-1 (the trace does not record the name of them)"]
+    assert lines(["A", "A", "B", "A"]) == ["device    GPU 0 had work, of GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
+    assert " ".join(lines(["", ""])) == "device    GPU 0 had work, of GPUs 0-1 (the trace does not record the name of them)"
 
 
 @case
@@ -264,6 +264,58 @@ def backward_finds_its_operator_by_number_and_thread(folder):
     got = view("tree", write(folder, events))
     assert rows(got)["backward"]["path"] == ["Net.*", "aten::linear (bwd)", "AddmmBackward0", "backward"], rows(got)["backward"]
     assert rows(got)["Net.*"]["gpu_total_ns"] == 9000 and rows(got)["Net.*"]["class"] == "Net"
+
+
+@case
+def names_decide_which_operator_created_a_node(folder):
+    def numbered(name, start, duration, number, forward=0, tid=1):
+        return X("cpu_op", name, start, duration, tid=tid, **{"Sequence number": number, "Fwd thread id": forward})
+    node = "torch::autograd::CppNode<SplitLookupFunction_adagrad_Op>"
+    events = [op("bounds_check_indices", 0, 10), numbered("aten::zero_", 1, 5, 7), op("split_embedding_codegen_lookup_adagrad_function", 20, 10), op("aten::empty", 22, 3),
+              numbered("aten::sum", 40, 4, 8), numbered("record_stream", 46, 4, 8), numbered("aten::cat", 52, 4, 9), op("lookup_adagrad_of_later", 60, 5),
+              numbered(node, 100, 10, 7, 1, 2), launch(102, 1, 1, tid=2), kernel(110, 2, 1), numbered("SumBackward2", 120, 10, 8, 1, 2), launch(122, 1, 2, tid=2), kernel(130, 2, 2)]
+    got = rows(view("tree", write(folder, events)))
+    assert got[node]["path"][0] == "split_embedding_codegen_lookup_adagrad_function (bwd)", got[node]["path"]
+    assert got["SumBackward2"]["path"][0] == "aten::sum (bwd)", got["SumBackward2"]["path"]
+
+
+@case
+def collectives_have_the_size_that_pytorch_describes(folder):
+    def comms(at, correlation, elements, duration):
+        described = {"Collective name": "allreduce", "In msg nelems": elements, "Out msg nelems": elements, "dtype": "BFloat16", "Group size": 4}
+        return [op("c10d::allreduce_", at, 20), X("cpu_op", "record_param_comms", at + 1, 18, **described), op("nccl:all_reduce", at + 2, 10), launch(at + 3, 2, correlation),
+                kernel(at + 40, duration, correlation, name="ncclDevKernel_Generic")]
+    path = write(folder, comms(0, 1, 1000000, 100) + comms(200, 2, 1000000, 1000) + comms(1300, 3, 2000000, 200) + [op("aten::mm", 2000, 10), launch(2001, 2, 4), kernel(2005, 50, 4)])
+    got = next(row for row in view("overlap", path)["rows"] if row["kind"] == "communication")
+    assert got["bytes"] == 2 * (1000000 + 1000000 + 2000000), got
+    assert abs(got["message_bytes_per_s"] - 8e6 / 1.3e-3) < 2 and abs(got["bus_bytes_per_s"] - 8e6 / 1.3e-3 * 2 * 3 / 4) < 2, got
+    finding = next(row for row in view("diagnose", path)["rows"] if row["name"] == "exposed-communication")
+    assert "one of 2.00 MB took 1.00 ms (2.00 GB/s), the fastest equal one 100.00 \N{MICRO SIGN}s: nearly all of it was waiting for other ranks" in finding["evidence"], finding
+    for wrong in ({"dtype": "Unheard"}, {"dtype": "BFloat16", "In msg nelems": 2**63}, {"dtype": "Float\"", "In msg nelems": 1}):
+        events = comms(0, 1, 1000000, 100)
+        events[1]["args"] = {**events[1]["args"], **wrong}
+        assert "bytes" not in next(row for row in view("overlap", write(folder, events))["rows"] if row["kind"] == "communication") or wrong["dtype"][0] == "F", wrong
+
+
+@case
+def step_markers_on_several_threads_are_steps_of_each(folder):
+    events, correlation = [], 0
+    for i in range(6):
+        for tid, length in ((1, 80), (2, 60)):
+            begin, correlation = i * 100 + 30 * tid, correlation + 1
+            events += [X("user_annotation", "step %d" % i, begin, length, tid=tid), op("aten::mm", begin + 5, length - 10, tid=tid), launch(begin + 6, 3, correlation, tid=tid),
+                       kernel(begin + 12, 10 * tid, correlation, stream=tid)]
+    path = write(folder, events)
+    got = view("steps", path)
+    threads = {row["thread"]: (row["calls"], row["p50_ns"], row["gpu_total_ns"]) for row in got["rows"] if row["kind"] == "thread"}
+    assert threads == {1: (6, 80000, 60000), 2: (6, 60000, 120000)}, threads
+    assert len([row for row in got["rows"] if row["kind"] == "step"]) == 12
+    whole = view("tree", path)
+    assert whole["integrity"]["conserved"] and sum(row["calls"] for row in whole["rows"] if row["name"] == "step *") == 12, whole["rows"]
+    assert sum(row.get("cpu_self_ns") or 0 for row in whole["rows"] if row["kind"] != "section") == 6 * 140000
+    assert rows(view("tree", path, "--steps", "2-3"))["gemm"]["gpu_calls"] == 2
+    events = [event for event in events if event["tid"] == 1 or "kernel" == event["cat"]] + [X("user_annotation", "step %d" % i, i * 100 + 40, 30, tid=2) for i in range(6)]
+    assert not [row for row in view("steps", write(folder, events))["rows"] if row["kind"] == "thread"] # parts of the other's steps
 
 
 @case

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Real traces of torch.profiler (PPERF_TEST_DATA) against the results of independent readers. Every
 metric of every expected answer is either compared here or listed in NOT_SHOWN with the reason."""
-import collections, json, os, pathlib, re
+import collections, gzip, json, os, pathlib, re
 from harness import Skip, case, info, main, report
 
 WORK = ("kernel", "memcpy", "memset")
@@ -378,6 +378,43 @@ def steps_and_backward_of_real_traces_are_found(folder):
     assert steps["count"] == 3 and steps["confidence"] == "high", steps
     assert sum(row.get("gpu_total_ns", 0) for row in backward) > 0.3 * got["totals"]["gpu_sum_ns"]
     assert next(row for row in got["rows"] if row["name"] == "aten::conv2d (bwd)")["gpu_total_ns"] > 0
+
+
+@case
+def steps_are_those_of_the_gpu_where_the_host_is_ahead(folder):
+    path = data() / "verdicts" / "tl__mi300~resnet_act_checkpoint.json.gz"
+    if not path.exists():
+        return
+    steps = [row for row in view("steps", path)["rows"] if row["kind"] == "step"]
+    events = json.loads(gzip.open(path).read())["traceEvents"]
+    marks = sorted(event["ts"] for event in events if event["name"].startswith("ProfilerStep#") and event["cat"] == "gpu_user_annotation")
+    between = [later - earlier for earlier, later in zip(marks, marks[1:])]
+    assert len(steps) == 3 and [abs(row["step_gpu_ns"] / 1000 - length) < 150 for row, length in zip(steps, between)] == [True] * 2, (steps, between)
+    assert all(row["busy_ns"] + row["idle_ns"] == row["step_gpu_ns"] and row["step_ahead_ns"] > row["duration_ns"] for row in steps), steps
+    verdict = next(row for row in view("diagnose", path)["rows"] if row["kind"] == "verdict")
+    assert "56.52 ms in 3 steady-state steps" in verdict["evidence"], verdict
+
+
+@case
+def the_backward_of_a_lookup_is_named_after_the_lookup(folder):
+    got = view("tree", data() / "kineto" / "param__dlrm_worker1_step_12.1694128201556.pt.trace.json.gz")
+    backward = {row["name"] for row in got["rows"] if row["name"].endswith(" (bwd)")}
+    assert "fbgemm::split_embedding_codegen_lookup_adagrad_function (bwd)" in backward, backward
+    assert not any("bounds_check" in name for name in backward), backward
+
+
+@case
+def a_collective_is_compared_with_equal_ones(folder):
+    finding, = (row for row in view("diagnose", data() / "kineto" / "param__dlrm_worker1_step_12.1694128201556.pt.trace.json.gz")["rows"] if row["name"] == "exposed-communication")
+    assert "one of 24.58 kB took 7.64 ms (3.22 MB/s)" in finding["evidence"] and "nearly all of it was waiting" in finding["evidence"], finding
+    got = next(row for row in view("overlap", data() / "kineto" / "hta__nccl_parser_config~nccl_data.json.gz")["rows"] if row["kind"] == "communication")
+    assert got["bytes"] == 307323096 and got["bus_bytes_per_s"] == got["message_bytes_per_s"], got # two ranks: the factor of all-reduce is 1
+
+
+@case
+def the_gpu_with_work_is_named(folder):
+    screen = report(data() / "kineto" / "param__dlrm_worker1_step_12.1694128201556.pt.trace.json.gz").stdout.decode()
+    assert "device    GPU 1 had work, of GPUs 0-7 Tesla V100" in screen, screen
 
 
 @case

@@ -156,7 +156,7 @@ def no_share_exceeds_the_whole(views):
                 if key.endswith("share") and key not in MAY_EXCEED and value is not None:
                     assert 0 <= value <= 1.0000001, (views.trace, view, key, row)
     for row in views.rows("steps", "step"):
-        assert (row.get("busy_ns") or 0) + (row.get("idle_ns") or 0) <= row["duration_ns"] * max(1, len(views.totals["gpus"])), (views.trace, row)
+        assert (row.get("busy_ns") or 0) + (row.get("idle_ns") or 0) <= (row.get("step_gpu_ns") or row["duration_ns"]) * max(1, len(views.totals["gpus"])), (views.trace, row)
 
 
 def a_trace_does_not_differ_from_itself(trace):

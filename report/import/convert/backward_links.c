@@ -5,15 +5,22 @@
  *
  * Flow arrows from operators to backward functions show which thread of the file has a logical
  * number. Without arrows, a number is linked only if a single thread has it.
+ *
+ * An operator's number is that of the next node when it begins, whether or not the operator creates
+ * it. So several operators may have the number of a node, and the operator of a C++
+ * autograd::Function has none. Among those that began before the next number was used, the names
+ * decide. Where they do not, it is the last operator with the number.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
+#include "report/import/convert/name_words.h"
 #include <stdlib.h>
 
 #define LOGICAL_THREADS_MAX 256u /* logical thread numbers that arrows can map */
 /* ranges examined per thread that begin at the same time; more would not be plausible nesting */
 #define SAME_START_MAX 256u
+#define CREATORS_MAX 128u /* operators whose names are compared per node, of each kind */
 
 static const char engine[] = "autograd::engine::evaluate_function: ";
 
@@ -202,8 +209,76 @@ static size_t count_up_to(const struct backward_linker *linker, const uint32_t *
 	return low;
 }
 
-/* Returns the last operator that started before `backward` and may have created its node, as row
- * + 1. Returns 0 if none is known. */
+/* The operator whose name shares most words with the name of a node. */
+struct best_creator {
+	struct name_words node;
+	uint32_t range, shared;
+};
+
+/* Replaces the best operator by `range` if that shares more words. */
+static void compare_creator(
+	const struct backward_linker *linker, struct best_creator *best, uint32_t range)
+{
+	const struct event_rows *imported = linker->conversion->imported;
+	struct name_words words;
+	uint32_t shared;
+
+	name_words_split(&words, string_table_get(imported->texts, imported->ranges[range].name));
+	shared = name_words_shared(&best->node, &words);
+	if (shared <= best->shared)
+		return;
+	best->range = range;
+	best->shared = shared;
+}
+
+/* Compares the operators without a number that began on the thread of `last` after it, and before
+ * an operator with another number. */
+static void compare_unnumbered(
+	const struct backward_linker *linker, struct best_creator *best, uint32_t last)
+{
+	const struct conversion *conversion = linker->conversion;
+	const struct imported_range *ranges = conversion->imported->ranges,
+				    *numbered = &ranges[last];
+	const size_t first = first_range_from(conversion, numbered->thread, numbered->start);
+	size_t end = conversion->thread_begin[numbered->thread + 1];
+
+	end = end - first < CREATORS_MAX ? end : first + CREATORS_MAX;
+	for (size_t i = first; i < end; i++) {
+		const struct imported_range *range = &ranges[conversion->order[i]];
+
+		if (range->sequence == IMPORTED_NO_SEQUENCE && range->kind == TRACE_NODE_OP)
+			compare_creator(linker, best, conversion->order[i]);
+		else if (range->sequence != IMPORTED_NO_SEQUENCE &&
+			 range->sequence != numbered->sequence)
+			break;
+	}
+}
+
+/* Returns the operator that created the node of `backward`. `sorted[last]` is the last operator
+ * that has its number. */
+static uint32_t choose_creator(const struct backward_linker *linker,
+	const struct imported_range *backward, const uint32_t *sorted, size_t last)
+{
+	const struct event_rows *imported = linker->conversion->imported;
+	const struct imported_range *numbered = &imported->ranges[sorted[last]];
+	struct best_creator best = { .range = sorted[last] };
+
+	name_words_split(&best.node, string_table_get(imported->texts, backward->name));
+	compare_creator(linker, &best, sorted[last]);
+	for (size_t i = last; i && last - i < CREATORS_MAX && best.shared < best.node.count; i--) {
+		const struct imported_range *range = &imported->ranges[sorted[i - 1]];
+
+		if (range->sequence != numbered->sequence || range->thread != numbered->thread)
+			break;
+		compare_creator(linker, &best, sorted[i - 1]);
+	}
+	if (best.shared < best.node.count)
+		compare_unnumbered(linker, &best, sorted[last]);
+	return best.range;
+}
+
+/* Returns the operator that created the node of `backward`, as row + 1. Returns 0 if none is
+ * known. */
 static uint32_t find_forward_range(
 	const struct backward_linker *linker, const struct imported_range *backward)
 {
@@ -224,7 +299,7 @@ static uint32_t find_forward_range(
 	if (found->sequence != backward->sequence ||
 		(wanted ? found->thread + 1 != wanted : linker->mixed[count - 1]))
 		return 0;
-	return forward_ranges[count - 1] + 1;
+	return choose_creator(linker, backward, forward_ranges, count - 1) + 1;
 }
 
 void convert_find_backward_links(struct conversion *conversion)

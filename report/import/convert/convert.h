@@ -7,6 +7,7 @@
  *	trace_metadata.c	META records and devices
  *	thread_events.c		the events of one thread
  *	backward_links.c	from backward functions to their operators
+ *	name_words.c		the words that the names of both share
  *	cuda_calls.c		calls and their correlation ids
  *	match_without_ids.c	GPU work without correlation ids
  *	unrecorded_launches.c	calls without a GPU record

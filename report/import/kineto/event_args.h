@@ -41,6 +41,11 @@
 	X(GROUP, "Process Group Name")                        \
 	X(GROUP_RANKS, "Process Group Ranks")                 \
 	X(GROUP_SEQUENCE, "Seq")                              \
+	X(COLLECTIVE, "Collective name")                      \
+	X(ELEMENTS_IN, "In msg nelems")                       \
+	X(ELEMENTS_OUT, "Out msg nelems")                     \
+	X(ELEMENT_TYPE, "dtype")                              \
+	X(GROUP_SIZE, "Group size")                           \
 	X(KERNEL, "kernel")                                   \
 	X(NAME, "name")                                       \
 	X(LABELS, "labels")

@@ -127,6 +127,48 @@ static uint32_t op_inputs_text(struct kineto_reader *reader, uint32_t name)
 	return string_table_intern(reader->imported->texts, reader->plain, length);
 }
 
+/* Returns the bytes of an element type in the spelling of c10::ScalarType. 0: another text. */
+static unsigned scalar_type_bytes(const struct json_text *type)
+{
+	static const struct {
+		const char *begin;
+		unsigned bytes;
+	} types[] = { { "Byte", 1 }, { "Char", 1 }, { "Bool", 1 }, { "Float8", 1 }, { "Short", 2 },
+		{ "Half", 2 }, { "BFloat16", 2 }, { "Int", 4 }, { "Float", 4 }, { "Long", 8 },
+		{ "Double", 8 }, { "ComplexFloat", 8 }, { "ComplexDouble", 16 } };
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (json_text_begins(type, types[i].begin))
+			return types[i].bytes;
+	return 0;
+}
+
+/* Returns the inputs of a collective as PyTorch describes them on record_param_comms, followed by
+ * the collective: `[[1024]]`, `["Float"]`, and `allreduce 4096 4096 8` (trace_format.h). 0: it is
+ * none, or not described. */
+static uint32_t collective_text(struct kineto_reader *reader)
+{
+	const struct kineto_args *args = &reader->event.args;
+	const struct json_text *name = &args->values[KINETO_COLLECTIVE],
+			       *type = &args->values[KINETO_ELEMENT_TYPE];
+	const uint64_t in = kineto_arg(args, KINETO_ELEMENTS_IN),
+		       out = kineto_arg(args, KINETO_ELEMENTS_OUT);
+	const unsigned bytes = scalar_type_bytes(type);
+	char text[256];
+
+	if (!bytes || !(in || out) || in > UINT64_MAX / 16 || out > UINT64_MAX / 16 ||
+		!name->length || name->length > 60 || type->length > 60 ||
+		memchr(name->bytes, ' ', name->length) || memchr(name->bytes, '\t', name->length) ||
+		memchr(type->bytes, '"', type->length) || memchr(type->bytes, '\t', type->length))
+		return 0;
+	return string_table_intern(reader->imported->texts, text,
+		(size_t)snprintf(text, sizeof text, "[[%llu]]\t[\"%.*s\"]\t\t\t%.*s %llu %llu %llu",
+			(unsigned long long)in, (int)type->length, type->bytes, (int)name->length,
+			name->bytes, (unsigned long long)in * bytes,
+			(unsigned long long)out * bytes,
+			(unsigned long long)kineto_arg(args, KINETO_GROUP_SIZE)));
+}
+
 static uint32_t call_stack_text(struct kineto_reader *reader)
 {
 	const struct json_text *given = &reader->event.args.values[KINETO_STACK];
@@ -193,8 +235,9 @@ static void add_plain_range(struct kineto_reader *reader, const struct kineto_ti
 		range->forward = kineto_arg32(&event->args, KINETO_FORWARD);
 		if (json_signed(&event->args.values[KINETO_SEQUENCE], &sequence) && sequence >= 0)
 			range->sequence = sequence;
-		range->shapes = range->kind == TRACE_NODE_OP ? op_inputs_text(reader, range->name)
-							     : 0;
+		range->shapes = range->kind == TRACE_NODE_OP ? collective_text(reader) : 0;
+		if (range->kind == TRACE_NODE_OP && !range->shapes)
+			range->shapes = op_inputs_text(reader, range->name);
 		range->stack = call_stack_text(reader);
 	}
 	if (span->duration == IMPORTED_NOT_ENDED)

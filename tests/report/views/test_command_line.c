@@ -526,8 +526,9 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 	has(run.out,
 		"coverage  66.7 % of 3 GPU records attributed to the range that launched them");
 	has(run.out, "2 / 2 launches, 1 / 1 copies");
-	has(run.out, "gpu time  the GPU was busy 80.6 % of the 310 ns");
-	has(run.out, "96.0 % was launched in");
+	has(run.out, "gpu time  in steady-state steps the GPU was busy 100 % of the time");
+	has(run.out, "80.6 % of the 310 ns from its first operation to its last; 96.0 % was\n");
+	has(run.out, "on the GPU 100 ns: the host is 300 ns ahead");
 	has(run.out, "losses    none\n");
 	ck_assert_ptr_null(strstr(run.out, "critical  by"));
 	has(run.out, "cost      overhead in pperf not measured: the trace has no record of it; "

@@ -51,17 +51,20 @@ START_TEST(what_is_hidden_and_what_is_not)
 	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650;
 	 * exposed 50-100, 400-520 (of a until 500, of b from 450 on), 650-660. */
 	ck_assert_str_eq(run.out,
-		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,gpu_total_ns,busy_"
-		"ns,hidden_ns,exposed_ns,"
+		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,message_bytes_per_"
+		"s,"
+		"bus_bytes_per_s,gpu_total_ns,busy_ns,hidden_ns,exposed_ns,"
 		"hidden_share,provenance\r\n"
-		"0,,0,device 0,device 0,device,,,0,10,,770,530,,,,\r\n"
-		"1,0,1,communication,communication,communication,communication,,0,2,,210,200,100,"
-		"100,0.5,\r\n"
-		"2,1,2,b,b,place,communication,b,0,2,,210,200,100,100,0.5,\r\n"
-		"3,0,1,copies,copies,copies,copies,,0,5,2300,310,260,80,180,0.3076923076923077,\r\n"
-		"4,3,2,a,a,place,copies,a,0,3,300,200,200,40,160,0.2,\r\n"
-		"5,3,2,b,b,place,copies,b,0,2,2000,110,110,40,70,0.36363636363636365,\r\n"
-		"6,0,1,computation,computation,computation,,,0,3,1,250,250,,,,\r\n");
+		"0,,0,device 0,device 0,device,,,0,10,,,,770,530,,,,\r\n"
+		"1,0,1,communication,communication,communication,communication,,0,2,,,,210,200,"
+		"100,100,0.5,\r\n"
+		"2,1,2,b,b,place,communication,b,0,2,,,,210,200,100,100,0.5,\r\n"
+		"3,0,1,copies,copies,copies,copies,,0,5,2300,7419354838,,310,260,80,180,0."
+		"3076923076923077,\r\n"
+		"4,3,2,a,a,place,copies,a,0,3,300,1500000000,,200,200,40,160,0.2,\r\n"
+		"5,3,2,b,b,place,copies,b,0,2,2000,18181818181,,110,110,40,70,0.36363636363636365,"
+		"\r\n"
+		"6,0,1,computation,computation,computation,,,0,3,1,,,250,250,,,,\r\n");
 }
 END_TEST
 

@@ -593,7 +593,7 @@ static void check_kept(const struct instance *instance)
 	ck_assert_ptr_null(instance->groups);
 }
 
-static void check_step(struct profile_fixture *fixture, const struct chaos *chaos, unsigned number,
+static void check_step(struct profile_fixture *fixture, struct chaos *chaos, unsigned number,
 	enum metric metric, uint64_t value)
 {
 	const struct profile_target target = {

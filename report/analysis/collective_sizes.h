@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the size of a collective from the operator record_param_comms around its launch. PyTorch
+ * describes the collective there: the elements in and out, their type, and the number of ranks.
+ * Older versions only have the sizes of the inputs.
+ */
+#ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_SIZES_H
+#define PPERF_REPORT_ANALYSIS_COLLECTIVE_SIZES_H
+
+#include "report/trace/trace_reader.h"
+
+struct collective_size {
+	/* Bytes of one rank: the larger of what goes in and what comes out. 0: not known. */
+	uint64_t bytes;
+	/* Modelled, by the formulas of nccl-tests: the bytes that pass the slowest link of a rank.
+	 * 0: the number of ranks or the algorithm is not known. */
+	uint64_t bus_bytes;
+};
+
+struct collective_sizes;
+
+struct collective_sizes *collective_sizes_new(struct trace_reader *reader);
+void collective_sizes_free(struct collective_sizes *sizes); /* NULL is allowed */
+/* Returns the size of a collective that was launched in the range of `trace_node`. */
+struct collective_size collective_sizes_of(struct collective_sizes *sizes, uint32_t trace_node);
+
+#endif
