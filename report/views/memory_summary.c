@@ -359,21 +359,11 @@ void memory_summary_put_oom(const struct process *process, const struct style *s
 
 /* ---- levels ---- */
 
-/* Returns true for files without the allocator's total: the import adds levels up from the lowest
- * possible one. */
-static bool levels_are_lower_bounds(const struct process *process)
-{
-	const struct trace_text state = process_meta(process, "source.torch_memory");
-
-	return process_meta(process, "import.format").known && state.length >= 7 &&
-	       !memcmp(state.bytes, "partial", 7);
-}
-
 static void put_level(
 	const struct process *process, const struct memory_level *level, const struct style *style)
 {
 	const struct memory_pool *pool = &level->pool;
-	const bool least = levels_are_lower_bounds(process);
+	const bool least = process_tensor_levels_are_least(process);
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "GPU %u: peak of tensor memory %s", level->device,

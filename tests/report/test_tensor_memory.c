@@ -49,6 +49,38 @@ START_TEST(a_range_has_a_level_of_tensors_and_a_peak)
 }
 END_TEST
 
+/* 9,000 bytes were allocated before the trace began. */
+static struct trace_builder *began_late(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 10, "a");
+	build_push(builder, 1, 20, "resize");
+	build_tensor(builder, 1, 30, 0x1000, 100, 9100, 16384);
+	build_pop(builder, 1, 40);
+	build_push(builder, 1, 50, "grow");
+	build_tensor(builder, 1, 60, 0x2000, 500, 9600, 16384);
+	build_pop(builder, 1, 70);
+	build_tensor(builder, 1, 80, 0x2000, -500, 9100, 16384);
+	build_pop(builder, 1, 90);
+	return builder;
+}
+
+START_TEST(no_instance_rises_from_zero_that_began_with_more)
+{
+	struct report_run run = run_report(
+		began_late(), "critical trace.bin -m allocated_peak --ascii --no-fold");
+
+	ck_assert_ptr_nonnull(strstr(run.out, "| 9.00 kB -> peak 9.60 kB (0.6000 d)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 9.10 kB -> peak 9.60 kB (0.5000 d)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 9.00 kB -> peak 9.10 kB (0.1000 d)\n"));
+	run = run_report(NULL, "tree trace.bin -f csv --columns "
+			       "allocated_delta_bytes,allocated_peak_bytes");
+	ck_assert_ptr_nonnull(strstr(run.out, "a,100,9600"));
+	ck_assert_ptr_nonnull(strstr(run.out, "resize,100,9100"));
+}
+END_TEST
+
 /* Three steps: `step 1` has the peak, and ends as high as it began. `step 2` grows most. */
 static struct trace_builder *spike(void)
 {
@@ -638,6 +670,7 @@ int main(void)
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, critical_of_a_peak_is_the_instance_that_had_it);
+	tcase_add_test(screens, no_instance_rises_from_zero_that_began_with_more);
 	tcase_add_test(screens, a_node_is_one_whatever_step_it_is_in);
 	tcase_add_test(screens, a_line_is_one_row_whatever_section_of_the_run_it_is_in);
 	tcase_add_test(screens, nor_once_for_each_kind_of_step);
