@@ -235,6 +235,9 @@
 		"a device: origin of its peaks")                                                   \
 	X("kernel", "kernel", TEXT, computed, "kernel that ran, if it was the same for all calls") \
 	X("hidden_share", "hidden %", PERCENT, computed, "hidden time / busy time")                \
+	X("time_share", "of time", PERCENT, computed,                                              \
+		"fraction of the time of the GPUs: from the first operation of each to its last, " \
+		"or of the steady-state steps in rows of these")                                   \
 	X("wall_share", "of wall", PERCENT, computed,                                              \
 		"time in the calls / wall time of the run; above 100 % with several threads")      \
 	X("captured", "captured", COUNT, computed,                                                 \
