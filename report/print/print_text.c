@@ -163,9 +163,11 @@ static const struct column *next_text_column(const char **extra_keys, const char
 static void choose_text_columns(struct text_table *table, const struct options *options)
 {
 	const size_t names = wanted_name_width(table, options), room = table->style->width;
-	const struct column *first = view_sort(options, table->rows->rows[0].process),
-			    *column = first;
 	const char *keys = options->view->text, *extra_keys = options->sources ? "source" : "";
+	const struct column *first = options->view->sorts_silently && !options->sort
+					     ? next_text_column(&extra_keys, &keys)
+					     : view_sort(options, table->rows->rows[0].process),
+			    *column = first;
 	size_t used = names;
 
 	if (options->columns) {
