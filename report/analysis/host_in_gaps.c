@@ -110,7 +110,7 @@ static long double since_edges(const struct gap_edge *edges, size_t count, uint6
 	return low ? (long double)low * at_ns - edges[low - 1].sum_ns : 0;
 }
 
-/* Returns how much of the thread's gaps lies before `at_ns`. */
+/* Returns how much time of the thread's gaps is before `at_ns`. */
 static long double gaps_until(const struct host_gap_thread *thread, uint64_t at_ns)
 {
 	return since_edges(thread->begins, thread->count, at_ns) -

@@ -432,7 +432,7 @@ START_TEST(text_has_a_node_once_and_its_caller_only_where_nothing_else_says_it)
 	struct report_run run = run_report(warming_up(), "memory trace.bin --ascii --width 200");
 
 	ck_assert_uint_eq(
-		times_in(run.out, "aten::mm"), 2); /* where the peak was reached, and the row */
+		times_in(run.out, "aten::mm"), 3); /* where the peak was reached, and the row */
 	ck_assert_ptr_nonnull(strstr(run.out, "ProfilerStep#* / aten::mm  "));
 	ck_assert_ptr_nonnull(strstr(run.out, "800 B"));
 	ck_assert_ptr_nonnull(strstr(run.out, "unattributed < 0x401000"));
@@ -500,10 +500,13 @@ START_TEST(the_view_of_memory_shows_when_it_ran_out)
 
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_str_eq(strstr(run.out, "tensors   "),
-		"tensors   GPU 0: peak of tensor memory 800.00 MB, in `train / step * / history`;\n"
-		"          700.00 MB still allocated at the end; at the peak PyTorch reserved\n"
-		"          900.00 MB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB more were\n"
-		"          allocated outside PyTorch's allocator\n"
+		"tensors   GPU 0: peak of tensor memory 800.00 MB, reached in `train / step * /\n"
+		"          history`; 700.00 MB still allocated at the end; at the peak PyTorch\n"
+		"          reserved 900.00 MB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB\n"
+		"          more were allocated outside PyTorch's allocator\n"
+		"          live at the peak: 500.00 MB (62.5 %) allocated in `train / step * /\n"
+		"          history`, 200.00 MB (25.0 %) allocated in `train / weights`, 100.00 MB\n"
+		"          (12.5 %) allocated in `train / step * / forward`\n"
 		"\n"
 		"                                   at OOM    at peak     at end  allocs  frees\n"
 		"tensor memory, device 0         800.00 MB  800.00 MB  700.00 MB      10      5\n"
