@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sums idle time in the steady-state steps: that of the gaps, by cause, and the time of steps
- * before a GPU's first operation and after its last, in which the view `idle` has no gap. The verdict
- * (report/diagnose/run_bound.h) counts the same time, so that a finding and the view that shows it
- * have the same figure.
+ * before a GPU's first operation and after its last, in which the view `idle` has no gap. The
+ * verdict (report/diagnose/run_bound.h) counts the same time, so that a finding and the view that
+ * shows it have the same figure.
  *
  *	struct step_idle sums = step_idle_begin(process);
  *
