@@ -190,16 +190,19 @@ const struct view view_list[] = {
 			   "delay_unknown_ns "
 			   "outstanding_max outstanding_mean queue_empty_ns queue_asked_ns "
 			   "queue_unknown_ns queue_ahead_ns provenance",
-		.text = "queue_empty_ns queue_asked_ns delay_p50_ns delay_p95_ns queue_ahead_ns "
-			"queue_unknown_ns delay_stream_ns delay_event_ns delay_others_ns "
-			"delay_unknown_ns delay_start_ns delays delay_max_ns outstanding_max "
-			"outstanding_mean delay_total_ns early untimed calls",
+		.text = "delay_p50_ns delay_p95_ns delays queue_empty_ns queue_asked_ns "
+			"queue_ahead_ns "
+			"delay_max_ns queue_unknown_ns outstanding_max outstanding_mean "
+			"delay_total_ns delay_stream_ns delay_event_ns delay_others_ns "
+			"delay_unknown_ns delay_start_ns early untimed calls",
 		.sort = "delay_total_ns",
+		.sorts_silently = true,
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
-		.reads = "no launch: idle, and the next operation had not been launched; waiting: "
-			 "idle, it had been launched and had not started",
+		.reads = "not launched: the device, or the stream alone, was idle, and its next "
+			 "operation had not been launched; not started: it had been launched; call "
+			 "paths in the order of their summed latencies",
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "distribution of the durations of one node, kernel or operator NAME: "
@@ -221,10 +224,12 @@ const struct view view_list[] = {
 		.columns =
 			"id parent depth name label kind cause path device share gap_ns "
 			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by host_call thread "
-			"provenance",
-		.text = "gap_ns share cause start_ns gaps gap_max_ns unknown_ns ended_by "
+			"provenance time_share",
+		.text = "gap_ns time_share cause share start_ns gaps gap_max_ns unknown_ns "
+			"ended_by "
 			"blocked_by host_call thread",
 		.sort = "gap_ns",
+		.share_title = "of idle",
 		.min_percent = 1,
 		.top = 10,
 		.next = "queue",

@@ -95,30 +95,50 @@ static size_t format_value(
 	return format_real(out, value / (long double)layout->scale.divisor, decimals);
 }
 
+/* Returns the sign before a level of which the trace has only a lower bound. */
+static const char *lower_bound_sign(const struct critical_layout *layout)
+{
+	const struct process *process = layout->rows->rows[layout->first].process;
+
+	if ((process->metric != METRIC_ALLOCATED && process->metric != METRIC_ALLOCATED_PEAK) ||
+		!process_tensor_levels_are_least(process))
+		return "";
+	return layout->style->ascii ? ">= " : "\xe2\x89\xa5 ";
+}
+
+/* Writes the levels of `instance`, and their difference. */
+static void format_levels(const struct critical_layout *layout, const struct instance *instance,
+	char *out, size_t room)
+{
+	const enum metric metric = layout->rows->rows[layout->first].process->metric;
+	const char *gap = *layout->unit ? " " : "", *least = lower_bound_sign(layout);
+	char before[FORMAT_NUMBER_BYTES], after[FORMAT_NUMBER_BYTES], change[FORMAT_NUMBER_BYTES];
+
+	format_value(layout, before, instance->level_before, 2);
+	format_value(layout, after, instance->level_after, 2);
+	format_value(layout, change, instance->change, 4);
+	snprintf(out, room, "%s%s%s%s %s %s%s%s%s%s (%s %s)", least, before, gap, layout->unit,
+		layout->style->ascii ? "->" : "\xe2\x86\x92", metric_is_peak(metric) ? "peak " : "",
+		least, after, gap, layout->unit, change,
+		layout->style->ascii ? "d" : "\xe2\x88\x86");
+}
+
 static void format_row(const struct critical_layout *layout, size_t index, char *out, size_t room)
 {
 	const struct instance *instance = instance_at(layout, index),
 			      *root = instance_at(layout, layout->first);
 	const char *gap = *layout->unit ? " " : "";
-	char before[FORMAT_NUMBER_BYTES], after[FORMAT_NUMBER_BYTES], change[FORMAT_NUMBER_BYTES];
+	char value[FORMAT_NUMBER_BYTES], share[FORMAT_NUMBER_BYTES];
 
 	if (shows_levels(layout)) {
-		format_value(layout, before, instance->level_before, 2);
-		format_value(layout, after, instance->level_after, 2);
-		format_value(layout, change, instance->change, 4);
-		snprintf(out, room, "%s%s%s %s %s%s%s%s (%s %s)", before, gap, layout->unit,
-			layout->style->ascii ? "->" : "\xe2\x86\x92",
-			metric_is_peak(layout->rows->rows[layout->first].process->metric) ? "peak "
-											  : "",
-			after, gap, layout->unit, change,
-			layout->style->ascii ? "d" : "\xe2\x88\x86");
+		format_levels(layout, instance, out, room);
 		return;
 	}
-	format_value(layout, before, instance->value,
+	format_value(layout, value, instance->value,
 		metrics[layout->rows->rows[layout->first].process->metric].unit == UNIT_COUNT ? 0
 											      : 2);
-	format_percent(change, clamp_to_i64(instance->value), clamp_to_i64(root->value));
-	snprintf(out, room, "%s%s%s (%s)", before, gap, layout->unit, change);
+	format_percent(share, clamp_to_i64(instance->value), clamp_to_i64(root->value));
+	snprintf(out, room, "%s%s%s (%s)", value, gap, layout->unit, share);
 }
 
 /* The minimum width of a label. */

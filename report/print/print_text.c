@@ -4,6 +4,7 @@
  * the middle. In a file or a pipe names are whole, and a long one moves the figures after it.
  */
 #include "report/text/shorten_names.h"
+#include "report/base/compare.h"
 #include "report/table/cell_text.h"
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
@@ -36,6 +37,7 @@ struct text_table {
 	size_t name_width, widest_name, widest_range;
 	struct branches branches;
 	struct shortened_name *names; /* of the rows */
+	const char *share_title;      /* of the column "share"; NULL: its own */
 	size_t blanks; /* written before the next text, so that no line ends in blanks */
 };
 
@@ -66,6 +68,12 @@ static size_t shown_cell_text(const struct text_table *table, const struct colum
 	return repeats_name(table, column, row, text, length) ? 0 : length;
 }
 
+static const char *title_of(const struct text_table *table, const struct column *column)
+{
+	return table->share_title && !strcmp(column->key, "share") ? table->share_title
+								   : column->title;
+}
+
 /* Returns the width that a column needs; 0: all its values are empty or zero. */
 static size_t text_column_width(const struct text_table *table, const struct column *column)
 {
@@ -84,7 +92,7 @@ static size_t text_column_width(const struct text_table *table, const struct col
 		if (cell_width > width)
 			width = cell_width;
 	}
-	return any ? (width > strlen(column->title) ? width : strlen(column->title)) : 0;
+	return any ? max_u64(width, strlen(title_of(table, column))) : 0;
 }
 
 static void measure_names(struct text_table *table, enum layout layout)
@@ -124,7 +132,7 @@ static void add_requested_columns(struct text_table *table, const char *keys)
 
 	while ((column = column_next(&keys)) && table->count < COLUMNS_MAX) {
 		const size_t width = text_column_width(table, column),
-			     title = strlen(column->title);
+			     title = strlen(title_of(table, column));
 
 		table->shown[table->count] = (struct text_column){ .column = column,
 			.width = width ? width : title };
@@ -155,9 +163,11 @@ static const struct column *next_text_column(const char **extra_keys, const char
 static void choose_text_columns(struct text_table *table, const struct options *options)
 {
 	const size_t names = wanted_name_width(table, options), room = table->style->width;
-	const struct column *first = view_sort(options, table->rows->rows[0].process),
-			    *column = first;
 	const char *keys = options->view->text, *extra_keys = options->sources ? "source" : "";
+	const struct column *first = options->view->sorts_silently && !options->sort
+					     ? next_text_column(&extra_keys, &keys)
+					     : view_sort(options, table->rows->rows[0].process),
+			    *column = first;
 	size_t used = names;
 
 	if (options->columns) {
@@ -210,9 +220,11 @@ static void put_text_header(struct text_table *table, bool name_first)
 	print_paint(table->style, PAINT_BOLD);
 	if (name_first)
 		table->blanks = table->name_width;
-	for (size_t i = 0; i < table->count; i++)
-		put_aligned(table, &table->shown[i], table->shown[i].column->title,
-			strlen(table->shown[i].column->title), name_first);
+	for (size_t i = 0; i < table->count; i++) {
+		const char *title = title_of(table, table->shown[i].column);
+
+		put_aligned(table, &table->shown[i], title, strlen(title), name_first);
+	}
 	if (!name_first)
 		put_text(table, "name", 4);
 	print_paint(table->style, PAINT_NONE);
@@ -278,6 +290,25 @@ static size_t text_branch(
 	return escaped_width(branch, strlen(branch));
 }
 
+/* Call paths that a view computed may be on several rows, such as below several causes. They are
+ * shortened as one group, to one width, so that equal paths look equal. */
+static bool is_computed_path(const struct row *row)
+{
+	return row->kind == ROW_COMPUTED && row_has_path(row);
+}
+
+static void equalize_path_columns(struct text_table *table)
+{
+	size_t least = SIZE_MAX;
+
+	for (size_t i = 0; i < table->rows->count; i++)
+		if (is_computed_path(&table->rows->rows[i]) && table->names[i].columns < least)
+			least = table->names[i].columns;
+	for (size_t i = 0; i < table->rows->count; i++)
+		if (is_computed_path(&table->rows->rows[i]))
+			table->names[i].columns = least;
+}
+
 /* Takes the row's short label if the label is too wide. */
 static void prepare_row_name(struct text_table *table, size_t index, enum layout layout)
 {
@@ -296,8 +327,8 @@ static void prepare_row_name(struct text_table *table, size_t index, enum layout
 	name->columns = table->style->whole_names    ? SIZE_MAX
 			: table->name_width > before ? table->name_width - before
 						     : 1;
-	name->group = layout == LAYOUT_TREE ? row->parent : 0;
 	name->is_path = row_has_path(row);
+	name->group = layout != LAYOUT_TREE ? 0 : is_computed_path(row) ? NO_ROW : row->parent;
 }
 
 /* Shortens all names before the first row is printed, so that similar names stay distinct. */
@@ -306,6 +337,8 @@ static void shorten_row_names(struct text_table *table, enum layout layout)
 	table->names = xcalloc((table->rows->count + 1) * sizeof *table->names);
 	for (size_t i = 0; i < table->rows->count; i++)
 		prepare_row_name(table, i, layout);
+	if (layout == LAYOUT_TREE)
+		equalize_path_columns(table);
 	shorten_names(table->names, table->rows->count, table->style->ascii);
 }
 
@@ -328,7 +361,9 @@ static size_t put_row_name(struct text_table *table, size_t index, enum layout l
 void print_table(const struct report *report, const struct rows *rows, enum layout layout,
 	const struct style *style)
 {
-	struct text_table table = { .rows = rows, .style = style };
+	struct text_table table = {
+		.rows = rows, .style = style, .share_title = report->options->view->share_title
+	};
 	const bool name_first = layout == LAYOUT_TREE;
 	bool *last;
 

@@ -140,7 +140,7 @@ static void run_events(struct profile *profile)
 		} else {
 			others += event.kind > TRACE_KINDS;
 			add_record(profile, &event);
-			if (profile->state->needs_timeline)
+			if (profile->state->needs_timeline || profile->state->needs_start_level)
 				return;
 		}
 		events++;
@@ -254,6 +254,7 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 							    : UINT32_MAX;
 	state->join = join_new();
 	state->imported = reader_meta(reader, "import.format").known;
+	state->allocated = options->allocated_at_start;
 	state->first_correlation = UINT64_MAX;
 	state->counting = !options->steps &&
 			  !(options->windows && !first_window_from_start(options));
@@ -408,30 +409,57 @@ static struct timeline *open_timeline(
 	return options->timeline;
 }
 
+/* Returns the timeline for the pass after `profile`, which needs it or has one. */
+static struct timeline *timeline_for_next_pass(const struct profile *profile)
+{
+	const struct profile_options *options = &profile->options;
+	struct timeline *timeline = profile->timeline;
+
+	if (!profile->state->needs_timeline) {
+		if (timeline)
+			timeline_rewind(timeline);
+		return timeline;
+	}
+	timeline = timeline_open(profile->reader, options->device, options->categories);
+	if (!timeline)
+		fatal(STATUS_UNREADABLE, "%s: the file changed while it was read; read it again",
+			reader_path(profile->reader));
+	return timeline;
+}
+
+/* Makes the pass over the events; again where it finds what it should have known before. */
+static struct profile *run_passes(struct trace_reader *reader, struct string_table *texts,
+	const struct profile_options *wanted)
+{
+	struct profile_options options = *wanted;
+	struct timeline *timeline = open_timeline(reader, wanted);
+
+	for (;;) {
+		struct profile *profile;
+
+		reader_rewind(reader);
+		profile = profile_begin(reader, texts, &options);
+		profile->timeline = timeline;
+		profile->owns_timeline = timeline != wanted->timeline;
+		profile->state->tracks_instances |= timeline != NULL;
+		if (options.pick_metric)
+			profile->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
+		run_events(profile);
+		if (!profile->state->needs_timeline && !profile->state->needs_start_level)
+			return profile;
+		timeline = timeline_for_next_pass(profile);
+		options.allocated_at_start = profile->options.allocated_at_start;
+		options.knows_allocated_at_start = profile->options.knows_allocated_at_start;
+		profile->owns_timeline = false;
+		profile_free(profile);
+	}
+}
+
 struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options)
 {
-	struct timeline *timeline = open_timeline(reader, options);
-	struct profile *profile;
+	struct profile *profile = run_passes(reader, texts, options);
 
-	for (;;) {
-		reader_rewind(reader);
-		profile = profile_begin(reader, texts, options);
-		profile->timeline = timeline;
-		profile->owns_timeline = timeline != options->timeline;
-		profile->state->tracks_instances |= timeline != NULL;
-		if (options->pick_metric)
-			profile->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
-		run_events(profile);
-		if (!profile->state->needs_timeline)
-			break;
-		profile_free(profile);
-		timeline = timeline_open(reader, options->device, options->categories);
-		if (!timeline)
-			fatal(STATUS_UNREADABLE,
-				"%s: the file changed while it was read; read it again",
-				reader_path(reader));
-	}
 	profile_async_close_all(profile);
 	if (profile->state->counting && profile_is_partial(profile))
 		profile_stop_counting(profile);

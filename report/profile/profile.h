@@ -142,6 +142,10 @@ struct profile_options {
 	/* Timeline of an earlier pass, which must outlive the profile. NULL: the pass makes one
 	 * if the trace has timed GPU work. */
 	struct timeline *timeline;
+	/* Bytes of tensors of the device before its first record. Known after profile_build of a
+	 * trace with tensors, in profile.options. */
+	int64_t allocated_at_start;
+	bool knows_allocated_at_start;
 	bool no_timeline;          /* skip busy and idle time */
 	bool no_owners_and_delays; /* skip who ended idle gaps, and launch delays */
 	bool no_percentiles;       /* skip percentiles of nodes */

@@ -115,7 +115,10 @@ struct profile_state {
 	struct open_async_range **async_ranges; /* hash table by id */
 	size_t async_slot_count, async_count;
 	bool needs_timeline; /* timed GPU work was found without a timeline: make the pass again */
-	uint32_t *api_of;    /* by text: index in profile.apis + 1; 0: none */
+	/* Tensors were allocated before the trace, and ranges before the first record of a tensor
+	 * began at 0: make the pass again, from that level. */
+	bool needs_start_level;
+	uint32_t *api_of; /* by text: index in profile.apis + 1; 0: none */
 	size_t api_of_room, api_room;
 };
 

@@ -9,21 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void start_tracking(struct profile_state *state)
+/* The open ranges began at the current levels: until now, no record has changed one. */
+static void start_tracking(struct profile *profile)
 {
+	struct profile_state *state = profile->state;
+
 	for (size_t i = 0; !state->tracks_instances && i < state->thread_count; i++) {
 		struct profile_thread *thread = state->threads[i];
 
 		ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 		for (uint32_t depth = 0; depth < thread->depth; depth++)
-			thread->details[depth] = (struct open_range_details){ .label = NULL };
+			thread->details[depth] = (struct open_range_details){
+				.allocated = state->allocated,
+				.allocated_peak = state->allocated,
+				.level = profile_metric_level(profile)
+			};
 	}
 	state->tracks_instances = true;
 }
 
 void profile_track_instances(struct profile *profile)
 {
-	start_tracking(profile->state);
+	start_tracking(profile);
 	profile->state->tracks_target_only = false;
 }
 
@@ -32,7 +39,7 @@ void profile_track_target(struct profile *profile)
 	struct profile_state *state = profile->state;
 
 	state->tracks_target_only |= !state->tracks_instances;
-	start_tracking(state);
+	start_tracking(profile);
 }
 
 void profile_drop_instances(struct profile_state *state)

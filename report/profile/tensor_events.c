@@ -26,14 +26,31 @@ static void update_allocated(struct profile *profile, int64_t allocated)
 	}
 }
 
-static bool is_level_of(struct profile *profile, const struct trace_tensor *record)
+/* Finds the level before the first record. The ranges up to it began with that, not with 0. An
+ * observer must not see the events twice: its pass has the level of an earlier one. */
+static void find_start_level(struct profile *profile, int64_t level)
+{
+	struct profile_options *options = &profile->options;
+
+	if (options->knows_allocated_at_start)
+		return;
+	options->allocated_at_start = level;
+	options->knows_allocated_at_start = true;
+	profile->state->needs_start_level = level != 0 && !options->observer;
+}
+
+/* `changed`: what the record added to the level. */
+static bool is_level_of(struct profile *profile, const struct trace_tensor *record, int64_t changed)
 {
 	struct profile_totals *totals = &profile->totals;
 
 	if (totals->level_device == UINT32_MAX)
 		totals->level_device = record->device;
 	totals->has_tensors = true;
-	return totals->level_device == record->device;
+	if (totals->level_device != record->device)
+		return false;
+	find_start_level(profile, saturating_subtract((int64_t)record->allocated, changed));
+	return true;
 }
 
 static void observe_level(
@@ -54,7 +71,7 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 	const struct memory_change change = memory_owners_record_tensor(
 		profile->memory, record, node, event->time_ns);
 
-	if (is_level_of(profile, record)) {
+	if (is_level_of(profile, record, record->bytes)) {
 		update_allocated(profile, (int64_t)record->allocated);
 		observe_level(profile, record, event->time_ns);
 	}
@@ -128,7 +145,7 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 	const struct trace_tensor *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
 	struct memory_oom *oom = memory_owners_oom(profile->memory, record, node, event->time_ns);
-	const bool of_level = is_level_of(profile, record);
+	const bool of_level = is_level_of(profile, record, 0);
 
 	if (of_level)
 		update_allocated(profile, (int64_t)record->allocated);

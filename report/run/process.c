@@ -42,6 +42,14 @@ struct trace_text process_meta(const struct process *process, const char *key)
 	return reader_meta(process->reader, key);
 }
 
+bool process_tensor_levels_are_least(const struct process *process)
+{
+	const struct trace_text state = process_meta(process, "source.torch_memory");
+
+	return process_meta(process, "import.format").known && state.length >= 7 &&
+	       !memcmp(state.bytes, "partial", 7);
+}
+
 uint64_t process_recording_ns(const struct process *process, uint64_t *event_ns)
 {
 	const struct trace_text measured = process_meta(process, "cost.event_ns");

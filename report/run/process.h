@@ -92,6 +92,9 @@ const char *process_name(const struct process *process);
 
 /* Returns a META value. trace_text.known is false if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);
+/* Returns true for files without the allocator's total: the import adds levels of tensors up from
+ * the lowest possible one. */
+bool process_tensor_levels_are_least(const struct process *process);
 /* Returns the estimated time that recording the events of the whole trace took: their number times
  * `*event_ns`, what the recorder measured for one at the end of the program. Returns 0 if it did
  * not, or if only a part of the trace is profiled. */

@@ -247,6 +247,9 @@
 		"a device: origin of its peaks")                                                   \
 	X("kernel", "kernel", TEXT, computed, "kernel that ran, if it was the same for all calls") \
 	X("hidden_share", "hidden %", PERCENT, computed, "hidden time / busy time")                \
+	X("time_share", "of time", PERCENT, computed,                                              \
+		"fraction of the time of the GPUs: from the first operation of each to its last, " \
+		"or of the steady-state steps in rows of these")                                   \
 	X("wall_share", "of wall", PERCENT, computed,                                              \
 		"time in the calls / wall time of the run; above 100 % with several threads")      \
 	X("captured", "captured", COUNT, computed,                                                 \
@@ -256,18 +259,20 @@
 	X("delays", "delays", COUNT, computed,                                                     \
 		"launches with a known launch-to-start latency; of a graph the first work on "     \
 		"each stream")                                                                     \
-	X("delay_total_ns", "latency", TIME, computed,                                             \
-		"sum of the launch-to-start latencies; time in a full queue counts")               \
+	X("delay_total_ns", "lat sum", TIME, computed,                                             \
+		"sum of the launch-to-start latencies over operations, which wait side by side: "  \
+		"it may "                                                                          \
+		"exceed the run; time in a full queue counts")                                     \
 	X("delay_max_ns", "lat max", TIME, computed, "longest launch-to-start latency")            \
-	X("delay_stream_ns", "lat stream", TIME, computed,                                         \
+	X("delay_stream_ns", "sum stream", TIME, computed,                                         \
 		"part of delay_total_ns: earlier work of its CUDA stream had not ended")           \
-	X("delay_start_ns", "lat start", TIME, computed,                                           \
+	X("delay_start_ns", "sum start", TIME, computed,                                           \
 		"part of delay_total_ns: the launching call ran, or the GPU was about to start")   \
-	X("delay_event_ns", "lat event", TIME, computed,                                           \
+	X("delay_event_ns", "sum event", TIME, computed,                                           \
 		"part of delay_total_ns: it was launched behind a cudaStreamWaitEvent")            \
-	X("delay_others_ns", "lat others", TIME, computed,                                         \
+	X("delay_others_ns", "sum others", TIME, computed,                                         \
 		"part of delay_total_ns: the device ran work of other streams")                    \
-	X("delay_unknown_ns", "lat unknown", TIME, computed,                                       \
+	X("delay_unknown_ns", "sum unknown", TIME, computed,                                       \
 		"part of delay_total_ns: the trace does not show what it waited for")              \
 	X("early", "early", COUNT, computed,                                                       \
 		"work that started over 20 us before its call, which is a clock error; it has no " \
@@ -276,9 +281,9 @@
 		"largest number of operations that were launched and not finished")                \
 	X("outstanding_mean", "queue mean", RATIO, computed,                                       \
 		"mean number of operations launched and not finished")                             \
-	X("queue_empty_ns", "no launch", TIME, computed,                                           \
+	X("queue_empty_ns", "not launched", TIME, computed,                                        \
 		"idle time before the launch of the operation that ended it: the host was late")   \
-	X("queue_asked_ns", "waiting", TIME, computed,                                             \
+	X("queue_asked_ns", "not started", TIME, computed,                                         \
 		"idle time after the launch of the operation that ended it: launch latency, gaps " \
 		"between kernels, waits")                                                          \
 	X("queue_unknown_ns", "idle unknown", TIME, computed,                                      \

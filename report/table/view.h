@@ -76,9 +76,11 @@ struct view {
 	const char *columns; /* keys of all that a row can have, for JSON and CSV */
 	const char *
 		text; /* keys of those in text, the most important first; empty ones are left out */
-	const char *sort;   /* key; NULL: what the metric makes of it */
-	double min_percent; /* in text */
-	uint32_t top;       /* in text: most rows of one level; 0: no limit */
+	const char *sort;    /* key; NULL: what the metric makes of it */
+	bool sorts_silently; /* text shows the column `sort` in its place in `text`, not first */
+	const char *share_title; /* of the column "share", in text; NULL: its own */
+	double min_percent;      /* in text */
+	uint32_t top;            /* in text: most rows of one level; 0: no limit */
 	/* One of the two makes the rows: of all processes shown, or of each. */
 	void (*arrange)(
 		const struct options *options, struct processes *processes, struct rows *rows);

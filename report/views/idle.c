@@ -2,19 +2,26 @@
  *
  * Lists the idle time of each GPU by cause and node: that of the call that blocked the thread, or
  * else that which launched the work at the end of the gap. The longest parts of gaps with one cause
- * have rows of their own.
+ * have rows of their own. Sums in the steady-state steps are those of the verdict and the findings,
+ * and of long gaps there is what the launching thread did meanwhile.
  */
 #include "report/views/views.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
-#include "report/analysis/idle_parts.h"
+#include "report/analysis/host_in_gaps.h"
+#include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LONGEST_DEFAULT 10u /* gaps with a row of their own, without --top */
 #define LONGEST_MAX 65536u
+/* Launch-bound parts from this length on: what the host did then is worth a pass of its own, if
+ * they are one in LONG_GAPS_SHARE of the idle time. */
+#define LONG_GAP_NS 1000000u
+#define LONG_GAPS_SHARE 20u
 
 struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
@@ -47,6 +54,8 @@ struct idle_report {
 	struct long_gap *longest; /* a heap, the shortest gap on top */
 	size_t device_count, long_count, long_room, long_max;
 	uint64_t total_ns;
+	struct step_idle steps;
+	struct host_in_gaps *host;
 };
 
 /* Returns true if `a` is longer than `b`, or equally long and earlier. */
@@ -91,6 +100,14 @@ static uint32_t part_node(const struct gap_part *part, const struct activity *wo
 	return part->blocked_owner ? part->blocked_owner : work->owner;
 }
 
+/* Returns true if not all of a part is idle time: GPU work may be missing from the trace there. */
+static bool has_unknown_time(const struct idle_part *part)
+{
+	const uint64_t whole_ns = part->part.end_ns - part->part.begin_ns;
+
+	return part->length_ns < whole_ns - whole_ns / 1000;
+}
+
 static void add_idle_part(void *context, const struct idle_part *part)
 {
 	struct idle_report *idle = context;
@@ -106,6 +123,10 @@ static void add_idle_part(void *context, const struct idle_part *part)
 	if (part->gap_ns)
 		count_gap(&device->all, part->gap_ns);
 	idle->total_ns += part->length_ns;
+	step_idle_add(&idle->steps, part);
+	if (part->part.cause == GAP_LAUNCH && part->length_ns >= LONG_GAP_NS && work->has_call &&
+		!has_unknown_time(part))
+		host_in_gaps_add(idle->host, work->tid, part->part.begin_ns, part->part.end_ns);
 	keep_if_long(
 		idle, &(struct long_gap){
 			      .gap = part->part, .length_ns = part->length_ns, .ended_by = *work });
@@ -122,11 +143,34 @@ static void find_devices(struct idle_report *idle)
 			devices[i].device);
 }
 
+static bool is_partial(const struct idle_report *idle)
+{
+	const struct profile_options *options = &idle->process->profile->options;
+
+	return options->steps || options->windows;
+}
+
+/* Returns the time of all GPUs from the first operation of each to its last. 0: unknown. */
+static uint64_t span_of_devices(const struct idle_report *idle)
+{
+	const struct profile_totals *totals = &idle->process->profile->totals;
+
+	return is_partial(idle)
+		       ? 0
+		       : totals->gpu_busy_ns + totals->gpu_idle_ns + totals->gpu_unknown_ns;
+}
+
+static void set_shares(const struct idle_report *idle, struct computed_row *computed, uint64_t ns)
+{
+	computed_row_set_share(computed, "share", min_u64(ns, idle->total_ns), idle->total_ns);
+	computed_row_set_share(computed, "time_share", ns, span_of_devices(idle));
+}
+
 static void set_gap_cells(
-	struct computed_row *computed, const struct gap_sum *gaps, uint64_t whole_ns)
+	const struct idle_report *idle, struct computed_row *computed, const struct gap_sum *gaps)
 {
 	computed_row_set_unsigned(computed, "gap_ns", gaps->total_ns);
-	computed_row_set_share(computed, "share", gaps->total_ns, whole_ns);
+	set_shares(idle, computed, gaps->total_ns);
 	computed_row_set_unsigned(computed, "gaps", gaps->count);
 	computed_row_set_unsigned(computed, "gap_max_ns", gaps->longest_ns);
 }
@@ -137,7 +181,7 @@ static struct computed_row *gap_row(const struct idle_report *idle, uint32_t nod
 	struct computed_row *computed = computed_row_new(idle->process, node, kind);
 
 	computed_row_set_unsigned(computed, "device", device);
-	set_gap_cells(computed, gaps, idle->total_ns);
+	set_gap_cells(idle, computed, gaps);
 	return computed;
 }
 
@@ -207,6 +251,139 @@ static void add_idle_device(const struct options *options, struct idle_report *i
 	}
 }
 
+/* Adds a row of the sums in steps. `gaps` 0: their number is not counted. */
+static uint32_t add_step_row(const struct idle_report *idle, struct rows *rows, const char *kind,
+	const char *name, uint64_t ns, uint64_t gaps, uint32_t parent)
+{
+	const struct step_idle *steps = &idle->steps;
+	struct computed_row *computed = computed_row_new(idle->process, 0, kind);
+
+	computed_row_format_name(computed, "%s", name);
+	computed_row_set_unsigned(computed, "gap_ns", ns);
+	computed_row_set_share(computed, "time_share", ns,
+		steps->steps ? steps->steps_ns * steps->devices : span_of_devices(idle));
+	if (gaps)
+		computed_row_set_unsigned(computed, "gaps", gaps);
+	return computed_row_add(rows, computed, parent);
+}
+
+static void add_step_part(const struct idle_report *idle, struct rows *rows, const char *name,
+	uint64_t ns, uint64_t gaps, uint32_t parent)
+{
+	if (ns)
+		add_step_row(idle, rows, "part", name, ns, gaps, parent);
+}
+
+/* Returns the time of a cause in steps. Launch latency is part of the first cause, as the finding
+ * about it has both. */
+static uint64_t class_ns(const struct step_idle *steps, enum gap_cause cause)
+{
+	return cause == GAP_LATENCY ? 0
+				    : steps->ns[cause] + steps->ends_ns[cause] +
+					      (cause == GAP_LAUNCH ? steps->ns[GAP_LATENCY] : 0);
+}
+
+/* Returns the cause with the most time in steps of those not yet listed. */
+static enum gap_cause largest_class(const struct step_idle *steps, const bool *listed)
+{
+	int most = -1;
+
+	for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
+		if (!listed[cause] && (most < 0 || class_ns(steps, (enum gap_cause)cause) >
+							   class_ns(steps, (enum gap_cause)most)))
+			most = cause;
+	return (enum gap_cause)most;
+}
+
+/* Adds the row of a cause, with the parts of it: gaps, and time of steps without work. */
+static void add_step_class(const struct idle_report *idle, const struct options *options,
+	struct rows *rows, enum gap_cause cause, uint32_t parent)
+{
+	const struct step_idle *steps = &idle->steps;
+	const bool late = cause == GAP_LAUNCH;
+	const uint64_t latency_ns = late ? steps->ns[GAP_LATENCY] : 0, ns = class_ns(steps, cause);
+	uint32_t own;
+
+	if (!ns)
+		return;
+	own = add_step_row(idle, rows, "class",
+		late ? "launch-bound or host-bound" : gap_cause_name(cause), ns, 0, parent);
+	if ((!late && !steps->ends_ns[cause]) || options->depth <= 2)
+		return;
+	add_step_part(idle, rows, late ? gap_cause_name(cause) : "between operations",
+		steps->ns[cause], steps->gaps[cause], own);
+	add_step_part(
+		idle, rows, gap_cause_name(GAP_LATENCY), latency_ns, steps->gaps[GAP_LATENCY], own);
+	add_step_part(idle, rows, "outside the GPU span", steps->ends_ns[cause], 0, own);
+}
+
+/* Adds the sums that the verdict and the findings of `diagnose` name. */
+static void add_step_sums(
+	const struct options *options, const struct idle_report *idle, struct rows *rows)
+{
+	const struct step_idle *steps = &idle->steps;
+	char name[64] = "from the first operation to the last";
+	bool listed[GAP_CAUSE_COUNT] = { false };
+	uint64_t whole_ns = 0;
+	uint32_t parent;
+
+	for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
+		whole_ns += steps->ns[cause] + steps->ends_ns[cause];
+	if (!whole_ns)
+		return;
+	if (steps->steps == 1)
+		snprintf(name, sizeof name, "in 1 step");
+	else if (steps->steps)
+		snprintf(name, sizeof name, "in %zu steady-state steps", steps->steps);
+	parent = add_step_row(idle, rows, "steps", name, whole_ns, 0, NO_ROW);
+	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
+		const enum gap_cause most = largest_class(steps, listed);
+
+		listed[most] = true;
+		add_step_class(idle, options, rows, most, parent);
+	}
+}
+
+static void add_host_row(const struct idle_report *idle, struct rows *rows, uint32_t node,
+	const struct gap_sum *sum, uint32_t parent)
+{
+	struct computed_row *computed = computed_row_new(idle->process, node, "host");
+
+	if (!node)
+		computed_row_format_name(computed, "(in no recorded range or call)");
+	computed_row_set_unsigned(computed, "gap_ns", sum->total_ns);
+	set_shares(idle, computed, sum->total_ns);
+	computed_row_add(rows, computed, parent);
+}
+
+/* Adds what the launching threads did in long gaps. */
+static void add_host_in_gaps(
+	const struct options *options, struct idle_report *idle, struct rows *rows)
+{
+	struct host_in_gaps *host = idle->host;
+	const struct gap_sum all = { host->gaps, host->total_ns, host->longest_ns };
+	struct computed_row *computed;
+	uint32_t parent;
+
+	if (host->total_ns < idle->total_ns / LONG_GAPS_SHARE || !host->gaps || is_partial(idle))
+		return;
+	host_in_gaps_read(host);
+	computed = computed_row_new(idle->process, 0, "meanwhile");
+	computed_row_format_name(computed, "launch-bound for 1 ms or more: the thread was in");
+	set_gap_cells(idle, computed, &all);
+	parent = computed_row_add(rows, computed, NO_ROW);
+	if (options->depth <= 1)
+		return;
+	for (uint32_t node = 1; node < host->room; node++)
+		if (host->nodes[node].self_ns)
+			add_host_row(idle, rows, node,
+				&(struct gap_sum){ .total_ns = host->nodes[node].self_ns }, parent);
+	if (host->total_ns > host->covered_ns)
+		add_host_row(idle, rows, 0,
+			&(struct gap_sum){ .total_ns = host->total_ns - host->covered_ns }, parent);
+	rows_finish_level(options, idle->process, rows, parent + 1, 1, view_top(options));
+}
+
 static int longest_first(const void *a, const void *b)
 {
 	return is_longer(a, b) ? -1 : 1;
@@ -234,7 +411,7 @@ static struct computed_row *long_gap_row(const struct idle_report *idle, const s
 	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
 	computed_row_set_unsigned(computed, "device", one->ended_by.device);
 	computed_row_set_unsigned(computed, "gap_ns", one->length_ns);
-	computed_row_set_share(computed, "share", one->length_ns, idle->total_ns);
+	set_shares(idle, computed, one->length_ns);
 	computed_row_set_unsigned(computed, "start_ns", one->gap.begin_ns);
 	if (one->ended_by.has_call)
 		computed_row_set_unsigned(computed, "thread", one->ended_by.tid);
@@ -258,6 +435,7 @@ static void idle_report_free(struct idle_report *idle)
 		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
 			free(idle->devices[i].causes[cause].of);
 	free(idle->longest);
+	host_in_gaps_free(idle->host);
 	activities_free(idle->activities);
 	free(idle);
 }
@@ -274,11 +452,16 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	idle->process = process;
 	idle->long_max = longest_gaps_wanted(options);
 	idle->activities = activities_read(process);
+	idle->steps = step_idle_begin(process);
+	idle->host = host_in_gaps_new(process);
 	find_devices(idle);
 	idle_parts_visit(process, idle->activities, add_idle_part, idle);
 	qsort(idle->devices, idle->device_count, sizeof *idle->devices, compare_u32);
 	for (size_t i = 0; i < idle->device_count; i++)
 		add_idle_device(options, idle, rows, &idle->devices[i]);
+	step_idle_add_ends(&idle->steps, process, idle->activities);
+	add_step_sums(options, idle, rows);
+	add_host_in_gaps(options, idle, rows);
 	if (idle->long_count)
 		add_longest_gaps(options, idle, rows);
 	idle_report_free(idle);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define OWNERS_SHOWN 4 /* nodes named in a sentence */
+#define OWNER_SHARE 10 /* of the peak: nodes with less than a tenth are not named */
 #define RANGES_SHOWN 6 /* open ranges */
 #define OOMS_SHOWN 5   /* times that memory ran out, in the view `memory`: the last ones */
 
@@ -58,10 +59,10 @@ static size_t count_owners(const struct tensor_owner *owners, size_t room)
 	return count;
 }
 
-/* Returns the nodes whose tensors were live when memory last ran out on `device`, the largest
- * first. `count` is their number. The array is to be freed. */
+/* Returns the nodes whose tensors were live on `device` at the peak, or when memory last ran out,
+ * the largest first. `count` is their number. The array is to be freed. */
 static struct tensor_owner *tensor_owners(
-	const struct process *process, uint32_t device, size_t *count)
+	const struct process *process, uint32_t device, bool at_peak, size_t *count)
 {
 	const struct memory_owners *memory = process->profile->memory;
 	const struct tree *tree = process->profile->tree;
@@ -75,11 +76,11 @@ static struct tensor_owner *tensor_owners(
 
 		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
 			continue;
-		if (!site->flow.at_oom)
+		if (!(at_peak ? site->flow.at_peak : site->flow.at_oom))
 			continue;
 		owners[path].omits_steps |= owners[path].node && owners[path].node != node;
 		owners[path].node = node;
-		owners[path].bytes += site->flow.at_oom;
+		owners[path].bytes += at_peak ? site->flow.at_peak : site->flow.at_oom;
 	}
 	free(same);
 	free(paths);
@@ -88,26 +89,42 @@ static struct tensor_owner *tensor_owners(
 	return owners;
 }
 
+/* Adds the nodes that tensor_owners returned, with their shares of `allocated`: at most
+ * OWNERS_SHOWN, none with less than `least` bytes. */
+static void add_owners(struct paragraph *paragraph, const struct process *process,
+	const struct tensor_owner *owners, size_t count, uint64_t allocated, uint64_t least)
+{
+	size_t shown = 0;
+
+	for (; shown < count && shown < OWNERS_SHOWN; shown++) {
+		const struct tensor_owner *owner = &owners[shown];
+
+		if (owner->bytes < least)
+			break;
+		paragraph_add(paragraph, shown ? ", " : "");
+		paragraph_value(paragraph, UNIT_BYTES, owner->bytes);
+		paragraph_add(paragraph, " (");
+		paragraph_percent(paragraph, owner->bytes, allocated);
+		paragraph_add(paragraph, ") allocated ");
+		paragraph_add_call_path(paragraph, process, owner->node, owner->omits_steps);
+	}
+	if (count > shown)
+		paragraph_add(paragraph, "%sthe rest at %zu other node%s", shown ? ", " : "",
+			count - shown, count - shown == 1 ? "" : "s");
+}
+
 static void put_owners(
 	const struct process *process, const struct memory_oom *oom, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	size_t count;
-	struct tensor_owner *owners = tensor_owners(process, oom->device, &count);
+	struct tensor_owner *owners = tensor_owners(process, oom->device, false, &count);
 
-	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
-		paragraph_add(&paragraph, i ? ", " : "live at that time: ");
-		paragraph_value(&paragraph, UNIT_BYTES, owners[i].bytes);
-		paragraph_add(&paragraph, " (");
-		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
-		paragraph_add(&paragraph, ") allocated ");
-		paragraph_add_call_path(&paragraph, process, owners[i].node, owners[i].omits_steps);
-	}
-	if (count > OWNERS_SHOWN)
-		paragraph_add(&paragraph, ", the rest at %zu other node%s", count - OWNERS_SHOWN,
-			count - OWNERS_SHOWN == 1 ? "" : "s");
-	if (count)
+	if (count) {
+		paragraph_add(&paragraph, "live at that time: ");
+		add_owners(&paragraph, process, owners, count, oom->allocated, 0);
 		paragraph_print(&paragraph, "");
+	}
 	free(owners);
 }
 
@@ -341,13 +358,15 @@ static void put_failed(const struct process *process, const struct style *style,
 void memory_summary_put_oom(const struct process *process, const struct style *style)
 {
 	const struct memory_owners *memory = process->profile->memory;
+	const struct memory_oom *last;
 	struct paragraph paragraph = { .style = style };
 
 	put_failed(process, style, true);
 	if (!memory->oom_count)
 		return;
-	put_oom_sentence(process, &memory->ooms[memory->oom_count - 1], style);
-	put_owners(process, &memory->ooms[memory->oom_count - 1], style);
+	last = &memory->ooms[memory->oom_count - 1];
+	put_oom_sentence(process, last, style);
+	put_owners(process, last, style);
 	if (memory->counts.ooms > 1) {
 		paragraph_add(&paragraph,
 			"PyTorch ran out of memory %llu times; this is the last time%s",
@@ -359,21 +378,11 @@ void memory_summary_put_oom(const struct process *process, const struct style *s
 
 /* ---- levels ---- */
 
-/* Returns true for files without the allocator's total: the import adds levels up from the lowest
- * possible one. */
-static bool levels_are_lower_bounds(const struct process *process)
-{
-	const struct trace_text state = process_meta(process, "source.torch_memory");
-
-	return process_meta(process, "import.format").known && state.length >= 7 &&
-	       !memcmp(state.bytes, "partial", 7);
-}
-
 static void put_level(
 	const struct process *process, const struct memory_level *level, const struct style *style)
 {
 	const struct memory_pool *pool = &level->pool;
-	const bool least = levels_are_lower_bounds(process);
+	const bool least = process_tensor_levels_are_least(process);
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "GPU %u: peak of tensor memory %s", level->device,
@@ -381,7 +390,7 @@ static void put_level(
 	paragraph_value(&paragraph, UNIT_BYTES, pool->peak);
 	if (least)
 		paragraph_add(&paragraph, " (what was allocated before the trace is unknown)");
-	paragraph_add(&paragraph, ", ");
+	paragraph_add(&paragraph, ", reached ");
 	paragraph_add_path(&paragraph, process, pool->peak_node);
 	if (pool->allocated || !least) {
 		paragraph_add(&paragraph, "; %s", least ? "at least " : "");
@@ -395,6 +404,40 @@ static void put_level(
 			&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
 	}
 	paragraph_print(&paragraph, "tensors");
+}
+
+/* Prints which nodes allocated what was live at the peak: seldom the one where it was reached. */
+static void put_owners_at_peak(
+	const struct process *process, const struct memory_level *level, const struct style *style)
+{
+	const uint64_t peak = level->pool.peak, before = level->pool.before_at_peak;
+	struct paragraph paragraph = { .style = style };
+	size_t count;
+	struct tensor_owner *owners = tensor_owners(process, level->device, true, &count);
+
+	if (before || count)
+		paragraph_add(&paragraph, "live at the peak: ");
+	if (before) {
+		paragraph_value(&paragraph, UNIT_BYTES, before);
+		paragraph_add(&paragraph, " (");
+		paragraph_percent(&paragraph, before, peak);
+		paragraph_add(&paragraph, ") allocated %s%s",
+			process->windows ? "while nothing was recorded" : "before the trace began",
+			count ? ", " : "");
+	}
+	add_owners(&paragraph, process, owners, count, peak, peak / OWNER_SHARE);
+	if (before || count)
+		paragraph_print(&paragraph, "");
+	free(owners);
+}
+
+static void put_all_owners_at_peak(const struct process *process, const struct style *style)
+{
+	const struct memory_owners *memory = process->profile->memory;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].kind == MEMORY_TENSOR && memory->levels[i].pool.peak)
+			put_owners_at_peak(process, &memory->levels[i], style);
 }
 
 /* Prints that the allocator's reports were enabled, but none came although device memory was
@@ -440,6 +483,7 @@ void memory_summary_header(const struct report *report, const struct style *styl
 			put_oom_sentence(process, &memory->ooms[oom], style);
 		put_failed(process, style, false);
 		memory_summary_put_levels(process, style);
+		put_all_owners_at_peak(process, style);
 		if (memory->counts.tensors || memory->counts.ooms || memory->failed_count)
 			output_char(style->out, '\n');
 	}

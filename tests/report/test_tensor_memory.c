@@ -49,6 +49,38 @@ START_TEST(a_range_has_a_level_of_tensors_and_a_peak)
 }
 END_TEST
 
+/* 9,000 bytes were allocated before the trace began. */
+static struct trace_builder *began_late(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 10, "a");
+	build_push(builder, 1, 20, "resize");
+	build_tensor(builder, 1, 30, 0x1000, 100, 9100, 16384);
+	build_pop(builder, 1, 40);
+	build_push(builder, 1, 50, "grow");
+	build_tensor(builder, 1, 60, 0x2000, 500, 9600, 16384);
+	build_pop(builder, 1, 70);
+	build_tensor(builder, 1, 80, 0x2000, -500, 9100, 16384);
+	build_pop(builder, 1, 90);
+	return builder;
+}
+
+START_TEST(no_instance_rises_from_zero_that_began_with_more)
+{
+	struct report_run run = run_report(
+		began_late(), "critical trace.bin -m allocated_peak --ascii --no-fold");
+
+	ck_assert_ptr_nonnull(strstr(run.out, "| 9.00 kB -> peak 9.60 kB (0.6000 d)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 9.10 kB -> peak 9.60 kB (0.5000 d)\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "| 9.00 kB -> peak 9.10 kB (0.1000 d)\n"));
+	run = run_report(NULL, "tree trace.bin -f csv --columns "
+			       "allocated_delta_bytes,allocated_peak_bytes");
+	ck_assert_ptr_nonnull(strstr(run.out, "a,100,9600"));
+	ck_assert_ptr_nonnull(strstr(run.out, "resize,100,9100"));
+}
+END_TEST
+
 /* Three steps: `step 1` has the peak, and ends as high as it began. `step 2` grows most. */
 static struct trace_builder *spike(void)
 {
@@ -400,7 +432,7 @@ START_TEST(text_has_a_node_once_and_its_caller_only_where_nothing_else_says_it)
 	struct report_run run = run_report(warming_up(), "memory trace.bin --ascii --width 200");
 
 	ck_assert_uint_eq(
-		times_in(run.out, "aten::mm"), 2); /* where the peak was reached, and the row */
+		times_in(run.out, "aten::mm"), 3); /* where the peak was reached, and the row */
 	ck_assert_ptr_nonnull(strstr(run.out, "ProfilerStep#* / aten::mm  "));
 	ck_assert_ptr_nonnull(strstr(run.out, "800 B"));
 	ck_assert_ptr_nonnull(strstr(run.out, "unattributed < 0x401000"));
@@ -468,10 +500,13 @@ START_TEST(the_view_of_memory_shows_when_it_ran_out)
 
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_str_eq(strstr(run.out, "tensors   "),
-		"tensors   GPU 0: peak of tensor memory 800.00 MB, in `train / step * / history`;\n"
-		"          700.00 MB still allocated at the end; at the peak PyTorch reserved\n"
-		"          900.00 MB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB more were\n"
-		"          allocated outside PyTorch's allocator\n"
+		"tensors   GPU 0: peak of tensor memory 800.00 MB, reached in `train / step * /\n"
+		"          history`; 700.00 MB still allocated at the end; at the peak PyTorch\n"
+		"          reserved 900.00 MB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB\n"
+		"          more were allocated outside PyTorch's allocator\n"
+		"          live at the peak: 500.00 MB (62.5 %) allocated in `train / step * /\n"
+		"          history`, 200.00 MB (25.0 %) allocated in `train / weights`, 100.00 MB\n"
+		"          (12.5 %) allocated in `train / step * / forward`\n"
 		"\n"
 		"                                   at OOM    at peak     at end  allocs  frees\n"
 		"tensor memory, device 0         800.00 MB  800.00 MB  700.00 MB      10      5\n"
@@ -638,6 +673,7 @@ int main(void)
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, run_report_setup, run_report_teardown);
 	tcase_add_test(screens, critical_of_a_peak_is_the_instance_that_had_it);
+	tcase_add_test(screens, no_instance_rises_from_zero_that_began_with_more);
 	tcase_add_test(screens, a_node_is_one_whatever_step_it_is_in);
 	tcase_add_test(screens, a_line_is_one_row_whatever_section_of_the_run_it_is_in);
 	tcase_add_test(screens, nor_once_for_each_kind_of_step);

@@ -149,6 +149,21 @@ def verdict_without_steps_is_idle_time(views):
         views.same(("class", names), sum(views.sum("diagnose", "impact_ns", "class", name=name) for name in names), sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes))
 
 
+def idle_shows_the_figures_of_findings(views):
+    """The sums in steps of the view `idle` are the classes of the verdict, and parts add up to their whole."""
+    rows = views.all["idle"]["rows"]
+    views.same("classes of steps", views.sum("idle", "gap_ns", "steps"), views.sum("idle", "gap_ns", "class"))
+    views.same("meanwhile", views.sum("idle", "gap_ns", "meanwhile"), views.sum("idle", "gap_ns", "host"))
+    for row in views.rows("idle", "class"):
+        parts = [part["gap_ns"] for part in rows if part.get("kind") == "part" and part["parent"] == row["id"]]
+        assert not parts or sum(parts) == row["gap_ns"], (views.trace, row, parts)
+    if not views.rows("diagnose", "class") or len(views.capture["processes"]) > 1:
+        return
+    for name, classes in {"launch-bound or host-bound": ("launch", "host"), "gap between kernels": ("kernel gaps",), "data loading": ("data loading",),
+        "compilation": ("compilation",), "allocation": ("allocation",), "synchronisation": ("synchronisation",)}.items():
+        views.same(("figure of", name), views.sum("idle", "gap_ns", "class", name=name), sum(views.sum("diagnose", "impact_ns", "class", name=one) for one in classes))
+
+
 def no_share_exceeds_the_whole(views):
     for view, output in views.all.items():
         for row in output["rows"]:
@@ -184,6 +199,7 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
     a_latency_is_divided_by_what_the_work_waited_for,
     gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
+    idle_shows_the_figures_of_findings,
     no_share_exceeds_the_whole)
 
 

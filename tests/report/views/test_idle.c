@@ -75,8 +75,8 @@ START_TEST(every_gap_is_split_at_its_launch)
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out,
 		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,unknown_ns,gaps,"
-		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance\r\n"
-		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,\r\n");
+		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance,time_share\r\n"
+		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,,0.725\r\n");
 	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
 	output_has(
 		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
@@ -101,6 +101,48 @@ START_TEST(the_longest_parts_have_their_cause_and_call)
 	output_has(run.out, ",gap,launch latency,step,0,");
 	output_has(run.out, "15,,,,600,k,cudaDeviceSynchronize,,1001,");
 	output_has(run.out, "20,,,,2290,last,cudaMemcpyAsync,,1001,");
+}
+END_TEST
+
+/* The sums that findings have: without steps those of the GPU span. */
+START_TEST(idle_time_before_a_launch_and_its_latency_have_a_sum)
+{
+	const struct report_run run = run_report(
+		a_trace(), "idle trace.bin -f csv --columns kind,time_share,gap_ns");
+
+	output_has(run.out, ",from the first operation to the last,steps,1595,0.725");
+	output_has(run.out, ",launch-bound or host-bound,class,1180,0.536");
+	output_has(run.out, ",launch-bound,part,1115,0.506");
+	output_has(run.out, ",launch latency,part,65,0.029");
+	output_lacks(run.out, "outside the GPU span");
+	output_lacks(run.out, "meanwhile");
+}
+END_TEST
+
+/* A gap of 10 ms: 4 in a range, 3 of them in a range inside it, 1 in a call, the rest in none. */
+START_TEST(long_gaps_are_divided_by_what_the_thread_did)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_push(builder, 1, 10, "main");
+	build_launch(builder, 1, 100, 1);
+	build_pop(builder, 1, 150);
+	build_push(builder, 1, 2000000, "MPI_Recv");
+	build_push(builder, 1, 2500000, "poll");
+	build_pop(builder, 1, 5500000);
+	build_pop(builder, 1, 6000000);
+	build_long_alloc(builder, 7000000, 8000000);
+	build_launch(builder, 1, 10000200, 2);
+	build_kernel(builder, 9, 10000900, 1, "k", 200, 300);
+	build_kernel(builder, 9, 10000900, 2, "k", 10000300, 10000400);
+	run = run_report(builder, "idle trace.bin -f csv --columns kind,gap_ns,gaps");
+	output_has(
+		run.out, ",launch-bound for 1 ms or more: the thread was in,meanwhile,9999895,1");
+	output_has(run.out, ",(in no recorded range or call),host,4999895,");
+	output_has(run.out, ",poll,host,3000000,");
+	output_has(run.out, ",MPI_Recv,host,1000000,");
+	output_has(run.out, ",cudaMalloc,host,1000000,");
 }
 END_TEST
 
@@ -301,8 +343,9 @@ int main(void)
 {
 	const TTest *const tests[] = { every_gap_is_split_at_its_launch,
 		the_longest_parts_have_their_cause_and_call, gaps_are_the_idle_time,
-		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
-		what_the_host_did_meanwhile_is_named,
+		idle_time_before_a_launch_and_its_latency_have_a_sum,
+		long_gaps_are_divided_by_what_the_thread_did, the_longest_are_as_many_as_requested,
+		after_the_launch_it_waits_for_the_event, what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		text_tells_the_causes };

@@ -172,7 +172,7 @@ START_TEST(text_fits)
 	const struct report_run run = run_report(a_trace(), "queue trace.bin --ascii");
 
 	output_has(run.out,
-		"                    latency  no launch  waiting  lat p50  lat p95   ahead");
+		"                    lat p50  lat p95  delays  not launched  not started   ahead");
 	output_has(run.out, "call paths\n  +-- step");
 }
 END_TEST

@@ -382,6 +382,9 @@ START_TEST(a_level_falls_in_backward)
 
 	for (unsigned i = 0; i < 6; i++) {
 		train_data(training);
+		if (!i)
+			build_tensor(training->builder, MAIN, training->now, 0x9000000,
+				(int64_t)held, held, 4000000);
 		build_tensor(training->builder, MAIN, training->now, address, 500000 + 100000 * i,
 			held + 500000 + 100000 * i, 4000000);
 		forward(&net);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/host_in_gaps.h"
+#include "report/base/alloc.h"
+#include "report/base/compare.h"
+#include <stdlib.h>
+
+/* A begin or an end of a gap, and the sum of all such times up to it. */
+struct gap_edge {
+	uint64_t at_ns;
+	long double sum_ns;
+};
+
+/* A range that has closed, inside one that has not. */
+struct closed_range {
+	uint64_t begin_ns, in_gaps_ns;
+};
+
+struct host_gap_thread {
+	uint32_t tid;
+	struct gap_edge *begins, *ends; /* sorted by host_in_gaps_read */
+	size_t count, begin_room, end_room;
+	struct closed_range *closed; /* by begin, the last one on top */
+	size_t closed_count, closed_room;
+};
+
+struct host_gap_pass {
+	struct host_in_gaps *host;
+	/* of the last range: thread of the gaps, or NULL */
+	struct host_gap_thread *last;
+	uint32_t last_stream;
+	bool has_last;
+};
+
+struct host_in_gaps *host_in_gaps_new(struct process *process)
+{
+	struct host_in_gaps *host = xcalloc(sizeof *host);
+
+	host->process = process;
+	return host;
+}
+
+void host_in_gaps_free(struct host_in_gaps *host)
+{
+	for (size_t i = 0; i < host->thread_count; i++) {
+		free(host->threads[i].begins);
+		free(host->threads[i].ends);
+		free(host->threads[i].closed);
+	}
+	free(host->threads);
+	free(host->nodes);
+	free(host);
+}
+
+static struct host_gap_thread *find_gap_thread(const struct host_in_gaps *host, uint32_t tid)
+{
+	for (size_t i = 0; i < host->thread_count; i++)
+		if (host->threads[i].tid == tid)
+			return &host->threads[i];
+	return NULL;
+}
+
+void host_in_gaps_add(struct host_in_gaps *host, uint32_t tid, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct host_gap_thread *thread = find_gap_thread(host, tid);
+
+	if (!thread) {
+		array_grow_zeroed(&host->threads, &host->thread_room, host->thread_count + 1,
+			sizeof *host->threads);
+		thread = &host->threads[host->thread_count++];
+		thread->tid = tid;
+	}
+	ARRAY_GROW(thread->begins, thread->begin_room, thread->count + 1);
+	ARRAY_GROW(thread->ends, thread->end_room, thread->count + 1);
+	thread->begins[thread->count] = (struct gap_edge){ .at_ns = begin_ns };
+	thread->ends[thread->count++] = (struct gap_edge){ .at_ns = end_ns };
+	host->gaps++;
+	host->total_ns += end_ns - begin_ns;
+	host->longest_ns = max_u64(host->longest_ns, end_ns - begin_ns);
+}
+
+static int by_edge(const void *a, const void *b)
+{
+	const struct gap_edge *left = a, *right = b;
+
+	return COMPARE(left->at_ns, right->at_ns);
+}
+
+static void sort_edges(struct gap_edge *edges, size_t count)
+{
+	long double sum = 0;
+
+	qsort(edges, count, sizeof *edges, by_edge);
+	for (size_t i = 0; i < count; i++)
+		edges[i].sum_ns = sum += edges[i].at_ns;
+}
+
+/* Returns how much time has passed at `at_ns` since the edges before it, summed over them. */
+static long double since_edges(const struct gap_edge *edges, size_t count, uint64_t at_ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+
+		if (edges[middle].at_ns < at_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (long double)low * at_ns - edges[low - 1].sum_ns : 0;
+}
+
+/* Returns how much time of the thread's gaps is before `at_ns`. */
+static long double gaps_until(const struct host_gap_thread *thread, uint64_t at_ns)
+{
+	return since_edges(thread->begins, thread->count, at_ns) -
+	       since_edges(thread->ends, thread->count, at_ns);
+}
+
+/* Adds a range or call that has closed. Those inside it have closed before. */
+static void add_closed(struct host_in_gaps *host, struct host_gap_thread *thread, uint32_t node,
+	uint64_t begin_ns, uint64_t end_ns)
+{
+	const uint64_t in_gaps = (uint64_t)(gaps_until(thread, end_ns) -
+					    gaps_until(thread, begin_ns));
+	uint64_t inside = 0;
+
+	if (!in_gaps)
+		return;
+	while (thread->closed_count &&
+		thread->closed[thread->closed_count - 1].begin_ns >= begin_ns)
+		inside += thread->closed[--thread->closed_count].in_gaps_ns;
+	ARRAY_GROW(thread->closed, thread->closed_room, thread->closed_count + 1);
+	thread->closed[thread->closed_count++] = (struct closed_range){ begin_ns,
+		max_u64(in_gaps, inside) };
+	if (in_gaps <= inside)
+		return;
+	ARRAY_GROW(host->nodes, host->room, (size_t)node + 1);
+	host->nodes[node].self_ns += in_gaps - inside;
+	host->nodes[node].times++;
+	host->covered_ns += in_gaps - inside;
+}
+
+static struct host_gap_thread *thread_of_stream_id(struct host_gap_pass *pass, uint32_t stream)
+{
+	const struct trace_reader *reader = pass->host->process->reader;
+
+	if (pass->has_last && pass->last_stream == stream)
+		return pass->last;
+	pass->last = NULL;
+	for (uint32_t i = 0; i < reader_stream_count(reader); i++)
+		if (reader_stream(reader, i)->stream == stream)
+			pass->last = find_gap_thread(pass->host, reader_stream(reader, i)->tid);
+	pass->last_stream = stream;
+	pass->has_last = true;
+	return pass->last;
+}
+
+static void restart_pass(void *context)
+{
+	struct host_in_gaps *host = ((struct host_gap_pass *)context)->host;
+
+	free(host->nodes);
+	host->nodes = NULL;
+	host->room = 0;
+	host->covered_ns = 0;
+	for (size_t i = 0; i < host->thread_count; i++)
+		host->threads[i].closed_count = 0;
+}
+
+static void add_range_in_gaps(void *context, const struct observed_instance *instance)
+{
+	struct host_gap_pass *pass = context;
+	struct host_gap_thread *thread = instance->trace_node
+						 ? thread_of_stream_id(pass, instance->stream)
+						 : NULL;
+
+	if (thread)
+		add_closed(
+			pass->host, thread, instance->node, instance->begin_ns, instance->end_ns);
+}
+
+static void add_call_in_gaps(void *context, const struct observed_call *call)
+{
+	struct host_gap_pass *pass = context;
+	struct host_gap_thread *thread = call->node && call->event->stream
+						 ? thread_of_stream_id(
+							   pass, call->event->stream->stream)
+						 : NULL;
+
+	if (thread)
+		add_closed(pass->host, thread, call->node, call->begin_ns,
+			call->begin_ns + call->duration_ns);
+}
+
+void host_in_gaps_read(struct host_in_gaps *host)
+{
+	struct host_gap_pass pass = { .host = host };
+	const struct profile_observer observer = { .context = &pass,
+		.restart = restart_pass,
+		.closed = add_range_in_gaps,
+		.call = add_call_in_gaps };
+	const struct profile_options options = profile_options_for_observer(
+		host->process->profile, &observer);
+
+	for (size_t i = 0; i < host->thread_count; i++) {
+		sort_edges(host->threads[i].begins, host->threads[i].count);
+		sort_edges(host->threads[i].ends, host->threads[i].count);
+	}
+	profile_free(profile_build(host->process->reader, host->process->texts, &options));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Says what a thread did while a GPU waited for its next launch: the time of each gap is divided
+ * among the innermost ranges and CUDA calls that were open on that thread.
+ *
+ *	struct host_in_gaps *host = host_in_gaps_new(process);
+ *
+ *	host_in_gaps_add(host, tid, begin_ns, end_ns); ... each gap
+ *	host_in_gaps_read(host);                       one more pass over the trace
+ *	... host->nodes[i].self_ns ...
+ *
+ * Memory: 32 bytes for each gap, and 16 for each range in one until the range around it closes.
+ */
+#ifndef PPERF_REPORT_ANALYSIS_HOST_IN_GAPS_H
+#define PPERF_REPORT_ANALYSIS_HOST_IN_GAPS_H
+
+#include "report/run/process.h"
+
+/* What a node's ranges or calls took of the gaps, without what was inside them. */
+struct host_node_time {
+	uint64_t self_ns, times;
+};
+
+struct host_in_gaps {
+	struct process *process;
+	struct host_node_time *nodes; /* by node of the process's tree */
+	size_t room;
+	uint64_t gaps, total_ns, longest_ns; /* of all gaps */
+	uint64_t covered_ns;                 /* part of total_ns that a node has */
+	struct host_gap_thread *threads;     /* private */
+	size_t thread_count, thread_room;
+};
+
+struct host_in_gaps *host_in_gaps_new(struct process *process);
+void host_in_gaps_free(struct host_in_gaps *host);
+/* Adds a gap, in nanoseconds since the start of the trace, before a launch of thread `tid`. Gaps of
+ * several GPUs may overlap; each counts. */
+void host_in_gaps_add(struct host_in_gaps *host, uint32_t tid, uint64_t begin_ns, uint64_t end_ns);
+/* Reads the trace and fills `nodes`. Called once, after the last gap. */
+void host_in_gaps_read(struct host_in_gaps *host);
+
+#endif

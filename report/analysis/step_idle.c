@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/step_idle.h"
+#include "report/analysis/host_ranges.h"
+#include "report/base/compare.h"
+#include "report/base/search.h"
+#include "report/gpu/device_timeline.h"
+
+/* From the first operation of a device to its last. */
+struct device_span {
+	uint32_t device;
+	uint32_t first_tid; /* thread that launched the first; 0: unknown */
+	uint64_t first_ns, last_ns;
+	bool begun;
+};
+
+struct step_idle step_idle_begin(const struct process *process)
+{
+	struct step_idle sums = { .process = process };
+	const struct steps *steps = process->steps;
+
+	if (process->profile->options.steps || steps_overlap(steps))
+		return sums;
+	for (size_t i = 0; steps && i < steps->count; i++) {
+		if (steps->steps[i].kind != STEP_USUAL)
+			continue;
+		sums.steps++;
+		sums.steps_ns += steps->steps[i].end_ns - steps->steps[i].begin_ns;
+	}
+	return sums;
+}
+
+DEFINE_COUNT_WHILE(steps_over, struct step, item->end_ns <= limit)
+
+/* Returns how much of an interval is in steady-state steps. */
+static uint64_t ns_in_steps(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct steps *steps = sums->process->steps;
+	uint64_t sum = 0;
+
+	if (to_ns <= from_ns)
+		return 0;
+	for (size_t i = steps_over(steps->steps, steps->count, from_ns);
+		i < steps->count && steps->steps[i].begin_ns < to_ns; i++) {
+		const uint64_t from = max_u64(from_ns, steps->steps[i].begin_ns),
+			       to = min_u64(to_ns, steps->steps[i].end_ns);
+
+		if (steps->steps[i].kind == STEP_USUAL && to > from)
+			sum += to - from;
+	}
+	return sum;
+}
+
+void step_idle_add(struct step_idle *sums, const struct idle_part *part)
+{
+	const uint64_t length = sums->steps ? min_u64(ns_in_steps(sums, part->part.begin_ns,
+							      part->part.end_ns),
+						      part->length_ns)
+					    : part->length_ns;
+
+	sums->ns[part->part.cause] += length;
+	sums->gaps[part->part.cause] += length != 0;
+}
+
+static void add_span(struct device_span *span, const struct activity *work)
+{
+	if (!span->begun) {
+		span->first_ns = work->begin_ns;
+		span->first_tid = work->has_call ? work->tid : 0;
+		span->begun = true;
+	}
+	span->last_ns = max_u64(span->last_ns, work->end_ns);
+}
+
+/* Adds the time from `from_ns` to `to_ns`, in which a device has no work yet, or no more. */
+static void add_end(struct step_idle *sums, struct process *process, uint32_t tid, uint64_t from_ns,
+	uint64_t to_ns)
+{
+	const struct host_ranges *host = host_ranges_of(process);
+	uint64_t late_ns = ns_in_steps(sums, from_ns, to_ns);
+	const struct host_range *range;
+
+	while (tid && (range = host_ranges_first(host, tid, from_ns, to_ns))) {
+		const uint64_t until = min_u64(range->end_ns, to_ns),
+			       length = ns_in_steps(sums, max_u64(range->begin_ns, from_ns), until);
+
+		sums->ends_ns[range->kind == HOST_RANGE_DATA ? GAP_DATA : GAP_COMPILATION] +=
+			length;
+		late_ns -= length;
+		from_ns = until;
+	}
+	sums->ends_ns[GAP_LAUNCH] += late_ns;
+}
+
+void step_idle_add_ends(
+	struct step_idle *sums, struct process *process, struct activities *activities)
+{
+	struct device_span spans[TIMELINE_DEVICES] = { { .device = 0 } };
+	const struct activity *one;
+
+	if (!sums->steps)
+		return;
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities))
+		if (activity_is_work(one) && one->timed)
+			add_span(device_slot(spans, &sums->devices, sizeof *spans, one->device),
+				one);
+	for (size_t i = 0; i < sums->devices; i++) {
+		add_end(sums, process, spans[i].first_tid, 0, spans[i].first_ns);
+		add_end(sums, process, spans[i].first_tid, spans[i].last_ns,
+			process->profile->totals.wall_ns);
+	}
+}
