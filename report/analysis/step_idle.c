@@ -24,25 +24,26 @@ struct step_idle step_idle_begin(const struct process *process)
 		if (steps->steps[i].kind != STEP_USUAL)
 			continue;
 		sums.steps++;
-		sums.steps_ns += steps->steps[i].end_ns - steps->steps[i].begin_ns;
+		sums.steps_ns += steps->steps[i].window_end_ns - steps->steps[i].window_begin_ns;
 	}
 	return sums;
 }
 
-DEFINE_COUNT_WHILE(steps_over, struct step, item->end_ns <= limit)
+DEFINE_COUNT_WHILE(steps_over, struct step, item->window_end_ns <= limit)
 
-/* Returns how much of an interval is in steady-state steps. */
-static uint64_t ns_in_steps(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns)
+uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = sums->process->steps;
 	uint64_t sum = 0;
 
 	if (to_ns <= from_ns)
 		return 0;
+	if (!sums->steps)
+		return to_ns - from_ns;
 	for (size_t i = steps_over(steps->steps, steps->count, from_ns);
-		i < steps->count && steps->steps[i].begin_ns < to_ns; i++) {
-		const uint64_t from = max_u64(from_ns, steps->steps[i].begin_ns),
-			       to = min_u64(to_ns, steps->steps[i].end_ns);
+		i < steps->count && steps->steps[i].window_begin_ns < to_ns; i++) {
+		const uint64_t from = max_u64(from_ns, steps->steps[i].window_begin_ns),
+			       to = min_u64(to_ns, steps->steps[i].window_end_ns);
 
 		if (steps->steps[i].kind == STEP_USUAL && to > from)
 			sum += to - from;
@@ -50,15 +51,28 @@ static uint64_t ns_in_steps(const struct step_idle *sums, uint64_t from_ns, uint
 	return sum;
 }
 
-void step_idle_add(struct step_idle *sums, const struct idle_part *part)
+/* Counts `counted_ns` of an interval in which the host was late. */
+static void add_late_host(struct step_idle *sums, uint64_t length_ns, uint64_t counted_ns)
 {
-	const uint64_t length = sums->steps ? min_u64(ns_in_steps(sums, part->part.begin_ns,
-							      part->part.end_ns),
-						      part->length_ns)
-					    : part->length_ns;
+	if (length_ns < STEP_IDLE_LONG_NS || !counted_ns)
+		return;
+	sums->long_ns += counted_ns;
+	sums->long_gaps++;
+	sums->longest_ns = max_u64(sums->longest_ns, length_ns);
+}
 
-	sums->ns[part->part.cause] += length;
-	sums->gaps[part->part.cause] += length != 0;
+void step_idle_add(struct step_idle *sums, const struct idle_part *idle)
+{
+	const struct gap_part *part = &idle->part;
+	const uint64_t counted = sums->steps ? min_u64(step_idle_counted(
+							       sums, part->begin_ns, part->end_ns),
+						       idle->length_ns)
+					     : idle->length_ns;
+
+	sums->ns[part->cause] += counted;
+	sums->gaps[part->cause] += counted != 0;
+	if (part->cause == GAP_LAUNCH || part->cause == GAP_LATENCY)
+		add_late_host(sums, idle->length_ns, counted);
 }
 
 static void add_span(struct device_span *span, const struct activity *work)
@@ -76,12 +90,13 @@ static void add_end(struct step_idle *sums, struct process *process, uint32_t ti
 	uint64_t to_ns)
 {
 	const struct host_ranges *host = host_ranges_of(process);
-	uint64_t late_ns = ns_in_steps(sums, from_ns, to_ns);
+	uint64_t late_ns = step_idle_counted(sums, from_ns, to_ns);
 	const struct host_range *range;
 
 	while (tid && (range = host_ranges_first(host, tid, from_ns, to_ns))) {
 		const uint64_t until = min_u64(range->end_ns, to_ns),
-			       length = ns_in_steps(sums, max_u64(range->begin_ns, from_ns), until);
+			       length = step_idle_counted(
+				       sums, max_u64(range->begin_ns, from_ns), until);
 
 		sums->ends_ns[range->kind == HOST_RANGE_DATA ? GAP_DATA : GAP_COMPILATION] +=
 			length;
@@ -89,6 +104,7 @@ static void add_end(struct step_idle *sums, struct process *process, uint32_t ti
 		from_ns = until;
 	}
 	sums->ends_ns[GAP_LAUNCH] += late_ns;
+	add_late_host(sums, late_ns, late_ns);
 }
 
 void step_idle_add_ends(

@@ -15,21 +15,31 @@
 
 #include "report/analysis/idle_parts.h"
 
+/* An interval for which the host was late and that is as long as this is no launch overhead: the
+ * host program did something else. */
+#define STEP_IDLE_LONG_NS UINT64_C(1000000)
+
 struct step_idle {
 	const struct process *process;
 	/* Steady-state steps. 0: none, they overlap, or --steps selects some: then each sum is over
 	 * the whole time between a GPU's first operation and its last. */
 	size_t steps;
-	uint64_t steps_ns; /* their duration */
+	uint64_t steps_ns; /* the duration of their windows (struct step) */
 	uint64_t ns[GAP_CAUSE_COUNT], gaps[GAP_CAUSE_COUNT];
 	/* Before a GPU's first operation and after its last: GAP_DATA, GAP_COMPILATION, GAP_LAUNCH
 	 * otherwise. */
 	uint64_t ends_ns[GAP_CAUSE_COUNT];
+	/* Of ns[GAP_LAUNCH], ns[GAP_LATENCY] and ends_ns[GAP_LAUNCH]: what is in intervals of
+	 * STEP_IDLE_LONG_NS or more, their number, and the longest. */
+	uint64_t long_ns, long_gaps, longest_ns;
 	size_t devices; /* set by step_idle_add_ends */
 };
 
 struct step_idle step_idle_begin(const struct process *process);
-void step_idle_add(struct step_idle *sums, const struct idle_part *part);
+/* Returns how much of an interval of trace time is in the windows of the steady-state steps, or all
+ * of it if there are none. */
+uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns);
+void step_idle_add(struct step_idle *sums, const struct idle_part *idle);
 /* Reads `activities` once more if there are steps. */
 void step_idle_add_ends(
 	struct step_idle *sums, struct process *process, struct activities *activities);

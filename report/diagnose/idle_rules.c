@@ -98,8 +98,7 @@ static void list_launch_gaps(
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t before = facts->launch_long_before_steps.total_ns,
-		       ends = diagnose_bound(diagnosis)->ends_ns[BOUND_LAUNCH] +
-			      diagnose_bound(diagnosis)->ends_ns[BOUND_HOST];
+		       ends = diagnose_bound(diagnosis)->ends_ns[BOUND_LAUNCH];
 	char shorter[128] = "", longer[192] = "";
 
 	if (idle->short_gaps)

@@ -2,12 +2,10 @@
 #include "report/diagnose/run_bound.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/event_sweep.h"
-#include "report/analysis/host_ranges.h"
-#include "report/analysis/idle_parts.h"
+#include "report/analysis/step_idle.h"
 #include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
-#include "report/base/search.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
 #include "report/views/views.h"
@@ -18,19 +16,20 @@
 #define MODELLED_MIN 50u
 #define MEMORY_LIMITED_MIN 67u
 
+_Static_assert(LIMIT_LONG_GAP_NS == STEP_IDLE_LONG_NS, "the findings and the verdict agree");
+
 struct bound_device {
 	uint32_t device;
 	uint64_t running[BOUND_COUNT]; /* operations of each class that run now */
 	uint64_t since_ns;             /* trace time up to which the device is accounted */
 	uint64_t first_ns, last_ns;    /* begin of the first operation, end of the last */
-	uint32_t first_tid;            /* thread that launched the first; 0: unknown */
 	bool begun;
 };
 
 struct bound_pass {
 	const struct process *process;
 	struct run_bound *result;
-	const struct host_ranges *host;
+	struct step_idle idle;
 	struct bound_device devices[TIMELINE_DEVICES];
 	size_t device_count;
 	int64_t clock_offset; /* trace time - Unix time, of the latest operation */
@@ -45,43 +44,6 @@ const char *bound_name(enum bound bound)
 	};
 
 	return names[bound];
-}
-
-/* Returns the number of examined steps, which are the steady-state ones (STEP_USUAL). 0: all time
- * counts, because there are none, they overlap, or --steps selects some. */
-static size_t examined_steps(const struct process *process)
-{
-	const struct steps *steps = process->steps;
-	size_t count = 0;
-
-	if (process->profile->options.steps || steps_overlap(steps))
-		return 0;
-	for (size_t i = 0; steps && i < steps->count; i++)
-		count += steps->steps[i].kind == STEP_USUAL;
-	return count;
-}
-
-DEFINE_COUNT_WHILE(steps_ended, struct step, item->window_end_ns <= limit)
-
-/* Returns how much of an interval is in examined steps. */
-static uint64_t examined_ns(const struct bound_pass *pass, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct steps *steps = pass->process->steps;
-	uint64_t sum = 0;
-
-	if (to_ns <= from_ns)
-		return 0;
-	if (!steps || !pass->result->steps)
-		return to_ns - from_ns;
-	for (size_t i = steps_ended(steps->steps, steps->count, from_ns);
-		i < steps->count && steps->steps[i].window_begin_ns < to_ns; i++) {
-		const uint64_t from = max_u64(from_ns, steps->steps[i].window_begin_ns),
-			       to = min_u64(to_ns, steps->steps[i].window_end_ns);
-
-		if (steps->steps[i].kind == STEP_USUAL && to > from)
-			sum += to - from;
-	}
-	return sum;
 }
 
 static enum bound class_of_work(const struct activity *work)
@@ -99,7 +61,7 @@ static void account(struct bound_pass *pass, struct bound_device *device, uint64
 									: BOUND_COPIES;
 
 	if (device->running[class])
-		pass->result->ns[class] += examined_ns(pass, device->since_ns, at_ns);
+		pass->result->ns[class] += step_idle_counted(&pass->idle, device->since_ns, at_ns);
 	device->since_ns = max_u64(device->since_ns, at_ns);
 }
 
@@ -115,12 +77,11 @@ static void begin_work(
 	at_ns += (uint64_t)pass->clock_offset;
 	if (!device->begun) {
 		device->first_ns = device->since_ns = at_ns;
-		device->first_tid = work->has_call ? work->tid : 0;
 		device->begun = true;
 	}
 	account(pass, device, at_ns);
 	device->running[class]++;
-	pass->result->operations += !pass->result->steps || examined_ns(pass, at_ns, at_ns + 1);
+	pass->result->operations += step_idle_counted(&pass->idle, at_ns, at_ns + 1);
 	*mark = (struct sweep_mark){ (uint32_t)(device - pass->devices), (uint32_t) class, 0 };
 }
 
@@ -151,72 +112,32 @@ static enum bound class_of_cause(enum gap_cause cause)
 	return classes[cause];
 }
 
-/* Counts an interval in which the host was late: the classes launch, and host if it is long. */
-static enum bound class_of_late_host(struct run_bound *bound, uint64_t length_ns)
-{
-	if (length_ns < LIMIT_LONG_GAP_NS)
-		return BOUND_LAUNCH;
-	bound->long_gaps++;
-	bound->longest_gap_ns = max_u64(bound->longest_gap_ns, length_ns);
-	return BOUND_HOST;
-}
-
 static void add_idle(void *context, const struct idle_part *idle)
 {
 	struct bound_pass *pass = context;
-	const struct gap_part *part = &idle->part;
-	enum bound class = class_of_cause(part->cause);
-	const uint64_t length = pass->result->steps
-					? min_u64(examined_ns(pass, part->begin_ns, part->end_ns),
-						  idle->length_ns)
-					: idle->length_ns;
 
-	if (class == BOUND_LAUNCH && length)
-		class = class_of_late_host(pass->result, idle->length_ns);
-	pass->result->ns[class] += length;
+	step_idle_add(&pass->idle, idle);
 }
 
-/* Accounts the time between `from_ns` and `to_ns`, which are before the first operation of a device
- * or after its last: to data loading or compilation while thread `tid` did that, else to launch or,
- * if it is long, host.
- * Only time in examined steps counts. `tid`: the thread that launched the first operation; 0:
- * unknown. */
-static void add_time_without_work(
-	struct bound_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
+/* Accounts the idle time: of gaps, and in steps before the first operation of each device and after
+ * its last. */
+static void account_idle(
+	struct bound_pass *pass, struct process *process, struct activities *activities)
 {
-	uint64_t ns[BOUND_CLASSES] = { [BOUND_LAUNCH] = examined_ns(pass, from_ns, to_ns) };
-	const struct host_range *range;
+	struct run_bound *result = pass->result;
 
-	while (tid && (range = host_ranges_first(pass->host, tid, from_ns, to_ns))) {
-		const uint64_t until = min_u64(range->end_ns, to_ns),
-			       length = examined_ns(pass, max_u64(range->begin_ns, from_ns), until);
+	idle_parts_visit(process, activities, add_idle, pass);
+	step_idle_add_ends(&pass->idle, process, activities);
+	for (enum gap_cause cause = 0; cause < GAP_CAUSE_COUNT; cause++) {
+		const enum bound class = class_of_cause(cause);
 
-		ns[range->kind == HOST_RANGE_DATA ? BOUND_DATA : BOUND_COMPILATION] += length;
-		ns[BOUND_LAUNCH] -= length;
-		from_ns = until;
+		result->ns[class] += pass->idle.ns[cause] + pass->idle.ends_ns[cause];
+		result->ends_ns[class] += pass->idle.ends_ns[cause];
 	}
-	if (ns[BOUND_LAUNCH] >= LIMIT_LONG_GAP_NS) {
-		ns[class_of_late_host(pass->result, ns[BOUND_LAUNCH])] = ns[BOUND_LAUNCH];
-		ns[BOUND_LAUNCH] = 0;
-	}
-	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
-		pass->result->ns[class] += ns[class];
-		pass->result->ends_ns[class] += ns[class];
-	}
-}
-
-/* Accounts the time of the examined steps before the first operation of each device and after its
- * last. */
-static void add_time_outside_work(struct bound_pass *pass)
-{
-	const uint64_t end_ns = pass->process->profile->totals.wall_ns;
-
-	for (size_t i = 0; i < pass->device_count && pass->result->steps; i++) {
-		const struct bound_device *device = &pass->devices[i];
-
-		add_time_without_work(pass, device->first_tid, 0, device->first_ns);
-		add_time_without_work(pass, device->first_tid, device->last_ns, end_ns);
-	}
+	result->ns[BOUND_HOST] = pass->idle.long_ns;
+	result->ns[BOUND_LAUNCH] -= pass->idle.long_ns;
+	result->long_gaps = pass->idle.long_gaps;
+	result->longest_gap_ns = pass->idle.longest_ns;
 }
 
 /* Accounts the time in which it is unknown whether the devices were busy. */
@@ -376,7 +297,7 @@ static void read_path(struct process *process, const struct bound_pass *pass)
 			       to = bound->steps ? segment->end_ns
 						 : min_u64(segment->end_ns, to_ns);
 
-		add_path_segment(bound, segment, examined_ns(pass, from, to));
+		add_path_segment(bound, segment, step_idle_counted(&pass->idle, from, to));
 	}
 	critical_path_graph_free(path);
 }
@@ -388,7 +309,7 @@ bool run_bound_host_on_path(const struct run_bound *bound)
 
 struct run_bound run_bound_read(const struct options *options, struct process *process)
 {
-	struct run_bound bound = { .bound = BOUND_UNJUDGED, .steps = examined_steps(process) };
+	struct run_bound bound = { .bound = BOUND_UNJUDGED };
 	struct bound_pass *pass = xcalloc(sizeof *pass);
 	const struct event_sweep_visitor visitor = {
 		.context = pass, .begins = begin_work, .ends = end_work
@@ -397,10 +318,10 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 
 	pass->process = process;
 	pass->result = &bound;
-	pass->host = host_ranges_of(process);
+	pass->idle = step_idle_begin(process);
+	bound.steps = pass->idle.steps;
 	event_sweep_run(activities, &visitor, false);
-	idle_parts_visit(process, activities, add_idle, pass);
-	add_time_outside_work(pass);
+	account_idle(pass, process, activities);
 	add_unknown(pass);
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
 		bound.whole_ns += bound.ns[class];

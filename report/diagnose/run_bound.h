@@ -14,7 +14,7 @@
  * | copies           | only copied                                                         |
  * | copy calls       | was idle, and waited for the host in a copy call                    |
  * | launch           | was idle, and its next operation was not launched yet, or just now  |
- * | host             | as launch, for LIMIT_LONG_GAP_NS or more at a time                  |
+ * | host             | as launch, for STEP_IDLE_LONG_NS or more at a time                  |
  * | data loading     | as launch, while the launching thread fetched a batch               |
  * | compilation      | as launch, while the launching thread compiled                      |
  * | kernel gaps      | was idle for microseconds between operations launched in time       |
@@ -69,8 +69,8 @@ enum bound {
 
 struct run_bound {
 	uint64_t ns[BOUND_CLASSES]; /* by class; their sum is whole_ns */
-	/* Of that, time in steps before the first GPU operation of a GPU and after the last. The
-	 * view `idle` does not have it. */
+	/* Of that, time in steps before the first GPU operation of a GPU and after the last. That
+	 * of BOUND_LAUNCH has the part that is of the class host, too. */
 	uint64_t ends_ns[BOUND_CLASSES];
 	uint64_t whole_ns;
 	/* intervals of the class host: their number, and the longest */

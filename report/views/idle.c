@@ -18,9 +18,8 @@
 
 #define LONGEST_DEFAULT 10u /* gaps with a row of their own, without --top */
 #define LONGEST_MAX 65536u
-/* Launch-bound parts from this length on: what the host did then is worth a pass of its own, if
- * they are one in LONG_GAPS_SHARE of the idle time. */
-#define LONG_GAP_NS 1000000u
+/* What the host did in launch-bound parts of STEP_IDLE_LONG_NS or more is read in a pass of its
+ * own, if they are one in LONG_GAPS_SHARE of the idle time. */
 #define LONG_GAPS_SHARE 20u
 
 struct gap_sum {
@@ -124,8 +123,8 @@ static void add_idle_part(void *context, const struct idle_part *part)
 		count_gap(&device->all, part->gap_ns);
 	idle->total_ns += part->length_ns;
 	step_idle_add(&idle->steps, part);
-	if (part->part.cause == GAP_LAUNCH && part->length_ns >= LONG_GAP_NS && work->has_call &&
-		!has_unknown_time(part))
+	if (part->part.cause == GAP_LAUNCH && part->length_ns >= STEP_IDLE_LONG_NS &&
+		work->has_call && !has_unknown_time(part))
 		host_in_gaps_add(idle->host, work->tid, part->part.begin_ns, part->part.end_ns);
 	keep_if_long(
 		idle, &(struct long_gap){
