@@ -57,9 +57,8 @@ struct cupti_session {
 	bool thread_runs, ending;
 	/* CLOCK_MONOTONIC time since which our thread is in a flush. 0: it is in none. */
 	_Atomic uint64_t flush_began_ns;
-	bool has_flushed; /* a flush has succeeded; used by our thread */
-	/* META says that a flush does not return. */
-	atomic_bool slow_flush_stated;
+	bool has_flushed;       /* a flush has succeeded; used by our thread */
+	bool slow_flush_stated; /* META says that a flush does not return; under sleep_lock */
 	/* Called on the thread when `ending` is set. Under sleep_lock. */
 	void (*finish)(struct cupti_session *);
 	/* Number of buffers that have arrived. */
