@@ -63,7 +63,7 @@ struct cupti_session {
 	void (*finish)(struct cupti_session *);
 	/* Number of buffers that have arrived. */
 	_Atomic uint32_t completed_buffers;
-	/* A call was reported since the last buffer, so records are expected. */
+	/* A call that leaves a record has begun since the last buffer. */
 	atomic_bool records_expected;
 	/* CLOCK_MONOTONIC time of the first flush that returned no buffer although records are
 	 * expected. 0: none, or a buffer has arrived since. */
