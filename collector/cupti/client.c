@@ -132,8 +132,11 @@ static bool correlation_within(uint32_t id)
 {
 	uint32_t first = atomic_load(&client.first), last = atomic_load(&client.last);
 
+	/* A later id than that of any call (collector/cupti/call_ids.h) is of the session as long
+	 * as that lasts. */
 	return first && (int32_t)(id - first) >= 0 &&
-	       ((int32_t)(id - last) <= 0 || atomic_load(&client.is_open_ended));
+	       ((int32_t)(id - last) <= 0 || atomic_load(&cupti_client_is_active) ||
+		       atomic_load(&client.is_open_ended));
 }
 
 static bool time_within(const uint8_t *record, size_t offset)

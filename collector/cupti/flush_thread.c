@@ -108,8 +108,8 @@ static void clear_overdue(struct cupti_session *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Checks that buffers arrive. Every driver call that CUPTI reports leads to records, and these to a
- * completed buffer, sooner or later. */
+/* Checks that buffers arrive. A call that leaves a record leads to a completed buffer, sooner or
+ * later. */
 static void check_buffers_arrive(struct cupti_session *s)
 {
 	const uint32_t completed_buffers = atomic_load(&s->completed_buffers);

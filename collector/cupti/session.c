@@ -132,6 +132,17 @@ static inline void note_result(const struct cupti_call *call)
 		atomic_store_explicit(&cupti_session->cuda_failed, true, memory_order_relaxed);
 }
 
+/* Notes at the begin of a call that records are expected. At its end its records may have been
+ * delivered already. */
+static inline void expect_record(const struct cupti_config *config, uint32_t id)
+{
+	if (__builtin_expect(
+		    !atomic_load_explicit(&cupti_session->records_expected, memory_order_relaxed),
+		    0) &&
+		config->leaves_record(id))
+		atomic_store_explicit(&cupti_session->records_expected, true, memory_order_relaxed);
+}
+
 /* CUPTI's callback. It may also run in a forked child, where `config` is NULL and nothing is
  * done. */
 static void on_callback(void *data, int domain, uint32_t id, const void *what)
@@ -155,11 +166,8 @@ static void on_callback(void *data, int domain, uint32_t id, const void *what)
 			else
 				config->on_call(id, what);
 			cupti_flush_start_if_needed(what);
-			if (__builtin_expect(!atomic_load_explicit(&cupti_session->records_expected,
-						     memory_order_relaxed),
-				    0))
-				atomic_store_explicit(&cupti_session->records_expected, true,
-					memory_order_relaxed);
+			if (call->site == CUPTI_ENTER)
+				expect_record(config, id);
 		}
 		cupti_client_forward_callback(domain, id, what);
 		return;

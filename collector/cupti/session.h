@@ -48,6 +48,8 @@ struct cupti_config {
 	/* Called at the begin and the end of a call, on its thread. It must not call CUDA or CUPTI,
 	 * wait, or take a lock of ours. */
 	void (*on_call)(uint32_t cbid, const struct cupti_call *call);
+	/* Whether CUPTI makes a record of this call, or of its GPU work. */
+	bool (*leaves_record)(uint32_t cbid);
 	/* Whether `call` has stored these 64 bits in cupti_call.data. */
 	bool (*is_own_data)(uint64_t bits);
 	/* Called when a node of a graph was made. If the thread is in a call that enqueues work

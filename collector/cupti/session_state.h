@@ -57,14 +57,13 @@ struct cupti_session {
 	bool thread_runs, ending;
 	/* CLOCK_MONOTONIC time since which our thread is in a flush. 0: it is in none. */
 	_Atomic uint64_t flush_began_ns;
-	bool has_flushed; /* a flush has succeeded; used by our thread */
-	/* META says that a flush does not return. */
-	atomic_bool slow_flush_stated;
+	bool has_flushed;       /* a flush has succeeded; used by our thread */
+	bool slow_flush_stated; /* META says that a flush does not return; under sleep_lock */
 	/* Called on the thread when `ending` is set. Under sleep_lock. */
 	void (*finish)(struct cupti_session *);
 	/* Number of buffers that have arrived. */
 	_Atomic uint32_t completed_buffers;
-	/* A call was reported since the last buffer, so records are expected. */
+	/* A call that leaves a record has begun since the last buffer. */
 	atomic_bool records_expected;
 	/* CLOCK_MONOTONIC time of the first flush that returned no buffer although records are
 	 * expected. 0: none, or a buffer has arrived since. */

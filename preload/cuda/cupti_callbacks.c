@@ -244,6 +244,16 @@ static void on_driver_call(uint32_t cbid, const struct cupti_call *call)
 		end_driver_call(callee, call);
 }
 
+/* Of events only the callback is used, and captured work has no records before it is launched. */
+static bool leaves_record(uint32_t cbid)
+{
+	const struct driver_function *callee = driver_function(cbid);
+
+	return callee && callee->kind != DRIVER_CAPTURE_BEGIN &&
+	       callee->kind != DRIVER_CAPTURE_END &&
+	       !(callee->kind == DRIVER_SYNC && callee->detail == TRACE_EVENT_RECORD);
+}
+
 static bool is_own_ticket(uint64_t bits)
 {
 	uint32_t outer;
@@ -280,6 +290,7 @@ static struct cupti_config config = {
 	.calls = driver_function_ids,
 	.timed_calls = driver_timed_ids,
 	.on_call = on_driver_call,
+	.leaves_record = leaves_record,
 	.is_own_data = is_own_ticket,
 	.on_node_created = on_node_created,
 	.on_context_ends = on_context_ends,

@@ -23,6 +23,7 @@
  *	captures     COUNT kernels and a memset after the first into a graph, launched twice; then one outside of it
  *	devices      on each device one kernel more than on the one before, COUNT on the first, and memory of as many MiB; a
  *	             copy from each to the next
+ *	marks        a kernel, then an event, then nothing for COUNT milliseconds
  *	looks_up     what dlerror returns after CUDA calls
  *	tasks        how many threads there are: before CUDA, after asking, with a context; and whether those that are not its own take signals
  */
@@ -522,6 +523,20 @@ static void tasks(int count)
 	say_tasks("with a context");
 }
 
+/* An event is recorded when all other work has been reported, and nothing follows for a while. */
+static void marks(int ms)
+{
+	cudaEvent_t event;
+
+	CHECK(cudaEventCreate(&event));
+	work(1);
+	CHECK(cudaDeviceSynchronize());
+	nap(400);
+	CHECK(cudaEventRecord(event, 0));
+	nap(ms);
+	printf("marked\n");
+}
+
 /* What dlerror returns after CUDA calls. */
 static void looks_up(int count)
 {
@@ -567,6 +582,7 @@ static const struct {
 	{ "captures", captures },
 	{ "devices", devices },
 	{ "looks_up", looks_up },
+	{ "marks", marks },
 	{ "tasks", tasks },
 };
 

@@ -606,6 +606,14 @@ def work_that_takes_long_is_no_other_client(folder):
 
 
 @case
+def a_call_that_leaves_no_record_is_not_waited_for(folder):
+    for major in MAJORS:
+        same_under_library(folder, major, "marks", 2700)
+        assert whole(folder / "trace.bin").meta["source.cupti"] == "on", whole(folder / "trace.bin").meta["source.cupti"]
+        (folder / "trace.bin").unlink()
+
+
+@case
 def of_a_busy_gpu_a_kill_loses_a_fraction_of_a_second(folder):
     for major, kernel_ns, ms in (("12", 200000, 1900), ("13", 200000, 1900), ("13", 200000, 3900), ("13", 1000000, 3700), ("13", 10000000, 3300)):
         result = traced(folder, simulated(major, "cuda_guest"), "busy", ms, env={"SIM_KERNEL_NS": str(kernel_ns)}, check=-9)
