@@ -3,11 +3,10 @@
  *
  *	#include <pperf.h>
  *
- *	static double queue_length(void *queue) { return (double)queue_size(queue); }
+ *	static double length(void *queue) { return ((struct queue *)queue)->frames; }
  *
  *	unsigned loss = pperf_metric("Loss", "");
- *	unsigned queued = pperf_metric("Queued", "frames");
- *	pperf_metric_callback(queued, queue_length, &queue);
+ *	pperf_metric_callback(pperf_metric("Queued", "frames"), length, &queue);
  *
  *	pperf_range_push("track");
  *	pperf_metric_push(loss, 0.25);
@@ -68,7 +67,7 @@ __attribute__((weak, visibility("hidden"))) struct pperf_interface pperf_no_libr
 
 static __attribute__((cold, noinline, unused)) const struct pperf_interface *pperf_look_up(void)
 {
-	/* The first argument is RTLD_DEFAULT, which dlfcn.h has for _GNU_SOURCE only. */
+	/* The first argument is RTLD_DEFAULT, which strict C11 does not declare. */
 	void *symbol = dlsym((void *)0, "pperf_interface");
 	const struct pperf_interface *found = NULL;
 	pperf_interface_function *function;
@@ -171,8 +170,9 @@ static inline void pperf_metric_push(unsigned metric, double value)
 }
 
 /* Calls `callback` when a range of this header begins and when it ends, on the thread of the range,
- * and records what it returns. It replaces the metric's earlier callback; NULL removes that. Another
- * thread may still be in the earlier one when this returns, so `context` has to stay valid. */
+ * and records what it returns. It replaces the metric's earlier callback; NULL removes that.
+ * Another thread may still be in the earlier one when this returns, so `context` has to stay
+ * valid. */
 static inline void pperf_metric_callback(unsigned metric, pperf_callback *callback, void *context)
 {
 	const struct pperf_interface *library = PPERF_WITH(metric_callback);

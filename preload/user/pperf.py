@@ -168,9 +168,9 @@ def _register(metric, add=True):
 
 
 def _sample(metrics):
-    """Samples metrics, unless this thread is in a callback: what a callback traces itself is
-    recorded without metrics."""
-    if getattr(_thread, "sampling", False):
+    """Samples metrics, unless recording is paused, or this thread is in a callback: what a callback
+    traces itself is recorded without metrics."""
+    if getattr(_thread, "sampling", False) or not _functions["recorded"]():
         return
     _thread.sampling = True
     try:
@@ -311,7 +311,7 @@ class _Trace:
             self._begin = perf_counter_ns()
         frame = _getframe(1)
         code = frame.f_code
-        if (code.co_flags & _SUSPENDS or code.co_filename is _contextlib) and _is_interleaved(frame):
+        if (code.co_flags & _SUSPENDS or code.co_filename == _contextlib) and _is_interleaved(frame):
             number = _begin(self.label)
             if number is False:
                 number = _begin(_text(self.label))

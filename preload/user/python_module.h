@@ -2,8 +2,8 @@
  * Makes the Python module pperf (pperf.py) importable in a program that runs under libpperf.so, and
  * defines the functions that the module calls.
  *
- * A finder is appended to sys.meta_path, so Python asks it only for modules that no other finder
- * has: an installed module pperf, or the program's own, goes first. Nothing else of the program
+ * A finder is appended to sys.meta_path. It is called only for modules that no other finder has, so
+ * an installed module pperf, or the program's own, goes first. Nothing else of the program
  * changes, and no Python code of pperf runs before the program imports pperf.
  */
 #ifndef PPERF_PRELOAD_USER_PYTHON_MODULE_H
