@@ -198,17 +198,19 @@ def _sample_in_background(metric):
         _functions["warn"]("metric." + metric.name[:100], "no thread could be started for the metric `%s`" % metric.name)
 
 
-_follows_steps = False
+_follows_steps = False  # the hook is registered
+_awaits_torch = False  # it will be, at the first trace after the import of PyTorch
 
 
 def _follow_steps():
-    """Samples at the end of each optimizer step, if PyTorch is imported and has the hook (2.0)."""
-    global _follows_steps
+    """Samples at the end of each optimizer step, as soon as PyTorch is imported (2.0 or later)."""
+    global _follows_steps, _awaits_torch
     optimizer = None if _follows_steps else sys.modules.get("torch.optim.optimizer")
     register = getattr(optimizer, "register_optimizer_step_post_hook", None)
     if register:
         _follows_steps = True
         register(lambda *_: _sample(_at_steps))
+    _awaits_torch = not _follows_steps
 
 
 # ---- ranges ----
@@ -305,6 +307,8 @@ class _Trace:
         self._numbers = None
 
     def __enter__(self):
+        if _awaits_torch:
+            _follow_steps()
         if _at_traces:
             _sample(_at_traces)
         if self.unit is not None or self.count is not None:

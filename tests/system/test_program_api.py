@@ -293,16 +293,17 @@ def metrics_are_sampled_in_the_background_and_at_steps(folder):
     _, records = under(folder, NEWEST, '''
         import pperf, sys, threading, time, types
 
-        optimizer = types.ModuleType("torch.optim.optimizer")
+        pperf.register_metric("Background", "s", time.monotonic, every=0.01)
+        pperf.register_metric("Steps", "", lambda: 4, every="step")
+        optimizer = types.ModuleType("torch.optim.optimizer")  # imported after that
         hooks = []
         optimizer.register_optimizer_step_post_hook = hooks.append
         sys.modules["torch.optim.optimizer"] = optimizer
-        pperf.register_metric("Background", "s", time.monotonic, every=0.01)
-        pperf.register_metric("Steps", "", lambda: 4, every="step")
         for _ in range(3):
             with pperf.trace("step"):
                 time.sleep(0.05)
-            hooks[0](None, (), {})
+            (hook,) = hooks
+            hook(None, (), {})
         assert threading.active_count() == 1, threading.enumerate()
         metric = pperf.register_metric("Pushed", "m")
         for value in (1, 2.5, True, "x", None, 10 ** 400):
