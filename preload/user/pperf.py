@@ -473,6 +473,11 @@ if _functions:
         """Returns whether libpperf.so records now: False without it, and while PPERF_SCHEDULE has
         paused recording. For programs that compute a label or a value only for pperf."""
         return _recorded() == 1
+
+    # PyTorch's compiler calls these instead of tracing them. It would warn of functions written in C.
+    for _function in (_Trace.__enter__, _Trace.__exit__, Metric.push, mark, enabled):
+        _function._torchdynamo_disable = True
+    del _function
 else:
     class _Nothing:
         """What trace() returns without libpperf.so: one object, as context manager and decorator.

@@ -84,10 +84,15 @@ import torch, pperf
 pperf.register_metric("Level", "", lambda: 1.0)
 
 
+loss = pperf.register_metric("Loss")
+
+
 @torch.compile(backend="eager")
 def inside(x):
     with pperf.trace("inside"):
         y = torch.relu(x) * 2
+    pperf.mark("half")
+    loss.push(1.0)
     return y + 1
 
 
@@ -99,6 +104,7 @@ for _ in range(3):
     env = {"PYTHONPATH": str(ROOT / "preload" / "user"), "PYTHONDONTWRITEBYTECODE": "1"}
     bare, under = launch(run, folder, script, env=env), launch(traced, folder, script, env=env)
     assert bare.returncode == 0 and bare.stdout == under.stdout and bare.stdout.count(b"[1.0, 1.0, 1.0, 3.0, 5.0]") == 3, (bare, under.stdout)
+    assert b"Dynamo does not know" not in under.stderr, under.stderr[-600:]
     pushed = names(folder / "trace.bin")
     assert pushed.count("inside") == 3 and pushed.count("around") == 3, pushed
 
