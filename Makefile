@@ -48,6 +48,7 @@ $(BUILD)/report/gpu/work_categories.o: report/gpu/work_categories.rules
 $(BUILD)/report/analysis/gpu_peaks.o: report/analysis/gpu_peaks.table
 $(BUILD)/lib/preload/torch/compile.o: preload/torch/compile.py
 $(BUILD)/lib/preload/torch/modules.o: preload/torch/modules.py
+$(BUILD)/lib/preload/user/python_module.o: preload/user/pperf.py
 
 $(BUILD)/report/%.o: report/%.c
 	@mkdir -p $(@D)

@@ -93,6 +93,9 @@
  *   torch.layout            measured offsets of the members that pperf reads in PyTorch
  *   cost.event_ns           what recording one event of PyTorch took, in ns, as measured at the
  *                           end of the program
+ *   cost.metric.NAME        of a metric whose callback takes more than 1 ms in the mean: the number
+ *                           of its calls and their nanoseconds, `8 33230000`; a lower bound if the
+ *                           process was killed
  *   torch.unlinked          number of backward functions whose operator is unknown (a lower bound)
  *   warning.*               a sentence for the user
  *   import.format           in a trace made of another tool's file: that file's format

@@ -11,6 +11,8 @@ doc=$tree/usr/share/doc/pperf
 rm -rf "$tree" "$folder/debian"
 mkdir -p "$folder/debian" "$doc"
 make --no-print-directory -s BUILD="$build" DESTDIR="$(readlink -f "$tree")" PREFIX=/usr LIBDIR="/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH)" install > /dev/null
+mkdir -p "$tree/usr/lib/python3"
+mv "$tree/usr/share/pperf/python" "$tree/usr/lib/python3/dist-packages"
 mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$tree/usr/bin/pperf-report"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$tree"/usr/lib/*/libpperf.so

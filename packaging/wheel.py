@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """wheel.py TREE VERSION FOLDER: a wheel of an installed tree. `pip install` puts bin/ beside python and lib/ and share/ below its prefix,
-where scripts/pperf finds the library; nothing of it is Python, so one wheel serves every version."""
+where scripts/pperf finds the library, and the module pperf into site-packages. The module runs on every CPython since 3.8, so one wheel serves all."""
 import base64, hashlib, os, platform, sys, zipfile
 
 METADATA = """Metadata-Version: 2.1
@@ -22,11 +22,16 @@ MOMENT = (2020, 1, 1, 0, 0, 0) # of every file, so that the same tree gives the 
 
 def files_of(tree, data):
     """(name in the wheel, bytes, mode) of what is installed."""
+    module = "share/pperf/python/pperf.py"
     for folder, folders, names in os.walk(tree):
         folders.sort()
         for name in sorted(names):
             path = os.path.join(folder, name)
             inside = os.path.relpath(path, tree)
+            if inside == module:
+                with open(path, "rb") as f:
+                    yield "pperf.py", f.read(), 0o644
+                continue
             place = "scripts/" + name if inside.startswith("bin/") else "data/" + inside if "/" in inside else None
             if place:
                 with open(path, "rb") as f:

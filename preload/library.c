@@ -20,6 +20,8 @@
 #include "preload/torch/tensor_memory.h"
 #include "preload/torch/modules.h"
 #include "preload/torch/operators.h"
+#include "preload/user/callbacks.h"
+#include "preload/user/interface.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -356,6 +358,7 @@ static void configure_sources(void)
 {
 	configure_schedule();
 	nvtx_configure(settings->nvtx);
+	user_configure(settings->python);
 	call_configure(settings->cuda, settings->stacks);
 	call_set_hooks(&(const struct call_hooks){
 		.first_call = torch_late_start, .device_memory = torch_memory_check_reported });
@@ -474,6 +477,7 @@ __attribute__((destructor)) static void end_library(void)
 	header = trace_header();
 	if (header) {
 		torch_ops_finish();
+		user_callbacks_finish();
 		stream_end_process();
 		trace_end();
 	}

@@ -208,6 +208,16 @@ static bool add_function(struct python_object *globals, const struct python_func
 	return done;
 }
 
+bool python_add_functions(
+	struct python_object *dict, const struct python_function *functions, size_t count)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++)
+		done = add_function(dict, &functions[i]);
+	return done;
+}
+
 static bool run_source(struct python_object *globals, const char *label, const char *source)
 {
 	struct python_object *code = python.Py_CompileString(source, label, FILE_INPUT);
@@ -218,6 +228,14 @@ static bool run_source(struct python_object *globals, const char *label, const c
 	return result != NULL;
 }
 
+bool python_run_in(struct python_object *globals, const char *label, const char *source)
+{
+	return (python.PyDict_GetItemString(globals, "__builtins__") ||
+		       !python.PyDict_SetItemString(
+			       globals, "__builtins__", python.PyEval_GetBuiltins())) &&
+	       run_source(globals, label, source);
+}
+
 bool python_run(const char *label, const char *source, const struct python_function *functions,
 	size_t count)
 {
@@ -225,9 +243,8 @@ bool python_run(const char *label, const char *source, const struct python_funct
 	bool done = globals && !python.PyDict_SetItemString(
 				       globals, "__builtins__", python.PyEval_GetBuiltins());
 
-	for (size_t i = 0; done && i < count; i++)
-		done = add_function(globals, &functions[i]);
-	done = done && run_source(globals, label, source);
+	done = done && python_add_functions(globals, functions, count) &&
+	       run_source(globals, label, source);
 	decref(globals); /* functions that the code defined keep it alive */
 	python_clear_error();
 	return done;

@@ -85,7 +85,9 @@ struct python_type {
 	X(PyType_GenericAlloc, struct python_object *,                                          \
 		(struct python_object * type, ptrdiff_t items))                                 \
 	X(PyObject_Free, void, (void *memory))                                                  \
-	X(PyImport_GetModuleDict, struct python_object *, (void)) /* borrowed */                \
+	X(PyImport_GetModuleDict, struct python_object *, (void))      /* borrowed */           \
+	X(PySys_GetObject, struct python_object *, (const char *name)) /* borrowed */           \
+	X(PyList_Append, int, (struct python_object * list, struct python_object * item))       \
 	X(PyObject_GetAttrString, struct python_object *,                                       \
 		(struct python_object * object, const char *name))                              \
 	X(PyObject_SetAttrString, int,                                                          \
@@ -174,6 +176,14 @@ bool python_find(void);
  * python_clear_error. */
 bool python_run(const char *label, const char *source, const struct python_function *functions,
 	size_t count);
+
+/* Runs `source` in the dict of a module, which gets __builtins__ if it has none. Returns false,
+ * with an exception, if it raised. */
+bool python_run_in(struct python_object *globals, const char *label, const char *source);
+
+/* Adds functions to a dict. Returns false, with an exception, if that failed. */
+bool python_add_functions(
+	struct python_object *dict, const struct python_function *functions, size_t count);
 
 /* Calls a function of pperf's Python code, hidden from the program's trace and profile functions
  * (sys.settrace, sys.setprofile). Before Python 3.11 the call is visible to them. For calls in the

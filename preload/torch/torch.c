@@ -10,6 +10,7 @@
 #include "preload/torch/tensor_memory.h"
 #include "preload/torch/modules.h"
 #include "preload/torch/operators.h"
+#include "preload/user/python_module.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,6 +34,7 @@ static void start_in_python(bool operators)
 	torch_modules_call_after_import(torch_compile_start);
 	torch_modules_call_after_import(python_frames_start);
 	torch_modules_start();
+	python_module_install_late();
 }
 
 static void start_all(void)

@@ -107,8 +107,9 @@ const struct view view_list[] = {
 			   "duration_ns step_gpu_ns step_ahead_ns calls p50_ns p95_ns max_ns "
 			   "cpu_self_ns gpu_total_ns busy_ns idle_ns gaps gap_max_ns kernels "
 			   "gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
-			   "reserved_end_bytes provenance",
-		.text = "duration_ns step_gpu_ns step_ahead_ns thread calls p50_ns p95_ns max_ns "
+			   "reserved_end_bytes counter_end counter_peak provenance",
+		.text = "duration_ns counter_end counter_peak step_gpu_ns step_ahead_ns thread "
+			"calls p50_ns p95_ns max_ns "
 			"busy_ns idle_ns gaps "
 			"gap_max_ns "
 			"allocated_peak_bytes kernels allocated_end_bytes cpu_self_ns "

@@ -187,6 +187,25 @@ void profile_find_counter(struct profile *profile)
 	}
 }
 
+/* Sets the counter. Its first value is also the level at which the ranges began that are open now,
+ * because nothing is known of the time before. */
+static void set_counter(struct profile_state *state, long double value)
+{
+	state->counter = value;
+	if (state->counter_known)
+		return;
+	state->counter_known = true;
+	for (size_t i = 0; i < state->thread_count; i++)
+		for (uint32_t depth = state->threads[i]->details ? state->threads[i]->depth : 0;
+			depth > 0; depth--)
+			if (depth <= state->threads[i]->details_room)
+				state->threads[i]->details[depth - 1].level = value;
+	for (size_t i = 0; i < state->async_slot_count; i++)
+		for (struct open_async_range *range = state->async_ranges[i]; range;
+			range = range->next)
+			range->level = value;
+}
+
 void profile_counter_value(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_metric *record = event->record;
@@ -201,8 +220,8 @@ void profile_counter_value(struct profile *profile, const struct trace_event *ev
 		memcpy(&whole, &record->value, sizeof whole);
 		memcpy(&real, &record->value, sizeof real);
 		if (record->type == TRACE_METRIC_I64)
-			profile->state->counter = whole;
+			set_counter(profile->state, whole);
 		else if (real - real == 0) /* neither infinite nor NaN */
-			profile->state->counter = real;
+			set_counter(profile->state, real);
 	}
 }

@@ -103,6 +103,7 @@ struct profile_state {
 	bool has_reserved;
 	int64_t allocated;   /* current level of tensors */
 	long double counter; /* METRIC_USER: current value */
+	bool counter_known;  /* the counter has had a value */
 	uint32_t *counters;  /* METRIC_USER: ids of the counter */
 	size_t counter_count, counter_room;
 	struct instances instances;

@@ -173,6 +173,10 @@
 	X("reserved_end_bytes", "reserved at end", BYTES, computed,                                \
 		"device memory at the end of the step; if not recorded, what PyTorch's allocator " \
 		"reserves")                                                                        \
+	X("counter_end", "level at end", USER, computed,                                           \
+		"level of the program's counter (-m NAME) at the end of the step")                 \
+	X("counter_peak", "level peak", USER, computed,                                            \
+		"highest level of the program's counter (-m NAME) in the step")                    \
 	X("last_ns", "last", TIME, computed,                                                       \
 		"end of the last GPU work, in time since the start of the trace")                  \
 	X("busy_ns", "busy", TIME, computed,                                                       \

@@ -7,6 +7,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
+#include "report/analysis/step_levels.h"
 #include "report/analysis/step_stats.h"
 #include "report/table/computed_row.h"
 #include <math.h>
@@ -78,8 +79,19 @@ static const char *step_state(const struct process *process, const struct step_s
 		       : "warm-up";
 }
 
+/* Sets the columns of the program's counter. `level`: NULL for none. */
+static void set_counter_columns(struct computed_row *computed, const struct step_level *level)
+{
+	if (level && level->known) {
+		computed_row_set_real(computed, "counter_end", level->end);
+		computed_row_set_real(computed, "counter_peak", level->peak);
+	}
+}
+
+/* `level`: of the program's counter; NULL for none. */
 static void add_step_row(const struct options *options, struct process *process,
-	const struct step_table *table, size_t index, struct rows *rows)
+	const struct step_table *table, size_t index, const struct step_level *level,
+	struct rows *rows)
 {
 	const struct step_stats *step = &table->steps[index];
 	const char *state = step_state(process, step),
@@ -106,6 +118,7 @@ static void add_step_row(const struct options *options, struct process *process,
 		if (has_source(table, step_columns[i].source))
 			computed_row_set_integer(computed, step_columns[i].key,
 				step_metric(step, step_columns[i].offset));
+	set_counter_columns(computed, level);
 	if (process->simulated && table->has_gpu)
 		computed_row_set_string(computed, "provenance", "simulated");
 	rows_add(rows, &computed->row);
@@ -152,7 +165,7 @@ static void warn_memory_growth(struct processes *processes, const struct process
 }
 
 static void add_summary(struct processes *processes, struct process *process,
-	const struct step_table *table, struct rows *rows)
+	const struct step_table *table, const struct step_level *levels, struct rows *rows)
 {
 	int64_t *values = xcalloc((table->usual + 1) * sizeof *values);
 	const size_t count = table->usual;
@@ -173,6 +186,14 @@ static void add_summary(struct processes *processes, struct process *process,
 				trend, key, clamp_to_i64(round(step_trend(values, count))));
 			computed_row_set_integer(spread, key, step_spread(values, count));
 			computed_row_set_integer(median, key, step_median(values, count));
+		}
+		if (levels) {
+			const struct step_level_summary summary = step_levels_summary(
+				table, levels);
+
+			set_counter_columns(median, &summary.median);
+			set_counter_columns(spread, &summary.spread);
+			set_counter_columns(trend, &summary.slope);
 		}
 	}
 	free(values);
@@ -266,6 +287,7 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 	struct process *process, struct rows *rows)
 {
 	struct step_table *table = step_table_read(process);
+	struct step_level *levels = step_levels_read(process, table);
 	bool *chosen = select_steps(table, view_top(options));
 	size_t first;
 
@@ -273,13 +295,14 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 	first = rows->count;
 	for (size_t i = 0; i < table->count; i++)
 		if (chosen[i])
-			add_step_row(options, process, table, i, rows);
+			add_step_row(options, process, table, i, levels ? &levels[i] : NULL, rows);
 		else
 			rows->hidden_by_top++;
 	if (options->sort)
 		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
-	add_summary(processes, process, table, rows);
+	add_summary(processes, process, table, levels, rows);
 	free(chosen);
+	free(levels);
 	step_table_free(table);
 }
 

@@ -50,7 +50,10 @@ static void put_source_states(const struct process *process, const struct style 
 		before = coverage_separator(style);
 	}
 	if (!*before)
-		paragraph_add(&paragraph, "none recorded in the trace");
+		paragraph_add(
+			&paragraph, process->events && !process_meta(process, "import.format").known
+					    ? "only what the program reports to pperf itself"
+					    : "none recorded in the trace");
 	paragraph_print(&paragraph, "sources");
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		struct text_builder advice = { .text = NULL };
@@ -62,6 +65,35 @@ static void put_source_states(const struct process *process, const struct style 
 		paragraph_print(&paragraph, "");
 		free(advice.text);
 	}
+}
+
+#define METRICS_NAMED 6u
+
+/* Prints the names of the counters that the program reports, and how to see one. */
+static void put_metrics(const struct process *process, const struct style *style)
+{
+	const uint32_t count = reader_dictionary_count(process->reader, TRACE_COUNTER);
+	struct paragraph paragraph = { .style = style };
+
+	if (!count)
+		return;
+	for (uint32_t i = 0; i < count && i < METRICS_NAMED; i++) {
+		const struct trace_counter *counter = reader_dictionary(
+			process->reader, TRACE_COUNTER, i);
+		const struct trace_text name = reader_name(process->reader, counter->name),
+					unit = reader_name(process->reader, counter->unit);
+
+		paragraph_add(&paragraph, "%s`", i ? ", " : "");
+		paragraph_text(&paragraph, name.bytes, name.length);
+		paragraph_add(&paragraph, unit.length ? "` (" : "`");
+		paragraph_text(&paragraph, unit.bytes, unit.length);
+		paragraph_add(&paragraph, unit.length ? ")" : "");
+	}
+	if (count > METRICS_NAMED)
+		paragraph_add(&paragraph, " and %u more", count - METRICS_NAMED);
+	paragraph_add(&paragraph, ", levels of the program: -m NAME shows one in tree, table, "
+				  "critical, steps and diff");
+	paragraph_print(&paragraph, "metrics");
 }
 
 /* Prints the format of an imported file, and which of its contents no view shows. */
@@ -382,6 +414,34 @@ static void add_recording_estimate(const struct process *process, struct paragra
 	}
 }
 
+/* Adds the callbacks of the program's metrics that take more than 1 ms in the mean. */
+static void add_slow_callbacks(const struct process *process, struct paragraph *paragraph)
+{
+	static const char prefix[] = "cost.metric.";
+	struct trace_text key, value;
+	unsigned long long calls, ns;
+	char text[48];
+
+	for (uint32_t i = 0; i < reader_meta_count(process->reader); i++) {
+		reader_meta_at(process->reader, i, &key, &value);
+		if (key.length < sizeof prefix || memcmp(key.bytes, prefix, sizeof prefix - 1) ||
+			value.length >= sizeof text)
+			continue;
+		memcpy(text, value.bytes, value.length);
+		text[value.length] = 0;
+		if (sscanf(text, "%llu %llu", &calls, &ns) != 2 || !calls)
+			continue;
+		paragraph_add(paragraph, "; the callback of the metric `");
+		paragraph_text(
+			paragraph, key.bytes + sizeof prefix - 1, key.length - sizeof prefix + 1);
+		paragraph_add(paragraph, "` takes ");
+		paragraph_value(paragraph, UNIT_TIME, ns / calls);
+		paragraph_add(paragraph, " each time, ");
+		paragraph_value(paragraph, UNIT_TIME, ns);
+		paragraph_add(paragraph, " of the program's own time in %llu calls", calls);
+	}
+}
+
 static void put_profiler_cost(const struct process *process, const struct style *style)
 {
 	const struct profile_totals *totals = &process->profile->totals;
@@ -410,6 +470,7 @@ static void put_profiler_cost(const struct process *process, const struct style 
 		paragraph_value(&paragraph, UNIT_TIME, totals->overhead_ns);
 	}
 	add_recording_estimate(process, &paragraph);
+	add_slow_callbacks(process, &paragraph);
 	paragraph_print(&paragraph, "cost");
 }
 
@@ -417,6 +478,7 @@ void coverage_put_sources(const struct process *process, const struct style *sty
 {
 	put_import(process, style);
 	put_source_states(process, style);
+	put_metrics(process, style);
 	put_coverage(process, style);
 	put_handover(process, style);
 	put_recording_windows(process, style);

@@ -7,9 +7,13 @@ BENCH_PROGRAMS = $(BUILD)/tests/bench/nvtx_load $(BUILD)/tests/bench/lib_floor.s
 bench:
 	@scripts/setup.sh build test bench
 	@$(MAKE) --no-print-directory -j$$(nproc) bench-run
-bench-run: all $(BENCH_PROGRAMS) bench-own
-	@status=0; for part in bench import; do $(PYTHON) tests/bench/$$part.py $(BUILD) || status=1; done; exit $$status
+bench-run: all $(BENCH_PROGRAMS) $(BUILD)/tests/programs/user_metrics bench-own
+	@status=0; for part in bench import program_api; do $(PYTHON) tests/bench/$$part.py $(BUILD) || status=1; done; exit $$status
 bench-own: $(BENCH_OWN)
+
+#: make bench-api    what a call of pperf.h and of the Python module pperf costs, with and without the library (a quiet machine, a minute)
+bench-api: all $(BUILD)/tests/programs/user_metrics
+	@$(PYTHON) -B tests/bench/program_api.py $(BUILD)
 
 # The same load under other recorders: of those that are there. TRACY is a folder of Tracy's sources.
 TRACY ?=
@@ -49,4 +53,4 @@ $(BENCH_OWN): $(BUILD)/tests/bench/bench_%: tests/bench/bench_%.c $(addprefix $(
 	$(CC) $(BASE_CFLAGS) $(NVTX_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/lib$$first.a \
 		$(BUILD)/tests/libreport.a $(BUILD)/tests/libpperf.a $(REPORT_LIBS) -ldl -lpthread
 
-.PHONY: bench bench-run bench-own bench-peers bench-peers-build
+.PHONY: bench bench-api bench-run bench-own bench-peers bench-peers-build

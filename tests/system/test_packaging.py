@@ -89,6 +89,14 @@ def the_wheel_installs_runs_and_uninstalls(folder):
     pip = [str(folder / "there" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     run(folder, *pip, "install", "--no-index", str(packaged("*.whl")), check=0)
     records_a_program(folder, folder / "there" / "bin" / "pperf")
+    python = folder / "there" / "bin" / "python"
+    own = "import pperf, sys; assert pperf.__file__.startswith(sys.prefix), pperf; pperf.load(sys.argv[1]).tree(); print(pperf.enabled())"
+    assert run(folder, python, "-c", own, folder / "work" / "known.bin", check=0).stdout == b"False\n"
+    result = run(folder, folder / "there" / "bin" / "pperf", "run", "-o", "own.bin", "-q", "--", python, "-c", own, folder / "work" / "known.bin", check=0)
+    assert result.stdout == b"True\n", result
+    (folder / "header.c").write_text('#include "pperf.h"\nint main(void) { return pperf_enabled(); }\n')
+    run(folder, os.environ.get("CC", "cc"), "-I", folder / "there" / "include", "header.c", "-o", "header", "-ldl", check=0)
+    run(folder, folder / "header", check=0)
     run(folder, *pip, "uninstall", "-y", "pperf", check=0)
     assert {p for p in (folder / "there").rglob("*") if p.is_file() and p.suffix != ".pyc"} == before
 
@@ -100,6 +108,7 @@ def the_debian_package_is_clean_and_runs(folder):
     package = packaged("*.deb")
     run(folder, "dpkg-deb", "-x", str(package), str(folder / "root"), check=0)
     records_a_program(folder, folder / "root" / "usr" / "bin" / "pperf")
+    assert (folder / "root" / "usr" / "lib" / "python3" / "dist-packages" / "pperf.py").exists() and (folder / "root" / "usr" / "include" / "pperf.h").exists()
     control = run(folder, "dpkg-deb", "-f", str(package), check=0).stdout.decode()
     assert re.search(r"^Depends: .*libc6.*libelf1.*zlib1g", control, re.M), control
     if shutil.which("lintian"):
