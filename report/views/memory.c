@@ -51,6 +51,27 @@ static void add_unrecorded(
 	computed_row_add(rows, computed, (uint32_t)rows->count - 1);
 }
 
+/* Adds a row for what was allocated and released in a time after the end, so that the rows of the
+ * level add up. */
+static void add_after_end(struct process *process, struct rows *rows, uint32_t parent,
+	const struct memory_snapshot *after, const char *name)
+{
+	const struct memory_level *level = rows->rows[parent].of.level;
+	struct computed_row *computed;
+
+	if (!after->allocs && !after->frees)
+		return;
+	computed = computed_row_new(process, 0, "alloc");
+	computed_row_set_name(computed, name, strlen(name));
+	computed_row_set_string(computed, "memory_kind", memory_kind_name(level->kind));
+	computed_row_set_unsigned(computed, "device", level->device);
+	computed_row_set_unsigned(computed, "alloc_bytes", after->alloc_bytes);
+	computed_row_set_unsigned(computed, "free_bytes", after->free_bytes);
+	computed_row_set_unsigned(computed, "allocs", after->allocs);
+	computed_row_set_unsigned(computed, "frees", after->frees);
+	computed_row_add(rows, computed, parent);
+}
+
 /* Leaves out sites that held nothing at the peak, at the end and when memory ran out, unless an
  * option chooses the rows. */
 static void hide_empty_sites(const struct options *options, struct rows *rows, size_t first)
@@ -102,6 +123,10 @@ static void add_sites(
 	}
 	hide_empty_sites(options, rows, first);
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+	if (options->depth < 2)
+		return;
+	add_after_end(process, rows, parent, &memory->levels[level].after_end, "(after last step)");
+	add_after_end(process, rows, parent, &memory->levels[level].shutdown, "(shutdown)");
 }
 
 /* Orders tensors first, then device memory, then by kind and device. */

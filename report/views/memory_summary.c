@@ -383,9 +383,9 @@ static void put_level(
 		paragraph_add(&paragraph, " (what was allocated before the trace is unknown)");
 	paragraph_add(&paragraph, ", ");
 	paragraph_add_path(&paragraph, process, pool->peak_node);
-	if (pool->allocated || !least) {
+	if (pool->allocated_at_end || !least) {
 		paragraph_add(&paragraph, "; %s", least ? "at least " : "");
-		paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
+		paragraph_value(&paragraph, UNIT_BYTES, pool->allocated_at_end);
 		paragraph_add(&paragraph, " still allocated at the end");
 	}
 	if (pool->reserved_peak_bytes) {
