@@ -289,6 +289,7 @@ static void merge_site(struct memory_path *path, const struct site_life *site, u
 	}
 	path->lived[MEMORY_ONCE].blocks += site->early.blocks;
 	path->lived[MEMORY_ONCE].bytes += site->early.bytes;
+	path->once_freed_bytes += site->early.bytes;
 	path->across_max = max_u64(path->across_max, site->across_max);
 	path->replaced_bytes += site->replaced_bytes;
 	path->of_allocator |= site->of_allocator;
@@ -297,6 +298,18 @@ static void merge_site(struct memory_path *path, const struct site_life *site, u
 		path->trace_node = site->trace_node;
 	if (site->several_modules || (site->trace_node && site->module != path->module))
 		path->module = 0;
+}
+
+/* Returns whether the site reserves device memory by cuMemCreate, as PyTorch's allocator does for
+ * expandable segments. The handle is no address, so no tensor has it. */
+static bool is_of_cached_allocator(
+	const struct lifetimes_reader *reader, const struct memory_owners *memory, uint32_t site)
+{
+	const struct memory_level *level = &memory->levels[memory->sites[site].level];
+	const struct trace_text api = reader_name(reader->process->reader, reader->sites[site].api);
+
+	return memory_is_device(level->kind) && memory_owners_tensors(memory, level->device) &&
+	       api.length == 11 && !memcmp(api.bytes, "cuMemCreate", 11);
 }
 
 static void merge_sites_to_paths(struct lifetimes_reader *reader, const struct profile *pass)
@@ -320,6 +333,7 @@ static void merge_sites_to_paths(struct lifetimes_reader *reader, const struct p
 			.module = reader->sites[i].module,
 			.api = reader->sites[i].api };
 
+		reader->sites[i].of_allocator |= is_of_cached_allocator(reader, pass->memory, i);
 		made->path_of_site[i] = find_path(made, &room, &index, path_nodes, &key);
 		merge_site(&made->paths[made->path_of_site[i]], &reader->sites[i], site->node);
 	}
@@ -441,6 +455,18 @@ static void test_held(
 	held->growth = memory_growth_test(steps, made->count, replaced);
 }
 
+/* Orders tensors first, then by kind and device. */
+static int by_kind(const void *a, const void *b)
+{
+	const struct memory_held *left = a, *right = b;
+
+	if (left->kind != right->kind)
+		return left->kind == MEMORY_TENSOR    ? -1
+		       : right->kind == MEMORY_TENSOR ? 1
+						      : COMPARE(left->kind, right->kind);
+	return COMPARE(left->device, right->device);
+}
+
 static void finish_held(struct lifetimes_reader *reader, const struct profile *pass)
 {
 	struct memory_lifetimes *made = reader->made;
@@ -455,6 +481,7 @@ static void finish_held(struct lifetimes_reader *reader, const struct profile *p
 			held->lived[class].blocks += path->lived[class].blocks;
 			held->lived[class].bytes += path->lived[class].bytes;
 		}
+		held->once_freed_bytes += path->once_freed_bytes;
 		held->across_max = max_u64(held->across_max, path->across_max);
 	}
 	for (uint32_t i = 0; i < pass->memory->level_count && i < reader->octave_room; i++)
@@ -464,6 +491,8 @@ static void finish_held(struct lifetimes_reader *reader, const struct profile *p
 			reader->octaves[i], sizeof *reader->octaves);
 	for (size_t i = 0; i < made->held_count; i++)
 		test_held(reader, &made->held[i], steps);
+	if (made->held_count)
+		qsort(made->held, made->held_count, sizeof *made->held, by_kind);
 	free(steps);
 }
 
@@ -545,6 +574,17 @@ enum memory_lifetime memory_lifetimes_class(const struct memory_lifetimes *lifet
 	if (from && lifetimes->paths[lifetimes->path_of_site[site]].growth.grows)
 		return MEMORY_GROWING;
 	return from <= late_steps_of(lifetimes->count).from ? MEMORY_ONCE : MEMORY_AT_END;
+}
+
+struct lifetime_sum memory_held_total(const struct memory_held *held)
+{
+	struct lifetime_sum total = { .blocks = 0 };
+
+	for (int class = 0; class < MEMORY_LIFETIMES; class ++) {
+		total.blocks += held->lived[class].blocks;
+		total.bytes += held->lived[class].bytes;
+	}
+	return total;
 }
 
 void memory_lifetime_name(

@@ -52,7 +52,8 @@ struct memory_path {
 	bool omits_steps;  /* blocks were allocated both in steps and outside of them */
 	bool of_allocator; /* device memory that PyTorch's allocator allocated */
 	struct lifetime_sum lived[MEMORY_LIFETIMES];
-	uint64_t across_max; /* the most steps that a block of MEMORY_ACROSS_MORE outlived */
+	uint64_t once_freed_bytes; /* of MEMORY_ONCE: freed before the end */
+	uint64_t across_max;       /* the most steps that a block of MEMORY_ACROSS_MORE outlived */
 	uint64_t replaced_bytes;
 	struct memory_growth growth;
 };
@@ -61,7 +62,7 @@ struct memory_path {
 struct memory_held {
 	uint32_t kind, device;
 	struct lifetime_sum lived[MEMORY_LIFETIMES];
-	uint64_t across_max;
+	uint64_t once_freed_bytes, across_max;
 	struct memory_growth
 		growth; /* of all paths together, without those of PyTorch's allocator */
 	/* Without steps: blocks that were freed, by the logarithm to base 2 of their age in ns. */
@@ -90,6 +91,9 @@ const struct memory_lifetimes *memory_lifetimes_of(struct process *process);
  * freed. `*across`: how many steps later it was freed. */
 enum memory_lifetime memory_lifetimes_class(const struct memory_lifetimes *lifetimes, uint32_t site,
 	uint64_t since_ns, uint64_t freed_ns, uint64_t *across);
+
+/* Returns the blocks of all classes: all that was allocated up to the end. */
+struct lifetime_sum memory_held_total(const struct memory_held *held);
 
 /* Writes what the class is called, such as `across 3 to 7 steps`. `across_max`: of the path. */
 void memory_lifetime_name(

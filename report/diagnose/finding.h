@@ -58,6 +58,7 @@ enum diagnose_need {
 	NEED_MEMORY = 64, /* levels of tensor or device memory */
 	/* Not a need: in a trace with GPU work, the cost is a part of the GPUs' span. */
 	COSTS_GPU_TIME = 128,
+	NEED_ALLOCATIONS = 256, /* of any kind, also of the host's pinned memory */
 };
 
 struct diagnose_rule {

@@ -3,6 +3,7 @@
  * Arranges each kind of memory on each device and, below it, the nodes that allocated it.
  */
 #include "report/views/views.h"
+#include "report/views/memory_growth.h"
 #include "report/base/compare.h"
 #include "report/table/column.h"
 #include "report/table/computed_row.h"
@@ -144,7 +145,8 @@ static int by_memory_kind(const void *a, const void *b)
 	return COMPARE(left->device, right->device);
 }
 
-void arrange_memory(const struct options *options, struct process *process, struct rows *rows)
+static void arrange_owners(
+	const struct options *options, struct process *process, struct rows *rows)
 {
 	const struct memory_owners *memory = process->profile->memory;
 	const struct memory_level **levels = xcalloc(
@@ -164,4 +166,14 @@ void arrange_memory(const struct options *options, struct process *process, stru
 		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
 	}
 	free(levels);
+}
+
+void arrange_memory(const struct options *options, struct process *process, struct rows *rows)
+{
+	if (options->growth)
+		arrange_memory_growth(options, process, rows);
+	else if (options->by == BY_CLASS)
+		arrange_memory_classes(options, process, rows);
+	else
+		arrange_owners(options, process, rows);
 }
