@@ -33,6 +33,7 @@ struct lifetimes_reader {
 	struct process *process;
 	struct memory_lifetimes *made;
 	struct late_steps late;
+	uint64_t end_serial; /* of the last mark of the end */
 	struct site_life *sites;
 	size_t site_count, site_room;
 	struct left_blocks *left;
@@ -203,17 +204,18 @@ void lifetimes_reader_restart(struct lifetimes_reader *reader)
 void lifetimes_reader_memory(struct lifetimes_reader *reader, const struct observed_memory *memory)
 {
 	const struct memory_change *change = memory->change;
-	const uint64_t end_ns = reader->made->end_ns;
+	/* no mark of the end follows */
+	const bool is_after_end = memory->memory->end_serial == reader->end_serial;
 
 	if (memory->memory->site_count > reader->site_count) {
 		ARRAY_GROW(reader->sites, reader->site_room, memory->memory->site_count);
 		reader->site_count = memory->memory->site_count;
 	}
-	if (change->freed_bytes && memory->at_ns <= end_ns)
+	if (change->freed_bytes && !is_after_end)
 		add_freed(reader, memory);
-	else if (change->freed_bytes && change->freed_since_ns <= end_ns)
+	else if (change->freed_bytes && change->freed_since_ns <= reader->made->end_ns)
 		add_left(reader, change->freed_site, change->freed_since_ns, change->freed_bytes);
-	if (!change->allocated_bytes || memory->at_ns > end_ns)
+	if (!change->allocated_bytes || is_after_end)
 		return;
 	note_owner(reader, &reader->sites[change->site], memory);
 	note_allocator(reader, memory);
@@ -236,6 +238,7 @@ struct lifetimes_reader *lifetimes_reader_new(struct process *process)
 	reader = xcalloc(sizeof *reader);
 	reader->process = process;
 	reader->made = new_lifetimes(process);
+	reader->end_serial = process->profile->memory->end_serial;
 	reader->late = late_steps_of(reader->made->count);
 	return reader;
 }

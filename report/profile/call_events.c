@@ -324,7 +324,7 @@ void profile_call_record(struct profile *profile, const struct trace_event *even
 	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE) {
 		add_memory_call(profile, event, &call, leaf_node);
 	} else if (event->kind != TRACE_SYNC) {
-		profile->state->memory_end.is_active = true;
+		profile_note_activity(profile, event->time_ns);
 		add_pending_launch(profile, event, &call);
 	}
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Finds the end of the run for memory, while the pass goes on.
  *
- * The end is that of the last step. Without steps, or if the last one did not end, it is the last
- * time that the program did something: an operator or range began, GPU work was launched or copied,
- * memory was allocated, or memory was freed inside a range. A program without Python also does
- * something when it frees memory outside of ranges. In one with Python such releases may be those
- * of an interpreter that shuts down, so they are before the end only if something follows.
+ * The end is the last time in the last step that the program did something: an operator or range
+ * began, GPU work was launched or copied, memory was allocated, or memory was freed inside a range.
+ * A program without Python also does something when it frees memory outside of ranges. In one with
+ * Python such releases may be those of an interpreter that shuts down, so they are before the end
+ * only if something follows. A step that is found by its optimizer lasts for a usual pause longer,
+ * in which a program that ends has begun to free its memory. Without steps, or if the last one did
+ * not end, the end is the last time in the run that the program did something.
  */
+#include "report/base/compare.h"
 #include "report/profile/profile_state.h"
 
 void profile_memory_begin(struct profile *profile)
@@ -17,7 +20,7 @@ void profile_memory_begin(struct profile *profile)
 	bool finished = false;
 
 	*end = (struct memory_end){ .steps_end_ns = UINT64_MAX,
-		.is_active = true,
+		.active_ns = 1,
 		.frees_are_activity = !reader_meta(profile->reader, "version.python").known };
 	for (size_t i = 0; steps && i < steps->count; i++) {
 		if (steps->steps[i].end_ns < last_ns)
@@ -29,43 +32,35 @@ void profile_memory_begin(struct profile *profile)
 		end->steps_end_ns = last_ns;
 }
 
-/* Marks what the program did up to now. It did something since the last record of memory. */
+/* Marks what the program did up to now, if it did something since the last record of memory.
+ * `at_ns`: of the last event that comes before the marks. */
 static void mark_activity(struct profile *profile, uint64_t at_ns)
-{
-	memory_owners_mark_active(profile->memory);
-	if (profile->state->memory_end.steps_end_ns == UINT64_MAX)
-		memory_owners_mark_end(profile->memory, at_ns);
-}
-
-/* Marks the end of the last step if `at_ns` is the first time after it. */
-static void mark_steps_end(struct profile *profile, uint64_t at_ns)
 {
 	struct memory_end *end = &profile->state->memory_end;
 
-	if (end->steps_end_ns == UINT64_MAX || end->is_past || at_ns <= end->steps_end_ns)
+	if (!end->active_ns)
 		return;
-	memory_owners_mark_end(profile->memory, end->steps_end_ns);
-	end->is_past = true;
+	memory_owners_mark_active(profile->memory);
+	if (end->active_ns <= end->steps_end_ns)
+		memory_owners_mark_end(profile->memory, min_u64(at_ns, end->steps_end_ns));
 }
 
 void profile_memory_event(struct profile *profile, const struct trace_event *event)
 {
 	struct memory_end *end = &profile->state->memory_end;
+	const bool frees = event->kind == TRACE_FREE || profile_event_frees_tensor(event);
 
 	if (!profile->memory->first_ns)
 		profile->memory->first_ns = event->time_ns;
-	mark_steps_end(profile, event->time_ns);
-	if (end->is_active)
-		mark_activity(profile, event->time_ns);
-	end->is_active = (event->kind != TRACE_FREE && !profile_event_frees_tensor(event)) ||
-			 end->frees_are_activity || event->node;
+	mark_activity(profile, event->time_ns ? event->time_ns - 1 : 0);
+	end->active_ns = 0;
+	if (!frees || end->frees_are_activity || event->node)
+		profile_note_activity(profile, event->time_ns);
 }
 
 void profile_memory_finish(struct profile *profile)
 {
-	mark_steps_end(profile, UINT64_MAX);
-	if (profile->state->memory_end.is_active)
-		mark_activity(profile, profile->state->now_ns);
+	mark_activity(profile, profile->state->now_ns);
 }
 
 void profile_observe_memory(const struct profile *profile, const struct trace_event *event,

@@ -38,10 +38,11 @@ struct open_range_details {
 
 /* The search for the end of the run (memory_end.c). */
 struct memory_end {
-	uint64_t steps_end_ns; /* of the last step; UINT64_MAX: it is not the end */
-	bool is_past;          /* a record of memory came after steps_end_ns */
-	bool is_active;        /* the program did something since the last record of memory */
-	bool frees_are_activity;
+	uint64_t steps_end_ns; /* of the last step; UINT64_MAX: the end is after it */
+	/* When the program first did something after the last record of memory. 0: it did nothing.
+	 */
+	uint64_t active_ns;
+	bool frees_are_activity; /* outside of ranges, too */
 };
 
 struct profile_thread {
@@ -263,6 +264,14 @@ void profile_memory_begin(struct profile *profile);
 void profile_memory_event(struct profile *profile, const struct trace_event *event);
 /* Marks the end after the last event. */
 void profile_memory_finish(struct profile *profile);
+/* Notes that the program did something other than free memory. */
+static inline void profile_note_activity(struct profile *profile, uint64_t at_ns)
+{
+	struct memory_end *end = &profile->state->memory_end;
+
+	if (!end->active_ns)
+		end->active_ns = at_ns ? at_ns : 1;
+}
 static inline bool profile_event_frees_tensor(const struct trace_event *event)
 {
 	return event->kind == TRACE_TENSOR &&

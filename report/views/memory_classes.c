@@ -113,11 +113,7 @@ void arrange_memory_classes(
 		if (!memory_held_total(held).blocks)
 			continue;
 		computed = computed_row_new(process, 0, "memory");
-		if (held->device != UINT32_MAX)
-			computed_row_format_name(computed, "%s, device %u",
-				memory_growth_kind(held->kind), held->device);
-		else
-			computed_row_format_name(computed, "%s", memory_growth_kind(held->kind));
+		memory_growth_set_name(computed, held);
 		computed_row_set_string(computed, "memory_kind", memory_kind_name(held->kind));
 		computed_row_set_unsigned(computed, "device", held->device);
 		computed_row_set_unsigned(computed, "allocs", memory_held_total(held).blocks);

@@ -144,6 +144,15 @@ bool memory_growth_put(struct process *process, const struct style *style)
 
 /* ---- rows ---- */
 
+void memory_growth_set_name(struct computed_row *computed, const struct memory_held *held)
+{
+	if (held->kind == TRACE_MEMORY_PINNED || held->device == UINT32_MAX)
+		computed_row_format_name(computed, "%s", memory_growth_kind(held->kind));
+	else
+		computed_row_format_name(computed, "%s, device %u", memory_growth_kind(held->kind),
+			held->device);
+}
+
 /* The values of the column growth_cause. */
 static const char *const cause_keys[] = { [LEAK_UNKNOWN] = "program",
 	[LEAK_GRAPH] = "graph",

@@ -7,6 +7,7 @@
 #define PPERF_REPORT_VIEWS_MEMORY_GROWTH_H
 
 #include "report/analysis/memory_leaks.h"
+#include "report/table/computed_row.h"
 #include "report/table/view.h"
 #include "report/text/paragraph.h"
 
@@ -28,6 +29,9 @@ void memory_growth_add_sentence(
 	struct paragraph *paragraph, struct process *process, const struct memory_leak *leak);
 /* Prints the sentence of the fastest leak. Prints nothing and returns false if there is none. */
 bool memory_growth_put(struct process *process, const struct style *style);
+
+/* Names a row by the kind of memory and, unless it is the host's, the device. */
+void memory_growth_set_name(struct computed_row *computed, const struct memory_held *held);
 
 /* Adds the rows of `memory --growth`: what grows of each kind of memory and, below it, the call
  * paths. */
