@@ -149,8 +149,8 @@ void memory_growth_set_name(struct computed_row *computed, const struct memory_h
 	if (held->kind == TRACE_MEMORY_PINNED || held->device == UINT32_MAX)
 		computed_row_format_name(computed, "%s", memory_growth_kind(held->kind));
 	else
-		computed_row_format_name(computed, "%s, device %u", memory_growth_kind(held->kind),
-			held->device);
+		computed_row_format_name(
+			computed, "%s, device %u", memory_growth_kind(held->kind), held->device);
 }
 
 /* The values of the column growth_cause. */
