@@ -160,6 +160,22 @@ static uint32_t module_around(struct trace_reader *reader, uint32_t node)
 	return node;
 }
 
+/* Returns whether two modules have the same name in modules of the same names. A module has a node
+ * in each step that is a range of the program. */
+static bool is_same_module(struct trace_reader *reader, uint32_t one, uint32_t other)
+{
+	while (one != other) {
+		const struct trace_node_info *left = reader_node(reader, one),
+					     *right = reader_node(reader, other);
+
+		if (!one || !other || left->name != right->name || left->detail != right->detail)
+			return false;
+		one = module_around(reader, left->parent);
+		other = module_around(reader, right->parent);
+	}
+	return true;
+}
+
 static void note_owner(struct lifetimes_reader *reader, struct site_life *site,
 	const struct observed_memory *memory)
 {
@@ -175,7 +191,7 @@ static void note_owner(struct lifetimes_reader *reader, struct site_life *site,
 		site->trace_node = memory->trace_node;
 		site->module = module;
 	}
-	site->several_modules |= module != site->module;
+	site->several_modules |= !is_same_module(reader->process->reader, module, site->module);
 }
 
 static void note_allocator(struct lifetimes_reader *reader, const struct observed_memory *memory)
@@ -284,7 +300,8 @@ static uint32_t find_path(struct memory_lifetimes *made, size_t *room, struct ha
 	return (uint32_t)made->path_count - 1;
 }
 
-static void merge_site(struct memory_path *path, const struct site_life *site, uint32_t node)
+static void merge_site(struct trace_reader *reader, struct memory_path *path,
+	const struct site_life *site, uint32_t node)
 {
 	for (int class = 0; class <= MEMORY_ACROSS_MORE; class ++) {
 		path->lived[class].blocks += site->freed[class].blocks;
@@ -299,7 +316,8 @@ static void merge_site(struct memory_path *path, const struct site_life *site, u
 	path->omits_steps |= path->node != node;
 	if (!path->trace_node)
 		path->trace_node = site->trace_node;
-	if (site->several_modules || (site->trace_node && site->module != path->module))
+	if (site->several_modules ||
+		(site->trace_node && !is_same_module(reader, site->module, path->module)))
 		path->module = 0;
 }
 
@@ -338,7 +356,8 @@ static void merge_sites_to_paths(struct lifetimes_reader *reader, const struct p
 
 		reader->sites[i].of_allocator |= is_of_cached_allocator(reader, pass->memory, i);
 		made->path_of_site[i] = find_path(made, &room, &index, path_nodes, &key);
-		merge_site(&made->paths[made->path_of_site[i]], &reader->sites[i], site->node);
+		merge_site(reader->process->reader, &made->paths[made->path_of_site[i]],
+			&reader->sites[i], site->node);
 	}
 	hash_index_free(&index);
 	free(path_nodes);
