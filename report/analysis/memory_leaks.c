@@ -212,9 +212,30 @@ const struct memory_leaks *memory_leaks_of(struct process *process)
 	return process_attached(process, &leaks_key);
 }
 
-const struct memory_leak *memory_leaks_worst(const struct memory_leaks *leaks)
+bool memory_leaks_possible(const struct process *process)
 {
-	return leaks->count && leaks->leaks->is_leak ? leaks->leaks : NULL;
+	const struct memory_owners *memory = process->profile->memory;
+	struct late_steps late;
+
+	if (memory_leaks_unchecked(process))
+		return false;
+	late = late_steps_of(process->steps->count);
+	for (uint32_t i = 0; i < memory->level_count; i++) {
+		const struct memory_snapshot *end = &memory->levels[i].flow.end;
+
+		if ((double)(end->allocs - end->frees) >=
+			GROWTH_STEPS_SHARE * (double)(late.to - late.from))
+			return true;
+	}
+	return false;
+}
+
+const struct memory_leak *memory_leaks_worst(struct process *process)
+{
+	const struct memory_leaks *leaks = memory_leaks_possible(process) ? memory_leaks_of(process)
+									  : NULL;
+
+	return leaks && leaks->count && leaks->leaks->is_leak ? leaks->leaks : NULL;
 }
 
 uint64_t memory_leak_steps_left(const struct process *process, const struct memory_leak *leak)

@@ -51,8 +51,12 @@ struct memory_leaks {
 const char *memory_leaks_unchecked(const struct process *process);
 /* Returns what grows in a process, made at the first call and attached to the process. */
 const struct memory_leaks *memory_leaks_of(struct process *process);
-/* Returns the fastest leak; NULL: there is none. */
-const struct memory_leak *memory_leaks_worst(const struct memory_leaks *leaks);
+/* Returns whether so many blocks are held at the end that the late steps may have left some. Makes
+ * no pass. */
+bool memory_leaks_possible(const struct process *process);
+/* Returns the fastest leak; NULL: there is none, or leaks cannot be found. Makes a pass only if
+ * there may be one. */
+const struct memory_leak *memory_leaks_worst(struct process *process);
 
 /* Returns after how many more steps the device's memory is used up at this rate. 0: not known. */
 uint64_t memory_leak_steps_left(const struct process *process, const struct memory_leak *leak);

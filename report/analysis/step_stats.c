@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/step_stats.h"
-#include "report/analysis/memory_lifetimes.h"
+#include "report/analysis/memory_leaks.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/search.h"
@@ -276,7 +276,8 @@ struct step_table *step_table_read(struct process *process)
 {
 	struct step_stats_reader reading = { .process = process,
 		.table = new_table(process),
-		.lifetimes = lifetimes_reader_new(process) };
+		.lifetimes = memory_leaks_possible(process) ? lifetimes_reader_new(process)
+							    : NULL };
 	const struct profile_observer observer = { .context = &reading,
 		.restart = restart_step_stats,
 		.segment = add_step_cpu_time,

@@ -170,7 +170,7 @@ void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding
 		return;
 	}
 	diagnose_step_table(diagnosis); /* makes the lifetimes in the same pass */
-	leak = memory_leaks_worst(memory_leaks_of(diagnosis->process));
+	leak = memory_leaks_worst(diagnosis->process);
 	if (!leak)
 		return;
 	finding_set_found(finding, CONFIDENCE_HIGH);

@@ -130,9 +130,7 @@ void memory_growth_add_sentence(
 
 bool memory_growth_put(struct process *process, const struct style *style)
 {
-	const struct memory_leak *leak = memory_leaks_unchecked(process)
-						 ? NULL
-						 : memory_leaks_worst(memory_leaks_of(process));
+	const struct memory_leak *leak = memory_leaks_worst(process);
 	struct paragraph paragraph = { .style = style };
 
 	if (!leak)

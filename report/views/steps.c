@@ -121,9 +121,7 @@ static struct computed_row *summary_row(
 /* Warns if memory grows from step to step. */
 static void warn_growth(struct processes *processes, struct process *process)
 {
-	const struct memory_leak *leak = memory_leaks_unchecked(process)
-						 ? NULL
-						 : memory_leaks_worst(memory_leaks_of(process));
+	const struct memory_leak *leak = memory_leaks_worst(process);
 	const struct style style = { .ascii = true, .whole_names = true };
 	struct paragraph paragraph = { .style = &style };
 
