@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/step_stats.h"
+#include "report/analysis/memory_leaks.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/search.h"
@@ -20,6 +21,7 @@ struct step_stats_reader {
 	size_t *open;
 	size_t open_count, open_room, level_at;
 	int64_t allocated, reserved;
+	struct lifetimes_reader *lifetimes; /* made in the same pass; NULL: not needed */
 };
 
 DEFINE_COUNT_WHILE(steps_before, struct step_stats, item->step->number < limit)
@@ -142,12 +144,20 @@ static void restart_step_stats(void *context)
 	struct step_stats_reader *reading = context;
 	struct step_table *table = reading->table;
 
+	lifetimes_reader_restart(reading->lifetimes);
 	for (size_t i = 0; i < table->count; i++)
 		table->steps[i] = (struct step_stats){ .step = table->steps[i].step,
 			.latest_end_ns = table->steps[i].latest_end_ns };
 	table->has_gpu = table->has_allocated = table->has_reserved = false;
 	reading->at = reading->level_at = reading->open_count = 0;
 	reading->allocated = reading->reserved = 0;
+}
+
+static void add_step_memory(void *context, const struct observed_memory *memory)
+{
+	const struct step_stats_reader *reading = context;
+
+	lifetimes_reader_memory(reading->lifetimes, memory);
 }
 
 static struct step_table *new_table(const struct process *process)
@@ -279,16 +289,23 @@ static void set_windows(struct step_table *table, const struct steps *steps)
 
 struct step_table *step_table_read(struct process *process)
 {
-	struct step_stats_reader reading = { .process = process, .table = new_table(process) };
+	struct step_stats_reader reading = { .process = process,
+		.table = new_table(process),
+		.lifetimes = memory_leaks_possible(process) ? lifetimes_reader_new(process)
+							    : NULL };
 	const struct profile_observer observer = { .context = &reading,
 		.restart = restart_step_stats,
 		.segment = add_step_cpu_time,
 		.work = add_step_gpu_work,
-		.level = set_level };
+		.level = set_level,
+		.memory = reading.lifetimes ? add_step_memory : NULL };
 	const struct profile_options options = profile_options_for_observer(
 		process->profile, &observer);
 
-	profile_free(profile_build(process->reader, process->texts, &options));
+	struct profile *pass = profile_build(process->reader, process->texts, &options);
+
+	lifetimes_reader_attach(reading.lifetimes, pass);
+	profile_free(pass);
 	set_windows(reading.table, process->steps);
 	add_levels_until(&reading, UINT64_MAX);
 	free(reading.open);

@@ -209,7 +209,7 @@ static const struct option_entry {
 		"show these columns, comma-separated, or all; see --legend" },
 	{ 0, "by", "KEY", WORD(by, row_keys),
 		"one row of the view table per name, shape, module, stack, category, stream, "
-		"thread, rank or step (name)" },
+		"thread, rank or step (name); memory: class, how long memory lived" },
 	{ 0, "kind", "KINDS", OWN(parse_kinds),
 		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
 		"module, range, step, backward, optimizer, api, sync, alloc ..." },
@@ -244,6 +244,7 @@ static const struct option_entry {
 	{ 0, "all", NULL, FLAG(all), "all processes of the run" },
 	{ 0, "brief", NULL, FLAG(brief),
 		"diagnose: at most 8 KB, for other programs to read; text or JSON" },
+	{ 0, "growth", NULL, FLAG(growth), "memory: what grows from step to step, and where" },
 	{ 0, "color", "WHEN", WORD(style.color, color_whens),
 		"auto, always or never; also NO_COLOR, FORCE_COLOR" },
 	{ 0, "ascii", NULL, FLAG(style.ascii), "print ASCII characters only" },
@@ -403,6 +404,18 @@ static void check_view(const struct options *options, const struct view *view)
 	refuse_view(options->files[0], "pperf-report --help lists the views");
 }
 
+static void check_memory_options(const struct options *options)
+{
+	const bool memory = !strcmp(options->view->name, "memory");
+
+	if (options->by == BY_CLASS && !memory)
+		fatal(STATUS_USAGE, "--by class works with the view memory only: pperf-report "
+				    "memory --by class FILE");
+	if (options->growth && (!memory || options->by != BY_NAME))
+		fatal(STATUS_USAGE, "--growth works with the view memory only, and not with --by: "
+				    "pperf-report memory --growth FILE");
+}
+
 struct options command_line_parse(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
@@ -446,7 +459,9 @@ struct options command_line_parse(int argc, char **argv)
 			options.view->subject);
 	check_output(&options, options.output);
 	check_output(&options, options.baseline);
-	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
+	check_memory_options(&options);
+	if (options.by != BY_NAME && options.by != BY_CLASS &&
+		strcmp(options.view->name, "table") != 0)
 		fatal(STATUS_USAGE,
 			"--by works with the view table only: pperf-report table --by KEY FILE");
 	if (options.kinds && (options.by != BY_NAME || strcmp(options.view->name, "table") != 0))

@@ -136,16 +136,19 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.arrange = arrange_kernels },
 	{ .name = "memory",
-		.explain_empty = missing_data_explain,
+		.explain_empty = memory_explain_empty,
 		.summary = "memory by owner and kind: at its peak, at the end, and when PyTorch "
 			   "ran out of memory",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes "
 			   "free_bytes at_oom_bytes at_peak_bytes held_bytes most_bytes allocs "
 			   "frees failed reserved_at_peak_bytes unused_at_peak_bytes "
-			   "outside_at_peak_bytes stack provenance",
-		.text = "at_peak_bytes at_oom_bytes held_bytes allocs frees most_bytes alloc_bytes "
-			"failed stack",
+			   "outside_at_peak_bytes growth_bytes growth_share left_bytes grown_steps "
+			   "late_steps p_value growth_cause class_share line stack provenance",
+		.text = "growth_bytes growth_share growth_cause line at_peak_bytes at_oom_bytes "
+			"held_bytes allocs "
+			"frees most_bytes class_share alloc_bytes failed left_bytes grown_steps "
+			"late_steps p_value stack",
 		.sort = "at_peak_bytes",
 		.top = 20,
 		.next = "critical -m reserved",

@@ -59,8 +59,8 @@ const struct diagnose_rule diagnose_rules[] = {
 		diagnose_compilation },
 	{ "recompilation", "compilation of further versions, or in steady state", NEED_RANGES,
 		diagnose_recompilation },
-	{ "memory-growth", "each steady-state step leaves more memory allocated",
-		NEED_MEMORY | NEED_STEPS, diagnose_memory_growth },
+	{ "memory-growth", "each step leaves more memory allocated", NEED_ALLOCATIONS | NEED_STEPS,
+		diagnose_memory_growth },
 	{ "memory-spike", "one step needs far more memory than the others",
 		NEED_MEMORY | NEED_STEPS, diagnose_memory_spike },
 	{ "memory-fragmentation", "PyTorch reserves much more than tensors hold", NEED_MEMORY,
@@ -94,6 +94,8 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 		return "the trace has no CUDA calls";
 	if ((needs & NEED_MEMORY) && !diagnosis->profile->totals.has_tensors &&
 		!diagnosis->profile->totals.reserved_peak)
+		return "the trace has no device memory";
+	if ((needs & NEED_ALLOCATIONS) && !diagnosis->profile->memory->level_count)
 		return "the trace has no device memory";
 	if ((needs & NEED_STEPS) &&
 		(!diagnosis->process->steps || !diagnosis->process->steps->count))

@@ -68,6 +68,7 @@ enum diagnose_need {
 	/* Not a need: what it advises shortens GPU work, which gains nothing where that work is not
 	 * on the critical path. */
 	SHORTENS_GPU_WORK = 256,
+	NEED_ALLOCATIONS = 512, /* of any kind, also of the host's pinned memory */
 };
 
 struct diagnose_rule {

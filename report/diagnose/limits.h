@@ -37,7 +37,6 @@
 	X(CALLS_FEW, 3, "what happens once or twice may belong to the beginning or the end")       \
 	X(SUCCESSION, 3, "pairs of a copy and a matrix product: one may be chance")                \
 	X(COMPILE_SHARE, 100, "of the compiled regions' own time on the CPU")                      \
-	X(GROWTH, 10, "of the highest level: memory that grows by less in all steps is no leak")   \
 	X(SPIKE, 1500, "of the median step's peak: half as much again decides the batch size")     \
 	X(UNUSED, 200, "of what PyTorch reserved: a fifth in no tensor at the peak")               \
 	X(UNUSED_BYTES, 64000000,                                                                  \

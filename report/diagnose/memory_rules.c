@@ -3,12 +3,10 @@
  * Rules about device memory and PyTorch's tensors: growth from step to step, one step that needs
  * far more, memory that no tensor holds, and running out of memory.
  *
- * Growth is the median slope over the steady-state steps (Theil and Sen), if the test of Mann and
- * Kendall finds a trend with p below 0.005. The path that holds it is the one that holds most of
- * what steady-state steps allocated: at the end of the trace, or at the peak if all was freed at
- * the end.
+ * What grows, where and why is what report/analysis/memory_leaks.h found.
  */
 #include "report/analysis/allocation_sites.h"
+#include "report/analysis/memory_leaks.h"
 #include "report/analysis/step_stats.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -19,9 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREND_STEPS_MIN 6u   /* fewer steps cannot reach TREND_Z */
-#define TREND_STEPS_MAX 512u /* of more, the last ones are examined */
-#define TREND_Z 2.576        /* of the standard normal distribution: p below 0.005 */
 #define SPIKE_STEPS_MIN 5u
 #define FRAMES_SHOWN 3u
 
@@ -34,37 +29,15 @@ static const struct memory_level *tensor_level(const struct diagnosis *diagnosis
 
 /* ---- who holds memory ---- */
 
-enum held_when { HELD_AT_END, HELD_AT_PEAK, HELD_AT_OOM };
-
-static uint64_t site_held(const struct memory_site *site, enum held_when when)
-{
-	return when == HELD_AT_END    ? site->flow.held
-	       : when == HELD_AT_PEAK ? site->flow.at_peak
-				      : site->flow.at_oom;
-}
-
-/* Returns true if steady-state steps may have made what the site holds: it is in no other section
- * of the run, and made an allocation in every second step at least. */
-static bool may_grow(const struct diagnosis *diagnosis, const struct memory_site *site)
-{
-	const struct tree *tree = diagnosis->profile->tree;
-	uint32_t root = site->node;
-
-	while (tree->nodes[root].parent)
-		root = tree->nodes[root].parent;
-	return !tree->nodes[root].outside && site->flow.allocs * 2 >= diagnosis->facts.steady_steps;
-}
-
-/* The path that holds most, over the sites of one level. */
+/* The path that held most when memory ran out, over the sites of one level. */
 struct top_holder {
 	uint32_t node; /* 0: none */
-	uint64_t bytes, sum_bytes;
+	uint64_t bytes;
 	const struct memory_site *site; /* the largest one of the path */
 };
 
-/* `in_steps`: looks only at what steady-state steps allocated. */
-static struct top_holder find_holder(const struct diagnosis *diagnosis,
-	const struct memory_level *level, enum held_when when, bool in_steps)
+static struct top_holder find_oom_holder(
+	const struct diagnosis *diagnosis, const struct memory_level *level)
 {
 	const struct memory_owners *memory = diagnosis->profile->memory;
 	const struct tree *tree = diagnosis->profile->tree;
@@ -74,17 +47,15 @@ static struct top_holder find_holder(const struct diagnosis *diagnosis,
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
-		const uint64_t bytes = site_held(site, when);
-		const uint32_t node = in_steps ? site->node : same[site->node];
+		const uint64_t bytes = site->flow.at_oom;
+		const uint32_t node = same[site->node];
 
-		if (&memory->levels[site->level] != level || !bytes ||
-			(in_steps && !may_grow(diagnosis, site)))
+		if (&memory->levels[site->level] != level || !bytes)
 			continue;
-		top.sum_bytes += bytes;
 		held[node] += bytes;
 		if (held[node] <= top.bytes)
 			continue;
-		if (node != top.node || !top.site || bytes > site_held(top.site, when))
+		if (node != top.node || !top.site || bytes > top.site->flow.at_oom)
 			top.site = site;
 		top.node = node;
 		top.bytes = held[node];
@@ -96,21 +67,20 @@ static struct top_holder find_holder(const struct diagnosis *diagnosis,
 
 /* Writes the innermost lines of the program's own Python code of a stack, as `; allocated at
  * train.py:6 Net.forward < train.py:14 <module>`. Writes nothing if the trace has none. */
-static void list_python_lines(
-	struct diagnosis *diagnosis, const struct memory_site *site, char *text, size_t room)
+static void list_python_lines(struct diagnosis *diagnosis, uint32_t stack, char *text, size_t room)
 {
 	struct process *process = diagnosis->process;
-	const uint32_t frames = site ? call_stack_frames(process, site->stack) : 0;
+	const uint32_t frames = stack ? call_stack_frames(process, stack) : 0;
 	char *frame = xcalloc(CALL_STACK_TEXT);
 	size_t used = 0, length;
 
 	*text = '\0';
 	for (uint32_t i = 0, shown = 0; i < frames && shown < FRAMES_SHOWN; i++) {
-		call_stack_frame(process, site->stack, i, false, frame, CALL_STACK_TEXT);
+		call_stack_frame(process, stack, i, false, frame, CALL_STACK_TEXT);
 		if (!strstr(frame, ".py:") || strstr(frame, "/site-packages/") ||
 			strstr(frame, "/dist-packages/") || strstr(frame, "/lib/python"))
 			continue;
-		length = call_stack_frame(process, site->stack, i, true, frame, CALL_STACK_TEXT);
+		length = call_stack_frame(process, stack, i, true, frame, CALL_STACK_TEXT);
 		finding_set_text(text + used, room - used, "%s%s",
 			shown++ ? " < " : "; allocated at ",
 			diagnose_escaped(diagnosis, frame, length));
@@ -121,126 +91,101 @@ static void list_python_lines(
 
 /* ---- growth ---- */
 
-/* Returns true if `values` rise by more than chance explains (Mann and Kendall). */
-static bool has_upward_trend(const int64_t *values, size_t count)
-{
-	const double n = (double)count, deviation = sqrt(n * (n - 1) * (2 * n + 5) / 18);
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		for (size_t later = i + 1; later < count; later++)
-			sum += COMPARE(values[later], values[i]);
-	return count >= TREND_STEPS_MIN && (double)(sum - 1) > TREND_Z * deviation;
-}
-
-/* Returns the slope, in bytes per step, of the level at the end of steady-state steps (Theil-Sen,
- * the last TREND_STEPS_MAX steps). Returns 0 if there is no upward trend, or if the growth has
- * stopped. `*peak_bytes`: the highest of these levels, of all steady-state steps. `offset`: of the
- * level in struct step_stats. */
-static uint64_t growth_per_step(const struct step_table *table, size_t offset, uint64_t *peak_bytes)
-{
-	int64_t *const values = xcalloc((table->usual + 1) * sizeof *values), *ends = values;
-	size_t count = table->usual;
-	double slope = 0;
-
-	step_table_values(table, offset, values);
-	*peak_bytes = 0;
-	for (size_t i = 0; i < count; i++)
-		*peak_bytes = max_u64(*peak_bytes, values[i] > 0 ? (uint64_t)values[i] : 0);
-	if (count > TREND_STEPS_MAX) {
-		ends += count - TREND_STEPS_MAX;
-		count = TREND_STEPS_MAX;
-	}
-	/* If the growth has stopped, it is no leak: for example, a cache is full. */
-	if (has_upward_trend(ends, count)) {
-		slope = step_trend(ends, count);
-		if (step_trend(ends + count / 2, count - count / 2) * 4 < slope)
-			slope = 0;
-	}
-	free(values);
-	return slope >= 1 ? (uint64_t)llround(slope) : 0;
-}
-
 /* Appends after how many more steps the device's memory is used up at this rate. */
-static void predict_end(struct diagnosis *diagnosis, uint64_t per_step, char *text, size_t room)
+static void predict_end(
+	struct diagnosis *diagnosis, const struct memory_leak *leak, char *text, size_t room)
 {
-	const struct profile_totals *totals = &diagnosis->profile->totals;
-	const struct trace_device *device = process_device(
-		diagnosis->process, totals->level_device);
-	const uint64_t held = totals->reserved_peak > 0 ? (uint64_t)totals->reserved_peak : 0;
+	const uint64_t steps = memory_leak_steps_left(diagnosis->process, leak);
 
 	*text = '\0';
-	if (device && device->memory_bytes > held + per_step)
+	if (steps)
 		finding_set_text(text, room,
 			"; at this rate the GPU's %s are used up after another %s (modelled)",
-			diagnose_bytes(diagnosis, device->memory_bytes),
-			diagnose_plural(
-				diagnosis, (device->memory_bytes - held) / per_step, "step"));
+			diagnose_bytes(diagnosis, leak->capacity_bytes),
+			diagnose_plural(diagnosis, steps, "step"));
+}
+
+static const char *leak_advice(enum leak_cause cause)
+{
+	static const char *const advice[] = {
+		[LEAK_UNKNOWN] =
+			"Look for what keeps memory alive: lists, caches and histories that only "
+			"grow.",
+		[LEAK_GRAPH] =
+			"Look for what keeps outputs alive with their graph: outputs or losses "
+			"that are kept without .detach(), retain_graph=True, evaluation without "
+			"torch.no_grad().",
+		[LEAK_SCALAR] =
+			"Keep the number and not the tensor: use .item() or .detach() where the "
+			"scalar of each step is stored. The tensor keeps the whole graph.",
+		[LEAK_PINNED] = "Free pinned buffers (cudaFreeHost), or allocate them once and use "
+				"them again.",
+		[LEAK_MANAGED] = "Free managed memory (cudaFree), or allocate it once before the "
+				 "steps.",
+		[LEAK_CUDA] = "Free what each step allocates (cudaFree), or allocate it once "
+			      "before the steps.",
+	};
+
+	return advice[cause];
 }
 
 static void explain_growth(
-	struct diagnosis *diagnosis, struct finding *finding, uint64_t per_step, bool of_tensors)
+	struct diagnosis *diagnosis, struct finding *finding, const struct memory_leak *leak)
 {
-	const struct memory_level *level = of_tensors ? tensor_level(diagnosis) : NULL;
-	struct top_holder top = { .node = 0 };
-	char lines[256] = "", end[160], holder[160] = "";
-	enum held_when when = HELD_AT_END;
+	const struct memory_path *path = leak->path_count ? leak->paths[0].path : NULL;
+	const struct memory_growth *growth = &leak->held->growth;
+	char lines[256] = "", end[160], share[96] = "", scalar[96] = "";
 
-	if (level) {
-		top = find_holder(diagnosis, level, when, true);
-		/* Python frees what it holds at the end of the program. */
-		if (top.sum_bytes < per_step * diagnosis->facts.steady_steps / 2)
-			top = find_holder(diagnosis, level, when = HELD_AT_PEAK, true);
+	if (path) {
+		SET_TEXT(share, "; %.0f %% of it by the path below",
+			fmin(100, 100 * path->growth.rate / growth->rate));
+		list_python_lines(diagnosis, path->stack, lines, sizeof lines);
+		finding->node = path->node;
 	}
-	if (top.node) {
-		SET_TEXT(holder, "; of what such steps allocated, the path below holds most: %s %s",
-			diagnose_bytes(diagnosis, top.bytes),
-			when == HELD_AT_END ? "at the end" : "at the peak");
-		list_python_lines(diagnosis, top.site, lines, sizeof lines);
-	}
-	predict_end(diagnosis, per_step, end, sizeof end);
-	SET_TEXT(finding->evidence, "%s more after each of %s%s%s%s",
-		diagnose_bytes(diagnosis, per_step),
-		diagnose_plural(diagnosis, diagnosis->facts.steady_steps, "steady-state step"),
-		holder, lines, end);
-	SET_TEXT(finding->next,
-		"%sLook for what keeps tensors alive: losses or outputs that are kept without "
-		".item() or .detach(), lists and caches that only grow, retain_graph=True. "
-		"torch.cuda.memory._record_memory_history shows each allocation.",
-		*lines || !of_tensors ? "" : "Record with PPERF_PYSTACKS=alloc to see the line. ");
-	finding->node = top.node;
+	if (leak->scalar)
+		SET_TEXT(scalar, "; one scalar a step keeps it: %s",
+			diagnose_name(diagnosis,
+				diagnosis->profile->tree->nodes[leak->scalar->node].name));
+	predict_end(diagnosis, leak, end, sizeof end);
+	SET_TEXT(finding->evidence,
+		"%s of %s left %s; %s of what steps left there is held at the end%s%s%s%s",
+		diagnose_count(diagnosis, growth->left),
+		diagnose_plural(diagnosis, growth->late, "late step"),
+		diagnose_bytes(diagnosis, (uint64_t)llround(growth->rate)),
+		diagnose_bytes(diagnosis, leak->left_bytes), share, lines, scalar, end);
+	SET_TEXT(finding->next, "%s%s",
+		*lines || leak->held->kind != MEMORY_TENSOR
+			? ""
+			: "Record with PPERF_PYSTACKS=alloc to see the line. ",
+		leak_advice(leak->cause));
 }
 
 void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct step_table *table = diagnose_step_table(diagnosis);
-	const bool of_tensors = table->has_allocated;
-	const size_t examined = table->usual < TREND_STEPS_MAX ? table->usual : TREND_STEPS_MAX;
-	uint64_t peak_bytes, per_step;
+	const char *unchecked = memory_leaks_unchecked(diagnosis->process);
+	const struct memory_leak *leak;
 
-	if (table->usual < TREND_STEPS_MIN) {
-		finding_set_unchecked(finding, "too few steady-state steps to detect a trend");
+	if (unchecked) {
+		finding_set_unchecked(finding, unchecked);
 		return;
 	}
-	diagnosis->facts.steady_steps = table->usual;
-	per_step = growth_per_step(table,
-		of_tensors ? offsetof(struct step_stats, allocated_end)
-			   : offsetof(struct step_stats, reserved_end),
-		&peak_bytes);
-	if (!diagnose_is_share(per_step * examined, peak_bytes, LIMIT_GROWTH))
+	diagnose_step_table(diagnosis); /* makes the lifetimes in the same pass */
+	leak = memory_leaks_worst(diagnosis->process);
+	if (!leak)
 		return;
-	finding_set_found(finding, of_tensors ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason, "%s over %s%zu steady-state steps, p below 0.005 (Mann-Kendall)",
-		of_tensors ? "PyTorch's own totals" : "the program's allocations",
-		examined < table->usual ? "the last " : "", examined);
-	SET_TEXT(finding->sentence,
-		"Memory grows: after each steady-state step %s %s more than after the one before.",
-		of_tensors ? "tensors hold" : "the program holds",
-		diagnose_bytes(diagnosis, per_step));
-	explain_growth(diagnosis, finding, per_step, of_tensors);
-	SET_TEXT(finding->view, "memory");
-	finding->count = examined;
-	finding->impact_bytes = per_step * examined;
+	finding_set_found(finding, CONFIDENCE_HIGH);
+	SET_TEXT(finding->reason, "sign test over %zu late steps: p %.2g", leak->held->growth.late,
+		leak->held->growth.p);
+	SET_TEXT(finding->sentence, "%s grows: each step leaves %s allocated.",
+		leak->held->kind == MEMORY_TENSOR         ? "Tensor memory"
+		: leak->held->kind == TRACE_MEMORY_PINNED ? "Pinned memory of the host"
+		: memory_is_device(leak->held->kind)      ? "Device memory"
+							  : "Memory",
+		diagnose_bytes(diagnosis, (uint64_t)llround(leak->held->growth.rate)));
+	explain_growth(diagnosis, finding, leak);
+	SET_TEXT(finding->view, "memory --growth");
+	finding->count = leak->held->growth.late;
+	finding->impact_bytes = leak->left_bytes;
 }
 
 /* ---- spike ---- */
@@ -385,10 +330,10 @@ static void name_oom_holder(
 
 	*text = '\0';
 	if (level)
-		top = find_holder(diagnosis, level, HELD_AT_OOM, false);
+		top = find_oom_holder(diagnosis, level);
 	if (!top.node)
 		return;
-	list_python_lines(diagnosis, top.site, lines, sizeof lines);
+	list_python_lines(diagnosis, top.site->stack, lines, sizeof lines);
 	finding_set_text(text, room, "; most of it was allocated by %s: %s%s",
 		diagnose_name(diagnosis, diagnosis->profile->tree->nodes[top.node].name),
 		diagnose_bytes(diagnosis, top.bytes), lines);

@@ -204,8 +204,10 @@ static struct memory_change free_context_memory(
 	struct memory_change change;
 	size_t at = 0;
 
-	while (memory_owners_free_context(profile->memory, event->record, &at, &change))
+	while (memory_owners_free_context(profile->memory, event->record, &at, &change)) {
 		add_memory_change(profile, event, call, &change);
+		profile_observe_memory(profile, event, &change);
+	}
 	return (struct memory_change){ .failed = call->record->result != 0 };
 }
 
@@ -226,10 +228,13 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	const struct timed_call *call, uint32_t leaf_node)
 {
 	const bool allocates = event->kind == TRACE_ALLOC;
-	const struct memory_change change = apply_memory_record(profile, event, call);
 	const uint32_t nodes[] = { call->node, leaf_node };
+	struct memory_change change;
 
+	profile_memory_event(profile, event);
+	change = apply_memory_record(profile, event, call);
 	add_memory_change(profile, event, call, &change);
+	profile_observe_memory(profile, event, &change);
 	if (allocates && memory_ran_out(event->record))
 		profile_failed_allocation(profile, event, call->node);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {
@@ -316,8 +321,10 @@ void profile_call_record(struct profile *profile, const struct trace_event *even
 	}
 	if (__builtin_expect(profile->options.observer && profile->options.observer->call, 0))
 		observe_call(profile, event, &call, leaf_node);
-	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE)
+	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE) {
 		add_memory_call(profile, event, &call, leaf_node);
-	else if (event->kind != TRACE_SYNC)
+	} else if (event->kind != TRACE_SYNC) {
+		profile_note_activity(profile, event->time_ns);
 		add_pending_launch(profile, event, &call);
+	}
 }

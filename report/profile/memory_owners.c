@@ -155,6 +155,7 @@ struct memory_owners *memory_owners_new(void)
 	struct memory_owners *memory = xcalloc(sizeof *memory);
 
 	memory->tables = xcalloc(sizeof *memory->tables);
+	memory->end_serial = memory->active_serial = 1; /* no mark; snapshots begin with 0 */
 	grow_allocations(memory->tables);
 	return memory;
 }
@@ -188,6 +189,47 @@ static void note_peak_and_oom(struct memory_flow *flow, const struct memory_leve
 	}
 }
 
+/* Returns what `flow` has come to. */
+static struct memory_snapshot snapshot_of(const struct memory_flow *flow)
+{
+	return (struct memory_snapshot){ .alloc_bytes = flow->alloc_bytes,
+		.free_bytes = flow->free_bytes,
+		.allocs = flow->allocs,
+		.frees = flow->frees,
+		.held = flow->held };
+}
+
+/* Notes what `flow` had come to at the last mark of the end, before the first change after it. */
+static void note_end(const struct memory_owners *memory, struct memory_flow *flow)
+{
+	if (flow->end.serial == memory->end_serial)
+		return;
+	flow->end = snapshot_of(flow);
+	flow->end.serial = memory->end_serial;
+}
+
+static void note_level_end(const struct memory_owners *memory, struct memory_level *level)
+{
+	if (level->flow.end.serial != memory->end_serial)
+		level->pool.allocated_at_end = level->pool.allocated;
+	note_end(memory, &level->flow);
+	if (level->active.serial != memory->active_serial) {
+		level->active = snapshot_of(&level->flow);
+		level->active.serial = memory->active_serial;
+	}
+}
+
+void memory_owners_mark_end(struct memory_owners *memory, uint64_t at_ns)
+{
+	memory->end_serial++;
+	memory->end_ns = at_ns;
+}
+
+void memory_owners_mark_active(struct memory_owners *memory)
+{
+	memory->active_serial++;
+}
+
 static void add_allocation(
 	struct memory_owners *memory, uint32_t site_index, uint64_t bytes, uint64_t at_ns)
 {
@@ -195,6 +237,8 @@ static void add_allocation(
 	struct memory_level *level = &memory->levels[site->level];
 
 	note_peak_and_oom(&site->flow, level);
+	note_end(memory, &site->flow);
+	note_level_end(memory, level);
 	for (struct memory_flow *flow = &site->flow; flow;
 		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->alloc_bytes += bytes;
@@ -220,6 +264,8 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 	struct memory_level *level = &memory->levels[site->level];
 
 	note_peak_and_oom(&site->flow, level);
+	note_end(memory, &site->flow);
+	note_level_end(memory, level);
 	for (struct memory_flow *flow = &site->flow; flow;
 		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->free_bytes += allocation->bytes;
@@ -230,6 +276,8 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 	change->freed_node = site->node;
 	change->freed_kind = level->kind;
 	change->freed_device = level->device;
+	change->freed_site = allocation->site;
+	change->freed_since_ns = allocation->since_ns;
 	change->known = true;
 }
 
@@ -256,6 +304,7 @@ static void insert_allocation(struct memory_owners *memory, const struct allocat
 	allocation->live = true;
 	add_allocation(memory, allocated->site, allocated->bytes, allocated->since_ns);
 	change->allocated_bytes = allocated->bytes;
+	change->site = allocated->site;
 	change->known = true;
 }
 
@@ -431,6 +480,7 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	struct memory_pool *pool = &memory->levels[index].pool;
 
 	memory->counts.tensors++;
+	note_level_end(memory, &memory->levels[index]);
 	memory->counts.tensor_differences += !pool->unknown &&
 					     pool->allocated + (uint64_t)record->bytes !=
 						     record->allocated;
@@ -547,6 +597,8 @@ static void drop_tensors(struct memory_owners *memory)
 		}
 		note_peak_and_oom(&memory->sites[allocation->site].flow,
 			&memory->levels[memory->sites[allocation->site].level]);
+		note_end(memory, &memory->sites[allocation->site].flow);
+		note_level_end(memory, &memory->levels[memory->sites[allocation->site].level]);
 		memory->sites[allocation->site].flow.held -= allocation->bytes;
 		memory->levels[memory->sites[allocation->site].level].flow.held -=
 			allocation->bytes;
@@ -577,7 +629,9 @@ static void finish_tensor_level(struct memory_level *level)
 {
 	struct memory_pool *pool = &level->pool;
 
-	pool->before_at_end = pool->unknown ? 0 : unrecorded_tensors(level);
+	pool->before_at_end = pool->unknown || pool->allocated_at_end < level->flow.held
+				      ? 0
+				      : pool->allocated_at_end - level->flow.held;
 	level->flow.at_peak = pool->held_at_peak + pool->before_at_peak;
 	level->flow.at_oom += pool->before_at_oom;
 	level->flow.held += pool->before_at_end;
@@ -585,8 +639,44 @@ static void finish_tensor_level(struct memory_level *level)
 		level->flow.held_max = level->flow.at_peak;
 }
 
+/* Replaces what a site has come to by what it had come to at the end. */
+static void move_site_to_end(const struct memory_owners *memory, struct memory_flow *flow)
+{
+	note_end(memory, flow);
+	flow->alloc_bytes = flow->end.alloc_bytes;
+	flow->free_bytes = flow->end.free_bytes;
+	flow->allocs = flow->end.allocs;
+	flow->frees = flow->end.frees;
+	flow->held = flow->end.held;
+}
+
+/* Returns what was allocated and released between two points in time. */
+static struct memory_snapshot between_snapshots(
+	const struct memory_snapshot *from, const struct memory_snapshot *to)
+{
+	return (struct memory_snapshot){ .alloc_bytes = to->alloc_bytes - from->alloc_bytes,
+		.free_bytes = to->free_bytes - from->free_bytes,
+		.allocs = to->allocs - from->allocs,
+		.frees = to->frees - from->frees };
+}
+
+/* Sets what a level held at the end, and what came after it. */
+static void move_level_to_end(const struct memory_owners *memory, struct memory_level *level)
+{
+	const struct memory_snapshot now = snapshot_of(&level->flow);
+
+	note_level_end(memory, level);
+	level->after_end = between_snapshots(&level->flow.end, &level->active);
+	level->shutdown = between_snapshots(&level->active, &now);
+	level->flow.held = level->flow.end.held;
+}
+
 void memory_owners_finish(struct memory_owners *memory)
 {
+	if (memory->end_serial == 1) { /* never marked: everything came before the end */
+		memory_owners_mark_end(memory, UINT64_MAX);
+		memory_owners_mark_active(memory);
+	}
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		struct memory_flow *flow = &memory->sites[i].flow;
 		const struct memory_level *level = &memory->levels[memory->sites[i].level];
@@ -595,13 +685,29 @@ void memory_owners_finish(struct memory_owners *memory)
 		if (level->ooms)
 			flow->at_oom = flow->oom_serial == level->ooms ? flow->oom_held
 								       : flow->held;
+		move_site_to_end(memory, &memory->sites[i].flow);
 	}
 	for (uint32_t i = 0; i < memory->level_count; i++) {
 		struct memory_flow *flow = &memory->levels[i].flow;
 
+		move_level_to_end(memory, &memory->levels[i]);
 		flow->at_peak = flow->held_max;
 		flow->at_oom = flow->oom_held;
 		if (memory->levels[i].kind == MEMORY_TENSOR)
 			finish_tensor_level(&memory->levels[i]);
 	}
+}
+
+void memory_owners_each_live(const struct memory_owners *memory,
+	void (*visit)(void *context, const struct live_allocation *allocation), void *context)
+{
+	const struct allocation_table *table = memory->tables;
+
+	for (size_t i = 0; i < table->slots; i++)
+		if (table->allocations[i].live)
+			visit(context,
+				&(struct live_allocation){ .address = table->allocations[i].address,
+					.bytes = table->allocations[i].bytes,
+					.since_ns = table->allocations[i].since_ns,
+					.site = table->allocations[i].site });
 }

@@ -12,8 +12,12 @@
  * device's tensors. If it differs from the sum in the trace, something is missing. The
  * difference is counted, and the allocator's total is used.
  *
+ * The end is the last point in time that memory_owners_mark_end marked. What came after it is
+ * counted apart: what the program did after its last step (memory_level.after_end), and what an
+ * interpreter freed while it shut down (memory_level.shutdown).
+ *
  * Memory: 80 to 160 bytes per allocation that was live at the same time. A site (a tree node, a
- * call stack and a memory kind) takes 136 bytes.
+ * call stack and a memory kind) takes 184 bytes.
  */
 #ifndef PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
 #define PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
@@ -26,10 +30,17 @@
 #define MEMORY_TENSOR MEMORY_KINDS
 #define MEMORY_OOMS_MAX 1000u /* failures with all details; further ones are only counted */
 
-/* Bytes allocated and released, and bytes held. */
+/* What was allocated and released up to a point in time, and what was held then. */
+struct memory_snapshot {
+	uint64_t alloc_bytes, free_bytes, allocs, frees, held;
+	uint64_t serial; /* memory_owners.end_serial or active_serial at that time */
+};
+
+/* Bytes allocated and released, and bytes held. After memory_owners_finish a site has what it
+ * allocated and released up to the end, and a level what the whole trace has. */
 struct memory_flow {
 	uint64_t alloc_bytes, free_bytes, allocs, frees, failed;
-	uint64_t held;     /* now; after the last record: at the end */
+	uint64_t held;     /* now; after memory_owners_finish: at the end */
 	uint64_t held_max; /* highest value of `held` */
 	/* `held` when the level of this kind and device was highest. After memory_owners_finish. */
 	uint64_t at_peak;
@@ -37,12 +48,14 @@ struct memory_flow {
 	 * memory_owners_finish. */
 	uint64_t at_oom;
 	uint64_t peak_serial, peak_held, oom_serial, oom_held;
+	struct memory_snapshot end; /* before the first change after the last mark of the end */
 };
 
 /* What PyTorch's allocator reports for a device. */
 struct memory_pool {
 	/* Now: bytes of tensors; bytes that the allocator holds. */
 	uint64_t allocated, reserved;
+	uint64_t allocated_at_end; /* `allocated` at the end. After memory_owners_finish. */
 	uint64_t peak, reserved_at_peak, reserved_peak_bytes;
 	/* Bytes of device memory that were not allocated by PyTorch's allocator. Negative: not
 	 * all allocations of that allocator were recorded. */
@@ -65,6 +78,10 @@ struct memory_level {
 	/* When the level was highest; how often it reached a new peak. */
 	uint64_t peak_ns, serial;
 	uint64_t ooms;
+	struct memory_snapshot active; /* as flow.end, of the last mark of activity */
+	/* What was allocated and released after the end and before the shutdown, and during the
+	 * shutdown. `held` is not set. After memory_owners_finish. */
+	struct memory_snapshot after_end, shutdown;
 };
 
 /* Where memory was allocated. */
@@ -125,6 +142,10 @@ struct memory_owners {
 	struct failed_allocation *failed;       /* the first MEMORY_OOMS_MAX */
 	uint32_t failed_count, unrepeated_from; /* all before this one succeeded later */
 	struct memory_counts counts;
+	/* The number of marks of the end, and the time of the last one. When the first record was
+	 * made. 0: there is none. */
+	uint64_t end_serial, end_ns, first_ns;
+	uint64_t active_serial;          /* the number of marks of activity */
 	bool resumed;                    /* memory_owners_resume was called */
 	struct allocation_table *tables; /* private */
 };
@@ -137,7 +158,9 @@ struct memory_change {
 	uint64_t allocated_bytes, freed_bytes;
 	uint32_t freed_node; /* tree node that had allocated what was freed */
 	uint32_t freed_kind, freed_device;
-	bool known, failed; /* known: something changed */
+	uint32_t site, freed_site; /* indexes of memory_owners.sites */
+	uint64_t freed_since_ns;   /* when it had been allocated */
+	bool known, failed;        /* known: something changed */
 };
 
 struct memory_owners *memory_owners_new(void);
@@ -183,8 +206,23 @@ void memory_owners_resume(struct memory_owners *memory);
 const struct memory_level *memory_owners_tensors(
 	const struct memory_owners *memory, uint32_t device);
 
-/* Sets at_peak and at_oom. Called once, after the last record. */
+/* Marks `at_ns` as the end so far: what was recorded up to now came before it. */
+void memory_owners_mark_end(struct memory_owners *memory, uint64_t at_ns);
+/* Marks that what was recorded up to now came before the shutdown. */
+void memory_owners_mark_active(struct memory_owners *memory);
+
+/* Sets what is at the peak, at the end and when memory last ran out. Called once, after the last
+ * record. */
 void memory_owners_finish(struct memory_owners *memory);
+
+/* An allocation that no record releases. */
+struct live_allocation {
+	uint64_t address, bytes, since_ns;
+	uint32_t site;
+};
+/* Calls `visit` for each of them, in no order. */
+void memory_owners_each_live(const struct memory_owners *memory,
+	void (*visit)(void *context, const struct live_allocation *allocation), void *context);
 
 /* Whether memory of `kind` is part of `reserved`. */
 bool memory_is_device(uint32_t kind);

@@ -274,6 +274,7 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	if (can_await_target(options) && options->metric != METRIC_GPU && !state->sections)
 		state->small_instances = small_instances_new(profile);
 	profile_find_counter(profile);
+	profile_memory_begin(profile);
 	if (options->observer)
 		notify_of_begin(profile, options->observer);
 	return profile;
@@ -467,6 +468,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 		profile_keep_thread_time(profile, profile->state->threads[i]);
 	profile_gpu_finish(profile);
 	idle_gaps_finish(profile);
+	profile_memory_finish(profile);
 	memory_owners_finish(profile->memory);
 	profile_tensors_finish(profile);
 	for (uint32_t id = 1; id < profile->tree->count; id++)

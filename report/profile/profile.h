@@ -77,6 +77,16 @@ struct observed_instance {
 	long double value;
 };
 
+/* Memory that was allocated or freed, or both (an address that was allocated again). */
+struct observed_memory {
+	const struct memory_change *change;
+	const struct memory_owners *memory;
+	uint64_t at_ns,
+		address;     /* address: of what was allocated or freed; 0: of a whole context */
+	uint32_t trace_node; /* around the record */
+	uint32_t api;        /* name in the trace of the CUDA call; 0: PyTorch's allocator */
+};
+
 /* Callbacks for one pass over the trace. Members that are not set are skipped. `at_ns` is when
  * the range or call began, since the trace's start. */
 struct profile_observer {
@@ -103,6 +113,8 @@ struct profile_observer {
 	void (*level)(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved);
 	/* The following callbacks receive all that happened, whether it is counted or not. */
 
+	/* An allocation or a release that changed something. */
+	void (*memory)(void *context, const struct observed_memory *memory);
 	void (*call)(void *context, const struct observed_call *call);
 	void (*work)(void *context, const struct observed_gpu_work *work);
 	/* An API, GPU_SYNC or OBJECT record. */

@@ -36,6 +36,15 @@ struct open_range_details {
 	long double level; /* of the metric, when it began */
 };
 
+/* The search for the end of the run (memory_end.c). */
+struct memory_end {
+	uint64_t steps_end_ns; /* of the last step; UINT64_MAX: the end is after it */
+	/* When the program first did something after the last record of memory. 0: it did nothing.
+	 */
+	uint64_t active_ns;
+	bool frees_are_activity; /* outside of ranges, too */
+};
+
 struct profile_thread {
 	const struct trace_stream *of;
 	struct open_range *frames;
@@ -99,6 +108,7 @@ struct profile_state {
 	uint32_t step_depth;
 	uint64_t step, now_ns, counting_begin_ns, counted_ns, busy_at_begin_ns, idle_at_begin_ns,
 		unknown_at_begin_ns;
+	struct memory_end memory_end;
 	int64_t reserved; /* current level of device memory */
 	bool has_reserved;
 	int64_t allocated;   /* current level of tensors */
@@ -251,6 +261,27 @@ void profile_offer_worst(
 
 /* The following functions handle one record each, or finish a kind of records. */
 
+/* Chooses what the end of the run is for memory. Called before the first event. */
+void profile_memory_begin(struct profile *profile);
+/* Called before an ALLOC, FREE or TENSOR record is handled. Marks the end before it, unless the
+ * program did nothing since the record before. */
+void profile_memory_event(struct profile *profile, const struct trace_event *event);
+/* Marks the end after the last event. */
+void profile_memory_finish(struct profile *profile);
+/* Notes that the program did something other than free memory. */
+static inline void profile_note_activity(struct profile *profile, uint64_t at_ns)
+{
+	struct memory_end *end = &profile->state->memory_end;
+
+	if (!end->active_ns)
+		end->active_ns = at_ns ? at_ns : 1;
+}
+static inline bool profile_event_frees_tensor(const struct trace_event *event)
+{
+	return event->kind == TRACE_TENSOR &&
+	       ((const struct trace_tensor *)event->record)->bytes < 0;
+}
+
 void profile_call_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_record(struct profile *profile, const struct trace_event *event);
 /* Handles an ALLOC record that failed because memory was exhausted, at tree node `node`. */
@@ -329,6 +360,10 @@ static inline uint32_t profile_frame_index(const struct profile_thread *thread, 
 {
 	return depth + (depth >= thread->section_frame);
 }
+
+/* Reports a change that an ALLOC, FREE or TENSOR record made. */
+void profile_observe_memory(const struct profile *profile, const struct trace_event *event,
+	const struct memory_change *change);
 
 /* Reports to the observer a counted range that is over and whose child_ns is known. */
 static inline void profile_observe_segment(const struct profile *profile,

@@ -50,6 +50,7 @@ void profile_open_range(struct profile *profile, const struct trace_event *event
 							  event->node, event->time_ns);
 
 	state->now_ns = event->time_ns;
+	profile_note_activity(profile, event->time_ns);
 	depth = thread->depth = profile_frame_index(thread, event->depth);
 	if (__builtin_expect(own_label, 0)) {
 		profile_require_instances(profile);

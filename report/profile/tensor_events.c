@@ -68,9 +68,11 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 {
 	const struct trace_tensor *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
-	const struct memory_change change = memory_owners_record_tensor(
-		profile->memory, record, node, event->time_ns);
+	struct memory_change change;
 
+	profile_memory_event(profile, event);
+	change = memory_owners_record_tensor(profile->memory, record, node, event->time_ns);
+	profile_observe_memory(profile, event, &change);
 	if (is_level_of(profile, record, record->bytes)) {
 		update_allocated(profile, (int64_t)record->allocated);
 		observe_level(profile, record, event->time_ns);

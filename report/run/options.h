@@ -25,7 +25,8 @@ struct view;
 	X(STREAM, stream)     \
 	X(THREAD, thread)     \
 	X(RANK, rank)         \
-	X(STEP, step)
+	X(STEP, step)         \
+	X(CLASS, class)
 
 enum rows_by {
 #define X(by, name) BY_##by,
@@ -79,6 +80,7 @@ struct options {
 	const char *step_marker; /* NULL: the setting of the program's environment */
 	int64_t device, rank;    /* -1: not given */
 	bool brief;              /* the view's short form */
+	bool growth;             /* memory: what grows from step to step */
 	bool no_percentiles;     /* the view shows no percentiles of ranges: compute none */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
 	struct style_settings style;

@@ -272,6 +272,19 @@ static void add_gpu_owner(struct paragraph *paragraph, const struct process *pro
 	add_largest_children(paragraph, process, node_id, METRIC_GPU, totals->gpu_sum_ns);
 }
 
+/* Returns the device memory that was held at the end on the device of the levels. */
+static uint64_t device_memory_at_end(const struct process *process)
+{
+	const struct memory_owners *memory = process->profile->memory;
+	uint64_t held = 0;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory_is_device(memory->levels[i].kind) &&
+			memory->levels[i].device == process->profile->totals.level_device)
+			held += memory->levels[i].flow.held;
+	return held;
+}
+
 /* Device memory only, not the tensors in it: its peak, what was still reserved at the end, and
  * where it was allocated. */
 static void add_memory_headline(struct paragraph *paragraph, const struct process *process)
@@ -282,8 +295,7 @@ static void add_memory_headline(struct paragraph *paragraph, const struct proces
 	paragraph_add(paragraph, "peak of device memory ");
 	paragraph_value(paragraph, UNIT_BYTES, (uint64_t)totals->reserved_peak);
 	paragraph_add(paragraph, ", ");
-	paragraph_value(paragraph, UNIT_BYTES,
-		totals->reserved_now > 0 ? (uint64_t)totals->reserved_now : 0);
+	paragraph_value(paragraph, UNIT_BYTES, device_memory_at_end(process));
 	paragraph_add(paragraph, " still allocated at the end");
 	if (!node_id || !totals->alloc_bytes)
 		return;

@@ -9,6 +9,7 @@
 #include "report/summary/headline.h"
 #include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
+#include "report/views/memory_growth.h"
 #include "report/views/memory_summary.h"
 #include "report/views/summary_coverage.h"
 #include "report/views/views.h"
@@ -518,6 +519,7 @@ void draw_summary(const struct report *report, const struct style *style)
 
 	memory_summary_put_oom(process, style);
 	verdict = put_diagnosis(report, style);
+	memory_growth_put(&report->processes->all[0], style);
 	headline_put_where(process, style, verdict.has_classes);
 	memory_summary_put_levels(process, style);
 	put_program(process, style);

@@ -124,7 +124,8 @@
 	X("at_peak_bytes", "at peak", BYTES, at_peak,                                              \
 		"bytes live at the peak of that kind and device; of a node: tensors allocated in " \
 		"it and below")                                                                    \
-	X("held_bytes", "at end", BYTES, held, "bytes live at the end of the trace")               \
+	X("held_bytes", "at end", BYTES, held,                                                     \
+		"bytes live at the end: of the last step, else of the last operator or call")      \
 	X("most_bytes", "peak", BYTES, held_max, "largest number of bytes live at one time")       \
 	X("reserved_at_peak_bytes", "reserved at peak", BYTES, reserved_at_peak,                   \
 		"of tensors: bytes reserved by PyTorch's allocator when tensors peaked")           \
@@ -134,6 +135,25 @@
 	X("outside_at_peak_bytes", "outside at peak", BYTES, outside_at_peak,                      \
 		"of tensors: device memory allocated outside PyTorch's allocator at that time, "   \
 		"as far as recorded")                                                              \
+	X("growth_bytes", "per step", BYTES, computed,                                             \
+		"bytes that each step leaves allocated, after the first third of the steps "       \
+		"(median slope, Theil-Sen); without steps: each fifth of the run")                 \
+	X("growth_share", "of growth", PERCENT, computed,                                          \
+		"growth_bytes of the call path as a fraction of that of its kind of memory")       \
+	X("left_bytes", "left", BYTES, computed, "bytes that steps left allocated at the end")     \
+	X("grown_steps", "steps", COUNT, computed, "late steps that left something allocated")     \
+	X("late_steps", "late steps", COUNT, computed,                                             \
+		"steps after the first third, without the last one")                               \
+	X("p_value", "p", PERCENT, computed,                                                       \
+		"how likely as many late steps leave something by chance (sign test)")             \
+	X("growth_cause", "cause", TEXT, computed,                                                 \
+		"why it grows: graph (outputs that autograd keeps), scalar (one a step, which "    \
+		"keeps its graph), pinned, managed, CUDA call, or program (the program keeps it)") \
+	X("line", "line", TEXT, computed,                                                          \
+		"the program's innermost source line or function of the allocation "               \
+		"(PPERF_PYSTACKS, PPERF_STACKS)")                                                  \
+	X("class_share", "of memory", PERCENT, computed,                                           \
+		"fraction of the bytes of its kind of memory that lived as long")                  \
 	X("memory_kind", "kind", TEXT, memory_kind,                                                \
 		"device, managed, pinned, array, tensor or other; only device memory counts as "   \
 		"reserved")                                                                        \

@@ -31,6 +31,7 @@ struct computed_row {
 	uint32_t name_bytes;
 	struct computed_cell *cells;
 	size_t count, room;
+	bool is_call_path; /* the path leaves out steps and sections of the run */
 };
 
 /* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the

@@ -77,13 +77,16 @@ bool cell_number(const struct cell *cell, long double *number)
 static uint32_t next_of_path(const struct row *row, uint32_t node)
 {
 	const struct memory_site *site = row->kind == ROW_SITE ? row->of.site : NULL;
+	const bool is_call_path = row->kind == ROW_COMPUTED && row->of.computed->is_call_path,
+		   omits_sections = is_call_path || (site && site->omits_sections),
+		   omits_steps = is_call_path || (site && site->omits_steps);
 
-	while (site && node) {
+	while ((omits_sections || omits_steps) && node) {
 		const uint8_t kind = row->tree->nodes[node].kind;
 
 		/* what has only a section for a path keeps it */
-		if (node == row->node || ((kind != NODE_SECTION || !site->omits_sections) &&
-						 (kind != NODE_STEP || !site->omits_steps)))
+		if (node == row->node || ((kind != NODE_SECTION || !omits_sections) &&
+						 (kind != NODE_STEP || !omits_steps)))
 			break;
 		node = row->tree->nodes[node].parent;
 	}

@@ -3,6 +3,7 @@
  * Arranges each kind of memory on each device and, below it, the nodes that allocated it.
  */
 #include "report/views/views.h"
+#include "report/views/memory_growth.h"
 #include "report/base/compare.h"
 #include "report/table/column.h"
 #include "report/table/computed_row.h"
@@ -49,6 +50,27 @@ static void add_unrecorded(
 	if (level->ooms)
 		computed_row_set_unsigned(computed, "at_oom_bytes", pool->before_at_oom);
 	computed_row_add(rows, computed, (uint32_t)rows->count - 1);
+}
+
+/* Adds a row for what was allocated and released in a time after the end, so that the rows of the
+ * level add up. */
+static void add_after_end(struct process *process, struct rows *rows, uint32_t parent,
+	const struct memory_snapshot *after, const char *name)
+{
+	const struct memory_level *level = rows->rows[parent].of.level;
+	struct computed_row *computed;
+
+	if (!after->allocs && !after->frees)
+		return;
+	computed = computed_row_new(process, 0, "alloc");
+	computed_row_set_name(computed, name, strlen(name));
+	computed_row_set_string(computed, "memory_kind", memory_kind_name(level->kind));
+	computed_row_set_unsigned(computed, "device", level->device);
+	computed_row_set_unsigned(computed, "alloc_bytes", after->alloc_bytes);
+	computed_row_set_unsigned(computed, "free_bytes", after->free_bytes);
+	computed_row_set_unsigned(computed, "allocs", after->allocs);
+	computed_row_set_unsigned(computed, "frees", after->frees);
+	computed_row_add(rows, computed, parent);
 }
 
 /* Leaves out sites that held nothing at the peak, at the end and when memory ran out, unless an
@@ -102,6 +124,10 @@ static void add_sites(
 	}
 	hide_empty_sites(options, rows, first);
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+	if (options->depth < 2)
+		return;
+	add_after_end(process, rows, parent, &memory->levels[level].after_end, "(after last step)");
+	add_after_end(process, rows, parent, &memory->levels[level].shutdown, "(shutdown)");
 }
 
 /* Orders tensors first, then device memory, then by kind and device. */
@@ -119,7 +145,8 @@ static int by_memory_kind(const void *a, const void *b)
 	return COMPARE(left->device, right->device);
 }
 
-void arrange_memory(const struct options *options, struct process *process, struct rows *rows)
+static void arrange_owners(
+	const struct options *options, struct process *process, struct rows *rows)
 {
 	const struct memory_owners *memory = process->profile->memory;
 	const struct memory_level **levels = xcalloc(
@@ -139,4 +166,14 @@ void arrange_memory(const struct options *options, struct process *process, stru
 		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
 	}
 	free(levels);
+}
+
+void arrange_memory(const struct options *options, struct process *process, struct rows *rows)
+{
+	if (options->growth)
+		arrange_memory_growth(options, process, rows);
+	else if (options->by == BY_CLASS)
+		arrange_memory_classes(options, process, rows);
+	else
+		arrange_owners(options, process, rows);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/memory_summary.h"
+#include "report/views/memory_growth.h"
+#include "report/views/missing_data.h"
 #include "report/base/compare.h"
 #include "report/analysis/allocation_sites.h"
 #include "report/base/alloc.h"
@@ -392,9 +394,9 @@ static void put_level(
 		paragraph_add(&paragraph, " (what was allocated before the trace is unknown)");
 	paragraph_add(&paragraph, ", reached ");
 	paragraph_add_path(&paragraph, process, pool->peak_node);
-	if (pool->allocated || !least) {
+	if (pool->allocated_at_end || !least) {
 		paragraph_add(&paragraph, "; %s", least ? "at least " : "");
-		paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
+		paragraph_value(&paragraph, UNIT_BYTES, pool->allocated_at_end);
 		paragraph_add(&paragraph, " still allocated at the end");
 	}
 	if (pool->reserved_peak_bytes) {
@@ -475,6 +477,7 @@ void memory_summary_header(const struct report *report, const struct style *styl
 		const uint32_t first = memory->oom_count > OOMS_SHOWN
 					       ? memory->oom_count - OOMS_SHOWN
 					       : 0;
+		bool grows;
 
 		if (first)
 			print_line(style, "PyTorch ran out of memory %llu times; the last %u:\n",
@@ -484,7 +487,25 @@ void memory_summary_header(const struct report *report, const struct style *styl
 		put_failed(process, style, false);
 		memory_summary_put_levels(process, style);
 		put_all_owners_at_peak(process, style);
-		if (memory->counts.tensors || memory->counts.ooms || memory->failed_count)
+		grows = memory_growth_put(&report->processes->all[i], style);
+		if (memory->counts.tensors || memory->counts.ooms || memory->failed_count || grows)
 			output_char(style->out, '\n');
 	}
+}
+
+void memory_explain_empty(const struct report *report, const struct style *style)
+{
+	struct process *process = &report->processes->all[0];
+	struct paragraph paragraph = { .style = style };
+	const char *unchecked;
+
+	if (!report->options->growth || !process->profile->memory->level_count) {
+		missing_data_explain(report, style);
+		return;
+	}
+	unchecked = memory_leaks_unchecked(process);
+	paragraph_add(&paragraph, "no memory grows from step to step");
+	if (unchecked)
+		paragraph_add(&paragraph, ", as far as it is known: %s", unchecked);
+	paragraph_print(&paragraph, "no rows");
 }

@@ -18,5 +18,8 @@ void memory_summary_put_levels(const struct process *process, const struct style
 /* Prints the text above the rows of the view `memory`: the last times that memory ran out, then the
  * levels. */
 void memory_summary_header(const struct report *report, const struct style *style);
+/* Prints why the view `memory` has no rows; with --growth, that nothing grows, or why that is not
+ * known. */
+void memory_explain_empty(const struct report *report, const struct style *style);
 
 #endif

@@ -4,6 +4,7 @@
  * steady-state steps. If several threads have steps, a row for each thread comes first.
  */
 #include "report/views/views.h"
+#include "report/views/memory_growth.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
@@ -16,7 +17,6 @@
 #include <string.h>
 
 #define SUMMARY_MIN_STEPS 2u /* steady-state steps */
-#define GROWTH_MIN_STEPS 5u
 
 enum column_source { SOURCE_ALWAYS, SOURCE_AHEAD, SOURCE_GPU, SOURCE_TENSORS, SOURCE_MEMORY };
 
@@ -134,38 +134,25 @@ static struct computed_row *summary_row(
 	return computed;
 }
 
-/* Warns if memory grew after at least 90 % of the steady-state steps. */
-static void warn_growth(struct processes *processes, const struct process *process,
-	const int64_t *ends, size_t count, const char *what)
+/* Warns if memory grows from step to step. */
+static void warn_growth(struct processes *processes, struct process *process)
 {
-	const double trend = count >= GROWTH_MIN_STEPS ? step_trend(ends, count) : 0;
-	char text[FORMAT_NUMBER_BYTES];
-	size_t grown = 0;
+	const struct memory_leak *leak = memory_leaks_worst(process);
+	const struct style style = { .ascii = true, .whole_names = true };
+	struct paragraph paragraph = { .style = &style };
 
-	for (size_t i = 1; i < count; i++)
-		grown += ends[i] > ends[i - 1];
-	if (trend < 1 || grown * 10 < (count - 1) * 9)
+	if (!leak)
 		return;
-	format_with_unit(text, UNIT_BYTES, clamp_to_i64(round(trend)), false, true);
-	processes_warn(processes,
-		"%s: %s hold %s more after each of %zu steady-state steps than after the previous "
-		"one",
-		process->path, what, text, count);
+	if (leak->held->kind == MEMORY_TENSOR)
+		paragraph_add(&paragraph, "tensor memory ");
+	memory_growth_add_sentence(&paragraph, process, leak);
+	processes_warn(processes, "%s: %s; see pperf-report memory --growth", process->path,
+		paragraph.built.text);
+	free(paragraph.built.text);
 }
 
-static void warn_memory_growth(struct processes *processes, const struct process *process,
-	const struct step_table *table, size_t column, const int64_t *values)
-{
-	const size_t offset = step_columns[column].offset;
-
-	if (offset == offsetof(struct step_stats, allocated_end))
-		warn_growth(processes, process, values, table->usual, "tensors");
-	if (offset == offsetof(struct step_stats, reserved_end))
-		warn_growth(processes, process, values, table->usual, "allocators");
-}
-
-static void add_summary(struct processes *processes, struct process *process,
-	const struct step_table *table, const struct step_level *levels, struct rows *rows)
+static void add_summary(struct process *process, const struct step_table *table,
+	const struct step_level *levels, struct rows *rows)
 {
 	int64_t *values = xcalloc((table->usual + 1) * sizeof *values);
 	const size_t count = table->usual;
@@ -181,7 +168,6 @@ static void add_summary(struct processes *processes, struct process *process,
 			if (!has_source(table, step_columns[i].source))
 				continue;
 			step_table_values(table, step_columns[i].offset, values);
-			warn_memory_growth(processes, process, table, i, values);
 			computed_row_set_integer(
 				trend, key, clamp_to_i64(round(step_trend(values, count))));
 			computed_row_set_integer(spread, key, step_spread(values, count));
@@ -300,7 +286,8 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 			rows->hidden_by_top++;
 	if (options->sort)
 		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
-	add_summary(processes, process, table, levels, rows);
+	add_summary(process, table, levels, rows);
+	warn_growth(processes, process);
 	free(chosen);
 	free(levels);
 	step_table_free(table);

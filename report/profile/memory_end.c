@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * Finds the end of the run for memory, while the pass goes on.
+ *
+ * The end is the last time in the last step that the program did something: an operator or range
+ * began, GPU work was launched or copied, memory was allocated, or memory was freed inside a range.
+ * A program without Python also does something when it frees memory outside of ranges. In one with
+ * Python such releases may be those of an interpreter that shuts down, so they are before the end
+ * only if something follows. A step that is found by its optimizer lasts for a usual pause longer,
+ * in which a program that ends has begun to free its memory. Without steps, or if the last one did
+ * not end, the end is the last time in the run that the program did something.
+ */
+#include "report/base/compare.h"
+#include "report/profile/profile_state.h"
+
+void profile_memory_begin(struct profile *profile)
+{
+	const struct steps *steps = profile->options.found_steps;
+	struct memory_end *end = &profile->state->memory_end;
+	uint64_t last_ns = 0;
+	bool finished = false;
+
+	*end = (struct memory_end){ .steps_end_ns = UINT64_MAX,
+		.active_ns = 1,
+		.frees_are_activity = !reader_meta(profile->reader, "version.python").known };
+	for (size_t i = 0; steps && i < steps->count; i++) {
+		if (steps->steps[i].end_ns < last_ns)
+			continue;
+		last_ns = steps->steps[i].end_ns;
+		finished = steps->steps[i].kind != STEP_UNFINISHED;
+	}
+	if (finished)
+		end->steps_end_ns = last_ns;
+}
+
+/* Marks what the program did up to now, if it did something since the last record of memory.
+ * `at_ns`: of the last event that comes before the marks. */
+static void mark_activity(struct profile *profile, uint64_t at_ns)
+{
+	struct memory_end *end = &profile->state->memory_end;
+
+	if (!end->active_ns)
+		return;
+	memory_owners_mark_active(profile->memory);
+	if (end->active_ns <= end->steps_end_ns)
+		memory_owners_mark_end(profile->memory, min_u64(at_ns, end->steps_end_ns));
+}
+
+void profile_memory_event(struct profile *profile, const struct trace_event *event)
+{
+	struct memory_end *end = &profile->state->memory_end;
+	const bool frees = event->kind == TRACE_FREE || profile_event_frees_tensor(event);
+
+	if (!profile->memory->first_ns)
+		profile->memory->first_ns = event->time_ns;
+	mark_activity(profile, event->time_ns ? event->time_ns - 1 : 0);
+	end->active_ns = 0;
+	if (!frees || end->frees_are_activity || event->node)
+		profile_note_activity(profile, event->time_ns);
+}
+
+void profile_memory_finish(struct profile *profile)
+{
+	mark_activity(profile, profile->state->now_ns);
+}
+
+void profile_observe_memory(const struct profile *profile, const struct trace_event *event,
+	const struct memory_change *change)
+{
+	const struct profile_observer *observer = profile->options.observer;
+	const struct trace_tensor *tensor = event->record;
+	const struct trace_memory *call = event->record;
+	const bool of_tensor = event->kind == TRACE_TENSOR;
+
+	if (!observer || !observer->memory || (!change->allocated_bytes && !change->freed_bytes))
+		return;
+	observer->memory(observer->context,
+		&(struct observed_memory){ .change = change,
+			.memory = profile->memory,
+			.at_ns = event->time_ns,
+			.address = of_tensor                        ? tensor->address
+				   : call->flags & TRACE_MEMORY_ALL ? 0
+								    : call->address,
+			.trace_node = event->node,
+			.api = of_tensor ? 0 : call->call.api });
+}
