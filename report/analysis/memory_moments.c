@@ -10,6 +10,7 @@
  * reserved, is no fragmentation, however it is divided. */
 #define FRAGMENTED_BYTES (UINT64_C(2) << 20)
 #define FRAGMENTED_PARTS 100u
+#define HISTORY_WORK UINT64_C(2000000000) /* segments that a history visits: some seconds */
 #define SPARSE_PARTS 4u /* a segment is sparse if blocks occupy less than 1 / SPARSE_PARTS of it */
 
 double figures_fragmentation(const struct memory_figures *figures)
@@ -221,7 +222,6 @@ void memory_moments_add(struct memory_moments *moments, const struct options *op
 
 	FOR_EACH_DEVICE(options, memory, i)
 	add_moment_of_device(moments, process, memory->levels[i].device, &parsed);
-	sort_moments(moments);
 }
 
 void memory_moments_add_list(struct memory_moments *moments, const struct options *options,
@@ -257,12 +257,22 @@ static uint64_t most_changes(const struct options *options, const struct memory_
 	return most;
 }
 
+/* Returns how many moments may be taken after changes if each of `all` changes is requested. Taking
+ * one is a walk over all segments, of which there may be as many as changes. */
+static uint64_t changes_at_most(uint64_t all)
+{
+	return max_u64(1000, all ? HISTORY_WORK / all : 0);
+}
+
 void memory_moments_add_history(struct memory_moments *moments, const struct options *options,
 	const struct process *process, uint32_t most)
 {
 	const struct memory_owners *memory = process->profile->memory;
+	const uint64_t all = most_changes(options, memory);
 	/* Three moments are those with a name. */
-	const uint64_t changes = most > 5 ? (most - 3) / 2 : 1,
+	const uint64_t changes = most == UINT32_MAX ? changes_at_most(all)
+				 : most > 5         ? (most - 3) / 2
+						    : 1,
 		       times = most == UINT32_MAX ? 0 : changes;
 
 	memory_moments_add(moments, options, process, "peak", 4);
@@ -275,10 +285,8 @@ void memory_moments_add_history(struct memory_moments *moments, const struct opt
 				.at_ns = (uint64_t)((double)process->profile->totals.wall_ns *
 						    (double)time / (double)(times + 1)),
 				.device = memory->levels[i].device });
-	sort_moments(moments);
-	moments->change_stride = most_changes(options, memory) / changes + 1;
-	if (most == UINT32_MAX)
-		moments->change_stride = 1;
+	moments->change_stride = (all + changes - 1) / changes;
+	moments->changes_left_out = all - all / max_u64(moments->change_stride, 1);
 }
 
 /* ---- the pass ---- */
@@ -338,7 +346,6 @@ static void sum_segment(struct memory_figures *figures, const struct segment_par
 	figures->gaps += parts->gaps;
 	figures->largest_gap = max_u64(figures->largest_gap, parts->largest_gap);
 	figures->overlapped += parts->overlapped;
-	figures->blocks += parts->blocks;
 	figures->outside -= parts->in_blocks;
 	if (!parts->blocks) {
 		figures->empty_segments++;
@@ -398,6 +405,7 @@ static void take_moment(const struct moments_pass *pass, struct memory_moment *m
 	if (device)
 		moment->figures = (struct memory_figures){ .reserved = device->held,
 			.tensors = device->tensors,
+			.blocks = device->blocks,
 			.outside = device->tensors,
 			.changes = device->changes,
 			.reported_allocated = device->reported_allocated,
@@ -550,6 +558,7 @@ void memory_moments_take(struct memory_moments *moments, struct process *process
 	const struct profile_options profile_options = profile_options_for_observer(
 		process->profile, &observer);
 
+	sort_moments(moments);
 	profile_free(profile_build(process->reader, process->texts, &profile_options));
 	take_due_moment(&pass, process->wall_ns);
 	take_moments_before(&pass, UINT64_MAX);

@@ -37,7 +37,7 @@ struct memory_figures {
 	/* Segments that blocks occupy by less than a quarter: their number and bytes, and the
 	 * number and bytes of these blocks. */
 	uint64_t sparse_segments, sparse, sparse_blocks, sparse_occupied;
-	uint64_t blocks;
+	uint64_t blocks;     /* number of tensors */
 	uint64_t outside;    /* part of `tensors`: in no known segment */
 	uint64_t overlapped; /* segment bytes counted twice; 0 in a consistent trace */
 	/* What PyTorch's allocator reported last; 0: nothing. */
@@ -87,7 +87,8 @@ struct memory_moments {
 	size_t count, room;
 	/* After how many changes of a device's segments its next moment is taken. 0: none is. */
 	uint64_t change_stride;
-	size_t map_bytes; /* most memory that the map of segments took */
+	uint64_t changes_left_out; /* changes without a moment of their own */
+	size_t map_bytes;          /* most memory that the map of segments took */
 };
 
 /* Adds the moment of each device that has memory (or only of `options->device`) that one word of
@@ -100,7 +101,7 @@ void memory_moments_add_list(struct memory_moments *moments, const struct option
 	const struct process *process, const char *list);
 /* Requests at most `most` moments of each device, for a history: at equal distances in time, after
  * equal numbers of changes, and the peak, the last time out of memory, and the end. UINT32_MAX:
- * every change. */
+ * every change, or as many as can be visited in some seconds. */
 void memory_moments_add_history(struct memory_moments *moments, const struct options *options,
 	const struct process *process, uint32_t most);
 

@@ -167,6 +167,7 @@ static void add_block(struct memory_segments *map, const struct observed_memory 
 	const struct trace_tensor *record = seen->event->record;
 	const uint32_t index = take_block(map);
 	struct memory_segment *segment = segment_of_address(map, seen->change->address);
+	struct memory_device *device;
 
 	map->blocks[index] = (struct memory_block){ .address = seen->change->address,
 		.bytes = seen->change->allocated_bytes,
@@ -175,7 +176,9 @@ static void add_block(struct memory_segments *map, const struct observed_memory 
 		.node = seen->change->node,
 		.stack = record->stack,
 		.device = seen->change->device };
-	device_totals(map, seen->change->device)->tensors += seen->change->allocated_bytes;
+	device = device_totals(map, seen->change->device);
+	device->tensors += seen->change->allocated_bytes;
+	device->blocks++;
 	address_map_insert(&map->block_map, seen->change->address, index);
 	if (!segment)
 		return;
@@ -191,9 +194,11 @@ static void remove_block(
 	struct memory_segments *map, const struct memory_change *change, uint64_t at_ns)
 {
 	struct memory_segment *segment = segment_of_address(map, change->address);
+	struct memory_device *device = device_totals(map, change->freed_device);
 	uint32_t index;
 
-	device_totals(map, change->freed_device)->tensors -= change->freed_bytes;
+	device->tensors -= change->freed_bytes;
+	device->blocks--;
 	if (!address_map_remove(&map->block_map, change->address, &index))
 		return;
 	/* A block that is older than the segment was not counted there. */
@@ -223,7 +228,7 @@ static void forget_blocks(struct memory_segments *map)
 	map->block_room = map->unused_block = 0;
 	map->block_count = 1;
 	for (size_t i = 0; i < map->device_count; i++)
-		map->devices[i].tensors = 0;
+		map->devices[i].tensors = map->devices[i].blocks = 0;
 }
 
 static void note_allocator_totals(struct memory_segments *map, const struct trace_tensor *record)

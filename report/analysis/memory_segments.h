@@ -53,6 +53,7 @@ struct memory_device {
 	uint32_t device;
 	uint64_t held;    /* bytes of all segments */
 	uint64_t tensors; /* bytes of all blocks */
+	uint64_t blocks;
 	uint64_t changes; /* segments allocated, freed or refused so far, and times out of memory */
 	/* What PyTorch's allocator reported last about itself. */
 	uint64_t reported_allocated, reported_reserved;

@@ -68,5 +68,7 @@ void arrange_memory_history(
 		computed_row_format_name(computed, "%s", history_name(moment->kind));
 		computed_row_add(rows, computed, NO_ROW);
 	}
+	if (options->format == FORMAT_TEXT)
+		rows->hidden_by_top += moments.changes_left_out;
 	memory_moments_free(&moments);
 }

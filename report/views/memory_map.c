@@ -414,7 +414,7 @@ static void draw_moment(const struct report *report, struct process *process,
 				     ? min_u64(moment->segment_count, view_top(report->options))
 				     : 0;
 
-	memory_moment_print(moment, style);
+	memory_moment_print(process, report->processes->shown > 1, moment, style);
 	if (shown)
 		output_char(style->out, '\n');
 	for (size_t i = 0; i < shown; i++) {

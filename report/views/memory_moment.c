@@ -59,21 +59,31 @@ static void set_nonzero(struct computed_row *computed, const char *key, uint64_t
 		computed_row_set_unsigned(computed, key, value);
 }
 
+/* Whether it is known of any segment what is in it. */
+static bool knows_inside(const struct memory_figures *figures)
+{
+	return figures->segments > figures->unknown_segments;
+}
+
+static void set_tensors(struct computed_row *computed, const struct memory_figures *figures)
+{
+	computed_row_set_unsigned(computed, "tensor_bytes", figures->tensors);
+	computed_row_set_unsigned(computed, "tensors", figures->blocks);
+	computed_row_set_unsigned(computed, "reported_bytes", figures->reported_reserved);
+	set_nonzero(computed, "outside_bytes", figures->outside);
+	set_nonzero(computed, "unrecorded_bytes", unrecorded_bytes(figures));
+}
+
 /* Sets what is known of the inside of segments. */
 static void set_inside(struct computed_row *computed, const struct memory_figures *figures)
 {
-	computed_row_set_unsigned(computed, "tensor_bytes", figures->tensors);
 	computed_row_set_unsigned(computed, "free_inside_bytes", figures->free_inside);
 	computed_row_set_unsigned(computed, "largest_gap_bytes", figures->largest_gap);
 	computed_row_set_unsigned(computed, "gaps", figures->gaps);
 	computed_row_set_real(computed, "fragmentation", figures_fragmentation(figures));
 	computed_row_set_real(computed, "free_share", figures_free_share(figures));
-	computed_row_set_unsigned(computed, "tensors", figures->blocks);
 	computed_row_set_unsigned(computed, "empty_segments", figures->empty_segments);
 	computed_row_set_unsigned(computed, "empty_bytes", figures->empty);
-	computed_row_set_unsigned(computed, "reported_bytes", figures->reported_reserved);
-	set_nonzero(computed, "outside_bytes", figures->outside);
-	set_nonzero(computed, "unrecorded_bytes", unrecorded_bytes(figures));
 }
 
 struct computed_row *moment_row(struct process *process, const struct memory_moment *moment)
@@ -93,6 +103,8 @@ struct computed_row *moment_row(struct process *process, const struct memory_mom
 	computed_row_set_unsigned(computed, "segments", figures->segments);
 	computed_row_set_unsigned(computed, "changes", figures->changes);
 	if (moment->has_tensors)
+		set_tensors(computed, figures);
+	if (knows_inside(figures))
 		set_inside(computed, figures);
 	set_nonzero(computed, "unknown_segments", figures->unknown_segments);
 	set_nonzero(computed, "unknown_bytes", figures->unknown);
@@ -145,9 +157,15 @@ static void add_reserved(struct paragraph *paragraph, const struct memory_moment
 	paragraph_add(paragraph, "GPU %u ", moment->device);
 	paragraph_add_moment(paragraph, moment);
 	paragraph_add(paragraph, ": ");
-	paragraph_value(paragraph, UNIT_BYTES, figures->reserved);
-	paragraph_add(paragraph, " reserved in ");
-	add_plural(paragraph, figures->segments, "segment");
+	if (figures->segments || !figures->reported_reserved) {
+		paragraph_value(paragraph, UNIT_BYTES, figures->reserved);
+		paragraph_add(paragraph, " reserved in ");
+		add_plural(paragraph, figures->segments, "segment");
+	} else { /* an imported trace may have no calls of cudaMalloc */
+		paragraph_value(paragraph, UNIT_BYTES, figures->reported_reserved);
+		paragraph_add(paragraph, " reserved by PyTorch's allocator, in segments that the "
+					 "trace does not have");
+	}
 	if (moment->kind == MOMENT_OOM) {
 		paragraph_add(paragraph, "; ");
 		paragraph_value(paragraph, UNIT_BYTES, moment->requested);
@@ -157,25 +175,30 @@ static void add_reserved(struct paragraph *paragraph, const struct memory_moment
 
 /* Says how much is free, and both figures of fragmentation: neither alone says whether the free
  * memory can be used. */
-static void print_free_inside(const struct memory_figures *figures, const struct style *style)
+static void add_free_inside(struct paragraph *paragraph, const struct memory_figures *figures)
+{
+	paragraph_add(paragraph, "; ");
+	paragraph_value(paragraph, UNIT_BYTES, figures->free_inside);
+	paragraph_add(paragraph, " free inside the segments in ");
+	add_plural(paragraph, figures->gaps, "gap");
+	if (!figures->gaps)
+		return;
+	paragraph_add(paragraph, ", the largest ");
+	paragraph_value(paragraph, UNIT_BYTES, figures->largest_gap);
+	paragraph_add(paragraph,
+		": fragmentation %.1f %% (1 - largest gap / free inside), free share %.1f %%",
+		100 * figures_fragmentation(figures), 100 * figures_free_share(figures));
+}
+
+static void print_tensors(const struct memory_figures *figures, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_value(&paragraph, UNIT_BYTES, figures->tensors);
 	paragraph_add(&paragraph, " in ");
 	add_plural(&paragraph, figures->blocks, "tensor");
-	paragraph_add(&paragraph, "; ");
-	paragraph_value(&paragraph, UNIT_BYTES, figures->free_inside);
-	paragraph_add(&paragraph, " free inside the segments in ");
-	add_plural(&paragraph, figures->gaps, "gap");
-	if (figures->gaps) {
-		paragraph_add(&paragraph, ", the largest ");
-		paragraph_value(&paragraph, UNIT_BYTES, figures->largest_gap);
-		paragraph_add(&paragraph,
-			": fragmentation %.1f %% (1 - largest gap / free "
-			"inside), free share %.1f %%",
-			100 * figures_fragmentation(figures), 100 * figures_free_share(figures));
-	}
+	if (knows_inside(figures))
+		add_free_inside(&paragraph, figures);
 	paragraph_print(&paragraph, "");
 }
 
@@ -225,9 +248,9 @@ static void print_unknown(const struct memory_moment *moment, const struct style
 	if (figures->outside) {
 		paragraph_add(&paragraph, "%s", paragraph.built.used ? "; " : "");
 		paragraph_value(&paragraph, UNIT_BYTES, figures->outside);
-		paragraph_add(&paragraph, " of tensors are in memory whose segments are not known "
-					  "(allocated before the recording began, or "
-					  "expandable_segments)");
+		paragraph_add(&paragraph,
+			" of tensors are in segments that the trace does not have: allocated "
+			"before the recording began, expandable_segments, or an imported trace");
 	}
 	if (unrecorded_bytes(figures)) {
 		paragraph_add(&paragraph, "%s", paragraph.built.used ? "; " : "");
@@ -243,15 +266,20 @@ static void print_unknown(const struct memory_moment *moment, const struct style
 		paragraph_print(&paragraph, "");
 }
 
-void memory_moment_print(const struct memory_moment *moment, const struct style *style)
+void memory_moment_print(const struct process *process, bool names_process,
+	const struct memory_moment *moment, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
+	if (names_process)
+		paragraph_add(&paragraph,
+			"%s, pid %u: ", process->rank >= 0 ? process_name(process) : "process",
+			process->pid);
 	add_reserved(&paragraph, moment);
 	paragraph_print(&paragraph, "memory");
 	if (moment->has_tensors) {
-		print_free_inside(&moment->figures, style);
-		if (moment->figures.segments > moment->figures.unknown_segments)
+		print_tensors(&moment->figures, style);
+		if (knows_inside(&moment->figures))
 			print_held_segments(&moment->figures, style);
 	}
 	print_unknown(moment, style);
@@ -260,11 +288,12 @@ void memory_moment_print(const struct memory_moment *moment, const struct style 
 void memory_moment_header(const struct report *report, const struct style *style)
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {
-		const struct memory_moments *moments = process_moments(
-			&report->processes->all[i], report->options);
+		struct process *process = &report->processes->all[i];
+		const struct memory_moments *moments = process_moments(process, report->options);
 
 		for (size_t j = 0; j < moments->count; j++)
-			memory_moment_print(&moments->moments[j], style);
+			memory_moment_print(
+				process, report->processes->shown > 1, &moments->moments[j], style);
 	}
 	output_char(style->out, '\n');
 }

@@ -17,8 +17,10 @@ struct memory_moments *process_moments(struct process *process, const struct opt
 struct computed_row *moment_row(struct process *process, const struct memory_moment *moment);
 /* Appends when the moment is: "when memory ran out (12 ms)". */
 void paragraph_add_moment(struct paragraph *paragraph, const struct memory_moment *moment);
-/* Prints the sentences about a moment: what was reserved, what tensors held, what was free. */
-void memory_moment_print(const struct memory_moment *moment, const struct style *style);
+/* Prints the sentences about a moment: what was reserved, what tensors held, what was free.
+ * `names_process`: beginning with the process. */
+void memory_moment_print(const struct process *process, bool names_process,
+	const struct memory_moment *moment, const struct style *style);
 /* Sets the column `line`, if a line of the program is known. */
 void computed_row_set_line(struct computed_row *computed, struct process *process, uint32_t stack);
 
