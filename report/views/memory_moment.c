@@ -236,8 +236,8 @@ static void print_unknown(const struct memory_moment *moment, const struct style
 
 	if (figures->unknown_segments && !moment->has_tensors) {
 		paragraph_add(&paragraph,
-			"what is in the segments is not known: PyTorch's allocator, which reports "
-			"its tensors, did not allocate them");
+			"each segment is one allocation of the program, such as a cudaMalloc; what "
+			"is in it is not known (only PyTorch's allocator reports its tensors)");
 	} else if (figures->unknown_segments) {
 		paragraph_value(&paragraph, UNIT_BYTES, figures->unknown);
 		paragraph_add(&paragraph, " in ");
@@ -365,8 +365,8 @@ static void add_unknown_rows(const struct options *options, struct process *proc
 		process, moment, options->by == BY_NAME ? BY_PATH : options->by);
 	struct computed_row *computed = computed_row_new(process, 0, "unknown");
 
-	computed_row_format_name(
-		computed, "device memory without known tensors, device %u", moment->device);
+	computed_row_format_name(computed, "device memory%s, device %u",
+		moment->has_tensors ? " without known tensors" : "", moment->device);
 	computed_row_set_unsigned(computed, "device", moment->device);
 	computed_row_set_unsigned(computed, "at_ns", moment->at_ns);
 	computed_row_set_unsigned(computed, "bytes", moment->figures.unknown);

@@ -202,16 +202,17 @@ START_TEST(without_pytorch_segments_are_unknown_and_not_empty)
 	build_pop(builder, 1, 40);
 	run = run_report(builder, "memory trace.bin --map --ascii --width 80");
 	output_has(run.out, "12.00 MB reserved in 2 segments\n");
-	output_has(run.out, "what is in the segments is not known: PyTorch's allocator, which\n"
-			    "          reports its tensors, did not allocate them\n");
+	output_has(run.out,
+		"each segment is one allocation of the program, such as a cudaMalloc;\n"
+		"          what is in it is not known (only PyTorch's allocator reports its\n"
+		"          tensors)\n");
 	output_has(run.out, "| not known\n");
 	output_lacks(run.out, "empty");
 	output_lacks(run.out, "free inside");
 	run = run_report(
 		NULL, "memory trace.bin --at end -f csv --columns name,kind,bytes,tensors");
 	ck_assert_str_eq(run.out, "id,parent,depth,name,kind,bytes,tensors\r\n"
-				  "0,,0,\"device memory without known tensors, device "
-				  "0\",unknown,12000000,2\r\n"
+				  "0,,0,\"device memory, device 0\",unknown,12000000,2\r\n"
 				  "1,0,1,load,holder,12000000,2\r\n");
 	run = run_report(NULL, "memory trace.bin --map -f json");
 	output_lacks(run.out, "free_inside_bytes");
