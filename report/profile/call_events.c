@@ -235,6 +235,8 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	change = apply_memory_record(profile, event, call);
 	add_memory_change(profile, event, call, &change);
 	profile_observe_memory(profile, event, &change);
+	if (allocates && change.failed)
+		profile_observe_memory_mark(profile, event);
 	if (allocates && memory_ran_out(event->record))
 		profile_failed_allocation(profile, event, call->node);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {

@@ -74,7 +74,8 @@ void profile_observe_memory(const struct profile *profile, const struct trace_ev
 	if (!observer || !observer->memory || (!change->allocated_bytes && !change->freed_bytes))
 		return;
 	observer->memory(observer->context,
-		&(struct observed_memory){ .change = change,
+		&(struct observed_memory){ .event = event,
+			.change = change,
 			.memory = profile->memory,
 			.at_ns = event->time_ns,
 			.address = of_tensor                        ? tensor->address

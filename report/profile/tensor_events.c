@@ -149,6 +149,7 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 	struct memory_oom *oom = memory_owners_oom(profile->memory, record, node, event->time_ns);
 	const bool of_level = is_level_of(profile, record, 0);
 
+	profile_observe_memory_mark(profile, event);
 	if (of_level)
 		update_allocated(profile, (int64_t)record->allocated);
 	if (!oom)

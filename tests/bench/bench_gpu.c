@@ -271,6 +271,7 @@ static const struct {
 	{ { "tree", "-f", "json" }, 22 },
 	{ { "table" }, 18 },
 	{ { "memory" }, 18 },
+	{ { "memory", "--map" }, 36 },
 	{ { "steps" }, 36 },
 	{ { "idle" }, 38 },
 	{ { "critical-path" }, 150 },
@@ -291,8 +292,10 @@ static int tell(double costs[VIEWS][ROUNDS], const long *kib, double reference)
 
 		printf("%-6s %-14s %-8s %6.2f s  %5.1f x the reference (at most %g)  %4ld MiB\n",
 			good ? "ok" : "MISSED", views[i].words[0],
-			views[i].words[1] ? views[i].words[2] : "", seconds, seconds / reference,
-			views[i].most, kib[i] >> 10);
+			views[i].words[2]   ? views[i].words[2]
+			: views[i].words[1] ? views[i].words[1]
+					    : "",
+			seconds, seconds / reference, views[i].most, kib[i] >> 10);
 		missed += !good;
 	}
 	return missed;

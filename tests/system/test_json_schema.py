@@ -10,6 +10,7 @@ SCHEMA = Schema(ROOT / "doc" / "pperf-report.schema.json")
 NEED_A_TERMINAL, TAKE_TWO, TAKE_A_NAME = ("tui",), ("diff", "gate"), ("distribution",)
 LINES = 3000 # of a dump
 MORE = (["tree", "--instances", "worst"], ["diagnose", "--brief"], ["critical", "-m", "calls"], ["critical", "-m", "allocated_peak"], ["tree", "--steps", "1-2"],
+        ["critical", "-m", "reserved"], ["memory", "--map"], ["memory", "--over-time"], ["memory", "--by", "size"],
         *(["table", "--by", key] for key in "shape module stack category stream thread rank step".split()))
 
 

@@ -364,19 +364,24 @@ START_TEST(a_leak_is_shown_with_its_path_and_rate)
 
 	ck_assert_str_eq(run.err, "");
 	ck_assert_str_eq(run.out,
-		"tensors   GPU 0: peak of tensor memory 96.00 MiB, in `ProfilerStep#* / path c`; "
-		"89.00 MiB still\n"
-		"          allocated at the end; at the peak PyTorch reserved 16.00 GiB, 15.91 GiB "
-		"(99.4 %) of it\n"
-		"          unallocated; part of it was reserved before the trace began\n"
-		"memory    grows 2.00 MiB a step, 100 % of it in path b: kept by the program\n"
+		"tensors   GPU 0: peak of tensor memory 96.00 MiB, reached in"
+		" `ProfilerStep#* / path c`; 89.00 MiB\n"
+		"          still allocated at the end; at the peak PyTorch re"
+		"served 16.00 GiB, 15.91 GiB (99.4 %) of\n"
+		"          it unallocated; part of it was reserved before the"
+		" trace began\n"
+		"          live at the peak: 64.00 MiB (66.7 %) allocated in "
+		"`path a`, 24.00 MiB (25.0 %) allocated\n"
+		"          in `ProfilerStep#* / path b`, the rest at 1 other node\n"
+		"memory    grows 2.00 MiB a step, 100 % of it in path b: kept"
+		" by the program\n"
 		"\n"
-		"                               per step  of growth  cause         left  steps  "
-		"late steps      p\n"
-		"tensor memory, device 0        2.00 MiB             program  25.00 MiB      7     "
-		"      7  0.8 %\n"
-		"  +-- ProfilerStep#* / path b  2.00 MiB    100.0 %  program  24.00 MiB      7     "
-		"      7  0.8 %\n");
+		"                               per step  of growth  cause   "
+		"      left  steps  late steps      p\n"
+		"tensor memory, device 0        2.00 MiB             program "
+		" 25.00 MiB      7           7  0.8 %\n"
+		"  +-- ProfilerStep#* / path b  2.00 MiB    100.0 %  program "
+		" 24.00 MiB      7           7  0.8 %\n");
 }
 END_TEST
 
@@ -528,9 +533,11 @@ START_TEST(the_options_belong_to_the_view_memory)
 	output_has(run_report(trace_of(leaking(), true), "tree trace.bin --growth").err,
 		"--growth works with the view memory only");
 	output_has(run_report(NULL, "table trace.bin --by class").err,
-		"--by class works with the view memory only");
+		"the view table has --by name, shape");
 	output_has(run_report(NULL, "memory trace.bin --by class --growth").err,
-		"--growth works with the view memory only");
+		"are different tables; give one");
+	output_has(run_report(NULL, "memory trace.bin --growth --at peak").err,
+		"--growth shows the whole run, and needs no --at");
 }
 END_TEST
 
