@@ -40,7 +40,7 @@
 
 enum call_type {
 	CALL_PLAIN,  /* never with a call stack */
-	CALL_ALLOC,  /* with a stack if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
+	CALL_ALLOC,  /* with a stack unless PPERF_STACKS and PPERF_PYSTACKS are off */
 	CALL_FREE,   /* as CALL_PLAIN: its allocation is found by the address */
 	CALL_LAUNCH, /* with a stack if either is launch */
 	CALL_RESET,  /* as CALL_PLAIN: call_set_context has given its device */

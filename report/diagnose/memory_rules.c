@@ -207,7 +207,8 @@ static void explain_growth(
 		"%sLook for what keeps tensors alive: losses or outputs that are kept without "
 		".item() or .detach(), lists and caches that only grow, retain_graph=True. "
 		"torch.cuda.memory._record_memory_history shows each allocation.",
-		*lines || !of_tensors ? "" : "Record with PPERF_PYSTACKS=alloc to see the line. ");
+		*lines || !of_tensors ? ""
+				      : "PPERF_PYSTACKS=alloc records the line of every tensor. ");
 	finding->node = top.node;
 }
 

@@ -18,7 +18,7 @@ bool kind_is_timed(unsigned kind)
 bool kind_is_dictionary(unsigned kind)
 {
 	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK ||
-	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES;
+	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES || kind == TRACE_MIXED_STACK;
 }
 
 bool kind_is_gpu(unsigned kind)

@@ -85,6 +85,7 @@ static void build_stacks(struct trace_builder *builder)
 	struct trace_stack *stack = build_dictionary(
 		builder, TRACE_STACK, sizeof *stack + sizeof addresses);
 	struct trace_python_stack *python;
+	struct trace_mixed_stack *mixed;
 	struct trace_module *module;
 
 	stack->stack = 1;
@@ -94,6 +95,10 @@ static void build_stacks(struct trace_builder *builder)
 	python->stack = 2;
 	python->frames = 1;
 	memcpy(python + 1, &frame, sizeof frame);
+	mixed = build_dictionary(builder, TRACE_MIXED_STACK, sizeof *mixed);
+	mixed->stack = 3;
+	mixed->native = 1;
+	mixed->python = 2;
 	module = build_dictionary(builder, TRACE_MODULE, sizeof *module + sizeof path + 20);
 	module->start = module->bias = 0x7f0000000000;
 	module->end = 0x7f0000100000;
