@@ -307,7 +307,8 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	/* of CUDA */                                                                              \
 	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")                     \
 	X(MIXED_STACK, trace_mixed_stack, 0,                                                       \
-		"gives an id to a native call stack with its Python line")
+		"gives an id to a native call stack with its Python line")                         \
+	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -640,6 +641,16 @@ struct trace_tensor_next_stack {
 #define TRACE_TENSOR_BYTES_BIT 40
 #define TRACE_TENSOR_RUN 64u
 
+/* What the driver reported about a GPU's memory after a call: the first allocation on the GPU, and
+ * each that failed for want of memory. The call's ALLOC is the thread's record before this one.
+ * Other processes, contexts and libraries hold what is neither free nor allocated by records. */
+struct trace_device_memory {
+	struct trace_head head;
+	uint64_t stamp, free_bytes, total_bytes;
+	uint32_t device;
+	uint32_t failed; /* 1: after a failed allocation, 0: after the first one */
+};
+
 /* A CUPTI buffer. In the records that follow it, start_ns and end_ns are CLOCK_REALTIME. Both are 0
  * if CUPTI could not time the operation. */
 struct trace_gpu_batch {
@@ -843,7 +854,8 @@ static_assert(sizeof(struct trace_again) == 24 && sizeof(struct trace_window) ==
 	"part of the file format");
 static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24 &&
 		      sizeof(struct trace_tensor_next_stack) == 32 &&
-		      sizeof(struct trace_mixed_stack) == 24,
+		      sizeof(struct trace_mixed_stack) == 24 &&
+		      sizeof(struct trace_device_memory) == 40,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104,
 	"part of the file format");

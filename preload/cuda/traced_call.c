@@ -182,3 +182,36 @@ bool call_write_reset(struct traced_function *traced, int result)
 	return call_write(
 		traced, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
 }
+
+/* Returns whether no thread has claimed the device before. */
+static bool claim_first_allocation(uint32_t device)
+{
+	static _Atomic uint64_t claimed; /* one bit per device */
+	const uint64_t bit = device < 64 ? UINT64_C(1) << device : 0;
+
+	return bit && !(atomic_load_explicit(&claimed, memory_order_relaxed) & bit) &&
+	       !(atomic_fetch_or_explicit(&claimed, bit, memory_order_relaxed) & bit);
+}
+
+void call_write_device_memory(bool failed)
+{
+	struct trace_device_memory *record;
+	uint64_t free_bytes, total_bytes;
+	uint32_t device;
+
+	if (!call_enabled || atomic_load_explicit(&captures, memory_order_relaxed))
+		return;
+	device = driver_device();
+	if ((!failed && !claim_first_allocation(device)) ||
+		!driver_memory_info(&free_bytes, &total_bytes) || !stream_enter())
+		return;
+	record = stream_record(TRACE_DEVICE_MEMORY, sizeof *record);
+	if (record) {
+		record->free_bytes = free_bytes;
+		record->total_bytes = total_bytes;
+		record->device = device;
+		record->failed = failed;
+		stream_commit();
+	}
+	stream_leave();
+}

@@ -236,6 +236,12 @@ bool call_write(struct traced_function *traced, enum trace_kind kind, int result
  * given the context. */
 bool call_write_reset(struct traced_function *traced, int result);
 
+/* Records how much of the current device's memory is free, if that is allowed here: no stream is
+ * being captured. Called in the wrapper of an allocation, after call_write and before call_end, so
+ * that the query is no part of the trace. `failed`: the allocation failed for want of memory; else
+ * it succeeded, and only the first one of a device is followed by the query. */
+void call_write_device_memory(bool failed);
+
 /* Returns the stream handle to record: that of the stream meant. */
 static inline uint64_t call_stream(const struct traced_function *traced, const void *stream)
 {
