@@ -582,6 +582,7 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 		.outside_allocator = level->pool.outside_allocator,
 		.device = record->device,
 		.node = node,
+		.stack = record->stack,
 		.gaps = find_gaps(memory, record->device) };
 	return &memory->ooms[memory->oom_count++];
 }
@@ -624,7 +625,8 @@ struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 		.kind = kind,
 		.device = record->call.device,
 		.node = node,
-		.api = record->call.api };
+		.api = record->call.api,
+		.stack = record->call.stack };
 	return &memory->failed[memory->failed_count++];
 }
 

@@ -108,7 +108,7 @@ struct memory_oom {
 	uint64_t time_ns, requested_bytes, allocated, reserved;
 	uint64_t held;             /* device memory allocated by records */
 	int64_t outside_allocator; /* as in struct memory_pool */
-	uint32_t device, node, tid;
+	uint32_t device, node, tid, stack;
 	uint32_t first_open, open; /* index in profile.oom_ranges; how many ranges were open */
 	/* The places of the other threads: index in profile.oom_threads, and how many. */
 	uint32_t first_thread, threads;
@@ -124,9 +124,9 @@ struct failed_allocation {
 	/* What the program had allocated of this kind then; of device memory: of all kinds of it
 	 * on this device. */
 	uint64_t held;
-	uint32_t kind, device, node, api, tid; /* node: of the tree; api: name in the trace */
-	uint32_t first_open, open;             /* as in struct memory_oom */
-	uint32_t first_thread, threads;        /* as in struct memory_oom */
+	uint32_t kind, device, node, api, tid, stack; /* node: of the tree; api: a name id */
+	uint32_t first_open, open;                    /* as in struct memory_oom */
+	uint32_t first_thread, threads;               /* as in struct memory_oom */
 	bool succeeded_later; /* as much was allocated later, as an allocator that retries does */
 	/* What the thread freed afterwards, up to its next allocation. */
 	uint64_t released_bytes, releases;

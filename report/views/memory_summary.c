@@ -42,74 +42,76 @@ struct site_at_oom {
 	uint32_t index;
 };
 
-struct tensor_owner {
-	uint32_t node;
-	uint64_t bytes;
-	bool omits_steps; /* it allocated in steps and outside of them */
-};
+COMPARE_BY_LARGEST(by_site_at_oom, struct site_at_oom, bytes, index)
 
-COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
-
-static size_t count_owners(const struct tensor_owner *owners, size_t room)
-{
-	size_t count = 0;
-
-	while (count < room && owners[count].bytes)
-		count++;
-	return count;
-}
-
-/* Returns the nodes whose tensors were live when memory last ran out on `device`, the largest
- * first. `count` is their number. The array is to be freed. */
-static struct tensor_owner *tensor_owners(
-	const struct process *process, uint32_t device, size_t *count)
+/* Returns the merged sites of `kind` whose memory was live then, the largest first, to be freed.
+ * All kinds of device memory count as one. */
+static struct site_at_oom *sites_at_oom(
+	struct process *process, uint32_t kind, uint32_t device, size_t *count)
 {
 	const struct memory_owners *memory = process->profile->memory;
-	const struct tree *tree = process->profile->tree;
-	struct tensor_owner *owners = xcalloc(tree->count * sizeof *owners);
-	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
+	struct site_at_oom *sites;
 
-	for (uint32_t i = 0; i < memory->site_count; i++) {
-		const struct memory_site *site = &memory->sites[i];
-		const uint32_t node = same[site->node],
-			       path = paths[site->node] ? paths[site->node] : node;
+	allocation_sites_merge(process);
+	sites = xcalloc((memory->merged_count + 1) * sizeof *sites);
+	*count = 0;
+	for (uint32_t i = 0; i < memory->merged_count; i++) {
+		const struct memory_level *level = &memory->levels[memory->merged[i].level];
 
-		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
-			continue;
-		if (!site->flow.at_oom)
-			continue;
-		owners[path].omits_steps |= owners[path].node && owners[path].node != node;
-		owners[path].node = node;
-		owners[path].bytes += site->flow.at_oom;
+		if (level->device == device && memory->merged[i].flow.at_oom &&
+			(level->kind == kind ||
+				(memory_is_device(level->kind) && memory_is_device(kind))))
+			sites[(*count)++] = (struct site_at_oom){ memory->merged[i].flow.at_oom,
+				i };
 	}
-	free(same);
-	free(paths);
-	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
-	*count = count_owners(owners, tree->count);
-	return owners;
+	qsort(sites, *count, sizeof *sites, by_site_at_oom);
+	return sites;
 }
 
-static void put_owners(
-	const struct process *process, const struct memory_oom *oom, const struct style *style)
+/* Appends the first frame that is shown of a stack, if there is one. */
+static void add_caller(
+	struct paragraph *paragraph, struct process *process, uint32_t node, uint32_t stack)
 {
+	uint32_t shown[CALL_STACK_SHOWN];
+	char caller[256];
+
+	if (!call_stack_shown_frames(process, node, stack, shown))
+		return;
+	call_stack_frame(process, stack, shown[0], true, caller, sizeof caller);
+	paragraph_add(paragraph, ", called from ");
+	paragraph_text(paragraph, caller, strlen(caller));
+}
+
+static void add_site_owner(
+	struct paragraph *paragraph, struct process *process, const struct memory_site *site)
+{
+	paragraph_add_call_path(paragraph, process, site->node, site->omits_steps);
+	add_caller(paragraph, process, site->node, site->stack);
+}
+
+/* `held`: what all of them held. */
+static void put_sites_at_oom(struct process *process, uint32_t kind, uint32_t device, uint64_t held,
+	const struct style *style)
+{
+	const struct memory_owners *memory = process->profile->memory;
 	struct paragraph paragraph = { .style = style };
 	size_t count;
-	struct tensor_owner *owners = tensor_owners(process, oom->device, &count);
+	struct site_at_oom *sites = sites_at_oom(process, kind, device, &count);
 
 	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
-		paragraph_add(&paragraph, i ? ", " : "live at that time: ");
-		paragraph_value(&paragraph, UNIT_BYTES, owners[i].bytes);
+		paragraph_add(&paragraph, i ? "; " : "live at that time: ");
+		paragraph_value(&paragraph, UNIT_BYTES, sites[i].bytes);
 		paragraph_add(&paragraph, " (");
-		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
+		paragraph_percent(&paragraph, sites[i].bytes, held);
 		paragraph_add(&paragraph, ") allocated ");
-		paragraph_add_call_path(&paragraph, process, owners[i].node, owners[i].omits_steps);
+		add_site_owner(&paragraph, process, &memory->merged[sites[i].index]);
 	}
 	if (count > OWNERS_SHOWN)
-		paragraph_add(&paragraph, ", the rest at %zu other node%s", count - OWNERS_SHOWN,
-			count - OWNERS_SHOWN == 1 ? "" : "s");
+		paragraph_add(&paragraph, "; the rest at %zu other call path%s",
+			count - OWNERS_SHOWN, count - OWNERS_SHOWN == 1 ? "" : "s");
 	if (count)
 		paragraph_print(&paragraph, "");
-	free(owners);
+	free(sites);
 }
 
 static void add_growth(struct paragraph *paragraph, const struct process *process,
@@ -174,6 +176,7 @@ static void put_oom_sentence(
 	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
 	paragraph_add(&paragraph, " requested ");
 	paragraph_add_call_path(&paragraph, process, oom->node, false);
+	add_caller(&paragraph, (struct process *)(uintptr_t)process, oom->node, oom->stack);
 	paragraph_print(&paragraph, "OOM");
 	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
@@ -243,69 +246,6 @@ static void add_failed_capacity(struct paragraph *paragraph, const struct proces
 			": enough, so fragmentation, other processes or the CUDA context used it");
 }
 
-COMPARE_BY_LARGEST(by_site_at_oom, struct site_at_oom, bytes, index)
-
-/* Returns the merged sites whose memory was live then, the largest first, to be freed. */
-static struct site_at_oom *sites_at_oom(
-	struct process *process, const struct failed_allocation *failed, size_t *count)
-{
-	const struct memory_owners *memory = process->profile->memory;
-	struct site_at_oom *sites;
-
-	allocation_sites_merge(process);
-	sites = xcalloc((memory->merged_count + 1) * sizeof *sites);
-	*count = 0;
-	for (uint32_t i = 0; i < memory->merged_count; i++) {
-		const struct memory_level *level = &memory->levels[memory->merged[i].level];
-
-		if (level->device == failed->device && memory->merged[i].flow.at_oom &&
-			(level->kind == failed->kind ||
-				(memory_is_device(level->kind) && memory_is_device(failed->kind))))
-			sites[(*count)++] = (struct site_at_oom){ memory->merged[i].flow.at_oom,
-				i };
-	}
-	qsort(sites, *count, sizeof *sites, by_site_at_oom);
-	return sites;
-}
-
-static void add_site_owner(
-	struct paragraph *paragraph, struct process *process, const struct memory_site *site)
-{
-	uint32_t shown[CALL_STACK_SHOWN];
-	char caller[256];
-
-	paragraph_add_call_path(paragraph, process, site->node, site->omits_steps);
-	if (!call_stack_shown_frames(process, site->node, site->stack, shown))
-		return;
-	call_stack_frame(process, site->stack, shown[0], true, caller, sizeof caller);
-	paragraph_add(paragraph, ", called from ");
-	paragraph_text(paragraph, caller, strlen(caller));
-}
-
-static void put_sites_at_oom(
-	struct process *process, const struct failed_allocation *failed, const struct style *style)
-{
-	const struct memory_owners *memory = process->profile->memory;
-	struct paragraph paragraph = { .style = style };
-	size_t count;
-	struct site_at_oom *sites = sites_at_oom(process, failed, &count);
-
-	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
-		paragraph_add(&paragraph, i ? "; " : "live at that time: ");
-		paragraph_value(&paragraph, UNIT_BYTES, sites[i].bytes);
-		paragraph_add(&paragraph, " (");
-		paragraph_percent(&paragraph, sites[i].bytes, failed->held);
-		paragraph_add(&paragraph, ") allocated ");
-		add_site_owner(&paragraph, process, &memory->merged[sites[i].index]);
-	}
-	if (count > OWNERS_SHOWN)
-		paragraph_add(&paragraph, "; the rest at %zu other call path%s",
-			count - OWNERS_SHOWN, count - OWNERS_SHOWN == 1 ? "" : "s");
-	if (count)
-		paragraph_print(&paragraph, "");
-	free(sites);
-}
-
 /* Returns whether the level changed since one of the open ranges began. */
 static bool has_grown(const struct process *process, const struct failed_allocation *failed)
 {
@@ -329,6 +269,7 @@ static void put_failed_sentence(const struct process *process,
 	paragraph_value(&paragraph, UNIT_TIME, failed->time_ns);
 	paragraph_add(&paragraph, ": ");
 	add_failed_call(&paragraph, process, failed);
+	add_caller(&paragraph, (struct process *)(uintptr_t)process, failed->node, failed->stack);
 	if (failed->succeeded_later)
 		paragraph_add(&paragraph, "; as much was allocated later");
 	paragraph_print(&paragraph, "OOM");
@@ -352,7 +293,8 @@ static void put_failed(const struct process *process, const struct style *style,
 		failed = &memory->failed[memory->failed_count - 1];
 	put_failed_sentence(process, failed, style);
 	if (with_sites)
-		put_sites_at_oom((struct process *)(uintptr_t)process, failed, style);
+		put_sites_at_oom((struct process *)(uintptr_t)process, failed->kind, failed->device,
+			failed->held, style);
 	memory_oom_put_call((struct process *)(uintptr_t)process, failed, style);
 	if (memory->counts.failed_allocations < 2)
 		return;
@@ -365,15 +307,17 @@ static void put_failed(const struct process *process, const struct style *style,
 void memory_summary_put_oom(const struct process *process, const struct style *style)
 {
 	const struct memory_owners *memory = process->profile->memory;
+	struct process *shown = (struct process *)(uintptr_t)process;
 	struct paragraph paragraph = { .style = style };
+	const struct memory_oom *oom;
 
 	put_failed(process, style, true);
 	if (!memory->oom_count)
 		return;
-	put_oom_sentence(process, &memory->ooms[memory->oom_count - 1], style);
-	put_owners(process, &memory->ooms[memory->oom_count - 1], style);
-	memory_oom_put_torch(
-		(struct process *)(uintptr_t)process, &memory->ooms[memory->oom_count - 1], style);
+	oom = &memory->ooms[memory->oom_count - 1];
+	put_oom_sentence(process, oom, style);
+	put_sites_at_oom(shown, MEMORY_TENSOR, oom->device, oom->allocated, style);
+	memory_oom_put_torch(shown, oom, style);
 	if (memory->counts.ooms > 1) {
 		paragraph_add(&paragraph,
 			"PyTorch ran out of memory %llu times; this is the last time%s",
