@@ -309,7 +309,8 @@ static struct python_object *init_time_and_install(void)
 
 void python_module_configure(void)
 {
-	struct builtin_module *const *table = quiet_dlsym(RTLD_DEFAULT, "PyImport_Inittab"), *module;
+	struct builtin_module *const *table = quiet_dlsym(RTLD_DEFAULT, "PyImport_Inittab"),
+				     *module;
 	int (*is_initialized)(void);
 
 	*(void **)&is_initialized = table ? quiet_dlsym(RTLD_DEFAULT, "Py_IsInitialized") : NULL;
