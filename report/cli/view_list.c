@@ -242,7 +242,8 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.reads = "by cause, then by call path: that of the call that blocked the thread, "
 			 "or else that which launched the operation after the gap; of time: of the "
-			 "GPU span, from the first operation to the last, and below steps of these",
+			 "GPU span, from the first operation to the last; in the rows of steps, of "
+			 "the steps",
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.explain_empty = missing_data_explain,
@@ -251,9 +252,9 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind traffic path device calls bytes "
 			   "message_bytes_per_s bus_bytes_per_s gpu_total_ns busy_ns hidden_ns "
-			   "exposed_ns hidden_share provenance",
-		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes "
-			"message_bytes_per_s bus_bytes_per_s gpu_total_ns",
+			   "exposed_ns hidden_share min_ns p50_ns max_ns provenance",
+		.text = "busy_ns exposed_ns calls min_ns p50_ns max_ns bytes message_bytes_per_s "
+			"hidden_share hidden_ns bus_bytes_per_s gpu_total_ns",
 		.sort = "exposed_ns",
 		.top = 20,
 		.no_percentiles = true,
