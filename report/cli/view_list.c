@@ -307,10 +307,11 @@ const struct view view_list[] = {
 			"waits_unknown stream_waits_unknown default_waits untimed",
 		.sort = "path_ns",
 		.min_percent = 0.01,
-		.reads = "host: between CUDA calls; calls: in those that wait for nothing, and "
-			 "of these copy calls; waited before: launch latency, gaps and waits of "
-			 "GPU work before it begins; gain: time saved at most if the GPU work of "
-			 "the row took no time; slack: how much longer it could take",
+		.reads = "host: between CUDA calls; calls: in those that wait for nothing; copy "
+			 "calls: the same, in those that copy; waited before: launch latency, gaps "
+			 "and waits of GPU work before it begins; gain: time saved at most if the "
+			 "GPU work of the row took no time; slack: how much longer it could take "
+			 "without a later end of the run",
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
