@@ -192,8 +192,8 @@ static void remove_common_callers(struct shortened_name *names, size_t count, bo
 	}
 }
 
-/* Shows names that begin like `like` up to `at` from there on, too, as long as it is no path: what
- * tells those that look the same from each other tells these from them. */
+/* Shows names that are no paths and begin like `like`, up to `at`, from there on too. So names of
+ * one family look alike. */
 static void show_of_those_alike(struct shortened_name *names, size_t count,
 	const struct shortened_name *like, size_t at, bool ascii)
 {
