@@ -99,6 +99,7 @@
  *   torch.unlinked          number of backward functions whose operator is unknown (a lower bound)
  *   warning.*               a sentence for the user
  *   import.format           in a trace made of another tool's file: that file's format
+ *   import.begin_ns         the time in that file at which the trace begins
  *   import.left_out         what that file holds and no record has
  *   import.markers          the tool's own markers in that file, which no record has
  *   import.devices          which GPU was renumbered, as a sentence; absent: none

@@ -50,7 +50,7 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_COPIES] = "overlap",
 	[BOUND_COPY_CALLS] = "idle",
 	[BOUND_LAUNCH] = "idle",
-	[BOUND_HOST] = "idle -s gap_ns --top 20",
+	[BOUND_HOST] = "idle",
 	[BOUND_GAPS] = "idle",
 	[BOUND_DATA] = "idle",
 	[BOUND_COMPILATION] = "idle",
@@ -242,7 +242,7 @@ static void say_waiting(
 			diagnose_time(diagnosis, rest_ns));
 	else
 		add_words(text, ".");
-	SET_TEXT(text->view, "idle -s gap_ns --top 20");
+	SET_TEXT(text->view, "queue");
 }
 
 static void advise_on_one_wait(

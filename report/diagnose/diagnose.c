@@ -166,15 +166,16 @@ static uint64_t impact_base(const struct finding *finding)
 /* Returns the place of a finding in the list:
  *   0  the program ran out of memory
  *   1  findings that cost 1 % of the run or more
- *   2  findings that cost bytes and no time
- *   3  notes
- *   4  findings that cost less than 1 % of the run
- *   5  rules that found nothing
- *   6  rules that were not checked */
+ *   2  those of them that say nothing about the program: the cost of the profiler
+ *   3  findings that cost bytes and no time
+ *   4  notes
+ *   5  findings that cost less than 1 % of the run
+ *   6  rules that found nothing
+ *   7  rules that were not checked */
 static int finding_position(const struct finding *finding)
 {
 	static const int positions[] = {
-		[FINDING_NOTE] = 3, [FINDING_CLEAR] = 5, [FINDING_UNCHECKED] = 6
+		[FINDING_NOTE] = 4, [FINDING_CLEAR] = 6, [FINDING_UNCHECKED] = 7
 	};
 
 	if (finding->state != FINDING_FOUND)
@@ -182,8 +183,10 @@ static int finding_position(const struct finding *finding)
 	if (finding->ends_run)
 		return 0;
 	if (!finding->impact_ns)
-		return 2;
-	return diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR) ? 1 : 4;
+		return 3;
+	if (!diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR))
+		return 5;
+	return finding->last ? 2 : 1;
 }
 
 /* Orders by position, then by impact. Equal ones keep the order of the table. */

@@ -80,6 +80,8 @@ struct diagnose_facts {
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
+	/* of the whole trace: recorded by CUPTI; by pperf */
+	uint64_t allocation_calls[2];
 	struct variable_kernel variable;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],

@@ -210,6 +210,8 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 		return;
 	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
 		add_call_occurrence(&facts->waits, call);
+	if (kind & CALL_ALLOCATES)
+		facts->allocation_calls[activity_is_call(call)]++;
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
 	if (kind & CALL_ALLOCATES)

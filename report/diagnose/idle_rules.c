@@ -87,7 +87,7 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->state = FINDING_NOTE;
 	explain_startup(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
+	SET_TEXT(finding->view, "idle");
 	occurrences_set_node(before, finding);
 	finding->count = before->count;
 }
@@ -155,10 +155,13 @@ static void advise_on_launches(struct diagnosis *diagnosis, struct finding *find
 
 static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 {
+	const struct trace_text left_out = process_meta(diagnosis->process, "import.left_out");
+	const bool has_samples = left_out.length &&
+				 memmem(left_out.bytes, left_out.length, "CPU samples", 11);
 	const struct program_traits traits = diagnose_traits(diagnosis);
 	const struct node *node = &diagnosis->profile->tree->nodes[finding->node];
 
-	SET_TEXT(finding->next, "Look at what the host does meanwhile: %s%s.%s",
+	SET_TEXT(finding->next, "Look at what the host does meanwhile: %s%s.%s%s",
 		traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
 				      "libraries at a first call"
 				    : "input and output, MPI, computation on the CPU",
@@ -168,7 +171,10 @@ static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 		finding->node && node->kind != NODE_UNATTRIBUTED
 			? " The call path shown launched the work that ended most of this idle "
 			  "time."
-			: "");
+			: "",
+		has_samples ? " The file has CPU samples, which pperf does not read: Nsight "
+			      "Systems shows which functions the thread was in."
+			    : "");
 }
 
 /* Returns true if the GPU was idle for long enough because the host was late. */
@@ -203,7 +209,7 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 	else
 		advise_on_launches(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, is_long ? "idle -s gap_ns --top 20" : "idle");
+	SET_TEXT(finding->view, "idle");
 	occurrences_set_example(most, finding);
 }
 
@@ -348,7 +354,9 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->sentence, "The GPU is idle while launched work waits for an event (%s).",
+	SET_TEXT(finding->sentence,
+		"The GPU is idle while launched work waits for an event (%s), or for earlier work "
+		"of its stream that the trace does not show.",
 		diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent");
 	SET_TEXT(finding->evidence,
 		"%s of %s or more, together %s of a span of %s; the longest %s, at %s%s%s",

@@ -414,6 +414,22 @@ static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *f
 	add_cause(diagnosis, finding, &cause);
 }
 
+/* Says why the rule was not checked: calls of other tools come without sizes. */
+static void set_no_levels(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const uint64_t count = max_u64(
+		diagnosis->facts.allocation_calls[0], diagnosis->facts.allocation_calls[1]);
+
+	if (count)
+		SET_TEXT(finding->reason,
+			"the trace has %s that allocate, free or register memory, but not the "
+			"sizes",
+			diagnose_plural(diagnosis, count, "call"));
+	else
+		SET_TEXT(finding->reason, "the trace has no allocations");
+	finding->state = FINDING_UNCHECKED;
+}
+
 void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct memory_owners *memory = diagnosis->profile->memory;
@@ -424,5 +440,5 @@ void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding
 	else if (failed)
 		set_failed_allocation(diagnosis, finding, failed);
 	else if (!memory->level_count)
-		finding_set_unchecked(finding, "the trace has no allocations");
+		set_no_levels(diagnosis, finding);
 }

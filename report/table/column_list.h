@@ -354,6 +354,9 @@
 		"for; all of the call if that is not known")                                       \
 	X("path_unknown_ns", "path unknown", TIME, computed,                                       \
 		"part of path_ns: records are missing, such as a launch or nodes of a CUDA graph") \
+	X("path_before_ns", "waited before", TIME, computed,                                       \
+		"on the critical path before GPU work of the row began: launch latency, gaps and " \
+		"waits; part of path_ns, but not in rows of kernels and copies")                   \
 	X("path_segments", "segments", COUNT, computed, "segments of the critical path")           \
 	X("slack_min_ns", "slack min", TIME, computed,                                             \
 		"smallest slack of its calls and GPU work; synchronising calls have none")         \

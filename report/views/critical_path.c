@@ -106,11 +106,22 @@ static void add_host_time(void *context, uint32_t node, uint64_t from_ns, uint64
 		to_ns);
 }
 
+/* Returns what the time of the segment is. Calls that copy are apart: host memory that is pageable
+ * makes them long. */
+static enum path_kind kind_of_segment(
+	const struct path_segment *segment, const struct path_node *node)
+{
+	return segment->kind == PATH_CALL && node->kind == ACTIVITY_COPY_CALL
+		       ? PATH_COPY_CALL
+		       : (enum path_kind)segment->kind;
+}
+
 static void add_interval(struct critical_path *critical, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct path_segment *segment = critical->segment;
 	const struct path_node *node = path_node(critical->path, segment->node);
 	const uint32_t thread = node->thread;
+	const enum path_kind kind = kind_of_segment(segment, node);
 
 	if (segment->kind == PATH_HOST) {
 		range_lookup_within(critical->ranges,
@@ -121,10 +132,10 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 	charge(critical,
 		node->counts ? &path_entry_at(&critical->nodes_by_id, node->owner)->on
 			     : &critical->elsewhere,
-		segment->kind, from_ns, to_ns);
+		kind, from_ns, to_ns);
 	if (path_is_work(node) && node->counts)
-		path_sum_add(&path_entry_at(&critical->gpu_work, node->name)->on, segment->kind,
-			to_ns - from_ns);
+		path_sum_add(
+			&path_entry_at(&critical->gpu_work, node->name)->on, kind, to_ns - from_ns);
 }
 
 /* Adds the part of a segment that is inside the intervals that count. */
@@ -221,7 +232,7 @@ static bool is_of_name(const struct path_node *node, void *context)
  * once. */
 static uint64_t avoidable_ns(const struct path_sum *sum)
 {
-	return path_gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_SYNC];
+	return path_gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_COPY_CALL] + sum->ns[PATH_SYNC];
 }
 
 /* Computes gains. The gain is 0 without avoidable time on the path. Of the others, the GAINS_MAX
@@ -273,8 +284,8 @@ static void set_time_cells(
 	computed_row_set_unsigned(computed, "path_ns", sum->total_ns);
 	computed_row_set_share(computed, "share", sum->total_ns, whole_ns);
 	computed_row_set_unsigned(computed, "path_gpu_ns", path_gpu_ns(sum));
-	computed_row_set_unsigned(
-		computed, "path_host_ns", sum->ns[PATH_HOST] + sum->ns[PATH_CALL]);
+	computed_row_set_unsigned(computed, "path_host_ns",
+		sum->ns[PATH_HOST] + sum->ns[PATH_CALL] + sum->ns[PATH_COPY_CALL]);
 	computed_row_set_unsigned(
 		computed, "path_launch_ns", sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER]);
 	computed_row_set_unsigned(
@@ -284,10 +295,15 @@ static void set_time_cells(
 	computed_row_set_unsigned(computed, "path_segments", sum->segments);
 }
 
-static void set_entry_cells(
-	struct critical_path *critical, struct computed_row *computed, struct path_entry *of)
+/* Returns the time on the path that GPU work spent before it began. */
+static uint64_t path_before_ns(const struct path_sum *sum)
 {
-	set_time_cells(computed, &of->on, critical->all.total_ns);
+	return sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER] + sum->ns[PATH_EVENT] +
+	       sum->ns[PATH_QUEUED] + sum->ns[PATH_UNKNOWN];
+}
+
+static void set_entry_cells(struct computed_row *computed, struct path_entry *of)
+{
 	computed_row_set_unsigned(computed, "calls", of->count);
 	if (of->has_slack) {
 		computed_row_set_unsigned(computed, "slack_min_ns", of->slack_min_ns);
@@ -360,7 +376,11 @@ static void add_node_row(
 
 	if (!node)
 		computed_row_format_name(computed, "(no range)");
-	set_entry_cells(critical, computed, &critical->nodes_by_id.of[node]);
+	set_time_cells(computed, &critical->nodes_by_id.of[node].on, critical->all.total_ns);
+	if (node)
+		computed_row_set_unsigned(computed, "path_before_ns",
+			path_before_ns(&critical->nodes_by_id.of[node].on));
+	set_entry_cells(computed, &critical->nodes_by_id.of[node]);
 	computed_row_add(rows, computed, head);
 }
 
@@ -390,6 +410,19 @@ static void add_node_rows(
 	rows_finish_level(options, critical->process, rows, head + 1, 1, view_top(options));
 }
 
+/* Sets the time of the operations themselves. What they waited before is apart, so that a fast
+ * kernel that waited does not look slow. */
+static void set_work_cells(const struct critical_path *critical, struct computed_row *computed,
+	const struct path_sum *on)
+{
+	const uint64_t own_ns = path_gpu_ns(on);
+
+	computed_row_set_unsigned(computed, "path_ns", own_ns);
+	computed_row_set_share(computed, "share", own_ns, critical->all.total_ns);
+	computed_row_set_unsigned(computed, "path_gpu_ns", own_ns);
+	computed_row_set_unsigned(computed, "path_before_ns", path_before_ns(on));
+}
+
 static void add_gpu_work_row(
 	struct critical_path *critical, struct rows *rows, uint32_t name, uint32_t head)
 {
@@ -397,7 +430,8 @@ static void add_gpu_work_row(
 	struct computed_row *computed = computed_row_new(critical->process, 0, "work");
 
 	computed_row_set_name(computed, text.bytes, text.length);
-	set_entry_cells(critical, computed, &critical->gpu_work.of[name]);
+	set_work_cells(critical, computed, &critical->gpu_work.of[name].on);
+	set_entry_cells(computed, &critical->gpu_work.of[name]);
 	computed_row_add(rows, computed, head);
 }
 

@@ -12,6 +12,7 @@
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
+#include "report/text/format_number.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,7 +322,7 @@ static void add_step_sums(
 	const struct options *options, const struct idle_report *idle, struct rows *rows)
 {
 	const struct step_idle *steps = &idle->steps;
-	char name[64] = "from the first operation to the last";
+	char name[128] = "from the first operation to the last", time[FORMAT_NUMBER_BYTES];
 	bool listed[GAP_CAUSE_COUNT] = { false };
 	uint64_t whole_ns = 0;
 	uint32_t parent;
@@ -330,10 +331,13 @@ static void add_step_sums(
 		whole_ns += steps->ns[cause] + steps->ends_ns[cause];
 	if (!whole_ns)
 		return;
+	format_with_unit(time, UNIT_TIME,
+		clamp_to_i64((long double)steps->steps_ns * steps->devices), false,
+		options->style.ascii);
 	if (steps->steps == 1)
-		snprintf(name, sizeof name, "in 1 step");
+		snprintf(name, sizeof name, "in 1 step, %s", time);
 	else if (steps->steps)
-		snprintf(name, sizeof name, "in %zu steady-state steps", steps->steps);
+		snprintf(name, sizeof name, "in %zu steady-state steps, %s", steps->steps, time);
 	parent = add_step_row(idle, rows, "steps", name, whole_ns, 0, NO_ROW);
 	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
 		const enum gap_cause most = largest_class(steps, listed);
@@ -402,11 +406,20 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 		computed_row_set_text(computed, "host_call", host.bytes, host.length);
 }
 
+static uint32_t name_of_node(const struct idle_report *idle, uint32_t node)
+{
+	return idle->process->profile->tree->nodes[node].name;
+}
+
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
 {
 	struct computed_row *computed = computed_row_new(
 		idle->process, part_node(&one->gap, &one->ended_by), "gap");
 
+	computed->next_operation = one->ended_by.name;
+	if (one->gap.blocked_owner &&
+		one->gap.blocked_by != name_of_node(idle, one->gap.blocked_owner))
+		computed->last_call = one->gap.blocked_by;
 	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
 	computed_row_set_unsigned(computed, "device", one->ended_by.device);
 	computed_row_set_unsigned(computed, "gap_ns", one->length_ns);

@@ -100,8 +100,10 @@ static void put_metrics(const struct process *process, const struct style *style
 static void put_import(const struct process *process, const struct style *style)
 {
 	const struct trace_text format = process_meta(process, "import.format"),
-				left_out = process_meta(process, "import.left_out");
+				left_out = process_meta(process, "import.left_out"),
+				begin = process_meta(process, "import.begin_ns");
 	struct paragraph paragraph = { .style = style };
+	char number[24] = "";
 
 	if (!format.length)
 		return;
@@ -110,6 +112,12 @@ static void put_import(const struct process *process, const struct style *style)
 	if (left_out.length) {
 		paragraph_add(&paragraph, "; not shown in any view: ");
 		paragraph_text(&paragraph, left_out.bytes, left_out.length);
+	}
+	if (begin.length && begin.length < sizeof number) {
+		memcpy(number, begin.bytes, begin.length);
+		paragraph_add(&paragraph, "; times here are ");
+		paragraph_value(&paragraph, UNIT_TIME, strtoull(number, NULL, 10));
+		paragraph_add(&paragraph, " less than in the file");
 	}
 	paragraph_print(&paragraph, "imported");
 }

@@ -72,7 +72,7 @@ def the_queue_splits_gaps_where_idle_does(views):
     views.same("unknown cause", views.sum("queue", "queue_unknown_ns", "device"), by_cause.get("unknown", 0))
     for figure, causes in ((before, BEFORE_LAUNCH), (after, AFTER_LAUNCH)):
         least = sum(by_cause.get(cause, 0) for cause in causes) # copy calls are on both sides
-        assert least <= figure <= least + by_cause.get("copy", 0), (views.trace, causes, least, figure, by_cause)
+        assert least <= figure <= least + by_cause.get("copy calls", 0), (views.trace, causes, least, figure, by_cause)
 
 
 def gpu_time_is_the_same_by_every_key(views):
@@ -144,7 +144,7 @@ def verdict_without_steps_is_idle_time(views):
     verdict = views.rows("diagnose", "verdict")
     if not verdict or "from the first GPU operation" not in (verdict[0].get("evidence") or ""):
         return
-    for names, causes in {("launch", "host"): ("launch-bound", "launch latency"), ("copy calls",): ("copy",), ("kernel gaps",): ("gap between kernels",), ("data loading",): ("data loading",),
+    for names, causes in {("launch", "host"): ("launch-bound", "launch latency"), ("copy calls",): ("copy calls",), ("kernel gaps",): ("gap between kernels",), ("data loading",): ("data loading",),
         ("compilation",): ("compilation",), ("allocation",): ("allocation",), ("synchronisation",): ("synchronisation",), ("waiting",): ("event wait", "queued")}.items():
         views.same(("class", names), sum(views.sum("diagnose", "impact_ns", "class", name=name) for name in names), sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes))
 

@@ -64,6 +64,7 @@
  *
  *	HOST      between calls
  *	CALL      in a call that waits for nothing
+ *	COPY_CALL the same, of a call that copies. No segment has this kind: the view splits CALL.
  *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
  *	          call if the work began more than START_MAX_NS after it
  *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
@@ -81,6 +82,7 @@
 	X(MEMSET, "memsets")               \
 	X(HOST, "host")                    \
 	X(CALL, "calls")                   \
+	X(COPY_CALL, "copy calls")         \
 	X(LAUNCH, "launch latency")        \
 	X(HANDOVER, "gap between kernels") \
 	X(EVENT, "event wait")             \

@@ -143,7 +143,8 @@ START_TEST(the_host_is_too_slow)
 		95); /* b is asked for at 195, and a launch takes 10 */
 	expect(&run, "work", "a", "gain_ns", 0);
 	expect(&run, "work", "b", "gain_ns", 5);
-	expect(&run, "work", "b", "path_ns", 15);
+	expect(&run, "work", "b", "path_ns", 5);
+	expect(&run, "work", "b", "path_before_ns", 10); /* the launch latency */
 	expect(&run, "place", "(no range)", "path_ns",
 		95); /* the calls in no range are unattributed */
 }
@@ -545,6 +546,22 @@ START_TEST(a_copy_that_is_waited_for)
 }
 END_TEST
 
+/* The thread is in the call of a copy that is over long before the call is: it prepares memory. */
+START_TEST(a_copy_call_that_takes_long)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
+	launch(builder, 1, 250, 2, 0);
+	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
+	run = show(builder);
+	expect(&run, "part", "copy calls", "path_ns", 100);
+	expect(&run, "part", "calls", "path_ns", -2);
+	expect(&run, "path", "critical path", "path_host_ns", 150);
+}
+END_TEST
+
 START_TEST(a_tie)
 {
 	struct trace_builder *builder = begin();
@@ -691,6 +708,7 @@ int main(void)
 	tcase_add_test(graphs, threads_take_turns);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
+	tcase_add_test(graphs, a_copy_call_that_takes_long);
 	tcase_add_test(graphs, a_tie);
 	tcase_add_test(graphs, work_without_times);
 	tcase_add_test(graphs, a_graph);

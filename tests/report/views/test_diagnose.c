@@ -787,6 +787,18 @@ static struct trace_builder *dear(void)
 	return builder;
 }
 
+/* The cost of the profiler is after the last GPU operation. */
+static struct trace_builder *dear_end(void)
+{
+	struct trace_builder *builder = healthy();
+	struct trace_overhead *overhead = build_record(
+		builder, 9, TRACE_OVERHEAD, sizeof *overhead, 1200 * US);
+
+	overhead->start_ns = BUILDER_START_UNIX_NS + 7 * MS;
+	overhead->end_ns = BUILDER_START_UNIX_NS + 8 * MS;
+	return builder;
+}
+
 /* No GPU: one of three ranges takes nearly all. */
 static struct trace_builder *waiting_ranges(void)
 {
@@ -945,6 +957,8 @@ static const struct rule_case {
 	{ held_up, "queued-not-started", "finding", "5600000,,upper bound,7" },
 	{ slow_host, "queued-not-started", "clear", "" },
 	{ dear, "profiler-cost", "finding", "499.00" },
+	{ dear, "profiler-cost", "finding", "where host figures and idle times are larger" },
+	{ dear_end, "profiler-cost", "finding", "idle times of the GPU are not" },
 	{ healthy, "profiler-cost", "clear", "" },
 	{ only_ranges, "launch-bound", "not checked", "GPU work with timestamps" },
 };
