@@ -110,11 +110,11 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 {
 	const struct path_segment *segment = critical->segment;
 	const struct path_node *node = path_node(critical->path, segment->node);
-	const uint32_t thread = node->thread;
 
 	if (segment->kind == PATH_HOST) {
 		range_lookup_within(critical->ranges,
-			(uint32_t)critical->path->threads.entries[thread].stream, from_ns, to_ns,
+			critical_path_graph_tid(critical->path, segment->node),
+			critical_path_graph_tid(critical->path, segment->before), from_ns, to_ns,
 			add_host_time, critical);
 		return;
 	}
