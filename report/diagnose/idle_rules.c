@@ -2,8 +2,11 @@
  *
  * Rules about idle time of the GPU.
  */
+#include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sets the confidence of a finding about idle time: lower if the cause of much idle time is
@@ -181,6 +184,21 @@ static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *
 		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
 }
 
+/* Sets the place of short and `longer` gaps together. */
+static void set_place_of_gaps(
+	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *longer)
+{
+	const struct occurrences *shorter = &diagnosis->facts.launch_short;
+	const size_t room = max_u64(shorter->room, longer->room);
+	uint64_t *ns = xcalloc((room + 1) * sizeof *ns);
+
+	for (size_t id = 0; id < room; id++)
+		ns[id] = (id < shorter->room ? shorter->of_node[id].total_ns : 0) +
+			 (id < longer->room ? longer->of_node[id].total_ns : 0);
+	finding_set_place(diagnosis, finding, ns, room);
+	free(ns);
+}
+
 /* Reports all idle time for which the host was late, under the name of its larger part. */
 static void report_late_host(struct diagnosis *diagnosis, struct finding *finding,
 	const struct launch_idle *idle, bool is_long)
@@ -196,7 +214,7 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 			  "launches the next operation."
 			: "The GPU is idle because the host has not launched its next operation, "
 			  "or has only just launched it.");
-	finding_set_place_of(diagnosis, finding, most);
+	set_place_of_gaps(diagnosis, finding, idle->longer);
 	list_launch_gaps(diagnosis, finding, idle);
 	if (is_long)
 		advise_on_host(diagnosis, finding);

@@ -327,6 +327,9 @@
 		"what impact_share is a share of: the steady-state steps, the GPU span (first "    \
 		"GPU operation to the last, summed over the GPUs) or the run (its duration on "    \
 		"all GPUs)")                                                                       \
+	X("share_of_ns", "share of", TIME, computed,                                               \
+		"diagnose: the time of all places of a finding, which share is a share of; the "   \
+		"impact if that is more")                                                          \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), upper bound (at most this much can be "      \
