@@ -49,6 +49,8 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "synchronisation", "the GPU is idle because the host waits for it",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_synchronisation },
+	{ "blocking-calls", "the host is blocked in calls that wait for the GPU, and it starves",
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_blocking_calls },
 	{ "pageable-copies", "copies from and to pageable host memory",
 		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_pageable_copies },
 	{ "steady-allocation", "driver allocations or frees in steady state", NEED_CALLS,

@@ -208,6 +208,7 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 	facts->calls++;
 	if (call->captured)
 		return;
+	blocking_add_call(pass->diagnosis, call);
 	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
 		add_call_occurrence(&facts->waits, call);
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
@@ -287,6 +288,7 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;
+	blocking_add_work(pass->diagnosis, work);
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
 	if (work->kind == ACTIVITY_KERNEL)
@@ -488,6 +490,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
+	blocking_free(facts);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
 	step_table_free(diagnosis->step_table);

@@ -252,8 +252,7 @@ static bool is_read_of_value(struct string_view name)
 	       memmem(name.bytes, name.length, "nonzero", 7);
 }
 
-/* Chooses the advice for a wait by the operators around it. */
-static void advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 
@@ -300,7 +299,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
 		*facts->blocked_by ? facts->blocked_by : "unnamed call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
-	advise_on_waits(diagnosis, finding);
+	diagnose_advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	finding->count = facts->cause_gaps[GAP_SYNC];

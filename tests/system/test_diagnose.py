@@ -62,7 +62,7 @@ def what_is_the_matter_is_found(folder):
 def every_finding_has_what_it_takes(folder):
     for trace in traces():
         rows = [row for row in rows_of(trace) if row["kind"] not in ("verdict", "class")]
-        assert len({row["name"] for row in rows}) == len(rows) == 26, trace
+        assert len({row["name"] for row in rows}) == len(rows) == 27, trace
         for row in rows:
             if row["kind"] == "not checked":
                 assert row["why"], (trace, row)
@@ -100,6 +100,19 @@ def the_share_of_a_place_is_that_of_the_cost_or_names_its_base(folder):
     trace = pathlib.Path(os.environ["PPERF_TEST_DATA"]) / "verdicts/tl__mi300~resnet_act_checkpoint.json.gz"
     row = [row for row in rows_of(trace) if row["name"] == "exposed-communication"][0]
     assert row["share_of_ns"] > 1.5 * row["impact_ns"] and "63 % of 55.37 ms" in report("diagnose", trace, "--width", "300"), row
+
+
+@case
+def a_host_that_is_blocked_is_found_although_the_gpu_is_busy_meanwhile(folder):
+    # 60 copies of a few bytes to pageable memory block the thread that launches for 75.66 ms, while the GPU computes
+    trace = pathlib.Path(os.environ["PPERF_TEST_DATA"]) / "verdicts/hta__trace_diff~control~control.json.gz"
+    row = [row for row in rows_of(trace) if row["name"] == "blocking-calls"][0]
+    assert row["kind"] == "finding" and "60 calls, 75.66" in row["evidence"] and "memcpy DtoH" in row["evidence"], row
+    # no more than the GPU is idle for want of launches can be gained
+    classes = {one["name"]: one["impact_ns"] for one in rows_of(trace) if one["kind"] == "class"}
+    assert row["impact_ns"] == classes["launch"] + classes["host"] + classes["copy calls"], (row, classes)
+    # a host that is blocked once, at the end, costs nothing
+    assert "blocking-calls" in said(named("resnet50_num_workers_0"), "clear")
 
 
 @case
