@@ -109,26 +109,31 @@ static void report_blocked(
 	diagnose_advise_on_waits(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	occurrences_set_example(calls, finding);
-	finding->count = calls->count;
+}
+
+uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls)
+{
+	const struct blocked_thread *thread = longest_blocked(&diagnosis->facts);
+	struct finding sync = { .rule = NULL };
+
+	*calls = thread ? thread->calls.count : 0;
+	/* The rule `synchronisation` has the idle time behind waits, which is measured. */
+	if (*calls < LIMIT_CALLS_FEW || finding_set_class(diagnosis, &sync, BOUND_SYNC,
+						diagnosis->facts.cause_ns[GAP_SYNC], LIMIT_WORTH))
+		return 0;
+	return min_u64(thread->calls.total_ns, starved_ns(diagnose_bound(diagnosis)));
 }
 
 void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct blocked_thread *thread = longest_blocked(&diagnosis->facts);
 	const struct run_bound *bound = diagnose_bound(diagnosis);
-	struct finding sync = { .rule = NULL };
+	uint64_t calls;
+	const uint64_t gain_ns = blocking_gain(diagnosis, &calls);
 
-	/* The rule `synchronisation` has the idle time behind waits, which is measured. */
-	if (!thread || thread->calls.count < LIMIT_CALLS_FEW ||
-		finding_set_class(diagnosis, &sync, BOUND_SYNC, diagnosis->facts.cause_ns[GAP_SYNC],
-			LIMIT_WORTH))
+	if (!diagnose_is_share(gain_ns, bound->whole_ns, LIMIT_WORTH))
 		return;
-	finding->impact_ns = min_u64(thread->calls.total_ns, starved_ns(bound));
+	finding_set_impact(finding, 0, calls, gain_ns);
 	finding->whole_ns = bound->whole_ns;
 	finding->whole_name = run_bound_time_name(bound);
-	finding->upper_bound = true;
-	if (diagnose_is_share(finding->impact_ns, bound->whole_ns, LIMIT_WORTH))
-		report_blocked(diagnosis, finding, thread);
-	else
-		finding->impact_ns = finding->whole_ns = 0;
+	report_blocked(diagnosis, finding, longest_blocked(&diagnosis->facts));
 }

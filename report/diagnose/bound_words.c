@@ -303,17 +303,37 @@ static void advise_on_one_wait(
 				     "after it, to see what bounds the rest.");
 }
 
+#define PATH_UNKNOWN_MAX 100u /* thousandths of the critical path */
+
 /* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
 static void say_host_on_path(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
+	uint64_t calls, blocked_ns;
+
 	SET_TEXT(text->sentence,
-		"The GPU's kernels compute for %s of the time, but %s of the critical path is the "
-		"host's: faster kernels alone shorten the run by %s at most.",
-		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns),
+		"The host is what takes longest: %s of the critical path is the host's, while the "
+		"GPU's kernels compute for %s of the time.",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
-		diagnose_share(diagnosis, bound->path_ns - bound->path_host_ns, bound->path_ns));
+		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
+	/* Where much of the path is unknown, so is what faster kernels gain. */
+	if (!diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN], bound->path_ns, PATH_UNKNOWN_MAX))
+		add_words(text, " Faster kernels alone shorten the run by %s at most.",
+			diagnose_share(
+				diagnosis, bound->path_ns - bound->path_host_ns, bound->path_ns));
 	SET_TEXT(text->view, "critical-path");
+	blocked_ns = blocking_gain(diagnosis, &calls);
+	if (diagnose_is_share(blocked_ns, bound->whole_ns, LIMIT_WORTH))
+		SET_TEXT(text->next,
+			"Begin with the %s that block the host (finding blocking-calls): up to %s.",
+			diagnose_plural(diagnosis, calls, "call"),
+			diagnose_share(diagnosis, blocked_ns, bound->whole_ns));
+	else
+		SET_TEXT(text->next,
+			"Begin with the host's part: launch more at once (%s), or do less between "
+			"launches.",
+			diagnose_traits(diagnosis).uses_pytorch ? "torch.compile, CUDA graphs"
+								: "CUDA graphs, fused kernels");
 }
 
 static void say_bound(
@@ -378,8 +398,8 @@ void run_bound_explain(
 	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
 		list_categories(diagnosis, text);
 	list_path(diagnosis, bound, text);
-	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
-		bound_kernels_advise(diagnosis, bound, text);
+	if ((shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH) && !*text->next)
+		bound_kernels_advise(diagnosis, text);
 	else if (shown == BOUND_WAITING)
 		advise_on_one_wait(diagnosis, bound, text);
 	explain_confidence(diagnosis, bound, text);

@@ -213,8 +213,7 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 void finding_set_unchecked(struct finding *finding, const char *what);
 
 /* Sets the member `next` of a verdict about kernels: the largest ones (bound_kernels.c). */
-void bound_kernels_advise(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text);
+void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text);
 
 /* Rules about what the GPU did (gpu_rules.c). */
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
@@ -239,6 +238,8 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 /* Adds GPU work, or a call, to the calls that block their threads. */
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
+/* Returns by how much the run gets shorter at most without these calls, and their number. */
+uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls);
 void blocking_free(struct diagnose_facts *facts);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);
