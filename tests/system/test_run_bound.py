@@ -95,6 +95,17 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
 
 
 @case
+def the_critical_path_of_the_verdict_is_in_the_view(folder):
+    for trace, _ in traces():
+        said = re.search(r"critical path: host ([0-9.]+) %, GPU work ([0-9.]+) %", verdict(trace).get("evidence") or "")
+        path = rows("critical-path", trace)["rows"]
+        of = [row for row in path if row.get("kind") == "steady"] or [row for row in path if row.get("kind") == "path"]
+        if said:
+            shares = [100 * of[0][key] / of[0]["path_ns"] for key in ("path_host_ns", "path_gpu_ns")]
+            assert all(abs(share - float(text)) <= 0.051 for share, text in zip(shares, said.groups())), (trace, shares, said.groups())
+
+
+@case
 def a_run_without_a_gpu_says_where_self_time_is(folder):
     folder = traces()[0][0].parent # skips without the data
     for pattern, said in {"hta__cpu_only*": "62.1 % is in `ProfilerStep#* / gloo:all_reduce`, 37.9 % in `ProfilerStep#*`",
