@@ -9,6 +9,7 @@
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/analysis/step_idle.h"
 #include "report/analysis/stream_table.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
@@ -421,7 +422,9 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 	struct diagnose_facts *facts = &diagnosis->facts;
 	unsigned cause = 0;
 
-	while (cause < GAP_CAUSE_COUNT &&
+	if (computed_row_is(row, "cause", IDLE_HOST_NAME))
+		cause = GAP_LAUNCH;
+	while (cause < GAP_CAUSE_COUNT && !computed_row_is(row, "cause", IDLE_HOST_NAME) &&
 		!computed_row_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
 		cause++;
 	if (cause == GAP_CAUSE_COUNT)

@@ -224,7 +224,7 @@
 		"number of idle gaps; of a cause: of those with a part that has this cause; of "   \
 		"memory: of free parts of segments")                                               \
 	X("cause", "cause", TEXT, computed,                                                        \
-		"cause of the idle time: launch-bound, data loading, compilation, "                \
+		"cause of the idle time: launch-bound, host-bound, data loading, compilation, "    \
 		"synchronisation, allocation, copy, launch "                                       \
 		"latency, gap between kernels, event wait, queued or unknown")                     \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \

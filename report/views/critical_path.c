@@ -73,7 +73,8 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 	sum->segments++;
 }
 
-/* Adds the part of a piece that is in steady-state steps or, without steps, while GPUs have work. */
+/* Adds the part of a piece that is in steady-state steps or, without steps, while GPUs have
+ * work. */
 static void add_to_steady(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
