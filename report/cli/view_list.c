@@ -280,10 +280,9 @@ const struct view view_list[] = {
 		.summary = "findings by rule: what is wrong, what it costs, how certain that is, "
 			   "what to do, and the command that shows it",
 		.layout = LAYOUT_TABLE,
-		.columns =
-			"id name kind finding evidence path impact_ns impact_bytes bound count "
-			"start_ns confidence why next command impact_share impact_of share gain_ns "
-			"provenance",
+		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
+			   "start_ns confidence why next command impact_share impact_of share "
+			   "share_of_ns gain_ns provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,

@@ -2,8 +2,11 @@
  *
  * Rules about idle time of the GPU.
  */
+#include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sets the confidence of a finding about idle time: lower if the cause of much idle time is
@@ -187,6 +190,21 @@ static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *
 		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
 }
 
+/* Sets the place of short and `longer` gaps together. */
+static void set_place_of_gaps(
+	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *longer)
+{
+	const struct occurrences *shorter = &diagnosis->facts.launch_short;
+	const size_t room = max_u64(shorter->room, longer->room);
+	uint64_t *ns = xcalloc((room + 1) * sizeof *ns);
+
+	for (size_t id = 0; id < room; id++)
+		ns[id] = (id < shorter->room ? shorter->of_node[id].total_ns : 0) +
+			 (id < longer->room ? longer->of_node[id].total_ns : 0);
+	finding_set_place(diagnosis, finding, ns, room);
+	free(ns);
+}
+
 /* Reports all idle time for which the host was late, under the name of its larger part. */
 static void report_late_host(struct diagnosis *diagnosis, struct finding *finding,
 	const struct launch_idle *idle, bool is_long)
@@ -202,7 +220,7 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 			  "launches the next operation."
 			: "The GPU is idle because the host has not launched its next operation, "
 			  "or has only just launched it.");
-	finding_set_place_of(diagnosis, finding, most);
+	set_place_of_gaps(diagnosis, finding, idle->longer);
 	list_launch_gaps(diagnosis, finding, idle);
 	if (is_long)
 		advise_on_host(diagnosis, finding);
@@ -240,8 +258,7 @@ static bool is_read_of_value(struct string_view name)
 	       memmem(name.bytes, name.length, "nonzero", 7);
 }
 
-/* Chooses the advice for a wait by the operators around it. */
-static void advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 
@@ -288,7 +305,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
 		*facts->blocked_by ? facts->blocked_by : "unnamed call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
-	advise_on_waits(diagnosis, finding);
+	diagnose_advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	finding->count = facts->cause_gaps[GAP_SYNC];

@@ -244,23 +244,17 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	const struct string_view name = row_name(row);
 
 	paragraph_text(&paragraph, name.bytes, name.length);
-	paragraph_add(&paragraph, ", %s", finding_bound_words(row));
-	if (costs_bytes_only(row)) {
-		paragraph_value(&paragraph, UNIT_BYTES, computed_row_number(row, "impact_bytes"));
-		paragraph_add(&paragraph, ": ");
-	} else {
-		paragraph_value(&paragraph, UNIT_TIME, computed_row_number(row, "impact_ns"));
-		paragraph_add(
-			&paragraph, " (%.1f %% of ", 100 * computed_row_real(row, "impact_share"));
-		add_row_text(&paragraph, row, "impact_of");
-		paragraph_add(&paragraph, "): ");
-	}
+	paragraph_add(&paragraph, ", ");
+	finding_add_cost(&paragraph, row);
+	paragraph_add(&paragraph, ": ");
 	add_row_text(&paragraph, row, "finding");
 	if (row->node && row->tree == row->process->profile->tree) {
 		paragraph_add(&paragraph, " The largest part");
-		if (computed_row_real(row, "share") > 0)
-			paragraph_add(
-				&paragraph, " (%.0f %%)", 100 * computed_row_real(row, "share"));
+		if (computed_row_real(row, "share") > 0) {
+			paragraph_add(&paragraph, " (");
+			finding_add_place_share(&paragraph, row, "");
+			paragraph_add(&paragraph, ")");
+		}
 		paragraph_add(&paragraph, " is ");
 		paragraph_add_path(&paragraph, row->process, row->node);
 		paragraph_add(&paragraph, ".");

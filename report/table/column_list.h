@@ -224,7 +224,7 @@
 		"number of idle gaps; of a cause: of those with a part that has this cause; of "   \
 		"memory: of free parts of segments")                                               \
 	X("cause", "cause", TEXT, computed,                                                        \
-		"cause of the idle time: launch-bound, data loading, compilation, "                \
+		"cause of the idle time: launch-bound, host-bound, data loading, compilation, "    \
 		"synchronisation, allocation, copy, launch "                                       \
 		"latency, gap between kernels, event wait, queued or unknown")                     \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
@@ -327,6 +327,9 @@
 		"what impact_share is a share of: the steady-state steps, the GPU span (first "    \
 		"GPU operation to the last, summed over the GPUs) or the run (its duration on "    \
 		"all GPUs)")                                                                       \
+	X("share_of_ns", "share of", TIME, computed,                                               \
+		"diagnose: the time of all places of a finding, which share is a share of; the "   \
+		"impact if that is more")                                                          \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), upper bound (at most this much can be "      \

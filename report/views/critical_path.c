@@ -8,6 +8,7 @@
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/range_at.h"
+#include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,13 @@ struct critical_path {
 	struct percentiles_budget budget;
 	struct path_sum all;
 	struct path_sum kinds[PATH_KIND_COUNT];
-	struct path_sum *steps;          /* by index */
-	struct path_entries nodes_by_id; /* by node; 0: no range */
-	struct path_entries gpu_work;    /* by string id of the name */
+	/* by kind: in the time that the verdict divides, as `diagnose` has it */
+	struct path_sum steady, steady_kinds[PATH_KIND_COUNT];
+	struct step_idle counted;
+	uint64_t work_begin_ns, work_end_ns; /* from the first GPU operation to the last */
+	struct path_sum *steps;              /* by index */
+	struct path_entries nodes_by_id;     /* by node; 0: no range */
+	struct path_entries gpu_work;        /* by string id of the name */
 	/* time on the path that is shown, but was launched outside of what is shown */
 	struct path_sum elsewhere;
 	size_t step, step_count; /* step: the first that may not have ended */
@@ -68,6 +73,30 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 	sum->segments++;
 }
 
+/* Adds the part of a piece that is in steady-state steps or, without steps, while GPUs have
+ * work. */
+static void add_to_steady(
+	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
+{
+	const bool in_steps = critical->counted.steps;
+	const uint64_t from = in_steps ? from_ns : max_u64(from_ns, critical->work_begin_ns),
+		       to = in_steps ? to_ns : min_u64(to_ns, critical->work_end_ns),
+		       ns = step_idle_counted(&critical->counted, from, to);
+
+	if (!ns)
+		return;
+	path_sum_add(&critical->steady, kind, ns);
+	path_sum_add(&critical->steady_kinds[kind], kind, ns);
+}
+
+/* When a step is, on the GPU if the host is far ahead of it. */
+static struct counted_interval step_window(const struct step *step)
+{
+	return step->window_end_ns > step->window_begin_ns
+		       ? (struct counted_interval){ step->window_begin_ns, step->window_end_ns }
+		       : (struct counted_interval){ step->begin_ns, step->end_ns };
+}
+
 /* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other (those of
  * several threads may, and are not examined), and pieces come in the order of time, so
  * critical->step only increases. */
@@ -76,12 +105,13 @@ static void add_to_steps(
 {
 	const struct step *steps = critical->step_count ? critical->process->steps->steps : NULL;
 
-	while (critical->step < critical->step_count && steps[critical->step].end_ns <= from_ns)
+	while (critical->step < critical->step_count &&
+		step_window(&steps[critical->step]).end_ns <= from_ns)
 		critical->step++;
-	for (size_t i = critical->step; i < critical->step_count && steps[i].begin_ns < to_ns;
-		i++) {
-		const uint64_t begin = max_u64(steps[i].begin_ns, from_ns),
-			       end = min_u64(steps[i].end_ns, to_ns);
+	for (size_t i = critical->step;
+		i < critical->step_count && step_window(&steps[i]).begin_ns < to_ns; i++) {
+		const uint64_t begin = max_u64(step_window(&steps[i]).begin_ns, from_ns),
+			       end = min_u64(step_window(&steps[i]).end_ns, to_ns);
 
 		if (end > begin)
 			path_sum_add(&critical->steps[i], kind, end - begin);
@@ -95,6 +125,7 @@ static void charge(struct critical_path *critical, struct path_sum *owner, enum 
 	path_sum_add(&critical->kinds[kind], kind, to_ns - from_ns);
 	path_sum_add(owner, kind, to_ns - from_ns);
 	add_to_steps(critical, kind, from_ns, to_ns);
+	add_to_steady(critical, kind, from_ns, to_ns);
 }
 
 /* Adds time of a thread between calls to a node. A callback of range_lookup_within(). */
@@ -120,12 +151,12 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 {
 	const struct path_segment *segment = critical->segment;
 	const struct path_node *node = path_node(critical->path, segment->node);
-	const uint32_t thread = node->thread;
 	const enum path_kind kind = kind_of_segment(segment, node);
 
 	if (segment->kind == PATH_HOST) {
 		range_lookup_within(critical->ranges,
-			(uint32_t)critical->path->threads.entries[thread].stream, from_ns, to_ns,
+			critical_path_graph_tid(critical->path, segment->node),
+			critical_path_graph_tid(critical->path, segment->before), from_ns, to_ns,
 			add_host_time, critical);
 		return;
 	}
@@ -259,6 +290,19 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 	}
 }
 
+static void find_work(struct critical_path *critical)
+{
+	critical->work_begin_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < critical->path->nodes.count; i++) {
+		const struct path_node *node = path_node(critical->path, i);
+
+		if (!path_is_work(node))
+			continue;
+		critical->work_begin_ns = min_u64(critical->work_begin_ns, node->begin_ns);
+		critical->work_end_ns = max_u64(critical->work_end_ns, node->end_ns);
+	}
+}
+
 static void sum_path(struct critical_path *critical)
 {
 	const struct profile_options *options = &critical->process->profile->options;
@@ -269,6 +313,8 @@ static void sum_path(struct critical_path *critical)
 		critical->path->activities, &critical->intervals);
 	critical->step_count = steps && !steps_overlap(steps) ? steps->count : 0;
 	critical->steps = xcalloc((critical->step_count + 1) * sizeof *critical->steps);
+	critical->counted = step_idle_begin(critical->process);
+	find_work(critical);
 	for (size_t i = 0; i < critical->path->segments.count; i++)
 		add_path_segment(critical, path_segment(critical->path, i));
 	add_unknown_ends(critical);
@@ -336,6 +382,36 @@ static void add_total_row(
 		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
+		computed_row_add(rows, computed, head);
+	}
+	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
+}
+
+/* Adds the rows of the time that the verdict divides, if that is not the whole path. */
+static void add_steady_rows(
+	const struct options *options, struct critical_path *critical, struct rows *rows)
+{
+	const size_t steps = critical->counted.steps;
+	struct computed_row *computed;
+	const uint32_t head = (uint32_t)rows->count;
+
+	if (critical->is_partial || !critical->steady.total_ns ||
+		critical->steady.total_ns == critical->all.total_ns)
+		return;
+	computed = computed_row_new(critical->process, 0, "steady");
+	if (steps)
+		computed_row_format_name(
+			computed, "in %zu steady-state step%s", steps, steps == 1 ? "" : "s");
+	else
+		computed_row_format_name(computed, "from the first GPU operation to the last");
+	set_time_cells(computed, &critical->steady, critical->steady.total_ns);
+	rows_add(rows, &computed->row);
+	for (int kind = 0; kind < PATH_KIND_COUNT; kind++) {
+		if (!critical->steady_kinds[kind].total_ns)
+			continue;
+		computed = computed_row_new(critical->process, 0, "steady part");
+		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
+		set_time_cells(computed, &critical->steady_kinds[kind], critical->steady.total_ns);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -478,6 +554,7 @@ void arrange_critical_path(
 		critical->ranges = range_lookup_read(process);
 		sum_path(critical);
 		add_total_row(options, critical, rows);
+		add_steady_rows(options, critical, rows);
 		add_step_rows(options, critical, rows);
 		add_node_rows(options, critical, rows);
 		add_gpu_work_rows(options, critical, rows);

@@ -512,6 +512,26 @@ START_TEST(threads_take_turns)
 }
 END_TEST
 
+/* A third thread, which polls now and then, does not hide whose turn it was. */
+START_TEST(a_polling_thread_ends_no_turn)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	launch(builder, 2, 50, 100, 7);
+	kernel(builder, 100, "k", 7, 60, 61);
+	for (uint64_t i = 0; i < 16; i++) {
+		launch(builder, 1, 95 + 10 * i, i + 1, 7);
+		kernel(builder, i + 1, "k", 7, 101 + 10 * i, 102 + 10 * i);
+		launch(builder, 3, 95 + 10 * i + 6, i + 201, 8);
+	}
+	launch(builder, 2, 395, 101, 7);
+	kernel(builder, 101, "last", 7, 405, 500);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
+}
+END_TEST
+
 START_TEST(a_copy_beside_a_kernel)
 {
 	struct trace_builder *builder = begin();
@@ -706,6 +726,7 @@ int main(void)
 	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
 	tcase_add_test(graphs, two_threads);
 	tcase_add_test(graphs, threads_take_turns);
+	tcase_add_test(graphs, a_polling_thread_ends_no_turn);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
 	tcase_add_test(graphs, a_copy_call_that_takes_long);

@@ -908,6 +908,8 @@ static const struct rule_case {
 	{ waiting, "synchronisation", "finding", ".item()" },
 	{ waiting, "synchronisation", "finding", "gate/aten::item,911905," },
 	{ slow_host, "synchronisation", "clear", "" },
+	{ waiting, "blocking-calls", "clear", "" },
+	{ slow_host, "blocking-calls", "clear", "" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
 	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },
@@ -1046,9 +1048,10 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"no findings\n"
 		"nothing found   launch-bound, host-bound, dominant-event, exposed-communication,\n"
 		"                collective-waits, tiny-calls, small-grids, copy-before-gemm,\n"
-		"                attribute-queries, synchronisation, pageable-copies,\n"
-		"                steady-allocation, compile-tax, compilation, recompilation,\n"
-		"                kernel-variability, queued-not-started, profiler-cost\n"
+		"                attribute-queries, synchronisation, blocking-calls,\n"
+		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
+		"                recompilation, kernel-variability, queued-not-started,\n"
+		"                profiler-cost\n"
 		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
 		"                known\n"
 		"                data-loading, because the trace has no PyTorch DataLoader\n"
@@ -1092,17 +1095,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 26 rules checked\n"));
+		"no findings in 5 of 27 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 26 rules checked\n"));
+		"no findings in 5 of 27 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 26 rules checked\n"));
+		"no findings in 5 of 27 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 26 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 27 rules checked\n"));
 	}
 }
 END_TEST
