@@ -137,8 +137,7 @@ START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 	build_kernel(builder, 9, 10000900, 1, "k", 200, 300);
 	build_kernel(builder, 9, 10000900, 2, "k", 10000300, 10000400);
 	run = run_report(builder, "idle trace.bin -f csv --columns kind,gap_ns,gaps");
-	output_has(
-		run.out, ",host-bound: the thread was in,meanwhile,9999895,1");
+	output_has(run.out, ",host-bound: the thread was in,meanwhile,9999895,1");
 	output_has(run.out, ",(in no recorded range or call),host,4999895,");
 	output_has(run.out, ",poll,host,3000000,");
 	output_has(run.out, ",MPI_Recv,host,1000000,");
