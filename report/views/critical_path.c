@@ -399,9 +399,10 @@ static void add_steady_rows(
 		critical->steady.total_ns == critical->all.total_ns)
 		return;
 	computed = computed_row_new(critical->process, 0, "steady");
-	if (steps)
-		computed_row_format_name(
-			computed, "in %zu steady-state step%s", steps, steps == 1 ? "" : "s");
+	if (steps == 1)
+		computed_row_format_name(computed, "in 1 step");
+	else if (steps)
+		computed_row_format_name(computed, "in %zu steady-state steps", steps);
 	else
 		computed_row_format_name(computed, "from the first GPU operation to the last");
 	set_time_cells(computed, &critical->steady, critical->steady.total_ns);
