@@ -208,8 +208,16 @@ static const struct option_entry {
 	{ 0, "columns", "KEYS", STRING(columns),
 		"show these columns, comma-separated, or all; see --legend" },
 	{ 0, "by", "KEY", WORD(by, row_keys),
-		"one row of the view table per name, shape, module, stack, category, stream, "
-		"thread, rank or step (name)" },
+		"table: one row per name, shape, module, stack, category, stream, thread, rank or "
+		"step (name); memory: per path, module, step, line, size or library (path)" },
+	{ 0, "at", "WHEN", STRING(at),
+		"memory: what was live at peak, oom, end, the end of a step (its number) or a time "
+		"such as 12.5ms; several, comma-separated" },
+	{ 0, "map", NULL, FLAG(map),
+		"memory: each segment of device memory with its tensors and gaps, at --at (oom, "
+		"else peak)" },
+	{ 0, "over-time", NULL, FLAG(over_time),
+		"memory: reserved memory, tensors and fragmentation over time" },
 	{ 0, "kind", "KINDS", OWN(parse_kinds),
 		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
 		"module, range, step, backward, optimizer, api, sync, alloc ..." },
@@ -403,6 +411,52 @@ static void check_view(const struct options *options, const struct view *view)
 	refuse_view(options->files[0], "pperf-report --help lists the views");
 }
 
+/* The keys of --by that the view memory has. It has no others than these, and table has only the
+ * first two of them. */
+static bool is_memory_key(enum rows_by by)
+{
+	return by == BY_MODULE || by == BY_STEP || by == BY_PATH || by == BY_LINE ||
+	       by == BY_SIZE || by == BY_LIBRARY;
+}
+
+static void check_by(const struct options *options)
+{
+	const bool of_table = options->by != BY_PATH && options->by != BY_LINE &&
+			      options->by != BY_SIZE && options->by != BY_LIBRARY;
+
+	if (options->by == BY_NAME)
+		return;
+	if (!strcmp(options->view->name, "memory") && !is_memory_key(options->by))
+		fatal(STATUS_USAGE,
+			"the view memory has --by path, module, step, line, size and library");
+	if (!strcmp(options->view->name, "table") && !of_table)
+		fatal(STATUS_USAGE, "the view table has --by name, shape, module, stack, category, "
+				    "stream, thread, rank and step");
+	if (strcmp(options->view->name, "table") != 0 && strcmp(options->view->name, "memory") != 0)
+		fatal(STATUS_USAGE,
+			"--by works with the views table and memory only: pperf-report table --by "
+			"KEY FILE");
+}
+
+static void check_memory_options(const struct options *options)
+{
+	const char *given = options->map         ? "--map"
+			    : options->over_time ? "--over-time"
+			    : options->at        ? "--at"
+						 : NULL;
+
+	if (!given)
+		return;
+	if (strcmp(options->view->name, "memory") != 0)
+		fatal(STATUS_USAGE,
+			"%s works with the view memory only: pperf-report memory %s%s FILE", given,
+			given, options->map || options->over_time ? "" : " peak");
+	if (options->map + options->over_time + (options->by != BY_NAME) > 1)
+		fatal(STATUS_USAGE, "--map, --over-time and --by are different tables; give one");
+	if (options->over_time && options->at)
+		fatal(STATUS_USAGE, "--over-time shows the whole run, and needs no --at");
+}
+
 struct options command_line_parse(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
@@ -432,7 +486,7 @@ struct options command_line_parse(int argc, char **argv)
 	if (!view && options.file_count && is_misspelt_view(options.files[0]))
 		refuse_view(options.files[0], "see pperf-report --help");
 	check_view(&options, view);
-	options.view = view_for_instances(&options);
+	options.view = view_for_memory(&options, view_for_instances(&options));
 	options.no_percentiles = options.view->no_percentiles || options.by != BY_NAME;
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;
@@ -446,9 +500,8 @@ struct options command_line_parse(int argc, char **argv)
 			options.view->subject);
 	check_output(&options, options.output);
 	check_output(&options, options.baseline);
-	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
-		fatal(STATUS_USAGE,
-			"--by works with the view table only: pperf-report table --by KEY FILE");
+	check_by(&options);
+	check_memory_options(&options);
 	if (options.kinds && (options.by != BY_NAME || strcmp(options.view->name, "table") != 0))
 		fatal(STATUS_USAGE, "--kind works with the view table only, and not with --by: "
 				    "pperf-report table --kind KINDS FILE");

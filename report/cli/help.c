@@ -104,6 +104,11 @@ static const struct {
 		 "tensor: memory reserved by its allocator less memory in tensors. Outside "
 		 "PyTorch's allocator: device memory allocated in the trace less what that "
 		 "allocator reserved." },
+	{ "segments", "device memory of one allocation, such as a cudaMalloc of PyTorch's "
+		      "caching allocator. Tensors are blocks in it, and gaps are what no tensor "
+		      "occupies. Fragmentation: 1 - largest gap / free bytes inside the segments; "
+		      "beside it the plain share that is free. A segment in which no tensor was "
+		      "ever seen is unknown: neither free nor empty." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with "
 		       "wall time and change of level; they own no GPU time." },
 	{ "steps", "found by the first of these that exists: ranges named so "

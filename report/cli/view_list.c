@@ -4,6 +4,7 @@
 #include "report/diagnose/diagnose.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
+#include "report/views/critical_stayed.h"
 #include "report/views/memory_summary.h"
 #include "report/views/missing_data.h"
 #include "report/views/views.h"
@@ -63,12 +64,13 @@ const struct view view_list[] = {
 		.columns = "id parent depth name label kind class path domain calls start_ns "
 			   "duration_ns value before after delta unit share source grid block "
 			   "shared_bytes registers waves_per_sm occupancy_theoretical device "
-			   "provenance",
+			   "tensor_bytes empty_segments empty_bytes provenance",
 		.text = "",
 		.next = "tree -m %m %p",
 		.no_percentiles = true,
 		.focus = true,
-		.arrange = arrange_critical },
+		.arrange = arrange_critical,
+		.footer = critical_print_stayed },
 	{ .name = "table",
 		.explain_empty = missing_data_explain,
 		.summary = "one row per name, summed over the tree; --by: per shape, module, "
@@ -360,6 +362,65 @@ static const struct view critical_instances_view = { .name = "critical",
 	.no_percentiles = true,
 	.focus = true,
 	.arrange = arrange_instances };
+
+/* What is known of a device at a moment. */
+#define MOMENT_COLUMNS                                                                \
+	"device at_ns reserved_bytes tensor_bytes free_inside_bytes gaps "            \
+	"largest_gap_bytes fragmentation free_share segments tensors empty_segments " \
+	"empty_bytes unknown_segments unknown_bytes outside_bytes overlapped_bytes "  \
+	"unrecorded_bytes reported_bytes requested_bytes changes "
+
+static const struct view memory_map_view = { .name = "memory",
+	.explain_empty = memory_moment_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = "id parent depth name label kind path " MOMENT_COLUMNS
+		   "address bytes since_ns emptied_ns used_share fill holder holder_bytes "
+		   "holder_since_ns line provenance",
+	.text = "",
+	.top = 16,
+	.next = "memory --over-time",
+	.no_percentiles = true,
+	.arrange_process = arrange_memory_map,
+	.draw = draw_memory_map };
+static const struct view memory_moment_view = { .name = "memory",
+	.explain_empty = memory_moment_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = "id parent depth name label kind path " MOMENT_COLUMNS
+		   "bytes share since_ns pin_bytes line provenance",
+	.text = "bytes share tensors since_ns pin_bytes line",
+	.sort = "bytes",
+	.top = 20,
+	.next = "memory --map",
+	.no_percentiles = true,
+	.arrange_process = arrange_memory_moment,
+	.header = memory_moment_header };
+static const struct view memory_history_view = { .name = "memory",
+	.explain_empty = memory_moment_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TABLE,
+	.columns = "name label kind " MOMENT_COLUMNS "provenance",
+	.text = "at_ns reserved_bytes tensor_bytes free_inside_bytes largest_gap_bytes "
+		"fragmentation free_share segments changes device empty_bytes gaps "
+		"unknown_bytes outside_bytes",
+	.sort = "at_ns",
+	.reads = "unused: free inside the segments, of which fragm. = 1 - max gap / unused; "
+		 "free %: unused / segments with tensors",
+	.next = "memory --map",
+	.no_percentiles = true,
+	.arrange_process = arrange_memory_history };
+
+const struct view *view_for_memory(const struct options *options, const struct view *view)
+{
+	if (strcmp(view->name, "memory") != 0)
+		return view;
+	if (options->map)
+		return &memory_map_view;
+	if (options->over_time)
+		return &memory_history_view;
+	return options->at || options->by != BY_NAME ? &memory_moment_view : view;
+}
 
 const struct view *view_for_instances(const struct options *options)
 {

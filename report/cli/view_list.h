@@ -12,5 +12,8 @@ extern const struct view view_list[];
 /* Returns the view to show: options->view, or with --instances the view that shows the single
  * instances after its rows. Ends the program with a message if there is no such view. */
 const struct view *view_for_instances(const struct options *options);
+/* Returns the view to show: that of --map, --over-time, --at or --by of the view memory, else
+ * `view`. */
+const struct view *view_for_memory(const struct options *options, const struct view *view);
 
 #endif

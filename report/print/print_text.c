@@ -500,6 +500,8 @@ void print_text(const struct report *report, const struct style *style)
 		if (report->rows.count)
 			print_table(report, &report->rows, layout, style);
 	}
+	if (report->rows.count && report->options->view->footer)
+		report->options->view->footer(report, style);
 	put_hidden_counts(report, style);
 	if (layout != LAYOUT_SUMMARY && report_is_simulated(report))
 		put_simulated(style);

@@ -204,8 +204,10 @@ static struct memory_change free_context_memory(
 	struct memory_change change;
 	size_t at = 0;
 
-	while (memory_owners_free_context(profile->memory, event->record, &at, &change))
+	while (memory_owners_free_context(profile->memory, event->record, &at, &change)) {
 		add_memory_change(profile, event, call, &change);
+		profile_observe_memory(profile, event, &change);
+	}
 	return (struct memory_change){ .failed = call->record->result != 0 };
 }
 
@@ -230,6 +232,9 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	const uint32_t nodes[] = { call->node, leaf_node };
 
 	add_memory_change(profile, event, call, &change);
+	profile_observe_memory(profile, event, &change);
+	if (allocates && change.failed)
+		profile_observe_memory_mark(profile, event);
 	if (allocates && memory_ran_out(event->record))
 		profile_failed_allocation(profile, event, call->node);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {

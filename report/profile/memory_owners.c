@@ -226,6 +226,7 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 		flow->frees++;
 		flow->held -= allocation->bytes;
 	}
+	change->address = allocation->address;
 	change->freed_bytes = allocation->bytes;
 	change->freed_node = site->node;
 	change->freed_kind = level->kind;
@@ -255,6 +256,7 @@ static void insert_allocation(struct memory_owners *memory, const struct allocat
 	allocation->late_frees = late;
 	allocation->live = true;
 	add_allocation(memory, allocated->site, allocated->bytes, allocated->since_ns);
+	change->address = allocated->address;
 	change->allocated_bytes = allocated->bytes;
 	change->known = true;
 }

@@ -131,6 +131,7 @@ struct memory_owners {
 
 /* What one record changed. */
 struct memory_change {
+	uint64_t address;
 	uint32_t kind, device; /* of the memory, as recorded when it was allocated */
 	uint32_t node;         /* tree node that allocated it */
 	/* both are set if an address was allocated again */

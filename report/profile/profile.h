@@ -70,6 +70,13 @@ struct observed_gpu_work {
 	bool timed, counts;
 };
 
+/* Memory that was allocated or freed, or both (an address that was allocated again). The record of
+ * `event` is an ALLOC, a FREE or a TENSOR. A FREE of a whole context has several changes. */
+struct observed_memory {
+	const struct trace_event *event;
+	const struct memory_change *change;
+};
+
 /* An instance of a range. `value`: of the metric; not known yet in the callback `closed`. */
 struct observed_instance {
 	uint32_t node, stream, trace_node;
@@ -105,6 +112,11 @@ struct profile_observer {
 
 	void (*call)(void *context, const struct observed_call *call);
 	void (*work)(void *context, const struct observed_gpu_work *work);
+	/* An allocation or a release that changed something. */
+	void (*memory)(void *context, const struct observed_memory *seen);
+	/* A TENSOR_OOM, an ALLOC that failed, or a WINDOW with which recording begins again: which
+	 * of the tensors so far are still held is then not known. */
+	void (*memory_mark)(void *context, const struct trace_event *event);
 	/* An API, GPU_SYNC or OBJECT record. */
 	void (*record)(void *context, const struct trace_event *event);
 	/* Counting starts or stops at `at_ns`. Called only if a part of the trace is

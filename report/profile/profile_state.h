@@ -326,6 +326,27 @@ static inline uint32_t profile_frame_index(const struct profile_thread *thread, 
 	return depth + (depth >= thread->section_frame);
 }
 
+/* Reports to the observer an event that changes nothing that is held. */
+static inline void profile_observe_memory_mark(
+	const struct profile *profile, const struct trace_event *event)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	if (__builtin_expect(observer && observer->memory_mark, 0))
+		observer->memory_mark(observer->context, event);
+}
+
+/* Reports to the observer a change of what the program holds. */
+static inline void profile_observe_memory(const struct profile *profile,
+	const struct trace_event *event, const struct memory_change *change)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	if (__builtin_expect(observer && observer->memory, 0) && change->known)
+		observer->memory(observer->context,
+			&(struct observed_memory){ .event = event, .change = change });
+}
+
 /* Reports to the observer a counted range that is over and whose child_ns is known. */
 static inline void profile_observe_segment(const struct profile *profile,
 	const struct profile_thread *thread, const struct open_range *frame, uint64_t end_ns)

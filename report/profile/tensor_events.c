@@ -54,6 +54,7 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 	const struct memory_change change = memory_owners_record_tensor(
 		profile->memory, record, node, event->time_ns);
 
+	profile_observe_memory(profile, event, &change);
 	if (is_level_of(profile, record)) {
 		update_allocated(profile, (int64_t)record->allocated);
 		observe_level(profile, record, event->time_ns);
@@ -130,6 +131,7 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 	struct memory_oom *oom = memory_owners_oom(profile->memory, record, node, event->time_ns);
 	const bool of_level = is_level_of(profile, record);
 
+	profile_observe_memory_mark(profile, event);
 	if (of_level)
 		update_allocated(profile, (int64_t)record->allocated);
 	if (!oom)

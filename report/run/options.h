@@ -15,7 +15,7 @@
 
 struct view;
 
-/* What the rows of a table are grouped by. */
+/* What the rows of the views table and memory are grouped by. */
 #define ROWS_BY(X)            \
 	X(NAME, name)         \
 	X(SHAPE, shape)       \
@@ -25,7 +25,11 @@ struct view;
 	X(STREAM, stream)     \
 	X(THREAD, thread)     \
 	X(RANK, rank)         \
-	X(STEP, step)
+	X(STEP, step)         \
+	X(PATH, path)         \
+	X(LINE, line)         \
+	X(SIZE, size)         \
+	X(LIBRARY, library)
 
 enum rows_by {
 #define X(by, name) BY_##by,
@@ -78,8 +82,11 @@ struct options {
 	const char *graphs;      /* file with the captures of CUDA graphs; NULL: none */
 	const char *step_marker; /* NULL: the setting of the program's environment */
 	int64_t device, rank;    /* -1: not given */
-	bool brief;              /* the view's short form */
-	bool no_percentiles;     /* the view shows no percentiles of ranges: compute none */
+	/* memory: moments, words separated by commas (memory_moments_add_list). NULL: not given. */
+	const char *at;
+	bool map, over_time; /* memory: the map of segments; their history */
+	bool brief;          /* the view's short form */
+	bool no_percentiles; /* the view shows no percentiles of ranges: compute none */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
 	struct style_settings style;
 	enum demangle_form demangle;

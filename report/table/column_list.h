@@ -93,7 +93,7 @@
 		"GPU operations that CUPTI reported without times; they count in calls only")      \
 	X("bytes", "bytes", BYTES, copied_bytes,                                                   \
 		"bytes copied or set by the GPU; of collectives: of one rank; of operators: "      \
-		"modelled")                                                                        \
+		"modelled; of memory: its size")                                                   \
 	X("reserved_delta_bytes", "reserved", BYTES, reserved_delta,                               \
 		"change of device memory held, from start to end, summed over instances (all "     \
 		"threads)")                                                                        \
@@ -197,7 +197,8 @@
 		"inside CUDA graphs, and while another profiler used CUPTI")                       \
 	X("gap_max_ns", "longest", TIME, computed, "longest of these gaps")                        \
 	X("gaps", "gaps", COUNT, computed,                                                         \
-		"number of idle gaps; of a cause: of those with a part that has this cause")       \
+		"number of idle gaps; of a cause: of those with a part that has this cause; of "   \
+		"memory: of free parts of segments")                                               \
 	X("cause", "cause", TEXT, computed,                                                        \
 		"cause of the idle time: launch-bound, data loading, compilation, "                \
 		"synchronisation, allocation, copy, launch "                                       \
@@ -341,6 +342,55 @@
 		"calls that made a stream wait for an event")                                      \
 	X("stream_waits_unknown", "stream waits unknown", COUNT, computed,                         \
 		"of these: the stream, or the work before the event, is not known")                \
+	X("at_ns", "at", TIME, computed, "when: time since the start of the trace")                \
+	X("reserved_bytes", "reserved", BYTES, computed,                                           \
+		"device memory that the program had allocated")                                    \
+	X("tensor_bytes", "tensors", BYTES, computed, "bytes of live tensors")                     \
+	X("free_inside_bytes", "unused", BYTES, computed,                                          \
+		"bytes of segments that no tensor occupies")                                       \
+	X("largest_gap_bytes", "max gap", BYTES, computed, "largest free part of a segment")       \
+	X("fragmentation", "fragm.", PERCENT, computed,                                            \
+		"1 - largest gap / free inside: the part of the free memory that one tensor "      \
+		"cannot use; 0 if less than 2 MiB or 1 % of the reserved memory is free")          \
+	X("free_share", "free %", PERCENT, computed,                                               \
+		"free inside / bytes of the segments in which tensors are known")                  \
+	X("segments", "segments", COUNT, computed, "allocations of device memory")                 \
+	X("tensors", "tensors", COUNT, computed,                                                   \
+		"live tensors; of memory without known tensors: allocations")                      \
+	X("empty_segments", "empty", COUNT, computed, "segments without a tensor")                 \
+	X("empty_bytes", "empty bytes", BYTES, computed, "bytes of segments without a tensor")     \
+	X("unknown_segments", "unknown", COUNT, computed,                                          \
+		"segments in which no tensor was ever seen: it is not known what is in them")      \
+	X("unknown_bytes", "unknown bytes", BYTES, computed, "bytes of these segments")            \
+	X("outside_bytes", "outside", BYTES, computed,                                             \
+		"tensors in memory whose segment is not known")                                    \
+	X("overlapped_bytes", "overlapped", BYTES, computed,                                       \
+		"bytes of segments that another segment has too; 0 in a consistent trace")         \
+	X("unrecorded_bytes", "unrecorded", BYTES, computed,                                       \
+		"tensors that PyTorch's allocator reported and no record allocated")               \
+	X("reported_bytes", "reported", BYTES, computed,                                           \
+		"reserved memory that PyTorch's allocator reported last")                          \
+	X("requested_bytes", "requested", BYTES, computed, "bytes that could not be allocated")    \
+	X("changes", "changes", COUNT, computed,                                                   \
+		"segments allocated, freed or refused, and times out of memory, so far")           \
+	X("address", "address", ID, computed, "first address")                                     \
+	X("since_ns", "since", TIME, computed,                                                     \
+		"when it was allocated; of several tensors: the oldest of them")                   \
+	X("emptied_ns", "empty since", TIME, computed, "when the last tensor in it was freed")     \
+	X("used_share", "used %", PERCENT, computed,                                               \
+		"mean part that tensors occupied since the segment was allocated")                 \
+	X("fill", "fill", TEXT, computed,                                                          \
+		"used, sparse (tensors occupy less than a quarter), empty, or unknown (no tensor " \
+		"was ever seen in it)")                                                            \
+	X("holder", "held by", TEXT, computed, "call path with most bytes of tensors in it")       \
+	X("holder_bytes", "holds", BYTES, computed, "bytes of these tensors")                      \
+	X("holder_since_ns", "held since", TIME, computed,                                         \
+		"when the oldest of them was allocated")                                           \
+	X("line", "line", TEXT, computed,                                                          \
+		"innermost line of the program's own code that allocated it (the largest tensor)") \
+	X("pin_bytes", "pins", BYTES, computed,                                                    \
+		"free bytes of segments in which only these tensors are: free memory that they "   \
+		"alone keep reserved")                                                             \
 	X("duration_ns", "duration", TIME, duration,                                               \
 		"time from start to end; of several instances the sum")                            \
 	X("before", "before", USER, before, "level at the start")                                  \

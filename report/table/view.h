@@ -87,6 +87,8 @@ struct view {
 	const char *reads; /* how to read the rows: a line of text before them; NULL: none */
 	/* What text says before the rows, NULL: nothing. */
 	void (*header)(const struct report *report, const struct style *style);
+	/* What text says after the rows, NULL: nothing. */
+	void (*footer)(const struct report *report, const struct style *style);
 	/* Prints why there are no rows, and how to record them. NULL: a general sentence. */
 	void (*explain_empty)(const struct report *report, const struct style *style);
 	/* Prints text instead of a table. NULL: a table. */

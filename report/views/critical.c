@@ -2,6 +2,7 @@
  *
  * Arranges the critical tree: an instance and the instances inside it that were kept.
  */
+#include "report/views/critical_stayed.h"
 #include "report/views/views.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -58,9 +59,12 @@ void arrange_critical(const struct options *options, struct processes *processes
 	for (size_t i = 0; i < processes->shown; i++) {
 		const struct instance *root = process_critical(&processes->all[i]);
 
-		if (root)
-			arrange_instance(options, &processes->all[i], rows,
-				processes->all[i].critical->tree, root);
+		if (!root)
+			continue;
+		arrange_instance(
+			options, &processes->all[i], rows, processes->all[i].critical->tree, root);
+		if (options->format != FORMAT_TEXT)
+			critical_add_stayed_row(&processes->all[i], rows, root);
 	}
 }
 

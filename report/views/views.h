@@ -28,6 +28,18 @@ void arrange_critical_path(
 void arrange_api(const struct options *options, struct process *process, struct rows *rows);
 void arrange_memory(const struct options *options, struct process *process, struct rows *rows);
 
+/* The views of the option --map, --over-time, and --at or --by of memory. */
+void arrange_memory_map(const struct options *options, struct process *process, struct rows *rows);
+void draw_memory_map(const struct report *report, const struct style *style);
+void arrange_memory_history(
+	const struct options *options, struct process *process, struct rows *rows);
+void arrange_memory_moment(
+	const struct options *options, struct process *process, struct rows *rows);
+/* Prints what the device held at the moment, above the table. */
+void memory_moment_header(const struct report *report, const struct style *style);
+/* Prints why there is no such moment. */
+void memory_moment_explain_empty(const struct report *report, const struct style *style);
+
 void arrange_instances(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_distribution(

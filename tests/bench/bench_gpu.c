@@ -271,6 +271,7 @@ static const struct {
 	{ { "tree", "-f", "json" }, 22 },
 	{ { "table" }, 18 },
 	{ { "memory" }, 18 },
+	{ { "memory", "--map" }, 36 },
 	{ { "steps" }, 36 },
 	{ { "idle" }, 38 },
 	{ { "critical-path" }, 150 },

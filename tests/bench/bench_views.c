@@ -305,9 +305,9 @@ static void make(struct source *source, const char *path, uint32_t chains)
 static const char *const views[][4] = { { "summary" }, { "tree" }, { "tree", "-f", "json" },
 	{ "table" }, { "table", "--by", "module" }, { "table", "--by", "category" },
 	{ "table", "--by", "thread" }, { "table", "--by", "stream" }, { "table", "--by", "step" },
-	{ "critical" }, { "kernels" }, { "memory" }, { "api" }, { "steps" }, { "streams" },
-	{ "categories" }, { "distribution", "range_7_of_many" }, { "idle" }, { "queue" },
-	{ "overlap" }, { "roofline" }, { "diff" }, { "info" } };
+	{ "critical" }, { "kernels" }, { "memory" }, { "memory", "--map" }, { "api" }, { "steps" },
+	{ "streams" }, { "categories" }, { "distribution", "range_7_of_many" }, { "idle" },
+	{ "queue" }, { "overlap" }, { "roofline" }, { "diff" }, { "info" } };
 enum { VIEWS = sizeof views / sizeof *views };
 
 struct cost {

@@ -64,6 +64,21 @@ static const struct view *view_of(unsigned char choice)
 		add_one_of(line, choice, option, values_, sizeof values_ / sizeof *values_); \
 	} while (0)
 
+/* One of the tables of the view memory. */
+static void choose_memory(struct line *line, unsigned char choice)
+{
+	if (choice % 4 == 1) {
+		add(line, "--map");
+	} else if (choice % 4 == 2) {
+		add(line, "--over-time");
+		return;
+	} else if (choice % 4 == 3) {
+		ONE_OF(line, choice / 4, "--by", "path", "module", "step", "line", "size",
+			"library");
+	}
+	ONE_OF(line, choice / 32, "--at", "peak,oom,end", "1", "10us,1ms", "0");
+}
+
 static void choose(struct line *line, const unsigned char *choice)
 {
 	const struct view *view = view_of(choice[0]);
@@ -78,6 +93,8 @@ static void choose(struct line *line, const unsigned char *choice)
 	if (!strcmp(view->name, "table"))
 		ONE_OF(line, choice[4], "--by", "name", "shape", "module", "stack", "category",
 			"stream", "thread", "rank", "step");
+	else if (!strcmp(view->name, "memory"))
+		choose_memory(line, choice[4]);
 	else if (!strcmp(view->name, "tree") || !strcmp(view->name, "critical"))
 		ONE_OF(line, choice[4], "--instances", "worst", "first", "last", "all");
 	ONE_OF(line, choice[5], "--demangle", "short", "base", "full", "no");

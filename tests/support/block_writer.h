@@ -20,7 +20,7 @@
 
 /* Bytes of a payload. Seal before it is larger; 64 bytes of reserve follow it. */
 #define BLOCK_WRITER_PAYLOAD 65536u
-#define BLOCK_WRITER_STREAMS 4u
+#define BLOCK_WRITER_STREAMS 80u
 
 /* The state of a writer. Ticks are nanoseconds. */
 struct block_writer {

@@ -158,6 +158,11 @@ def check(view, files, options):
         return "%s: %s" % (" ".join(command[1:]), str(error)[:1500])
 
 
+def of_memory():
+    """The other tables of the view memory."""
+    return [["--map"], ["--over-time"], ["--at", "peak,end,1,1ms"], ["--map", "--at", "end"], *(["--by", key] for key in "path module step line size library".split())]
+
+
 def files_of(view, trace):
     return [trace, trace] if view in TAKE_TWO else ["cudaLaunchKernel", trace] if view in TAKE_A_NAME else [trace]
 
@@ -167,6 +172,8 @@ def commands(traces):
     for trace, view in itertools.product(traces, views()):
         for options in asked:
             yield view, files_of(view, trace), options
+        for options, table in itertools.product(asked, of_memory()) if view == "memory" else []:
+            yield view, files_of(view, trace), [*options, *table]
         for how, options in itertools.product([["--width", "80"], *DATA], OPTIONS) if SOAK else []:
             yield view, files_of(view, trace), [*how, *options]
 
