@@ -222,6 +222,11 @@ bool block_remove(const void *address, struct block *block);
 /* Calls `visit` for each place at which it is mapped. The lock must be held. */
 void blocks_of_physical(
 	const struct physical *physical, void (*visit)(const void *address, size_t bytes));
+/* Bytes of the range that are mapped (cuMemMap). The lock must be held. */
+size_t mapped_bytes(const void *address, size_t bytes);
+/* Whether a mapping begins, or ends, at the address. The lock must be held. */
+bool mapping_begins(uintptr_t address);
+bool mapping_ends(uintptr_t address);
 /* Frees all memory that a context owns. The lock must be held. */
 void memory_release_context(struct sim_context *context);
 /* Sets to zero; whole pages of plain device memory by giving them back to the host. */
