@@ -305,7 +305,8 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	/* of CUPTI */                                                                             \
 	X(AWAY, trace_away, 1, "CUPTI is released to another client, or acquired again")           \
 	/* of CUDA */                                                                              \
-	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")
+	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")                     \
+	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -583,6 +584,34 @@ struct trace_memory {
 	uint64_t stream;
 	uint32_t memory_kind, flags;
 };
+/* What a call of CUDA's virtual memory management did, and the members that it sets. Others are 0.
+ *
+ *   RESERVE    cuMemAddressReserve: the range `address`, `bytes` is reserved
+ *   UNRESERVE  cuMemAddressFree: it is free again
+ *   MAP        cuMemMap: the first `bytes` of the memory `handle` are at `address`
+ *   UNMAP      cuMemUnmap: all mappings in the range `address`, `bytes` end
+ *   RETAIN     cuMemRetainAllocationHandle: one more reference to `handle`, which is mapped at
+ *              `address`
+ *   IMPORT     cuMemImportFromShareableHandle: `handle` refers to memory that another handle,
+ *              perhaps of another process, was created for
+ *
+ * `handle` is the `address` of the ALLOC of cuMemCreate (TRACE_MEMORY_MAPPED). The FREE of
+ * cuMemRelease drops one reference. The memory is free when no reference and no mapping is left.
+ * RESERVE, MAP, RETAIN and IMPORT take effect when the call returned, UNRESERVE and UNMAP when it
+ * began. */
+enum trace_mapping_action {
+	TRACE_MAPPING_RESERVE = 1,
+	TRACE_MAPPING_UNRESERVE,
+	TRACE_MAPPING_MAP,
+	TRACE_MAPPING_UNMAP,
+	TRACE_MAPPING_RETAIN,
+	TRACE_MAPPING_IMPORT,
+};
+struct trace_mapping {
+	struct trace_call call;
+	uint64_t address, bytes, handle;
+	uint32_t action, reserved; /* action: enum trace_mapping_action */
+};
 /* Replaces a call record that repeats the one at `of`. That one is in the same payload, before this
  * one, and is no AGAIN. The repeated record has these differences:
  *  - head.node, stamp and duration are those of this record,
@@ -596,7 +625,7 @@ struct trace_again {
 	uint64_t stamp;
 	uint32_t duration;
 	/* 8-byte words from the payload's beginning to that LAUNCH, GRAPH_LAUNCH, COPY, SET, SYNC,
-	 * ALLOC or FREE. */
+	 * ALLOC, FREE or MAPPING. */
 	uint16_t of;
 	uint16_t correlation;
 };
@@ -837,6 +866,8 @@ static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 1
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88,
 	"part of the file format");
+static_assert(
+	sizeof(struct trace_mapping) == sizeof(struct trace_memory), "part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");
 

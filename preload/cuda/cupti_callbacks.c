@@ -136,6 +136,15 @@ static void write_driver_memory(
 		CALL_WORDS(trace_memory));
 }
 
+static void write_driver_mapping(
+	struct driver_function *callee, const struct driver_event *event, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_mapping)] = { event->object, event->bytes,
+		event->handle, call_pair(event->detail, 0) };
+
+	write_call(callee, TRACE_MAPPING, result, rest, CALL_WORDS(trace_mapping));
+}
+
 static void write_driver_event(
 	struct driver_function *callee, const struct cupti_call *call, int result)
 {
@@ -159,6 +168,9 @@ static void write_driver_event(
 	case DRIVER_ALLOC:
 	case DRIVER_FREE:
 		write_driver_memory(callee, &event, result);
+		break;
+	case DRIVER_MAPPING:
+		write_driver_mapping(callee, &event, result);
 		break;
 	case DRIVER_CAPTURE_BEGIN:
 		if (result == 0)

@@ -41,6 +41,10 @@
 	X(read_array_3d)           \
 	X(read_array_mipmapped)    \
 	X(read_physical)           \
+	X(read_reserve)            \
+	X(read_range)              \
+	X(read_map)                \
+	X(read_handle)             \
 	X(read_stream)             \
 	X(read_event)              \
 	X(read_wait)

@@ -155,6 +155,7 @@ struct memory_owners *memory_owners_new(void)
 	struct memory_owners *memory = xcalloc(sizeof *memory);
 
 	memory->tables = xcalloc(sizeof *memory->tables);
+	memory->mappings = memory_mappings_new();
 	grow_allocations(memory->tables);
 	return memory;
 }
@@ -163,6 +164,7 @@ void memory_owners_free(struct memory_owners *memory)
 {
 	if (!memory)
 		return;
+	memory_mappings_free(memory->mappings);
 	free(memory->tables->allocations);
 	hash_index_free(&memory->tables->sites);
 	free(memory->tables);
@@ -226,7 +228,7 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 		flow->frees++;
 		flow->held -= allocation->bytes;
 	}
-	change->address = allocation->address;
+	change->address = change->freed_address = allocation->address;
 	change->freed_bytes = allocation->bytes;
 	change->freed_node = site->node;
 	change->freed_kind = level->kind;
@@ -278,6 +280,55 @@ static void note_repeated(struct memory_owners *memory, const struct trace_memor
 	}
 }
 
+struct memory_change memory_owners_free_physical(struct memory_owners *memory, uint64_t key)
+{
+	struct memory_change change = { .kind = TRACE_MEMORY_UNKNOWN };
+	struct allocation *allocation = find_allocation(memory->tables, key, SPACE_MEMORY);
+
+	if (allocation->live) {
+		free_allocation(memory, allocation, &change);
+		remove_allocation(memory->tables, allocation);
+	}
+	return change;
+}
+
+/* Returns the key of memory made by cuMemCreate. */
+static uint64_t create_physical(struct memory_owners *memory, const struct trace_memory *record,
+	uint64_t end_ns, struct memory_change *change)
+{
+	uint64_t replaced;
+	const uint64_t key = memory_mappings_create(
+		memory->mappings, record->address, end_ns, &replaced);
+	const struct memory_change made = *change;
+
+	if (replaced) {
+		*change = memory_owners_free_physical(memory, replaced);
+		change->kind = made.kind;
+		change->device = made.device;
+		change->node = made.node;
+		memory->counts.replaced++;
+	}
+	return key;
+}
+
+/* cuMemRelease: the memory is free, or other references or mappings are left. */
+static struct memory_change release_physical(
+	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns)
+{
+	uint64_t key;
+
+	switch (memory_mappings_release(memory->mappings, record->address, begin_ns, &key)) {
+	case RELEASE_FREED:
+		return memory_owners_free_physical(memory, key);
+	case RELEASE_UNKNOWN:
+		memory->counts.unknown_frees++;
+		break;
+	case RELEASE_KEPT:
+		break;
+	}
+	return (struct memory_change){ .kind = record->memory_kind };
+}
+
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns)
 {
@@ -286,7 +337,7 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
 	const uint32_t site = find_site(
 		memory, find_level(memory, kind, record->call.device), node, record->call.stack);
-	const struct allocation allocated = { .address = record->address,
+	struct allocation allocated = { .address = record->address,
 		.bytes = record->bytes,
 		.since_ns = end_ns,
 		.site = site,
@@ -299,6 +350,8 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 		memory->sites[site].flow.failed += change.failed;
 		memory->levels[memory->sites[site].level].flow.failed += change.failed;
 	} else {
+		if (allocated.physical)
+			allocated.address = create_physical(memory, record, end_ns, &change);
 		insert_allocation(memory, &allocated, &change);
 		if (memory->unrepeated_from < memory->failed_count)
 			note_repeated(memory, record);
@@ -319,6 +372,9 @@ struct memory_change memory_owners_record_free(
 	} else if (record->call.result != 0) {
 		memory->counts.failed_frees++;
 		change.failed = true;
+	} else if (record->memory_kind == TRACE_MEMORY_UNKNOWN &&
+		   record->flags & TRACE_MEMORY_MAPPED) {
+		change = release_physical(memory, record, begin_ns);
 	} else if (!allocation->live) {
 		memory->counts.unknown_frees++;
 	} else if (allocation->late_frees && begin_ns < allocation->since_ns) {

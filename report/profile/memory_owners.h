@@ -19,6 +19,7 @@
 #define PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
 
 #include "collector/trace_format.h"
+#include "report/profile/memory_mappings.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -125,15 +126,17 @@ struct memory_owners {
 	struct failed_allocation *failed;       /* the first MEMORY_OOMS_MAX */
 	uint32_t failed_count, unrepeated_from; /* all before this one succeeded later */
 	struct memory_counts counts;
-	bool resumed;                    /* memory_owners_resume was called */
-	struct allocation_table *tables; /* private */
+	bool resumed;                     /* memory_owners_resume was called */
+	struct memory_mappings *mappings; /* of memory made by cuMemCreate */
+	struct allocation_table *tables;  /* private */
 };
 
 /* What one record changed. */
 struct memory_change {
-	uint64_t address;
-	uint32_t kind, device; /* of the memory, as recorded when it was allocated */
-	uint32_t node;         /* tree node that allocated it */
+	uint64_t address;       /* or the key of physical memory (memory_mappings.h) */
+	uint64_t freed_address; /* of what was freed; differs from `address` for physical memory */
+	uint32_t kind, device;  /* of the memory, as recorded when it was allocated */
+	uint32_t node;          /* tree node that allocated it */
 	/* both are set if an address was allocated again */
 	uint64_t allocated_bytes, freed_bytes;
 	uint32_t freed_node; /* tree node that had allocated what was freed */
@@ -147,6 +150,8 @@ void memory_owners_free(struct memory_owners *memory);
 /* An ALLOC record made at tree node `node`. The call ended at `end_ns`. */
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns);
+/* Physical memory of which no reference is left is not mapped any more. */
+struct memory_change memory_owners_free_physical(struct memory_owners *memory, uint64_t key);
 /* A FREE record. The call began at `begin_ns`. */
 struct memory_change memory_owners_record_free(
 	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns);

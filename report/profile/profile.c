@@ -48,6 +48,7 @@ static void add_counted_record(struct profile *profile, const struct trace_event
 	case TRACE_SYNC:
 	case TRACE_ALLOC:
 	case TRACE_FREE:
+	case TRACE_MAPPING:
 		profile_call_record(profile, event);
 		break;
 	case TRACE_TENSOR:

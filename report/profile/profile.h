@@ -71,10 +71,18 @@ struct observed_gpu_work {
 };
 
 /* Memory that was allocated or freed, or both (an address that was allocated again). The record of
- * `event` is an ALLOC, a FREE or a TENSOR. A FREE of a whole context has several changes. */
+ * `event` is an ALLOC, a FREE, a TENSOR, or a MAPPING that ended the last mapping of released
+ * memory. A FREE of a whole context has several changes. */
 struct observed_memory {
 	const struct trace_event *event;
 	const struct memory_change *change;
+};
+
+/* A mapping of physical memory that begins or ends. The record of `event` is a MAPPING. */
+struct observed_mapping {
+	const struct trace_event *event;
+	const struct memory_mapping *mapping;
+	bool ends;
 };
 
 /* An instance of a range. `value`: of the metric; not known yet in the callback `closed`. */
@@ -114,6 +122,8 @@ struct profile_observer {
 	void (*work)(void *context, const struct observed_gpu_work *work);
 	/* An allocation or a release that changed something. */
 	void (*memory)(void *context, const struct observed_memory *seen);
+	/* A mapping that began, or ended before its memory is reported as freed. */
+	void (*mapping)(void *context, const struct observed_mapping *seen);
 	/* A TENSOR_OOM, an ALLOC that failed, or a WINDOW with which recording begins again: which
 	 * of the tensors so far are still held is then not known. */
 	void (*memory_mark)(void *context, const struct trace_event *event);

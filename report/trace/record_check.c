@@ -104,6 +104,7 @@ const char *event_kind_name(uint32_t kind)
 		[TRACE_TENSOR_OOM] = "oom",
 		[TRACE_WINDOW] = "window",
 		[TRACE_AWAY] = "away",
+		[TRACE_MAPPING] = "mapping",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

@@ -29,6 +29,7 @@
 	X(allocated)           \
 	X(reserved)            \
 	X(address)             \
+	X(handle)              \
 	X(device)              \
 	X(context)             \
 	X(stream)              \

@@ -32,6 +32,8 @@ static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_fail
 static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack" };
 static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
 static const char *const handover_edges[] = { NULL, "begins", "ends" };
+static const char *const mapping_actions[] = { NULL, "reserve", "unreserve", "map", "unmap",
+	"retain", "import" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
@@ -227,6 +229,19 @@ static void memory_line(
 	line_flag(line, "all", memory->flags & TRACE_MEMORY_ALL);
 }
 
+static void mapping_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_mapping *mapping)
+{
+	call_line(reader, line, &mapping->call);
+	PUT_WORD(line, DUMP_action, mapping_actions, mapping->action);
+	if (mapping->address)
+		line_id(line, DUMP_address, mapping->address);
+	if (mapping->bytes)
+		line_unsigned(line, DUMP_bytes, mapping->bytes);
+	if (mapping->handle)
+		line_id(line, DUMP_handle, mapping->handle);
+}
+
 static void tensor_line(
 	struct trace_reader *reader, struct dump_line *line, const struct trace_tensor *tensor)
 {
@@ -319,6 +334,9 @@ bool dump_record_line(
 	case TRACE_ALLOC:
 	case TRACE_FREE:
 		memory_line(reader, line, event->record);
+		break;
+	case TRACE_MAPPING:
+		mapping_line(reader, line, event->record);
 		break;
 	case TRACE_TENSOR:
 	case TRACE_TENSOR_OOM:

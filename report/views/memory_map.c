@@ -142,13 +142,18 @@ static void set_segment_inside(struct computed_row *computed, const struct memor
 		computed_row_set_unsigned(computed, "emptied_ns", segment->segment.emptied_ns);
 }
 
+/* `address`: or a key of physical memory that is not mapped. */
 static struct computed_row *part_row(
 	struct process *process, uint32_t node, const char *kind, uint64_t address, uint64_t bytes)
 {
 	struct computed_row *computed = computed_row_new(process, node, kind);
 
-	computed_row_format_name(computed, "%s 0x%llx", kind, (unsigned long long)address);
-	computed_row_set_unsigned(computed, "address", address);
+	if (address & PHYSICAL_KEY) {
+		computed_row_format_name(computed, "not mapped");
+	} else {
+		computed_row_format_name(computed, "%s 0x%llx", kind, (unsigned long long)address);
+		computed_row_set_unsigned(computed, "address", address);
+	}
 	computed_row_set_unsigned(computed, "bytes", bytes);
 	return computed;
 }
