@@ -306,6 +306,9 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(AWAY, trace_away, 1, "CUPTI is released to another client, or acquired again")           \
 	/* of CUDA */                                                                              \
 	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")                     \
+	X(MIXED_STACK, trace_mixed_stack, 0,                                                       \
+		"gives an id to a native call stack with its Python line")                         \
+	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")               \
 	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")
 
 enum trace_kind {
@@ -644,10 +647,11 @@ struct trace_tensor {
 #define TRACE_TENSOR_LEVEL 1u
 /* Replaces a TENSOR whose totals follow from the device's last record of these kinds, by stamps and
  * of any thread. The writer has compared them: `allocated` is that record's plus the bytes of this
- * one, `reserved` is the same, and there is no stack. Among any TRACE_TENSOR_RUN consecutive
- * records of a device, at least one is a TENSOR with all members.
+ * one, and `reserved` is the same. Among any TRACE_TENSOR_RUN consecutive records of a device, at
+ * least one is a TENSOR with all members.
  *
- * head.flags is the device, with TRACE_TENSOR_FREED if the bytes are below 0. */
+ * head.flags is the device, with TRACE_TENSOR_FREED if the bytes are below 0. If there is a stack,
+ * the record is a struct trace_tensor_next_stack, by its size. */
 struct trace_tensor_next {
 	struct trace_head head;
 	uint64_t stamp;
@@ -655,12 +659,26 @@ struct trace_tensor_next {
 	 * without their sign, / TRACE_TENSOR_UNIT. */
 	uint64_t block;
 };
+struct trace_tensor_next_stack {
+	struct trace_tensor_next next;
+	uint32_t stack, reserved;
+};
 /* Flag and limits of struct trace_tensor_next. */
 #define TRACE_TENSOR_FREED 0x80u
 #define TRACE_TENSOR_DEVICES 0x80u
 #define TRACE_TENSOR_UNIT 512u
 #define TRACE_TENSOR_BYTES_BIT 40
 #define TRACE_TENSOR_RUN 64u
+
+/* What the driver reported about a GPU's memory after a call: the first allocation on the GPU, and
+ * each that failed for want of memory. The call's ALLOC is the thread's record before this one.
+ * Other processes, contexts and libraries hold what is neither free nor allocated by records. */
+struct trace_device_memory {
+	struct trace_head head;
+	uint64_t stamp, free_bytes, total_bytes;
+	uint32_t device;
+	uint32_t failed; /* 1: after a failed allocation, 0: after the first one */
+};
 
 /* A CUPTI buffer. In the records that follow it, start_ns and end_ns are CLOCK_REALTIME. Both are 0
  * if CUPTI could not time the operation. */
@@ -795,12 +813,17 @@ struct trace_python_frame {
 	 * one. */
 	uint32_t function, file, line, reserved;
 };
-/* STACK and PYTHON_STACK share one sequence of ids, so that the `stack` of a record may be of
- * either kind. */
+/* STACK, PYTHON_STACK and MIXED_STACK share one sequence of ids, so that the `stack` of a record
+ * may be of any of these kinds. */
 struct trace_python_stack {
 	struct trace_head head;
 	/* Then `frames` structs trace_python_frame follow, innermost first. */
 	uint32_t stack, frames;
+};
+/* A call that has both: the id of a STACK, and of a PYTHON_STACK. Both precede this record. */
+struct trace_mixed_stack {
+	struct trace_head head;
+	uint32_t stack, native, python, reserved;
 };
 /* The line of the program's code where head.node was first entered. */
 struct trace_source {
@@ -860,7 +883,10 @@ static_assert(sizeof(struct trace_launch) == 96 && sizeof(struct trace_memory) =
 	"part of the file format");
 static_assert(sizeof(struct trace_again) == 24 && sizeof(struct trace_window) == 40,
 	"part of the file format");
-static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24,
+static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24 &&
+		      sizeof(struct trace_tensor_next_stack) == 32 &&
+		      sizeof(struct trace_mixed_stack) == 24 &&
+		      sizeof(struct trace_device_memory) == 40,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104,
 	"part of the file format");

@@ -290,9 +290,10 @@ void settings_read(struct pperf_settings *s)
 		strcmp(s->stacks, "off"))
 		note_bad_value(s, "PPERF_STACKS", s->stacks, "alloc, launch or off");
 	s->python_stacks = variable_value("PPERF_PYSTACKS");
-	if (s->python_stacks && strcmp(s->python_stacks, "alloc") &&
-		strcmp(s->python_stacks, "launch") && strcmp(s->python_stacks, "off"))
-		note_bad_value(s, "PPERF_PYSTACKS", s->python_stacks, "alloc, launch or off");
+	if (s->python_stacks && strcmp(s->python_stacks, "own") &&
+		strcmp(s->python_stacks, "alloc") && strcmp(s->python_stacks, "launch") &&
+		strcmp(s->python_stacks, "off"))
+		note_bad_value(s, "PPERF_PYSTACKS", s->python_stacks, "own, alloc, launch or off");
 	s->ops = variable_value("PPERF_OPS");
 	if (s->ops && strcmp(s->ops, "events") && strcmp(s->ops, "totals") && strcmp(s->ops, "off"))
 		note_bad_value(s, "PPERF_OPS", s->ops, "events, totals or off");

@@ -28,7 +28,7 @@
 	X(PPERF_MODULES, "1")         \
 	X(PPERF_OPS, "events")        \
 	X(PPERF_SHAPES, "0")          \
-	X(PPERF_PYSTACKS, "off")      \
+	X(PPERF_PYSTACKS, "own")      \
 	X(PPERF_SCHEDULE, "")         \
 	X(PPERF_STEP_MARKER, "")      \
 	X(PPERF_REDACT, "0")          \

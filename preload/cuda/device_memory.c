@@ -18,6 +18,18 @@ struct memory_call {
 	uint32_t flags; /* enum trace_memory_flag */
 };
 
+#define CUDA_SUCCESS 0
+#define CUDA_OUT_OF_MEMORY 2
+
+/* Follows the record of an allocation of device memory. */
+static void after_device_alloc(int result, const struct memory_call *memory_call)
+{
+	if (result == CUDA_SUCCESS)
+		call_hook_device_memory(call_tls.caller, memory_call->flags & TRACE_MEMORY_POOL);
+	if (result == CUDA_SUCCESS || result == CUDA_OUT_OF_MEMORY)
+		call_write_device_memory(result != CUDA_SUCCESS);
+}
+
 /* Records a call if it is the outermost one, and ends it. Returns `result`, that of the call. */
 static inline int end_memory_call(struct traced_function *traced, uint32_t outer,
 	enum trace_kind kind, int result, const struct memory_call *memory_call)
@@ -34,9 +46,8 @@ static inline int end_memory_call(struct traced_function *traced, uint32_t outer
 	if (outer == 0) {
 		call_write(
 			traced, kind, result, memory_call->stream, rest, CALL_WORDS(trace_memory));
-		if (kind == TRACE_ALLOC && memory_call->kind == TRACE_MEMORY_DEVICE && result == 0)
-			call_hook_device_memory(
-				call_tls.caller, memory_call->flags & TRACE_MEMORY_POOL);
+		if (kind == TRACE_ALLOC && memory_call->kind == TRACE_MEMORY_DEVICE)
+			after_device_alloc(result, memory_call);
 	}
 	call_end(outer);
 	return result;

@@ -103,28 +103,33 @@ static uint32_t site_api(struct traced_function *traced)
 /* Returns whether PPERF_PYSTACKS requests Python stacks for calls of the function. */
 static inline bool wants_python_stack(const struct traced_function *traced)
 {
-	if (__builtin_expect(python_stack_mode == PYTHON_STACKS_OFF, 1))
-		return false;
-	return traced->type == CALL_ALLOC ||
-	       (traced->type == CALL_LAUNCH && python_stack_mode == PYTHON_STACKS_LAUNCH);
+	return (traced->type == CALL_ALLOC && python_stack_mode != PYTHON_STACKS_OFF) ||
+	       (traced->type == CALL_LAUNCH &&
+		       __builtin_expect(python_stack_mode == PYTHON_STACKS_LAUNCH, 0));
 }
 
-/* Captures the call's stack and returns its id. The Python stack is preferred, if PPERF_PYSTACKS
- * requests it and there is one. `end`: when the call ended. *ticks: the cost. */
+/* Captures the call's stack and returns its id. If PPERF_PYSTACKS requests whole Python stacks and
+ * there is one, it replaces the native stack; a line of Python is added to it. `end`: when the call
+ * ended. *ticks: the cost. */
 static uint32_t capture_stack(const struct traced_function *traced, uint64_t end, uint64_t *ticks)
 {
-	const bool native = with_stack >> traced->type & 1, of_python = wants_python_stack(traced);
+	const bool native = with_stack >> traced->type & 1, of_python = wants_python_stack(traced),
+		   only_line = python_stack_mode == PYTHON_STACKS_OWN;
 	uint32_t stack;
+	bool first;
 	int saved;
 
 	if (!native && !of_python)
 		return 0;
 	saved = errno;
-	stack = of_python ? python_stack_capture() : 0;
-	if (!stack && native)
-		stack = native_stack_capture(call_tls.caller);
+	stack = !of_python  ? 0
+		: only_line ? python_own_line_capture(&first)
+			    : python_stack_capture();
+	if (native && (!stack || only_line))
+		stack = mixed_stack_id(native_stack_capture(call_tls.caller), stack);
 	errno = saved;
-	*ticks = clock_now() - end;
+	if (stack || native)
+		*ticks = clock_now() - end;
 	return stack;
 }
 
@@ -176,4 +181,37 @@ bool call_write_reset(struct traced_function *traced, int result)
 
 	return call_write(
 		traced, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
+}
+
+/* Returns whether no thread has claimed the device before. */
+static bool claim_first_allocation(uint32_t device)
+{
+	static _Atomic uint64_t claimed; /* one bit per device */
+	const uint64_t bit = device < 64 ? UINT64_C(1) << device : 0;
+
+	return bit && !(atomic_load_explicit(&claimed, memory_order_relaxed) & bit) &&
+	       !(atomic_fetch_or_explicit(&claimed, bit, memory_order_relaxed) & bit);
+}
+
+void call_write_device_memory(bool failed)
+{
+	struct trace_device_memory *record;
+	uint64_t free_bytes, total_bytes;
+	uint32_t device;
+
+	if (!call_enabled || atomic_load_explicit(&captures, memory_order_relaxed))
+		return;
+	device = driver_device();
+	if ((!failed && !claim_first_allocation(device)) ||
+		!driver_memory_info(&free_bytes, &total_bytes) || !stream_enter())
+		return;
+	record = stream_record(TRACE_DEVICE_MEMORY, sizeof *record);
+	if (record) {
+		record->free_bytes = free_bytes;
+		record->total_bytes = total_bytes;
+		record->device = device;
+		record->failed = failed;
+		stream_commit();
+	}
+	stream_leave();
 }

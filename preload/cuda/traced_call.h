@@ -40,7 +40,7 @@
 
 enum call_type {
 	CALL_PLAIN,  /* never with a call stack */
-	CALL_ALLOC,  /* with a stack if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
+	CALL_ALLOC,  /* with a stack unless PPERF_STACKS and PPERF_PYSTACKS are off */
 	CALL_FREE,   /* as CALL_PLAIN: its allocation is found by the address */
 	CALL_LAUNCH, /* with a stack if either is launch */
 	CALL_RESET,  /* as CALL_PLAIN: call_set_context has given its device */
@@ -235,6 +235,12 @@ bool call_write(struct traced_function *traced, enum trace_kind kind, int result
 /* As call_write, for a call in which a context ended: all its memory is free. call_set_context has
  * given the context. */
 bool call_write_reset(struct traced_function *traced, int result);
+
+/* Records how much of the current device's memory is free, if that is allowed here: no stream is
+ * being captured. Called in the wrapper of an allocation, after call_write and before call_end, so
+ * that the query is no part of the trace. `failed`: the allocation failed for want of memory; else
+ * it succeeded, and only the first one of a device is followed by the query. */
+void call_write_device_memory(bool failed);
 
 /* Returns the stream handle to record: that of the stream meant. */
 static inline uint64_t call_stream(const struct traced_function *traced, const void *stream)

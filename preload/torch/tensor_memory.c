@@ -184,7 +184,7 @@ static uint64_t report_bytes(const struct tensor_report *tensor_report)
 static bool follows_last(
 	const struct last_report *before, const struct tensor_report *tensor_report)
 {
-	return atomic_load_explicit(&before->run, memory_order_relaxed) && !tensor_report->stack &&
+	return atomic_load_explicit(&before->run, memory_order_relaxed) &&
 	       atomic_load_explicit(&before->allocated, memory_order_relaxed) +
 			       (uint64_t)tensor_report->bytes ==
 		       tensor_report->allocated &&
@@ -196,10 +196,16 @@ static bool follows_last(
 
 static bool append_next(const struct tensor_report *tensor_report)
 {
-	struct trace_tensor_next *next = stream_record(TRACE_TENSOR_NEXT, sizeof *next);
+	struct trace_tensor_next_stack *with_stack;
+	struct trace_tensor_next *next = stream_record(
+		TRACE_TENSOR_NEXT, tensor_report->stack ? sizeof *with_stack : sizeof *next);
 
 	if (!next)
 		return false;
+	if (tensor_report->stack) {
+		with_stack = (void *)next;
+		with_stack->stack = tensor_report->stack;
+	}
 	next->head.flags = (uint8_t)(tensor_report->device |
 				     (tensor_report->bytes < 0 ? TRACE_TENSOR_FREED : 0));
 	next->block = tensor_report->address / TRACE_TENSOR_UNIT |
@@ -263,12 +269,30 @@ static void skip_report(const struct tensor_report *tensor_report)
 	stream_leave();
 }
 
+/* Captures the stack that PPERF_PYSTACKS requests for an allocation, and records it. The cost of a
+ * line that is known is not recorded: that would cost as much again. */
+static __attribute__((noinline)) void record_with_stack(
+	enum trace_kind kind, struct tensor_report *tensor_report)
+{
+	const uint64_t begin = clock_now();
+	uint64_t ticks = 0;
+	bool slow = true;
+
+	tensor_report->stack = python_stack_mode == PYTHON_STACKS_OWN
+				       ? python_own_line_capture(&slow)
+				       : python_stack_capture();
+	if (slow)
+		ticks = clock_now() - begin;
+	append_report(kind, tensor_report);
+	if (ticks)
+		stream_write_stack_cost(begin, ticks);
+}
+
 static void record_report(enum trace_kind kind, const void *address, int64_t bytes,
 	size_t allocated, size_t reserved, struct torch_device device)
 {
 	struct tensor_report tensor_report = { (uintptr_t)address, bytes, allocated, reserved,
 		(uint8_t)device.index, 0 };
-	uint64_t begin = 0;
 
 	if (!enabled || device.type != TORCH_DEVICE_CUDA || device.index < 0)
 		return;
@@ -280,13 +304,10 @@ static void record_report(enum trace_kind kind, const void *address, int64_t byt
 		skip_report(&tensor_report);
 		return;
 	}
-	if (__builtin_expect(python_stack_mode != PYTHON_STACKS_OFF, 0) && bytes > 0) {
-		begin = clock_now();
-		tensor_report.stack = python_stack_capture();
-	}
-	append_report(kind, &tensor_report);
-	if (begin)
-		stream_write_stack_cost(begin, clock_now() - begin);
+	if (__builtin_expect(bytes >= python_stack_min_bytes, 0))
+		record_with_stack(kind, &tensor_report);
+	else
+		append_report(kind, &tensor_report);
 	stream_leave();
 }
 

@@ -9,6 +9,7 @@
  * the end.
  */
 #include "report/analysis/allocation_sites.h"
+#include "report/analysis/oom_cause.h"
 #include "report/analysis/step_stats.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -207,7 +208,8 @@ static void explain_growth(
 		"%sLook for what keeps tensors alive: losses or outputs that are kept without "
 		".item() or .detach(), lists and caches that only grow, retain_graph=True. "
 		"torch.cuda.memory._record_memory_history shows each allocation.",
-		*lines || !of_tensors ? "" : "Record with PPERF_PYSTACKS=alloc to see the line. ");
+		*lines || !of_tensors ? ""
+				      : "PPERF_PYSTACKS=alloc records the line of every tensor. ");
 	finding->node = top.node;
 }
 
@@ -394,10 +396,26 @@ static void name_oom_holder(
 		diagnose_bytes(diagnosis, top.bytes), lines);
 }
 
+/* Puts the cause before the evidence and its remedy in place of the general one. */
+static void add_cause(
+	struct diagnosis *diagnosis, struct finding *finding, const struct oom_cause *cause)
+{
+	char text[OOM_CAUSE_TEXT], evidence[sizeof finding->evidence];
+	const struct style_settings *style = &diagnosis->options->style;
+
+	oom_cause_sentence(cause, style->iec, style->ascii, text);
+	if (!*text)
+		return;
+	finding_set_text(evidence, sizeof evidence, "%s", finding->evidence);
+	SET_TEXT(finding->evidence, "%s; %s", text, evidence);
+	SET_TEXT(finding->next, "%s", oom_cause_advice(cause));
+}
+
 static void set_torch_oom(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct memory_owners *memory = diagnosis->profile->memory;
 	const struct memory_oom *oom = &memory->ooms[memory->oom_count - 1];
+	const struct oom_cause cause = oom_cause_of_torch(diagnosis->process, oom);
 	char holder[400];
 
 	set_exhausted(finding, oom->node, oom->time_ns, oom->requested_bytes);
@@ -414,6 +432,7 @@ static void set_torch_oom(struct diagnosis *diagnosis, struct finding *finding)
 		"See what was live at that time (column `at OOM`): smaller batches, activation "
 		"checkpointing, or no references to old tensors; against unallocated reserved "
 		"memory PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
+	add_cause(diagnosis, finding, &cause);
 }
 
 static void set_capacity(struct diagnosis *diagnosis, struct finding *finding,
@@ -436,6 +455,7 @@ static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *f
 	const struct failed_allocation *failed)
 {
 	const struct trace_text api = reader_name(diagnosis->process->reader, failed->api);
+	const struct oom_cause cause = oom_cause_of_call(diagnosis->process, failed);
 
 	set_exhausted(finding, failed->node, failed->time_ns, failed->requested_bytes);
 	finding->count = diagnosis->profile->memory->counts.failed_allocations;
@@ -447,6 +467,7 @@ static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *f
 				  "later");
 	SET_TEXT(finding->next, "See what was live at that time (column `at OOM`): free what is "
 				"no longer used, reuse buffers, or allocate less at once.");
+	add_cause(diagnosis, finding, &cause);
 }
 
 void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding)

@@ -237,7 +237,9 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	if (allocates && change.failed)
 		profile_observe_memory_mark(profile, event);
 	if (allocates && memory_ran_out(event->record))
-		profile_failed_allocation(profile, event, call->node);
+		profile_failed_allocation(profile, event, call->node, call->begin_ns);
+	if (!allocates && !change.failed)
+		memory_owners_released(profile->memory, event->stream->tid, change.freed_bytes);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {
 		struct node_memory *memory = tree_memory(profile->tree, nodes[i]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/memory_owners.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/hash_index.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct allocation_table {
 	struct allocation *allocations;
 	size_t count, slots;     /* slots: a power of two */
 	struct hash_index sites; /* of memory->sites, by level, node and stack */
-	size_t site_room, level_room, oom_room, failed_room;
+	size_t site_room, level_room, oom_room, failed_room, device_room;
+	uint64_t blocks_swept; /* by find_gaps */
 };
 
 bool memory_is_device(uint32_t kind)
@@ -173,6 +175,7 @@ void memory_owners_free(struct memory_owners *memory)
 	free(memory->merged);
 	free(memory->ooms);
 	free(memory->failed);
+	free(memory->devices);
 	free(memory);
 }
 
@@ -264,16 +267,20 @@ static void insert_allocation(struct memory_owners *memory, const struct allocat
 }
 
 /* Marks the failed allocations that this one, as large and of the same memory, repeats. */
-static void note_repeated(struct memory_owners *memory, const struct trace_memory *record)
+static void note_repeated(
+	struct memory_owners *memory, const struct trace_memory *record, uint64_t end_ns)
 {
 	bool all = true;
 
 	for (uint32_t i = memory->unrepeated_from; i < memory->failed_count; i++) {
 		struct failed_allocation *failed = &memory->failed[i];
 
-		failed->succeeded_later |= failed->requested_bytes <= record->bytes &&
-					   failed->device == record->call.device &&
-					   failed->kind == record->memory_kind;
+		if (!failed->succeeded_later && failed->requested_bytes <= record->bytes &&
+			failed->device == record->call.device &&
+			failed->kind == record->memory_kind) {
+			failed->succeeded_later = true;
+			failed->repeated_ns = end_ns;
+		}
 		all &= failed->succeeded_later;
 		if (all)
 			memory->unrepeated_from = i + 1;
@@ -354,7 +361,7 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 			allocated.address = create_physical(memory, record, end_ns, &change);
 		insert_allocation(memory, &allocated, &change);
 		if (memory->unrepeated_from < memory->failed_count)
-			note_repeated(memory, record);
+			note_repeated(memory, record, end_ns);
 	}
 	return change;
 }
@@ -489,6 +496,7 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	struct memory_pool *pool = &memory->levels[index].pool;
 
 	memory->counts.tensors++;
+	memory->levels[index].last_ns = at_ns;
 	memory->counts.tensor_differences += !pool->unknown &&
 					     pool->allocated + (uint64_t)record->bytes !=
 						     record->allocated;
@@ -510,6 +518,99 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	if (pool->allocated > pool->peak)
 		note_pool_peak(&memory->levels[index], node, at_ns);
 	return change;
+}
+
+/* ---- running out of memory ---- */
+
+/* A segment or a tensor, for find_gaps. */
+struct block {
+	uint64_t address, bytes;
+	bool is_tensor;
+};
+
+/* By address. A segment precedes the tensor at its begin. */
+static int by_block_address(const void *left, const void *right)
+{
+	const struct block *a = left, *b = right;
+	const int order = COMPARE(a->address, b->address);
+
+	return order ? order : a->is_tensor - b->is_tensor;
+}
+
+/* Adds the segment that ends at `end`. `at`: the end of its last tensor. `found` is what is free in
+ * it before that. */
+static void add_segment(
+	struct memory_gaps *gaps, const struct memory_gaps *found, uint64_t at, uint64_t end)
+{
+	const uint64_t last = end > at ? end - at : 0;
+
+	gaps->segments++;
+	gaps->free_bytes += found->free_bytes + last;
+	gaps->gaps += found->gaps + (last > 0);
+	gaps->largest = max_u64(gaps->largest, max_u64(found->largest, last));
+}
+
+/* Adds up what is free in segments with tensors. `blocks` are sorted. */
+static struct memory_gaps sweep_blocks(const struct block *blocks, size_t count)
+{
+	struct memory_gaps gaps = { .known = true }, found = { .known = false };
+	uint64_t at = 0, end = 0;
+	bool has_tensors = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct block *block = &blocks[i];
+
+		if (block->is_tensor && block->address >= at && block->address < end) {
+			has_tensors = true;
+			found.gaps += block->address > at;
+			found.free_bytes += block->address - at;
+			found.largest = max_u64(found.largest, block->address - at);
+			at = block->address + block->bytes;
+		} else if (!block->is_tensor) {
+			if (has_tensors)
+				add_segment(&gaps, &found, at, end);
+			has_tensors = false;
+			found = (struct memory_gaps){ .known = false };
+			at = block->address;
+			end = at + block->bytes;
+		}
+	}
+	if (has_tensors)
+		add_segment(&gaps, &found, at, end);
+	return gaps;
+}
+
+/* All times that memory ran out together may look at so many blocks. */
+#define SWEPT_MAX (UINT64_C(1) << 25)
+
+/* Returns what is free inside the segments of `device`. */
+static struct memory_gaps find_gaps(struct memory_owners *memory, uint32_t device)
+{
+	struct allocation_table *table = memory->tables;
+	struct memory_gaps gaps;
+	struct block *blocks;
+	size_t count = 0;
+
+	table->blocks_swept += table->slots;
+	if (table->blocks_swept > SWEPT_MAX)
+		return (struct memory_gaps){ .known = false };
+	blocks = xcalloc((table->count + 1) * sizeof *blocks);
+	for (size_t i = 0; i < table->slots; i++) {
+		const struct allocation *allocation = &table->allocations[i];
+		const struct memory_level *level;
+
+		if (!allocation->live || allocation->space == SPACE_ARRAY)
+			continue;
+		level = &memory->levels[memory->sites[allocation->site].level];
+		if (level->device == device &&
+			(level->kind == MEMORY_TENSOR || memory_is_device(level->kind)))
+			blocks[count++] = (struct block){ allocation->address, allocation->bytes,
+				level->kind == MEMORY_TENSOR };
+	}
+	qsort(blocks, count, sizeof *blocks, by_block_address);
+	gaps = sweep_blocks(blocks, count);
+	free(blocks);
+	return gaps;
 }
 
 struct memory_oom *memory_owners_oom(struct memory_owners *memory,
@@ -535,9 +636,11 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 		.requested_bytes = (uint64_t)record->bytes,
 		.allocated = record->allocated,
 		.reserved = record->reserved,
+		.held = device_held(memory, record->device),
 		.outside_allocator = level->pool.outside_allocator,
 		.device = record->device,
-		.node = node };
+		.node = node,
+		.gaps = find_gaps(memory, record->device) };
 	return &memory->ooms[memory->oom_count++];
 }
 
@@ -581,6 +684,47 @@ struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 		.node = node,
 		.api = record->call.api };
 	return &memory->failed[memory->failed_count++];
+}
+
+void memory_owners_released(struct memory_owners *memory, uint32_t tid, uint64_t bytes)
+{
+	struct failed_allocation *failed = memory->failed_count
+						   ? &memory->failed[memory->failed_count - 1]
+						   : NULL;
+
+	if (!failed || failed->tid != tid || failed->succeeded_later)
+		return;
+	failed->released_bytes += bytes;
+	failed->releases++;
+}
+
+/* Returns whether `device` has no entry in memory->devices. */
+static bool is_new_device(const struct memory_owners *memory, uint32_t device)
+{
+	for (uint32_t i = 0; i < memory->device_count; i++)
+		if (memory->devices[i].device == device)
+			return false;
+	return memory->device_count < LEVELS_MAX;
+}
+
+void memory_owners_device_memory(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid)
+{
+	struct failed_allocation *failed = memory->failed_count
+						   ? &memory->failed[memory->failed_count - 1]
+						   : NULL;
+
+	if (record->failed && failed && failed->tid == tid && failed->device == record->device) {
+		failed->free_bytes = record->free_bytes;
+		failed->total_bytes = record->total_bytes;
+	} else if (!record->failed && is_new_device(memory, record->device)) {
+		ARRAY_GROW(memory->devices, memory->tables->device_room,
+			(size_t)memory->device_count + 1);
+		memory->devices[memory->device_count++] = (struct device_memory){
+			record->free_bytes, record->total_bytes,
+			device_held(memory, record->device), record->device
+		};
+	}
 }
 
 const struct failed_allocation *memory_owners_last_failed(const struct memory_owners *memory)

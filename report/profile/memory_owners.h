@@ -65,6 +65,7 @@ struct memory_level {
 	struct memory_pool pool; /* MEMORY_TENSOR only */
 	/* When the level was highest; how often it reached a new peak. */
 	uint64_t peak_ns, serial;
+	uint64_t last_ns; /* MEMORY_TENSOR: of its last record */
 	uint64_t ooms;
 };
 
@@ -95,12 +96,27 @@ struct memory_counts {
 	uint64_t tensor_differences;
 };
 
+/* What was free inside PyTorch's segments (allocations of device memory in which there are tensors)
+ * when memory ran out. */
+struct memory_gaps {
+	uint64_t free_bytes, largest;
+	uint32_t gaps, segments;
+	bool known; /* false: there were too many blocks for another look */
+};
+
 /* PyTorch's allocator ran out of memory, although it had already released the memory it caches. */
 struct memory_oom {
 	uint64_t time_ns, requested_bytes, allocated, reserved;
+	uint64_t held;             /* device memory allocated by records */
 	int64_t outside_allocator; /* as in struct memory_pool */
 	uint32_t device, node, tid;
 	uint32_t first_open, open; /* index in profile.oom_ranges; how many ranges were open */
+	/* The places of the other threads: index in profile.oom_threads, and how many. */
+	uint32_t first_thread, threads;
+	/* The calls of CUDA that failed since the device's last tensor: index in
+	 * memory_owners.failed of the first, and how many. 0: PyTorch did not call CUDA. */
+	uint32_t first_failed, failed;
+	struct memory_gaps gaps;
 };
 
 /* A CUDA allocation that failed for want of memory. */
@@ -111,7 +127,20 @@ struct failed_allocation {
 	uint64_t held;
 	uint32_t kind, device, node, api, tid; /* node: of the tree; api: name in the trace */
 	uint32_t first_open, open;             /* as in struct memory_oom */
+	uint32_t first_thread, threads;        /* as in struct memory_oom */
 	bool succeeded_later; /* as much was allocated later, as an allocator that retries does */
+	/* What the thread freed afterwards, up to its next allocation. */
+	uint64_t released_bytes, releases;
+	uint64_t begin_ns;    /* of the call */
+	uint64_t repeated_ns; /* when as much was allocated later */
+	/* What the driver reported after the call; total_bytes 0: it was not queried. */
+	uint64_t free_bytes, total_bytes;
+};
+
+/* What the driver reported after the first allocation on a device. */
+struct device_memory {
+	uint64_t free_bytes, total_bytes, held; /* held: by records */
+	uint32_t device;
 };
 
 struct memory_owners {
@@ -125,6 +154,8 @@ struct memory_owners {
 	uint32_t oom_count;
 	struct failed_allocation *failed;       /* the first MEMORY_OOMS_MAX */
 	uint32_t failed_count, unrepeated_from; /* all before this one succeeded later */
+	struct device_memory *devices;          /* by time of the first allocation */
+	uint32_t device_count;
 	struct memory_counts counts;
 	bool resumed;                     /* memory_owners_resume was called */
 	struct memory_mappings *mappings; /* of memory made by cuMemCreate */
@@ -172,6 +203,12 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 /* An ALLOC record that failed for want of memory. Returns NULL after MEMORY_OOMS_MAX of them. */
 struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t at_ns);
+/* A FREE record of thread `tid` that freed `bytes`: an allocator may release what it caches after
+ * an allocation failed. */
+void memory_owners_released(struct memory_owners *memory, uint32_t tid, uint64_t bytes);
+/* A DEVICE_MEMORY record of thread `tid`. */
+void memory_owners_device_memory(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid);
 /* Whether the call failed for want of memory: both CUDA's runtime and driver return 2. */
 static inline bool memory_ran_out(const struct trace_memory *record)
 {

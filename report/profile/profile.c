@@ -99,6 +99,9 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 	case TRACE_SELF:
 		add_overhead(profile, event);
 		break;
+	case TRACE_DEVICE_MEMORY:
+		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
+		break;
 	case TRACE_CLOCK:
 	case EVENT_GAP:
 	case EVENT_UNMATCHED:
@@ -501,5 +504,6 @@ void profile_free(struct profile *profile)
 	free(profile->apis);
 	free(profile->threads);
 	free(profile->oom_ranges);
+	free(profile->oom_threads);
 	free(profile);
 }

@@ -234,6 +234,12 @@ struct oom_open_range {
 	int64_t grown;
 };
 
+/* A thread with open ranges when another thread ran out of memory. */
+struct oom_thread {
+	uint32_t tid;
+	uint32_t first_open, open; /* index in profile.oom_ranges; how many */
+};
+
 /* The time that a thread spent in ranges, each nanosecond once, as far as it is counted. */
 struct profile_thread_time {
 	uint32_t tid;
@@ -266,6 +272,9 @@ struct profile {
 	/* of each entry of memory->ooms and memory->failed; outermost first */
 	struct oom_open_range *oom_ranges;
 	uint32_t oom_range_count;
+	/* of each entry of memory->ooms and memory->failed */
+	struct oom_thread *oom_threads;
+	uint32_t oom_thread_count;
 	uint32_t unattributed, async_ranges; /* nodes; 0: none was needed */
 	struct instance *target;             /* the target instance, with the children kept */
 	uint32_t counter_unit;               /* METRIC_USER: text */

@@ -158,15 +158,31 @@ static const void *find_record(const struct trace_reader *reader, enum trace_kin
 										 : NULL;
 }
 
+static const struct trace_mixed_stack *mixed_stack(const struct trace_reader *reader, uint32_t id)
+{
+	return find_record(reader, TRACE_MIXED_STACK, id);
+}
+
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)
 {
-	return find_record(reader, TRACE_STACK, stack);
+	const struct trace_mixed_stack *mixed = mixed_stack(reader, stack);
+
+	return find_record(reader, TRACE_STACK, mixed ? mixed->native : stack);
+}
+
+uint32_t reader_python_stack_id(const struct trace_reader *reader, uint32_t stack)
+{
+	const struct trace_mixed_stack *mixed = mixed_stack(reader, stack);
+
+	if (mixed)
+		stack = mixed->python;
+	return find_record(reader, TRACE_PYTHON_STACK, stack) ? stack : 0;
 }
 
 const struct trace_python_stack *reader_python_stack(
 	const struct trace_reader *reader, uint32_t stack)
 {
-	return find_record(reader, TRACE_PYTHON_STACK, stack);
+	return find_record(reader, TRACE_PYTHON_STACK, reader_python_stack_id(reader, stack));
 }
 
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node)

@@ -261,17 +261,19 @@ uint32_t reader_meta_count(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key,
 	struct trace_text *value);
 /* Returns record `index` of `kind`, or NULL past the last one. `kind` is any dictionary kind but
- * NAME and NODE, which reader_name and reader_node look up. COUNTER, STACK and PYTHON_STACK are
- * sorted by id, SOURCE by node, the others are in file order. Every record is whole, including
- * the texts or arrays after its struct. Owned by the reader. */
+ * NAME and NODE, which reader_name and reader_node look up. COUNTER and stacks are sorted by id,
+ * SOURCE by node, the others are in file order. Every record is whole, including the texts or
+ * arrays after its struct. Owned by the reader. */
 const void *reader_dictionary(
 	const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);
 /* These four return the record of an id (of a node, for SOURCE), or NULL. The stack id of a call
- * belongs to a STACK or a PYTHON_STACK. */
+ * belongs to a STACK, a PYTHON_STACK or a MIXED_STACK, which has one of each. */
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack);
 const struct trace_python_stack *reader_python_stack(
 	const struct trace_reader *reader, uint32_t stack);
+/* Returns the id of the PYTHON_STACK that reader_python_stack returns; 0: there is none. */
+uint32_t reader_python_stack_id(const struct trace_reader *reader, uint32_t stack);
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node);
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
 

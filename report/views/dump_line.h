@@ -75,7 +75,9 @@
 	X(unread)              \
 	X(stamp)               \
 	X(monotonic_ns)        \
-	X(realtime_ns)
+	X(realtime_ns)         \
+	X(free_bytes)          \
+	X(total_bytes)
 
 enum dump_key {
 #define X(name) DUMP_##name,

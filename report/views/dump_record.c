@@ -34,6 +34,7 @@ static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
 static const char *const handover_edges[] = { NULL, "begins", "ends" };
 static const char *const mapping_actions[] = { NULL, "reserve", "unreserve", "map", "unmap",
 	"retain", "import" };
+static const char *const device_memory_reasons[] = { "first_allocation", "failed_allocation" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
@@ -264,6 +265,7 @@ static void profiler_line(
 	const struct trace_nvtx_sync *lock = record;
 	const struct trace_window *window = record;
 	const struct trace_away *away = record;
+	const struct trace_device_memory *memory = record;
 
 	switch (kind) {
 	case TRACE_CLOCK:
@@ -291,6 +293,12 @@ static void profiler_line(
 	case TRACE_WINDOW:
 		PUT_WORD(line, DUMP_action, window_edges, window->edge);
 		line_unsigned(line, DUMP_value, window->step);
+		break;
+	case TRACE_DEVICE_MEMORY:
+		line_unsigned(line, DUMP_device, memory->device);
+		line_unsigned(line, DUMP_free_bytes, memory->free_bytes);
+		line_unsigned(line, DUMP_total_bytes, memory->total_bytes);
+		PUT_WORD(line, DUMP_reason, device_memory_reasons, memory->failed);
 		break;
 	case TRACE_AWAY:
 		PUT_WORD(line, DUMP_action, handover_edges, away->edge);

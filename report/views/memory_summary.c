@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/memory_summary.h"
+#include "report/views/memory_oom.h"
 #include "report/base/compare.h"
 #include "report/analysis/allocation_sites.h"
 #include "report/base/alloc.h"
@@ -123,23 +124,26 @@ static void add_growth(struct paragraph *paragraph, const struct process *proces
 	paragraph_value(paragraph, UNIT_BYTES, size);
 }
 
-/* Prints the ranges that were open, and by how much tensor memory grew since each of them began. */
-static void put_growth(
-	const struct process *process, const struct memory_oom *oom, const struct style *style)
+/* Prints the ranges that were open, and by how much memory of that kind grew since each of them
+ * began. */
+static void put_growth(const struct process *process, uint32_t first, uint32_t open,
+	const char *kind, const struct style *style)
 {
-	const struct oom_open_range *ranges = process->profile->oom_ranges + oom->first_open;
+	const struct oom_open_range *ranges = process->profile->oom_ranges + first;
 	struct paragraph paragraph = { .style = style };
 
-	for (uint32_t i = 0; i < oom->open; i++) {
-		if (oom->open > RANGES_SHOWN && i == RANGES_SHOWN - 2) {
-			i = oom->open - 2;
+	for (uint32_t i = 0; i < open; i++) {
+		if (open > RANGES_SHOWN && i == RANGES_SHOWN - 2) {
+			i = open - 2;
 			paragraph_add(&paragraph, ", ...");
 		}
-		paragraph_add(
-			&paragraph, i ? ", " : "growth of tensor memory since the start of: ");
+		if (i)
+			paragraph_add(&paragraph, ", ");
+		else
+			paragraph_add(&paragraph, "growth of %s memory since the start of: ", kind);
 		add_growth(&paragraph, process, &ranges[i]);
 	}
-	if (oom->open)
+	if (open)
 		paragraph_print(&paragraph, "");
 }
 
@@ -173,7 +177,7 @@ static void put_oom_sentence(
 	paragraph_print(&paragraph, "OOM");
 	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
-	put_growth(process, oom, style);
+	put_growth(process, oom->first_open, oom->open, "tensor", style);
 }
 
 /* ---- a CUDA allocation that failed ---- */
@@ -209,8 +213,8 @@ static void add_failed_call(struct paragraph *paragraph, const struct process *p
 	add_failed_path(paragraph, process, failed);
 }
 
-/* Appends how much there was. What other processes, the CUDA context and alignment use is not in
- * the trace, so what was free is known as an upper limit only. */
+/* Appends how much there was. If the driver was not queried, what was free is known as an upper
+ * limit only, because records do not include what other processes and CUDA itself use. */
 static void add_failed_capacity(struct paragraph *paragraph, const struct process *process,
 	const struct failed_allocation *failed)
 {
@@ -223,6 +227,12 @@ static void add_failed_capacity(struct paragraph *paragraph, const struct proces
 		return;
 	paragraph_add(paragraph, " of the GPU's ");
 	paragraph_value(paragraph, UNIT_BYTES, device->memory_bytes);
+	if (failed->total_bytes) {
+		paragraph_add(paragraph, "; the driver reported ");
+		paragraph_value(paragraph, UNIT_BYTES, failed->free_bytes);
+		paragraph_add(paragraph, " free");
+		return;
+	}
 	if (failed->held >= device->memory_bytes)
 		return;
 	paragraph_add(paragraph, ", so at most ");
@@ -296,6 +306,17 @@ static void put_sites_at_oom(
 	free(sites);
 }
 
+/* Returns whether the level changed since one of the open ranges began. */
+static bool has_grown(const struct process *process, const struct failed_allocation *failed)
+{
+	const struct oom_open_range *ranges = process->profile->oom_ranges + failed->first_open;
+
+	for (uint32_t i = 0; i < failed->open; i++)
+		if (ranges[i].grown)
+			return true;
+	return false;
+}
+
 static void put_failed_sentence(const struct process *process,
 	const struct failed_allocation *failed, const struct style *style)
 {
@@ -313,6 +334,8 @@ static void put_failed_sentence(const struct process *process,
 	paragraph_print(&paragraph, "OOM");
 	add_failed_capacity(&paragraph, process, failed);
 	paragraph_print(&paragraph, "");
+	if (memory_is_device(failed->kind) && has_grown(process, failed))
+		put_growth(process, failed->first_open, failed->open, "device", style);
 }
 
 /* Prints the last CUDA allocation that failed for good, else the last one that an allocator
@@ -330,6 +353,7 @@ static void put_failed(const struct process *process, const struct style *style,
 	put_failed_sentence(process, failed, style);
 	if (with_sites)
 		put_sites_at_oom((struct process *)(uintptr_t)process, failed, style);
+	memory_oom_put_call((struct process *)(uintptr_t)process, failed, style);
 	if (memory->counts.failed_allocations < 2)
 		return;
 	paragraph_add(&paragraph, "%llu allocations failed for want of memory; this is the last%s",
@@ -348,6 +372,8 @@ void memory_summary_put_oom(const struct process *process, const struct style *s
 		return;
 	put_oom_sentence(process, &memory->ooms[memory->oom_count - 1], style);
 	put_owners(process, &memory->ooms[memory->oom_count - 1], style);
+	memory_oom_put_torch(
+		(struct process *)(uintptr_t)process, &memory->ooms[memory->oom_count - 1], style);
 	if (memory->counts.ooms > 1) {
 		paragraph_add(&paragraph,
 			"PyTorch ran out of memory %llu times; this is the last time%s",
@@ -438,6 +464,9 @@ void memory_summary_header(const struct report *report, const struct style *styl
 				(unsigned long long)memory->counts.ooms, OOMS_SHOWN);
 		for (uint32_t oom = first; oom < memory->oom_count; oom++)
 			put_oom_sentence(process, &memory->ooms[oom], style);
+		if (memory->oom_count)
+			memory_oom_put_torch((struct process *)(uintptr_t)process,
+				&memory->ooms[memory->oom_count - 1], style);
 		put_failed(process, style, false);
 		memory_summary_put_levels(process, style);
 		if (memory->counts.tensors || memory->counts.ooms || memory->failed_count)

@@ -211,6 +211,30 @@ START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
 }
 END_TEST
 
+START_TEST(a_short_record_may_have_a_stack)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_tensor_next_stack *record;
+	struct profile_fixture fixture;
+	const struct memory_site *site;
+
+	build_tensor(builder, 1, 10, 0x1000, 1024, 1024, 1 << 22);
+	record = build_record(builder, 1, TRACE_TENSOR_NEXT, sizeof *record, 20);
+	record->next.block = 0x2000 / 512 | (UINT64_C(1) << 20) / 512 << TRACE_TENSOR_BYTES_BIT;
+	record->stack = 7;
+	build_next(builder, 1, 30, 0x2000, -(1 << 20), 0);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->memory->site_count, 2);
+	site = &fixture.profile->memory->sites[1];
+	ck_assert_uint_eq(site->stack, 7);
+	ck_assert_uint_eq(site->flow.alloc_bytes, 1 << 20);
+	ck_assert_uint_eq(site->flow.held, 0);
+	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(a_short_record_that_gives_back_more_than_there_was_is_counted)
 {
 	struct trace_builder *builder = builder_new();
@@ -632,6 +656,7 @@ int main(void)
 	tcase_add_test(profile,
 		where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_is_believed);
 	tcase_add_test(profile, a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes);
+	tcase_add_test(profile, a_short_record_may_have_a_stack);
 	tcase_add_test(profile, a_short_record_that_gives_back_more_than_there_was_is_counted);
 	tcase_add_test(profile, a_level_of_tensors_is_that_of_one_device);
 	tcase_add_loop_test(profile, levels_and_owners_agree_with_a_plain_sum, 0, 5);
