@@ -434,7 +434,13 @@ struct trace_lost {
  * A call record is written after the call has returned. If the slot is full then, it is sealed
  * first. The SEAL record precedes the call record, and its interval is between the begin and the
  * stamp of the call. Readers subtract the SEAL's duration from the call's. */
-enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
+enum trace_self_what {
+	TRACE_SELF_SEAL = 1,
+	TRACE_SELF_START,
+	TRACE_SELF_FLUSH,
+	TRACE_SELF_STACK,
+	TRACE_SELF_SAMPLE /* DEVICE_MEMORY records from NVML */
+};
 struct trace_self {
 	struct trace_head head;
 	uint64_t stamp, duration; /* stamp: end of the interval */
@@ -670,14 +676,27 @@ struct trace_tensor_next_stack {
 #define TRACE_TENSOR_BYTES_BIT 40
 #define TRACE_TENSOR_RUN 64u
 
-/* What the driver reported about a GPU's memory after a call: the first allocation on the GPU, and
- * each that failed for want of memory. The call's ALLOC is the thread's record before this one.
- * Other processes, contexts and libraries hold what is neither free nor allocated by records. */
+/* How much memory of a GPU was free, as CUDA's driver or NVML reported it. Other processes,
+ * contexts and libraries hold what is neither free nor allocated by records.
+ *
+ *   FIRST    after the first allocation on the GPU: the thread's record before this one
+ *   FAILED   after one that failed for want of memory: the thread's record before this one
+ *   QUERY    the program called cudaMemGetInfo
+ *   NVML     sampled by pperf's own thread; `process_bytes` is what this process uses, with its
+ *            contexts, or 0 if that is not known
+ */
+enum trace_memory_sample {
+	TRACE_SAMPLE_FIRST = 0,
+	TRACE_SAMPLE_FAILED = 1,
+	TRACE_SAMPLE_QUERY = 2,
+	TRACE_SAMPLE_NVML = 3
+};
 struct trace_device_memory {
 	struct trace_head head;
 	uint64_t stamp, free_bytes, total_bytes;
+	uint64_t process_bytes;
 	uint32_t device;
-	uint32_t failed; /* 1: after a failed allocation, 0: after the first one */
+	uint32_t reason; /* enum trace_memory_sample */
 };
 
 /* A CUPTI buffer. In the records that follow it, start_ns and end_ns are CLOCK_REALTIME. Both are 0
@@ -886,7 +905,7 @@ static_assert(sizeof(struct trace_again) == 24 && sizeof(struct trace_window) ==
 static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24 &&
 		      sizeof(struct trace_tensor_next_stack) == 32 &&
 		      sizeof(struct trace_mixed_stack) == 24 &&
-		      sizeof(struct trace_device_memory) == 40,
+		      sizeof(struct trace_device_memory) == 48,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104,
 	"part of the file format");

@@ -158,6 +158,9 @@ struct arguments_physical { /* cuMemCreate */
 	} * properties;
 };
 
+struct arguments_memory_query { /* cuMemGetInfo */
+	const size_t *free_bytes, *total_bytes;
+};
 struct arguments_reserve { /* cuMemAddressReserve */
 	const uint64_t *address;
 	uint64_t bytes;

@@ -333,6 +333,16 @@ DRIVER_READER(read_physical)
 		event->detail = TRACE_MEMORY_PINNED;
 }
 
+DRIVER_READER(read_memory_query)
+{
+	const struct arguments_memory_query *query = arguments;
+
+	if (!done || !query->free_bytes || !query->total_bytes)
+		return;
+	event->bytes = *query->free_bytes;
+	event->total = *query->total_bytes;
+}
+
 /* ---- virtual memory ---- */
 
 DRIVER_READER(read_reserve)

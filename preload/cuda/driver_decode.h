@@ -45,6 +45,7 @@
 	X(read_range)              \
 	X(read_map)                \
 	X(read_handle)             \
+	X(read_memory_query)       \
 	X(read_stream)             \
 	X(read_event)              \
 	X(read_wait)

@@ -185,6 +185,9 @@ static const struct function_line function_lines[] = {
 	MAPPING(565, "cuMemRetainAllocationHandle", RETAIN, read_handle),
 	MAPPING(555, "cuMemImportFromShareableHandle", IMPORT, read_handle),
 
+	ENTRY(242, "cuMemGetInfo_v2", CALL_PLAIN, 0, DRIVER_MEMORY_QUERY, 0, 0, 0,
+		read_memory_query),
+
 	SYNC(17, "cuCtxSynchronize", 0, TRACE_SYNC_CONTEXT, 0, read_nothing),
 	SYNC(800, "cuCtxSynchronize_v2", 0, TRACE_SYNC_CONTEXT, 0, read_nothing),
 	SYNC(126, "cuStreamSynchronize", 0, TRACE_SYNC_STREAM, 1, read_stream),

@@ -24,6 +24,7 @@ enum driver_event_kind {
 	DRIVER_ALLOC,
 	DRIVER_FREE,
 	DRIVER_MAPPING,
+	DRIVER_MEMORY_QUERY,
 	DRIVER_CAPTURE_BEGIN,
 	DRIVER_CAPTURE_END,
 };
@@ -34,7 +35,8 @@ struct driver_event {
 	/* LAUNCH: CUfunction. GRAPH_LAUNCH: executable graph. SYNC: event. ALLOC, FREE and MAPPING:
 	 * address. */
 	uint64_t object;
-	uint64_t bytes;
+	uint64_t bytes;                           /* MEMORY_QUERY: free ones */
+	uint64_t total;                           /* MEMORY_QUERY */
 	uint64_t handle;                          /* MAPPING: of physical memory */
 	uint32_t grid[3], block[3], shared_bytes; /* LAUNCH */
 	/* COPY: enum trace_copy_kind. MEMSET: the value. SYNC: enum trace_sync_type. ALLOC and

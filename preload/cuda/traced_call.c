@@ -210,7 +210,8 @@ void call_write_device_memory(bool failed)
 		record->free_bytes = free_bytes;
 		record->total_bytes = total_bytes;
 		record->device = device;
-		record->failed = failed;
+		record->process_bytes = 0;
+		record->reason = failed ? TRACE_SAMPLE_FAILED : TRACE_SAMPLE_FIRST;
 		stream_commit();
 	}
 	stream_leave();

@@ -218,6 +218,9 @@ static const struct option_entry {
 		"else peak)" },
 	{ 0, "over-time", NULL, FLAG(over_time),
 		"memory: reserved memory, tensors and fragmentation over time" },
+	{ 0, "ledger", NULL, FLAG(ledger),
+		"memory: who uses the capacity of each GPU, when it was fullest: PyTorch, each "
+		"library, the program, the CUDA context, others" },
 	{ 0, "kind", "KINDS", OWN(parse_kinds),
 		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
 		"module, range, step, backward, optimizer, api, sync, alloc ..." },
@@ -442,6 +445,7 @@ static void check_memory_options(const struct options *options)
 {
 	const char *given = options->map         ? "--map"
 			    : options->over_time ? "--over-time"
+			    : options->ledger    ? "--ledger"
 			    : options->at        ? "--at"
 						 : NULL;
 
@@ -450,11 +454,13 @@ static void check_memory_options(const struct options *options)
 	if (strcmp(options->view->name, "memory") != 0)
 		fatal(STATUS_USAGE,
 			"%s works with the view memory only: pperf-report memory %s%s FILE", given,
-			given, options->map || options->over_time ? "" : " peak");
-	if (options->map + options->over_time + (options->by != BY_NAME) > 1)
-		fatal(STATUS_USAGE, "--map, --over-time and --by are different tables; give one");
-	if (options->over_time && options->at)
-		fatal(STATUS_USAGE, "--over-time shows the whole run, and needs no --at");
+			given,
+			options->map || options->over_time || options->ledger ? "" : " peak");
+	if (options->map + options->over_time + options->ledger + (options->by != BY_NAME) > 1)
+		fatal(STATUS_USAGE,
+			"--map, --over-time, --ledger and --by are different tables; give one");
+	if ((options->over_time || options->ledger) && options->at)
+		fatal(STATUS_USAGE, "%s chooses its time itself, and needs no --at", given);
 }
 
 struct options command_line_parse(int argc, char **argv)

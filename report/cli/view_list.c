@@ -411,6 +411,21 @@ static const struct view memory_history_view = { .name = "memory",
 	.no_percentiles = true,
 	.arrange_process = arrange_memory_history };
 
+static const struct view memory_ledger_view = { .name = "memory",
+	.explain_empty = memory_ledger_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = "id parent depth name label kind path device at_ns bytes share "
+		   "provenance",
+	.text = "bytes share",
+	.sort = "bytes",
+	.top = 20,
+	.reads = "%: of the capacity of the GPU",
+	.next = "memory",
+	.no_percentiles = true,
+	.arrange_process = arrange_memory_ledger,
+	.header = memory_ledger_header };
+
 const struct view *view_for_memory(const struct options *options, const struct view *view)
 {
 	if (strcmp(view->name, "memory") != 0)
@@ -419,6 +434,8 @@ const struct view *view_for_memory(const struct options *options, const struct v
 		return &memory_map_view;
 	if (options->over_time)
 		return &memory_history_view;
+	if (options->ledger)
+		return &memory_ledger_view;
 	return options->at || options->by != BY_NAME ? &memory_moment_view : view;
 }
 

@@ -75,6 +75,7 @@ struct memory_site {
 	uint32_t node, stack; /* tree node; stack of the trace, 0: none */
 	uint32_t path;        /* merged sites: node that represents the call path */
 	struct memory_flow flow;
+	bool is_pool;    /* allocated from a memory pool of CUDA */
 	bool is_several; /* sum of several sites: held_max is unknown */
 	/* What its path leaves out when it is shown: sections of the run such as `(between steps)`,
 	 * and steps, if it has allocations of both. */
@@ -143,6 +144,22 @@ struct device_memory {
 	uint32_t device;
 };
 
+/* A sample of a GPU's memory (DEVICE_MEMORY), with what the trace had allocated then. */
+struct device_sample {
+	uint64_t at_ns, free_bytes, total_bytes;
+	/* What this process used, with its contexts. 0: not known. */
+	uint64_t process_bytes;
+	/* Of process_bytes, what the trace had not allocated; of this sample or the last one
+	 * before it that knew. 0: not known. */
+	uint64_t context_bytes, context_at_ns;
+	uint64_t latest_context_bytes, latest_context_ns; /* of the last sample that knew */
+	uint64_t tensors, reserved;                       /* as PyTorch's allocator reported them */
+	uint64_t *held;                                   /* by site */
+	uint32_t held_count;                              /* sites; later ones held nothing */
+	uint32_t device, reason;                          /* reason: enum trace_memory_sample */
+	uint64_t samples;                                 /* of this GPU in all */
+};
+
 struct memory_owners {
 	struct memory_level *levels;
 	uint32_t level_count;
@@ -157,7 +174,9 @@ struct memory_owners {
 	struct device_memory *devices;          /* by time of the first allocation */
 	uint32_t device_count;
 	struct memory_counts counts;
-	bool resumed;                     /* memory_owners_resume was called */
+	bool resumed;                  /* memory_owners_resume was called */
+	struct device_sample *fullest; /* of each GPU, the sample with the least free memory */
+	uint32_t fullest_count;
 	struct memory_mappings *mappings; /* of memory made by cuMemCreate */
 	struct allocation_table *tables;  /* private */
 };
@@ -206,6 +225,9 @@ struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 /* A FREE record of thread `tid` that freed `bytes`: an allocator may release what it caches after
  * an allocation failed. */
 void memory_owners_released(struct memory_owners *memory, uint32_t tid, uint64_t bytes);
+/* A DEVICE_MEMORY record, at `at_ns`: keeps it if less was free than in all samples before. */
+void memory_owners_sample(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint64_t at_ns);
 /* A DEVICE_MEMORY record of thread `tid`. */
 void memory_owners_device_memory(
 	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid);
@@ -229,6 +251,9 @@ const struct memory_level *memory_owners_tensors(
 /* Sets at_peak and at_oom. Called once, after the last record. */
 void memory_owners_finish(struct memory_owners *memory);
 
+/* Whether memory of `kind` takes capacity of a GPU: device memory and arrays. Managed memory may
+ * do so. */
+bool memory_is_on_device(uint32_t kind);
 /* Whether memory of `kind` is part of `reserved`. */
 bool memory_is_device(uint32_t kind);
 const char *memory_kind_name(uint32_t kind);

@@ -100,6 +100,7 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		add_overhead(profile, event);
 		break;
 	case TRACE_DEVICE_MEMORY:
+		memory_owners_sample(profile->memory, event->record, event->time_ns);
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
 	case TRACE_CLOCK:

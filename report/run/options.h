@@ -85,6 +85,7 @@ struct options {
 	/* memory: moments, words separated by commas (memory_moments_add_list). NULL: not given. */
 	const char *at;
 	bool map, over_time; /* memory: the map of segments; their history */
+	bool ledger;         /* memory: who uses the capacity of each GPU */
 	bool brief;          /* the view's short form */
 	bool no_percentiles; /* the view shows no percentiles of ranges: compute none */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;

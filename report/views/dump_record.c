@@ -29,12 +29,13 @@ static const char *const object_types[] = { NULL, "category", "thread", "cu_devi
 static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32", "i32", "float" };
 static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed",
 	"acquire_success", "releasing" };
-static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack" };
+static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack", "sample" };
 static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
 static const char *const handover_edges[] = { NULL, "begins", "ends" };
 static const char *const mapping_actions[] = { NULL, "reserve", "unreserve", "map", "unmap",
 	"retain", "import" };
-static const char *const device_memory_reasons[] = { "first_allocation", "failed_allocation" };
+static const char *const device_memory_reasons[] = { "first_allocation", "failed_allocation",
+	"query", "nvml" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
@@ -298,7 +299,9 @@ static void profiler_line(
 		line_unsigned(line, DUMP_device, memory->device);
 		line_unsigned(line, DUMP_free_bytes, memory->free_bytes);
 		line_unsigned(line, DUMP_total_bytes, memory->total_bytes);
-		PUT_WORD(line, DUMP_reason, device_memory_reasons, memory->failed);
+		if (memory->process_bytes)
+			line_unsigned(line, DUMP_process_bytes, memory->process_bytes);
+		PUT_WORD(line, DUMP_reason, device_memory_reasons, memory->reason);
 		break;
 	case TRACE_AWAY:
 		PUT_WORD(line, DUMP_action, handover_edges, away->edge);

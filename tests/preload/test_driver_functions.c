@@ -187,6 +187,8 @@ static_assert(offsetof(struct physical_properties, location_type) ==
 		      offsetof(CUmemAllocationProp, location.type),
 	"CUmemAllocationProp");
 
+AT(arguments_memory_query, free_bytes, cuMemGetInfo_v2, free);
+AT(arguments_memory_query, total_bytes, cuMemGetInfo_v2, total);
 AT(arguments_reserve, address, cuMemAddressReserve, ptr);
 AT(arguments_reserve, bytes, cuMemAddressReserve, size);
 AT(arguments_range, address, cuMemAddressFree, ptr);
@@ -342,6 +344,7 @@ AT(arguments_stream, stream, cuStreamBeginRecaptureToGraph, hStream);
 	X(cuArrayDestroy)                       \
 	X(cuMipmappedArrayDestroy)              \
 	X(cuMemRelease)                         \
+	X(cuMemGetInfo_v2)                      \
 	X(cuMemAddressReserve)                  \
 	X(cuMemAddressFree)                     \
 	X(cuMemMap)                             \

@@ -37,7 +37,7 @@ FIELDS = {
     "TENSOR": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "TENSOR_OOM": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "TENSOR_NEXT": "stamp:Q block:Q",
-    "DEVICE_MEMORY": "stamp:Q free_bytes:Q total_bytes:Q device:I failed:I",
+    "DEVICE_MEMORY": "stamp:Q free_bytes:Q total_bytes:Q process_bytes:Q device:I reason:I",
     "WINDOW": "stamp:Q step:Q edge:I cycle:I warmup:I reserved:I",
     "AWAY": "stamp:Q realtime_ns:Q edge:I reserved:I",
     "LOST": "stamp:Q events:Q reason:I reserved:I",

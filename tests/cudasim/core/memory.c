@@ -179,6 +179,16 @@ SIM_EXPORT size_t sim_device_used(int device)
 	return total - available;
 }
 
+SIM_EXPORT size_t sim_process_used(int device)
+{
+	size_t bytes;
+
+	core_lock();
+	bytes = used[device];
+	core_unlock();
+	return bytes;
+}
+
 bool allocation_fails(void)
 {
 	uint64_t number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
