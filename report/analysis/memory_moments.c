@@ -340,6 +340,7 @@ static void sum_segment(struct memory_figures *figures, const struct segment_par
 	if (!parts->has_blocks_known) {
 		figures->unknown_segments++;
 		figures->unknown += parts->segment->bytes;
+		figures->pool_segments += parts->segment->is_pool;
 		return;
 	}
 	figures->free_inside += parts->in_gaps;

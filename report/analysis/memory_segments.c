@@ -146,6 +146,7 @@ static void add_segment(struct memory_segments *map, const struct observed_memor
 		.node = seen->change->node,
 		.stack = record->call.stack,
 		.device = seen->change->device,
+		.is_pool = record->flags & TRACE_MEMORY_POOL,
 		.is_unmapped = is_unmapped };
 	device->held += seen->change->allocated_bytes;
 	device->changes++;

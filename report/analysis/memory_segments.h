@@ -48,6 +48,7 @@ struct memory_segment {
 	uint32_t blocks;
 	uint32_t node, stack;
 	uint32_t device;
+	bool is_pool; /* an allocation from a memory pool of CUDA: part of what the pool holds */
 	/* Memory of cuMemCreate that is not mapped: `address` is a key (memory_mappings.h). */
 	bool is_unmapped;
 	uint64_t reserved; /* mapped memory of cuMemCreate: begin of the reserved range; else 0 */

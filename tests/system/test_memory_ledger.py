@@ -76,6 +76,13 @@ def memory_that_stays_mapped_after_its_release_counts(folder):
 
 
 @case
+def allocations_from_pools_are_no_segments_with_gaps(folder):
+    trace = ran(folder)
+    text = b" ".join(report("memory", "--map", trace).stdout.split())
+    assert b"1 segment is an allocation from CUDA's memory pools (cudaMallocAsync): what a pool keeps beyond them, and its gaps, are not known" in text, text
+
+
+@case
 def without_stacks_the_program_is_the_caller(folder):
     kinds, _ = ledger(ran(folder, PPERF_STACKS="off"))
     assert kinds["program"] == (64 + 16 + 4) * MIB and "library" not in kinds, kinds
