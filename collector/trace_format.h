@@ -579,6 +579,11 @@ enum trace_memory_flag {
 	/* FREE with address 0: the context on call.device has ended, and all its memory is freed.
 	 * Memory made by cuMemCreate stays. */
 	TRACE_MEMORY_ALL = 8,
+	/* ALLOC by PyTorch's caching allocator: `stream` is the CUDA stream whose tensors the
+	 * memory is for. The allocation itself is not ordered by it. */
+	TRACE_MEMORY_FOR_STREAM = 16,
+	/* With FOR_STREAM: that stream is being captured, so the memory is for a private pool. */
+	TRACE_MEMORY_FOR_CAPTURE = 32,
 };
 /* The bits of `flags` from this one on are the last 16 bits of the context's id. ALLOC: 0 if
  * unknown. With TRACE_MEMORY_ALL: 0 means any context. */

@@ -146,6 +146,9 @@ static void add_segment(struct memory_segments *map, const struct observed_memor
 		.node = seen->change->node,
 		.stack = record->call.stack,
 		.device = seen->change->device,
+		.for_stream = record->stream,
+		.has_stream = record->flags & TRACE_MEMORY_FOR_STREAM,
+		.for_capture = record->flags & TRACE_MEMORY_FOR_CAPTURE,
 		.is_pool = record->flags & TRACE_MEMORY_POOL,
 		.is_unmapped = is_unmapped };
 	device->held += seen->change->allocated_bytes;

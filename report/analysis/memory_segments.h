@@ -48,6 +48,10 @@ struct memory_segment {
 	uint32_t blocks;
 	uint32_t node, stack;
 	uint32_t device;
+	/* The CUDA stream that PyTorch's allocator allocated it for, and whether that was being
+	 * captured. Only if has_stream. */
+	uint64_t for_stream;
+	bool has_stream, for_capture;
 	bool is_pool; /* an allocation from a memory pool of CUDA: part of what the pool holds */
 	/* Memory of cuMemCreate that is not mapped: `address` is a key (memory_mappings.h). */
 	bool is_unmapped;

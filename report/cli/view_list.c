@@ -376,7 +376,7 @@ static const struct view memory_map_view = { .name = "memory",
 	.layout = LAYOUT_TREE,
 	.columns = "id parent depth name label kind path " MOMENT_COLUMNS
 		   "address bytes since_ns emptied_ns used_share fill holder holder_bytes "
-		   "holder_since_ns line provenance",
+		   "holder_since_ns for_stream memory_pool line provenance",
 	.text = "",
 	.top = 16,
 	.next = "memory --over-time",

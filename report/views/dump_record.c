@@ -229,6 +229,8 @@ static void memory_line(
 	line_flag(line, "registered", memory->flags & TRACE_MEMORY_REGISTERED);
 	line_flag(line, "mapped", memory->flags & TRACE_MEMORY_MAPPED);
 	line_flag(line, "all", memory->flags & TRACE_MEMORY_ALL);
+	line_flag(line, "for_stream", memory->flags & TRACE_MEMORY_FOR_STREAM);
+	line_flag(line, "for_capture", memory->flags & TRACE_MEMORY_FOR_CAPTURE);
 }
 
 static void mapping_line(
