@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * ledger.c: ledger LIBRARY [nvml]: allocates device memory in several ways, by itself and by the
- * library (lib_workspace.c), and prints what CUDA says is free. With `nvml`, NVML is initialised,
- * and the program lasts long enough for a sample.
+ * ledger.c: ledger LIBRARY [NVML]: allocates device memory in several ways, by itself and by the
+ * library (lib_workspace.c), and prints what CUDA says is free. With the path of NVML, that is
+ * initialised, and the program lasts long enough for a sample.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -22,9 +22,9 @@ static void expect(int holds, const char *what)
 	exit(1);
 }
 
-static void init_nvml(void)
+static void init_nvml(const char *path)
 {
-	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	void *library = dlopen(path, RTLD_NOW);
 	int (*init)(void) = NULL;
 
 	EXPECT(library != NULL);
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	void *memory[3];
 
 	if (argc > 2)
-		init_nvml();
+		init_nvml(argv[2]);
 	EXPECT(cudaMalloc(&memory[0], 64 * MIB) == cudaSuccess);
 	EXPECT(cudaMallocAsync(&memory[1], 32 * MIB, NULL) == cudaSuccess);
 	map_memory(16 * MIB);

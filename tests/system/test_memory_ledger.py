@@ -7,6 +7,7 @@ from harness import BUILD, Skip, case, dump, main, report, traced
 
 MIB = 1 << 20
 CAPACITY, OTHER, CONTEXT = 1024 * MIB, 300 * MIB, 100 * MIB
+NVML = BUILD / "cudasim" / "13" / "libnvidia-ml.so.1"
 POOL_CHUNK = 32 * MIB  # what the simulated pool reserves at a time
 
 
@@ -35,7 +36,7 @@ def samples(trace):
 
 @case
 def a_ledger_adds_up_to_the_capacity(folder):
-    trace = ran(folder, "nvml")
+    trace = ran(folder, NVML)
     kinds, rows = ledger(trace)
     assert kinds == {"ledger": CAPACITY, "program": (64 + 16) * MIB, "pool": 32 * MIB, "library": 4 * MIB, "context": CONTEXT,
                      "others": OTHER, "free": CAPACITY - OTHER - CONTEXT - (64 + 16 + 4) * MIB - POOL_CHUNK}, kinds
@@ -55,7 +56,7 @@ def without_nvml_contexts_and_others_are_one_row(folder):
 
 @case
 def samples_say_what_nvml_and_the_driver_say(folder):
-    trace = ran(folder, "nvml")
+    trace = ran(folder, NVML)
     taken = samples(trace)
     assert {s["reason"] for s in taken} == {"first_allocation", "nvml", "query"}, taken
     last = [s for s in taken if s["reason"] == "nvml"][-1]
@@ -90,7 +91,7 @@ def without_stacks_the_program_is_the_caller(folder):
 
 @case
 def a_cut_trace_has_a_ledger_that_adds_up(folder):
-    whole = ran(folder, "nvml").read_bytes()
+    whole = ran(folder, NVML).read_bytes()
     found = 0
     for cut in range(len(whole) // 12, len(whole), len(whole) // 12):
         (folder / "cut.bin").write_bytes(whole[:cut])
