@@ -312,7 +312,8 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")                     \
 	X(MIXED_STACK, trace_mixed_stack, 0,                                                       \
 		"gives an id to a native call stack with its Python line")                         \
-	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")
+	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")               \
+	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -437,7 +438,13 @@ struct trace_lost {
  * A call record is written after the call has returned. If the slot is full then, it is sealed
  * first. The SEAL record precedes the call record, and its interval is between the begin and the
  * stamp of the call. Readers subtract the SEAL's duration from the call's. */
-enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
+enum trace_self_what {
+	TRACE_SELF_SEAL = 1,
+	TRACE_SELF_START,
+	TRACE_SELF_FLUSH,
+	TRACE_SELF_STACK,
+	TRACE_SELF_SAMPLE /* DEVICE_MEMORY records from NVML */
+};
 struct trace_self {
 	struct trace_head head;
 	uint64_t stamp, duration; /* stamp: end of the interval */
@@ -576,6 +583,11 @@ enum trace_memory_flag {
 	/* FREE with address 0: the context on call.device has ended, and all its memory is freed.
 	 * Memory made by cuMemCreate stays. */
 	TRACE_MEMORY_ALL = 8,
+	/* ALLOC by PyTorch's caching allocator: `stream` is the CUDA stream whose tensors the
+	 * memory is for. The allocation itself is not ordered by it. */
+	TRACE_MEMORY_FOR_STREAM = 16,
+	/* With FOR_STREAM: that stream is being captured, so the memory is for a private pool. */
+	TRACE_MEMORY_FOR_CAPTURE = 32,
 };
 /* The bits of `flags` from this one on are the last 16 bits of the context's id. ALLOC: 0 if
  * unknown. With TRACE_MEMORY_ALL: 0 means any context. */
@@ -590,6 +602,34 @@ struct trace_memory {
 	uint64_t stream;
 	uint32_t memory_kind, flags;
 };
+/* What a call of CUDA's virtual memory management did, and the members that it sets. Others are 0.
+ *
+ *   RESERVE    cuMemAddressReserve: the range `address`, `bytes` is reserved
+ *   UNRESERVE  cuMemAddressFree: it is free again
+ *   MAP        cuMemMap: the first `bytes` of the memory `handle` are at `address`
+ *   UNMAP      cuMemUnmap: all mappings in the range `address`, `bytes` end
+ *   RETAIN     cuMemRetainAllocationHandle: one more reference to `handle`, which is mapped at
+ *              `address`
+ *   IMPORT     cuMemImportFromShareableHandle: `handle` refers to memory that another handle,
+ *              perhaps of another process, was created for
+ *
+ * `handle` is the `address` of the ALLOC of cuMemCreate (TRACE_MEMORY_MAPPED). The FREE of
+ * cuMemRelease drops one reference. The memory is free when no reference and no mapping is left.
+ * RESERVE, MAP, RETAIN and IMPORT take effect when the call returned, UNRESERVE and UNMAP when it
+ * began. */
+enum trace_mapping_action {
+	TRACE_MAPPING_RESERVE = 1,
+	TRACE_MAPPING_UNRESERVE,
+	TRACE_MAPPING_MAP,
+	TRACE_MAPPING_UNMAP,
+	TRACE_MAPPING_RETAIN,
+	TRACE_MAPPING_IMPORT,
+};
+struct trace_mapping {
+	struct trace_call call;
+	uint64_t address, bytes, handle;
+	uint32_t action, reserved; /* action: enum trace_mapping_action */
+};
 /* Replaces a call record that repeats the one at `of`. That one is in the same payload, before this
  * one, and is no AGAIN. The repeated record has these differences:
  *  - head.node, stamp and duration are those of this record,
@@ -603,7 +643,7 @@ struct trace_again {
 	uint64_t stamp;
 	uint32_t duration;
 	/* 8-byte words from the payload's beginning to that LAUNCH, GRAPH_LAUNCH, COPY, SET, SYNC,
-	 * ALLOC or FREE. */
+	 * ALLOC, FREE or MAPPING. */
 	uint16_t of;
 	uint16_t correlation;
 };
@@ -645,14 +685,27 @@ struct trace_tensor_next_stack {
 #define TRACE_TENSOR_BYTES_BIT 40
 #define TRACE_TENSOR_RUN 64u
 
-/* What the driver reported about a GPU's memory after a call: the first allocation on the GPU, and
- * each that failed for want of memory. The call's ALLOC is the thread's record before this one.
- * Other processes, contexts and libraries hold what is neither free nor allocated by records. */
+/* How much memory of a GPU was free, as CUDA's driver or NVML reported it. Other processes,
+ * contexts and libraries hold what is neither free nor allocated by records.
+ *
+ *   FIRST    after the first allocation on the GPU: the thread's record before this one
+ *   FAILED   after one that failed for want of memory: the thread's record before this one
+ *   QUERY    the program called cudaMemGetInfo
+ *   NVML     sampled by pperf's own thread; `process_bytes` is what this process uses, with its
+ *            contexts, or 0 if that is not known
+ */
+enum trace_memory_sample {
+	TRACE_SAMPLE_FIRST = 0,
+	TRACE_SAMPLE_FAILED = 1,
+	TRACE_SAMPLE_QUERY = 2,
+	TRACE_SAMPLE_NVML = 3
+};
 struct trace_device_memory {
 	struct trace_head head;
 	uint64_t stamp, free_bytes, total_bytes;
+	uint64_t process_bytes;
 	uint32_t device;
-	uint32_t failed; /* 1: after a failed allocation, 0: after the first one */
+	uint32_t reason; /* enum trace_memory_sample */
 };
 
 /* A CUPTI buffer. In the records that follow it, start_ns and end_ns are CLOCK_REALTIME. Both are 0
@@ -861,12 +914,14 @@ static_assert(sizeof(struct trace_again) == 24 && sizeof(struct trace_window) ==
 static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24 &&
 		      sizeof(struct trace_tensor_next_stack) == 32 &&
 		      sizeof(struct trace_mixed_stack) == 24 &&
-		      sizeof(struct trace_device_memory) == 40,
+		      sizeof(struct trace_device_memory) == 48,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88,
 	"part of the file format");
+static_assert(
+	sizeof(struct trace_mapping) == sizeof(struct trace_memory), "part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");
 

@@ -360,8 +360,9 @@ static void configure_sources(void)
 	nvtx_configure(settings->nvtx);
 	user_configure(settings->python);
 	call_configure(settings->cuda, settings->stacks);
-	call_set_hooks(&(const struct call_hooks){
-		.first_call = torch_late_start, .device_memory = torch_memory_check_reported });
+	call_set_hooks(&(const struct call_hooks){ .first_call = torch_late_start,
+		.device_memory = torch_memory_check_reported,
+		.allocation_stream = torch_memory_stream });
 	python_frames_configure(settings->python_stacks);
 	torch_memory_configure(settings->tensors, allocator_setting());
 	torch_modules_configure(settings->python, settings->modules, settings->all_children);

@@ -22,6 +22,7 @@
 #include "collector/file/dictionary.h"
 #include "collector/cupti/devices.h"
 #include "collector/cupti/graph_trace.h"
+#include "collector/cupti/memory_samples.h"
 #include "collector/stream/stream.h"
 
 #include <errno.h>
@@ -182,6 +183,7 @@ static void *run_flush_thread(void *data)
 		cupti_handover_poll();
 		cupti_graph_trace_poll();
 		cupti_buffers_prefault();
+		memory_samples_poll();
 	}
 	if (ending)
 		s->finish(s);

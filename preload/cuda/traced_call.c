@@ -49,6 +49,17 @@ void call_hook_device_memory(const void *caller, bool pool)
 		call_hooks.device_memory(caller, pool);
 }
 
+uint32_t call_allocation_stream(const void *caller, void **stream)
+{
+	if (!call_hooks.allocation_stream ||
+		!call_hooks.allocation_stream(caller, driver_device(), stream))
+		return 0;
+	return atomic_load_explicit(&captures, memory_order_relaxed) &&
+			       driver_is_capturing(*stream, false)
+		       ? TRACE_MEMORY_FOR_STREAM | TRACE_MEMORY_FOR_CAPTURE
+		       : TRACE_MEMORY_FOR_STREAM;
+}
+
 void call_prepare(void)
 {
 	int saved = errno;
@@ -210,7 +221,8 @@ void call_write_device_memory(bool failed)
 		record->free_bytes = free_bytes;
 		record->total_bytes = total_bytes;
 		record->device = device;
-		record->failed = failed;
+		record->process_bytes = 0;
+		record->reason = failed ? TRACE_SAMPLE_FAILED : TRACE_SAMPLE_FIRST;
 		stream_commit();
 	}
 	stream_leave();

@@ -100,6 +100,10 @@ struct call_hooks {
 	/* Called on the calling thread after a call that returns to `caller` has allocated device
 	 * memory. `pool`: from a memory pool. */
 	void (*device_memory)(const void *caller, bool pool);
+	/* Called on the calling thread after a call that returns to `caller` has allocated memory
+	 * of `device`. Stores the CUDA stream that it is for, and returns true, if PyTorch's
+	 * caching allocator made the call. */
+	bool (*allocation_stream)(const void *caller, uint32_t device, void **stream);
 };
 
 /* Stores the hooks. Called by the library's constructor, before there is a second thread. */
@@ -113,6 +117,11 @@ void call_hook_first_call(void);
  * memory, from a memory pool if `pool`. PyTorch's part uses it to find out whether an allocation
  * of torch's own allocator was not reported as tensors. */
 void call_hook_device_memory(const void *caller, bool pool);
+
+/* Returns flags of enum trace_memory_flag that say for which CUDA stream memory was allocated, by a
+ * call that has just returned to `caller`, and stores the stream. 0: that is not known. In a
+ * wrapper, not in a callback. */
+uint32_t call_allocation_stream(const void *caller, void **stream);
 
 /* Opens the trace and loads libunwind before the first call begins. Inside the call this would
  * count as its time, or change the clock under it. May be called repeatedly, where the program's

@@ -11,6 +11,7 @@
 #include "preload/python/frames.h"
 #include "preload/torch/libraries.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -403,6 +404,29 @@ static void write_allocator_state(const char *setting)
 		write_memory_state("on");
 }
 
+/* c10::cuda::CUDAStream, which C++ returns in two registers: a c10::Device (two bytes: the type, 1
+ * for CUDA, and the index), and the stream's number. */
+struct torch_stream {
+	uint64_t device;
+	int64_t number;
+};
+
+/* c10::cuda::getCurrentCUDAStream reads a thread-local variable. CUDAStream::stream reads a table,
+ * and queries the current device of the CUDA runtime. It is not called for the default stream. */
+static struct torch_stream (*_Atomic current_stream)(signed char device);
+static void *(*_Atomic stream_handle)(const struct torch_stream *stream);
+
+static void look_up_streams(void)
+{
+	void *handle = torch_symbol(TORCH_C10_CUDA, "_ZNK3c104cuda10CUDAStream6streamEv"),
+	     *current = torch_symbol(TORCH_C10_CUDA, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+
+	if (!handle || !current)
+		return;
+	atomic_store(&stream_handle, (void *(*)(const struct torch_stream *))(uintptr_t)handle);
+	atomic_store(&current_stream, (struct torch_stream(*)(signed char))(uintptr_t)current);
+}
+
 void torch_memory_look_up(bool read_environment)
 {
 	uintptr_t begin, end;
@@ -415,6 +439,7 @@ void torch_memory_look_up(bool read_environment)
 	if (atomic_exchange(&state_claimed, true))
 		return;
 	write_allocator_state(configuration_text);
+	look_up_streams();
 	/* Stored last. From here on, another thread may write that reports are missing, and that
 	 * must not be overwritten. */
 	atomic_store(&code_begin, begin);
@@ -454,4 +479,26 @@ void torch_memory_check_reported(const void *caller, bool pool)
 				  "its allocations and frees are recorded as device memory"
 				: "partial: PyTorch's allocator allocated device memory and "
 				  "reported no tensor");
+}
+
+/* The allocator holds its lock, and calls these functions itself before it allocates. So they have
+ * initialised their tables, and take no lock. */
+bool torch_memory_stream(const void *caller, uint32_t device, void **stream)
+{
+	struct torch_stream (*current)(signed char) = atomic_load(&current_stream);
+	struct torch_stream now;
+	const int saved = errno;
+
+	if (!current && !atomic_load(&code_end)) {
+		search_allocator();
+		current = atomic_load(&current_stream);
+	}
+	if (!current || device > INT8_MAX || !is_allocator((uintptr_t)caller))
+		return false;
+	now = current((signed char)device);
+	if ((now.device & 0xffff) != (TORCH_DEVICE_CUDA | device << 8))
+		return false;
+	*stream = now.number ? atomic_load(&stream_handle)(&now) : NULL;
+	errno = saved;
+	return true;
 }

@@ -15,6 +15,11 @@ static void observe_change(void *context, const struct observed_memory *seen)
 	memory_segments_change(((struct stayed_pass *)context)->map, seen);
 }
 
+static void observe_map(void *context, const struct observed_mapping *seen)
+{
+	memory_segments_map(((struct stayed_pass *)context)->map, seen);
+}
+
 static void observe_mark(void *context, const struct trace_event *event)
 {
 	memory_segments_mark(((struct stayed_pass *)context)->map, event);
@@ -82,6 +87,7 @@ struct stayed_segments stayed_segments_find(struct process *process, const struc
 	const struct profile_observer observer = { .context = &pass,
 		.restart = restart_stayed,
 		.memory = observe_change,
+		.mapping = observe_map,
 		.memory_mark = observe_mark };
 	const struct profile_options options = profile_options_for_observer(
 		process->profile, &observer);

@@ -219,6 +219,9 @@ static const struct option_entry {
 		"else peak)" },
 	{ 0, "over-time", NULL, FLAG(over_time),
 		"memory: reserved memory, tensors and fragmentation over time" },
+	{ 0, "ledger", NULL, FLAG(ledger),
+		"memory: who uses the capacity of each GPU, when it was fullest: PyTorch, each "
+		"library, the program, the CUDA context, others" },
 	{ 0, "kind", "KINDS", OWN(parse_kinds),
 		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
 		"module, range, step, backward, optimizer, api, sync, alloc ..." },
@@ -447,6 +450,7 @@ static void check_memory_options(const struct options *options)
 	const char *given = options->map         ? "--map"
 			    : options->growth    ? "--growth"
 			    : options->over_time ? "--over-time"
+			    : options->ledger    ? "--ledger"
 			    : options->at        ? "--at"
 						 : NULL;
 
@@ -456,17 +460,22 @@ static void check_memory_options(const struct options *options)
 		fatal(STATUS_USAGE,
 			"%s works with the view memory only: pperf-report memory %s%s FILE", given,
 			given,
-			options->at && !options->map && !options->over_time && !options->growth
+			options->at && !options->map && !options->over_time && !options->growth &&
+					!options->ledger
 				? " peak"
 				: "");
-	if (options->map + options->over_time + options->growth + (options->by != BY_NAME) > 1)
-		fatal(STATUS_USAGE,
-			"--map, --over-time, --growth and --by are different tables; give one");
+	if (options->map + options->over_time + options->growth + options->ledger +
+			(options->by != BY_NAME) >
+		1)
+		fatal(STATUS_USAGE, "--map, --over-time, --growth, --ledger and --by are different "
+				    "tables; give one");
 	if (options->at && (options->over_time || options->growth || options->by == BY_CLASS))
 		fatal(STATUS_USAGE, "%s shows the whole run, and needs no --at",
 			options->over_time ? "--over-time"
 			: options->growth  ? "--growth"
 					   : "--by class");
+	if (options->at && options->ledger)
+		fatal(STATUS_USAGE, "--ledger chooses its time itself, and needs no --at");
 }
 
 struct options command_line_parse(int argc, char **argv)

@@ -394,7 +394,7 @@ static const struct view memory_map_view = { .name = "memory",
 	.layout = LAYOUT_TREE,
 	.columns = "id parent depth name label kind path " MOMENT_COLUMNS
 		   "address bytes since_ns emptied_ns used_share fill holder holder_bytes "
-		   "holder_since_ns line provenance",
+		   "holder_since_ns for_stream memory_pool line provenance",
 	.text = "",
 	.top = 16,
 	.next = "memory --over-time",
@@ -429,6 +429,21 @@ static const struct view memory_history_view = { .name = "memory",
 	.no_percentiles = true,
 	.arrange_process = arrange_memory_history };
 
+static const struct view memory_ledger_view = { .name = "memory",
+	.explain_empty = memory_ledger_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = "id parent depth name label kind path device at_ns bytes share "
+		   "provenance",
+	.text = "bytes share",
+	.sort = "bytes",
+	.top = 20,
+	.reads = "%: of the capacity of the GPU",
+	.next = "memory",
+	.no_percentiles = true,
+	.arrange_process = arrange_memory_ledger,
+	.header = memory_ledger_header };
+
 const struct view *view_for_memory(const struct options *options, const struct view *view)
 {
 	if (strcmp(view->name, "memory") != 0)
@@ -437,6 +452,8 @@ const struct view *view_for_memory(const struct options *options, const struct v
 		return &memory_map_view;
 	if (options->over_time)
 		return &memory_history_view;
+	if (options->ledger)
+		return &memory_ledger_view;
 	return options->at || (options->by != BY_NAME && options->by != BY_CLASS)
 		       ? &memory_moment_view
 		       : view;

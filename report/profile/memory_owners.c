@@ -28,7 +28,7 @@ struct allocation_table {
 	struct allocation *allocations;
 	size_t count, slots;     /* slots: a power of two */
 	struct hash_index sites; /* of memory->sites, by level, node and stack */
-	size_t site_room, level_room, oom_room, failed_room, device_room;
+	size_t site_room, level_room, oom_room, failed_room, device_room, fullest_room;
 	uint64_t blocks_swept; /* by find_gaps */
 };
 
@@ -120,24 +120,19 @@ static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t
 	return index;
 }
 
-static uint32_t add_site(
-	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
+static uint32_t add_site(struct memory_owners *memory, const struct memory_site *key)
 {
-	struct memory_site *site;
-
 	ARRAY_GROW(memory->sites, memory->tables->site_room, (size_t)memory->site_count + 1);
-	site = &memory->sites[memory->site_count];
-	site->level = level;
-	site->node = node;
-	site->stack = stack;
+	memory->sites[memory->site_count] = *key;
 	return memory->site_count++;
 }
 
-static uint32_t find_site(
-	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
+/* `key`: a site whose level, node, stack and is_pool are set, and all else is 0. */
+static uint32_t find_site(struct memory_owners *memory, const struct memory_site *key)
 {
 	struct hash_index *index = &memory->tables->sites;
-	const uint64_t hash = hash_u64(hash_u64((uint64_t)node << 32 | stack) ^ level);
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)key->node << 32 | key->stack) ^
+				       (key->level * 2u + key->is_pool));
 	struct hash_slot *slot;
 
 	hash_index_reserve(index);
@@ -145,11 +140,12 @@ static uint32_t find_site(
 		slot = hash_index_next(index, slot)) {
 		const struct memory_site *site = &memory->sites[slot->number - 1];
 
-		if (site->level == level && site->node == node && site->stack == stack)
+		if (site->level == key->level && site->node == key->node &&
+			site->stack == key->stack && site->is_pool == key->is_pool)
 			return slot->number - 1;
 	}
 	hash_index_add(index, slot, hash, memory->site_count + 1);
-	return add_site(memory, level, node, stack);
+	return add_site(memory, key);
 }
 
 struct memory_owners *memory_owners_new(void)
@@ -158,6 +154,7 @@ struct memory_owners *memory_owners_new(void)
 
 	memory->tables = xcalloc(sizeof *memory->tables);
 	memory->end_serial = memory->active_serial = 1; /* no mark; snapshots begin with 0 */
+	memory->mappings = memory_mappings_new();
 	grow_allocations(memory->tables);
 	return memory;
 }
@@ -166,6 +163,7 @@ void memory_owners_free(struct memory_owners *memory)
 {
 	if (!memory)
 		return;
+	memory_mappings_free(memory->mappings);
 	free(memory->tables->allocations);
 	hash_index_free(&memory->tables->sites);
 	free(memory->tables);
@@ -175,6 +173,9 @@ void memory_owners_free(struct memory_owners *memory)
 	free(memory->ooms);
 	free(memory->failed);
 	free(memory->devices);
+	for (uint32_t i = 0; i < memory->fullest_count; i++)
+		free(memory->fullest[i].held);
+	free(memory->fullest);
 	free(memory);
 }
 
@@ -275,7 +276,7 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 		flow->frees++;
 		flow->held -= allocation->bytes;
 	}
-	change->address = allocation->address;
+	change->address = change->freed_address = allocation->address;
 	change->freed_bytes = allocation->bytes;
 	change->freed_node = site->node;
 	change->freed_kind = level->kind;
@@ -334,15 +335,67 @@ static void note_repeated(
 	}
 }
 
+struct memory_change memory_owners_free_physical(struct memory_owners *memory, uint64_t key)
+{
+	struct memory_change change = { .kind = TRACE_MEMORY_UNKNOWN };
+	struct allocation *allocation = find_allocation(memory->tables, key, SPACE_MEMORY);
+
+	if (allocation->live) {
+		free_allocation(memory, allocation, &change);
+		remove_allocation(memory->tables, allocation);
+	}
+	return change;
+}
+
+/* Returns the key of memory made by cuMemCreate. */
+static uint64_t create_physical(struct memory_owners *memory, const struct trace_memory *record,
+	uint64_t end_ns, struct memory_change *change)
+{
+	uint64_t replaced;
+	const uint64_t key = memory_mappings_create(
+		memory->mappings, record->address, end_ns, &replaced);
+	const struct memory_change made = *change;
+
+	if (replaced) {
+		*change = memory_owners_free_physical(memory, replaced);
+		change->kind = made.kind;
+		change->device = made.device;
+		change->node = made.node;
+		memory->counts.replaced++;
+	}
+	return key;
+}
+
+/* cuMemRelease: the memory is free, or other references or mappings are left. */
+static struct memory_change release_physical(
+	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns)
+{
+	uint64_t key;
+
+	switch (memory_mappings_release(memory->mappings, record->address, begin_ns, &key)) {
+	case RELEASE_FREED:
+		return memory_owners_free_physical(memory, key);
+	case RELEASE_UNKNOWN:
+		memory->counts.unknown_frees++;
+		break;
+	case RELEASE_KEPT:
+		break;
+	}
+	return (struct memory_change){ .kind = record->memory_kind };
+}
+
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns)
 {
 	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind
 								 : TRACE_MEMORY_UNKNOWN;
 	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
-	const uint32_t site = find_site(
-		memory, find_level(memory, kind, record->call.device), node, record->call.stack);
-	const struct allocation allocated = { .address = record->address,
+	const uint32_t site = find_site(memory,
+		&(struct memory_site){ .level = find_level(memory, kind, record->call.device),
+			.node = node,
+			.stack = record->call.stack,
+			.is_pool = record->flags & TRACE_MEMORY_POOL });
+	struct allocation allocated = { .address = record->address,
 		.bytes = record->bytes,
 		.since_ns = end_ns,
 		.site = site,
@@ -355,6 +408,8 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 		memory->sites[site].flow.failed += change.failed;
 		memory->levels[memory->sites[site].level].flow.failed += change.failed;
 	} else {
+		if (allocated.physical)
+			allocated.address = create_physical(memory, record, end_ns, &change);
 		insert_allocation(memory, &allocated, &change);
 		if (memory->unrepeated_from < memory->failed_count)
 			note_repeated(memory, record, end_ns);
@@ -375,6 +430,9 @@ struct memory_change memory_owners_record_free(
 	} else if (record->call.result != 0) {
 		memory->counts.failed_frees++;
 		change.failed = true;
+	} else if (record->memory_kind == TRACE_MEMORY_UNKNOWN &&
+		   record->flags & TRACE_MEMORY_MAPPED) {
+		change = release_physical(memory, record, begin_ns);
 	} else if (!allocation->live) {
 		memory->counts.unknown_frees++;
 	} else if (allocation->late_frees && begin_ns < allocation->since_ns) {
@@ -503,7 +561,9 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 		const struct allocation allocated = { .address = record->address,
 			.bytes = (uint64_t)record->bytes,
 			.since_ns = at_ns,
-			.site = find_site(memory, index, node, record->stack),
+			.site = find_site(memory,
+				&(struct memory_site){
+					.level = index, .node = node, .stack = record->stack }),
 			.space = SPACE_TENSOR };
 
 		insert_allocation(memory, &allocated, &change);
@@ -611,7 +671,9 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
 	const uint32_t index = find_level(memory, MEMORY_TENSOR, record->device),
-		       site = find_site(memory, index, node, record->stack);
+		       site = find_site(memory,
+			       &(struct memory_site){
+				       .level = index, .node = node, .stack = record->stack });
 	struct memory_level *level = &memory->levels[index];
 
 	memory->counts.ooms++;
@@ -703,6 +765,77 @@ static bool is_new_device(const struct memory_owners *memory, uint32_t device)
 	return memory->device_count < LEVELS_MAX;
 }
 
+/* ---- samples of a GPU's memory ---- */
+
+bool memory_is_on_device(uint32_t kind)
+{
+	return memory_is_device(kind) || kind == TRACE_MEMORY_ARRAY;
+}
+
+static uint64_t held_on_device(const struct memory_owners *memory, uint32_t device)
+{
+	uint64_t held = 0;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].device == device &&
+			memory_is_on_device(memory->levels[i].kind))
+			held += memory->levels[i].flow.held;
+	return held;
+}
+
+/* Returns the entry of `device`, which is new if it has no samples. NULL: there are too many. */
+static struct device_sample *fullest_of(struct memory_owners *memory, uint32_t device)
+{
+	for (uint32_t i = 0; i < memory->fullest_count; i++)
+		if (memory->fullest[i].device == device)
+			return &memory->fullest[i];
+	if (memory->fullest_count == LEVELS_MAX)
+		return NULL;
+	ARRAY_GROW(
+		memory->fullest, memory->tables->fullest_room, (size_t)memory->fullest_count + 1);
+	memory->fullest[memory->fullest_count].device = device;
+	return &memory->fullest[memory->fullest_count++];
+}
+
+/* Notes what each site holds now. */
+static void keep_held(const struct memory_owners *memory, struct device_sample *sample)
+{
+	free(sample->held);
+	sample->held_count = memory->site_count;
+	sample->held = xcalloc(((size_t)memory->site_count + 1) * sizeof *sample->held);
+	for (uint32_t i = 0; i < memory->site_count; i++)
+		sample->held[i] = memory->sites[i].flow.held;
+}
+
+void memory_owners_sample(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint64_t at_ns)
+{
+	struct device_sample *sample = fullest_of(memory, record->device);
+	const struct memory_level *tensors = memory_owners_tensors(memory, record->device);
+	const uint64_t held = held_on_device(memory, record->device);
+
+	if (!sample)
+		return;
+	if (record->process_bytes > held) {
+		sample->latest_context_bytes = record->process_bytes - held;
+		sample->latest_context_ns = at_ns;
+	}
+	if (sample->samples++ && (record->free_bytes > sample->free_bytes ||
+					 (record->free_bytes == sample->free_bytes &&
+						 record->process_bytes <= sample->process_bytes)))
+		return;
+	sample->at_ns = at_ns;
+	sample->free_bytes = record->free_bytes;
+	sample->total_bytes = record->total_bytes;
+	sample->process_bytes = record->process_bytes;
+	sample->reason = record->reason;
+	sample->context_bytes = sample->latest_context_bytes;
+	sample->context_at_ns = sample->latest_context_ns;
+	sample->tensors = tensors ? tensors->pool.allocated : 0;
+	sample->reserved = tensors ? tensors->pool.reserved : 0;
+	keep_held(memory, sample);
+}
+
 void memory_owners_device_memory(
 	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid)
 {
@@ -710,10 +843,11 @@ void memory_owners_device_memory(
 						   ? &memory->failed[memory->failed_count - 1]
 						   : NULL;
 
-	if (record->failed && failed && failed->tid == tid && failed->device == record->device) {
+	if (record->reason == TRACE_SAMPLE_FAILED && failed && failed->tid == tid &&
+		failed->device == record->device) {
 		failed->free_bytes = record->free_bytes;
 		failed->total_bytes = record->total_bytes;
-	} else if (!record->failed && is_new_device(memory, record->device)) {
+	} else if (record->reason == TRACE_SAMPLE_FIRST && is_new_device(memory, record->device)) {
 		ARRAY_GROW(memory->devices, memory->tables->device_room,
 			(size_t)memory->device_count + 1);
 		memory->devices[memory->device_count++] = (struct device_memory){

@@ -23,6 +23,7 @@
 #define PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
 
 #include "collector/trace_format.h"
+#include "report/profile/memory_mappings.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -91,6 +92,7 @@ struct memory_site {
 	uint32_t node, stack; /* tree node; stack of the trace, 0: none */
 	uint32_t path;        /* merged sites: node that represents the call path */
 	struct memory_flow flow;
+	bool is_pool;    /* allocated from a memory pool of CUDA */
 	bool is_several; /* sum of several sites: held_max is unknown */
 	/* What its path leaves out when it is shown: sections of the run such as `(between steps)`,
 	 * and steps, if it has allocations of both. */
@@ -159,6 +161,22 @@ struct device_memory {
 	uint32_t device;
 };
 
+/* A sample of a GPU's memory (DEVICE_MEMORY), with what the trace had allocated then. */
+struct device_sample {
+	uint64_t at_ns, free_bytes, total_bytes;
+	/* What this process used, with its contexts. 0: not known. */
+	uint64_t process_bytes;
+	/* Of process_bytes, what the trace had not allocated; of this sample or the last one
+	 * before it that knew. 0: not known. */
+	uint64_t context_bytes, context_at_ns;
+	uint64_t latest_context_bytes, latest_context_ns; /* of the last sample that knew */
+	uint64_t tensors, reserved;                       /* as PyTorch's allocator reported them */
+	uint64_t *held;                                   /* by site */
+	uint32_t held_count;                              /* sites; later ones held nothing */
+	uint32_t device, reason;                          /* reason: enum trace_memory_sample */
+	uint64_t samples;                                 /* of this GPU in all */
+};
+
 struct memory_owners {
 	struct memory_level *levels;
 	uint32_t level_count;
@@ -176,16 +194,20 @@ struct memory_owners {
 	/* The number of marks of the end, and the time of the last one. When the first record was
 	 * made. 0: there is none. */
 	uint64_t end_serial, end_ns, first_ns;
-	uint64_t active_serial;          /* the number of marks of activity */
-	bool resumed;                    /* memory_owners_resume was called */
-	struct allocation_table *tables; /* private */
+	uint64_t active_serial;        /* the number of marks of activity */
+	bool resumed;                  /* memory_owners_resume was called */
+	struct device_sample *fullest; /* of each GPU, the sample with the least free memory */
+	uint32_t fullest_count;
+	struct memory_mappings *mappings; /* of memory made by cuMemCreate */
+	struct allocation_table *tables;  /* private */
 };
 
 /* What one record changed. */
 struct memory_change {
-	uint64_t address;
-	uint32_t kind, device; /* of the memory, as recorded when it was allocated */
-	uint32_t node;         /* tree node that allocated it */
+	uint64_t address;       /* or the key of physical memory (memory_mappings.h) */
+	uint64_t freed_address; /* of what was freed; differs from `address` for physical memory */
+	uint32_t kind, device;  /* of the memory, as recorded when it was allocated */
+	uint32_t node;          /* tree node that allocated it */
 	/* both are set if an address was allocated again */
 	uint64_t allocated_bytes, freed_bytes;
 	uint32_t freed_node; /* tree node that had allocated what was freed */
@@ -201,6 +223,8 @@ void memory_owners_free(struct memory_owners *memory);
 /* An ALLOC record made at tree node `node`. The call ended at `end_ns`. */
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns);
+/* Physical memory of which no reference is left is not mapped any more. */
+struct memory_change memory_owners_free_physical(struct memory_owners *memory, uint64_t key);
 /* A FREE record. The call began at `begin_ns`. */
 struct memory_change memory_owners_record_free(
 	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns);
@@ -224,6 +248,9 @@ struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 /* A FREE record of thread `tid` that freed `bytes`: an allocator may release what it caches after
  * an allocation failed. */
 void memory_owners_released(struct memory_owners *memory, uint32_t tid, uint64_t bytes);
+/* A DEVICE_MEMORY record, at `at_ns`: keeps it if less was free than in all samples before. */
+void memory_owners_sample(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint64_t at_ns);
 /* A DEVICE_MEMORY record of thread `tid`. */
 void memory_owners_device_memory(
 	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid);
@@ -262,6 +289,9 @@ struct live_allocation {
 void memory_owners_each_live(const struct memory_owners *memory,
 	void (*visit)(void *context, const struct live_allocation *allocation), void *context);
 
+/* Whether memory of `kind` takes capacity of a GPU: device memory and arrays. Managed memory may
+ * do so. */
+bool memory_is_on_device(uint32_t kind);
 /* Whether memory of `kind` is part of `reserved`. */
 bool memory_is_device(uint32_t kind);
 const char *memory_kind_name(uint32_t kind);

@@ -48,6 +48,7 @@ static void add_counted_record(struct profile *profile, const struct trace_event
 	case TRACE_SYNC:
 	case TRACE_ALLOC:
 	case TRACE_FREE:
+	case TRACE_MAPPING:
 		profile_call_record(profile, event);
 		break;
 	case TRACE_TENSOR:
@@ -99,6 +100,7 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		add_overhead(profile, event);
 		break;
 	case TRACE_DEVICE_MEMORY:
+		memory_owners_sample(profile->memory, event->record, event->time_ns);
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
 	case TRACE_CLOCK:

@@ -70,6 +70,13 @@ struct observed_gpu_work {
 	bool timed, counts;
 };
 
+/* A mapping of physical memory that begins or ends. The record of `event` is a MAPPING. */
+struct observed_mapping {
+	const struct trace_event *event;
+	const struct memory_mapping *mapping;
+	bool ends;
+};
+
 /* An instance of a range. `value`: of the metric; not known yet in the callback `closed`. */
 struct observed_instance {
 	uint32_t node, stream, trace_node;
@@ -119,6 +126,8 @@ struct profile_observer {
 	void (*memory)(void *context, const struct observed_memory *memory);
 	void (*call)(void *context, const struct observed_call *call);
 	void (*work)(void *context, const struct observed_gpu_work *work);
+	/* A mapping that began, or ended before its memory is reported as freed. */
+	void (*mapping)(void *context, const struct observed_mapping *seen);
 	/* A TENSOR_OOM, an ALLOC that failed, or a WINDOW with which recording begins again: which
 	 * of the tensors so far are still held is then not known. */
 	void (*memory_mark)(void *context, const struct trace_event *event);

@@ -421,6 +421,10 @@
 	X("holder_bytes", "holds", BYTES, computed, "bytes of these tensors")                      \
 	X("holder_since_ns", "held since", TIME, computed,                                         \
 		"when the oldest of them was allocated")                                           \
+	X("for_stream", "for stream", TEXT, computed,                                              \
+		"CUDA stream whose tensors PyTorch's allocator puts in it, as a handle")           \
+	X("memory_pool", "pool", TEXT, computed,                                                   \
+		"private if that stream was being captured when it was allocated, else shared")    \
 	X("line", "line", TEXT, computed,                                                          \
 		"innermost line of the program's own code that allocated it (the largest tensor)") \
 	X("pin_bytes", "pins", BYTES, computed,                                                    \

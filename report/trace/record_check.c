@@ -104,6 +104,7 @@ const char *event_kind_name(uint32_t kind)
 		[TRACE_TENSOR_OOM] = "oom",
 		[TRACE_WINDOW] = "window",
 		[TRACE_AWAY] = "away",
+		[TRACE_MAPPING] = "mapping",
 		[TRACE_DEVICE_MEMORY] = "device_memory",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",

@@ -14,6 +14,7 @@ static const uint8_t call_record_bytes[UINT8_MAX + 1] = {
 	[TRACE_SYNC] = sizeof(struct trace_sync),
 	[TRACE_ALLOC] = sizeof(struct trace_memory),
 	[TRACE_FREE] = sizeof(struct trace_memory),
+	[TRACE_MAPPING] = sizeof(struct trace_mapping),
 };
 static_assert(sizeof(struct trace_launch) <= sizeof(union expanded_call) &&
 		      sizeof(struct trace_memory) <= sizeof(union expanded_call) &&

@@ -29,6 +29,7 @@
 	X(allocated)           \
 	X(reserved)            \
 	X(address)             \
+	X(handle)              \
 	X(device)              \
 	X(context)             \
 	X(stream)              \
@@ -76,7 +77,8 @@
 	X(monotonic_ns)        \
 	X(realtime_ns)         \
 	X(free_bytes)          \
-	X(total_bytes)
+	X(total_bytes)         \
+	X(process_bytes)
 
 enum dump_key {
 #define X(name) DUMP_##name,

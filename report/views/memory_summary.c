@@ -465,13 +465,22 @@ static void put_all_owners_at_peak(const struct process *process, const struct s
 			put_owners_at_peak(process, &memory->levels[i], style);
 }
 
-/* Prints that the allocator's reports were enabled, but none came although device memory was
- * allocated. */
+#define PARTIAL "partial: "
+
+/* Prints why there are no tensors: what the trace says, or that the allocator's reports were
+ * enabled, but none came although device memory was allocated. */
 static void put_no_reports(const struct process *process, const struct style *style)
 {
 	const struct trace_text state = process_meta(process, "source.torch_memory");
 	struct paragraph paragraph = { .style = style };
+	const size_t begin = sizeof PARTIAL - 1;
 
+	if (state.length > begin && !memcmp(state.bytes, PARTIAL, begin) &&
+		!process_meta(process, "import.format").known) {
+		paragraph_text(&paragraph, state.bytes + begin, state.length - begin);
+		paragraph_print(&paragraph, "tensors");
+		return;
+	}
 	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
 		!process->profile->totals.reserved_peak)
 		return;

@@ -164,7 +164,7 @@ static struct trace_builder *gpu_steps(void)
 	failed->call.result = 2;
 	left = build_record(builder, MAIN, TRACE_DEVICE_MEMORY, sizeof *left, at + 1);
 	left->total_bytes = 8192;
-	left->failed = 1;
+	left->reason = TRACE_SAMPLE_FAILED;
 	build_tensor_oom(builder, MAIN, at + 2, 1 << 20, 0, 4096);
 	build_seal(builder, MAIN, SEAL_WHOLE);
 	build_seal(builder, GPU, SEAL_WHOLE);

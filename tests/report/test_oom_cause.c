@@ -24,7 +24,7 @@ static void device_memory(uint64_t free_bytes, bool failed)
 
 	record->free_bytes = free_bytes;
 	record->total_bytes = TOTAL;
-	record->failed = failed;
+	record->reason = failed ? TRACE_SAMPLE_FAILED : TRACE_SAMPLE_FIRST;
 }
 
 static void segment(uint64_t address, uint64_t bytes)
