@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/settings.h"
 
+#include "collector/file/ring.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +247,23 @@ static void read_graphs(struct pperf_settings *s, const char *value)
 	}
 }
 
+/* Reads PPERF_RING. A schedule records parts of the run, a ring its end: the ring has no
+ * schedule. */
+static void read_ring(struct pperf_settings *s, const char *ring)
+{
+	if (!ring || !strcmp(ring, "0"))
+		return;
+	s->trace.ring_bytes = settings_size(ring);
+	if (s->trace.ring_bytes < RING_BYTES_MIN) {
+		s->trace.ring_bytes = 0;
+		note_bad_value(s, "PPERF_RING", ring, "a size such as 256M, at least 1M");
+	} else if (s->scheduled) {
+		s->scheduled = false;
+		note_bad_value(s, "PPERF_SCHEDULE", variable_value("PPERF_SCHEDULE"),
+			"not with PPERF_RING");
+	}
+}
+
 void settings_read(struct pperf_settings *s)
 {
 	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
@@ -300,6 +319,7 @@ void settings_read(struct pperf_settings *s)
 	if (schedule && !s->scheduled)
 		note_bad_value(
 			s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
+	read_ring(s, variable_value("PPERF_RING"));
 	s->step_marker = variable_value("PPERF_STEP_MARKER");
 	s->shapes = variable_flag(s, "PPERF_SHAPES", false);
 	s->quiet = variable_value("PPERF_QUIET") ? variable_flag(s, "PPERF_QUIET", true) : -1;

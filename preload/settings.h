@@ -16,6 +16,7 @@
 #define SETTINGS(X)                   \
 	X(PPERF_OUTPUT, "trace.bin")  \
 	X(PPERF_MAX, "4G")            \
+	X(PPERF_RING, "0")            \
 	X(PPERF_CHILDREN, "gpu")      \
 	X(PPERF_STACKS, "alloc")      \
 	X(PPERF_NVTX, "1")            \

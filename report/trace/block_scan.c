@@ -322,8 +322,10 @@ static bool add_block(struct block_scan *scan, uint64_t at, uint64_t *next)
 		add_chunk(scan, &head, at, bytes, count);
 	else if (head.type == TRACE_TOTALS)
 		add_totals_block(scan, &head, at);
-	else if (head.type > TRACE_TOTALS)
+	else if (head.type > TRACE_UNUSED)
 		count_unknown_block(scan, &head);
+	else if (head.type == TRACE_UNUSED)
+		return true;
 	else if (!scan->skip_slots && head.stream)
 		return add_slot(scan, at);
 	return true;

@@ -73,9 +73,11 @@ static void check_growth(struct trace_blocks *blocks)
 	struct trace_header now;
 
 	blocks->unstable_from = UINT64_MAX;
-	if (pread_all(blocks->fd, &now, sizeof now, 0) == sizeof now &&
-		now.end != blocks->header.end)
+	if (pread_all(blocks->fd, &now, sizeof now, 0) != sizeof now)
+		return;
+	if (now.end != blocks->header.end)
 		blocks->unstable_from = blocks->header.end;
+	blocks->header.ring = now.ring; /* the scan may have seen what was overwritten since */
 }
 
 bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes,

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""PPERF_RING: the file holds the last part of the run. What is in it equals the same part of a whole
+trace, with the levels of memory. What was overwritten is counted. The program may be killed, the
+disk may be full, and the file may be cut."""
+import json, random, struct, time
+from harness import *
+
+COUNTED = ("calls", "gpu_calls", "bytes", "alloc_bytes", "reserved_delta_bytes", "reserved_peak_bytes", "allocs", "frees")
+RING_AT = 488  # struct trace_ring in the header
+
+
+def simulated(name):
+    path = BUILD / "cudasim" / "13" / name
+    if not path.exists():
+        raise Skip("the simulated device is not built (no %s)" % path)
+    return str(path)
+
+
+def train(folder, steps, ring, **env):
+    for path in traces(folder):
+        path.unlink()
+    traced(folder, simulated("demo_train"), steps, env={"PPERF_STEP_MARKER": "step", **({"PPERF_RING": ring} if ring else {}), **env})
+    return folder / "trace.bin"
+
+
+def tree(path, *arguments):
+    return json.loads(report("tree", path, "-f", "json", "--strict", "--min-percent", "0", *arguments).stdout)
+
+
+def figures(path, *arguments):
+    return {"/".join(r["path"]): [r.get(k) for k in COUNTED] for r in tree(path, *arguments)["rows"] if "step: *" in r["path"]}
+
+
+def ring_of(path):
+    names = "bytes chunks events chunk_bytes last_overwritten window_stamp unlisted".split()
+    return dict(zip(names, struct.unpack_from("<7Q", path.read_bytes()[:4096], RING_AT)))
+
+
+
+@case
+def the_window_equals_the_same_steps_of_a_whole_trace(folder):
+    ring = train(folder, 400, "1M").rename(folder / "ring.trace")
+    whole = train(folder, 400, None)
+    rows = json.loads(report("steps", ring, "-f", "json").stdout)["rows"]
+    steps = [row["step"] for row in rows if "step" in row]
+    chosen = "%d-%d" % (steps[0], steps[-1] - 1)
+    assert len(steps) >= 10 and steps[0] > 100 and steps[-1] == 399, steps
+    expected = figures(whole, "--steps", chosen)
+    assert figures(ring, "--steps", chosen) == expected and len(expected) > 30
+    part = tree(ring)
+    assert part["totals"]["reserved_peak_bytes"] == tree(whole)["totals"]["reserved_peak_bytes"]
+    assert part["integrity"]["unknown_frees"] == part["integrity"]["unattributed"] == part["integrity"]["missing_records"] == 0
+    assert part["integrity"]["complete"] and part["integrity"]["conserved"]
+
+
+@case
+def what_is_held_at_the_end_is_known_at_its_place(folder):
+    def held(path):
+        rows = json.loads(report("memory", path, "-f", "json").stdout)["rows"]
+        return sorted(row["held_bytes"] for row in rows if row["held_bytes"])
+    ring = train(folder, 300, "1M").rename(folder / "ring.trace")
+    assert held(ring) == held(train(folder, 300, None)) and len(held(ring)) > 5
+
+
+@case
+def the_screens_say_which_part_it_is_and_what_was_overwritten(folder):
+    ring = train(folder, 300, "1M")
+    counts = ring_of(ring)
+    screen = report(ring, "--width", "200").stdout.decode()
+    assert "window    the last " in screen and "were overwritten (PPERF_RING=1M)" in screen, screen
+    window = tree(ring)["capture"]["window"]
+    assert window["ring"]["overwritten_events"] == counts["events"] > 10000 and window["ring"]["overwritten_bytes"] == counts["chunk_bytes"]
+    assert window["recorded"][0]["begin_ns"] > 0 and window["ring"]["unlisted_allocations"] == 0
+
+
+@case
+def a_ring_that_is_not_full_is_a_whole_trace(folder):
+    ring = train(folder, 10, "64M").rename(folder / "ring.trace")
+    assert ring_of(ring)["window_stamp"] == 0 and "window" not in tree(ring)["capture"]
+    assert figures(ring) == figures(train(folder, 10, None))
+
+
+@case
+def the_file_stays_small_and_no_event_is_uncounted(folder):
+    pairs = 1500000
+    traced(folder, "ranges", 2, pairs, env={"PPERF_RING": "2M"})
+    path = folder / "trace.bin"
+    assert path.stat().st_size < 2 * 2**20 + 500000, path.stat().st_size
+    kept = sum(r["calls"] for r in tree(path)["rows"])
+    counts = ring_of(path)
+    # The window begins some chunks after the first one that is kept.
+    assert 4 * pairs * 0.9 < counts["events"] < 4 * pairs - 2 * kept, (counts, kept)
+    assert kept > 100000 and info(path)["integrity"]["lost_events"] == 0, kept
+
+
+@case
+def a_killed_program_leaves_its_last_events(folder):
+    for kill in range(20):
+        for path in traces(folder):
+            path.unlink()
+        process = subprocess.Popen([program("ranges"), "4", "400000000"], cwd=folder, env=environment(LD_PRELOAD=preload(), PPERF_RING="1M"))
+        time.sleep(0.3 + 0.013 * kill)
+        process.kill()
+        process.wait()
+        integrity = info(folder / "trace.bin")["integrity"]
+        assert ring_of(folder / "trace.bin")["chunks"] > 0
+        assert integrity["complete"], (kill, integrity)
+
+
+@case
+def a_file_cut_or_damaged_anywhere_is_read(folder):
+    image, chance = train(folder, 150, "1M").read_bytes(), random.Random(8)
+    for at in [len(image) - 64, len(image) // 2, 70000, 5000] + [chance.randrange(4096, len(image)) for _ in range(30)]:
+        (folder / "cut.bin").write_bytes(image[:at])
+        report("tree", folder / "cut.bin", check=None)
+        changed = bytearray(image)
+        changed[at:at + 64] = bytes(64) if at % 2 else bytes(chance.randrange(256) for _ in range(64))
+        (folder / "cut.bin").write_bytes(changed[:len(image)])
+        assert report("tree", folder / "cut.bin", check=None).returncode in (0, 1, 65), at
+
+
+@case
+def a_small_disk_or_limit_makes_the_ring_small(folder):
+    whole = train(folder, 300, "64M", PPERF_MAX="3M")
+    counts = ring_of(whole)
+    assert counts["chunks"] > 0 and whole.stat().st_size <= 3 * 2**20
+    assert info(whole)["integrity"]["lost_events"] == 0
+
+
+main()
