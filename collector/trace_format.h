@@ -171,7 +171,8 @@ enum trace_header_flag {
 	X(REENTERED, "the call came from a signal handler inside pperf")               \
 	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")          \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
-	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
+	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")                        \
+	X(STOPPED, "the ring was stopped, by `pperf ctl` or PPERF_RING_KEEP")
 
 enum trace_loss {
 #define X(name, text) TRACE_LOST_##name,
@@ -218,6 +219,40 @@ struct trace_ring {
 	uint64_t unlisted;     /* allocations that had no place in the table of what is held */
 };
 
+/* Requests of `pperf ctl`, which maps the header and writes to it. The process looks at each seal,
+ * and in the thread that flushes CUPTI's buffers. */
+enum trace_command {
+	TRACE_COMMAND_STATUS = 1, /* answers; nothing else */
+	TRACE_COMMAND_STOP = 2,   /* overwrite nothing from now on: later events are lost */
+	TRACE_COMMAND_START = 3,  /* go on; the window begins now */
+	TRACE_COMMAND_MARK = 4,   /* record a MARK with `text` */
+};
+enum trace_command_result {
+	TRACE_COMMAND_DONE = 0,
+	TRACE_COMMAND_UNKNOWN = 1,
+	TRACE_COMMAND_NO_RING = 2, /* STOP and START need PPERF_RING */
+	TRACE_COMMAND_FAILED = 3,  /* no space for the record */
+};
+/* Why the ring stopped. */
+enum trace_stop { TRACE_STOP_NONE, TRACE_STOP_COMMAND, TRACE_STOP_OOM, TRACE_STOP_SLOW_STEP };
+struct trace_control {
+	/* Set by the tool: `request` last, to a number that is neither the last request nor 0. */
+	uint32_t request, command;
+	/* Set by the process: `answer` last, to the number of the request. */
+	uint32_t answer, result;
+	uint32_t tool; /* pid of the tool that makes a request; 0: none */
+	/* stop: enum trace_stop; stopped: 1 when nothing is overwritten any more, a while later */
+	uint32_t stop, stopped;
+	uint32_t text_bytes;  /* MARK */
+	uint64_t stop_stamp;  /* of the command, or of what triggered the stop */
+	uint64_t stop_value;  /* SLOW_STEP: ticks of the step; OOM: bytes that were requested */
+	uint64_t stop_median; /* SLOW_STEP: median of the steps before */
+	/* In a copy made by `pperf ctl PID snapshot`: payloads that begin later are not complete,
+	 * and not part of the trace. 0: no copy. */
+	uint64_t copied_at;
+	char text[120];
+};
+
 struct trace_header {
 	char magic[8];
 	uint32_t version, endian;
@@ -238,11 +273,12 @@ struct trace_header {
 	uint64_t steps;          /* PPERF_SCHEDULE: steps that have ended so far, recorded or not */
 	struct trace_skip skipped[8]; /* by enum trace_skip_kind */
 	struct trace_ring ring;
+	struct trace_control control;
 };
 static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file format");
-static_assert(offsetof(struct trace_header, steps) == 288 &&
-		      offsetof(struct trace_header, ring) == 488 &&
-		      sizeof(struct trace_header) == 544,
+static_assert(
+	offsetof(struct trace_header, steps) == 288 && offsetof(struct trace_header, ring) == 488 &&
+		offsetof(struct trace_header, control) == 544 && sizeof(struct trace_header) == 728,
 	"part of the file format");
 static_assert(TRACE_SKIP_KINDS <= 8, "part of the file format");
 static_assert(TRACE_LOSS_KINDS <= 16, "part of the file format");

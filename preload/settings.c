@@ -264,6 +264,46 @@ static void read_ring(struct pperf_settings *s, const char *ring)
 	}
 }
 
+/* Reads a member of PPERF_RING_KEEP, `oom` or `slow:N`, and skips it. */
+static bool read_kept(struct pperf_settings *s, const char **at)
+{
+	char *end;
+	double times;
+
+	if (!strncmp(*at, "oom", 3)) {
+		s->keeps_oom = true;
+		*at += 3;
+		return true;
+	}
+	if (strncmp(*at, "slow:", 5))
+		return false;
+	times = strtod(*at + 5, &end);
+	if (end == *at + 5 || !(times >= 1.1 && times <= 1e6))
+		return false;
+	s->keeps_slow = (uint32_t)(times * 10 + 0.5);
+	*at = end;
+	return true;
+}
+
+static void read_ring_keep(struct pperf_settings *s, const char *value)
+{
+	const char *at = value;
+	bool valid = true;
+
+	if (!value || !strcmp(value, "off"))
+		return;
+	while (valid && *at) {
+		valid = read_kept(s, &at) && (!*at || *at == ',');
+		at += valid && *at;
+	}
+	if (valid && s->trace.ring_bytes)
+		return;
+	s->keeps_oom = false;
+	s->keeps_slow = 0;
+	note_bad_value(s, "PPERF_RING_KEEP", value,
+		valid ? "only with PPERF_RING" : "off, oom, slow:N or oom,slow:N");
+}
+
 void settings_read(struct pperf_settings *s)
 {
 	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
@@ -320,6 +360,7 @@ void settings_read(struct pperf_settings *s)
 		note_bad_value(
 			s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
 	read_ring(s, variable_value("PPERF_RING"));
+	read_ring_keep(s, variable_value("PPERF_RING_KEEP"));
 	s->step_marker = variable_value("PPERF_STEP_MARKER");
 	s->shapes = variable_flag(s, "PPERF_SHAPES", false);
 	s->quiet = variable_value("PPERF_QUIET") ? variable_flag(s, "PPERF_QUIET", true) : -1;

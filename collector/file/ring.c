@@ -5,6 +5,7 @@
  */
 #include "collector/file/ring.h"
 
+#include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ struct ring_state {
 	struct ring_segment *segments;
 	uint32_t count, current;
 	bool full_grown;            /* no further segment can be had */
+	uint64_t written, stops_at; /* bytes of chunks; stops_at: 0: the ring was not stopped */
 	uint64_t since_restatement; /* bytes of chunks */
 	uint64_t restated_bytes;    /* of the last restating */
 	uint64_t restatements[RESTATEMENTS];
@@ -133,14 +135,20 @@ static bool reuse_segment(struct ring_segment *segment)
  * over. */
 static bool next_segment(enum trace_loss *reason)
 {
+	*reason = TRACE_LOST_FULL_DISK;
 	if (!ring->full_grown && ring->count < segments_max) {
 		if (add_segment(reason))
 			return true;
 		ring->full_grown = ring->count > 1;
 	}
+	*reason = TRACE_LOST_STOPPED;
+	if (ring->stops_at && ring->written >= ring->stops_at) {
+		file.header()->control.stopped = 1;
+		return false;
+	}
+	*reason = TRACE_LOST_FULL_DISK;
 	if (ring->count < 2)
 		return false;
-	*reason = TRACE_LOST_FULL_DISK;
 	for (uint32_t i = 1; i <= ring->count; i++) {
 		const uint32_t next = (ring->current + i) % ring->count;
 
@@ -181,6 +189,7 @@ static struct ring_segment *take_space(
 	segment->events += head->reserved;
 	segment->chunk_bytes += head->extent;
 	segment->last_stamp = segment->last_stamp > stamp ? segment->last_stamp : stamp;
+	ring->written += head->extent;
 	ring->since_restatement += head->extent;
 	return segment;
 }
@@ -208,6 +217,39 @@ bool ring_write(const struct trace_block *head, const void *payload, uint64_t st
 	}
 	pthread_mutex_unlock(&ring->lock);
 	return written;
+}
+
+void ring_stop(enum trace_stop why, bool at_once, uint64_t value, uint64_t median)
+{
+	struct trace_control *control = &file.header()->control;
+
+	pthread_mutex_lock(&ring->lock);
+	if (!ring->stops_at) {
+		ring->stops_at = ring->written + (at_once ? 1 : ring_bytes / 4);
+		control->stop_stamp = clock_now();
+		control->stop_value = value;
+		control->stop_median = median;
+		__atomic_store_n(&control->stop, (uint32_t)why, __ATOMIC_RELEASE);
+	} else if (at_once && ring->stops_at > ring->written) {
+		ring->stops_at = ring->written;
+	}
+	pthread_mutex_unlock(&ring->lock);
+}
+
+void ring_restart(void)
+{
+	struct trace_control *control = &file.header()->control;
+
+	pthread_mutex_lock(&ring->lock);
+	if (ring->stops_at) {
+		ring->stops_at = 0;
+		control->stopped = 0;
+		__atomic_store_n(&control->stop, TRACE_STOP_NONE, __ATOMIC_RELEASE);
+		ring->first_restatement = ring->restatement_end;
+		move_window(file.header(), clock_now());
+		ring->since_restatement = ring_bytes;
+	}
+	pthread_mutex_unlock(&ring->lock);
 }
 
 bool ring_wants_restatement(void)

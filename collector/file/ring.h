@@ -39,6 +39,13 @@ bool ring_write(const struct trace_block *head, const void *payload, uint64_t st
 /* Whether it is time to restate which memory is held. */
 bool ring_wants_restatement(void);
 
+/* Stops the ring: once a further quarter of it was written (`at_once`: now), nothing is overwritten
+ * any more, and ring_write fails when the current segment is full. Only the first stop counts until
+ * ring_restart. */
+void ring_stop(enum trace_stop why, bool at_once, uint64_t value, uint64_t median);
+/* Goes on. The window begins anew. */
+void ring_restart(void);
+
 /* Notes that this was restated, between the records RESTATES with `stamp` and RESTATED, of `bytes`
  * bytes. */
 void ring_note_restated(uint64_t stamp, uint64_t bytes);

@@ -182,6 +182,23 @@ void held_memory_set_level(uint32_t device, uint64_t allocated, uint64_t reserve
 	held->levels[device % TRACE_TENSOR_DEVICES] = (struct held_level){ allocated, reserved };
 }
 
+static bool stops_at_oom;
+
+void held_memory_stop_at_oom(void)
+{
+	stops_at_oom = held != NULL;
+}
+
+void held_memory_ran_out(uint64_t bytes, bool of_call)
+{
+	bool has_allocator = false;
+
+	for (uint32_t device = 0; of_call && device < TRACE_TENSOR_DEVICES; device++)
+		has_allocator |= held->levels[device].reserved != 0;
+	if (stops_at_oom && !has_allocator)
+		ring_stop(TRACE_STOP_OOM, false, bytes, 0);
+}
+
 uint32_t held_memory_restatements(void)
 {
 	return held ? held->restatements : 0;

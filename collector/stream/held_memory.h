@@ -50,6 +50,11 @@ void held_memory_remove(enum held_space space, uint64_t address, uint64_t begin)
 /* Removes the CUDA allocations of a context; `context` 0: of all contexts of the device. Memory
  * made by cuMemCreate stays. Under the lock. */
 void held_memory_remove_context(uint32_t device, uint32_t context);
+/* PPERF_RING_KEEP=oom: held_memory_ran_out stops the ring. */
+void held_memory_stop_at_oom(void);
+/* Called when memory ran out. `of_call`: a CUDA call failed, which is no end where an allocator
+ * above it may try again. Under the lock. */
+void held_memory_ran_out(uint64_t bytes, bool of_call);
 /* Stores the totals of PyTorch's allocator, as in struct trace_tensor. Under the lock. */
 void held_memory_set_level(uint32_t device, uint64_t allocated, uint64_t reserved);
 

@@ -9,6 +9,7 @@
 #include "collector/process/signal_guard.h"
 #include "collector/file/slots.h"
 #include "collector/file/trace_file.h"
+#include "collector/stream/control.h"
 #include "collector/stream/held_memory.h"
 
 #include <pthread.h>
@@ -214,7 +215,8 @@ static bool seal_slot(struct stream *s)
 	signal_guard_begin(&guard);
 	sealed = seal_guarded(s);
 	/* The event that needs room gets a new payload. */
-	if (sealed && held_memory_wanted && held_memory_restate_if_due(s))
+	if (sealed &&
+		(control_poll_sealed(s) | (held_memory_wanted && held_memory_restate_if_due(s))))
 		seal_guarded(s);
 	signal_guard_end(&guard);
 	return sealed;

@@ -171,6 +171,8 @@ bool call_write(struct traced_function *traced, enum trace_kind kind, int result
 	return call_record_end(own, &record);
 }
 
+#define MEMORY_ALLOCATION_FAILED 2u /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
+
 /* Updates which memory is held. */
 static void update_held_memory(const struct trace_memory *record)
 {
@@ -187,6 +189,9 @@ static void update_held_memory(const struct trace_memory *record)
 		.memory_kind = (uint8_t)record->memory_kind,
 		.space = array ? HELD_ARRAY : HELD_MEMORY };
 
+	if (record->call.result == MEMORY_ALLOCATION_FAILED &&
+		record->call.head.kind == TRACE_ALLOC)
+		held_memory_ran_out(record->bytes, true);
 	if (record->call.result != 0)
 		return;
 	if (record->flags & TRACE_MEMORY_ALL)

@@ -274,9 +274,11 @@ static __attribute__((noinline)) void append_report_held(
 	append_report(kind, tensor_report);
 	held_memory_set_level(
 		tensor_report->device, tensor_report->allocated, tensor_report->reserved);
-	if (kind == TRACE_TENSOR && tensor_report->bytes >= 0)
+	if (kind == TRACE_TENSOR_OOM)
+		held_memory_ran_out(report_bytes(tensor_report), false);
+	else if (tensor_report->bytes >= 0)
 		held_memory_add(&block);
-	else if (kind == TRACE_TENSOR)
+	else
 		held_memory_remove(HELD_TENSOR, block.address, UINT64_MAX);
 	held_memory_unlock(&guard);
 }

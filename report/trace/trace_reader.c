@@ -111,16 +111,8 @@ void reader_rewind(struct trace_reader *reader)
 	ring_window_rewind(reader);
 }
 
-struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])
-{
-	uint64_t bytes = 0;
-	const int fd = trace_file_open(path, &bytes, error);
-
-	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
-}
-
-struct trace_reader *reader_open_fd(
-	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+static struct trace_reader *open_reader(int fd, uint64_t file_bytes, const char *path,
+	uint64_t since, char error[READER_ERROR_BYTES])
 {
 	struct trace_reader *reader = xcalloc(sizeof *reader);
 	struct reader_state *state = xcalloc(sizeof *state);
@@ -150,14 +142,40 @@ struct trace_reader *reader_open_fd(
 		integrity->lost[i] = state->blocks.header.lost[i];
 	state->ring.used = state->blocks.header.ring.bytes != 0;
 	state->ring.stamp = state->ring.used ? state->blocks.header.ring.window_stamp : 0;
+	if (since >= state->ring.stamp && since)
+		state->ring.stamp = 0; /* the window was entered before */
 	integrity->ended = state->blocks.header.flags & TRACE_ENDED;
 	integrity->tail_at_risk = (state->blocks.header.flags & TRACE_TAIL_AT_RISK) &&
 				  !integrity->ended;
 	state->warnings_at_open = state->warnings;
+	blocks_drop_before(&state->blocks, since);
 	list_streams(state);
 	reader->node_last = state->dictionary.node_end - 1;
 	reader_rewind(reader);
 	return reader;
+}
+
+struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])
+{
+	uint64_t bytes = 0;
+	const int fd = trace_file_open(path, &bytes, error);
+
+	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
+}
+
+struct trace_reader *reader_open_since(
+	const char *path, uint64_t since, char error[READER_ERROR_BYTES])
+{
+	uint64_t bytes = 0;
+	const int fd = trace_file_open(path, &bytes, error);
+
+	return fd < 0 ? NULL : open_reader(fd, bytes, path, since, error);
+}
+
+struct trace_reader *reader_open_fd(
+	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+{
+	return open_reader(fd, file_bytes, path, 0, error);
 }
 
 void reader_close(struct trace_reader *reader)
@@ -232,6 +250,11 @@ uint64_t reader_window_begin_ns(const struct trace_reader *reader)
 	if (state->ring.begin_ns || !state->ring.stamp || state->ring.unreadable)
 		return state->ring.begin_ns;
 	return clock_ns(&state->clock, state->ring.stamp);
+}
+
+uint64_t reader_last_stamp(const struct trace_reader *reader)
+{
+	return reader->state->last_stamp;
 }
 
 uint64_t reader_early_gpu_records(const struct trace_reader *reader)

@@ -33,6 +33,7 @@ struct stream_cursor {
 	bool alive;          /* its last payload is a slot: the thread had not ended */
 	bool stopped;        /* the next payload was being written while the file was opened */
 	bool finishing;      /* no more payloads */
+	bool enters_ring;    /* in its first payload: those before it were overwritten */
 	bool restates;       /* between the WINDOW records RESTATES and RESTATED */
 };
 

@@ -3,7 +3,7 @@
 """PPERF_RING: the file holds the last part of the run. What is in it equals the same part of a whole
 trace, with the levels of memory. What was overwritten is counted. The program may be killed, the
 disk may be full, and the file may be cut."""
-import json, random, struct, time
+import json, os, random, struct, time
 from harness import *
 
 COUNTED = ("calls", "gpu_calls", "bytes", "alloc_bytes", "reserved_delta_bytes", "reserved_peak_bytes", "allocs", "frees")
@@ -30,6 +30,20 @@ def tree(path, *arguments):
 
 def figures(path, *arguments):
     return {"/".join(r["path"]): [r.get(k) for k in COUNTED] for r in tree(path, *arguments)["rows"] if "step: *" in r["path"]}
+
+
+def await_file(path):
+    deadline = time.monotonic() + 20
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def ctl(target, *arguments):
+    """The output of a request, made in the folder of the process."""
+    folder = os.readlink("/proc/%s/cwd" % target) if str(target).isdigit() else str(pathlib.Path(target).parent)
+    result = subprocess.run([str(REPORT), "ctl", str(target), *arguments], cwd=folder, capture_output=True, timeout=60)
+    assert result.returncode == 0, (arguments, result.stderr)
+    return result.stdout.decode()
 
 
 def ring_of(path):
@@ -126,6 +140,71 @@ def a_small_disk_or_limit_makes_the_ring_small(folder):
     counts = ring_of(whole)
     assert counts["chunks"] > 0 and whole.stat().st_size <= 3 * 2**20
     assert info(whole)["integrity"]["lost_events"] == 0
+
+
+@case
+def requests_are_answered_within_100_ms_under_load(folder):
+    process = subprocess.Popen([simulated("demo_train"), "100000"], cwd=folder, stdout=subprocess.DEVNULL,
+                               env=environment(LD_PRELOAD=preload(), PPERF_RING="2M", PPERF_STEP_MARKER="step"))
+    try:
+        await_file(folder / "trace.bin")
+        time.sleep(0.5)
+        took = []
+        for _ in range(20):
+            words = ctl(process.pid, "status").split()
+            took.append(float(words[-2]) * {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000}[words[-1]])
+        # The median: the machine of the test may be busy with others.
+        assert sorted(took)[10] < 100, took
+        ctl(process.pid, "mark", "after 20 requests")
+        ctl(process.pid, "snapshot", "-o", "copy.trace")
+        assert "after 20 requests" in {r["name"] for r in dump(folder / "copy.trace", {"mark"})}
+        figure = report("top", process.pid, "--once", "--interval", "0.3").stdout.decode()
+        assert "layers.* / attention" in figure and "allocated by CUDA calls" in figure, figure
+        ctl(process.pid, "stop")
+        time.sleep(0.5)
+        before = ring_of(folder / "trace.bin")["events"]
+        time.sleep(0.3)
+        assert ring_of(folder / "trace.bin")["events"] == before
+        assert "stopped by pperf ctl" in ctl(process.pid, "status")
+        ctl(process.pid, "start")
+        time.sleep(1.0)
+        assert ring_of(folder / "trace.bin")["events"] > before
+    finally:
+        process.kill()
+        process.wait()
+    integrity = info(folder / "trace.bin")["integrity"]
+    assert integrity["unknown_frees"] == 0 and integrity["unattributed"] == 0, integrity
+
+
+@case
+def copies_of_a_busy_program_are_whole(folder):
+    process = subprocess.Popen([program("ranges"), "4", "400000000"], cwd=folder, env=environment(LD_PRELOAD=preload(), PPERF_RING="64M"))
+    try:
+        await_file(folder / "trace.bin")
+        time.sleep(1.5)
+        for number in range(10):
+            ctl(folder / "trace.bin", "snapshot", "-o", "copy%d.trace" % number)
+    finally:
+        process.kill()
+        process.wait()
+    for number in range(10):
+        integrity = info(folder / ("copy%d.trace" % number))["integrity"]
+        assert integrity["complete"], (number, integrity)
+
+
+@case
+def requests_that_cannot_be_served_are_refused(folder):
+    whole = train(folder, 5, None)
+    for arguments, words in (((whole, "status"), "has ended"), ((os.getpid(), "status"), "writes no trace"), ((whole, "dance"), "usage"), ((whole,), "usage")):
+        result = report("ctl", *arguments, check=None)
+        assert result.returncode in (2, 64) and words in result.stderr.decode(), (arguments, result.stderr)
+    process = subprocess.Popen([simulated("demo_train"), "100000"], cwd=folder, stdout=subprocess.DEVNULL, env=environment(LD_PRELOAD=preload()))
+    try:
+        time.sleep(1.0)
+        assert "need a program that was run with PPERF_RING" in report("ctl", process.pid, "stop", check=2).stderr.decode()
+    finally:
+        process.kill()
+        process.wait()
 
 
 main()
