@@ -233,6 +233,21 @@ static void put_handover(const struct process *process, const struct style *styl
 	paragraph_print(&paragraph, "");
 }
 
+/* Why nothing was overwritten any more, or was about to be no more. */
+static const char *stop_text(const struct process *process)
+{
+	switch (reader_header(process->reader)->control.stop) {
+	case TRACE_STOP_COMMAND:
+		return "; stopped by pperf ctl";
+	case TRACE_STOP_OOM:
+		return "; kept because memory ran out (PPERF_RING_KEEP)";
+	case TRACE_STOP_SLOW_STEP:
+		return "; kept because of a slow step (PPERF_RING_KEEP)";
+	default:
+		return "";
+	}
+}
+
 /* Prints which part of the run a ring holds, and what it has overwritten. */
 static void put_ring(const struct process *process, const struct style *style)
 {
@@ -253,7 +268,7 @@ static void put_ring(const struct process *process, const struct style *style)
 	paragraph_value(&paragraph, UNIT_BYTES, ring->chunk_bytes);
 	paragraph_add(&paragraph, " were overwritten (PPERF_RING=");
 	paragraph_text(&paragraph, given.known ? given.bytes : "", given.known ? given.length : 0);
-	paragraph_add(&paragraph, ")");
+	paragraph_add(&paragraph, ")%s", stop_text(process));
 	paragraph_print(&paragraph, "window");
 }
 

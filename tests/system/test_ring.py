@@ -3,7 +3,7 @@
 """PPERF_RING: the file holds the last part of the run. What is in it equals the same part of a whole
 trace, with the levels of memory. What was overwritten is counted. The program may be killed, the
 disk may be full, and the file may be cut."""
-import json, os, random, struct, time
+import json, os, random, signal, struct, time
 from harness import *
 
 COUNTED = ("calls", "gpu_calls", "bytes", "alloc_bytes", "reserved_delta_bytes", "reserved_peak_bytes", "allocs", "frees")
@@ -190,6 +190,28 @@ def copies_of_a_busy_program_are_whole(folder):
     for number in range(10):
         integrity = info(folder / ("copy%d.trace" % number))["integrity"]
         assert integrity["complete"], (number, integrity)
+
+
+@case
+def the_ring_keeps_what_a_slow_step_did(folder):
+    process = subprocess.Popen([simulated("demo_train"), "100000"], cwd=folder, stdout=subprocess.DEVNULL,
+                               env=environment(LD_PRELOAD=preload(), PPERF_RING="2M", PPERF_STEP_MARKER="step", PPERF_RING_KEEP="slow:20"))
+    try:
+        await_file(folder / "trace.bin")
+        time.sleep(1.0)
+        process.send_signal(signal.SIGSTOP)  # the step that runs takes 300 ms longer than the others
+        time.sleep(0.3)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(1.5)
+        status = ctl(process.pid, "status")
+    finally:
+        process.kill()
+        process.wait()
+    assert "after a slow step" in status and "nothing is overwritten any more" in status, status
+    rows = json.loads(report("steps", folder / "trace.bin", "-f", "json").stdout)["rows"]
+    longest = max(row["duration_ns"] for row in rows if "step" in row)
+    assert longest > 200e6, longest
+    assert "kept because of a slow step" in " ".join(report(folder / "trace.bin", "--width", "200").stdout.decode().split())
 
 
 @case
