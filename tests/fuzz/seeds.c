@@ -215,6 +215,33 @@ static struct trace_builder *counted(void)
 	return builder;
 }
 
+/* A ring, of which the begin was overwritten, stopped after a slow step. */
+static struct trace_builder *ring(void)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_header *header = builder_header(builder);
+	const enum trace_window_edge edges[] = { TRACE_WINDOW_RESTATES, TRACE_WINDOW_RESTATED };
+
+	build_push(builder, MAIN, 10, "step");
+	for (uint64_t at = 100; at <= 300; at += 200)
+		for (int i = 0; i < 2; i++) {
+			struct trace_window *record = build_record(
+				builder, MAIN, TRACE_WINDOW, sizeof *record, at + (uint64_t)i);
+
+			record->edge = edges[i];
+			if (at == 100 && i == 0)
+				header->ring.window_stamp = record->stamp;
+			if (i == 0)
+				build_tensor(builder, MAIN, at, 0x2000, 1024, 1024, 4096);
+		}
+	build_pop(builder, MAIN, 500);
+	header->ring.bytes = 1 << 20;
+	header->ring.chunks = header->ring.events = 3;
+	header->control.stop = TRACE_STOP_SLOW_STEP;
+	build_block(builder, TRACE_UNUSED, "", 0);
+	return builder;
+}
+
 static const unsigned char screens[][8] = {
 	{ 0, 0, 0, 1, 4, 0, 0, 0 },
 	{ 1, 1, 1, 0, 3, 1, 0, 0 },
@@ -269,6 +296,7 @@ static void traces(void)
 	put_trace("pytorch", steps_of_pytorch());
 	put_trace("damaged", damaged());
 	put_trace("counted", counted());
+	put_trace("ring", ring());
 }
 
 /* ---- files of other tools ---- */
