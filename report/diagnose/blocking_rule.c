@@ -86,10 +86,11 @@ static void report_blocked(
 
 	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason,
-		"the calls are measured; that the GPU would not be idle without them is assumed");
+		"the calls are measured; the impact is an upper bound, because other idle time of "
+		"the GPU may have other reasons");
 	SET_TEXT(finding->sentence,
 		"The host is blocked in calls that wait for the GPU: %s, for %s. It launches "
-		"nothing meanwhile, and the GPU is idle afterwards.",
+		"nothing meanwhile.",
 		diagnose_plural(diagnosis, calls->count, "call"),
 		diagnose_time(diagnosis, calls->total_ns));
 	finding_set_place_of(diagnosis, finding, calls);

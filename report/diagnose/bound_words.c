@@ -123,7 +123,7 @@ static void list_shares(
 		if (most == BOUND_COUNT)
 			return;
 		partner = shown_partner(bound, most);
-		listed[most] = listed[partner] = true;
+		listed[most] = true;
 		if (run_bound_partner(most))
 			listed[run_bound_partner(most)] = true;
 		add_evidence(text, "%s", n ? ", " : "");
