@@ -7,9 +7,7 @@
 
 static const char leaks_key; /* of process_attach() */
 
-/* Returns an array by node of the trace: whether it is an operator that created a backward
- * function. The caller frees it. */
-static uint8_t *operators_with_backward(struct trace_reader *reader)
+uint8_t *operators_with_backward(struct trace_reader *reader)
 {
 	const uint32_t count = reader_node_count(reader);
 	uint8_t *has_backward = xcalloc((size_t)count + 1);
@@ -24,10 +22,7 @@ static uint8_t *operators_with_backward(struct trace_reader *reader)
 	return has_backward;
 }
 
-/* Returns whether one of the operators that call each other down to `node` has a backward
- * function, so that autograd may keep what they allocate. */
-static bool is_kept_by_graph(
-	struct trace_reader *reader, const uint8_t *has_backward, uint32_t node)
+bool is_kept_by_graph(struct trace_reader *reader, const uint8_t *has_backward, uint32_t node)
 {
 	while (node && reader_node(reader, node)->kind == TRACE_NODE_OP) {
 		if (has_backward[node])

@@ -16,6 +16,7 @@
 
 struct settings {
 	size_t memory;        /* bytes a device, SIM_MEM */
+	size_t other;         /* of these, bytes that another process holds, SIM_OTHER */
 	int devices;          /* SIM_DEVICES; 0 with SIM_NO_DEVICE */
 	uint64_t kernel_ns;   /* SIM_KERNEL_NS; 0: by the cost model */
 	uint64_t fail_malloc; /* SIM_FAIL_MALLOC: which device allocation fails, 0: none */

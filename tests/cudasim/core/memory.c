@@ -102,9 +102,17 @@ bool range_valid(const void *address, size_t bytes)
 	return block || at == (uintptr_t)address;
 }
 
+/* Bytes of the capacity that neither this process nor another one (SIM_OTHER) holds. */
+static size_t memory_left(int device)
+{
+	const size_t held = used[device] + settings()->other;
+
+	return held < settings()->memory ? settings()->memory - held : 0;
+}
+
 bool memory_charge(int device, size_t bytes)
 {
-	if (bytes > settings()->memory - used[device])
+	if (bytes > memory_left(device))
 		return false;
 	used[device] += bytes;
 	return true;
@@ -118,7 +126,7 @@ void memory_discharge(int device, size_t bytes)
 void memory_info(int device, size_t *free_bytes, size_t *total_bytes)
 {
 	core_lock();
-	*free_bytes = settings()->memory - used[device];
+	*free_bytes = memory_left(device);
 	core_unlock();
 	*total_bytes = settings()->memory;
 }
