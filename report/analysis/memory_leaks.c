@@ -51,6 +51,17 @@ static enum leak_cause cause_of_path(
 	return is_one_scalar(&path->growth) ? LEAK_SCALAR : LEAK_GRAPH;
 }
 
+/* Returns the path of one scalar a step whose operator has no backward function in the trace: the
+ * backward pass of a loss that is only kept never ran. NULL: there is none. */
+static struct leak_path *find_scalar(struct memory_leak *leak)
+{
+	for (size_t i = 0; i < leak->path_count; i++)
+		if (leak->paths[i].cause == LEAK_UNKNOWN &&
+			is_one_scalar(&leak->paths[i].path->growth))
+			return &leak->paths[i];
+	return NULL;
+}
+
 /* Sets the cause of the whole growth: that of the outputs if they are at least half of it, and the
  * scalar that keeps them if there is one, else that of the fastest path. */
 static void set_cause(struct memory_leak *leak)
@@ -66,6 +77,13 @@ static void set_cause(struct memory_leak *leak)
 			leak->scalar = path->path;
 	}
 	leak->cause = leak->path_count ? leak->paths[0].cause : LEAK_UNKNOWN;
+	if (of_graph > 0 && !leak->scalar) {
+		struct leak_path *scalar = find_scalar(leak);
+
+		leak->scalar = scalar ? scalar->path : NULL;
+		if (scalar && 2 * of_graph >= leak->held->growth.rate)
+			scalar->cause = LEAK_SCALAR;
+	}
 	if (2 * of_graph >= leak->held->growth.rate)
 		leak->cause = leak->scalar ? LEAK_SCALAR : LEAK_GRAPH;
 	else if (leak->cause == LEAK_GRAPH || leak->cause == LEAK_SCALAR)

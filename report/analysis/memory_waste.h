@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds reserved device memory that tensors do not use, and why, for the rules of diagnose:
- * requests that failed although enough was free, segments that a small tensor keeps, segments that stay
- * empty, and sizes that change from step to step. Two passes over the trace.
+ * requests that failed although enough was free, segments that a small tensor keeps, segments that
+ * stay empty, and sizes that change from step to step. Two passes over the trace.
  *
  * Figures are of one device, profile_totals.level_device. Moments of the run are counted in steps,
  * or, where there are fewer than WASTE_STEPS_MIN, in time from the first record of memory to the

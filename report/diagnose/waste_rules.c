@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rules about device memory that PyTorch reserves and no tensor uses. Several may hold of the same
- * bytes. Then the first of these is the finding, and the others find nothing: a request
- * failed, small tensors keep large segments, sizes change from step to step, segments stay empty, and, without such a cause,
- * much is reserved that tensors do not hold.
+ * bytes. Then the first of these is the finding, and the others find nothing: a request failed,
+ * small tensors keep large segments, sizes change from step to step, segments stay empty, and,
+ * without such a cause, much is reserved that tensors do not hold.
  */
 #include "report/analysis/memory_waste.h"
 #include "report/base/compare.h"

@@ -130,13 +130,13 @@ def pinned_segment1():
 
 def pinned_segment2():
     kept = []
-    Loop(convolutional(), IMAGES).run(30, lambda i, out: consume(kept, 1, 44 + 6 * i, 1.5, 42 + 6 * i) if i < 9 else None)
+    Loop(convolutional(), IMAGES).run(30, lambda i, out: consume(kept, 5, 90, 3, 86) if i == 4 else None)
 
 
 def pinned_segment3():
     kept = []
     with torch.profiler.record_function("calibrate"):
-        consume(kept, 10, 80, 12, 68)
+        consume(kept, 5, 150, 20, 128)
     for i in range(400):
         with torch.profiler.record_function("serve"):
             take(1).fill_(1)
@@ -144,7 +144,7 @@ def pinned_segment3():
 
 def pinned_segment4():
     kept = []
-    consume(kept, 4, 200, 0.5, 199)
+    consume(kept, 4, 200, 2, 197)
     Loop(mlp(512), lambda: torch.randn(128, 512, device="cuda")).run(40)
     return kept
 
@@ -391,7 +391,7 @@ def idle_cache4():
 
 # another process: the test holds most of the GPU
 def another_process1():
-    Loop(mlp(2048)).run(3)
+    Loop(mlp()).run(3)
     until_exhausted(lambda i: take(2000))
 
 
