@@ -230,6 +230,7 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 		"See with nvidia-smi which processes use the GPU, and end them or choose another "
 		"GPU (CUDA_VISIBLE_DEVICES).");
 	SET_TEXT(finding->view, "memory");
+	finding->explains_end = true;
 	finding->node = failure.node;
 	finding->count = 1;
 	finding->impact_bytes = others;

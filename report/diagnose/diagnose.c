@@ -187,7 +187,7 @@ static uint64_t impact_base(const struct finding *finding)
 }
 
 /* Returns the place of a finding in the list:
- *   0  the program ran out of memory
+ *   0  the program ran out of memory, then why
  *   1  findings that cost 1 % of the run or more
  *   2  findings that cost bytes and no time
  *   3  notes
@@ -202,7 +202,7 @@ static int finding_position(const struct finding *finding)
 
 	if (finding->state != FINDING_FOUND)
 		return positions[finding->state];
-	if (finding->ends_run)
+	if (finding->ends_run || finding->explains_end)
 		return 0;
 	if (!finding->impact_ns)
 		return 2;

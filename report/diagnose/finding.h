@@ -49,6 +49,7 @@ struct finding {
 	bool has_gain;
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
 	bool ends_run;             /* it costs the run, not time: ordered first */
+	bool explains_end;         /* why memory ran out: ordered after what ends the run */
 	bool has_example, at_path; /* at_path: the command needs the path of `node` after `view` */
 };
 

@@ -221,6 +221,7 @@ static void set_refused(
 		diagnose_bytes(diagnosis, refused->largest_gap));
 	SET_TEXT(finding->view, "memory --map");
 	set_bytes(finding, 0, waste->refusals, refused->free_inside, refused->at_ns);
+	finding->explains_end = diagnosis->profile->memory->counts.ooms > 0;
 }
 
 /* Reserved memory in no tensor at the peak, without a cause that another rule names. */
