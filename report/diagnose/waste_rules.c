@@ -221,7 +221,10 @@ static void set_refused(
 		diagnose_bytes(diagnosis, refused->largest_gap));
 	SET_TEXT(finding->view, "memory --map");
 	set_bytes(finding, 0, waste->refusals, refused->free_inside, refused->at_ns);
-	finding->explains_end = diagnosis->profile->memory->counts.ooms > 0;
+	/* With less free memory than this, the program was about to run out anyway. */
+	finding->explains_end = diagnosis->profile->memory->counts.ooms > 0 &&
+				diagnose_is_share(refused->free_inside,
+					waste->end->figures.reserved, LIMIT_UNUSED);
 }
 
 /* Reserved memory in no tensor at the peak, without a cause that another rule names. */
