@@ -24,6 +24,8 @@ enum file_kind file_kind_of(const unsigned char *head, size_t bytes)
 		return FILE_GZIP;
 	if (bytes >= 15 && !memcmp(head, "SQLite format 3", 15))
 		return FILE_SQLITE;
+	if (bytes >= 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
+		return FILE_PICKLE;
 	return may_be_json(head, bytes) ? FILE_JSON : FILE_OTHER;
 }
 

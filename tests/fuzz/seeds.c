@@ -303,14 +303,15 @@ static void traces(void)
 
 static void foreign(void)
 {
-	unsigned char packed[16384], *export;
+	unsigned char packed[16384], *export, *snapshot;
 	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)sample_kineto,
 		.avail_in = (unsigned)sample_kineto_bytes(),
 		.next_out = packed,
 		.avail_out = sizeof packed };
-	size_t bytes;
+	size_t bytes, snapshot_bytes;
 	char name[16];
 
+	snapshot = sample_torch_snapshot(&snapshot_bytes);
 	export = sample_nsys_export(&bytes);
 	if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ||
 		deflate(&stream, Z_FINISH) != Z_STREAM_END)
@@ -322,9 +323,12 @@ static void foreign(void)
 		put("import", name, &view, 1, packed, stream.total_out);
 		snprintf(name, sizeof name, "nsys-%d", view);
 		put("nsys", name, &view, 1, export, bytes);
+		snprintf(name, sizeof name, "snapshot-%d", view);
+		put("snapshot", name, &view, 1, snapshot, snapshot_bytes);
 	}
 	deflateEnd(&stream);
 	free(export);
+	free(snapshot);
 }
 
 struct image {
