@@ -41,14 +41,14 @@ struct oom_cause {
 	uint64_t free;
 	bool is_free_known;
 	uint64_t others; /* total - held - free: contexts, libraries, other processes */
-	/* Of the fastest leak of the device (memory_leaks.h), and what its steps left. 0: no leak */
+	/* Of the fastest leak (memory_leaks.h), and what its steps left. 0: none */
 	uint64_t growth_per_step, grown;
 	struct memory_gaps gaps; /* of PyTorch's segments */
 	bool of_torch;
 };
 
-/* Finds the cause of one time that PyTorch ran out of memory. Reads the trace once more if there may
- * be a leak that is not known yet. */
+/* Finds the cause of one time that PyTorch ran out of memory. Reads the trace once more if there
+ * may be a leak that is not known yet. */
 struct oom_cause oom_cause_of_torch(struct process *process, const struct memory_oom *oom);
 /* The same of a failed CUDA allocation. UNKNOWN if it is not device memory, or if PyTorch's
  * allocator reported the failure itself. */

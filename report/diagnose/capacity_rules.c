@@ -170,8 +170,8 @@ void diagnose_managed_memory(struct diagnosis *diagnosis, struct finding *findin
 
 /* ---- other processes ---- */
 
-/* Returns why memory ran out the last time; `*failed` is the call of CUDA that failed, NULL: PyTorch
- * reported it. */
+/* Returns why memory ran out the last time; `*failed` is the call of CUDA that failed, NULL:
+ * PyTorch reported it. */
 static struct oom_cause last_cause(
 	const struct diagnosis *diagnosis, const struct failed_allocation **failed)
 {
