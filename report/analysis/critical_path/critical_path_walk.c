@@ -313,6 +313,7 @@ void critical_path_graph_free(struct critical_path_graph *path)
 	stream_table_free(&path->handles);
 	free(path->stream_of_handle);
 	free(path->handle_known);
+	free(path->stream_ends);
 	percentiles_free(&path->launches);
 	activities_free(path->activities);
 	free(path);

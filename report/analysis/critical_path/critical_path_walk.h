@@ -22,8 +22,9 @@
  *                    is not known). The work of the events that its CUDA stream had to wait for.
  *   end of work      Its begin.
  *
- * A launch counts as taking at least the 5th percentile of all launches. From then on the work
- * is ready as far as its call is concerned. The latest of a point's predecessors holds it up. Of
+ * A launch counts as taking at least the 5th percentile of those launches whose stream was empty
+ * when they were called: the time of the others is that of the work before theirs. Without such
+ * launches, it counts as taking no time. From then on the work is ready as far as its call is concerned. The latest of a point's predecessors holds it up. Of
  * equal ones this is the GPU's own order, then events, then the launch. The time from the latest
  * predecessor to the point itself is spent whatever came before. Each other predecessor could
  * have come later by its distance to the latest one. This is what slack is computed from. The
@@ -158,9 +159,12 @@ struct critical_path_graph {
 	size_t handle_room, handle_known_room;
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
-	/* From the begin of calls to the begin of their work, without graphs. */
+	/* From the begin of calls to the begin of their work, without graphs and work that waited.
+	 */
 	struct percentiles launches;
 	struct percentiles_budget budget;
+	uint64_t *stream_ends; /* by stream index: when its work so far ended */
+	size_t stream_ends_room;
 	uint64_t launch_ns; /* least duration of a launch: the 5th percentile */
 	uint32_t last;      /* point; PATH_NONE: there is nothing */
 };
