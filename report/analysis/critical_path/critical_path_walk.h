@@ -28,8 +28,9 @@
  * concerned. The latest of a point's predecessors holds it up. Of equal ones this is the GPU's own
  * order, then events, then the launch. The time from the latest predecessor to the point itself is
  * spent whatever came before. Each other predecessor could have come later by its distance to the
- * latest one. This is what slack is computed from. The path leads from the last point of all to the one that held it up, and so on. Its segments are
- * disjoint, and cover the time from the first point to the last.
+ * latest one. This is what slack is computed from. The path leads from the last point of all to the
+ * one that held it up, and so on. Its segments are disjoint, and cover the time from the first
+ * point to the last.
  *
  * The default stream of a context waits for its other streams, and they wait for it. Streams
  * made with cudaStreamNonBlocking do not, and a trace does not say which these are. So this is
