@@ -160,14 +160,20 @@ static bool is_late_host(enum gap_cause cause)
 	       cause != GAP_UNKNOWN;
 }
 
+/* Returns how much of `idle_ns` counts, of which `won_ns` can, and `counted_ns` has been. */
+static uint64_t counted(uint64_t idle_ns, uint64_t won_ns, uint64_t counted_ns)
+{
+	return min_u64(idle_ns, won_ns - min_u64(won_ns, counted_ns));
+}
+
 /* Counts idle time behind call `i`, as far as the calls before were long. */
 static void credit(struct blocked_sums *sums, struct blocked_device *device, size_t i,
 	uint64_t idle_ns, const struct idle_part *idle)
 {
 	const struct blocked_time *time = &device->times[i];
 	struct blocked_time *group = &device->times[time->group];
-	const uint64_t ns = min_u64(idle_ns, time->won_ns - group->credit_ns),
-		       together_ns = min_u64(idle_ns, time->all_won_ns - device->all_credit_ns);
+	const uint64_t ns = counted(idle_ns, time->won_ns, group->credit_ns),
+		       together_ns = counted(idle_ns, time->all_won_ns, device->all_credit_ns);
 
 	group->credit_ns += ns;
 	sums->credit_ns += ns;
