@@ -282,7 +282,8 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TABLE,
 		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
 			   "start_ns confidence why next command impact_share impact_of share "
-			   "share_of_ns gain_ns provenance",
+			   "share_of_ns share_of gain_ns gain_share same_idle_as "
+			   "provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,

@@ -120,6 +120,12 @@ static void add_top_size(
 				diagnosis, sums->top_size.exposed_ns, sums->top_size.busy_ns));
 }
 
+static bool communicates(const struct path_node *work, void *context)
+{
+	(void)context;
+	return work->communicates;
+}
+
 static void report_exposed(
 	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
@@ -133,6 +139,8 @@ static void report_exposed(
 			  "only their traces show");
 	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
 	finding_set_place(diagnosis, finding, sums->node_ns, sums->room);
+	finding->places_name = "in the whole trace";
+	finding_set_gain(diagnosis, finding, 0, communicates, NULL);
 	SET_TEXT(finding->evidence,
 		"in the whole trace %s of communication in %s, %s of it exposed (%s)",
 		diagnose_time(diagnosis, sums->busy_ns),

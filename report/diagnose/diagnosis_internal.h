@@ -52,14 +52,16 @@ struct call_occurrences {
  * calls. */
 const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls);
 
-/* Calls of one thread in which it waits for the GPU (blocking_rule.c). */
-struct blocked_thread {
-	struct occurrences calls;
-	uint64_t kernels; /* that it launched, in the whole trace */
-	/* of the calls: copies that end before their call returns, the time of these calls, and
-	 * that of the copies */
-	uint64_t copies, copies_ns, moving_ns;
-	uint32_t tid;
+/* A call in which its thread waits for the GPU (blocking_rule.c). */
+struct blocking_call {
+	uint64_t begin_ns, end_ns;
+	uint32_t tid, owner, name;
+	bool copies; /* it copies, and returns after the copy ended */
+};
+/* A thread that launches on a GPU, and the kernels that it launched there. */
+struct launching_thread {
+	uint64_t kernels;
+	uint32_t tid, device;
 };
 
 #define CLOCK_PARTS_MAX 64u
@@ -93,8 +95,11 @@ struct diagnose_facts {
 	/* of the whole trace: recorded by CUPTI; by pperf */
 	uint64_t allocation_calls[2];
 	struct variable_kernel variable;
-	struct blocked_thread *blocked;
-	size_t blocked_count, blocked_room;
+	struct blocking_call *blocking;
+	size_t blocking_count, blocking_room;
+	uint64_t blocking_ns; /* sum of their lengths */
+	struct launching_thread *launching;
+	size_t launching_count, launching_room;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],
 		cause_longest_ns[GAP_CAUSE_COUNT];
@@ -211,6 +216,12 @@ void finding_set_place_of(struct diagnosis *diagnosis, struct finding *finding,
  * and impact_ns, if that is at least `per_mille` thousandths of the steps or of the span. */
 bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
 	uint64_t span_ns, uint64_t per_mille);
+/* Sets by how much the run gets shorter at most, by the critical path, if GPU work that `selects`
+ * accepts took only `left` (0 to 1) of its time. If the impact is a part of steady-state steps,
+ * only their work is shortened. Called when the impact and whole_ns are set; sets nothing if the
+ * path is not known. */
+void finding_set_gain(struct diagnosis *diagnosis, struct finding *finding, double left,
+	bool (*selects)(const struct path_node *work, void *context), void *context);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
@@ -240,8 +251,6 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 /* Adds GPU work, or a call, to the calls that block their threads. */
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
-/* Returns by how much the run gets shorter at most without these calls, and their number. */
-uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls);
 void blocking_free(struct diagnose_facts *facts);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);

@@ -184,9 +184,16 @@ static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *idle)
 {
 	const uint64_t span_ns = diagnosis->facts.span_ns;
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	/* In the steps, also before the first operation. Steps that are a small part of the run are
+	 * checked on their own. */
+	const bool by_steps = bound->steps && diagnose_is_share(diagnosis->facts.steady_ns,
+						      diagnosis->facts.whole_ns, LIMIT_STEPS_SMALL);
+	const uint64_t steps_ns = by_steps ? run_bound_ns(bound, BOUND_LAUNCH) : 0;
 
 	return diagnose_is_share(idle->longer->total_ns, span_ns, LIMIT_WORTH) ||
-	       (diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) &&
+	       ((diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) ||
+			diagnose_is_share(steps_ns, bound->whole_ns, LIMIT_LAUNCH_IDLE)) &&
 		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
 }
 

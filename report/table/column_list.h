@@ -330,6 +330,12 @@
 	X("share_of_ns", "share of", TIME, computed,                                               \
 		"diagnose: the time of all places of a finding, which share is a share of; the "   \
 		"impact if that is more")                                                          \
+	X("share_of", "share of", TEXT, computed,                                                  \
+		"diagnose: what share_of_ns is the time of, if not of the impact")                 \
+	X("gain_share", "gain", PERCENT, computed,                                                 \
+		"diagnose: gain_ns / the time that impact_of names; at most 100 %")                \
+	X("same_idle_as", "same idle as", TEXT, computed,                                          \
+		"diagnose: the finding that has the same idle time, or most of it, as its own")    \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), upper bound (at most this much can be "      \

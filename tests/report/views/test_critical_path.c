@@ -190,6 +190,23 @@ START_TEST(the_gpu_is_too_slow)
 }
 END_TEST
 
+/* Launches that find their stream busy do not show how long a launch takes. */
+START_TEST(launches_are_queued)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	for (uint64_t i = 0; i < 3; i++)
+		launch(builder, 1, 95 + 10 * i, i + 1, 7);
+	kernel(builder, 9, "launched before", 7, 50, 1050);
+	for (uint64_t i = 0; i < 3; i++)
+		kernel(builder, i + 1, "k", 7, 1050 + 100 * i, 1150 + 100 * i);
+	run = show(builder);
+	expect(&run, "work", "launched before", "gain_ns", 1050 - 95);
+	expect(&run, "work", "k", "gain_ns", 300);
+}
+END_TEST
+
 /* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is
  * waited for anyway. */
 START_TEST(calls_have_slack)
@@ -713,6 +730,7 @@ int main(void)
 	tcase_add_test(graphs, the_host_is_too_slow);
 	tcase_add_test(graphs, launches_are_too_slow);
 	tcase_add_test(graphs, the_gpu_is_too_slow);
+	tcase_add_test(graphs, launches_are_queued);
 	tcase_add_test(graphs, calls_have_slack);
 	tcase_add_test(graphs, a_stream_waits_for_another);
 	tcase_add_test(graphs, an_event_is_what_it_was);

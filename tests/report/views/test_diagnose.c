@@ -843,6 +843,55 @@ static struct trace_builder *waiting(void)
 	return program_end(&program, 4 * MS);
 }
 
+static void wait_at(struct program *program, const char *range, uint64_t from, uint64_t to)
+{
+	const uint32_t api = build_name(program->builder, "cudaStreamSynchronize");
+	struct trace_sync *sync;
+
+	build_push(program->builder, 1, from - 10, range);
+	sync = build_record(program->builder, 1, TRACE_SYNC, sizeof *sync, to);
+	sync->call.duration = to - from;
+	sync->call.api = api;
+	sync->type = TRACE_SYNC_STREAM;
+	build_pop(program->builder, 1, to + 10);
+}
+
+/* Rounds in which the host waits for 24 us until the GPU is idle, a second time for 1 us after
+ * `later`, and launches the next kernel long after that. */
+static struct trace_builder *blocked_twice(const char *second, uint64_t later)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 10 * US + i * 200 * US;
+
+		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
+		wait_at(&program, "read", at + 30 * US, at + 54 * US);
+		wait_at(&program, second, at + 54 * US + later, at + 55 * US + later);
+		kernel(&program, names[i % 5], at + 100 * US, at + 102 * US, 50 * US);
+	}
+	build_pop(program.builder, 1, 3 * MS);
+	return program_end(&program, 4 * MS);
+}
+
+/* The lead that the first wait costs is lost at the second one, after 6 us and in the wait. */
+static struct trace_builder *blocked(void)
+{
+	return blocked_twice("check", 6 * US);
+}
+
+static struct trace_builder *blocked_again_at_once(void)
+{
+	return blocked_twice("check", 100);
+}
+
+/* Both waits are one: the whole 25 us could be bridged. */
+static struct trace_builder *blocked_at_one_path(void)
+{
+	return blocked_twice("read", 100);
+}
+
 /* A hundred of one kernel at one place; which take longer is `slow`'s matter. */
 static struct trace_builder *spread(uint64_t (*length)(unsigned i))
 {
@@ -1086,6 +1135,14 @@ static const struct rule_case {
 	{ slow_host, "synchronisation", "clear", "" },
 	{ waiting, "blocking-calls", "clear", "" },
 	{ slow_host, "blocking-calls", "clear", "" },
+	/* 7 us behind each first wait, 1 us behind each second one */
+	{ blocked, "blocking-calls", "finding", "80000,,upper bound,20" },
+	{ blocked, "blocking-calls", "finding", "train/read," },
+	{ blocked, "blocking-calls", "finding", "same idle time as in the finding launch-bound" },
+	{ blocked, "blocking-calls", "finding", "meanwhile the GPU runs k_a for 44.00 us" },
+	{ blocked_again_at_once, "blocking-calls", "note",
+		"21.00 us in all, and up to 250.00 us only without all of them together" },
+	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
 	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },
