@@ -269,6 +269,7 @@ static void profiler_line(
 	const struct trace_window *window = record;
 	const struct trace_away *away = record;
 	const struct trace_device_memory *memory = record;
+	const struct trace_cpu_sample *sample = record;
 
 	switch (kind) {
 	case TRACE_CLOCK:
@@ -304,6 +305,11 @@ static void profiler_line(
 		if (memory->process_bytes)
 			line_unsigned(line, DUMP_process_bytes, memory->process_bytes);
 		PUT_WORD(line, DUMP_reason, device_memory_reasons, memory->reason);
+		break;
+	case TRACE_CPU_SAMPLE:
+		line_text(line, DUMP_name, reader_name(reader, sample->function));
+		line_text(line, DUMP_module, reader_name(reader, sample->module));
+		line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
 		break;
 	case TRACE_AWAY:
 		PUT_WORD(line, DUMP_action, handover_edges, away->edge);
