@@ -269,7 +269,6 @@ static void profiler_line(
 	const struct trace_window *window = record;
 	const struct trace_away *away = record;
 	const struct trace_device_memory *memory = record;
-	const struct trace_cpu_sample *sample = record;
 
 	switch (kind) {
 	case TRACE_CLOCK:
@@ -306,11 +305,6 @@ static void profiler_line(
 			line_unsigned(line, DUMP_process_bytes, memory->process_bytes);
 		PUT_WORD(line, DUMP_reason, device_memory_reasons, memory->reason);
 		break;
-	case TRACE_CPU_SAMPLE:
-		line_text(line, DUMP_name, reader_name(reader, sample->function));
-		line_text(line, DUMP_module, reader_name(reader, sample->module));
-		line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
-		break;
 	case TRACE_AWAY:
 		PUT_WORD(line, DUMP_action, handover_edges, away->edge);
 		line_unsigned(line, DUMP_realtime_ns, away->realtime_ns);
@@ -320,6 +314,14 @@ static void profiler_line(
 		line_id(line, DUMP_object, lock->object);
 		break;
 	}
+}
+
+static void sample_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_cpu_sample *sample)
+{
+	line_text(line, DUMP_name, reader_name(reader, sample->function));
+	line_text(line, DUMP_module, reader_name(reader, sample->module));
+	line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
 }
 
 bool dump_record_line(
@@ -360,6 +362,9 @@ bool dump_record_line(
 	case TRACE_TENSOR:
 	case TRACE_TENSOR_OOM:
 		tensor_line(reader, line, event->record);
+		break;
+	case TRACE_CPU_SAMPLE:
+		sample_line(reader, line, event->record);
 		break;
 	default:
 		profiler_line(reader, line, event->record, event->kind);
