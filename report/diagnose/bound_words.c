@@ -391,6 +391,11 @@ static void say_bound(
 {
 	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
 
+	/* what the host did is known of all gaps only, not of those in steps */
+	const char *mpi = bound->bound == BOUND_HOST && !bound->steps
+				  ? host_activity_mpi_share(diagnosis)
+				  : NULL;
+
 	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
 		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
 	if (bound->bound == BOUND_HOST)
@@ -398,6 +403,8 @@ static void say_bound(
 			diagnose_plural(diagnosis, bound->long_gaps, "gap"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, bound->longest_gap_ns));
+	if (mpi)
+		add_words(text, ", in which the host is in MPI for %s of the time", mpi);
 	if (kernels_take_more(bound))
 		add_words(text, ". This is the largest loss; the kernels compute for %s",
 			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));

@@ -77,6 +77,24 @@ struct variable_kernel {
 	uint32_t own_count[CLOCK_PARTS_MAX], others_count[CLOCK_PARTS_MAX];
 };
 
+#define HOST_PLACES 4u
+#define HOST_FUNCTIONS 3u
+
+/* A range or call that a launching thread was in during long gaps. */
+struct host_place {
+	uint32_t node; /* 0: in no recorded range or call */
+	uint64_t ns, samples;
+	uint64_t function_count; /* that CPU samples name */
+	char functions[384];     /* the HOST_FUNCTIONS with most samples, with their shares */
+};
+
+/* What launching threads did in long gaps (host_activity.c). */
+struct host_activity {
+	uint64_t total_ns, mpi_ns;             /* mpi_ns: part of total_ns, in calls of MPI */
+	struct host_place places[HOST_PLACES]; /* those with most time */
+	unsigned count, last; /* last: the place that the following rows describe */
+};
+
 struct diagnose_facts {
 	/* Sums over the GPUs. The span is from the first operation of each to its last: busy, idle
 	 * and unknown time. */
@@ -105,6 +123,7 @@ struct diagnose_facts {
 		cause_longest_ns[GAP_CAUSE_COUNT];
 	uint32_t cause_node[GAP_CAUSE_COUNT];
 	uint64_t cause_node_ns[GAP_CAUSE_COUNT];
+	struct host_activity host;
 	/* by node: idle time before its launches, and of their latency */
 	uint64_t *launch_idle_of_node;
 	size_t launch_idle_room;
@@ -244,6 +263,15 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
+/* Adds a row of `idle` about what the host did in long gaps; other rows are passed over. */
+void host_activity_add_row(struct diagnosis *diagnosis, const struct row *row);
+/* Returns the share of the long gaps in which the host is in MPI, if it is large, or NULL. */
+const char *host_activity_mpi_share(struct diagnosis *diagnosis);
+/* Returns what has most time of the long gaps, is not MPI, and has CPU samples. NULL: nothing. */
+const struct host_place *host_activity_sampled(const struct diagnosis *diagnosis);
+/* Appends to sentence and evidence what the host did in long gaps, if the trace shows more than
+ * the place of a finding does: MPI, CPU samples, or the ranges of a program without PyTorch. */
+void host_activity_explain(struct diagnosis *diagnosis, struct finding *finding);
 /* Sets the advice for calls that wait for the GPU, by the operators around finding->node. */
 void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about calls in which the host is blocked (blocking_rule.c). */

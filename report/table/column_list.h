@@ -232,6 +232,13 @@
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
 	X("host_call", "host in", TEXT, computed,                                                  \
 		"CUDA call that the launching thread was in for half or more of a wait")           \
+	X("samples", "CPU samples", COUNT, computed,                                               \
+		"CPU samples of the launching thread in these gaps; of a range or call: in it "    \
+		"and in nothing inside it")                                                        \
+	X("sample_share", "of samples", PERCENT, computed,                                         \
+		"fraction of the CPU samples in the range, or outside of all ranges and calls, "   \
+		"of the row above")                                                                \
+	X("module", "module", TEXT, computed, "program or library that has the sampled function")  \
 	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \

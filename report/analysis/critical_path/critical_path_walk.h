@@ -12,8 +12,9 @@
  * Edges say what a point comes after:
  *
  *   begin of a call  The end of the call before it on its thread, or the begin of the call around
- *                    it. And the last call of another thread, if that thread made 16 calls since
- *                    the last call of this one: threads take turns.
+ *                    it. And the last call of another thread, if it is this one's turn after
+ *                    that: between the thread that calls backward and autograd's threads after
+ *                    any call of the other, between others if that made 16 calls meanwhile.
  *   end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
  *                    that ended in its own call: that end. For cudaFree: the last work that ended
  *                    in it.

@@ -529,6 +529,41 @@ START_TEST(threads_take_turns)
 }
 END_TEST
 
+/* Autograd's thread sleeps between backward passes, however few calls there are. The path leads
+ * through both threads. A third thread works at the same time. */
+START_TEST(a_backward_pass_waits_for_its_caller_and_that_for_it)
+{
+	struct trace_builder *builder = begin();
+	const uint32_t forward = build_node(builder, 0, "aten::linear", NULL, TRACE_NODE_OP),
+		       backward = build_node(
+			       builder, 0, "AddmmBackward0", NULL, TRACE_NODE_BACKWARD),
+		       other = build_node(builder, 0, "prefetch", NULL, TRACE_NODE_RANGE);
+	struct report_run run;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		const uint64_t at = 100 + 1000 * i, id = 3 * i + 1;
+
+		build_push_node(builder, 1, at, forward);
+		launch(builder, 1, at + 95, id, 7);
+		build_pop(builder, 1, at + 200);
+		kernel(builder, id, "k", 7, at + 101, at + 102);
+		build_push_node(builder, 3, at + 210, other);
+		launch(builder, 3, at + 295, id + 1, 9);
+		build_pop(builder, 3, at + 310);
+		kernel(builder, id + 1, "k", 9, at + 301, at + 302);
+		build_push_node(builder, 2, at + 400, backward);
+		launch(builder, 2, at + 495, id + 2, 7);
+		build_pop(builder, 2, at + 600);
+		kernel(builder, id + 2, "last", 7, at + 505, at + 590);
+	}
+	run = show(builder);
+	expect_parts(
+		&run, (struct parts){ .kernels = 85, .launch = 10, .calls = 5 * 5, .host = 2375 });
+	expect(&run, "place", "aten::linear", "path_ns", 505);
+	expect(&run, "place", "prefetch", "path_ns", 0);
+}
+END_TEST
+
 /* A third thread, which polls now and then, does not hide whose turn it was. */
 START_TEST(a_polling_thread_ends_no_turn)
 {
@@ -744,6 +779,7 @@ int main(void)
 	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
 	tcase_add_test(graphs, two_threads);
 	tcase_add_test(graphs, threads_take_turns);
+	tcase_add_test(graphs, a_backward_pass_waits_for_its_caller_and_that_for_it);
 	tcase_add_test(graphs, a_polling_thread_ends_no_turn);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
