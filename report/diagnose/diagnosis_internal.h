@@ -12,6 +12,7 @@
 #define PPERF_REPORT_DIAGNOSE_DIAGNOSIS_INTERNAL_H
 
 #include "report/analysis/activities.h"
+#include "report/analysis/first_calls.h"
 #include "report/analysis/gap_cause.h"
 #include "report/analysis/step_stats.h"
 #include "report/diagnose/finding.h"
@@ -60,6 +61,22 @@ struct blocked_thread {
 	 * that of the copies */
 	uint64_t copies, copies_ns, moving_ns;
 	uint32_t tid;
+};
+
+/* A gap of LIMIT_LONG_GAP_NS or more, after start-up, for which the host was late. */
+struct long_launch_gap {
+	uint64_t at_ns, length_ns;
+	uint32_t node, tid; /* of the launch after it */
+};
+
+/* Of fewer steps it is not known which are slow. */
+#define STEPS_COMPARED_MIN 3u
+#define FIRST_CALLS_LISTED 3u
+
+/* Such gaps that are in first calls (first_call_rule.c). */
+struct first_call_gaps {
+	struct occurrences gaps; /* by the excess of the first call */
+	struct first_call longest[FIRST_CALLS_LISTED];
 };
 
 #define CLOCK_PARTS_MAX 64u
@@ -116,6 +133,9 @@ struct diagnose_facts {
 	 *   event_gaps       those of queued_gaps with the cause event wait */
 	struct occurrences launch_short, launch_long, launch_long_before_steps, sync_gaps,
 		queued_gaps, event_gaps;
+	struct long_launch_gap *long_gaps;
+	size_t long_gap_count, long_gap_room;
+	struct first_call_gaps first;
 };
 
 /* What the trace shows of the program, so that advice fits it. */
@@ -251,6 +271,11 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 /* Rules about the first steps and the cost of profiling (host_rules.c). */
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
+/* Finds the long gaps that are in first calls, if the process has too few steps to compare. */
+void first_call_gaps_read(struct diagnosis *diagnosis);
+/* Reports them, and kernels that the driver loaded at their first use, as cold start. Returns false
+ * if there is too little of that. */
+bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about torch.compile (compile_rules.c). */
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compilation(struct diagnosis *diagnosis, struct finding *finding);

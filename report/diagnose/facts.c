@@ -380,6 +380,16 @@ static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
 			diagnose_escaped(diagnosis, call->text.bytes, call->text.length));
 }
 
+static void keep_long_gap(
+	struct diagnose_facts *facts, const struct row *row, uint64_t at_ns, uint64_t length_ns)
+{
+	*ARRAY_ADD(facts->long_gaps, facts->long_gap_room,
+		facts->long_gap_count) = (struct long_launch_gap){ .at_ns = at_ns,
+		.length_ns = length_ns,
+		.node = row->node,
+		.tid = (uint32_t)computed_row_number(row, "thread") };
+}
+
 static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
@@ -393,6 +403,8 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 				: before                   ? &facts->launch_long_before_steps
 							   : &facts->launch_long,
 			row->node, 0, at, length);
+	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY) && length >= LIMIT_LONG_GAP_NS && !before)
+		keep_long_gap(facts, row, at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS) {
@@ -466,6 +478,7 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 	facts_read_activities(diagnosis);
 	if (diagnosis->profile->timeline)
 		facts_read_idle(diagnosis);
+	first_call_gaps_read(diagnosis);
 }
 
 const struct run_bound *diagnose_bound(struct diagnosis *diagnosis)
@@ -491,11 +504,12 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->launch_short, &facts->launch_long,
 		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->queued_gaps,
-		&facts->event_gaps };
+		&facts->event_gaps, &facts->first.gaps };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
 	blocking_free(facts);
+	free(facts->long_gaps);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
 	step_table_free(diagnosis->step_table);
