@@ -266,6 +266,35 @@ static uint64_t one_wait_ns(const struct diagnosis *diagnosis, const struct run_
 		       : 0;
 }
 
+/* Says what launched work waits for, and no more than the trace shows of it. */
+static void say_what_is_waited_for(
+	struct diagnosis *diagnosis, const char *share, struct finding *text)
+{
+	static const char *const after_event[GAP_EVENT_COUNT] = {
+		[GAP_EVENT_POSSIBLE] = "an event (%s) whose record the trace lacks, or earlier "
+				       "work of its stream that it lacks",
+		[GAP_EVENT_UNLIKELY] = "earlier work of its stream that the trace lacks or, less "
+				       "likely, the event of the %s before it",
+	};
+	const enum gap_event event = diagnose_event(diagnosis);
+
+	if (!waits_for_events(diagnosis)) {
+		SET_TEXT(text->sentence,
+			"Launched work does not start for %s of the time, and the trace does not "
+			"show what it waits for; it may be another process",
+			share);
+	} else if (event == GAP_EVENT_KNOWN) {
+		SET_TEXT(text->sentence, "Launched work waits for an event (%s) for %s of the time",
+			diagnose_event_call(diagnosis), share);
+	} else {
+		SET_TEXT(text->sentence,
+			"Launched work does not start for %s of the time. It "
+			"waits for ",
+			share);
+		add_words(text, after_event[event], diagnose_event_call(diagnosis));
+	}
+}
+
 /* Says what is waited for, and of one long wait that it is one, and what is beside it. */
 static void say_waiting(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
@@ -274,16 +303,7 @@ static void say_waiting(
 		       rest_ns = bound->whole_ns - min_u64(bound->whole_ns, one_ns);
 	const char *share = diagnose_share(diagnosis, bound->ns[BOUND_WAITING], bound->whole_ns);
 
-	if (waits_for_events(diagnosis))
-		SET_TEXT(text->sentence, "Launched work waits for an event (%s) for %s of the time",
-			diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent"
-							  : "cudaStreamWaitEvent",
-			share);
-	else
-		SET_TEXT(text->sentence,
-			"Launched work does not start for %s of the time, and the trace does not "
-			"show what it waits for; it may be another process",
-			share);
+	say_what_is_waited_for(diagnosis, share, text);
 	if (one_ns && rest_ns)
 		add_words(text, ": one wait of %s, at %s. Kernels compute for %s of the other %s.",
 			diagnose_time(diagnosis, one_ns),

@@ -122,8 +122,12 @@ struct diagnose_facts {
 	size_t launch_idle_room;
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
-	/* the call that the launching thread was in during the longest wait of launched work */
+	/* of the longest wait of launched work: the call that the launching thread was in, and the
+	 * stream */
 	char host_call[128];
+	uint64_t waiting_stream;
+	/* of event_gaps: by what the work waits for */
+	uint64_t event_ns[GAP_EVENT_COUNT];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
 	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS
 	 *   launch_long      the same, LIMIT_LONG_GAP_NS or more, after start-up
@@ -248,6 +252,10 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 /* Rules about communication between GPUs (communication_rules.c). */
 void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
+/* Returns what most of the time in event_gaps waits for. */
+enum gap_event diagnose_event(const struct diagnosis *diagnosis);
+/* Returns the name of the call that makes a stream wait for an event. */
+const char *diagnose_event_call(struct diagnosis *diagnosis);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);

@@ -360,10 +360,24 @@ static void note_host_call(struct diagnosis *diagnosis, const struct row *row, u
 {
 	const struct cell *call = idle_cell(row, "host_call");
 
-	if (length_ns > diagnosis->facts.queued_gaps.longest_ns)
-		SET_TEXT(diagnosis->facts.host_call, "%s",
-			call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length)
-			     : "");
+	if (length_ns <= diagnosis->facts.queued_gaps.longest_ns)
+		return;
+	SET_TEXT(diagnosis->facts.host_call, "%s",
+		call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length) : "");
+	diagnosis->facts.waiting_stream = computed_row_number(row, "stream");
+}
+
+static void add_event_gap(
+	struct diagnose_facts *facts, const struct row *row, uint64_t at_ns, uint64_t length_ns)
+{
+	unsigned event = GAP_EVENT_KNOWN;
+
+	occurrences_add(&facts->event_gaps, row->node, 0, at_ns, length_ns);
+	while (event < GAP_EVENT_COUNT &&
+		!computed_row_is(row, "waits_for", gap_event_name((enum gap_event)event)))
+		event++;
+	if (event < GAP_EVENT_COUNT)
+		facts->event_ns[event] += length_ns;
 }
 
 static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
@@ -412,7 +426,7 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
 	}
 	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
-		occurrences_add(&facts->event_gaps, row->node, 0, at, length);
+		add_event_gap(facts, row, at, length);
 }
 
 /* Adds a row of a cause at one node. */

@@ -97,8 +97,8 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	finding->has_example = true;
 }
 
-/* Returns the overhead that CUPTI reported of the profiler, not of the driver, between the first and
- * the last operation of the GPUs. Reads the trace once more. */
+/* Returns the overhead that CUPTI reported of the profiler, not of the driver, between the first
+ * and the last operation of the GPUs. Reads the trace once more. */
 static uint64_t overhead_in_span(const struct diagnosis *diagnosis)
 {
 	struct trace_reader *reader = diagnosis->process->reader;

@@ -374,7 +374,65 @@ static void report_concurrent_process(struct diagnosis *diagnosis, struct findin
 	finding_set_impact(finding, occurrences_top_node(queued_gaps), 1, queued_gaps->total_ns);
 }
 
-/* Reports that launched work waited for events while the GPU was idle. */
+enum gap_event diagnose_event(const struct diagnosis *diagnosis)
+{
+	const uint64_t *ns = diagnosis->facts.event_ns;
+	enum gap_event most = GAP_EVENT_POSSIBLE;
+
+	for (enum gap_event event = GAP_EVENT_KNOWN; event < GAP_EVENT_COUNT; event++)
+		if (ns[event] > ns[most])
+			most = event;
+	return most;
+}
+
+const char *diagnose_event_call(struct diagnosis *diagnosis)
+{
+	return diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent";
+}
+
+/* Says what the work waits for, as far as it is known, and what to do. */
+static void explain_event(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const enum gap_event event = diagnose_event(diagnosis);
+	const char *call = diagnose_event_call(diagnosis);
+
+	if (event == GAP_EVENT_KNOWN)
+		SET_TEXT(finding->sentence,
+			"The GPU is idle while launched work waits for an event (%s).", call);
+	else if (event == GAP_EVENT_POSSIBLE)
+		SET_TEXT(finding->sentence,
+			"The GPU is idle while launched work waits for an event (%s), or for "
+			"earlier work of its stream that the trace does not show.",
+			call);
+	else
+		SET_TEXT(finding->sentence,
+			"The GPU is idle while launched work waits for what the trace does not "
+			"show: earlier work of its stream or, less likely, the event of the %s "
+			"before it.",
+			call);
+	SET_TEXT(finding->reason,
+		event == GAP_EVENT_KNOWN
+			? "the work was the first that its stream got after the wait; the record "
+			  "of the event is in the trace, but the GPU work before it was over"
+		: event == GAP_EVENT_POSSIBLE
+			? "the work was the first that its stream got after the wait; the record "
+			  "of the event is not in the trace"
+			: "the GPU was idle when the wait was called: all GPU work in the trace "
+			  "that the event could be for was over; the record of the event is not "
+			  "in the trace");
+	SET_TEXT(finding->next,
+		"Find %s: %swork of another %sGPU, of another process or rank "
+		"(CUDA IPC), a host function, or work from before the trace began.",
+		event == GAP_EVENT_KNOWN      ? "what was recorded before the event"
+		: event == GAP_EVENT_POSSIBLE ? "what was recorded before the event, and what the "
+						"stream still had to do"
+					      : "what the stream still had to do, then what was "
+						"recorded before the event",
+		event == GAP_EVENT_KNOWN ? "" : "kernels of a CUDA graph without records, ",
+		event == GAP_EVENT_UNLIKELY ? "" : "stream or ");
+}
+
+/* Reports that launched work waited behind waits for events while the GPU was idle. */
 static void report_event_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -382,25 +440,17 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->sentence,
-		"The GPU is idle while launched work waits for an event (%s), or for earlier work "
-		"of its stream that the trace does not show.",
-		diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent");
+	explain_event(diagnosis, finding);
 	SET_TEXT(finding->evidence,
-		"%s of %s or more, together %s of a span of %s; the longest %s, at %s%s%s",
+		"%s of %s or more, together %s of a span of %s; the longest %s, at %s, on stream "
+		"%llu%s%s",
 		diagnose_plural(diagnosis, waits->count, "wait"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, waits->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_time(diagnosis, waits->longest_ns),
 		diagnose_time(diagnosis, waits->longest_at_ns),
+		(unsigned long long)facts->waiting_stream,
 		*facts->host_call ? "; meanwhile the host was in " : "", facts->host_call);
-	SET_TEXT(finding->reason,
-		"the work was the first that its stream got after the wait; what the event stands "
-		"for is not shown by GPU work of this process");
-	SET_TEXT(finding->next,
-		"Find what was recorded before the event: work of another stream or GPU, of "
-		"another process or rank (CUDA IPC), a host function, or work from before the "
-		"trace began.");
 	occurrences_set_node(waits, finding);
 	finding->count = waits->count;
 	finding->impact_ns = waits->total_ns;

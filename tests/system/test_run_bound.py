@@ -119,7 +119,18 @@ def a_run_without_a_gpu_says_where_self_time_is(folder):
 @case
 def one_long_wait_is_said_to_be_one(folder):
     row = [verdict(trace) for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
-    assert "waits for an event (hipStreamWaitEvent) for 97.8 % of the time: one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
+    assert "does not start for 97.8 % of the time." in row["finding"] and ": one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
+
+
+@case
+def what_a_wait_is_for_is_not_invented(folder):
+    """The GPU was idle when hipStreamWaitEvent was called, and no record of its event is in the file: the event is not the likely cause."""
+    trace = [trace for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
+    assert "waits for earlier work of its stream that the trace lacks or, less likely, the event" in verdict(trace)["finding"], verdict(trace)
+    finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "queued-not-started"][0]
+    assert "earlier work of its stream or, less likely" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
+    gap = [row for row in rows("idle", trace)["rows"] if row["kind"] == "gap"][0]
+    assert (gap["waits_for"], gap["stream"]) == ("earlier work or event", 3), gap
 
 
 @case
