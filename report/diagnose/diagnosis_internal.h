@@ -238,6 +238,9 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
+/* Appends to the evidence what the program did before the first GPU operation, if that is much of
+ * the run (startup.c). */
+void diagnose_list_startup(struct diagnosis *diagnosis, struct finding *text);
 /* Sets the member `next` of a verdict about kernels: the largest ones (bound_kernels.c). */
 void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text);
 
