@@ -13,7 +13,7 @@
  * of TRACE_ALIGN until it finds a valid block head. header.end is a hint: it is right in a killed
  * process, but a truncated file is shorter.
  *
- * There are four types of block. A reader skips a block of any other type by its extent.
+ * There are five types of block. A reader skips a block of any other type by its extent.
  *
  *   TRACE_SLOT    The current tail of one thread's records, mapped by the process and reused.
  *                 `used` is stored last, with release: every byte below it is complete.
@@ -35,6 +35,21 @@
  * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk
  * with a wrong crc was being written when the process was killed. It is dropped whole, because the
  * slot still has its records.
+ *
+ * The ring. With PPERF_RING, chunks are only in the segments of a ring. A segment is a part of the
+ * file that begins as one TRACE_UNUSED block; chunks are taken off its beginning. If the ring has
+ * reached its size, the oldest segment becomes one TRACE_UNUSED block again, and its chunks are
+ * counted in header.ring. So the payloads of a stream begin with a sequence greater than 0, which
+ * is no loss. `reserved` of such a chunk is the number of its events, as far as the program made
+ * them.
+ *
+ * A stream restates what memory is held from time to time: a WINDOW record (RESTATES), then a
+ * TENSOR with TRACE_TENSOR_LEVEL for each device, a TENSOR for each block of PyTorch's allocator
+ * and an ALLOC (duration 0) for each CUDA allocation that is held then, then a WINDOW record
+ * (RESTATED). Nothing else is recorded about memory in between. header.ring.window_stamp is the
+ * stamp of the first RESTATES after which nothing was overwritten. The window of the trace begins
+ * there. A reader leaves out what is before it, except that ranges may have begun there. It leaves
+ * out what was restated at any other time.
  *
  * The payload is a sequence of 32-bit little-endian words. The two lowest bits of a record's first
  * word are its form:
@@ -161,7 +176,8 @@ enum trace_header_flag {
 	X(REENTERED, "the call came from a signal handler inside pperf")               \
 	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")          \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
-	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
+	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")                        \
+	X(STOPPED, "the ring was stopped, by `pperf ctl` or PPERF_RING_KEEP")
 
 enum trace_loss {
 #define X(name, text) TRACE_LOST_##name,
@@ -197,6 +213,51 @@ struct trace_clock {
 	uint64_t raw, monotonic_ns, realtime_ns;
 };
 
+/* The ring of PPERF_RING, and what is no longer in it. */
+struct trace_ring {
+	uint64_t bytes; /* its largest size; 0: there is no ring */
+	/* What was overwritten: chunks, events of the program in them, bytes in the file. */
+	uint64_t chunks, events, chunk_bytes;
+	/* Nothing with a stamp above this one was overwritten. 0: nothing was overwritten. */
+	uint64_t last_overwritten;
+	uint64_t window_stamp; /* where the window begins; 0: with the trace */
+	uint64_t unlisted;     /* allocations that had no place in the table of what is held */
+};
+
+/* Requests of `pperf ctl`, which maps the header and writes to it. The process looks at each seal,
+ * and in the thread that flushes CUPTI's buffers. */
+enum trace_command {
+	TRACE_COMMAND_STATUS = 1, /* answers; nothing else */
+	TRACE_COMMAND_STOP = 2,   /* overwrite nothing from now on: later events are lost */
+	TRACE_COMMAND_START = 3,  /* go on; the window begins now */
+	TRACE_COMMAND_MARK = 4,   /* record a MARK with `text` */
+};
+enum trace_command_result {
+	TRACE_COMMAND_DONE = 0,
+	TRACE_COMMAND_UNKNOWN = 1,
+	TRACE_COMMAND_NO_RING = 2, /* STOP and START need PPERF_RING */
+	TRACE_COMMAND_FAILED = 3,  /* no space for the record */
+};
+/* Why the ring stopped. */
+enum trace_stop { TRACE_STOP_NONE, TRACE_STOP_COMMAND, TRACE_STOP_OOM, TRACE_STOP_SLOW_STEP };
+struct trace_control {
+	/* Set by the tool: `request` last, to a number that is neither the last request nor 0. */
+	uint32_t request, command;
+	/* Set by the process: `answer` last, to the number of the request. */
+	uint32_t answer, result;
+	uint32_t tool; /* pid of the tool that makes a request; 0: none */
+	/* stop: enum trace_stop; stopped: 1 when nothing is overwritten any more, a while later */
+	uint32_t stop, stopped;
+	uint32_t text_bytes;  /* MARK */
+	uint64_t stop_stamp;  /* of the command, or of what triggered the stop */
+	uint64_t stop_value;  /* SLOW_STEP: ticks of the step; OOM: bytes that were requested */
+	uint64_t stop_median; /* SLOW_STEP: median of the steps before */
+	/* In a copy made by `pperf ctl PID snapshot`: payloads that begin later are not complete,
+	 * and not part of the trace. 0: no copy. */
+	uint64_t copied_at;
+	char text[120];
+};
+
 struct trace_header {
 	char magic[8];
 	uint32_t version, endian;
@@ -216,14 +277,24 @@ struct trace_header {
 	uint64_t lost[16];       /* events, by enum trace_loss */
 	uint64_t steps;          /* PPERF_SCHEDULE: steps that have ended so far, recorded or not */
 	struct trace_skip skipped[8]; /* by enum trace_skip_kind */
+	struct trace_ring ring;
+	struct trace_control control;
 };
 static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file format");
-static_assert(offsetof(struct trace_header, steps) == 288 && sizeof(struct trace_header) == 488,
+static_assert(
+	offsetof(struct trace_header, steps) == 288 && offsetof(struct trace_header, ring) == 488 &&
+		offsetof(struct trace_header, control) == 544 && sizeof(struct trace_header) == 728,
 	"part of the file format");
 static_assert(TRACE_SKIP_KINDS <= 8, "part of the file format");
 static_assert(TRACE_LOSS_KINDS <= 16, "part of the file format");
 
-enum trace_block_type { TRACE_SLOT = 1, TRACE_CHUNK = 2, TRACE_DICT = 3, TRACE_TOTALS = 4 };
+enum trace_block_type {
+	TRACE_SLOT = 1,
+	TRACE_CHUNK = 2,
+	TRACE_DICT = 3,
+	TRACE_TOTALS = 4,
+	TRACE_UNUSED = 5
+};
 
 struct trace_block {
 	uint32_t magic;
@@ -236,8 +307,8 @@ struct trace_block {
 	uint64_t base_stamp;
 	uint64_t lost; /* events of this stream that were not recorded, so far */
 	uint32_t crc;
-	uint32_t reserved;
-	uint64_t used; /* payload bytes, stored last with release */
+	uint32_t reserved; /* a chunk of a ring: the program's events in it; else 0 */
+	uint64_t used;     /* payload bytes, stored last with release */
 };
 static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 
@@ -462,9 +533,20 @@ struct trace_self {
  *   ENDS    From here on only these are recorded: ends of open ranges, calls that allocate or
  *           free memory, TENSOR_OOM, and names.
  *
- * If the first WINDOW of a trace is not BEGINS, recording began with the process and step 0. If a
- * trace has none, TRACE_PAUSED says whether anything was recorded. */
-enum trace_window_edge { TRACE_WINDOW_BEGINS = 1, TRACE_WINDOW_ENDS = 2, TRACE_WINDOW_STEP = 3 };
+ * With PPERF_RING:
+ *
+ *   RESTATES   The records up to RESTATED restate which memory is held.
+ *   RESTATED    The end of it.
+ *
+ * Without a ring: if the first WINDOW of a trace is not BEGINS, recording began with the process
+ * and step 0. If a trace has none, TRACE_PAUSED says whether anything was recorded. */
+enum trace_window_edge {
+	TRACE_WINDOW_BEGINS = 1,
+	TRACE_WINDOW_ENDS = 2,
+	TRACE_WINDOW_STEP = 3,
+	TRACE_WINDOW_RESTATES = 4,
+	TRACE_WINDOW_RESTATED = 5
+};
 struct trace_window {
 	struct trace_head head;
 	uint64_t stamp;

@@ -52,7 +52,10 @@ static void write_call(struct driver_function *callee, enum trace_kind kind, int
 {
 	if (captured)
 		call_mark_captured();
-	call_write(&callee->traced, kind, result, CALL_NO_STREAM, rest, words);
+	if (kind == TRACE_ALLOC || kind == TRACE_FREE)
+		call_write_memory(&callee->traced, kind, result, CALL_NO_STREAM, rest);
+	else
+		call_write(&callee->traced, kind, result, CALL_NO_STREAM, rest, words);
 }
 
 static uint64_t event_stream(const struct driver_function *callee, const struct driver_event *event)

@@ -45,8 +45,7 @@ static inline int end_memory_call(struct traced_function *traced, uint32_t outer
 	};
 
 	if (outer == 0) {
-		call_write(
-			traced, kind, result, memory_call->stream, rest, CALL_WORDS(trace_memory));
+		call_write_memory(traced, kind, result, memory_call->stream, rest);
 		if (kind == TRACE_ALLOC && memory_call->kind == TRACE_MEMORY_DEVICE)
 			after_device_alloc(result, memory_call);
 	}

@@ -3,6 +3,7 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/call_record_write.h"
+#include "collector/stream/held_memory.h"
 #include "collector/stream/stream.h"
 #include "preload/python/frames.h"
 #include "preload/cuda/driver_query.h"
@@ -90,7 +91,8 @@ void call_capture_ended(void)
 		continue;
 }
 
-static bool is_captured(const struct traced_function *traced, const void *stream)
+static inline __attribute__((always_inline)) bool is_captured(
+	const struct traced_function *traced, const void *stream)
 {
 	if (call_tls.captured)
 		return true;
@@ -100,7 +102,7 @@ static bool is_captured(const struct traced_function *traced, const void *stream
 	return driver_is_capturing(stream, traced->per_thread);
 }
 
-static uint32_t site_api(struct traced_function *traced)
+static inline __attribute__((always_inline)) uint32_t site_api(struct traced_function *traced)
 {
 	uint32_t api = atomic_load_explicit(&traced->api, memory_order_relaxed);
 
@@ -122,7 +124,8 @@ static inline bool wants_python_stack(const struct traced_function *traced)
 /* Captures the call's stack and returns its id. If PPERF_PYSTACKS requests whole Python stacks and
  * there is one, it replaces the native stack; a line of Python is added to it. `end`: when the call
  * ended. *ticks: the cost. */
-static uint32_t capture_stack(const struct traced_function *traced, uint64_t end, uint64_t *ticks)
+static inline __attribute__((always_inline)) uint32_t capture_stack(
+	const struct traced_function *traced, uint64_t end, uint64_t *ticks)
 {
 	const bool native = with_stack >> traced->type & 1, of_python = wants_python_stack(traced),
 		   only_line = python_stack_mode == PYTHON_STACKS_OWN;
@@ -184,14 +187,98 @@ bool call_write(struct traced_function *traced, enum trace_kind kind, int result
 	return call_record_end(own, &record);
 }
 
+#define MEMORY_ALLOCATION_FAILED 2u /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
+
+/* Updates which memory is held. */
+static void update_held_memory(const struct trace_memory *record)
+{
+	const bool array = record->memory_kind == TRACE_MEMORY_ARRAY;
+	const struct held_block block = { .address = record->address,
+		.bytes = record->bytes,
+		.stream = record->stream,
+		.begin = record->call.stamp,
+		.node = record->call.head.node,
+		.stack = record->call.stack,
+		.device = record->call.device,
+		.api = record->call.api,
+		.flags = record->flags,
+		.memory_kind = (uint8_t)record->memory_kind,
+		.space = array ? HELD_ARRAY : HELD_MEMORY };
+
+	if (record->call.result == MEMORY_ALLOCATION_FAILED &&
+		record->call.head.kind == TRACE_ALLOC)
+		held_memory_ran_out(record->bytes, true);
+	if (record->call.result != 0)
+		return;
+	if (record->flags & TRACE_MEMORY_ALL)
+		held_memory_remove_context(
+			block.device, record->flags >> TRACE_MEMORY_CONTEXT_SHIFT);
+	else if (block.address && record->call.head.kind == TRACE_ALLOC)
+		held_memory_add(&block);
+	else if (block.address)
+		held_memory_remove((enum held_space)block.space, block.address,
+			record->call.stamp - record->call.duration);
+}
+
+/* Writes the record under the lock of held_memory.h. What it takes from the linker or the
+ * dictionary was obtained before. `call`: the record's first members, without stamp. */
+static bool write_held(enum trace_kind kind, const struct trace_call *call, const uint64_t *rest)
+{
+	struct trace_memory record, *written;
+	struct signal_guard guard;
+
+	held_memory_lock(&guard);
+	written = stream_record(kind, sizeof *written);
+	if (written) {
+		const struct trace_head head = written->call.head;
+		const uint64_t stamp = written->call.stamp;
+
+		written->call = *call;
+		written->call.head = head;
+		written->call.head.flags = call->head.flags;
+		written->call.stamp = stamp;
+		written->call.duration = stamp - call_tls.begin;
+		memcpy(&written->address, rest, sizeof record - sizeof *call);
+		record = *written;
+		stream_commit();
+		update_held_memory(&record);
+	}
+	held_memory_unlock(&guard);
+	return written != NULL;
+}
+
+bool call_write_memory(struct traced_function *traced, enum trace_kind kind, int result,
+	const void *stream, const uint64_t *rest)
+{
+	struct trace_call call = { .result = (uint32_t)result };
+	uint64_t stack_ticks = 0, end;
+	bool written;
+
+	if (!held_memory_wanted || !call_enabled)
+		return call_write(traced, kind, result, stream, rest, CALL_WORDS(trace_memory));
+	end = clock_now();
+	if (!stream_enter())
+		return false;
+	call.head.flags = (uint8_t)(traced->flags |
+				    (is_captured(traced, stream) ? TRACE_CALL_CAPTURED : 0u));
+	call.stack = capture_stack(traced, end, &stack_ticks);
+	call.correlation = call_tls.correlation;
+	call.api = site_api(traced);
+	call.device = call_device(traced);
+	written = write_held(kind, &call, rest);
+	if (written && stack_ticks)
+		stream_write_stack_cost(end, stack_ticks);
+	stream_leave();
+	return written;
+}
+
 bool call_write_reset(struct traced_function *traced, int result)
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = {
 		[3] = call_pair(TRACE_MEMORY_UNKNOWN, TRACE_MEMORY_ALL | call_context_flags())
 	};
 
-	return call_write(
-		traced, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
+	return call_write_memory(traced, TRACE_FREE, result, CALL_NO_STREAM, rest);
 }
 
 /* Returns whether no thread has claimed the device before. */

@@ -5,6 +5,7 @@
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
+#include "collector/stream/held_memory.h"
 #include "collector/stream/stream.h"
 #include "collector/stream/recording_switch.h"
 #include "preload/python/python.h"
@@ -253,6 +254,42 @@ static void append_report(enum trace_kind kind, const struct tensor_report *tens
 	atomic_store_explicit(&before->run, written ? run : 0, memory_order_relaxed);
 }
 
+/* Makes the next record of each device have the totals. */
+static void restart_totals(void)
+{
+	for (uint32_t device = 0; last_report && device < TRACE_TENSOR_DEVICES; device++)
+		atomic_store_explicit(&last_report[device].run, 0, memory_order_relaxed);
+}
+
+/* Writes the report and remembers which blocks are held (PPERF_RING). */
+static __attribute__((noinline)) void append_report_held(
+	enum trace_kind kind, const struct tensor_report *tensor_report)
+{
+	static uint32_t restatements; /* at the last report; under the lock */
+	const struct held_block block = { .address = tensor_report->address,
+		.bytes = report_bytes(tensor_report),
+		.node = stream_node(),
+		.stack = tensor_report->stack,
+		.device = tensor_report->device,
+		.space = HELD_TENSOR };
+	struct signal_guard guard;
+
+	held_memory_lock(&guard);
+	if (restatements != held_memory_restatements())
+		restart_totals();
+	restatements = held_memory_restatements();
+	append_report(kind, tensor_report);
+	held_memory_set_level(
+		tensor_report->device, tensor_report->allocated, tensor_report->reserved);
+	if (kind == TRACE_TENSOR_OOM)
+		held_memory_ran_out(report_bytes(tensor_report), false);
+	else if (tensor_report->bytes >= 0)
+		held_memory_add(&block);
+	else
+		held_memory_remove(HELD_TENSOR, block.address, UINT64_MAX);
+	held_memory_unlock(&guard);
+}
+
 /* Counts a report while recording is paused, and remembers the totals. */
 static void skip_report(const struct tensor_report *tensor_report)
 {
@@ -270,6 +307,14 @@ static void skip_report(const struct tensor_report *tensor_report)
 	stream_leave();
 }
 
+static inline void append(enum trace_kind kind, const struct tensor_report *tensor_report)
+{
+	if (__builtin_expect(held_memory_wanted, 0))
+		append_report_held(kind, tensor_report);
+	else
+		append_report(kind, tensor_report);
+}
+
 /* Captures the stack that PPERF_PYSTACKS requests for an allocation, and records it. The cost of a
  * line that is known is not recorded: that would cost as much again. */
 static __attribute__((noinline)) void record_with_stack(
@@ -284,7 +329,7 @@ static __attribute__((noinline)) void record_with_stack(
 				       : python_stack_capture();
 	if (slow)
 		ticks = clock_now() - begin;
-	append_report(kind, tensor_report);
+	append(kind, tensor_report);
 	if (ticks)
 		stream_write_stack_cost(begin, ticks);
 }
@@ -308,7 +353,7 @@ static void record_report(enum trace_kind kind, const void *address, int64_t byt
 	if (__builtin_expect(bytes >= python_stack_min_bytes, 0))
 		record_with_stack(kind, &tensor_report);
 	else
-		append_report(kind, &tensor_report);
+		append(kind, &tensor_report);
 	stream_leave();
 }
 

@@ -44,7 +44,7 @@ struct left_by_step {
 };
 
 /* `steps`: one entry for each of `count` steps. `replaced_bytes`: what was freed in the second half
- * of the late steps and had been allocated before it. */
+ * of the late steps, had been allocated before it, and had lived longer than two steps. */
 struct memory_growth memory_growth_test(
 	const struct left_by_step *steps, size_t count, uint64_t replaced_bytes);
 

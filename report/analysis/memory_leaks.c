@@ -7,9 +7,7 @@
 
 static const char leaks_key; /* of process_attach() */
 
-/* Returns an array by node of the trace: whether it is an operator that created a backward
- * function. The caller frees it. */
-static uint8_t *operators_with_backward(struct trace_reader *reader)
+uint8_t *operators_with_backward(struct trace_reader *reader)
 {
 	const uint32_t count = reader_node_count(reader);
 	uint8_t *has_backward = xcalloc((size_t)count + 1);
@@ -24,10 +22,7 @@ static uint8_t *operators_with_backward(struct trace_reader *reader)
 	return has_backward;
 }
 
-/* Returns whether one of the operators that call each other down to `node` has a backward
- * function, so that autograd may keep what they allocate. */
-static bool is_kept_by_graph(
-	struct trace_reader *reader, const uint8_t *has_backward, uint32_t node)
+bool is_kept_by_graph(struct trace_reader *reader, const uint8_t *has_backward, uint32_t node)
 {
 	while (node && reader_node(reader, node)->kind == TRACE_NODE_OP) {
 		if (has_backward[node])
@@ -56,6 +51,17 @@ static enum leak_cause cause_of_path(
 	return is_one_scalar(&path->growth) ? LEAK_SCALAR : LEAK_GRAPH;
 }
 
+/* Returns the path of one scalar a step whose operator has no backward function in the trace: the
+ * backward pass of a loss that is only kept never ran. NULL: there is none. */
+static struct leak_path *find_scalar(struct memory_leak *leak)
+{
+	for (size_t i = 0; i < leak->path_count; i++)
+		if (leak->paths[i].cause == LEAK_UNKNOWN &&
+			is_one_scalar(&leak->paths[i].path->growth))
+			return &leak->paths[i];
+	return NULL;
+}
+
 /* Sets the cause of the whole growth: that of the outputs if they are at least half of it, and the
  * scalar that keeps them if there is one, else that of the fastest path. */
 static void set_cause(struct memory_leak *leak)
@@ -71,6 +77,13 @@ static void set_cause(struct memory_leak *leak)
 			leak->scalar = path->path;
 	}
 	leak->cause = leak->path_count ? leak->paths[0].cause : LEAK_UNKNOWN;
+	if (of_graph > 0 && !leak->scalar) {
+		struct leak_path *scalar = find_scalar(leak);
+
+		leak->scalar = scalar ? scalar->path : NULL;
+		if (scalar && 2 * of_graph >= leak->held->growth.rate)
+			scalar->cause = LEAK_SCALAR;
+	}
 	if (2 * of_graph >= leak->held->growth.rate)
 		leak->cause = leak->scalar ? LEAK_SCALAR : LEAK_GRAPH;
 	else if (leak->cause == LEAK_GRAPH || leak->cause == LEAK_SCALAR)

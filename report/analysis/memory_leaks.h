@@ -58,6 +58,13 @@ bool memory_leaks_possible(const struct process *process);
  * there may be one. */
 const struct memory_leak *memory_leaks_worst(struct process *process);
 
+/* Returns an array by node of the trace: whether it is an operator that created a backward
+ * function. The caller frees it. */
+uint8_t *operators_with_backward(struct trace_reader *reader);
+/* Returns whether `node` of the trace, or an operator that called it, has a backward function, so
+ * that autograd may keep what is allocated there. */
+bool is_kept_by_graph(struct trace_reader *reader, const uint8_t *has_backward, uint32_t node);
+
 /* Returns after how many more steps the device's memory is used up at this rate. 0: not known. */
 uint64_t memory_leak_steps_left(const struct process *process, const struct memory_leak *leak);
 

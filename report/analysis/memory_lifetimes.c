@@ -143,7 +143,8 @@ static void add_freed(struct lifetimes_reader *reader, const struct observed_mem
 	else
 		add_block(&site->freed[freed_class(across)], bytes);
 	site->across_max = max_u64(site->across_max, from ? across : 0);
-	if (from < half && to >= half)
+	/* A gradient or a batch that outlives the middle by a step or two replaces nothing. */
+	if (from < half && to >= half && across > 2)
 		site->replaced_bytes += bytes;
 	if (made->has_steps)
 		return;

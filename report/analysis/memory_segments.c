@@ -129,6 +129,8 @@ static void pass_segment_time(struct memory_segment *segment, uint64_t now_ns)
 {
 	segment->byte_ns += (double)segment->occupied * (double)(now_ns - segment->changed_ns);
 	segment->changed_ns = now_ns;
+	if (segment->occupied >= segment->bytes / 2)
+		segment->half_ns = now_ns;
 }
 
 static void add_segment(struct memory_segments *map, const struct observed_memory *seen)

@@ -17,7 +17,7 @@
  * the memory that was mapped first. What is not mapped is a segment without an address. Memory that
  * is mapped at several addresses counts once, at the first of them.
  *
- * Each change takes O(log n). Memory: 65 to 100 bytes per block and 130 to 200 per segment, of
+ * Each change takes O(log n). Memory: 65 to 100 bytes per block and 140 to 210 per segment, of
  * those that were held at the same time.
  */
 #ifndef PPERF_REPORT_ANALYSIS_MEMORY_SEGMENTS_H
@@ -43,6 +43,8 @@ struct memory_segment {
 	uint64_t changed_ns; /* when `occupied` changed */
 	/* When its last block was freed. Meaningful if `blocks` is 0 and `ever` is not. */
 	uint64_t emptied_ns;
+	/* When blocks last occupied at least half of it, while they do not do so now. 0: never. */
+	uint64_t half_ns;
 	double byte_ns; /* integral of `occupied` over time, up to changed_ns */
 	uint64_t ever;  /* blocks that were allocated in it */
 	uint32_t blocks;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/oom_cause.h"
-#include "report/analysis/step_stats.h"
-#include "report/base/alloc.h"
+#include "report/analysis/memory_leaks.h"
 #include "report/base/compare.h"
 #include "report/text/format_number.h"
 #include <math.h>
@@ -9,14 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* CUDA's context, with the modules and workspaces of its libraries: 0.3 to 0.8 GB on data-center
- * GPUs. Only what is beyond this may be another process's. */
-#define CONTEXT_BYTES (UINT64_C(1) << 30)
 #define OTHERS_SHARE 20u /* others are mentioned from 1 / 20 of the GPU's memory on */
-#define GROWTH_STEPS_MIN 5u
-#define GROWTH_BYTES_MIN (1 << 20) /* a step */
-/* Of 10 steady-state steps so many must end with more than the one before. */
-#define GROWTH_RISES 8u
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
@@ -25,47 +17,24 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 /* ---- growth ---- */
 
-struct growth {
-	uint64_t per_step, steps;
-};
-
-static struct growth growth_of_steps(const struct step_table *table, size_t offset)
+/* Sets growth_per_step and grown by what leaks of the device's memory, or of its tensors. */
+static void set_growth(struct process *process, uint32_t device, struct oom_cause *cause)
 {
-	int64_t *values = xcalloc((table->usual + 1) * sizeof *values);
-	const size_t count = table->usual;
-	size_t rises = 0;
-	double slope;
+	const struct memory_leaks *leaks = NULL;
 
-	step_table_values(table, offset, values);
-	for (size_t i = 1; i < count; i++)
-		rises += values[i] > values[i - 1];
-	slope = count >= GROWTH_STEPS_MIN ? step_trend(values, count) : 0;
-	free(values);
-	if (slope < GROWTH_BYTES_MIN || rises * 10 < (count - 1) * GROWTH_RISES)
-		return (struct growth){ 0 };
-	return (struct growth){ (uint64_t)llround(slope), count };
-}
+	if (!memory_leaks_unchecked(process) && memory_leaks_possible(process))
+		leaks = memory_leaks_of(process);
+	for (size_t i = 0; leaks && i < leaks->count && leaks->leaks[i].is_leak; i++) {
+		const struct memory_leak *leak = &leaks->leaks[i];
 
-static const char growths_key; /* the key of process_attach() */
-
-/* Sets growth_per_step and steps. The trace is read once for all times that memory ran out. */
-static void set_growth(struct process *process, struct oom_cause *cause)
-{
-	struct growth *growths = process_attached(process, &growths_key);
-	struct step_table *table;
-
-	if (!process->steps)
+		if (leak->held->device != device ||
+			(cause->of_torch ? leak->held->kind != MEMORY_TENSOR
+					 : !memory_is_device(leak->held->kind)))
+			continue;
+		cause->growth_per_step = (uint64_t)llround(leak->held->growth.rate);
+		cause->grown = leak->left_bytes;
 		return;
-	if (!growths) {
-		table = step_table_read(process);
-		growths = xcalloc(2 * sizeof *growths);
-		growths[false] = growth_of_steps(table, offsetof(struct step_stats, reserved_end));
-		growths[true] = growth_of_steps(table, offsetof(struct step_stats, allocated_end));
-		step_table_free(table);
-		process_attach(process, &growths_key, growths, free);
 	}
-	cause->growth_per_step = growths[cause->of_torch].per_step;
-	cause->steps = growths[cause->of_torch].steps;
 }
 
 /* ---- the causes ---- */
@@ -101,6 +70,9 @@ static void set_capacity(struct process *process, uint32_t device_number,
 	cause->free = cause->is_free_known
 			      ? failed->free_bytes
 			      : minus(minus(cause->total, cause->held), first_others(sample));
+	/* CUDA refuses a request because less is free. */
+	if (failed && !cause->is_free_known)
+		cause->free = min_u64(cause->free, cause->asked);
 	cause->others = minus(minus(cause->total, cause->held), cause->free);
 }
 
@@ -109,8 +81,8 @@ static void set_capacity(struct process *process, uint32_t device_number,
 static uint64_t suspicious_others(const struct oom_cause *cause, const struct device_memory *sample)
 {
 	const uint64_t grown = sample ? minus(cause->others, first_others(sample)) : 0,
-		       beyond = max_u64(minus(cause->others, CONTEXT_BYTES),
-			       minus(grown, CONTEXT_BYTES / 2));
+		       beyond = max_u64(minus(cause->others, OOM_CONTEXT_BYTES),
+			       minus(grown, OOM_CONTEXT_BYTES / 2));
 
 	return beyond >= cause->total / OTHERS_SHARE ? beyond : 0;
 }
@@ -137,8 +109,7 @@ static enum oom_cause_kind find_kind(
 		return OOM_OTHERS;
 	if (cause->asked > minus(cause->total, cause->others))
 		return OOM_TOO_LARGE;
-	if (cause->asked <= cause->free + cause->growth_per_step * cause->steps &&
-		cause->growth_per_step)
+	if (cause->grown && cause->asked <= cause->free + cause->grown)
 		return OOM_LEAK;
 	return is_fragmented(cause) ? OOM_FRAGMENTATION : OOM_LIVE;
 }
@@ -161,7 +132,7 @@ struct oom_cause oom_cause_of_torch(struct process *process, const struct memory
 		if (memory->failed[i].tid == oom->tid && memory->failed[i].device == oom->device)
 			failed = &memory->failed[i];
 	set_capacity(process, oom->device, failed, &cause);
-	set_growth(process, &cause);
+	set_growth(process, oom->device, &cause);
 	cause.kind = find_kind(&cause, limited, first_sample(process, oom->device));
 	return cause;
 }
@@ -185,7 +156,7 @@ struct oom_cause oom_cause_of_call(struct process *process, const struct failed_
 	if (!memory_is_device(failed->kind) || is_of_torch(process->profile->memory, failed))
 		return cause;
 	set_capacity(process, failed->device, failed, &cause);
-	set_growth(process, &cause);
+	set_growth(process, failed->device, &cause);
 	cause.kind = find_kind(&cause, false, first_sample(process, failed->device));
 	return cause;
 }
@@ -217,8 +188,7 @@ static struct cause_figures format_figures(const struct oom_cause *cause, bool i
 	} all[] = { { figures.asked, cause->asked }, { figures.held, cause->held },
 		{ figures.total, cause->total }, { figures.free, cause->free },
 		{ figures.others, cause->others }, { figures.growth, cause->growth_per_step },
-		{ figures.grown, cause->growth_per_step * cause->steps },
-		{ figures.inside, cause->gaps.free_bytes },
+		{ figures.grown, cause->grown }, { figures.inside, cause->gaps.free_bytes },
 		{ figures.largest, cause->gaps.largest } };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -272,10 +242,9 @@ void oom_cause_sentence(
 				figures.others);
 		break;
 	case OOM_LEAK:
-		snprintf(text, OOM_CAUSE_TEXT,
-			"growth: %s %s more after each of %llu steady-state steps, %s in all",
-			cause->of_torch ? "tensors held" : "the program held", figures.growth,
-			(unsigned long long)cause->steps, figures.grown);
+		snprintf(text, OOM_CAUSE_TEXT, "growth: each step left %s of %s, %s in all",
+			figures.growth, cause->of_torch ? "tensors" : "device memory",
+			figures.grown);
 		break;
 	case OOM_FRAGMENTATION:
 		fragmentation_sentence(cause, &figures, text);

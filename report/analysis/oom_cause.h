@@ -19,6 +19,10 @@
 
 #include "report/run/process.h"
 
+/* CUDA's context, with the modules and workspaces of its libraries: 0.3 to 0.8 GB on data-center
+ * GPUs. Only what is beyond this may be another process's. */
+#define OOM_CONTEXT_BYTES (UINT64_C(1) << 30)
+
 enum oom_cause_kind {
 	OOM_UNKNOWN, /* the memory of the GPU is not known */
 	OOM_LIMIT,
@@ -37,13 +41,14 @@ struct oom_cause {
 	uint64_t free;
 	bool is_free_known;
 	uint64_t others; /* total - held - free: contexts, libraries, other processes */
-	uint64_t growth_per_step, steps; /* 0: no growth */
-	struct memory_gaps gaps;         /* of PyTorch's segments */
+	/* Of the fastest leak (memory_leaks.h), and what its steps left. 0: none */
+	uint64_t growth_per_step, grown;
+	struct memory_gaps gaps; /* of PyTorch's segments */
 	bool of_torch;
 };
 
-/* Finds the cause of one time that PyTorch ran out of memory. The first call for a
- * process with steps reads the trace once more. */
+/* Finds the cause of one time that PyTorch ran out of memory. Reads the trace once more if there
+ * may be a leak that is not known yet. */
 struct oom_cause oom_cause_of_torch(struct process *process, const struct memory_oom *oom);
 /* The same of a failed CUDA allocation. UNKNOWN if it is not device memory, or if PyTorch's
  * allocator reported the failure itself. */

@@ -222,6 +222,8 @@ static const struct option_entry {
 	{ 0, "ledger", NULL, FLAG(ledger),
 		"memory: who uses the capacity of each GPU, when it was fullest: PyTorch, each "
 		"library, the program, the CUDA context, others" },
+	{ 0, "snapshot", "FILE", STRING(snapshot),
+		"memory: also write a snapshot (.pickle) that pytorch.org/memory_viz opens" },
 	{ 0, "kind", "KINDS", OWN(parse_kinds),
 		"table: only rows of these kinds, comma-separated: kernel, memcpy, memset, op, "
 		"module, range, step, backward, optimizer, api, sync, alloc ..." },
@@ -452,6 +454,7 @@ static void check_memory_options(const struct options *options)
 			    : options->over_time ? "--over-time"
 			    : options->ledger    ? "--ledger"
 			    : options->at        ? "--at"
+			    : options->snapshot  ? "--snapshot"
 						 : NULL;
 
 	if (!given)
@@ -460,15 +463,21 @@ static void check_memory_options(const struct options *options)
 		fatal(STATUS_USAGE,
 			"%s works with the view memory only: pperf-report memory %s%s FILE", given,
 			given,
-			options->at && !options->map && !options->over_time && !options->growth &&
-					!options->ledger
+			(options->at && !options->map && !options->over_time && !options->growth &&
+				!options->ledger)
 				? " peak"
-				: "");
+			: !strcmp(given, "--snapshot") ? " OUT.pickle"
+						       : "");
 	if (options->map + options->over_time + options->growth + options->ledger +
 			(options->by != BY_NAME) >
 		1)
 		fatal(STATUS_USAGE, "--map, --over-time, --growth, --ledger and --by are different "
 				    "tables; give one");
+	if (options->snapshot &&
+		(options->at || options->map || options->over_time || options->growth ||
+			options->ledger || options->by != BY_NAME || options->all))
+		fatal(STATUS_USAGE, "--snapshot has one process at its end, and no other table: "
+				    "pperf-report memory --snapshot OUT.pickle FILE");
 	if (options->at && (options->over_time || options->growth || options->by == BY_CLASS))
 		fatal(STATUS_USAGE, "%s shows the whole run, and needs no --at",
 			options->over_time ? "--over-time"

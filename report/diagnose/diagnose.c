@@ -64,10 +64,33 @@ const struct diagnose_rule diagnose_rules[] = {
 		diagnose_recompilation },
 	{ "memory-growth", "each step leaves more memory allocated", NEED_ALLOCATIONS | NEED_STEPS,
 		diagnose_memory_growth },
+	{ "scalar-keeps-graph", "each step keeps a scalar, such as a loss, with its whole graph",
+		NEED_ALLOCATIONS | NEED_STEPS, diagnose_scalar_keeps_graph },
+	{ "pinned-memory-growth", "each step leaves more pinned memory of the host",
+		NEED_ALLOCATIONS | NEED_STEPS, diagnose_pinned_growth },
 	{ "memory-spike", "one step needs far more memory than the others",
 		NEED_MEMORY | NEED_STEPS, diagnose_memory_spike },
-	{ "memory-fragmentation", "PyTorch reserves much more than tensors hold", NEED_MEMORY,
-		diagnose_memory_fragmentation },
+	{ "memory-fragmentation",
+		"a request failed although enough was free inside segments, or PyTorch reserves "
+		"much more than tensors hold",
+		NEED_MEMORY, diagnose_memory_fragmentation },
+	{ "pinned-segments", "small tensors that live long keep large segments", NEED_MEMORY,
+		diagnose_pinned_segments },
+	{ "dynamic-shapes", "sizes that change from step to step make the reserved memory grow",
+		NEED_MEMORY, diagnose_dynamic_shapes },
+	{ "idle-cache", "PyTorch keeps segments that have been empty for long", NEED_MEMORY,
+		diagnose_idle_cache },
+	{ "memory-outside-pytorch",
+		"a library or an extension allocates device memory past PyTorch's allocator",
+		NEED_MEMORY, diagnose_memory_outside },
+	{ "optimizer-state-twice", "the states of two optimizers for the same parameters are held",
+		NEED_MEMORY, diagnose_optimizer_twice },
+	{ "activations-kept", "most of a nearly full GPU holds outputs for the backward pass",
+		NEED_MEMORY, diagnose_activations_kept },
+	{ "managed-memory", "the program needs more managed memory than the GPU has",
+		NEED_ALLOCATIONS, diagnose_managed_memory },
+	{ "other-process", "an allocation failed because something else uses the GPU's memory", 0,
+		diagnose_other_process },
 	{ "kernel-variability", "the same launch takes different times",
 		NEED_TIMES | COSTS_GPU_TIME | SHORTENS_GPU_WORK, diagnose_kernel_variability },
 	{ "forward-backward", "an unusual ratio of backward to forward time",
@@ -177,7 +200,7 @@ static uint64_t finding_gain(const struct finding *finding)
 }
 
 /* Returns the place of a finding in the list:
- *   0  the program ran out of memory
+ *   0  the program ran out of memory, then why
  *   1  findings that cost 1 % of the run or more
  *   2  those of them that say nothing about the program: the cost of the profiler
  *   3  findings that cost bytes and no time
@@ -193,7 +216,7 @@ static int finding_position(const struct finding *finding)
 
 	if (finding->state != FINDING_FOUND)
 		return positions[finding->state];
-	if (finding->ends_run)
+	if (finding->ends_run || finding->explains_end)
 		return 0;
 	if (!finding->impact_ns)
 		return 3;

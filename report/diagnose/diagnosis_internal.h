@@ -291,11 +291,30 @@ bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compilation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding);
-/* Rules about device memory (memory_rules.c). */
+/* Writes the innermost lines of the program's own Python code of a stack, as `; allocated at
+ * train.py:6 Net.forward < train.py:14 <module>`. Writes nothing if the trace has none. */
+void diagnose_python_lines(struct diagnosis *diagnosis, uint32_t stack, char *text, size_t room);
+/* Returns the tensors of the device of the levels; NULL: there are none. */
+const struct memory_level *diagnose_tensor_level(const struct diagnosis *diagnosis);
+
+/* Rules about memory that grows, one step that needs more, and running out (memory_rules.c). */
 void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_scalar_keeps_graph(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_pinned_growth(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_memory_spike(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about reserved memory that no tensor uses (waste_rules.c). */
+void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_pinned_segments(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_dynamic_shapes(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_idle_cache(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about who needs the memory of the GPU (capacity_rules.c). */
+void diagnose_memory_outside(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_managed_memory(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about what training keeps (training_memory_rules.c). */
+void diagnose_optimizer_twice(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_activations_kept(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about data that steps wait for (data_rules.c). */
 void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about a kernel with different durations (variability_rule.c). */

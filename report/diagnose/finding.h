@@ -51,6 +51,7 @@ struct finding {
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
 	bool ends_run;             /* it costs the run, not time: ordered first */
 	bool last;                 /* ordered after the other findings that cost as much */
+	bool explains_end;         /* why memory ran out: ordered after what ends the run */
 	bool has_example, at_path; /* at_path: the command needs the path of `node` after `view` */
 };
 

@@ -41,6 +41,31 @@
 	X(UNUSED, 200, "of what PyTorch reserved: a fifth in no tensor at the peak")               \
 	X(UNUSED_BYTES, 64000000,                                                                  \
 		"PyTorch reserves in pieces of 2 and 20 MB: less than a few is no fragmentation")  \
+	X(PINNED_SEGMENTS, 50,                                                                     \
+		"of the reserved memory, free in segments that small tensors keep: less is the "   \
+		"slack of any cache")                                                              \
+	X(SHAPES, 8, "sizes of one call path: of fewer, the cache soon has a block of each")       \
+	X(SHAPES_GROWTH, 200,                                                                      \
+		"of the reserved memory was added after the first fifth of the run, and tensors "  \
+		"did not need it")                                                                 \
+	X(SHAPES_TENSORS, 500,                                                                     \
+		"of that growth at most is growth of the tensors' peak: more is a larger need")    \
+	X(IDLE_CACHE, 200,                                                                         \
+		"of the reserved memory, empty for the last quarter of the run: a fifth more "     \
+		"decides what else fits")                                                          \
+	X(OUTSIDE, 50,                                                                             \
+		"of the device memory held: libraries' handles and streams need some MB each")     \
+	X(STATE_EQUAL, 950,                                                                        \
+		"of the bytes of two optimizers' states have the same sizes: both are for the "    \
+		"same parameters")                                                                 \
+	X(STATE_SHARE, 50, "of the reserved memory: less is not worth a change of the program")    \
+	X(TIGHT, 800, "of the GPU's memory: what outputs take below that could hold nothing else") \
+	X(ACTIVATIONS, 600,                                                                        \
+		"of the tensors' peak are outputs kept for backward: checkpointing frees most of " \
+		"them")                                                                            \
+	X(OTHERS, 50,                                                                              \
+		"of the GPU's memory beyond a CUDA context: less may be other parts of this "      \
+		"process")                                                                         \
 	X(VARIABLE_CALLS, 20, "with fewer instances percentiles are not meaningful")               \
 	X(VARIABLE_SPREAD, 200,                                                                    \
 		"between median and 95th percentile, of the median: clocks alone stay within 10 "  \

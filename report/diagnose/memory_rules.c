@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rules about device memory and PyTorch's tensors: growth from step to step, one step that needs
- * far more, memory that no tensor holds, and running out of memory.
+ * far more, and running out of memory. Rules about memory that no tensor holds are in
+ * waste_rules.c, others in capacity_rules.c.
  *
  * What grows, where and why is what report/analysis/memory_leaks.h found.
  */
@@ -21,7 +22,7 @@
 #define SPIKE_STEPS_MIN 5u
 #define FRAMES_SHOWN 3u
 
-static const struct memory_level *tensor_level(const struct diagnosis *diagnosis)
+const struct memory_level *diagnose_tensor_level(const struct diagnosis *diagnosis)
 {
 	const uint32_t device = diagnosis->profile->totals.level_device;
 
@@ -66,9 +67,7 @@ static struct top_holder find_oom_holder(
 	return top;
 }
 
-/* Writes the innermost lines of the program's own Python code of a stack, as `; allocated at
- * train.py:6 Net.forward < train.py:14 <module>`. Writes nothing if the trace has none. */
-static void list_python_lines(struct diagnosis *diagnosis, uint32_t stack, char *text, size_t room)
+void diagnose_python_lines(struct diagnosis *diagnosis, uint32_t stack, char *text, size_t room)
 {
 	struct process *process = diagnosis->process;
 	const uint32_t frames = stack ? call_stack_frames(process, stack) : 0;
@@ -140,7 +139,7 @@ static void explain_growth(
 	if (path) {
 		SET_TEXT(share, "; %.0f %% of it by the path below",
 			fmin(100, 100 * path->growth.rate / growth->rate));
-		list_python_lines(diagnosis, path->stack, lines, sizeof lines);
+		diagnose_python_lines(diagnosis, path->stack, lines, sizeof lines);
 		finding->node = path->node;
 	}
 	if (leak->scalar)
@@ -161,7 +160,35 @@ static void explain_growth(
 		leak_advice(leak->cause));
 }
 
-void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding)
+/* The rules about memory that grows. Each leak belongs to one of them. */
+static enum leak_cause rule_of_leak(const struct memory_leak *leak)
+{
+	return leak->held->kind == TRACE_MEMORY_PINNED ? LEAK_PINNED
+	       : leak->cause == LEAK_SCALAR            ? LEAK_SCALAR
+						       : LEAK_UNKNOWN;
+}
+
+/* Returns the fastest leak of a rule; NULL: there is none. */
+static const struct memory_leak *find_leak(struct process *process, enum leak_cause rule)
+{
+	const struct memory_leaks *leaks = memory_leaks_possible(process) ? memory_leaks_of(process)
+									  : NULL;
+
+	for (size_t i = 0; leaks && i < leaks->count && leaks->leaks[i].is_leak; i++)
+		if (rule_of_leak(&leaks->leaks[i]) == rule)
+			return &leaks->leaks[i];
+	return NULL;
+}
+
+static const char *leaking_kind(const struct memory_leak *leak)
+{
+	return leak->held->kind == MEMORY_TENSOR         ? "Tensor memory"
+	       : leak->held->kind == TRACE_MEMORY_PINNED ? "Pinned memory of the host"
+	       : memory_is_device(leak->held->kind)      ? "Device memory"
+							 : "Memory";
+}
+
+static void check_growth(struct diagnosis *diagnosis, struct finding *finding, enum leak_cause rule)
 {
 	const char *unchecked = memory_leaks_unchecked(diagnosis->process);
 	const struct memory_leak *leak;
@@ -171,22 +198,36 @@ void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding
 		return;
 	}
 	diagnose_step_table(diagnosis); /* makes the lifetimes in the same pass */
-	leak = memory_leaks_worst(diagnosis->process);
+	leak = find_leak(diagnosis->process, rule);
 	if (!leak)
 		return;
 	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "sign test over %zu late steps: p %.2g", leak->held->growth.late,
 		leak->held->growth.p);
-	SET_TEXT(finding->sentence, "%s grows: each step leaves %s allocated.",
-		leak->held->kind == MEMORY_TENSOR         ? "Tensor memory"
-		: leak->held->kind == TRACE_MEMORY_PINNED ? "Pinned memory of the host"
-		: memory_is_device(leak->held->kind)      ? "Device memory"
-							  : "Memory",
-		diagnose_bytes(diagnosis, (uint64_t)llround(leak->held->growth.rate)));
+	SET_TEXT(finding->sentence, "%s grows: each step leaves %s allocated%s.",
+		leaking_kind(leak),
+		diagnose_bytes(diagnosis, (uint64_t)llround(leak->held->growth.rate)),
+		rule == LEAK_SCALAR ? ", because it keeps a scalar with the graph that made it"
+				    : "");
 	explain_growth(diagnosis, finding, leak);
 	SET_TEXT(finding->view, "memory --growth");
 	finding->count = leak->held->growth.late;
 	finding->impact_bytes = leak->left_bytes;
+}
+
+void diagnose_memory_growth(struct diagnosis *diagnosis, struct finding *finding)
+{
+	check_growth(diagnosis, finding, LEAK_UNKNOWN);
+}
+
+void diagnose_scalar_keeps_graph(struct diagnosis *diagnosis, struct finding *finding)
+{
+	check_growth(diagnosis, finding, LEAK_SCALAR);
+}
+
+void diagnose_pinned_growth(struct diagnosis *diagnosis, struct finding *finding)
+{
+	check_growth(diagnosis, finding, LEAK_PINNED);
 }
 
 /* ---- spike ---- */
@@ -209,7 +250,7 @@ static const struct step_stats *highest_step(const struct step_table *table, siz
 /* Returns the node that reached the tensors' peak, if this was in `step`, else 0. */
 static uint32_t peak_node_in(const struct diagnosis *diagnosis, const struct step *step)
 {
-	const struct memory_level *level = tensor_level(diagnosis);
+	const struct memory_level *level = diagnose_tensor_level(diagnosis);
 
 	if (!level || level->peak_ns < step->begin_ns || level->peak_ns > step->end_ns)
 		return 0;
@@ -266,45 +307,6 @@ void diagnose_memory_spike(struct diagnosis *diagnosis, struct finding *finding)
 	free(values);
 }
 
-/* ---- fragmentation ---- */
-
-void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct memory_level *level = tensor_level(diagnosis);
-	const struct memory_pool *pool = level ? &level->pool : NULL;
-	uint64_t unused;
-
-	if (!pool || !pool->peak) {
-		finding_set_unchecked(finding, "the trace has no tensors of PyTorch's allocator");
-		return;
-	}
-	unused = pool->reserved_at_peak > pool->peak ? pool->reserved_at_peak - pool->peak : 0;
-	if (unused < LIMIT_UNUSED_BYTES ||
-		!diagnose_is_share(unused, pool->reserved_at_peak, LIMIT_UNUSED))
-		return;
-	finding_set_found(finding, CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason,
-		"measured; cached blocks that later steps use again are part of it");
-	SET_TEXT(finding->sentence,
-		"PyTorch reserves %s more than tensors hold when they hold most: %s of what it "
-		"reserved.",
-		diagnose_bytes(diagnosis, unused),
-		diagnose_share(diagnosis, unused, pool->reserved_at_peak));
-	SET_TEXT(finding->evidence, "at the peak of tensors: %s reserved, %s in tensors",
-		diagnose_bytes(diagnosis, pool->reserved_at_peak),
-		diagnose_bytes(diagnosis, pool->peak));
-	SET_TEXT(finding->next,
-		"Sizes that change from step to step fragment the cache: "
-		"PYTORCH_ALLOC_CONF=expandable_segments:True, pad to a few sizes, allocate "
-		"growing buffers once.");
-	SET_TEXT(finding->view, "memory");
-	finding->node = pool->peak_node;
-	finding->count = 1;
-	finding->impact_bytes = unused;
-	finding->has_example = true;
-	finding->example_ns = level->peak_ns;
-}
-
 /* ---- out of memory ---- */
 
 /* Sets what does not depend on who reported the failure. It costs the run, not time. */
@@ -334,7 +336,7 @@ static void name_oom_holder(
 		top = find_oom_holder(diagnosis, level);
 	if (!top.node)
 		return;
-	list_python_lines(diagnosis, top.site->stack, lines, sizeof lines);
+	diagnose_python_lines(diagnosis, top.site->stack, lines, sizeof lines);
 	finding_set_text(text, room, "; most of it was allocated by %s: %s%s",
 		diagnose_name(diagnosis, diagnosis->profile->tree->nodes[top.node].name),
 		diagnose_bytes(diagnosis, top.bytes), lines);

@@ -16,6 +16,7 @@ enum file_kind {
 	FILE_JSON,
 	FILE_GZIP,
 	FILE_SQLITE,
+	FILE_PICKLE, /* of Python, protocol 2 to 5 */
 	FILE_OTHER
 };
 

@@ -8,6 +8,7 @@
 #include "report/import/convert/graph_captures.h"
 #include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
+#include "report/import/snapshot/torch_snapshot.h"
 #include "report/import/file_kind.h"
 #include "report/import/kept_input.h"
 #include "report/text/suggest.h"
@@ -55,12 +56,14 @@ static struct converted_file *find_converted(const struct stat *status)
 /* Reads a file of another tool into `rows`. Returns false if it is none. `problem` then says
  * what it is instead. */
 static bool read_foreign_file(
-	struct event_rows *rows, int from, bool sqlite, char *problem, size_t problem_bytes)
+	struct event_rows *rows, int from, enum file_kind kind, char *problem, size_t problem_bytes)
 {
 	struct gzip_file *file;
 	bool good;
 
-	if (sqlite)
+	if (kind == FILE_PICKLE)
+		return torch_snapshot_read(rows, from, problem, problem_bytes);
+	if (kind == FILE_SQLITE)
 		return nsys_read(rows, from, problem, problem_bytes);
 	file = gzip_file_open(from);
 	good = kineto_read(rows, file);
@@ -114,21 +117,21 @@ static bool write_all_traces(struct converted_file *converted, struct event_rows
 }
 
 /* Reads and converts the file `from`, and closes it. Returns false with a sentence in `error`. */
-static bool convert_file(
-	struct converted_file *converted, const char *path, int from, bool sqlite, char *error)
+static bool convert_file(struct converted_file *converted, const char *path, int from,
+	enum file_kind kind, char *error)
 {
 	struct event_rows rows;
 	char problem[320] = "";
 	bool made = false;
 
-	if (!read_foreign_file(&rows, from, sqlite, problem, sizeof problem))
+	if (!read_foreign_file(&rows, from, kind, problem, sizeof problem))
 		snprintf(error, READER_ERROR_BYTES,
-			"%.200s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
+			"%.160s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
 	else if (match_device_numbers(&rows), !(made = write_all_traces(converted, &rows)))
 		snprintf(error, READER_ERROR_BYTES, "%.300s: no space for the converted trace: %s",
 			path, strerror(errno));
 	event_rows_free(&rows);
-	if (sqlite)
+	if (kind == FILE_SQLITE || kind == FILE_PICKLE)
 		close(from);
 	return made;
 }
@@ -144,7 +147,7 @@ static void free_converted(struct converted_file *converted)
 /* Returns the traces made from the file `from`, which is closed. Returns NULL with a sentence in
  * `error`. */
 static struct converted_file *get_converted(
-	const char *path, int from, bool sqlite, const struct stat *status, char *error)
+	const char *path, int from, enum file_kind kind, const struct stat *status, char *error)
 {
 	struct converted_file *converted = find_converted(status);
 
@@ -158,7 +161,7 @@ static struct converted_file *get_converted(
 		.inode = status->st_ino,
 		.changed = status->st_mtim,
 		.size = status->st_size };
-	if (!convert_file(converted, path, from, sqlite, error)) {
+	if (!convert_file(converted, path, from, kind, error)) {
 		free_converted(converted);
 		return NULL;
 	}
@@ -297,7 +300,7 @@ static struct converted_file *open_and_detect(
 	}
 	if (kind == FILE_PPERF || kind == FILE_OTHER || fstat(*fd, &status))
 		return NULL;
-	converted = get_converted(path, *fd, kind == FILE_SQLITE, &status, error);
+	converted = get_converted(path, *fd, kind, &status, error);
 	*fd = -1;
 	return converted;
 }
@@ -341,7 +344,7 @@ bool open_trace_use_captures(const char *path, char error[READER_ERROR_BYTES])
 	if (fd < 0)
 		return false;
 	if (sqlite || kind == FILE_JSON || kind == FILE_GZIP) {
-		if (read_foreign_file(&rows, fd, sqlite, problem, sizeof problem))
+		if (read_foreign_file(&rows, fd, kind, problem, sizeof problem))
 			graph_captures = graph_captures_new(&rows);
 		else
 			event_rows_free(&rows);
@@ -369,7 +372,7 @@ bool is_foreign_trace(const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (kind != FILE_JSON && kind != FILE_GZIP)
-		return kind == FILE_SQLITE;
+		return kind == FILE_SQLITE || kind == FILE_PICKLE;
 	return memmem(head, got, "schemaVersion", 13) || memmem(head, got, "traceEvents", 11) ||
 	       memmem(head, got, "deviceProperties", 16);
 }

@@ -99,7 +99,7 @@ static void put_json_cause(struct json_writer *json, const struct oom_cause *cau
 	json_put_known_unsigned(json, "total_bytes", cause->total, cause->total > 0);
 	json_put_known_unsigned(json, "others_bytes", cause->others, cause->is_free_known);
 	json_put_known_unsigned(
-		json, "growth_per_step_bytes", cause->growth_per_step, cause->steps > 0);
+		json, "growth_per_step_bytes", cause->growth_per_step, cause->grown > 0);
 }
 
 static void put_json_gaps(struct json_writer *json, const struct memory_gaps *gaps)

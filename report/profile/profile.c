@@ -211,7 +211,8 @@ static void make_tables(struct profile *profile)
 	}
 	profile->memory = memory_owners_new();
 	/* the program began before the file did */
-	if (reader_meta(profile->reader, "import.format").known)
+	if (reader_meta(profile->reader, "import.format").known ||
+		reader_window_begin_ns(profile->reader))
 		memory_owners_resume(profile->memory);
 }
 

@@ -85,11 +85,12 @@ struct options {
 	int64_t device, rank;    /* -1: not given */
 	/* memory: moments, words separated by commas (memory_moments_add_list). NULL: not given. */
 	const char *at;
-	bool map, over_time; /* memory: the map of segments; their history */
-	bool growth;         /* memory: what grows from step to step */
-	bool ledger;         /* memory: who uses the capacity of each GPU */
-	bool brief;          /* the view's short form */
-	bool no_percentiles; /* the view shows no percentiles of ranges: compute none */
+	const char *snapshot; /* memory: file to write for memory_viz. NULL: not given */
+	bool map, over_time;  /* memory: the map of segments; their history */
+	bool growth;          /* memory: what grows from step to step */
+	bool ledger;          /* memory: who uses the capacity of each GPU */
+	bool brief;           /* the view's short form */
+	bool no_percentiles;  /* the view shows no percentiles of ranges: compute none */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
 	struct style_settings style;
 	enum demangle_form demangle;

@@ -329,6 +329,7 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 	struct rows rows = { .count = 0 };
 	struct verdict verdict = { .is_of_gpu_work = true, .command.ascii = style->ascii };
 	unsigned shown = 0;
+	bool of_memory = false;
 
 	options.view = view_find("diagnose");
 	options.top = 0;
@@ -348,9 +349,13 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
 		headline_put_time(only.all, style);
-	for (size_t i = 0; i < rows.count && shown < FINDINGS; i++)
-		if (is_shown_finding(&rows.rows[i]))
+	/* The first finding on memory is shown whatever time others cost. */
+	for (size_t i = 0; i < rows.count && (shown < FINDINGS || !of_memory); i++)
+		if (is_shown_finding(&rows.rows[i]) &&
+			(shown < FINDINGS || costs_bytes_only(&rows.rows[i]))) {
+			of_memory |= costs_bytes_only(&rows.rows[i]);
 			put_summary_finding(style, &rows.rows[i], !shown++);
+		}
 	free(rows.rows);
 	return verdict;
 }

@@ -198,6 +198,11 @@ struct trace_reader {
  * path, offset, what was expected, what to do. */
 struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES]);
 
+/* Opens the trace without the payloads that end before the stamp `since`. Their events are missing,
+ * which counts as damage. */
+struct trace_reader *reader_open_since(
+	const char *path, uint64_t since, char error[READER_ERROR_BYTES]);
+
 /* Opens the trace in the open file `fd` and takes ownership of `fd`, also on failure. `path`
  * names the trace in messages and is copied. Returns NULL with one sentence in `error`. */
 struct trace_reader *reader_open_fd(
@@ -221,6 +226,13 @@ struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t o
 uint64_t reader_start_unix_ns(const struct trace_reader *reader);
 /* Returns the time of the last CLOCK sample or of the last event returned, whichever is later. */
 uint64_t reader_duration_ns(const struct trace_reader *reader);
+/* With PPERF_RING: returns where the window begins, if older records were overwritten; else 0. What
+ * was overwritten is in reader_header()->ring. */
+uint64_t reader_window_begin_ns(const struct trace_reader *reader);
+/* Returns the latest stamp that was read. */
+uint64_t reader_last_stamp(const struct trace_reader *reader);
+/* Returns how many GPU records this pass has left out because their calls are before the window. */
+uint64_t reader_early_gpu_records(const struct trace_reader *reader);
 double reader_ticks_per_second(const struct trace_reader *reader);
 
 /* Returns the counts of this pass so far. They are complete after reader_next returned 0. Owned

@@ -4,6 +4,7 @@
  */
 #include "report/views/views.h"
 #include "report/views/memory_growth.h"
+#include "report/views/memory_snapshot.h"
 #include "report/base/compare.h"
 #include "report/table/column.h"
 #include "report/table/computed_row.h"
@@ -170,6 +171,8 @@ static void arrange_owners(
 
 void arrange_memory(const struct options *options, struct process *process, struct rows *rows)
 {
+	if (options->snapshot)
+		memory_snapshot_write(options, process);
 	if (options->growth)
 		arrange_memory_growth(options, process, rows);
 	else if (options->by == BY_CLASS)

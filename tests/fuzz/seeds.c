@@ -215,6 +215,33 @@ static struct trace_builder *counted(void)
 	return builder;
 }
 
+/* A ring, of which the begin was overwritten, stopped after a slow step. */
+static struct trace_builder *ring(void)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_header *header = builder_header(builder);
+	const enum trace_window_edge edges[] = { TRACE_WINDOW_RESTATES, TRACE_WINDOW_RESTATED };
+
+	build_push(builder, MAIN, 10, "step");
+	for (uint64_t at = 100; at <= 300; at += 200)
+		for (int i = 0; i < 2; i++) {
+			struct trace_window *record = build_record(
+				builder, MAIN, TRACE_WINDOW, sizeof *record, at + (uint64_t)i);
+
+			record->edge = edges[i];
+			if (at == 100 && i == 0)
+				header->ring.window_stamp = record->stamp;
+			if (i == 0)
+				build_tensor(builder, MAIN, at, 0x2000, 1024, 1024, 4096);
+		}
+	build_pop(builder, MAIN, 500);
+	header->ring.bytes = 1 << 20;
+	header->ring.chunks = header->ring.events = 3;
+	header->control.stop = TRACE_STOP_SLOW_STEP;
+	build_block(builder, TRACE_UNUSED, "", 0);
+	return builder;
+}
+
 static const unsigned char screens[][8] = {
 	{ 0, 0, 0, 1, 4, 0, 0, 0 },
 	{ 1, 1, 1, 0, 3, 1, 0, 0 },
@@ -269,20 +296,22 @@ static void traces(void)
 	put_trace("pytorch", steps_of_pytorch());
 	put_trace("damaged", damaged());
 	put_trace("counted", counted());
+	put_trace("ring", ring());
 }
 
 /* ---- files of other tools ---- */
 
 static void foreign(void)
 {
-	unsigned char packed[16384], *export;
+	unsigned char packed[16384], *export, *snapshot;
 	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)sample_kineto,
 		.avail_in = (unsigned)sample_kineto_bytes(),
 		.next_out = packed,
 		.avail_out = sizeof packed };
-	size_t bytes;
+	size_t bytes, snapshot_bytes;
 	char name[16];
 
+	snapshot = sample_torch_snapshot(&snapshot_bytes);
 	export = sample_nsys_export(&bytes);
 	if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ||
 		deflate(&stream, Z_FINISH) != Z_STREAM_END)
@@ -294,9 +323,12 @@ static void foreign(void)
 		put("import", name, &view, 1, packed, stream.total_out);
 		snprintf(name, sizeof name, "nsys-%d", view);
 		put("nsys", name, &view, 1, export, bytes);
+		snprintf(name, sizeof name, "snapshot-%d", view);
+		put("snapshot", name, &view, 1, snapshot, snapshot_bytes);
 	}
 	deflateEnd(&stream);
 	free(export);
+	free(snapshot);
 }
 
 struct image {

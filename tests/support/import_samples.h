@@ -13,5 +13,7 @@ size_t sample_kineto_bytes(void);
 
 /* Returns an export of Nsight Systems, an SQLite database. The caller frees it. */
 unsigned char *sample_nsys_export(size_t *bytes);
+/* A snapshot of torch.cuda.memory with a history of five events. The caller frees it. */
+unsigned char *sample_torch_snapshot(size_t *bytes);
 
 #endif

@@ -32,7 +32,7 @@ def each_cause_is_named_and_shown(folder):
     mem = {"large": 512 * MB, "leak": 512 * MB, "others": 8192 * MB}
     causes = {
         "large": ("too_large", "cudaMalloc(4.29 GB) in `train / load / table`", "too large: 4.29 GB were requested, and the GPU has 536.87 MB"),
-        "leak": ("leak", "in `train / step: 22 / history`", "growth: the program held 20.97 MB more after each of "),
+        "leak": ("leak", "in `train / step: 22 / history`", "growth: each step left 20.97 MB of device memory, "),
         "others": ("others", "cudaMalloc(1.07 GB) in `train / load`", "other processes: 7.86 GB of the GPU's 8.59 GB were neither free nor allocated by this process"),
     }
     for way, (cause, place, text) in causes.items():

@@ -35,7 +35,7 @@ def five_programs_have_five_causes(folder):
         "limit": ("limit", "a limit of PyTorch's allocator: it made no call of CUDA, and "),
         "others": ("others", "other processes: 7.86 GB of the GPU's 8.59 GB were neither free nor allocated by this process"),
         "fragmentation": ("fragmentation", "fragmentation: "),
-        "leak": ("leak", "growth: tensors held 20.97 MB more after each of "),
+        "leak": ("leak", "growth: each step left 20.97 MB of tensors, "),
     }
     for way, (cause, text) in texts.items():
         trace = exhausted(folder, way, *((8192, 7500) if way == "others" else ()))

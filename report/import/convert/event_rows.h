@@ -129,13 +129,18 @@ struct imported_sync {
 	uint32_t name, stream, context, event, waited_stream, process;
 };
 
-/* An allocation (bytes > 0) or a free (bytes < 0) of PyTorch's allocator. */
+enum imported_memory_kind { IMPORTED_TENSOR, IMPORTED_SEGMENT, IMPORTED_OOM };
+
+/* An allocation (bytes > 0) or a free (bytes < 0) of PyTorch's allocator: of a tensor, or of a
+ * segment of device memory. OOM: a request that failed. */
 struct imported_memory {
 	int64_t time, bytes;
 	/* address: 0 if it is not in the file. allocated, reserved: bytes of the device after this
 	 * event. */
 	uint64_t address, allocated, reserved;
 	uint32_t thread, device, type; /* type: 0 is the CPU, 1 CUDA, others other vendors */
+	uint32_t stack;                /* a text, as in imported_range; 0: none */
+	uint8_t kind;                  /* enum imported_memory_kind */
 	bool has_totals;               /* false: the file has neither `allocated` nor `reserved` */
 };
 

@@ -9,6 +9,7 @@
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* Limits the cost of a range that ends: it is searched, and those inside it move out by one. */
 #define DEPTH_MAX 4096u
@@ -233,6 +234,24 @@ static void begin_imported_call(struct thread_walk *walk, uint32_t number)
 		.active = true };
 }
 
+/* Writes an allocation or a free of device memory by PyTorch's allocator. */
+static void emit_segment(struct thread_walk *walk, const struct imported_memory *memory,
+	uint32_t node, uint32_t stack)
+{
+	const char *name = memory->bytes > 0 ? "cudaMalloc" : "cudaFree";
+	struct trace_memory record = { .call.device = memory->device,
+		.call.head.node = node,
+		.call.stack = stack,
+		.call.api = convert_name(walk->conversion,
+			string_table_intern(walk->conversion->imported->texts, name, strlen(name))),
+		.address = memory->address,
+		.bytes = memory->bytes > 0 ? (uint64_t)memory->bytes : 0,
+		.memory_kind = TRACE_MEMORY_DEVICE };
+
+	writer_timed(walk->conversion->writer, ns_since_start(walk, memory->time),
+		memory->bytes > 0 ? TRACE_ALLOC : TRACE_FREE, &record, sizeof record);
+}
+
 static void emit_memory_event(struct thread_walk *walk, uint32_t number)
 {
 	const struct imported_memory *memory = &walk->conversion->imported->memories[number];
@@ -244,9 +263,17 @@ static void emit_memory_event(struct thread_walk *walk, uint32_t number)
 
 	end_ranges_until(walk, memory->time, false);
 	record.head.node = walk->depth ? walk->open[walk->depth - 1].node : 0;
-	record.stack = python_stack_at(walk, memory->time);
-	writer_timed(walk->conversion->writer, ns_since_start(walk, memory->time), TRACE_TENSOR,
-		&record, sizeof record);
+	record.stack = memory->stack ? python_stack_of_text(walk->conversion, memory->stack)
+				     : python_stack_at(walk, memory->time);
+	if (memory->kind == IMPORTED_SEGMENT) {
+		emit_segment(walk, memory, record.head.node, record.stack);
+		return;
+	}
+	if (memory->kind == IMPORTED_OOM)
+		record.address = 0;
+	writer_timed(walk->conversion->writer, ns_since_start(walk, memory->time),
+		memory->kind == IMPORTED_OOM ? TRACE_TENSOR_OOM : TRACE_TENSOR, &record,
+		sizeof record);
 }
 
 /* Writes a mark, the begin or end of a start/end range, or the name of the thread (TRACE_OBJECT),

@@ -544,6 +544,182 @@ static struct trace_builder *fragmented(void)
 	return steps(9 * MS, hold_evenly);
 }
 
+static uint64_t segment_bytes, tensor_bytes; /* so far, as the allocator reports them */
+
+static void segment(struct program *program, uint64_t at, uint64_t address, uint64_t bytes)
+{
+	segment_bytes += bytes;
+	build_memory(program->builder, 1, at, TRACE_ALLOC, address, bytes, TRACE_MEMORY_DEVICE, 0);
+}
+
+static void tensor(struct program *program, uint64_t at, uint64_t address, int64_t bytes)
+{
+	tensor_bytes += (uint64_t)bytes;
+	build_tensor(program->builder, 1, at, address, bytes, tensor_bytes, segment_bytes);
+}
+
+#define AT(number) (UINT64_C(0x100000000) + (number)*UINT64_C(0x10000000))
+
+/* 200 MB of parameters in step 0. In step 2 a segment of 100 MB is used and freed. */
+static void leave_a_segment(struct program *program, unsigned step, uint64_t at)
+{
+	if (step != 0 && step != 2)
+		return;
+	segment(program, at, AT(step), (uint64_t)(step ? 100 : 200) * MB);
+	tensor(program, at + 1000, AT(step), (step ? 100 : 200) * (int64_t)MB);
+	if (step)
+		tensor(program, at + 2000, AT(step), -100 * (int64_t)MB);
+}
+
+static struct trace_builder *with_idle_cache(void)
+{
+	return steps_of(13, 0, leave_a_segment);
+}
+
+/* The same in the first step: a large first batch. */
+static void leave_a_segment_first(struct program *program, unsigned step, uint64_t at)
+{
+	if (step)
+		return;
+	leave_a_segment(program, 0, at);
+	leave_a_segment(program, 2, at + 10 * US);
+}
+
+static struct trace_builder *with_large_first_batch(void)
+{
+	return steps_of(13, 0, leave_a_segment_first);
+}
+
+/* And with a tensor of 1 MB in its place. `again`: 60 MB of it are used in each step. */
+static void settle(struct program *program, unsigned step, uint64_t at, bool again)
+{
+	leave_a_segment(program, step, at);
+	if (step == 2)
+		tensor(program, at + 3000, AT(2), MB);
+	if (step < 3 || !again)
+		return;
+	tensor(program, at + 4000, AT(2) + MB, 60 * (int64_t)MB);
+	tensor(program, at + 5000, AT(2) + MB, -60 * (int64_t)MB);
+}
+
+static void settle_alone(struct program *program, unsigned step, uint64_t at)
+{
+	settle(program, step, at, false);
+}
+
+static void settle_together(struct program *program, unsigned step, uint64_t at)
+{
+	settle(program, step, at, true);
+}
+
+static struct trace_builder *with_pinned_segment(void)
+{
+	return steps_of(13, 0, settle_alone);
+}
+
+static struct trace_builder *with_shared_segment(void)
+{
+	return steps_of(13, 0, settle_together);
+}
+
+/* A segment of its own for each of 12 sizes. */
+static void change_sizes(struct program *program, unsigned step, uint64_t at)
+{
+	const int64_t bytes = (100 - (int64_t)step) * (int64_t)MB;
+
+	build_push(program->builder, 1, at, "layer");
+	segment(program, at + 100, AT(step), (uint64_t)bytes);
+	tensor(program, at + 1000, AT(step), bytes);
+	tensor(program, at + 2000, AT(step), -bytes);
+	build_pop(program->builder, 1, at + 3000);
+}
+
+static struct trace_builder *with_dynamic_shapes(void)
+{
+	return steps_of(13, 0, change_sizes);
+}
+
+/* 80 MB of a segment of 100 MB are free in two gaps of 40, and `bytes` are requested. */
+static void refuse(struct program *program, unsigned step, uint64_t at, uint64_t bytes)
+{
+	if (step != 2)
+		return;
+	segment(program, at, AT(2), 100 * MB);
+	tensor(program, at + 1000, AT(2), 40 * (int64_t)MB);
+	tensor(program, at + 2000, AT(2) + 40 * MB, 20 * (int64_t)MB);
+	tensor(program, at + 3000, AT(2), -40 * (int64_t)MB);
+	build_tensor_oom(program->builder, 1, at + 5000, bytes, 20 * MB, 100 * MB);
+}
+
+static void refuse_50(struct program *program, unsigned step, uint64_t at)
+{
+	refuse(program, step, at, 50 * MB);
+}
+
+static void refuse_90(struct program *program, unsigned step, uint64_t at)
+{
+	refuse(program, step, at, 90 * MB);
+}
+
+static struct trace_builder *with_refused_request(void)
+{
+	return steps_of(13, 0, refuse_50);
+}
+
+static struct trace_builder *with_too_large_request(void)
+{
+	return steps_of(13, 0, refuse_90);
+}
+
+/* Beside 200 MB of tensors, a library allocates 80 MB. */
+static void allocate_outside(struct program *program, unsigned step, uint64_t at)
+{
+	if (step == 0)
+		leave_a_segment(program, 0, at);
+	if (step == 3)
+		segment(program, at, AT(3), 80 * MB);
+}
+
+static struct trace_builder *with_library(void)
+{
+	return steps_of(13, 0, allocate_outside);
+}
+
+/* A GPU of 40 GB, of which a program in C holds 4 and needs `bytes` more. */
+static struct trace_builder *refused_by_cuda(uint64_t bytes, uint32_t kind)
+{
+	struct program program = { .builder = builder_new() };
+	struct trace_memory *memory;
+
+	build_device(program.builder, 0, "a GPU")->memory_bytes = UINT64_C(40000) * MB;
+	build_memory(program.builder, 1, 1000, TRACE_ALLOC, AT(0), UINT64_C(4000) * MB,
+		TRACE_MEMORY_DEVICE, 0);
+	memory = build_memory(program.builder, 1, 5000, TRACE_ALLOC,
+		kind == TRACE_MEMORY_DEVICE ? 0 : AT(400), bytes, kind, 0);
+	memory->call.result = kind == TRACE_MEMORY_DEVICE ? 2 : 0;
+	return program_end(&program, MS);
+}
+
+static struct trace_builder *beside_another_process(void)
+{
+	return refused_by_cuda(UINT64_C(2000) * MB, TRACE_MEMORY_DEVICE);
+}
+
+static struct trace_builder *alone_and_too_large(void)
+{
+	return refused_by_cuda(UINT64_C(35000) * MB, TRACE_MEMORY_DEVICE);
+}
+
+static struct trace_builder *oversubscribed(void)
+{
+	return refused_by_cuda(UINT64_C(60000) * MB, TRACE_MEMORY_MANAGED);
+}
+
+static struct trace_builder *managed_that_fits(void)
+{
+	return refused_by_cuda(UINT64_C(30000) * MB, TRACE_MEMORY_MANAGED);
+}
+
 static void run_out(struct program *program, unsigned step, uint64_t at)
 {
 	keep(program, step, at);
@@ -974,8 +1150,9 @@ static const struct rule_case {
 	{ growing, "memory-growth", "finding", "8 of 8 late steps left 2.00 MB; 26.00 MB of what" },
 	{ growing, "memory-growth", "finding", "100 % of it by the path below" },
 	{ growing_for_long, "memory-growth", "finding", ",,600000000,measured,466" },
-	{ pinning, "memory-growth", "finding", "Pinned memory of the host grows: each step" },
-	{ pinning, "memory-growth", "finding", "Free pinned buffers" },
+	{ pinning, "pinned-memory-growth", "finding",
+		"Pinned memory of the host grows: each step" },
+	{ pinning, "pinned-memory-growth", "finding", "Free pinned buffers" },
 	{ growing_shortly, "memory-growth", "not checked", "too few steps" },
 	{ filling, "memory-growth", "clear", "" },
 	{ one_large_step, "memory-growth", "clear", "" },
@@ -986,6 +1163,36 @@ static const struct rule_case {
 	{ fragmented, "memory-fragmentation", "finding", ",,400000000,measured,1" },
 	{ fragmented, "memory-spike", "clear", "" },
 	{ one_large_step, "memory-fragmentation", "clear", "" },
+	{ with_idle_cache, "idle-cache", "finding", ",,100000000,measured,1" },
+	{ with_idle_cache, "memory-fragmentation", "clear", "" },
+	{ with_large_first_batch, "idle-cache", "clear", "" },
+	{ with_shared_segment, "idle-cache", "clear", "" },
+	{ with_pinned_segment, "pinned-segments", "finding", ",,99000000,measured,1" },
+	{ with_pinned_segment, "idle-cache", "clear", "" },
+	{ with_shared_segment, "pinned-segments", "clear", "" },
+	{ with_idle_cache, "pinned-segments", "clear", "" },
+	{ with_dynamic_shapes, "dynamic-shapes", "finding", "13 different sizes" },
+	{ with_dynamic_shapes, "idle-cache", "clear", "" },
+	{ with_idle_cache, "dynamic-shapes", "clear", "" },
+	{ fragmented, "dynamic-shapes", "not checked", "no segments" },
+	{ with_refused_request, "memory-fragmentation", "finding",
+		"50.00 MB failed although 80.00 MB were free inside segments: no gap was larger "
+		"than 40.00 MB" },
+	{ with_refused_request, "memory-fragmentation", "finding", ",,80000000,measured,1" },
+	{ with_too_large_request, "memory-fragmentation", "clear", "" },
+	{ with_library, "memory-outside-pytorch", "finding", ",,80000000,measured,1" },
+	{ with_idle_cache, "memory-outside-pytorch", "clear", "" },
+	{ beside_another_process, "other-process", "finding", "34" },
+	{ alone_and_too_large, "other-process", "clear", "" },
+	{ growing, "other-process", "clear", "" },
+	{ oversubscribed, "managed-memory", "finding", "4.00 GB of device memory" },
+	{ managed_that_fits, "managed-memory", "clear", "" },
+	{ growing, "scalar-keeps-graph", "clear", "" },
+	{ growing, "pinned-memory-growth", "clear", "" },
+	{ pinning, "memory-growth", "clear", "" },
+	{ growing, "activations-kept", "clear", "" },
+	{ growing, "optimizer-state-twice", "not checked", "no optimizer" },
+	{ only_ranges, "other-process", "not checked", "no allocations" },
 	{ out_of_memory, "out-of-memory", "finding", ",,64000000,measured,1" },
 	{ out_of_memory, "out-of-memory", "finding",
 		"most of it was allocated by model: 400.00 MB" },
@@ -1106,8 +1313,18 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"                cold-start, because no steps were found in the trace (see\n"
 		"                --step-marker)\n"
 		"                memory-growth, because the trace has no device memory\n"
+		"                scalar-keeps-graph, because the trace has no device memory\n"
+		"                pinned-memory-growth, because the trace has no device memory\n"
 		"                memory-spike, because the trace has no device memory\n"
 		"                memory-fragmentation, because the trace has no device memory\n"
+		"                pinned-segments, because the trace has no device memory\n"
+		"                dynamic-shapes, because the trace has no device memory\n"
+		"                idle-cache, because the trace has no device memory\n"
+		"                memory-outside-pytorch, because the trace has no device memory\n"
+		"                optimizer-state-twice, because the trace has no device memory\n"
+		"                activations-kept, because the trace has no device memory\n"
+		"                managed-memory, because the trace has no device memory\n"
+		"                other-process, because the trace has no allocations\n"
 		"                forward-backward, because the trace has no backward pass\n"
 		"                out-of-memory, because the trace has no allocations\n");
 }
@@ -1143,17 +1360,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 27 rules checked\n"));
+		"no findings in 5 of 37 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 27 rules checked\n"));
+		"no findings in 5 of 37 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 27 rules checked\n"));
+		"no findings in 5 of 37 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 27 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 37 rules checked\n"));
 	}
 }
 END_TEST

@@ -185,7 +185,8 @@ static void expect_growth(const struct blocks *blocks, unsigned path, struct exp
 	for (unsigned i = 0; i < blocks->count; i++)
 		if ((path == PATHS_MAX || blocks->all[i].path == path) &&
 			blocks->all[i].step < half && blocks->all[i].freed != NEVER &&
-			(int)blocks->all[i].freed >= half)
+			(int)blocks->all[i].freed >= half &&
+			(int)blocks->all[i].freed - blocks->all[i].step > 2)
 			replaced += blocks->all[i].bytes;
 	expected->left_steps[path] = left;
 	expected->p[path] = tossed(left, (unsigned)(to - from));
