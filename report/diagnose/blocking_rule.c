@@ -71,6 +71,25 @@ static const struct blocked_thread *longest_blocked(const struct diagnose_facts 
 	return most;
 }
 
+uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node)
+{
+	const struct blocked_thread *thread = longest_blocked(facts);
+	const struct occurrences *copies = &facts->pageable;
+	uint64_t ns = 0, most_ns = 0;
+
+	*node = 0;
+	for (size_t id = 0; thread && id < thread->calls.room && id < copies->room; id++) {
+		const uint64_t at_ns = copies->of_node[id].total_ns
+					       ? thread->calls.of_node[id].total_ns
+					       : 0;
+
+		ns += at_ns;
+		*node = at_ns > most_ns ? (uint32_t)id : *node;
+		most_ns = max_u64(most_ns, at_ns);
+	}
+	return ns;
+}
+
 /* Returns for how long the GPU is idle for want of launches, or waits for the host's copy calls. */
 static uint64_t starved_ns(const struct run_bound *bound)
 {

@@ -105,6 +105,7 @@ struct diagnose_facts {
 	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
+	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
 	/* of the whole trace: recorded by CUPTI; by pperf */
@@ -274,6 +275,9 @@ void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 /* Returns by how much the run gets shorter at most without these calls, and their number. */
 uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls);
 void blocking_free(struct diagnose_facts *facts);
+/* Returns for how long the thread that is blocked longest is so at nodes with copies from or to
+ * pageable memory, and stores the node with the most of it in `*node`. */
+uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);

@@ -256,6 +256,9 @@ static void facts_add_copy(struct facts_pass *pass, const struct activity *copy)
 	occurrences_add(
 		&facts->pageable, copy->owner, copy->name, copy->begin_ns, copy->duration_ns);
 	facts->pageable.bytes += copy->bytes;
+	if (to_host)
+		occurrences_add(&facts->pageable_to_host, copy->owner, copy->name, copy->begin_ns,
+			copy->duration_ns);
 }
 
 static void facts_add_kernel(
@@ -518,7 +521,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->launch_short, &facts->launch_long,
 		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->queued_gaps,
-		&facts->event_gaps, &facts->first.gaps };
+		&facts->event_gaps, &facts->first.gaps, &facts->pageable_to_host };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
