@@ -135,6 +135,7 @@
 #define PPERF_COLLECTOR_TRACE_FORMAT_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -869,11 +870,36 @@ struct trace_api {
 	uint32_t domain, cbid, tid, result; /* domain: 1 driver, 2 runtime */
 	uint32_t name, reserved;
 };
+/* CUPTI's numbers (CUpti_ActivityOverheadKind). */
+enum trace_overhead_type {
+	TRACE_OVERHEAD_UNKNOWN =
+		0, /* imported: the profiler's, of a kind that CUPTI does not have */
+	TRACE_OVERHEAD_DRIVER_COMPILER = 1,
+	TRACE_OVERHEAD_BUFFER_FLUSH = 1 << 16,
+	TRACE_OVERHEAD_INSTRUMENTATION = 2 << 16,
+	TRACE_OVERHEAD_RESOURCE = 3 << 16,
+	TRACE_OVERHEAD_MODULE_LOADING = 4 << 16,
+	TRACE_OVERHEAD_LAZY_LOADING = 5 << 16,
+	TRACE_OVERHEAD_COMMAND_BUFFER_FULL = 6 << 16,
+	TRACE_OVERHEAD_BUFFER_REQUEST = 7 << 16,
+	TRACE_OVERHEAD_UVM_INIT = 8 << 16
+};
+/* What the profiler or the driver was busy with. The driver compiles and loads kernels at their
+ * first use, and waits for room in a command buffer, without a profiler, too. */
 struct trace_overhead {
 	struct trace_head head;
 	uint64_t start_ns, end_ns, correlation;
-	uint32_t type, tid; /* type: CUpti_ActivityOverheadKind */
+	uint32_t type, tid; /* type: enum trace_overhead_type */
 };
+static inline bool trace_overhead_is_first_use(uint32_t type)
+{
+	return type == TRACE_OVERHEAD_DRIVER_COMPILER || type == TRACE_OVERHEAD_MODULE_LOADING ||
+	       type == TRACE_OVERHEAD_LAZY_LOADING;
+}
+static inline bool trace_overhead_is_driver(uint32_t type)
+{
+	return trace_overhead_is_first_use(type) || type == TRACE_OVERHEAD_COMMAND_BUFFER_FULL;
+}
 
 /* Dictionary records. Texts and arrays follow the struct (META, NAME, MODULE, STACK,
  * PYTHON_STACK). Texts have no terminator, and zeros pad them to the record's size. */

@@ -110,9 +110,9 @@ static void split_rest(const struct delay_splitter *splitter, const struct devic
 	const struct activity *work, uint64_t from_ns, struct delay_parts *parts)
 {
 	const uint64_t rest_ns = work->begin_ns - from_ns;
-	uint32_t name;
+	struct stream_wait wait;
 
-	if (rest_ns > START_MAX_NS && stream_waits_before(splitter->waits, work, &name)) {
+	if (rest_ns > START_MAX_NS && stream_waits_before(splitter->waits, work, &wait)) {
 		parts->event_ns = rest_ns;
 		return;
 	}

@@ -40,6 +40,17 @@ const char *gap_cause_name(enum gap_cause cause)
 	return names[cause];
 }
 
+const char *gap_event_name(enum gap_event event)
+{
+	static const char *const names[] = {
+#define X(event, text) text,
+		GAP_EVENTS(X)
+#undef X
+	};
+
+	return names[event];
+}
+
 struct gap_calls *gap_calls_new(const struct string_table *texts)
 {
 	struct gap_calls *calls = xcalloc(sizeof *calls);
@@ -277,10 +288,15 @@ static struct gap_part waiting_part(const struct gap_calls *calls, const struct 
 		.begin_ns = from_ns, .end_ns = gap->end_ns, .cause = GAP_QUEUED, .launched = true
 	};
 
-	if (!is_within_graph(work, gap) &&
-		stream_waits_before(calls->waits, work, &part.blocked_by))
+	struct stream_wait wait;
+
+	if (!is_within_graph(work, gap) && stream_waits_before(calls->waits, work, &wait)) {
 		part.cause = GAP_EVENT;
-	else if (work->nodes_unknown || gap->after_unknown_nodes)
+		part.blocked_by = wait.name;
+		part.event = wait.recorded                 ? GAP_EVENT_KNOWN
+			     : wait.at_ns >= gap->begin_ns ? GAP_EVENT_UNLIKELY
+							   : GAP_EVENT_POSSIBLE;
+	} else if (work->nodes_unknown || gap->after_unknown_nodes)
 		part.cause = GAP_UNKNOWN;
 	part.host_call = longest_call_during(thread_calls_of(calls, work->tid), &part);
 	return part;

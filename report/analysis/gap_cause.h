@@ -28,7 +28,8 @@
  * | copy calls          | until a copy call returns: it prepares memory                      |
  * | launch latency      | until any other launching call returns                             |
  * | gap between kernels | launched before the gap, and began at most START_MAX_NS into it    |
- * | event wait          | the rest, of work behind cudaStreamWaitEvent (stream_waits.h)      |
+ * | event wait          | the rest, of work behind cudaStreamWaitEvent (stream_waits.h);     |
+ * |                     | what it waits for may be something else (enum gap_event)           |
  * | unknown             | the rest, next to a CUDA graph that may have nodes without records |
  * | queued              | the rest: the trace does not show what the operation waited for    |
  *
@@ -65,6 +66,23 @@ enum gap_cause {
 		GAP_CAUSE_COUNT
 };
 
+/* What work behind a wait for an event waits for. Where the event's record is not in the trace, it
+ * may be the event, or earlier work of the stream that is not in the trace. The latter is more
+ * likely if the GPU was idle when the wait was called: then all GPU work in the trace that the
+ * event could be for was over. */
+#define GAP_EVENTS(X)                        \
+	X(NONE, "")                          \
+	X(KNOWN, "event")                    \
+	X(POSSIBLE, "event or earlier work") \
+	X(UNLIKELY, "earlier work or event")
+
+enum gap_event {
+#define X(event, text) GAP_EVENT_##event,
+	GAP_EVENTS(X)
+#undef X
+		GAP_EVENT_COUNT
+};
+
 struct gap {
 	uint64_t begin_ns, end_ns; /* since the start of the trace */
 	uint64_t last_correlation; /* of the GPU operation before the gap */
@@ -82,6 +100,7 @@ struct gap_part {
 	/* text: the call that the launching thread was in for half or more of a wait; 0: none */
 	uint32_t host_call;
 	bool launched; /* the operation that ended the gap had been launched */
+	uint8_t event; /* of GAP_EVENT: enum gap_event */
 };
 
 /* The last calls of each thread that can block it, and waits of streams: a bounded number. */
@@ -90,7 +109,8 @@ struct gap_calls;
 struct gap_calls *gap_calls_new(const struct string_table *texts);
 void gap_calls_free(struct gap_calls *calls);
 
-/* Adds a call. Calls must come in the order in which they begin. */
+/* Adds a call, or a record of CUPTI (ACTIVITY_SYNC). They must come in the order in which they
+ * begin. */
 void gap_calls_add(struct gap_calls *calls, const struct activity *call);
 /* Splits `gap`. `work` is the operation that ended it. Stores the parts in the order of time, and
  * returns their number. They cover the gap. */
@@ -103,5 +123,6 @@ size_t gap_split(const struct gap_calls *calls, const struct activity *work, con
 uint64_t gap_wait_begin(uint64_t begin_ns, uint64_t call_end_ns, uint64_t start_ns);
 
 const char *gap_cause_name(enum gap_cause cause);
+const char *gap_event_name(enum gap_event event);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/group_by.h"
+#include "report/analysis/activities.h"
 #include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include <stdio.h>
@@ -318,6 +319,37 @@ static void add_leaf_to_category(struct process *process, struct tree *flat,
 	add_work_count(flat, kernel, node);
 }
 
+/* Adds the sizes of collectives, as far as they are known, to their kernels and to the category.
+ * The call tree does not have them: they are in the operators around the launches. */
+static void add_message_bytes(struct process *process, struct tree *flat, enum demangle_form form)
+{
+	static const char name[] = CATEGORY_COMMUNICATION_NAME;
+	const uint32_t category = tree_find(flat, 0,
+		string_table_intern(process->texts, name, sizeof name - 1), 0, NODE_CATEGORY);
+	struct activities *activities;
+	const struct activity *one;
+
+	if (!category)
+		return;
+	activities = activities_read(process);
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities)) {
+		const uint32_t kernel = one->kind == ACTIVITY_KERNEL && one->counts &&
+							one->message_bytes
+						? tree_find(flat, category,
+							  short_kernel_name(
+								  process->texts, one->name, form),
+							  0, NODE_KERNEL)
+						: 0;
+
+		if (!kernel)
+			continue;
+		tree_gpu(flat, kernel)->bytes += one->message_bytes;
+		tree_gpu(flat, category)->bytes += one->message_bytes;
+	}
+	activities_free(activities);
+}
+
 struct tree *group_by_categories(struct process *process, enum demangle_form form)
 {
 	const struct profile *profile = process_full_names_profile(process);
@@ -333,6 +365,7 @@ struct tree *group_by_categories(struct process *process, enum demangle_form for
 				categories_name(categories, of_node[id]), form);
 	}
 	free(of_node);
+	add_message_bytes(process, flat, form);
 	tree_sum(flat);
 	return flat;
 }

@@ -183,7 +183,7 @@ void idle_parts_visit(struct process *process, struct activities *activities,
 	reading->calls = gap_calls_new(process->texts);
 	for (activities_rewind(activities); (one = activities_first(activities));
 		activities_next(activities))
-		if (activity_is_call(one))
+		if (activity_is_call(one) || one->kind == ACTIVITY_SYNC)
 			gap_calls_add(reading->calls, one);
 		else if (activity_is_work(one) && one->timed)
 			add_part_work(reading, one);

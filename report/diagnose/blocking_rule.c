@@ -122,6 +122,37 @@ static bool launches_on(const struct diagnose_facts *facts, uint32_t tid, uint32
 	return false;
 }
 
+/* Returns whether the thread launches kernels on any GPU. */
+static bool launches(const struct diagnose_facts *facts, uint32_t tid)
+{
+	for (size_t i = 0; i < facts->launching_count; i++)
+		if (facts->launching[i].tid == tid &&
+			facts->launching[i].kernels >= LIMIT_CALLS_FEW)
+			return true;
+	return false;
+}
+
+uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node)
+{
+	const struct occurrences *copies = &facts->pageable;
+	uint64_t *ns_of_node = xcalloc((copies->room + 1) * sizeof *ns_of_node), ns = 0;
+
+	*node = 0;
+	for (size_t i = 0; i < facts->blocking_count; i++) {
+		const struct blocking_call *call = &facts->blocking[i];
+
+		if (call->owner >= copies->room || !copies->of_node[call->owner].total_ns ||
+			!launches(facts, call->tid))
+			continue;
+		ns += call->end_ns - call->begin_ns;
+		ns_of_node[call->owner] += call->end_ns - call->begin_ns;
+		if (ns_of_node[call->owner] > ns_of_node[*node])
+			*node = call->owner;
+	}
+	free(ns_of_node);
+	return ns;
+}
+
 static void find_devices(const struct diagnose_facts *facts, struct blocked_sums *sums)
 {
 	for (size_t i = 0; i < facts->launching_count; i++)

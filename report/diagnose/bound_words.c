@@ -186,6 +186,52 @@ static void list_categories(struct diagnosis *diagnosis, struct finding *text)
 
 #define PATH_LISTED 50u /* thousandths of the critical path */
 
+/* Adds a part of the critical path, if it is large enough to be listed. Returns that part. */
+static uint64_t list_path_part(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const char *name, uint64_t ns, struct finding *text)
+{
+	if (!diagnose_is_share(ns, bound->path_ns, PATH_LISTED))
+		return 0;
+	add_evidence(text, "%s %s, ", name, diagnose_share(diagnosis, ns, bound->path_ns));
+	return ns;
+}
+
+/* Adds what the host's part of the critical path is made of, if that is most of it. Idle time of
+ * the GPU is another measure: the host's part may be while the GPU works. A verdict about the host
+ * needs no more words. */
+static void list_host_part(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	uint64_t rest_ns = bound->path_host_ns;
+
+	if (!run_bound_host_on_path(bound) || bound->bound == BOUND_LAUNCH ||
+		bound->bound == BOUND_HOST)
+		return;
+	add_evidence(text, "; the host's part, also while the GPU works: ");
+	rest_ns -= list_path_part(diagnosis, bound, "data loading", bound->path_data_ns, text);
+	rest_ns -= list_path_part(
+		diagnosis, bound, "compilation", bound->path_compilation_ns, text);
+	rest_ns -= list_path_part(
+		diagnosis, bound, "CUDA calls", bound->path_of_kind[PATH_CALL], text);
+	add_evidence(text, "other code %s", diagnose_share(diagnosis, rest_ns, bound->path_ns));
+}
+
+/* Adds waits behind events, and where most of them are. */
+static void list_event_waits(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t event_ns = bound->path_of_kind[PATH_EVENT];
+
+	add_evidence(text, ", event wait %s (GPU work behind %s",
+		diagnose_share(diagnosis, event_ns, bound->path_ns),
+		diagnose_event_call(diagnosis));
+	if (diagnose_is_share(bound->path_event_node_ns, event_ns, 500))
+		add_evidence(text, ", most of it in %s",
+			diagnose_name(diagnosis,
+				diagnosis->profile->tree->nodes[bound->path_event_node].name));
+	add_evidence(text, ")");
+}
+
 /* Adds how the critical path is divided between the host, the GPU, and what has 5 % of it. */
 static void list_path(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
@@ -195,11 +241,17 @@ static void list_path(
 	add_evidence(text, "; critical path: host %s, GPU work %s",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
 		diagnose_share(diagnosis, bound->path_gpu_ns, bound->path_ns));
-	for (enum path_kind kind = PATH_LAUNCH; kind < PATH_KIND_COUNT; kind++)
-		if (diagnose_is_share(bound->path_of_kind[kind], bound->path_ns, PATH_LISTED))
+	for (enum path_kind kind = PATH_LAUNCH; kind < PATH_KIND_COUNT; kind++) {
+		if (!diagnose_is_share(bound->path_of_kind[kind], bound->path_ns, PATH_LISTED))
+			continue;
+		if (kind == PATH_EVENT)
+			list_event_waits(diagnosis, bound, text);
+		else
 			add_evidence(text, ", %s %s", path_kind_name(kind),
 				diagnose_share(
 					diagnosis, bound->path_of_kind[kind], bound->path_ns));
+	}
+	list_host_part(diagnosis, bound, text);
 }
 
 static void explain_confidence(
@@ -266,6 +318,35 @@ static uint64_t one_wait_ns(const struct diagnosis *diagnosis, const struct run_
 		       : 0;
 }
 
+/* Says what launched work waits for, and no more than the trace shows of it. */
+static void say_what_is_waited_for(
+	struct diagnosis *diagnosis, const char *share, struct finding *text)
+{
+	static const char *const after_event[GAP_EVENT_COUNT] = {
+		[GAP_EVENT_POSSIBLE] = "an event (%s) whose record the trace lacks, or earlier "
+				       "work of its stream that it lacks",
+		[GAP_EVENT_UNLIKELY] = "earlier work of its stream that the trace lacks or, less "
+				       "likely, the event of the %s before it",
+	};
+	const enum gap_event event = diagnose_event(diagnosis);
+
+	if (!waits_for_events(diagnosis)) {
+		SET_TEXT(text->sentence,
+			"Launched work does not start for %s of the time, and the trace does not "
+			"show what it waits for; it may be another process",
+			share);
+	} else if (event == GAP_EVENT_KNOWN) {
+		SET_TEXT(text->sentence, "Launched work waits for an event (%s) for %s of the time",
+			diagnose_event_call(diagnosis), share);
+	} else {
+		SET_TEXT(text->sentence,
+			"Launched work does not start for %s of the time. It "
+			"waits for ",
+			share);
+		add_words(text, after_event[event], diagnose_event_call(diagnosis));
+	}
+}
+
 /* Says what is waited for, and of one long wait that it is one, and what is beside it. */
 static void say_waiting(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
@@ -274,16 +355,7 @@ static void say_waiting(
 		       rest_ns = bound->whole_ns - min_u64(bound->whole_ns, one_ns);
 	const char *share = diagnose_share(diagnosis, bound->ns[BOUND_WAITING], bound->whole_ns);
 
-	if (waits_for_events(diagnosis))
-		SET_TEXT(text->sentence, "Launched work waits for an event (%s) for %s of the time",
-			diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent"
-							  : "cudaStreamWaitEvent",
-			share);
-	else
-		SET_TEXT(text->sentence,
-			"Launched work does not start for %s of the time, and the trace does not "
-			"show what it waits for; it may be another process",
-			share);
+	say_what_is_waited_for(diagnosis, share, text);
 	if (one_ns && rest_ns)
 		add_words(text, ": one wait of %s, at %s. Kernels compute for %s of the other %s.",
 			diagnose_time(diagnosis, one_ns),
@@ -455,6 +527,7 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
 		list_categories(diagnosis, text);
 	list_path(diagnosis, bound, text);
+	diagnose_list_startup(diagnosis, text);
 	if ((shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH) && !*text->next)
 		bound_kernels_advise(diagnosis, text);
 	else if (shown == BOUND_WAITING)

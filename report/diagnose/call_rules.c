@@ -136,6 +136,35 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 						      "pool (cudaMallocAsync)");
 }
 
+/* Notes pageable copies that take little time on the GPU, but for which the host is blocked. */
+static void note_blocking_copies(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct occurrences *copies = &facts->pageable;
+	uint32_t node;
+	const uint64_t blocked_ns = blocking_pageable_ns(facts, &node);
+
+	if (!copies->count || !diagnose_is_share(blocked_ns, facts->span_ns, LIMIT_LITTLE))
+		return;
+	finding->state = FINDING_NOTE;
+	finding->confidence = CONFIDENCE_HIGH;
+	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
+	SET_TEXT(finding->sentence,
+		"Copies from or to pageable memory take little time themselves, but the host is "
+		"blocked for %s in the calls around them (finding blocking-calls).",
+		diagnose_time(diagnosis, blocked_ns));
+	SET_TEXT(finding->evidence, "%s of %s copies from or to the host, %s in %s",
+		diagnose_count(diagnosis, copies->count),
+		diagnose_count(diagnosis, facts->host_copies),
+		diagnose_bytes(diagnosis, copies->bytes),
+		diagnose_time(diagnosis, copies->total_ns));
+	SET_TEXT(finding->view, "overlap");
+	finding->node = node;
+	occurrences_set_example(copies, finding);
+	diagnose_advise_on_waits(diagnosis, finding);
+	finding->count = copies->count;
+}
+
 void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -150,8 +179,10 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 		return;
 	}
 	if (copies->count < LIMIT_CALLS_FEW ||
-		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
+		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
+		note_blocking_copies(diagnosis, finding);
 		return;
+	}
 	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,

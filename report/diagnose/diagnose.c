@@ -39,7 +39,8 @@ const struct diagnose_rule diagnose_rules[] = {
 		diagnose_small_grids },
 	{ "data-loading", "the GPU (without GPU work: the steps) waits for the next batch",
 		CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_data_loading },
-	{ "cold-start", "the first steps are much slower", NEED_STEPS, diagnose_cold_start },
+	{ "cold-start", "the first steps, or first calls, are much slower", 0,
+		diagnose_cold_start },
 	{ "copy-before-gemm", "device-to-device copies before matrix products",
 		NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME |
 			SHORTENS_GPU_WORK,

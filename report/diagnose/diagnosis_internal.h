@@ -12,6 +12,7 @@
 #define PPERF_REPORT_DIAGNOSE_DIAGNOSIS_INTERNAL_H
 
 #include "report/analysis/activities.h"
+#include "report/analysis/first_calls.h"
 #include "report/analysis/gap_cause.h"
 #include "report/analysis/step_stats.h"
 #include "report/diagnose/finding.h"
@@ -64,6 +65,22 @@ struct launching_thread {
 	uint32_t tid, device;
 };
 
+/* A gap of LIMIT_LONG_GAP_NS or more, after start-up, for which the host was late. */
+struct long_launch_gap {
+	uint64_t at_ns, length_ns;
+	uint32_t node, tid; /* of the launch after it */
+};
+
+/* Of fewer steps it is not known which are slow. */
+#define STEPS_COMPARED_MIN 3u
+#define FIRST_CALLS_LISTED 3u
+
+/* Such gaps that are in first calls (first_call_rule.c). */
+struct first_call_gaps {
+	struct occurrences gaps; /* by the excess of the first call */
+	struct first_call longest[FIRST_CALLS_LISTED];
+};
+
 #define CLOCK_PARTS_MAX 64u
 
 /* One kernel at one node whose instances differ in duration, and the relative durations of all
@@ -108,6 +125,7 @@ struct diagnose_facts {
 	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
+	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
 	/* of the whole trace: recorded by CUPTI; by pperf */
@@ -129,8 +147,12 @@ struct diagnose_facts {
 	size_t launch_idle_room;
 	/* the call that blocked the thread in the longest gap with the cause synchronisation */
 	char blocked_by[128];
-	/* the call that the launching thread was in during the longest wait of launched work */
+	/* of the longest wait of launched work: the call that the launching thread was in, and the
+	 * stream */
 	char host_call[128];
+	uint64_t waiting_stream;
+	/* of event_gaps: by what the work waits for */
+	uint64_t event_ns[GAP_EVENT_COUNT];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
 	 *   launch_short     launch-bound or launch latency, shorter than LIMIT_LONG_GAP_NS
 	 *   launch_long      the same, LIMIT_LONG_GAP_NS or more, after start-up
@@ -140,6 +162,9 @@ struct diagnose_facts {
 	 *   event_gaps       those of queued_gaps with the cause event wait */
 	struct occurrences launch_short, launch_long, launch_long_before_steps, sync_gaps,
 		queued_gaps, event_gaps;
+	struct long_launch_gap *long_gaps;
+	size_t long_gap_count, long_gap_room;
+	struct first_call_gaps first;
 };
 
 /* What the trace shows of the program, so that advice fits it. */
@@ -244,6 +269,9 @@ void finding_set_gain(struct diagnosis *diagnosis, struct finding *finding, doub
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
+/* Appends to the evidence what the program did before the first GPU operation, if that is much of
+ * the run (startup.c). */
+void diagnose_list_startup(struct diagnosis *diagnosis, struct finding *text);
 /* Sets the member `next` of a verdict about kernels: the largest ones (bound_kernels.c). */
 void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text);
 
@@ -258,6 +286,10 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 /* Rules about communication between GPUs (communication_rules.c). */
 void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
+/* Returns what most of the time in event_gaps waits for. */
+enum gap_event diagnose_event(const struct diagnosis *diagnosis);
+/* Returns the name of the call that makes a stream wait for an event. */
+const char *diagnose_event_call(struct diagnosis *diagnosis);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
@@ -280,6 +312,9 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
 void blocking_free(struct diagnose_facts *facts);
+/* Returns for how long the thread that is blocked longest is so at nodes with copies from or to
+ * pageable memory, and stores the node with the most of it in `*node`. */
+uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);
@@ -288,6 +323,11 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 /* Rules about the first steps and the cost of profiling (host_rules.c). */
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
+/* Finds the long gaps that are in first calls, if the process has too few steps to compare. */
+void first_call_gaps_read(struct diagnosis *diagnosis);
+/* Reports them, and kernels that the driver loaded at their first use, as cold start. Returns false
+ * if there is too little of that. */
+bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about torch.compile (compile_rules.c). */
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compilation(struct diagnosis *diagnosis, struct finding *finding);

@@ -256,6 +256,9 @@ static void facts_add_copy(struct facts_pass *pass, const struct activity *copy)
 	occurrences_add(
 		&facts->pageable, copy->owner, copy->name, copy->begin_ns, copy->duration_ns);
 	facts->pageable.bytes += copy->bytes;
+	if (to_host)
+		occurrences_add(&facts->pageable_to_host, copy->owner, copy->name, copy->begin_ns,
+			copy->duration_ns);
 }
 
 static void facts_add_kernel(
@@ -360,10 +363,24 @@ static void note_host_call(struct diagnosis *diagnosis, const struct row *row, u
 {
 	const struct cell *call = idle_cell(row, "host_call");
 
-	if (length_ns > diagnosis->facts.queued_gaps.longest_ns)
-		SET_TEXT(diagnosis->facts.host_call, "%s",
-			call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length)
-			     : "");
+	if (length_ns <= diagnosis->facts.queued_gaps.longest_ns)
+		return;
+	SET_TEXT(diagnosis->facts.host_call, "%s",
+		call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length) : "");
+	diagnosis->facts.waiting_stream = computed_row_number(row, "stream");
+}
+
+static void add_event_gap(
+	struct diagnose_facts *facts, const struct row *row, uint64_t at_ns, uint64_t length_ns)
+{
+	unsigned event = GAP_EVENT_KNOWN;
+
+	occurrences_add(&facts->event_gaps, row->node, 0, at_ns, length_ns);
+	while (event < GAP_EVENT_COUNT &&
+		!computed_row_is(row, "waits_for", gap_event_name((enum gap_event)event)))
+		event++;
+	if (event < GAP_EVENT_COUNT)
+		facts->event_ns[event] += length_ns;
 }
 
 static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
@@ -380,6 +397,16 @@ static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
 			diagnose_escaped(diagnosis, call->text.bytes, call->text.length));
 }
 
+static void keep_long_gap(
+	struct diagnose_facts *facts, const struct row *row, uint64_t at_ns, uint64_t length_ns)
+{
+	*ARRAY_ADD(facts->long_gaps, facts->long_gap_room,
+		facts->long_gap_count) = (struct long_launch_gap){ .at_ns = at_ns,
+		.length_ns = length_ns,
+		.node = row->node,
+		.tid = (uint32_t)computed_row_number(row, "thread") };
+}
+
 static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
@@ -393,6 +420,8 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 				: before                   ? &facts->launch_long_before_steps
 							   : &facts->launch_long,
 			row->node, 0, at, length);
+	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY) && length >= LIMIT_LONG_GAP_NS && !before)
+		keep_long_gap(facts, row, at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS) {
@@ -400,7 +429,7 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
 	}
 	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
-		occurrences_add(&facts->event_gaps, row->node, 0, at, length);
+		add_event_gap(facts, row, at, length);
 }
 
 /* Adds a row of a cause at one node. */
@@ -468,6 +497,7 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 	facts_read_activities(diagnosis);
 	if (diagnosis->profile->timeline)
 		facts_read_idle(diagnosis);
+	first_call_gaps_read(diagnosis);
 }
 
 const struct run_bound *diagnose_bound(struct diagnosis *diagnosis)
@@ -493,11 +523,12 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->launch_short, &facts->launch_long,
 		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->queued_gaps,
-		&facts->event_gaps };
+		&facts->event_gaps, &facts->first.gaps, &facts->pageable_to_host };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
 	blocking_free(facts);
+	free(facts->long_gaps);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
 	step_table_free(diagnosis->step_table);

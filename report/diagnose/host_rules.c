@@ -53,14 +53,20 @@ static struct cold_steps find_cold_steps(const struct steps *steps)
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct steps *steps = diagnosis->process->steps;
-	const struct cold_steps cold = find_cold_steps(steps);
-	const bool overlap = steps_overlap(steps);
+	struct cold_steps cold;
+	bool overlap;
 
-	if (steps->count < 3) {
-		finding_set_unchecked(
-			finding, "at least three steps are needed to detect slow first steps");
+	if (!steps || steps->count < STEPS_COMPARED_MIN) {
+		if (!diagnose_first_calls(diagnosis, finding))
+			finding_set_unchecked(finding,
+				steps && steps->count
+					? "at least three steps are needed to detect slow first "
+					  "steps"
+					: NO_STEPS_FOUND);
 		return;
 	}
+	cold = find_cold_steps(steps);
+	overlap = steps_overlap(steps);
 	if (!cold.warm_up || !cold.extra_ns)
 		return;
 	finding_set_found(finding, cold.usual >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
@@ -91,8 +97,8 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	finding->has_example = true;
 }
 
-/* Returns the overhead of CUPTI between the first and the last operation of the GPUs. Reads the
- * trace once more. */
+/* Returns the overhead that CUPTI reported of the profiler, not of the driver, between the first
+ * and the last operation of the GPUs. Reads the trace once more. */
 static uint64_t overhead_in_span(const struct diagnosis *diagnosis)
 {
 	struct trace_reader *reader = diagnosis->process->reader;
@@ -109,8 +115,8 @@ static uint64_t overhead_in_span(const struct diagnosis *diagnosis)
 	while (reader_next(reader, &event) > 0) {
 		const struct trace_overhead *overhead = event.record;
 
-		if (event.kind == TRACE_OVERHEAD && overhead->start_ns < last_ns &&
-			overhead->end_ns > first_ns)
+		if (event.kind == TRACE_OVERHEAD && !trace_overhead_is_driver(overhead->type) &&
+			overhead->start_ns < last_ns && overhead->end_ns > first_ns)
 			inside_ns += min_u64(overhead->end_ns, last_ns) -
 				     max_u64(overhead->start_ns, first_ns);
 	}
@@ -148,6 +154,20 @@ static void set_cost_sentence(struct diagnosis *diagnosis, struct finding *findi
 			diagnose_time(diagnosis, inside_ns));
 }
 
+/* Says what of CUPTI's overhead is left out, because no profiler causes it. */
+static void add_driver_cost(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const uint64_t records = diagnosis->profile->counts.driver_overhead_records;
+	const size_t used = strlen(finding->evidence);
+
+	if (records)
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"; %s of the driver in %s is left out: it loads and compiles kernels, and "
+			"waits for room for commands, without a profiler, too",
+			diagnose_time(diagnosis, diagnosis->profile->totals.driver_overhead_ns),
+			diagnose_plural(diagnosis, records, "record"));
+}
+
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct profile_totals *totals = &diagnosis->profile->totals;
@@ -177,14 +197,16 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 			 : 0;
 	set_cost_sentence(diagnosis, finding, cost, run, inside);
 	finding->last = !diagnose_is_share(inside, run, LIMIT_COST_FIRST);
-	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s%s%s, of %s",
+	SET_TEXT(finding->evidence, "%s%s in %s%s%s%s%s, of %s",
 		diagnose_time(diagnosis, totals->overhead_ns),
+		imported ? " of the profiler" : " of CUPTI",
 		diagnose_plural(diagnosis, diagnosis->profile->counts.overhead_records, "record"),
 		imported ? "" : ", in pperf's own code ",
 		imported ? "" : diagnose_time(diagnosis, totals->self_ns),
 		recording ? ", recording events about " : "",
 		recording ? diagnose_time(diagnosis, recording) : "",
 		diagnose_time(diagnosis, run));
+	add_driver_cost(diagnosis, finding);
 	SET_TEXT(finding->next,
 		imported && !diagnose_traits(diagnosis).uses_pytorch
 			? "Record less for comparison: fewer kinds of events, and not the start of "

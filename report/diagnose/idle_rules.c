@@ -95,6 +95,17 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->count = before->count;
 }
 
+/* Returns how many of the long gaps are in first calls, or nothing. */
+static const char *in_first_calls(struct diagnosis *diagnosis)
+{
+	const uint64_t count = diagnosis->facts.first.gaps.count;
+	char text[96];
+
+	SET_TEXT(text, " (%s of them in first calls: finding cold-start)",
+		diagnose_count(diagnosis, count));
+	return count ? diagnose_escaped(diagnosis, text, strlen(text)) : "";
+}
+
 /* Writes what makes up the idle time: short gaps, long gaps, and what is left out. */
 static void list_launch_gaps(
 	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
@@ -102,7 +113,7 @@ static void list_launch_gaps(
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t before = facts->launch_long_before_steps.total_ns,
 		       ends = diagnose_bound(diagnosis)->ends_ns[BOUND_LAUNCH];
-	char shorter[128] = "", longer[192] = "";
+	char shorter[128] = "", longer[256] = "";
 
 	if (idle->short_gaps)
 		SET_TEXT(shorter, "%s in %s shorter than %s",
@@ -110,10 +121,10 @@ static void list_launch_gaps(
 			diagnose_plural(diagnosis, idle->short_gaps, "gap"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
 	if (idle->longer->count)
-		SET_TEXT(longer, "%s%s in %s of %s or more, the longest %s, at %s",
+		SET_TEXT(longer, "%s%s in %s of %s or more%s, the longest %s, at %s",
 			*shorter ? "; " : "", diagnose_time(diagnosis, idle->longer->total_ns),
 			diagnose_plural(diagnosis, idle->longer->count, "gap"),
-			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
+			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS), in_first_calls(diagnosis),
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,
@@ -270,6 +281,64 @@ static bool is_read_of_value(struct string_view name)
 	       memmem(name.bytes, name.length, "nonzero", 7);
 }
 
+static uint64_t occurrences_at(const struct occurrences *occurrences, uint32_t node)
+{
+	return node < occurrences->room ? occurrences->of_node[node].total_ns : 0;
+}
+
+/* Returns true if the innermost operators around `node` index a tensor. */
+static bool is_indexing(const struct diagnosis *diagnosis, uint32_t node)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+
+	for (; node && tree->nodes[node].kind == NODE_OP; node = tree->nodes[node].parent) {
+		const struct string_view name = string_table_get(
+			diagnosis->process->texts, tree->nodes[node].name);
+
+		if (memmem(name.bytes, name.length, "::index", 7) ||
+			memmem(name.bytes, name.length, "::_index", 8))
+			return true;
+	}
+	return false;
+}
+
+/* Sets the advice for waits that copies from or to pageable memory cause. Returns false if there is
+ * no such copy at finding->node. */
+static bool advise_on_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const uint64_t all_ns = occurrences_at(&diagnosis->facts.pageable, finding->node),
+		       to_host_ns = occurrences_at(
+			       &diagnosis->facts.pageable_to_host, finding->node);
+	const bool pytorch = diagnose_traits(diagnosis).uses_pytorch;
+
+	if (!all_ns)
+		return false;
+	if (to_host_ns > all_ns / 10 && to_host_ns < all_ns - all_ns / 10)
+		SET_TEXT(finding->next,
+			"The host waits for copies between pageable memory and the GPU, in both "
+			"directions: pin the memory, and copy asynchronously%s.",
+			pytorch ? " (pin_memory(), non_blocking=True)" : "");
+	else if (to_host_ns > all_ns / 2)
+		SET_TEXT(finding->next,
+			"The host waits for copies from the GPU to pageable memory: copy to "
+			"pinned memory%s, and wait where the values are needed; or copy less "
+			"often.",
+			pytorch ? " (pin_memory=True, non_blocking=True)"
+				: " with an asynchronous copy");
+	else if (is_indexing(diagnosis, finding->node))
+		SET_TEXT(finding->next, "The index is in pageable memory of the CPU, and is copied "
+					"to the GPU each time, while the host waits: keep the "
+					"index on the GPU, or pin it and copy it with "
+					"non_blocking=True.");
+	else
+		SET_TEXT(finding->next,
+			"The host waits for copies from pageable memory to the GPU: keep the data "
+			"on the GPU, or pin it%s.",
+			pytorch ? " (pin_memory()) and copy it with non_blocking=True"
+				: " and copy asynchronously");
+	return true;
+}
+
 void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -284,6 +353,8 @@ void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *findi
 			"non_blocking=True and read it later.");
 		return;
 	}
+	if (advise_on_pageable_copies(diagnosis, finding))
+		return;
 	SET_TEXT(finding->next, "Remove the wait, or move it to where the GPU has work queued: %s.",
 		diagnose_traits(diagnosis).uses_pytorch
 			? "no .item(), .cpu(), print of a tensor or torch.cuda.synchronize inside "
@@ -375,7 +446,65 @@ static void report_concurrent_process(struct diagnosis *diagnosis, struct findin
 	finding_set_impact(finding, occurrences_top_node(queued_gaps), 1, queued_gaps->total_ns);
 }
 
-/* Reports that launched work waited for events while the GPU was idle. */
+enum gap_event diagnose_event(const struct diagnosis *diagnosis)
+{
+	const uint64_t *ns = diagnosis->facts.event_ns;
+	enum gap_event most = GAP_EVENT_POSSIBLE;
+
+	for (enum gap_event event = GAP_EVENT_KNOWN; event < GAP_EVENT_COUNT; event++)
+		if (ns[event] > ns[most])
+			most = event;
+	return most;
+}
+
+const char *diagnose_event_call(struct diagnosis *diagnosis)
+{
+	return diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent";
+}
+
+/* Says what the work waits for, as far as it is known, and what to do. */
+static void explain_event(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const enum gap_event event = diagnose_event(diagnosis);
+	const char *call = diagnose_event_call(diagnosis);
+
+	if (event == GAP_EVENT_KNOWN)
+		SET_TEXT(finding->sentence,
+			"The GPU is idle while launched work waits for an event (%s).", call);
+	else if (event == GAP_EVENT_POSSIBLE)
+		SET_TEXT(finding->sentence,
+			"The GPU is idle while launched work waits for an event (%s), or for "
+			"earlier work of its stream that the trace does not show.",
+			call);
+	else
+		SET_TEXT(finding->sentence,
+			"The GPU is idle while launched work waits for what the trace does not "
+			"show: earlier work of its stream or, less likely, the event of the %s "
+			"before it.",
+			call);
+	SET_TEXT(finding->reason,
+		event == GAP_EVENT_KNOWN
+			? "the work was the first that its stream got after the wait; the record "
+			  "of the event is in the trace, but the GPU work before it was over"
+		: event == GAP_EVENT_POSSIBLE
+			? "the work was the first that its stream got after the wait; the record "
+			  "of the event is not in the trace"
+			: "the GPU was idle when the wait was called: all GPU work in the trace "
+			  "that the event could be for was over; the record of the event is not "
+			  "in the trace");
+	SET_TEXT(finding->next,
+		"Find %s: %swork of another %sGPU, of another process or rank "
+		"(CUDA IPC), a host function, or work from before the trace began.",
+		event == GAP_EVENT_KNOWN      ? "what was recorded before the event"
+		: event == GAP_EVENT_POSSIBLE ? "what was recorded before the event, and what the "
+						"stream still had to do"
+					      : "what the stream still had to do, then what was "
+						"recorded before the event",
+		event == GAP_EVENT_KNOWN ? "" : "kernels of a CUDA graph without records, ",
+		event == GAP_EVENT_UNLIKELY ? "" : "stream or ");
+}
+
+/* Reports that launched work waited behind waits for events while the GPU was idle. */
 static void report_event_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -383,25 +512,17 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->sentence,
-		"The GPU is idle while launched work waits for an event (%s), or for earlier work "
-		"of its stream that the trace does not show.",
-		diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent");
+	explain_event(diagnosis, finding);
 	SET_TEXT(finding->evidence,
-		"%s of %s or more, together %s of a span of %s; the longest %s, at %s%s%s",
+		"%s of %s or more, together %s of a span of %s; the longest %s, at %s, on stream "
+		"%llu%s%s",
 		diagnose_plural(diagnosis, waits->count, "wait"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, waits->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_time(diagnosis, waits->longest_ns),
 		diagnose_time(diagnosis, waits->longest_at_ns),
+		(unsigned long long)facts->waiting_stream,
 		*facts->host_call ? "; meanwhile the host was in " : "", facts->host_call);
-	SET_TEXT(finding->reason,
-		"the work was the first that its stream got after the wait; what the event stands "
-		"for is not shown by GPU work of this process");
-	SET_TEXT(finding->next,
-		"Find what was recorded before the event: work of another stream or GPU, of "
-		"another process or rank (CUDA IPC), a host function, or work from before the "
-		"trace began.");
 	occurrences_set_node(waits, finding);
 	finding->count = waits->count;
 	finding->impact_ns = waits->total_ns;

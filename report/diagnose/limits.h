@@ -90,6 +90,11 @@
 	X(COST_FIRST, 100,                                                                         \
 		"of the wall time, while the GPU is in use: overhead explains much of the other "  \
 		"findings")                                                                        \
+	X(STARTUP, 100,                                                                            \
+		"of the run before the first GPU operation, and of that in one range or "          \
+		"function: "                                                                       \
+		"worth a line")                                                                    \
+	X(STARTUP_NS, 100000000, "a shorter start of a program is not noticed")                    \
 	X(UNKNOWN_MAX, 200,                                                                        \
 		"of the idle time without a known cause: above this, findings on idle time are "   \
 		"less certain")                                                                    \

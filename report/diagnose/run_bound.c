@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diagnose/run_bound.h"
 #include "report/analysis/event_sweep.h"
+#include "report/analysis/host_ranges.h"
 #include "report/analysis/step_idle.h"
 #include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
@@ -281,9 +282,48 @@ static void span_of_work(const struct bound_pass *pass, uint64_t *from_ns, uint6
 	}
 }
 
-static void add_path_segment(
-	struct run_bound *bound, const struct path_segment *segment, uint64_t length_ns)
+/* The critical path that is being summed. */
+struct path_pass {
+	const struct bound_pass *of;
+	const struct critical_path_graph *path;
+	const struct host_ranges *host;
+	uint64_t from_ns, to_ns; /* of the GPUs' work */
+	uint64_t *event_ns;      /* by node */
+};
+
+/* Returns how much of an interval is in the examined steps or, without steps, while GPUs have
+ * work. */
+static uint64_t examined_ns(const struct path_pass *pass, uint64_t begin_ns, uint64_t end_ns)
 {
+	const bool in_steps = pass->of->result->steps;
+
+	return step_idle_counted(&pass->of->idle,
+		in_steps ? begin_ns : max_u64(begin_ns, pass->from_ns),
+		in_steps ? end_ns : min_u64(end_ns, pass->to_ns));
+}
+
+/* Adds what the thread did in a segment between two calls, as far as it has a class. */
+static void add_host_ranges(struct path_pass *pass, const struct path_segment *segment)
+{
+	struct run_bound *bound = pass->of->result;
+	const uint32_t tid = critical_path_graph_tid(pass->path, segment->node);
+	const struct host_range *range = host_ranges_first(
+		pass->host, tid, segment->begin_ns, segment->end_ns);
+	const struct host_range *const end = pass->host->ranges + pass->host->count;
+
+	for (; range && range < end && range->tid == tid && range->begin_ns < segment->end_ns;
+		range++)
+		*(range->kind == HOST_RANGE_DATA ? &bound->path_data_ns
+						 : &bound->path_compilation_ns) += examined_ns(pass,
+			max_u64(range->begin_ns, segment->begin_ns),
+			min_u64(range->end_ns, segment->end_ns));
+}
+
+static void add_path_segment(struct path_pass *pass, const struct path_segment *segment)
+{
+	struct run_bound *bound = pass->of->result;
+	const uint64_t length_ns = examined_ns(pass, segment->begin_ns, segment->end_ns);
+
 	bound->path_ns += length_ns;
 	bound->path_of_kind[segment->kind] += length_ns;
 	if (segment->kind != PATH_HOST && segment->kind != PATH_CALL)
@@ -292,30 +332,41 @@ static void add_path_segment(
 		bound->path_host_ns += length_ns;
 	else if (segment->kind <= PATH_MEMSET)
 		bound->path_gpu_ns += length_ns;
+	if (segment->kind == PATH_HOST && pass->host->count)
+		add_host_ranges(pass, segment);
+	if (segment->kind == PATH_EVENT)
+		pass->event_ns[path_node(pass->path, segment->node)->owner] += length_ns;
+}
+
+static void find_event_node(struct path_pass *pass, uint32_t nodes)
+{
+	struct run_bound *bound = pass->of->result;
+
+	for (uint32_t node = 1; node < nodes; node++)
+		if (pass->event_ns[node] > bound->path_event_node_ns) {
+			bound->path_event_node = node;
+			bound->path_event_node_ns = pass->event_ns[node];
+		}
 }
 
 /* Sums the critical path in the examined steps or, without steps, while GPUs have work. */
-static void read_path(struct process *process, const struct bound_pass *pass)
+static void read_path(struct process *process, const struct bound_pass *of)
 {
-	struct run_bound *bound = pass->result;
+	const uint32_t nodes = process->profile->tree->count;
+	struct path_pass pass = { .of = of, .host = host_ranges_of(process) };
 	struct critical_path_graph *path;
-	uint64_t from_ns, to_ns;
 
-	if (bound->operations > BOUND_PATH_OPERATIONS_MAX || process->profile->options.steps ||
+	if (of->result->operations > BOUND_PATH_OPERATIONS_MAX || process->profile->options.steps ||
 		process->profile->options.windows)
 		return;
-	path = critical_path_graph_read(process);
-	span_of_work(pass, &from_ns, &to_ns);
-	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++) {
-		const struct path_segment *segment = path_segment(path, i);
-		const uint64_t from = bound->steps ? segment->begin_ns
-						   : max_u64(segment->begin_ns, from_ns),
-			       to = bound->steps ? segment->end_ns
-						 : min_u64(segment->end_ns, to_ns);
-
-		add_path_segment(bound, segment, step_idle_counted(&pass->idle, from, to));
-	}
-	bound->path = path;
+	pass.path = path = critical_path_graph_read(process);
+	pass.event_ns = xcalloc(nodes * sizeof *pass.event_ns);
+	span_of_work(of, &pass.from_ns, &pass.to_ns);
+	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++)
+		add_path_segment(&pass, path_segment(path, i));
+	find_event_node(&pass, nodes);
+	free(pass.event_ns);
+	of->result->path = path;
 }
 
 bool run_bound_host_on_path(const struct run_bound *bound)

@@ -87,6 +87,11 @@ struct run_bound {
 	 * and that of GPU work. 0: not read, as the trace is large, or only a part of it is
 	 * selected. */
 	uint64_t path_ns, path_of_kind[PATH_KIND_COUNT], path_host_ns, path_gpu_ns;
+	/* Of path_of_kind[PATH_HOST]: while the thread fetched a batch, and while it compiled. */
+	uint64_t path_data_ns, path_compilation_ns;
+	/* The call path with the most time of PATH_EVENT, and that time. 0: there is none. */
+	uint32_t path_event_node;
+	uint64_t path_event_node_ns;
 	/* The same of the whole trace: all but the host's part. */
 	uint64_t whole_path_others_ns;
 	struct critical_path_graph *path; /* NULL: not read */

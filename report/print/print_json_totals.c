@@ -47,6 +47,7 @@ static void sum_totals(struct profile_totals *sum, const struct profile_totals *
 	sum->free_bytes += part->free_bytes;
 	sum->self_ns += part->self_ns;
 	sum->overhead_ns += part->overhead_ns;
+	sum->driver_overhead_ns += part->driver_overhead_ns;
 	sum->reserved_peak += part->reserved_peak;
 	sum->has_tensors |= part->has_tensors;
 	sum->allocated_peak += part->allocated_peak;
@@ -244,6 +245,7 @@ void print_json_totals(struct output *out, const struct processes *processes)
 	put_json_failures(json, processes);
 	json_put_unsigned(json, "self_cost_ns", sum.self_ns);
 	json_put_unsigned(json, "cupti_overhead_ns", sum.overhead_ns);
+	json_put_unsigned(json, "driver_overhead_ns", sum.driver_overhead_ns);
 	json_write_key(json, "gpus");
 	print_json_gpus(processes, out);
 	json_write_end(json, '}');

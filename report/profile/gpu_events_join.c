@@ -331,10 +331,21 @@ static void add_api_time(struct profile *profile, const struct trace_api *record
 	api->failed += record->result != 0;
 }
 
+static void add_overhead_record(struct profile *profile, const struct trace_overhead *overhead)
+{
+	const uint64_t ns = overhead->end_ns > overhead->start_ns
+				    ? overhead->end_ns - overhead->start_ns
+				    : 0;
+	const bool is_driver = trace_overhead_is_driver(overhead->type);
+
+	*(is_driver ? &profile->counts.driver_overhead_records
+		    : &profile->counts.overhead_records) += 1;
+	*(is_driver ? &profile->totals.driver_overhead_ns : &profile->totals.overhead_ns) += ns;
+}
+
 void profile_gpu_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_gpu_batch *batch = event->record;
-	const struct trace_overhead *overhead = event->record;
 	const struct profile_observer *observer = profile->options.observer;
 
 	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC ||
@@ -352,10 +363,7 @@ void profile_gpu_record(struct profile *profile, const struct trace_event *event
 		profile->counts.unread_buffers += batch->unread;
 		break;
 	case TRACE_OVERHEAD:
-		profile->counts.overhead_records++;
-		profile->totals.overhead_ns += overhead->end_ns > overhead->start_ns
-						       ? overhead->end_ns - overhead->start_ns
-						       : 0;
+		add_overhead_record(profile, event->record);
 		break;
 	case TRACE_API:
 		add_api_time(profile, event->record);

@@ -216,7 +216,7 @@ struct profile_counts {
 	uint64_t steps; /* seen */
 	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
 	uint64_t counted;
-	uint64_t overhead_records, metrics, cpu_samples;
+	uint64_t overhead_records, driver_overhead_records, metrics, cpu_samples;
 };
 
 struct profile_totals {
@@ -235,6 +235,8 @@ struct profile_totals {
 	uint64_t method_ns[METHOD_COUNT], method_records[METHOD_COUNT];
 	uint64_t alloc_bytes, free_bytes; /* device memory */
 	uint64_t self_ns, overhead_ns;    /* pperf's own time; CUPTI's */
+	/* The driver's overhead, which no profiler causes: trace_overhead_is_driver. */
+	uint64_t driver_overhead_ns;
 	int64_t reserved_now, reserved_peak;
 	uint32_t level_device; /* device of the levels; UINT32_MAX: no memory was allocated */
 	bool has_tensors;

@@ -232,6 +232,9 @@
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
 	X("host_call", "host in", TEXT, computed,                                                  \
 		"CUDA call that the launching thread was in for half or more of a wait")           \
+	X("waits_for", "waits for", TEXT, computed,                                                \
+		"what GPU work behind cudaStreamWaitEvent waits for, the more likely first: the "  \
+		"event, or earlier work of its stream that is not in the trace")                   \
 	X("samples", "CPU samples", COUNT, computed,                                               \
 		"CPU samples of the launching thread in these gaps; of a range or call: in it "    \
 		"and in nothing inside it")                                                        \

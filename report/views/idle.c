@@ -474,6 +474,10 @@ static struct computed_row *long_gap_row(const struct idle_report *idle, const s
 	if (one->ended_by.has_call)
 		computed_row_set_unsigned(computed, "thread", one->ended_by.tid);
 	set_gap_names(computed, one);
+	if (one->gap.event)
+		computed_row_set_string(
+			computed, "waits_for", gap_event_name((enum gap_event)one->gap.event));
+	computed_row_set_unsigned(computed, "stream", one->ended_by.stream);
 	return computed;
 }
 

@@ -53,6 +53,10 @@ def what_is_the_matter_is_found(folder):
     assert rows["queued-not-started"]["kind"] == "clear", rows["queued-not-started"]
     # all of the decoding runs in CUDA graphs
     assert said(named("graph_execution"), "finding") == [] and said(named("graph_execution"), "verdict") == ["compute"]
+    # a synchronising copy of an index that is on the CPU, and results copied to pageable memory: the advice is about these
+    rows = {row["name"]: row for row in rows_of(named("dlrm_worker1"))}
+    assert "The index is in pageable memory of the CPU" in rows["blocking-calls"]["next"] and ".item()" not in rows["blocking-calls"]["next"], rows["blocking-calls"]
+    assert rows["pageable-copies"]["kind"] == "note" and "10 of 15" in rows["pageable-copies"]["evidence"], rows["pageable-copies"]
     # copies of 262 MB from pageable memory, and a grid of two blocks on 108 multiprocessors
     found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
     assert "pageable-copies" in found and "small-grids" in found, found

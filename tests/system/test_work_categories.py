@@ -38,6 +38,9 @@ def check_agreement(path, *options):
         if row["depth"] == 0:
             of[row["name"]] = of.get(row["name"], 0) + row["gpu_total_ns"]
     assert sum(of.values()) == (categories["totals"]["gpu_sum_ns"] or 0), path
+    # the bytes of a category with collectives are those of overlap
+    sized = [total([row for row in rows if row["depth"] == depth and row["name"] == "communication"], "bytes") for rows, depth in ((categories["rows"], 0), (overlap["rows"], 1))]
+    assert sized[0] == sized[1], (path, sized)
     for name in of:
         assert total([row for row in by["rows"] if row["name"] == name], "gpu_self_ns") == of[name], (path, name)
     for kind, category, key in (("communication", "communication", "gpu_communication_ns"), ("copies", "memcpy", "gpu_copy_ns")):

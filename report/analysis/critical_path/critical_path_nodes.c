@@ -124,7 +124,7 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	const uint32_t stream_index = stream_table_number(&path->streams, one->device, one->stream);
 	const uint32_t call = one->has_call ? find_launching_call(path, one) : PATH_NONE;
 	struct path_node *node = add_path_node(path, one);
-	uint32_t wait;
+	struct stream_wait wait;
 
 	path->counts.operations++;
 	node->stream_index = stream_index;

@@ -160,11 +160,12 @@ struct imported_flow {
 	bool finish; /* false: the end at the operator */
 };
 
-/* An interval in which the profiler itself was busy. */
+/* An interval in which the profiler itself was busy, or the driver loaded a kernel. */
 struct imported_overhead {
 	int64_t start;
 	uint64_t duration;
 	uint32_t process;
+	uint32_t name; /* a text: says which (overhead_type) */
 };
 
 /* A process, in files that assign events to processes. Two rows or more: each process becomes a

@@ -5,6 +5,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
+#include "report/gpu/work_categories.h"
 #include <stdlib.h>
 
 #define BATCH_RECORDS 256u
@@ -234,6 +235,28 @@ static void write_event_records(struct conversion *conversion)
 	free(waits);
 }
 
+/* Returns the kind of an overhead by its name in torch.profiler's files or nsys's. Names that CUPTI
+ * does not have are of the profiler's own work. */
+static uint32_t overhead_type(struct string_view name)
+{
+	static const struct {
+		const char *pattern;
+		uint32_t type;
+	} types[] = { { "*lazy*loading*", TRACE_OVERHEAD_LAZY_LOADING },
+		{ "*module*loading*", TRACE_OVERHEAD_MODULE_LOADING },
+		{ "*driver*compile*", TRACE_OVERHEAD_DRIVER_COMPILER },
+		{ "*command*buffer*full*", TRACE_OVERHEAD_COMMAND_BUFFER_FULL },
+		{ "*buffer*request*", TRACE_OVERHEAD_BUFFER_REQUEST },
+		{ "*buffer*flush*", TRACE_OVERHEAD_BUFFER_FLUSH },
+		{ "*instrumentation*", TRACE_OVERHEAD_INSTRUMENTATION },
+		{ "*resource*", TRACE_OVERHEAD_RESOURCE }, { "*uvm*", TRACE_OVERHEAD_UVM_INIT } };
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (category_matches(types[i].pattern, name.bytes, name.length))
+			return types[i].type;
+	return TRACE_OVERHEAD_UNKNOWN;
+}
+
 static void write_overheads(struct conversion *conversion)
 {
 	const struct event_rows *imported = conversion->imported;
@@ -243,7 +266,9 @@ static void write_overheads(struct conversion *conversion)
 		const uint64_t start = writer_realtime(
 			conversion->writer, since > 0 ? (uint64_t)since : 0);
 		struct trace_overhead record = { .start_ns = start,
-			.end_ns = start + imported->overheads[i].duration };
+			.end_ns = start + imported->overheads[i].duration,
+			.type = overhead_type(
+				string_table_get(imported->texts, imported->overheads[i].name)) };
 
 		writer_plain(conversion->writer, TRACE_OVERHEAD, &record, sizeof record);
 	}

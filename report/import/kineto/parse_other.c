@@ -304,7 +304,8 @@ static bool add_timed_event(struct kineto_reader *reader)
 		else if (reader->event.class == KINETO_IS_OVERHEAD)
 			*EVENT_ROWS_ADD(reader->imported, overhead,
 				overheads) = (struct imported_overhead){ .start = span.start,
-				.duration = span.duration };
+				.duration = span.duration,
+				.name = kineto_intern(reader, &reader->event.name) };
 		else
 			add_gpu_event(reader, &span);
 		break;

@@ -440,16 +440,16 @@ static void add_nsys_sync(struct nsys_reader *reader, const struct nsys_rows *ro
 		.event = nsys_rows_number32(rows, G_OWN + 1) };
 }
 
-static const char *const overhead_columns[] = { "start", "end", "globalTid" };
+static const char *const overhead_columns[] = { "start", "end", "globalTid", "nameId" };
 
 static void add_nsys_overhead(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
 	struct nsys_times span;
 
 	if (read_nsys_times(reader, rows, &span, false))
-		*EVENT_ROWS_ADD(reader->imported, overhead, overheads) = (struct imported_overhead){
-			span.start, span.duration, process_of_row(reader, rows, 2)
-		};
+		*EVENT_ROWS_ADD(reader->imported, overhead,
+			overheads) = (struct imported_overhead){ span.start, span.duration,
+			process_of_row(reader, rows, 2), nsys_string_column(reader, rows, 3) };
 }
 
 enum { MPI_START, MPI_END, MPI_NAME, MPI_THREAD };

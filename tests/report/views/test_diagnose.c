@@ -1061,6 +1061,48 @@ static struct trace_builder *dear(void)
 	return builder;
 }
 
+/* The same time, in which the driver loaded a kernel at its first use. */
+static struct trace_builder *loading(void)
+{
+	struct trace_builder *builder = healthy();
+	struct trace_overhead *overhead = build_record(
+		builder, 9, TRACE_OVERHEAD, sizeof *overhead, 1200 * US);
+
+	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
+	overhead->end_ns = BUILDER_START_UNIX_NS + 500 * US;
+	overhead->type = TRACE_OVERHEAD_LAZY_LOADING;
+	return builder;
+}
+
+/* An operator that takes 5 ms at its first call, and the GPU waits for it, and `later` afterwards.
+ */
+static struct trace_builder *calls_of_an_operator(uint64_t later)
+{
+	struct program program = program_new();
+	uint64_t at = 100 * US;
+
+	kernel(&program, "k_a", 1000, 2000, 10 * US);
+	for (unsigned i = 0; i < 20; i++) {
+		const uint64_t takes = i ? later : 5 * MS;
+
+		build_push(program.builder, 1, at, "aten::mm");
+		kernel(&program, names[i % 5], at + takes, at + takes + 1000, 10 * US);
+		build_pop(program.builder, 1, at + takes + 2000);
+		at += takes + 20 * US;
+	}
+	return program_end(&program, at + MS);
+}
+
+static struct trace_builder *slow_first_call(void)
+{
+	return calls_of_an_operator(50 * US);
+}
+
+static struct trace_builder *slow_calls(void)
+{
+	return calls_of_an_operator(4 * MS);
+}
+
 /* The cost of the profiler is after the last GPU operation. */
 static struct trace_builder *dear_end(void)
 {
@@ -1290,6 +1332,12 @@ static const struct rule_case {
 	{ dear, "profiler-cost", "finding", "where host figures and idle times are larger" },
 	{ dear_end, "profiler-cost", "finding", "idle times of the GPU are not" },
 	{ healthy, "profiler-cost", "clear", "" },
+	{ loading, "profiler-cost", "clear", "" },
+	{ loading, "cold-start", "finding", "loads kernels at their first use, for 499.00 us" },
+	{ slow_first_call, "cold-start", "finding",
+		"aten::mm: 5.00 ms at 100.00 us, later 52.00 us" },
+	{ slow_first_call, "host-bound", "finding", "1 of them in first calls" },
+	{ slow_calls, "cold-start", "not checked", "no steps were found" },
 	{ only_ranges, "launch-bound", "not checked", "GPU work with timestamps" },
 };
 

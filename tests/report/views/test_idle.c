@@ -76,8 +76,8 @@ START_TEST(every_gap_is_split_at_its_launch)
 	output_has(run.out,
 		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,unknown_ns,gaps,"
 		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance,time_share,"
-		"samples,sample_share,module\r\n"
-		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,,0.725,,,\r\n");
+		"waits_for,stream,samples,sample_share,module\r\n"
+		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,,0.725,,,,,\r\n");
 	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
 	output_has(
 		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
@@ -304,24 +304,30 @@ START_TEST(steps_have_their_part_of_a_gap)
 }
 END_TEST
 
-static void build_stream_wait(struct trace_builder *builder, uint64_t begin, uint64_t end)
+/* A call about an event. */
+static void build_event_call(struct trace_builder *builder, const char *name, uint32_t type,
+	uint64_t begin, uint64_t end)
 {
-	const uint32_t api = build_name(builder, "cudaStreamWaitEvent");
+	const uint32_t api = build_name(builder, name);
 	struct trace_sync *sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, end);
 
 	sync->call.duration = end - begin;
 	sync->call.api = api;
-	sync->type = TRACE_SYNC_STREAM_WAIT;
+	sync->type = type;
+	sync->event = 77;
 }
 
-/* A stream waits for an event, a kernel is launched 38 us into the gap, and starts 463 ms later. */
-static struct trace_builder *a_stream_wait(void)
+/* A stream waits at `at` for an event, which is `recorded` before it. A kernel is launched 38 us
+ * into the gap, which begins at 10 us, and starts 463 ms later. */
+static struct trace_builder *a_stream_wait_at(uint64_t at, bool recorded)
 {
 	struct trace_builder *builder = builder_new();
 
 	build_push(builder, 1, 10, "a");
 	build_launch(builder, 1, 1000, 1);
-	build_stream_wait(builder, 20000, 30000);
+	if (recorded)
+		build_event_call(builder, "cudaEventRecord", TRACE_EVENT_RECORD, 1500, 1600);
+	build_event_call(builder, "cudaStreamWaitEvent", TRACE_SYNC_STREAM_WAIT, at, at + 10000);
 	build_launch(builder, 1, 48000, 2); /* called 5 before */
 	build_launch(builder, 1, 60000, 3);
 	build_pop(builder, 1, 463500000);
@@ -330,6 +336,44 @@ static struct trace_builder *a_stream_wait(void)
 	build_kernel(builder, 9, 463600000, 3, "k", 463345001, 463346000);
 	return builder;
 }
+
+static struct trace_builder *a_stream_wait(void)
+{
+	return a_stream_wait_at(20000, false);
+}
+
+/* What launched work waits for is known only if the event's record is in the trace. */
+START_TEST(what_it_waits_for_is_not_invented)
+{
+	static const struct {
+		uint64_t at;
+		bool recorded;
+		const char *waits_for, *verdict;
+	} cases[] = {
+		{ 20000, true, "\"waits_for\": \"event\"",
+			"Launched work waits for an event (cudaStreamWaitEvent) for " },
+		{ 20000, false, "\"waits_for\": \"earlier work or event\"",
+			"It waits for earlier work of its stream that the trace lacks or, less "
+			"likely" },
+		{ 3000, false, "\"waits_for\": \"event or earlier work\"",
+			"It waits for an event (cudaStreamWaitEvent) whose record the trace lacks, "
+			"or" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct trace_builder *builder = a_stream_wait_at(cases[i].at, cases[i].recorded);
+
+		/* Fewer operations would be too few for a verdict. */
+		for (unsigned k = 0; k < 10; k++) {
+			build_launch(builder, 1, 463502000 + k * 1000, 10 + k);
+			build_kernel(builder, 9, 463700000, 10 + k, "k", 463600000 + k * 1000,
+				463601000 + k * 1000);
+		}
+		output_has(run_report(builder, "idle trace.bin -f json").out, cases[i].waits_for);
+		output_has(run_report(NULL, "diagnose trace.bin -f json").out, cases[i].verdict);
+	}
+}
+END_TEST
 
 START_TEST(after_the_launch_it_waits_for_the_event)
 {
@@ -418,6 +462,7 @@ int main(void)
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
+		what_it_waits_for_is_not_invented,
 		what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
