@@ -562,7 +562,8 @@ void print_text(const struct report *report, const struct style *style)
 	}
 	if (report->rows.count && report->options->view->footer)
 		report->options->view->footer(report, style);
-	put_hidden_counts(report, style);
+	if (layout != LAYOUT_SUMMARY)
+		put_hidden_counts(report, style);
 	if (layout != LAYOUT_SUMMARY && report_is_simulated(report))
 		put_simulated(style);
 	put_other_processes(report, style);
