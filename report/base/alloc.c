@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Noreturn void no_memory(size_t bytes)
 {
@@ -49,4 +50,21 @@ void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size)
 	array_grow(array, room, count, size);
 	memcpy(&memory, array, sizeof memory);
 	memset(memory + before * size, 0, (*room - before) * size);
+}
+
+void *mapped_grow(void *array, size_t before, size_t after)
+{
+	void *memory = array ? mremap(array, before, after, MREMAP_MAYMOVE)
+			     : mmap(NULL, after, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		no_memory(after);
+	return memory;
+}
+
+void mapped_free(void *array, size_t bytes)
+{
+	if (array)
+		munmap(array, bytes);
 }

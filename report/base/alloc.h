@@ -22,4 +22,10 @@ void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size);
  * never touched. */
 void array_grow(void *array, size_t *room, size_t count, size_t size);
 
+/* Grows an array that may become large, from `before` to `after` bytes. New bytes are 0 and take no
+ * memory until they are written. The array begins at a page and is moved without a copy of it.
+ * `array`: NULL, or what an earlier call returned. Unmapped by mapped_free. */
+void *mapped_grow(void *array, size_t before, size_t after);
+void mapped_free(void *array, size_t bytes);
+
 #endif

@@ -46,9 +46,7 @@ static bool print_report(const struct report *report)
 	return output_close(out, options->output);
 }
 
-#define SUMMARY_ROWS 40u
-
-static void arrange_rows(struct report *report, const struct options *options)
+static void arrange_report(struct report *report, const struct options *options)
 {
 	const struct processes *processes = report->processes;
 
@@ -58,38 +56,16 @@ static void arrange_rows(struct report *report, const struct options *options)
 		options->view->arrange_process(options, &processes->all[i], &report->rows);
 }
 
-/* Arranges the rows. If the view `summary` has more than SUMMARY_ROWS of them, raises --min-percent
- * step by step, up to 20 %. This is not done (`is_fixed`) if options select rows, or if the output
- * is not text. */
-static void arrange_report(struct report *report, struct options *fitted)
-{
-	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };
-	const bool is_fixed = fitted->format != FORMAT_TEXT ||
-			      fitted->view->layout != LAYOUT_SUMMARY || fitted->min_percent >= 0 ||
-			      fitted->all || fitted->focus;
-
-	arrange_rows(report, fitted);
-	for (size_t i = 0; !is_fixed && report->rows.count > SUMMARY_ROWS &&
-			   i < sizeof steps / sizeof steps[0];
-		i++) {
-		free(report->rows.rows);
-		report->rows = (struct rows){ 0 };
-		fitted->min_percent = steps[i];
-		arrange_rows(report, fitted);
-	}
-}
-
 static enum status show_view(const struct options *options)
 {
 	struct processes processes = processes_read(options);
-	struct options fitted = *options;
-	struct report report = { .options = &fitted, .processes = &processes };
+	struct report report = { .options = options, .processes = &processes };
 	enum status status;
 
 	warnings_check_metric(options, &processes);
 	warnings_check_selection(options, &processes);
 	warnings_collect(options, &processes);
-	arrange_report(&report, &fitted);
+	arrange_report(&report, options);
 	status = print_report(&report) ? strict_status(options, &processes) : STATUS_UNREADABLE;
 	free(report.rows.rows);
 	processes_free(&processes);

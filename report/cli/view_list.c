@@ -237,13 +237,13 @@ const struct view view_list[] = {
 		.sort = "gap_ns",
 		.share_title = "of idle",
 		.min_percent = 1,
-		.top = 10,
+		.top = 5,
 		.next = "queue",
 		.no_percentiles = true,
 		.reads = "by cause, then by call path: that of the call that blocked the thread, "
-			 "or else that which launched the operation after the gap; of time: of the "
-			 "GPU span, from the first operation to the last; in the rows of steps, of "
-			 "the steps",
+			 "or else that which launched the operation after the gap; of idle: of the "
+			 "idle time of all GPUs; of time: of the steady-state steps, or without "
+			 "steps of the GPU span, from the first operation to the last",
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.explain_empty = missing_data_explain,

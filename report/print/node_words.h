@@ -8,10 +8,19 @@
 #include "report/run/process.h"
 #include "report/text/paragraph.h"
 
+#define WRITTEN_NODES_MAX 128u
+
+/* The nodes on the call paths that a screen has already. */
+struct written_paths {
+	uint32_t nodes[WRITTEN_NODES_MAX];
+	size_t count;
+};
+
 /* Appends the name of a node. A module name that label folding reduced to `*` gets its class in
  * brackets. */
 void paragraph_add_node(struct paragraph *paragraph, const struct process *process, uint32_t node);
-/* Appends "in `a / b`", the path of `node`, or says that there was no range. */
+/* Appends "in `a / b`", the path of `node`, or says that there was no range. With
+ * style.written, `…` replaces names at the beginning that the screen has already. */
 void paragraph_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node);
 /* The same without the section of the run, such as `(between steps)`, that the node is in.
  * `omits_steps`: without the step as well. */

@@ -38,6 +38,9 @@ struct branches {
 /* Writes the tree's lines before a row to `out`, terminated. Returns their bytes; 0 for roots. */
 size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
 	const struct branches *branches);
+/* Writes the lines before a second line of the row. */
+size_t print_branch_below(char *out, size_t room, const struct rows *rows, size_t row,
+	const struct branches *branches);
 /* Returns the width of these lines in screen columns. */
 size_t print_branch_width(uint32_t depth, bool narrow);
 bool *print_last_children(const struct rows *rows); /* by row; the caller frees it */

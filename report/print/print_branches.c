@@ -25,8 +25,9 @@ size_t print_branch_width(uint32_t depth, bool narrow)
 	return depth == 0 ? 0 : narrow ? 2 * (size_t)depth : 2 + 4 * (size_t)depth;
 }
 
-size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
-	const struct branches *branches)
+/* `below`: for a second line of the row. */
+static size_t write_branch(char *out, size_t room, const struct rows *rows, size_t row,
+	const struct branches *branches, bool below)
 {
 	static const char *const wide[2][4] = { { "    ", "\xe2\x94\x82   ",
 							"\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
@@ -47,8 +48,7 @@ size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
 		return 0;
 	parts = xcalloc(depth * sizeof *parts);
 	for (uint32_t level = depth; level > 0 && rows->rows[at].parent != NO_ROW; level--) {
-		parts[level - 1] = level == depth ? piece[last[at] ? 2 : 3]
-						  : piece[last[at] ? 0 : 1];
+		parts[level - 1] = piece[(level == depth && !below ? 2 : 0) + !last[at]];
 		at = rows->rows[at].parent;
 	}
 	memcpy(out, branches->narrow ? "" : "  ", used + 1);
@@ -57,6 +57,18 @@ size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
 			used += (size_t)snprintf(out + used, room - used, "%s", parts[level]);
 	free(parts);
 	return used;
+}
+
+size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
+	const struct branches *branches)
+{
+	return write_branch(out, room, rows, row, branches, false);
+}
+
+size_t print_branch_below(char *out, size_t room, const struct rows *rows, size_t row,
+	const struct branches *branches)
+{
+	return write_branch(out, room, rows, row, branches, true);
 }
 
 bool report_is_simulated(const struct report *report)

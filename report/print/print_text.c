@@ -328,6 +328,7 @@ static void prepare_row_name(struct text_table *table, size_t index, enum layout
 			: table->name_width > before ? table->name_width - before
 						     : 1;
 	name->is_path = row_has_path(row);
+	name->two_lines = layout == LAYOUT_TREE && is_computed_path(row);
 	name->group = layout != LAYOUT_TREE ? 0 : is_computed_path(row) ? NO_ROW : row->parent;
 }
 
@@ -342,20 +343,41 @@ static void shorten_row_names(struct text_table *table, enum layout layout)
 	shorten_names(table->names, table->rows->count, table->style->ascii);
 }
 
-/* Prints the tree's lines and the name. Returns their width. */
+static void put_branch(struct text_table *table, const char *branch)
+{
+	if (!*branch)
+		return;
+	print_paint(table->style, PAINT_DIM);
+	put_text(table, branch, strlen(branch));
+	print_paint(table->style, PAINT_NONE);
+}
+
+/* Prints the tree's lines and the first line of the name. Returns their width. */
 static size_t put_row_name(struct text_table *table, size_t index, enum layout layout)
 {
 	const char *text = table->names[index].text;
+	const size_t length = strcspn(text, "\n");
 	char branch[BRANCH_BYTES] = "";
 	const size_t width = text_branch(table, index, layout, branch, sizeof branch);
 
-	if (width) {
-		print_paint(table->style, PAINT_DIM);
-		put_text(table, branch, strlen(branch));
-		print_paint(table->style, PAINT_NONE);
-	}
-	put_text(table, text, strlen(text));
-	return width + escaped_width(text, strlen(text));
+	put_branch(table, branch);
+	put_text(table, text, length);
+	return width + escaped_width(text, length);
+}
+
+/* Prints the second line of the name, if it has one, below the first. */
+static void put_rest_of_name(struct text_table *table, size_t index)
+{
+	const char *rest = strchr(table->names[index].text, '\n');
+	char branch[BRANCH_BYTES];
+
+	if (!rest)
+		return;
+	print_branch_below(branch, sizeof branch, table->rows, index, &table->branches);
+	put_branch(table, branch);
+	put_text(table, "  ", 2);
+	put_text(table, rest + 1, strlen(rest + 1));
+	end_line(table);
 }
 
 static bool shows_column(const struct text_table *table, const char *key)
@@ -478,6 +500,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 		if (!name_first)
 			put_row_name(&table, i, layout);
 		end_line(&table);
+		put_rest_of_name(&table, i);
 	}
 	shorten_names_free(table.names, rows->count);
 	free(last);
@@ -630,7 +653,8 @@ void print_text(const struct report *report, const struct style *style)
 	}
 	if (report->rows.count && report->options->view->footer)
 		report->options->view->footer(report, style);
-	put_hidden_counts(report, style);
+	if (layout != LAYOUT_SUMMARY)
+		put_hidden_counts(report, style);
 	if (layout != LAYOUT_SUMMARY && report_is_simulated(report))
 		put_simulated(style);
 	put_other_processes(report, style);

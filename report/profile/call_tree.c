@@ -39,21 +39,16 @@ static struct hash_slot *child_slot(
 static void grow_tree_arrays(struct tree *tree)
 {
 	const uint32_t room = tree->room + tree->room / 2 + 64;
-	size_t recent_room = tree->room;
-	struct node *nodes;
 
 	if (tree->count < tree->room)
 		return;
-	nodes = aligned_alloc(_Alignof(struct node), (size_t)room * sizeof *nodes);
-	if (!nodes || room < tree->room)
-		fatal(STATUS_UNREADABLE,
-			"out of memory for %u nodes of the tree; free memory or raise the limit",
-			room);
-	if (tree->count)
-		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
-	free(tree->nodes);
-	ARRAY_GROW(tree->recent, recent_room, room);
-	tree->nodes = nodes;
+	if (room < tree->room)
+		fatal(STATUS_UNREADABLE, "more than %u nodes in the tree; try without --no-fold",
+			tree->room);
+	tree->nodes = mapped_grow(
+		tree->nodes, tree->room * sizeof *tree->nodes, room * sizeof *tree->nodes);
+	tree->recent = mapped_grow(
+		tree->recent, tree->room * sizeof *tree->recent, room * sizeof *tree->recent);
 	tree->room = room;
 }
 
@@ -62,7 +57,6 @@ struct tree *tree_new(void)
 	struct tree *tree = xcalloc(sizeof *tree);
 
 	grow_tree_arrays(tree);
-	memset(tree->nodes, 0, sizeof *tree->nodes);
 	tree->count = 1;
 	hash_index_reserve(&tree->index);
 	return tree;
@@ -85,9 +79,9 @@ void tree_free(struct tree *tree)
 			free(tree->nodes[id].worst->own);
 		free(tree->nodes[id].worst);
 	}
-	free(tree->nodes);
+	mapped_free(tree->nodes, tree->room * sizeof *tree->nodes);
+	mapped_free(tree->recent, tree->room * sizeof *tree->recent);
 	hash_index_free(&tree->index);
-	free(tree->recent);
 	free(tree);
 }
 
@@ -105,7 +99,6 @@ static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 
 	grow_tree_arrays(tree);
 	node = &tree->nodes[tree->count];
-	memset(node, 0, sizeof *node);
 	node->parent = key->parent;
 	node->name = key->name;
 	node->domain = key->domain;

@@ -43,11 +43,17 @@ static void histogram_add_pending(struct percentiles *samples)
 	samples->used = 0;
 }
 
+/* Returns the bytes of an array that count against the budget. */
+static size_t counted_bytes(size_t bytes)
+{
+	return bytes > PERCENTILES_SMALL_BYTES ? bytes : 0;
+}
+
 static void switch_to_histogram(struct percentiles *samples, struct percentiles_budget *budget)
 {
 	samples->histogram = xcalloc(sizeof *samples->histogram);
 	histogram_add_pending(samples);
-	budget->bytes -= samples->room * value_bytes(samples);
+	budget->bytes -= counted_bytes(samples->room * value_bytes(samples));
 	free(samples->values.narrow);
 	samples->values.narrow = xcalloc(PERCENTILES_PENDING_MAX * sizeof *samples->values.narrow);
 	samples->room = PERCENTILES_PENDING_MAX;
@@ -59,10 +65,11 @@ static void switch_to_histogram(struct percentiles *samples, struct percentiles_
 static bool resize_values(
 	struct percentiles *samples, unsigned room, size_t bytes, struct percentiles_budget *budget)
 {
-	const size_t before = samples->room * value_bytes(samples);
+	const size_t before = counted_bytes(samples->room * value_bytes(samples)),
+		     after = counted_bytes(room * bytes);
 	void *values;
 
-	if (budget->bytes - before + room * bytes > PERCENTILES_BYTES_MAX)
+	if (after && budget->bytes - before + after > PERCENTILES_BYTES_MAX)
 		return false;
 	values = xcalloc(room * bytes);
 	if (bytes == value_bytes(samples) && samples->used)
@@ -74,7 +81,7 @@ static bool resize_values(
 	samples->values.narrow = values;
 	samples->room = (uint16_t)room;
 	samples->is_wide = bytes == sizeof(uint64_t);
-	budget->bytes += room * bytes - before;
+	budget->bytes += after - before;
 	return true;
 }
 

@@ -6,9 +6,10 @@
  * percentile is the value at rank ceil(p * count) ("nearest rank").
  *
  * An exact value takes 4 bytes, or 8 once one value of the node exceeds 32 bits. A histogram
- * takes 1 KiB, and 256 bytes for each octave in use. The exact values of all nodes take at most
- * PERCENTILES_BYTES_MAX. Beyond that, a node that needs more room becomes a histogram early.
- * Another pass over the trace must then make it exact again (profile/exact_percentiles.c).
+ * takes 1 KiB, and 256 bytes for each octave in use. The exact values of all nodes with more than
+ * PERCENTILES_SMALL_BYTES of them take at most PERCENTILES_BYTES_MAX. Beyond that, a node that
+ * needs more room becomes a histogram early. Another pass over the trace must then make it exact
+ * again (profile/exact_percentiles.c).
  */
 #ifndef PPERF_REPORT_STATS_PERCENTILES_H
 #define PPERF_REPORT_STATS_PERCENTILES_H
@@ -19,6 +20,8 @@
 
 #define PERCENTILES_EXACT_MAX 4096u
 #define PERCENTILES_BYTES_MAX (12u << 20)
+/* Arrays of this many bytes are not counted: a histogram would take no less. */
+#define PERCENTILES_SMALL_BYTES 256u
 /* Values that are collected before they go into a histogram, to visit its memory less often. */
 #define PERCENTILES_PENDING_MAX 64u
 #define PERCENTILES_OCTAVES 59 /* the first has the values below 64, one step each */

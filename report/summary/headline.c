@@ -256,12 +256,15 @@ static void add_gpu_times(struct paragraph *paragraph, const struct process *pro
 		add_dataloader_wait(paragraph, process);
 }
 
-static void add_gpu_owner(struct paragraph *paragraph, const struct process *process)
+/* Appends where most GPU work was launched. With a verdict, the findings say where, so a root and
+ * the largest parts are left to the tree. */
+static void add_gpu_owner(
+	struct paragraph *paragraph, const struct process *process, bool has_verdict)
 {
 	const struct profile_totals *totals = &process->profile->totals;
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
 
-	if (!node_id)
+	if (!node_id || (has_verdict && !process->profile->tree->nodes[node_id].parent))
 		return;
 	paragraph_add(paragraph, paragraph->built.used ? "; " : "");
 	paragraph_percent(paragraph,
@@ -269,7 +272,8 @@ static void add_gpu_owner(struct paragraph *paragraph, const struct process *pro
 		totals->gpu_sum_ns);
 	paragraph_add(paragraph, " was launched ");
 	add_path_with_closure(paragraph, process, node_id, true);
-	add_largest_children(paragraph, process, node_id, METRIC_GPU, totals->gpu_sum_ns);
+	if (!has_verdict)
+		add_largest_children(paragraph, process, node_id, METRIC_GPU, totals->gpu_sum_ns);
 }
 
 /* Returns the device memory that was held at the end on the device of the levels. */
@@ -398,7 +402,7 @@ void headline_put_where(const struct process *process, const struct style *style
 	if (totals->gpu_sum_ns) {
 		if (!has_verdict)
 			add_gpu_times(&paragraph, process);
-		add_gpu_owner(&paragraph, process);
+		add_gpu_owner(&paragraph, process, has_verdict);
 		if (paragraph.built.used)
 			paragraph_print(&paragraph, "gpu time");
 	}

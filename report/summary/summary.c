@@ -8,6 +8,7 @@
 #include "report/print/node_words.h"
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
+#include "report/summary/summary_tree.h"
 #include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
 #include "report/views/memory_growth.h"
@@ -18,10 +19,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREE_LINES 12 /* rows of the critical tree */
+#define CRITICAL_LINES 12 /* rows of the critical tree */
+/* Lines of the first screen: a terminal beside an editor shows them all. Many findings or losses
+ * make it longer. */
+#define SCREEN_LINES 45u
+#define LINES_AROUND_TREE 4u /* its titles and what is said below it */
+#define TREE_LINES_MIN 6u
+
+/* Returns the name of a file without the folders. The commands to run next have the whole path. */
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 static void put_program(const struct process *process, const struct style *style)
 {
+	const char *separator = coverage_separator(style), *file = file_name(process->path);
 	struct paragraph paragraph = { .style = style };
 	const struct trace_text host = process_meta(process, "host");
 
@@ -29,26 +44,24 @@ static void put_program(const struct process *process, const struct style *style
 		paragraph_text(&paragraph, process->command, strlen(process->command));
 	else
 		paragraph_add(&paragraph, "(the trace does not record the command)");
-	paragraph_print(&paragraph, "ran");
-	paragraph_add(&paragraph, "pid %u", process->pid);
+	paragraph_add(&paragraph, "%spid %u", separator, process->pid);
 	if (process->rank >= 0)
-		paragraph_add(&paragraph, "%srank %lld", coverage_separator(style),
-			(long long)process->rank);
+		paragraph_add(&paragraph, "%srank %lld", separator, (long long)process->rank);
 	if (host.length) {
-		paragraph_add(&paragraph, "%s", coverage_separator(style));
+		paragraph_add(&paragraph, "%s", separator);
 		paragraph_text(&paragraph, host.bytes, host.length);
 	}
-	paragraph_add(&paragraph, "%s", coverage_separator(style));
+	paragraph_add(&paragraph, "%s", separator);
 	paragraph_value(&paragraph, UNIT_TIME, process->wall_ns);
-	paragraph_add(&paragraph, "%s", coverage_separator(style));
+	paragraph_add(&paragraph, "%s", separator);
 	paragraph_value(&paragraph, UNIT_COUNT, process->events);
-	paragraph_add(&paragraph, " events%s", coverage_separator(style));
-	paragraph_text(&paragraph, process->path, strlen(process->path));
+	paragraph_add(&paragraph, " events%s", separator);
+	paragraph_text(&paragraph, file, strlen(file));
 	if (!(reader_header(process->reader)->flags & TRACE_ENDED) &&
 		!process_meta(process, "import.format").known)
 		paragraph_add(&paragraph, "%sdid not end with exit(): killed, or still running",
-			coverage_separator(style));
-	paragraph_print(&paragraph, "");
+			separator);
+	paragraph_print(&paragraph, "ran");
 }
 
 static void add_version(struct paragraph *paragraph, const struct process *process, const char *key,
@@ -369,21 +382,31 @@ static long double mean_value(const struct process *process, const struct node *
 	return node->calls ? (long double)total / (long double)node->calls : 0;
 }
 
-/* Returns true if some instance of the critical tree is much worse than others of its node. If all
- * are alike, the worst one says nothing. */
-static bool has_outlier(
-	const struct process *process, const struct instance *instance, long double whole)
+static bool is_outlier(const struct process *process, const struct instance *instance)
 {
 	const struct node *node = &process->critical->tree->nodes[instance->node];
 
-	if (instance->form == INSTANCE_ONE && node->calls > 1 &&
-		node_kind_class(node->kind) == NODE_RANGES &&
-		instance->value >= OUTLIER_RATIO * mean_value(process, node))
-		return true;
-	for (const struct instance *child = instance->children; child; child = child->next)
-		if (child->value >= OUTLIER_SHARE * whole && has_outlier(process, child, whole))
-			return true;
-	return false;
+	return instance->form == INSTANCE_ONE && node->calls > 1 &&
+	       node_kind_class(node->kind) == NODE_RANGES &&
+	       instance->value >= OUTLIER_RATIO * mean_value(process, node);
+}
+
+/* Returns the instance of the critical tree that is much worse than others of its node, of several
+ * the worst. Returns NULL if all are alike: then the worst one says nothing. */
+static const struct instance *find_outlier(
+	const struct process *process, const struct instance *instance, long double whole)
+{
+	const struct instance *worst = is_outlier(process, instance) ? instance : NULL;
+
+	for (const struct instance *child = instance->children; child; child = child->next) {
+		const struct instance *below = child->value >= OUTLIER_SHARE * whole
+						       ? find_outlier(process, child, whole)
+						       : NULL;
+
+		if (below && (!worst || below->value > worst->value))
+			worst = below;
+	}
+	return worst;
 }
 
 /* Returns true if the metric is a time, so that instances of one node can be compared. */
@@ -392,17 +415,36 @@ static bool is_time(enum metric metric)
 	return metric == METRIC_GPU || metric == METRIC_CPU || metric == METRIC_WALL;
 }
 
-/* Returns true if a row is the backward pass as a whole. */
-static bool has_backward(const struct rows *rows)
+/* Prints the worst of the instances that are much worse than others of their node. */
+static void put_outlier(
+	const struct process *process, const struct instance *root, const struct style *style)
 {
-	for (size_t i = 0; i < rows->count; i++)
-		if (rows->rows[i].tree && rows->rows[i].node &&
-			rows->rows[i].tree->nodes[rows->rows[i].node].kind == NODE_BACKWARD)
-			return true;
-	return false;
+	const struct instance *outlier = find_outlier(process, root, root->value);
+	struct paragraph paragraph = { .style = style };
+	const struct node *node;
+	struct string_view name;
+	char times[FORMAT_NUMBER_BYTES];
+
+	if (!outlier)
+		return;
+	node = &process->critical->tree->nodes[outlier->node];
+	name = string_table_get(process->texts, node->name);
+	format_real(times, outlier->value / mean_value(process, node), 1);
+	paragraph_add(&paragraph, "one of ");
+	paragraph_value(&paragraph, UNIT_COUNT, node->calls);
+	paragraph_add(&paragraph, " instances of `");
+	paragraph_name(&paragraph, name.bytes, name.length);
+	paragraph_add(&paragraph, "` has ");
+	paragraph_value(&paragraph, UNIT_TIME, (uint64_t)outlier->value);
+	paragraph_add(&paragraph, " of %s, %s times their mean: pperf-report critical",
+		process->metric == METRIC_GPU ? "GPU time (summed over streams)"
+					      : summary_metric_name(process),
+		times);
+	paragraph_print(&paragraph, "worst");
 }
 
-/* Prints the worst instance as a tree. */
+/* Prints the worst instance as a tree. Of times, which the tree below has, it prints the worst
+ * outlier in a line. */
 static void put_summary_critical(const struct report *report, const struct style *style)
 {
 	struct process *process = &report->processes->all[0];
@@ -412,16 +454,16 @@ static void put_summary_critical(const struct report *report, const struct style
 	struct rows rows = { .count = 0 };
 	struct paragraph paragraph = { .style = style };
 
-	if (!root || (is_time(process->metric) && !has_outlier(process, root, root->value)))
+	if (root && is_time(process->metric))
+		put_outlier(process, root, style);
+	if (!root || is_time(process->metric))
 		return;
 	output_char(style->out, '\n');
 	options.depth = UINT32_MAX;
 	options.top = UINT32_MAX;
 	options.all = false;
 	arrange_critical(&options, &only, &rows);
-	paragraph_add(&paragraph, "by %s: ",
-		process->metric == METRIC_GPU ? "GPU time (summed over streams)"
-					      : summary_metric_name(process));
+	paragraph_add(&paragraph, "by %s: ", summary_metric_name(process));
 	if (process->profile->tree->nodes[root->node].calls > 1) {
 		paragraph_add(&paragraph, "the worst of ");
 		paragraph_value(
@@ -431,12 +473,8 @@ static void put_summary_critical(const struct report *report, const struct style
 		paragraph_add(&paragraph, "the only instance ");
 	}
 	paragraph_add_path(&paragraph, process, root->node);
-	if (has_backward(&rows))
-		paragraph_add(&paragraph,
-			"; (backward) is the backward pass as it ran, which the tree below has "
-			"with the forward pass");
 	paragraph_print(&paragraph, "worst");
-	critical_keep_largest(&rows, TREE_LINES);
+	critical_keep_largest(&rows, CRITICAL_LINES);
 	print_critical(&rows, &options, style);
 	if (rows.hidden_by_top)
 		print_line(style, "and %llu more lines\n", (unsigned long long)rows.hidden_by_top);
@@ -479,18 +517,6 @@ static void put_command(struct shell_command *command, const char *title, const 
 	free(command->built.text);
 }
 
-/* Prints the command for the critical path or, if the verdict has that already, for categories. */
-static void put_path_command(
-	const struct process *process, bool verdict_is_path, const struct style *style)
-{
-	struct shell_command command = { .ascii = style->ascii };
-
-	text_add(&command.built, "pperf-report %s",
-		verdict_is_path ? "categories" : "critical-path");
-	shell_command_add_file(&command, process->path);
-	put_command(&command, "", style);
-}
-
 /* Prints the view of memory if that ran out, else the critical tree by the metric, or by the peak
  * of memory if there is one. */
 static void put_critical_command(
@@ -515,28 +541,40 @@ static void put_critical_command(
 	put_command(&command, title, style);
 }
 
+/* Names the other views to run next. Only the first command has the path of the trace, which may be
+ * long. */
+static void put_other_views(
+	const struct process *process, const struct verdict *verdict, const struct style *style)
+{
+	const char *path = verdict->is_path ? "categories" : "critical-path";
+	const bool has_path = verdict->has_classes && !has_no_memory_left(process),
+		   has_diagnosis = process->profile->timeline != NULL;
+	struct paragraph paragraph = { .style = style };
+
+	if (!has_path && !has_diagnosis)
+		return;
+	paragraph_add(
+		&paragraph, "then, with the same trace: %s", has_diagnosis ? "diagnose" : path);
+	if (has_path && has_diagnosis)
+		paragraph_add(&paragraph, ", %s", path);
+	paragraph_print(&paragraph, "");
+}
+
 /* Prints the commands to run next: the one that shows what bounds the run comes first, unless the
  * program ran out of memory. */
 static void put_summary_next(const struct report *report, const struct process *process,
 	struct verdict *verdict, const struct style *style)
 {
-	struct shell_command ranks = { .ascii = style->ascii },
-			     diagnose = { .ascii = style->ascii };
+	struct shell_command ranks = { .ascii = style->ascii };
 	const bool verdict_first = verdict->has_classes && !has_no_memory_left(process);
 
 	if (verdict_first)
 		put_command(&verdict->command, "next", style);
 	else
 		put_critical_command(process, "next", style);
-	if (process->profile->timeline) {
-		text_add(&diagnose.built, "pperf-report diagnose");
-		shell_command_add_file(&diagnose, process->path);
-		put_command(&diagnose, "", style);
-	}
-	if (verdict_first)
-		put_path_command(process, verdict->is_path, style);
-	else if (verdict->has_classes)
+	if (!verdict_first && verdict->has_classes)
 		put_command(&verdict->command, "", style);
+	put_other_views(process, verdict, style);
 	if (!has_several_ranks(report->processes))
 		return;
 	text_add(&ranks.built, "pperf-report ranks");
@@ -544,48 +582,26 @@ static void put_summary_next(const struct report *report, const struct process *
 	put_command(&ranks, "", style);
 }
 
-static bool label_has(const struct row *row, const char *sign, bool ascii)
+/* Returns how many rows of the tree fit on the first screen. What is printed so far is still in the
+ * buffer: a first screen that was flushed is too long anyway. */
+static size_t tree_lines(const struct output *out)
 {
-	const struct string_view label = row_label(row, ascii);
+	size_t used = LINES_AROUND_TREE;
 
-	return memmem(label.bytes, label.length, sign, strlen(sign)) != NULL;
+	for (size_t i = 0; i < out->used; i++)
+		used += out->buffer[i] == '\n';
+	return used + TREE_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - used : TREE_LINES_MIN;
 }
 
-/* Prints what the signs in the tree mean, of those that it has. */
-static void put_tree_legend(const struct report *report, const struct style *style)
-{
-	const char *times = style->ascii ? " x" : " \xc3\x97";
-	struct paragraph paragraph = { .style = style };
-	bool has_times = false, has_star = false, has_backward = false;
-
-	for (size_t i = 0; i < report->rows.count; i++) {
-		const struct row *row = &report->rows.rows[i];
-
-		if (row->kind != ROW_NODE || !row->node)
-			continue;
-		has_times |= row_labels(&row->tree->nodes[row->node]) > 1;
-		has_star |= label_has(row, ".*", style->ascii) ||
-			    label_has(row, "#*", style->ascii);
-		has_backward |= label_has(row, "(bwd)", style->ascii) ||
-				label_has(row, "(recompute)", style->ascii);
-	}
-	if (report->rows.count)
-		paragraph_add(
-			&paragraph, "%%: of %s", summary_metric_name(&report->processes->all[0]));
-	if (has_star)
-		paragraph_add(&paragraph, "; *: any number");
-	if (has_times)
-		paragraph_add(&paragraph, ";%sN: N labels that differ only in numbers", times);
-	if (has_backward)
-		paragraph_add(&paragraph, "; (time): no part of the row above");
-	if (paragraph.built.used)
-		paragraph_print(&paragraph, "legend");
-}
-
-void draw_summary(const struct report *report, const struct style *style)
+void draw_summary(const struct report *report, const struct style *of_output)
 {
 	const struct process *process = &report->processes->all[0];
+	struct written_paths written = { .count = 0 };
+	struct style screen = *of_output;
+	const struct style *style = &screen;
 	struct verdict verdict;
+
+	screen.written = &written;
 
 	memory_summary_put_oom(process, style);
 	verdict = put_diagnosis(report, style);
@@ -603,7 +619,5 @@ void draw_summary(const struct report *report, const struct style *style)
 	output_char(style->out, '\n');
 	put_summary_next(report, process, &verdict, style);
 	output_char(style->out, '\n');
-	if (report->rows.count)
-		print_table(report, &report->rows, LAYOUT_TREE, style);
-	put_tree_legend(report, style);
+	summary_tree_put(report, tree_lines(style->out), style);
 }

@@ -250,6 +250,8 @@ static struct string_view build_label(const struct row *row, bool ascii, bool is
 						   : NULL;
 
 	label_buffer.used = 0;
+	if (row->skips_rows)
+		text_add(&label_buffer, ascii ? "... / " : "\xe2\x80\xa6 / ");
 	if (row_has_path(row))
 		append_path(row);
 	else

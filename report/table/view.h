@@ -28,6 +28,8 @@ struct row {
 	enum row_kind kind;
 	uint32_t parent, depth; /* parent: index of an earlier row, or NO_ROW */
 	uint32_t node;          /* of `tree`: the row's node, or where it happened */
+	/* Rows between its parent's and its own are left out, because they have the same value. */
+	bool skips_rows;
 	const struct tree *tree;
 	union {
 		const struct instance *instance;

@@ -2,17 +2,49 @@
 #include "report/text/shorten_names.h"
 #include "report/base/alloc.h"
 #include "report/base/escape.h"
+#include "report/text/shorten_path.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS_MAX 4u   /* a round separates names only at their first difference */
-#define COLUMNS_MIN 12u /* with fewer, a difference is not shown */
+#define ROUNDS_MAX 4u        /* a round separates names only at their first difference */
+#define COLUMNS_MIN 12u      /* with fewer, a difference is not shown */
+#define PATH_COLUMNS_MIN 16u /* with fewer, a path is cut at any character */
 #define ELLIPSIS_BYTES 3u
+
+static const char caller_sign[] = " < ";
+
+/* Whether names in the middle of the path are left out. Of a path with callers the end says most,
+ * and it is cut at its beginning. */
+static bool is_cut_at_names(const struct shortened_name *name)
+{
+	return name->is_path && name->columns >= PATH_COLUMNS_MIN &&
+	       !strstr(name->whole, caller_sign);
+}
+
+/* Takes ownership of `text`, which gets the room that other ways to shorten the name need. */
+static void set_path_text(struct shortened_name *name, char *text)
+{
+	const size_t whole = strlen(name->whole), length = strlen(text),
+		     room = (length > whole ? length : whole) + ELLIPSIS_BYTES + 1;
+
+	free(name->text);
+	name->text = xcalloc(room);
+	memcpy(name->text, text, length);
+	free(text);
+}
 
 static void set_short_text(struct shortened_name *name, bool ascii)
 {
+	const struct path_shortening how = {
+		.two_lines = name->two_lines, .differs_at = SIZE_MAX, .shared = name->shared
+	};
 	const size_t room = strlen(name->whole) + ELLIPSIS_BYTES + 1;
 
+	if (is_cut_at_names(name) &&
+		escaped_width(name->whole, strlen(name->whole)) > name->columns) {
+		set_path_text(name, shorten_path(name->whole, name->columns, &how, ascii));
+		return;
+	}
 	name->text = xcalloc(room);
 	memcpy(name->text, name->whole, room - ELLIPSIS_BYTES);
 	(name->is_path ? escaped_shorten_path : escaped_shorten)(
@@ -82,6 +114,25 @@ static void keep_both_ends(struct shortened_name *name, bool ascii)
 	escaped_shorten(name->text, bytes + ELLIPSIS_BYTES + 1, name->columns, ascii);
 }
 
+/* Shows the name by which a path differs from others. Returns false if it does not fit. */
+static bool show_differing_name(struct shortened_name *name, size_t at, bool ascii)
+{
+	const struct path_shortening how = {
+		.two_lines = name->two_lines, .differs_at = at, .shared = name->shared
+	};
+	char *text;
+
+	if (!is_cut_at_names(name))
+		return false;
+	if (escaped_width(name->whole, strlen(name->whole)) <= name->columns)
+		return true;
+	text = shorten_path(name->whole, name->columns, &how, ascii);
+	if (!text)
+		return false;
+	set_path_text(name, text);
+	return true;
+}
+
 /* Shows the beginning (of a path: nothing), an ellipsis, and the text from about `at` on. */
 static void show_difference(struct shortened_name *name, size_t at, bool ascii)
 {
@@ -97,6 +148,8 @@ static void show_difference(struct shortened_name *name, size_t at, bool ascii)
 	}
 	if (name->columns < COLUMNS_MIN)
 		return;
+	if (show_differing_name(name, at, ascii))
+		return;
 	if (from <= head + dot_columns) {
 		keep_both_ends(name, ascii);
 		return;
@@ -107,8 +160,6 @@ static void show_difference(struct shortened_name *name, size_t at, bool ascii)
 	memcpy(name->text + head + ELLIPSIS_BYTES, name->whole + from, bytes - from + 1);
 	escaped_shorten(name->text + head + ELLIPSIS_BYTES, bytes - head + 1, left, ascii);
 }
-
-static const char caller_sign[] = " < ";
 
 /* Returns the beginning of the last caller in `text`, which ends at `end`, or NULL. */
 static const char *last_caller(const char *text, const char *end)
@@ -204,12 +255,42 @@ static void show_of_those_alike(struct shortened_name *names, size_t count,
 			show_difference(&names[i], at, ascii);
 }
 
+/* Finds the names at the beginning that all paths of a group have, such as that of the step. Paths
+ * of one name are not counted. */
+static void find_shared_names(struct shortened_name *names, size_t count)
+{
+	static const char separator[] = " / ";
+
+	for (size_t first = 0; first < count; first++) {
+		const struct shortened_name *like = &names[first];
+		const char *end;
+		size_t length = 0;
+		bool all = is_cut_at_names(like) && !like->shared;
+
+		while (all && (end = strstr(like->whole + length, separator))) {
+			const size_t next = (size_t)(end - like->whole) + strlen(separator);
+
+			for (size_t i = first; i < count && all; i++)
+				all = names[i].group != like->group ||
+				      !is_cut_at_names(&names[i]) ||
+				      !strstr(names[i].whole, separator) ||
+				      !strncmp(names[i].whole, like->whole, next);
+			length = all ? next : length;
+		}
+		for (size_t i = first; i < count && length; i++)
+			if (names[i].group == like->group && is_cut_at_names(&names[i]) &&
+				strstr(names[i].whole, separator))
+				names[i].shared = length;
+	}
+}
+
 void shorten_names(struct shortened_name *names, size_t count, bool ascii)
 {
 	struct shortened_name **sorted = xcalloc((count + 1) * sizeof *sorted);
 	bool again = true;
 
 	remove_common_callers(names, count, ascii);
+	find_shared_names(names, count);
 	for (size_t i = 0; i < count; i++) {
 		sorted[i] = &names[i];
 		set_short_text(&names[i], ascii);

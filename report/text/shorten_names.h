@@ -23,7 +23,10 @@ struct shortened_name {
 	char *whole, *text;
 	size_t columns; /* for `text`; SIZE_MAX: the whole name */
 	uint32_t group; /* names of one group must differ */
-	bool is_path;   /* shortened at the beginning, as the end says most, and at `/` */
+	/* A path is shortened by report/text/shorten_path.h, but one with callers at its beginning.
+	 * `two_lines`: a path that is too long may have a second line. */
+	bool is_path, two_lines;
+	size_t shared; /* bytes at the beginning that all paths of the group have; set here */
 };
 
 /* Sets the text of each name. */

@@ -17,6 +17,8 @@ struct style_settings {
 	unsigned width; /* columns to fill; 0: not given */
 };
 
+struct written_paths; /* report/print/node_words.h */
+
 /* The style of text output. */
 struct style {
 	struct output *out;
@@ -24,6 +26,9 @@ struct style {
 	bool width_given;
 	bool whole_names; /* names are never shortened: no terminal, and no width was given */
 	unsigned width;
+	/* Call paths that the screen has already: they are not written in full again. NULL: all
+	 * are. */
+	struct written_paths *written;
 };
 
 /* Decides the style from the settings, the environment (NO_COLOR, FORCE_COLOR, TERM, COLUMNS)

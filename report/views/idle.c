@@ -60,6 +60,7 @@ struct idle_report {
 	struct long_gap *longest; /* a heap, the shortest gap on top */
 	size_t device_count, long_count, long_room, long_max;
 	uint64_t total_ns;
+	bool is_text;
 	struct step_idle steps;
 	struct host_in_gaps *host;
 };
@@ -177,10 +178,12 @@ static uint64_t span_of_devices(const struct idle_report *idle)
 		       : totals->gpu_busy_ns + totals->gpu_idle_ns + totals->gpu_unknown_ns;
 }
 
+/* Text has one share of time for each cause: of the steady-state steps, if there are any. */
 static void set_shares(const struct idle_report *idle, struct computed_row *computed, uint64_t ns)
 {
 	computed_row_set_share(computed, "share", min_u64(ns, idle->total_ns), idle->total_ns);
-	computed_row_set_share(computed, "time_share", ns, span_of_devices(idle));
+	if (!idle->is_text || !idle->steps.steps)
+		computed_row_set_share(computed, "time_share", ns, span_of_devices(idle));
 }
 
 static void set_gap_cells(
@@ -512,6 +515,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	struct idle_report *idle = xcalloc(sizeof *idle);
 
 	idle->process = process;
+	idle->is_text = options->format == FORMAT_TEXT;
 	idle->long_max = longest_gaps_wanted(options);
 	idle->activities = activities_read(process);
 	idle->steps = step_idle_begin(process);

@@ -125,7 +125,7 @@ static void put_import(const struct process *process, const struct style *style)
 static void add_pair(struct paragraph *paragraph, const char *what, uint64_t seen, uint64_t of,
 	const char **before)
 {
-	if (!seen && !of)
+	if (seen == of)
 		return;
 	paragraph_add(paragraph, "%s", *before);
 	paragraph_value(paragraph, UNIT_COUNT, seen);
@@ -135,26 +135,29 @@ static void add_pair(struct paragraph *paragraph, const char *what, uint64_t see
 	*before = ", ";
 }
 
-/* Prints how much GPU time was attributed to a range by each method, and how much was not. */
-static void put_methods(const struct process *process, const struct style *style)
+/* Adds how much GPU time was attributed to a range by each method, and how much was not, unless
+ * all of it was by correlation. */
+static void add_methods(struct paragraph *paragraph, const struct process *process)
 {
 	const struct profile_totals *totals = &process->profile->totals;
-	struct paragraph paragraph = { .style = style };
+	const char *before = "; GPU time ";
+	bool others = false;
 
-	for (int method = METHOD_COUNT - 1; method >= 0; method--) {
+	for (int method = 0; method < METHOD_COUNT; method++)
+		others |= method != METHOD_CORRELATION && totals->method_records[method];
+	for (int method = METHOD_COUNT - 1; method >= 0 && others; method--) {
 		if (!totals->method_records[method])
 			continue;
-		paragraph_add(&paragraph, "%s", paragraph.built.used ? ", " : "GPU time: ");
-		paragraph_value(&paragraph, UNIT_TIME, totals->method_ns[method]);
+		paragraph_add(paragraph, "%s", before);
+		before = ", ";
+		paragraph_value(paragraph, UNIT_TIME, totals->method_ns[method]);
 		if (method == METHOD_NONE)
-			paragraph_add(&paragraph, " not attributed to a range");
+			paragraph_add(paragraph, " to no range");
 		else
-			paragraph_add(&paragraph, " attributed by %s (confidence: %s)",
+			paragraph_add(paragraph, " by %s (confidence: %s)",
 				method_name((enum method)method),
 				method_confidence((enum method)method));
 	}
-	if (paragraph.built.used)
-		paragraph_print(&paragraph, "");
 }
 
 static void add_unmatched_records(struct paragraph *paragraph, const struct integrity *integrity)
@@ -177,7 +180,7 @@ static void put_coverage(const struct process *process, const struct style *styl
 {
 	const struct integrity *integrity = &process->integrity;
 	const uint64_t records = integrity->attributed + integrity->unattributed;
-	const char *before = " ";
+	const char *before;
 	struct paragraph paragraph = { .style = style };
 
 	if (!records && !integrity->launches && !integrity->copies_called &&
@@ -199,7 +202,7 @@ static void put_coverage(const struct process *process, const struct style *styl
 	} else {
 		paragraph_add(&paragraph, "no GPU records");
 	}
-	paragraph_add(&paragraph, "; GPU records / calls:");
+	before = "; GPU records / calls: ";
 	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels,
 		integrity->launches, &before);
 	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies,
@@ -215,9 +218,9 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_add(&paragraph, " graph launches");
 	}
 	add_unmatched_records(&paragraph, integrity);
-	paragraph_print(&paragraph, "coverage");
 	if (records)
-		put_methods(process, style);
+		add_methods(&paragraph, process);
+	paragraph_print(&paragraph, "coverage");
 }
 
 static void add_recording_window(

@@ -64,6 +64,26 @@ struct row extra_row_without_gpu_work_sum(
 	return row;
 }
 
+struct row extra_row_rest(struct process *process, const struct row *like, uint64_t nodes,
+	uint64_t gpu_ns, uint64_t cpu_ns)
+{
+	char name[FORMAT_NUMBER_BYTES + 32], number[FORMAT_NUMBER_BYTES];
+	struct row row;
+
+	format_with_unit(number, UNIT_COUNT, (int64_t)nodes, false, false);
+	snprintf(name, sizeof name, "(%s more)", number);
+	row = new_extra_row(process, like, name, NODE_RANGE);
+	process->extra_rows->nodes[row.node].is_group = true;
+	process->extra_rows->nodes[row.node].total_ns = cpu_ns;
+	if (gpu_ns) {
+		struct node_gpu *gpu = tree_gpu(process->extra_rows, row.node);
+
+		gpu->total_ns = gpu_ns;
+		gpu->total_calls = 1;
+	}
+	return row;
+}
+
 bool extra_row_outlier(const struct row *around, const struct row *like, struct row *outlier)
 {
 	char name[320], times[FORMAT_NUMBER_BYTES];

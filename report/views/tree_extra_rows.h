@@ -25,6 +25,9 @@ bool *extra_rows_without_gpu_work(const struct process *process);
  * new row has the process, parent, depth and kind of `like`. */
 struct row extra_row_without_gpu_work_sum(
 	struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
+/* Returns a row that sums up `nodes` nodes which have no row. */
+struct row extra_row_rest(struct process *process, const struct row *like, uint64_t nodes,
+	uint64_t gpu_ns, uint64_t cpu_ns);
 /* Stores in `outlier` a row of the outlier among the module instances of the node of `around`.
  * Returns false if there is none. */
 bool extra_row_outlier(const struct row *around, const struct row *like, struct row *outlier);

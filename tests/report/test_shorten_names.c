@@ -151,6 +151,28 @@ START_TEST(lists_do_not_mind_each_other)
 }
 END_TEST
 
+/* Names are left out, and none is cut: the first that not all paths have and the last two stay. */
+START_TEST(a_path_keeps_its_ends_on_two_lines)
+{
+	static const char *const
+		whole[] = { "step / forward / encoder / layer / aten::linear / aten::addmm",
+			"step / forward / aten::sigmoid -> a_kernel",
+			"step / optimizer / aten::a_long_name_that_no_line_has_room_for",
+			"unattributed" },
+		*const shown[] = { "step / forward / ... / layer /\naten::linear / aten::addmm",
+			"step / forward /\naten::sigmoid -> a_kernel",
+			"step / optimizer /\naten::a_l...s_room_for", "unattributed" };
+	struct shortened_name *names = names_of(whole, 4, 30, true);
+
+	for (size_t i = 0; i < 4; i++)
+		names[i].two_lines = true;
+	shorten_names(names, 4, true);
+	for (size_t i = 0; i < 4; i++)
+		ck_assert_str_eq(names[i].text, shown[i]);
+	shorten_names_free(names, 4);
+}
+END_TEST
+
 /* Characters of several bytes stay whole, and where there is no room nothing is tried. */
 START_TEST(any_width_holds)
 {
@@ -197,6 +219,7 @@ int main(void)
 	tcase_add_test(names, a_path_that_begins_otherwise_hides_no_others);
 	tcase_add_test(names, of_many_each_is_shown_where_it_differs);
 	tcase_add_test(names, lists_do_not_mind_each_other);
+	tcase_add_test(names, a_path_keeps_its_ends_on_two_lines);
 	tcase_add_test(names, any_width_holds);
 	suite_add_tcase(suite, names);
 	runner = srunner_create(suite);

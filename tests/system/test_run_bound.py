@@ -166,4 +166,13 @@ def the_first_screen_begins_with_the_verdict(folder):
             assert screen.startswith("verdict   "), (trace, screen[:400])
 
 
+@case
+def the_first_screen_fits_a_screen(folder):
+    for trace, _ in traces():
+        for width, most in (110, 46), (80, 56):
+            screen = subprocess.run([REPORT, trace, "--width", str(width)], capture_output=True, text=True, env=environment(), timeout=120).stdout
+            assert screen.count("\n") <= most, (trace, width, screen)
+            assert screen.count(str(trace)) == 1, (trace, width, screen)
+
+
 main()
