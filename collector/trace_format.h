@@ -43,13 +43,22 @@
  * is no loss. `reserved` of such a chunk is the number of its events, as far as the program made
  * them.
  *
- * A stream restates what memory is held from time to time: a WINDOW record (RESTATES), then a
- * TENSOR with TRACE_TENSOR_LEVEL for each device, a TENSOR for each block of PyTorch's allocator
- * and an ALLOC (duration 0) for each CUDA allocation that is held then, then a WINDOW record
- * (RESTATED). Nothing else is recorded about memory in between. header.ring.window_stamp is the
- * stamp of the first RESTATES after which nothing was overwritten. The window of the trace begins
- * there. A reader leaves out what is before it, except that ranges may have begun there. It leaves
- * out what was restated at any other time.
+ * A stream restates from time to time what holds then: a WINDOW record (RESTATES), the records
+ * below, a WINDOW record (RESTATED). No thread records anything of these kinds in between.
+ *
+ *   OBJECT   the name of each object
+ *   METRIC   the last value of each counter
+ *   START    each start/end range that is open; a text without an id may be cut
+ *   AWAY     the last one
+ *   ALLOC    each CUDA allocation that is held (duration 0), also of physical memory
+ *   MAPPING  each RESERVE, MAP and IMPORT that is in force, and RETAIN (without an address) for
+ *            further references
+ *   FREE     for physical memory that is mapped, but has no reference
+ *   TENSOR   with TRACE_TENSOR_LEVEL for each device, then each block of PyTorch's allocator
+ *
+ * header.ring.window_stamp is the stamp of the first RESTATES after which nothing was overwritten.
+ * The window of the trace begins there. A reader leaves out what is before it, except that ranges
+ * may have begun there. It leaves out what was restated at any other time.
  *
  * The payload is a sequence of 32-bit little-endian words. The two lowest bits of a record's first
  * word are its form:
@@ -221,7 +230,7 @@ struct trace_ring {
 	/* Nothing with a stamp above this one was overwritten. 0: nothing was overwritten. */
 	uint64_t last_overwritten;
 	uint64_t window_stamp; /* where the window begins; 0: with the trace */
-	uint64_t unlisted;     /* allocations that had no place in the table of what is held */
+	uint64_t unlisted;     /* records that had no place in a table of what is held */
 };
 
 /* Requests of `pperf ctl`, which maps the header and writes to it. The process looks at each seal,
@@ -307,8 +316,9 @@ struct trace_block {
 	uint64_t base_stamp;
 	uint64_t lost; /* events of this stream that were not recorded, so far */
 	uint32_t crc;
-	uint32_t reserved; /* a chunk of a ring: the program's events in it; else 0 */
-	uint64_t used;     /* payload bytes, stored last with release */
+	/* Of a ring, else 0. A chunk: the program's events in it. A slot: records that restate. */
+	uint32_t reserved;
+	uint64_t used; /* payload bytes, stored last with release */
 };
 static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 
@@ -549,8 +559,8 @@ struct trace_cpu_sample {
  *
  * With PPERF_RING:
  *
- *   RESTATES   The records up to RESTATED restate which memory is held.
- *   RESTATED    The end of it.
+ *   RESTATES  The records up to RESTATED restate what holds then.
+ *   RESTATED  The end of it.
  *
  * Without a ring: if the first WINDOW of a trace is not BEGINS, recording began with the process
  * and step 0. If a trace has none, TRACE_PAUSED says whether anything was recorded. */

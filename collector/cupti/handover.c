@@ -7,6 +7,7 @@
 #include "collector/cupti/client_clock.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/signal_guard.h"
+#include "collector/stream/held_records.h"
 #include "collector/stream/stream.h"
 
 #include <errno.h>
@@ -45,15 +46,19 @@ void cupti_unlock_bounded(const struct signal_guard *guard)
 static void write_handover_edge(enum trace_away_edge edge)
 {
 	struct trace_away *record;
+	struct signal_guard guard;
 
 	if (!stream_enter())
 		return;
+	held_records_lock(&guard);
 	record = stream_record(TRACE_AWAY, sizeof *record);
 	if (record) {
 		record->realtime_ns = client_clock_cupti_ns();
 		record->edge = edge;
+		held_records_set(0, record); /* the restated begin, or the last end */
 		stream_commit();
 	}
+	held_records_unlock(&guard);
 	stream_leave();
 }
 

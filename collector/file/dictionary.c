@@ -431,6 +431,9 @@ static uint32_t name_within_budget(const char *text, size_t bytes, uint32_t budg
 		return name_truncated(text, budgets);
 	hash = intern_hash(text, bytes);
 	id = intern_find(&names, text, bytes, hash);
+	if (!id && budgets == 1 &&
+		__atomic_load_n(&nodes.count, __ATOMIC_RELAXED) > NODES_FOR_TEXTS)
+		return 0;
 	return id ? id
 		  : add_entry(&names, text, bytes, hash, NAME_BUDGET * budgets,
 			    (uint64_t)NAME_BUDGET_BYTES * budgets, write_name);

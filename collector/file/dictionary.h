@@ -22,6 +22,10 @@
 #define NAME_BUDGET 262144u
 #define NAME_BUDGET_BYTES (32u << 20)
 #define NODE_BUDGET 1048575u /* ids fit in 20 bits */
+/* Beyond this number of nodes, name_id() gives no id to a further text. A program that numbers its
+ * ranges ("step 1234") would use up all nodes with the ranges inside them. All ranges without an id
+ * below the same parent have one node, so what is inside them takes no further nodes. */
+#define NODES_FOR_TEXTS (NODE_BUDGET / 2)
 #define STACK_BUDGET 262144u
 #define STACK_FRAMES_MAX 64u
 

@@ -46,6 +46,7 @@ static struct ring_file file;
 static uint64_t segment_bytes;
 static uint64_t ring_bytes;
 static uint32_t segments_max;
+static uint32_t restarts; /* atomic */
 
 bool ring_setup(uint64_t bytes, const struct ring_file *access)
 {
@@ -98,6 +99,17 @@ static bool add_segment(enum trace_loss *reason)
 	ring->segments[ring->count] = (struct ring_segment){ .offset = offset };
 	ring->current = ring->count++;
 	return true;
+}
+
+uint32_t ring_restarts(void)
+{
+	return __atomic_load_n(&restarts, __ATOMIC_ACQUIRE);
+}
+
+/* The largest size that the ring can have now. */
+static uint64_t ring_capacity(void)
+{
+	return ring->full_grown ? ring->count * segment_bytes : ring_bytes;
 }
 
 /* Chooses where the window begins, now that nothing above `last` was overwritten. If nothing was
@@ -225,7 +237,7 @@ void ring_stop(enum trace_stop why, bool at_once, uint64_t value, uint64_t media
 
 	pthread_mutex_lock(&ring->lock);
 	if (!ring->stops_at) {
-		ring->stops_at = ring->written + (at_once ? 1 : ring_bytes / 4);
+		ring->stops_at = ring->written + (at_once ? 1 : ring_capacity() / 4);
 		control->stop_stamp = clock_now();
 		control->stop_value = value;
 		control->stop_median = median;
@@ -247,21 +259,24 @@ void ring_restart(void)
 		__atomic_store_n(&control->stop, TRACE_STOP_NONE, __ATOMIC_RELEASE);
 		ring->first_restatement = ring->restatement_end;
 		move_window(file.header(), clock_now());
-		ring->since_restatement = ring_bytes;
+		ring->since_restatement = ring_bytes; /* it is time to */
+		__atomic_add_fetch(&restarts, 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&ring->lock);
 }
 
 bool ring_wants_restatement(void)
 {
-	uint64_t every = ring_bytes / 2 / RESTATEMENT_SHARE;
+	uint64_t every, capacity;
 	bool wanted;
 
 	pthread_mutex_lock(&ring->lock);
+	capacity = ring_capacity();
+	every = capacity / 2 / RESTATEMENT_SHARE;
 	if (every < ring->restated_bytes * RESTATEMENT_SHARE)
 		every = ring->restated_bytes * RESTATEMENT_SHARE;
-	if (every > ring_bytes / 4)
-		every = ring_bytes / 4;
+	if (every > capacity / 4)
+		every = capacity / 4;
 	wanted = ring->since_restatement >= every;
 	pthread_mutex_unlock(&ring->lock);
 	return wanted;

@@ -45,6 +45,8 @@ bool ring_wants_restatement(void);
 void ring_stop(enum trace_stop why, bool at_once, uint64_t value, uint64_t median);
 /* Goes on. The window begins anew. */
 void ring_restart(void);
+/* Counts the calls of ring_restart that had an effect, for threads whose writes failed before. */
+uint32_t ring_restarts(void);
 
 /* Notes that this was restated, between the records RESTATES with `stamp` and RESTATED, of `bytes`
  * bytes. */

@@ -120,5 +120,5 @@ uint64_t slot_events(const struct trace_block *slot)
 			  head->kind != TRACE_SELF && head->kind != TRACE_LOST;
 		word += head->size / sizeof *word;
 	}
-	return events;
+	return events - slot->reserved;
 }

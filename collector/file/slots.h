@@ -28,7 +28,7 @@ void slot_release(struct trace_block *slot, uint64_t offset);
 void slot_clear(struct trace_block *slot);
 
 /* Counts the program's events in the slot's payload. Records of pperf itself are left out (CLOCK,
- * OPEN, SELF, LOST). */
+ * OPEN, SELF, LOST, and what a ring restates). */
 uint64_t slot_events(const struct trace_block *slot);
 
 #endif

@@ -11,8 +11,8 @@
  * stream_enter. */
 void control_poll(void);
 
-/* Does so on a thread that has just sealed its slot, within its signal guard. Returns true if a
- * record was written. */
+/* Does so on a thread that has just sealed its slot, or could not, within its signal guard. Returns
+ * true if a record was written. */
 struct stream;
 bool control_poll_sealed(struct stream *s);
 

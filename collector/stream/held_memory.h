@@ -18,22 +18,24 @@
 #define PPERF_COLLECTOR_STREAM_HELD_MEMORY_H
 
 #include "collector/process/signal_guard.h"
+#include "collector/stream/held_table.h"
 #include "collector/trace_format.h"
 
 /* Beyond this number of blocks, further ones are counted in header.ring.unlisted. */
 #define HELD_BLOCKS_MAX (1u << 20)
 
+/* What an address identifies. */
+enum held_space { HELD_TENSOR = 1, HELD_ARRAY, HELD_MEMORY };
 struct held_block {
-	uint64_t address, bytes, stream;
-	uint64_t begin; /* stamp of its allocation */
+	struct held_key key; /* the address; space: enum held_space */
+	uint64_t bytes, stream;
+	uint64_t begin; /* stamp of its allocation; 0: a block of PyTorch's allocator */
 	uint32_t node, stack, device;
-	uint32_t api;   /* 0: a block of PyTorch's allocator */
+	uint32_t api;
 	uint32_t flags; /* of struct trace_memory */
 	uint16_t late_frees;
-	uint8_t memory_kind, space; /* space: enum held_space */
+	uint8_t memory_kind;
 };
-/* What an address identifies. 0 is no space: a free entry. */
-enum held_space { HELD_TENSOR = 1, HELD_ARRAY, HELD_MEMORY };
 
 extern bool held_memory_wanted; /* there is a ring */
 
@@ -47,8 +49,8 @@ void held_memory_unlock(const struct signal_guard *guard);
 /* Add or remove a block. `begin`: stamp at which the call that frees it began. Under the lock. */
 void held_memory_add(const struct held_block *block);
 void held_memory_remove(enum held_space space, uint64_t address, uint64_t begin);
-/* Removes the CUDA allocations of a context; `context` 0: of all contexts of the device. Memory
- * made by cuMemCreate stays. Under the lock. */
+/* Removes the CUDA allocations of a context; `context` 0: of all contexts of the device. Under
+ * the lock. */
 void held_memory_remove_context(uint32_t device, uint32_t context);
 /* PPERF_RING_KEEP=oom: held_memory_ran_out stops the ring. */
 void held_memory_stop_at_oom(void);

@@ -6,6 +6,7 @@
 
 #include "collector/process/clock.h"
 #include "collector/file/dictionary.h"
+#include "collector/stream/held_records.h"
 #include "collector/stream/unrecorded_ranges.h"
 #include "collector/stream/range_records.h"
 #include "collector/stream/range_stack.h"
@@ -253,7 +254,9 @@ static void record_start_or_mark(enum trace_kind kind, uint64_t id, uint32_t dom
 	const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = range_begin();
+	struct signal_guard guard;
 	struct trace_range *record;
+	uint32_t name;
 
 	if (!s)
 		return;
@@ -264,11 +267,18 @@ static void record_start_or_mark(enum trace_kind kind, uint64_t id, uint32_t dom
 	}
 	if (!text)
 		text = "";
-	record = append_range(kind, domain, name_id(text, strlen(text)), text, attributes);
+	name = name_id(text, strlen(text));
+	if (kind == TRACE_START)
+		held_records_lock(&guard);
+	record = append_range(kind, domain, name, text, attributes);
 	if (record) {
 		record->id = id;
+		if (kind == TRACE_START)
+			held_records_set(id, record);
 		stream_publish(s);
 	}
+	if (kind == TRACE_START)
+		held_records_unlock(&guard);
 	stream_finish();
 }
 
@@ -290,6 +300,7 @@ uint64_t range_start(uint32_t domain, const char *text, const struct range_attri
 void range_end(uint64_t id)
 {
 	struct stream *s = range_begin();
+	struct signal_guard guard;
 	struct trace_end *record;
 
 	if (!s)
@@ -298,11 +309,14 @@ void range_end(uint64_t id)
 		skip_range(s);
 		return;
 	}
+	held_records_lock(&guard);
 	record = stream_record(TRACE_END, sizeof *record);
 	if (record) {
 		record->id = id;
 		stream_publish(s);
 	}
+	held_records_remove(TRACE_START, id);
+	held_records_unlock(&guard);
 	stream_finish();
 }
 

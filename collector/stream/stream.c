@@ -7,6 +7,7 @@
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
+#include "collector/file/ring.h"
 #include "collector/file/slots.h"
 #include "collector/file/trace_file.h"
 #include "collector/stream/control.h"
@@ -150,6 +151,7 @@ static void begin_slot_payload(struct stream *s, uint32_t sequence)
 
 	slot->stream = s->id;
 	slot->sequence = sequence;
+	slot->reserved = 0;
 	slot->tid = s->tid;
 	slot->lost = s->lost;
 	slot->crc = 0;
@@ -210,13 +212,14 @@ static bool seal_guarded(struct stream *s)
 static bool seal_slot(struct stream *s)
 {
 	struct signal_guard guard;
-	bool sealed;
+	bool sealed, wrote;
 
 	signal_guard_begin(&guard);
 	sealed = seal_guarded(s);
-	/* The event that needs room gets a new payload. */
-	if (sealed &&
-		(control_poll_sealed(s) | (held_memory_wanted && held_memory_restate_if_due(s))))
+	/* Also if the ring was stopped: the request may be to start it. */
+	wrote = control_poll_sealed(s);
+	wrote |= sealed && held_memory_wanted && held_memory_restate_if_due(s);
+	if (sealed && wrote) /* the event that needs room gets a new payload */
 		seal_guarded(s);
 	signal_guard_end(&guard);
 	return sealed;
@@ -251,6 +254,9 @@ static bool seal_for_room(struct stream *s, size_t bytes)
 {
 	if (s->slot->used + bytes <= s->room)
 		return true;
+	if (s->restarts != ring_restarts())
+		s->refusals = 0;
+	s->restarts = ring_restarts();
 	if (s->refusals++ % RETRY_EVERY == 0 && seal_slot(s))
 		s->refusals = 0;
 	return s->slot->used + bytes <= s->room;

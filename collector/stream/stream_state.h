@@ -117,6 +117,7 @@ struct stream {
 	uint32_t too_deep;            /* pushes beyond STREAM_FRAMES_MAX that are still open */
 	uint32_t id, tid;
 	uint32_t refusals;          /* failed seals since the last success; limits retries */
+	uint32_t restarts;          /* ring_restarts() at the last seal that was needed */
 	uint32_t reason;            /* enum trace_loss of the last failure */
 	struct stream *next;        /* in the list of free streams */
 	struct stream *next_listed; /* in the list of all streams; constant once `listed` */

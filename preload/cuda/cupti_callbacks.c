@@ -52,7 +52,7 @@ static void write_call(struct driver_function *callee, enum trace_kind kind, int
 {
 	if (captured)
 		call_mark_captured();
-	if (kind == TRACE_ALLOC || kind == TRACE_FREE)
+	if (kind == TRACE_ALLOC || kind == TRACE_FREE || kind == TRACE_MAPPING)
 		call_write_memory(&callee->traced, kind, result, CALL_NO_STREAM, rest);
 	else
 		call_write(&callee->traced, kind, result, CALL_NO_STREAM, rest, words);

@@ -3,6 +3,7 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/call_record_write.h"
+#include "collector/stream/held_mappings.h"
 #include "collector/stream/held_memory.h"
 #include "collector/stream/stream.h"
 #include "preload/python/frames.h"
@@ -189,11 +190,11 @@ bool call_write(struct traced_function *traced, enum trace_kind kind, int result
 
 #define MEMORY_ALLOCATION_FAILED 2u /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
 
-/* Updates which memory is held. */
-static void update_held_memory(const struct trace_memory *record)
+static void add_held_block(const struct trace_memory *record)
 {
 	const bool array = record->memory_kind == TRACE_MEMORY_ARRAY;
-	const struct held_block block = { .address = record->address,
+	const struct held_block block = {
+		.key = { record->address, array ? HELD_ARRAY : HELD_MEMORY },
 		.bytes = record->bytes,
 		.stream = record->stream,
 		.begin = record->call.stamp,
@@ -203,21 +204,52 @@ static void update_held_memory(const struct trace_memory *record)
 		.api = record->call.api,
 		.flags = record->flags,
 		.memory_kind = (uint8_t)record->memory_kind,
-		.space = array ? HELD_ARRAY : HELD_MEMORY };
+	};
+
+	held_memory_add(&block);
+}
+
+/* Updates which memory is held after a call that succeeded. */
+static void update_held_memory(const struct trace_memory *record)
+{
+	const uint64_t begin = record->call.stamp - record->call.duration;
+	const bool is_allocation = record->call.head.kind == TRACE_ALLOC,
+		   is_handle = record->flags & TRACE_MEMORY_MAPPED &&
+			       record->memory_kind ==
+				       (is_allocation ? TRACE_MEMORY_DEVICE : TRACE_MEMORY_UNKNOWN);
+
+	if (record->flags & TRACE_MEMORY_ALL)
+		held_memory_remove_context(
+			record->call.device, record->flags >> TRACE_MEMORY_CONTEXT_SHIFT);
+	else if (!record->address)
+		return;
+	else if (is_allocation && is_handle)
+		held_mappings_create(record);
+	else if (is_handle)
+		held_mappings_release(record->address, begin);
+	else if (is_allocation)
+		add_held_block(record);
+	else
+		held_memory_remove(
+			record->memory_kind == TRACE_MEMORY_ARRAY ? HELD_ARRAY : HELD_MEMORY,
+			record->address, begin);
+}
+
+/* Updates what is held. Records of both structs have the same size. */
+static void update_held(const struct trace_memory *record)
+{
+	struct trace_mapping mapping;
 
 	if (record->call.result == MEMORY_ALLOCATION_FAILED &&
 		record->call.head.kind == TRACE_ALLOC)
 		held_memory_ran_out(record->bytes, true);
 	if (record->call.result != 0)
 		return;
-	if (record->flags & TRACE_MEMORY_ALL)
-		held_memory_remove_context(
-			block.device, record->flags >> TRACE_MEMORY_CONTEXT_SHIFT);
-	else if (block.address && record->call.head.kind == TRACE_ALLOC)
-		held_memory_add(&block);
-	else if (block.address)
-		held_memory_remove((enum held_space)block.space, block.address,
-			record->call.stamp - record->call.duration);
+	memcpy(&mapping, record, sizeof mapping);
+	if (record->call.head.kind == TRACE_MAPPING)
+		held_mappings_record(&mapping);
+	else
+		update_held_memory(record);
 }
 
 /* Writes the record under the lock of held_memory.h. What it takes from the linker or the
@@ -241,7 +273,7 @@ static bool write_held(enum trace_kind kind, const struct trace_call *call, cons
 		memcpy(&written->address, rest, sizeof record - sizeof *call);
 		record = *written;
 		stream_commit();
-		update_held_memory(&record);
+		update_held(&record);
 	}
 	held_memory_unlock(&guard);
 	return written != NULL;

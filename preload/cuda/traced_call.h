@@ -241,7 +241,7 @@ static inline uint32_t call_context_flags(void)
 bool call_write(struct traced_function *traced, enum trace_kind kind, int result,
 	const void *stream, const uint64_t *rest, size_t words);
 
-/* As call_write, for an ALLOC or FREE, with the words of struct trace_memory. With PPERF_RING it
+/* As call_write, for an ALLOC, FREE or MAPPING, with the words of its struct. With PPERF_RING it
  * also remembers which memory is held. The stamp may then be a little later than the call's end. */
 bool call_write_memory(struct traced_function *traced, enum trace_kind kind, int result,
 	const void *stream, const uint64_t *rest);

@@ -5,6 +5,7 @@
 #include "preload/nvtx/nvtx.h"
 
 #include "collector/file/dictionary.h"
+#include "collector/stream/held_records.h"
 #include "collector/stream/stream.h"
 #include "preload/nvtx/handles.h"
 
@@ -74,16 +75,20 @@ static void record_sample(
 	const struct counter *counter, enum trace_metric_type type, uint64_t value)
 {
 	struct trace_metric *record;
+	struct signal_guard guard;
 
 	if (!counter || !stream_enter())
 		return;
+	held_records_lock(&guard);
 	record = stream_record(TRACE_METRIC, sizeof *record);
 	if (record) {
 		record->counter = counter->counter;
 		record->type = (uint32_t)type;
 		record->value = value;
+		held_records_set(record->counter, record);
 		stream_commit();
 	}
+	held_records_unlock(&guard);
 	stream_leave();
 }
 

@@ -7,6 +7,7 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/stream/ranges.h"
+#include "collector/stream/held_records.h"
 #include "collector/stream/stream.h"
 #include "preload/nvtx/chained_tool.h"
 #include "preload/nvtx/handles.h"
@@ -256,19 +257,23 @@ static void name_object(
 	enum trace_object_type type, uint64_t object, uint32_t domain, const char *text)
 {
 	struct trace_object *record;
+	struct signal_guard guard;
 
 	if (!stream_enter())
 		return;
 	uint32_t name = name_id_always(text, strlen(text));
 
+	held_records_lock(&guard);
 	record = stream_record(TRACE_OBJECT, sizeof *record);
 	if (record) {
 		record->type = (uint32_t)type;
 		record->object = object;
 		record->domain = domain;
 		record->name = name;
+		held_records_set(held_object_key(record->type, object, domain), record);
 		stream_commit();
 	}
+	held_records_unlock(&guard);
 	stream_leave();
 }
 
@@ -397,14 +402,19 @@ static nvtxStringHandle_t NVTX_API register_w(nvtxDomainHandle_t domain, const w
 	return (nvtxStringHandle_t)(uintptr_t)handle;
 }
 
+#define HANDLES 0u /* the `type` of our handles in held_object_key */
+
 /* Records that a resource or lock was created or destroyed. */
 static void record_object(enum trace_object_type type, const struct nvtx_handle *handle,
 	uint32_t subtype, uint64_t other)
 {
 	struct trace_object *record;
+	struct signal_guard guard;
+	uint64_t key;
 
 	if (!handle || !stream_enter())
 		return;
+	held_records_lock(&guard);
 	record = stream_record(TRACE_OBJECT, sizeof *record);
 	if (record) {
 		record->type = (uint32_t)type;
@@ -413,8 +423,14 @@ static void record_object(enum trace_object_type type, const struct nvtx_handle 
 		record->subtype = subtype;
 		record->name = type == TRACE_OBJECT_DESTROYED ? 0 : handle->name;
 		record->domain = handle->domain;
+		key = held_object_key(HANDLES, record->object, 0);
+		if (type == TRACE_OBJECT_DESTROYED)
+			held_records_remove(TRACE_OBJECT, key);
+		else
+			held_records_set(key, record);
 		stream_commit();
 	}
+	held_records_unlock(&guard);
 	stream_leave();
 }
 

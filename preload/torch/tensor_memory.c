@@ -149,6 +149,9 @@ static inline union report_function real_report(enum target target)
 
 /* ---- recording ---- */
 
+/* Reports of at least this many bytes go through record_slowly. */
+static int64_t slow_from_bytes = INT64_MIN;
+
 /* Corrects META source.torch_memory if it says that reports are missing although the first one was
  * only late. */
 static __attribute__((noinline)) void first_report(void)
@@ -156,6 +159,8 @@ static __attribute__((noinline)) void first_report(void)
 	struct signal_guard guard;
 
 	signal_guard_begin(&guard);
+	if (!held_memory_wanted)
+		slow_from_bytes = python_stack_min_bytes;
 	atomic_store(&reported, true);
 	if (atomic_load(&report_missing))
 		write_memory_state("on");
@@ -266,12 +271,11 @@ static __attribute__((noinline)) void append_report_held(
 	enum trace_kind kind, const struct tensor_report *tensor_report)
 {
 	static uint32_t restatements; /* at the last report; under the lock */
-	const struct held_block block = { .address = tensor_report->address,
+	const struct held_block block = { .key = { tensor_report->address, HELD_TENSOR },
 		.bytes = report_bytes(tensor_report),
 		.node = stream_node(),
 		.stack = tensor_report->stack,
-		.device = tensor_report->device,
-		.space = HELD_TENSOR };
+		.device = tensor_report->device };
 	struct signal_guard guard;
 
 	held_memory_lock(&guard);
@@ -286,7 +290,7 @@ static __attribute__((noinline)) void append_report_held(
 	else if (tensor_report->bytes >= 0)
 		held_memory_add(&block);
 	else
-		held_memory_remove(HELD_TENSOR, block.address, UINT64_MAX);
+		held_memory_remove(HELD_TENSOR, tensor_report->address, UINT64_MAX);
 	held_memory_unlock(&guard);
 }
 
@@ -307,29 +311,27 @@ static void skip_report(const struct tensor_report *tensor_report)
 	stream_leave();
 }
 
-static inline void append(enum trace_kind kind, const struct tensor_report *tensor_report)
-{
-	if (__builtin_expect(held_memory_wanted, 0))
-		append_report_held(kind, tensor_report);
-	else
-		append_report(kind, tensor_report);
-}
-
 /* Captures the stack that PPERF_PYSTACKS requests for an allocation, and records it. The cost of a
- * line that is known is not recorded: that would cost as much again. */
-static __attribute__((noinline)) void record_with_stack(
+ * line that is known is not recorded: that would cost as much again. With PPERF_RING all reports
+ * come here, so that those without it need no test. */
+static __attribute__((noinline)) void record_slowly(
 	enum trace_kind kind, struct tensor_report *tensor_report)
 {
-	const uint64_t begin = clock_now();
+	const bool with_stack = tensor_report->bytes >= python_stack_min_bytes;
+	const uint64_t begin = with_stack ? clock_now() : 0;
 	uint64_t ticks = 0;
 	bool slow = true;
 
-	tensor_report->stack = python_stack_mode == PYTHON_STACKS_OWN
-				       ? python_own_line_capture(&slow)
-				       : python_stack_capture();
-	if (slow)
+	if (with_stack)
+		tensor_report->stack = python_stack_mode == PYTHON_STACKS_OWN
+					       ? python_own_line_capture(&slow)
+					       : python_stack_capture();
+	if (with_stack && slow)
 		ticks = clock_now() - begin;
-	append(kind, tensor_report);
+	if (held_memory_wanted)
+		append_report_held(kind, tensor_report);
+	else
+		append_report(kind, tensor_report);
 	if (ticks)
 		stream_write_stack_cost(begin, ticks);
 }
@@ -350,10 +352,10 @@ static void record_report(enum trace_kind kind, const void *address, int64_t byt
 		skip_report(&tensor_report);
 		return;
 	}
-	if (__builtin_expect(bytes >= python_stack_min_bytes, 0))
-		record_with_stack(kind, &tensor_report);
+	if (__builtin_expect(bytes >= slow_from_bytes, 0))
+		record_slowly(kind, &tensor_report);
 	else
-		append(kind, &tensor_report);
+		append_report(kind, &tensor_report);
 	stream_leave();
 }
 

@@ -5,6 +5,7 @@
 #include "collector/stream/ranges.h"
 #include "collector/stream/recording_switch.h"
 #include "collector/stream/schedule.h"
+#include "collector/stream/held_records.h"
 #include "collector/stream/stream.h"
 #include "preload/user/callbacks.h"
 #include "preload/user/python_module.h"
@@ -163,11 +164,13 @@ void user_metric_push(unsigned metric, double value)
 	const int saved = errno;
 	const bool has_value = value - value == 0; /* neither infinite nor NaN */
 	struct trace_metric *record;
+	struct signal_guard guard;
 	uint32_t counter;
 
 	if (!metric || metric > METRICS_MAX || !stream_enter())
 		return;
 	counter = __atomic_load_n(&metrics[metric - 1].counter, __ATOMIC_ACQUIRE);
+	held_records_lock(&guard);
 	record = counter ? stream_record(TRACE_METRIC, sizeof *record) : NULL;
 	if (record) {
 		record->counter = counter;
@@ -175,8 +178,10 @@ void user_metric_push(unsigned metric, double value)
 		record->value = NO_VALUE;
 		if (has_value)
 			memcpy(&record->value, &value, sizeof value);
+		held_records_set(counter, record);
 		stream_commit();
 	}
+	held_records_unlock(&guard);
 	stream_leave();
 	errno = saved;
 }

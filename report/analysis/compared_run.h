@@ -12,6 +12,7 @@
 #define PPERF_REPORT_ANALYSIS_COMPARED_RUN_H
 
 #include "report/analysis/metric_samples.h"
+#include "report/analysis/run_memory.h"
 #include "report/stats/change_test.h"
 #include "report/text/json_writer.h"
 
@@ -25,14 +26,13 @@ struct run_metric_kind {
 	const char *name;
 	enum metric metric; /* of the nodes */
 	bool is_peak;       /* the value is the highest level of the run, not a flow */
-	/* Returns the value of the whole run. Such a metric has no values of steps and no rows.
-	 * NULL: another metric. */
-	double (*of_memory)(const struct profile *profile);
-	enum unit unit;     /* of of_memory */
-	bool needs_tensors; /* of_memory: there must be records of PyTorch's allocator */
+	/* The value of the whole run; it has no values of steps and no rows. NULL: another
+	 * metric. */
+	run_memory_value *of_memory;
+	enum unit unit; /* of of_memory */
 };
 
-#define RUN_METRICS 13
+#define RUN_METRICS 15
 
 /* In the order in which a baseline file has them. */
 extern const struct run_metric_kind run_metric_kinds[RUN_METRICS];
@@ -50,6 +50,7 @@ struct run_metric {
 
 struct compared_run {
 	const char *path; /* of the file */
+	const struct options *options;
 	struct processes processes;
 	struct process *process;               /* NULL: read from a baseline file */
 	struct metric_samples *metric_samples; /* of the metric that `diff` compares; NULL: none */
@@ -93,7 +94,7 @@ bool baseline_load(struct compared_run *run, const char *path);
 /* Writes all metrics computed so far as a baseline file. */
 void baseline_write(const struct compared_run *run, struct output *out);
 
-/* Returns "ns", "bytes" or "count". */
+/* Returns "ns", "bytes", "percent" (100 is all) or "count". */
 const char *json_unit_name(enum unit unit);
 /* Begins the JSON of a view that compares two files. */
 void json_begin_comparison(

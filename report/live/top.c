@@ -114,7 +114,8 @@ static uint32_t child_place(struct top *top, uint32_t parent, struct trace_text 
 	return place;
 }
 
-/* Finds the place of every node. A parent comes before its children. */
+/* Finds the place of every node. A parent comes before its children. Ranges whose names have no id
+ * share a node, and so a place. */
 static void find_places(struct top *top, struct trace_reader *reader)
 {
 	const uint32_t nodes = reader_node_count(reader);
@@ -127,7 +128,9 @@ static void find_places(struct top *top, struct trace_reader *reader)
 
 		if (!top->place_of_node[node])
 			top->place_of_node[node] = child_place(top,
-				top->place_of_node[info->parent], reader_name(reader, info->name));
+				top->place_of_node[info->parent],
+				info->name ? reader_name(reader, info->name)
+					   : (struct trace_text){ "*", 1, true });
 	}
 }
 
@@ -543,9 +546,14 @@ static void put_screen(const struct top *top, struct trace_reader *reader, struc
 
 /* ---- running ---- */
 
+/* A killed process has not said that it ended. */
 static bool process_ended(const struct trace_reader *reader)
 {
-	return reader_header(reader)->flags & TRACE_ENDED;
+	const struct trace_header *header = reader_header(reader);
+	char pid[16];
+
+	snprintf(pid, sizeof pid, "%u", header->pid);
+	return header->flags & TRACE_ENDED || !live_trace_pid(pid);
 }
 
 /* Prints two intervals' worth as text: what was recorded in `seconds`, or the whole trace if the

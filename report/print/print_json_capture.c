@@ -166,7 +166,7 @@ static void capture_ring(struct json_writer *json, struct trace_reader *reader)
 	json_put_unsigned(json, "overwritten_events", ring->events);
 	json_put_unsigned(json, "overwritten_bytes", ring->chunk_bytes);
 	json_put_unsigned(json, "early_gpu_records", reader_early_gpu_records(reader));
-	json_put_unsigned(json, "unlisted_allocations", ring->unlisted);
+	json_put_unsigned(json, "unlisted_records", ring->unlisted);
 	json_write_end(json, '}');
 }
 

@@ -180,18 +180,31 @@ void steps_from_spans(const struct evidence_list *evidence, const struct step_sp
 	free(timing.ends);
 }
 
-/* Gives the steps the numbers in their ranges' names, if all names have one. */
-static void number_by_names(struct trace_reader *reader, struct steps *steps)
+/* Finds the number in the name of a step's range. Returns false if there is none. */
+static bool number_in_name(
+	struct trace_reader *reader, const struct evidence_item *item, uint64_t *number)
 {
-	bool numbered = true;
+	const uint32_t name = reader_node(reader, item->trace_node)->name;
+	const struct trace_text text = reader_name(reader, name);
+
+	if (name)
+		return label_number(text.bytes, text.length, number);
+	*number = item->number;
+	return item->number != EVIDENCE_NO_NUMBER;
+}
+
+/* Gives the steps the numbers in their ranges' names, if all names have one. */
+static void number_by_names(struct trace_reader *reader, const struct evidence_list *evidence,
+	const struct step_spans *spans, struct steps *steps)
+{
+	bool numbered = steps->count == spans->count;
 
 	for (int pass = 0; pass < 2 && numbered; pass++)
 		for (size_t i = 0; i < steps->count && numbered; i++) {
-			const struct trace_text text = reader_name(
-				reader, reader_node(reader, steps->steps[i].trace_node)->name);
 			uint64_t number = 0;
 
-			numbered = label_number(text.bytes, text.length, &number);
+			numbered = number_in_name(
+				reader, &evidence->items[spans->spans[i].first], &number);
 			if (pass && numbered)
 				steps->steps[i].number = number;
 		}
@@ -209,5 +222,5 @@ void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *
 
 		append_timed_step(steps, &step);
 	}
-	number_by_names(reader, steps);
+	number_by_names(reader, evidence, spans, steps);
 }

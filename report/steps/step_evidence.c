@@ -286,6 +286,9 @@ static void begin_range(struct evidence_search *search, const struct trace_event
 		add_evidence(search, thread_state, event->stream, event->depth, kind);
 	if (kind == EVIDENCE_BACKWARD)
 		evidence->items[evidence->count - 1].number++;
+	if (kind == EVIDENCE_NAMED || kind == EVIDENCE_PROFILER)
+		evidence->items[evidence->count - 1].number = number_in(
+			reader_event_text(search->reader, event));
 	if (kind == EVIDENCE_RANGE)
 		note_named_range(search, event, thread_state,
 			&evidence->items[thread_state->open[event->depth].item]);

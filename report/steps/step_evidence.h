@@ -59,8 +59,8 @@ struct evidence_item {
 	bool is_open;
 	uint8_t word;   /* EVIDENCE_RANGE: enum step_word */
 	bool is_marked; /* EVIDENCE_RANGE: it has kind step */
-	/* EVIDENCE_RANGE: the number in its name, or EVIDENCE_NO_NUMBER; EVIDENCE_BACKWARD: how
-	 * many ranges the item merges */
+	/* EVIDENCE_RANGE, _NAMED and _PROFILER: the number in its name, or EVIDENCE_NO_NUMBER;
+	 * EVIDENCE_BACKWARD: how many ranges the item merges */
 	uint32_t number;
 	/* EVIDENCE_RANGE: launches of all threads before its begin and before its end */
 	uint32_t launches_begin, launches_end;

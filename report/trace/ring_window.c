@@ -8,8 +8,8 @@ void ring_window_rewind(struct trace_reader *reader)
 	struct ring_window *window = &reader->state->ring;
 
 	window->awaits_begin = window->stamp && !window->unreadable;
-	window->restating = false;
-	window->stream = window->depth = 0;
+	window->resuming = window->restating = false;
+	window->held.kind = TRACE_NONE;
 	window->begin_ns = window->early_gpu = 0;
 	window->first_call = UINT64_MAX;
 }
@@ -54,45 +54,104 @@ static int skip_to_window(struct trace_reader *reader)
 	return status;
 }
 
+/* Returns the stream whose next range to resume began first. NULL: all were resumed. */
+static struct trace_stream *next_to_resume(const struct reader_state *state)
+{
+	struct trace_stream *first = NULL;
+	uint64_t first_ns = 0;
+
+	for (uint32_t i = 0; i < state->stream_count; i++) {
+		struct trace_stream *stream = &state->streams[i];
+		const struct stream_cursor *cursor = stream->cursor;
+		uint64_t begin_ns;
+
+		if (!cursor || stream == state->ended_stream ||
+			cursor->resumed >= cursor->run.depth)
+			continue;
+		begin_ns = cursor->run.ranges[cursor->resumed].begin_ns;
+		if (!first || begin_ns < first_ns) {
+			first = stream;
+			first_ns = begin_ns;
+		}
+	}
+	return first;
+}
+
 /* Returns the next range that is open where the window begins. */
 static bool next_resumed(struct trace_reader *reader, struct trace_event *event)
 {
-	struct reader_state *state = reader->state;
-	struct ring_window *window = &state->ring;
+	struct trace_stream *stream = next_to_resume(reader->state);
+	struct stream_cursor *cursor = stream ? stream->cursor : NULL;
 
-	for (; window->stream < state->stream_count; window->stream++, window->depth = 0) {
-		struct trace_stream *stream = &state->streams[window->stream];
-		const struct stream_run *run = stream->cursor ? &stream->cursor->run : NULL;
-
-		if (!run || stream == state->ended_stream || window->depth >= run->depth)
-			continue;
-		stream->started = 1;
-		*event = (struct trace_event){ .kind = EVENT_RESUMED,
-			.node = run->ranges[window->depth].node,
-			.depth = window->depth,
-			.time_ns = window->begin_ns,
-			.begin_ns = run->ranges[window->depth].begin_ns,
-			.stream = stream };
-		window->depth++;
-		return true;
-	}
-	return false;
+	if (!stream)
+		return false;
+	stream->started = 1;
+	*event = (struct trace_event){ .kind = EVENT_RESUMED,
+		.node = cursor->run.ranges[cursor->resumed].node,
+		.depth = cursor->resumed,
+		.time_ns = reader->state->ring.begin_ns,
+		.begin_ns = cursor->run.ranges[cursor->resumed].begin_ns,
+		.stream = stream };
+	cursor->resumed++;
+	return true;
 }
 
-/* Handles an event while what is held is restated. Returns false if it is left out. */
+/* Whether a stream restates records of this kind. */
+static bool is_restated(uint32_t kind)
+{
+	switch (kind) {
+	case TRACE_ALLOC:
+	case TRACE_FREE:
+	case TRACE_MAPPING:
+	case TRACE_TENSOR:
+	case TRACE_OBJECT:
+	case TRACE_METRIC:
+	case TRACE_START:
+	case TRACE_AWAY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Handles an event while what is held is restated. Returns false if it is left out. The first other
+ * event ends this. It is held back until the begin of the window was reported. */
 static bool take_restated(struct trace_reader *reader, struct trace_event *event)
 {
 	struct ring_window *window = &reader->state->ring;
 
-	window->restating = event->kind != EVENT_GAP && event->kind < EVENT_KINDS &&
-			    !window_edge(event, TRACE_WINDOW_RESTATED) &&
-			    event->kind != EVENT_LEFT_OPEN && event->kind != EVENT_STREAM_END;
 	reader->state->last_stamp = window->begins.stamp;
 	reader->state->last_ns = window->begin_ns;
-	event->time_ns = window->begin_ns;
-	if (window_edge(event, TRACE_WINDOW_RESTATED))
-		event->record = &window->begins;
-	return window->restating ? event->kind == TRACE_ALLOC || event->kind == TRACE_TENSOR : true;
+	if (event->kind < EVENT_KINDS && !window_edge(event, TRACE_WINDOW_RESTATED) &&
+		event->kind != EVENT_GAP && event->kind != EVENT_LEFT_OPEN &&
+		event->kind != EVENT_STREAM_END) {
+		event->time_ns = window->begin_ns;
+		return is_restated(event->kind);
+	}
+	window->restating = false;
+	window->resuming = true;
+	window->held = *event;
+	window->run = reader->run;
+	reader->run = &reader->state->idle; /* has no short records, which are read past this */
+	return false;
+}
+
+/* Returns what is open where the window begins, then its begin. */
+static void report_begin(struct trace_reader *reader, struct trace_event *event)
+{
+	struct ring_window *window = &reader->state->ring;
+
+	if (next_resumed(reader, event))
+		return;
+	window->resuming = false;
+	reader->run = window->run;
+	*event = (struct trace_event){ .kind = TRACE_WINDOW,
+		.record = &window->begins,
+		.node = window->held.node,
+		.time_ns = window->begin_ns,
+		.stream = window->held.stream };
+	if (window_edge(&window->held, TRACE_WINDOW_RESTATED))
+		window->held.kind = TRACE_NONE;
 }
 
 /* Returns the correlation id of a GPU record, or 0. */
@@ -105,8 +164,12 @@ static uint64_t gpu_correlation(const struct trace_event *event)
 		return ((const struct trace_gpu *)event->record)->correlation;
 	case TRACE_GPU_SYNC:
 		return ((const struct trace_gpu_sync *)event->record)->correlation;
+	case TRACE_GPU_MEMORY:
+		return ((const struct trace_gpu_memory *)event->record)->correlation;
 	case TRACE_API:
 		return ((const struct trace_api *)event->record)->correlation;
+	case TRACE_OVERHEAD:
+		return ((const struct trace_overhead *)event->record)->correlation;
 	default:
 		return 0;
 	}
@@ -114,7 +177,7 @@ static uint64_t gpu_correlation(const struct trace_event *event)
 
 static bool is_call(uint32_t kind)
 {
-	return kind >= TRACE_LAUNCH && kind <= TRACE_FREE;
+	return (kind >= TRACE_LAUNCH && kind <= TRACE_FREE) || kind == TRACE_MAPPING;
 }
 
 /* Whether the GPU record is of a call before the window. CUPTI gives its ids in the order of the
@@ -132,7 +195,8 @@ static bool is_early_gpu_record(struct ring_window *window, const struct trace_e
 	}
 	if (!window->begin_ns || !id || id >= window->first_call)
 		return false;
-	window->early_gpu += event->kind != TRACE_API && event->kind != TRACE_GPU_SYNC;
+	window->early_gpu += event->kind == TRACE_KERNEL || event->kind == TRACE_GPU_COPY ||
+			     event->kind == TRACE_GPU_SET;
 	return true;
 }
 
@@ -149,9 +213,25 @@ static bool is_kept(struct trace_reader *reader, const struct trace_event *event
 		cursor->restates = window_edge(event, TRACE_WINDOW_RESTATES) != NULL;
 		return false;
 	}
-	if (cursor->restates && (event->kind == TRACE_ALLOC || event->kind == TRACE_TENSOR))
+	if (cursor->restates && is_restated(event->kind))
 		return false;
 	return !is_early_gpu_record(&reader->state->ring, event);
+}
+
+/* If nothing was restated in what is left, the window begins with the first payload. Makes its
+ * CLOCK record the begin. */
+static bool begin_at_first(struct ring_window *window, struct trace_event *event)
+{
+	if (window->begin_ns || event->kind != TRACE_CLOCK)
+		return false;
+	window->begin_ns = event->time_ns ? event->time_ns : 1;
+	window->begins = (struct trace_window){ .head = { sizeof window->begins, TRACE_WINDOW, 0,
+							0 },
+		.stamp = ((const struct trace_timed *)event->record)->stamp,
+		.edge = TRACE_WINDOW_BEGINS };
+	event->kind = TRACE_WINDOW;
+	event->record = &window->begins;
+	return true;
 }
 
 int ring_window_next(struct trace_reader *reader, struct trace_event *event)
@@ -164,11 +244,20 @@ int ring_window_next(struct trace_reader *reader, struct trace_event *event)
 		if (status <= 0)
 			return status;
 	}
-	if (window->restating && next_resumed(reader, event))
-		return 1;
-	while ((status = reader_next_raw(reader, event)) > 0) {
+	while (!window->resuming && window->held.kind == TRACE_NONE) {
+		status = reader_next_raw(reader, event);
+		if (status <= 0)
+			return status;
+		if (window->unreadable && begin_at_first(window, event))
+			return 1;
 		if (window->restating ? take_restated(reader, event) : is_kept(reader, event))
 			return 1;
 	}
-	return status;
+	if (window->resuming) {
+		report_begin(reader, event);
+	} else {
+		*event = window->held;
+		window->held.kind = TRACE_NONE;
+	}
+	return 1;
 }

@@ -35,6 +35,7 @@ struct stream_cursor {
 	bool finishing;      /* no more payloads */
 	bool enters_ring;    /* in its first payload: those before it were overwritten */
 	bool restates;       /* between the WINDOW records RESTATES and RESTATED */
+	uint32_t resumed;    /* open ranges that were reported at the begin of a ring's window */
 };
 
 /* Merge key of a waiting stream: the stamp of its next record above the address of its struct

@@ -52,7 +52,8 @@ static size_t list_kinds(const char *list, const struct run_metric_kind **kinds)
 			fatal(STATUS_USAGE,
 				"unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
 				"tensors, reserved_peak, allocated_peak, waste_peak, "
-				"largest_place_peak, retries and ooms, not `%s`%s",
+				"fragmentation_peak, growth_per_step, largest_place_peak, retries "
+				"and ooms, not `%s`%s",
 				name, suggest_text(&near, NULL));
 		if (count == METRICS_MAX)
 			fatal(STATUS_USAGE, "gate accepts at most %d metrics", METRICS_MAX);
@@ -109,6 +110,10 @@ static void add_gate_value(struct paragraph *paragraph, enum unit unit, double v
 {
 	char text[FORMAT_NUMBER_BYTES];
 
+	if (unit == UNIT_PERCENT) {
+		paragraph_add(paragraph, "%.1f %%", value);
+		return;
+	}
 	format_with_unit(text, unit, clamp_to_i64(round(value)), paragraph->style->iec,
 		paragraph->style->ascii);
 	paragraph_add(paragraph, "%s", text);

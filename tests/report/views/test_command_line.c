@@ -97,7 +97,8 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 		"mean `gpu`?\n");
 	expect_usage("gate trace.bin trace.bin -m tensor",
 		"pperf-report: unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
-		"tensors, reserved_peak, allocated_peak, waste_peak, largest_place_peak, retries "
+		"tensors, reserved_peak, allocated_peak, waste_peak, fragmentation_peak, "
+		"growth_per_step, largest_place_peak, retries "
 		"and ooms, not `tensor`; did you mean "
 		"`tensors`?\n");
 	expect_usage("trace.bin -s gpu_totl", "pperf-report: there is no column `gpu_totl` to sort "

@@ -919,6 +919,89 @@ START_TEST(a_gate_of_exhausted_memory)
 }
 END_TEST
 
+/* At the peak, tensors of 10, 30 and 10 MB are in a segment of 100 MB. With `apart` the free 50 MB
+ * are gaps of 20 and 30 MB, else one gap. */
+static void write_gaps(const char *path, bool apart)
+{
+	struct trace_builder *builder = builder_new();
+	const uint64_t segment = 1 << 30, mb = 1000000, last = segment + (apart ? 60 : 40) * mb;
+
+	build_push(builder, MAIN, 1, "model");
+	build_alloc(builder, MAIN, 10, segment, 100 * mb);
+	build_tensor(builder, MAIN, 20, segment, (int64_t)(10 * mb), 10 * mb, 100 * mb);
+	build_tensor(builder, MAIN, 30, segment + (apart ? 30 : 10) * mb, (int64_t)(30 * mb),
+		40 * mb, 100 * mb);
+	build_tensor(builder, MAIN, 40, last, (int64_t)(10 * mb), 50 * mb, 100 * mb);
+	build_pop(builder, MAIN, 50);
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(a_gate_of_fragmentation_at_the_peak)
+{
+	struct report_run result;
+
+	write_gaps("a.bin", false);
+	write_gaps("b.bin", true);
+	result = run_report(NULL, "gate a.bin b.bin --metric fragmentation_peak,waste_peak");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "FAIL fragmentation_peak: 0.0 % → 40.0 % (limit +5 %)\n");
+	has(result.out, "pass waste_peak: 50.00 MB → 50.00 MB, +0.0 % (limit +5 %)\n");
+	ck_assert_int_eq(
+		run_report(NULL, "gate --write-baseline base.json a.bin").status, STATUS_OK);
+	result = run_report(NULL, "gate base.json b.bin --metric fragmentation_peak");
+	has(result.out, "FAIL fragmentation_peak: 0.0 % → 40.0 % (limit +5 %)\n");
+	ck_assert_int_eq(
+		run_report(NULL, "gate b.bin a.bin --metric fragmentation_peak").status, STATUS_OK);
+	write_exhausted("a.bin", true); /* without PyTorch */
+	ck_assert_int_eq(run_report(NULL, "gate a.bin b.bin --metric fragmentation_peak").status,
+		STATUS_UNREADABLE);
+}
+END_TEST
+
+/* Each step allocates two tensors and keeps one of `kept` bytes (0: none). */
+static void write_growth(const char *path, int64_t kept)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t held = 0;
+	char name[32];
+
+	build_alloc(builder, MAIN, 5, 1 << 30, 1 << 29);
+	for (uint64_t step = 0; step < 30; step++) {
+		const uint64_t at = 1000 * (step + 1), address = (1 << 30) + (step << 24);
+
+		snprintf(name, sizeof name, "step %d", (int)step);
+		build_push(builder, MAIN, at, name);
+		build_tensor(builder, MAIN, at + 10, address, 4096, held + 4096, 1 << 29);
+		build_tensor(builder, MAIN, at + 20, address, -4096, held, 1 << 29);
+		held += (uint64_t)kept;
+		if (kept)
+			build_tensor(builder, MAIN, at + 30, address + 4096, kept, held, 1 << 29);
+		build_pop(builder, MAIN, at + 900);
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(a_gate_of_growth_per_step)
+{
+	struct report_run result;
+
+	write_growth("a.bin", 0);
+	write_growth("b.bin", 2000000);
+	write_growth("c.bin", 2080000);
+	result = run_report(NULL, "gate a.bin b.bin --metric growth_per_step");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "FAIL growth_per_step: 0 B → 2.00 MB (limit +5 %)\n");
+	result = run_report(NULL, "gate b.bin c.bin --metric growth_per_step");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "pass growth_per_step: 2.00 MB → 2.08 MB, +4.0 % (limit +5 %)\n");
+	write_gaps("a.bin", true); /* without steps */
+	ck_assert_int_eq(run_report(NULL, "gate a.bin b.bin --metric growth_per_step").status,
+		STATUS_UNREADABLE);
+}
+END_TEST
+
 START_TEST(what_a_gate_cannot_do)
 {
 	struct report_run result;
@@ -975,6 +1058,8 @@ int main(void)
 		sizeof damaged_baselines / sizeof *damaged_baselines);
 	tcase_add_test(runs, a_gate_of_peaks);
 	tcase_add_test(runs, a_gate_of_exhausted_memory);
+	tcase_add_test(runs, a_gate_of_fragmentation_at_the_peak);
+	tcase_add_test(runs, a_gate_of_growth_per_step);
 	tcase_add_test(runs, what_a_gate_cannot_do);
 	suite_add_tcase(suite, runs);
 	runner = srunner_create(suite);
