@@ -2,6 +2,7 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
+#include "report/summary/scene_view.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/critical_stayed.h"
@@ -46,6 +47,7 @@ const struct view view_list[] = {
 		.min_percent = 1,
 		.focus = true,
 		.draw = draw_summary,
+		.put_json = put_summary_json,
 		.arrange = arrange_tree },
 	{ .name = "tree",
 		.explain_empty = missing_data_explain,
@@ -354,6 +356,12 @@ const struct view view_list[] = {
 		.columns = "",
 		.text = "",
 		.run = dump_view },
+	{ .name = "scene",
+		.summary = "what pictures are drawn from, for tests",
+		.columns = "",
+		.text = "",
+		.is_hidden = true,
+		.run = scene_view },
 	{ .name = NULL },
 };
 

@@ -38,7 +38,7 @@
 #ifndef PPERF_REPORT_SCENE_SCENE_H
 #define PPERF_REPORT_SCENE_SCENE_H
 
-#include "report/analysis/idle_parts.h"
+#include "report/analysis/step_idle.h"
 #include "report/scene/scene_windows.h"
 
 #define SCENE_COLUMNS 2048u
@@ -46,7 +46,7 @@
 /* The lanes of a process. What other streams of a device, and other threads, did is summed in one
  * more lane each (scene_lane.is_rest). Those with the most time have lanes of their own. */
 #define SCENE_STREAMS_MAX 32u
-#define SCENE_THREADS_MAX 16u
+#define SCENE_THREADS_MAX 8u
 #define SCENE_MEMORIES_MAX 16u
 /* A lane with more events has none, only columns. If all lanes of a span have more than TOTAL, the
  * ones with most events lose them. */
@@ -58,7 +58,7 @@
 
 enum scene_lane_kind { SCENE_GPU, SCENE_STREAM, SCENE_THREAD };
 
-/* scene_series.kind of a SCENE_GPU lane. A cause is SCENE_IDLE + idle_cause (idle_parts.h). */
+/* scene_series.kind of a SCENE_GPU lane. A cause is SCENE_IDLE + idle_cause (step_idle.h). */
 #define SCENE_BUSY 0u
 #define SCENE_UNKNOWN 1u /* it is not known whether the GPU was busy */
 #define SCENE_IDLE 2u
@@ -109,7 +109,10 @@ struct scene_lane {
 	/* All events of the lane in the span, by begin. NULL: there are too many, or none. Of a
 	 * window, whole events that overlap it. */
 	struct scene_event *events;
-	size_t event_count;   /* in `events` */
+	size_t event_count; /* in `events` */
+	/* Of a window: scene.whole.lanes has the events, so that neither `events` nor `series` is
+	 * set here (SCENE_GPU: `series` is). */
+	bool is_in_whole;
 	uint64_t events_seen; /* also if `events` does not have them */
 };
 

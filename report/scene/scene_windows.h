@@ -6,9 +6,10 @@
 #ifndef PPERF_REPORT_SCENE_SCENE_WINDOWS_H
 #define PPERF_REPORT_SCENE_SCENE_WINDOWS_H
 
-#include "report/run/process.h"
+#include "report/table/view.h"
 
 #define SCENE_WINDOWS_MAX 10u
+#define SCENE_FINDINGS_MAX 5u /* findings with a window */
 
 /* Why a window is shown. Several may be or-ed. */
 enum scene_window_kind {
@@ -41,5 +42,9 @@ bool scene_windows_add_finding(struct scene_window_list *list, const struct proc
 	unsigned index, uint64_t at_ns);
 /* Adds the windows of steps, of the peak, and of the last time out of memory. */
 void scene_windows_add_usual(struct scene_window_list *list, const struct process *process);
+/* Adds the windows of the first findings in the rows of the view `diagnose`, as far as these say
+ * when it happened. The index of a finding counts all rows that are findings. */
+void scene_windows_add_findings(struct scene_window_list *list, const struct process *process,
+	const struct rows *diagnose_rows);
 
 #endif

@@ -8,6 +8,7 @@
 #include "report/print/node_words.h"
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
+#include "report/summary/verdict.h"
 #include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
 #include "report/views/memory_growth.h"
@@ -606,4 +607,20 @@ void draw_summary(const struct report *report, const struct style *style)
 	if (report->rows.count)
 		print_table(report, &report->rows, LAYOUT_TREE, style);
 	put_tree_legend(report, style);
+}
+
+void put_summary_json(const struct report *report, struct output *out)
+{
+	struct json_writer json = { .out = out, .spaced = true };
+	struct rows rows = { .count = 0 };
+	struct run_verdict *verdict;
+
+	if (!report->processes->shown)
+		return;
+	verdict = run_verdict_read(
+		report->options, report->processes, &report->processes->all[0], &rows);
+	output_string(out, ",\n \"verdict\": ");
+	run_verdict_write_json(&json, verdict);
+	run_verdict_free(verdict);
+	free(rows.rows);
 }
