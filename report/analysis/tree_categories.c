@@ -201,13 +201,15 @@ static uint32_t set_of_kernel_name(
 uint8_t category_lookup_of(struct category_lookup *lookup, struct trace_reader *reader,
 	uint32_t leaf, uint32_t kernel_name)
 {
-	const struct node *node = &lookup->tree->nodes[leaf];
+	const struct node *node;
+	uint32_t named;
 
-	if (leaf >= lookup->node_count || node->name >= lookup->text_count)
+	if (leaf >= lookup->node_count || lookup->tree->nodes[leaf].name >= lookup->text_count)
 		return CATEGORY_OTHER;
-	if (node->kind != NODE_KERNEL || !kernel_name)
+	node = &lookup->tree->nodes[leaf];
+	if (node->kind != NODE_KERNEL || !reader_name(reader, kernel_name).length)
 		return category_of_node(lookup, node, lookup->node_around[leaf]);
-	return category_by_first_rule(lookup->categories, OF_KERNEL,
-		&lookup->sets[set_of_kernel_name(lookup, reader, kernel_name)],
+	named = set_of_kernel_name(lookup, reader, kernel_name); /* may move the sets */
+	return category_by_first_rule(lookup->categories, OF_KERNEL, &lookup->sets[named],
 		&lookup->sets[lookup->node_around[leaf]]);
 }

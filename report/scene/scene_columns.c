@@ -86,8 +86,7 @@ static uint64_t length_before(const struct scene_occurrence *what, uint64_t at_n
 		return what->length_ns;
 	if (interval_ns == what->length_ns)
 		return at_ns - what->begin_ns;
-	return (uint64_t)((unsigned __int128)what->length_ns * (at_ns - what->begin_ns) /
-			  interval_ns);
+	return (uint64_t)((wide_uint)what->length_ns * (at_ns - what->begin_ns) / interval_ns);
 }
 
 /* Adds the time of `what` from `from_ns` to `to_ns` to the columns of the span. */

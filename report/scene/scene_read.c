@@ -536,5 +536,5 @@ const char *scene_series_name(
 		return categories_name(scene->process->categories, kind);
 	if (kind == SCENE_BUSY)
 		return "busy";
-	return kind == SCENE_UNKNOWN ? "unknown" : idle_cause_name(kind - SCENE_IDLE);
+	return kind == SCENE_UNKNOWN ? "unrecorded" : idle_cause_name(kind - SCENE_IDLE);
 }
