@@ -145,7 +145,8 @@ const struct view view_list[] = {
 			   "ran out of memory",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes "
-			   "free_bytes at_oom_bytes at_peak_bytes held_bytes most_bytes allocs "
+			   "free_bytes at_oom_bytes at_peak_bytes held_bytes most_bytes peak_ns "
+			   "allocs "
 			   "frees failed reserved_at_peak_bytes unused_at_peak_bytes "
 			   "outside_at_peak_bytes growth_bytes growth_share left_bytes grown_steps "
 			   "late_steps p_value growth_cause class_share line stack provenance",

@@ -80,16 +80,18 @@ def check_threads(span, trace):
     if any(lane.get("rest") for lane in span["lanes"] if lane["kind"] == "thread"):
         return
     wanted = collections.Counter()
-    for record in dump(trace, {"pop"}):
-        if record["depth"] < LEVELS:
-            wanted[record["tid"], record["depth"]] += record["duration_ns"]
+    for record in dump(trace, {"pop", "left_open"}):
+        if record.get("depth", LEVELS) < LEVELS:
+            wanted[record["tid"], record["depth"]] += record["t_ns"] - record["begin_ns"]
     found = without(column_sums(span, "thread"), 1, 2)
     assert found == dict(+wanted), (found, dict(wanted))
 
 
-def check_memory(span, totals):
-    """The highest column is the peak of the views, and the parts of each column add up."""
+def check_memory(span, totals, rows):
+    """The highest column is the peak of the views, and the parts of each column add up. `rows`: of
+    the view memory."""
     peaks = []
+    levels = {(row.get("device"), row["memory_kind"]): row for row in rows if row["depth"] == 0 and row.get("memory_kind")}
     for memory in span["memory"]:
         parts = zip(*memory["owner"], memory["others"], memory["before"])
         assert [sum(column) for column in parts] == memory["level"]
@@ -97,6 +99,9 @@ def check_memory(span, totals):
         assert sum(owner["at_peak_bytes"] for owner in memory["owners"]) + memory["others_at_peak_bytes"] + memory["before_at_peak_bytes"] == memory["peak_bytes"]
         assert running(memory["at_ns"])[memory["level"].index(memory["peak_bytes"])] == memory["peak_ns"]
         peaks.append(memory["peak_bytes"])
+        if memory["of"] == "tensors":
+            row = levels[memory["device"], "tensor"]
+            assert (memory["peak_bytes"], memory["peak_ns"]) == (row["at_peak_bytes"], row["peak_ns"]), row
         if memory["of"] == "tensors" and len(span["memory"]) == 1:
             assert memory["peak_bytes"] == totals["allocated_peak_bytes"], (memory["peak_bytes"], totals["allocated_peak_bytes"])
         if memory.get("reserved_max") and len(span["memory"]) == 1 and totals["reserved_peak_bytes"]:
@@ -127,7 +132,7 @@ def check_conservation(trace, *options):
     assert check_gpu(span, trace, *options) == totals["gpu_busy_ns"]
     if not options:
         check_threads(span, trace)
-        check_memory(span, totals)
+        check_memory(span, totals, view("memory", trace)["rows"])
         unknown = sum(ns for key, ns in column_sums(span, "gpu").items() if key[2] == "unrecorded")
         assert unknown == totals.get("gpu_unknown_ns", 0), unknown
     check_events(span)
