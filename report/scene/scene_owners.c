@@ -5,6 +5,7 @@
 
 /* Percent of the whole that a node must have held to be an owner. */
 #define OWNER_MIN_PERCENT 3u
+#define NO_BRANCH UINT32_MAX
 
 /* A node that is an owner so far. */
 struct owner_candidate {
@@ -41,7 +42,7 @@ static size_t large_children(
 }
 
 /* Returns the first node on the way down from `node` at which memory branches: more than one child
- * has enough, or one child and the rest. 0: there is none. */
+ * has enough, or one child and the rest. NO_BRANCH: there is none. */
 static uint32_t branching_node(const struct owner_search *search, uint32_t node)
 {
 	const uint64_t whole = search->totals[node];
@@ -52,7 +53,7 @@ static uint32_t branching_node(const struct owner_search *search, uint32_t node)
 		const size_t count = large_children(search, node, &only, &bytes);
 
 		if (!count)
-			return 0;
+			return NO_BRANCH;
 		if (count > 1 || whole - bytes >= search->least)
 			return node;
 		node = only;
@@ -76,7 +77,7 @@ static bool replace_owner(struct owner_search *search, size_t index)
 	uint32_t last;
 	size_t count;
 
-	if (!branch)
+	if (branch == NO_BRANCH)
 		return false;
 	count = large_children(search, branch, &last, &bytes);
 	rest = old.at_peak - bytes;
