@@ -32,8 +32,8 @@ struct category_lookup;
 struct category_lookup *category_lookup_new(const struct categories *categories,
 	const struct tree *tree, const struct string_table *texts);
 void category_lookup_free(struct category_lookup *lookup); /* NULL is allowed */
-/* Returns the category of an operation. `leaf`: its node. `kernel_name`: of a kernel, its name id in
- * the trace. */
+/* Returns the category of an operation. `leaf`: its node. `kernel_name`: of a kernel, its name id
+ * in the trace. */
 uint8_t category_lookup_of(struct category_lookup *lookup, struct trace_reader *reader,
 	uint32_t leaf, uint32_t kernel_name);
 

@@ -149,7 +149,7 @@ struct scene_memory {
 };
 
 /* A part of the time axis. Column i is from origin_ns + (i << shift) to the next one's begin. What
- * lies before origin_ns counts in the first column. Columns beyond end_ns are empty. */
+ * is before origin_ns counts in the first column. Columns beyond end_ns are empty. */
 struct scene_span {
 	uint64_t origin_ns, end_ns;
 	unsigned shift;
@@ -175,8 +175,8 @@ struct scene {
 struct scene *scene_read(struct process *process, const struct scene_window_list *wanted);
 void scene_free(struct scene *scene); /* NULL is allowed */
 
-/* Returns the name of a series of a lane, such as `gemm`, `launch-bound` or `busy`. NULL: of a
- * thread, where the kind is a level. */
+/* Returns the name of a series of a lane: `busy`, `unrecorded`, a cause of idle time, or a category.
+ * NULL: of a thread, where the kind is a level. */
 const char *scene_series_name(
 	const struct scene *scene, const struct scene_lane *lane, uint32_t kind);
 

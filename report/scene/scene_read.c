@@ -141,22 +141,39 @@ static void add_gpu_lanes(struct scene_builder *builder)
 
 COMPARE_POINTERS_BY_LARGEST(by_thread_time, struct profile_thread_time, self_ns)
 
+static bool has_thread_lane(const struct scene_builder *builder, uint32_t tid)
+{
+	for (size_t i = 0; i < builder->lane_count; i++)
+		if (builder->lanes[i].kind == SCENE_THREAD && builder->lanes[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Threads that have ended may have had the same id: they share a lane. */
 static void add_thread_lanes(struct scene_builder *builder)
 {
 	const struct profile *profile = builder->process->profile;
 	const size_t count = profile->thread_count;
 	const struct profile_thread_time **order = xcalloc(
 		(count + 1) * sizeof(struct profile_thread_time *));
+	size_t lanes = 0, others = 0;
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = &profile->threads[i];
 	if (count)
 		qsort(order, count, sizeof(struct profile_thread_time *), by_thread_time);
-	for (size_t i = 0; i < count && i < SCENE_THREADS_MAX; i++)
-		add_lane(builder, (struct scene_lane){ .kind = SCENE_THREAD, .tid = order[i]->tid },
-			order[i]->tid == builder->process->pid ? "main thread" : "thread %u",
-			order[i]->tid);
-	if (count > SCENE_THREADS_MAX)
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t tid = order[i]->tid;
+
+		if (has_thread_lane(builder, tid))
+			continue;
+		if (lanes++ < SCENE_THREADS_MAX)
+			add_lane(builder, (struct scene_lane){ .kind = SCENE_THREAD, .tid = tid },
+				tid == builder->process->pid ? "main thread" : "thread %u", tid);
+		else
+			others++;
+	}
+	if (others)
 		add_lane(builder, (struct scene_lane){ .kind = SCENE_THREAD, .is_rest = true },
 			"other threads");
 	free(order);
@@ -273,7 +290,7 @@ static void add_idle(void *context, const struct idle_part *part)
 
 	add_to_spans(builder, find_gpu_lane(builder, SCENE_GPU, work->device, 0),
 		&(struct scene_occurrence){ .begin_ns = part->part.begin_ns,
-			.end_ns = part->part.end_ns,
+			.end_ns = max_u64(part->part.begin_ns, part->part.end_ns),
 			.length_ns = part->length_ns,
 			.node = idle_part_node(&part->part, work),
 			.name = work->name,
