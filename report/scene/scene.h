@@ -175,7 +175,7 @@ struct scene {
 struct scene *scene_read(struct process *process, const struct scene_window_list *wanted);
 void scene_free(struct scene *scene); /* NULL is allowed */
 
-/* Returns the name of a series of a lane: `busy`, `unrecorded`, a cause of idle time, or a category.
+/* Returns the name of a series of a lane: busy, unrecorded, a cause of idle time, or a category.
  * NULL: of a thread, where the kind is a level. */
 const char *scene_series_name(
 	const struct scene *scene, const struct scene_lane *lane, uint32_t kind);

@@ -389,7 +389,6 @@ static void write_sources(struct dump *dump)
 	const struct trace_source *source;
 
 	for (uint32_t i = 0; (source = reader_dictionary(dump->reader, TRACE_SOURCE, i)); i++) {
-		write_nodes(dump, 0, 0, source->head.node);
 		begin_event_line(dump, 0, 0);
 		dump_source_line(dump->reader, &dump->line, source);
 		dump->write(dump->out, &dump->line);
