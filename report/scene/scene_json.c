@@ -2,6 +2,7 @@
 #include "report/scene/scene_json.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* The strings and nodes that were used. Their order is that of their first use. */
 struct json_scene {
@@ -235,26 +236,58 @@ static uint64_t memory_value(const struct scene_memory_column *column, enum memo
 	}
 }
 
+/* Returns true if a column is written: it is the first one, or its bytes are not those of the
+ * column before. */
+static bool is_column_written(const struct scene_memory *memory, size_t column)
+{
+	const struct scene_memory_column *now = &memory->columns[column],
+					 *before = &memory->columns[column ? column - 1 : 0];
+
+	if (!column || memcmp(now->owners, before->owners, sizeof now->owners) != 0)
+		return true;
+	for (enum memory_field field = FIELD_LEVEL; field <= FIELD_BEFORE; field++)
+		if (memory_value(now, field) != memory_value(before, field))
+			return true;
+	return false;
+}
+
 static void write_memory_field(struct json_writer *json, const char *key,
 	const struct scene_memory *memory, enum memory_field field, size_t columns)
 {
 	json_put_begin(json, key, '[');
 	for (size_t i = 0; i < columns; i++)
-		json_write_unsigned(json, memory_value(&memory->columns[i], field));
+		if (is_column_written(memory, i))
+			json_write_unsigned(json, memory_value(&memory->columns[i], field));
+	json_write_end(json, ']');
+}
+
+/* Writes which columns are written, and the times of their moments, as differences. */
+static void write_memory_times(
+	struct json_writer *json, const struct scene_memory *memory, size_t columns)
+{
+	uint64_t before_ns = 0;
+	size_t before = 0;
+
+	json_put_begin(json, "at", '[');
+	for (size_t i = 0; i < columns; i++)
+		if (is_column_written(memory, i)) {
+			json_write_unsigned(json, i - before);
+			before = i;
+		}
+	json_write_end(json, ']');
+	json_put_begin(json, "at_ns", '[');
+	for (size_t i = 0; i < columns; i++)
+		if (is_column_written(memory, i)) {
+			json_write_unsigned(json, memory->columns[i].at_ns - before_ns);
+			before_ns = memory->columns[i].at_ns;
+		}
 	json_write_end(json, ']');
 }
 
 static void write_memory_columns(
 	struct json_writer *json, const struct scene_memory *memory, size_t columns)
 {
-	uint64_t before = 0;
-
-	json_put_begin(json, "at_ns", '[');
-	for (size_t i = 0; i < columns; i++) {
-		json_write_unsigned(json, memory->columns[i].at_ns - before);
-		before = memory->columns[i].at_ns;
-	}
-	json_write_end(json, ']');
+	write_memory_times(json, memory, columns);
 	write_memory_field(json, "level", memory, FIELD_LEVEL, columns);
 	if (memory->has_reserved) {
 		write_memory_field(json, "reserved", memory, FIELD_RESERVED, columns);
@@ -264,7 +297,8 @@ static void write_memory_columns(
 	for (size_t owner = 0; owner < memory->owner_count; owner++) {
 		json_write_begin(json, '[');
 		for (size_t i = 0; i < columns; i++)
-			json_write_unsigned(json, memory->columns[i].owners[owner]);
+			if (is_column_written(memory, i))
+				json_write_unsigned(json, memory->columns[i].owners[owner]);
 		json_write_end(json, ']');
 	}
 	json_write_end(json, ']');

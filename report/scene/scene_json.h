@@ -18,11 +18,13 @@
  *	          "node": [...], "name": [...]}
  *	MEMORY = {"device", "of": "tensors" | "device memory", "peak_bytes", "peak_ns",
  *	          "owners": [{"node", "remainder", "at_peak_bytes"}], "others_at_peak_bytes",
- *	          "before_at_peak_bytes", "at_ns": [...], "level": [...], "reserved": [...],
- *	          "reserved_max": [...], "owner": [[...], ...], "others": [...], "before": [...]}
+ *	          "before_at_peak_bytes", "at": [...], "at_ns": [...], "level": [...],
+ *	          "reserved": [...], "reserved_max": [...], "owner": [[...], ...],
+ *	          "others": [...], "before": [...]}
  *
- * - `at` lists the columns with a value. `at`, `begin_ns` and `at_ns` hold differences to the
- *   element before.
+ * - `at` lists the columns with a value. Of memory, it lists the columns whose bytes differ from
+ *   those of the column before; a column that is not listed is as the last one that is.
+ * - `at`, `begin_ns` and `at_ns` hold differences to the element before.
  * - `kind` of an event is an index in `kinds`: names as of series, or levels of a thread.
  * - `name` (of events and nodes) is an index in `strings`, `node` a number in nodes.id; 0 is none.
  * - Keys without a value are left out. `nodes` has the nodes that are used, and those around them.

@@ -93,6 +93,8 @@ def check_memory(span, totals, rows):
     peaks = []
     levels = {(row.get("device"), row["memory_kind"]): row for row in rows if row["depth"] == 0 and row.get("memory_kind")}
     for memory in span["memory"]:
+        at = running(memory["at"])
+        assert at[0] == 0 and at[-1] < span["columns"] and len(at) == len(memory["level"]) and all(after > before for before, after in zip(at, at[1:]))
         parts = zip(*memory["owner"], memory["others"], memory["before"])
         assert [sum(column) for column in parts] == memory["level"]
         assert max(memory["level"]) == memory["peak_bytes"], (max(memory["level"]), memory["peak_bytes"])
