@@ -58,9 +58,6 @@ struct run_verdict *run_verdict_read(const struct options *options,
 	all.top = 0;
 	verdict->process = process;
 	arrange_diagnose(&all, &only, rows);
-	for (size_t i = 0; i < only.warning_count; i++)
-		free(only.warnings[i]);
-	free(only.warnings);
 	for (size_t i = 0; i < rows->count; i++)
 		if (computed_row_is(&rows->rows[i], "kind", "verdict"))
 			add_bound(verdict, &rows->rows[i]);
