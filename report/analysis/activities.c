@@ -29,6 +29,7 @@ struct activities {
 	uint8_t *nature;
 	size_t nature_room;
 	struct collective_sizes *sizes;
+	const struct profile_observer *also; /* of activities_read_with; NULL: none */
 };
 
 static int compare_activities(const void *left, const void *right)
@@ -100,6 +101,29 @@ static void restart_activities(void *context)
 
 	external_sort_clear(activities->sorter);
 	activities->counted_count = activities->stream_count = 0;
+	if (activities->also && activities->also->restart)
+		activities->also->restart(activities->also->context);
+}
+
+static void pass_segment(void *context, const struct observed_segment *part)
+{
+	const struct profile_observer *also = ((const struct activities *)context)->also;
+
+	also->segment(also->context, part);
+}
+
+static void pass_memory_record(void *context, const struct observed_memory *memory)
+{
+	const struct profile_observer *also = ((const struct activities *)context)->also;
+
+	also->memory_record(also->context, memory);
+}
+
+static void pass_memory_mark(void *context, const struct trace_event *event)
+{
+	const struct profile_observer *also = ((const struct activities *)context)->also;
+
+	also->memory_mark(also->context, event);
 }
 
 static enum activity_kind sync_activity_kind(const struct trace_sync *sync)
@@ -198,8 +222,8 @@ static void set_gpu_work_fields(
 	const struct trace_gpu_copy *copy = (const struct trace_gpu_copy *)gpu;
 
 	if (activity->kind == ACTIVITY_KERNEL) {
-		activity->communicates = is_communication_name(
-			activities, ((const struct trace_kernel *)gpu)->name);
+		activity->trace_name = ((const struct trace_kernel *)gpu)->name;
+		activity->communicates = is_communication_name(activities, activity->trace_name);
 		return;
 	}
 	activity->bytes = copy->bytes;
@@ -358,7 +382,7 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 /* The key under which activities_keep attaches the activities of a process. */
 static const char kept_key;
 
-static struct activities *read_anew(struct process *process)
+static struct activities *read_anew(struct process *process, const struct profile_observer *also)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
 	const struct profile_observer observer = { .context = activities,
@@ -366,16 +390,21 @@ static struct activities *read_anew(struct process *process)
 		.call = add_call_activity,
 		.work = add_gpu_activity,
 		.record = add_cupti_activity,
-		.counting = on_counting };
+		.counting = on_counting,
+		.segment = also && also->segment ? pass_segment : NULL,
+		.memory_record = also && also->memory_record ? pass_memory_record : NULL,
+		.memory_mark = also && also->memory_mark ? pass_memory_mark : NULL };
 	const struct profile_options options = profile_options_for_observer(
 		process->profile, &observer);
 
 	activities->process = process;
+	activities->also = also;
 	activities->sizes = collective_sizes_new(process->reader);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
-	if (process_has_records(process))
+	if (also || process_has_records(process))
 		profile_free(profile_build(process->reader, process->texts, &options));
+	activities->also = NULL;
 	return activities;
 }
 
@@ -383,7 +412,13 @@ struct activities *activities_read(struct process *process)
 {
 	struct activities *kept = process_attached(process, &kept_key);
 
-	return kept ? kept : read_anew(process);
+	return kept ? kept : read_anew(process, NULL);
+}
+
+struct activities *activities_read_with(
+	struct process *process, const struct profile_observer *also)
+{
+	return read_anew(process, also);
 }
 
 static void release_kept(void *data)
@@ -400,7 +435,7 @@ void activities_keep(struct process *process)
 
 	if (process_attached(process, &kept_key))
 		return;
-	activities = read_anew(process);
+	activities = read_anew(process, NULL);
 	activities->is_kept = true;
 	process_attach(process, &kept_key, activities, release_kept);
 }

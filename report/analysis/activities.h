@@ -101,9 +101,10 @@ struct activity {
 	uint32_t step;
 	/* KERNEL with message_bytes: the number of ranks; 0: not known */
 	uint32_t message_ranks;
-	uint32_t result; /* calls, API: 0 for success */
-	uint8_t kind;    /* enum activity_kind */
-	uint8_t sync;    /* WAIT, SYNC: enum trace_sync_type */
+	uint32_t result;     /* calls, API: 0 for success */
+	uint32_t trace_name; /* KERNEL: name id of the trace; else 0 */
+	uint8_t kind;        /* enum activity_kind */
+	uint8_t sync;        /* WAIT, SYNC: enum trace_sync_type */
 	uint8_t copy_kind, source_kind,
 		/* COPY; of COPY_CALL copy_kind only. Enums of the trace format; 0: unknown. */
 		target_kind;
@@ -128,6 +129,10 @@ struct activities;
 /* Reads the activities of a process whose profile is built. `node`, `owner` and `kernel` are
  * indices in process->profile; `name` is a text of process->texts. */
 struct activities *activities_read(struct process *process);
+/* As activities_read. In the same pass over the trace, the callbacks restart, segment,
+ * memory_record and memory_mark of `also` are called; it must not have others. */
+struct activities *activities_read_with(
+	struct process *process, const struct profile_observer *also);
 /* Reads them once for all later calls of activities_read, which then return the same list. For a
  * view that needs them several times, one after the other: there is one position in the list. They
  * are freed with the process, or by process_detach_all. */

@@ -13,6 +13,21 @@ struct device_span {
 	bool begun;
 };
 
+unsigned idle_cause(enum gap_cause cause, uint64_t length_ns)
+{
+	return cause == GAP_LAUNCH && length_ns >= STEP_IDLE_LONG_NS ? IDLE_HOST : cause;
+}
+
+const char *idle_cause_name(unsigned cause)
+{
+	return cause == IDLE_HOST ? IDLE_HOST_NAME : gap_cause_name((enum gap_cause)cause);
+}
+
+uint32_t idle_part_node(const struct gap_part *part, const struct activity *work)
+{
+	return part->blocked_owner ? part->blocked_owner : work->owner;
+}
+
 struct step_idle step_idle_begin(const struct process *process)
 {
 	struct step_idle sums = { .process = process };

@@ -20,6 +20,16 @@
 #define STEP_IDLE_LONG_NS UINT64_C(1000000)
 #define IDLE_HOST_NAME "host-bound" /* the cause of such an interval in the view `idle` */
 
+/* The causes in the view `idle`: those of enum gap_cause, and host-bound. A launch-bound part of
+ * STEP_IDLE_LONG_NS or more is host-bound, as in the verdict. */
+#define IDLE_HOST GAP_CAUSE_COUNT
+#define IDLE_CAUSES (GAP_CAUSE_COUNT + 1u)
+unsigned idle_cause(enum gap_cause cause, uint64_t length_ns);
+const char *idle_cause_name(unsigned cause);
+/* Returns the node of a part of a gap that `work` ended: of the call that blocked the thread, else
+ * where the work was launched. */
+uint32_t idle_part_node(const struct gap_part *part, const struct activity *work);
+
 struct step_idle {
 	const struct process *process;
 	/* Steady-state steps. 0: none, they overlap, or --steps selects some: then each sum is over

@@ -381,7 +381,8 @@ static _Noreturn void refuse_view(const char *word, const char *otherwise)
 	struct suggestion near = suggest_for(word, strlen(word));
 
 	for (const struct view *view = view_list; view->name; view++)
-		suggest_offer(&near, view->name);
+		if (!view->is_hidden)
+			suggest_offer(&near, view->name);
 	fatal(STATUS_USAGE, "there is no view and no file named `%s`%s", word,
 		suggest_text(&near, otherwise));
 }

@@ -279,6 +279,8 @@ static void help_all(const struct style *style)
 		"libpperf.so. A trace named like a view is given as\n./tree. FILE#PID is one "
 		"process of a file with several (Nsight Systems).\n\nviews\n");
 	for (const struct view *view = view_list; view->name; view++) {
+		if (view->is_hidden)
+			continue;
 		snprintf(title, sizeof title, "  %s", view->name);
 		put_entry(style, 16, title, view->summary);
 	}

@@ -2,6 +2,7 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
+#include "report/summary/scene_view.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/critical_stayed.h"
@@ -46,6 +47,7 @@ const struct view view_list[] = {
 		.min_percent = 1,
 		.focus = true,
 		.draw = draw_summary,
+		.put_json = put_summary_json,
 		.arrange = arrange_tree },
 	{ .name = "tree",
 		.explain_empty = missing_data_explain,
@@ -143,7 +145,8 @@ const struct view view_list[] = {
 			   "ran out of memory",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes "
-			   "free_bytes at_oom_bytes at_peak_bytes held_bytes most_bytes allocs "
+			   "free_bytes at_oom_bytes at_peak_bytes held_bytes most_bytes peak_ns "
+			   "allocs "
 			   "frees failed reserved_at_peak_bytes unused_at_peak_bytes "
 			   "outside_at_peak_bytes growth_bytes growth_share left_bytes grown_steps "
 			   "late_steps p_value growth_cause class_share line stack provenance",
@@ -355,6 +358,12 @@ const struct view view_list[] = {
 		.columns = "",
 		.text = "",
 		.run = dump_view },
+	{ .name = "scene",
+		.summary = "what pictures are drawn from, for tests",
+		.columns = "",
+		.text = "",
+		.is_hidden = true,
+		.run = scene_view },
 	{ .name = NULL },
 };
 

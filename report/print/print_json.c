@@ -178,6 +178,8 @@ void print_json_head(const struct report *report, struct output *out)
 void print_json(const struct report *report, struct output *out)
 {
 	print_json_head(report, out);
+	if (report->options->view->put_json)
+		report->options->view->put_json(report, out);
 	output_string(out, ",\n \"rows\": [");
 	for (size_t i = 0; i < report->rows.count; i++) {
 		output_string(out, i ? ",\n  " : "\n  ");

@@ -71,17 +71,21 @@ void profile_observe_memory(const struct profile *profile, const struct trace_ev
 	const struct trace_memory *call = event->record;
 	const bool of_tensor = event->kind == TRACE_TENSOR;
 
-	if (!observer || !observer->memory || (!change->allocated_bytes && !change->freed_bytes))
+	struct observed_memory seen = { .event = event,
+		.change = change,
+		.memory = profile->memory,
+		.at_ns = event->time_ns,
+		.trace_node = event->node };
+
+	if (!observer || (!observer->memory && !observer->memory_record))
 		return;
-	observer->memory(observer->context,
-		&(struct observed_memory){ .event = event,
-			.change = change,
-			.memory = profile->memory,
-			.at_ns = event->time_ns,
-			.address = of_tensor                        ? tensor->address
-				   : event->kind == TRACE_MAPPING   ? change->freed_address
-				   : call->flags & TRACE_MEMORY_ALL ? 0
-								    : call->address,
-			.trace_node = event->node,
-			.api = of_tensor ? 0 : call->call.api });
+	seen.address = of_tensor                        ? tensor->address
+		       : event->kind == TRACE_MAPPING   ? change->freed_address
+		       : call->flags & TRACE_MEMORY_ALL ? 0
+							: call->address;
+	seen.api = of_tensor ? 0 : call->call.api;
+	if (observer->memory_record)
+		observer->memory_record(observer->context, &seen);
+	if (observer->memory && (change->allocated_bytes || change->freed_bytes))
+		observer->memory(observer->context, &seen);
 }

@@ -130,6 +130,9 @@ struct profile_observer {
 
 	/* An allocation or a release that changed something. */
 	void (*memory)(void *context, const struct observed_memory *memory);
+	/* As `memory`, also for a record that changed nothing that is held, such as a TENSOR that
+	 * reports a level only. */
+	void (*memory_record)(void *context, const struct observed_memory *memory);
 	void (*call)(void *context, const struct observed_call *call);
 	void (*work)(void *context, const struct observed_gpu_work *work);
 	/* A mapping that began, or ended before its memory is reported as freed. */

@@ -386,28 +386,55 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	add_largest_children(paragraph, process, node_id, METRIC_CPU, whole);
 }
 
+void headline_add(struct paragraph *paragraph, const struct process *process,
+	enum headline_topic topic, bool has_verdict)
+{
+	const struct profile_totals *totals = &process->profile->totals;
+
+	if (topic == HEADLINE_CPU) {
+		add_cpu_headline(paragraph, process);
+	} else if (topic == HEADLINE_GPU && totals->gpu_sum_ns) {
+		if (!has_verdict)
+			add_gpu_times(paragraph, process);
+		add_gpu_owner(paragraph, process, has_verdict);
+	} else if (topic == HEADLINE_MEMORY && totals->reserved_peak) {
+		add_memory_headline(paragraph, process);
+	}
+}
+
+uint32_t headline_place(
+	const struct process *process, enum headline_topic topic, uint64_t *amount, uint64_t *whole)
+{
+	const struct profile *profile = process->profile;
+	const enum metric metric = topic == HEADLINE_CPU   ? METRIC_CPU
+				   : topic == HEADLINE_GPU ? METRIC_GPU
+							   : METRIC_ALLOC;
+	uint32_t node;
+
+	*whole = topic == HEADLINE_CPU   ? clamp_to_u64(profile_cpu_of_roots(profile))
+		 : topic == HEADLINE_GPU ? profile->totals.gpu_sum_ns
+					 : profile->totals.alloc_bytes;
+	node = *whole ? heaviest_node(profile, metric, *whole) : 0;
+	*amount = node ? metric_amount(&profile->tree->nodes[node], metric) : 0;
+	return node;
+}
+
 void headline_put_time(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
-	add_cpu_headline(&paragraph, process);
+	headline_add(&paragraph, process, HEADLINE_CPU, false);
 	paragraph_print(&paragraph, "verdict");
 }
 
 void headline_put_where(const struct process *process, const struct style *style, bool has_verdict)
 {
-	const struct profile_totals *totals = &process->profile->totals;
 	struct paragraph paragraph = { .style = style };
 
-	if (totals->gpu_sum_ns) {
-		if (!has_verdict)
-			add_gpu_times(&paragraph, process);
-		add_gpu_owner(&paragraph, process, has_verdict);
-		if (paragraph.built.used)
-			paragraph_print(&paragraph, "gpu time");
-	}
-	if (totals->reserved_peak) {
-		add_memory_headline(&paragraph, process);
+	headline_add(&paragraph, process, HEADLINE_GPU, has_verdict);
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "gpu time");
+	headline_add(&paragraph, process, HEADLINE_MEMORY, has_verdict);
+	if (paragraph.built.used)
 		paragraph_print(&paragraph, "memory");
-	}
 }

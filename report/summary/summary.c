@@ -9,6 +9,7 @@
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
 #include "report/summary/summary_tree.h"
+#include "report/summary/verdict.h"
 #include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
 #include "report/views/memory_growth.h"
@@ -620,4 +621,20 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	put_summary_next(report, process, &verdict, style);
 	output_char(style->out, '\n');
 	summary_tree_put(report, tree_lines(style->out), style);
+}
+
+void put_summary_json(const struct report *report, struct output *out)
+{
+	struct json_writer json = { .out = out, .spaced = true };
+	struct rows rows = { .count = 0 };
+	struct run_verdict *verdict;
+
+	if (!report->processes->shown)
+		return;
+	verdict = run_verdict_read(
+		report->options, report->processes, &report->processes->all[0], &rows);
+	output_string(out, ",\n \"verdict\": ");
+	run_verdict_write_json(&json, verdict);
+	run_verdict_free(verdict);
+	free(rows.rows);
 }

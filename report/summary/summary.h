@@ -11,5 +11,7 @@
 
 /* Prints the whole view `summary`: its paragraphs, then the table of rows if there are any. */
 void draw_summary(const struct report *report, const struct style *style);
+/* Writes the verdict on the first process shown, for the JSON document. */
+void put_summary_json(const struct report *report, struct output *out);
 
 #endif

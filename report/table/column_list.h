@@ -127,6 +127,8 @@
 	X("held_bytes", "at end", BYTES, held,                                                     \
 		"bytes live at the end: of the last step, else of the last operator or call")      \
 	X("most_bytes", "peak", BYTES, held_max, "largest number of bytes live at one time")       \
+	X("peak_ns", "peak at", TIME, peak_time,                                                   \
+		"when that kind and device held most, since the start of the trace")               \
 	X("reserved_at_peak_bytes", "reserved at peak", BYTES, reserved_at_peak,                   \
 		"of tensors: bytes reserved by PyTorch's allocator when tensors peaked")           \
 	X("unused_at_peak_bytes", "unused at peak", BYTES, unused_at_peak,                         \

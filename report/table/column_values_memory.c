@@ -75,6 +75,8 @@ COLUMN_VALUE_IF(tensor_allocs, const struct node_tensors *tensors = row_tensors(
 	tensors && tensors->allocs, unsigned_cell(tensors->allocs))
 COLUMN_VALUE_IF(tensor_frees, const struct node_tensors *tensors = row_tensors(row),
 	tensors && tensors->frees, unsigned_cell(tensors->frees))
+ROW_VALUE(peak_time, row->kind == ROW_LEVEL && row->of.level->flow.held_max,
+	unsigned_cell(row->of.level->peak_ns))
 COLUMN_VALUE_IF(reserved_at_peak, const struct memory_pool *pool = row_memory_pool(row), pool,
 	unsigned_cell(pool->reserved_at_peak))
 COLUMN_VALUE_IF(unused_at_peak, const struct memory_pool *pool = row_memory_pool(row),

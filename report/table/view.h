@@ -105,6 +105,9 @@ struct view {
 	const char *traces; /* the traces in its usage line; NULL: TRACE... */
 	bool focus;         /* accepts --focus */
 	const char *next;   /* suggested next command (next_command.h); NULL: none */
+	/* Writes more members of the JSON document, each with a comma before it. NULL: none. */
+	void (*put_json)(const struct report *report, struct output *out);
+	bool is_hidden; /* for tests: --help does not list it */
 	/* Does the whole view and returns the exit status. Used instead of the other functions. */
 	int (*run)(const struct options *options);
 };

@@ -6,6 +6,7 @@
 
 #include "report/views/dump_record.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/error.h"
 #include "report/import/open_trace.h"
 #include "report/run/options.h"
@@ -43,6 +44,13 @@ struct dump {
 	size_t start_count, start_room; /* start_room: a power of two */
 	void (*write)(struct output *out, const struct dump_line *line);
 	struct dump_line line;
+	/* For programs (JSON, CSV): a line for each node before the first that refers to it, and
+	 * begin_ns for whatever has a duration. */
+	bool for_programs;
+	uint8_t *is_node_written; /* by node */
+	size_t node_room;
+	uint32_t *new_nodes; /* those to be written, innermost first */
+	size_t new_node_room;
 };
 
 static struct dump_range *range_at(struct trace_stream *stream, uint32_t depth)
@@ -233,6 +241,44 @@ static void begin_event_line(struct dump *dump, uint64_t time_ns, uint32_t tid)
 	line_unsigned(&dump->line, DUMP_tid, tid);
 }
 
+static bool has_written_node(struct dump *dump, uint32_t node)
+{
+	if (!node || node >= reader_node_count(dump->reader))
+		return true;
+	ARRAY_GROW(dump->is_node_written, dump->node_room, (size_t)node + 1);
+	return dump->is_node_written[node];
+}
+
+/* Writes a line for `node` and the nodes around it that have none yet, outermost first. */
+static void write_nodes(struct dump *dump, uint64_t time_ns, uint32_t tid, uint32_t node)
+{
+	size_t count = 0;
+
+	if (!dump->for_programs)
+		return;
+	for (; !has_written_node(dump, node); node = reader_node(dump->reader, node)->parent)
+		*ARRAY_ADD(dump->new_nodes, dump->new_node_room, count) = node;
+	while (count-- > 0) {
+		begin_event_line(dump, time_ns, tid);
+		dump_node_line(dump->reader, &dump->line, dump->new_nodes[count]);
+		dump->write(dump->out, &dump->line);
+		dump->is_node_written[dump->new_nodes[count]] = 1;
+	}
+}
+
+/* Writes the line. GPU records begin at t_ns; what the host did ended then. */
+static void write_line(struct dump *dump, uint64_t time_ns, bool is_gpu)
+{
+	struct dump_line *line = &dump->line;
+
+	if (dump->for_programs && line->present[DUMP_duration_ns] && !line->present[DUMP_begin_ns])
+		line_unsigned(line, DUMP_begin_ns,
+			is_gpu ? time_ns
+			       : time_ns - min_u64(time_ns,
+						   line->values[DUMP_duration_ns].of.number));
+	dump->write(dump->out, line);
+}
+
 static bool is_range_event(uint32_t kind)
 {
 	return kind == TRACE_PUSH || (kind >= EVENT_POP && kind <= EVENT_LEFT_OPEN);
@@ -287,7 +333,7 @@ static void write_gpu_entry(struct dump *dump, const struct gpu_record *entry)
 {
 	begin_event_line(dump, entry->time_ns, entry->tid);
 	dump_gpu_line(dump->reader, entry, &dump->line);
-	dump->write(dump->out, &dump->line);
+	write_line(dump, entry->time_ns, true);
 }
 
 /* Writes the GPU records that come before (`time_ns`, `stream`). */
@@ -306,9 +352,11 @@ static void write_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream
 static void dump_write_event(struct dump *dump, const struct trace_event *event)
 {
 	write_gpu_until(dump, event->time_ns, event->stream->stream);
+	if (event->node)
+		write_nodes(dump, event->time_ns, event->stream->tid, event->node);
 	begin_event_line(dump, event->time_ns, event->stream->tid);
 	if (describe_event(dump, event))
-		dump->write(dump->out, &dump->line);
+		write_line(dump, event->time_ns, false);
 	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED ||
 		event->kind == EVENT_LEFT_OPEN)
 		move_ranges_out(event);
@@ -328,6 +376,8 @@ static void free_dump(struct dump *dump)
 	for (size_t i = 0; i < dump->start_room; i++)
 		free(dump->starts[i].range.text);
 	free(dump->starts);
+	free(dump->is_node_written);
+	free(dump->new_nodes);
 	for (uint32_t i = 0; i < reader_stream_count(dump->reader); i++)
 		free_stack(reader_stream(dump->reader, i));
 	record_order_free(dump->gpu);
@@ -380,7 +430,9 @@ int dump_view(const struct options *options)
 	if (options->format == FORMAT_CSV)
 		line_write_header(out);
 	for (size_t i = 0; i < options->file_count; i++) {
-		struct dump dump = { .out = out, .line.ascii = options->style.ascii };
+		struct dump dump = { .out = out,
+			.line.ascii = options->style.ascii,
+			.for_programs = options->format != FORMAT_TEXT };
 
 		dump.write = options->format == FORMAT_JSON  ? line_write_json
 			     : options->format == FORMAT_CSV ? line_write_csv

@@ -23,6 +23,8 @@
 	X(depth)               \
 	X(id)                  \
 	X(node)                \
+	X(parent)              \
+	X(node_kind)           \
 	X(api)                 \
 	X(correlation)         \
 	X(bytes)               \

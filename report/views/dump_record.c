@@ -150,6 +150,21 @@ void dump_source_line(
 	line_frames(line, DUMP_python_stack, (struct dump_frames){ reader, &source->at, 1 });
 }
 
+void dump_node_line(struct trace_reader *reader, struct dump_line *line, uint32_t node)
+{
+	static const char *const kinds[] = { NULL, "range", "module", "op", "backward", "optimizer",
+		"step" };
+	const struct trace_node_info *of = reader_node(reader, node);
+
+	line_string(line, DUMP_kind, "node");
+	line_text(line, DUMP_name, reader_name(reader, of->name));
+	line_text(line, DUMP_domain, reader_name(reader, of->domain));
+	line_unsigned(line, DUMP_node, node);
+	if (of->parent)
+		line_unsigned(line, DUMP_parent, of->parent);
+	PUT_WORD(line, DUMP_node_kind, kinds, of->kind);
+}
+
 static void call_line(
 	struct trace_reader *reader, struct dump_line *line, const struct trace_call *call)
 {
@@ -254,7 +269,10 @@ static void tensor_line(
 		line_id(line, DUMP_address, tensor->address);
 	line_unsigned(line, DUMP_device, tensor->device);
 	line_unsigned(line, DUMP_allocated, tensor->allocated);
-	line_unsigned(line, DUMP_reserved, tensor->reserved);
+	if (tensor->reserved || !reader_meta(reader, "import.format").known)
+		line_unsigned(line, DUMP_reserved, tensor->reserved);
+	else
+		line_null(line, DUMP_reserved); /* torch.profiler did not say */
 	stack_line(reader, line, tensor->stack);
 }
 

@@ -19,6 +19,8 @@ void dump_gpu_line(
  * own. */
 void dump_source_line(
 	struct trace_reader *reader, struct dump_line *line, const struct trace_source *source);
+/* Fills the line of a node: its name, kind and parent. */
+void dump_node_line(struct trace_reader *reader, struct dump_line *line, uint32_t node);
 /* Adds category, colour and payload of a PUSH, START or MARK record. */
 void dump_range_line(struct dump_line *line, const struct trace_range *range);
 

@@ -25,10 +25,6 @@
  * own, if they are one in LONG_GAPS_SHARE of the idle time. */
 #define LONG_GAPS_SHARE 20u
 
-/* A launch-bound part of STEP_IDLE_LONG_NS or more is host-bound, as in the verdict. */
-#define IDLE_HOST GAP_CAUSE_COUNT
-#define IDLE_CAUSES (GAP_CAUSE_COUNT + 1u)
-
 struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
 };
@@ -100,13 +96,6 @@ static void count_gap(struct gap_sum *gaps, uint64_t length_ns)
 		gaps->longest_ns = length_ns;
 }
 
-/* The node of a part of a gap. The work that ended the gap did not cause a wait before its launch:
- * the call did. */
-static uint32_t part_node(const struct gap_part *part, const struct activity *work)
-{
-	return part->blocked_owner ? part->blocked_owner : work->owner;
-}
-
 /* Returns true if not all of a part is idle time: GPU work may be missing from the trace there. */
 static bool has_unknown_time(const struct idle_part *part)
 {
@@ -115,21 +104,11 @@ static bool has_unknown_time(const struct idle_part *part)
 	return part->length_ns < whole_ns - whole_ns / 1000;
 }
 
-static unsigned idle_cause(enum gap_cause cause, uint64_t length_ns)
-{
-	return cause == GAP_LAUNCH && length_ns >= STEP_IDLE_LONG_NS ? IDLE_HOST : cause;
-}
-
-static const char *idle_cause_name(unsigned cause)
-{
-	return cause == IDLE_HOST ? IDLE_HOST_NAME : gap_cause_name((enum gap_cause)cause);
-}
-
 static void add_idle_part(void *context, const struct idle_part *part)
 {
 	struct idle_report *idle = context;
 	const struct activity *work = part->ended_by;
-	const uint32_t node = part_node(&part->part, work);
+	const uint32_t node = idle_part_node(&part->part, work);
 	struct idle_device *device = device_slot(
 		idle->devices, &idle->device_count, sizeof *idle->devices, work->device);
 	struct cause_gap_sums *owners =
@@ -462,7 +441,7 @@ static uint32_t name_of_node(const struct idle_report *idle, uint32_t node)
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
 {
 	struct computed_row *computed = computed_row_new(
-		idle->process, part_node(&one->gap, &one->ended_by), "gap");
+		idle->process, idle_part_node(&one->gap, &one->ended_by), "gap");
 
 	computed->next_operation = one->ended_by.name;
 	if (one->gap.blocked_owner &&

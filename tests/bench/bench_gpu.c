@@ -276,6 +276,7 @@ static const struct {
 	{ { "idle" }, 38 },
 	{ { "critical-path" }, 150 },
 	{ { "diagnose" }, 65 },
+	{ { "scene" }, 80 },
 };
 enum { VIEWS = sizeof views / sizeof *views };
 

@@ -57,6 +57,7 @@ static const struct {
 	{ { "overlap" }, TIMES_MOST, false },
 	{ { "roofline" }, TIMES_MOST, false },
 	{ { "diagnose" }, TIMES_MOST, false },
+	{ { "scene" }, TIMES_MOST, false },
 	{ { "critical-path" }, TIMES_MOST, false },
 	{ { "info" }, TIMES_MOST, false },
 	{ { "tree", "--instances", "worst" }, INSTANCES_MOST, false },

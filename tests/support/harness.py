@@ -101,9 +101,10 @@ def report(*arguments, check=0, timeout=300):
 
 
 def dump(path, kinds=None):
-    """The records of one trace, ordered by time. `kinds`: only records of these kinds."""
+    """The records of one trace, ordered by time, without the lines of nodes. `kinds`: only records
+    of these kinds."""
     records = [json.loads(line) for line in report("dump", path, "-f", "json").stdout.decode().splitlines()]
-    return [r for r in records if kinds is None or r["kind"] in kinds]
+    return [r for r in records if (r["kind"] != "node" if kinds is None else r["kind"] in kinds)]
 
 
 def info(path):

@@ -191,7 +191,7 @@ def memory_does_not_grow_with_events(folder):
     for iterations in (20, 400):
         known_work(folder, "13", 4, 2, iterations)
         with open(os.devnull, "w") as nothing:
-            process = subprocess.Popen([str(REPORT), "summary", "trace.bin", "-f", "json"], cwd=folder, stdout=nothing)
+            process = subprocess.Popen([str(REPORT), "tree", "trace.bin", "-f", "json"], cwd=folder, stdout=nothing)
             _, status, use = os.wait4(process.pid, 0)
         assert status == 0
         peaks.append(use.ru_maxrss)

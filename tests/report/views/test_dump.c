@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines of `dump -f json` but for those of CLOCK. */
+/* The lines of `dump -f json` but for those of CLOCK and of nodes. */
 static char *dumped(struct trace_builder *builder)
 {
 	struct report_run run = run_report(builder, "dump trace.bin -f json");
@@ -20,7 +20,8 @@ static char *dumped(struct trace_builder *builder)
 	ck_assert_int_eq(run.status, 0);
 	for (char *line = run.out, *next; *line; line = next) {
 		next = (char *)rawmemchr(line, '\n') + 1;
-		if (memmem(line, (size_t)(next - line), "\"clock\"", 7))
+		if (memmem(line, (size_t)(next - line), "\"clock\"", 7) ||
+			memmem(line, (size_t)(next - line), "\"kind\":\"node\"", 13))
 			continue;
 		memmove(to, line, (size_t)(next - line));
 		to += next - line;
@@ -51,13 +52,35 @@ START_TEST(ranges_come_with_depth_domain_and_duration)
 		"0,\"node\":3}\n"
 		"{\"t_ns\":130,\"pid\":100,\"tid\":1001,\"kind\":\"pop\",\"name\":\"step\","
 		"\"domain\":null,\"depth\":0,"
-		"\"node\":1,\"duration_ns\":30}\n"
+		"\"node\":1,\"duration_ns\":30,\"begin_ns\":100}\n"
 		"{\"t_ns\":140,\"pid\":100,\"tid\":1001,\"kind\":\"pop\",\"name\":\"layer\","
 		"\"domain\":\"red\","
-		"\"depth\":0,\"node\":2,\"duration_ns\":30}\n"
+		"\"depth\":0,\"node\":2,\"duration_ns\":30,\"begin_ns\":110}\n"
 		"{\"t_ns\":140,\"pid\":100,\"tid\":1002,\"kind\":\"left_open\",\"name\":\"other\","
 		"\"domain\":null,"
 		"\"depth\":0,\"node\":3,\"begin_ns\":120,\"last_ns\":120}\n");
+}
+END_TEST
+
+START_TEST(a_node_has_a_line_before_the_first_record_that_refers_to_it)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t outer = build_node(builder, 0, "step", NULL, TRACE_NODE_STEP),
+		       inner = build_node(builder, outer, "layer", "red", TRACE_NODE_MODULE);
+	struct report_run run;
+
+	build_push_node(builder, 1, 100, inner);
+	build_push_node(builder, 1, 110, outer);
+	build_seal(builder, 1, SEAL_WHOLE);
+	run = run_report(builder, "dump trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(run.out,
+		"{\"t_ns\":100,\"pid\":100,\"tid\":1001,\"kind\":\"node\",\"name\":\"step\","
+		"\"domain\":null,\"node\":1,\"node_kind\":\"step\"}\n"
+		"{\"t_ns\":100,\"pid\":100,\"tid\":1001,\"kind\":\"node\",\"name\":\"layer\","
+		"\"domain\":\"red\",\"node\":2,\"parent\":1,\"node_kind\":\"module\"}\n"
+		"{\"t_ns\":100,\"pid\":100,\"tid\":1001,\"kind\":\"push\",\"name\":\"layer\","
+		"\"domain\":\"red\",\"depth\":0,\"node\":2}\n"
+		"{\"t_ns\":110,\"pid\":100,\"tid\":1001,\"kind\":\"push\""));
 }
 END_TEST
 
@@ -211,8 +234,8 @@ START_TEST(an_end_has_the_name_of_its_start_on_another_thread)
 		snprintf(line, sizeof line,
 			"{\"t_ns\":%u,\"pid\":100,\"tid\":1002,\"kind\":\"end\",\"name\":\"%s\","
 			"\"domain\":null,\"id\":"
-			"\"0x%x00000000\",\"duration_ns\":1000}\n",
-			1000 + i, i % 2 ? "odd" : "even", i);
+			"\"0x%x00000000\",\"duration_ns\":1000,\"begin_ns\":%u}\n",
+			1000 + i, i % 2 ? "odd" : "even", i, i);
 		ck_assert_msg(strstr(lines, line) != NULL, "no %s", line);
 	}
 	ck_assert_ptr_nonnull(strstr(lines,
@@ -413,6 +436,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, run_report_setup, run_report_teardown);
 	tcase_set_timeout(cases, 120);
 	tcase_add_test(cases, ranges_come_with_depth_domain_and_duration);
+	tcase_add_test(cases, a_node_has_a_line_before_the_first_record_that_refers_to_it);
 	tcase_add_test(cases, names_keep_their_bytes);
 	tcase_add_test(cases, payloads_have_their_types);
 	tcase_add_test(cases, an_end_has_the_name_of_its_start_on_another_thread);
