@@ -64,7 +64,8 @@ const struct view view_list[] = {
 		.columns = "id parent depth name label kind class path domain calls start_ns "
 			   "duration_ns value before after delta unit share source grid block "
 			   "shared_bytes registers waves_per_sm occupancy_theoretical device "
-			   "tensor_bytes empty_segments empty_bytes provenance",
+			   "segments reserved_bytes tensor_bytes free_inside_bytes "
+			   "empty_segments empty_bytes unknown_bytes provenance",
 		.text = "",
 		.next = "tree -m %m %p",
 		.no_percentiles = true,

@@ -9,8 +9,8 @@
 #include "report/print/print.h"
 
 /* Adds a row of the kind `stayed` if the metric is reserved memory and segments stayed. */
-void critical_add_stayed_row(
-	struct process *process, struct rows *rows, const struct instance *root);
+void critical_add_stayed_row(const struct options *options, struct process *process,
+	struct rows *rows, const struct instance *root);
 void critical_print_stayed(const struct report *report, const struct style *style);
 
 #endif
