@@ -13,7 +13,7 @@
  * of TRACE_ALIGN until it finds a valid block head. header.end is a hint: it is right in a killed
  * process, but a truncated file is shorter.
  *
- * There are four types of block. A reader skips a block of any other type by its extent.
+ * There are five types of block. A reader skips a block of any other type by its extent.
  *
  *   TRACE_SLOT    The current tail of one thread's records, mapped by the process and reused.
  *                 `used` is stored last, with release: every byte below it is complete.
@@ -35,6 +35,21 @@
  * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk
  * with a wrong crc was being written when the process was killed. It is dropped whole, because the
  * slot still has its records.
+ *
+ * The ring. With PPERF_RING, chunks are only in the segments of a ring. A segment is a part of the
+ * file that begins as one TRACE_UNUSED block; chunks are taken off its beginning. If the ring has
+ * reached its size, the oldest segment becomes one TRACE_UNUSED block again, and its chunks are
+ * counted in header.ring. So the payloads of a stream begin with a sequence greater than 0, which
+ * is no loss. `reserved` of such a chunk is the number of its events, as far as the program made
+ * them.
+ *
+ * A stream restates what memory is held from time to time: a WINDOW record (RESTATES), then a
+ * TENSOR with TRACE_TENSOR_LEVEL for each device, a TENSOR for each block of PyTorch's allocator
+ * and an ALLOC (duration 0) for each CUDA allocation that is held then, then a WINDOW record
+ * (RESTATED). Nothing else is recorded about memory in between. header.ring.window_stamp is the
+ * stamp of the first RESTATES after which nothing was overwritten. The window of the trace begins
+ * there. A reader leaves out what is before it, except that ranges may have begun there. It leaves
+ * out what was restated at any other time.
  *
  * The payload is a sequence of 32-bit little-endian words. The two lowest bits of a record's first
  * word are its form:
@@ -99,6 +114,7 @@
  *   torch.unlinked          number of backward functions whose operator is unknown (a lower bound)
  *   warning.*               a sentence for the user
  *   import.format           in a trace made of another tool's file: that file's format
+ *   import.begin_ns         the time in that file at which the trace begins
  *   import.left_out         what that file holds and no record has
  *   import.markers          the tool's own markers in that file, which no record has
  *   import.devices          which GPU was renumbered, as a sentence; absent: none
@@ -159,7 +175,8 @@ enum trace_header_flag {
 	X(REENTERED, "the call came from a signal handler inside pperf")               \
 	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")          \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
-	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
+	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")                        \
+	X(STOPPED, "the ring was stopped, by `pperf ctl` or PPERF_RING_KEEP")
 
 enum trace_loss {
 #define X(name, text) TRACE_LOST_##name,
@@ -195,6 +212,51 @@ struct trace_clock {
 	uint64_t raw, monotonic_ns, realtime_ns;
 };
 
+/* The ring of PPERF_RING, and what is no longer in it. */
+struct trace_ring {
+	uint64_t bytes; /* its largest size; 0: there is no ring */
+	/* What was overwritten: chunks, events of the program in them, bytes in the file. */
+	uint64_t chunks, events, chunk_bytes;
+	/* Nothing with a stamp above this one was overwritten. 0: nothing was overwritten. */
+	uint64_t last_overwritten;
+	uint64_t window_stamp; /* where the window begins; 0: with the trace */
+	uint64_t unlisted;     /* allocations that had no place in the table of what is held */
+};
+
+/* Requests of `pperf ctl`, which maps the header and writes to it. The process looks at each seal,
+ * and in the thread that flushes CUPTI's buffers. */
+enum trace_command {
+	TRACE_COMMAND_STATUS = 1, /* answers; nothing else */
+	TRACE_COMMAND_STOP = 2,   /* overwrite nothing from now on: later events are lost */
+	TRACE_COMMAND_START = 3,  /* go on; the window begins now */
+	TRACE_COMMAND_MARK = 4,   /* record a MARK with `text` */
+};
+enum trace_command_result {
+	TRACE_COMMAND_DONE = 0,
+	TRACE_COMMAND_UNKNOWN = 1,
+	TRACE_COMMAND_NO_RING = 2, /* STOP and START need PPERF_RING */
+	TRACE_COMMAND_FAILED = 3,  /* no space for the record */
+};
+/* Why the ring stopped. */
+enum trace_stop { TRACE_STOP_NONE, TRACE_STOP_COMMAND, TRACE_STOP_OOM, TRACE_STOP_SLOW_STEP };
+struct trace_control {
+	/* Set by the tool: `request` last, to a number that is neither the last request nor 0. */
+	uint32_t request, command;
+	/* Set by the process: `answer` last, to the number of the request. */
+	uint32_t answer, result;
+	uint32_t tool; /* pid of the tool that makes a request; 0: none */
+	/* stop: enum trace_stop; stopped: 1 when nothing is overwritten any more, a while later */
+	uint32_t stop, stopped;
+	uint32_t text_bytes;  /* MARK */
+	uint64_t stop_stamp;  /* of the command, or of what triggered the stop */
+	uint64_t stop_value;  /* SLOW_STEP: ticks of the step; OOM: bytes that were requested */
+	uint64_t stop_median; /* SLOW_STEP: median of the steps before */
+	/* In a copy made by `pperf ctl PID snapshot`: payloads that begin later are not complete,
+	 * and not part of the trace. 0: no copy. */
+	uint64_t copied_at;
+	char text[120];
+};
+
 struct trace_header {
 	char magic[8];
 	uint32_t version, endian;
@@ -214,14 +276,24 @@ struct trace_header {
 	uint64_t lost[16];       /* events, by enum trace_loss */
 	uint64_t steps;          /* PPERF_SCHEDULE: steps that have ended so far, recorded or not */
 	struct trace_skip skipped[8]; /* by enum trace_skip_kind */
+	struct trace_ring ring;
+	struct trace_control control;
 };
 static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file format");
-static_assert(offsetof(struct trace_header, steps) == 288 && sizeof(struct trace_header) == 488,
+static_assert(
+	offsetof(struct trace_header, steps) == 288 && offsetof(struct trace_header, ring) == 488 &&
+		offsetof(struct trace_header, control) == 544 && sizeof(struct trace_header) == 728,
 	"part of the file format");
 static_assert(TRACE_SKIP_KINDS <= 8, "part of the file format");
 static_assert(TRACE_LOSS_KINDS <= 16, "part of the file format");
 
-enum trace_block_type { TRACE_SLOT = 1, TRACE_CHUNK = 2, TRACE_DICT = 3, TRACE_TOTALS = 4 };
+enum trace_block_type {
+	TRACE_SLOT = 1,
+	TRACE_CHUNK = 2,
+	TRACE_DICT = 3,
+	TRACE_TOTALS = 4,
+	TRACE_UNUSED = 5
+};
 
 struct trace_block {
 	uint32_t magic;
@@ -234,8 +306,8 @@ struct trace_block {
 	uint64_t base_stamp;
 	uint64_t lost; /* events of this stream that were not recorded, so far */
 	uint32_t crc;
-	uint32_t reserved;
-	uint64_t used; /* payload bytes, stored last with release */
+	uint32_t reserved; /* a chunk of a ring: the program's events in it; else 0 */
+	uint64_t used;     /* payload bytes, stored last with release */
 };
 static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 
@@ -308,7 +380,11 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	/* of CUPTI */                                                                             \
 	X(AWAY, trace_away, 1, "CUPTI is released to another client, or acquired again")           \
 	/* of CUDA */                                                                              \
-	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")
+	X(DEVICE_RATES, trace_device_rates, 0, "maximum clock rates of a GPU")                     \
+	X(MIXED_STACK, trace_mixed_stack, 0,                                                       \
+		"gives an id to a native call stack with its Python line")                         \
+	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")               \
+	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -433,7 +509,13 @@ struct trace_lost {
  * A call record is written after the call has returned. If the slot is full then, it is sealed
  * first. The SEAL record precedes the call record, and its interval is between the begin and the
  * stamp of the call. Readers subtract the SEAL's duration from the call's. */
-enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
+enum trace_self_what {
+	TRACE_SELF_SEAL = 1,
+	TRACE_SELF_START,
+	TRACE_SELF_FLUSH,
+	TRACE_SELF_STACK,
+	TRACE_SELF_SAMPLE /* DEVICE_MEMORY records from NVML */
+};
 struct trace_self {
 	struct trace_head head;
 	uint64_t stamp, duration; /* stamp: end of the interval */
@@ -450,9 +532,20 @@ struct trace_self {
  *   ENDS    From here on only these are recorded: ends of open ranges, calls that allocate or
  *           free memory, TENSOR_OOM, and names.
  *
- * If the first WINDOW of a trace is not BEGINS, recording began with the process and step 0. If a
- * trace has none, TRACE_PAUSED says whether anything was recorded. */
-enum trace_window_edge { TRACE_WINDOW_BEGINS = 1, TRACE_WINDOW_ENDS = 2, TRACE_WINDOW_STEP = 3 };
+ * With PPERF_RING:
+ *
+ *   RESTATES   The records up to RESTATED restate which memory is held.
+ *   RESTATED    The end of it.
+ *
+ * Without a ring: if the first WINDOW of a trace is not BEGINS, recording began with the process
+ * and step 0. If a trace has none, TRACE_PAUSED says whether anything was recorded. */
+enum trace_window_edge {
+	TRACE_WINDOW_BEGINS = 1,
+	TRACE_WINDOW_ENDS = 2,
+	TRACE_WINDOW_STEP = 3,
+	TRACE_WINDOW_RESTATES = 4,
+	TRACE_WINDOW_RESTATED = 5
+};
 struct trace_window {
 	struct trace_head head;
 	uint64_t stamp;
@@ -572,6 +665,11 @@ enum trace_memory_flag {
 	/* FREE with address 0: the context on call.device has ended, and all its memory is freed.
 	 * Memory made by cuMemCreate stays. */
 	TRACE_MEMORY_ALL = 8,
+	/* ALLOC by PyTorch's caching allocator: `stream` is the CUDA stream whose tensors the
+	 * memory is for. The allocation itself is not ordered by it. */
+	TRACE_MEMORY_FOR_STREAM = 16,
+	/* With FOR_STREAM: that stream is being captured, so the memory is for a private pool. */
+	TRACE_MEMORY_FOR_CAPTURE = 32,
 };
 /* The bits of `flags` from this one on are the last 16 bits of the context's id. ALLOC: 0 if
  * unknown. With TRACE_MEMORY_ALL: 0 means any context. */
@@ -586,6 +684,34 @@ struct trace_memory {
 	uint64_t stream;
 	uint32_t memory_kind, flags;
 };
+/* What a call of CUDA's virtual memory management did, and the members that it sets. Others are 0.
+ *
+ *   RESERVE    cuMemAddressReserve: the range `address`, `bytes` is reserved
+ *   UNRESERVE  cuMemAddressFree: it is free again
+ *   MAP        cuMemMap: the first `bytes` of the memory `handle` are at `address`
+ *   UNMAP      cuMemUnmap: all mappings in the range `address`, `bytes` end
+ *   RETAIN     cuMemRetainAllocationHandle: one more reference to `handle`, which is mapped at
+ *              `address`
+ *   IMPORT     cuMemImportFromShareableHandle: `handle` refers to memory that another handle,
+ *              perhaps of another process, was created for
+ *
+ * `handle` is the `address` of the ALLOC of cuMemCreate (TRACE_MEMORY_MAPPED). The FREE of
+ * cuMemRelease drops one reference. The memory is free when no reference and no mapping is left.
+ * RESERVE, MAP, RETAIN and IMPORT take effect when the call returned, UNRESERVE and UNMAP when it
+ * began. */
+enum trace_mapping_action {
+	TRACE_MAPPING_RESERVE = 1,
+	TRACE_MAPPING_UNRESERVE,
+	TRACE_MAPPING_MAP,
+	TRACE_MAPPING_UNMAP,
+	TRACE_MAPPING_RETAIN,
+	TRACE_MAPPING_IMPORT,
+};
+struct trace_mapping {
+	struct trace_call call;
+	uint64_t address, bytes, handle;
+	uint32_t action, reserved; /* action: enum trace_mapping_action */
+};
 /* Replaces a call record that repeats the one at `of`. That one is in the same payload, before this
  * one, and is no AGAIN. The repeated record has these differences:
  *  - head.node, stamp and duration are those of this record,
@@ -599,7 +725,7 @@ struct trace_again {
 	uint64_t stamp;
 	uint32_t duration;
 	/* 8-byte words from the payload's beginning to that LAUNCH, GRAPH_LAUNCH, COPY, SET, SYNC,
-	 * ALLOC or FREE. */
+	 * ALLOC, FREE or MAPPING. */
 	uint16_t of;
 	uint16_t correlation;
 };
@@ -618,10 +744,11 @@ struct trace_tensor {
 #define TRACE_TENSOR_LEVEL 1u
 /* Replaces a TENSOR whose totals follow from the device's last record of these kinds, by stamps and
  * of any thread. The writer has compared them: `allocated` is that record's plus the bytes of this
- * one, `reserved` is the same, and there is no stack. Among any TRACE_TENSOR_RUN consecutive
- * records of a device, at least one is a TENSOR with all members.
+ * one, and `reserved` is the same. Among any TRACE_TENSOR_RUN consecutive records of a device, at
+ * least one is a TENSOR with all members.
  *
- * head.flags is the device, with TRACE_TENSOR_FREED if the bytes are below 0. */
+ * head.flags is the device, with TRACE_TENSOR_FREED if the bytes are below 0. If there is a stack,
+ * the record is a struct trace_tensor_next_stack, by its size. */
 struct trace_tensor_next {
 	struct trace_head head;
 	uint64_t stamp;
@@ -629,12 +756,39 @@ struct trace_tensor_next {
 	 * without their sign, / TRACE_TENSOR_UNIT. */
 	uint64_t block;
 };
+struct trace_tensor_next_stack {
+	struct trace_tensor_next next;
+	uint32_t stack, reserved;
+};
 /* Flag and limits of struct trace_tensor_next. */
 #define TRACE_TENSOR_FREED 0x80u
 #define TRACE_TENSOR_DEVICES 0x80u
 #define TRACE_TENSOR_UNIT 512u
 #define TRACE_TENSOR_BYTES_BIT 40
 #define TRACE_TENSOR_RUN 64u
+
+/* How much memory of a GPU was free, as CUDA's driver or NVML reported it. Other processes,
+ * contexts and libraries hold what is neither free nor allocated by records.
+ *
+ *   FIRST    after the first allocation on the GPU: the thread's record before this one
+ *   FAILED   after one that failed for want of memory: the thread's record before this one
+ *   QUERY    the program called cudaMemGetInfo
+ *   NVML     sampled by pperf's own thread; `process_bytes` is what this process uses, with its
+ *            contexts, or 0 if that is not known
+ */
+enum trace_memory_sample {
+	TRACE_SAMPLE_FIRST = 0,
+	TRACE_SAMPLE_FAILED = 1,
+	TRACE_SAMPLE_QUERY = 2,
+	TRACE_SAMPLE_NVML = 3
+};
+struct trace_device_memory {
+	struct trace_head head;
+	uint64_t stamp, free_bytes, total_bytes;
+	uint64_t process_bytes;
+	uint32_t device;
+	uint32_t reason; /* enum trace_memory_sample */
+};
 
 /* A CUPTI buffer. In the records that follow it, start_ns and end_ns are CLOCK_REALTIME. Both are 0
  * if CUPTI could not time the operation. */
@@ -769,12 +923,17 @@ struct trace_python_frame {
 	 * one. */
 	uint32_t function, file, line, reserved;
 };
-/* STACK and PYTHON_STACK share one sequence of ids, so that the `stack` of a record may be of
- * either kind. */
+/* STACK, PYTHON_STACK and MIXED_STACK share one sequence of ids, so that the `stack` of a record
+ * may be of any of these kinds. */
 struct trace_python_stack {
 	struct trace_head head;
 	/* Then `frames` structs trace_python_frame follow, innermost first. */
 	uint32_t stack, frames;
+};
+/* A call that has both: the id of a STACK, and of a PYTHON_STACK. Both precede this record. */
+struct trace_mixed_stack {
+	struct trace_head head;
+	uint32_t stack, native, python, reserved;
 };
 /* The line of the program's code where head.node was first entered. */
 struct trace_source {
@@ -834,12 +993,17 @@ static_assert(sizeof(struct trace_launch) == 96 && sizeof(struct trace_memory) =
 	"part of the file format");
 static_assert(sizeof(struct trace_again) == 24 && sizeof(struct trace_window) == 40,
 	"part of the file format");
-static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24,
+static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24 &&
+		      sizeof(struct trace_tensor_next_stack) == 32 &&
+		      sizeof(struct trace_mixed_stack) == 24 &&
+		      sizeof(struct trace_device_memory) == 48,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104,
 	"part of the file format");
 static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88,
 	"part of the file format");
+static_assert(
+	sizeof(struct trace_mapping) == sizeof(struct trace_memory), "part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");
 

@@ -9,6 +9,9 @@
 #include "collector/process/dynamic_linker.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
+#include "collector/process/clock.h"
+#include "collector/stream/held_memory.h"
+#include "collector/stream/slow_step.h"
 #include "collector/stream/stream.h"
 #include "preload/cuda/cupti_callbacks.h"
 #include "preload/nvtx/nvtx.h"
@@ -332,11 +335,31 @@ static void on_recording_changed(bool recorded)
 		torch_memory_write_levels();
 }
 
+static void on_step_begins(uint64_t step)
+{
+	(void)step;
+	slow_step_begins(clock_now());
+}
+
+/* Finds the steps without leaving any out, to stop the ring after a slow one. */
+static void watch_steps(void)
+{
+	static const struct schedule all = { .active = UINT32_MAX };
+
+	slow_step_configure(settings->keeps_slow);
+	schedule_configure(&all, settings->step_marker, NULL);
+	schedule_observe_steps(on_step_begins);
+}
+
 static void configure_schedule(void)
 {
 	const struct schedule *plan = &settings->schedule;
 	char text[96];
 
+	if (settings->keeps_oom)
+		held_memory_stop_at_oom();
+	if (settings->keeps_slow)
+		watch_steps();
 	if (!settings->scheduled)
 		return;
 	snprintf(text, sizeof text, "skip_first:%u,wait:%u,warmup:%u,active:%u,repeat:%u",
@@ -360,8 +383,9 @@ static void configure_sources(void)
 	nvtx_configure(settings->nvtx);
 	user_configure(settings->python);
 	call_configure(settings->cuda, settings->stacks);
-	call_set_hooks(&(const struct call_hooks){
-		.first_call = torch_late_start, .device_memory = torch_memory_check_reported });
+	call_set_hooks(&(const struct call_hooks){ .first_call = torch_late_start,
+		.device_memory = torch_memory_check_reported,
+		.allocation_stream = torch_memory_stream });
 	python_frames_configure(settings->python_stacks);
 	torch_memory_configure(settings->tensors, allocator_setting());
 	torch_modules_configure(settings->python, settings->modules, settings->all_children);

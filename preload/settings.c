@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/settings.h"
 
+#include "collector/file/ring.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +247,63 @@ static void read_graphs(struct pperf_settings *s, const char *value)
 	}
 }
 
+/* Reads PPERF_RING. A schedule records parts of the run, a ring its end: the ring has no
+ * schedule. */
+static void read_ring(struct pperf_settings *s, const char *ring)
+{
+	if (!ring || !strcmp(ring, "0"))
+		return;
+	s->trace.ring_bytes = settings_size(ring);
+	if (s->trace.ring_bytes < RING_BYTES_MIN) {
+		s->trace.ring_bytes = 0;
+		note_bad_value(s, "PPERF_RING", ring, "a size such as 256M, at least 1M");
+	} else if (s->scheduled) {
+		s->scheduled = false;
+		note_bad_value(s, "PPERF_SCHEDULE", variable_value("PPERF_SCHEDULE"),
+			"not with PPERF_RING");
+	}
+}
+
+/* Reads a member of PPERF_RING_KEEP, `oom` or `slow:N`, and skips it. */
+static bool read_kept(struct pperf_settings *s, const char **at)
+{
+	char *end;
+	double times;
+
+	if (!strncmp(*at, "oom", 3)) {
+		s->keeps_oom = true;
+		*at += 3;
+		return true;
+	}
+	if (strncmp(*at, "slow:", 5))
+		return false;
+	times = strtod(*at + 5, &end);
+	if (end == *at + 5 || !(times >= 1.1 && times <= 1e6))
+		return false;
+	s->keeps_slow = (uint32_t)(times * 10 + 0.5);
+	*at = end;
+	return true;
+}
+
+static void read_ring_keep(struct pperf_settings *s, const char *value)
+{
+	const char *at = value;
+	bool valid = true;
+
+	if (!value || !strcmp(value, "off"))
+		return;
+	while (valid && *at) {
+		valid = read_kept(s, &at) && (!*at || *at == ',');
+		at += valid && *at;
+	}
+	if (valid && s->trace.ring_bytes)
+		return;
+	s->keeps_oom = false;
+	s->keeps_slow = 0;
+	note_bad_value(s, "PPERF_RING_KEEP", value,
+		valid ? "only with PPERF_RING" : "off, oom, slow:N or oom,slow:N");
+}
+
 void settings_read(struct pperf_settings *s)
 {
 	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
@@ -290,9 +349,10 @@ void settings_read(struct pperf_settings *s)
 		strcmp(s->stacks, "off"))
 		note_bad_value(s, "PPERF_STACKS", s->stacks, "alloc, launch or off");
 	s->python_stacks = variable_value("PPERF_PYSTACKS");
-	if (s->python_stacks && strcmp(s->python_stacks, "alloc") &&
-		strcmp(s->python_stacks, "launch") && strcmp(s->python_stacks, "off"))
-		note_bad_value(s, "PPERF_PYSTACKS", s->python_stacks, "alloc, launch or off");
+	if (s->python_stacks && strcmp(s->python_stacks, "own") &&
+		strcmp(s->python_stacks, "alloc") && strcmp(s->python_stacks, "launch") &&
+		strcmp(s->python_stacks, "off"))
+		note_bad_value(s, "PPERF_PYSTACKS", s->python_stacks, "own, alloc, launch or off");
 	s->ops = variable_value("PPERF_OPS");
 	if (s->ops && strcmp(s->ops, "events") && strcmp(s->ops, "totals") && strcmp(s->ops, "off"))
 		note_bad_value(s, "PPERF_OPS", s->ops, "events, totals or off");
@@ -300,6 +360,8 @@ void settings_read(struct pperf_settings *s)
 	if (schedule && !s->scheduled)
 		note_bad_value(
 			s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
+	read_ring(s, variable_value("PPERF_RING"));
+	read_ring_keep(s, variable_value("PPERF_RING_KEEP"));
 	s->step_marker = variable_value("PPERF_STEP_MARKER");
 	s->shapes = variable_flag(s, "PPERF_SHAPES", false);
 	s->quiet = variable_value("PPERF_QUIET") ? variable_flag(s, "PPERF_QUIET", true) : -1;

@@ -16,6 +16,8 @@
 #define SETTINGS(X)                   \
 	X(PPERF_OUTPUT, "trace.bin")  \
 	X(PPERF_MAX, "4G")            \
+	X(PPERF_RING, "0")            \
+	X(PPERF_RING_KEEP, "off")     \
 	X(PPERF_CHILDREN, "gpu")      \
 	X(PPERF_STACKS, "alloc")      \
 	X(PPERF_NVTX, "1")            \
@@ -28,7 +30,7 @@
 	X(PPERF_MODULES, "1")         \
 	X(PPERF_OPS, "events")        \
 	X(PPERF_SHAPES, "0")          \
-	X(PPERF_PYSTACKS, "off")      \
+	X(PPERF_PYSTACKS, "own")      \
 	X(PPERF_SCHEDULE, "")         \
 	X(PPERF_STEP_MARKER, "")      \
 	X(PPERF_REDACT, "0")          \
@@ -56,6 +58,8 @@ struct pperf_settings {
 	const char *python_stacks; /* PPERF_PYSTACKS; NULL: not set; environment */
 	bool scheduled;
 	struct schedule schedule; /* PPERF_SCHEDULE */
+	bool keeps_oom;           /* PPERF_RING_KEEP: oom */
+	uint32_t keeps_slow;      /* PPERF_RING_KEEP: slow:N, in tenths; 0: not */
 	const char *step_marker;  /* PPERF_STEP_MARKER; NULL: not set; environment */
 	const char *stacks;       /* PPERF_STACKS; NULL: not set; environment */
 	bool cupti_hands_over;    /* PPERF_CUPTI=yield */

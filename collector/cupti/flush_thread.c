@@ -22,6 +22,8 @@
 #include "collector/file/dictionary.h"
 #include "collector/cupti/devices.h"
 #include "collector/cupti/graph_trace.h"
+#include "collector/cupti/memory_samples.h"
+#include "collector/stream/control.h"
 #include "collector/stream/stream.h"
 
 #include <errno.h>
@@ -30,6 +32,7 @@
 #include <sys/resource.h>
 
 #define FLUSH_INTERVAL_NS UINT64_C(100000000)
+#define CONTROL_INTERVAL_NS UINT64_C(50000000) /* so that an answer takes less than 100 ms */
 /* While records are overdue. Another client that took our buffers may be about to finalize CUPTI,
  * which races with a flush (pytorch/kineto#686 crashed in cuptiActivityFlushAll). */
 #define OVERDUE_INTERVAL_NS UINT64_C(1000000000)
@@ -38,11 +41,9 @@
 #define WATCH_STACK_BYTES ((size_t)128 << 10)
 #define FLUSH_COST_MIN_NS 1000000u
 
-/* Sleeps for one interval. Returns false if the thread shall end. */
-static bool sleep_until_next_flush(struct cupti_session *s)
+/* Sleeps until the time. Returns false if the thread shall end. */
+static bool sleep_until(struct cupti_session *s, uint64_t until_ns)
 {
-	const uint64_t until_ns = clock_monotonic_ns() +
-				  (s->overdue_stated_ns ? OVERDUE_INTERVAL_NS : FLUSH_INTERVAL_NS);
 	const struct timespec until = { (time_t)(until_ns / 1000000000),
 		(long)(until_ns % 1000000000) };
 	bool ending;
@@ -53,6 +54,23 @@ static bool sleep_until_next_flush(struct cupti_session *s)
 	ending = s->ending;
 	pthread_mutex_unlock(&s->sleep_lock);
 	return !ending;
+}
+
+/* Sleeps for one interval, and answers requests of `pperf ctl` meanwhile. Returns false if the
+ * thread shall end. */
+static bool sleep_until_next_flush(struct cupti_session *s)
+{
+	const uint64_t begin_ns = clock_monotonic_ns(),
+		       end_ns = begin_ns +
+				(s->overdue_stated_ns ? OVERDUE_INTERVAL_NS : FLUSH_INTERVAL_NS);
+	bool goes_on = true;
+
+	for (uint64_t at = begin_ns + CONTROL_INTERVAL_NS; goes_on && at <= end_ns;
+		at += CONTROL_INTERVAL_NS) {
+		goes_on = sleep_until(s, at);
+		control_poll();
+	}
+	return goes_on;
 }
 
 /* Returns 0 if it is unknown. Current values are in /proc only. A file descriptor for that could be
@@ -182,6 +200,7 @@ static void *run_flush_thread(void *data)
 		cupti_handover_poll();
 		cupti_graph_trace_poll();
 		cupti_buffers_prefault();
+		memory_samples_poll();
 	}
 	if (ending)
 		s->finish(s);

@@ -176,16 +176,15 @@ static bool write_node(uint32_t id, const struct interned *entry)
 	return true;
 }
 
-/* A Python stack begins with this value, which is no address. */
+/* A Python stack and a mixed stack begin with these values, which are no addresses. */
 #define PYTHON_STACK_MARK UINT64_MAX
+#define MIXED_STACK_MARK (UINT64_MAX - 1)
 
-static bool is_python_stack(const struct interned *entry)
-{
-	uint64_t first;
-
-	memcpy(&first, entry->bytes, sizeof first);
-	return first == PYTHON_STACK_MARK;
-}
+/* How a mixed stack is interned. */
+struct mixed_stack_key {
+	uint64_t mark;
+	uint32_t native, python;
+};
 
 static bool write_python_stack(uint32_t id, const struct interned *entry)
 {
@@ -202,13 +201,31 @@ static bool write_python_stack(uint32_t id, const struct interned *entry)
 	return true;
 }
 
+static bool write_mixed_stack(uint32_t id, const struct interned *entry)
+{
+	struct trace_mixed_stack *record = reserve_bytes(sizeof *record);
+	struct mixed_stack_key key;
+
+	if (!record)
+		return false;
+	memcpy(&key, entry->bytes, sizeof key);
+	*record = (struct trace_mixed_stack){ dictionary_head(TRACE_MIXED_STACK, sizeof *record, 0),
+		id, key.native, key.python, 0 };
+	publish_bytes(sizeof *record);
+	return true;
+}
+
 static bool write_stack(uint32_t id, const struct interned *entry)
 {
 	size_t size = sizeof(struct trace_stack) + entry->count;
 	struct trace_stack *record;
+	uint64_t mark;
 
-	if (is_python_stack(entry))
+	memcpy(&mark, entry->bytes, sizeof mark);
+	if (mark == PYTHON_STACK_MARK)
 		return write_python_stack(id, entry);
+	if (mark == MIXED_STACK_MARK)
+		return write_mixed_stack(id, entry);
 	if (!(record = reserve_bytes(size)))
 		return false;
 	*record = (struct trace_stack){ dictionary_head(TRACE_STACK, size, 0), id,
@@ -484,13 +501,21 @@ uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count
 	struct {
 		uint64_t mark;
 		struct trace_python_frame frames[STACK_FRAMES_MAX];
-	} key = { .mark = PYTHON_STACK_MARK };
+	} key; /* not initialised: it is large, and most stacks are short */
 
 	if (!count)
 		return 0;
 	count = count < STACK_FRAMES_MAX ? count : STACK_FRAMES_MAX;
+	key.mark = PYTHON_STACK_MARK;
 	memcpy(key.frames, frames, count * sizeof *frames);
 	return find_or_add_stack(&key, sizeof key.mark + count * sizeof *frames);
+}
+
+uint32_t mixed_stack_id(uint32_t native, uint32_t python)
+{
+	const struct mixed_stack_key key = { MIXED_STACK_MARK, native, python };
+
+	return !native ? python : !python ? native : find_or_add_stack(&key, sizeof key);
 }
 
 static const char *copy_to_arena(const char *text)

@@ -47,6 +47,8 @@ uint32_t node_id_linked(
 uint32_t stack_id(const uint64_t *frames, uint32_t count);
 /* stack_id() of Python frames. */
 uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count);
+/* Returns the id of both stacks together. If one of the ids is 0, returns the other. */
+uint32_t mixed_stack_id(uint32_t native, uint32_t python);
 
 /* Returns the id of a new counter, from 1. `unit` is a name id, or 0. */
 uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit);

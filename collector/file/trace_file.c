@@ -7,6 +7,8 @@
 #include "collector/file/file_space.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/file/output_path.h"
+#include "collector/file/ring.h"
+#include "collector/file/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,10 +49,14 @@ static struct {
 	ino_t inode;
 } inherited = { .fd = -1 };
 
+static void configure_ring(uint64_t bytes);
+
 void trace_configure(const struct trace_settings *configured)
 {
 	settings = configured;
 	file = fork_wiped_alloc(sizeof *file);
+	if (file && settings->ring_bytes)
+		configure_ring(settings->ring_bytes);
 	configured_pid = getpid();
 	output_grow_fd_table();
 }
@@ -91,6 +97,7 @@ static void fill_header(struct trace_header *header)
 	header->parent_pid = (uint32_t)getppid();
 	header->page_bytes = (uint32_t)page;
 	header->limit_bytes = settings->limit_bytes;
+	header->ring.bytes = ring_is_used() ? settings->ring_bytes : 0;
 	header->start = clock_sample();
 	header->end = page;
 	memcpy(header->build_id, settings->build_id, sizeof header->build_id);
@@ -423,6 +430,57 @@ static void reserve_ahead(uint64_t end)
 		file_allocate(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
 }
 
+/* ---- the ring ---- */
+
+static uint64_t reserve_for_ring(uint64_t bytes)
+{
+	return reserve_space(bytes, file_page_bytes());
+}
+
+static bool allocate_for_ring(uint64_t offset, uint64_t bytes)
+{
+	if (!file->mapped || !file_allocate(file->fd, 0, offset, bytes))
+		return true;
+	release_space(offset, bytes);
+	return false;
+}
+
+static bool write_for_ring(const void *bytes, size_t count, uint64_t offset)
+{
+	struct iovec part = { (void *)(uintptr_t)bytes, count };
+
+	return write_parts(&part, 1, offset) == count;
+}
+
+static void configure_ring(uint64_t bytes)
+{
+	ring_setup(bytes < RING_BYTES_MIN ? RING_BYTES_MIN : bytes,
+		&(const struct ring_file){
+			reserve_for_ring, allocate_for_ring, write_for_ring, trace_header });
+}
+
+/* Writes the header's counters to a file that is not mapped. */
+static void write_back_header(void)
+{
+	struct iovec header = { file->header, sizeof *file->header };
+
+	if (!file->mapped)
+		write_parts(&header, 1, 0);
+}
+
+static bool write_ring_chunk(
+	const struct trace_block *head, const void *payload, enum trace_loss *reason)
+{
+	bool written;
+
+	*reason = TRACE_LOST_BAD_FILE;
+	if (!check_descriptor())
+		return false;
+	written = ring_write(head, payload, clock_now(), reason);
+	write_back_header();
+	return written;
+}
+
 static bool write_chunk(struct trace_block *head, const void *payload, enum trace_loss *reason)
 {
 	struct iovec parts[2] = { { head, sizeof *head },
@@ -444,11 +502,7 @@ static bool write_chunk(struct trace_block *head, const void *payload, enum trac
 		release_space(offset, head->extent);
 	if (wrote < bytes)
 		return false;
-	if (!file->mapped) {
-		struct iovec header = { file->header, sizeof *file->header };
-
-		write_parts(&header, 1, 0);
-	}
+	write_back_header();
 	return true;
 }
 
@@ -461,8 +515,11 @@ bool trace_seal(const struct trace_block *slot, enum trace_loss *reason)
 	bool sealed;
 
 	fill_head(&head, TRACE_CHUNK, extent);
+	if (ring_is_used())
+		head.reserved = (uint32_t)slot_events(slot);
 	head.crc = trace_block_crc(&head, slot + 1);
-	sealed = write_chunk(&head, slot + 1, reason);
+	sealed = ring_is_used() ? write_ring_chunk(&head, slot + 1, reason)
+				: write_chunk(&head, slot + 1, reason);
 	errno = saved;
 	return sealed;
 }
@@ -499,9 +556,6 @@ void trace_end(void)
 		return;
 	header->last = clock_sample();
 	__atomic_fetch_or(&header->flags, TRACE_ENDED, __ATOMIC_RELEASE);
-	if (!file->mapped && check_descriptor()) {
-		struct iovec part = { header, sizeof *header };
-
-		write_parts(&part, 1, 0);
-	}
+	if (!file->mapped && check_descriptor())
+		write_back_header();
 }

@@ -13,6 +13,7 @@
 
 struct trace_settings {
 	uint64_t limit_bytes; /* PPERF_MAX */
+	uint64_t ring_bytes;  /* PPERF_RING; 0: chunks are never overwritten */
 	uint64_t run_id;
 	bool skip_forked;     /* PPERF_CHILDREN=none: a child made by fork records nothing */
 	uint8_t build_id[20]; /* of this library; zeros if it has none */
@@ -54,7 +55,7 @@ const char *trace_output(void);
 struct trace_block *trace_map_block(
 	enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason);
 
-/* Writes the head and used payload of `slot` to the end of the file as a chunk, in one write.
+/* Writes the head and used payload of `slot` to the end of the file, or into the ring, as a chunk.
  * Returns false on failure, with the reason in `reason`. */
 bool trace_seal(const struct trace_block *slot, enum trace_loss *reason);
 

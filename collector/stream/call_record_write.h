@@ -36,7 +36,7 @@ static_assert(
 	"append_repeated writes it so");
 static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) == 3 &&
 		      CALL_WORDS(trace_copy) == 3 && CALL_WORDS(trace_sync) == 3 &&
-		      CALL_WORDS(trace_memory) == 4,
+		      CALL_WORDS(trace_memory) == 4 && CALL_WORDS(trace_mapping) == 4,
 	"is_repeat_of compares 3, 4 or 6 words");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"call_pair puts the first number into the low half");

@@ -29,6 +29,7 @@ enum step_evidence {
 static struct schedule plan;
 static char marker[MARKER_MAX];
 static void (*on_recording_changed)(bool recorded);
+static void (*on_step_begins)(uint64_t step);
 
 static atomic_flag schedule_lock = ATOMIC_FLAG_INIT;
 static enum step_evidence trusted_evidence; /* state from here on is protected by schedule_lock */
@@ -163,6 +164,11 @@ void schedule_configure(
 	recording_use_schedule(recording);
 }
 
+void schedule_observe_steps(void (*on_step)(uint64_t step))
+{
+	on_step_begins = on_step;
+}
+
 /* Called when step `step` begins, or may begin. A cycle that follows another without a pause has a
  * recording window of its own. */
 static void advance_to_step(uint64_t step)
@@ -170,6 +176,8 @@ static void advance_to_step(uint64_t step)
 	const struct schedule_phase phase = schedule_phase(&plan, step);
 
 	recording_set_steps_ended(step);
+	if (on_step_begins && step != current_step)
+		on_step_begins(step);
 	if (recording && phase.recorded && phase.cycle == cycle && step != current_step)
 		schedule_next_step(step, cycle);
 	current_step = step;

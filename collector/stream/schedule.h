@@ -51,6 +51,10 @@ void schedule_configure(const struct schedule *schedule, const char *marker,
 /* Called in a forked child: unlocks the schedule. */
 void schedule_forked(void);
 
+/* Called by the constructor, after schedule_configure: calls `on_step` whenever a step begins, with
+ * its number, on the thread that begins it. One thread at a time. */
+void schedule_observe_steps(void (*on_step)(uint64_t step));
+
 extern bool schedule_wanted;     /* there is a schedule: call the functions below */
 extern bool schedule_has_marker; /* PPERF_STEP_MARKER is set, too: NVTX ranges may be steps */
 

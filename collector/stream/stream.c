@@ -9,6 +9,8 @@
 #include "collector/process/signal_guard.h"
 #include "collector/file/slots.h"
 #include "collector/file/trace_file.h"
+#include "collector/stream/control.h"
+#include "collector/stream/held_memory.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -52,6 +54,7 @@ void stream_configure(const struct trace_settings *settings)
 {
 	trace_configure(settings);
 	dictionary_setup();
+	held_memory_setup();
 	stream_registry = slots_setup() ? fork_wiped_alloc(sizeof *stream_registry) : NULL;
 	end_key_made = !pthread_key_create(&end_key, end_thread_stream);
 }
@@ -211,8 +214,22 @@ static bool seal_slot(struct stream *s)
 
 	signal_guard_begin(&guard);
 	sealed = seal_guarded(s);
+	/* The event that needs room gets a new payload. */
+	if (sealed &&
+		(control_poll_sealed(s) | (held_memory_wanted && held_memory_restate_if_due(s))))
+		seal_guarded(s);
 	signal_guard_end(&guard);
 	return sealed;
+}
+
+bool stream_seal_to_restate(struct stream *s, size_t bytes)
+{
+	if (seal_guarded(s) && s->slot->used + bytes <= s->room)
+		return true;
+	s->room = s->slot->used;
+	stream_update_limits(s);
+	stream_lose(s, (enum trace_loss)s->reason);
+	return false;
 }
 
 void stream_lose(struct stream *s, enum trace_loss reason)

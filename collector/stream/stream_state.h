@@ -289,6 +289,10 @@ bool stream_is_skipped(struct stream *s, enum trace_kind kind);
  * counted as lost. */
 bool stream_reserve_slow(struct stream *s, size_t bytes);
 
+/* Makes room for a record of held_memory.h by sealing the slot. Returns false if there is none; the
+ * record is then counted as lost. Under the signal guard. */
+bool stream_seal_to_restate(struct stream *s, size_t bytes);
+
 /* Appends a zeroed record of `size` bytes after the pending ones, aligned to 8 bytes, with its head
  * filled. The caller has reserved `size` bytes and 4 of padding. */
 void *stream_put_head(struct stream *s, enum trace_kind kind, size_t size);

@@ -52,7 +52,10 @@ static void write_call(struct driver_function *callee, enum trace_kind kind, int
 {
 	if (captured)
 		call_mark_captured();
-	call_write(&callee->traced, kind, result, CALL_NO_STREAM, rest, words);
+	if (kind == TRACE_ALLOC || kind == TRACE_FREE)
+		call_write_memory(&callee->traced, kind, result, CALL_NO_STREAM, rest);
+	else
+		call_write(&callee->traced, kind, result, CALL_NO_STREAM, rest, words);
 }
 
 static uint64_t event_stream(const struct driver_function *callee, const struct driver_event *event)
@@ -136,6 +139,36 @@ static void write_driver_memory(
 		CALL_WORDS(trace_memory));
 }
 
+static void write_driver_mapping(
+	struct driver_function *callee, const struct driver_event *event, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_mapping)] = { event->object, event->bytes,
+		event->handle, call_pair(event->detail, 0) };
+
+	write_call(callee, TRACE_MAPPING, result, rest, CALL_WORDS(trace_mapping));
+}
+
+/* The call itself has no record: what it returned is worth one. */
+static void write_memory_query(const struct driver_event *event)
+{
+	const int saved = errno;
+	struct trace_device_memory *record;
+
+	if (!event->total || call_tls.device == UINT32_MAX || !call_enabled || !stream_enter())
+		return;
+	record = stream_record(TRACE_DEVICE_MEMORY, sizeof *record);
+	if (record) {
+		record->free_bytes = event->bytes;
+		record->total_bytes = event->total;
+		record->process_bytes = 0;
+		record->device = call_tls.device;
+		record->reason = TRACE_SAMPLE_QUERY;
+		stream_commit();
+	}
+	stream_leave();
+	errno = saved;
+}
+
 static void write_driver_event(
 	struct driver_function *callee, const struct cupti_call *call, int result)
 {
@@ -159,6 +192,12 @@ static void write_driver_event(
 	case DRIVER_ALLOC:
 	case DRIVER_FREE:
 		write_driver_memory(callee, &event, result);
+		break;
+	case DRIVER_MAPPING:
+		write_driver_mapping(callee, &event, result);
+		break;
+	case DRIVER_MEMORY_QUERY:
+		write_memory_query(&event);
 		break;
 	case DRIVER_CAPTURE_BEGIN:
 		if (result == 0)

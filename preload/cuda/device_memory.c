@@ -15,8 +15,21 @@ struct memory_call {
 	uint64_t bytes;
 	const void *stream;
 	enum trace_memory_kind kind;
-	uint32_t flags; /* enum trace_memory_flag */
+	uint32_t flags;         /* enum trace_memory_flag */
+	const void *for_stream; /* TRACE_MEMORY_FOR_STREAM */
 };
+
+#define CUDA_SUCCESS 0
+#define CUDA_OUT_OF_MEMORY 2
+
+/* Follows the record of an allocation of device memory. */
+static void after_device_alloc(int result, const struct memory_call *memory_call)
+{
+	if (result == CUDA_SUCCESS)
+		call_hook_device_memory(call_tls.caller, memory_call->flags & TRACE_MEMORY_POOL);
+	if (result == CUDA_SUCCESS || result == CUDA_OUT_OF_MEMORY)
+		call_write_device_memory(result != CUDA_SUCCESS);
+}
 
 /* Records a call if it is the outermost one, and ends it. Returns `result`, that of the call. */
 static inline int end_memory_call(struct traced_function *traced, uint32_t outer,
@@ -25,18 +38,16 @@ static inline int end_memory_call(struct traced_function *traced, uint32_t outer
 	const uint64_t rest[CALL_WORDS(trace_memory)] = {
 		(uintptr_t)memory_call->address,
 		memory_call->bytes,
-		memory_call->stream == CALL_NO_STREAM ? 0
+		memory_call->stream == CALL_NO_STREAM ? (uintptr_t)memory_call->for_stream
 						      : call_stream(traced, memory_call->stream),
 		call_pair(memory_call->kind,
 			memory_call->flags | (kind == TRACE_ALLOC ? call_context_flags() : 0)),
 	};
 
 	if (outer == 0) {
-		call_write(
-			traced, kind, result, memory_call->stream, rest, CALL_WORDS(trace_memory));
-		if (kind == TRACE_ALLOC && memory_call->kind == TRACE_MEMORY_DEVICE && result == 0)
-			call_hook_device_memory(
-				call_tls.caller, memory_call->flags & TRACE_MEMORY_POOL);
+		call_write_memory(traced, kind, result, memory_call->stream, rest);
+		if (kind == TRACE_ALLOC && memory_call->kind == TRACE_MEMORY_DEVICE)
+			after_device_alloc(result, memory_call);
 	}
 	call_end(outer);
 	return result;
@@ -52,25 +63,33 @@ static inline int end_alloc(struct traced_function *traced, uint32_t outer, int 
 	const void *address, uint64_t bytes, enum trace_memory_kind kind, uint32_t flags)
 {
 	return end_memory_call(traced, outer, TRACE_ALLOC, result,
-		&(struct memory_call){ address, bytes, CALL_NO_STREAM, kind, flags });
+		&(struct memory_call){ address, bytes, CALL_NO_STREAM, kind, flags, NULL });
 }
 
 static int end_free(struct traced_function *traced, uint32_t outer, int result, const void *address,
 	enum trace_memory_kind kind, uint32_t flags)
 {
 	return end_memory_call(traced, outer, TRACE_FREE, result,
-		&(struct memory_call){ address, 0, CALL_NO_STREAM, kind, flags });
+		&(struct memory_call){ address, 0, CALL_NO_STREAM, kind, flags, NULL });
 }
 
+/* PyTorch's caching allocator uses no other function for its segments. */
 int cudaMalloc(void **address, size_t bytes)
 {
 	static struct traced_function traced = { .name = "cudaMalloc", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc(address, bytes);
+	struct memory_call call = { allocated_address(result, address), bytes, CALL_NO_STREAM,
+		TRACE_MEMORY_DEVICE, 0, NULL };
+	void *stream = NULL;
 
-	return end_alloc(&traced, outer, result, allocated_address(result, address), bytes,
-		TRACE_MEMORY_DEVICE, 0);
+	if (outer == 0 && result == CUDA_SUCCESS && call_enabled) {
+		call_returned();
+		call.flags = call_allocation_stream(CALLER, &stream);
+		call.for_stream = stream;
+	}
+	return end_memory_call(&traced, outer, TRACE_ALLOC, result, &call);
 }
 
 int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
@@ -251,7 +270,7 @@ static int end_pool_alloc(struct traced_function *traced, uint32_t outer, int re
 {
 	return end_memory_call(traced, outer, TRACE_ALLOC, result,
 		&(struct memory_call){ allocated_address(result, address), bytes, stream,
-			TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+			TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL, NULL });
 }
 
 static int end_pool_free(struct traced_function *traced, uint32_t outer, int result,
@@ -259,7 +278,7 @@ static int end_pool_free(struct traced_function *traced, uint32_t outer, int res
 {
 	return end_memory_call(traced, outer, TRACE_FREE, result,
 		&(struct memory_call){
-			address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+			address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL, NULL });
 }
 
 int cudaMallocAsync(void **address, size_t bytes, void *stream)

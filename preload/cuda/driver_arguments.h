@@ -158,6 +158,26 @@ struct arguments_physical { /* cuMemCreate */
 	} * properties;
 };
 
+struct arguments_memory_query { /* cuMemGetInfo */
+	const size_t *free_bytes, *total_bytes;
+};
+struct arguments_reserve { /* cuMemAddressReserve */
+	const uint64_t *address;
+	uint64_t bytes;
+};
+struct arguments_range { /* cuMemAddressFree, cuMemUnmap */
+	uint64_t address, bytes;
+};
+struct arguments_map { /* cuMemMap */
+	uint64_t address, bytes, offset, handle;
+};
+/* cuMemRetainAllocationHandle; cuMemImportFromShareableHandle has a handle of the operating system
+ * in place of the address */
+struct arguments_handle {
+	const uint64_t *handle;
+	uint64_t address;
+};
+
 struct arguments_stream { /* cuStreamSynchronize, cuStreamBeginCapture..., cuStreamEndCapture */
 	uint64_t stream;
 };

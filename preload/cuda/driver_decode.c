@@ -322,7 +322,7 @@ DRIVER_READER(read_array_mipmapped)
 	read_array_levels(event, array, done, array->levels);
 }
 
-/* Physical memory, identified by its handle. Mapping it allocates no further memory. */
+/* Physical memory, identified by its handle. MAPPING records say where it is mapped. */
 DRIVER_READER(read_physical)
 {
 	const struct arguments_physical *memory = arguments;
@@ -331,6 +331,52 @@ DRIVER_READER(read_physical)
 	event->object = done ? *memory->handle : 0;
 	if (memory->properties && memory->properties->location_type > 1)
 		event->detail = TRACE_MEMORY_PINNED;
+}
+
+DRIVER_READER(read_memory_query)
+{
+	const struct arguments_memory_query *query = arguments;
+
+	if (!done || !query->free_bytes || !query->total_bytes)
+		return;
+	event->bytes = *query->free_bytes;
+	event->total = *query->total_bytes;
+}
+
+/* ---- virtual memory ---- */
+
+DRIVER_READER(read_reserve)
+{
+	const struct arguments_reserve *range = arguments;
+
+	event->bytes = range->bytes;
+	event->object = done ? *range->address : 0;
+}
+
+DRIVER_READER(read_range)
+{
+	const struct arguments_range *range = arguments;
+
+	event->bytes = range->bytes;
+	event->object = range->address;
+}
+
+DRIVER_READER(read_map)
+{
+	const struct arguments_map *map = arguments;
+
+	event->bytes = map->bytes;
+	event->object = map->address;
+	event->handle = map->handle;
+}
+
+DRIVER_READER(read_handle)
+{
+	const struct arguments_handle *memory = arguments;
+
+	event->handle = done ? *memory->handle : 0;
+	if (call->detail == TRACE_MAPPING_RETAIN)
+		event->object = memory->address;
 }
 
 DRIVER_READER(read_stream)

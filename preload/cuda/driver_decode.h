@@ -41,6 +41,11 @@
 	X(read_array_3d)           \
 	X(read_array_mipmapped)    \
 	X(read_physical)           \
+	X(read_reserve)            \
+	X(read_range)              \
+	X(read_map)                \
+	X(read_handle)             \
+	X(read_memory_query)       \
 	X(read_stream)             \
 	X(read_event)              \
 	X(read_wait)

@@ -43,6 +43,8 @@ struct function_line {
 #define FREE(id, name, twin, kind, flags, streamed)                                         \
 	ENTRY(id, name, CALL_FREE, twin, DRIVER_FREE, TRACE_MEMORY_##kind, flags, streamed, \
 		read_free)
+#define MAPPING(id, name, action, reader) \
+	ENTRY(id, name, CALL_PLAIN, 0, DRIVER_MAPPING, TRACE_MAPPING_##action, 0, 0, reader)
 #define SYNC(id, name, twin, type, streamed, reader) \
 	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_SYNC, type, 0, streamed, reader)
 #define BEGIN(id, name, twin) \
@@ -175,6 +177,16 @@ static const struct function_line function_lines[] = {
 	FREE(89, "cuArrayDestroy", 0, ARRAY, 0, 0),
 	FREE(349, "cuMipmappedArrayDestroy", 0, ARRAY, 0, 0),
 	FREE(550, "cuMemRelease", 0, UNKNOWN, TRACE_MEMORY_MAPPED, 0),
+
+	MAPPING(547, "cuMemAddressReserve", RESERVE, read_reserve),
+	MAPPING(548, "cuMemAddressFree", UNRESERVE, read_range),
+	MAPPING(551, "cuMemMap", MAP, read_map),
+	MAPPING(552, "cuMemUnmap", UNMAP, read_range),
+	MAPPING(565, "cuMemRetainAllocationHandle", RETAIN, read_handle),
+	MAPPING(555, "cuMemImportFromShareableHandle", IMPORT, read_handle),
+
+	ENTRY(242, "cuMemGetInfo_v2", CALL_PLAIN, 0, DRIVER_MEMORY_QUERY, 0, 0, 0,
+		read_memory_query),
 
 	SYNC(17, "cuCtxSynchronize", 0, TRACE_SYNC_CONTEXT, 0, read_nothing),
 	SYNC(800, "cuCtxSynchronize_v2", 0, TRACE_SYNC_CONTEXT, 0, read_nothing),

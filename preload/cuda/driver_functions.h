@@ -23,6 +23,8 @@ enum driver_event_kind {
 	DRIVER_SYNC,
 	DRIVER_ALLOC,
 	DRIVER_FREE,
+	DRIVER_MAPPING,
+	DRIVER_MEMORY_QUERY,
 	DRIVER_CAPTURE_BEGIN,
 	DRIVER_CAPTURE_END,
 };
@@ -30,13 +32,15 @@ enum driver_event_kind {
 /* What the arguments of a call mean. Members that do not apply are 0. */
 struct driver_event {
 	uint64_t stream; /* CUDA stream handle */
-	/* LAUNCH: CUfunction. GRAPH_LAUNCH: executable graph. SYNC: event. ALLOC and FREE:
+	/* LAUNCH: CUfunction. GRAPH_LAUNCH: executable graph. SYNC: event. ALLOC, FREE and MAPPING:
 	 * address. */
 	uint64_t object;
-	uint64_t bytes;
+	uint64_t bytes;                           /* MEMORY_QUERY: free ones */
+	uint64_t total;                           /* MEMORY_QUERY */
+	uint64_t handle;                          /* MAPPING: of physical memory */
 	uint32_t grid[3], block[3], shared_bytes; /* LAUNCH */
 	/* COPY: enum trace_copy_kind. MEMSET: the value. SYNC: enum trace_sync_type. ALLOC and
-	 * FREE: enum trace_memory_kind. */
+	 * FREE: enum trace_memory_kind. MAPPING: enum trace_mapping_action. */
 	uint32_t detail;
 	uint32_t flags; /* ALLOC and FREE: enum trace_memory_flag */
 };

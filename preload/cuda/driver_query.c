@@ -16,7 +16,8 @@
 	X(cuCtxGetDevice, (int *device))                               \
 	X(cuStreamIsCapturing, (const void *stream, int *status))      \
 	X(cuStreamIsCapturing_ptsz, (const void *stream, int *status)) \
-	X(cuKernelGetName, (const char **name, const void *kernel))
+	X(cuKernelGetName, (const char **name, const void *kernel))    \
+	X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes))
 
 struct driver_functions {
 #define X(name, parameters) int(*name) parameters;
@@ -97,4 +98,21 @@ const char *driver_kernel_name(const void *kernel)
 	call_ids_own_call = false;
 	errno = saved;
 	return name;
+}
+
+bool driver_memory_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	const struct driver_functions *functions = loaded_driver();
+	size_t free_now = 0, total = 0;
+	int saved = errno;
+	bool known;
+
+	call_ids_own_call = true;
+	known = functions && functions->cuMemGetInfo_v2 &&
+		!functions->cuMemGetInfo_v2(&free_now, &total);
+	call_ids_own_call = false;
+	errno = saved;
+	*free_bytes = free_now;
+	*total_bytes = total;
+	return known;
 }

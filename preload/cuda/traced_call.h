@@ -40,7 +40,7 @@
 
 enum call_type {
 	CALL_PLAIN,  /* never with a call stack */
-	CALL_ALLOC,  /* with a stack if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
+	CALL_ALLOC,  /* with a stack unless PPERF_STACKS and PPERF_PYSTACKS are off */
 	CALL_FREE,   /* as CALL_PLAIN: its allocation is found by the address */
 	CALL_LAUNCH, /* with a stack if either is launch */
 	CALL_RESET,  /* as CALL_PLAIN: call_set_context has given its device */
@@ -100,6 +100,10 @@ struct call_hooks {
 	/* Called on the calling thread after a call that returns to `caller` has allocated device
 	 * memory. `pool`: from a memory pool. */
 	void (*device_memory)(const void *caller, bool pool);
+	/* Called on the calling thread after a call that returns to `caller` has allocated memory
+	 * of `device`. Stores the CUDA stream that it is for, and returns true, if PyTorch's
+	 * caching allocator made the call. */
+	bool (*allocation_stream)(const void *caller, uint32_t device, void **stream);
 };
 
 /* Stores the hooks. Called by the library's constructor, before there is a second thread. */
@@ -113,6 +117,11 @@ void call_hook_first_call(void);
  * memory, from a memory pool if `pool`. PyTorch's part uses it to find out whether an allocation
  * of torch's own allocator was not reported as tensors. */
 void call_hook_device_memory(const void *caller, bool pool);
+
+/* Returns flags of enum trace_memory_flag that say for which CUDA stream memory was allocated, by a
+ * call that has just returned to `caller`, and stores the stream. 0: that is not known. In a
+ * wrapper, not in a callback. */
+uint32_t call_allocation_stream(const void *caller, void **stream);
 
 /* Opens the trace and loads libunwind before the first call begins. Inside the call this would
  * count as its time, or change the clock under it. May be called repeatedly, where the program's
@@ -232,9 +241,20 @@ static inline uint32_t call_context_flags(void)
 bool call_write(struct traced_function *traced, enum trace_kind kind, int result,
 	const void *stream, const uint64_t *rest, size_t words);
 
+/* As call_write, for an ALLOC or FREE, with the words of struct trace_memory. With PPERF_RING it
+ * also remembers which memory is held. The stamp may then be a little later than the call's end. */
+bool call_write_memory(struct traced_function *traced, enum trace_kind kind, int result,
+	const void *stream, const uint64_t *rest);
+
 /* As call_write, for a call in which a context ended: all its memory is free. call_set_context has
  * given the context. */
 bool call_write_reset(struct traced_function *traced, int result);
+
+/* Records how much of the current device's memory is free, if that is allowed here: no stream is
+ * being captured. Called in the wrapper of an allocation, after call_write and before call_end, so
+ * that the query is no part of the trace. `failed`: the allocation failed for want of memory; else
+ * it succeeded, and only the first one of a device is followed by the query. */
+void call_write_device_memory(bool failed);
 
 /* Returns the stream handle to record: that of the stream meant. */
 static inline uint64_t call_stream(const struct traced_function *traced, const void *stream)

@@ -20,10 +20,16 @@ struct location_entry {
 	_Atomic uint32_t sequence;
 	_Atomic uint64_t code, check;
 	_Atomic uint64_t offset;
-	_Atomic uint64_t function_file, line_user; /* function and file; line and user_code */
+	_Atomic uint64_t function_file, line_stack; /* function and file; line and stack */
 };
 
 static struct location_entry *entries;
+
+#define CODE_ENTRIES 4096u /* a power of two */
+
+/* Which code objects are the program's: a checksum, and in the lowest bit whether it is. One word,
+ * so that no thread reads half of an entry. 0: empty. */
+static _Atomic uint64_t user_codes[CODE_ENTRIES];
 
 void python_location_prepare(void)
 {
@@ -128,19 +134,21 @@ static bool cache_load(struct location_entry *entry, uintptr_t code, int64_t off
 	struct python_location *location)
 {
 	const uint32_t sequence = atomic_load_explicit(&entry->sequence, memory_order_acquire);
-	uint64_t function_file, line_user;
+	uint64_t function_file, line_stack;
 
 	if (sequence & 1 || atomic_load_explicit(&entry->code, memory_order_acquire) != code ||
 		atomic_load_explicit(&entry->offset, memory_order_acquire) != (uint64_t)offset ||
 		atomic_load_explicit(&entry->check, memory_order_acquire) != check)
 		return false;
 	function_file = atomic_load_explicit(&entry->function_file, memory_order_acquire);
-	line_user = atomic_load_explicit(&entry->line_user, memory_order_acquire);
+	line_stack = atomic_load_explicit(&entry->line_stack, memory_order_acquire);
 	if (atomic_load_explicit(&entry->sequence, memory_order_relaxed) != sequence)
 		return false;
 	location->frame = (struct trace_python_frame){ (uint32_t)function_file,
-		(uint32_t)(function_file >> 32), (uint32_t)line_user, 0 };
-	location->user_code = line_user >> 32;
+		(uint32_t)(function_file >> 32), (uint32_t)line_stack, 0 };
+	location->stack = (uint32_t)(line_stack >> 32);
+	location->user_code = location->stack != 0;
+	location->was_read = false;
 	return true;
 }
 
@@ -158,8 +166,8 @@ static void cache_store(struct location_entry *entry, uintptr_t code, int64_t of
 	atomic_store_explicit(&entry->function_file,
 		location->frame.function | (uint64_t)location->frame.file << 32,
 		memory_order_release);
-	atomic_store_explicit(&entry->line_user,
-		location->frame.line | (uint64_t)location->user_code << 32, memory_order_release);
+	atomic_store_explicit(&entry->line_stack,
+		location->frame.line | (uint64_t)location->stack << 32, memory_order_release);
 	atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
 }
 
@@ -193,10 +201,12 @@ static void read_location(const struct python_layout *layout, const struct pytho
 	int64_t offset, struct python_location *location)
 {
 	location->user_code = false;
+	location->was_read = true;
 	location->frame.file = text_name_id(layout, parts->file, &location->user_code);
 	location->frame.function = text_name_id(layout, parts->name, NULL);
 	location->frame.line = python_code_line(layout, parts, offset);
 	location->frame.reserved = 0;
+	location->stack = location->user_code ? python_stack_id(&location->frame, 1) : 0;
 }
 
 bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t offset,
@@ -218,8 +228,54 @@ bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t o
 		if (cache_load(&set[i], code, offset, check, location))
 			return true;
 	read_location(layout, &parts, offset, location);
-	/* A text without an id had no room: it may get one later. */
-	if (location->frame.file && location->frame.function)
+	/* What has no id had no room: it may get one later. */
+	if (location->frame.file && location->frame.function &&
+		(location->stack || !location->user_code))
 		cache_store(cache_victim(set, code, offset, check), code, offset, check, location);
 	return true;
+}
+
+/* Returns a checksum of the code object and its file, which decide whether it is the program's.
+ * Its version is unique. Code without a version has the length and the last bytes of the file's
+ * name instead, because another text may be at that address later. */
+static uint64_t file_checksum(
+	const struct python_layout *layout, uintptr_t code, const struct python_code *parts)
+{
+	const uint64_t value = hash_combine(hash_combine(code, parts->file), parts->version);
+	uint64_t length, word = 0;
+	unsigned width;
+	bool ascii;
+	uintptr_t data;
+
+	if (parts->version)
+		return value;
+	data = python_str_data(layout, parts->file, &length, &width, &ascii);
+	if (!data)
+		return value;
+	if (length * width >= sizeof word)
+		safe_read(&word, data + length * width - sizeof word, sizeof word);
+	return hash_combine(hash_combine(value, length), word);
+}
+
+bool python_code_is_user(const struct python_layout *layout, uintptr_t code)
+{
+	char room[PYTHON_STR_ROOM];
+	struct python_code parts;
+	_Atomic uint64_t *entry;
+	const char *file;
+	uint64_t check, found;
+	size_t bytes;
+	bool user_code;
+
+	if (!python_code_read(layout, code, &parts))
+		return false;
+	check = file_checksum(layout, code, &parts) | 1;
+	entry = &user_codes[check >> 32 & (CODE_ENTRIES - 1)];
+	found = atomic_load_explicit(entry, memory_order_relaxed);
+	if (found && (found | 1) == check)
+		return found & 1;
+	file = python_str(layout, parts.file, room, &bytes);
+	user_code = file && python_is_user_code(file, bytes);
+	atomic_store_explicit(entry, check - !user_code, memory_order_relaxed);
+	return user_code;
 }

@@ -19,6 +19,9 @@
 struct python_location {
 	struct trace_python_frame frame;
 	bool user_code; /* in a file of the program's own (user_code.h) */
+	bool was_read;  /* its texts were read: it was not in the table */
+	/* Of the program's own code: the id of a Python stack of this frame. */
+	uint32_t stack;
 };
 
 /* Allocates the table; called once, before the first location. Without it every location is read
@@ -29,6 +32,10 @@ void python_location_prepare(void);
  * false if `code` is no code object. The code object must be running, so that it stays valid. */
 bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t offset,
 	struct python_location *location);
+
+/* Returns whether the code object is in a file of the program's own (user_code.h). Quicker than
+ * python_locate, because only the file's name is needed. As there, `code` must be running. */
+bool python_code_is_user(const struct python_layout *layout, uintptr_t code);
 
 /* The parts of a code object: the addresses of its file, name and line table, its first line and
  * its version. 0: it has no version. */

@@ -20,6 +20,7 @@
 #define USER_SEARCH_MAX 512u
 
 enum python_stack_setting python_stack_mode;
+int64_t python_stack_min_bytes = INT64_MAX;
 static struct python_layout layout; /* valid once `available` is true */
 static _Atomic bool available, tried;
 /* One bit per node: its source is recorded, or was found missing. */
@@ -27,13 +28,21 @@ static _Atomic uint8_t *recorded_nodes;
 
 bool python_frames_configure(const char *stacks)
 {
-	const bool launch = stacks && !strcmp(stacks, "launch"),
-		   alloc = stacks && !strcmp(stacks, "alloc");
+	static const struct {
+		char name[8];
+		enum python_stack_setting mode;
+		int64_t min_bytes;
+	} settings[] = { { "own", PYTHON_STACKS_OWN, OWN_LINE_BYTES },
+		{ "alloc", PYTHON_STACKS_ALLOC, 1 }, { "launch", PYTHON_STACKS_LAUNCH, 1 },
+		{ "off", PYTHON_STACKS_OFF, INT64_MAX } };
+	const size_t count = sizeof settings / sizeof settings[0];
+	size_t i = 0;
 
-	python_stack_mode = launch  ? PYTHON_STACKS_LAUNCH
-			    : alloc ? PYTHON_STACKS_ALLOC
-				    : PYTHON_STACKS_OFF;
-	return !stacks || launch || alloc || !strcmp(stacks, "off");
+	while (stacks && i < count && strcmp(stacks, settings[i].name))
+		i++;
+	python_stack_mode = settings[i % count].mode;
+	python_stack_min_bytes = settings[i % count].min_bytes;
+	return i < count;
 }
 
 static uintptr_t first_frame(void)
@@ -71,11 +80,21 @@ static bool find_user_frame(struct python_location *location)
 	for (unsigned i = 0; at && i < USER_SEARCH_MAX; i++, at = frame.previous) {
 		if (!python_frame_read(&layout, at, &frame))
 			return false;
-		if (frame.code && python_locate(&layout, frame.code, frame.offset, location) &&
-			location->user_code)
-			return true;
+		if (frame.code && python_code_is_user(&layout, frame.code))
+			return python_locate(&layout, frame.code, frame.offset, location);
 	}
 	return false;
+}
+
+uint32_t python_own_line_capture(bool *first)
+{
+	struct python_location location = { .was_read = false };
+	int saved = errno;
+	const bool found = find_user_frame(&location);
+
+	errno = saved;
+	*first = location.was_read;
+	return found ? location.stack : 0;
 }
 
 static __attribute__((noinline)) void write_source(uint32_t node)

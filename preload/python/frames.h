@@ -9,14 +9,15 @@
  * The frames have two uses. SOURCE records say where in the program's own files a node was first
  * entered. PPERF_PYSTACKS requests the Python call stacks of launches and allocations. If a thread
  * has no Python frames, its native stack is recorded instead, if PPERF_STACKS requests that.
+ * Without the setting, large allocations get the innermost line of the program's own files.
  */
 #ifndef PPERF_PRELOAD_PYTHON_FRAMES_H
 #define PPERF_PRELOAD_PYTHON_FRAMES_H
 
 #include "preload/python/code_location.h"
 
-/* Called by the constructor. `stacks`: the value of PPERF_PYSTACKS (NULL: off). Returns false if
- * that is no such value; off is used then. */
+/* Called by the constructor. `stacks`: the value of PPERF_PYSTACKS (NULL: own). Returns false if
+ * that is no such value; own is used then. */
 bool python_frames_configure(const char *stacks);
 
 /* Tests whether frames can be read, once per process; a forked child keeps the result. Writes it to
@@ -26,15 +27,24 @@ void python_frames_start(void);
 /* The calls that get Python stacks (PPERF_PYSTACKS). Written by the constructor only. */
 enum python_stack_setting {
 	PYTHON_STACKS_OFF,
+	PYTHON_STACKS_OWN, /* one line of CUDA allocations, and of tensors from OWN_LINE_BYTES on */
 	PYTHON_STACKS_ALLOC,
 	PYTHON_STACKS_LAUNCH /* and allocations */
 };
 extern enum python_stack_setting python_stack_mode;
 
+/* Tensors of at least so many bytes get a stack. INT64_MAX: none does. */
+extern int64_t python_stack_min_bytes;
+#define OWN_LINE_BYTES (INT64_C(1) << 20)
+
 /* Returns the id of the calling thread's Python stack, innermost frame first, of STACK_FRAMES_MAX
  * frames at most. 0: this thread has no Python, or its frames cannot be read. Between stream_enter
  * and stream_leave. Keeps errno. */
 uint32_t python_stack_capture(void);
+
+/* As python_stack_capture, but only the innermost frame in the program's own files
+ * (user_code.h). 0: there is none. `*first`: the line's texts were read, which takes longer. */
+uint32_t python_own_line_capture(bool *first);
 
 /* Notes that the calling thread has entered `node`. The first such call writes a SOURCE record, if
  * the thread has a frame in the program's own files. Cheap afterwards. Must not be called between

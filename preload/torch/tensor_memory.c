@@ -5,12 +5,14 @@
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
+#include "collector/stream/held_memory.h"
 #include "collector/stream/stream.h"
 #include "collector/stream/recording_switch.h"
 #include "preload/python/python.h"
 #include "preload/python/frames.h"
 #include "preload/torch/libraries.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -184,7 +186,7 @@ static uint64_t report_bytes(const struct tensor_report *tensor_report)
 static bool follows_last(
 	const struct last_report *before, const struct tensor_report *tensor_report)
 {
-	return atomic_load_explicit(&before->run, memory_order_relaxed) && !tensor_report->stack &&
+	return atomic_load_explicit(&before->run, memory_order_relaxed) &&
 	       atomic_load_explicit(&before->allocated, memory_order_relaxed) +
 			       (uint64_t)tensor_report->bytes ==
 		       tensor_report->allocated &&
@@ -196,10 +198,16 @@ static bool follows_last(
 
 static bool append_next(const struct tensor_report *tensor_report)
 {
-	struct trace_tensor_next *next = stream_record(TRACE_TENSOR_NEXT, sizeof *next);
+	struct trace_tensor_next_stack *with_stack;
+	struct trace_tensor_next *next = stream_record(
+		TRACE_TENSOR_NEXT, tensor_report->stack ? sizeof *with_stack : sizeof *next);
 
 	if (!next)
 		return false;
+	if (tensor_report->stack) {
+		with_stack = (void *)next;
+		with_stack->stack = tensor_report->stack;
+	}
 	next->head.flags = (uint8_t)(tensor_report->device |
 				     (tensor_report->bytes < 0 ? TRACE_TENSOR_FREED : 0));
 	next->block = tensor_report->address / TRACE_TENSOR_UNIT |
@@ -246,6 +254,42 @@ static void append_report(enum trace_kind kind, const struct tensor_report *tens
 	atomic_store_explicit(&before->run, written ? run : 0, memory_order_relaxed);
 }
 
+/* Makes the next record of each device have the totals. */
+static void restart_totals(void)
+{
+	for (uint32_t device = 0; last_report && device < TRACE_TENSOR_DEVICES; device++)
+		atomic_store_explicit(&last_report[device].run, 0, memory_order_relaxed);
+}
+
+/* Writes the report and remembers which blocks are held (PPERF_RING). */
+static __attribute__((noinline)) void append_report_held(
+	enum trace_kind kind, const struct tensor_report *tensor_report)
+{
+	static uint32_t restatements; /* at the last report; under the lock */
+	const struct held_block block = { .address = tensor_report->address,
+		.bytes = report_bytes(tensor_report),
+		.node = stream_node(),
+		.stack = tensor_report->stack,
+		.device = tensor_report->device,
+		.space = HELD_TENSOR };
+	struct signal_guard guard;
+
+	held_memory_lock(&guard);
+	if (restatements != held_memory_restatements())
+		restart_totals();
+	restatements = held_memory_restatements();
+	append_report(kind, tensor_report);
+	held_memory_set_level(
+		tensor_report->device, tensor_report->allocated, tensor_report->reserved);
+	if (kind == TRACE_TENSOR_OOM)
+		held_memory_ran_out(report_bytes(tensor_report), false);
+	else if (tensor_report->bytes >= 0)
+		held_memory_add(&block);
+	else
+		held_memory_remove(HELD_TENSOR, block.address, UINT64_MAX);
+	held_memory_unlock(&guard);
+}
+
 /* Counts a report while recording is paused, and remembers the totals. */
 static void skip_report(const struct tensor_report *tensor_report)
 {
@@ -263,12 +307,38 @@ static void skip_report(const struct tensor_report *tensor_report)
 	stream_leave();
 }
 
+static inline void append(enum trace_kind kind, const struct tensor_report *tensor_report)
+{
+	if (__builtin_expect(held_memory_wanted, 0))
+		append_report_held(kind, tensor_report);
+	else
+		append_report(kind, tensor_report);
+}
+
+/* Captures the stack that PPERF_PYSTACKS requests for an allocation, and records it. The cost of a
+ * line that is known is not recorded: that would cost as much again. */
+static __attribute__((noinline)) void record_with_stack(
+	enum trace_kind kind, struct tensor_report *tensor_report)
+{
+	const uint64_t begin = clock_now();
+	uint64_t ticks = 0;
+	bool slow = true;
+
+	tensor_report->stack = python_stack_mode == PYTHON_STACKS_OWN
+				       ? python_own_line_capture(&slow)
+				       : python_stack_capture();
+	if (slow)
+		ticks = clock_now() - begin;
+	append(kind, tensor_report);
+	if (ticks)
+		stream_write_stack_cost(begin, ticks);
+}
+
 static void record_report(enum trace_kind kind, const void *address, int64_t bytes,
 	size_t allocated, size_t reserved, struct torch_device device)
 {
 	struct tensor_report tensor_report = { (uintptr_t)address, bytes, allocated, reserved,
 		(uint8_t)device.index, 0 };
-	uint64_t begin = 0;
 
 	if (!enabled || device.type != TORCH_DEVICE_CUDA || device.index < 0)
 		return;
@@ -280,13 +350,10 @@ static void record_report(enum trace_kind kind, const void *address, int64_t byt
 		skip_report(&tensor_report);
 		return;
 	}
-	if (__builtin_expect(python_stack_mode != PYTHON_STACKS_OFF, 0) && bytes > 0) {
-		begin = clock_now();
-		tensor_report.stack = python_stack_capture();
-	}
-	append_report(kind, &tensor_report);
-	if (begin)
-		stream_write_stack_cost(begin, clock_now() - begin);
+	if (__builtin_expect(bytes >= python_stack_min_bytes, 0))
+		record_with_stack(kind, &tensor_report);
+	else
+		append(kind, &tensor_report);
 	stream_leave();
 }
 
@@ -382,6 +449,29 @@ static void write_allocator_state(const char *setting)
 		write_memory_state("on");
 }
 
+/* c10::cuda::CUDAStream, which C++ returns in two registers: a c10::Device (two bytes: the type, 1
+ * for CUDA, and the index), and the stream's number. */
+struct torch_stream {
+	uint64_t device;
+	int64_t number;
+};
+
+/* c10::cuda::getCurrentCUDAStream reads a thread-local variable. CUDAStream::stream reads a table,
+ * and queries the current device of the CUDA runtime. It is not called for the default stream. */
+static struct torch_stream (*_Atomic current_stream)(signed char device);
+static void *(*_Atomic stream_handle)(const struct torch_stream *stream);
+
+static void look_up_streams(void)
+{
+	void *handle = torch_symbol(TORCH_C10_CUDA, "_ZNK3c104cuda10CUDAStream6streamEv"),
+	     *current = torch_symbol(TORCH_C10_CUDA, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+
+	if (!handle || !current)
+		return;
+	atomic_store(&stream_handle, (void *(*)(const struct torch_stream *))(uintptr_t)handle);
+	atomic_store(&current_stream, (struct torch_stream(*)(signed char))(uintptr_t)current);
+}
+
 void torch_memory_look_up(bool read_environment)
 {
 	uintptr_t begin, end;
@@ -394,6 +484,7 @@ void torch_memory_look_up(bool read_environment)
 	if (atomic_exchange(&state_claimed, true))
 		return;
 	write_allocator_state(configuration_text);
+	look_up_streams();
 	/* Stored last. From here on, another thread may write that reports are missing, and that
 	 * must not be overwritten. */
 	atomic_store(&code_begin, begin);
@@ -433,4 +524,26 @@ void torch_memory_check_reported(const void *caller, bool pool)
 				  "its allocations and frees are recorded as device memory"
 				: "partial: PyTorch's allocator allocated device memory and "
 				  "reported no tensor");
+}
+
+/* The allocator holds its lock, and calls these functions itself before it allocates. So they have
+ * initialised their tables, and take no lock. */
+bool torch_memory_stream(const void *caller, uint32_t device, void **stream)
+{
+	struct torch_stream (*current)(signed char) = atomic_load(&current_stream);
+	struct torch_stream now;
+	const int saved = errno;
+
+	if (!current && !atomic_load(&code_end)) {
+		search_allocator();
+		current = atomic_load(&current_stream);
+	}
+	if (!current || device > INT8_MAX || !is_allocator((uintptr_t)caller))
+		return false;
+	now = current((signed char)device);
+	if ((now.device & 0xffff) != (TORCH_DEVICE_CUDA | device << 8))
+		return false;
+	*stream = now.number ? atomic_load(&stream_handle)(&now) : NULL;
+	errno = saved;
+	return true;
 }

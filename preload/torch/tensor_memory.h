@@ -49,4 +49,9 @@ void torch_memory_look_up(bool read_environment);
  * pool at once, else at the second such call. */
 void torch_memory_check_reported(const void *caller, bool pool);
 
+/* Stores the CUDA stream for which PyTorch's allocator has allocated memory of `device`, by a call
+ * that returns to `caller` on this thread. NULL: the default stream. Returns false if another
+ * caller made the call, or the stream is not known. */
+bool torch_memory_stream(const void *caller, uint32_t device, void **stream);
+
 #endif

@@ -2,11 +2,11 @@
 #include "preload/user/python_module.h"
 
 #include "collector/file/dictionary.h"
+#include "collector/process/dynamic_linker.h"
 #include "preload/python/python.h"
 #include "preload/user/callbacks.h"
 #include "preload/user/interface.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -309,10 +309,11 @@ static struct python_object *init_time_and_install(void)
 
 void python_module_configure(void)
 {
-	struct builtin_module *const *table = dlsym(RTLD_DEFAULT, "PyImport_Inittab"), *module;
+	struct builtin_module *const *table = quiet_dlsym(RTLD_DEFAULT, "PyImport_Inittab"),
+				     *module;
 	int (*is_initialized)(void);
 
-	*(void **)&is_initialized = table ? dlsym(RTLD_DEFAULT, "Py_IsInitialized") : NULL;
+	*(void **)&is_initialized = table ? quiet_dlsym(RTLD_DEFAULT, "Py_IsInitialized") : NULL;
 	if (!is_initialized || is_initialized() || !*table)
 		return;
 	for (module = *table; module->name; module++)

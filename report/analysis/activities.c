@@ -125,7 +125,8 @@ static enum activity_kind call_activity_kind(const struct trace_event *event)
 		[TRACE_COPY] = ACTIVITY_COPY_CALL,
 		[TRACE_SET] = ACTIVITY_MEMSET_CALL,
 		[TRACE_ALLOC] = ACTIVITY_ALLOC,
-		[TRACE_FREE] = ACTIVITY_FREE };
+		[TRACE_FREE] = ACTIVITY_FREE,
+		[TRACE_MAPPING] = ACTIVITY_OTHER_CALL };
 
 	return event->kind == TRACE_SYNC ? sync_activity_kind(event->record) : kinds[event->kind];
 }
@@ -153,6 +154,8 @@ static void set_call_fields(struct activity *activity, const struct trace_event 
 	case TRACE_FREE:
 		activity->stream = memory->stream;
 		activity->bytes = memory->bytes;
+		break;
+	case TRACE_MAPPING:
 		break;
 	default:
 		activity->stream = sync->stream;

@@ -175,9 +175,8 @@ static void copy_sites(struct process *process, struct memory_owners *memory)
 				     ? path_nodes[site->node]
 				     : site->node;
 		site->omits_sections = true;
-		if (is_owner_known(tree, site->node) &&
-			!reader_python_stack(process->reader, site->stack))
-			site->stack = 0;
+		if (is_owner_known(tree, site->node))
+			site->stack = reader_python_stack_id(process->reader, site->stack);
 	}
 	merge_stacks(process, memory->merged, memory->site_count);
 	free(same);

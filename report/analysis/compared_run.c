@@ -7,16 +7,80 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The level of PyTorch's allocator on the device whose levels are shown; NULL: there is none. */
+static const struct memory_level *tensor_level(const struct profile *profile)
+{
+	const struct memory_owners *memory = profile->memory;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].kind == MEMORY_TENSOR &&
+			memory->levels[i].device == profile->totals.level_device)
+			return &memory->levels[i];
+	return NULL;
+}
+
+/* What PyTorch's allocator held in no tensor when its tensors held most. */
+static double waste_peak(const struct profile *profile)
+{
+	const struct memory_level *level = tensor_level(profile);
+
+	return level && level->pool.reserved_at_peak > level->pool.peak
+		       ? (double)(level->pool.reserved_at_peak - level->pool.peak)
+		       : 0;
+}
+
+static uint32_t count_failed(const struct profile *profile, bool succeeded_later)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->memory->failed_count; i++)
+		count += profile->memory->failed[i].succeeded_later == succeeded_later;
+	return count;
+}
+
+static double retries(const struct profile *profile)
+{
+	return count_failed(profile, true);
+}
+
+/* A failure of PyTorch's allocator comes after failed CUDA allocations of its own. */
+static double ooms(const struct profile *profile)
+{
+	return profile->totals.has_tensors ? (double)profile->memory->counts.ooms
+					   : count_failed(profile, false);
+}
+
+/* The most that one place held: of tensors if there are any, else of device memory. */
+static double largest_place_peak(const struct profile *profile)
+{
+	const struct memory_owners *memory = profile->memory;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < memory->site_count; i++) {
+		const struct memory_level *level = &memory->levels[memory->sites[i].level];
+		const bool counts = profile->totals.has_tensors ? level->kind == MEMORY_TENSOR
+								: memory_is_device(level->kind);
+
+		if (counts && memory->sites[i].flow.held_max > most)
+			most = memory->sites[i].flow.held_max;
+	}
+	return (double)most;
+}
+
 const struct run_metric_kind run_metric_kinds[RUN_METRICS] = {
-	{ "gpu", METRIC_GPU, false },
-	{ "cpu", METRIC_CPU, false },
-	{ "wall", METRIC_WALL, false },
-	{ "idle", METRIC_IDLE, false },
-	{ "calls", METRIC_CALLS, false },
-	{ "alloc", METRIC_ALLOC, false },
-	{ "tensors", METRIC_TENSORS, false },
-	{ "reserved_peak", METRIC_ALLOC, true },
-	{ "allocated_peak", METRIC_TENSORS, true },
+	{ "gpu", METRIC_GPU, false, NULL, UNIT_COUNT, false },
+	{ "cpu", METRIC_CPU, false, NULL, UNIT_COUNT, false },
+	{ "wall", METRIC_WALL, false, NULL, UNIT_COUNT, false },
+	{ "idle", METRIC_IDLE, false, NULL, UNIT_COUNT, false },
+	{ "calls", METRIC_CALLS, false, NULL, UNIT_COUNT, false },
+	{ "alloc", METRIC_ALLOC, false, NULL, UNIT_COUNT, false },
+	{ "tensors", METRIC_TENSORS, false, NULL, UNIT_COUNT, false },
+	{ "reserved_peak", METRIC_ALLOC, true, NULL, UNIT_COUNT, false },
+	{ "allocated_peak", METRIC_TENSORS, true, NULL, UNIT_COUNT, false },
+	{ "waste_peak", METRIC_TENSORS, true, waste_peak, UNIT_BYTES, true },
+	{ "largest_place_peak", METRIC_ALLOC, true, largest_place_peak, UNIT_BYTES, false },
+	{ "retries", METRIC_ALLOC, true, retries, UNIT_COUNT, false },
+	{ "ooms", METRIC_ALLOC, true, ooms, UNIT_COUNT, false },
 };
 
 const struct run_metric_kind *run_metric_find(const char *name)
@@ -29,7 +93,7 @@ const struct run_metric_kind *run_metric_find(const char *name)
 
 enum unit run_metric_unit(const struct run_metric *metric)
 {
-	return metrics[metric->kind->metric].unit;
+	return metric->kind->of_memory ? metric->kind->unit : metrics[metric->kind->metric].unit;
 }
 
 void compared_run_open(struct compared_run *run, const struct options *options, const char *path,
@@ -177,10 +241,14 @@ const struct run_metric *compared_run_metric(
 	for (; metric < run->metrics + run->metric_count; metric++)
 		if (metric->kind == kind)
 			return metric;
-	if (!run->process || !has_data(run->process, kind->metric))
+	if (!run->process || !has_data(run->process, kind->metric) ||
+		(kind->needs_tensors && !run->process->profile->totals.has_tensors))
 		return NULL;
 	metric->kind = kind;
-	compute_metric(run, metric);
+	if (kind->of_memory)
+		metric->value = kind->of_memory(run->process->profile);
+	else
+		compute_metric(run, metric);
 	run->metric_count++;
 	return metric;
 }

@@ -25,9 +25,14 @@ struct run_metric_kind {
 	const char *name;
 	enum metric metric; /* of the nodes */
 	bool is_peak;       /* the value is the highest level of the run, not a flow */
+	/* Returns the value of the whole run. Such a metric has no values of steps and no rows.
+	 * NULL: another metric. */
+	double (*of_memory)(const struct profile *profile);
+	enum unit unit;     /* of of_memory */
+	bool needs_tensors; /* of_memory: there must be records of PyTorch's allocator */
 };
 
-#define RUN_METRICS 9
+#define RUN_METRICS 13
 
 /* In the order in which a baseline file has them. */
 extern const struct run_metric_kind run_metric_kinds[RUN_METRICS];

@@ -105,9 +105,7 @@ static uint32_t object_of_address(struct process *process, uint64_t address)
 	return is_cuda_file(path, length) ? 0 : string_table_intern(process->texts, path, length);
 }
 
-/* Returns the text of the library that called CUDA: the innermost one on the native stack that is
- * not CUDA's own. 0: the stack was not recorded. */
-static uint32_t library_key(struct process *process, uint32_t stack)
+uint32_t memory_library(struct process *process, uint32_t stack)
 {
 	const struct trace_stack *native = reader_stack(process->reader, stack);
 	uint32_t library = 0;
@@ -136,7 +134,7 @@ static uint64_t group_key(
 	case BY_SIZE:
 		return item->bytes;
 	case BY_LIBRARY:
-		return library_key(grouping->process, item->stack);
+		return memory_library(grouping->process, item->stack);
 	default:
 		return path_key(grouping, item->node);
 	}

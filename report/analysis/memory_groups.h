@@ -38,6 +38,9 @@ void memory_groups_free(struct memory_groups *groups);
 struct string_view memory_group_name(
 	struct process *process, const struct memory_group *group, enum rows_by by);
 
+/* Returns the file name of the loaded object that called CUDA, as a text of process->texts: the
+ * innermost one on the native stack that is not CUDA's own. 0: not known. */
+uint32_t memory_library(struct process *process, uint32_t stack);
 /* Writes the innermost line of the program's own code on the stack, as `file:line function`.
  * Returns its length; 0: the stack has none. */
 size_t memory_line(struct process *process, uint32_t stack, char *out, size_t room);

@@ -212,8 +212,10 @@ void lifetimes_reader_restart(struct lifetimes_reader *reader)
 {
 	if (!reader)
 		return;
-	memset(reader->sites, 0, reader->site_count * sizeof *reader->sites);
-	memset(reader->octaves, 0, reader->octave_room * sizeof *reader->octaves);
+	if (reader->site_count)
+		memset(reader->sites, 0, reader->site_count * sizeof *reader->sites);
+	if (reader->octave_room)
+		memset(reader->octaves, 0, reader->octave_room * sizeof *reader->octaves);
 	reader->left_count = 0;
 	reader->device_address = 0;
 }

@@ -337,6 +337,7 @@ static void sum_segment(struct memory_figures *figures, const struct segment_par
 	if (!parts->has_blocks_known) {
 		figures->unknown_segments++;
 		figures->unknown += parts->segment->bytes;
+		figures->pool_segments += parts->segment->is_pool;
 		return;
 	}
 	figures->free_inside += parts->in_gaps;
@@ -510,6 +511,16 @@ static void observe_moments(void *context, const struct observed_memory *seen)
 		take_moments_at(pass, MOMENT_PEAK, change->device, at_ns);
 }
 
+static void observe_moment_mappings(void *context, const struct observed_mapping *seen)
+{
+	struct moments_pass *pass = context;
+
+	take_moments_before(pass, seen->event->time_ns);
+	take_due_moment(pass, seen->event->time_ns);
+	memory_segments_map(pass->map, seen);
+	note_map_bytes(pass);
+}
+
 static void observe_moment_marks(void *context, const struct trace_event *event)
 {
 	struct moments_pass *pass = context;
@@ -551,6 +562,7 @@ void memory_moments_take(struct memory_moments *moments, struct process *process
 	const struct profile_observer observer = { .context = &pass,
 		.restart = restart_moments,
 		.memory = observe_moments,
+		.mapping = observe_moment_mappings,
 		.memory_mark = observe_moment_marks };
 	const struct profile_options profile_options = profile_options_for_observer(
 		process->profile, &observer);

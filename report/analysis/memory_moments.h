@@ -32,6 +32,7 @@ struct memory_figures {
 	/* Part of `segments` and `reserved`: no block was ever seen in it, so it is not known what
 	 * is in it. */
 	uint64_t unknown_segments, unknown;
+	uint64_t pool_segments; /* of these, allocations from memory pools of CUDA */
 	uint64_t free_inside, gaps, largest_gap;
 	uint64_t empty_segments, empty; /* without a block now; part of free_inside */
 	/* Segments that blocks occupy by less than a quarter: their number and bytes, and the

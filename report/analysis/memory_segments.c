@@ -2,11 +2,14 @@
 #include "report/analysis/memory_segments.h"
 #include "report/base/address_map.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include <stdlib.h>
 
 /* Index 0 of both arrays is unused, so that 0 ends the lists of unused entries. */
 struct memory_segments {
-	struct address_map segment_map, handle_map, block_map; /* values: indexes */
+	/* Values: indexes. unmapped_map: by key. */
+	struct address_map segment_map, unmapped_map, block_map;
+	struct address_map piece_map; /* mappings that are in a segment; values: unused */
 	struct memory_segment *segments;
 	struct memory_block *blocks;
 	size_t segment_room, block_room;
@@ -28,8 +31,9 @@ struct memory_segments *memory_segments_new(void)
 static void free_tables(struct memory_segments *map)
 {
 	address_map_free(&map->segment_map);
-	address_map_free(&map->handle_map);
+	address_map_free(&map->unmapped_map);
 	address_map_free(&map->block_map);
+	address_map_free(&map->piece_map);
 	free(map->segments);
 	free(map->blocks);
 	free(map->devices);
@@ -51,7 +55,8 @@ void memory_segments_restart(struct memory_segments *map)
 
 size_t memory_segments_bytes(const struct memory_segments *map)
 {
-	return sizeof *map + map->segment_map.bytes + map->handle_map.bytes + map->block_map.bytes +
+	return sizeof *map + map->segment_map.bytes + map->unmapped_map.bytes +
+	       map->block_map.bytes + map->piece_map.bytes +
 	       map->segment_room * sizeof *map->segments + map->block_room * sizeof *map->blocks +
 	       map->device_room * sizeof *map->devices;
 }
@@ -133,7 +138,7 @@ static void add_segment(struct memory_segments *map, const struct observed_memor
 	const struct trace_memory *record = seen->event->record;
 	const uint32_t index = take_segment(map);
 	struct memory_device *device = device_totals(map, seen->change->device);
-	const bool is_handle = record->flags & TRACE_MEMORY_MAPPED;
+	const bool is_unmapped = seen->change->address & PHYSICAL_KEY;
 
 	map->segments[index] = (struct memory_segment){ .address = seen->change->address,
 		.bytes = seen->change->allocated_bytes,
@@ -143,11 +148,15 @@ static void add_segment(struct memory_segments *map, const struct observed_memor
 		.node = seen->change->node,
 		.stack = record->call.stack,
 		.device = seen->change->device,
-		.is_handle = is_handle };
+		.for_stream = record->stream,
+		.has_stream = record->flags & TRACE_MEMORY_FOR_STREAM,
+		.for_capture = record->flags & TRACE_MEMORY_FOR_CAPTURE,
+		.is_pool = record->flags & TRACE_MEMORY_POOL,
+		.is_unmapped = is_unmapped };
 	device->held += seen->change->allocated_bytes;
 	device->changes++;
 	address_map_insert(
-		is_handle ? &map->handle_map : &map->segment_map, seen->change->address, index);
+		is_unmapped ? &map->unmapped_map : &map->segment_map, seen->change->address, index);
 }
 
 static void remove_segment(struct memory_segments *map, const struct memory_change *change)
@@ -157,8 +166,8 @@ static void remove_segment(struct memory_segments *map, const struct memory_chan
 
 	device->held -= change->freed_bytes;
 	device->changes++;
-	if (!address_map_remove(&map->segment_map, change->address, &index) &&
-		!address_map_remove(&map->handle_map, change->address, &index))
+	if (!address_map_remove(&map->segment_map, change->freed_address, &index) &&
+		!address_map_remove(&map->unmapped_map, change->freed_address, &index))
 		return;
 	map->segments[index] = (struct memory_segment){ .next_unused = map->unused_segment };
 	map->unused_segment = index;
@@ -206,11 +215,173 @@ static void remove_block(
 	/* A block that is older than the segment was not counted there. */
 	if (segment && segment->blocks && segment->serial < map->blocks[index].serial) {
 		pass_segment_time(segment, at_ns);
-		segment->occupied -= map->blocks[index].bytes;
+		segment->occupied -= min_u64(segment->occupied, map->blocks[index].bytes);
 		segment->emptied_ns = --segment->blocks ? segment->emptied_ns : at_ns;
 	}
 	map->blocks[index] = (struct memory_block){ .next_unused = map->unused_block };
 	map->unused_block = index;
+}
+
+/* ---- mapped memory ---- */
+
+/* Counts the blocks that begin in a segment. */
+static void count_blocks(struct memory_segments *map, struct memory_segment *segment)
+{
+	struct address_cursor at = address_map_from(&map->block_map, segment->address);
+
+	segment->occupied = 0;
+	segment->blocks = 0;
+	for (; !address_cursor_at_end(&at) &&
+		address_cursor_key(&at) - segment->address < segment->bytes;
+		address_cursor_next(&at)) {
+		segment->occupied += map->blocks[address_cursor_value(&at)].bytes;
+		segment->blocks++;
+	}
+	if (segment->ever < segment->blocks)
+		segment->ever = segment->blocks;
+	if (segment->occupied > segment->occupied_most)
+		segment->occupied_most = segment->occupied;
+}
+
+/* Returns the segment of mapped memory that ends where `mapping` begins. NULL: there is none. */
+static struct memory_segment *segment_before(
+	struct memory_segments *map, const struct memory_mapping *mapping)
+{
+	struct memory_segment *segment = mapping->address
+						 ? segment_of_address(map, mapping->address - 1)
+						 : NULL;
+
+	return segment && segment->reserved && segment->reserved == mapping->reserved &&
+			       segment->address + segment->bytes == mapping->address
+		       ? segment
+		       : NULL;
+}
+
+static void unuse_segment(struct memory_segments *map, uint32_t index)
+{
+	map->segments[index] = (struct memory_segment){ .next_unused = map->unused_segment };
+	map->unused_segment = index;
+}
+
+/* Joins a segment with the next one, if that begins where it ends, in the same reserved range. */
+static void join_next(struct memory_segments *map, struct memory_segment *segment, uint64_t now_ns)
+{
+	const uint64_t end = range_end(segment->address, segment->bytes);
+	struct memory_segment *next;
+	uint32_t index;
+
+	if (!address_map_floor(&map->segment_map, end, &index))
+		return;
+	next = &map->segments[index];
+	if (next->address != end || !next->reserved || next->reserved != segment->reserved)
+		return;
+	pass_segment_time(segment, now_ns);
+	pass_segment_time(next, now_ns);
+	segment->bytes += next->bytes;
+	segment->occupied += next->occupied;
+	segment->occupied_most = max_u64(segment->occupied, segment->occupied_most);
+	segment->byte_ns += next->byte_ns;
+	segment->blocks += next->blocks;
+	segment->ever += next->ever;
+	segment->since_ns = min_u64(segment->since_ns, next->since_ns);
+	segment->emptied_ns = max_u64(segment->emptied_ns, next->emptied_ns);
+	address_map_remove(&map->segment_map, end, &index);
+	unuse_segment(map, index);
+}
+
+/* Moves the bytes of a mapping from memory that is not mapped to the segment that it belongs to. */
+static void begin_mapping(
+	struct memory_segments *map, const struct memory_mapping *mapping, uint64_t now_ns)
+{
+	uint32_t unmapped, index;
+	struct memory_segment *segment;
+
+	if (!mapping->key || !address_map_floor(&map->unmapped_map, mapping->key, &unmapped) ||
+		map->segments[unmapped].address != mapping->key ||
+		map->segments[unmapped].bytes < mapping->bytes)
+		return;
+	index = take_segment(map);
+	device_totals(map, map->segments[unmapped].device)->changes++;
+	map->segments[unmapped].bytes -= mapping->bytes;
+	address_map_insert(&map->piece_map, mapping->address, 0);
+	map->segments[index] = (struct memory_segment){ .address = mapping->address,
+		.bytes = mapping->bytes,
+		.since_ns = map->segments[unmapped].since_ns,
+		.changed_ns = now_ns,
+		.node = map->segments[unmapped].node,
+		.stack = map->segments[unmapped].stack,
+		.device = map->segments[unmapped].device,
+		.reserved = mapping->reserved };
+	count_blocks(map, &map->segments[index]);
+	address_map_insert(&map->segment_map, mapping->address, index);
+	join_next(map, &map->segments[index], now_ns);
+	segment = segment_before(map, mapping);
+	if (segment)
+		join_next(map, segment, now_ns);
+}
+
+/* Makes the part of a segment from `address` on a segment of its own. */
+static void split_segment(struct memory_segments *map, uint64_t address, uint64_t now_ns)
+{
+	const uint32_t index = take_segment(map);
+	struct memory_segment *segment = segment_of_address(map, address), *part;
+
+	part = &map->segments[index];
+	pass_segment_time(segment, now_ns);
+	*part = *segment;
+	part->address = address;
+	part->bytes = segment->address + segment->bytes - address;
+	part->byte_ns = 0;
+	segment->bytes -= part->bytes;
+	count_blocks(map, part);
+	segment->occupied -= min_u64(segment->occupied, part->occupied);
+	segment->blocks -= part->blocks < segment->blocks ? part->blocks : segment->blocks;
+	address_map_insert(&map->segment_map, address, index);
+}
+
+/* Takes the bytes of a mapping out of its segment. Returns them. */
+static uint64_t cut_mapping(
+	struct memory_segments *map, const struct memory_mapping *mapping, uint64_t now_ns)
+{
+	struct memory_segment *segment = segment_of_address(map, mapping->address);
+	uint64_t bytes;
+	uint32_t index;
+
+	if (!segment || !segment->reserved)
+		return 0;
+	if (segment->address != mapping->address)
+		split_segment(map, mapping->address, now_ns);
+	segment = segment_of_address(map, mapping->address);
+	if (segment->bytes > mapping->bytes)
+		split_segment(map, mapping->address + mapping->bytes, now_ns);
+	address_map_remove(&map->segment_map, mapping->address, &index);
+	bytes = map->segments[index].bytes;
+	unuse_segment(map, index);
+	return bytes;
+}
+
+static void end_mapping(
+	struct memory_segments *map, const struct memory_mapping *mapping, uint64_t now_ns)
+{
+	uint32_t unmapped, unused;
+	uint64_t bytes;
+
+	if (!address_map_remove(&map->piece_map, mapping->address, &unused))
+		return;
+	if (!address_map_floor(&map->unmapped_map, mapping->key, &unmapped) ||
+		map->segments[unmapped].address != mapping->key)
+		return;
+	device_totals(map, map->segments[unmapped].device)->changes++;
+	bytes = cut_mapping(map, mapping, now_ns); /* may move the array */
+	map->segments[unmapped].bytes += bytes;
+}
+
+void memory_segments_map(struct memory_segments *map, const struct observed_mapping *seen)
+{
+	if (seen->ends)
+		end_mapping(map, seen->mapping, seen->event->time_ns);
+	else
+		begin_mapping(map, seen->mapping, seen->event->time_ns);
 }
 
 /* Forgets the blocks: which of them are still held is not known. */
@@ -320,7 +491,7 @@ static void pass_segment(struct segment_sweep *sweep, const struct memory_segmen
 	const uint64_t end = range_end(segment->address, segment->bytes);
 
 	sweep->parts = (struct segment_parts){ .segment = segment,
-		.has_blocks_known = segment->ever && !segment->is_handle };
+		.has_blocks_known = segment->ever && !segment->is_unmapped };
 	if (!sweep->parts.has_blocks_known)
 		return;
 	if (segment->address > sweep->position)
@@ -368,7 +539,8 @@ static void visit_segments_of(
 		const struct memory_segment *segment =
 			&sweep->map->segments[address_cursor_value(&at)];
 
-		if (segment->device != device)
+		/* physical memory that is mapped as a whole */
+		if (segment->device != device || (segment->is_unmapped && !segment->bytes))
 			continue;
 		pass_segment(sweep, segment);
 		if (sweep->visitor->segment)
@@ -382,7 +554,7 @@ void memory_segments_visit(
 	struct segment_sweep sweep = { .map = map, .visitor = visitor };
 
 	visit_segments_of(&sweep, &map->segment_map, device);
-	visit_segments_of(&sweep, &map->handle_map, device);
+	visit_segments_of(&sweep, &map->unmapped_map, device);
 	if (visitor->stray)
 		visit_strays(map, device, visitor);
 }

@@ -10,8 +10,12 @@
  *
  * The blocks of a segment are known only if it ever had one. Of other device memory (a program
  * without PyTorch, the workspace of a library) it is not known what is in it: it is neither free
- * nor empty. Memory made by cuMemCreate has a handle and no address. Its bytes count, but blocks
- * are found in no segment.
+ * nor empty.
+ *
+ * Memory made by cuMemCreate has no address until it is mapped. Adjacent mappings in one reserved
+ * range are one segment, as in PyTorch's own snapshots (expandable_segments). It has the node of
+ * the memory that was mapped first. What is not mapped is a segment without an address. Memory that
+ * is mapped at several addresses counts once, at the first of them.
  *
  * Each change takes O(log n). Memory: 65 to 100 bytes per block and 140 to 210 per segment, of
  * those that were held at the same time.
@@ -46,7 +50,14 @@ struct memory_segment {
 	uint32_t blocks;
 	uint32_t node, stack;
 	uint32_t device;
-	bool is_handle; /* of cuMemCreate: `address` is a handle */
+	/* The CUDA stream that PyTorch's allocator allocated it for, and whether that was being
+	 * captured. Only if has_stream. */
+	uint64_t for_stream;
+	bool has_stream, for_capture;
+	bool is_pool; /* an allocation from a memory pool of CUDA: part of what the pool holds */
+	/* Memory of cuMemCreate that is not mapped: `address` is a key (memory_mappings.h). */
+	bool is_unmapped;
+	uint64_t reserved; /* mapped memory of cuMemCreate: begin of the reserved range; else 0 */
 	uint32_t next_unused;
 };
 
@@ -69,6 +80,7 @@ void memory_segments_free(struct memory_segments *map);
 /* Forgets everything. */
 void memory_segments_restart(struct memory_segments *map);
 void memory_segments_change(struct memory_segments *map, const struct observed_memory *seen);
+void memory_segments_map(struct memory_segments *map, const struct observed_mapping *seen);
 void memory_segments_mark(struct memory_segments *map, const struct trace_event *event);
 
 /* Returns the totals of `device`, valid until the next change. NULL: it had no memory. */

@@ -73,6 +73,10 @@ void step_idle_add(struct step_idle *sums, const struct idle_part *idle)
 	sums->gaps[part->cause] += counted != 0;
 	if (part->cause == GAP_LAUNCH || part->cause == GAP_LATENCY)
 		add_late_host(sums, idle->length_ns, counted);
+	if (part->cause == GAP_LAUNCH && idle->length_ns >= STEP_IDLE_LONG_NS && counted) {
+		sums->long_launch_ns += counted;
+		sums->long_launch_gaps++;
+	}
 }
 
 static void add_span(struct device_span *span, const struct activity *work)

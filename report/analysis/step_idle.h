@@ -18,6 +18,7 @@
 /* An interval for which the host was late and that is as long as this is no launch overhead: the
  * host program did something else. */
 #define STEP_IDLE_LONG_NS UINT64_C(1000000)
+#define IDLE_HOST_NAME "host-bound" /* the cause of such an interval in the view `idle` */
 
 struct step_idle {
 	const struct process *process;
@@ -32,7 +33,8 @@ struct step_idle {
 	/* Of ns[GAP_LAUNCH], ns[GAP_LATENCY] and ends_ns[GAP_LAUNCH]: what is in intervals of
 	 * STEP_IDLE_LONG_NS or more, their number, and the longest. */
 	uint64_t long_ns, long_gaps, longest_ns;
-	size_t devices; /* set by step_idle_add_ends */
+	uint64_t long_launch_ns, long_launch_gaps; /* of ns[GAP_LAUNCH] alone */
+	size_t devices;                            /* set by step_idle_add_ends */
 };
 
 struct step_idle step_idle_begin(const struct process *process);

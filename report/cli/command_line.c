@@ -219,6 +219,9 @@ static const struct option_entry {
 		"else peak)" },
 	{ 0, "over-time", NULL, FLAG(over_time),
 		"memory: reserved memory, tensors and fragmentation over time" },
+	{ 0, "ledger", NULL, FLAG(ledger),
+		"memory: who uses the capacity of each GPU, when it was fullest: PyTorch, each "
+		"library, the program, the CUDA context, others" },
 	{ 0, "snapshot", "FILE", STRING(snapshot),
 		"memory: also write a snapshot (.pickle) that pytorch.org/memory_viz opens" },
 	{ 0, "kind", "KINDS", OWN(parse_kinds),
@@ -449,6 +452,7 @@ static void check_memory_options(const struct options *options)
 	const char *given = options->map         ? "--map"
 			    : options->growth    ? "--growth"
 			    : options->over_time ? "--over-time"
+			    : options->ledger    ? "--ledger"
 			    : options->at        ? "--at"
 			    : options->snapshot  ? "--snapshot"
 						 : NULL;
@@ -459,14 +463,19 @@ static void check_memory_options(const struct options *options)
 		fatal(STATUS_USAGE,
 			"%s works with the view memory only: pperf-report memory %s%s FILE", given,
 			given,
-			!strcmp(given, "--at")         ? " peak"
+			(options->at && !options->map && !options->over_time && !options->growth &&
+				!options->ledger)
+				? " peak"
 			: !strcmp(given, "--snapshot") ? " OUT.pickle"
 						       : "");
-	if (options->map + options->over_time + options->growth + (options->by != BY_NAME) > 1)
-		fatal(STATUS_USAGE,
-			"--map, --over-time, --growth and --by are different tables; give one");
-	if (options->snapshot && (options->at || options->map || options->over_time ||
-					 options->growth || options->by != BY_NAME || options->all))
+	if (options->map + options->over_time + options->growth + options->ledger +
+			(options->by != BY_NAME) >
+		1)
+		fatal(STATUS_USAGE, "--map, --over-time, --growth, --ledger and --by are different "
+				    "tables; give one");
+	if (options->snapshot &&
+		(options->at || options->map || options->over_time || options->growth ||
+			options->ledger || options->by != BY_NAME || options->all))
 		fatal(STATUS_USAGE, "--snapshot has one process at its end, and no other table: "
 				    "pperf-report memory --snapshot OUT.pickle FILE");
 	if (options->at && (options->over_time || options->growth || options->by == BY_CLASS))
@@ -474,6 +483,8 @@ static void check_memory_options(const struct options *options)
 			options->over_time ? "--over-time"
 			: options->growth  ? "--growth"
 					   : "--by class");
+	if (options->at && options->ledger)
+		fatal(STATUS_USAGE, "--ledger chooses its time itself, and needs no --at");
 }
 
 struct options command_line_parse(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "report/base/error.h"
 #include "report/cli/help.h"
 #include "report/import/open_trace.h"
+#include "report/live/live_trace.h"
 #include "report/import/run_files.h"
 #include "report/text/pager.h"
 #include "report/print/print.h"
@@ -151,6 +152,10 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_IGN);
+	if (argc > 1 && !strcmp(argv[1], "ctl"))
+		return live_ctl(argc - 2, argv + 2);
+	if (argc > 1 && !strcmp(argv[1], "top"))
+		return live_top(argc - 2, argv + 2);
 	options = command_line_parse(argc, argv);
 	pager_allow(!options.no_pager);
 	progress_allow(!options.no_progress);

@@ -242,7 +242,9 @@ const struct view view_list[] = {
 		.next = "queue",
 		.no_percentiles = true,
 		.reads = "by cause, then by call path: that of the call that blocked the thread, "
-			 "or else that which launched the operation after the gap",
+			 "or else that which launched the operation after the gap; of time: of the "
+			 "GPU span, from the first operation to the last; in the rows of steps, of "
+			 "the steps",
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.explain_empty = missing_data_explain,
@@ -251,9 +253,9 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind traffic path device calls bytes "
 			   "message_bytes_per_s bus_bytes_per_s gpu_total_ns busy_ns hidden_ns "
-			   "exposed_ns hidden_share provenance",
-		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes "
-			"message_bytes_per_s bus_bytes_per_s gpu_total_ns",
+			   "exposed_ns hidden_share min_ns p50_ns max_ns provenance",
+		.text = "busy_ns exposed_ns calls min_ns p50_ns max_ns bytes message_bytes_per_s "
+			"hidden_share hidden_ns bus_bytes_per_s gpu_total_ns",
 		.sort = "exposed_ns",
 		.top = 20,
 		.no_percentiles = true,
@@ -279,10 +281,9 @@ const struct view view_list[] = {
 		.summary = "findings by rule: what is wrong, what it costs, how certain that is, "
 			   "what to do, and the command that shows it",
 		.layout = LAYOUT_TABLE,
-		.columns =
-			"id name kind finding evidence path impact_ns impact_bytes bound count "
-			"start_ns confidence why next command impact_share impact_of share gain_ns "
-			"provenance",
+		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
+			   "start_ns confidence why next command impact_share impact_of share "
+			   "share_of_ns gain_ns provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,
@@ -295,14 +296,22 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path step share calls path_ns "
 			   "path_gpu_ns path_host_ns path_launch_ns path_wait_ns path_sync_ns "
-			   "path_unknown_ns path_segments slack_min_ns slack_p50_ns gain_ns waits "
+			   "path_unknown_ns path_before_ns path_segments slack_min_ns slack_p50_ns "
+			   "gain_ns waits "
 			   "waits_unknown "
 			   "stream_waits stream_waits_unknown default_waits untimed provenance",
-		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns "
+		.text = "path_ns share path_before_ns gain_ns slack_p50_ns path_gpu_ns "
+			"path_host_ns "
 			"path_launch_ns path_wait_ns path_sync_ns slack_min_ns calls "
 			"path_unknown_ns "
 			"waits_unknown stream_waits_unknown default_waits untimed",
 		.sort = "path_ns",
+		.min_percent = 0.01,
+		.reads = "host: between CUDA calls; calls: in those that wait for nothing; copy "
+			 "calls: the same, in those that copy; waited before: launch latency, gaps "
+			 "and waits of GPU work before it begins; gain: time saved at most if the "
+			 "GPU work of the row took no time; slack: how much longer it could take "
+			 "without a later end of the run",
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
@@ -386,7 +395,7 @@ static const struct view memory_map_view = { .name = "memory",
 	.layout = LAYOUT_TREE,
 	.columns = "id parent depth name label kind path " MOMENT_COLUMNS
 		   "address bytes since_ns emptied_ns used_share fill holder holder_bytes "
-		   "holder_since_ns line provenance",
+		   "holder_since_ns for_stream memory_pool line provenance",
 	.text = "",
 	.top = 16,
 	.next = "memory --over-time",
@@ -421,6 +430,21 @@ static const struct view memory_history_view = { .name = "memory",
 	.no_percentiles = true,
 	.arrange_process = arrange_memory_history };
 
+static const struct view memory_ledger_view = { .name = "memory",
+	.explain_empty = memory_ledger_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = "id parent depth name label kind path device at_ns bytes share "
+		   "provenance",
+	.text = "bytes share",
+	.sort = "bytes",
+	.top = 20,
+	.reads = "%: of the capacity of the GPU",
+	.next = "memory",
+	.no_percentiles = true,
+	.arrange_process = arrange_memory_ledger,
+	.header = memory_ledger_header };
+
 const struct view *view_for_memory(const struct options *options, const struct view *view)
 {
 	if (strcmp(view->name, "memory") != 0)
@@ -429,6 +453,8 @@ const struct view *view_for_memory(const struct options *options, const struct v
 		return &memory_map_view;
 	if (options->over_time)
 		return &memory_history_view;
+	if (options->ledger)
+		return &memory_ledger_view;
 	return options->at || (options->by != BY_NAME && options->by != BY_CLASS)
 		       ? &memory_moment_view
 		       : view;

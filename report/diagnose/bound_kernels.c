@@ -122,14 +122,11 @@ static void add_kernel_words(struct diagnosis *diagnosis, const struct named_ker
 								    : "peak rate");
 }
 
-void bound_kernels_advise(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text)
 {
 	struct named_kernel kernels[KERNELS_NAMED];
 	const unsigned count = largest_kernels(diagnosis, kernels);
 
-	if (run_bound_host_on_path(bound))
-		SET_TEXT(text->next, "Shorten the host's part first, or launch more at once. ");
 	if (!count)
 		return;
 	add_limits(diagnosis, kernels, count);

@@ -50,7 +50,7 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_COPIES] = "overlap",
 	[BOUND_COPY_CALLS] = "idle",
 	[BOUND_LAUNCH] = "idle",
-	[BOUND_HOST] = "idle -s gap_ns --top 20",
+	[BOUND_HOST] = "idle",
 	[BOUND_GAPS] = "idle",
 	[BOUND_DATA] = "idle",
 	[BOUND_COMPILATION] = "idle",
@@ -61,28 +61,73 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_NOTHING] = "categories",
 	[BOUND_UNJUDGED] = "info" };
 
+/* Appends to the evidence. */
+__attribute__((format(printf, 2, 3))) static void add_evidence(
+	struct finding *text, const char *format, ...)
+{
+	const size_t used = strlen(text->evidence);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text->evidence + used, sizeof text->evidence - used, format, list);
+	va_end(list);
+}
+
+/* Returns the class that is judged together with `class`, if both take some time. */
+static enum bound shown_partner(const struct run_bound *bound, enum bound class)
+{
+	const enum bound partner = run_bound_partner(class);
+
+	return partner && diagnose_is_share(bound->ns[class], bound->whole_ns, 1) &&
+			       diagnose_is_share(bound->ns[partner], bound->whole_ns, 1)
+		       ? partner
+		       : BOUND_COUNT;
+}
+
+/* Writes the share of a class. Of two that are judged together: that of both, which the verdict
+ * has, and then of each. */
+static void list_share(struct diagnosis *diagnosis, const struct run_bound *bound, enum bound class,
+	enum bound partner, struct finding *text)
+{
+	const uint64_t whole = bound->whole_ns;
+
+	if (partner == BOUND_COUNT) {
+		add_evidence(text, "%s %s", bound_name(class),
+			diagnose_share(diagnosis, bound->ns[class], whole));
+		return;
+	}
+	add_evidence(text, "%s or %s %s (%s %s, %s %s)", bound_name(class), bound_name(partner),
+		diagnose_share(diagnosis, run_bound_ns(bound, class), whole), bound_name(class),
+		diagnose_share(diagnosis, bound->ns[class], whole), bound_name(partner),
+		diagnose_share(diagnosis, bound->ns[partner], whole));
+}
+
 /* Writes the shares of all classes with 1 % or more, the largest first. */
 static void list_shares(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
-	bool listed[BOUND_CLASSES] = { false };
-	size_t used = strlen(text->evidence);
+	bool listed[BOUND_COUNT] = { false };
 
 	for (unsigned n = 0; n < BOUND_CLASSES; n++) {
-		enum bound most = BOUND_COUNT;
+		enum bound most = BOUND_COUNT, partner;
 
 		for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
-			if (!listed[class] &&
-				run_bound_is_percent(bound->ns[class], bound->whole_ns, 1) &&
-				(most == BOUND_COUNT || bound->ns[class] > bound->ns[most]))
+			if (!listed[class] && bound->ns[class] &&
+				run_bound_is_percent(
+					run_bound_ns(bound, class), bound->whole_ns, 1) &&
+				(most == BOUND_COUNT ||
+					run_bound_ns(bound, class) > run_bound_ns(bound, most) ||
+					(run_bound_ns(bound, class) == run_bound_ns(bound, most) &&
+						bound->ns[class] > bound->ns[most])))
 				most = class;
 		if (most == BOUND_COUNT)
 			return;
+		partner = shown_partner(bound, most);
 		listed[most] = true;
-		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
-			n ? ", " : "", bound_name(most),
-			diagnose_share(diagnosis, bound->ns[most], bound->whole_ns));
-		used += strlen(text->evidence + used);
+		if (run_bound_partner(most))
+			listed[run_bound_partner(most)] = true;
+		add_evidence(text, "%s", n ? ", " : "");
+		list_share(diagnosis, bound, most, partner, text);
 	}
 }
 
@@ -139,17 +184,22 @@ static void list_categories(struct diagnosis *diagnosis, struct finding *text)
 	tree_free(flat);
 }
 
-/* Adds how the critical path is divided between the host and the GPU. */
+#define PATH_LISTED 50u /* thousandths of the critical path */
+
+/* Adds how the critical path is divided between the host, the GPU, and what has 5 % of it. */
 static void list_path(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
-	const size_t used = strlen(text->evidence);
-
-	if (bound->path_ns)
-		finding_set_text(text->evidence + used, sizeof text->evidence - used,
-			"; critical path: host %s, GPU work %s",
-			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
-			diagnose_share(diagnosis, bound->path_gpu_ns, bound->path_ns));
+	if (!bound->path_ns)
+		return;
+	add_evidence(text, "; critical path: host %s, GPU work %s",
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+		diagnose_share(diagnosis, bound->path_gpu_ns, bound->path_ns));
+	for (enum path_kind kind = PATH_LAUNCH; kind < PATH_KIND_COUNT; kind++)
+		if (diagnose_is_share(bound->path_of_kind[kind], bound->path_ns, PATH_LISTED))
+			add_evidence(text, ", %s %s", path_kind_name(kind),
+				diagnose_share(
+					diagnosis, bound->path_of_kind[kind], bound->path_ns));
 }
 
 static void explain_confidence(
@@ -242,7 +292,7 @@ static void say_waiting(
 			diagnose_time(diagnosis, rest_ns));
 	else
 		add_words(text, ".");
-	SET_TEXT(text->view, "idle -s gap_ns --top 20");
+	SET_TEXT(text->view, "queue");
 }
 
 static void advise_on_one_wait(
@@ -253,17 +303,37 @@ static void advise_on_one_wait(
 				     "after it, to see what bounds the rest.");
 }
 
+#define PATH_UNKNOWN_MAX 100u /* thousandths of the critical path */
+
 /* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
 static void say_host_on_path(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
+	uint64_t calls, blocked_ns;
+
 	SET_TEXT(text->sentence,
-		"The GPU's kernels compute for %s of the time, but %s of the critical path is the "
-		"host's: faster kernels alone shorten the run by %s at most.",
-		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns),
+		"The host is what takes longest: %s of the critical path is the host's, while the "
+		"GPU's kernels compute for %s of the time.",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
-		diagnose_share(diagnosis, bound->path_ns - bound->path_host_ns, bound->path_ns));
+		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
+	/* Where much of the path is unknown, so is what faster kernels gain. */
+	if (!diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN], bound->path_ns, PATH_UNKNOWN_MAX))
+		add_words(text, " Faster kernels alone shorten the run by %s at most.",
+			diagnose_share(
+				diagnosis, bound->path_ns - bound->path_host_ns, bound->path_ns));
 	SET_TEXT(text->view, "critical-path");
+	blocked_ns = blocking_gain(diagnosis, &calls);
+	if (diagnose_is_share(blocked_ns, bound->whole_ns, LIMIT_WORTH))
+		SET_TEXT(text->next,
+			"Begin with the %s that block the host (finding blocking-calls): up to %s.",
+			diagnose_plural(diagnosis, calls, "call"),
+			diagnose_share(diagnosis, blocked_ns, bound->whole_ns));
+	else
+		SET_TEXT(text->next,
+			"Begin with the host's part: launch more at once (%s), or do less between "
+			"launches.",
+			diagnose_traits(diagnosis).uses_pytorch ? "torch.compile, CUDA graphs"
+								: "CUDA graphs, fused kernels");
 }
 
 static void say_bound(
@@ -328,8 +398,8 @@ void run_bound_explain(
 	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
 		list_categories(diagnosis, text);
 	list_path(diagnosis, bound, text);
-	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
-		bound_kernels_advise(diagnosis, bound, text);
+	if ((shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH) && !*text->next)
+		bound_kernels_advise(diagnosis, text);
 	else if (shown == BOUND_WAITING)
 		advise_on_one_wait(diagnosis, bound, text);
 	explain_confidence(diagnosis, bound, text);

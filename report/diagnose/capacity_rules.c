@@ -5,18 +5,10 @@
  */
 #include "report/analysis/memory_groups.h"
 #include "report/analysis/memory_waste.h"
+#include "report/analysis/oom_cause.h"
 #include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include <string.h>
-
-/* CUDA's context with the modules and workspaces of its libraries: 0.3 to 0.8 GB on GPUs of data
- * centers. */
-#define CONTEXT_BYTES (UINT64_C(1) << 30)
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* Returns the memory of a GPU; 0: not known. */
 static uint64_t capacity_of(const struct diagnosis *diagnosis, uint32_t device_number)
@@ -178,62 +170,64 @@ void diagnose_managed_memory(struct diagnosis *diagnosis, struct finding *findin
 
 /* ---- other processes ---- */
 
-/* A failed request for device memory. */
-struct failure {
-	uint64_t at_ns, requested, held;
-	uint32_t device, node;
-	bool is_known;
-};
-
-/* Returns the last call that CUDA refused. If no such call is known, the failure that PyTorch
- * reported may be a limit of its allocator. */
-static struct failure last_refusal(const struct memory_owners *memory)
-{
-	for (uint32_t i = memory->failed_count; i-- > 0;)
-		if (memory_is_device(memory->failed[i].kind) && !memory->failed[i].succeeded_later)
-			return (struct failure){ memory->failed[i].time_ns,
-				memory->failed[i].requested_bytes, memory->failed[i].held,
-				memory->failed[i].device, memory->failed[i].node, true };
-	return (struct failure){ .is_known = false };
-}
-
-/* What was free is not recorded. It was less than the request, so others held at least what remains
- * of the GPU's memory without this process and the request. */
-void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding)
+/* Returns why memory ran out the last time; `*failed` is the call of CUDA that failed, NULL:
+ * PyTorch reported it. */
+static struct oom_cause last_cause(
+	const struct diagnosis *diagnosis, const struct failed_allocation **failed)
 {
 	const struct memory_owners *memory = diagnosis->profile->memory;
-	const struct failure failure = last_refusal(memory);
-	const uint64_t capacity = capacity_of(diagnosis, failure.device),
-		       others = minus(minus(capacity, failure.held), failure.requested);
 
-	if (!memory->level_count && !failure.is_known)
-		finding_set_unchecked(finding, "the trace has no allocations");
-	else if (failure.is_known && !capacity)
-		finding_set_unchecked(
-			finding, "the trace does not have the size of the GPU's memory");
-	if (!failure.is_known || !capacity ||
-		!diagnose_is_share(minus(others, CONTEXT_BYTES), capacity, LIMIT_OTHERS))
-		return;
-	finding_set_found(finding, CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason,
-		"inferred: CUDA refused what would have fit beside this process and a context");
+	*failed = memory->oom_count ? NULL : memory_owners_last_failed(memory);
+	if (memory->oom_count)
+		return oom_cause_of_torch(diagnosis->process, &memory->ooms[memory->oom_count - 1]);
+	return *failed ? oom_cause_of_call(diagnosis->process, *failed)
+		       : (struct oom_cause){ .kind = OOM_UNKNOWN };
+}
+
+static void set_others(
+	struct diagnosis *diagnosis, struct finding *finding, const struct oom_cause *cause)
+{
+	finding_set_found(finding, cause->is_free_known ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
+	SET_TEXT(finding->reason, "%s",
+		cause->is_free_known ? "measured: the driver said what was free when it failed"
+				     : "inferred: CUDA refused what would have fit beside this "
+				       "process and a context");
 	SET_TEXT(finding->sentence,
-		"Something else uses at least %s of GPU %u's memory, so a request of %s failed.",
-		diagnose_bytes(diagnosis, others), failure.device,
-		diagnose_bytes(diagnosis, failure.requested));
+		"Something else uses %s%s of the GPU's memory, so a request of %s failed.",
+		cause->is_free_known ? "" : "at least ", diagnose_bytes(diagnosis, cause->others),
+		diagnose_bytes(diagnosis, cause->asked));
 	SET_TEXT(finding->evidence,
-		"the GPU has %s, this process had allocated %s; a context of CUDA needs less than "
-		"%s",
-		diagnose_bytes(diagnosis, capacity), diagnose_bytes(diagnosis, failure.held),
-		diagnose_bytes(diagnosis, CONTEXT_BYTES));
+		"the GPU has %s, of which this process had allocated %s and %s%s were free; "
+		"CUDA's context needs less than %s",
+		diagnose_bytes(diagnosis, cause->total), diagnose_bytes(diagnosis, cause->held),
+		cause->is_free_known ? "" : "at most ", diagnose_bytes(diagnosis, cause->free),
+		diagnose_bytes(diagnosis, OOM_CONTEXT_BYTES));
 	SET_TEXT(finding->next,
 		"See with nvidia-smi which processes use the GPU, and end them or choose another "
 		"GPU (CUDA_VISIBLE_DEVICES).");
-	SET_TEXT(finding->view, "memory");
+	SET_TEXT(finding->view, "memory --ledger");
 	finding->explains_end = true;
-	finding->node = failure.node;
 	finding->count = 1;
-	finding->impact_bytes = others;
+	finding->impact_bytes = cause->others;
 	finding->has_example = true;
-	finding->example_ns = failure.at_ns;
+}
+
+void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct memory_owners *memory = diagnosis->profile->memory;
+	const struct failed_allocation *failed;
+	const struct oom_cause cause = last_cause(diagnosis, &failed);
+	const struct memory_oom *oom = memory->oom_count ? &memory->ooms[memory->oom_count - 1]
+							 : NULL;
+
+	if (!memory->level_count && !oom && !failed)
+		finding_set_unchecked(finding, "the trace has no allocations");
+	else if ((oom || failed) && !cause.total)
+		finding_set_unchecked(
+			finding, "the trace does not have the size of the GPU's memory");
+	if (cause.kind != OOM_OTHERS)
+		return;
+	set_others(diagnosis, finding, &cause);
+	finding->node = oom ? oom->node : failed->node;
+	finding->example_ns = oom ? oom->time_ns : failed->time_ns;
 }

@@ -16,12 +16,36 @@ struct communication {
 	uint64_t busy_ns, exposed_ns, operations;
 	uint64_t *node_ns; /* by node: exposed */
 	size_t room;
+	/* Messages of one size at one node: how many of them there are, and those with the most
+	 * exposed time. */
+	size_t sizes;
+	struct {
+		uint64_t calls, busy_ns, exposed_ns, min_ns, max_ns;
+		char name[64];
+	} top_size;
 };
+
+static void add_size_row(struct communication *sums, const struct row *row)
+{
+	const struct string_view name = row_name(row);
+
+	sums->sizes++;
+	if (computed_row_number(row, "exposed_ns") <= sums->top_size.exposed_ns)
+		return;
+	sums->top_size.calls = computed_row_number(row, "calls");
+	sums->top_size.busy_ns = computed_row_number(row, "busy_ns");
+	sums->top_size.exposed_ns = computed_row_number(row, "exposed_ns");
+	sums->top_size.min_ns = computed_row_number(row, "min_ns");
+	sums->top_size.max_ns = computed_row_number(row, "max_ns");
+	SET_TEXT(sums->top_size.name, "%.*s", (int)name.length, name.bytes);
+}
 
 static void add_communication_row(struct communication *sums, const struct row *row)
 {
 	const uint64_t exposed_ns = computed_row_number(row, "exposed_ns");
 
+	if (computed_row_is(row, "kind", "size"))
+		add_size_row(sums, row);
 	if (!computed_row_is(row, "traffic", "communication"))
 		return;
 	if (computed_row_is(row, "kind", "communication")) {
@@ -79,6 +103,23 @@ static void add_rates(struct diagnosis *diagnosis, struct finding *finding)
 			: "the rest was waiting for other ranks, or a network that others used");
 }
 
+/* Adds which messages are exposed most, if the view shows several sizes. */
+static void add_top_size(
+	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
+{
+	const size_t used = strlen(finding->evidence);
+
+	if (sums->sizes > 1 && sums->top_size.exposed_ns)
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			", the largest part (%s) in %s of %s: %s to %s, %s exposed",
+			diagnose_time(diagnosis, sums->top_size.exposed_ns),
+			diagnose_plural(diagnosis, sums->top_size.calls, "message"),
+			sums->top_size.name, diagnose_time(diagnosis, sums->top_size.min_ns),
+			diagnose_time(diagnosis, sums->top_size.max_ns),
+			diagnose_share(
+				diagnosis, sums->top_size.exposed_ns, sums->top_size.busy_ns));
+}
+
 static void report_exposed(
 	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
@@ -98,6 +139,7 @@ static void report_exposed(
 		diagnose_plural(diagnosis, sums->operations, "operation"),
 		diagnose_time(diagnosis, sums->exposed_ns),
 		diagnose_share(diagnosis, sums->exposed_ns, sums->busy_ns));
+	add_top_size(diagnosis, finding, sums);
 	add_rates(diagnosis, finding);
 	SET_TEXT(finding->next,
 		"Compare the ranks first (pperf-report ranks with the traces of all ranks): a slow "

@@ -49,6 +49,8 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "synchronisation", "the GPU is idle because the host waits for it",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_synchronisation },
+	{ "blocking-calls", "the host is blocked in calls that wait for the GPU, and it starves",
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_blocking_calls },
 	{ "pageable-copies", "copies from and to pageable host memory",
 		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_pageable_copies },
 	{ "steady-allocation", "driver allocations or frees in steady state", NEED_CALLS,
@@ -128,40 +130,6 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 	return NULL;
 }
 
-/* Sets by how much less GPU work shortens the run: not by the host's part of the critical path. */
-static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct run_bound *bound = diagnose_bound(diagnosis);
-	const uint64_t others_ns = bound->path_ns - bound->path_host_ns;
-	const size_t used = strlen(finding->evidence);
-
-	if (!bound->path_ns || !diagnosis->facts.operations)
-		return;
-	finding->has_gain = true;
-	finding->gain_ns = min_u64(finding->impact_ns, others_ns);
-	if (!diagnose_is_share(others_ns, bound->path_ns, LIMIT_MINOR))
-		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"; less GPU work gains nothing yet, because the host has %s of the "
-			"critical path",
-			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
-}
-
-static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const char *lacks = missing_input(diagnosis, finding->rule->needs);
-
-	if (lacks)
-		finding_set_unchecked(finding, lacks);
-	else
-		finding->rule->check(diagnosis, finding);
-	/* What costs nothing is no finding. */
-	if (finding->state == FINDING_FOUND && !finding->ends_run && !finding->impact_ns &&
-		!finding->impact_bytes)
-		finding->state = FINDING_NOTE;
-	if (finding->state == FINDING_FOUND && finding->rule->needs & SHORTENS_GPU_WORK)
-		limit_gain(diagnosis, finding);
-}
-
 /* Returns true if the cost of a finding is time of the GPUs, a part of their span. */
 static bool costs_gpu_time(const struct finding *finding)
 {
@@ -186,18 +154,63 @@ static uint64_t impact_base(const struct finding *finding)
 	return run_ns * (count ? count : 1);
 }
 
+/* Sets by how much less GPU work shortens the run: not by the host's part of the critical path. */
+static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const uint64_t most_ns = run_bound_gain_max(bound, finding->whole_ns);
+	const size_t used = strlen(finding->evidence);
+	const char *gain = "nothing yet";
+
+	if (!bound->path_ns || !diagnosis->facts.operations)
+		return;
+	finding->has_gain = true;
+	finding->gain_ns = min_u64(finding->impact_ns, most_ns);
+	if (finding->gain_ns == finding->impact_ns)
+		return;
+	if (diagnose_is_share(finding->gain_ns, impact_base(finding), LIMIT_MINOR))
+		gain = diagnose_time(diagnosis, finding->gain_ns);
+	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+		"; less GPU work gains %s%s, because the host has %s of the critical path", gain,
+		*gain == 'n' ? "" : " at most",
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
+}
+
+static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const char *lacks = missing_input(diagnosis, finding->rule->needs);
+
+	if (lacks)
+		finding_set_unchecked(finding, lacks);
+	else
+		finding->rule->check(diagnosis, finding);
+	/* What costs nothing is no finding. */
+	if (finding->state == FINDING_FOUND && !finding->ends_run && !finding->impact_ns &&
+		!finding->impact_bytes)
+		finding->state = FINDING_NOTE;
+	if (finding->state == FINDING_FOUND && finding->rule->needs & SHORTENS_GPU_WORK)
+		limit_gain(diagnosis, finding);
+}
+
+/* Returns by how much a finding shortens the run at most. */
+static uint64_t finding_gain(const struct finding *finding)
+{
+	return finding->has_gain ? finding->gain_ns : finding->impact_ns;
+}
+
 /* Returns the place of a finding in the list:
  *   0  the program ran out of memory, then why
  *   1  findings that cost 1 % of the run or more
- *   2  findings that cost bytes and no time
- *   3  notes
- *   4  findings that cost less than 1 % of the run
- *   5  rules that found nothing
- *   6  rules that were not checked */
+ *   2  those of them that say nothing about the program: the cost of the profiler
+ *   3  findings that cost bytes and no time
+ *   4  notes
+ *   5  findings that cost less than 1 % of the run
+ *   6  rules that found nothing
+ *   7  rules that were not checked */
 static int finding_position(const struct finding *finding)
 {
 	static const int positions[] = {
-		[FINDING_NOTE] = 3, [FINDING_CLEAR] = 5, [FINDING_UNCHECKED] = 6
+		[FINDING_NOTE] = 4, [FINDING_CLEAR] = 6, [FINDING_UNCHECKED] = 7
 	};
 
 	if (finding->state != FINDING_FOUND)
@@ -205,11 +218,14 @@ static int finding_position(const struct finding *finding)
 	if (finding->ends_run || finding->explains_end)
 		return 0;
 	if (!finding->impact_ns)
-		return 2;
-	return diagnose_is_share(finding->impact_ns, impact_base(finding), LIMIT_MINOR) ? 1 : 4;
+		return 3;
+	if (!diagnose_is_share(finding_gain(finding), impact_base(finding), LIMIT_MINOR))
+		return 5;
+	return finding->last ? 2 : 1;
 }
 
-/* Orders by position, then by impact. Equal ones keep the order of the table. */
+/* Orders by position, then by what can be gained, then by impact. Equal ones keep the order of the
+ * table. */
 static int by_state_and_impact(const void *a, const void *b)
 {
 	const struct finding *left = a, *right = b;
@@ -218,6 +234,8 @@ static int by_state_and_impact(const void *a, const void *b)
 		return finding_position(left) - finding_position(right);
 	if (left->ends_run != right->ends_run)
 		return left->ends_run ? -1 : 1;
+	if (left->state == FINDING_FOUND && finding_gain(left) != finding_gain(right))
+		return finding_gain(left) > finding_gain(right) ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_ns != right->impact_ns)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
@@ -329,13 +347,15 @@ static void add_finding_row(
 	}
 	if (finding->impact_bytes)
 		computed_row_set_unsigned(computed, "impact_bytes", finding->impact_bytes);
-	if (finding->impact_ns || finding->impact_bytes)
+	if (finding->state != FINDING_CLEAR && (finding->impact_ns || finding->impact_bytes))
 		computed_row_set_string(computed, "bound",
 			finding->concerned     ? "concerned"
 			: finding->upper_bound ? "upper bound"
 					       : "measured");
-	if (finding->places_ns)
+	if (finding->places_ns) {
 		computed_row_set_share(computed, "share", finding->place_ns, finding->places_ns);
+		computed_row_set_unsigned(computed, "share_of_ns", finding->places_ns);
+	}
 	if (finding->has_gain)
 		computed_row_set_unsigned(computed, "gain_ns", finding->gain_ns);
 	if (finding->has_example && finding->state == FINDING_FOUND)
@@ -473,6 +493,47 @@ static void add_bound_rows(struct diagnosis *diagnosis, struct rows *rows)
 			add_class_row(diagnosis->process, rows, bound, class);
 }
 
+/* The rules that find a class of the verdict. Of two rules, that of the larger one of two classes
+ * that are judged together. */
+static const struct class_rule {
+	enum bound class;
+	void (*check)(struct diagnosis *diagnosis, struct finding *finding);
+} class_rules[] = { { BOUND_LAUNCH, diagnose_launch_bound }, { BOUND_HOST, diagnose_host_bound },
+	{ BOUND_COMMUNICATION, diagnose_exposed_communication },
+	{ BOUND_DATA, diagnose_data_loading }, { BOUND_COMPILATION, diagnose_compilation },
+	{ BOUND_ALLOCATION, diagnose_steady_allocation }, { BOUND_SYNC, diagnose_synchronisation },
+	{ BOUND_WAITING, diagnose_queued_not_started } };
+
+static struct finding *finding_of_class(struct finding *findings, enum bound class)
+{
+	for (size_t i = 0; i < sizeof class_rules / sizeof *class_rules; i++)
+		for (size_t at = 0; class_rules[i].class == class && at < DIAGNOSE_RULES; at++)
+			if (findings[at].rule->check == class_rules[i].check)
+				return &findings[at];
+	return NULL;
+}
+
+/* Sets what a class costs that the verdict lists, and whose rule found nothing. */
+static void note_small_classes(struct diagnosis *diagnosis, struct finding *findings)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
+		struct finding *finding = finding_of_class(findings, class);
+		const enum bound partner = run_bound_partner(class);
+		const struct finding *other = finding_of_class(findings, partner);
+
+		if (!finding || finding->state != FINDING_CLEAR ||
+			!run_bound_is_percent(run_bound_ns(bound, class), bound->whole_ns, 1) ||
+			(other && (other->state != FINDING_CLEAR ||
+					  bound->ns[partner] > bound->ns[class])))
+			continue;
+		finding->impact_ns = run_bound_ns(bound, class);
+		finding->whole_ns = bound->whole_ns;
+		finding->whole_name = run_bound_time_name(bound);
+	}
+}
+
 static void diagnose_process(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
@@ -489,8 +550,10 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	}
 	if (has_small_steps(whole, &narrowed))
 		of_steps = check_steps(whole, &narrowed, &part, findings);
-	if (whole->facts.operations)
+	if (whole->facts.operations) {
+		note_small_classes(whole, findings);
 		add_bound_rows(whole, rows);
+	}
 	add_finding_rows(options, process, rows, findings);
 	if (of_steps)
 		diagnosis_free(of_steps);

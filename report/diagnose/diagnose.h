@@ -15,14 +15,19 @@
 
 /* The rules, in the order of the table. An entry with the name NULL ends the list. */
 extern const struct diagnose_rule diagnose_rules[];
-#define DIAGNOSE_RULES 36u
+#define DIAGNOSE_RULES 37u
 
 void arrange_diagnose(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void draw_diagnose(const struct report *report, const struct style *style);
 /* Prints all of --brief, as text or JSON. */
 void brief_diagnose(const struct report *report, struct output *out);
-/* Returns what to print before the impact of a finding: "up to ", "concerns ", or nothing. */
-const char *finding_bound_words(const struct row *row);
+struct paragraph;
+/* Adds what a finding costs, such as "up to 3.12 ms (12.5 % of the GPU span)". `row` has a cost. */
+void finding_add_cost(struct paragraph *paragraph, const struct row *row);
+/* Adds the share of the place of a finding: "12 %". Where that is a share of more than the finding
+ * costs, adds " of 3.12 ms" or the like; otherwise `of_cost`. */
+void finding_add_place_share(
+	struct paragraph *paragraph, const struct row *row, const char *of_cost);
 
 #endif

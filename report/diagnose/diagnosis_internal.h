@@ -52,6 +52,16 @@ struct call_occurrences {
  * calls. */
 const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls);
 
+/* Calls of one thread in which it waits for the GPU (blocking_rule.c). */
+struct blocked_thread {
+	struct occurrences calls;
+	uint64_t kernels; /* that it launched, in the whole trace */
+	/* of the calls: copies that end before their call returns, the time of these calls, and
+	 * that of the copies */
+	uint64_t copies, copies_ns, moving_ns;
+	uint32_t tid;
+};
+
 #define CLOCK_PARTS_MAX 64u
 
 /* One kernel at one node whose instances differ in duration, and the relative durations of all
@@ -80,7 +90,11 @@ struct diagnose_facts {
 	struct occurrences pageable, before_gemm;
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
+	/* of the whole trace: recorded by CUPTI; by pperf */
+	uint64_t allocation_calls[2];
 	struct variable_kernel variable;
+	struct blocked_thread *blocked;
+	size_t blocked_count, blocked_room;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],
 		cause_longest_ns[GAP_CAUSE_COUNT];
@@ -201,8 +215,7 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 void finding_set_unchecked(struct finding *finding, const char *what);
 
 /* Sets the member `next` of a verdict about kernels: the largest ones (bound_kernels.c). */
-void bound_kernels_advise(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text);
+void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text);
 
 /* Rules about what the GPU did (gpu_rules.c). */
 void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding);
@@ -220,6 +233,16 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
+/* Sets the advice for calls that wait for the GPU, by the operators around finding->node. */
+void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding);
+/* The rule about calls in which the host is blocked (blocking_rule.c). */
+void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding);
+/* Adds GPU work, or a call, to the calls that block their threads. */
+void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
+void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
+/* Returns by how much the run gets shorter at most without these calls, and their number. */
+uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls);
+void blocking_free(struct diagnose_facts *facts);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding);

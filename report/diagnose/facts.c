@@ -9,6 +9,7 @@
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/analysis/step_idle.h"
 #include "report/analysis/stream_table.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
@@ -208,8 +209,11 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 	facts->calls++;
 	if (call->captured)
 		return;
+	blocking_add_call(pass->diagnosis, call);
 	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
 		add_call_occurrence(&facts->waits, call);
+	if (kind & CALL_ALLOCATES)
+		facts->allocation_calls[activity_is_call(call)]++;
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
 	if (kind & CALL_ALLOCATES)
@@ -287,6 +291,7 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;
+	blocking_add_work(pass->diagnosis, work);
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
 	if (work->kind == ACTIVITY_KERNEL)
@@ -419,7 +424,9 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 	struct diagnose_facts *facts = &diagnosis->facts;
 	unsigned cause = 0;
 
-	while (cause < GAP_CAUSE_COUNT &&
+	if (computed_row_is(row, "cause", IDLE_HOST_NAME))
+		cause = GAP_LAUNCH;
+	while (cause < GAP_CAUSE_COUNT && !computed_row_is(row, "cause", IDLE_HOST_NAME) &&
 		!computed_row_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
 		cause++;
 	if (cause == GAP_CAUSE_COUNT)
@@ -488,6 +495,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
+	blocking_free(facts);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
 	step_table_free(diagnosis->step_table);

@@ -130,9 +130,7 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 		return false;
 	finding->impact_ns = part;
 	finding->whole_ns = whole;
-	finding->whole_name = !in_steps           ? "the GPU span"
-			      : bound->steps == 1 ? "the step"
-						  : "the steady-state steps";
+	finding->whole_name = in_steps ? run_bound_time_name(bound) : "the GPU span";
 	finding->upper_bound = true;
 	return true;
 }

@@ -34,7 +34,8 @@ struct finding {
 	/* Words of the command that shows it, between `pperf-report` and the traces. */
 	char view[64];
 	uint32_t node; /* where, in the tree; 0: at no particular node */
-	/* What is at `node`, of what is anywhere; 0: not known (finding_set_place). */
+	/* What is at `node`, of what is anywhere, or of the impact if that is more; 0: not known
+	 * (finding_set_place). */
 	uint64_t place_ns, places_ns;
 	uint64_t count;                   /* number of occurrences */
 	uint64_t impact_ns, impact_bytes; /* cost; 0: not known */
@@ -49,6 +50,7 @@ struct finding {
 	bool has_gain;
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
 	bool ends_run;             /* it costs the run, not time: ordered first */
+	bool last;                 /* ordered after the other findings that cost as much */
 	bool explains_end;         /* why memory ran out: ordered after what ends the run */
 	bool has_example, at_path; /* at_path: the command needs the path of `node` after `view` */
 };

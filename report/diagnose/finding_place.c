@@ -3,6 +3,7 @@
  * Finds where in the call tree the time of a finding is: at one node, or spread below one.
  */
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +38,19 @@ void finding_set_place(
 {
 	const struct tree *tree = diagnosis->profile->tree;
 	const size_t used = strlen(finding->sentence);
-	uint64_t below_ns;
+	uint64_t below_ns, sum_ns = 0;
 	uint32_t most = 0, common;
 
-	finding->places_ns = 0;
 	for (uint32_t id = 0; id < room && id < tree->count; id++) {
-		finding->places_ns += ns[id];
+		sum_ns += ns[id];
 		most = ns[id] > ns[most] ? id : most;
 	}
+	finding->places_ns = sum_ns ? max_u64(sum_ns, finding->impact_ns) : 0;
 	finding->node = most;
 	finding->place_ns = room ? ns[most] : 0;
-	if (run_bound_is_percent(finding->place_ns, finding->places_ns, 50))
+	if (run_bound_is_percent(finding->place_ns, sum_ns, 50))
 		return;
-	common = common_node(tree, ns, room, finding->places_ns, &below_ns);
+	common = common_node(tree, ns, room, sum_ns, &below_ns);
 	if (common && common != most)
 		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
 			" %s of this time is below %s.",

@@ -61,8 +61,10 @@ static void put_finding_path(const struct style *style, const struct row *row)
 	add_finding_path(&paragraph, row, nodes, length < 64 ? length : 64);
 	if (length > 64)
 		paragraph_add(&paragraph, " / ...");
-	if (length && computed_row_real(row, "share") > 0)
-		paragraph_add(&paragraph, "; %.0f %% of it", 100 * computed_row_real(row, "share"));
+	if (length && computed_row_real(row, "share") > 0) {
+		paragraph_add(&paragraph, "; ");
+		finding_add_place_share(&paragraph, row, " of it");
+	}
 	if (finding_number(row, "start_ns", &at)) {
 		paragraph_add(&paragraph, length ? "; example at " : "example at ");
 		paragraph_value(&paragraph, UNIT_TIME, at);
@@ -72,29 +74,73 @@ static void put_finding_path(const struct style *style, const struct row *row)
 	free(paragraph.built.text);
 }
 
-const char *finding_bound_words(const struct row *row)
+/* Returns what can be gained by a finding that shortens GPU work, if that is less than its cost. */
+static bool lower_gain(const struct row *row, uint64_t *gain_ns)
 {
-	return computed_row_is(row, "bound", "upper bound") ? "up to "
-	       : computed_row_is(row, "bound", "concerned") ? "concerns "
-							    : "";
+	return finding_number(row, "gain_ns", gain_ns) &&
+	       *gain_ns < computed_row_number(row, "impact_ns");
+}
+
+static void add_bytes(struct paragraph *paragraph, const struct row *row, bool has_time)
+{
+	uint64_t bytes;
+
+	if (!finding_number(row, "impact_bytes", &bytes))
+		return;
+	paragraph_add(paragraph, "%s", has_time ? ", " : "");
+	paragraph_value(paragraph, UNIT_BYTES, bytes);
+}
+
+void finding_add_cost(struct paragraph *paragraph, const struct row *row)
+{
+	uint64_t impact, gain;
+	const bool has_time = finding_number(row, "impact_ns", &impact),
+		   has_gain = has_time && lower_gain(row, &gain);
+
+	paragraph_add(paragraph, "%s",
+		has_gain || computed_row_is(row, "bound", "upper bound") ? "up to "
+		: computed_row_is(row, "bound", "concerned")             ? "concerns "
+									 : "");
+	if (has_gain) {
+		paragraph_value(paragraph, UNIT_TIME, gain);
+		paragraph_add(paragraph, " of the run (");
+		paragraph_value(paragraph, UNIT_TIME, impact);
+		paragraph_add(paragraph, " of GPU work, ");
+	} else if (has_time) {
+		paragraph_value(paragraph, UNIT_TIME, impact);
+		paragraph_add(paragraph, " (");
+	}
+	if (has_time)
+		paragraph_add(paragraph, "%.1f %% of %s)",
+			100 * computed_row_real(row, "impact_share"),
+			computed_row_text(row, "impact_of").bytes);
+	add_bytes(paragraph, row, has_time);
 }
 
 static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
-	uint64_t impact, bytes;
-	const bool has_time = finding_number(row, "impact_ns", &impact),
-		   has_bytes = finding_number(row, "impact_bytes", &bytes);
+	uint64_t unused;
 
-	if (has_time || has_bytes)
-		paragraph_add(paragraph, ": %s", finding_bound_words(row));
-	if (has_time) {
-		paragraph_value(paragraph, UNIT_TIME, impact);
-		paragraph_add(paragraph, " (%.1f %% of %s)%s",
-			100 * computed_row_real(row, "impact_share"),
-			computed_row_text(row, "impact_of").bytes, has_bytes ? ", " : "");
+	if (!finding_number(row, "impact_ns", &unused) &&
+		!finding_number(row, "impact_bytes", &unused))
+		return;
+	paragraph_add(paragraph, ": ");
+	finding_add_cost(paragraph, row);
+}
+
+void finding_add_place_share(
+	struct paragraph *paragraph, const struct row *row, const char *of_cost)
+{
+	uint64_t whole;
+
+	paragraph_add(paragraph, "%.0f %%", 100 * computed_row_real(row, "share"));
+	if (finding_number(row, "share_of_ns", &whole) &&
+		whole > computed_row_number(row, "impact_ns") / 200 * 201) {
+		paragraph_add(paragraph, " of ");
+		paragraph_value(paragraph, UNIT_TIME, whole);
+	} else {
+		paragraph_add(paragraph, "%s", of_cost);
 	}
-	if (has_bytes)
-		paragraph_value(paragraph, UNIT_BYTES, bytes);
 }
 
 static void put_finding(const struct style *style, const struct row *row, unsigned number)
@@ -131,13 +177,18 @@ static void put_finding(const struct style *style, const struct row *row, unsign
 	output_string(style->out, "\n");
 }
 
-/* Returns true if a finding has a cost in time, below 1 % of what it is a share of. */
+/* Returns true if what a finding costs or, if that is less, what it gains is below 1 % of what it
+ * is a share of. */
 static bool costs_little(const struct row *row)
 {
-	uint64_t impact_ns;
+	uint64_t impact_ns, gain_ns;
+	double part = 1;
 
-	return finding_number(row, "impact_ns", &impact_ns) &&
-	       1000 * computed_row_real(row, "impact_share") < LIMIT_MINOR;
+	if (!finding_number(row, "impact_ns", &impact_ns))
+		return false;
+	if (lower_gain(row, &gain_ns))
+		part = (double)gain_ns / (double)impact_ns;
+	return 1000 * computed_row_real(row, "impact_share") * part < LIMIT_MINOR;
 }
 
 /* Prints a finding in one sentence: it is not worth more. */
@@ -153,19 +204,28 @@ static void put_minor_finding(const struct style *style, const struct row *row)
 	paragraph_print(&paragraph, "-");
 }
 
-/* Prints the names of the rules of a kind in one line. */
-static void put_rule_names(const struct style *style, const struct row *rows, size_t count,
-	const char *kind, const char *title)
+/* Prints the names of the rules that found nothing in one line: those whose class of the verdict
+ * has some time, with that, or the others. */
+static void put_clear_rules(const struct style *style, const struct row *rows, size_t count,
+	bool with_cost, const char *title)
 {
 	struct paragraph paragraph = { .style = style, .indent = 16 };
 
 	for (size_t i = 0; i < count; i++) {
 		const struct string_view name = row_name(&rows[i]);
+		uint64_t cost_ns;
 
-		if (!computed_row_is(&rows[i], "kind", kind))
+		if (!computed_row_is(&rows[i], "kind", "clear") ||
+			finding_number(&rows[i], "impact_ns", &cost_ns) != with_cost)
 			continue;
 		paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
 			(int)name.length, name.bytes);
+		if (!with_cost)
+			continue;
+		paragraph_add(&paragraph, " ");
+		paragraph_value(&paragraph, UNIT_TIME, cost_ns);
+		paragraph_add(&paragraph, " (%.1f %%)",
+			100 * computed_row_real(&rows[i], "impact_share"));
 	}
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, title);
@@ -278,7 +338,8 @@ static void put_process_findings(
 	for (size_t i = 0; i < count && minor; i++)
 		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]))
 			put_minor_finding(style, &rows[i]);
-	put_rule_names(style, rows, count, "clear", "nothing found");
+	put_clear_rules(style, rows, count, true, "below threshold");
+	put_clear_rules(style, rows, count, false, "nothing found");
 	put_unchecked(style, rows, count);
 }
 

@@ -2,6 +2,7 @@
  *
  * Rules about the first steps and the cost of profiling.
  */
+#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,11 +91,68 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	finding->has_example = true;
 }
 
+/* Returns the overhead of CUPTI between the first and the last operation of the GPUs. Reads the
+ * trace once more. */
+static uint64_t overhead_in_span(const struct diagnosis *diagnosis)
+{
+	struct trace_reader *reader = diagnosis->process->reader;
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, inside_ns = 0;
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(diagnosis->profile->timeline, &devices);
+	struct trace_event event;
+
+	for (size_t i = 0; i < count; i++) {
+		first_ns = min_u64(first_ns, devices[i].all.first_ns);
+		last_ns = max_u64(last_ns, devices[i].all.last_ns);
+	}
+	reader_rewind(reader);
+	while (reader_next(reader, &event) > 0) {
+		const struct trace_overhead *overhead = event.record;
+
+		if (event.kind == TRACE_OVERHEAD && overhead->start_ns < last_ns &&
+			overhead->end_ns > first_ns)
+			inside_ns += min_u64(overhead->end_ns, last_ns) -
+				     max_u64(overhead->start_ns, first_ns);
+	}
+	return inside_ns;
+}
+
+/* Says what the cost of the profiler makes longer: `inside_ns` of it may be in idle times. */
+static void set_cost_sentence(struct diagnosis *diagnosis, struct finding *finding, uint64_t cost,
+	uint64_t run_ns, uint64_t inside_ns)
+{
+	const char *share = diagnose_share(diagnosis, cost, run_ns);
+
+	if (!diagnosis->facts.operations)
+		SET_TEXT(finding->sentence,
+			"Profiling took %s of the run's time: host figures are larger than without "
+			"it.",
+			share);
+	else if (!inside_ns)
+		SET_TEXT(finding->sentence,
+			"Profiling took %s of the run's time, all of it before the first GPU "
+			"operation or after the last: the start and the end of the run are longer, "
+			"idle times of the GPU are not.",
+			share);
+	else if (inside_ns >= cost)
+		SET_TEXT(finding->sentence,
+			"Profiling took %s of the run's time: host figures and idle times are "
+			"larger than without it.",
+			share);
+	else
+		SET_TEXT(finding->sentence,
+			"Profiling took %s of the run's time: %s before the first GPU operation or "
+			"after the last, and %s between them, where host figures and idle times "
+			"are larger than without it.",
+			share, diagnose_time(diagnosis, cost - inside_ns),
+			diagnose_time(diagnosis, inside_ns));
+}
+
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct profile_totals *totals = &diagnosis->profile->totals;
 	const bool imported = process_meta(diagnosis->process, "import.format").known;
-	uint64_t event_ns;
+	uint64_t event_ns, inside;
 	const uint64_t recording = process_recording_ns(diagnosis->process, &event_ns),
 		       cost = totals->self_ns + totals->overhead_ns + recording,
 		       /* All cover the whole run, even if only some steps are examined. */
@@ -113,10 +171,12 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 			   "the host is not included"
 			 : "the profiler's own measurement, the sum over all threads; recording is "
 			   "estimated");
-	SET_TEXT(finding->sentence,
-		"Profiling took %s of the run's time: host figures and idle times are larger than "
-		"without it.",
-		diagnose_share(diagnosis, cost, run));
+	/* When pperf's own time was spent is not recorded. */
+	inside = diagnosis->facts.operations
+			 ? cost - totals->overhead_ns + overhead_in_span(diagnosis)
+			 : 0;
+	set_cost_sentence(diagnosis, finding, cost, run, inside);
+	finding->last = !diagnose_is_share(inside, run, LIMIT_COST_FIRST);
 	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s%s%s, of %s",
 		diagnose_time(diagnosis, totals->overhead_ns),
 		diagnose_plural(diagnosis, diagnosis->profile->counts.overhead_records, "record"),

@@ -2,8 +2,11 @@
  *
  * Rules about idle time of the GPU.
  */
+#include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sets the confidence of a finding about idle time: lower if the cause of much idle time is
@@ -87,7 +90,7 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->state = FINDING_NOTE;
 	explain_startup(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
+	SET_TEXT(finding->view, "idle");
 	occurrences_set_node(before, finding);
 	finding->count = before->count;
 }
@@ -155,10 +158,13 @@ static void advise_on_launches(struct diagnosis *diagnosis, struct finding *find
 
 static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 {
+	const struct trace_text left_out = process_meta(diagnosis->process, "import.left_out");
+	const bool has_samples = left_out.length &&
+				 memmem(left_out.bytes, left_out.length, "CPU samples", 11);
 	const struct program_traits traits = diagnose_traits(diagnosis);
 	const struct node *node = &diagnosis->profile->tree->nodes[finding->node];
 
-	SET_TEXT(finding->next, "Look at what the host does meanwhile: %s%s.%s",
+	SET_TEXT(finding->next, "Look at what the host does meanwhile: %s%s.%s%s",
 		traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
 				      "libraries at a first call"
 				    : "input and output, MPI, computation on the CPU",
@@ -168,7 +174,10 @@ static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 		finding->node && node->kind != NODE_UNATTRIBUTED
 			? " The call path shown launched the work that ended most of this idle "
 			  "time."
-			: "");
+			: "",
+		has_samples ? " The file has CPU samples, which pperf does not read: Nsight "
+			      "Systems shows which functions the thread was in."
+			    : "");
 }
 
 /* Returns true if the GPU was idle for long enough because the host was late. */
@@ -179,6 +188,21 @@ static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *
 	return diagnose_is_share(idle->longer->total_ns, span_ns, LIMIT_WORTH) ||
 	       (diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) &&
 		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
+}
+
+/* Sets the place of short and `longer` gaps together. */
+static void set_place_of_gaps(
+	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *longer)
+{
+	const struct occurrences *shorter = &diagnosis->facts.launch_short;
+	const size_t room = max_u64(shorter->room, longer->room);
+	uint64_t *ns = xcalloc((room + 1) * sizeof *ns);
+
+	for (size_t id = 0; id < room; id++)
+		ns[id] = (id < shorter->room ? shorter->of_node[id].total_ns : 0) +
+			 (id < longer->room ? longer->of_node[id].total_ns : 0);
+	finding_set_place(diagnosis, finding, ns, room);
+	free(ns);
 }
 
 /* Reports all idle time for which the host was late, under the name of its larger part. */
@@ -196,14 +220,14 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 			  "launches the next operation."
 			: "The GPU is idle because the host has not launched its next operation, "
 			  "or has only just launched it.");
-	finding_set_place_of(diagnosis, finding, most);
+	set_place_of_gaps(diagnosis, finding, idle->longer);
 	list_launch_gaps(diagnosis, finding, idle);
 	if (is_long)
 		advise_on_host(diagnosis, finding);
 	else
 		advise_on_launches(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
-	SET_TEXT(finding->view, is_long ? "idle -s gap_ns --top 20" : "idle");
+	SET_TEXT(finding->view, "idle");
 	occurrences_set_example(most, finding);
 }
 
@@ -234,8 +258,7 @@ static bool is_read_of_value(struct string_view name)
 	       memmem(name.bytes, name.length, "nonzero", 7);
 }
 
-/* Chooses the advice for a wait by the operators around it. */
-static void advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct tree *tree = diagnosis->profile->tree;
 
@@ -282,7 +305,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
 		*facts->blocked_by ? facts->blocked_by : "unnamed call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
-	advise_on_waits(diagnosis, finding);
+	diagnose_advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	finding->count = facts->cause_gaps[GAP_SYNC];
@@ -348,7 +371,9 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SET_TEXT(finding->sentence, "The GPU is idle while launched work waits for an event (%s).",
+	SET_TEXT(finding->sentence,
+		"The GPU is idle while launched work waits for an event (%s), or for earlier work "
+		"of its stream that the trace does not show.",
 		diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent");
 	SET_TEXT(finding->evidence,
 		"%s of %s or more, together %s of a span of %s; the longest %s, at %s%s%s",

@@ -85,6 +85,9 @@
 	X(HELD_NS, 500000,                                                                         \
 		"in which the GPU is idle though work was launched: a launch reaches it in 10 us") \
 	X(COST, 20, "of the wall time: overhead starts to distort the figures")                    \
+	X(COST_FIRST, 100,                                                                         \
+		"of the wall time, while the GPU is in use: overhead explains much of the other "  \
+		"findings")                                                                        \
 	X(UNKNOWN_MAX, 200,                                                                        \
 		"of the idle time without a known cause: above this, findings on idle time are "   \
 		"less certain")                                                                    \

@@ -93,14 +93,24 @@ static struct fp32_products fp32_products_of(const struct diagnosis *diagnosis)
 	return products;
 }
 
-/* Returns the name of the kernels with the most time; 0: none. */
-static uint32_t largest_name(const struct fp32_products *products)
+/* Returns the name of the kernels with the most time at a node; 0: none. */
+static uint32_t largest_name(
+	const struct diagnosis *diagnosis, uint32_t at, const struct fp32_products *products)
 {
-	uint32_t most = 0;
+	const struct tree *tree = diagnosis->profile->tree;
+	uint32_t most = 0, name = 0;
 
-	for (uint32_t name = 1; name < products->names; name++)
-		most = products->name_ns[name] > products->name_ns[most] ? name : most;
-	return most;
+	for (uint32_t id = tree->nodes[at].first_child; id; id = tree->nodes[id].next) {
+		const struct node *node = &tree->nodes[id];
+
+		if (node->kind != NODE_KERNEL || !node->gpu || node->name >= products->names ||
+			!products->name_ns[node->name] ||
+			(most && node->gpu->self_ns <= tree->nodes[most].gpu->self_ns))
+			continue;
+		most = id;
+		name = node->name;
+	}
+	return name;
 }
 
 /* Sets the place of the finding: the time of these kernels, by the node that launched them. */
@@ -134,13 +144,16 @@ static void report_products(
 		"%s of all GPU time are matrix products and convolutions in FP32 that do not use "
 		"tensor cores.",
 		diagnose_share(diagnosis, products->total_ns, whole));
+	finding_set_impact(finding, 0, products->calls, products->gain_ns);
+	set_place_of_products(diagnosis, finding, products);
 	SET_TEXT(finding->evidence,
-		"%s, %s; the largest part is %s; peak rates: FP32 %.1f TFLOP/s, %s on tensor cores "
+		"%s, %s; the largest part there is %s; peak rates: FP32 %.1f TFLOP/s, %s on tensor "
+		"cores "
 		"%.0f TFLOP/s",
 		diagnose_plural(diagnosis, products->calls, "launch"),
 		diagnose_time(diagnosis, products->total_ns),
-		diagnose_name(diagnosis, largest_name(products)), products->speed / 1e12,
-		products->tf32 ? "TF32" : "FP16", products->faster / 1e12);
+		diagnose_name(diagnosis, largest_name(diagnosis, finding->node, products)),
+		products->speed / 1e12, products->tf32 ? "TF32" : "FP16", products->faster / 1e12);
 	SET_TEXT(finding->next, "%s",
 		products->tf32
 			? "Allow TF32 (torch.set_float32_matmul_precision(\"high\"), "
@@ -149,8 +162,6 @@ static void report_products(
 			: "Use automatic mixed precision (torch.autocast with float16 and a "
 			  "GradScaler); this GPU has no TF32.");
 	SET_TEXT(finding->view, "kernels --top 20");
-	finding_set_impact(finding, 0, products->calls, products->gain_ns);
-	set_place_of_products(diagnosis, finding, products);
 	finding->has_example = finding->node == products->most->node;
 	finding->example_ns = products->most->longest_start_ns;
 }

@@ -8,6 +8,7 @@
  */
 #include "report/analysis/allocation_sites.h"
 #include "report/analysis/memory_leaks.h"
+#include "report/analysis/oom_cause.h"
 #include "report/analysis/step_stats.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -155,7 +156,7 @@ static void explain_growth(
 	SET_TEXT(finding->next, "%s%s",
 		*lines || leak->held->kind != MEMORY_TENSOR
 			? ""
-			: "Record with PPERF_PYSTACKS=alloc to see the line. ",
+			: "PPERF_PYSTACKS=alloc records the line of every tensor. ",
 		leak_advice(leak->cause));
 }
 
@@ -341,10 +342,26 @@ static void name_oom_holder(
 		diagnose_bytes(diagnosis, top.bytes), lines);
 }
 
+/* Puts the cause before the evidence and its remedy in place of the general one. */
+static void add_cause(
+	struct diagnosis *diagnosis, struct finding *finding, const struct oom_cause *cause)
+{
+	char text[OOM_CAUSE_TEXT], evidence[sizeof finding->evidence];
+	const struct style_settings *style = &diagnosis->options->style;
+
+	oom_cause_sentence(cause, style->iec, style->ascii, text);
+	if (!*text)
+		return;
+	finding_set_text(evidence, sizeof evidence, "%s", finding->evidence);
+	SET_TEXT(finding->evidence, "%s; %s", text, evidence);
+	SET_TEXT(finding->next, "%s", oom_cause_advice(cause));
+}
+
 static void set_torch_oom(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct memory_owners *memory = diagnosis->profile->memory;
 	const struct memory_oom *oom = &memory->ooms[memory->oom_count - 1];
+	const struct oom_cause cause = oom_cause_of_torch(diagnosis->process, oom);
 	char holder[400];
 
 	set_exhausted(finding, oom->node, oom->time_ns, oom->requested_bytes);
@@ -361,6 +378,7 @@ static void set_torch_oom(struct diagnosis *diagnosis, struct finding *finding)
 		"See what was live at that time (column `at OOM`): smaller batches, activation "
 		"checkpointing, or no references to old tensors; against unallocated reserved "
 		"memory PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
+	add_cause(diagnosis, finding, &cause);
 }
 
 static void set_capacity(struct diagnosis *diagnosis, struct finding *finding,
@@ -383,6 +401,7 @@ static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *f
 	const struct failed_allocation *failed)
 {
 	const struct trace_text api = reader_name(diagnosis->process->reader, failed->api);
+	const struct oom_cause cause = oom_cause_of_call(diagnosis->process, failed);
 
 	set_exhausted(finding, failed->node, failed->time_ns, failed->requested_bytes);
 	finding->count = diagnosis->profile->memory->counts.failed_allocations;
@@ -394,6 +413,23 @@ static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *f
 				  "later");
 	SET_TEXT(finding->next, "See what was live at that time (column `at OOM`): free what is "
 				"no longer used, reuse buffers, or allocate less at once.");
+	add_cause(diagnosis, finding, &cause);
+}
+
+/* Says why the rule was not checked: calls of other tools come without sizes. */
+static void set_no_levels(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const uint64_t count = max_u64(
+		diagnosis->facts.allocation_calls[0], diagnosis->facts.allocation_calls[1]);
+
+	if (count)
+		SET_TEXT(finding->reason,
+			"the trace has %s that allocate, free or register memory, but not the "
+			"sizes",
+			diagnose_plural(diagnosis, count, "call"));
+	else
+		SET_TEXT(finding->reason, "the trace has no allocations");
+	finding->state = FINDING_UNCHECKED;
 }
 
 void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding)
@@ -406,5 +442,5 @@ void diagnose_out_of_memory(struct diagnosis *diagnosis, struct finding *finding
 	else if (failed)
 		set_failed_allocation(diagnosis, finding, failed);
 	else if (!memory->level_count)
-		finding_set_unchecked(finding, "the trace has no allocations");
+		set_no_levels(diagnosis, finding);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diagnose/run_bound.h"
-#include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/event_sweep.h"
 #include "report/analysis/step_idle.h"
 #include "report/analysis/tree_categories.h"
@@ -187,14 +186,28 @@ bool run_bound_is_percent(uint64_t part, uint64_t whole, unsigned percent)
 	return part && (long double)part * 100 >= (long double)whole * percent;
 }
 
-uint64_t run_bound_ns(const struct run_bound *bound, enum bound class)
+const char *run_bound_time_name(const struct run_bound *bound)
+{
+	return !bound->steps       ? "the GPU span"
+	       : bound->steps == 1 ? "the step"
+				   : "the steady-state steps";
+}
+
+enum bound run_bound_partner(enum bound class)
 {
 	static const enum bound partners[BOUND_CLASSES] = { [BOUND_LAUNCH] = BOUND_HOST,
 		[BOUND_HOST] = BOUND_LAUNCH,
 		[BOUND_COPIES] = BOUND_COPY_CALLS,
 		[BOUND_COPY_CALLS] = BOUND_COPIES };
 
-	return bound->ns[class] + (partners[class] ? bound->ns[partners[class]] : 0);
+	return partners[class];
+}
+
+uint64_t run_bound_ns(const struct run_bound *bound, enum bound class)
+{
+	const enum bound partner = run_bound_partner(class);
+
+	return bound->ns[class] + (partner ? bound->ns[partner] : 0);
 }
 
 /* Returns the class with the most time. Two that are judged together have that of both, and the
@@ -272,6 +285,9 @@ static void add_path_segment(
 	struct run_bound *bound, const struct path_segment *segment, uint64_t length_ns)
 {
 	bound->path_ns += length_ns;
+	bound->path_of_kind[segment->kind] += length_ns;
+	if (segment->kind != PATH_HOST && segment->kind != PATH_CALL)
+		bound->whole_path_others_ns += segment->end_ns - segment->begin_ns;
 	if (segment->kind == PATH_HOST || segment->kind == PATH_CALL)
 		bound->path_host_ns += length_ns;
 	else if (segment->kind <= PATH_MEMSET)
@@ -305,6 +321,13 @@ static void read_path(struct process *process, const struct bound_pass *pass)
 bool run_bound_host_on_path(const struct run_bound *bound)
 {
 	return run_bound_is_percent(bound->path_host_ns, bound->path_ns, 50);
+}
+
+uint64_t run_bound_gain_max(const struct run_bound *bound, uint64_t whole_ns)
+{
+	return !bound->path_ns               ? UINT64_MAX
+	       : whole_ns == bound->whole_ns ? bound->path_ns - bound->path_host_ns
+					     : bound->whole_path_others_ns;
 }
 
 struct run_bound run_bound_read(const struct options *options, struct process *process)

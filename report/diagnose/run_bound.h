@@ -31,6 +31,7 @@
 #ifndef PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
 #define PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
 
+#include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/diagnose/finding.h"
 #include "report/run/process.h"
 
@@ -82,9 +83,12 @@ struct run_bound {
 	/* Of compute time, the part in operators whose limit a model knows, and the part of that
 	 * which memory limits. */
 	uint64_t modelled_ns, memory_limited_ns;
-	/* The critical path in that time: all of it, the host's part (program and calls), and that
-	 * of GPU work. 0: not read, as the trace is large, or only a part of it is selected. */
-	uint64_t path_ns, path_host_ns, path_gpu_ns;
+	/* The critical path in that time: all of it, by kind, the host's part (program and calls),
+	 * and that of GPU work. 0: not read, as the trace is large, or only a part of it is
+	 * selected. */
+	uint64_t path_ns, path_of_kind[PATH_KIND_COUNT], path_host_ns, path_gpu_ns;
+	/* The same of the whole trace: all but the host's part. */
+	uint64_t whole_path_others_ns;
 };
 
 /* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs. */
@@ -92,11 +96,18 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 
 const char *bound_name(enum bound bound);
 
+/* Returns what whole_ns is the time of, for text. */
+const char *run_bound_time_name(const struct run_bound *bound);
+/* Returns the class that is judged together with `class`; 0: none. */
+enum bound run_bound_partner(enum bound class);
 /* Returns the time of a class and of the one that is judged together with it. */
 uint64_t run_bound_ns(const struct run_bound *bound, enum bound class);
 /* Returns true if the critical path is known, and most of it is the host's: then faster kernels
  * hardly shorten the run. */
 bool run_bound_host_on_path(const struct run_bound *bound);
+/* Returns by how much less GPU work can shorten the time `whole_ns`, of which it is a part: not by
+ * the host's part of the critical path. UINT64_MAX: the path is not known. */
+uint64_t run_bound_gain_max(const struct run_bound *bound, uint64_t whole_ns);
 /* Returns true if `part` is at least `percent` percent of `whole`, and not 0. */
 bool run_bound_is_percent(uint64_t part, uint64_t whole, unsigned percent);
 

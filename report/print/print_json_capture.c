@@ -156,8 +156,24 @@ static void capture_recording_window(
 	json_write_end(json, '}');
 }
 
-/* The recording windows of PPERF_SCHEDULE, and the events skipped outside of them. */
-static void capture_windows(struct json_writer *json, const struct recording_windows *windows)
+/* What a ring no longer holds (PPERF_RING). */
+static void capture_ring(struct json_writer *json, struct trace_reader *reader)
+{
+	const struct trace_ring *ring = &reader_header(reader)->ring;
+
+	json_put_begin(json, "ring", '{');
+	json_put_unsigned(json, "bytes", ring->bytes);
+	json_put_unsigned(json, "overwritten_events", ring->events);
+	json_put_unsigned(json, "overwritten_bytes", ring->chunk_bytes);
+	json_put_unsigned(json, "early_gpu_records", reader_early_gpu_records(reader));
+	json_put_unsigned(json, "unlisted_allocations", ring->unlisted);
+	json_write_end(json, '}');
+}
+
+/* The recording windows of PPERF_SCHEDULE, and the events skipped outside of them; or the window of
+ * PPERF_RING. */
+static void capture_windows(struct json_writer *json, const struct recording_windows *windows,
+	struct trace_reader *reader)
 {
 	json_put_begin(json, "window", '{');
 	json_put_text(json, "schedule", trace_text_or_null(windows->schedule));
@@ -173,6 +189,8 @@ static void capture_windows(struct json_writer *json, const struct recording_win
 			windows->skipped[kind].events);
 	json_write_end(json, '}');
 	json_put_unsigned(json, "skipped_cost_ns", windows->cost_ns);
+	if (windows->ring)
+		capture_ring(json, reader);
 	json_write_end(json, '}');
 }
 
@@ -210,7 +228,7 @@ void print_json_capture(struct output *out, const struct processes *processes)
 	capture_devices(json, process);
 	capture_sources(json, process);
 	if (process->windows)
-		capture_windows(json, process->windows);
+		capture_windows(json, process->windows, process->reader);
 	if (process->handovers)
 		capture_handover(json, process->handovers);
 	if (process->steps)

@@ -3,6 +3,7 @@
  * Writes the objects `totals` and `integrity`.
  */
 #include "report/print/print_json.h"
+#include "report/analysis/oom_cause.h"
 
 /* Sums over all processes shown. */
 void print_json_integrity(struct output *out, const struct processes *processes)
@@ -57,10 +58,61 @@ static void sum_totals(struct profile_totals *sum, const struct profile_totals *
 	}
 }
 
+/* Writes the open ranges of a thread, outermost first. */
+static void put_json_open(
+	struct json_writer *json, const struct process *process, uint32_t first, uint32_t count)
+{
+	const struct oom_open_range *ranges = process->profile->oom_ranges + first;
+
+	json_put_begin(json, "open", '[');
+	for (uint32_t i = 0; i < count; i++) {
+		const struct string_view label = string_table_get(process->texts, ranges[i].label);
+
+		json_write_begin(json, '{');
+		json_put_text(json, "label", label);
+		json_put_known_signed(json, "grown_bytes", ranges[i].grown, true);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+}
+
+static void put_json_threads(
+	struct json_writer *json, const struct process *process, uint32_t first, uint32_t count)
+{
+	const struct oom_thread *threads = process->profile->oom_threads + first;
+
+	json_put_begin(json, "threads", '[');
+	for (uint32_t i = 0; i < count; i++) {
+		json_write_begin(json, '{');
+		json_put_unsigned(json, "tid", threads[i].tid);
+		put_json_open(json, process, threads[i].first_open, threads[i].open);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+}
+
+static void put_json_cause(struct json_writer *json, const struct oom_cause *cause)
+{
+	json_put_string(json, "cause", oom_cause_name(cause->kind));
+	json_put_known_unsigned(json, "free_bytes", cause->free, cause->is_free_known);
+	json_put_known_unsigned(json, "total_bytes", cause->total, cause->total > 0);
+	json_put_known_unsigned(json, "others_bytes", cause->others, cause->is_free_known);
+	json_put_known_unsigned(
+		json, "growth_per_step_bytes", cause->growth_per_step, cause->grown > 0);
+}
+
+static void put_json_gaps(struct json_writer *json, const struct memory_gaps *gaps)
+{
+	json_put_known_unsigned(json, "gaps", gaps->gaps, gaps->known);
+	json_put_known_unsigned(json, "gap_bytes", gaps->free_bytes, gaps->known);
+	json_put_known_unsigned(json, "largest_gap_bytes", gaps->largest, gaps->known);
+}
+
 static void put_json_oom(
 	struct json_writer *json, struct process *process, const struct memory_oom *oom)
 {
 	const struct row row = tree_row(process, process->profile->tree, oom->node);
+	const struct oom_cause cause = oom_cause_of_torch(process, oom);
 
 	json_write_begin(json, '{');
 	json_put_unsigned(json, "pid", process->pid);
@@ -74,6 +126,11 @@ static void put_json_oom(
 	json_put_unsigned(json, "reserved_bytes", oom->reserved);
 	json_put_known_signed(
 		json, "outside_bytes", oom->outside_allocator, oom->outside_allocator >= 0);
+	put_json_cause(json, &cause);
+	put_json_gaps(json, &oom->gaps);
+	json_put_unsigned(json, "failed_calls", oom->failed);
+	put_json_open(json, process, oom->first_open, oom->open);
+	put_json_threads(json, process, oom->first_thread, oom->threads);
 	json_write_end(json, '}');
 }
 
@@ -92,6 +149,7 @@ static void put_json_failed(
 	struct json_writer *json, struct process *process, const struct failed_allocation *failed)
 {
 	const struct row row = tree_row(process, process->profile->tree, failed->node);
+	const struct oom_cause cause = oom_cause_of_call(process, failed);
 	const struct trace_device *device = process_device(process, failed->device);
 	const uint64_t device_bytes = device && memory_is_device(failed->kind)
 					      ? device->memory_bytes
@@ -110,6 +168,12 @@ static void put_json_failed(
 	json_put_unsigned(json, "held_bytes", failed->held);
 	json_put_known_unsigned(json, "device_bytes", device_bytes, device_bytes > 0);
 	json_put_bool(json, "succeeded_later", failed->succeeded_later);
+	json_put_known_unsigned(
+		json, "retry_ns", failed->repeated_ns - failed->begin_ns, failed->succeeded_later);
+	json_put_unsigned(json, "released_bytes", failed->released_bytes);
+	put_json_cause(json, &cause);
+	put_json_open(json, process, failed->first_open, failed->open);
+	put_json_threads(json, process, failed->first_thread, failed->threads);
 	json_write_end(json, '}');
 }
 

@@ -401,7 +401,9 @@ static void put_how_to_read(const struct report *report, const struct style *sty
 	if (!report->options->view->reads || !report->rows.count)
 		return;
 	paragraph_add(&line, "%s", report->options->view->reads);
-	paragraph_print(&line, report->options->view->name);
+	paragraph_print(&line, strlen(report->options->view->name) < PARAGRAPH_INDENT
+				       ? report->options->view->name
+				       : "legend");
 }
 
 /* Prints how many rows are hidden, and the option that shows them. */

@@ -32,6 +32,7 @@ static const char *default_call_name(uint32_t kind)
 		[TRACE_SET] = "(memset)",
 		[TRACE_ALLOC] = "(allocation)",
 		[TRACE_FREE] = "(release)",
+		[TRACE_MAPPING] = "(mapping)",
 		[TRACE_SYNC] = "(wait)" };
 
 	return names[kind];
@@ -238,7 +239,9 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	if (allocates && change.failed)
 		profile_observe_memory_mark(profile, event);
 	if (allocates && memory_ran_out(event->record))
-		profile_failed_allocation(profile, event, call->node);
+		profile_failed_allocation(profile, event, call->node, call->begin_ns);
+	if (!allocates && !change.failed)
+		memory_owners_released(profile->memory, event->stream->tid, change.freed_bytes);
 	for (unsigned i = 0; profile->state->counting && i < 2; i++) {
 		struct node_memory *memory = tree_memory(profile->tree, nodes[i]);
 
@@ -248,6 +251,53 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 	}
 	if (profile->state->counting && change.allocated_bytes && memory_is_device(change.kind))
 		tree_memory(profile->tree, leaf_node)->alloc_self += change.allocated_bytes;
+}
+
+/* Reports to the observer a mapping that begins or ends. */
+static void observe_mapping(const struct profile *profile, const struct trace_event *event,
+	const struct memory_mapping *mapping, bool ends)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	if (observer && observer->mapping)
+		observer->mapping(observer->context,
+			&(struct observed_mapping){
+				.event = event, .mapping = mapping, .ends = ends });
+}
+
+/* Ends the mappings in the range of a MAP or UNMAP. Memory of which no reference was left is free
+ * then. */
+static void end_mappings(
+	struct profile *profile, const struct trace_event *event, const struct timed_call *call)
+{
+	struct memory_mapping ended;
+	uint64_t freed_key;
+
+	while (memory_mappings_end_next(
+		profile->memory->mappings, event->record, &ended, &freed_key)) {
+		observe_mapping(profile, event, &ended, true);
+		if (freed_key) {
+			const struct memory_change change = memory_owners_free_physical(
+				profile->memory, freed_key);
+
+			add_memory_change(profile, event, call, &change);
+			profile_observe_memory(profile, event, &change);
+		}
+	}
+}
+
+static void add_mapping_call(
+	struct profile *profile, const struct trace_event *event, const struct timed_call *call)
+{
+	const struct trace_mapping *record = event->record;
+	struct memory_mapping made;
+
+	if (record->call.result != 0)
+		return;
+	if (record->action == TRACE_MAPPING_UNMAP || record->action == TRACE_MAPPING_MAP)
+		end_mappings(profile, event, call);
+	if (memory_mappings_record(profile->memory->mappings, record, &made))
+		observe_mapping(profile, event, &made, false);
 }
 
 static void count_call(struct profile *profile, uint32_t kind, const struct timed_call *call)
@@ -325,6 +375,8 @@ void profile_call_record(struct profile *profile, const struct trace_event *even
 		observe_call(profile, event, &call, leaf_node);
 	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE) {
 		add_memory_call(profile, event, &call, leaf_node);
+	} else if (event->kind == TRACE_MAPPING) {
+		add_mapping_call(profile, event, &call);
 	} else if (event->kind != TRACE_SYNC) {
 		profile_note_activity(profile, event->time_ns);
 		add_pending_launch(profile, event, &call);

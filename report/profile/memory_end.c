@@ -79,6 +79,7 @@ void profile_observe_memory(const struct profile *profile, const struct trace_ev
 			.memory = profile->memory,
 			.at_ns = event->time_ns,
 			.address = of_tensor                        ? tensor->address
+				   : event->kind == TRACE_MAPPING   ? change->freed_address
 				   : call->flags & TRACE_MEMORY_ALL ? 0
 								    : call->address,
 			.trace_node = event->node,

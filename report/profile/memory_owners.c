@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/memory_owners.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/hash_index.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct allocation_table {
 	struct allocation *allocations;
 	size_t count, slots;     /* slots: a power of two */
 	struct hash_index sites; /* of memory->sites, by level, node and stack */
-	size_t site_room, level_room, oom_room, failed_room;
+	size_t site_room, level_room, oom_room, failed_room, device_room, fullest_room;
+	uint64_t blocks_swept; /* by find_gaps */
 };
 
 bool memory_is_device(uint32_t kind)
@@ -118,24 +120,19 @@ static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t
 	return index;
 }
 
-static uint32_t add_site(
-	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
+static uint32_t add_site(struct memory_owners *memory, const struct memory_site *key)
 {
-	struct memory_site *site;
-
 	ARRAY_GROW(memory->sites, memory->tables->site_room, (size_t)memory->site_count + 1);
-	site = &memory->sites[memory->site_count];
-	site->level = level;
-	site->node = node;
-	site->stack = stack;
+	memory->sites[memory->site_count] = *key;
 	return memory->site_count++;
 }
 
-static uint32_t find_site(
-	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
+/* `key`: a site whose level, node, stack and is_pool are set, and all else is 0. */
+static uint32_t find_site(struct memory_owners *memory, const struct memory_site *key)
 {
 	struct hash_index *index = &memory->tables->sites;
-	const uint64_t hash = hash_u64(hash_u64((uint64_t)node << 32 | stack) ^ level);
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)key->node << 32 | key->stack) ^
+				       (key->level * 2u + key->is_pool));
 	struct hash_slot *slot;
 
 	hash_index_reserve(index);
@@ -143,11 +140,12 @@ static uint32_t find_site(
 		slot = hash_index_next(index, slot)) {
 		const struct memory_site *site = &memory->sites[slot->number - 1];
 
-		if (site->level == level && site->node == node && site->stack == stack)
+		if (site->level == key->level && site->node == key->node &&
+			site->stack == key->stack && site->is_pool == key->is_pool)
 			return slot->number - 1;
 	}
 	hash_index_add(index, slot, hash, memory->site_count + 1);
-	return add_site(memory, level, node, stack);
+	return add_site(memory, key);
 }
 
 struct memory_owners *memory_owners_new(void)
@@ -156,6 +154,7 @@ struct memory_owners *memory_owners_new(void)
 
 	memory->tables = xcalloc(sizeof *memory->tables);
 	memory->end_serial = memory->active_serial = 1; /* no mark; snapshots begin with 0 */
+	memory->mappings = memory_mappings_new();
 	grow_allocations(memory->tables);
 	return memory;
 }
@@ -164,6 +163,7 @@ void memory_owners_free(struct memory_owners *memory)
 {
 	if (!memory)
 		return;
+	memory_mappings_free(memory->mappings);
 	free(memory->tables->allocations);
 	hash_index_free(&memory->tables->sites);
 	free(memory->tables);
@@ -172,6 +172,10 @@ void memory_owners_free(struct memory_owners *memory)
 	free(memory->merged);
 	free(memory->ooms);
 	free(memory->failed);
+	free(memory->devices);
+	for (uint32_t i = 0; i < memory->fullest_count; i++)
+		free(memory->fullest[i].held);
+	free(memory->fullest);
 	free(memory);
 }
 
@@ -272,7 +276,7 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 		flow->frees++;
 		flow->held -= allocation->bytes;
 	}
-	change->address = allocation->address;
+	change->address = change->freed_address = allocation->address;
 	change->freed_bytes = allocation->bytes;
 	change->freed_node = site->node;
 	change->freed_kind = level->kind;
@@ -311,20 +315,73 @@ static void insert_allocation(struct memory_owners *memory, const struct allocat
 }
 
 /* Marks the failed allocations that this one, as large and of the same memory, repeats. */
-static void note_repeated(struct memory_owners *memory, const struct trace_memory *record)
+static void note_repeated(
+	struct memory_owners *memory, const struct trace_memory *record, uint64_t end_ns)
 {
 	bool all = true;
 
 	for (uint32_t i = memory->unrepeated_from; i < memory->failed_count; i++) {
 		struct failed_allocation *failed = &memory->failed[i];
 
-		failed->succeeded_later |= failed->requested_bytes <= record->bytes &&
-					   failed->device == record->call.device &&
-					   failed->kind == record->memory_kind;
+		if (!failed->succeeded_later && failed->requested_bytes <= record->bytes &&
+			failed->device == record->call.device &&
+			failed->kind == record->memory_kind) {
+			failed->succeeded_later = true;
+			failed->repeated_ns = end_ns;
+		}
 		all &= failed->succeeded_later;
 		if (all)
 			memory->unrepeated_from = i + 1;
 	}
+}
+
+struct memory_change memory_owners_free_physical(struct memory_owners *memory, uint64_t key)
+{
+	struct memory_change change = { .kind = TRACE_MEMORY_UNKNOWN };
+	struct allocation *allocation = find_allocation(memory->tables, key, SPACE_MEMORY);
+
+	if (allocation->live) {
+		free_allocation(memory, allocation, &change);
+		remove_allocation(memory->tables, allocation);
+	}
+	return change;
+}
+
+/* Returns the key of memory made by cuMemCreate. */
+static uint64_t create_physical(struct memory_owners *memory, const struct trace_memory *record,
+	uint64_t end_ns, struct memory_change *change)
+{
+	uint64_t replaced;
+	const uint64_t key = memory_mappings_create(
+		memory->mappings, record->address, end_ns, &replaced);
+	const struct memory_change made = *change;
+
+	if (replaced) {
+		*change = memory_owners_free_physical(memory, replaced);
+		change->kind = made.kind;
+		change->device = made.device;
+		change->node = made.node;
+		memory->counts.replaced++;
+	}
+	return key;
+}
+
+/* cuMemRelease: the memory is free, or other references or mappings are left. */
+static struct memory_change release_physical(
+	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns)
+{
+	uint64_t key;
+
+	switch (memory_mappings_release(memory->mappings, record->address, begin_ns, &key)) {
+	case RELEASE_FREED:
+		return memory_owners_free_physical(memory, key);
+	case RELEASE_UNKNOWN:
+		memory->counts.unknown_frees++;
+		break;
+	case RELEASE_KEPT:
+		break;
+	}
+	return (struct memory_change){ .kind = record->memory_kind };
 }
 
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
@@ -333,9 +390,12 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind
 								 : TRACE_MEMORY_UNKNOWN;
 	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
-	const uint32_t site = find_site(
-		memory, find_level(memory, kind, record->call.device), node, record->call.stack);
-	const struct allocation allocated = { .address = record->address,
+	const uint32_t site = find_site(memory,
+		&(struct memory_site){ .level = find_level(memory, kind, record->call.device),
+			.node = node,
+			.stack = record->call.stack,
+			.is_pool = record->flags & TRACE_MEMORY_POOL });
+	struct allocation allocated = { .address = record->address,
 		.bytes = record->bytes,
 		.since_ns = end_ns,
 		.site = site,
@@ -348,9 +408,11 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 		memory->sites[site].flow.failed += change.failed;
 		memory->levels[memory->sites[site].level].flow.failed += change.failed;
 	} else {
+		if (allocated.physical)
+			allocated.address = create_physical(memory, record, end_ns, &change);
 		insert_allocation(memory, &allocated, &change);
 		if (memory->unrepeated_from < memory->failed_count)
-			note_repeated(memory, record);
+			note_repeated(memory, record, end_ns);
 	}
 	return change;
 }
@@ -368,6 +430,9 @@ struct memory_change memory_owners_record_free(
 	} else if (record->call.result != 0) {
 		memory->counts.failed_frees++;
 		change.failed = true;
+	} else if (record->memory_kind == TRACE_MEMORY_UNKNOWN &&
+		   record->flags & TRACE_MEMORY_MAPPED) {
+		change = release_physical(memory, record, begin_ns);
 	} else if (!allocation->live) {
 		memory->counts.unknown_frees++;
 	} else if (allocation->late_frees && begin_ns < allocation->since_ns) {
@@ -483,6 +548,7 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 
 	memory->counts.tensors++;
 	note_level_end(memory, &memory->levels[index]);
+	memory->levels[index].last_ns = at_ns;
 	memory->counts.tensor_differences += !pool->unknown &&
 					     pool->allocated + (uint64_t)record->bytes !=
 						     record->allocated;
@@ -495,7 +561,9 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 		const struct allocation allocated = { .address = record->address,
 			.bytes = (uint64_t)record->bytes,
 			.since_ns = at_ns,
-			.site = find_site(memory, index, node, record->stack),
+			.site = find_site(memory,
+				&(struct memory_site){
+					.level = index, .node = node, .stack = record->stack }),
 			.space = SPACE_TENSOR };
 
 		insert_allocation(memory, &allocated, &change);
@@ -506,11 +574,106 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	return change;
 }
 
+/* ---- running out of memory ---- */
+
+/* A segment or a tensor, for find_gaps. */
+struct block {
+	uint64_t address, bytes;
+	bool is_tensor;
+};
+
+/* By address. A segment precedes the tensor at its begin. */
+static int by_block_address(const void *left, const void *right)
+{
+	const struct block *a = left, *b = right;
+	const int order = COMPARE(a->address, b->address);
+
+	return order ? order : a->is_tensor - b->is_tensor;
+}
+
+/* Adds the segment that ends at `end`. `at`: the end of its last tensor. `found` is what is free in
+ * it before that. */
+static void add_segment(
+	struct memory_gaps *gaps, const struct memory_gaps *found, uint64_t at, uint64_t end)
+{
+	const uint64_t last = end > at ? end - at : 0;
+
+	gaps->segments++;
+	gaps->free_bytes += found->free_bytes + last;
+	gaps->gaps += found->gaps + (last > 0);
+	gaps->largest = max_u64(gaps->largest, max_u64(found->largest, last));
+}
+
+/* Adds up what is free in segments with tensors. `blocks` are sorted. */
+static struct memory_gaps sweep_blocks(const struct block *blocks, size_t count)
+{
+	struct memory_gaps gaps = { .known = true }, found = { .known = false };
+	uint64_t at = 0, end = 0;
+	bool has_tensors = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct block *block = &blocks[i];
+
+		if (block->is_tensor && block->address >= at && block->address < end) {
+			has_tensors = true;
+			found.gaps += block->address > at;
+			found.free_bytes += block->address - at;
+			found.largest = max_u64(found.largest, block->address - at);
+			at = block->address + block->bytes;
+		} else if (!block->is_tensor) {
+			if (has_tensors)
+				add_segment(&gaps, &found, at, end);
+			has_tensors = false;
+			found = (struct memory_gaps){ .known = false };
+			at = block->address;
+			end = at + block->bytes;
+		}
+	}
+	if (has_tensors)
+		add_segment(&gaps, &found, at, end);
+	return gaps;
+}
+
+/* All times that memory ran out together may look at so many blocks. */
+#define SWEPT_MAX (UINT64_C(1) << 25)
+
+/* Returns what is free inside the segments of `device`. */
+static struct memory_gaps find_gaps(struct memory_owners *memory, uint32_t device)
+{
+	struct allocation_table *table = memory->tables;
+	struct memory_gaps gaps;
+	struct block *blocks;
+	size_t count = 0;
+
+	table->blocks_swept += table->slots;
+	if (table->blocks_swept > SWEPT_MAX)
+		return (struct memory_gaps){ .known = false };
+	blocks = xcalloc((table->count + 1) * sizeof *blocks);
+	for (size_t i = 0; i < table->slots; i++) {
+		const struct allocation *allocation = &table->allocations[i];
+		const struct memory_level *level;
+
+		if (!allocation->live || allocation->space == SPACE_ARRAY)
+			continue;
+		level = &memory->levels[memory->sites[allocation->site].level];
+		if (level->device == device &&
+			(level->kind == MEMORY_TENSOR || memory_is_device(level->kind)))
+			blocks[count++] = (struct block){ allocation->address, allocation->bytes,
+				level->kind == MEMORY_TENSOR };
+	}
+	qsort(blocks, count, sizeof *blocks, by_block_address);
+	gaps = sweep_blocks(blocks, count);
+	free(blocks);
+	return gaps;
+}
+
 struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
 	const uint32_t index = find_level(memory, MEMORY_TENSOR, record->device),
-		       site = find_site(memory, index, node, record->stack);
+		       site = find_site(memory,
+			       &(struct memory_site){
+				       .level = index, .node = node, .stack = record->stack });
 	struct memory_level *level = &memory->levels[index];
 
 	memory->counts.ooms++;
@@ -529,9 +692,12 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 		.requested_bytes = (uint64_t)record->bytes,
 		.allocated = record->allocated,
 		.reserved = record->reserved,
+		.held = device_held(memory, record->device),
 		.outside_allocator = level->pool.outside_allocator,
 		.device = record->device,
-		.node = node };
+		.node = node,
+		.stack = record->stack,
+		.gaps = find_gaps(memory, record->device) };
 	return &memory->ooms[memory->oom_count++];
 }
 
@@ -573,8 +739,122 @@ struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 		.kind = kind,
 		.device = record->call.device,
 		.node = node,
-		.api = record->call.api };
+		.api = record->call.api,
+		.stack = record->call.stack };
 	return &memory->failed[memory->failed_count++];
+}
+
+void memory_owners_released(struct memory_owners *memory, uint32_t tid, uint64_t bytes)
+{
+	struct failed_allocation *failed = memory->failed_count
+						   ? &memory->failed[memory->failed_count - 1]
+						   : NULL;
+
+	if (!failed || failed->tid != tid || failed->succeeded_later)
+		return;
+	failed->released_bytes += bytes;
+	failed->releases++;
+}
+
+/* Returns whether `device` has no entry in memory->devices. */
+static bool is_new_device(const struct memory_owners *memory, uint32_t device)
+{
+	for (uint32_t i = 0; i < memory->device_count; i++)
+		if (memory->devices[i].device == device)
+			return false;
+	return memory->device_count < LEVELS_MAX;
+}
+
+/* ---- samples of a GPU's memory ---- */
+
+bool memory_is_on_device(uint32_t kind)
+{
+	return memory_is_device(kind) || kind == TRACE_MEMORY_ARRAY;
+}
+
+static uint64_t held_on_device(const struct memory_owners *memory, uint32_t device)
+{
+	uint64_t held = 0;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].device == device &&
+			memory_is_on_device(memory->levels[i].kind))
+			held += memory->levels[i].flow.held;
+	return held;
+}
+
+/* Returns the entry of `device`, which is new if it has no samples. NULL: there are too many. */
+static struct device_sample *fullest_of(struct memory_owners *memory, uint32_t device)
+{
+	for (uint32_t i = 0; i < memory->fullest_count; i++)
+		if (memory->fullest[i].device == device)
+			return &memory->fullest[i];
+	if (memory->fullest_count == LEVELS_MAX)
+		return NULL;
+	ARRAY_GROW(
+		memory->fullest, memory->tables->fullest_room, (size_t)memory->fullest_count + 1);
+	memory->fullest[memory->fullest_count].device = device;
+	return &memory->fullest[memory->fullest_count++];
+}
+
+/* Notes what each site holds now. */
+static void keep_held(const struct memory_owners *memory, struct device_sample *sample)
+{
+	free(sample->held);
+	sample->held_count = memory->site_count;
+	sample->held = xcalloc(((size_t)memory->site_count + 1) * sizeof *sample->held);
+	for (uint32_t i = 0; i < memory->site_count; i++)
+		sample->held[i] = memory->sites[i].flow.held;
+}
+
+void memory_owners_sample(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint64_t at_ns)
+{
+	struct device_sample *sample = fullest_of(memory, record->device);
+	const struct memory_level *tensors = memory_owners_tensors(memory, record->device);
+	const uint64_t held = held_on_device(memory, record->device);
+
+	if (!sample)
+		return;
+	if (record->process_bytes > held) {
+		sample->latest_context_bytes = record->process_bytes - held;
+		sample->latest_context_ns = at_ns;
+	}
+	if (sample->samples++ && (record->free_bytes > sample->free_bytes ||
+					 (record->free_bytes == sample->free_bytes &&
+						 record->process_bytes <= sample->process_bytes)))
+		return;
+	sample->at_ns = at_ns;
+	sample->free_bytes = record->free_bytes;
+	sample->total_bytes = record->total_bytes;
+	sample->process_bytes = record->process_bytes;
+	sample->reason = record->reason;
+	sample->context_bytes = sample->latest_context_bytes;
+	sample->context_at_ns = sample->latest_context_ns;
+	sample->tensors = tensors ? tensors->pool.allocated : 0;
+	sample->reserved = tensors ? tensors->pool.reserved : 0;
+	keep_held(memory, sample);
+}
+
+void memory_owners_device_memory(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid)
+{
+	struct failed_allocation *failed = memory->failed_count
+						   ? &memory->failed[memory->failed_count - 1]
+						   : NULL;
+
+	if (record->reason == TRACE_SAMPLE_FAILED && failed && failed->tid == tid &&
+		failed->device == record->device) {
+		failed->free_bytes = record->free_bytes;
+		failed->total_bytes = record->total_bytes;
+	} else if (record->reason == TRACE_SAMPLE_FIRST && is_new_device(memory, record->device)) {
+		ARRAY_GROW(memory->devices, memory->tables->device_room,
+			(size_t)memory->device_count + 1);
+		memory->devices[memory->device_count++] = (struct device_memory){
+			record->free_bytes, record->total_bytes,
+			device_held(memory, record->device), record->device
+		};
+	}
 }
 
 const struct failed_allocation *memory_owners_last_failed(const struct memory_owners *memory)

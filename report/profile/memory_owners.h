@@ -23,6 +23,7 @@
 #define PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
 
 #include "collector/trace_format.h"
+#include "report/profile/memory_mappings.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -77,6 +78,7 @@ struct memory_level {
 	struct memory_pool pool; /* MEMORY_TENSOR only */
 	/* When the level was highest; how often it reached a new peak. */
 	uint64_t peak_ns, serial;
+	uint64_t last_ns; /* MEMORY_TENSOR: of its last record */
 	uint64_t ooms;
 	struct memory_snapshot active; /* as flow.end, of the last mark of activity */
 	/* What was allocated and released after the end and before the shutdown, and during the
@@ -90,6 +92,7 @@ struct memory_site {
 	uint32_t node, stack; /* tree node; stack of the trace, 0: none */
 	uint32_t path;        /* merged sites: node that represents the call path */
 	struct memory_flow flow;
+	bool is_pool;    /* allocated from a memory pool of CUDA */
 	bool is_several; /* sum of several sites: held_max is unknown */
 	/* What its path leaves out when it is shown: sections of the run such as `(between steps)`,
 	 * and steps, if it has allocations of both. */
@@ -111,12 +114,27 @@ struct memory_counts {
 	uint64_t tensor_differences;
 };
 
+/* What was free inside PyTorch's segments (allocations of device memory in which there are tensors)
+ * when memory ran out. */
+struct memory_gaps {
+	uint64_t free_bytes, largest;
+	uint32_t gaps, segments;
+	bool known; /* false: there were too many blocks for another look */
+};
+
 /* PyTorch's allocator ran out of memory, although it had already released the memory it caches. */
 struct memory_oom {
 	uint64_t time_ns, requested_bytes, allocated, reserved;
+	uint64_t held;             /* device memory allocated by records */
 	int64_t outside_allocator; /* as in struct memory_pool */
-	uint32_t device, node, tid;
+	uint32_t device, node, tid, stack;
 	uint32_t first_open, open; /* index in profile.oom_ranges; how many ranges were open */
+	/* The places of the other threads: index in profile.oom_threads, and how many. */
+	uint32_t first_thread, threads;
+	/* The calls of CUDA that failed since the device's last tensor: index in
+	 * memory_owners.failed of the first, and how many. 0: PyTorch did not call CUDA. */
+	uint32_t first_failed, failed;
+	struct memory_gaps gaps;
 };
 
 /* A CUDA allocation that failed for want of memory. */
@@ -125,9 +143,38 @@ struct failed_allocation {
 	/* What the program had allocated of this kind then; of device memory: of all kinds of it
 	 * on this device. */
 	uint64_t held;
-	uint32_t kind, device, node, api, tid; /* node: of the tree; api: name in the trace */
-	uint32_t first_open, open;             /* as in struct memory_oom */
+	uint32_t kind, device, node, api, tid, stack; /* node: of the tree; api: a name id */
+	uint32_t first_open, open;                    /* as in struct memory_oom */
+	uint32_t first_thread, threads;               /* as in struct memory_oom */
 	bool succeeded_later; /* as much was allocated later, as an allocator that retries does */
+	/* What the thread freed afterwards, up to its next allocation. */
+	uint64_t released_bytes, releases;
+	uint64_t begin_ns;    /* of the call */
+	uint64_t repeated_ns; /* when as much was allocated later */
+	/* What the driver reported after the call; total_bytes 0: it was not queried. */
+	uint64_t free_bytes, total_bytes;
+};
+
+/* What the driver reported after the first allocation on a device. */
+struct device_memory {
+	uint64_t free_bytes, total_bytes, held; /* held: by records */
+	uint32_t device;
+};
+
+/* A sample of a GPU's memory (DEVICE_MEMORY), with what the trace had allocated then. */
+struct device_sample {
+	uint64_t at_ns, free_bytes, total_bytes;
+	/* What this process used, with its contexts. 0: not known. */
+	uint64_t process_bytes;
+	/* Of process_bytes, what the trace had not allocated; of this sample or the last one
+	 * before it that knew. 0: not known. */
+	uint64_t context_bytes, context_at_ns;
+	uint64_t latest_context_bytes, latest_context_ns; /* of the last sample that knew */
+	uint64_t tensors, reserved;                       /* as PyTorch's allocator reported them */
+	uint64_t *held;                                   /* by site */
+	uint32_t held_count;                              /* sites; later ones held nothing */
+	uint32_t device, reason;                          /* reason: enum trace_memory_sample */
+	uint64_t samples;                                 /* of this GPU in all */
 };
 
 struct memory_owners {
@@ -141,20 +188,26 @@ struct memory_owners {
 	uint32_t oom_count;
 	struct failed_allocation *failed;       /* the first MEMORY_OOMS_MAX */
 	uint32_t failed_count, unrepeated_from; /* all before this one succeeded later */
+	struct device_memory *devices;          /* by time of the first allocation */
+	uint32_t device_count;
 	struct memory_counts counts;
 	/* The number of marks of the end, and the time of the last one. When the first record was
 	 * made. 0: there is none. */
 	uint64_t end_serial, end_ns, first_ns;
-	uint64_t active_serial;          /* the number of marks of activity */
-	bool resumed;                    /* memory_owners_resume was called */
-	struct allocation_table *tables; /* private */
+	uint64_t active_serial;        /* the number of marks of activity */
+	bool resumed;                  /* memory_owners_resume was called */
+	struct device_sample *fullest; /* of each GPU, the sample with the least free memory */
+	uint32_t fullest_count;
+	struct memory_mappings *mappings; /* of memory made by cuMemCreate */
+	struct allocation_table *tables;  /* private */
 };
 
 /* What one record changed. */
 struct memory_change {
-	uint64_t address;
-	uint32_t kind, device; /* of the memory, as recorded when it was allocated */
-	uint32_t node;         /* tree node that allocated it */
+	uint64_t address;       /* or the key of physical memory (memory_mappings.h) */
+	uint64_t freed_address; /* of what was freed; differs from `address` for physical memory */
+	uint32_t kind, device;  /* of the memory, as recorded when it was allocated */
+	uint32_t node;          /* tree node that allocated it */
 	/* both are set if an address was allocated again */
 	uint64_t allocated_bytes, freed_bytes;
 	uint32_t freed_node; /* tree node that had allocated what was freed */
@@ -170,6 +223,8 @@ void memory_owners_free(struct memory_owners *memory);
 /* An ALLOC record made at tree node `node`. The call ended at `end_ns`. */
 struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t end_ns);
+/* Physical memory of which no reference is left is not mapped any more. */
+struct memory_change memory_owners_free_physical(struct memory_owners *memory, uint64_t key);
 /* A FREE record. The call began at `begin_ns`. */
 struct memory_change memory_owners_record_free(
 	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns);
@@ -190,6 +245,15 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 /* An ALLOC record that failed for want of memory. Returns NULL after MEMORY_OOMS_MAX of them. */
 struct failed_allocation *memory_owners_failed(struct memory_owners *memory,
 	const struct trace_memory *record, uint32_t node, uint64_t at_ns);
+/* A FREE record of thread `tid` that freed `bytes`: an allocator may release what it caches after
+ * an allocation failed. */
+void memory_owners_released(struct memory_owners *memory, uint32_t tid, uint64_t bytes);
+/* A DEVICE_MEMORY record, at `at_ns`: keeps it if less was free than in all samples before. */
+void memory_owners_sample(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint64_t at_ns);
+/* A DEVICE_MEMORY record of thread `tid`. */
+void memory_owners_device_memory(
+	struct memory_owners *memory, const struct trace_device_memory *record, uint32_t tid);
 /* Whether the call failed for want of memory: both CUDA's runtime and driver return 2. */
 static inline bool memory_ran_out(const struct trace_memory *record)
 {
@@ -225,6 +289,9 @@ struct live_allocation {
 void memory_owners_each_live(const struct memory_owners *memory,
 	void (*visit)(void *context, const struct live_allocation *allocation), void *context);
 
+/* Whether memory of `kind` takes capacity of a GPU: device memory and arrays. Managed memory may
+ * do so. */
+bool memory_is_on_device(uint32_t kind);
 /* Whether memory of `kind` is part of `reserved`. */
 bool memory_is_device(uint32_t kind);
 const char *memory_kind_name(uint32_t kind);

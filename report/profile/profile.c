@@ -48,6 +48,7 @@ static void add_counted_record(struct profile *profile, const struct trace_event
 	case TRACE_SYNC:
 	case TRACE_ALLOC:
 	case TRACE_FREE:
+	case TRACE_MAPPING:
 		profile_call_record(profile, event);
 		break;
 	case TRACE_TENSOR:
@@ -97,6 +98,10 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		break;
 	case TRACE_SELF:
 		add_overhead(profile, event);
+		break;
+	case TRACE_DEVICE_MEMORY:
+		memory_owners_sample(profile->memory, event->record, event->time_ns);
+		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
 	case TRACE_CLOCK:
 	case EVENT_GAP:
@@ -206,7 +211,8 @@ static void make_tables(struct profile *profile)
 	}
 	profile->memory = memory_owners_new();
 	/* the program began before the file did */
-	if (reader_meta(profile->reader, "import.format").known)
+	if (reader_meta(profile->reader, "import.format").known ||
+		reader_window_begin_ns(profile->reader))
 		memory_owners_resume(profile->memory);
 }
 
@@ -530,5 +536,6 @@ void profile_free(struct profile *profile)
 	free(profile->apis);
 	free(profile->threads);
 	free(profile->oom_ranges);
+	free(profile->oom_threads);
 	free(profile);
 }

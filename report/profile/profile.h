@@ -70,6 +70,13 @@ struct observed_gpu_work {
 	bool timed, counts;
 };
 
+/* A mapping of physical memory that begins or ends. The record of `event` is a MAPPING. */
+struct observed_mapping {
+	const struct trace_event *event;
+	const struct memory_mapping *mapping;
+	bool ends;
+};
+
 /* An instance of a range. `value`: of the metric; not known yet in the callback `closed`. */
 struct observed_instance {
 	uint32_t node, stream, trace_node;
@@ -119,6 +126,8 @@ struct profile_observer {
 	void (*memory)(void *context, const struct observed_memory *memory);
 	void (*call)(void *context, const struct observed_call *call);
 	void (*work)(void *context, const struct observed_gpu_work *work);
+	/* A mapping that began, or ended before its memory is reported as freed. */
+	void (*mapping)(void *context, const struct observed_mapping *seen);
 	/* A TENSOR_OOM, an ALLOC that failed, or a WINDOW with which recording begins again: which
 	 * of the tensors so far are still held is then not known. */
 	void (*memory_mark)(void *context, const struct trace_event *event);
@@ -233,6 +242,12 @@ struct oom_open_range {
 	int64_t grown;
 };
 
+/* A thread with open ranges when another thread ran out of memory. */
+struct oom_thread {
+	uint32_t tid;
+	uint32_t first_open, open; /* index in profile.oom_ranges; how many */
+};
+
 /* The time that a thread spent in ranges, each nanosecond once, as far as it is counted. */
 struct profile_thread_time {
 	uint32_t tid;
@@ -265,6 +280,9 @@ struct profile {
 	/* of each entry of memory->ooms and memory->failed; outermost first */
 	struct oom_open_range *oom_ranges;
 	uint32_t oom_range_count;
+	/* of each entry of memory->ooms and memory->failed */
+	struct oom_thread *oom_threads;
+	uint32_t oom_thread_count;
 	uint32_t unattributed, async_ranges; /* nodes; 0: none was needed */
 	struct instance *target;             /* the target instance, with the children kept */
 	uint32_t counter_unit;               /* METRIC_USER: text */

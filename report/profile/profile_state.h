@@ -284,9 +284,10 @@ static inline bool profile_event_frees_tensor(const struct trace_event *event)
 
 void profile_call_record(struct profile *profile, const struct trace_event *event);
 void profile_tensor_record(struct profile *profile, const struct trace_event *event);
-/* Handles an ALLOC record that failed because memory was exhausted, at tree node `node`. */
+/* Handles an ALLOC record that failed because memory was exhausted, at tree node `node`. The call
+ * began at `begin_ns`. */
 void profile_failed_allocation(
-	struct profile *profile, const struct trace_event *event, uint32_t node);
+	struct profile *profile, const struct trace_event *event, uint32_t node, uint64_t begin_ns);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);

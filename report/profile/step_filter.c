@@ -116,8 +116,10 @@ void profile_recording_window(struct profile *profile, const struct trace_event 
 	profile->state->now_ns = event->time_ns;
 	profile_thread_of(profile, event);
 	if (record->edge == TRACE_WINDOW_BEGINS) {
-		memory_owners_resume(profile->memory);
-		profile_observe_memory_mark(profile, event);
+		if (!profile->options.windows->ring) { /* what is held was restated */
+			memory_owners_resume(profile->memory);
+			profile_observe_memory_mark(profile, event);
+		}
 		profile->state->warming_up = record->warmup && profile->state->sections &&
 					     profile->options.found_steps->own_ranges;
 		if (!profile->options.steps && !profile->state->counting &&

@@ -128,8 +128,52 @@ static uint32_t keep_oom_ranges(
 	return profile->oom_range_count - first;
 }
 
+#define THREADS_MAX 256u         /* kept per out-of-memory event */
+#define THREADS_IN_ALL_MAX 8192u /* kept of all such events; of later ones there are none */
+
+/* Keeps the places of all threads but `self`. Returns their number. */
+static uint32_t keep_oom_threads(
+	struct profile *profile, const struct profile_thread *self, bool of_tensors, int64_t held)
+{
+	const uint32_t first = profile->oom_thread_count;
+	const struct profile_state *state = profile->state;
+	size_t room = first;
+
+	for (size_t i = 0; i < state->thread_count; i++) {
+		const struct profile_thread *thread = state->threads[i];
+		struct oom_thread kept = { .tid = thread->of->tid };
+
+		if (thread == self || !thread->depth || !thread->details ||
+			profile->oom_thread_count - first >= THREADS_MAX ||
+			profile->oom_thread_count >= THREADS_IN_ALL_MAX)
+			continue;
+		kept.first_open = profile->oom_range_count;
+		kept.open = keep_oom_ranges(profile, thread, of_tensors, held);
+		*ARRAY_ADD(profile->oom_threads, room, profile->oom_thread_count) = kept;
+	}
+	return profile->oom_thread_count - first;
+}
+
+/* Notes the failed calls of CUDA by which the allocator tried to get the memory. It holds its lock
+ * from the last tensor on, so these are the calls of this thread since then. */
+static void note_failed_calls(
+	const struct memory_owners *memory, struct memory_oom *oom, uint64_t since_ns)
+{
+	oom->first_failed = memory->failed_count;
+	for (uint32_t i = memory->failed_count; i-- > 0;) {
+		const struct failed_allocation *failed = &memory->failed[i];
+
+		if (failed->time_ns < since_ns)
+			break;
+		if (failed->tid != oom->tid || failed->device != oom->device)
+			continue;
+		oom->first_failed = i;
+		oom->failed++;
+	}
+}
+
 void profile_failed_allocation(
-	struct profile *profile, const struct trace_event *event, uint32_t node)
+	struct profile *profile, const struct trace_event *event, uint32_t node, uint64_t begin_ns)
 {
 	struct failed_allocation *failed = memory_owners_failed(
 		profile->memory, event->record, node, event->time_ns);
@@ -137,8 +181,12 @@ void profile_failed_allocation(
 	if (!failed)
 		return;
 	failed->tid = event->stream->tid;
+	failed->begin_ns = begin_ns;
 	failed->first_open = profile->oom_range_count;
 	failed->open = keep_oom_ranges(
+		profile, event->stream->user, false, profile->state->reserved);
+	failed->first_thread = profile->oom_thread_count;
+	failed->threads = keep_oom_threads(
 		profile, event->stream->user, false, profile->state->reserved);
 }
 
@@ -159,6 +207,11 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 	if (of_level)
 		oom->open = keep_oom_ranges(
 			profile, event->stream->user, true, (int64_t)oom->allocated);
+	oom->first_thread = profile->oom_thread_count;
+	oom->threads = keep_oom_threads(
+		profile, event->stream->user, true, (int64_t)oom->allocated);
+	note_failed_calls(
+		profile->memory, oom, memory_owners_tensors(profile->memory, oom->device)->last_ns);
 }
 
 /* Adds what tensors held at the peak, and when memory last ran out, to the nodes. After

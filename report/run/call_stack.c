@@ -4,12 +4,44 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The frames of a stack id: those of Python, then the native ones. */
+struct stack_frames {
+	const struct trace_python_frame *python;
+	const char *native; /* return addresses */
+	uint32_t python_count, count;
+};
+
+static struct stack_frames find_frames(const struct process *process, uint32_t stack)
+{
+	const struct trace_stack *of_native = stack ? reader_stack(process->reader, stack) : NULL;
+	const struct trace_python_stack *of_python = stack ? reader_python_stack(
+								     process->reader, stack)
+							   : NULL;
+	struct stack_frames frames = { .python = NULL };
+
+	if (of_python) {
+		frames.python = (const void *)(of_python + 1);
+		frames.python_count = frames.count = of_python->frames;
+	}
+	if (of_native) {
+		frames.native = (const char *)(of_native + 1);
+		frames.count += of_native->frames;
+	}
+	return frames;
+}
+
+static uint64_t native_address(const struct stack_frames *frames, uint32_t index)
+{
+	uint64_t address;
+
+	memcpy(&address, frames->native + (index - frames->python_count) * sizeof address,
+		sizeof address);
+	return address;
+}
+
 uint32_t call_stack_frames(const struct process *process, uint32_t stack)
 {
-	const struct trace_stack *of_native = reader_stack(process->reader, stack);
-	const struct trace_python_stack *of_python = reader_python_stack(process->reader, stack);
-
-	return stack == 0 ? 0 : of_python ? of_python->frames : of_native ? of_native->frames : 0;
+	return find_frames(process, stack).count;
 }
 
 /* Appends as much as fits. */
@@ -46,17 +78,11 @@ static size_t python_text(const struct process *process, const struct trace_pyth
 size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index, bool is_short,
 	char *out, size_t room)
 {
-	const struct trace_python_stack *of_python = reader_python_stack(process->reader, stack);
-	const struct trace_stack *of_native;
-	uint64_t address;
+	const struct stack_frames frames = find_frames(process, stack);
 
-	if (of_python)
-		return python_text(process,
-			(const struct trace_python_frame *)(const void *)(of_python + 1) + index,
-			is_short, out, room);
-	of_native = reader_stack(process->reader, stack);
-	memcpy(&address, (const char *)(of_native + 1) + index * sizeof address, sizeof address);
-	return process_symbol(process, address,
+	if (index < frames.python_count)
+		return python_text(process, &frames.python[index], is_short, out, room);
+	return process_symbol(process, native_address(&frames, index),
 		is_short ? DEMANGLE_SHORT : process->profile->options.demangle, out, room);
 }
 
@@ -154,27 +180,21 @@ static bool is_own_address(const struct process *process, uint64_t address)
 				.bytes = (const char *)(found + 1), .length = found->path_bytes });
 }
 
+static bool is_own_frame(
+	const struct process *process, const struct stack_frames *frames, uint32_t index)
+{
+	if (index < frames->python_count)
+		return !is_python_library(reader_name(process->reader, frames->python[index].file));
+	return is_own_address(process, native_address(frames, index) - 1); /* a return address */
+}
+
 uint32_t call_stack_own_frame(const struct process *process, uint32_t stack, uint32_t from)
 {
-	const uint32_t frames = call_stack_frames(process, stack);
-	const struct trace_python_stack *of_python = reader_python_stack(process->reader, stack);
-	const struct trace_python_frame *python = of_python ? (const void *)(of_python + 1) : NULL;
-	const struct trace_stack *of_native = reader_stack(process->reader, stack);
-	const char *native = of_native ? (const char *)(of_native + 1) : NULL;
+	const struct stack_frames frames = find_frames(process, stack);
 
-	for (; from < frames; from++) {
-		uint64_t address;
-
-		if (of_python &&
-			!is_python_library(reader_name(process->reader, python[from].file)))
-			return from;
-		if (of_python || !native)
-			continue;
-		memcpy(&address, native + from * sizeof address, sizeof address);
-		if (is_own_address(process, address - 1)) /* a return address */
-			return from;
-	}
-	return frames;
+	while (from < frames.count && !is_own_frame(process, &frames, from))
+		from++;
+	return from < frames.count ? from : frames.count;
 }
 
 #define SHOWN_OF_A_KIND (CALL_STACK_SHOWN / 2)
@@ -189,21 +209,19 @@ static bool is_in_module(const struct tree *tree, uint32_t node)
 uint32_t call_stack_shown_frames(
 	const struct process *process, uint32_t node, uint32_t id, uint32_t shown[CALL_STACK_SHOWN])
 {
-	const uint32_t frames = call_stack_frames(process, id);
-	const struct trace_python_stack *stack = reader_python_stack(process->reader, id);
-	const struct trace_python_frame *python = stack ? (const void *)(stack + 1) : NULL;
+	const struct stack_frames frames = find_frames(process, id);
+	const bool in_module = is_in_module(process->profile->tree, node);
 	uint32_t own = call_stack_own_frame(process, id, 0), count = 0;
 
-	if (python && is_in_module(process->profile->tree, node))
-		python = NULL;
-	for (uint32_t i = 0; python && i < own && count < SHOWN_OF_A_KIND; i++)
-		if (!is_framework_file(reader_name(process->reader, python[i].file)))
+	for (uint32_t i = 0;
+		!in_module && i < own && i < frames.python_count && count < SHOWN_OF_A_KIND; i++)
+		if (!is_framework_file(reader_name(process->reader, frames.python[i].file)))
 			shown[count++] = i;
-	for (uint32_t i = 0; i < SHOWN_OF_A_KIND && own < frames; i++) {
+	for (uint32_t i = 0; i < SHOWN_OF_A_KIND && own < frames.count; i++) {
 		shown[count++] = own;
 		own = call_stack_own_frame(process, id, own + 1);
 	}
-	if (!count && frames)
+	if (!count && frames.count)
 		shown[count++] = 0;
 	return count;
 }

@@ -12,8 +12,8 @@
 /* Bytes that hold any frame's text; longer texts are cut. */
 #define CALL_STACK_TEXT DEMANGLE_OUTPUT
 
-/* Returns the number of frames of `stack`, the id of a native or of a Python stack. 0: there is no
- * such stack. */
+/* Returns the number of frames of `stack`, the id of a native, a Python or a mixed stack. A mixed
+ * one has those of Python, then the native ones. 0: there is no such stack. */
 uint32_t call_stack_frames(const struct process *process, uint32_t stack);
 
 /* Writes frame `index` (0: the innermost) to `out`: a function, demangled by --demangle, or

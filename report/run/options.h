@@ -88,6 +88,7 @@ struct options {
 	const char *snapshot; /* memory: file to write for memory_viz. NULL: not given */
 	bool map, over_time;  /* memory: the map of segments; their history */
 	bool growth;          /* memory: what grows from step to step */
+	bool ledger;          /* memory: who uses the capacity of each GPU */
 	bool brief;           /* the view's short form */
 	bool no_percentiles;  /* the view shows no percentiles of ranges: compute none */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;

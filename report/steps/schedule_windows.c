@@ -120,6 +120,20 @@ static void read_skips(struct recording_windows *windows, struct trace_reader *r
 	}
 }
 
+/* Returns the window that a ring holds. NULL: nothing was overwritten. */
+static struct recording_windows *ring_windows(struct trace_reader *reader)
+{
+	const uint64_t begin_ns = reader_window_begin_ns(reader);
+	struct recording_windows *windows = begin_ns ? xcalloc(sizeof *windows) : NULL;
+
+	if (!windows)
+		return NULL;
+	windows->ring = true;
+	begin_window(windows, begin_ns, 0, 0);
+	end_window(windows, windows->windows, reader_duration_ns(reader), false);
+	return windows;
+}
+
 struct recording_windows *recording_windows_read(struct trace_reader *reader)
 {
 	struct recording_windows *windows;
@@ -127,6 +141,8 @@ struct recording_windows *recording_windows_read(struct trace_reader *reader)
 	struct recording_window *last;
 	int status;
 
+	if (reader_header(reader)->ring.bytes)
+		return ring_windows(reader);
 	if (!reader_meta(reader, "schedule").known)
 		return NULL;
 	windows = xcalloc(sizeof *windows);
@@ -248,9 +264,32 @@ static void use_recorded_steps(const struct recording_windows *windows, struct s
 	}
 }
 
+/* Removes the steps that began before the window of a ring: their begin is missing. */
+static void remove_early_steps(struct steps *steps, uint64_t begin_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step step = steps->steps[i];
+
+		if (step.begin_ns >= begin_ns)
+			steps->steps[kept++] = step;
+	}
+	steps->count = kept;
+	steps->warm_up = steps->captures = steps->unfinished = 0;
+	for (size_t i = 0; i < kept; i++) {
+		steps->warm_up += steps->steps[i].kind == STEP_WARM_UP;
+		steps->captures += steps->steps[i].kind == STEP_CAPTURE;
+		steps->unfinished += steps->steps[i].kind == STEP_UNFINISHED;
+	}
+	steps_sum(steps);
+}
+
 struct steps *recording_windows_steps(const struct recording_windows *windows, struct steps *found)
 {
-	if (!windows)
+	if (windows && windows->ring && found)
+		remove_early_steps(found, windows->windows->begin_ns);
+	if (!windows || windows->ring)
 		return found;
 	if (!found) {
 		found = xcalloc(sizeof *found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Finds the recording windows of PPERF_SCHEDULE in a trace, and the steps at which they began and
- * ended.
+ * ended. A trace of which PPERF_RING has overwritten the begin has one window, which is the rest.
  *
  * Steps found in the trace (find_steps.h) get the numbers that they had in the program. The warm-up
  * steps are those of the schedule, and no others. If the steps found do not match the steps that
@@ -39,6 +39,7 @@ struct recording_windows {
 	 * used for all. */
 	uint64_t cost_ns;
 	bool unmeasured; /* no event of some kind was measured */
+	bool ring;       /* PPERF_RING: the members about steps and skipped events are 0 */
 };
 
 /* Reads the windows from the whole trace. Returns NULL without reading if everything was

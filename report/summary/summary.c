@@ -4,6 +4,7 @@
  */
 #include "report/summary/summary.h"
 #include "report/diagnose/diagnose.h"
+#include "report/diagnose/run_bound.h"
 #include "report/print/node_words.h"
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
@@ -243,23 +244,17 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	const struct string_view name = row_name(row);
 
 	paragraph_text(&paragraph, name.bytes, name.length);
-	paragraph_add(&paragraph, ", %s", finding_bound_words(row));
-	if (costs_bytes_only(row)) {
-		paragraph_value(&paragraph, UNIT_BYTES, computed_row_number(row, "impact_bytes"));
-		paragraph_add(&paragraph, ": ");
-	} else {
-		paragraph_value(&paragraph, UNIT_TIME, computed_row_number(row, "impact_ns"));
-		paragraph_add(
-			&paragraph, " (%.1f %% of ", 100 * computed_row_real(row, "impact_share"));
-		add_row_text(&paragraph, row, "impact_of");
-		paragraph_add(&paragraph, "): ");
-	}
+	paragraph_add(&paragraph, ", ");
+	finding_add_cost(&paragraph, row);
+	paragraph_add(&paragraph, ": ");
 	add_row_text(&paragraph, row, "finding");
 	if (row->node && row->tree == row->process->profile->tree) {
 		paragraph_add(&paragraph, " The largest part");
-		if (computed_row_real(row, "share") > 0)
-			paragraph_add(
-				&paragraph, " (%.0f %%)", 100 * computed_row_real(row, "share"));
+		if (computed_row_real(row, "share") > 0) {
+			paragraph_add(&paragraph, " (");
+			finding_add_place_share(&paragraph, row, "");
+			paragraph_add(&paragraph, ")");
+		}
 		paragraph_add(&paragraph, " is ");
 		paragraph_add_path(&paragraph, row->process, row->node);
 		paragraph_add(&paragraph, ".");
@@ -307,8 +302,22 @@ static void put_bound(const struct style *style, const struct row *row)
 struct verdict {
 	bool has_classes;             /* the time of the GPU is divided into classes */
 	bool is_path;                 /* the command shows the critical path */
+	bool is_of_gpu_work;          /* GPU work bounds the run, or there is no verdict */
 	struct shell_command command; /* that shows more; empty: it has no classes */
 };
+
+/* Returns true for the name of a class of time in which the GPU has nothing to do. */
+static bool waits_for_host(struct string_view name)
+{
+	static const enum bound classes[] = { BOUND_COPY_CALLS, BOUND_LAUNCH, BOUND_HOST,
+		BOUND_DATA, BOUND_COMPILATION, BOUND_ALLOCATION, BOUND_SYNC, BOUND_WAITING };
+
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+		if (name.length == strlen(bound_name(classes[i])) &&
+			!memcmp(name.bytes, bound_name(classes[i]), name.length))
+			return true;
+	return false;
+}
 
 /* Prints what bounds the run and the findings that cost most, as the view `diagnose` has them. */
 static struct verdict put_diagnosis(const struct report *report, const struct style *style)
@@ -318,7 +327,7 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 	};
 	struct options options = *report->options;
 	struct rows rows = { .count = 0 };
-	struct verdict verdict = { .command.ascii = style->ascii };
+	struct verdict verdict = { .is_of_gpu_work = true, .command.ascii = style->ascii };
 	unsigned shown = 0;
 	bool of_memory = false;
 
@@ -335,6 +344,8 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 					computed_row_text(&rows.rows[i], "command").bytes);
 			verdict.is_path = verdict.has_classes &&
 					  strstr(verdict.command.built.text, " critical-path ");
+			verdict.is_of_gpu_work = !verdict.is_path &&
+						 !waits_for_host(row_name(&rows.rows[i]));
 		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
 		headline_put_time(only.all, style);
@@ -381,6 +392,17 @@ static bool is_time(enum metric metric)
 	return metric == METRIC_GPU || metric == METRIC_CPU || metric == METRIC_WALL;
 }
 
+/* Returns true if a row is the backward pass as a whole. */
+static bool has_backward(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->rows[i].tree && rows->rows[i].node &&
+			rows->rows[i].tree->nodes[rows->rows[i].node].kind == NODE_BACKWARD)
+			return true;
+	return false;
+}
+
+/* Prints the worst instance as a tree. */
 static void put_summary_critical(const struct report *report, const struct style *style)
 {
 	struct process *process = &report->processes->all[0];
@@ -397,8 +419,9 @@ static void put_summary_critical(const struct report *report, const struct style
 	options.top = UINT32_MAX;
 	options.all = false;
 	arrange_critical(&options, &only, &rows);
-	paragraph_add(&paragraph, "by %s%s: ", summary_metric_name(process),
-		process->metric == METRIC_GPU ? " (summed over streams)" : "");
+	paragraph_add(&paragraph, "by %s: ",
+		process->metric == METRIC_GPU ? "GPU time (summed over streams)"
+					      : summary_metric_name(process));
 	if (process->profile->tree->nodes[root->node].calls > 1) {
 		paragraph_add(&paragraph, "the worst of ");
 		paragraph_value(
@@ -408,7 +431,11 @@ static void put_summary_critical(const struct report *report, const struct style
 		paragraph_add(&paragraph, "the only instance ");
 	}
 	paragraph_add_path(&paragraph, process, root->node);
-	paragraph_print(&paragraph, "critical");
+	if (has_backward(&rows))
+		paragraph_add(&paragraph,
+			"; (backward) is the backward pass as it ran, which the tree below has "
+			"with the forward pass");
+	paragraph_print(&paragraph, "worst");
 	critical_keep_largest(&rows, TREE_LINES);
 	print_critical(&rows, &options, style);
 	if (rows.hidden_by_top)
@@ -517,6 +544,44 @@ static void put_summary_next(const struct report *report, const struct process *
 	put_command(&ranks, "", style);
 }
 
+static bool label_has(const struct row *row, const char *sign, bool ascii)
+{
+	const struct string_view label = row_label(row, ascii);
+
+	return memmem(label.bytes, label.length, sign, strlen(sign)) != NULL;
+}
+
+/* Prints what the signs in the tree mean, of those that it has. */
+static void put_tree_legend(const struct report *report, const struct style *style)
+{
+	const char *times = style->ascii ? " x" : " \xc3\x97";
+	struct paragraph paragraph = { .style = style };
+	bool has_times = false, has_star = false, has_backward = false;
+
+	for (size_t i = 0; i < report->rows.count; i++) {
+		const struct row *row = &report->rows.rows[i];
+
+		if (row->kind != ROW_NODE || !row->node)
+			continue;
+		has_times |= row_labels(&row->tree->nodes[row->node]) > 1;
+		has_star |= label_has(row, ".*", style->ascii) ||
+			    label_has(row, "#*", style->ascii);
+		has_backward |= label_has(row, "(bwd)", style->ascii) ||
+				label_has(row, "(recompute)", style->ascii);
+	}
+	if (report->rows.count)
+		paragraph_add(
+			&paragraph, "%%: of %s", summary_metric_name(&report->processes->all[0]));
+	if (has_star)
+		paragraph_add(&paragraph, "; *: any number");
+	if (has_times)
+		paragraph_add(&paragraph, ";%sN: N labels that differ only in numbers", times);
+	if (has_backward)
+		paragraph_add(&paragraph, "; (time): no part of the row above");
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "legend");
+}
+
 void draw_summary(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
@@ -533,10 +598,12 @@ void draw_summary(const struct report *report, const struct style *style)
 	put_summary_steps(process, style);
 	coverage_put_counted(process, style);
 	coverage_put_losses(process, style);
-	put_summary_critical(report, style);
+	if (verdict.is_of_gpu_work || process->metric != METRIC_GPU)
+		put_summary_critical(report, style);
 	output_char(style->out, '\n');
 	put_summary_next(report, process, &verdict, style);
 	output_char(style->out, '\n');
 	if (report->rows.count)
 		print_table(report, &report->rows, LAYOUT_TREE, style);
+	put_tree_legend(report, style);
 }

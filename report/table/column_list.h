@@ -224,7 +224,7 @@
 		"number of idle gaps; of a cause: of those with a part that has this cause; of "   \
 		"memory: of free parts of segments")                                               \
 	X("cause", "cause", TEXT, computed,                                                        \
-		"cause of the idle time: launch-bound, data loading, compilation, "                \
+		"cause of the idle time: launch-bound, host-bound, data loading, compilation, "    \
 		"synchronisation, allocation, copy, launch "                                       \
 		"latency, gap between kernels, event wait, queued or unknown")                     \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
@@ -327,6 +327,9 @@
 		"what impact_share is a share of: the steady-state steps, the GPU span (first "    \
 		"GPU operation to the last, summed over the GPUs) or the run (its duration on "    \
 		"all GPUs)")                                                                       \
+	X("share_of_ns", "share of", TIME, computed,                                               \
+		"diagnose: the time of all places of a finding, which share is a share of; the "   \
+		"impact if that is more")                                                          \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), upper bound (at most this much can be "      \
@@ -354,6 +357,9 @@
 		"for; all of the call if that is not known")                                       \
 	X("path_unknown_ns", "path unknown", TIME, computed,                                       \
 		"part of path_ns: records are missing, such as a launch or nodes of a CUDA graph") \
+	X("path_before_ns", "waited before", TIME, computed,                                       \
+		"on the critical path before GPU work of the row began: launch latency, gaps and " \
+		"waits; part of path_ns, but not in rows of kernels and copies")                   \
 	X("path_segments", "segments", COUNT, computed, "segments of the critical path")           \
 	X("slack_min_ns", "slack min", TIME, computed,                                             \
 		"smallest slack of its calls and GPU work; synchronising calls have none")         \
@@ -415,6 +421,10 @@
 	X("holder_bytes", "holds", BYTES, computed, "bytes of these tensors")                      \
 	X("holder_since_ns", "held since", TIME, computed,                                         \
 		"when the oldest of them was allocated")                                           \
+	X("for_stream", "for stream", TEXT, computed,                                              \
+		"CUDA stream whose tensors PyTorch's allocator puts in it, as a handle")           \
+	X("memory_pool", "pool", TEXT, computed,                                                   \
+		"private if that stream was being captured when it was allocated, else shared")    \
 	X("line", "line", TEXT, computed,                                                          \
 		"innermost line of the program's own code that allocated it (the largest tensor)") \
 	X("pin_bytes", "pins", BYTES, computed,                                                    \

@@ -32,6 +32,9 @@ struct computed_row {
 	struct computed_cell *cells;
 	size_t count, room;
 	bool is_call_path; /* the path leaves out steps and sections of the run */
+	/* texts of the process that the label has after the path, 0: none: a call at its end, and
+	 * the GPU operation that came next */
+	uint32_t last_call, next_operation;
 };
 
 /* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the

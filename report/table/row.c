@@ -227,6 +227,16 @@ static uint64_t similar_count(const struct row *row)
 		       : 1;
 }
 
+static void append_text(const struct row *row, const char *before, uint32_t text)
+{
+	const struct string_view name = string_table_get(row->process->texts, text);
+
+	if (!text)
+		return;
+	text_add(&label_buffer, "%s", before);
+	text_add_bytes(&label_buffer, name.bytes, name.length);
+}
+
 static struct string_view build_label(const struct row *row, bool ascii, bool is_short)
 {
 	const struct string_view name = row->kind == ROW_INSTANCE ? instance_name(row)
@@ -245,6 +255,11 @@ static struct string_view build_label(const struct row *row, bool ascii, bool is
 	else
 		text_add_bytes(&label_buffer, name.length ? name.bytes : "(no name)",
 			name.length ? name.length : 9);
+	if (row->kind == ROW_COMPUTED) {
+		append_text(row, " / ", row->of.computed->last_call);
+		append_text(
+			row, ascii ? " -> " : " \xe2\x86\x92 ", row->of.computed->next_operation);
+	}
 	if (node && !is_short)
 		append_class(row, node, name);
 	if (node)

@@ -192,6 +192,18 @@ static void remove_common_callers(struct shortened_name *names, size_t count, bo
 	}
 }
 
+/* Shows names that are no paths and begin like `like`, up to `at`, from there on too. So names of
+ * one family look alike. */
+static void show_of_those_alike(struct shortened_name *names, size_t count,
+	const struct shortened_name *like, size_t at, bool ascii)
+{
+	for (size_t i = 0; i < count; i++)
+		if (names[i].group == like->group && !names[i].is_path &&
+			!strncmp(names[i].whole, like->whole, at) &&
+			escaped_width(names[i].whole, strlen(names[i].whole)) > names[i].columns)
+			show_difference(&names[i], at, ascii);
+}
+
 void shorten_names(struct shortened_name *names, size_t count, bool ascii)
 {
 	struct shortened_name **sorted = xcalloc((count + 1) * sizeof *sorted);
@@ -215,6 +227,8 @@ void shorten_names(struct shortened_name *names, size_t count, bool ascii)
 			at = common_prefix_length(sorted + first, end - first);
 			for (size_t i = first; at != SIZE_MAX && i < end; i++)
 				show_difference(sorted[i], at, ascii);
+			if (at != SIZE_MAX && !sorted[first]->is_path && !round)
+				show_of_those_alike(names, count, sorted[first], at, ascii);
 			again |= at != SIZE_MAX;
 		}
 	}

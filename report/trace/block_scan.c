@@ -162,6 +162,15 @@ static bool check_used_bytes(struct block_scan *scan, const struct trace_block *
 	return false;
 }
 
+/* Whether the payload began after the file was copied while it was written. Others like it may be
+ * missing. */
+static bool is_after_copy(const struct block_scan *scan, const struct trace_block *head)
+{
+	const uint64_t copied_at = scan->blocks->header.control.copied_at;
+
+	return copied_at && head->stream && head->base_stamp > copied_at;
+}
+
 static bool is_same_state(const struct trace_block *before, const struct trace_block *after)
 {
 	return after->stream == before->stream && after->sequence == before->sequence &&
@@ -206,6 +215,10 @@ static bool add_slot(struct block_scan *scan, uint64_t at)
 
 	if (status <= 0)
 		return status == 0;
+	if (is_after_copy(scan, &copy->head)) {
+		free(copy);
+		return true;
+	}
 	entry = add_block_entry(blocks, &copy->head, at);
 	entry->used = (uint32_t)bytes_present(scan, at + sizeof copy->head, copy->head.used);
 	entry->cut = entry->used < copy->head.used;
@@ -226,7 +239,7 @@ static void add_chunk(struct block_scan *scan, const struct trace_block *head, u
 	struct trace_layout *layout = &scan->blocks->layout;
 	struct block_entry *entry;
 
-	if (!check_used_bytes(scan, head, at))
+	if (!check_used_bytes(scan, head, at) || is_after_copy(scan, head))
 		return;
 	if ((head->stream == 0) != (head->type == TRACE_DICT)) {
 		read_warnings_add(scan->warnings, at,
@@ -322,8 +335,10 @@ static bool add_block(struct block_scan *scan, uint64_t at, uint64_t *next)
 		add_chunk(scan, &head, at, bytes, count);
 	else if (head.type == TRACE_TOTALS)
 		add_totals_block(scan, &head, at);
-	else if (head.type > TRACE_TOTALS)
+	else if (head.type > TRACE_UNUSED)
 		count_unknown_block(scan, &head);
+	else if (head.type == TRACE_UNUSED)
+		return true;
 	else if (!scan->skip_slots && head.stream)
 		return add_slot(scan, at);
 	return true;

@@ -230,6 +230,8 @@ uint32_t dictionary_record_id(const struct trace_head *record)
 		return ((const struct trace_stack *)whole)->stack;
 	case TRACE_PYTHON_STACK:
 		return ((const struct trace_python_stack *)whole)->stack;
+	case TRACE_MIXED_STACK:
+		return ((const struct trace_mixed_stack *)whole)->stack;
 	case TRACE_SOURCE:
 		return record->node;
 	default:
@@ -329,6 +331,7 @@ bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blo
 	keep_last_metas(&dictionary->lists[TRACE_META]);
 	sort_by_id(&dictionary->lists[TRACE_STACK]);
 	sort_by_id(&dictionary->lists[TRACE_PYTHON_STACK]);
+	sort_by_id(&dictionary->lists[TRACE_MIXED_STACK]);
 	sort_by_id(&dictionary->lists[TRACE_SOURCE]);
 	sort_by_id(&dictionary->lists[TRACE_COUNTER]);
 	return true;

@@ -18,7 +18,7 @@ bool kind_is_timed(unsigned kind)
 bool kind_is_dictionary(unsigned kind)
 {
 	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK ||
-	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES;
+	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES || kind == TRACE_MIXED_STACK;
 }
 
 bool kind_is_gpu(unsigned kind)
@@ -104,6 +104,8 @@ const char *event_kind_name(uint32_t kind)
 		[TRACE_TENSOR_OOM] = "oom",
 		[TRACE_WINDOW] = "window",
 		[TRACE_AWAY] = "away",
+		[TRACE_MAPPING] = "mapping",
+		[TRACE_DEVICE_MEMORY] = "device_memory",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

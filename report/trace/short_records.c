@@ -14,6 +14,7 @@ static const uint8_t call_record_bytes[UINT8_MAX + 1] = {
 	[TRACE_SYNC] = sizeof(struct trace_sync),
 	[TRACE_ALLOC] = sizeof(struct trace_memory),
 	[TRACE_FREE] = sizeof(struct trace_memory),
+	[TRACE_MAPPING] = sizeof(struct trace_mapping),
 };
 static_assert(sizeof(struct trace_launch) <= sizeof(union expanded_call) &&
 		      sizeof(struct trace_memory) <= sizeof(union expanded_call) &&
@@ -55,6 +56,7 @@ static void remember_totals(struct tensor_totals *totals, const struct trace_ten
 static void expand_delta(const struct tensor_totals *totals, const struct trace_tensor_next *record,
 	struct trace_tensor *whole)
 {
+	const struct trace_tensor_next_stack *with_stack = (const void *)record;
 	const uint32_t device = record->head.flags % TRACE_TENSOR_DEVICES;
 	const uint64_t bytes = (record->block >> TRACE_TENSOR_BYTES_BIT) * TRACE_TENSOR_UNIT,
 		       before = totals->devices[device].allocated;
@@ -67,6 +69,8 @@ static void expand_delta(const struct tensor_totals *totals, const struct trace_
 		.allocated = before + bytes,
 		.reserved = totals->devices[device].reserved,
 		.device = device };
+	if (record->head.size >= sizeof *with_stack)
+		whole->stack = with_stack->stack;
 	whole->head.kind = TRACE_TENSOR;
 	whole->head.size = sizeof *whole;
 	whole->head.flags = 0;

@@ -116,6 +116,15 @@ static void end_opening(struct trace_reader *reader)
 	merge_advance_clock(reader, reader->run->stamp);
 }
 
+/* Whether the payloads before the stream's first one were overwritten. A thread may have done
+ * nothing from then on until the window has begun, and begin its next payload in the window. */
+static bool has_entered_ring(
+	const struct trace_reader *reader, const struct stream_cursor *cursor, uint32_t sequence)
+{
+	return cursor->sequence == 0 && cursor->next == reader->run->stream->block &&
+	       reader->state->ring.stamp && sequence <= reader->state->blocks.header.ring.chunks;
+}
+
 /* Loads the next readable payload. Returns 1, 0 if there is none, -1 with state->error. */
 static int next_payload(struct trace_reader *reader)
 {
@@ -134,8 +143,12 @@ static int next_payload(struct trace_reader *reader)
 			stop_at_unstable(reader, cursor);
 			break;
 		}
-		missing += sequence - cursor->sequence;
-		reader->state->warnings.integrity.missing_chunks += sequence - cursor->sequence;
+		cursor->enters_ring = has_entered_ring(reader, cursor, sequence);
+		if (!cursor->enters_ring) {
+			missing += sequence - cursor->sequence;
+			reader->state->warnings.integrity.missing_chunks += sequence -
+									    cursor->sequence;
+		}
 		cursor->sequence = sequence + 1;
 		status = load_sequence(reader, cursor);
 		missing += status == 0 && !cursor->stopped;
@@ -323,7 +336,7 @@ static int handle_open(
 		return 0;
 	fill_event(reader, event, EVENT_RESUMED);
 	push_open_range(reader, event, range_node(reader, open->head.node), begin);
-	reader->state->warnings.integrity.resumed++;
+	reader->state->warnings.integrity.resumed += !cursor->enters_ring;
 	return 1;
 }
 

@@ -25,6 +25,7 @@ static const struct {
 	[TRACE_SYNC] = { sizeof(struct trace_sync), TIMED },
 	[TRACE_ALLOC] = { sizeof(struct trace_memory), TIMED },
 	[TRACE_FREE] = { sizeof(struct trace_memory), TIMED },
+	[TRACE_MAPPING] = { sizeof(struct trace_mapping), TIMED },
 	[TRACE_AGAIN] = { sizeof(struct trace_again), TIMED },
 	[TRACE_TENSOR] = { sizeof(struct trace_tensor), TIMED },
 	[TRACE_TENSOR_NEXT] = { sizeof(struct trace_tensor_next), TIMED },

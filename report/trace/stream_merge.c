@@ -103,6 +103,11 @@ bool merge_may_continue(struct trace_reader *reader, uint64_t stamp)
 {
 	if (__builtin_expect(stamp <= reader->until, 1))
 		return true;
+	/* What is restated is one moment of the trace, although writing it took a while. */
+	if (reader->state->ring.restating && stamp != UINT64_MAX) {
+		merge_advance_clock(reader, stamp);
+		return true;
+	}
 	if (switch_if_earlier(reader, stamp))
 		return false;
 	merge_advance_clock(reader, stamp);

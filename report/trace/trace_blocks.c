@@ -73,9 +73,11 @@ static void check_growth(struct trace_blocks *blocks)
 	struct trace_header now;
 
 	blocks->unstable_from = UINT64_MAX;
-	if (pread_all(blocks->fd, &now, sizeof now, 0) == sizeof now &&
-		now.end != blocks->header.end)
+	if (pread_all(blocks->fd, &now, sizeof now, 0) != sizeof now)
+		return;
+	if (now.end != blocks->header.end)
 		blocks->unstable_from = blocks->header.end;
+	blocks->header.ring = now.ring; /* the scan may have seen what was overwritten since */
 }
 
 bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes,
@@ -106,6 +108,29 @@ void blocks_close(struct trace_blocks *blocks)
 	free(blocks->entries);
 	free(blocks->totals);
 	free(blocks->samples);
+}
+
+void blocks_drop_before(struct trace_blocks *blocks, uint64_t since)
+{
+	uint32_t kept = 0, streams = 0;
+
+	for (uint32_t i = 0; since && i < blocks->count; i++) {
+		const struct block_entry *entry = &blocks->entries[i], *next = entry + 1;
+		const bool ends_before = i + 1 < blocks->streams_end &&
+					 next->stream == entry->stream && next->base_stamp <= since;
+
+		if (i < blocks->streams_end && ends_before)
+			continue;
+		streams += i < blocks->streams_end &&
+			   (!kept || blocks->entries[kept - 1].stream != entry->stream);
+		blocks->entries[kept++] = *entry;
+		if (i + 1 == blocks->streams_end)
+			blocks->layout.streams = streams;
+	}
+	if (!since)
+		return;
+	blocks->streams_end = blocks->streams_end - (blocks->count - kept);
+	blocks->count = kept;
 }
 
 static const struct slot_copy *find_copy(const struct trace_blocks *blocks, uint64_t offset)

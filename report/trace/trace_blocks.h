@@ -72,6 +72,10 @@ void blocks_close(struct trace_blocks *blocks);
  * errno. */
 bool blocks_scan(struct trace_blocks *blocks, struct read_warnings *warnings);
 
+/* Removes the payloads that end before the stamp `since`: the next one of their stream begins
+ * before it. 0: none. */
+void blocks_drop_before(struct trace_blocks *blocks, uint64_t since);
+
 enum load_result {
 	LOAD_FINE,
 	LOAD_TORN, /* the crc is wrong, or the head has changed */

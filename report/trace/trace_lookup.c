@@ -158,15 +158,33 @@ static const void *find_record(const struct trace_reader *reader, enum trace_kin
 										 : NULL;
 }
 
+static const struct trace_mixed_stack *mixed_stack(const struct trace_reader *reader, uint32_t id)
+{
+	return find_record(reader, TRACE_MIXED_STACK, id);
+}
+
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)
 {
-	return find_record(reader, TRACE_STACK, stack);
+	const struct trace_stack *own = find_record(reader, TRACE_STACK, stack);
+	const struct trace_mixed_stack *mixed = own ? NULL : mixed_stack(reader, stack);
+
+	return mixed ? find_record(reader, TRACE_STACK, mixed->native) : own;
+}
+
+uint32_t reader_python_stack_id(const struct trace_reader *reader, uint32_t stack)
+{
+	const struct trace_mixed_stack *mixed;
+
+	if (find_record(reader, TRACE_PYTHON_STACK, stack))
+		return stack;
+	mixed = mixed_stack(reader, stack);
+	return mixed && find_record(reader, TRACE_PYTHON_STACK, mixed->python) ? mixed->python : 0;
 }
 
 const struct trace_python_stack *reader_python_stack(
 	const struct trace_reader *reader, uint32_t stack)
 {
-	return find_record(reader, TRACE_PYTHON_STACK, stack);
+	return find_record(reader, TRACE_PYTHON_STACK, reader_python_stack_id(reader, stack));
 }
 
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node)

@@ -14,6 +14,12 @@
 
 int reader_next_any(struct trace_reader *reader, struct trace_event *event)
 {
+	return reader->state->ring.used ? ring_window_next(reader, event)
+					: reader_next_raw(reader, event);
+}
+
+int reader_next_raw(struct trace_reader *reader, struct trace_event *event)
+{
 	struct reader_state *state = reader->state;
 	int status = 0;
 
@@ -102,18 +108,11 @@ void reader_rewind(struct trace_reader *reader)
 	state->tensor_totals = (struct tensor_totals){ .devices[0].allocated = 0 };
 	reader->run = &state->idle;
 	reader->until = reader->clock_raw = state->piece_end = 0;
+	ring_window_rewind(reader);
 }
 
-struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])
-{
-	uint64_t bytes = 0;
-	const int fd = trace_file_open(path, &bytes, error);
-
-	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
-}
-
-struct trace_reader *reader_open_fd(
-	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+static struct trace_reader *open_reader(int fd, uint64_t file_bytes, const char *path,
+	uint64_t since, char error[READER_ERROR_BYTES])
 {
 	struct trace_reader *reader = xcalloc(sizeof *reader);
 	struct reader_state *state = xcalloc(sizeof *state);
@@ -141,14 +140,42 @@ struct trace_reader *reader_open_fd(
 		state->dictionary.node_end, &state->warnings);
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
 		integrity->lost[i] = state->blocks.header.lost[i];
+	state->ring.used = state->blocks.header.ring.bytes != 0;
+	state->ring.stamp = state->ring.used ? state->blocks.header.ring.window_stamp : 0;
+	if (since >= state->ring.stamp && since)
+		state->ring.stamp = 0; /* the window was entered before */
 	integrity->ended = state->blocks.header.flags & TRACE_ENDED;
 	integrity->tail_at_risk = (state->blocks.header.flags & TRACE_TAIL_AT_RISK) &&
 				  !integrity->ended;
 	state->warnings_at_open = state->warnings;
+	blocks_drop_before(&state->blocks, since);
 	list_streams(state);
 	reader->node_last = state->dictionary.node_end - 1;
 	reader_rewind(reader);
 	return reader;
+}
+
+struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])
+{
+	uint64_t bytes = 0;
+	const int fd = trace_file_open(path, &bytes, error);
+
+	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
+}
+
+struct trace_reader *reader_open_since(
+	const char *path, uint64_t since, char error[READER_ERROR_BYTES])
+{
+	uint64_t bytes = 0;
+	const int fd = trace_file_open(path, &bytes, error);
+
+	return fd < 0 ? NULL : open_reader(fd, bytes, path, since, error);
+}
+
+struct trace_reader *reader_open_fd(
+	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+{
+	return open_reader(fd, file_bytes, path, 0, error);
 }
 
 void reader_close(struct trace_reader *reader)
@@ -214,6 +241,25 @@ struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t o
 uint64_t reader_start_unix_ns(const struct trace_reader *reader)
 {
 	return reader->state->blocks.header.start.realtime_ns;
+}
+
+uint64_t reader_window_begin_ns(const struct trace_reader *reader)
+{
+	const struct reader_state *state = reader->state;
+
+	if (state->ring.begin_ns || !state->ring.stamp || state->ring.unreadable)
+		return state->ring.begin_ns;
+	return clock_ns(&state->clock, state->ring.stamp);
+}
+
+uint64_t reader_last_stamp(const struct trace_reader *reader)
+{
+	return reader->state->last_stamp;
+}
+
+uint64_t reader_early_gpu_records(const struct trace_reader *reader)
+{
+	return reader->state->ring.early_gpu;
 }
 
 uint64_t reader_duration_ns(const struct trace_reader *reader)

@@ -198,6 +198,11 @@ struct trace_reader {
  * path, offset, what was expected, what to do. */
 struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES]);
 
+/* Opens the trace without the payloads that end before the stamp `since`. Their events are missing,
+ * which counts as damage. */
+struct trace_reader *reader_open_since(
+	const char *path, uint64_t since, char error[READER_ERROR_BYTES]);
+
 /* Opens the trace in the open file `fd` and takes ownership of `fd`, also on failure. `path`
  * names the trace in messages and is copied. Returns NULL with one sentence in `error`. */
 struct trace_reader *reader_open_fd(
@@ -221,6 +226,13 @@ struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t o
 uint64_t reader_start_unix_ns(const struct trace_reader *reader);
 /* Returns the time of the last CLOCK sample or of the last event returned, whichever is later. */
 uint64_t reader_duration_ns(const struct trace_reader *reader);
+/* With PPERF_RING: returns where the window begins, if older records were overwritten; else 0. What
+ * was overwritten is in reader_header()->ring. */
+uint64_t reader_window_begin_ns(const struct trace_reader *reader);
+/* Returns the latest stamp that was read. */
+uint64_t reader_last_stamp(const struct trace_reader *reader);
+/* Returns how many GPU records this pass has left out because their calls are before the window. */
+uint64_t reader_early_gpu_records(const struct trace_reader *reader);
 double reader_ticks_per_second(const struct trace_reader *reader);
 
 /* Returns the counts of this pass so far. They are complete after reader_next returned 0. Owned
@@ -261,17 +273,19 @@ uint32_t reader_meta_count(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key,
 	struct trace_text *value);
 /* Returns record `index` of `kind`, or NULL past the last one. `kind` is any dictionary kind but
- * NAME and NODE, which reader_name and reader_node look up. COUNTER, STACK and PYTHON_STACK are
- * sorted by id, SOURCE by node, the others are in file order. Every record is whole, including
- * the texts or arrays after its struct. Owned by the reader. */
+ * NAME and NODE, which reader_name and reader_node look up. COUNTER and stacks are sorted by id,
+ * SOURCE by node, the others are in file order. Every record is whole, including the texts or
+ * arrays after its struct. Owned by the reader. */
 const void *reader_dictionary(
 	const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);
 /* These four return the record of an id (of a node, for SOURCE), or NULL. The stack id of a call
- * belongs to a STACK or a PYTHON_STACK. */
+ * belongs to a STACK, a PYTHON_STACK or a MIXED_STACK, which has one of each. */
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack);
 const struct trace_python_stack *reader_python_stack(
 	const struct trace_reader *reader, uint32_t stack);
+/* Returns the id of the PYTHON_STACK that reader_python_stack returns; 0: there is none. */
+uint32_t reader_python_stack_id(const struct trace_reader *reader, uint32_t stack);
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node);
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
 

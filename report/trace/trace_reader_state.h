@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Declares the reader's internal state. Only for trace_reader.c, trace_lookup.c, stream_merge.c,
- * stream_cursor.c and stream_fast.c.
+ * Declares the reader's internal state. Only for trace_reader.c, trace_lookup.c, ring_window.c,
+ * stream_merge.c, stream_cursor.c and stream_fast.c.
  */
 #ifndef PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 #define PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 
+#include "report/trace/ring_window.h"
 #include "report/trace/short_records.h"
 #include "report/trace/trace_blocks.h"
 #include "report/trace/trace_clock.h"
@@ -32,6 +33,8 @@ struct stream_cursor {
 	bool alive;          /* its last payload is a slot: the thread had not ended */
 	bool stopped;        /* the next payload was being written while the file was opened */
 	bool finishing;      /* no more payloads */
+	bool enters_ring;    /* in its first payload: those before it were overwritten */
+	bool restates;       /* between the WINDOW records RESTATES and RESTATED */
 };
 
 /* Merge key of a waiting stream: the stamp of its next record above the address of its struct
@@ -64,11 +67,15 @@ struct reader_state {
 	const struct trace_call *repeated_from;
 	struct trace_tensor tensor; /* the expanded form of the last TENSOR_NEXT */
 	struct tensor_totals tensor_totals;
+	struct ring_window ring;
 	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was returned */
 	bool failed;
 	char *path;
 	char error[READER_ERROR_BYTES];
 };
+
+/* As reader_next_any, without the rules of the ring. */
+int reader_next_raw(struct trace_reader *reader, struct trace_event *event);
 
 /* The merge_* functions choose the stream that returns the next record. */
 

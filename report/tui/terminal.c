@@ -190,10 +190,11 @@ static int translate_key(int key)
 	return key >= ' ' && key < 256 ? key : 0;
 }
 
-int terminal_key(void)
+/* Waits for a key; `limit` NULL: without end. */
+static int wait_for_key(const struct timespec *limit)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-	int key;
+	int key, ready;
 
 	for (;;) {
 		if (resized) {
@@ -205,11 +206,24 @@ int terminal_key(void)
 			return TERMINAL_RESIZED;
 		if (key != ERR)
 			return translate_key(key);
-		if (ppoll(&in, 1, NULL, &wait_signals) < 0 && errno != EINTR)
+		ready = ppoll(&in, 1, limit, &wait_signals);
+		if (ready < 0 && errno != EINTR)
 			return TERMINAL_CLOSED;
+		if (ready == 0)
+			return 0;
 		if ((in.revents & (POLLHUP | POLLERR | POLLNVAL)) && !(in.revents & POLLIN))
 			return TERMINAL_CLOSED;
 	}
+}
+
+int terminal_key(void)
+{
+	return wait_for_key(NULL);
+}
+
+int terminal_key_within(unsigned ms)
+{
+	return wait_for_key(&(const struct timespec){ ms / 1000, (long)(ms % 1000) * 1000000 });
 }
 
 static attr_t curses_attributes(enum tui_paint paint)

@@ -26,6 +26,8 @@ void terminal_size(unsigned *width, unsigned *height);
  *   TERMINAL_RESIZED   terminal_size() returns a new size
  *   TERMINAL_CLOSED    no more keys will come */
 int terminal_key(void);
+/* Does so, but waits `ms` milliseconds at most. Returns 0 if no key came. */
+int terminal_key_within(unsigned ms);
 
 /* Begins a frame. What is put on the canvas until terminal_end_frame() replaces the screen. */
 struct tui_canvas terminal_begin_frame(void);

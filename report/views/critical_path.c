@@ -8,6 +8,7 @@
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/range_at.h"
+#include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,13 @@ struct critical_path {
 	struct percentiles_budget budget;
 	struct path_sum all;
 	struct path_sum kinds[PATH_KIND_COUNT];
-	struct path_sum *steps;          /* by index */
-	struct path_entries nodes_by_id; /* by node; 0: no range */
-	struct path_entries gpu_work;    /* by string id of the name */
+	/* by kind: in the time that the verdict divides, as `diagnose` has it */
+	struct path_sum steady, steady_kinds[PATH_KIND_COUNT];
+	struct step_idle counted;
+	uint64_t work_begin_ns, work_end_ns; /* from the first GPU operation to the last */
+	struct path_sum *steps;              /* by index */
+	struct path_entries nodes_by_id;     /* by node; 0: no range */
+	struct path_entries gpu_work;        /* by string id of the name */
 	/* time on the path that is shown, but was launched outside of what is shown */
 	struct path_sum elsewhere;
 	size_t step, step_count; /* step: the first that may not have ended */
@@ -68,6 +73,30 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 	sum->segments++;
 }
 
+/* Adds the part of a piece that is in steady-state steps or, without steps, while GPUs have
+ * work. */
+static void add_to_steady(
+	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
+{
+	const bool in_steps = critical->counted.steps;
+	const uint64_t from = in_steps ? from_ns : max_u64(from_ns, critical->work_begin_ns),
+		       to = in_steps ? to_ns : min_u64(to_ns, critical->work_end_ns),
+		       ns = step_idle_counted(&critical->counted, from, to);
+
+	if (!ns)
+		return;
+	path_sum_add(&critical->steady, kind, ns);
+	path_sum_add(&critical->steady_kinds[kind], kind, ns);
+}
+
+/* When a step is, on the GPU if the host is far ahead of it. */
+static struct counted_interval step_window(const struct step *step)
+{
+	return step->window_end_ns > step->window_begin_ns
+		       ? (struct counted_interval){ step->window_begin_ns, step->window_end_ns }
+		       : (struct counted_interval){ step->begin_ns, step->end_ns };
+}
+
 /* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other (those of
  * several threads may, and are not examined), and pieces come in the order of time, so
  * critical->step only increases. */
@@ -76,12 +105,13 @@ static void add_to_steps(
 {
 	const struct step *steps = critical->step_count ? critical->process->steps->steps : NULL;
 
-	while (critical->step < critical->step_count && steps[critical->step].end_ns <= from_ns)
+	while (critical->step < critical->step_count &&
+		step_window(&steps[critical->step]).end_ns <= from_ns)
 		critical->step++;
-	for (size_t i = critical->step; i < critical->step_count && steps[i].begin_ns < to_ns;
-		i++) {
-		const uint64_t begin = max_u64(steps[i].begin_ns, from_ns),
-			       end = min_u64(steps[i].end_ns, to_ns);
+	for (size_t i = critical->step;
+		i < critical->step_count && step_window(&steps[i]).begin_ns < to_ns; i++) {
+		const uint64_t begin = max_u64(step_window(&steps[i]).begin_ns, from_ns),
+			       end = min_u64(step_window(&steps[i]).end_ns, to_ns);
 
 		if (end > begin)
 			path_sum_add(&critical->steps[i], kind, end - begin);
@@ -95,6 +125,7 @@ static void charge(struct critical_path *critical, struct path_sum *owner, enum 
 	path_sum_add(&critical->kinds[kind], kind, to_ns - from_ns);
 	path_sum_add(owner, kind, to_ns - from_ns);
 	add_to_steps(critical, kind, from_ns, to_ns);
+	add_to_steady(critical, kind, from_ns, to_ns);
 }
 
 /* Adds time of a thread between calls to a node. A callback of range_lookup_within(). */
@@ -106,25 +137,36 @@ static void add_host_time(void *context, uint32_t node, uint64_t from_ns, uint64
 		to_ns);
 }
 
+/* Returns what the time of the segment is. Calls that copy are apart: host memory that is pageable
+ * makes them long. */
+static enum path_kind kind_of_segment(
+	const struct path_segment *segment, const struct path_node *node)
+{
+	return segment->kind == PATH_CALL && node->kind == ACTIVITY_COPY_CALL
+		       ? PATH_COPY_CALL
+		       : (enum path_kind)segment->kind;
+}
+
 static void add_interval(struct critical_path *critical, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct path_segment *segment = critical->segment;
 	const struct path_node *node = path_node(critical->path, segment->node);
-	const uint32_t thread = node->thread;
+	const enum path_kind kind = kind_of_segment(segment, node);
 
 	if (segment->kind == PATH_HOST) {
 		range_lookup_within(critical->ranges,
-			(uint32_t)critical->path->threads.entries[thread].stream, from_ns, to_ns,
+			critical_path_graph_tid(critical->path, segment->node),
+			critical_path_graph_tid(critical->path, segment->before), from_ns, to_ns,
 			add_host_time, critical);
 		return;
 	}
 	charge(critical,
 		node->counts ? &path_entry_at(&critical->nodes_by_id, node->owner)->on
 			     : &critical->elsewhere,
-		segment->kind, from_ns, to_ns);
+		kind, from_ns, to_ns);
 	if (path_is_work(node) && node->counts)
-		path_sum_add(&path_entry_at(&critical->gpu_work, node->name)->on, segment->kind,
-			to_ns - from_ns);
+		path_sum_add(
+			&path_entry_at(&critical->gpu_work, node->name)->on, kind, to_ns - from_ns);
 }
 
 /* Adds the part of a segment that is inside the intervals that count. */
@@ -221,7 +263,7 @@ static bool is_of_name(const struct path_node *node, void *context)
  * once. */
 static uint64_t avoidable_ns(const struct path_sum *sum)
 {
-	return path_gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_SYNC];
+	return path_gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_COPY_CALL] + sum->ns[PATH_SYNC];
 }
 
 /* Computes gains. The gain is 0 without avoidable time on the path. Of the others, the GAINS_MAX
@@ -248,6 +290,19 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 	}
 }
 
+static void find_work(struct critical_path *critical)
+{
+	critical->work_begin_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < critical->path->nodes.count; i++) {
+		const struct path_node *node = path_node(critical->path, i);
+
+		if (!path_is_work(node))
+			continue;
+		critical->work_begin_ns = min_u64(critical->work_begin_ns, node->begin_ns);
+		critical->work_end_ns = max_u64(critical->work_end_ns, node->end_ns);
+	}
+}
+
 static void sum_path(struct critical_path *critical)
 {
 	const struct profile_options *options = &critical->process->profile->options;
@@ -258,6 +313,8 @@ static void sum_path(struct critical_path *critical)
 		critical->path->activities, &critical->intervals);
 	critical->step_count = steps && !steps_overlap(steps) ? steps->count : 0;
 	critical->steps = xcalloc((critical->step_count + 1) * sizeof *critical->steps);
+	critical->counted = step_idle_begin(critical->process);
+	find_work(critical);
 	for (size_t i = 0; i < critical->path->segments.count; i++)
 		add_path_segment(critical, path_segment(critical->path, i));
 	add_unknown_ends(critical);
@@ -273,8 +330,8 @@ static void set_time_cells(
 	computed_row_set_unsigned(computed, "path_ns", sum->total_ns);
 	computed_row_set_share(computed, "share", sum->total_ns, whole_ns);
 	computed_row_set_unsigned(computed, "path_gpu_ns", path_gpu_ns(sum));
-	computed_row_set_unsigned(
-		computed, "path_host_ns", sum->ns[PATH_HOST] + sum->ns[PATH_CALL]);
+	computed_row_set_unsigned(computed, "path_host_ns",
+		sum->ns[PATH_HOST] + sum->ns[PATH_CALL] + sum->ns[PATH_COPY_CALL]);
 	computed_row_set_unsigned(
 		computed, "path_launch_ns", sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER]);
 	computed_row_set_unsigned(
@@ -284,10 +341,15 @@ static void set_time_cells(
 	computed_row_set_unsigned(computed, "path_segments", sum->segments);
 }
 
-static void set_entry_cells(
-	struct critical_path *critical, struct computed_row *computed, struct path_entry *of)
+/* Returns the time on the path that GPU work spent before it began. */
+static uint64_t path_before_ns(const struct path_sum *sum)
 {
-	set_time_cells(computed, &of->on, critical->all.total_ns);
+	return sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER] + sum->ns[PATH_EVENT] +
+	       sum->ns[PATH_QUEUED] + sum->ns[PATH_UNKNOWN];
+}
+
+static void set_entry_cells(struct computed_row *computed, struct path_entry *of)
+{
 	computed_row_set_unsigned(computed, "calls", of->count);
 	if (of->has_slack) {
 		computed_row_set_unsigned(computed, "slack_min_ns", of->slack_min_ns);
@@ -320,6 +382,37 @@ static void add_total_row(
 		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
+		computed_row_add(rows, computed, head);
+	}
+	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
+}
+
+/* Adds the rows of the time that the verdict divides, if that is not the whole path. */
+static void add_steady_rows(
+	const struct options *options, struct critical_path *critical, struct rows *rows)
+{
+	const size_t steps = critical->counted.steps;
+	struct computed_row *computed;
+	const uint32_t head = (uint32_t)rows->count;
+
+	if (critical->is_partial || !critical->steady.total_ns ||
+		critical->steady.total_ns == critical->all.total_ns)
+		return;
+	computed = computed_row_new(critical->process, 0, "steady");
+	if (steps == 1)
+		computed_row_format_name(computed, "in 1 step");
+	else if (steps)
+		computed_row_format_name(computed, "in %zu steady-state steps", steps);
+	else
+		computed_row_format_name(computed, "from the first GPU operation to the last");
+	set_time_cells(computed, &critical->steady, critical->steady.total_ns);
+	rows_add(rows, &computed->row);
+	for (int kind = 0; kind < PATH_KIND_COUNT; kind++) {
+		if (!critical->steady_kinds[kind].total_ns)
+			continue;
+		computed = computed_row_new(critical->process, 0, "steady part");
+		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
+		set_time_cells(computed, &critical->steady_kinds[kind], critical->steady.total_ns);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -360,7 +453,11 @@ static void add_node_row(
 
 	if (!node)
 		computed_row_format_name(computed, "(no range)");
-	set_entry_cells(critical, computed, &critical->nodes_by_id.of[node]);
+	set_time_cells(computed, &critical->nodes_by_id.of[node].on, critical->all.total_ns);
+	if (node)
+		computed_row_set_unsigned(computed, "path_before_ns",
+			path_before_ns(&critical->nodes_by_id.of[node].on));
+	set_entry_cells(computed, &critical->nodes_by_id.of[node]);
 	computed_row_add(rows, computed, head);
 }
 
@@ -390,6 +487,19 @@ static void add_node_rows(
 	rows_finish_level(options, critical->process, rows, head + 1, 1, view_top(options));
 }
 
+/* Sets the time of the operations themselves. What they waited before is apart, so that a fast
+ * kernel that waited does not look slow. */
+static void set_work_cells(const struct critical_path *critical, struct computed_row *computed,
+	const struct path_sum *on)
+{
+	const uint64_t own_ns = path_gpu_ns(on);
+
+	computed_row_set_unsigned(computed, "path_ns", own_ns);
+	computed_row_set_share(computed, "share", own_ns, critical->all.total_ns);
+	computed_row_set_unsigned(computed, "path_gpu_ns", own_ns);
+	computed_row_set_unsigned(computed, "path_before_ns", path_before_ns(on));
+}
+
 static void add_gpu_work_row(
 	struct critical_path *critical, struct rows *rows, uint32_t name, uint32_t head)
 {
@@ -397,7 +507,8 @@ static void add_gpu_work_row(
 	struct computed_row *computed = computed_row_new(critical->process, 0, "work");
 
 	computed_row_set_name(computed, text.bytes, text.length);
-	set_entry_cells(critical, computed, &critical->gpu_work.of[name]);
+	set_work_cells(critical, computed, &critical->gpu_work.of[name].on);
+	set_entry_cells(computed, &critical->gpu_work.of[name]);
 	computed_row_add(rows, computed, head);
 }
 
@@ -444,6 +555,7 @@ void arrange_critical_path(
 		critical->ranges = range_lookup_read(process);
 		sum_path(critical);
 		add_total_row(options, critical, rows);
+		add_steady_rows(options, critical, rows);
 		add_step_rows(options, critical, rows);
 		add_node_rows(options, critical, rows);
 		add_gpu_work_rows(options, critical, rows);

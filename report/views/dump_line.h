@@ -29,6 +29,7 @@
 	X(allocated)           \
 	X(reserved)            \
 	X(address)             \
+	X(handle)              \
 	X(device)              \
 	X(context)             \
 	X(stream)              \
@@ -74,7 +75,10 @@
 	X(unread)              \
 	X(stamp)               \
 	X(monotonic_ns)        \
-	X(realtime_ns)
+	X(realtime_ns)         \
+	X(free_bytes)          \
+	X(total_bytes)         \
+	X(process_bytes)
 
 enum dump_key {
 #define X(name) DUMP_##name,

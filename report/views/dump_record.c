@@ -29,9 +29,13 @@ static const char *const object_types[] = { NULL, "category", "thread", "cu_devi
 static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32", "i32", "float" };
 static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed",
 	"acquire_success", "releasing" };
-static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack" };
+static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack", "sample" };
 static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
 static const char *const handover_edges[] = { NULL, "begins", "ends" };
+static const char *const mapping_actions[] = { NULL, "reserve", "unreserve", "map", "unmap",
+	"retain", "import" };
+static const char *const device_memory_reasons[] = { "first_allocation", "failed_allocation",
+	"query", "nvml" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
@@ -225,6 +229,21 @@ static void memory_line(
 	line_flag(line, "registered", memory->flags & TRACE_MEMORY_REGISTERED);
 	line_flag(line, "mapped", memory->flags & TRACE_MEMORY_MAPPED);
 	line_flag(line, "all", memory->flags & TRACE_MEMORY_ALL);
+	line_flag(line, "for_stream", memory->flags & TRACE_MEMORY_FOR_STREAM);
+	line_flag(line, "for_capture", memory->flags & TRACE_MEMORY_FOR_CAPTURE);
+}
+
+static void mapping_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_mapping *mapping)
+{
+	call_line(reader, line, &mapping->call);
+	PUT_WORD(line, DUMP_action, mapping_actions, mapping->action);
+	if (mapping->address)
+		line_id(line, DUMP_address, mapping->address);
+	if (mapping->bytes)
+		line_unsigned(line, DUMP_bytes, mapping->bytes);
+	if (mapping->handle)
+		line_id(line, DUMP_handle, mapping->handle);
 }
 
 static void tensor_line(
@@ -249,6 +268,7 @@ static void profiler_line(
 	const struct trace_nvtx_sync *lock = record;
 	const struct trace_window *window = record;
 	const struct trace_away *away = record;
+	const struct trace_device_memory *memory = record;
 
 	switch (kind) {
 	case TRACE_CLOCK:
@@ -276,6 +296,14 @@ static void profiler_line(
 	case TRACE_WINDOW:
 		PUT_WORD(line, DUMP_action, window_edges, window->edge);
 		line_unsigned(line, DUMP_value, window->step);
+		break;
+	case TRACE_DEVICE_MEMORY:
+		line_unsigned(line, DUMP_device, memory->device);
+		line_unsigned(line, DUMP_free_bytes, memory->free_bytes);
+		line_unsigned(line, DUMP_total_bytes, memory->total_bytes);
+		if (memory->process_bytes)
+			line_unsigned(line, DUMP_process_bytes, memory->process_bytes);
+		PUT_WORD(line, DUMP_reason, device_memory_reasons, memory->reason);
 		break;
 	case TRACE_AWAY:
 		PUT_WORD(line, DUMP_action, handover_edges, away->edge);
@@ -319,6 +347,9 @@ bool dump_record_line(
 	case TRACE_ALLOC:
 	case TRACE_FREE:
 		memory_line(reader, line, event->record);
+		break;
+	case TRACE_MAPPING:
+		mapping_line(reader, line, event->record);
 		break;
 	case TRACE_TENSOR:
 	case TRACE_TENSOR_OOM:

@@ -51,7 +51,8 @@ static size_t list_kinds(const char *list, const struct run_metric_kind **kinds)
 		if (!kind)
 			fatal(STATUS_USAGE,
 				"unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
-				"tensors, reserved_peak and allocated_peak, not `%s`%s",
+				"tensors, reserved_peak, allocated_peak, waste_peak, "
+				"largest_place_peak, retries and ooms, not `%s`%s",
 				name, suggest_text(&near, NULL));
 		if (count == METRICS_MAX)
 			fatal(STATUS_USAGE, "gate accepts at most %d metrics", METRICS_MAX);

@@ -12,6 +12,7 @@
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
+#include "report/text/format_number.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,10 @@
 /* What the host did in launch-bound parts of STEP_IDLE_LONG_NS or more is read in a pass of its
  * own, if they are one in LONG_GAPS_SHARE of the idle time. */
 #define LONG_GAPS_SHARE 20u
+
+/* A launch-bound part of STEP_IDLE_LONG_NS or more is host-bound, as in the verdict. */
+#define IDLE_HOST GAP_CAUSE_COUNT
+#define IDLE_CAUSES (GAP_CAUSE_COUNT + 1u)
 
 struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
@@ -36,7 +41,7 @@ struct cause_gap_sums {
 struct idle_device {
 	uint32_t device;
 	struct gap_sum all;
-	struct cause_gap_sums causes[GAP_CAUSE_COUNT];
+	struct cause_gap_sums causes[IDLE_CAUSES];
 };
 
 /* A part of a gap with a row of its own. */
@@ -107,6 +112,16 @@ static bool has_unknown_time(const struct idle_part *part)
 	return part->length_ns < whole_ns - whole_ns / 1000;
 }
 
+static unsigned idle_cause(enum gap_cause cause, uint64_t length_ns)
+{
+	return cause == GAP_LAUNCH && length_ns >= STEP_IDLE_LONG_NS ? IDLE_HOST : cause;
+}
+
+static const char *idle_cause_name(unsigned cause)
+{
+	return cause == IDLE_HOST ? IDLE_HOST_NAME : gap_cause_name((enum gap_cause)cause);
+}
+
 static void add_idle_part(void *context, const struct idle_part *part)
 {
 	struct idle_report *idle = context;
@@ -114,7 +129,8 @@ static void add_idle_part(void *context, const struct idle_part *part)
 	const uint32_t node = part_node(&part->part, work);
 	struct idle_device *device = device_slot(
 		idle->devices, &idle->device_count, sizeof *idle->devices, work->device);
-	struct cause_gap_sums *owners = &device->causes[part->part.cause];
+	struct cause_gap_sums *owners =
+		&device->causes[idle_cause(part->part.cause, part->length_ns)];
 
 	ARRAY_GROW(owners->of, owners->room, (size_t)node + 1);
 	count_gap(&owners->of[node], part->length_ns);
@@ -185,35 +201,35 @@ static struct computed_row *gap_row(const struct idle_report *idle, uint32_t nod
 }
 
 static void add_cause_rows(const struct options *options, struct idle_report *idle,
-	struct rows *rows, const struct idle_device *device, enum gap_cause cause, uint32_t parent)
+	struct rows *rows, const struct idle_device *device, unsigned cause, uint32_t parent)
 {
 	const struct cause_gap_sums *owners = &device->causes[cause];
 	struct computed_row *computed = gap_row(idle, 0, "cause", device->device, &owners->all);
 	uint32_t own;
 
-	computed_row_format_name(computed, "%s", gap_cause_name(cause));
-	computed_row_set_string(computed, "cause", gap_cause_name(cause));
+	computed_row_format_name(computed, "%s", idle_cause_name(cause));
+	computed_row_set_string(computed, "cause", idle_cause_name(cause));
 	own = computed_row_add(rows, computed, parent);
 	for (uint32_t node = 0; node < owners->room; node++) {
 		if (!owners->of[node].count)
 			continue;
 		computed = gap_row(idle, node, "place", device->device, &owners->of[node]);
-		computed_row_set_string(computed, "cause", gap_cause_name(cause));
+		computed_row_set_string(computed, "cause", idle_cause_name(cause));
 		computed_row_add(rows, computed, own);
 	}
 	rows_finish_level(options, idle->process, rows, own + 1, 2, view_top(options));
 }
 
 /* Returns the cause with the most idle time of those not yet listed. */
-static enum gap_cause largest_cause(const struct idle_device *device, const bool *listed)
+static unsigned largest_cause(const struct idle_device *device, const bool *listed)
 {
 	int most = -1;
 
-	for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
+	for (int cause = 0; cause < (int)IDLE_CAUSES; cause++)
 		if (!listed[cause] && (most < 0 || device->causes[cause].all.total_ns >
 							   device->causes[most].all.total_ns))
 			most = cause;
-	return (enum gap_cause)most;
+	return (unsigned)most;
 }
 
 /* Returns the unknown time of a device. 0 with --steps, where only the total is known. */
@@ -235,14 +251,14 @@ static void add_idle_device(const struct options *options, struct idle_report *i
 	struct computed_row *computed = gap_row(idle, 0, "device", device->device, &device->all);
 	const uint32_t parent = (uint32_t)rows->count;
 	const uint64_t unknown_ns = unknown_time_of(idle, device->device);
-	bool listed[GAP_CAUSE_COUNT] = { false };
+	bool listed[IDLE_CAUSES] = { false };
 
 	computed_row_format_name(computed, "device %u", device->device);
 	if (unknown_ns)
 		computed_row_set_unsigned(computed, "unknown_ns", unknown_ns);
 	computed_row_add(rows, computed, NO_ROW);
-	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
-		const enum gap_cause most = largest_cause(device, listed);
+	for (int pass = 0; pass < (int)IDLE_CAUSES && options->depth > 1; pass++) {
+		const unsigned most = largest_cause(device, listed);
 
 		listed[most] = true;
 		if (device->causes[most].all.count)
@@ -300,7 +316,9 @@ static void add_step_class(const struct idle_report *idle, const struct options 
 {
 	const struct step_idle *steps = &idle->steps;
 	const bool late = cause == GAP_LAUNCH;
-	const uint64_t latency_ns = late ? steps->ns[GAP_LATENCY] : 0, ns = class_ns(steps, cause);
+	const uint64_t latency_ns = late ? steps->ns[GAP_LATENCY] : 0, ns = class_ns(steps, cause),
+		       host_ns = late ? steps->long_launch_ns : 0,
+		       host_gaps = late ? steps->long_launch_gaps : 0;
 	uint32_t own;
 
 	if (!ns)
@@ -310,7 +328,8 @@ static void add_step_class(const struct idle_report *idle, const struct options 
 	if ((!late && !steps->ends_ns[cause]) || options->depth <= 2)
 		return;
 	add_step_part(idle, rows, late ? gap_cause_name(cause) : "between operations",
-		steps->ns[cause], steps->gaps[cause], own);
+		steps->ns[cause] - host_ns, steps->gaps[cause] - host_gaps, own);
+	add_step_part(idle, rows, IDLE_HOST_NAME, host_ns, host_gaps, own);
 	add_step_part(
 		idle, rows, gap_cause_name(GAP_LATENCY), latency_ns, steps->gaps[GAP_LATENCY], own);
 	add_step_part(idle, rows, "outside the GPU span", steps->ends_ns[cause], 0, own);
@@ -321,7 +340,7 @@ static void add_step_sums(
 	const struct options *options, const struct idle_report *idle, struct rows *rows)
 {
 	const struct step_idle *steps = &idle->steps;
-	char name[64] = "from the first operation to the last";
+	char name[128] = "from the first operation to the last", time[FORMAT_NUMBER_BYTES];
 	bool listed[GAP_CAUSE_COUNT] = { false };
 	uint64_t whole_ns = 0;
 	uint32_t parent;
@@ -330,10 +349,13 @@ static void add_step_sums(
 		whole_ns += steps->ns[cause] + steps->ends_ns[cause];
 	if (!whole_ns)
 		return;
+	format_with_unit(time, UNIT_TIME,
+		clamp_to_i64((long double)steps->steps_ns * steps->devices), false,
+		options->style.ascii);
 	if (steps->steps == 1)
-		snprintf(name, sizeof name, "in 1 step");
+		snprintf(name, sizeof name, "in 1 step, %s", time);
 	else if (steps->steps)
-		snprintf(name, sizeof name, "in %zu steady-state steps", steps->steps);
+		snprintf(name, sizeof name, "in %zu steady-state steps, %s", steps->steps, time);
 	parent = add_step_row(idle, rows, "steps", name, whole_ns, 0, NO_ROW);
 	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
 		const enum gap_cause most = largest_class(steps, listed);
@@ -368,7 +390,7 @@ static void add_host_in_gaps(
 		return;
 	host_in_gaps_read(host);
 	computed = computed_row_new(idle->process, 0, "meanwhile");
-	computed_row_format_name(computed, "launch-bound for 1 ms or more: the thread was in");
+	computed_row_format_name(computed, IDLE_HOST_NAME ": the thread was in");
 	set_gap_cells(idle, computed, &all);
 	parent = computed_row_add(rows, computed, NO_ROW);
 	if (options->depth <= 1)
@@ -402,12 +424,22 @@ static void set_gap_names(struct computed_row *computed, const struct long_gap *
 		computed_row_set_text(computed, "host_call", host.bytes, host.length);
 }
 
+static uint32_t name_of_node(const struct idle_report *idle, uint32_t node)
+{
+	return idle->process->profile->tree->nodes[node].name;
+}
+
 static struct computed_row *long_gap_row(const struct idle_report *idle, const struct long_gap *one)
 {
 	struct computed_row *computed = computed_row_new(
 		idle->process, part_node(&one->gap, &one->ended_by), "gap");
 
-	computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
+	computed->next_operation = one->ended_by.name;
+	if (one->gap.blocked_owner &&
+		one->gap.blocked_by != name_of_node(idle, one->gap.blocked_owner))
+		computed->last_call = one->gap.blocked_by;
+	computed_row_set_string(
+		computed, "cause", idle_cause_name(idle_cause(one->gap.cause, one->length_ns)));
 	computed_row_set_unsigned(computed, "device", one->ended_by.device);
 	computed_row_set_unsigned(computed, "gap_ns", one->length_ns);
 	set_shares(idle, computed, one->length_ns);
@@ -431,7 +463,7 @@ static void add_longest_gaps(
 static void idle_report_free(struct idle_report *idle)
 {
 	for (size_t i = 0; i < idle->device_count; i++)
-		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
+		for (unsigned cause = 0; cause < IDLE_CAUSES; cause++)
 			free(idle->devices[i].causes[cause].of);
 	free(idle->longest);
 	host_in_gaps_free(idle->host);

@@ -142,13 +142,18 @@ static void set_segment_inside(struct computed_row *computed, const struct memor
 		computed_row_set_unsigned(computed, "emptied_ns", segment->segment.emptied_ns);
 }
 
+/* `address`: or a key of physical memory that is not mapped. */
 static struct computed_row *part_row(
 	struct process *process, uint32_t node, const char *kind, uint64_t address, uint64_t bytes)
 {
 	struct computed_row *computed = computed_row_new(process, node, kind);
 
-	computed_row_format_name(computed, "%s 0x%llx", kind, (unsigned long long)address);
-	computed_row_set_unsigned(computed, "address", address);
+	if (address & PHYSICAL_KEY) {
+		computed_row_format_name(computed, "not mapped");
+	} else {
+		computed_row_format_name(computed, "%s 0x%llx", kind, (unsigned long long)address);
+		computed_row_set_unsigned(computed, "address", address);
+	}
 	computed_row_set_unsigned(computed, "bytes", bytes);
 	return computed;
 }
@@ -197,6 +202,19 @@ static void add_stray_rows(struct process *process, struct rows *rows,
 		add_block_row(process, rows, &moment->blocks[i], parent);
 }
 
+static void set_stream(struct computed_row *computed, const struct memory_segment *segment)
+{
+	char handle[32];
+	int length;
+
+	if (!segment->has_stream)
+		return;
+	length = snprintf(handle, sizeof handle, "0x%llx", (unsigned long long)segment->for_stream);
+	computed_row_set_text(computed, "for_stream", handle, (size_t)length);
+	computed_row_set_string(
+		computed, "memory_pool", segment->for_capture ? "private" : "shared");
+}
+
 static void add_segment_row(const struct options *options, struct process *process,
 	struct rows *rows, const struct memory_moment *moment, const struct moment_segment *segment,
 	const struct segment_holder *holder, uint32_t parent)
@@ -210,6 +228,7 @@ static void add_segment_row(const struct options *options, struct process *proce
 	computed_row_set_string(computed, "fill", fill_word(segment));
 	computed_row_set_line(computed, process, segment->segment.stack);
 	set_holder(computed, process, holder);
+	set_stream(computed, &segment->segment);
 	if (segment->has_blocks_known)
 		set_segment_inside(computed, moment, segment);
 	row = computed_row_add(rows, computed, parent);

@@ -234,7 +234,14 @@ static void print_unknown(const struct memory_moment *moment, const struct style
 	const struct memory_figures *figures = &moment->figures;
 	struct paragraph paragraph = { .style = style };
 
-	if (figures->unknown_segments && !moment->has_tensors) {
+	if (figures->pool_segments) {
+		add_plural(&paragraph, figures->pool_segments, "segment");
+		paragraph_add(&paragraph,
+			figures->pool_segments == 1 ? " is an allocation" : " are allocations");
+		paragraph_add(&paragraph,
+			" from CUDA's memory pools (cudaMallocAsync): what a pool "
+			"keeps beyond them, and its gaps, are not known");
+	} else if (figures->unknown_segments && !moment->has_tensors) {
 		paragraph_add(&paragraph,
 			"each segment is one allocation of the program, such as a cudaMalloc; what "
 			"is in it is not known (only PyTorch's allocator reports its tensors)");

@@ -277,12 +277,12 @@ static void put_segment(struct snapshot_writer *writer, const struct memory_mome
 	put_entry(writer, "allocated_size", used);
 	put_entry(writer, "active_size", used);
 	put_entry(writer, "requested_size", used);
-	put_entry(writer, "stream", 0);
+	put_entry(writer, "stream", segment->segment.has_stream ? segment->segment.for_stream : 0);
 	put_text_entry(writer, "segment_type", bytes <= SMALL_SEGMENT_BYTES ? "small" : "large");
 	put_text(writer, "segment_pool_id");
 	put_bytes(writer, "K\0K\0\x86", 5);
 	put_text(writer, "is_expandable");
-	put_opcode(writer, segment->segment.is_handle ? 0x88 : 0x89);
+	put_opcode(writer, segment->segment.reserved ? 0x88 : 0x89);
 	put_frames(writer, segment->segment.node, segment->segment.stack);
 	put_blocks(writer, moment, segment);
 	end_dictionary(writer);
@@ -294,7 +294,9 @@ static void put_segments(struct snapshot_writer *writer, const struct memory_mom
 	begin_list(writer);
 	for (size_t i = 0; i < moments->count; i++)
 		for (size_t j = 0; j < moments->moments[i].segment_count; j++)
-			put_segment(writer, &moments->moments[i], &moments->moments[i].segments[j]);
+			if (!moments->moments[i].segments[j].segment.is_unmapped)
+				put_segment(writer, &moments->moments[i],
+					&moments->moments[i].segments[j]);
 	end_list(writer);
 }
 

@@ -10,9 +10,9 @@
 
 /* Writes options->snapshot: the segments and tensors at the end (memory_end_ns), and all events up
  * to it. Frames are the Python stack where one was recorded, then the call path. A gap is an
- * inactive block. The trace does not have streams, pools and requested sizes: streams are 0, and
- * requested sizes those of the tensors. Ends the program if the file cannot be written. One pass
- * over the trace for each device, and two more. */
+ * inactive block. Memory of cuMemCreate that is not mapped has no address and is left out. The
+ * trace does not have pools and requested sizes: requested sizes are those of the tensors. Ends the
+ * program if the file cannot be written. One pass over the trace for each device, and two more. */
 void memory_snapshot_write(const struct options *options, struct process *process);
 
 #endif

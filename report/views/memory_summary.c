@@ -2,6 +2,7 @@
 #include "report/views/memory_summary.h"
 #include "report/views/memory_growth.h"
 #include "report/views/missing_data.h"
+#include "report/views/memory_oom.h"
 #include "report/base/compare.h"
 #include "report/analysis/allocation_sites.h"
 #include "report/base/alloc.h"
@@ -44,90 +45,76 @@ struct site_at_oom {
 	uint32_t index;
 };
 
-struct tensor_owner {
-	uint32_t node;
-	uint64_t bytes;
-	bool omits_steps; /* it allocated in steps and outside of them */
-};
+COMPARE_BY_LARGEST(by_site_at_oom, struct site_at_oom, bytes, index)
 
-COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
-
-static size_t count_owners(const struct tensor_owner *owners, size_t room)
-{
-	size_t count = 0;
-
-	while (count < room && owners[count].bytes)
-		count++;
-	return count;
-}
-
-/* Returns the nodes whose tensors were live on `device` at the peak, or when memory last ran out,
- * the largest first. `count` is their number. The array is to be freed. */
-static struct tensor_owner *tensor_owners(
-	const struct process *process, uint32_t device, bool at_peak, size_t *count)
+/* Returns the merged sites of `kind` whose memory was live then, the largest first, to be freed.
+ * All kinds of device memory count as one. */
+static struct site_at_oom *sites_at_oom(
+	struct process *process, uint32_t kind, uint32_t device, size_t *count)
 {
 	const struct memory_owners *memory = process->profile->memory;
-	const struct tree *tree = process->profile->tree;
-	struct tensor_owner *owners = xcalloc(tree->count * sizeof *owners);
-	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
+	struct site_at_oom *sites;
 
-	for (uint32_t i = 0; i < memory->site_count; i++) {
-		const struct memory_site *site = &memory->sites[i];
-		const uint32_t node = same[site->node],
-			       path = paths[site->node] ? paths[site->node] : node;
+	allocation_sites_merge(process);
+	sites = xcalloc((memory->merged_count + 1) * sizeof *sites);
+	*count = 0;
+	for (uint32_t i = 0; i < memory->merged_count; i++) {
+		const struct memory_level *level = &memory->levels[memory->merged[i].level];
 
-		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
-			continue;
-		if (!(at_peak ? site->flow.at_peak : site->flow.at_oom))
-			continue;
-		owners[path].omits_steps |= owners[path].node && owners[path].node != node;
-		owners[path].node = node;
-		owners[path].bytes += at_peak ? site->flow.at_peak : site->flow.at_oom;
+		if (level->device == device && memory->merged[i].flow.at_oom &&
+			(level->kind == kind ||
+				(memory_is_device(level->kind) && memory_is_device(kind))))
+			sites[(*count)++] = (struct site_at_oom){ memory->merged[i].flow.at_oom,
+				i };
 	}
-	free(same);
-	free(paths);
-	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
-	*count = count_owners(owners, tree->count);
-	return owners;
+	qsort(sites, *count, sizeof *sites, by_site_at_oom);
+	return sites;
 }
 
-/* Adds the nodes that tensor_owners returned, with their shares of `allocated`: at most
- * OWNERS_SHOWN, none with less than `least` bytes. */
-static void add_owners(struct paragraph *paragraph, const struct process *process,
-	const struct tensor_owner *owners, size_t count, uint64_t allocated, uint64_t least)
+/* Appends the first frame that is shown of a stack, if there is one. */
+static void add_caller(
+	struct paragraph *paragraph, struct process *process, uint32_t node, uint32_t stack)
 {
-	size_t shown = 0;
+	uint32_t shown[CALL_STACK_SHOWN];
+	char caller[256];
 
-	for (; shown < count && shown < OWNERS_SHOWN; shown++) {
-		const struct tensor_owner *owner = &owners[shown];
-
-		if (owner->bytes < least)
-			break;
-		paragraph_add(paragraph, shown ? ", " : "");
-		paragraph_value(paragraph, UNIT_BYTES, owner->bytes);
-		paragraph_add(paragraph, " (");
-		paragraph_percent(paragraph, owner->bytes, allocated);
-		paragraph_add(paragraph, ") allocated ");
-		paragraph_add_call_path(paragraph, process, owner->node, owner->omits_steps);
-	}
-	if (count > shown)
-		paragraph_add(paragraph, "%sthe rest at %zu other node%s", shown ? ", " : "",
-			count - shown, count - shown == 1 ? "" : "s");
+	if (!call_stack_shown_frames(process, node, stack, shown))
+		return;
+	call_stack_frame(process, stack, shown[0], true, caller, sizeof caller);
+	paragraph_add(paragraph, ", called from ");
+	paragraph_text(paragraph, caller, strlen(caller));
 }
 
-static void put_owners(
-	const struct process *process, const struct memory_oom *oom, const struct style *style)
+static void add_site_owner(
+	struct paragraph *paragraph, struct process *process, const struct memory_site *site)
 {
+	paragraph_add_call_path(paragraph, process, site->node, site->omits_steps);
+	add_caller(paragraph, process, site->node, site->stack);
+}
+
+/* `held`: what all of them held. */
+static void put_sites_at_oom(struct process *process, uint32_t kind, uint32_t device, uint64_t held,
+	const struct style *style)
+{
+	const struct memory_owners *memory = process->profile->memory;
 	struct paragraph paragraph = { .style = style };
 	size_t count;
-	struct tensor_owner *owners = tensor_owners(process, oom->device, false, &count);
+	struct site_at_oom *sites = sites_at_oom(process, kind, device, &count);
 
-	if (count) {
-		paragraph_add(&paragraph, "live at that time: ");
-		add_owners(&paragraph, process, owners, count, oom->allocated, 0);
-		paragraph_print(&paragraph, "");
+	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
+		paragraph_add(&paragraph, i ? "; " : "live at that time: ");
+		paragraph_value(&paragraph, UNIT_BYTES, sites[i].bytes);
+		paragraph_add(&paragraph, " (");
+		paragraph_percent(&paragraph, sites[i].bytes, held);
+		paragraph_add(&paragraph, ") allocated ");
+		add_site_owner(&paragraph, process, &memory->merged[sites[i].index]);
 	}
-	free(owners);
+	if (count > OWNERS_SHOWN)
+		paragraph_add(&paragraph, "; the rest at %zu other call path%s",
+			count - OWNERS_SHOWN, count - OWNERS_SHOWN == 1 ? "" : "s");
+	if (count)
+		paragraph_print(&paragraph, "");
+	free(sites);
 }
 
 static void add_growth(struct paragraph *paragraph, const struct process *process,
@@ -142,23 +129,26 @@ static void add_growth(struct paragraph *paragraph, const struct process *proces
 	paragraph_value(paragraph, UNIT_BYTES, size);
 }
 
-/* Prints the ranges that were open, and by how much tensor memory grew since each of them began. */
-static void put_growth(
-	const struct process *process, const struct memory_oom *oom, const struct style *style)
+/* Prints the ranges that were open, and by how much memory of that kind grew since each of them
+ * began. */
+static void put_growth(const struct process *process, uint32_t first, uint32_t open,
+	const char *kind, const struct style *style)
 {
-	const struct oom_open_range *ranges = process->profile->oom_ranges + oom->first_open;
+	const struct oom_open_range *ranges = process->profile->oom_ranges + first;
 	struct paragraph paragraph = { .style = style };
 
-	for (uint32_t i = 0; i < oom->open; i++) {
-		if (oom->open > RANGES_SHOWN && i == RANGES_SHOWN - 2) {
-			i = oom->open - 2;
+	for (uint32_t i = 0; i < open; i++) {
+		if (open > RANGES_SHOWN && i == RANGES_SHOWN - 2) {
+			i = open - 2;
 			paragraph_add(&paragraph, ", ...");
 		}
-		paragraph_add(
-			&paragraph, i ? ", " : "growth of tensor memory since the start of: ");
+		if (i)
+			paragraph_add(&paragraph, ", ");
+		else
+			paragraph_add(&paragraph, "growth of %s memory since the start of: ", kind);
 		add_growth(&paragraph, process, &ranges[i]);
 	}
-	if (oom->open)
+	if (open)
 		paragraph_print(&paragraph, "");
 }
 
@@ -189,10 +179,11 @@ static void put_oom_sentence(
 	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
 	paragraph_add(&paragraph, " requested ");
 	paragraph_add_call_path(&paragraph, process, oom->node, false);
+	add_caller(&paragraph, (struct process *)(uintptr_t)process, oom->node, oom->stack);
 	paragraph_print(&paragraph, "OOM");
 	add_oom_holders(&paragraph, process, oom);
 	paragraph_print(&paragraph, "");
-	put_growth(process, oom, style);
+	put_growth(process, oom->first_open, oom->open, "tensor", style);
 }
 
 /* ---- a CUDA allocation that failed ---- */
@@ -228,8 +219,8 @@ static void add_failed_call(struct paragraph *paragraph, const struct process *p
 	add_failed_path(paragraph, process, failed);
 }
 
-/* Appends how much there was. What other processes, the CUDA context and alignment use is not in
- * the trace, so what was free is known as an upper limit only. */
+/* Appends how much there was. If the driver was not queried, what was free is known as an upper
+ * limit only, because records do not include what other processes and CUDA itself use. */
 static void add_failed_capacity(struct paragraph *paragraph, const struct process *process,
 	const struct failed_allocation *failed)
 {
@@ -242,6 +233,12 @@ static void add_failed_capacity(struct paragraph *paragraph, const struct proces
 		return;
 	paragraph_add(paragraph, " of the GPU's ");
 	paragraph_value(paragraph, UNIT_BYTES, device->memory_bytes);
+	if (failed->total_bytes) {
+		paragraph_add(paragraph, "; the driver reported ");
+		paragraph_value(paragraph, UNIT_BYTES, failed->free_bytes);
+		paragraph_add(paragraph, " free");
+		return;
+	}
 	if (failed->held >= device->memory_bytes)
 		return;
 	paragraph_add(paragraph, ", so at most ");
@@ -252,67 +249,15 @@ static void add_failed_capacity(struct paragraph *paragraph, const struct proces
 			": enough, so fragmentation, other processes or the CUDA context used it");
 }
 
-COMPARE_BY_LARGEST(by_site_at_oom, struct site_at_oom, bytes, index)
-
-/* Returns the merged sites whose memory was live then, the largest first, to be freed. */
-static struct site_at_oom *sites_at_oom(
-	struct process *process, const struct failed_allocation *failed, size_t *count)
+/* Returns whether the level changed since one of the open ranges began. */
+static bool has_grown(const struct process *process, const struct failed_allocation *failed)
 {
-	const struct memory_owners *memory = process->profile->memory;
-	struct site_at_oom *sites;
+	const struct oom_open_range *ranges = process->profile->oom_ranges + failed->first_open;
 
-	allocation_sites_merge(process);
-	sites = xcalloc((memory->merged_count + 1) * sizeof *sites);
-	*count = 0;
-	for (uint32_t i = 0; i < memory->merged_count; i++) {
-		const struct memory_level *level = &memory->levels[memory->merged[i].level];
-
-		if (level->device == failed->device && memory->merged[i].flow.at_oom &&
-			(level->kind == failed->kind ||
-				(memory_is_device(level->kind) && memory_is_device(failed->kind))))
-			sites[(*count)++] = (struct site_at_oom){ memory->merged[i].flow.at_oom,
-				i };
-	}
-	qsort(sites, *count, sizeof *sites, by_site_at_oom);
-	return sites;
-}
-
-static void add_site_owner(
-	struct paragraph *paragraph, struct process *process, const struct memory_site *site)
-{
-	uint32_t shown[CALL_STACK_SHOWN];
-	char caller[256];
-
-	paragraph_add_call_path(paragraph, process, site->node, site->omits_steps);
-	if (!call_stack_shown_frames(process, site->node, site->stack, shown))
-		return;
-	call_stack_frame(process, site->stack, shown[0], true, caller, sizeof caller);
-	paragraph_add(paragraph, ", called from ");
-	paragraph_text(paragraph, caller, strlen(caller));
-}
-
-static void put_sites_at_oom(
-	struct process *process, const struct failed_allocation *failed, const struct style *style)
-{
-	const struct memory_owners *memory = process->profile->memory;
-	struct paragraph paragraph = { .style = style };
-	size_t count;
-	struct site_at_oom *sites = sites_at_oom(process, failed, &count);
-
-	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
-		paragraph_add(&paragraph, i ? "; " : "live at that time: ");
-		paragraph_value(&paragraph, UNIT_BYTES, sites[i].bytes);
-		paragraph_add(&paragraph, " (");
-		paragraph_percent(&paragraph, sites[i].bytes, failed->held);
-		paragraph_add(&paragraph, ") allocated ");
-		add_site_owner(&paragraph, process, &memory->merged[sites[i].index]);
-	}
-	if (count > OWNERS_SHOWN)
-		paragraph_add(&paragraph, "; the rest at %zu other call path%s",
-			count - OWNERS_SHOWN, count - OWNERS_SHOWN == 1 ? "" : "s");
-	if (count)
-		paragraph_print(&paragraph, "");
-	free(sites);
+	for (uint32_t i = 0; i < failed->open; i++)
+		if (ranges[i].grown)
+			return true;
+	return false;
 }
 
 static void put_failed_sentence(const struct process *process,
@@ -327,11 +272,14 @@ static void put_failed_sentence(const struct process *process,
 	paragraph_value(&paragraph, UNIT_TIME, failed->time_ns);
 	paragraph_add(&paragraph, ": ");
 	add_failed_call(&paragraph, process, failed);
+	add_caller(&paragraph, (struct process *)(uintptr_t)process, failed->node, failed->stack);
 	if (failed->succeeded_later)
 		paragraph_add(&paragraph, "; as much was allocated later");
 	paragraph_print(&paragraph, "OOM");
 	add_failed_capacity(&paragraph, process, failed);
 	paragraph_print(&paragraph, "");
+	if (memory_is_device(failed->kind) && has_grown(process, failed))
+		put_growth(process, failed->first_open, failed->open, "device", style);
 }
 
 /* Prints the last CUDA allocation that failed for good, else the last one that an allocator
@@ -348,7 +296,9 @@ static void put_failed(const struct process *process, const struct style *style,
 		failed = &memory->failed[memory->failed_count - 1];
 	put_failed_sentence(process, failed, style);
 	if (with_sites)
-		put_sites_at_oom((struct process *)(uintptr_t)process, failed, style);
+		put_sites_at_oom((struct process *)(uintptr_t)process, failed->kind, failed->device,
+			failed->held, style);
+	memory_oom_put_call((struct process *)(uintptr_t)process, failed, style);
 	if (memory->counts.failed_allocations < 2)
 		return;
 	paragraph_add(&paragraph, "%llu allocations failed for want of memory; this is the last%s",
@@ -360,15 +310,17 @@ static void put_failed(const struct process *process, const struct style *style,
 void memory_summary_put_oom(const struct process *process, const struct style *style)
 {
 	const struct memory_owners *memory = process->profile->memory;
-	const struct memory_oom *last;
+	struct process *shown = (struct process *)(uintptr_t)process;
 	struct paragraph paragraph = { .style = style };
+	const struct memory_oom *oom;
 
 	put_failed(process, style, true);
 	if (!memory->oom_count)
 		return;
-	last = &memory->ooms[memory->oom_count - 1];
-	put_oom_sentence(process, last, style);
-	put_owners(process, last, style);
+	oom = &memory->ooms[memory->oom_count - 1];
+	put_oom_sentence(process, oom, style);
+	put_sites_at_oom(shown, MEMORY_TENSOR, oom->device, oom->allocated, style);
+	memory_oom_put_torch(shown, oom, style);
 	if (memory->counts.ooms > 1) {
 		paragraph_add(&paragraph,
 			"PyTorch ran out of memory %llu times; this is the last time%s",
@@ -408,6 +360,77 @@ static void put_level(
 	paragraph_print(&paragraph, "tensors");
 }
 
+struct tensor_owner {
+	uint32_t node;
+	uint64_t bytes;
+	bool omits_steps; /* it allocated in steps and outside of them */
+};
+
+COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
+
+static size_t count_owners(const struct tensor_owner *owners, size_t room)
+{
+	size_t count = 0;
+
+	while (count < room && owners[count].bytes)
+		count++;
+	return count;
+}
+
+/* Returns the nodes whose tensors were live on `device` at the peak, the largest first. `count` is
+ * their number. The array is to be freed. */
+static struct tensor_owner *tensor_owners(
+	const struct process *process, uint32_t device, size_t *count)
+{
+	const struct memory_owners *memory = process->profile->memory;
+	const struct tree *tree = process->profile->tree;
+	struct tensor_owner *owners = xcalloc(tree->count * sizeof *owners);
+	uint32_t *same = nodes_in_any_step(tree), *paths = nodes_by_call_path(tree);
+
+	for (uint32_t i = 0; i < memory->site_count; i++) {
+		const struct memory_site *site = &memory->sites[i];
+		const uint32_t node = same[site->node],
+			       path = paths[site->node] ? paths[site->node] : node;
+
+		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
+			continue;
+		if (!site->flow.at_peak)
+			continue;
+		owners[path].omits_steps |= owners[path].node && owners[path].node != node;
+		owners[path].node = node;
+		owners[path].bytes += site->flow.at_peak;
+	}
+	free(same);
+	free(paths);
+	qsort(owners, tree->count, sizeof *owners, by_owner_bytes);
+	*count = count_owners(owners, tree->count);
+	return owners;
+}
+
+/* Adds the nodes that tensor_owners returned, with their shares of `allocated`: at most
+ * OWNERS_SHOWN, none with less than `least` bytes. */
+static void add_owners(struct paragraph *paragraph, const struct process *process,
+	const struct tensor_owner *owners, size_t count, uint64_t allocated, uint64_t least)
+{
+	size_t shown = 0;
+
+	for (; shown < count && shown < OWNERS_SHOWN; shown++) {
+		const struct tensor_owner *owner = &owners[shown];
+
+		if (owner->bytes < least)
+			break;
+		paragraph_add(paragraph, shown ? ", " : "");
+		paragraph_value(paragraph, UNIT_BYTES, owner->bytes);
+		paragraph_add(paragraph, " (");
+		paragraph_percent(paragraph, owner->bytes, allocated);
+		paragraph_add(paragraph, ") allocated ");
+		paragraph_add_call_path(paragraph, process, owner->node, owner->omits_steps);
+	}
+	if (count > shown)
+		paragraph_add(paragraph, "%sthe rest at %zu other node%s", shown ? ", " : "",
+			count - shown, count - shown == 1 ? "" : "s");
+}
+
 /* Prints which nodes allocated what was live at the peak: seldom the one where it was reached. */
 static void put_owners_at_peak(
 	const struct process *process, const struct memory_level *level, const struct style *style)
@@ -415,7 +438,7 @@ static void put_owners_at_peak(
 	const uint64_t peak = level->pool.peak, before = level->pool.before_at_peak;
 	struct paragraph paragraph = { .style = style };
 	size_t count;
-	struct tensor_owner *owners = tensor_owners(process, level->device, true, &count);
+	struct tensor_owner *owners = tensor_owners(process, level->device, &count);
 
 	if (before || count)
 		paragraph_add(&paragraph, "live at the peak: ");
@@ -442,13 +465,22 @@ static void put_all_owners_at_peak(const struct process *process, const struct s
 			put_owners_at_peak(process, &memory->levels[i], style);
 }
 
-/* Prints that the allocator's reports were enabled, but none came although device memory was
- * allocated. */
+#define PARTIAL "partial: "
+
+/* Prints why there are no tensors: what the trace says, or that the allocator's reports were
+ * enabled, but none came although device memory was allocated. */
 static void put_no_reports(const struct process *process, const struct style *style)
 {
 	const struct trace_text state = process_meta(process, "source.torch_memory");
 	struct paragraph paragraph = { .style = style };
+	const size_t begin = sizeof PARTIAL - 1;
 
+	if (state.length > begin && !memcmp(state.bytes, PARTIAL, begin) &&
+		!process_meta(process, "import.format").known) {
+		paragraph_text(&paragraph, state.bytes + begin, state.length - begin);
+		paragraph_print(&paragraph, "tensors");
+		return;
+	}
 	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
 		!process->profile->totals.reserved_peak)
 		return;
@@ -484,6 +516,9 @@ void memory_summary_header(const struct report *report, const struct style *styl
 				(unsigned long long)memory->counts.ooms, OOMS_SHOWN);
 		for (uint32_t oom = first; oom < memory->oom_count; oom++)
 			put_oom_sentence(process, &memory->ooms[oom], style);
+		if (memory->oom_count)
+			memory_oom_put_torch((struct process *)(uintptr_t)process,
+				&memory->ooms[memory->oom_count - 1], style);
 		put_failed(process, style, false);
 		memory_summary_put_levels(process, style);
 		put_all_owners_at_peak(process, style);

@@ -100,8 +100,10 @@ static void put_metrics(const struct process *process, const struct style *style
 static void put_import(const struct process *process, const struct style *style)
 {
 	const struct trace_text format = process_meta(process, "import.format"),
-				left_out = process_meta(process, "import.left_out");
+				left_out = process_meta(process, "import.left_out"),
+				begin = process_meta(process, "import.begin_ns");
 	struct paragraph paragraph = { .style = style };
+	char number[24] = "";
 
 	if (!format.length)
 		return;
@@ -110,6 +112,12 @@ static void put_import(const struct process *process, const struct style *style)
 	if (left_out.length) {
 		paragraph_add(&paragraph, "; not shown in any view: ");
 		paragraph_text(&paragraph, left_out.bytes, left_out.length);
+	}
+	if (begin.length && begin.length < sizeof number) {
+		memcpy(number, begin.bytes, begin.length);
+		paragraph_add(&paragraph, "; times here are ");
+		paragraph_value(&paragraph, UNIT_TIME, strtoull(number, NULL, 10));
+		paragraph_add(&paragraph, " less than in the file");
 	}
 	paragraph_print(&paragraph, "imported");
 }
@@ -265,6 +273,45 @@ static void put_handover(const struct process *process, const struct style *styl
 	paragraph_print(&paragraph, "");
 }
 
+/* Why nothing was overwritten any more, or was about to be no more. */
+static const char *stop_text(const struct process *process)
+{
+	switch (reader_header(process->reader)->control.stop) {
+	case TRACE_STOP_COMMAND:
+		return "; stopped by pperf ctl";
+	case TRACE_STOP_OOM:
+		return "; kept because memory ran out (PPERF_RING_KEEP)";
+	case TRACE_STOP_SLOW_STEP:
+		return "; kept because of a slow step (PPERF_RING_KEEP)";
+	default:
+		return "";
+	}
+}
+
+/* Prints which part of the run a ring holds, and what it has overwritten. */
+static void put_ring(const struct process *process, const struct style *style)
+{
+	const struct trace_ring *ring = &reader_header(process->reader)->ring;
+	const struct recording_windows *windows = process->windows;
+	const struct trace_text given = process_meta(process, "env.PPERF_RING");
+	struct paragraph paragraph = { .style = style };
+
+	if (!windows || !windows->ring)
+		return;
+	paragraph_add(&paragraph, "the last ");
+	paragraph_value(&paragraph, UNIT_TIME, windows->ns);
+	paragraph_add(&paragraph, " of the run, from ");
+	paragraph_value(&paragraph, UNIT_TIME, windows->windows->begin_ns);
+	paragraph_add(&paragraph, " on; ");
+	paragraph_value(&paragraph, UNIT_COUNT, ring->events);
+	paragraph_add(&paragraph, " earlier events in ");
+	paragraph_value(&paragraph, UNIT_BYTES, ring->chunk_bytes);
+	paragraph_add(&paragraph, " were overwritten (PPERF_RING=");
+	paragraph_text(&paragraph, given.known ? given.bytes : "", given.known ? given.length : 0);
+	paragraph_add(&paragraph, ")%s", stop_text(process));
+	paragraph_print(&paragraph, "window");
+}
+
 /* Prints which steps PPERF_SCHEDULE recorded, and of how many. */
 static void put_recording_windows(const struct process *process, const struct style *style)
 {
@@ -272,7 +319,8 @@ static void put_recording_windows(const struct process *process, const struct st
 	const struct trace_text given = process_meta(process, "env.PPERF_SCHEDULE");
 	struct paragraph paragraph = { .style = style };
 
-	if (!windows)
+	put_ring(process, style);
+	if (!windows || windows->ring)
 		return;
 	if (!windows->count)
 		paragraph_add(&paragraph, "no step");

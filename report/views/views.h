@@ -33,6 +33,11 @@ void arrange_memory_map(const struct options *options, struct process *process, 
 void draw_memory_map(const struct report *report, const struct style *style);
 void arrange_memory_history(
 	const struct options *options, struct process *process, struct rows *rows);
+/* memory --ledger: its rows, what text says before them, and why there are none. */
+void arrange_memory_ledger(
+	const struct options *options, struct process *process, struct rows *rows);
+void memory_ledger_header(const struct report *report, const struct style *style);
+void memory_ledger_explain_empty(const struct report *report, const struct style *style);
 void arrange_memory_moment(
 	const struct options *options, struct process *process, struct rows *rows);
 /* Prints what the device held at the moment, above the table. */

@@ -248,6 +248,7 @@ static void build_every_dictionary_kind(void)
 {
 	struct trace_stack *stack = build_dictionary(builder, TRACE_STACK, sizeof *stack + 16);
 	struct trace_python_stack *of_python;
+	struct trace_mixed_stack *mixed;
 	struct trace_module *module;
 	struct trace_counter *counter;
 
@@ -257,6 +258,10 @@ static void build_every_dictionary_kind(void)
 		sizeof *of_python + 2 * sizeof(struct trace_python_frame));
 	of_python->stack = 2;
 	of_python->frames = 2;
+	mixed = build_dictionary(builder, TRACE_MIXED_STACK, sizeof *mixed);
+	mixed->stack = 3;
+	mixed->native = 1;
+	mixed->python = 2;
 	build_dictionary(builder, TRACE_SOURCE, sizeof(struct trace_source));
 	module = build_dictionary(builder, TRACE_MODULE, sizeof *module + 8);
 	module->path_bytes = 5;

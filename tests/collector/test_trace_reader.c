@@ -549,6 +549,8 @@ END_TEST
 START_TEST(the_dictionary_is_complete)
 {
 	struct trace_stack *stack;
+	struct trace_python_stack *python;
+	struct trace_mixed_stack *mixed;
 	struct trace_module *module;
 	struct trace_reader *reader;
 	struct trace_text key, value;
@@ -562,6 +564,12 @@ START_TEST(the_dictionary_is_complete)
 		stack->stack = i;
 		stack->frames = i;
 	}
+	python = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *python);
+	python->stack = 7;
+	mixed = build_dictionary(builder, TRACE_MIXED_STACK, sizeof *mixed);
+	mixed->stack = 8;
+	mixed->native = 3;
+	mixed->python = 7;
 	module = build_dictionary(builder, TRACE_MODULE, sizeof *module + 5);
 	module->path_bytes = 3;
 	module->build_id_bytes = 2;
@@ -576,6 +584,12 @@ START_TEST(the_dictionary_is_complete)
 	for (uint32_t i = 1; i <= 5; i++)
 		ck_assert_uint_eq(reader_stack(reader, i)->frames, i);
 	ck_assert_ptr_null(reader_stack(reader, 6));
+	ck_assert_ptr_null(reader_stack(reader, 7));
+	ck_assert_uint_eq(reader_stack(reader, 8)->frames, 3);
+	ck_assert_uint_eq(reader_python_stack(reader, 8)->stack, 7);
+	ck_assert_uint_eq(reader_python_stack_id(reader, 8), 7);
+	ck_assert_uint_eq(reader_python_stack_id(reader, 7), 7);
+	ck_assert_uint_eq(reader_python_stack_id(reader, 3), 0);
 	ck_assert_uint_eq(reader_dictionary_count(reader, TRACE_MODULE), 1);
 	module = (void *)(uintptr_t)reader_dictionary(reader, TRACE_MODULE, 0);
 	ck_assert(!memcmp(module + 1, "/so", 3));

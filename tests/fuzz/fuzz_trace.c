@@ -67,6 +67,10 @@ static const struct view *view_of(unsigned char choice)
 /* One of the tables of the view memory. */
 static void choose_memory(struct line *line, unsigned char choice)
 {
+	if (choice == 4) {
+		add(line, "--ledger");
+		return;
+	}
 	if (choice % 4 == 1) {
 		add(line, "--map");
 	} else if (choice % 4 == 2) {

@@ -85,6 +85,7 @@ static void build_stacks(struct trace_builder *builder)
 	struct trace_stack *stack = build_dictionary(
 		builder, TRACE_STACK, sizeof *stack + sizeof addresses);
 	struct trace_python_stack *python;
+	struct trace_mixed_stack *mixed;
 	struct trace_module *module;
 
 	stack->stack = 1;
@@ -94,6 +95,10 @@ static void build_stacks(struct trace_builder *builder)
 	python->stack = 2;
 	python->frames = 1;
 	memcpy(python + 1, &frame, sizeof frame);
+	mixed = build_dictionary(builder, TRACE_MIXED_STACK, sizeof *mixed);
+	mixed->stack = 3;
+	mixed->native = 1;
+	mixed->python = 2;
 	module = build_dictionary(builder, TRACE_MODULE, sizeof *module + sizeof path + 20);
 	module->start = module->bias = 0x7f0000000000;
 	module->end = 0x7f0000100000;
@@ -124,6 +129,8 @@ static void build_facts(struct trace_builder *builder)
 /* Steps whose work is launched, copied, waited for and done; memory comes and goes. */
 static struct trace_builder *gpu_steps(void)
 {
+	struct trace_memory *failed;
+	struct trace_device_memory *left;
 	struct trace_builder *builder = builder_new();
 	uint64_t at = 0, correlation = 0;
 
@@ -153,7 +160,12 @@ static struct trace_builder *gpu_steps(void)
 		build_gpu_copy(builder, GPU, at + 950, TRACE_GPU_COPY, correlation, 64, at + 300,
 			at + 400);
 	}
-	build_tensor_oom(builder, MAIN, at, 1 << 20, 0, 4096);
+	failed = build_memory(builder, MAIN, at, TRACE_ALLOC, 0, 1 << 20, TRACE_MEMORY_DEVICE, 0);
+	failed->call.result = 2;
+	left = build_record(builder, MAIN, TRACE_DEVICE_MEMORY, sizeof *left, at + 1);
+	left->total_bytes = 8192;
+	left->reason = TRACE_SAMPLE_FAILED;
+	build_tensor_oom(builder, MAIN, at + 2, 1 << 20, 0, 4096);
 	build_seal(builder, MAIN, SEAL_WHOLE);
 	build_seal(builder, GPU, SEAL_WHOLE);
 	return builder;
@@ -200,6 +212,33 @@ static struct trace_builder *counted(void)
 	build_push_node(builder, MAIN, 10, rows[0].node);
 	build_pop(builder, MAIN, 500);
 	build_block(builder, TRACE_TOTALS, rows, sizeof rows);
+	return builder;
+}
+
+/* A ring, of which the begin was overwritten, stopped after a slow step. */
+static struct trace_builder *ring(void)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_header *header = builder_header(builder);
+	const enum trace_window_edge edges[] = { TRACE_WINDOW_RESTATES, TRACE_WINDOW_RESTATED };
+
+	build_push(builder, MAIN, 10, "step");
+	for (uint64_t at = 100; at <= 300; at += 200)
+		for (int i = 0; i < 2; i++) {
+			struct trace_window *record = build_record(
+				builder, MAIN, TRACE_WINDOW, sizeof *record, at + (uint64_t)i);
+
+			record->edge = edges[i];
+			if (at == 100 && i == 0)
+				header->ring.window_stamp = record->stamp;
+			if (i == 0)
+				build_tensor(builder, MAIN, at, 0x2000, 1024, 1024, 4096);
+		}
+	build_pop(builder, MAIN, 500);
+	header->ring.bytes = 1 << 20;
+	header->ring.chunks = header->ring.events = 3;
+	header->control.stop = TRACE_STOP_SLOW_STEP;
+	build_block(builder, TRACE_UNUSED, "", 0);
 	return builder;
 }
 
@@ -257,6 +296,7 @@ static void traces(void)
 	put_trace("pytorch", steps_of_pytorch());
 	put_trace("damaged", damaged());
 	put_trace("counted", counted());
+	put_trace("ring", ring());
 }
 
 /* ---- files of other tools ---- */

@@ -187,6 +187,22 @@ static_assert(offsetof(struct physical_properties, location_type) ==
 		      offsetof(CUmemAllocationProp, location.type),
 	"CUmemAllocationProp");
 
+AT(arguments_memory_query, free_bytes, cuMemGetInfo_v2, free);
+AT(arguments_memory_query, total_bytes, cuMemGetInfo_v2, total);
+AT(arguments_reserve, address, cuMemAddressReserve, ptr);
+AT(arguments_reserve, bytes, cuMemAddressReserve, size);
+AT(arguments_range, address, cuMemAddressFree, ptr);
+AT(arguments_range, bytes, cuMemAddressFree, size);
+AT(arguments_range, address, cuMemUnmap, ptr);
+AT(arguments_range, bytes, cuMemUnmap, size);
+AT(arguments_map, address, cuMemMap, ptr);
+AT(arguments_map, bytes, cuMemMap, size);
+AT(arguments_map, offset, cuMemMap, offset);
+AT(arguments_map, handle, cuMemMap, handle);
+AT(arguments_handle, handle, cuMemRetainAllocationHandle, handle);
+AT(arguments_handle, address, cuMemRetainAllocationHandle, addr);
+AT(arguments_handle, handle, cuMemImportFromShareableHandle, handle);
+
 #define STREAM(call) AT(arguments_stream, stream, call, hStream)
 TWINS(STREAM, cuStreamSynchronize, _ptsz);
 TWINS(STREAM, cuStreamEndCapture, _ptsz);
@@ -328,6 +344,13 @@ AT(arguments_stream, stream, cuStreamBeginRecaptureToGraph, hStream);
 	X(cuArrayDestroy)                       \
 	X(cuMipmappedArrayDestroy)              \
 	X(cuMemRelease)                         \
+	X(cuMemGetInfo_v2)                      \
+	X(cuMemAddressReserve)                  \
+	X(cuMemAddressFree)                     \
+	X(cuMemMap)                             \
+	X(cuMemUnmap)                           \
+	X(cuMemRetainAllocationHandle)          \
+	X(cuMemImportFromShareableHandle)       \
 	X(cuCtxSynchronize)                     \
 	X(cuStreamSynchronize)                  \
 	X(cuStreamSynchronize_ptsz)             \
@@ -512,6 +535,38 @@ START_TEST(memory_is_known_by_its_address_once_it_is_there)
 }
 END_TEST
 
+START_TEST(mappings_say_where_and_of_what)
+{
+	CUdeviceptr address = 0x7000;
+	CUmemGenericAllocationHandle handle = 0x55;
+	cuMemAddressReserve_params reserve = { &address, 8 << 20, 0, 0, 0 };
+	cuMemMap_params map = { 0x7000, 2 << 20, 0, 0x55, 0 };
+	cuMemUnmap_params unmap = { 0x7000, 4 << 20 };
+	cuMemRetainAllocationHandle_params retain = { &handle, (void *)0x7008 };
+	struct driver_event event = read_call(
+		CUPTI_DRIVER_TRACE_CBID_cuMemAddressReserve, &reserve, true);
+
+	ck_assert_uint_eq(event.object, 0x7000);
+	ck_assert_uint_eq(event.bytes, 8 << 20);
+	ck_assert_uint_eq(event.detail, TRACE_MAPPING_RESERVE);
+	event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemAddressReserve, &reserve, false);
+	ck_assert_uint_eq(event.object, 0);
+	event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemMap, &map, true);
+	ck_assert_uint_eq(event.object, 0x7000);
+	ck_assert_uint_eq(event.bytes, 2 << 20);
+	ck_assert_uint_eq(event.handle, 0x55);
+	ck_assert_uint_eq(event.detail, TRACE_MAPPING_MAP);
+	event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemUnmap, &unmap, true);
+	ck_assert_uint_eq(event.bytes, 4 << 20);
+	ck_assert_uint_eq(event.handle, 0);
+	event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemRetainAllocationHandle, &retain, true);
+	ck_assert_uint_eq(event.object, 0x7008);
+	ck_assert_uint_eq(event.handle, 0x55);
+	event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemRetainAllocationHandle, &retain, false);
+	ck_assert_uint_eq(event.handle, 0);
+}
+END_TEST
+
 START_TEST(waits_say_for_what)
 {
 	cuStreamWaitEvent_params wait = { (CUstream)7, (CUevent)8, 0 };
@@ -558,6 +613,7 @@ int main(void)
 	tcase_add_test(cases, a_copy_says_its_bytes_and_its_path);
 	tcase_add_test(cases, a_memset_says_its_bytes_and_value);
 	tcase_add_test(cases, memory_is_known_by_its_address_once_it_is_there);
+	tcase_add_test(cases, mappings_say_where_and_of_what);
 	tcase_add_test(cases, waits_say_for_what);
 #else
 	fputs("SKIP: no CUPTI headers; the ids and arguments of driver calls were not checked\n",

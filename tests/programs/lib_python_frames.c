@@ -44,8 +44,10 @@ static void put(const struct trace_python_frame *frame)
 			text + used, room - used, "%u\t%s\t%s\n", frame->line, file, function);
 }
 
+/* The whole stack comes last; before it come single frames of the program's own code. */
 uint32_t __wrap_python_stack_id(const struct trace_python_frame *frames, uint32_t count)
 {
+	used = 0;
 	for (uint32_t i = 0; i < count && text; i++)
 		put(&frames[i]);
 	return count;

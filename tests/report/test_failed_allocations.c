@@ -85,7 +85,9 @@ START_TEST(json_and_every_view_say_so)
 		     "\"device\": 0, \"api\": \"cudaMalloc\", \"path\": [\"step: *\", \"scores\"], "
 		     "\"memory_kind\": \"device\", \"requested_bytes\": 30000000000, "
 		     "\"held_bytes\": 70000000000, \"device_bytes\": 85899345920, "
-		     "\"succeeded_later\": false}]");
+		     "\"succeeded_later\": false, \"retry_ns\": null, "
+		     "\"released_bytes\": 0, \"cause\": \"live\", "
+		     "\"free_bytes\": null, \"total_bytes\": 85899345920, ");
 	has(run.out, "see totals.failed_allocations\"]");
 	run = run_report(NULL, "tree trace.bin");
 	has(run.out, "warning: a CUDA allocation ran out of memory 1 time: pperf-report memory ");

@@ -50,6 +50,7 @@ static void free_segment(uint64_t address, uint64_t bytes, uint32_t device)
 
 	change(TRACE_FREE, &record,
 		&(struct memory_change){ .address = address,
+			.freed_address = address,
 			.freed_kind = TRACE_MEMORY_DEVICE,
 			.freed_device = device,
 			.freed_bytes = bytes,
@@ -74,6 +75,7 @@ static void free_block(uint64_t address, uint64_t bytes, uint32_t device)
 
 	change(TRACE_TENSOR, &record,
 		&(struct memory_change){ .address = address,
+			.freed_address = address,
 			.freed_kind = MEMORY_TENSOR,
 			.freed_device = device,
 			.freed_bytes = bytes,
@@ -369,7 +371,7 @@ START_TEST(devices_and_handles_are_apart)
 	begin();
 	take_segment(BASE, 10 * UNIT, 0, 0);
 	take_segment(BASE + 10 * UNIT, 10 * UNIT, 1, 0);
-	take_segment(BASE, 20 * UNIT, 1, TRACE_MEMORY_MAPPED); /* a handle, not this address */
+	take_segment(PHYSICAL_KEY | 1, 20 * UNIT, 1, TRACE_MEMORY_MAPPED); /* not mapped */
 	take_block(BASE, UNIT, 0);
 	take_block(BASE + 10 * UNIT, 2 * UNIT, 1);
 	take_block(BASE + 100 * UNIT, 3 * UNIT, 1); /* in no segment */

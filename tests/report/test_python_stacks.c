@@ -129,6 +129,48 @@ static struct trace_builder *in_a_library(void)
 	return builder;
 }
 
+/* As `traced`, but the allocation has a native stack and one line of Python. */
+static struct trace_builder *with_a_line(void)
+{
+	struct trace_builder *builder = builder_new();
+	const struct trace_python_frame line = frame(builder, "/home/me/train.py", 6, "Net.make");
+	const uint64_t address = 0x7f0000001020;
+	struct trace_stack *native = build_dictionary(
+		builder, TRACE_STACK, sizeof *native + sizeof address);
+	struct trace_python_stack *python;
+	struct trace_mixed_stack *mixed;
+
+	native->stack = 7;
+	native->frames = 1;
+	memcpy(native + 1, &address, sizeof address);
+	python = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *python + sizeof line);
+	python->stack = 8;
+	python->frames = 1;
+	memcpy(python + 1, &line, sizeof line);
+	mixed = build_dictionary(builder, TRACE_MIXED_STACK, sizeof *mixed);
+	mixed->stack = 9;
+	mixed->native = 7;
+	mixed->python = 8;
+	build_push(builder, 1, 100, "step");
+	build_memory(builder, 1, 200, TRACE_ALLOC, 0x1000, 4096, 3, 0)->call.stack = 9;
+	build_pop(builder, 1, 1000);
+	build_memory(builder, 1, 1200, TRACE_ALLOC, 0x2000, 4096, 3, 0)->call.stack = 9;
+	return builder;
+}
+
+START_TEST(a_line_of_python_is_shown_beside_the_native_stack)
+{
+	struct report_run run = run_report(with_a_line(), "dump trace.bin -f json");
+
+	has(&run, "\"stack\":9,\"python_stack\":[{\"function\":\"Net.make\",\"file\":"
+		  "\"/home/me/train.py\",\"line\":6}]");
+	run = run_report(NULL, "memory trace.bin -f json");
+	has(&run, "\"stack\": [\"/home/me/train.py:6 Net.make\", \"0x7f0000001020\"]");
+	run = run_report(NULL, "memory trace.bin --width 160");
+	has(&run, "step < train.py:6 Net.make");
+}
+END_TEST
+
 START_TEST(the_users_own_frame_comes_first)
 {
 	struct report_run run = run_report(in_a_library(), "table trace.bin --by stack");
@@ -216,6 +258,7 @@ int main(void)
 	tcase_add_checked_fixture(views, run_report_setup, run_report_teardown);
 	tcase_add_test(views, dump_has_sources_first_and_the_stack_of_each_call);
 	tcase_add_test(views, memory_shows_who_took_it);
+	tcase_add_test(views, a_line_of_python_is_shown_beside_the_native_stack);
 	tcase_add_test(views, the_users_own_frame_comes_first);
 	tcase_add_test(views, a_modules_row_says_where_it_was_first_called);
 	tcase_add_test(views, no_source_and_no_stack_are_nothing);

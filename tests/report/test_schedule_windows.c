@@ -294,6 +294,89 @@ START_TEST(skipped_events_are_reported_with_their_cost)
 }
 END_TEST
 
+/* PPERF_RING: memory is restated at 100 and at 300. The window begins at 100. */
+static struct trace_builder *ring(uint64_t *second)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_ring *header = &builder_header(builder)->ring;
+	struct trace_window *record;
+	struct trace_tensor *tensor;
+
+	build_push(builder, OTHER, 1, "runs on");
+	build_push(builder, MAIN, 5, "work");
+	build_tensor(builder, MAIN, 20, 0x1000, 512, 512, 4096); /* freed before the window */
+	build_tensor(builder, MAIN, 40, 0x1000, -512, 0, 4096);
+	build_pop(builder, MAIN, 50);
+	build_push(builder, MAIN, 60, "holds");
+	for (uint64_t at = 100; at <= 300; at += 200) {
+		record = build_record(builder, MAIN, TRACE_WINDOW, sizeof *record, at);
+		record->edge = TRACE_WINDOW_RESTATES;
+		header->window_stamp = at == 100 ? record->stamp : header->window_stamp;
+		*second = record->stamp;
+		tensor = build_record(builder, MAIN, TRACE_TENSOR, sizeof *tensor, at);
+		tensor->head.flags = TRACE_TENSOR_LEVEL;
+		tensor->reserved = 4096;
+		build_tensor(builder, MAIN, at, 0x2000, 1024, 1024, 4096);
+		build_alloc(builder, MAIN, at, 0x100000, 1 << 20);
+		edge(builder, at, TRACE_WINDOW_RESTATED, 0, 0);
+		build_tensor(builder, MAIN, at + 20, 0x3000, 512, 1536, 4096);
+		build_tensor(builder, MAIN, at + 30, 0x3000, -512, 1024, 4096);
+	}
+	build_pop(builder, OTHER, 390);
+	build_pop(builder, MAIN, 400);
+	header->bytes = 1 << 20;
+	header->chunks = 7;
+	header->events = 1234;
+	return builder;
+}
+
+static void expect_ring(struct trace_builder *builder, uint64_t begin, uint64_t allocs)
+{
+	struct profile_fixture fixture = profile(builder);
+	const struct profile *of = fixture.profile;
+
+	ck_assert_uint_eq(reader_window_begin_ns(fixture.reader), begin);
+	ck_assert_uint_eq(fixture_node(&fixture, "work")->calls, 0);
+	expect(&fixture, "holds", 1, 400 - begin);
+	expect(&fixture, "runs on", 1, 390 - begin);
+	ck_assert_uint_eq(of->memory->counts.tensor_differences, 0);
+	ck_assert_uint_eq(of->memory->counts.unknown_tensor_frees, 0);
+	ck_assert_uint_eq(of->memory->counts.replaced, 0);
+	ck_assert_uint_eq(of->totals.tensor_alloc_bytes, 512 * allocs);
+	ck_assert_int_eq(of->totals.allocated_peak, 1536);
+	ck_assert_int_eq(of->totals.allocated_now, 1024);
+	ck_assert_int_eq(of->totals.reserved_peak, 1 << 20);
+	ck_assert_uint_eq(of->totals.alloc_bytes, 0);
+	ck_assert(reader_integrity(fixture.reader)->complete);
+	fixture_free(&fixture);
+}
+
+START_TEST(a_ring_counts_from_where_memory_is_restated)
+{
+	uint64_t second;
+	struct trace_builder *builder = ring(&second);
+
+	expect_ring(builder, 100, 2);
+	builder = ring(&second);
+	builder_header(builder)->ring.window_stamp = second;
+	expect_ring(builder, 300, 1);
+}
+END_TEST
+
+START_TEST(a_ring_whose_window_is_lost_is_read_all_the_same)
+{
+	uint64_t second;
+	struct trace_builder *builder = ring(&second);
+	struct profile_fixture fixture;
+
+	builder_header(builder)->ring.window_stamp = second + 1;
+	fixture = profile(builder);
+	ck_assert_uint_eq(fixture_node(&fixture, "work")->calls, 1);
+	ck_assert_uint_eq(reader_window_begin_ns(fixture.reader), 0);
+	fixture_free(&fixture);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("windows");
@@ -309,6 +392,8 @@ int main(void)
 	tcase_add_test(cases, where_there_was_no_window_nothing_counts_unless_it_was_open);
 	tcase_add_test(cases, the_gpu_is_busy_and_idle_in_windows);
 	tcase_add_test(cases, tensors_that_came_and_went_meanwhile_are_no_difference);
+	tcase_add_test(cases, a_ring_counts_from_where_memory_is_restated);
+	tcase_add_test(cases, a_ring_whose_window_is_lost_is_read_all_the_same);
 	tcase_add_test(cases, skipped_events_are_reported_with_their_cost);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);

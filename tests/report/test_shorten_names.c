@@ -57,6 +57,19 @@ START_TEST(names_are_shown_from_where_they_differ)
 }
 END_TEST
 
+/* The last one ends in another way, so that its own ends would tell it from the others. */
+START_TEST(names_alike_are_shown_from_the_same_place)
+{
+	static const char *const whole[] = { "gemm_kernel_tile_MT32x32_with_a_long_tail",
+		"gemm_kernel_tile_MT64x32_with_a_long_tail",
+		"gemm_kernel_tile_MT256x64_with_another_end" },
+				 *const shown[] = { "gemm_k...MT32x3...ng_tail",
+					 "gemm_k...MT64x3...ng_tail", "gemm_k...MT256x...her_end" };
+
+	expect(whole, shown, 3, 25, false);
+}
+END_TEST
+
 START_TEST(paths_are_shown_from_the_component_that_differs)
 {
 	static const char *const whole[] = { "Model / Encoder / Query / aten::linear / aten::addmm",
@@ -178,6 +191,7 @@ int main(void)
 
 	tcase_add_test(names, those_that_differ_anyway_keep_their_ends);
 	tcase_add_test(names, names_are_shown_from_where_they_differ);
+	tcase_add_test(names, names_alike_are_shown_from_the_same_place);
 	tcase_add_test(names, paths_are_shown_from_the_component_that_differs);
 	tcase_add_test(names, callers_that_all_share_make_room_for_what_differs);
 	tcase_add_test(names, a_path_that_begins_otherwise_hides_no_others);

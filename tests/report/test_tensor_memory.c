@@ -243,6 +243,30 @@ START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
 }
 END_TEST
 
+START_TEST(a_short_record_may_have_a_stack)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_tensor_next_stack *record;
+	struct profile_fixture fixture;
+	const struct memory_site *site;
+
+	build_tensor(builder, 1, 10, 0x1000, 1024, 1024, 1 << 22);
+	record = build_record(builder, 1, TRACE_TENSOR_NEXT, sizeof *record, 20);
+	record->next.block = 0x2000 / 512 | (UINT64_C(1) << 20) / 512 << TRACE_TENSOR_BYTES_BIT;
+	record->stack = 7;
+	build_next(builder, 1, 30, 0x2000, -(1 << 20), 0);
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(fixture.profile->memory->site_count, 2);
+	site = &fixture.profile->memory->sites[1];
+	ck_assert_uint_eq(site->stack, 7);
+	ck_assert_uint_eq(site->flow.alloc_bytes, 1 << 20);
+	ck_assert_uint_eq(site->flow.held, 0);
+	ck_assert_uint_eq(fixture.profile->memory->counts.tensor_differences, 0);
+	fixture_check(&fixture);
+	fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(a_short_record_that_gives_back_more_than_there_was_is_counted)
 {
 	struct trace_builder *builder = builder_new();
@@ -486,7 +510,7 @@ START_TEST(who_held_what_as_memory_ran_out_is_the_first_thing_said)
 		"          growth of tensor memory since the start of: train +800.00 MB, step 4\n"
 		"          +100.00 MB, history +0 B\n"
 		"          live at that time: 500.00 MB (62.5 %) allocated in `train / step * /\n"
-		"          history`, 200.00 MB (25.0 %) allocated in `train / weights`, 100.00 MB\n"
+		"          history`; 200.00 MB (25.0 %) allocated in `train / weights`; 100.00 MB\n"
 		"          (12.5 %) allocated in `train / step * / forward`\n"));
 	ck_assert_ptr_nonnull(strstr(run.out, "next      pperf-report memory trace.bin\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "tree trace.bin").out,
@@ -550,11 +574,11 @@ START_TEST(json_has_it_all)
 {
 	const struct report_run run = run_report(exhausted(), "memory trace.bin -f json");
 
-	ck_assert_ptr_nonnull(
-		strstr(run.out, "\"ooms\": [{\"pid\": 100, \"tid\": 1001, \"t_ns\": 480, "
-				"\"device\": 0, \"path\": [\"train\", \"step *\", \"history\"], "
-				"\"asked_bytes\": 150000000, \"allocated_bytes\": 800000000, "
-				"\"reserved_bytes\": 900000000, \"outside_bytes\": 50000000}]"));
+	ck_assert_ptr_nonnull(strstr(run.out,
+		"\"ooms\": [{\"pid\": 100, \"tid\": 1001, \"t_ns\": 480, "
+		"\"device\": 0, \"path\": [\"train\", \"step *\", \"history\"], "
+		"\"asked_bytes\": 150000000, \"allocated_bytes\": 800000000, "
+		"\"reserved_bytes\": 900000000, \"outside_bytes\": 50000000, \"cause\": "));
 	ck_assert_ptr_nonnull(strstr(run.out, "\"allocated_peak_bytes\": 800000000"));
 	ck_assert_ptr_nonnull(
 		strstr(run.out, "\"warnings\": [\"PyTorch ran out of memory: see totals.ooms\"]"));
@@ -667,6 +691,7 @@ int main(void)
 	tcase_add_test(profile,
 		where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_is_believed);
 	tcase_add_test(profile, a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes);
+	tcase_add_test(profile, a_short_record_may_have_a_stack);
 	tcase_add_test(profile, a_short_record_that_gives_back_more_than_there_was_is_counted);
 	tcase_add_test(profile, a_level_of_tensors_is_that_of_one_device);
 	tcase_add_loop_test(profile, levels_and_owners_agree_with_a_plain_sum, 0, 5);

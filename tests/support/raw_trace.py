@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LOST SELF LAUNCH GRAPH_LAUNCH COPY SET SYNC ALLOC FREE GPU_BATCH
 KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC
-AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE TENSOR_NEXT WINDOW AWAY DEVICE_RATES""".split()
+AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE TENSOR_NEXT WINDOW AWAY DEVICE_RATES MIXED_STACK DEVICE_MEMORY MAPPING""".split()
 HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
@@ -24,6 +24,7 @@ FIELDS = {
     "SYNC": CALL + "stream:Q event:Q type:I reserved:I",
     "ALLOC": CALL + "address:Q bytes:Q stream:Q memory_kind:I mflags:I",
     "FREE": CALL + "address:Q bytes:Q stream:Q memory_kind:I mflags:I",
+    "MAPPING": CALL + "address:Q bytes:Q handle:Q action:I reserved:I",
     "GPU_BATCH": "stamp:Q dropped:Q records:I unread:I",
     "KERNEL": GPU + "grid:3I block:3I static_shared:I dynamic_shared:I registers:I local_bytes:I name:I carveout:I",
     "GPU_COPY": GPU + "bytes:Q copy_kind:I source_kind:I target_kind:I other_device:I value:I is_async:I",
@@ -36,6 +37,7 @@ FIELDS = {
     "TENSOR": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "TENSOR_OOM": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "TENSOR_NEXT": "stamp:Q block:Q",
+    "DEVICE_MEMORY": "stamp:Q free_bytes:Q total_bytes:Q process_bytes:Q device:I reason:I",
     "WINDOW": "stamp:Q step:Q edge:I cycle:I warmup:I reserved:I",
     "AWAY": "stamp:Q realtime_ns:Q edge:I reserved:I",
     "LOST": "stamp:Q events:Q reason:I reserved:I",
@@ -43,6 +45,7 @@ FIELDS = {
 DICTIONARY = { # records of the dictionary
     "NODE": "parent:I name:I domain:I kind:I link:I detail:I",
     "SOURCE": "function:I file:I line:I",
+    "MIXED_STACK": "stack:I native:I python:I",
     "DEVICE": "device:I major:I minor:I multiprocessors:I warp_threads:I threads_per_sm:I blocks_per_sm:I threads_per_block:I registers_per_sm:I "
               "registers_per_block:I shared_per_sm:I shared_per_block:I reserved_shared:I name:I memory_bytes:Q uuid:16B",
     "DEVICE_RATES": "device:I clock_khz:I memory_clock_khz:I bus_bits:I",
@@ -50,7 +53,7 @@ DICTIONARY = { # records of the dictionary
     "GRAPH_NODE": "graph_node:Q original:Q type:I graph:I",
     "GRAPH_EXEC": "handle:Q exec_id:I graph:I",
 }
-CALLS = ("LAUNCH", "GRAPH_LAUNCH", "COPY", "SET", "SYNC", "ALLOC", "FREE")
+CALLS = ("LAUNCH", "GRAPH_LAUNCH", "COPY", "SET", "SYNC", "ALLOC", "FREE", "MAPPING")
 
 
 def fields(kind, data, at):

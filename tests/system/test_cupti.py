@@ -627,7 +627,9 @@ def of_a_busy_gpu_a_kill_loses_a_fraction_of_a_second(folder):
 @case
 def another_client_that_ends_cupti_is_noticed(folder):
     for major in MAJORS:
-        for ms, source in ((300, "partial: another profiler in the program has ended CUPTI's session"), (2500, OVERDUE % 2)):
+        ended = "partial: another profiler in the program has ended CUPTI's session"
+        # After two seconds without records we flush once a second. On a slow machine one of these flushes is between the end and the kill.
+        for ms, source in ((300, ended), (2500, (OVERDUE % 2, ended))):
             traced(folder, simulated(major, "cuda_guest"), "finalizes", ms, check=-9)
             trace = whole(folder / "trace.bin")
             assert trace.meta["source.cupti"].startswith(source), trace.meta["source.cupti"]

@@ -160,7 +160,7 @@ def check(view, files, options):
 
 def of_memory():
     """The other tables of the view memory."""
-    return [["--map"], ["--over-time"], ["--at", "peak,end,1,1ms"], ["--map", "--at", "end"], *(["--by", key] for key in "path module step line size library".split())]
+    return [["--map"], ["--over-time"], ["--ledger"], ["--at", "peak,end,1,1ms"], ["--map", "--at", "end"], *(["--by", key] for key in "path module step line size library".split())]
 
 
 def files_of(view, trace):

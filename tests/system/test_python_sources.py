@@ -5,6 +5,7 @@ first call each module, and the Python stacks of allocations and launches."""
 import json, os, textwrap
 from harness import *
 from python_versions import interpreters
+from raw_trace import whole
 
 FAKE = BUILD / "tests" / "fake"
 PYTHONS = [path for _, free_threaded, path in interpreters() if not free_threaded]
@@ -155,7 +156,7 @@ def is_taken_by(record, part, file="holder.py"):
 def allocations_say_which_python_code_made_them_where_that_is_enabled(folder):
     script = written(folder, "holder.py", ALLOCATES)
     for python in PYTHONS:
-        for setting, wanted in ("alloc", True), ("launch", True), ("off", False), ("", False):
+        for setting, wanted in ("alloc", True), ("launch", True), ("off", False):
             for native in "alloc", "off":
                 assert not under(folder, python, script, simulated(), env={"PPERF_PYSTACKS": setting, "PPERF_STACKS": native}).stderr
                 device = dump(folder / "trace.bin", {"alloc"})
@@ -165,6 +166,26 @@ def allocations_say_which_python_code_made_them_where_that_is_enabled(folder):
                 assert all(bool(r.get("stack")) == (wanted or native == "alloc") for r in device), (python, device)
                 assert len({r.get("stack") for r in tensors}) == 1, tensors
         assert all(("python_stack" in r) == False for r in dump(folder / "trace.bin", {"free"}))
+
+
+@case
+def without_a_setting_large_allocations_have_the_line_of_the_programs_own_code(folder):
+    script = written(folder, "holder.py", ALLOCATES + """
+    def large(): return torch._C._cuda_malloc(1 << 20) # large
+    large()
+""")
+    lines = {part: line_of(script.read_text(), part) for part in ("# device", "# large")}
+    for python in PYTHONS:
+        for setting in "own", "":
+            for native in "alloc", "off":
+                assert not under(folder, python, script, simulated(), env={"PPERF_PYSTACKS": setting, "PPERF_STACKS": native}).stderr
+                device, tensors = dump(folder / "trace.bin", {"alloc"}), dump(folder / "trace.bin", {"tensor"})
+                large, = [r for r in tensors if r["bytes"] == 1 << 20]
+                assert [stack_of(r) for r in device] == [[("holder.py", lines["# device"], "take")]] * 4, (python, device)
+                assert stack_of(large) == [("holder.py", lines["# large"], "large")], (python, large)
+                assert not any("stack" in r for r in tensors if r is not large), tensors
+                mixed = whole(folder / "trace.bin").dictionary["MIXED_STACK"]
+                assert {m.stack for m in mixed} == ({r["stack"] for r in device} if native == "alloc" else set()), (python, mixed)
 
 
 @case

@@ -80,7 +80,8 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
         row = verdict(trace)
         if row["name"] not in ("compute", "memory bandwidth"):
             continue
-        assert "The largest kernels" in row["next"], row
+        # one lever: the host's part where that is longest, otherwise the largest kernels
+        assert ("Begin with the " if "of the critical path is the host's" in row["finding"] else "The largest kernels") in row["next"], row
         for name, percent in re.findall(r"(?:time: |, )(\S+) ([0-9.]+) %", row["evidence"].split("of all GPU time")[1].split(";")[0]):
             categories = {one["name"]: one["gpu_total_ns"] for one in rows("categories", trace)["rows"] if one["parent"] is None}
             assert abs(100 * categories[name] / rows("categories", trace)["totals"]["gpu_sum_ns"] - float(percent)) <= 0.06, (trace, name, percent)
@@ -91,6 +92,17 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
             assert abs(host - said) < 1.5 and ("of the critical path is the host's" in row["finding"]) == (said >= 50), (trace, host, row)
             checked += 1
     assert checked, "no trace has steps that are nearly all of it"
+
+
+@case
+def the_critical_path_of_the_verdict_is_in_the_view(folder):
+    for trace, _ in traces():
+        said = re.search(r"critical path: host ([0-9.]+) %, GPU work ([0-9.]+) %", verdict(trace).get("evidence") or "")
+        path = rows("critical-path", trace)["rows"]
+        of = [row for row in path if row.get("kind") == "steady"] or [row for row in path if row.get("kind") == "path"]
+        if said:
+            shares = [100 * of[0][key] / of[0]["path_ns"] for key in ("path_host_ns", "path_gpu_ns")]
+            assert all(abs(share - float(text)) <= 0.051 for share, text in zip(shares, said.groups())), (trace, shares, said.groups())
 
 
 @case

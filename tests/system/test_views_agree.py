@@ -8,7 +8,7 @@ from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment,
 
 VIEWS = ("tree", "idle", "queue", "overlap", "streams", "categories", "table --by category", "table --by stream", "critical-path", "diagnose", "steps")
 GENERATED = 20 if SANITIZED else 200
-BEFORE_LAUNCH, AFTER_LAUNCH = ("launch-bound", "data loading", "compilation", "synchronisation", "allocation"), ("launch latency", "gap between kernels", "event wait", "queued")
+BEFORE_LAUNCH, AFTER_LAUNCH = ("launch-bound", "host-bound", "data loading", "compilation", "synchronisation", "allocation"), ("launch latency", "gap between kernels", "event wait", "queued")
 MAY_EXCEED = ("roof_share",) # more than the peak of memory: part came from a cache
 
 
@@ -72,7 +72,7 @@ def the_queue_splits_gaps_where_idle_does(views):
     views.same("unknown cause", views.sum("queue", "queue_unknown_ns", "device"), by_cause.get("unknown", 0))
     for figure, causes in ((before, BEFORE_LAUNCH), (after, AFTER_LAUNCH)):
         least = sum(by_cause.get(cause, 0) for cause in causes) # copy calls are on both sides
-        assert least <= figure <= least + by_cause.get("copy", 0), (views.trace, causes, least, figure, by_cause)
+        assert least <= figure <= least + by_cause.get("copy calls", 0), (views.trace, causes, least, figure, by_cause)
 
 
 def gpu_time_is_the_same_by_every_key(views):
@@ -125,8 +125,8 @@ def the_critical_path_is_within_the_run(views):
 
 def findings_on_idle_time_are_idle_time(views):
     """A finding about a class of the verdict has its time in the steps, or that of the view `idle` in the GPU span."""
-    causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "launch latency"),
-        "host-bound": ("launch-bound", "launch latency"), "data-loading": ("data loading",), "queued-not-started": ("event wait", "queued")}
+    causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "host-bound", "launch latency"),
+        "host-bound": ("launch-bound", "host-bound", "launch latency"), "data-loading": ("data loading",), "queued-not-started": ("event wait", "queued")}
     classes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch", "host"), "host-bound": ("launch", "host"), "data-loading": ("data loading",)}
     span = sum(views.totals[key] for key in ("gpu_busy_ns", "gpu_idle_ns", "gpu_unknown_ns"))
     for row in views.rows("diagnose", "finding"):
@@ -144,7 +144,7 @@ def verdict_without_steps_is_idle_time(views):
     verdict = views.rows("diagnose", "verdict")
     if not verdict or "from the first GPU operation" not in (verdict[0].get("evidence") or ""):
         return
-    for names, causes in {("launch", "host"): ("launch-bound", "launch latency"), ("copy calls",): ("copy",), ("kernel gaps",): ("gap between kernels",), ("data loading",): ("data loading",),
+    for names, causes in {("launch", "host"): ("launch-bound", "host-bound", "launch latency"), ("copy calls",): ("copy calls",), ("kernel gaps",): ("gap between kernels",), ("data loading",): ("data loading",),
         ("compilation",): ("compilation",), ("allocation",): ("allocation",), ("synchronisation",): ("synchronisation",), ("waiting",): ("event wait", "queued")}.items():
         views.same(("class", names), sum(views.sum("diagnose", "impact_ns", "class", name=name) for name in names), sum(views.sum("idle", "gap_ns", "cause", cause=cause) for cause in causes))
 

@@ -442,15 +442,18 @@ def a_compiled_model(folder):
 
 OOM = """
 OOM       out of memory on GPU 0 after ...: 2.10 MB requested in `step / Sequential / * (GELU)
-          / aten::gelu`
+          / aten::gelu`, called from device_models.py:226 oom.<locals>.step
           allocated by tensors: 1.07 GB; reserved by PyTorch: 1.07 GB of the GPU's 1.07 GB, 1.29 MB
           (0.1 %) of it unallocated
           growth of tensor memory since the start of: step 72 +10.49 MB, Sequential +10.49 MB, 5
           +0 B, aten::gelu +0 B
           live at that time: 459.28 MB (42.9 %) allocated in `step / Sequential / * (Linear) /
-          aten::linear / aten::addmm`, 457.18 MB (42.7 %) allocated in `step / Sequential / * (GELU)
-          / aten::gelu`, 150.99 MB (14.1 %) allocated in `Linear / aten::linear / aten::addmm`,
-          2.10 MB (0.2 %) allocated in `aten::randn / aten::empty`, the rest at 1 other node
+          aten::linear / aten::addmm`, called from device_models.py:226 oom.<locals>.step; 457.18 MB
+          (42.7 %) allocated in `step / Sequential / * (GELU) / aten::gelu`, called from
+          device_models.py:226 oom.<locals>.step; 150.99 MB (14.1 %) allocated in `Linear /
+          aten::linear / aten::addmm`, called from device_models.py:227 oom.<locals>.step; 2.10 MB
+          (0.2 %) allocated in `aten::randn / aten::empty`, called from device_models.py:223 oom;
+          the rest at 1 other call path
 """
 OOM_BY_ALLOCATED = """
 step 71 ───────────────────────────────────────────│ 1.05 GB → 1.06 GB (0.0126 ∆)

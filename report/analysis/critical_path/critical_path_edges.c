@@ -8,9 +8,11 @@
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
 
-/* Threads take turns. After this many calls of one thread in a row, a call of another thread is
- * assumed to have waited for the last of them. Autograd's thread and the thread that called
- * backward do this. Threads that work at the same time do not have such series. */
+/* Threads take turns. If another thread made this many calls since the last call of a thread, the
+ * next call of that thread is assumed to have waited for the last of them. Autograd's thread and
+ * the thread that called backward do this. Threads that work at the same time do not have such
+ * series. Of several threads, the one counts that made its series last: not one that only polls
+ * events now and then. */
 #define TURN_CALLS 16u
 
 /* A thread at the current point. */
@@ -18,7 +20,9 @@ struct edge_thread {
 	/* All node + 1: the innermost open call; the last outer call that is over; the last
 	 * inner call that is over. */
 	uint32_t open, last, inner;
-	struct event_record *wait; /* what its waiting call waits for */
+	uint32_t series[TURN_CALLS]; /* its last outer calls, in turn: all node + 1; 0: none */
+	uint64_t calls;              /* how many outer calls it has made */
+	struct event_record *wait;   /* what its waiting call waits for */
 };
 
 struct edge_builder {
@@ -28,10 +32,10 @@ struct edge_builder {
 	uint32_t *running; /* by stream index: node + 1 */
 	uint32_t *ends;    /* heap of nodes that have begun; the first to end on top */
 	size_t thread_room, running_room, end_count, end_room;
-	bool *is_default;                 /* by stream index: the default stream of its context */
-	uint32_t turn_thread, turn_calls; /* thread of the last calls in a row; how many */
-	uint32_t now;                     /* the point that edges lead to */
-	uint64_t latest_ns;               /* of the points that the work waits for: the latest */
+	bool *is_default;     /* by stream index: the default stream of its context */
+	uint32_t turn_thread; /* that made the last call */
+	uint32_t now;         /* the point that edges lead to */
+	uint64_t latest_ns;   /* of the points that the work waits for: the latest */
 };
 
 /* Whether `left` ends before `right`. At equal times work ends first, then inner calls before
@@ -248,18 +252,36 @@ static void apply_call_effect(
 	}
 }
 
-static void note_thread_turn(struct edge_builder *builder, uint32_t thread)
+/* Returns the thread other than `thread` that last made TURN_CALLS calls after the call `since`
+ * (node + 1; 0: ever). PATH_NONE: none did. */
+static uint32_t thread_before(const struct edge_builder *builder, uint32_t thread, uint32_t since)
 {
-	const struct edge_thread *other = &builder->threads[builder->turn_thread];
+	uint32_t found = PATH_NONE, latest = since;
 
-	if (thread == builder->turn_thread) {
-		builder->turn_calls++;
-		return;
+	for (uint32_t other = 0; other < builder->thread_room; other++) {
+		const struct edge_thread *one = &builder->threads[other];
+		const uint32_t first = one->series[one->calls % TURN_CALLS];
+
+		if (other == thread || first <= latest)
+			continue;
+		latest = first;
+		found = other;
 	}
-	if (builder->turn_calls >= TURN_CALLS && !other->open && other->last)
-		add_edge_from(builder, 2 * (other->last - 1) + 1);
+	return found;
+}
+
+/* Adds an edge from the last call of another thread, if it is this thread's turn after that. */
+static void note_thread_turn(struct edge_builder *builder, uint32_t thread, uint32_t number)
+{
+	struct edge_thread *own = &builder->threads[thread];
+	uint32_t before = PATH_NONE;
+
+	own->series[own->calls++ % TURN_CALLS] = number + 1;
+	if (thread != builder->turn_thread)
+		before = thread_before(builder, thread, own->last);
 	builder->turn_thread = thread;
-	builder->turn_calls = 1;
+	if (before != PATH_NONE && builder->threads[before].last)
+		add_edge_from(builder, 2 * (builder->threads[before].last - 1) + 1);
 }
 
 /* Puts a call below the call around it. It ends no later than that one. */
@@ -282,7 +304,7 @@ static void begin_call_point(struct edge_builder *builder, uint32_t number)
 	} else {
 		if (thread->last)
 			add_edge_from(builder, 2 * (thread->last - 1) + 1);
-		note_thread_turn(builder, call->thread);
+		note_thread_turn(builder, call->thread, number);
 	}
 	thread->open = number + 1;
 	apply_call_effect(builder, thread, call);

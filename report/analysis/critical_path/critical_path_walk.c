@@ -102,13 +102,20 @@ static enum path_kind kind_between(
 	return before->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
 }
 
-static void append_segment(struct critical_path_graph *path, uint64_t begin_ns, uint64_t end_ns,
-	uint32_t node, enum path_kind kind)
+static struct path_segment *append_segment(struct critical_path_graph *path, uint64_t begin_ns,
+	uint64_t end_ns, uint32_t node, enum path_kind kind)
 {
-	if (end_ns > begin_ns)
-		*(struct path_segment *)mapped_array_push(&path->segments) = (struct path_segment){
-			.begin_ns = begin_ns, .end_ns = end_ns, .node = node, .kind = (uint8_t)kind
-		};
+	struct path_segment *segment;
+
+	if (end_ns <= begin_ns)
+		return NULL;
+	segment = mapped_array_push(&path->segments);
+	*segment = (struct path_segment){ .begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.node = node,
+		.before = node,
+		.kind = (uint8_t)kind };
+	return segment;
 }
 
 /* Returns true if `before` is work of the same graph launch as `work`. */
@@ -151,11 +158,15 @@ static void append_between(struct critical_path_graph *path, uint32_t from, uint
 {
 	uint32_t whose;
 	const enum path_kind kind = kind_between(path, from, to, &whose);
+	struct path_segment *segment;
 
-	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER)
+	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER) {
 		append_start(path, from, to, kind);
-	else
-		append_segment(path, path_point(path, from), path_point(path, to), whose, kind);
+		return;
+	}
+	segment = append_segment(path, path_point(path, from), path_point(path, to), whose, kind);
+	if (segment)
+		segment->before = from / 2;
 }
 
 /* A predecessor can come later by the slack of the point, plus its distance to the latest

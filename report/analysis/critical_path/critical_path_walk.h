@@ -12,8 +12,8 @@
  * Edges say what a point comes after:
  *
  *   begin of a call  The end of the call before it on its thread, or the begin of the call around
- *                    it. And the last call of another thread, if that thread made 16 calls in a
- *                    row just before: threads take turns.
+ *                    it. And the last call of another thread, if that thread made 16 calls since
+ *                    the last call of this one: threads take turns.
  *   end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
  *                    that ended in its own call: that end. For cudaFree: the last work that ended
  *                    in it.
@@ -64,6 +64,7 @@
  *
  *	HOST      between calls
  *	CALL      in a call that waits for nothing
+ *	COPY_CALL the same, of a call that copies. No segment has this kind: the view splits CALL.
  *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
  *	          call if the work began more than START_MAX_NS after it
  *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
@@ -81,6 +82,7 @@
 	X(MEMSET, "memsets")               \
 	X(HOST, "host")                    \
 	X(CALL, "calls")                   \
+	X(COPY_CALL, "copy calls")         \
 	X(LAUNCH, "launch latency")        \
 	X(HANDOVER, "gap between kernels") \
 	X(EVENT, "event wait")             \
@@ -127,7 +129,10 @@ struct path_edge {
 struct path_segment {
 	uint64_t begin_ns, end_ns;
 	uint32_t node; /* owner of the time; HOST: before this call, on its thread */
-	uint8_t kind;  /* enum path_kind */
+	/* HOST: the call before, which may be of another thread. That thread may have been at work
+	 * for a part of the time. */
+	uint32_t before;
+	uint8_t kind; /* enum path_kind */
 };
 
 /* How much is known of what the graph is made of. */
@@ -186,6 +191,13 @@ static inline uint64_t path_point(const struct critical_path_graph *path, uint32
 static inline bool path_is_work(const struct path_node *node)
 {
 	return node->kind >= ACTIVITY_KERNEL;
+}
+
+/* The id of the thread of a call. */
+static inline uint32_t critical_path_graph_tid(
+	const struct critical_path_graph *path, uint32_t node)
+{
+	return (uint32_t)path->threads.entries[path_node(path, node)->thread].stream;
 }
 
 /* The slack of a call or work: how much longer it could take. */

@@ -140,8 +140,8 @@ static void open_ranges_until(struct range_lookup *lookup, uint64_t at_ns)
 	}
 }
 
-void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint64_t begin_ns,
-	uint64_t end_ns,
+void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint32_t other,
+	uint64_t begin_ns, uint64_t end_ns,
 	void (*visit)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns),
 	void *context)
 {
@@ -153,6 +153,8 @@ void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint64_t beg
 
 		open_ranges_until(lookup, now);
 		innermost = innermost_range(range_thread_of(lookup, tid), now);
+		if (!innermost && other != tid)
+			innermost = innermost_range(range_thread_of(lookup, other), now);
 		next = external_sort_peek(lookup->ranges);
 		until = next ? min_u64(end_ns, next->begin_ns) : end_ns;
 		if (innermost)

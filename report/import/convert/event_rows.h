@@ -222,8 +222,9 @@ struct event_rows {
 #undef X
 	/* Unix time in ns of the file's zero. 0: not known, or the times are Unix times. */
 	int64_t base_ns;
-	uint64_t events;     /* number of all events in the file, imported or not */
-	uint64_t unreadable; /* events left out because a time is unreadable or out of range */
+	bool counts_from_start; /* that zero is the start of the recording, and the tool shows it */
+	uint64_t events;        /* number of all events in the file, imported or not */
+	uint64_t unreadable;    /* events left out because a time is unreadable or out of range */
 	uint64_t nonstandard_values; /* Kineto's reader only: values that JSON does not define */
 	uint64_t unended;            /* ranges without an end */
 	/* Process of these rows, a text. A reader leaves 0, which means the process of the thread

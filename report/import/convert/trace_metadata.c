@@ -119,6 +119,18 @@ static void write_skipped(struct conversion *conversion, const char *meta_key, b
 		writer_meta(conversion->writer, meta_key, line, used);
 }
 
+/* Writes when the trace begins on the file's own clock, if that counts from the start of the
+ * recording. */
+static void write_begin(struct conversion *conversion)
+{
+	char line[32];
+
+	if (!conversion->imported->counts_from_start || conversion->first <= 0)
+		return;
+	snprintf(line, sizeof line, "%" PRId64, conversion->first);
+	write_metadata(conversion, "import.begin_ns", line);
+}
+
 /* Writes the number of events, and the sums of the CPU's allocator events. */
 static void write_counts(struct conversion *conversion)
 {
@@ -228,6 +240,7 @@ void convert_metadata(struct conversion *conversion, uint32_t pid, bool levels_c
 	write_metadata(conversion, "import.format",
 		*conversion->imported->producer ? conversion->imported->producer
 						: "torch.profiler (Kineto)");
+	write_begin(conversion);
 	write_file_metadata(conversion, pid);
 	write_source_metadata(conversion, levels_computed);
 	write_devices(conversion);

@@ -261,6 +261,14 @@ static uint64_t count_table_rows(struct nsys_database *db, const char *table)
 	return count;
 }
 
+/* Returns what the rows of a table are, if that is worth saying. */
+static const char *words_for_table(const char *table)
+{
+	return !strcmp(table, "COMPOSITE_EVENTS") ? "CPU samples (COMPOSITE_EVENTS)"
+	       : !strcmp(table, "SCHED_EVENTS")   ? "thread switches (SCHED_EVENTS)"
+						  : table;
+}
+
 /* Counts the rows of event tables that are not imported. */
 static void count_unread_tables(struct nsys_reader *reader)
 {
@@ -275,6 +283,7 @@ static void count_unread_tables(struct nsys_reader *reader)
 				nsys_database_has_column(reader->db, table, "timestamp")))
 			continue;
 		count = count_table_rows(reader->db, table);
+		table = words_for_table(table);
 		imported->events += count;
 		if (count)
 			*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){
@@ -356,7 +365,7 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 	};
 	bool good;
 
-	*imported = (struct event_rows){ .texts = string_table_new() };
+	*imported = (struct event_rows){ .texts = string_table_new(), .counts_from_start = true };
 	reader.db = nsys_database_open(fd, problem, problem_bytes);
 	if (!reader.db)
 		return false;

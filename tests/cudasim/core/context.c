@@ -106,6 +106,7 @@ static struct sim_context *context_new(unsigned flags, int device, bool primary)
 	context->flags = flags;
 	context->primary = primary;
 	context->alive = true;
+	context->charged = memory_charge(device, settings()->context) ? settings()->context : 0;
 	context->next = contexts;
 	contexts = context;
 	context->null_stream = stream_new(context, 0, 0);
@@ -146,6 +147,7 @@ static void context_end(struct sim_context *context)
 	__atomic_store_n(&context->alive, false, __ATOMIC_RELAXED);
 	streams_release(context);
 	memory_release_context(context);
+	memory_discharge(context->device, context->charged);
 	core_unlock();
 }
 

@@ -71,6 +71,7 @@ __attribute__((constructor)) static void read_settings(void)
 	if (setting("SIM_NO_DEVICE", 0))
 		values.devices = 0;
 	values.memory = (size_t)setting("SIM_MEM", (uint64_t)16 << 30);
+	values.context = (size_t)setting("SIM_CONTEXT", 0);
 	values.other = (size_t)setting("SIM_OTHER", 0);
 	values.kernel_ns = setting("SIM_KERNEL_NS", 0);
 	values.fail_malloc = setting("SIM_FAIL_MALLOC", 0);

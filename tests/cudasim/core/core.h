@@ -17,6 +17,7 @@
 struct settings {
 	size_t memory;        /* bytes a device, SIM_MEM */
 	size_t other;         /* of these, bytes that another process holds, SIM_OTHER */
+	size_t context;       /* bytes that a context takes, SIM_CONTEXT */
 	int devices;          /* SIM_DEVICES; 0 with SIM_NO_DEVICE */
 	uint64_t kernel_ns;   /* SIM_KERNEL_NS; 0: by the cost model */
 	uint64_t fail_malloc; /* SIM_FAIL_MALLOC: which device allocation fails, 0: none */
@@ -56,6 +57,7 @@ uint32_t current_correlation(void);
 struct sim_context {
 	uint32_t id;
 	int device;
+	size_t charged; /* SIM_CONTEXT, if the device had as much */
 	unsigned flags;
 	bool primary;
 	bool alive;
@@ -223,6 +225,11 @@ bool block_remove(const void *address, struct block *block);
 /* Calls `visit` for each place at which it is mapped. The lock must be held. */
 void blocks_of_physical(
 	const struct physical *physical, void (*visit)(const void *address, size_t bytes));
+/* Bytes of the range that are mapped (cuMemMap). The lock must be held. */
+size_t mapped_bytes(const void *address, size_t bytes);
+/* Whether a mapping begins, or ends, at the address. The lock must be held. */
+bool mapping_begins(uintptr_t address);
+bool mapping_ends(uintptr_t address);
 /* Frees all memory that a context owns. The lock must be held. */
 void memory_release_context(struct sim_context *context);
 /* Sets to zero; whole pages of plain device memory by giving them back to the host. */

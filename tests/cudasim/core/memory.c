@@ -86,6 +86,41 @@ void blocks_of_physical(
 			visit((const void *)blocks[i].address, blocks[i].bytes);
 }
 
+static bool is_mapping(const struct block *block)
+{
+	return block && block->owner == BLOCK_MAPPED;
+}
+
+size_t mapped_bytes(const void *address, size_t bytes)
+{
+	const uintptr_t begin = (uintptr_t)address, end = begin + bytes;
+	size_t at = position(begin), mapped = 0;
+
+	for (at = at ? at - 1 : 0; at < count && blocks[at].address < end; at++) {
+		const uintptr_t block_end = blocks[at].address + blocks[at].bytes,
+				from = blocks[at].address > begin ? blocks[at].address : begin,
+				to = block_end < end ? block_end : end;
+
+		if (blocks[at].owner == BLOCK_MAPPED && to > from)
+			mapped += to - from;
+	}
+	return mapped;
+}
+
+bool mapping_begins(uintptr_t address)
+{
+	const struct block *block = holder(address);
+
+	return is_mapping(block) && block->address == address;
+}
+
+bool mapping_ends(uintptr_t address)
+{
+	const struct block *block = holder(address - 1);
+
+	return is_mapping(block) && block->address + block->bytes == address;
+}
+
 /* Mapped pieces may lie side by side and count as one. */
 bool range_valid(const void *address, size_t bytes)
 {
@@ -142,6 +177,16 @@ SIM_EXPORT size_t sim_device_used(int device)
 
 	memory_info(device, &available, &total);
 	return total - available;
+}
+
+SIM_EXPORT size_t sim_process_used(int device)
+{
+	size_t bytes;
+
+	core_lock();
+	bytes = used[device];
+	core_unlock();
+	return bytes;
 }
 
 bool allocation_fails(void)

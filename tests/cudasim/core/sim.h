@@ -326,6 +326,8 @@ void sim_device_uuid(int device, unsigned char uuid[16]);
 size_t sim_device_memory(void);
 /* Bytes of it that this process holds. */
 size_t sim_device_used(int device);
+/* Of these, what this process holds: what nobody else (SIM_OTHER) does. */
+size_t sim_process_used(int device);
 
 /* Whether cuInit has succeeded in this process. False in a forked child, where every call fails. */
 bool sim_initialised(void);

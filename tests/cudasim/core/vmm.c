@@ -1,6 +1,7 @@
 /*
  * Virtual memory management: address ranges, physical memory, and the mapping of one into the
- * other. All physical memory of the process is one sparse memory file, so that two mappings of a
+ * other. What is refused, and when memory is free, is as cuda.h 13.0 says at each function
+ * (tests/cudasim/README.md). All physical memory of the process is one sparse memory file, so that two mappings of a
  * handle show the same bytes; an offset is used once and its pages are given back on release.
  */
 #include <fcntl.h>
@@ -21,12 +22,41 @@ struct physical {
 	unsigned references; /* the handle's and its mappings' */
 };
 
+struct reservation {
+	uintptr_t address;
+	size_t bytes;
+	struct reservation *next;
+};
+
 static int file = -1;
 static off_t file_end;
+static struct reservation *reservations;
 
 static bool is_multiple(size_t bytes)
 {
 	return bytes != 0 && bytes % GRANULARITY == 0;
+}
+
+/* The reservation that has the range, as a pointer to the one that points to it. NULL: none has. The
+ * lock must be held. */
+static struct reservation **reservation_of(uintptr_t address, size_t bytes)
+{
+	for (struct reservation **at = &reservations; *at; at = &(*at)->next)
+		if (address >= (*at)->address && address - (*at)->address < (*at)->bytes &&
+			bytes <= (*at)->bytes - (address - (*at)->address))
+			return at;
+	return NULL;
+}
+
+static void add_reservation(uintptr_t address, size_t bytes)
+{
+	struct reservation *made = zalloc(sizeof(*made));
+
+	*made = (struct reservation){ .address = address, .bytes = bytes };
+	core_lock();
+	made->next = reservations;
+	reservations = made;
+	core_unlock();
 }
 
 CUresult address_reserve(void **address, size_t bytes, size_t alignment)
@@ -36,7 +66,7 @@ CUresult address_reserve(void **address, size_t bytes, size_t alignment)
 	char *range;
 
 	TRY(require_init());
-	if (!is_multiple(bytes) || (alignment & (alignment - 1)))
+	if (bytes == 0 || bytes % (size_t)sysconf(_SC_PAGESIZE) || (alignment & (alignment - 1)))
 		return CUDA_ERROR_INVALID_VALUE;
 	range = mmap(
 		NULL, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -47,15 +77,27 @@ CUresult address_reserve(void **address, size_t bytes, size_t alignment)
 	if (start > (uintptr_t)range)
 		munmap(range, start - (uintptr_t)range);
 	munmap((void *)end, (uintptr_t)range + bytes + unit - end);
+	add_reservation(start, bytes);
 	*address = (void *)start;
 	return CUDA_SUCCESS;
 }
 
 CUresult address_free(void *address, size_t bytes)
 {
+	struct reservation **at, *found = NULL;
+
 	TRY(require_init());
-	if (!address || !is_multiple(bytes))
+	core_lock();
+	at = reservation_of((uintptr_t)address, bytes);
+	if (at && (*at)->address == (uintptr_t)address && (*at)->bytes == bytes &&
+		!mapped_bytes(address, bytes)) {
+		found = *at;
+		*at = found->next;
+	}
+	core_unlock();
+	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
+	free(found);
 	return munmap(address, bytes) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -141,6 +183,17 @@ CUresult physical_release(struct physical *physical)
 	return CUDA_SUCCESS;
 }
 
+/* Whether the range is reserved and nothing is mapped there. */
+static bool is_reserved_only(const void *address, size_t bytes)
+{
+	bool reserved;
+
+	core_lock();
+	reserved = reservation_of((uintptr_t)address, bytes) && !mapped_bytes(address, bytes);
+	core_unlock();
+	return reserved;
+}
+
 CUresult physical_map(struct physical *physical, void *address, size_t bytes, size_t offset)
 {
 	struct block block = {
@@ -153,8 +206,9 @@ CUresult physical_map(struct physical *physical, void *address, size_t bytes, si
 	void *mapped;
 
 	TRY(require_init());
-	if (!physical || physical->magic != PHYSICAL_MAGIC || !address || !is_multiple(bytes) ||
-		offset > physical->bytes || bytes > physical->bytes - offset)
+	if (!physical || physical->magic != PHYSICAL_MAGIC || !is_multiple(bytes) ||
+		(uintptr_t)address % GRANULARITY || offset != 0 || bytes > physical->bytes ||
+		!is_reserved_only(address, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	block.device = physical->device;
 	mapped = mmap(address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
@@ -172,32 +226,36 @@ CUresult physical_map(struct physical *physical, void *address, size_t bytes, si
 	return CUDA_SUCCESS;
 }
 
-/* Only whole mappings go, as in reality. */
+/* Only whole mappings go, and all of the range must be mapped. */
 CUresult physical_unmap(void *address, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)address, end = at + bytes;
-	CUresult result = CUDA_SUCCESS;
+	struct block block;
+	bool whole;
 
 	TRY(require_init());
 	core_lock();
-	while (at < end && result == CUDA_SUCCESS) {
-		struct block block;
-
-		if (!block_remove((void *)at, &block) || block.owner != BLOCK_MAPPED) {
-			result = CUDA_ERROR_INVALID_VALUE;
-			continue;
-		}
+	whole = bytes != 0 && mapped_bytes(address, bytes) == bytes && mapping_begins(at) &&
+		mapping_ends(end);
+	while (whole && at < end && block_remove((void *)at, &block)) {
 		mmap((void *)at, block.bytes, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		physical_put(block.physical);
 		at += block.bytes;
 	}
 	core_unlock();
-	return result;
+	return whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult physical_access(void *address, size_t bytes, int prot)
 {
+	bool mapped;
+
 	TRY(require_init());
+	core_lock();
+	mapped = bytes != 0 && mapped_bytes(address, bytes) == bytes;
+	core_unlock();
+	if (!mapped)
+		return CUDA_ERROR_INVALID_VALUE;
 	return mprotect(address, bytes, prot) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

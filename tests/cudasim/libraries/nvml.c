@@ -351,13 +351,13 @@ NVML_API(nvmlDeviceGetMemoryInfo_v2, (struct nvml_device * device, struct nvml_m
 #define RUNNING(device, there, list)                                         \
 	do {                                                                 \
 		unsigned room_ = *(there);                                   \
-		*(there) = sim_device_used((device)->index) > 0;             \
+		*(there) = sim_process_used((device)->index) > 0;            \
 		CHECK(*(there) <= room_, NVML_ERROR_INSUFFICIENT_SIZE);      \
 		CHECK(*(there) == 0 || (list), NVML_ERROR_INVALID_ARGUMENT); \
 		if (*(there)) {                                              \
 			memset(list, 0, sizeof(*(list)));                    \
 			(list)->pid = (unsigned)getpid();                    \
-			(list)->used = sim_device_used((device)->index);     \
+			(list)->used = sim_process_used((device)->index);    \
 		}                                                            \
 		return NVML_SUCCESS;                                         \
 	} while (0)

@@ -332,6 +332,80 @@ START_TEST(mapped_memory_shows_the_same_bytes_twice)
 }
 END_TEST
 
+static CUmemAllocationProp device_memory(void)
+{
+	CUmemAllocationProp prop;
+
+	memset(&prop, 0, sizeof(prop));
+	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	return prop;
+}
+
+START_TEST(a_mapping_needs_a_reserved_range_that_is_free)
+{
+	const CUmemAllocationProp prop = device_memory();
+	CUmemGenericAllocationHandle handle, other;
+	CUdeviceptr range, none;
+
+	ck_assert_uint_gt(free_memory(), 0); /* initialises CUDA */
+	FAILS(cuMemAddressReserve(&range, 1000, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemAddressReserve(&range, 8 * MIB, 3, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAddressReserve(&none, 4096, 0, 0, 0));
+	OK(cuMemAddressReserve(&range, 8 * MIB, 0, 0, 0));
+	OK(cuMemCreate(&handle, 4 * MIB, &prop, 0));
+	OK(cuMemCreate(&other, 2 * MIB, &prop, 0));
+	FAILS(cuMemMap(range, MIB, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemMap(range + MIB, 2 * MIB, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemMap(range, 2 * MIB, 2 * MIB, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemMap(range, 6 * MIB, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemMap(range + 6 * MIB, 4 * MIB, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemMap(none, 2 * MIB, 0, other, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemMap(range + 2 * MIB, 4 * MIB, 0, handle, 0));
+	FAILS(cuMemMap(range + 4 * MIB, 2 * MIB, 0, other, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemMap(range, 2 * MIB, 0, other, 0));
+	OK(cuMemUnmap(range, 6 * MIB));
+	FAILS(cuMemUnmap(range, 6 * MIB), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemRelease(handle));
+	OK(cuMemRelease(other));
+	OK(cuMemAddressFree(none, 4096));
+	OK(cuMemAddressFree(range, 8 * MIB));
+}
+END_TEST
+
+START_TEST(mappings_end_as_a_whole_and_before_their_range)
+{
+	const CUmemAllocationProp prop = device_memory();
+	const CUmemAccessDesc access = { .location = prop.location,
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	CUmemGenericAllocationHandle handle, same;
+	size_t before = free_memory();
+	CUdeviceptr range;
+
+	OK(cuMemAddressReserve(&range, 8 * MIB, 0, 0, 0));
+	OK(cuMemCreate(&handle, 4 * MIB, &prop, 0));
+	OK(cuMemMap(range, 4 * MIB, 0, handle, 0));
+	FAILS(cuMemSetAccess(range, 8 * MIB, &access, 1), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemSetAccess(range, 4 * MIB, &access, 1));
+	FAILS(cuMemUnmap(range, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemUnmap(range + 2 * MIB, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemUnmap(range, 8 * MIB), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemAddressFree(range, 8 * MIB), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemRetainAllocationHandle(&same, (void *)(range + 6 * MIB)),
+		CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemRetainAllocationHandle(&same, (void *)(range + 3 * MIB)));
+	ck_assert(same == handle);
+	OK(cuMemRelease(handle));
+	OK(cuMemUnmap(range, 4 * MIB));
+	ck_assert_uint_eq(before - free_memory(), 4 * MIB); /* a reference is left */
+	OK(cuMemRelease(same));
+	ck_assert_uint_eq(free_memory(), before);
+	FAILS(cuMemAddressFree(range, 4 * MIB), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAddressFree(range, 8 * MIB));
+	FAILS(cuMemAddressFree(range, 8 * MIB), CUDA_ERROR_INVALID_VALUE);
+}
+END_TEST
+
 SUITE("cudasim memory", an_allocation_takes_whole_units_of_capacity, capacity_ends_and_comes_back,
 	a_request_for_nothing_gets_nothing, what_was_not_allocated_cannot_be_freed,
 	pointers_know_their_kind, pointer_attributes_stay_within_the_struct_of_cuda_12,
@@ -339,4 +413,6 @@ SUITE("cudasim memory", an_allocation_takes_whole_units_of_capacity, capacity_en
 	wrong_directions_and_ranges_are_refused, rectangles_keep_what_is_between,
 	arrays_and_boxes_hold_what_is_put_in, mipmapped_arrays_have_levels,
 	pools_reserve_reuse_and_give_back, a_threshold_keeps_what_a_trim_gives_back,
-	pool_memory_can_be_freed_as_any_other, mapped_memory_shows_the_same_bytes_twice)
+	pool_memory_can_be_freed_as_any_other, mapped_memory_shows_the_same_bytes_twice,
+	a_mapping_needs_a_reserved_range_that_is_free,
+	mappings_end_as_a_whole_and_before_their_range)

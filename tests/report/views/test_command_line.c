@@ -97,7 +97,8 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 		"mean `gpu`?\n");
 	expect_usage("gate trace.bin trace.bin -m tensor",
 		"pperf-report: unknown metric; supported: gpu, cpu, wall, idle, calls, alloc, "
-		"tensors, reserved_peak and allocated_peak, not `tensor`; did you mean "
+		"tensors, reserved_peak, allocated_peak, waste_peak, largest_place_peak, retries "
+		"and ooms, not `tensor`; did you mean "
 		"`tensors`?\n");
 	expect_usage("trace.bin -s gpu_totl", "pperf-report: there is no column `gpu_totl` to sort "
 					      "by; did you mean `gpu_total_ns`?\n");
@@ -531,7 +532,7 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 	has(run.out, "80.6 % of the 310 ns from its first operation to its last; 96.0 % was\n");
 	has(run.out, "on the GPU 100 ns: the host is 300 ns ahead");
 	has(run.out, "losses    none\n");
-	ck_assert_ptr_null(strstr(run.out, "critical  by"));
+	ck_assert_ptr_null(strstr(run.out, "worst     by"));
 	has(run.out, "cost      overhead in pperf not measured: the trace has no record of it; "
 		     "without\n");
 	has(run.out, "next      pperf-report critical trace.bin -m reserved_peak\n");
@@ -561,11 +562,12 @@ static struct trace_builder *eight_turns(uint64_t last)
 START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
 {
 	ck_assert_ptr_null(
-		strstr(run_report(eight_turns(400000), "trace.bin").out, "critical  by"));
+		strstr(run_report(eight_turns(400000), "trace.bin").out, "worst     by"));
 	has(run_report(eight_turns(900000), "trace.bin").out,
-		"critical  by gpu (summed over streams): the worst of 8 instances in `turn`\n");
+		"worst     by GPU time (summed over streams): the worst of 8 instances in "
+		"`turn`\n");
 	ck_assert_ptr_null(
-		strstr(run_report(eight_turns(500000), "trace.bin").out, "critical  by"));
+		strstr(run_report(eight_turns(500000), "trace.bin").out, "worst     by"));
 }
 END_TEST
 

@@ -143,7 +143,8 @@ START_TEST(the_host_is_too_slow)
 		95); /* b is asked for at 195, and a launch takes 10 */
 	expect(&run, "work", "a", "gain_ns", 0);
 	expect(&run, "work", "b", "gain_ns", 5);
-	expect(&run, "work", "b", "path_ns", 15);
+	expect(&run, "work", "b", "path_ns", 5);
+	expect(&run, "work", "b", "path_before_ns", 10); /* the launch latency */
 	expect(&run, "place", "(no range)", "path_ns",
 		95); /* the calls in no range are unattributed */
 }
@@ -511,6 +512,26 @@ START_TEST(threads_take_turns)
 }
 END_TEST
 
+/* A third thread, which polls now and then, does not hide whose turn it was. */
+START_TEST(a_polling_thread_ends_no_turn)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	launch(builder, 2, 50, 100, 7);
+	kernel(builder, 100, "k", 7, 60, 61);
+	for (uint64_t i = 0; i < 16; i++) {
+		launch(builder, 1, 95 + 10 * i, i + 1, 7);
+		kernel(builder, i + 1, "k", 7, 101 + 10 * i, 102 + 10 * i);
+		launch(builder, 3, 95 + 10 * i + 6, i + 201, 8);
+	}
+	launch(builder, 2, 395, 101, 7);
+	kernel(builder, 101, "last", 7, 405, 500);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
+}
+END_TEST
+
 START_TEST(a_copy_beside_a_kernel)
 {
 	struct trace_builder *builder = begin();
@@ -542,6 +563,22 @@ START_TEST(a_copy_that_is_waited_for)
 	expect_parts(
 		&run, (struct parts){
 			      .kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
+}
+END_TEST
+
+/* The thread is in the call of a copy that is over long before the call is: it prepares memory. */
+START_TEST(a_copy_call_that_takes_long)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
+	launch(builder, 1, 250, 2, 0);
+	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
+	run = show(builder);
+	expect(&run, "part", "copy calls", "path_ns", 100);
+	expect(&run, "part", "calls", "path_ns", -2);
+	expect(&run, "path", "critical path", "path_host_ns", 150);
 }
 END_TEST
 
@@ -689,8 +726,10 @@ int main(void)
 	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
 	tcase_add_test(graphs, two_threads);
 	tcase_add_test(graphs, threads_take_turns);
+	tcase_add_test(graphs, a_polling_thread_ends_no_turn);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
+	tcase_add_test(graphs, a_copy_call_that_takes_long);
 	tcase_add_test(graphs, a_tie);
 	tcase_add_test(graphs, work_without_times);
 	tcase_add_test(graphs, a_graph);

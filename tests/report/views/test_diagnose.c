@@ -963,6 +963,18 @@ static struct trace_builder *dear(void)
 	return builder;
 }
 
+/* The cost of the profiler is after the last GPU operation. */
+static struct trace_builder *dear_end(void)
+{
+	struct trace_builder *builder = healthy();
+	struct trace_overhead *overhead = build_record(
+		builder, 9, TRACE_OVERHEAD, sizeof *overhead, 1200 * US);
+
+	overhead->start_ns = BUILDER_START_UNIX_NS + 7 * MS;
+	overhead->end_ns = BUILDER_START_UNIX_NS + 8 * MS;
+	return builder;
+}
+
 /* No GPU: one of three ranges takes nearly all. */
 static struct trace_builder *waiting_ranges(void)
 {
@@ -1072,6 +1084,8 @@ static const struct rule_case {
 	{ waiting, "synchronisation", "finding", ".item()" },
 	{ waiting, "synchronisation", "finding", "gate/aten::item,911905," },
 	{ slow_host, "synchronisation", "clear", "" },
+	{ waiting, "blocking-calls", "clear", "" },
+	{ slow_host, "blocking-calls", "clear", "" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
 	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },
@@ -1152,6 +1166,8 @@ static const struct rule_case {
 	{ held_up, "queued-not-started", "finding", "5600000,,upper bound,7" },
 	{ slow_host, "queued-not-started", "clear", "" },
 	{ dear, "profiler-cost", "finding", "499.00" },
+	{ dear, "profiler-cost", "finding", "where host figures and idle times are larger" },
+	{ dear_end, "profiler-cost", "finding", "idle times of the GPU are not" },
 	{ healthy, "profiler-cost", "clear", "" },
 	{ only_ranges, "launch-bound", "not checked", "GPU work with timestamps" },
 };
@@ -1239,9 +1255,10 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"no findings\n"
 		"nothing found   launch-bound, host-bound, dominant-event, exposed-communication,\n"
 		"                collective-waits, tiny-calls, small-grids, copy-before-gemm,\n"
-		"                attribute-queries, synchronisation, pageable-copies,\n"
-		"                steady-allocation, compile-tax, compilation, recompilation,\n"
-		"                kernel-variability, queued-not-started, profiler-cost\n"
+		"                attribute-queries, synchronisation, blocking-calls,\n"
+		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
+		"                recompilation, kernel-variability, queued-not-started,\n"
+		"                profiler-cost\n"
 		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
 		"                known\n"
 		"                data-loading, because the trace has no PyTorch DataLoader\n"
@@ -1295,17 +1312,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 36 rules checked\n"));
+		"no findings in 5 of 37 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 36 rules checked\n"));
+		"no findings in 5 of 37 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 36 rules checked\n"));
+		"no findings in 5 of 37 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 36 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 37 rules checked\n"));
 	}
 }
 END_TEST

@@ -877,6 +877,45 @@ START_TEST(a_gate_of_peaks)
 	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
 	has(result.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); largest "
 			"increase in loss (+200.00 kB)\n");
+	result = run_report(NULL, "gate a.bin b.bin --metric largest_place_peak,retries,ooms");
+	ck_assert_int_eq(result.status, STATUS_OK);
+	has(result.out, "pass largest_place_peak: 1.00 MB → 1.00 MB, +0.0 % (limit +5 %)\n");
+	has(result.out, "pass retries: 0 → 0 (limit +5 %)\npass ooms: 0 → 0 (limit +5 %)\n");
+	ck_assert_int_eq(
+		run_report(NULL, "gate a.bin b.bin --metric waste_peak").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+static void write_exhausted(const char *path, bool repeated)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_memory *failed;
+
+	build_push(builder, MAIN, 1, "model");
+	build_alloc(builder, MAIN, 10, 4096, 500000);
+	failed = build_record(builder, MAIN, TRACE_ALLOC, sizeof *failed, 20);
+	failed->call.result = 2;
+	failed->bytes = 700000;
+	failed->memory_kind = TRACE_MEMORY_DEVICE;
+	build_free(builder, MAIN, 30, 4096);
+	if (repeated)
+		build_alloc(builder, MAIN, 40, 8192, 700000);
+	build_pop(builder, MAIN, 50);
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(a_gate_of_exhausted_memory)
+{
+	struct report_run result;
+
+	write_exhausted("a.bin", true);
+	write_exhausted("b.bin", false);
+	result = run_report(NULL, "gate a.bin b.bin --metric retries,ooms,largest_place_peak");
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "pass retries: 1 → 0, -100.0 % (limit +5 %)\n");
+	has(result.out, "FAIL ooms: 0 → 1 (limit +5 %)\n");
+	has(result.out, "pass largest_place_peak: 700.00 kB → 500.00 kB, -28.6 % (limit +5 %)\n");
 }
 END_TEST
 
@@ -935,6 +974,7 @@ int main(void)
 	tcase_add_loop_test(runs, a_baseline_with_numbers_that_are_none_is_damaged, 0,
 		sizeof damaged_baselines / sizeof *damaged_baselines);
 	tcase_add_test(runs, a_gate_of_peaks);
+	tcase_add_test(runs, a_gate_of_exhausted_memory);
 	tcase_add_test(runs, what_a_gate_cannot_do);
 	suite_add_tcase(suite, runs);
 	runner = srunner_create(suite);

@@ -80,7 +80,7 @@ START_TEST(every_gap_is_split_at_its_launch)
 	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
 	output_has(
 		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
-	output_has(run.out, ",cause,copy,,0,0.11912225705329153,190,,3,90,");
+	output_has(run.out, ",cause,copy calls,,0,0.11912225705329153,190,,3,90,");
 	output_has(run.out, ",cause,allocation,,0,0.06269592476489028,100,,1,100,");
 	output_has(run.out, ",cause,unknown,,0,0.050156739811912224,80,,1,80,");
 	output_has(run.out, ",unattributed,place,unknown,unattributed,0,0.050156739811912224,80,");
@@ -97,7 +97,8 @@ START_TEST(the_longest_parts_have_their_cause_and_call)
 
 	output_has(run.out, ",gap,launch-bound,step,0,0.6300940438871473,1005,,,,995,k,,,1001,");
 	output_has(run.out, ",gap,allocation,step,0,0.06269592476489028,100,,,,700,k,cudaMalloc,");
-	output_has(run.out, ",gap,copy,step,0,0.05642633228840126,90,,,,900,memcpy HtoD,,,1001,");
+	output_has(run.out,
+		",gap,copy calls,step,0,0.05642633228840126,90,,,,900,memcpy HtoD,,,1001,");
 	output_has(run.out, ",gap,launch latency,step,0,");
 	output_has(run.out, "15,,,,600,k,cudaDeviceSynchronize,,1001,");
 	output_has(run.out, "20,,,,2290,last,cudaMemcpyAsync,,1001,");
@@ -137,8 +138,7 @@ START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 	build_kernel(builder, 9, 10000900, 1, "k", 200, 300);
 	build_kernel(builder, 9, 10000900, 2, "k", 10000300, 10000400);
 	run = run_report(builder, "idle trace.bin -f csv --columns kind,gap_ns,gaps");
-	output_has(
-		run.out, ",launch-bound for 1 ms or more: the thread was in,meanwhile,9999895,1");
+	output_has(run.out, ",host-bound: the thread was in,meanwhile,9999895,1");
 	output_has(run.out, ",(in no recorded range or call),host,4999895,");
 	output_has(run.out, ",poll,host,3000000,");
 	output_has(run.out, ",MPI_Recv,host,1000000,");

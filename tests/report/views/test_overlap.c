@@ -54,17 +54,19 @@ START_TEST(what_is_hidden_and_what_is_not)
 		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,message_bytes_per_"
 		"s,"
 		"bus_bytes_per_s,gpu_total_ns,busy_ns,hidden_ns,exposed_ns,"
-		"hidden_share,provenance\r\n"
-		"0,,0,device 0,device 0,device,,,0,10,,,,770,530,,,,\r\n"
+		"hidden_share,min_ns,p50_ns,max_ns,provenance\r\n"
+		"0,,0,device 0,device 0,device,,,0,10,,,,770,530,,,,,,,\r\n"
 		"1,0,1,communication,communication,communication,communication,,0,2,,,,210,200,"
-		"100,100,0.5,\r\n"
-		"2,1,2,b,b,place,communication,b,0,2,,,,210,200,100,100,0.5,\r\n"
+		"100,100,0.5,,,,\r\n"
+		"2,1,2,b,b,place,communication,b,0,2,,,,210,200,100,100,0.5,,,,\r\n"
 		"3,0,1,copies,copies,copies,copies,,0,5,2300,7419354838,,310,260,80,180,0."
-		"3076923076923077,\r\n"
-		"4,3,2,a,a,place,copies,a,0,3,300,1500000000,,200,200,40,160,0.2,\r\n"
-		"5,3,2,b,b,place,copies,b,0,2,2000,18181818181,,110,110,40,70,0.36363636363636365,"
+		"3076923076923077,,,,\r\n"
+		"4,3,2,a,a,place,copies,a,0,3,300,1500000000,,200,200,40,160,0.2,,,,\r\n"
+		"5,3,2,b,b,place,copies,b,0,2,2000,18181818181,,110,110,40,70,0.36363636363636365,,"
+		",,"
 		"\r\n"
-		"6,0,1,computation,computation,computation,,,0,3,1,,,250,250,,,,\r\n");
+		"6,0,1,computation,computation,computation,,,0,3,,,,250,250,,,,,,,\r\n"
+		"7,6,2,memsets,memsets,memsets,,,0,1,1,,,50,50,,,,,,,\r\n");
 }
 END_TEST
 
@@ -84,7 +86,7 @@ START_TEST(fewer_rows_can_be_requested)
 	struct report_run run = run_report(a_trace(), "overlap trace.bin -d 2");
 
 	output_has(run.out, "copies");
-	output_has(run.out, "not shown: 3 deeper (--depth)");
+	output_has(run.out, "not shown: 4 deeper (--depth)");
 	run = run_report(NULL, "overlap trace.bin --device 1");
 	ck_assert_int_eq(run.status, 64);
 	ck_assert_str_eq(run.out, "");
