@@ -87,14 +87,16 @@ static void add_segment(struct stayed_segments *stayed, const struct moment_segm
 	}
 }
 
-/* Whether enough of it is free, or not known to be filled. */
-static bool is_worth_telling(const struct stayed_segments *stayed)
+/* Whether enough of it is free. Where no tensors are known: whether a range inside the root was
+ * found. */
+static bool is_worth_showing(
+	const struct stayed_search *search, const struct stayed_segments *stayed)
 {
 	const uint64_t known = stayed->bytes - stayed->unknown_bytes;
 
 	return known ? stayed->free_inside >= STAYED_FREE_BYTES &&
 			       (double)stayed->free_inside >= STAYED_FREE_SHARE * (double)known
-		     : stayed->segments > 0;
+		     : stayed->segments > 0 && stayed->ranges[0] != search->root;
 }
 
 static struct stayed_segments search_moment(const struct stayed_search *search)
@@ -113,7 +115,8 @@ static struct stayed_segments search_moment(const struct stayed_search *search)
 		if (is_allocated_in(segment, last))
 			add_segment(&stayed, segment, last);
 	}
-	return is_worth_telling(&stayed) ? stayed : (struct stayed_segments){ .segments = 0 };
+	return is_worth_showing(search, &stayed) ? stayed
+						 : (struct stayed_segments){ .segments = 0 };
 }
 
 /* Requests the moment up to which segments must have stayed: memory last ran out, if that was after
@@ -128,13 +131,13 @@ static void add_last_moment(struct memory_moments *moments, const struct options
 	memory_moments_add(moments, options, process, "end", 3);
 }
 
-struct stayed_segments stayed_segments_find(
-	struct process *process, const struct options *options, const struct instance *root)
+struct stayed_segments stayed_segments_find(struct process *process, const struct options *options,
+	const struct tree *tree, const struct instance *root)
 {
 	const uint32_t device = process->profile->totals.level_device;
 	struct options of_device = *options;
 	struct memory_moments moments = { .count = 0 };
-	struct stayed_search search = { .root = root, .tree = process->critical->tree };
+	struct stayed_search search = { .root = root, .tree = tree };
 	struct stayed_segments stayed = { .segments = 0 };
 
 	of_device.device = device;

@@ -31,11 +31,12 @@ struct stayed_segments {
 	bool emptied_inside;    /* `empty` have been so since the last range ended, or longer */
 };
 
-/* `root`: of process_critical. `segments` is 0 if none stayed, or if tensors fill nearly all of
- * what stayed: at least STAYED_FREE_SHARE and STAYED_FREE_BYTES must be free. */
+/* `root`: an instance with its children, whose nodes are in `tree`. `segments` is 0 if none stayed,
+ * or if tensors fill nearly all of what stayed: at least STAYED_FREE_SHARE and STAYED_FREE_BYTES
+ * must be free. Where no tensors are known, it is 0 if only the root itself could be named. */
 #define STAYED_FREE_SHARE 0.1 /* rounding to whole segments alone leaves less */
 #define STAYED_FREE_BYTES (UINT64_C(1) << 20)
-struct stayed_segments stayed_segments_find(
-	struct process *process, const struct options *options, const struct instance *root);
+struct stayed_segments stayed_segments_find(struct process *process, const struct options *options,
+	const struct tree *tree, const struct instance *root);
 
 #endif

@@ -10,13 +10,13 @@ static bool shows_reserved(const struct process *process)
 	return process->metric == METRIC_RESERVED || process->metric == METRIC_RESERVED_PEAK;
 }
 
-/* Returns the label of an instance of the critical tree, valid until the next label. */
-static struct string_view instance_label(struct process *process, const struct instance *instance)
+/* Returns the label of an instance in the tree of `root`, valid until the next label. */
+static struct string_view instance_label(const struct row *root, const struct instance *instance)
 {
-	const struct row row = { .process = process,
+	const struct row row = { .process = root->process,
 		.kind = ROW_INSTANCE,
 		.node = instance->node,
-		.tree = process->critical->tree,
+		.tree = root->tree,
 		.of.instance = instance };
 
 	return row_label(&row, false);
@@ -24,10 +24,10 @@ static struct string_view instance_label(struct process *process, const struct i
 
 /* Appends the labels of the ranges, outermost first: "track - kf: 13 / loop closure - kf: 13". */
 static void add_path(
-	struct text_builder *text, struct process *process, const struct stayed_segments *stayed)
+	struct text_builder *text, const struct row *root, const struct stayed_segments *stayed)
 {
 	for (size_t i = 0; i < stayed->range_count; i++) {
-		const struct string_view label = instance_label(process, stayed->ranges[i]);
+		const struct string_view label = instance_label(root, stayed->ranges[i]);
 
 		text_add(text, "%s", i ? " / " : "");
 		text_add_bytes(text, label.bytes, label.length);
@@ -52,20 +52,32 @@ static void set_cells(struct computed_row *computed, const struct stayed_segment
 	computed_row_set_unsigned(computed, "empty_bytes", stayed->empty_bytes);
 }
 
-void critical_add_stayed_row(const struct options *options, struct process *process,
-	struct rows *rows, const struct instance *root)
+/* Returns the row of the first tree of a process, or NULL. Of each process there is one tree,
+ * unless the worst instance of every root is shown. */
+static const struct row *first_root(const struct rows *rows, const struct process *process)
 {
+	for (size_t i = 0; i < rows->count; i++)
+		if (rows->rows[i].process == process && rows->rows[i].parent == NO_ROW &&
+			rows->rows[i].kind == ROW_INSTANCE)
+			return shows_reserved(process) ? &rows->rows[i] : NULL;
+	return NULL;
+}
+
+void critical_add_stayed_row(
+	const struct options *options, struct process *process, struct rows *rows)
+{
+	const struct row *first = first_root(rows, process);
 	struct stayed_segments stayed;
 	struct computed_row *computed;
 	struct text_builder path = { .text = NULL };
 
-	if (!shows_reserved(process))
+	if (!first)
 		return;
-	stayed = stayed_segments_find(process, options, root);
+	stayed = stayed_segments_find(process, options, first->tree, first->of.instance);
 	if (!stayed.segments)
 		return;
 	computed = computed_row_new(process, 0, "stayed");
-	add_path(&path, process, &stayed);
+	add_path(&path, first, &stayed);
 	computed_row_set_name(computed, path.text, path.used);
 	free(path.text);
 	set_cells(computed, &stayed);
@@ -90,7 +102,7 @@ static void add_unknown(struct paragraph *paragraph, const struct stayed_segment
 		paragraph_add(paragraph, " What is in ");
 		add_segments(paragraph, stayed->unknown, stayed->unknown_bytes);
 	} else {
-		paragraph_add(paragraph, " What is in them");
+		paragraph_add(paragraph, " What is in %s", stayed->unknown == 1 ? "it" : "them");
 	}
 	paragraph_add(paragraph, " is not known: only PyTorch's allocator reports what it hands "
 				 "out.");
@@ -102,7 +114,7 @@ static void add_use(struct paragraph *paragraph, const struct stayed_segments *s
 
 	paragraph_add(paragraph, " Tensors had occupied up to ");
 	paragraph_value(paragraph, UNIT_BYTES, stayed->occupied_most);
-	paragraph_add(paragraph, " of them. ");
+	paragraph_add(paragraph, " of %s. ", stayed->segments == 1 ? "it" : "them");
 	paragraph_add(paragraph, "%c%s, ", when[0] - 'a' + 'A', when + 1);
 	if (stayed->held) {
 		add_segments(paragraph, stayed->held, stayed->held_bytes);
@@ -120,14 +132,15 @@ static void add_use(struct paragraph *paragraph, const struct stayed_segments *s
 }
 
 static void print_stayed(
-	struct process *process, const struct stayed_segments *stayed, const struct style *style)
+	const struct row *root, const struct stayed_segments *stayed, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	struct text_builder path = { .text = NULL };
 
-	add_path(&path, process, stayed);
+	add_path(&path, root, stayed);
 	add_segments(&paragraph, stayed->segments, stayed->bytes);
-	paragraph_add(&paragraph, " that were allocated in `");
+	paragraph_add(
+		&paragraph, " that %s allocated in `", stayed->segments == 1 ? "was" : "were");
 	paragraph_name(&paragraph, path.text, path.used);
 	paragraph_add(&paragraph, "` stayed reserved %s.",
 		stayed->until == MOMENT_OOM ? "until memory ran out" : "to the end");
@@ -142,13 +155,13 @@ void critical_print_stayed(const struct report *report, const struct style *styl
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {
 		struct process *process = &report->processes->all[i];
-		const struct instance *root = shows_reserved(process) ? process_critical(process)
-								      : NULL;
+		const struct row *root = first_root(&report->rows, process);
 		struct stayed_segments stayed = { .segments = 0 };
 
 		if (root)
-			stayed = stayed_segments_find(process, report->options, root);
+			stayed = stayed_segments_find(
+				process, report->options, root->tree, root->of.instance);
 		if (stayed.segments)
-			print_stayed(process, &stayed, style);
+			print_stayed(root, &stayed, style);
 	}
 }
