@@ -75,9 +75,6 @@ static const struct foreign_format {
 #undef MAGIC
 };
 
-static const char memory_snapshot[] =
-	"is a Python pickle, such as a memory snapshot of PyTorch; show that with `python -m "
-	"torch.cuda._memory_viz trace_plot % -o ~.html`. pperf records tensor memory itself";
 static const char perfetto[] =
 	"is a binary trace of Perfetto; convert it with `traceconv json % ~.json` and open that";
 
@@ -86,13 +83,6 @@ static bool ends_with(const char *path, const char *ending)
 	const size_t length = strlen(path), wanted = strlen(ending);
 
 	return length > wanted && !strcmp(path + length - wanted, ending);
-}
-
-/* Protocol 2 and later begin with their number. */
-static bool is_pickle(const char *path, const unsigned char *head, size_t bytes)
-{
-	return (bytes > 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) ||
-	       ends_with(path, ".pickle") || ends_with(path, ".pkl");
 }
 
 /* A protobuf message whose first field is a packet. A text that begins with an empty line has no
@@ -121,8 +111,6 @@ static const char *find_hint(const char *path, const unsigned char *head, size_t
 	for (size_t i = 0; i < count; i++)
 		if (foreign_formats[i].ending && ends_with(path, foreign_formats[i].ending))
 			return foreign_formats[i].hint;
-	if (is_pickle(path, head, bytes))
-		return memory_snapshot;
 	return is_perfetto(path, head, bytes) ? perfetto : NULL;
 }
 

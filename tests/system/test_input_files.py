@@ -66,7 +66,7 @@ FORMATS = {
     "run.qdstrm": (b"\x08\x01report", "QdstrmImporter -i run.qdstrm"),
     "run.ncu-rep": (b"NVR\0\x10", "ncu --import run.ncu-rep"),
     "renamed": (b"NVR\0\x10", "ncu --import renamed"),
-    "snapshot.pickle": (b"\x80\x04\x95abc", "_memory_viz trace_plot snapshot.pickle -o snapshot.html"),
+    "snapshot.pickle": (b"\x80\x04\x95abc", "a pickle that ends in the middle"),
     "t.json.xz": (b"\xfd7zXZ\0abc", "xz -dc t.json.xz | pperf-report -"),
     "t.json.zst": (b"\x28\xb5\x2f\xfdabc", "zstd -dc t.json.zst | pperf-report -"),
     "t.json.lz4": (b"\x04\x22\x4d\x18abc", "lz4 -dc t.json.lz4 | pperf-report -"),

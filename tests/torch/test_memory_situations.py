@@ -22,7 +22,7 @@ SITUATIONS = {
     "pinned_host": ("pinned-memory-growth", "each step leaves 8.39 MB allocated", "134.22 MB of what steps left"),
     "managed": ("managed-memory", "236.98 MB more managed and device memory than GPU 0 has", "734.00 MB of managed memory"),
     "idle_cache": ("idle-cache", "201.33 MB in 3 empty segments", "all were allocated in loop closure"),
-    "another_process": ("other-process", "Something else uses at least 6.91 GB", "this process had allocated 104.86 MB"),
+    "another_process": ("other-process", "Something else uses 7.86 GB", "this process had allocated 104.86 MB"),
 }
 HEALTHY = "steady", "accumulation", "evaluation", "requests", "warm_up", "large_first_batch"
 DEVICE = {"fragmentation": (1500, 0), "activations": (290, 0), "managed": (600, 0), "another_process": (8192, 7500)}
