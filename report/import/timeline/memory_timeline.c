@@ -366,8 +366,8 @@ static bool read_first_array(struct timeline_reader *reader)
 	return !reader->window.scan.problem;
 }
 
-/* The second array has arrays in a file of sizes, else numbers. Where the file ends before that, the
- * first array is an event if its numbers can be one. */
+/* The second array has arrays in a file of sizes, else numbers. Where the file ends before that,
+ * the first array is an event if its numbers can be one. */
 static void read_outer(struct timeline_reader *reader)
 {
 	bool more;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads what torch.profiler's export_memory_timeline writes, plain or gzip, into event rows:
+ * Reads a memory timeline (torch.profiler.profile.export_memory_timeline), plain or gzip, into
+ * event rows:
  *
  *	[[time, ...], [[0, size, ...], ...]]           sizes by category at each time, in us
  *	[[time, action, bytes, category], ...]         one event each (.raw.json.gz), in ns
