@@ -384,7 +384,9 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(MIXED_STACK, trace_mixed_stack, 0,                                                       \
 		"gives an id to a native call stack with its Python line")                         \
 	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")               \
-	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")
+	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")          \
+	/* in a trace made of another tool's file */                                               \
+	X(CPU_SAMPLE, trace_cpu_sample, 1, "the function that a thread was sampled in")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -522,6 +524,18 @@ struct trace_self {
 	/* peak_kib: FLUSH: the process's peak resident memory in KiB, also of what it was before it
 	 * executed its program (ru_maxrss); 0: unknown */
 	uint32_t what, peak_kib;
+};
+
+/* A profiler interrupted the thread and saw which function it was in: the innermost one of the call
+ * chain. Only importers write it. head.flags: TRACE_SAMPLE_IN_CALL if the thread was in a call that
+ * has a record. */
+#define TRACE_SAMPLE_IN_CALL 1u
+struct trace_cpu_sample {
+	struct trace_head head;
+	uint64_t stamp;
+	/* Name ids. function: 0 if the profiler could not resolve it. module: name of the
+	 * loaded object's file, without its folder; 0: not known. */
+	uint32_t function, module;
 };
 
 /* A recording window of PPERF_SCHEDULE begins or ends. The record is in the stream of the thread

@@ -232,6 +232,8 @@ static void set_collective_size(
 
 	activity->message_bytes = size.bytes;
 	activity->bus_bytes = size.bus_bytes;
+	activity->message_ranks = size.ranks;
+	activity->collective = (uint8_t)size.operation;
 }
 
 static void add_gpu_activity(void *context, const struct observed_gpu_work *seen)

@@ -99,15 +99,18 @@ struct activity {
 	/* index in process->steps of the step in which the call (without a call: the operation)
 	 * began; or ACTIVITY_NO_STEP */
 	uint32_t step;
+	/* KERNEL with message_bytes: the number of ranks; 0: not known */
+	uint32_t message_ranks;
 	uint32_t result; /* calls, API: 0 for success */
 	uint8_t kind;    /* enum activity_kind */
 	uint8_t sync;    /* WAIT, SYNC: enum trace_sync_type */
 	uint8_t copy_kind, source_kind,
 		/* COPY; of COPY_CALL copy_kind only. Enums of the trace format; 0: unknown. */
 		target_kind;
-	bool timed;    /* false: the times are not known */
-	bool has_call; /* GPU operation: its call is in the trace */
-	bool in_range; /* called, or launched, in some range */
+	uint8_t collective; /* KERNEL with message_bytes: enum sized_operation */
+	bool timed;         /* false: the times are not known */
+	bool has_call;      /* GPU operation: its call is in the trace */
+	bool in_range;      /* called, or launched, in some range */
 	bool captured;
 	bool of_graph;      /* GPU operation: launched by a CUDA graph */
 	bool nodes_unknown; /* of_graph, but without a graph node: others may not be recorded */

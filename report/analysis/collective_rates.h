@@ -4,12 +4,55 @@
  * them takes longer than the fastest equal one is not transfer. It waited for other ranks, or the
  * network was shared with others.
  *
- * Memory: 32 bytes for each collective whose size is known.
+ * And it says how the time of one kind of collective depends on the size. A line through the times
+ * divides them into a part that does not grow with the size (latency, or a wait that is the same
+ * each time), and a part that does (transfer).
+ *
+ * Memory: 40 bytes for each collective whose size is known, and 16 for each in the line.
  */
 #ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_RATES_H
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_RATES_H
 
+#include "report/analysis/collective_sizes.h"
 #include "report/run/process.h"
+
+/* The line needs sizes that differ by this factor. */
+#define COLLECTIVE_SIZES_FACTOR 2u
+/* Percent of the time: a part with more is most of it, and one with less than the rest is not worth
+ * a judgement. */
+#define COLLECTIVE_MOST 60u
+#define COLLECTIVE_LITTLE 30u
+/* Percent of the median time: where half of the times are further from the line, the size does not
+ * decide the time. */
+#define COLLECTIVE_SPREAD_MAX 25u
+/* The latency of a collective is assumed to be at most this, for each other rank: a ring passes it
+ * twice, and a hop through a fast network takes well below 30 us. And where the number of ranks is
+ * not known. */
+#define COLLECTIVE_LATENCY_RANK_NS 60000u
+#define COLLECTIVE_LATENCY_NS 1000000u
+
+/* What the times of collectives of different sizes consist of. */
+enum collective_limit {
+	LINE_NONE,     /* too few of them, or of one size */
+	LINE_VARIES,   /* the times differ by something else than the size */
+	LINE_LATENCY,  /* mostly a fixed part that may be latency */
+	LINE_WAIT,     /* mostly a fixed part that is longer than latency may be */
+	LINE_TRANSFER, /* mostly a part that grows with the size */
+	LINE_BOTH,     /* neither part is most of the time */
+};
+
+/* The collectives of one operation among one number of ranks; of unknown operations those of one
+ * kernel. */
+struct collective_line {
+	enum collective_limit limit;
+	enum sized_operation operation;
+	uint32_t ranks; /* 0: not known */
+	uint64_t count, sizes, min_bytes, max_bytes, ns;
+	/* The part of `ns` that does not grow with the size, and that of one collective. */
+	uint64_t fixed_ns, fixed_each_ns;
+	uint64_t latency_max_ns; /* assumed */
+	double bytes_per_s;      /* of the part that grows; 0: it does not grow */
+};
 
 struct collective_rates {
 	/* Of all collectives whose size is known: bytes of one rank, and the sum of their GPU
@@ -19,6 +62,7 @@ struct collective_rates {
 	uint64_t excess_ns;
 	/* The collective with most time beyond the fastest equal one. 0: none has an equal one. */
 	uint64_t slowest_ns, fastest_ns, slowest_bytes;
+	struct collective_line line; /* of those with the most time */
 };
 
 /* Reads the activities of a process whose profile is built. */

@@ -35,28 +35,38 @@ void collective_sizes_free(struct collective_sizes *sizes)
 	free(sizes);
 }
 
-/* Returns the bytes on the slowest link of a ring of `ranks`, as nccl-tests computes them for the
- * bus bandwidth. */
-static uint64_t ring_bytes(const char *name, uint64_t bytes, uint64_t ranks)
-{
-	/* A part of the name, and the share of bytes that each of the other ranks adds. */
-	static const struct {
-		const char *part;
-		double share;
-	} kinds[] = { { "reduce_scatter", 1 }, { "allreduce", 2 }, { "all_reduce", 2 },
-		{ "allgather", 1 }, { "all_gather", 1 }, { "alltoall", 1 }, { "all_to_all", 1 } };
-	static const char *const whole[] = { "broadcast", "reduce", "send", "recv" };
+static const struct {
+	const char *words, *part, *other;
+	double share;
+} operations[] = { { "collective", "", "", 0 },
+#define X(operation, words, name, other, share) { words, name, other, share },
+	SIZED_OPERATIONS(X)
+#undef X
+};
 
-	if (!ranks)
+const char *sized_operation_name(enum sized_operation operation)
+{
+	return operations[operation].words;
+}
+
+static enum sized_operation operation_of_name(const char *name)
+{
+	for (unsigned i = 1; i < sizeof operations / sizeof *operations; i++)
+		if (strstr(name, operations[i].part) ||
+			(*operations[i].other && strstr(name, operations[i].other)))
+			return (enum sized_operation)i;
+	return SIZED_OTHER;
+}
+
+/* Returns the bytes on the slowest link of a ring of `ranks`, for the bus bandwidth. */
+static uint64_t ring_bytes(enum sized_operation operation, uint64_t bytes, uint64_t ranks)
+{
+	const double share = operations[operation].share;
+
+	if (!ranks || operation == SIZED_OTHER)
 		return 0;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (strstr(name, kinds[i].part))
-			return (uint64_t)((double)bytes * kinds[i].share * (double)(ranks - 1) /
-					  (double)ranks);
-	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-		if (strstr(name, whole[i]))
-			return bytes;
-	return 0;
+	return share > 0 ? (uint64_t)((double)bytes * share * (double)(ranks - 1) / (double)ranks)
+			 : bytes;
 }
 
 /* Returns where field `field` of a text with tabs between fields begins, or NULL. */
@@ -86,7 +96,9 @@ static bool read_description(struct trace_text detail, struct collective_size *s
 	if (sscanf(text, "%63s %llu %llu %llu", name, &in, &out, &ranks) != 4)
 		return false;
 	size->bytes = max_u64(in, out);
-	size->bus_bytes = ring_bytes(name, size->bytes, ranks);
+	size->operation = operation_of_name(name);
+	size->ranks = (uint32_t)min_u64(ranks, UINT32_MAX);
+	size->bus_bytes = ring_bytes(size->operation, size->bytes, ranks);
 	return true;
 }
 

@@ -9,12 +9,36 @@
 
 #include "report/trace/trace_reader.h"
 
+/* X(NAME, words, parts of its names in files, share): `share` of the bytes is what each of the
+ * other ranks adds to the slowest link of a ring, as nccl-tests computes it; 0: all bytes pass it
+ * once. The first that matches counts. */
+#define SIZED_OPERATIONS(X)                                          \
+	X(REDUCE_SCATTER, "reduce-scatter", "reduce_scatter", "", 1) \
+	X(ALLREDUCE, "all-reduce", "allreduce", "all_reduce", 2)     \
+	X(ALLGATHER, "all-gather", "allgather", "all_gather", 1)     \
+	X(ALLTOALL, "all-to-all", "alltoall", "all_to_all", 1)       \
+	X(BROADCAST, "broadcast", "broadcast", "", 0)                \
+	X(REDUCE, "reduce", "reduce", "", 0)                         \
+	X(SEND, "send", "send", "", 0)                               \
+	X(RECEIVE, "receive", "recv", "", 0)
+
+enum sized_operation {
+	SIZED_OTHER,
+#define X(operation, words, name, other, share) SIZED_##operation,
+	SIZED_OPERATIONS(X)
+#undef X
+};
+
+const char *sized_operation_name(enum sized_operation operation);
+
 struct collective_size {
 	/* Bytes of one rank: the larger of what goes in and what comes out. 0: not known. */
 	uint64_t bytes;
 	/* Modelled, by the formulas of nccl-tests: the bytes that pass the slowest link of a rank.
 	 * 0: the number of ranks or the algorithm is not known. */
 	uint64_t bus_bytes;
+	uint32_t ranks; /* 0: not known */
+	enum sized_operation operation;
 };
 
 struct collective_sizes;

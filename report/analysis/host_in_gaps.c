@@ -2,6 +2,7 @@
 #include "report/analysis/host_in_gaps.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/base/hash_index.h"
 #include <stdlib.h>
 
 /* A begin or an end of a gap, and the sum of all such times up to it. */
@@ -21,6 +22,9 @@ struct host_gap_thread {
 	size_t count, begin_room, end_room;
 	struct closed_range *closed; /* by begin, the last one on top */
 	size_t closed_count, closed_room;
+	/* Samples in the gaps that are in a call of which the record has not come: their number,
+	 * the times of the first and the last. */
+	uint64_t in_call, first_in_call_ns, last_in_call_ns;
 };
 
 struct host_gap_pass {
@@ -29,6 +33,7 @@ struct host_gap_pass {
 	struct host_gap_thread *last;
 	uint32_t last_stream;
 	bool has_last;
+	struct hash_index functions; /* of host->functions */
 };
 
 struct host_in_gaps *host_in_gaps_new(struct process *process)
@@ -48,6 +53,7 @@ void host_in_gaps_free(struct host_in_gaps *host)
 	}
 	free(host->threads);
 	free(host->nodes);
+	free(host->functions);
 	free(host);
 }
 
@@ -94,8 +100,8 @@ static void sort_edges(struct gap_edge *edges, size_t count)
 		edges[i].sum_ns = sum += edges[i].at_ns;
 }
 
-/* Returns how much time has passed at `at_ns` since the edges before it, summed over them. */
-static long double since_edges(const struct gap_edge *edges, size_t count, uint64_t at_ns)
+/* Returns the number of edges before `at_ns`. */
+static size_t edges_before(const struct gap_edge *edges, size_t count, uint64_t at_ns)
 {
 	size_t low = 0, high = count;
 
@@ -107,7 +113,22 @@ static long double since_edges(const struct gap_edge *edges, size_t count, uint6
 		else
 			high = middle;
 	}
-	return low ? (long double)low * at_ns - edges[low - 1].sum_ns : 0;
+	return low;
+}
+
+/* Returns how much time has passed at `at_ns` since the edges before it, summed over them. */
+static long double since_edges(const struct gap_edge *edges, size_t count, uint64_t at_ns)
+{
+	const size_t before = edges_before(edges, count, at_ns);
+
+	return before ? (long double)before * at_ns - edges[before - 1].sum_ns : 0;
+}
+
+/* Returns whether `at_ns` is in a gap: at or after its begin, and before its end. */
+static bool is_in_gap(const struct host_gap_thread *thread, uint64_t at_ns)
+{
+	return edges_before(thread->begins, thread->count, at_ns + 1) >
+	       edges_before(thread->ends, thread->count, at_ns + 1);
 }
 
 /* Returns how much time of the thread's gaps is before `at_ns`. */
@@ -163,9 +184,11 @@ static void restart_pass(void *context)
 	free(host->nodes);
 	host->nodes = NULL;
 	host->room = 0;
-	host->covered_ns = 0;
+	host->covered_ns = host->samples = 0;
+	host->function_count = 0;
+	hash_index_free(&((struct host_gap_pass *)context)->functions);
 	for (size_t i = 0; i < host->thread_count; i++)
-		host->threads[i].closed_count = 0;
+		host->threads[i].closed_count = host->threads[i].in_call = 0;
 }
 
 static void add_range_in_gaps(void *context, const struct observed_instance *instance)
@@ -180,6 +203,19 @@ static void add_range_in_gaps(void *context, const struct observed_instance *ins
 			pass->host, thread, instance->node, instance->begin_ns, instance->end_ns);
 }
 
+/* Gives the samples that were in a call to its node. */
+static void add_samples_of_call(struct host_in_gaps *host, struct host_gap_thread *thread,
+	uint32_t node, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (!thread->in_call || begin_ns > thread->first_in_call_ns ||
+		end_ns < thread->last_in_call_ns)
+		return;
+	ARRAY_GROW(host->nodes, host->room, (size_t)node + 1);
+	host->nodes[node].samples += thread->in_call;
+	host->samples += thread->in_call;
+	thread->in_call = 0;
+}
+
 static void add_call_in_gaps(void *context, const struct observed_call *call)
 {
 	struct host_gap_pass *pass = context;
@@ -188,9 +224,73 @@ static void add_call_in_gaps(void *context, const struct observed_call *call)
 							   pass, call->event->stream->stream)
 						 : NULL;
 
-	if (thread)
-		add_closed(pass->host, thread, call->node, call->begin_ns,
-			call->begin_ns + call->duration_ns);
+	if (!thread)
+		return;
+	add_samples_of_call(
+		pass->host, thread, call->node, call->begin_ns, call->begin_ns + call->duration_ns);
+	add_closed(
+		pass->host, thread, call->node, call->begin_ns, call->begin_ns + call->duration_ns);
+}
+
+static struct host_function *function_of_sample(
+	struct host_gap_pass *pass, uint32_t node, const struct trace_cpu_sample *sample)
+{
+	struct host_in_gaps *host = pass->host;
+	const uint64_t hash = hash_u64(
+		hash_u64((uint64_t)sample->function << 32 | sample->module) ^ node);
+	struct host_function *one;
+	struct hash_slot *slot;
+
+	hash_index_reserve(&pass->functions);
+	for (slot = hash_index_first(&pass->functions, hash); slot->number;
+		slot = hash_index_next(&pass->functions, slot)) {
+		one = &host->functions[slot->number - 1];
+		if (one->node == node && one->function == sample->function &&
+			one->module == sample->module)
+			return one;
+	}
+	ARRAY_GROW(host->functions, host->function_room, host->function_count + 1);
+	one = &host->functions[host->function_count++];
+	*one = (struct host_function){
+		.node = node, .function = sample->function, .module = sample->module
+	};
+	hash_index_add(&pass->functions, slot, hash, (uint32_t)host->function_count);
+	return one;
+}
+
+static void add_sample_in_gaps(void *context, const struct observed_sample *observed)
+{
+	struct host_gap_pass *pass = context;
+	struct host_in_gaps *host = pass->host;
+	const struct trace_cpu_sample *sample = observed->event->record;
+	const uint64_t at_ns = observed->event->time_ns;
+	struct host_gap_thread *thread = thread_of_stream_id(pass, observed->event->stream->stream);
+
+	if (!thread || !is_in_gap(thread, at_ns))
+		return;
+	if (sample->head.flags & TRACE_SAMPLE_IN_CALL) {
+		thread->first_in_call_ns = thread->in_call ? thread->first_in_call_ns : at_ns;
+		thread->last_in_call_ns = at_ns;
+		thread->in_call++;
+		return;
+	}
+	ARRAY_GROW(host->nodes, host->room, (size_t)observed->node + 1);
+	host->nodes[observed->node].samples++;
+	host->samples++;
+	function_of_sample(pass, observed->node, sample)->samples++;
+}
+
+static int by_node_and_samples(const void *a, const void *b)
+{
+	const struct host_function *left = a, *right = b;
+
+	if (left->node != right->node)
+		return COMPARE(left->node, right->node);
+	if (left->samples != right->samples)
+		return COMPARE(right->samples, left->samples);
+	if (left->module != right->module)
+		return COMPARE(left->module, right->module);
+	return COMPARE(left->function, right->function);
 }
 
 void host_in_gaps_read(struct host_in_gaps *host)
@@ -199,7 +299,8 @@ void host_in_gaps_read(struct host_in_gaps *host)
 	const struct profile_observer observer = { .context = &pass,
 		.restart = restart_pass,
 		.closed = add_range_in_gaps,
-		.call = add_call_in_gaps };
+		.call = add_call_in_gaps,
+		.sample = add_sample_in_gaps };
 	const struct profile_options options = profile_options_for_observer(
 		host->process->profile, &observer);
 
@@ -208,4 +309,8 @@ void host_in_gaps_read(struct host_in_gaps *host)
 		sort_edges(host->threads[i].ends, host->threads[i].count);
 	}
 	profile_free(profile_build(host->process->reader, host->process->texts, &options));
+	hash_index_free(&pass.functions);
+	if (host->function_count)
+		qsort(host->functions, host->function_count, sizeof *host->functions,
+			by_node_and_samples);
 }

@@ -231,10 +231,9 @@ const struct view view_list[] = {
 		.columns =
 			"id parent depth name label kind cause path device share gap_ns "
 			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by host_call thread "
-			"provenance time_share",
-		.text = "gap_ns time_share cause share start_ns gaps gap_max_ns unknown_ns "
-			"ended_by "
-			"blocked_by host_call thread",
+			"provenance time_share samples sample_share module",
+		.text = "gap_ns time_share cause share samples sample_share start_ns gaps "
+			"gap_max_ns unknown_ns ended_by blocked_by host_call thread",
 		.sort = "gap_ns",
 		.share_title = "of idle",
 		.min_percent = 1,
@@ -283,7 +282,8 @@ const struct view view_list[] = {
 		.layout = LAYOUT_TABLE,
 		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
 			   "start_ns confidence why next command impact_share impact_of share "
-			   "share_of_ns gain_ns provenance",
+			   "share_of_ns share_of gain_ns gain_share same_idle_as "
+			   "provenance",
 		.text = "",
 		.sort = "impact_ns",
 		.arrange = arrange_diagnose,

@@ -3,24 +3,35 @@
  * The rule about a host that is blocked in calls which wait for the GPU: synchronising calls, and
  * copies that end before their call returns, such as those to pageable memory and Tensor.item().
  *
- * While the host is blocked, it launches nothing, so that the GPU starves afterwards. Without these
- * calls, the run gets shorter by their time at most, and by no more than the GPU is idle for want
- * of launches, or as it waits for copy calls. The time is that of one thread, because several
- * threads may be blocked at once: of those that launch kernels, the one that is blocked longest.
+ * A host that launches faster than the GPU runs has a lead. It loses the lead while it is blocked,
+ * and the GPU is idle later, where the host is too slow. So without a call, the run gets shorter by
+ * the length of the call at most, and by no more than the GPU is idle, for want of the host, from
+ * the return of the call to the end of the next such call: there the lead is lost again. The idle
+ * time before the first of them returns has other reasons. Successive calls at one call path count
+ * as one, because one change removes them: a copy and the wait for it, or one call in each step.
+ * The calls are those of all threads that launch kernels on the same GPU, so that each idle
+ * nanosecond is counted once.
+ *
+ * Without all of the calls together, more may be gained: then no lead is lost at the next one. That
+ * is no finding, because it is gained by no single change.
  */
+#include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/gpu/device_timeline.h"
 #include <stdlib.h>
+#include <string.h>
 
-static struct blocked_thread *blocked_thread_of(struct diagnose_facts *facts, uint32_t tid)
+static struct launching_thread *launching_thread_of(
+	struct diagnose_facts *facts, uint32_t tid, uint32_t device)
 {
-	for (size_t i = facts->blocked_count; i-- > 0;)
-		if (facts->blocked[i].tid == tid)
-			return &facts->blocked[i];
-	*ARRAY_ADD(facts->blocked, facts->blocked_room,
-		facts->blocked_count) = (struct blocked_thread){ .tid = tid };
-	return &facts->blocked[facts->blocked_count - 1];
+	for (size_t i = facts->launching_count; i-- > 0;)
+		if (facts->launching[i].tid == tid && facts->launching[i].device == device)
+			return &facts->launching[i];
+	*ARRAY_ADD(facts->launching, facts->launching_room,
+		facts->launching_count) = (struct launching_thread){ .tid = tid, .device = device };
+	return &facts->launching[facts->launching_count - 1];
 }
 
 static bool is_examined(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns)
@@ -28,113 +39,438 @@ static bool is_examined(const struct diagnosis *diagnosis, uint32_t step, uint64
 	return !diagnosis->facts.has_steps || diagnose_is_steady(diagnosis, step, at_ns);
 }
 
+static void add_blocking_call(struct diagnose_facts *facts, const struct blocking_call *call)
+{
+	*ARRAY_ADD(facts->blocking, facts->blocking_room, facts->blocking_count) = *call;
+	facts->blocking_ns += call->end_ns - call->begin_ns;
+}
+
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work)
 {
-	struct blocked_thread *thread;
-
 	if (!work->has_call || !work->tid)
 		return;
-	thread = blocked_thread_of(&diagnosis->facts, work->tid);
-	thread->kernels += work->kind == ACTIVITY_KERNEL;
-	if (work->kind != ACTIVITY_COPY || work->of_graph || work->end_ns > work->call_end_ns ||
-		!is_examined(diagnosis, work->step, work->call_begin_ns))
-		return;
-	occurrences_add(&thread->calls, work->owner, work->name, work->call_begin_ns,
-		work->call_end_ns - work->call_begin_ns);
-	thread->copies++;
-	thread->copies_ns += work->call_end_ns - work->call_begin_ns;
-	thread->moving_ns += work->duration_ns;
+	if (work->kind == ACTIVITY_KERNEL)
+		launching_thread_of(&diagnosis->facts, work->tid, work->device)->kernels++;
+	if (work->kind == ACTIVITY_COPY && !work->of_graph && work->end_ns <= work->call_end_ns &&
+		is_examined(diagnosis, work->step, work->call_begin_ns))
+		add_blocking_call(
+			&diagnosis->facts, &(struct blocking_call){ .begin_ns = work->call_begin_ns,
+						   .end_ns = work->call_end_ns,
+						   .tid = work->tid,
+						   .owner = work->owner,
+						   .name = work->name,
+						   .copies = true });
 }
 
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 {
 	if (call->kind == ACTIVITY_WAIT && is_examined(diagnosis, call->step, call->begin_ns))
-		occurrences_add(&blocked_thread_of(&diagnosis->facts, call->tid)->calls,
-			call->owner, call->name, call->begin_ns, call->duration_ns);
+		add_blocking_call(
+			&diagnosis->facts, &(struct blocking_call){ .begin_ns = call->begin_ns,
+						   .end_ns = call->end_ns,
+						   .tid = call->tid,
+						   .owner = call->owner,
+						   .name = call->name });
 }
 
 void blocking_free(struct diagnose_facts *facts)
 {
-	for (size_t i = 0; i < facts->blocked_count; i++)
-		free(facts->blocked[i].calls.of_node);
-	free(facts->blocked);
+	free(facts->blocking);
+	free(facts->launching);
 }
 
-static const struct blocked_thread *longest_blocked(const struct diagnose_facts *facts)
-{
-	const struct blocked_thread *most = NULL;
+/* A call that blocks a thread which launches on a GPU. */
+struct blocked_time {
+	uint64_t begin_ns, end_ns;
+	uint64_t won_ns;     /* lengths of the calls of its group up to this one */
+	uint64_t all_won_ns; /* the same, of all calls */
+	size_t group;        /* index of the first call of its group */
+	uint64_t credit_ns;  /* in the first of a group: idle time that is counted for the group */
+	const struct blocking_call *call; /* in the first of a group: the longest of the group */
+};
 
-	for (size_t i = 0; i < facts->blocked_count; i++)
-		if (facts->blocked[i].kernels >= LIMIT_CALLS_FEW &&
-			(!most || facts->blocked[i].calls.total_ns > most->calls.total_ns))
-			most = &facts->blocked[i];
-	return most;
+struct blocked_device {
+	uint32_t device;
+	struct blocked_time *times; /* by end */
+	size_t count, room;
+	size_t at;              /* the last one that ends before the idle time that is visited */
+	uint64_t all_credit_ns; /* idle time that is counted for all calls together */
+};
+
+/* What the calls cost. */
+struct blocked_sums {
+	struct step_idle steps;
+	struct blocked_device devices[TIMELINE_DEVICES];
+	size_t device_count;
+	struct occurrences calls, copies;
+	uint64_t blocked_ns;                         /* in any of the calls */
+	uint64_t credit_ns, class_ns[BOUND_CLASSES]; /* idle time: all, by class of the verdict */
+	uint64_t long_ns;     /* of that, in parts of LIMIT_LONG_GAP_NS or more */
+	uint64_t together_ns; /* idle time that is counted for all calls together */
+	uint64_t *work_ns;    /* by name: GPU work during the calls */
+	size_t work_room;
+};
+
+COMPARE_BY_TWO(by_end, struct blocked_time, end_ns, begin_ns)
+COMPARE_BY_TWO(by_begin, struct blocked_time, begin_ns, end_ns)
+
+static bool launches_on(const struct diagnose_facts *facts, uint32_t tid, uint32_t device)
+{
+	for (size_t i = 0; i < facts->launching_count; i++)
+		if (facts->launching[i].tid == tid && facts->launching[i].device == device)
+			return facts->launching[i].kernels >= LIMIT_CALLS_FEW;
+	return false;
 }
 
-/* Returns for how long the GPU is idle for want of launches, or waits for the host's copy calls. */
-static uint64_t starved_ns(const struct run_bound *bound)
+static void find_devices(const struct diagnose_facts *facts, struct blocked_sums *sums)
 {
-	return run_bound_ns(bound, BOUND_LAUNCH) + bound->ns[BOUND_SYNC] +
-	       bound->ns[BOUND_COPY_CALLS];
+	for (size_t i = 0; i < facts->launching_count; i++)
+		device_slot(sums->devices, &sums->device_count, sizeof *sums->devices,
+			facts->launching[i].device);
 }
 
-static void report_blocked(
-	struct diagnosis *diagnosis, struct finding *finding, const struct blocked_thread *thread)
+/* Adds a call to the sums, and to each GPU that its thread launches on. */
+static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums *sums,
+	const struct blocking_call *call)
 {
-	const struct occurrences *calls = &thread->calls;
-	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const uint64_t length_ns = call->end_ns - call->begin_ns;
+	bool launches = false;
 
-	finding_set_found(finding, CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason,
-		"the calls are measured; the impact is an upper bound, because other idle time of "
-		"the GPU may have other reasons");
-	SET_TEXT(finding->sentence,
-		"The host is blocked in calls that wait for the GPU: %s, for %s. It launches "
-		"nothing meanwhile.",
-		diagnose_plural(diagnosis, calls->count, "call"),
-		diagnose_time(diagnosis, calls->total_ns));
-	finding_set_place_of(diagnosis, finding, calls);
+	for (size_t i = 0; i < sums->device_count; i++) {
+		struct blocked_device *device = &sums->devices[i];
+
+		if (!launches_on(facts, call->tid, device->device))
+			continue;
+		launches = true;
+		*ARRAY_ADD(device->times, device->room, device->count) = (struct blocked_time){
+			.begin_ns = call->begin_ns, .end_ns = call->end_ns, .call = call
+		};
+	}
+	if (!launches)
+		return;
+	occurrences_add(&sums->calls, call->owner, call->name, call->begin_ns, length_ns);
+	if (call->copies)
+		occurrences_add(&sums->copies, call->owner, call->name, call->begin_ns, length_ns);
+}
+
+/* Idle time that the host's lead would have bridged. */
+static bool is_late_host(enum gap_cause cause)
+{
+	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_QUEUED &&
+	       cause != GAP_UNKNOWN;
+}
+
+/* Returns how much of `idle_ns` counts, of which `won_ns` can, and `counted_ns` has been. */
+static uint64_t counted(uint64_t idle_ns, uint64_t won_ns, uint64_t counted_ns)
+{
+	return min_u64(idle_ns, won_ns - min_u64(won_ns, counted_ns));
+}
+
+/* Counts idle time behind call `i`, as far as the calls before were long. */
+static void credit(struct blocked_sums *sums, struct blocked_device *device, size_t i,
+	uint64_t idle_ns, const struct idle_part *idle)
+{
+	const struct blocked_time *time = &device->times[i];
+	struct blocked_time *group = &device->times[time->group];
+	const uint64_t ns = counted(idle_ns, time->won_ns, group->credit_ns),
+		       together_ns = counted(idle_ns, time->all_won_ns, device->all_credit_ns);
+
+	group->credit_ns += ns;
+	sums->credit_ns += ns;
+	sums->class_ns[run_bound_class_of(idle->part.cause)] += ns;
+	sums->long_ns += idle->length_ns >= LIMIT_LONG_GAP_NS ? ns : 0;
+	device->all_credit_ns += together_ns;
+	sums->together_ns += together_ns;
+}
+
+/* Counts idle time for the calls that return before it. */
+static void credit_idle(void *context, const struct idle_part *idle)
+{
+	struct blocked_sums *sums = context;
+	const struct gap_part *part = &idle->part;
+	struct blocked_device *device = device_slot(
+		sums->devices, &sums->device_count, sizeof *sums->devices, idle->ended_by->device);
+	uint64_t rest_ns = idle->length_ns;
+
+	if (!is_late_host(part->cause))
+		return;
+	while (device->at + 1 < device->count &&
+		device->times[device->at + 1].end_ns <= part->begin_ns)
+		device->at++;
+	for (size_t i = device->at; i < device->count && device->times[i].end_ns < part->end_ns;
+		i++) {
+		const uint64_t from_ns = max_u64(part->begin_ns, device->times[i].end_ns),
+			       to_ns = i + 1 < device->count
+					       ? min_u64(part->end_ns, device->times[i + 1].end_ns)
+					       : part->end_ns,
+			       idle_ns = min_u64(
+				       step_idle_counted(&sums->steps, from_ns, to_ns), rest_ns);
+
+		rest_ns -= idle_ns;
+		credit(sums, device, i, idle_ns, idle);
+	}
+}
+
+/* Puts calls in the order in which they return, and successive ones at one call path into one
+ * group. */
+static void group_times(struct blocked_device *device)
+{
+	if (device->count)
+		qsort(device->times, device->count, sizeof *device->times, by_end);
+	for (size_t i = 0; i < device->count; i++) {
+		struct blocked_time *time = &device->times[i],
+				    *before = i ? &device->times[i - 1] : NULL;
+		const uint64_t length_ns = time->end_ns - time->begin_ns;
+		struct blocked_time *group;
+
+		time->group = before && before->call->owner == time->call->owner &&
+					      before->call->tid == time->call->tid
+				      ? before->group
+				      : i;
+		time->won_ns = length_ns + (time->group != i ? before->won_ns : 0);
+		time->all_won_ns = length_ns + (before ? before->all_won_ns : 0);
+		group = &device->times[time->group];
+		if (length_ns > group->call->end_ns - group->call->begin_ns)
+			group->call = time->call;
+	}
+}
+
+/* Merges times that overlap. They are in the order in which they begin. Returns their sum. */
+static uint64_t merge_times(struct blocked_device *device)
+{
+	size_t count = 0;
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < device->count; i++) {
+		const struct blocked_time time = device->times[i];
+
+		if (count && time.begin_ns <= device->times[count - 1].end_ns)
+			device->times[count - 1].end_ns = max_u64(
+				device->times[count - 1].end_ns, time.end_ns);
+		else
+			device->times[count++] = time;
+	}
+	device->count = count;
+	device->at = 0;
+	for (size_t i = 0; i < count; i++)
+		sum_ns += device->times[i].end_ns - device->times[i].begin_ns;
+	return sum_ns;
+}
+
+/* Adds the time of GPU work during the calls. Work comes in the order in which it begins. */
+static void add_work_meanwhile(struct blocked_sums *sums, const struct activity *work)
+{
+	struct blocked_device *device = device_slot(
+		sums->devices, &sums->device_count, sizeof *sums->devices, work->device);
+
+	while (device->at < device->count && device->times[device->at].end_ns <= work->begin_ns)
+		device->at++;
+	for (size_t i = device->at; i < device->count && device->times[i].begin_ns < work->end_ns;
+		i++) {
+		ARRAY_GROW(sums->work_ns, sums->work_room, (size_t)work->name + 1);
+		sums->work_ns[work->name] += min_u64(work->end_ns, device->times[i].end_ns) -
+					     max_u64(work->begin_ns, device->times[i].begin_ns);
+	}
+}
+
+/* Finds what the GPUs did during the calls. Afterwards, the times of calls are merged. */
+static void find_work_meanwhile(struct diagnosis *diagnosis, struct blocked_sums *sums)
+{
+	struct activities *activities = activities_read(diagnosis->process);
+	const struct activity *one;
+
+	for (size_t i = 0; i < sums->device_count; i++) {
+		struct blocked_device *device = &sums->devices[i];
+
+		if (device->count)
+			qsort(device->times, device->count, sizeof *device->times, by_begin);
+		sums->blocked_ns += merge_times(device);
+	}
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities))
+		if (activity_is_work(one) && one->timed && one->counts)
+			add_work_meanwhile(sums, one);
+	activities_free(activities);
+}
+
+static void read_blocked(struct diagnosis *diagnosis, struct blocked_sums *sums)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	struct activities *activities = activities_read(diagnosis->process);
+
+	sums->steps = step_idle_begin(diagnosis->process);
+	find_devices(facts, sums);
+	for (size_t i = 0; i < facts->blocking_count; i++)
+		add_blocked(facts, sums, &facts->blocking[i]);
+	for (size_t i = 0; i < sums->device_count; i++)
+		group_times(&sums->devices[i]);
+	idle_parts_visit(diagnosis->process, activities, credit_idle, sums);
+	activities_free(activities);
+}
+
+static void free_blocked(struct blocked_sums *sums)
+{
+	for (size_t i = 0; i < sums->device_count; i++)
+		free(sums->devices[i].times);
+	free(sums->calls.of_node);
+	free(sums->copies.of_node);
+	free(sums->work_ns);
+	free(sums);
+}
+
+/* Sets the place by the idle time that is counted, and the example to the call with most of it. */
+static void set_place_of_credit(
+	struct diagnosis *diagnosis, struct finding *finding, const struct blocked_sums *sums)
+{
+	const size_t room = sums->calls.room;
+	uint64_t *ns = xcalloc((room + 1) * sizeof *ns);
+	const struct blocked_time *most = NULL;
+
+	for (size_t i = 0; i < sums->device_count; i++)
+		for (size_t k = 0; k < sums->devices[i].count; k++)
+			ns[sums->devices[i].times[k].call->owner] +=
+				sums->devices[i].times[k].credit_ns;
+	finding_set_place(diagnosis, finding, ns, room);
+	for (size_t i = 0; i < sums->device_count; i++)
+		for (size_t k = 0; k < sums->devices[i].count; k++) {
+			const struct blocked_time *time = &sums->devices[i].times[k];
+
+			if (time->call->owner == finding->node &&
+				(!most || time->credit_ns > most->credit_ns))
+				most = time;
+		}
+	finding->has_example = most;
+	finding->example_ns = most ? most->call->begin_ns : 0;
+	free(ns);
+}
+
+#define WORKS_NAMED 2u
+/* Percent of the blocked time: work with less is not worth naming. */
+#define WORK_MIN_PERCENT 10u
+
+/* Adds the GPU work with the most time during the calls. */
+static void add_works(
+	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
+{
+	for (unsigned n = 0; n < WORKS_NAMED; n++) {
+		const size_t used = strlen(finding->evidence);
+		uint32_t most = 0;
+
+		for (uint32_t name = 1; name < sums->work_room; name++)
+			most = sums->work_ns[name] > sums->work_ns[most] ? name : most;
+		if (!most || !run_bound_is_percent(
+				     sums->work_ns[most], sums->blocked_ns, WORK_MIN_PERCENT))
+			return;
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"%s%s for %s", n ? ", " : "; meanwhile the GPU runs ",
+			diagnose_name(diagnosis, most),
+			diagnose_time(diagnosis, sums->work_ns[most]));
+		sums->work_ns[most] = 0;
+	}
+}
+
+/* Returns true if most of the idle time is where the host did something else. It may have needed
+ * the results that it waited for, and then nothing is gained. */
+static bool may_need_results(const struct blocked_sums *sums)
+{
+	return 2 * sums->long_ns > sums->credit_ns;
+}
+
+static void set_class(struct finding *finding, const struct blocked_sums *sums)
+{
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		if (sums->class_ns[class] > finding->idle_of_ns) {
+			finding->idle_of = class;
+			finding->idle_of_ns = sums->class_ns[class];
+		}
+}
+
+static void list_blocked(
+	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
+{
+	const struct occurrences *calls = &sums->calls;
+
+	find_work_meanwhile(diagnosis, sums);
 	SET_TEXT(finding->evidence,
-		"%s of thread %u, of %s; the longest %s (%s), at %s; in copies that end before "
-		"their call returns: %s, %s, in which the copies themselves run for %s; for want "
-		"of launches, or in copy calls, the GPU is idle for %s",
-		diagnose_time(diagnosis, calls->total_ns), thread->tid,
-		diagnose_time(diagnosis, bound->whole_ns),
+		"blocked for %s of %s; the longest %s (%s), at %s; in copies that end before their "
+		"call returns: %s, %s",
+		diagnose_time(diagnosis, sums->blocked_ns),
+		diagnose_time(diagnosis, diagnose_bound(diagnosis)->whole_ns),
 		diagnose_time(diagnosis, calls->longest_ns),
 		diagnose_name(diagnosis, calls->longest_name),
 		diagnose_time(diagnosis, calls->longest_at_ns),
-		diagnose_plural(diagnosis, thread->copies, "call"),
-		diagnose_time(diagnosis, thread->copies_ns),
-		diagnose_time(diagnosis, thread->moving_ns),
-		diagnose_time(diagnosis, starved_ns(bound)));
+		diagnose_plural(diagnosis, sums->copies.count, "call"),
+		diagnose_time(diagnosis, sums->copies.total_ns));
+	add_works(diagnosis, finding, sums);
 	diagnose_advise_on_waits(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
-	occurrences_set_example(calls, finding);
 }
 
-uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls)
+static void report_blocked(
+	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
 {
-	const struct blocked_thread *thread = longest_blocked(&diagnosis->facts);
-	struct finding sync = { .rule = NULL };
+	const struct run_bound *bound = diagnose_bound(diagnosis);
 
-	*calls = thread ? thread->calls.count : 0;
-	/* The rule `synchronisation` has the idle time behind waits, which is measured. */
-	if (*calls < LIMIT_CALLS_FEW || finding_set_class(diagnosis, &sync, BOUND_SYNC,
-						diagnosis->facts.cause_ns[GAP_SYNC], LIMIT_WORTH))
-		return 0;
-	return min_u64(thread->calls.total_ns, starved_ns(diagnose_bound(diagnosis)));
+	finding_set_found(finding, may_need_results(sums) ? CONFIDENCE_LOW : CONFIDENCE_MEDIUM);
+	finding_set_impact(finding, 0, sums->calls.count, sums->credit_ns);
+	finding->whole_ns = bound->whole_ns;
+	finding->whole_name = run_bound_time_name(bound);
+	finding->last = may_need_results(sums);
+	SET_TEXT(finding->reason, "%s",
+		may_need_results(sums)
+			? "the idle time is mostly in gaps of 1 ms or more, in which the host does "
+			  "something else: if it needs the results of these calls for that, "
+			  "nothing is gained"
+			: "the idle time is measured; the gain is an upper bound, because the host "
+			  "may need the results of these calls before it can launch more");
+	SET_TEXT(finding->sentence,
+		"The host is blocked in %s that wait for the GPU, and the host's lead is lost: "
+		"after a call, until one at another call path ends, the GPU is idle for up to the "
+		"length of the call, %s in all.",
+		diagnose_plural(diagnosis, sums->calls.count, "call"),
+		diagnose_time(diagnosis, sums->credit_ns));
+	set_place_of_credit(diagnosis, finding, sums);
+	set_class(finding, sums);
+	list_blocked(diagnosis, finding, sums);
+}
+
+/* Reports calls of which no one costs much alone. */
+static void note_blocked(
+	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
+{
+	finding->state = FINDING_NOTE;
+	finding->confidence = CONFIDENCE_MEDIUM;
+	finding->count = sums->calls.count;
+	SET_TEXT(finding->reason, "upper bounds from measured times");
+	SET_TEXT(finding->sentence,
+		"The host is blocked in %s that wait for the GPU. Without one of them hardly "
+		"anything is gained, because the host's lead is lost at the next one: %s in all, "
+		"and up to %s only without all of them together.",
+		diagnose_plural(diagnosis, sums->calls.count, "call"),
+		diagnose_time(diagnosis, sums->credit_ns),
+		diagnose_time(diagnosis, sums->together_ns));
+	occurrences_set_node(&sums->calls, finding);
+	list_blocked(diagnosis, finding, sums);
 }
 
 void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
-	uint64_t calls;
-	const uint64_t gain_ns = blocking_gain(diagnosis, &calls);
+	struct finding sync = { .rule = NULL };
+	struct blocked_sums *sums;
 
-	if (!diagnose_is_share(gain_ns, bound->whole_ns, LIMIT_WORTH))
+	/* The rule `synchronisation` has the idle time behind waits, which is measured. */
+	if (!diagnose_is_share(diagnosis->facts.blocking_ns, bound->whole_ns, LIMIT_WORTH) ||
+		finding_set_class(diagnosis, &sync, BOUND_SYNC, diagnosis->facts.cause_ns[GAP_SYNC],
+			LIMIT_WORTH))
 		return;
-	finding_set_impact(finding, 0, calls, gain_ns);
-	finding->whole_ns = bound->whole_ns;
-	finding->whole_name = run_bound_time_name(bound);
-	report_blocked(diagnosis, finding, longest_blocked(&diagnosis->facts));
+	sums = xcalloc(sizeof *sums);
+	read_blocked(diagnosis, sums);
+	if (sums->calls.count < LIMIT_CALLS_FEW)
+		finding->state = FINDING_CLEAR;
+	else if (diagnose_is_share(sums->credit_ns, bound->whole_ns, LIMIT_WORTH))
+		report_blocked(diagnosis, finding, sums);
+	else if (diagnose_is_share(sums->together_ns, bound->whole_ns, LIMIT_TOGETHER))
+		note_blocked(diagnosis, finding, sums);
+	free_blocked(sums);
 }

@@ -305,29 +305,25 @@ static void advise_on_one_wait(
 
 #define PATH_UNKNOWN_MAX 100u /* thousandths of the critical path */
 
-/* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
-static void say_host_on_path(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+/* Returns what a finding gains, for text. */
+static const char *gain_of(struct diagnosis *diagnosis, const struct finding *finding)
 {
-	uint64_t calls, blocked_ns;
+	return diagnose_time(diagnosis, finding->has_gain ? finding->gain_ns : finding->impact_ns);
+}
 
-	SET_TEXT(text->sentence,
-		"The host is what takes longest: %s of the critical path is the host's, while the "
-		"GPU's kernels compute for %s of the time.",
-		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
-		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
-	/* Where much of the path is unknown, so is what faster kernels gain. */
-	if (!diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN], bound->path_ns, PATH_UNKNOWN_MAX))
-		add_words(text, " Faster kernels alone shorten the run by %s at most.",
-			diagnose_share(
-				diagnosis, bound->path_ns - bound->path_host_ns, bound->path_ns));
-	SET_TEXT(text->view, "critical-path");
-	blocked_ns = blocking_gain(diagnosis, &calls);
-	if (diagnose_is_share(blocked_ns, bound->whole_ns, LIMIT_WORTH))
-		SET_TEXT(text->next,
-			"Begin with the %s that block the host (finding blocking-calls): up to %s.",
-			diagnose_plural(diagnosis, calls, "call"),
-			diagnose_share(diagnosis, blocked_ns, bound->whole_ns));
+static const char *most_of(const struct finding *finding)
+{
+	return finding->has_gain || finding->upper_bound ? "up to " : "";
+}
+
+/* Says with which finding to begin: the first one of the list. What a finding concerns is no gain.
+ */
+static void advise_on_host_part(
+	struct diagnosis *diagnosis, const struct finding *first, struct finding *text)
+{
+	if (first && !first->concerned)
+		SET_TEXT(text->next, "Begin with the finding %s: %s%s.", first->rule->name,
+			most_of(first), gain_of(diagnosis, first));
 	else
 		SET_TEXT(text->next,
 			"Begin with the host's part: launch more at once (%s), or do less between "
@@ -336,10 +332,69 @@ static void say_host_on_path(
 								: "CUDA graphs, fused kernels");
 }
 
+/* Says why the first finding is not the one about what bounds the run: it gains more. */
+static void advise_on_larger_gain(struct diagnosis *diagnosis, const struct finding *first,
+	const struct finding *own, struct finding *text)
+{
+	if (first && own && first != own && !first->concerned && !*text->next)
+		SET_TEXT(text->next,
+			"Begin with the finding %s: %s%s. The finding %s gains up to %s.",
+			first->rule->name, most_of(first), gain_of(diagnosis, first),
+			own->rule->name, gain_of(diagnosis, own));
+}
+
+static bool computes(const struct path_node *work, void *context)
+{
+	(void)context;
+	return work->kind == ACTIVITY_KERNEL && !work->communicates;
+}
+
+/* Says by how much the run gets shorter if the kernels that compute take no time. Waits on the path
+ * whose reason is not known may get shorter with them. Where much of the path is unknown, so is
+ * that. */
+static void say_gain_of_kernels(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	struct finding kernels = { .whole_ns = bound->whole_ns };
+	uint64_t most_ns;
+
+	finding_set_gain(diagnosis, &kernels, 0, computes, NULL);
+	if (!kernels.has_gain || diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN],
+					 bound->path_ns, PATH_UNKNOWN_MAX))
+		return;
+	most_ns = min_u64(bound->path_ns - bound->path_host_ns,
+		kernels.gain_ns + bound->path_of_kind[PATH_EVENT] +
+			bound->path_of_kind[PATH_QUEUED] + bound->path_of_kind[PATH_UNKNOWN]);
+	if (run_bound_is_percent(most_ns, bound->path_ns, 1))
+		add_words(text, " Faster kernels alone shorten the run by %s at most.",
+			diagnose_share(diagnosis, most_ns, bound->path_ns));
+	else
+		add_words(text, " Faster kernels alone hardly shorten the run.");
+}
+
+/* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
+static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const struct finding *first, struct finding *text)
+{
+	SET_TEXT(text->sentence,
+		"The host is what takes longest: %s of the critical path is the host's, while the "
+		"GPU's kernels compute for %s of the time.",
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
+	say_gain_of_kernels(diagnosis, bound, text);
+	SET_TEXT(text->view, "critical-path");
+	advise_on_host_part(diagnosis, first, text);
+}
+
 static void say_bound(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
 	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
+
+	/* what the host did is known of all gaps only, not of those in steps */
+	const char *mpi = bound->bound == BOUND_HOST && !bound->steps
+				  ? host_activity_mpi_share(diagnosis)
+				  : NULL;
 
 	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
 		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
@@ -348,26 +403,28 @@ static void say_bound(
 			diagnose_plural(diagnosis, bound->long_gaps, "gap"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, bound->longest_gap_ns));
+	if (mpi)
+		add_words(text, ", in which the host is in MPI for %s of the time", mpi);
 	if (kernels_take_more(bound))
 		add_words(text, ". This is the largest loss; the kernels compute for %s",
 			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
 	add_words(text, ".");
 }
 
-static void say_sentence(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const struct finding *first, struct finding *text)
 {
 	if (bound->bound == BOUND_WAITING)
 		say_waiting(diagnosis, bound, text);
 	else if ((bound->bound == BOUND_COMPUTE || bound->bound == BOUND_BANDWIDTH) &&
 		 run_bound_host_on_path(bound))
-		say_host_on_path(diagnosis, bound, text);
+		say_host_on_path(diagnosis, bound, first, text);
 	else
 		say_bound(diagnosis, bound, text);
 }
 
-void run_bound_explain(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const struct finding *first, const struct finding *own, struct finding *text)
 {
 	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
 
@@ -380,7 +437,7 @@ void run_bound_explain(
 			BOUND_OPERATIONS_MIN);
 		return;
 	}
-	say_sentence(diagnosis, bound, text);
+	say_sentence(diagnosis, bound, first, text);
 	if (bound->steps)
 		SET_TEXT(text->evidence, "%s in %s: ", diagnose_time(diagnosis, bound->whole_ns),
 			bound->steps == 1
@@ -402,5 +459,6 @@ void run_bound_explain(
 		bound_kernels_advise(diagnosis, text);
 	else if (shown == BOUND_WAITING)
 		advise_on_one_wait(diagnosis, bound, text);
+	advise_on_larger_gain(diagnosis, first, own, text);
 	explain_confidence(diagnosis, bound, text);
 }

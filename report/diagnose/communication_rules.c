@@ -76,31 +76,113 @@ static struct communication communication_of(const struct diagnosis *diagnosis)
  * time. */
 #define NEARLY_ALL 10u
 
-/* Adds the rate of the collectives whose size is known, and the one that is slowest by
- * comparison. */
-static void add_rates(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct collective_rates rates = collective_rates_read(diagnosis->process);
-	size_t used = strlen(finding->evidence);
+/* Appends to the evidence. */
+#define ADD_EVIDENCE(finding, ...)                                          \
+	finding_set_text((finding)->evidence + strlen((finding)->evidence), \
+		sizeof(finding)->evidence - strlen((finding)->evidence), __VA_ARGS__)
 
-	if (!rates.ns)
+/* Adds the collective that is slowest by comparison with an equal one. */
+static void add_slowest(
+	struct diagnosis *diagnosis, struct finding *finding, const struct collective_rates *rates)
+{
+	if (rates->slowest_ns < 2 * rates->fastest_ns || !rates->slowest_ns)
 		return;
-	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; %s in %s at %s", diagnose_bytes(diagnosis, rates.bytes),
-		diagnose_plural(diagnosis, rates.count, "sized collective"),
-		diagnose_rate(diagnosis, rates.bytes, rates.ns));
-	used = strlen(finding->evidence);
-	if (rates.slowest_ns < 2 * rates.fastest_ns || !rates.slowest_ns)
-		return;
-	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; one of %s took %s (%s), the fastest equal one %s: %s",
-		diagnose_bytes(diagnosis, rates.slowest_bytes),
-		diagnose_time(diagnosis, rates.slowest_ns),
-		diagnose_rate(diagnosis, rates.slowest_bytes, rates.slowest_ns),
-		diagnose_time(diagnosis, rates.fastest_ns),
-		rates.slowest_ns >= NEARLY_ALL * rates.fastest_ns
+	ADD_EVIDENCE(finding, "; one of %s took %s (%s), the fastest equal one %s: %s",
+		diagnose_bytes(diagnosis, rates->slowest_bytes),
+		diagnose_time(diagnosis, rates->slowest_ns),
+		diagnose_rate(diagnosis, rates->slowest_bytes, rates->slowest_ns),
+		diagnose_time(diagnosis, rates->fastest_ns),
+		rates->slowest_ns >= NEARLY_ALL * rates->fastest_ns
 			? "nearly all of it was waiting for other ranks"
 			: "the rest was waiting for other ranks, or a network that others used");
+}
+
+static const char *line_words(
+	struct diagnosis *diagnosis, const struct collective_line *line, char *words, size_t room)
+{
+	const char *latency = diagnose_time(diagnosis, line->latency_max_ns);
+
+	*words = '\0';
+	if (line->limit == LINE_WAIT)
+		finding_set_text(words, room,
+			": longer than latency (assumed: %s at most), so mostly waiting, for other "
+			"ranks or beside other kernels",
+			latency);
+	else if (line->limit == LINE_LATENCY)
+		finding_set_text(words, room,
+			": mostly latency, or a wait that is no longer (assumed: %s at most)",
+			latency);
+	else if (line->limit == LINE_TRANSFER)
+		finding_set_text(words, room, ": mostly transfer");
+	return words;
+}
+
+/* Adds how the time of the largest kind of collective depends on the size of its messages. */
+static void add_line(
+	struct diagnosis *diagnosis, struct finding *finding, const struct collective_line *line)
+{
+	char words[192], ranks[64] = "", rest[64] = "the rest varies";
+
+	if (line->limit == LINE_NONE)
+		return;
+	if (line->ranks)
+		SET_TEXT(ranks, " of %s", diagnose_plural(diagnosis, line->ranks, "rank"));
+	ADD_EVIDENCE(finding, "; %s%s, %s in %s from %s to %s: ",
+		line->operation ? sized_operation_name(line->operation) : "one kernel", ranks,
+		diagnose_plural(diagnosis, line->count, "call"),
+		diagnose_plural(diagnosis, line->sizes, "size"),
+		diagnose_bytes(diagnosis, line->min_bytes),
+		diagnose_bytes(diagnosis, line->max_bytes));
+	if (line->limit == LINE_VARIES) {
+		ADD_EVIDENCE(finding, "their times depend on something else than the size: waiting "
+				      "for other ranks, or a network that others used");
+		return;
+	}
+	if (line->bytes_per_s > 0)
+		SET_TEXT(rest, "the rest grows, at %s",
+			diagnose_rate(diagnosis, (uint64_t)line->bytes_per_s, 1000000000));
+	ADD_EVIDENCE(finding, "%s of each (%s of %s) does not grow with the size, %s%s",
+		diagnose_time(diagnosis, line->fixed_each_ns),
+		diagnose_share(diagnosis, line->fixed_ns, line->ns),
+		diagnose_time(diagnosis, line->ns), rest,
+		line_words(diagnosis, line, words, sizeof words));
+}
+
+/* Adds the rate of the collectives whose size is known, and what their times consist of. */
+static void add_rates(
+	struct diagnosis *diagnosis, struct finding *finding, const struct collective_rates *rates)
+{
+	if (!rates->ns)
+		return;
+	ADD_EVIDENCE(finding, "; %s in %s at %s", diagnose_bytes(diagnosis, rates->bytes),
+		diagnose_plural(diagnosis, rates->count, "sized collective"),
+		diagnose_rate(diagnosis, rates->bytes, rates->ns));
+	add_slowest(diagnosis, finding, rates);
+	add_line(diagnosis, finding, &rates->line);
+}
+
+/* Sets the advice by what most of the communication consists of, where that is known. */
+static void advise_on_communication(struct finding *finding, const struct communication *sums,
+	const struct collective_line *line)
+{
+	const bool most = diagnose_is_share(line->ns, sums->busy_ns, 500);
+
+	if (most && line->limit == LINE_LATENCY)
+		SET_TEXT(finding->next,
+			"Send fewer, larger messages (larger buckets, flat parameters), because "
+			"each has a fixed cost. Then overlap them: prefetch, another order of "
+			"layers, communication in its own stream.");
+	else if (most && line->limit == LINE_TRANSFER)
+		SET_TEXT(finding->next,
+			"Send fewer bytes (a smaller type, less often), and check which links NCCL "
+			"uses (NCCL_DEBUG=INFO). Then overlap it: larger buckets, prefetch, "
+			"another order of layers, communication in its own stream.");
+	else
+		SET_TEXT(finding->next,
+			"Compare the ranks first (pperf-report ranks with the traces of all "
+			"ranks): a slow rank shows as communication on the others. Then overlap "
+			"it: larger buckets, prefetch, another order of layers, communication in "
+			"its own stream.");
 }
 
 /* Adds which messages are exposed most, if the view shows several sizes. */
@@ -120,9 +202,17 @@ static void add_top_size(
 				diagnosis, sums->top_size.exposed_ns, sums->top_size.busy_ns));
 }
 
+static bool communicates(const struct path_node *work, void *context)
+{
+	(void)context;
+	return work->communicates;
+}
+
 static void report_exposed(
 	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
+	const struct collective_rates rates = collective_rates_read(diagnosis->process);
+
 	finding_set_found(
 		finding, diagnose_hides_work(diagnosis) ? CONFIDENCE_LOW : CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "%s",
@@ -133,6 +223,8 @@ static void report_exposed(
 			  "only their traces show");
 	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
 	finding_set_place(diagnosis, finding, sums->node_ns, sums->room);
+	finding->places_name = "in the whole trace";
+	finding_set_gain(diagnosis, finding, 0, communicates, NULL);
 	SET_TEXT(finding->evidence,
 		"in the whole trace %s of communication in %s, %s of it exposed (%s)",
 		diagnose_time(diagnosis, sums->busy_ns),
@@ -140,11 +232,8 @@ static void report_exposed(
 		diagnose_time(diagnosis, sums->exposed_ns),
 		diagnose_share(diagnosis, sums->exposed_ns, sums->busy_ns));
 	add_top_size(diagnosis, finding, sums);
-	add_rates(diagnosis, finding);
-	SET_TEXT(finding->next,
-		"Compare the ranks first (pperf-report ranks with the traces of all ranks): a slow "
-		"rank shows as communication on the others. Then overlap it: larger buckets, "
-		"prefetch, another order of layers, communication in its own stream.");
+	add_rates(diagnosis, finding, &rates);
+	advise_on_communication(finding, sums, &rates.line);
 	SET_TEXT(finding->view, "overlap");
 	finding->count = sums->operations;
 }

@@ -154,26 +154,28 @@ static uint64_t impact_base(const struct finding *finding)
 	return run_ns * (count ? count : 1);
 }
 
-/* Sets by how much less GPU work shortens the run: not by the host's part of the critical path. */
+/* Sets by how much less GPU work shortens the run: by what the rule has found (finding_set_gain),
+ * and not by the host's part of the critical path. */
 static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
 	const uint64_t most_ns = run_bound_gain_max(bound, finding->whole_ns);
 	const size_t used = strlen(finding->evidence);
-	const char *gain = "nothing yet";
+	const char *gain = "hardly at all";
 
 	if (!bound->path_ns || !diagnosis->facts.operations)
 		return;
+	finding->gain_ns = min_u64(min_u64(finding->impact_ns, most_ns),
+		finding->has_gain ? finding->gain_ns : UINT64_MAX);
 	finding->has_gain = true;
-	finding->gain_ns = min_u64(finding->impact_ns, most_ns);
 	if (finding->gain_ns == finding->impact_ns)
 		return;
 	if (diagnose_is_share(finding->gain_ns, impact_base(finding), LIMIT_MINOR))
 		gain = diagnose_time(diagnosis, finding->gain_ns);
 	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; less GPU work gains %s%s, because the host has %s of the critical path", gain,
-		*gain == 'n' ? "" : " at most",
-		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
+		"; by the critical path, of which the host has %s, the run gets shorter %s%s%s",
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+		*gain == 'h' ? "" : "by ", gain, *gain == 'h' ? "" : " at most");
 }
 
 static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
@@ -355,9 +357,16 @@ static void add_finding_row(
 	if (finding->places_ns) {
 		computed_row_set_share(computed, "share", finding->place_ns, finding->places_ns);
 		computed_row_set_unsigned(computed, "share_of_ns", finding->places_ns);
+		if (finding->places_name)
+			computed_row_set_string(computed, "share_of", finding->places_name);
 	}
-	if (finding->has_gain)
+	if (finding->has_gain) {
 		computed_row_set_unsigned(computed, "gain_ns", finding->gain_ns);
+		computed_row_set_share(computed, "gain_share",
+			min_u64(finding->gain_ns, impact_base(finding)), impact_base(finding));
+	}
+	if (*finding->same_idle_as)
+		computed_row_set_string(computed, "same_idle_as", finding->same_idle_as);
 	if (finding->has_example && finding->state == FINDING_FOUND)
 		computed_row_set_unsigned(computed, "start_ns", finding->example_ns);
 	rows_add(rows, &computed->row);
@@ -379,6 +388,8 @@ static struct diagnosis *diagnosis_new(
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
+	if (diagnosis->bound.path)
+		critical_path_graph_free(diagnosis->bound.path);
 	diagnose_facts_free(diagnosis);
 	free(diagnosis);
 }
@@ -446,11 +457,10 @@ static struct diagnosis *check_steps(const struct diagnosis *whole, const struct
 }
 
 static void add_finding_rows(const struct options *options, struct process *process,
-	struct rows *rows, struct finding *findings)
+	struct rows *rows, const struct finding *findings)
 {
 	uint32_t found = 0;
 
-	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		if (findings[i].state == FINDING_FOUND && options->top && found++ >= options->top)
 			rows->hidden_by_top++;
@@ -468,29 +478,6 @@ static void add_class_row(
 	computed_row_set_unsigned(computed, "impact_ns", bound->ns[class]);
 	computed_row_set_share(computed, "share", bound->ns[class], bound->whole_ns);
 	rows_add(rows, &computed->row);
-}
-
-/* Adds the row that says what bounds the run, and a row for each class of its time. */
-static void add_bound_rows(struct diagnosis *diagnosis, struct rows *rows)
-{
-	const struct run_bound *bound = diagnose_bound(diagnosis);
-	struct computed_row *computed = computed_row_new(diagnosis->process, 0, "verdict");
-	struct finding text = { .rule = NULL, .diagnosis = diagnosis };
-
-	run_bound_explain(diagnosis, bound, &text);
-	computed_row_set_name(computed, bound_name(bound->bound), strlen(bound_name(bound->bound)));
-	computed_row_set_string(computed, "finding", text.sentence);
-	computed_row_set_string(computed, "evidence", text.evidence);
-	computed_row_set_string(computed, "why", text.reason);
-	if (*text.next)
-		computed_row_set_string(computed, "next", text.next);
-	computed_row_set_string(computed, "confidence", confidence_name(bound->confidence));
-	computed_row_set_unsigned(computed, "count", bound->operations);
-	set_command_cell(diagnosis, computed, &text);
-	rows_add(rows, &computed->row);
-	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
-		if (bound->ns[class])
-			add_class_row(diagnosis->process, rows, bound, class);
 }
 
 /* The rules that find a class of the verdict. Of two rules, that of the larger one of two classes
@@ -534,6 +521,75 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 	}
 }
 
+/* Returns the finding about a class, or about the one that is judged together with it. NULL:
+ * nothing was found. */
+static const struct finding *found_of_class(struct finding *findings, enum bound class)
+{
+	const struct finding *own = class < BOUND_CLASSES ? finding_of_class(findings, class)
+							  : NULL;
+
+	if ((!own || own->state != FINDING_FOUND) && class < BOUND_CLASSES)
+		own = finding_of_class(findings, run_bound_partner(class));
+	return own && own->state == FINDING_FOUND ? own : NULL;
+}
+
+/* Says of findings about idle time that another finding has the same time. Both rules look at it
+ * from another side: impacts are no sum. */
+static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *findings)
+{
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
+		struct finding *finding = &findings[i];
+		const struct finding *other = found_of_class(
+			findings, (enum bound)finding->idle_of);
+		const size_t used = strlen(finding->sentence);
+
+		if (finding->state != FINDING_FOUND || !finding->idle_of_ns || !other)
+			continue;
+		SET_TEXT(finding->same_idle_as, "%s", other->rule->name);
+		if (run_bound_is_percent(finding->idle_of_ns, finding->impact_ns, 95))
+			finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
+				" This is the same idle time as in the finding %s.",
+				other->rule->name);
+		else
+			finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
+				" %s of it is the same idle time as in the finding %s.",
+				diagnose_time(diagnosis, finding->idle_of_ns), other->rule->name);
+	}
+}
+
+/* Returns the first finding of the list if it gains 1 % of the run or more. */
+static const struct finding *finding_to_begin_with(const struct finding *findings)
+{
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
+		if (findings[i].state == FINDING_FOUND && finding_position(&findings[i]) == 1)
+			return &findings[i];
+	return NULL;
+}
+
+/* Adds the row that says what bounds the run, and a row for each class of its time. */
+static void add_bound_rows(struct diagnosis *diagnosis, struct finding *findings, struct rows *rows)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	struct computed_row *computed = computed_row_new(diagnosis->process, 0, "verdict");
+	struct finding text = { .rule = NULL, .diagnosis = diagnosis };
+
+	run_bound_explain(diagnosis, bound, finding_to_begin_with(findings),
+		found_of_class(findings, bound->bound), &text);
+	computed_row_set_name(computed, bound_name(bound->bound), strlen(bound_name(bound->bound)));
+	computed_row_set_string(computed, "finding", text.sentence);
+	computed_row_set_string(computed, "evidence", text.evidence);
+	computed_row_set_string(computed, "why", text.reason);
+	if (*text.next)
+		computed_row_set_string(computed, "next", text.next);
+	computed_row_set_string(computed, "confidence", confidence_name(bound->confidence));
+	computed_row_set_unsigned(computed, "count", bound->operations);
+	set_command_cell(diagnosis, computed, &text);
+	rows_add(rows, &computed->row);
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		if (bound->ns[class])
+			add_class_row(diagnosis->process, rows, bound, class);
+}
+
 static void diagnose_process(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
@@ -550,10 +606,12 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	}
 	if (has_small_steps(whole, &narrowed))
 		of_steps = check_steps(whole, &narrowed, &part, findings);
-	if (whole->facts.operations) {
+	note_same_idle_time(whole, findings);
+	if (whole->facts.operations)
 		note_small_classes(whole, findings);
-		add_bound_rows(whole, rows);
-	}
+	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
+	if (whole->facts.operations)
+		add_bound_rows(whole, findings, rows);
 	add_finding_rows(options, process, rows, findings);
 	if (of_steps)
 		diagnosis_free(of_steps);

@@ -52,14 +52,16 @@ struct call_occurrences {
  * calls. */
 const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls);
 
-/* Calls of one thread in which it waits for the GPU (blocking_rule.c). */
-struct blocked_thread {
-	struct occurrences calls;
-	uint64_t kernels; /* that it launched, in the whole trace */
-	/* of the calls: copies that end before their call returns, the time of these calls, and
-	 * that of the copies */
-	uint64_t copies, copies_ns, moving_ns;
-	uint32_t tid;
+/* A call in which its thread waits for the GPU (blocking_rule.c). */
+struct blocking_call {
+	uint64_t begin_ns, end_ns;
+	uint32_t tid, owner, name;
+	bool copies; /* it copies, and returns after the copy ended */
+};
+/* A thread that launches on a GPU, and the kernels that it launched there. */
+struct launching_thread {
+	uint64_t kernels;
+	uint32_t tid, device;
 };
 
 #define CLOCK_PARTS_MAX 64u
@@ -73,6 +75,24 @@ struct variable_kernel {
 	/* sums of duration / median, by part of the trace */
 	double own[CLOCK_PARTS_MAX], others[CLOCK_PARTS_MAX];
 	uint32_t own_count[CLOCK_PARTS_MAX], others_count[CLOCK_PARTS_MAX];
+};
+
+#define HOST_PLACES 4u
+#define HOST_FUNCTIONS 3u
+
+/* A range or call that a launching thread was in during long gaps. */
+struct host_place {
+	uint32_t node; /* 0: in no recorded range or call */
+	uint64_t ns, samples;
+	uint64_t function_count; /* that CPU samples name */
+	char functions[384];     /* the HOST_FUNCTIONS with most samples, with their shares */
+};
+
+/* What launching threads did in long gaps (host_activity.c). */
+struct host_activity {
+	uint64_t total_ns, mpi_ns;             /* mpi_ns: part of total_ns, in calls of MPI */
+	struct host_place places[HOST_PLACES]; /* those with most time */
+	unsigned count, last; /* last: the place that the following rows describe */
 };
 
 struct diagnose_facts {
@@ -93,13 +113,17 @@ struct diagnose_facts {
 	/* of the whole trace: recorded by CUPTI; by pperf */
 	uint64_t allocation_calls[2];
 	struct variable_kernel variable;
-	struct blocked_thread *blocked;
-	size_t blocked_count, blocked_room;
+	struct blocking_call *blocking;
+	size_t blocking_count, blocking_room;
+	uint64_t blocking_ns; /* sum of their lengths */
+	struct launching_thread *launching;
+	size_t launching_count, launching_room;
 	/* from the rows of `idle` */
 	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT],
 		cause_longest_ns[GAP_CAUSE_COUNT];
 	uint32_t cause_node[GAP_CAUSE_COUNT];
 	uint64_t cause_node_ns[GAP_CAUSE_COUNT];
+	struct host_activity host;
 	/* by node: idle time before its launches, and of their latency */
 	uint64_t *launch_idle_of_node;
 	size_t launch_idle_room;
@@ -211,6 +235,12 @@ void finding_set_place_of(struct diagnosis *diagnosis, struct finding *finding,
  * and impact_ns, if that is at least `per_mille` thousandths of the steps or of the span. */
 bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
 	uint64_t span_ns, uint64_t per_mille);
+/* Sets by how much the run gets shorter at most, by the critical path, if GPU work that `selects`
+ * accepts took only `left` (0 to 1) of its time. If the impact is a part of steady-state steps,
+ * only their work is shortened. Called when the impact and whole_ns are set; sets nothing if the
+ * path is not known. */
+void finding_set_gain(struct diagnosis *diagnosis, struct finding *finding, double left,
+	bool (*selects)(const struct path_node *work, void *context), void *context);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
@@ -233,6 +263,15 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
+/* Adds a row of `idle` about what the host did in long gaps; other rows are passed over. */
+void host_activity_add_row(struct diagnosis *diagnosis, const struct row *row);
+/* Returns the share of the long gaps in which the host is in MPI, if it is large, or NULL. */
+const char *host_activity_mpi_share(struct diagnosis *diagnosis);
+/* Returns what has most time of the long gaps, is not MPI, and has CPU samples. NULL: nothing. */
+const struct host_place *host_activity_sampled(const struct diagnosis *diagnosis);
+/* Appends to sentence and evidence what the host did in long gaps, if the trace shows more than
+ * the place of a finding does: MPI, CPU samples, or the ranges of a program without PyTorch. */
+void host_activity_explain(struct diagnosis *diagnosis, struct finding *finding);
 /* Sets the advice for calls that wait for the GPU, by the operators around finding->node. */
 void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about calls in which the host is blocked (blocking_rule.c). */
@@ -240,8 +279,6 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 /* Adds GPU work, or a call, to the calls that block their threads. */
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
-/* Returns by how much the run gets shorter at most without these calls, and their number. */
-uint64_t blocking_gain(struct diagnosis *diagnosis, uint64_t *calls);
 void blocking_free(struct diagnose_facts *facts);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);

@@ -448,8 +448,10 @@ static void facts_read_idle(struct diagnosis *diagnosis)
 	struct rows rows = { .count = 0 };
 
 	arrange_idle(&options, diagnosis->process, &rows);
-	for (size_t i = 0; i < rows.count; i++)
+	for (size_t i = 0; i < rows.count; i++) {
 		facts_add_idle_row(diagnosis, &rows.rows[i]);
+		host_activity_add_row(diagnosis, &rows.rows[i]);
+	}
 	free(rows.rows);
 }
 

@@ -37,6 +37,7 @@ struct finding {
 	/* What is at `node`, of what is anywhere, or of the impact if that is more; 0: not known
 	 * (finding_set_place). */
 	uint64_t place_ns, places_ns;
+	const char *places_name;          /* what places_ns is the time of; NULL: of the impact */
 	uint64_t count;                   /* number of occurrences */
 	uint64_t impact_ns, impact_bytes; /* cost; 0: not known */
 	/* What impact_ns is a part of. 0: the GPU span or the run, by the needs of the rule. */
@@ -45,9 +46,15 @@ struct finding {
 	bool upper_bound; /* true: impact is the most that can be gained; false: it was measured */
 	/* Instead: impact is the time of what would become faster, by how much is not known. */
 	bool concerned;
-	/* by how much the run gets shorter at most, as the critical path has it */
+	/* by how much the run gets shorter at most, as the critical path has it (finding_set_gain)
+	 */
 	uint64_t gain_ns;
 	bool has_gain;
+	/* Of the impact: idle time of the GPU that the verdict has as the class `idle_of` (enum
+	 * bound), which may have a finding of its own. 0: none. */
+	uint64_t idle_of_ns;
+	unsigned idle_of;
+	char same_idle_as[64];     /* the name of that finding */
 	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
 	bool ends_run;             /* it costs the run, not time: ordered first */
 	bool last;                 /* ordered after the other findings that cost as much */

@@ -103,17 +103,18 @@ void finding_add_cost(struct paragraph *paragraph, const struct row *row)
 									 : "");
 	if (has_gain) {
 		paragraph_value(paragraph, UNIT_TIME, gain);
-		paragraph_add(paragraph, " of the run (");
-		paragraph_value(paragraph, UNIT_TIME, impact);
-		paragraph_add(paragraph, " of GPU work, ");
 	} else if (has_time) {
 		paragraph_value(paragraph, UNIT_TIME, impact);
-		paragraph_add(paragraph, " (");
 	}
 	if (has_time)
-		paragraph_add(paragraph, "%.1f %% of %s)",
-			100 * computed_row_real(row, "impact_share"),
+		paragraph_add(paragraph, " (%.1f %% of %s)",
+			100 * computed_row_real(row, has_gain ? "gain_share" : "impact_share"),
 			computed_row_text(row, "impact_of").bytes);
+	if (has_gain) {
+		paragraph_add(paragraph, ", with ");
+		paragraph_value(paragraph, UNIT_TIME, impact);
+		paragraph_add(paragraph, " less GPU work");
+	}
 	add_bytes(paragraph, row, has_time);
 }
 
@@ -131,6 +132,7 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 void finding_add_place_share(
 	struct paragraph *paragraph, const struct row *row, const char *of_cost)
 {
+	const struct string_view name = computed_row_text(row, "share_of");
 	uint64_t whole;
 
 	paragraph_add(paragraph, "%.0f %%", 100 * computed_row_real(row, "share"));
@@ -138,6 +140,8 @@ void finding_add_place_share(
 		whole > computed_row_number(row, "impact_ns") / 200 * 201) {
 		paragraph_add(paragraph, " of ");
 		paragraph_value(paragraph, UNIT_TIME, whole);
+		if (name.length)
+			paragraph_add(paragraph, " %.*s", (int)name.length, name.bytes);
 	} else {
 		paragraph_add(paragraph, "%s", of_cost);
 	}

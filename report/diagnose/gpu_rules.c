@@ -45,6 +45,11 @@ bool diagnose_is_communication(const struct diagnosis *diagnosis, uint32_t name)
 	return node_names_is_communication(diagnosis->profile->names, name);
 }
 
+static bool has_name(const struct path_node *work, void *context)
+{
+	return work->name == *(const uint32_t *)context;
+}
+
 static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *finding,
 	const struct kernel_sum *sum, uint32_t name)
 {
@@ -63,6 +68,7 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 				"lower precision, fewer or larger calls.");
 	SET_TEXT(finding->view, "kernels --top 10");
 	finding_set_impact(finding, sum->shape->node, sum->calls, sum->total_ns);
+	finding_set_gain(diagnosis, finding, 0, has_name, &name);
 	finding->has_example = true;
 	finding->example_ns = sum->shape->longest_start_ns;
 }
@@ -238,6 +244,8 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
 	finding_set_impact(finding, impact == saved && node ? node : occurrences_top_node(tiny),
 		tiny->count, impact);
+	finding->idle_of = BOUND_LAUNCH;
+	finding->idle_of_ns = impact == saved ? saved : 0;
 	occurrences_set_example(tiny, finding);
 }
 
@@ -246,6 +254,8 @@ struct starvation {
 	const struct launch_config *most;
 	uint64_t blocks; /* of `most` */
 	uint32_t multiprocessors;
+	bool *names; /* of these kernels */
+	size_t name_room;
 };
 
 static uint64_t grid_blocks(const struct trace_kernel *kernel)
@@ -284,6 +294,8 @@ static void add_starved_shape(const struct diagnosis *diagnosis, const struct la
 		return;
 	lost = (uint64_t)((long double)kernel->total_ns *
 			  (1 - (long double)blocks / device->multiprocessors));
+	ARRAY_GROW(starved->names, starved->name_room, (size_t)kernel->name + 1);
+	starved->names[kernel->name] = true;
 	starved->lost_ns += lost;
 	starved->total_ns += kernel->total_ns;
 	starved->calls += kernel->calls;
@@ -361,24 +373,20 @@ static void advise_on_grids(
 			starved->multiprocessors);
 }
 
-void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
+static bool is_starved(const struct path_node *work, void *context)
 {
-	const struct launch_configs *kernels = diagnosis->profile->kernels;
+	const struct starvation *starved = context;
+
+	return work->kind == ACTIVITY_KERNEL && work->name < starved->name_room &&
+	       starved->names[work->name];
+}
+
+static void report_small_grids(
+	struct diagnosis *diagnosis, struct finding *finding, struct starvation *starved)
+{
 	const struct profile_totals *totals = &diagnosis->profile->totals;
-	struct starvation starved = { .most = NULL };
 	char waves[64];
 
-	for (uint32_t i = 0; i < kernels->count; i++)
-		add_starved_shape(diagnosis, &kernels->kernels[i], &starved);
-	if (!starved.known_ns) {
-		finding_set_unchecked(finding, "the trace lacks the number of multiprocessors or "
-					       "the grids of the launches");
-		return;
-	}
-	if (!starved.most || starved.calls < LIMIT_CALLS_FEW ||
-		!diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) ||
-		!diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
-		return;
 	finding_set_found(
 		finding, totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10
 				 ? CONFIDENCE_MEDIUM
@@ -393,16 +401,37 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 		"unused while they run.");
 	SET_TEXT(finding->evidence,
 		"%s, %s in total; the largest part is %s with %s for %u multiprocessors%s, %s",
-		diagnose_plural(diagnosis, starved.calls, "launch"),
-		diagnose_time(diagnosis, starved.total_ns),
-		diagnose_name(diagnosis, starved.most->name),
-		diagnose_plural(diagnosis, starved.blocks, "block"), starved.multiprocessors,
-		format_waves(diagnosis, starved.most, waves),
-		diagnose_plural(diagnosis, starved.most->calls, "launch"));
-	advise_on_grids(diagnosis, &starved, finding);
+		diagnose_plural(diagnosis, starved->calls, "launch"),
+		diagnose_time(diagnosis, starved->total_ns),
+		diagnose_name(diagnosis, starved->most->name),
+		diagnose_plural(diagnosis, starved->blocks, "block"), starved->multiprocessors,
+		format_waves(diagnosis, starved->most, waves),
+		diagnose_plural(diagnosis, starved->most->calls, "launch"));
+	advise_on_grids(diagnosis, starved, finding);
 	SET_TEXT(finding->view, "kernels");
-	finding_set_impact(finding, main_launcher(diagnosis->profile->tree, starved.most),
-		starved.calls, starved.lost_ns);
-	finding->has_example = finding->node == starved.most->node;
-	finding->example_ns = starved.most->longest_start_ns;
+	finding_set_impact(finding, main_launcher(diagnosis->profile->tree, starved->most),
+		starved->calls, starved->lost_ns);
+	finding_set_gain(diagnosis, finding,
+		1 - (double)starved->lost_ns / (double)starved->total_ns, is_starved, starved);
+	finding->has_example = finding->node == starved->most->node;
+	finding->example_ns = starved->most->longest_start_ns;
+}
+
+void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct launch_configs *kernels = diagnosis->profile->kernels;
+	const struct profile_totals *totals = &diagnosis->profile->totals;
+	struct starvation starved = { .most = NULL };
+
+	for (uint32_t i = 0; i < kernels->count; i++)
+		add_starved_shape(diagnosis, &kernels->kernels[i], &starved);
+	if (!starved.known_ns) {
+		finding_set_unchecked(finding, "the trace lacks the number of multiprocessors or "
+					       "the grids of the launches");
+	} else if (starved.most && starved.calls >= LIMIT_CALLS_FEW &&
+		   diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) &&
+		   diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH)) {
+		report_small_grids(diagnosis, finding, &starved);
+	}
+	free(starved.names);
 }

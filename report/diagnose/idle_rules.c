@@ -158,35 +158,45 @@ static void advise_on_launches(struct diagnosis *diagnosis, struct finding *find
 
 static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct trace_text left_out = process_meta(diagnosis->process, "import.left_out");
-	const bool has_samples = left_out.length &&
-				 memmem(left_out.bytes, left_out.length, "CPU samples", 11);
 	const struct program_traits traits = diagnose_traits(diagnosis);
 	const struct node *node = &diagnosis->profile->tree->nodes[finding->node];
+	const bool is_mpi = host_activity_mpi_share(diagnosis) != NULL,
+		   is_sampled = host_activity_sampled(diagnosis) != NULL;
 
-	SET_TEXT(finding->next, "Look at what the host does meanwhile: %s%s.%s%s",
-		traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
-				      "libraries at a first call"
-				    : "input and output, MPI, computation on the CPU",
-		traits.uses_pytorch || traits.has_ranges
+	SET_TEXT(finding->next, "%s%s%s.%s%s",
+		is_sampled ? "Do on the GPU, or while it works, what the CPU samples show"
+			   : "Look at what the host does meanwhile: ",
+		is_sampled            ? ""
+		: traits.uses_pytorch ? "preparing data, checkpoints, logging, loading of "
+					"libraries at a first call"
+				      : "input and output, MPI, computation on the CPU",
+		is_sampled ? " (pperf-report idle lists the functions)"
+		: traits.uses_pytorch || traits.has_ranges
 			? " (pperf-report tree -m cpu shows the ranges)"
 			: "; NVTX ranges around them would show it",
+		is_mpi ? " Overlap MPI with GPU work (MPI_Isend or MPI_Irecv, and the wait later), "
+			 "and compare the ranks: time in MPI may be waiting for a late one."
+		       : "",
 		finding->node && node->kind != NODE_UNATTRIBUTED
 			? " The call path shown launched the work that ended most of this idle "
 			  "time."
-			: "",
-		has_samples ? " The file has CPU samples, which pperf does not read: Nsight "
-			      "Systems shows which functions the thread was in."
-			    : "");
+			: "");
 }
 
 /* Returns true if the GPU was idle for long enough because the host was late. */
 static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *idle)
 {
 	const uint64_t span_ns = diagnosis->facts.span_ns;
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	/* In the steps, also before the first operation. Steps that are a small part of the run are
+	 * checked on their own. */
+	const bool by_steps = bound->steps && diagnose_is_share(diagnosis->facts.steady_ns,
+						      diagnosis->facts.whole_ns, LIMIT_STEPS_SMALL);
+	const uint64_t steps_ns = by_steps ? run_bound_ns(bound, BOUND_LAUNCH) : 0;
 
 	return diagnose_is_share(idle->longer->total_ns, span_ns, LIMIT_WORTH) ||
-	       (diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) &&
+	       ((diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) ||
+			diagnose_is_share(steps_ns, bound->whole_ns, LIMIT_LAUNCH_IDLE)) &&
 		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
 }
 
@@ -222,10 +232,12 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 			  "or has only just launched it.");
 	set_place_of_gaps(diagnosis, finding, idle->longer);
 	list_launch_gaps(diagnosis, finding, idle);
-	if (is_long)
+	if (is_long) {
+		host_activity_explain(diagnosis, finding);
 		advise_on_host(diagnosis, finding);
-	else
+	} else {
 		advise_on_launches(diagnosis, finding);
+	}
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
 	occurrences_set_example(most, finding);

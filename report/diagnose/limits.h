@@ -35,6 +35,8 @@
 	X(DATALOADER_WAIT, 100,                                                                    \
 		"of the steps' time: a DataLoader that is fast enough takes almost none of it")    \
 	X(CALLS_FEW, 3, "what happens once or twice may belong to the beginning or the end")       \
+	X(TOGETHER, 100,                                                                           \
+		"of the time looked at: what only several changes gain must be worth them")        \
 	X(SUCCESSION, 3, "pairs of a copy and a matrix product: one may be chance")                \
 	X(COMPILE_SHARE, 100, "of the compiled regions' own time on the CPU")                      \
 	X(SPIKE, 1500, "of the median step's peak: half as much again decides the batch size")     \

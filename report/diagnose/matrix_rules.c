@@ -131,8 +131,16 @@ static void set_place_of_products(
 	free(ns);
 }
 
+static bool is_product(const struct path_node *work, void *context)
+{
+	const struct fp32_products *products = context;
+
+	return work->kind == ACTIVITY_KERNEL && work->name < products->names &&
+	       products->name_ns[work->name];
+}
+
 static void report_products(
-	struct diagnosis *diagnosis, struct finding *finding, const struct fp32_products *products)
+	struct diagnosis *diagnosis, struct finding *finding, struct fp32_products *products)
 {
 	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
 
@@ -146,12 +154,16 @@ static void report_products(
 		diagnose_share(diagnosis, products->total_ns, whole));
 	finding_set_impact(finding, 0, products->calls, products->gain_ns);
 	set_place_of_products(diagnosis, finding, products);
+	finding->places_name = "of these kernels";
+	finding_set_gain(diagnosis, finding,
+		1 - (double)products->gain_ns / (double)products->total_ns, is_product, products);
 	SET_TEXT(finding->evidence,
-		"%s, %s; the largest part there is %s; peak rates: FP32 %.1f TFLOP/s, %s on tensor "
-		"cores "
-		"%.0f TFLOP/s",
+		"%s, %s of %s of GPU time, which tensor cores would make shorter by %s; the "
+		"largest part there is %s; peak rates: FP32 %.1f TFLOP/s, %s on tensor cores %.0f "
+		"TFLOP/s",
 		diagnose_plural(diagnosis, products->calls, "launch"),
-		diagnose_time(diagnosis, products->total_ns),
+		diagnose_time(diagnosis, products->total_ns), diagnose_time(diagnosis, whole),
+		diagnose_time(diagnosis, products->gain_ns),
 		diagnose_name(diagnosis, largest_name(diagnosis, finding->node, products)),
 		products->speed / 1e12, products->tf32 ? "TF32" : "FP16", products->faster / 1e12);
 	SET_TEXT(finding->next, "%s",
@@ -168,7 +180,7 @@ static void report_products(
 
 void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct fp32_products products = fp32_products_of(diagnosis);
+	struct fp32_products products = fp32_products_of(diagnosis);
 	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
 
 	if (!products.known_ns)

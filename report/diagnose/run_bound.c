@@ -94,7 +94,7 @@ static void end_work(void *context, const struct sweep_mark *mark, uint64_t at_n
 	device->running[mark->first]--;
 }
 
-static enum bound class_of_cause(enum gap_cause cause)
+enum bound run_bound_class_of(enum gap_cause cause)
 {
 	static const enum bound classes[GAP_CAUSE_COUNT] = { [GAP_LAUNCH] = BOUND_LAUNCH,
 		[GAP_DATA] = BOUND_DATA,
@@ -128,7 +128,7 @@ static void account_idle(
 	idle_parts_visit(process, activities, add_idle, pass);
 	step_idle_add_ends(&pass->idle, process, activities);
 	for (enum gap_cause cause = 0; cause < GAP_CAUSE_COUNT; cause++) {
-		const enum bound class = class_of_cause(cause);
+		const enum bound class = run_bound_class_of(cause);
 
 		result->ns[class] += pass->idle.ns[cause] + pass->idle.ends_ns[cause];
 		result->ends_ns[class] += pass->idle.ends_ns[cause];
@@ -315,7 +315,7 @@ static void read_path(struct process *process, const struct bound_pass *pass)
 
 		add_path_segment(bound, segment, step_idle_counted(&pass->idle, from, to));
 	}
-	critical_path_graph_free(path);
+	bound->path = path;
 }
 
 bool run_bound_host_on_path(const struct run_bound *bound)

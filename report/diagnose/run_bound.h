@@ -89,10 +89,14 @@ struct run_bound {
 	uint64_t path_ns, path_of_kind[PATH_KIND_COUNT], path_host_ns, path_gpu_ns;
 	/* The same of the whole trace: all but the host's part. */
 	uint64_t whole_path_others_ns;
+	struct critical_path_graph *path; /* NULL: not read */
 };
 
-/* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs. */
+/* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs.
+ * The caller frees `path`. */
 struct run_bound run_bound_read(const struct options *options, struct process *process);
+/* Returns the class of idle time with a cause. */
+enum bound run_bound_class_of(enum gap_cause cause);
 
 const char *bound_name(enum bound bound);
 
@@ -112,8 +116,9 @@ uint64_t run_bound_gain_max(const struct run_bound *bound, uint64_t whole_ns);
 bool run_bound_is_percent(uint64_t part, uint64_t whole, unsigned percent);
 
 /* Sets the members sentence, evidence, reason and view of `text`, and next where the findings do
- * not say what to do. */
-void run_bound_explain(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text);
+ * not say what to do. `first`: the finding that gains most; `own`: the one about what bounds the
+ * run. NULL: none. */
+void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const struct finding *first, const struct finding *own, struct finding *text);
 
 #endif

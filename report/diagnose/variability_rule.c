@@ -170,10 +170,18 @@ static void explain_spread(
 		"Compare with the sizes it runs on, and with what runs concurrently.");
 }
 
+static bool is_variable_work(const struct path_node *work, void *context)
+{
+	const struct node *node = context;
+
+	return work->kind == ACTIVITY_KERNEL && work->owner == node->parent &&
+	       work->name == node->name;
+}
+
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct variable_kernel *variable = &diagnosis->facts.variable;
-	const struct node *node = &diagnosis->profile->tree->nodes[variable->node];
+	struct node *node = &diagnosis->profile->tree->nodes[variable->node];
 	struct distributions *distributions;
 	struct node_list selected = { .count = 1 };
 
@@ -202,5 +210,8 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 	SET_TEXT(finding->view, "distribution");
 	finding->at_path = true;
 	finding_set_impact(finding, variable->node, node->gpu->self_calls, variable->excess_ns);
+	finding_set_gain(diagnosis, finding,
+		1 - (double)variable->excess_ns / (double)node->gpu->self_ns, is_variable_work,
+		node);
 	distributions_free(distributions);
 }

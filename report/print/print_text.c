@@ -358,6 +358,95 @@ static size_t put_row_name(struct text_table *table, size_t index, enum layout l
 	return width + escaped_width(text, strlen(text));
 }
 
+static bool shows_column(const struct text_table *table, const char *key)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (!strcmp(table->shown[i].column->key, key))
+			return true;
+	return false;
+}
+
+#define OF_GPU "all GPU time"
+#define OF_RANGES "the time of all threads in ranges"
+
+/* Columns of percentages, and what they are fractions of. */
+struct share_base {
+	char titles[64];
+	const char *of;
+	enum unit unit;
+	uint64_t base;
+};
+
+struct share_bases {
+	struct share_base of[3];
+	size_t count;
+};
+
+/* Adds a column. Columns with one base are listed together. */
+static void add_share_base(struct share_bases *bases, const char *title, const char *of,
+	enum unit unit, long double base)
+{
+	struct share_base *one = bases->of;
+	const size_t used = bases->count ? strlen(one->titles) : 0;
+
+	if (base <= 0)
+		return;
+	if (used && !strcmp(one->of, of) && one->base == (uint64_t)base) {
+		snprintf(one->titles + used, sizeof one->titles - used, ", %s", title);
+		return;
+	}
+	one = &bases->of[bases->count++];
+	*one = (struct share_base){ .of = of, .unit = unit, .base = (uint64_t)base };
+	snprintf(one->titles, sizeof one->titles, "%s", title);
+}
+
+/* Adds the column `share`, whose base follows from the metric. */
+static void add_metric_base(struct share_bases *bases, const struct row *row)
+{
+	const enum metric metric = row->process->metric;
+	const long double whole = row_share_whole(row);
+
+	if (row->kind == ROW_SHAPE || metric == METRIC_GPU)
+		add_share_base(bases, "%", OF_GPU, UNIT_TIME, whole);
+	else if (metric != METRIC_CPU && metric != METRIC_WALL)
+		add_share_base(
+			bases, "%", "that of the outermost ranges", metrics[metric].unit, whole);
+	else
+		add_share_base(bases, "%",
+			(uint64_t)whole == row->process->profile->totals.cpu_self_ns ? OF_RANGES
+										     : OF_RANGES
+				", and in CUDA calls outside of them",
+			UNIT_TIME, whole);
+}
+
+/* Says what the percentages of nodes and launch configurations are fractions of. Views with
+ * percentages of their own say it in their titles. */
+static void put_share_bases(
+	const struct text_table *table, const struct report *report, const struct style *style)
+{
+	const struct row *row = &table->rows->rows[0];
+	const struct profile_totals *totals = &row->process->profile->totals;
+	struct paragraph line = { .style = style };
+	struct share_bases bases = { .count = 0 };
+
+	if ((row->kind != ROW_NODE && row->kind != ROW_SHAPE) || table->share_title ||
+		report->processes->shown > 1)
+		return;
+	if (shows_column(table, "share"))
+		add_metric_base(&bases, row);
+	if (shows_column(table, "gpu_self_share"))
+		add_share_base(&bases, "gpu self %", OF_GPU, UNIT_TIME, totals->gpu_sum_ns);
+	if (shows_column(table, "cpu_self_share"))
+		add_share_base(&bases, "cpu self %", OF_RANGES, UNIT_TIME, totals->cpu_self_ns);
+	for (size_t i = 0; i < bases.count; i++) {
+		paragraph_add(
+			&line, "%s%s: of %s, ", i ? "; " : "", bases.of[i].titles, bases.of[i].of);
+		paragraph_value(&line, bases.of[i].unit, bases.of[i].base);
+	}
+	if (bases.count)
+		paragraph_print(&line, "legend");
+}
+
 void print_table(const struct report *report, const struct rows *rows, enum layout layout,
 	const struct style *style)
 {
@@ -392,6 +481,8 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	}
 	shorten_names_free(table.names, rows->count);
 	free(last);
+	if (layout == LAYOUT_TABLE)
+		put_share_bases(&table, report, style);
 }
 
 static void put_how_to_read(const struct report *report, const struct style *style)

@@ -103,6 +103,10 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		memory_owners_sample(profile->memory, event->record, event->time_ns);
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
+	case TRACE_CPU_SAMPLE:
+		profile->counts.cpu_samples++;
+		profile_cpu_sample(profile, event);
+		break;
 	case TRACE_CLOCK:
 	case EVENT_GAP:
 	case EVENT_UNMATCHED:

@@ -96,6 +96,12 @@ struct observed_memory {
 	uint32_t api;        /* name in the trace of the CUDA call; 0: PyTorch's allocator */
 };
 
+/* A CPU sample. `node`: of the innermost open range; 0: none is open. */
+struct observed_sample {
+	const struct trace_event *event; /* its record is a struct trace_cpu_sample */
+	uint32_t node;
+};
+
 /* Callbacks for one pass over the trace. Members that are not set are skipped. `at_ns` is when
  * the range or call began, since the trace's start. */
 struct profile_observer {
@@ -131,6 +137,7 @@ struct profile_observer {
 	/* A TENSOR_OOM, an ALLOC that failed, or a WINDOW with which recording begins again: which
 	 * of the tensors so far are still held is then not known. */
 	void (*memory_mark)(void *context, const struct trace_event *event);
+	void (*sample)(void *context, const struct observed_sample *sample);
 	/* An API, GPU_SYNC or OBJECT record. */
 	void (*record)(void *context, const struct trace_event *event);
 	/* Counting starts or stops at `at_ns`. Called only if a part of the trace is
@@ -209,7 +216,7 @@ struct profile_counts {
 	uint64_t steps; /* seen */
 	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
 	uint64_t counted;
-	uint64_t overhead_records, metrics;
+	uint64_t overhead_records, metrics, cpu_samples;
 };
 
 struct profile_totals {

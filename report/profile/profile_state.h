@@ -194,6 +194,8 @@ void profile_step_end(struct profile *profile, uint64_t number);
 
 /* Returns the tree node in which `event` happened. Also sets now_ns and tracks instances. */
 uint32_t profile_event_node(struct profile *profile, const struct trace_event *event);
+/* Reports a CPU sample to the observer. */
+void profile_cpu_sample(struct profile *profile, const struct trace_event *event);
 /* Returns the thread, and sets `*depth` to the index of the frame there, that own what happens on
  * `thread` now. The owner is the innermost range of `thread`. If there is none, or if it began
  * before the current section, the owner is the section's frame. NULL: no owner. */

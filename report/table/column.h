@@ -88,6 +88,8 @@ bool row_spread(const struct row *row, struct module_spread *spread);
 /* The row's name for text output. The short label leaves out the module's class and the kernel's
  * launch configuration. Each is valid until the next call. */
 struct string_view row_label(const struct row *row, bool ascii);
+/* Returns the whole that column `share` of a row is a fraction of, in the unit of the metric. */
+long double row_share_whole(const struct row *row);
 struct string_view row_short_label(const struct row *row, bool ascii);
 /* Whether the label is a call path, not a node's name. */
 bool row_has_path(const struct row *row);

@@ -232,6 +232,13 @@
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
 	X("host_call", "host in", TEXT, computed,                                                  \
 		"CUDA call that the launching thread was in for half or more of a wait")           \
+	X("samples", "CPU samples", COUNT, computed,                                               \
+		"CPU samples of the launching thread in these gaps; of a range or call: in it "    \
+		"and in nothing inside it")                                                        \
+	X("sample_share", "of samples", PERCENT, computed,                                         \
+		"fraction of the CPU samples in the range, or outside of all ranges and calls, "   \
+		"of the row above")                                                                \
+	X("module", "module", TEXT, computed, "program or library that has the sampled function")  \
 	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \
@@ -330,6 +337,12 @@
 	X("share_of_ns", "share of", TIME, computed,                                               \
 		"diagnose: the time of all places of a finding, which share is a share of; the "   \
 		"impact if that is more")                                                          \
+	X("share_of", "share of", TEXT, computed,                                                  \
+		"diagnose: what share_of_ns is the time of, if not of the impact")                 \
+	X("gain_share", "gain", PERCENT, computed,                                                 \
+		"diagnose: gain_ns / the time that impact_of names; at most 100 %")                \
+	X("same_idle_as", "same idle as", TEXT, computed,                                          \
+		"diagnose: the finding that has the same idle time, or most of it, as its own")    \
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), upper bound (at most this much can be "      \

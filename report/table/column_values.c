@@ -385,6 +385,15 @@ static bool is_outside_whole(const struct node *outermost)
 	return outermost->outside || outermost->kind == NODE_UNATTRIBUTED;
 }
 
+long double row_share_whole(const struct row *row)
+{
+	const enum metric metric = row->process->metric;
+
+	return row->kind == ROW_SHAPE
+		       ? (long double)row->process->gpu_ns
+		       : whole_of_row(row, metric == METRIC_CPU || metric == METRIC_WALL);
+}
+
 COLUMN_VALUE(share)
 {
 	const struct profile *profile = row->process->profile;
@@ -406,9 +415,9 @@ COLUMN_VALUE(share)
 	if (row->kind == ROW_SHAPE)
 		return shape_share(row);
 	part = metric_cell(row, rows);
-	/* Ranges of imported files may overlap on one thread. If they are longer than the whole,
-	 * they are no part of it. */
-	if (!cell_number(&part, &number) || (of_cpu && number > base))
+	/* Ranges of imported files may overlap on one thread, and a range has more calls inside it
+	 * than the roots, which are the whole. What is more than the whole is no part of it. */
+	if (!cell_number(&part, &number) || number > base)
 		return no_cell;
 	return ratio_cell(number, base);
 }

@@ -106,6 +106,7 @@ const char *event_kind_name(uint32_t kind)
 		[TRACE_AWAY] = "away",
 		[TRACE_MAPPING] = "mapping",
 		[TRACE_DEVICE_MEMORY] = "device_memory",
+		[TRACE_CPU_SAMPLE] = "cpu_sample",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

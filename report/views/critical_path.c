@@ -285,7 +285,7 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 		if (most == PATH_NONE)
 			return;
 		entries->of[most].gain_ns = critical_path_graph_gain(
-			critical->path, selects, &most);
+			critical->path, 0, selects, &most);
 		entries->of[most].has_gain = true;
 	}
 }

@@ -78,7 +78,8 @@
 	X(realtime_ns)         \
 	X(free_bytes)          \
 	X(total_bytes)         \
-	X(process_bytes)
+	X(process_bytes)       \
+	X(module)
 
 enum dump_key {
 #define X(name) DUMP_##name,

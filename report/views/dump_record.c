@@ -316,6 +316,14 @@ static void profiler_line(
 	}
 }
 
+static void sample_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_cpu_sample *sample)
+{
+	line_text(line, DUMP_name, reader_name(reader, sample->function));
+	line_text(line, DUMP_module, reader_name(reader, sample->module));
+	line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
+}
+
 bool dump_record_line(
 	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line)
 {
@@ -354,6 +362,9 @@ bool dump_record_line(
 	case TRACE_TENSOR:
 	case TRACE_TENSOR_OOM:
 		tensor_line(reader, line, event->record);
+		break;
+	case TRACE_CPU_SAMPLE:
+		sample_line(reader, line, event->record);
 		break;
 	default:
 		profiler_line(reader, line, event->record, event->kind);

@@ -12,6 +12,7 @@
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
+#include "report/views/idle_functions.h"
 #include "report/text/format_number.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #define LONGEST_DEFAULT 10u /* gaps with a row of their own, without --top */
 #define LONGEST_MAX 65536u
+#define FUNCTIONS_DEFAULT 3u /* sampled functions with a row of their own, without --top */
 /* What the host did in launch-bound parts of STEP_IDLE_LONG_NS or more is read in a pass of its
  * own, if they are one in LONG_GAPS_SHARE of the idle time. */
 #define LONG_GAPS_SHARE 20u
@@ -365,8 +367,8 @@ static void add_step_sums(
 	}
 }
 
-static void add_host_row(const struct idle_report *idle, struct rows *rows, uint32_t node,
-	const struct gap_sum *sum, uint32_t parent)
+static void add_host_row(
+	const struct idle_report *idle, struct rows *rows, uint32_t node, const struct gap_sum *sum)
 {
 	struct computed_row *computed = computed_row_new(idle->process, node, "host");
 
@@ -374,7 +376,29 @@ static void add_host_row(const struct idle_report *idle, struct rows *rows, uint
 		computed_row_format_name(computed, "(in no recorded range or call)");
 	computed_row_set_unsigned(computed, "gap_ns", sum->total_ns);
 	set_shares(idle, computed, sum->total_ns);
-	computed_row_add(rows, computed, parent);
+	if (node < idle->host->room)
+		idle_set_samples(computed, idle->host, idle->host->nodes[node].samples);
+	computed_row_add(rows, computed, NO_ROW);
+}
+
+/* Moves the rows of `host` below the row `parent`, each with the functions that were sampled in
+ * it. */
+static void add_host_rows(const struct options *options, const struct idle_report *idle,
+	struct rows *host, struct rows *rows, uint32_t parent)
+{
+	const uint32_t top = options->top ? options->top : FUNCTIONS_DEFAULT;
+
+	for (size_t i = 0; i < host->count; i++) {
+		const uint32_t own = computed_row_add(
+			rows, (struct computed_row *)host->rows[i].of.computed, parent);
+
+		if (options->depth > 2)
+			idle_add_functions(rows, idle->host, host->rows[i].node, top, own);
+	}
+	rows->hidden_by_percent += host->hidden_by_percent;
+	rows->hidden_by_depth += host->hidden_by_depth;
+	rows->hidden_by_top += host->hidden_by_top;
+	free(host->rows);
 }
 
 /* Adds what the launching threads did in long gaps. */
@@ -383,6 +407,7 @@ static void add_host_in_gaps(
 {
 	struct host_in_gaps *host = idle->host;
 	const struct gap_sum all = { host->gaps, host->total_ns, host->longest_ns };
+	struct rows level = { .count = 0 };
 	struct computed_row *computed;
 	uint32_t parent;
 
@@ -392,17 +417,19 @@ static void add_host_in_gaps(
 	computed = computed_row_new(idle->process, 0, "meanwhile");
 	computed_row_format_name(computed, IDLE_HOST_NAME ": the thread was in");
 	set_gap_cells(idle, computed, &all);
+	idle_set_samples(computed, host, host->samples);
 	parent = computed_row_add(rows, computed, NO_ROW);
 	if (options->depth <= 1)
 		return;
 	for (uint32_t node = 1; node < host->room; node++)
 		if (host->nodes[node].self_ns)
-			add_host_row(idle, rows, node,
-				&(struct gap_sum){ .total_ns = host->nodes[node].self_ns }, parent);
+			add_host_row(idle, &level, node,
+				&(struct gap_sum){ .total_ns = host->nodes[node].self_ns });
 	if (host->total_ns > host->covered_ns)
-		add_host_row(idle, rows, 0,
-			&(struct gap_sum){ .total_ns = host->total_ns - host->covered_ns }, parent);
-	rows_finish_level(options, idle->process, rows, parent + 1, 1, view_top(options));
+		add_host_row(idle, &level, 0,
+			&(struct gap_sum){ .total_ns = host->total_ns - host->covered_ns });
+	rows_finish_level(options, idle->process, &level, 0, 1, view_top(options));
+	add_host_rows(options, idle, &level, rows, parent);
 }
 
 static int longest_first(const void *a, const void *b)

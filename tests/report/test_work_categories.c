@@ -281,7 +281,8 @@ START_TEST(rules_of_ones_own_replace_ours)
 		"   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  cpu avg  name\n"
 		"100 ns    100 ns      0 ns      1  66.7 %    0 ns   100 ns     0 ns  slow\n"
 		" 40 ns     40 ns      0 ns      1  26.7 %    0 ns    40 ns     0 ns  my-work\n"
-		" 10 ns     10 ns    100 ns      1   6.7 %  100 ns    10 ns   100 ns  other\n");
+		" 10 ns     10 ns    100 ns      1   6.7 %  100 ns    10 ns   100 ns  other\n"
+		"legend    %: of all GPU time, 150 ns\n");
 }
 END_TEST
 

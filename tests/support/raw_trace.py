@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LOST SELF LAUNCH GRAPH_LAUNCH COPY SET SYNC ALLOC FREE GPU_BATCH
 KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC
-AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE TENSOR_NEXT WINDOW AWAY DEVICE_RATES MIXED_STACK DEVICE_MEMORY MAPPING""".split()
+AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE TENSOR_NEXT WINDOW AWAY DEVICE_RATES MIXED_STACK DEVICE_MEMORY MAPPING CPU_SAMPLE""".split()
 HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
@@ -38,6 +38,7 @@ FIELDS = {
     "TENSOR_OOM": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "TENSOR_NEXT": "stamp:Q block:Q",
     "DEVICE_MEMORY": "stamp:Q free_bytes:Q total_bytes:Q process_bytes:Q device:I reason:I",
+    "CPU_SAMPLE": "stamp:Q function:I module:I",
     "WINDOW": "stamp:Q step:Q edge:I cycle:I warmup:I reserved:I",
     "AWAY": "stamp:Q realtime_ns:Q edge:I reserved:I",
     "LOST": "stamp:Q events:Q reason:I reserved:I",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """diagnose on traces of real GPUs (PPERF_TEST_DATA): the known problem of each trace is found,
 every finding has evidence, each suggested command works, and --brief is brief."""
-import functools, json, os, pathlib, shlex, subprocess, sys
+import functools, json, os, pathlib, re, shlex, subprocess, sys
 
 from harness import REPORT, Skip, case, environment, main
 
@@ -12,7 +12,7 @@ def traces():
     if not folder:
         raise Skip("PPERF_TEST_DATA does not name the folder with traces of other tools")
     folder = pathlib.Path(folder)
-    return sorted([*folder.glob("kineto/*.json*"), *folder.glob("nsys/*.sqlite")])
+    return sorted([*folder.glob("kineto/*.json*"), *folder.glob("verdicts/*.json*"), *folder.glob("nsys/*.sqlite")])
 
 
 def report(*arguments):
@@ -69,14 +69,17 @@ def every_finding_has_what_it_takes(folder):
             if row["kind"] in ("finding", "note"):
                 assert all(row[key] for key in ("finding", "evidence", "confidence", "why", "next", "command", "count")), (trace, row)
             if row["kind"] == "finding":
-                assert row["impact_ns"] > 0 and row["bound"] in ("measured", "upper bound", "concerned"), (trace, row)
+                assert (row.get("impact_ns") or row["impact_bytes"]) > 0 and row["bound"] in ("measured", "upper bound", "concerned"), (trace, row)
         # the profiler's own cost comes after what was found about the program
-        gains = [row.get("gain_ns", row["impact_ns"]) for row in rows if row["kind"] == "finding"]
-        shares = {row["name"]: row["impact_share"] * gain / row["impact_ns"] for row, gain in zip([row for row in rows if row["kind"] == "finding"], gains)}
-        large = [gain for gain, (name, share) in zip(gains, shares.items()) if share >= 0.01 and name != "profiler-cost"]
+        timed = [row for row in rows if row["kind"] == "finding" and "impact_ns" in row]
+        gains = [row.get("gain_ns", row["impact_ns"]) for row in timed]
+        shares = {row["name"]: row["impact_share"] * gain / row["impact_ns"] for row, gain in zip(timed, gains)}
+        # nor does it compete with what is gained only if the host does not need what it waits for
+        uncertain = [row["name"] for row in rows if row["name"] == "blocking-calls" and row.get("confidence") == "low"]
+        large = [gain for gain, (name, share) in zip(gains, shares.items()) if share >= 0.01 and name not in ("profiler-cost", *uncertain)]
         assert large == sorted(large, reverse=True), trace
         # what gains less than 1 % of the run comes after everything else that was found
-        kinds = [row["kind"] if row["kind"] == "note" or shares[row["name"]] >= 0.01 else "minor"
+        kinds = [row["kind"] if row["kind"] == "note" or shares.get(row["name"], 1) >= 0.01 else "minor"
                  for row in rows if row["kind"] in ("finding", "note")]
         assert kinds == sorted(kinds, key=["finding", "note", "minor"].index), (trace, kinds)
 
@@ -98,22 +101,58 @@ def the_share_of_a_place_is_that_of_the_cost_or_names_its_base(folder):
         for row in [row for row in rows_of(trace) if row["kind"] == "finding" and "share" in row]:
             assert row["share_of_ns"] >= row["impact_ns"] and row["share"] <= 1, (trace, row)
     # some of its communication was launched before the trace, outside any step: the share is one of the whole trace
-    trace = pathlib.Path(os.environ["PPERF_TEST_DATA"]) / "verdicts/tl__mi300~resnet_act_checkpoint.json.gz"
+    trace = named("mi300~resnet")
     row = [row for row in rows_of(trace) if row["name"] == "exposed-communication"][0]
-    assert row["share_of_ns"] > 1.5 * row["impact_ns"] and "63 % of 55.37 ms" in report("diagnose", trace, "--width", "300"), row
+    assert row["share_of_ns"] > 1.5 * row["impact_ns"] and "63 % of 55.37 ms in the whole trace" in report("diagnose", trace, "--width", "300"), row
 
 
 @case
-def a_host_that_is_blocked_is_found_although_the_gpu_is_busy_meanwhile(folder):
-    # 60 copies of a few bytes to pageable memory block the thread that launches for 75.66 ms, while the GPU computes
-    trace = pathlib.Path(os.environ["PPERF_TEST_DATA"]) / "verdicts/hta__trace_diff~control~control.json.gz"
-    row = [row for row in rows_of(trace) if row["name"] == "blocking-calls"][0]
-    assert row["kind"] == "finding" and "60 calls, 75.66" in row["evidence"] and "memcpy DtoH" in row["evidence"], row
-    # no more than the GPU is idle for want of launches can be gained
-    classes = {one["name"]: one["impact_ns"] for one in rows_of(trace) if one["kind"] == "class"}
-    assert row["impact_ns"] == classes["launch"] + classes["host"] + classes["copy calls"], (row, classes)
+def a_blocked_host_costs_the_idle_time_until_it_is_blocked_again(folder):
+    # 60 copies of a few bytes to pageable memory block the host for 75.66 ms. The next copy waits for the same work, so that one alone costs little
+    row = [row for row in rows_of(named("trace_diff~control")) if row["name"] == "blocking-calls"][0]
+    assert row["kind"] == "note" and "60 calls, 75.66" in row["evidence"] and "memcpy DtoH" in row["evidence"] and "impact_ns" not in row, row
+    assert re.search(r"5\.\d\d.ms in all, and up to 57\.\d\d.ms only without all of them together", row["finding"]), row
+    # here the index of one operator is copied from the CPU, and the host waits 6.56 ms for communication: 1.30 ms of idle time follow
+    row = [row for row in rows_of(named("dlrm_worker1")) if row["name"] == "blocking-calls"][0]
+    assert row["kind"] == "finding" and 1.3e6 < row["impact_ns"] < 1.6e6 and row["same_idle_as"] == "launch-bound", row
+    assert "aten::index" in row["path"] and row["share"] > 0.8 and "SendRecv" in row["evidence"] and row["path"][-1] == "aten::copy_", row
+    # the host waits for a kernel and a copy of its result, and then computes: whether it can do that before is not known
+    rows = rows_of(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"))
+    row = [row for row in rows if row["name"] == "blocking-calls"][0]
+    assert row["confidence"] == "low" and row["same_idle_as"] == "host-bound" and "saxpy for 88.5" in row["evidence"], row
+    order = [one["name"] for one in rows if one["kind"] == "finding"]
+    assert order.index("small-grids") < order.index("blocking-calls"), order
     # a host that is blocked once, at the end, costs nothing
     assert "blocking-calls" in said(named("resnet50_num_workers_0"), "clear")
+
+
+@case
+def the_verdict_begins_with_the_first_finding(folder):
+    began = 0
+    for trace in traces():
+        rows = rows_of(trace)
+        for begin in re.findall("Begin with the finding ([a-z-]+)", " ".join(row.get("next") or "" for row in rows if row["kind"] == "verdict")):
+            assert begin == [row["name"] for row in rows if row["kind"] == "finding"][0], (trace, begin)
+            began += 1
+    assert began >= 2
+    # idle time before the first operation of a step is the host's as well: the finding is that of the verdict
+    rows = rows_of(named("resnet50_num_workers_4"))
+    assert "of the critical path is the host's" in rows[0]["finding"] and "Faster kernels alone hardly shorten the run." in rows[0]["finding"], rows[0]
+    row = [row for row in rows if row["name"] == "host-bound"][0]
+    assert row["kind"] == "finding" and 0.27 < row["impact_share"] < 0.28 and "Begin with the finding host-bound: up to 232.34" in rows[0]["next"], row
+    # here idle time costs more than exposed communication, which has more time but less of the critical path
+    row = [row for row in rows_of(named("dlrm_worker3")) if row["kind"] == "verdict"][0]
+    assert row["name"] == "communication" and "Begin with the finding launch-bound: up to 7.19" in row["next"], row
+
+
+@case
+def the_gain_of_communication_is_that_of_the_critical_path(folder):
+    for part, low, high in (("trace_diff~control", 34.1e6, 34.3e6), ("mi300~resnet", 26.8e6, 35.1e6)):
+        row = [row for row in rows_of(named(part)) if row["name"] == "exposed-communication"][0]
+        path = json.loads(report("critical-path", named(part), "-f", "json"))["rows"]
+        gain, = [one["gain_ns"] for one in path if one["kind"] == "work" and "nccl" in one["name"] and one.get("gain_ns")]
+        assert low < row["gain_ns"] < high and abs(row["gain_ns"] - gain) < gain / 50, (row, gain)
+        assert abs(row["gain_share"] - row["gain_ns"] * row["impact_share"] / row["impact_ns"]) < 1e-6, row
 
 
 @case
@@ -129,11 +168,11 @@ def shorter_gpu_work_gains_no_more_than_its_critical_path(folder):
     # on the H100, the host has nearly all of the critical path: grids are no matter for the first screen
     trace = named("gaunernst_bert-small")
     row = [row for row in rows_of(trace) if row["name"] == "small-grids"][0]
-    assert row["gain_ns"] < row["impact_ns"] and "gains nothing yet" in row["evidence"], row
+    assert row["gain_ns"] < row["impact_ns"] and "the run gets shorter hardly at all" in row["evidence"], row
     assert "small-grids" not in report(trace) and "launch-bound" in report(trace)
     # while the host fetches data, faster kernels shorten the rest of the path only
     row = [row for row in rows_of(named("resnet50_num_workers_0")) if row["name"] == "tensor-cores-unused"][0]
-    assert 3 * row["gain_ns"] < row["impact_ns"] and "at most, because the host has" in row["evidence"] and "wgrad_alg0_engine" in row["evidence"], row
+    assert 10 * row["gain_ns"] < row["impact_ns"] and re.search("369.91.ms of 603.56.ms of GPU time", row["evidence"]) and "of which the host has 93.5 %" in row["evidence"] and "wgrad_alg0_engine" in row["evidence"], row
     # a kernel of two blocks whose end the host waits for is on it
     row = [row for row in rows_of(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite")) if row["name"] == "small-grids"][0]
     assert row["gain_ns"] == row["impact_ns"] and "Launch at least 108 blocks" in row["next"], row
@@ -183,6 +222,9 @@ def collectives_are_divided_by_the_size_of_their_messages(folder):
         assert sum(row[key] for row in sizes.values()) == sum(places[number][key] for number in {row["parent"] for row in sizes.values()}), key
     row = [row for row in rows_of(trace) if row["name"] == "exposed-communication"][0]
     assert "3 messages of 17.63 MB each: 8.66 ms to 9.21 ms, 100 % exposed" in row["evidence"], row
+    # by hand: the medians 6.75 and 8.93 ms differ by 2.18 ms for 11.88 MB, which leaves 5.7 ms for a message without bytes
+    assert "all-reduce of 8 ranks, 6 calls in 2 sizes from 5.75 MB to 17.63 MB: 5.69 ms of each (72.5 % of 47.14 ms) does not grow with the size" in row["evidence"], row
+    assert "at 5.44 GB/s: longer than latency" in row["evidence"] and "mostly waiting" in row["evidence"], row
 
 
 @case

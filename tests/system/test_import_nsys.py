@@ -25,6 +25,12 @@ TABLES = {
                                   "bytes INTEGER, value INTEGER, memKind INTEGER",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER",
+    "COMPOSITE_EVENTS": "id INTEGER NOT NULL PRIMARY KEY, start INTEGER, cpu INTEGER, threadState INTEGER, globalTid INTEGER, cpuCycles INTEGER",
+    "SAMPLING_CALLCHAINS": "id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, kernelMode INTEGER, unresolved INTEGER, specialEntry INTEGER, stackDepth INTEGER NOT NULL",
+    "MPI_P2P_EVENTS": "start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId INTEGER, size INTEGER, remoteRank INTEGER, requestHandle INTEGER",
+    "MPI_COLLECTIVES_EVENTS": "start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId INTEGER, size INTEGER, rootRank INTEGER",
+    "MPI_START_WAIT_EVENTS": "start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId INTEGER, requestHandle INTEGER",
+    "MPI_OTHER_EVENTS": "start INTEGER NOT NULL, end INTEGER, globalTid INTEGER, textId INTEGER",
     "OSRT_API": "start INTEGER NOT NULL, end INTEGER, nameId INTEGER, globalTid INTEGER",
     "GPU_METRICS": "timestamp INTEGER, metricId INTEGER, value INTEGER",
     "PROFILER_OVERHEAD": "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER",
@@ -145,7 +151,26 @@ def any_view_takes_a_real_export(folder):
         assert "a file of Nsight Systems 2022" in screen and "SCHED_EVENTS" in screen and "losses    none" in screen, screen
         # what CPU samples would say is not passed over, and times can be found in the tool's own display
         words = " ".join(screen.split())
-        assert "5451 CPU samples (COMPOSITE_EVENTS)" in words and "times here are 50.04 ms less than in the file" in words, screen
+        assert "7 CPU samples before the first event or after the last" in words and "times here are 50.04 ms less than in the file" in words, screen
+
+
+@case
+def samples_of_a_real_export_say_what_the_host_did(folder):
+    """The samples in the gaps, and those of them in no range or call, are counted in the database itself."""
+    for path in data():
+        found = view("idle", path, "--min-percent", "0")["rows"]
+        db, begin = sqlite3.connect("file:%s?mode=ro&immutable=1" % path, uri=True), int(view("info", path)["rows"][0]["meta"]["import.begin_ns"])
+        ranges = db.execute("SELECT start, end FROM NVTX_EVENTS WHERE end IS NOT NULL UNION ALL SELECT start, end FROM CUPTI_ACTIVITY_KIND_RUNTIME").fetchall()
+        gaps = [(row["start_ns"] + begin, row["start_ns"] + begin + row["gap_ns"]) for row in found if row["kind"] == "gap" and row["cause"] == "host-bound"]
+        inside = [at for at, in db.execute("SELECT start FROM COMPOSITE_EVENTS") if any(first <= at < last for first, last in gaps)]
+        alone = [at for at in inside if not any(first <= at < last for first, last in ranges)]
+        hosts = {row["name"]: row for row in found if row["kind"] == "host"}
+        functions = {row["name"]: row["samples"] for row in found if row["kind"] == "function" and row["parent"] == hosts["(in no recorded range or call)"]["id"]}
+        assert hosts["(in no recorded range or call)"]["samples"] == len(alone) == sum(functions.values()) and functions["main [saxpy-mpi-cuda]"] > 2000, (functions, len(alone))
+        assert sum(row["samples"] for row in hosts.values()) == len(inside), (len(inside), hosts)
+        assert sum(record["kind"] == "cpu_sample" for record in dump(path)) + 7 == db.execute("SELECT count(*) FROM COMPOSITE_EVENTS").fetchone()[0]
+        words = " ".join(report(path).stdout.decode().split())
+        assert "in which the host is in MPI for 24.0 % of the time" in words and "(2,779 CPU samples: main [saxpy-mpi-cuda] 86.0 %" in words, words
 
 
 # ---- small ones ----
@@ -219,6 +244,42 @@ def nvtx_is_more_than_nested_ranges(folder):
     assert by["moment"]["calls"] == 1 and by["moment"]["kind"] == "mark", by
     assert any("1 ranges have no end" in warning for warning in got["warnings"]), got["warnings"]
     assert "1 NVTX events of other kinds" in " ".join(report(folder / "export").stdout.decode().split())
+
+
+@case
+def a_sample_has_its_innermost_function(folder):
+    export = usual(folder / "export")
+    frames = {1: ((0, "inner", "/lib/libm.so", {}), (1, "main", "/bin/program", {})),
+              2: ((1, "main", "/bin/program", {}), (0, "0x7f0012", "/lib/libcuda.so", {"unresolved": 1})),
+              3: ((0, "[Max depth]", "[Max depth]", {"specialEntry": 1}), (1, "main", "/bin/program", {})),
+              5: ((0, "worker", "/bin/program", {}),)}
+    for number, (start, thread) in enumerate(((3500, 1), (3600, 1), (50, 1), (60000, 1), (4000, 8), (None, 1), (70000, 1)), 1):
+        export.put("COMPOSITE_EVENTS", id=number, start=start, globalTid=tid(thread))
+        for depth, symbol, module, more in frames.get(number, ()):
+            export.put("SAMPLING_CALLCHAINS", id=number, symbol=export.string(symbol), module=export.string(module), stackDepth=depth, **more)
+    path = export.done()
+    samples = [(record["t_ns"] + 1001, record["name"], record["module"], record.get("flags")) for record in dump(path, {"cpu_sample"})]
+    assert samples == [(3500, "inner", "libm.so", "in_call"), (3600, None, "libcuda.so", "in_call"), (60000, None, None, None), (70000, None, None, None)], samples
+    said = view("info", path)["rows"][0]["meta"]["import.left_out"]
+    assert "1 CPU samples of threads without ranges or calls" in said and "1 CPU samples before the first event or after the last" in said, said
+    assert any("1 events have no readable time" in warning for warning in tree(path)["warnings"])
+
+
+@case
+def calls_of_mpi_are_ranges_once(folder):
+    """A wait for several requests has a row for each of them, and a call that sends and receives has one for each direction."""
+    export = usual(folder / "export")
+    name = lambda text: dict(textId=export.string(text), globalTid=tid(1))
+    export.put("MPI_P2P_EVENTS", start=51000, end=52000, **name("MPI_Sendrecv")).put("MPI_P2P_EVENTS", start=53000, end=53500, **name("MPI_Isend"))
+    for _ in range(3):
+        export.put("MPI_START_WAIT_EVENTS", start=54000, end=55000, **name("MPI_Waitall"))
+    export.put("MPI_P2P_EVENTS", start=51000, end=52000, **name("MPI_Sendrecv")).put("MPI_COLLECTIVES_EVENTS", start=56000, end=57000, **name("MPI_Allreduce"))
+    export.put("MPI_OTHER_EVENTS", start=500, end=900, **name("MPI_Init"))
+    path = export.done()
+    by = rows(tree(path))
+    assert {text: (by[text]["calls"], by[text]["cpu_total_ns"], by[text]["domain"]) for text in by if text.startswith("MPI_")} == {
+        "MPI_Sendrecv": (1, 1000, "MPI"), "MPI_Isend": (1, 500, "MPI"), "MPI_Waitall": (1, 1000, "MPI"), "MPI_Allreduce": (1, 1000, "MPI"), "MPI_Init": (1, 400, "MPI")}, by
+    assert by["MPI_Waitall"]["path"] == ["step", "MPI_Waitall"] and "3 more rows of one MPI call" in view("info", path)["rows"][0]["meta"]["import.left_out"]
 
 
 @case

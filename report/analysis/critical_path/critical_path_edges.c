@@ -8,11 +8,14 @@
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
 
-/* Threads take turns. If another thread made this many calls since the last call of a thread, the
- * next call of that thread is assumed to have waited for the last of them. Autograd's thread and
- * the thread that called backward do this. Threads that work at the same time do not have such
- * series. Of several threads, the one counts that made its series last: not one that only polls
- * events now and then. */
+/* Threads take turns. A backward pass blocks the thread that called it, while autograd's threads,
+ * which do nothing else, run it. So any call of the one since the last call of the other is what
+ * that waited for (find_thread_roles).
+ *
+ * Of other threads it is not known who waits for whom. If one made this many calls since the last
+ * call of a thread, the next call of that thread is assumed to have waited for the last of them.
+ * Threads that work at the same time do not have such series. Of several threads, the one counts
+ * that made its series last: not one that only polls events now and then. */
 #define TURN_CALLS 16u
 
 /* A thread at the current point. */
@@ -25,6 +28,13 @@ struct edge_thread {
 	struct event_record *wait;   /* what its waiting call waits for */
 };
 
+/* What a thread does in a training program. */
+enum thread_role {
+	ROLE_OTHER,
+	ROLE_CALLER,   /* of the backward passes: has most calls outside of them */
+	ROLE_AUTOGRAD, /* of all its calls in ranges, each is in a backward pass */
+};
+
 struct edge_builder {
 	struct critical_path_graph *path;
 	struct cuda_events *events;
@@ -33,6 +43,7 @@ struct edge_builder {
 	uint32_t *ends;    /* heap of nodes that have begun; the first to end on top */
 	size_t thread_room, running_room, end_count, end_room;
 	bool *is_default;     /* by stream index: the default stream of its context */
+	uint8_t *roles;       /* by thread: enum thread_role */
 	uint32_t turn_thread; /* that made the last call */
 	uint32_t now;         /* the point that edges lead to */
 	uint64_t latest_ns;   /* of the points that the work waits for: the latest */
@@ -270,6 +281,24 @@ static uint32_t thread_before(const struct edge_builder *builder, uint32_t threa
 	return found;
 }
 
+/* Returns the thread that made the last call after the call `since` (node + 1; 0: ever), of those
+ * that `thread` takes turns with in backward passes. PATH_NONE: none did. */
+static uint32_t backward_partner(
+	const struct edge_builder *builder, uint32_t thread, uint32_t since)
+{
+	const enum thread_role partner = builder->roles[thread] == ROLE_CALLER     ? ROLE_AUTOGRAD
+					 : builder->roles[thread] == ROLE_AUTOGRAD ? ROLE_CALLER
+										   : ROLE_OTHER;
+	uint32_t found = PATH_NONE, latest = since;
+
+	for (uint32_t other = 0; partner && other < builder->thread_room; other++)
+		if (builder->roles[other] == partner && builder->threads[other].last > latest) {
+			latest = builder->threads[other].last;
+			found = other;
+		}
+	return found;
+}
+
 /* Adds an edge from the last call of another thread, if it is this thread's turn after that. */
 static void note_thread_turn(struct edge_builder *builder, uint32_t thread, uint32_t number)
 {
@@ -278,6 +307,8 @@ static void note_thread_turn(struct edge_builder *builder, uint32_t thread, uint
 
 	own->series[own->calls++ % TURN_CALLS] = number + 1;
 	if (thread != builder->turn_thread)
+		before = backward_partner(builder, thread, own->last);
+	if (thread != builder->turn_thread && before == PATH_NONE)
 		before = thread_before(builder, thread, own->last);
 	builder->turn_thread = thread;
 	if (before != PATH_NONE && builder->threads[before].last)
@@ -499,6 +530,47 @@ static bool *find_default_streams(struct critical_path_graph *path)
 	return is_default;
 }
 
+/* Returns 1 for a node in a backward pass, 0 for another range, -1 for no range of the program. */
+static int is_in_backward(const struct tree *tree, uint32_t node)
+{
+	const uint8_t kind = tree->nodes[node].kind;
+
+	if (!node || kind == NODE_UNATTRIBUTED || kind == NODE_SECTION)
+		return -1;
+	while (node && tree->nodes[node].kind != NODE_BACKWARD && !tree->nodes[node].ran_elsewhere)
+		node = tree->nodes[node].parent;
+	return node != 0;
+}
+
+/* Returns an array by thread: enum thread_role. The caller frees it. */
+static uint8_t *find_thread_roles(const struct critical_path_graph *path)
+{
+	const struct tree *tree = path->process->profile->tree;
+	const size_t threads = path->threads.count + 1u;
+	uint64_t *calls[2] = { xcalloc(threads * sizeof **calls),
+		xcalloc(threads * sizeof **calls) };
+	uint8_t *roles = xcalloc(threads);
+	uint32_t caller = 0;
+
+	for (uint32_t i = 0; i < path->nodes.count; i++) {
+		const struct path_node *node = path_node(path, i);
+		const int in_backward = path_is_work(node) ? -1 : is_in_backward(tree, node->owner);
+
+		if (in_backward >= 0)
+			calls[in_backward][node->thread]++;
+	}
+	for (uint32_t thread = 0; thread < path->threads.count; thread++) {
+		caller = calls[0][thread] > calls[0][caller] ? thread : caller;
+		if (calls[1][thread] && !calls[0][thread])
+			roles[thread] = ROLE_AUTOGRAD;
+	}
+	if (calls[0][caller])
+		roles[caller] = ROLE_CALLER;
+	free(calls[0]);
+	free(calls[1]);
+	return roles;
+}
+
 static void free_edge_builder(struct edge_builder *builder)
 {
 	for (size_t i = 0; i < builder->thread_room; i++)
@@ -506,6 +578,7 @@ static void free_edge_builder(struct edge_builder *builder)
 	cuda_events_free(builder->events);
 	free(builder->threads);
 	free(builder->running);
+	free(builder->roles);
 	free(builder->is_default);
 	free(builder->ends);
 }
@@ -515,6 +588,7 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 	struct edge_builder builder = { .path = path, .events = cuda_events_new() };
 
 	builder.is_default = find_default_streams(path);
+	builder.roles = find_thread_roles(path);
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		const struct path_node *node = path_node(path, i);
 

@@ -3,6 +3,7 @@
  * which GPU stream the call's handle is.
  */
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/stream_waits.h"
 #include <string.h>
@@ -101,6 +102,22 @@ static void note_handle_stream(
 	path->handle_known[handle] = 1;
 }
 
+/* Notes how long a launch took, if it was the launch that the work waited for: not work before it
+ * on its stream, or an event. */
+static void note_launch(
+	struct critical_path_graph *path, const struct path_node *work, const struct activity *one)
+{
+	uint64_t *end_ns;
+
+	ARRAY_GROW(path->stream_ends, path->stream_ends_room, (size_t)work->stream_index + 1);
+	end_ns = &path->stream_ends[work->stream_index];
+	if (work->call != PATH_NONE && path_node(path, work->call)->kind != ACTIVITY_GRAPH_LAUNCH &&
+		!work->after_event && *end_ns <= one->call_begin_ns &&
+		one->begin_ns <= one->call_end_ns + START_MAX_NS)
+		percentiles_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
+	*end_ns = max_u64(*end_ns, one->end_ns);
+}
+
 static void add_work_node(struct critical_path_graph *path, const struct stream_waits *waits,
 	const struct activity *one)
 {
@@ -117,10 +134,9 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	node->after_event = stream_waits_before(waits, one, &wait);
 	node->nodes_unknown = one->nodes_unknown;
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
-	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
+	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH)
 		note_handle_stream(path, path_node(path, call), stream_index);
-		percentiles_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
-	}
+	note_launch(path, node, one);
 }
 
 static bool is_of_another_call(const struct path_node *call, const struct activity *record)

@@ -267,8 +267,8 @@ static uint64_t latest_ready_time(const struct critical_path_graph *path,
 	return latest_ns;
 }
 
-/* Computes when each point would come without the time of what `selected` accepts. */
-static uint64_t end_time_without(const struct critical_path_graph *path,
+/* Computes when each point would come if what `selected` accepts took `left` of its time. */
+static uint64_t end_time_without(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context,
 	uint64_t *times)
 {
@@ -277,10 +277,13 @@ static uint64_t end_time_without(const struct critical_path_graph *path,
 	for (size_t begin = 0; begin < path->edges.count;) {
 		const struct edge_group group = group_from(path, begin);
 		const uint32_t to = group.edges[0].to;
+		const uint64_t own_ns = path_point(path, to) - group.latest_ns;
 		uint64_t at_ns = latest_ready_time(path, &group, times);
 
 		if (!(to & 1) || !selected(path_node(path, to / 2), context))
-			at_ns += path_point(path, to) - group.latest_ns;
+			at_ns += own_ns;
+		else
+			at_ns += (uint64_t)((double)own_ns * left);
 		times[to] = at_ns;
 		last_ns = max_u64(last_ns, at_ns);
 		begin += group.count;
@@ -288,7 +291,7 @@ static uint64_t end_time_without(const struct critical_path_graph *path,
 	return last_ns;
 }
 
-uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
+uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context)
 {
 	struct mapped_array times = { .size = sizeof(uint64_t), .what = "latest times" };
@@ -297,7 +300,7 @@ uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
 	mapped_array_resize(&times, path->nodes.count * 2);
 	for (size_t point = 0; point < times.count; point++)
 		((uint64_t *)times.entries)[point] = path_point(path, (uint32_t)point);
-	end_ns = end_time_without(path, selected, context, times.entries);
+	end_ns = end_time_without(path, left, selected, context, times.entries);
 	mapped_array_free(&times);
 	return path->end_ns > end_ns ? path->end_ns - end_ns : 0;
 }
@@ -313,6 +316,7 @@ void critical_path_graph_free(struct critical_path_graph *path)
 	stream_table_free(&path->handles);
 	free(path->stream_of_handle);
 	free(path->handle_known);
+	free(path->stream_ends);
 	percentiles_free(&path->launches);
 	activities_free(path->activities);
 	free(path);

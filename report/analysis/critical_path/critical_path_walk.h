@@ -12,8 +12,9 @@
  * Edges say what a point comes after:
  *
  *   begin of a call  The end of the call before it on its thread, or the begin of the call around
- *                    it. And the last call of another thread, if that thread made 16 calls since
- *                    the last call of this one: threads take turns.
+ *                    it. And the last call of another thread, if it is this one's turn after
+ *                    that: between the thread that calls backward and autograd's threads after
+ *                    any call of the other, between others if that made 16 calls meanwhile.
  *   end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
  *                    that ended in its own call: that end. For cudaFree: the last work that ended
  *                    in it.
@@ -22,13 +23,15 @@
  *                    is not known). The work of the events that its CUDA stream had to wait for.
  *   end of work      Its begin.
  *
- * A launch counts as taking at least the 5th percentile of all launches. From then on the work
- * is ready as far as its call is concerned. The latest of a point's predecessors holds it up. Of
- * equal ones this is the GPU's own order, then events, then the launch. The time from the latest
- * predecessor to the point itself is spent whatever came before. Each other predecessor could
- * have come later by its distance to the latest one. This is what slack is computed from. The
- * path leads from the last point of all to the one that held it up, and so on. Its segments are
- * disjoint, and cover the time from the first point to the last.
+ * A launch counts as taking at least the 5th percentile of those launches whose stream was empty
+ * when they were called: the time of the others is that of the work before theirs. Without such
+ * launches, it counts as taking no time. From then on the work is ready as far as its call is
+ * concerned. The latest of a point's predecessors holds it up. Of equal ones this is the GPU's own
+ * order, then events, then the launch. The time from the latest predecessor to the point itself is
+ * spent whatever came before. Each other predecessor could have come later by its distance to the
+ * latest one. This is what slack is computed from. The path leads from the last point of all to the
+ * one that held it up, and so on. Its segments are disjoint, and cover the time from the first
+ * point to the last.
  *
  * The default stream of a context waits for its other streams, and they wait for it. Streams
  * made with cudaStreamNonBlocking do not, and a trace does not say which these are. So this is
@@ -158,9 +161,12 @@ struct critical_path_graph {
 	size_t handle_room, handle_known_room;
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
-	/* From the begin of calls to the begin of their work, without graphs. */
+	/* From the begin of calls to the begin of their work, without graphs and work that waited.
+	 */
 	struct percentiles launches;
 	struct percentiles_budget budget;
+	uint64_t *stream_ends; /* by stream index: when its work so far ended */
+	size_t stream_ends_room;
 	uint64_t launch_ns; /* least duration of a launch: the 5th percentile */
 	uint32_t last;      /* point; PATH_NONE: there is nothing */
 };
@@ -170,10 +176,10 @@ void critical_path_graph_free(struct critical_path_graph *path);
 
 const char *path_kind_name(enum path_kind kind);
 
-/* Returns by how much, at most, the last point would come earlier without the time of what
- * `selected` accepts. Accepted work takes no time. Accepted calls return as soon as what they
- * wait for is over. */
-uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
+/* Returns by how much, at most, the last point would come earlier if what `selected` accepts took
+ * only `left` (0 to 1) of its time. With 0, accepted work takes no time, and accepted calls return
+ * as soon as what they wait for is over. */
+uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context);
 
 static inline struct path_node *path_node(const struct critical_path_graph *path, uint32_t node)

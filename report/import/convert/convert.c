@@ -155,6 +155,8 @@ static void conversion_free(struct conversion *conversion)
 	free(conversion->memory_begin);
 	free(conversion->instants);
 	free(conversion->instant_begin);
+	free(conversion->samples);
+	free(conversion->sample_begin);
 	free(conversion->python_calls);
 	free(conversion->python_call_begin);
 	imported_stacks_free(&conversion->stacks);

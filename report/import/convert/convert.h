@@ -63,9 +63,9 @@ struct conversion {
 	uint32_t *order; /* ranges by thread, then start, the longer first */
 	/* By thread: begin of its part of `order`; one more entry at the end. */
 	size_t *thread_begin;
-	/* Like `order`: calls, memory events, instant events and Python calls. */
-	uint32_t *calls, *memories, *instants, *python_calls;
-	size_t *call_begin, *memory_begin, *instant_begin, *python_call_begin;
+	/* Like `order`: calls, memory events, instant events, CPU samples and Python calls. */
+	uint32_t *calls, *memories, *instants, *samples, *python_calls;
+	size_t *call_begin, *memory_begin, *instant_begin, *sample_begin, *python_call_begin;
 	uint32_t *range_nodes; /* by range: its node; 0: none yet */
 	uint32_t *links; /* by range: the forward operator of a backward function, + 1; 0: none */
 	struct imported_stacks stacks;
@@ -81,6 +81,7 @@ struct conversion {
 		uint64_t overlapping; /* ranges that end after an enclosing one */
 		/* calls that the file contains a second time, inside themselves */
 		uint64_t duplicates;
+		uint64_t outside_samples; /* CPU samples before the first event or after the last */
 	} counts;
 	struct conversion_cpu_memory {
 		uint64_t allocs, frees, alloc_bytes, free_bytes;
@@ -112,7 +113,7 @@ void sort_row_numbers(uint32_t *rows, size_t count,
 		return order ? order : COMPARE(left, right);                              \
 	}
 
-/* Fills order, calls, memories, instants and python_calls, and their begin arrays. */
+/* Fills order, calls, memories, instants, samples and python_calls, and their begin arrays. */
 void convert_sort_rows(struct conversion *conversion);
 
 /* Writes META records and devices. Called last, because it reports counts of the conversion.

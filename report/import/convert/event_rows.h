@@ -147,6 +147,14 @@ struct imported_memory {
 	bool has_totals; /* false: the file has neither `allocated` nor `reserved` */
 };
 
+/* A CPU sample: the innermost function of a thread's call chain. */
+struct imported_sample {
+	int64_t time;
+	/* Texts; 0: not known. function: 0 also if it was not resolved. module: the file's name
+	 * without its folder. */
+	uint32_t function, module, thread;
+};
+
 /* One end of a flow arrow from an operator to its backward function. */
 struct imported_flow {
 	uint64_t id; /* equal in both ends */
@@ -209,6 +217,7 @@ struct imported_skip {
 	X(gpu, gpus)           \
 	X(sync, syncs)         \
 	X(memory, memories)    \
+	X(sample, samples)     \
 	X(flow, flows)         \
 	X(overhead, overheads) \
 	X(device, devices)     \

@@ -24,6 +24,7 @@ COMPARE_ROWS_BY_LENGTH(compare_frames, struct imported_frame)
 COMPARE_ROWS_BY(compare_calls, struct imported_call, start)
 COMPARE_ROWS_BY(compare_instants, struct imported_instant, time)
 COMPARE_ROWS_BY(compare_memories, struct imported_memory, time)
+COMPARE_ROWS_BY(compare_samples, struct imported_sample, time)
 
 void sort_row_numbers(uint32_t *rows, size_t count,
 	int (*compare)(const void *, const void *, void *), void *context)
@@ -76,6 +77,7 @@ void convert_sort_rows(struct conversion *conversion)
 	conversion->call_begin = xcalloc(threads * sizeof *conversion->call_begin);
 	conversion->memory_begin = xcalloc(threads * sizeof *conversion->memory_begin);
 	conversion->instant_begin = xcalloc(threads * sizeof *conversion->instant_begin);
+	conversion->sample_begin = xcalloc(threads * sizeof *conversion->sample_begin);
 	conversion->python_call_begin = xcalloc(threads * sizeof *conversion->python_call_begin);
 	conversion->order = sort_by_thread(imported, imported->ranges, imported->range_count,
 		sizeof *imported->ranges, offsetof(struct imported_range, thread),
@@ -89,6 +91,9 @@ void convert_sort_rows(struct conversion *conversion)
 	conversion->instants = sort_by_thread(imported, imported->instants, imported->instant_count,
 		sizeof *imported->instants, offsetof(struct imported_instant, thread),
 		conversion->instant_begin, compare_instants, imported->instants);
+	conversion->samples = sort_by_thread(imported, imported->samples, imported->sample_count,
+		sizeof *imported->samples, offsetof(struct imported_sample, thread),
+		conversion->sample_begin, compare_samples, imported->samples);
 	conversion->python_calls = sort_by_thread(imported, imported->frames, imported->frame_count,
 		sizeof *imported->frames, offsetof(struct imported_frame, thread),
 		conversion->python_call_begin, compare_frames, imported->frames);

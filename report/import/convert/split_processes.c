@@ -16,6 +16,7 @@ DEFINE_OWNER_BY_THREAD(frame)
 DEFINE_OWNER_BY_THREAD(instant)
 DEFINE_OWNER_BY_THREAD(call)
 DEFINE_OWNER_BY_THREAD(memory)
+DEFINE_OWNER_BY_THREAD(sample)
 DEFINE_OWNER_BY_THREAD(flow)
 
 #define DEFINE_OWNER_BY_PROCESS(type)                                                 \
@@ -36,6 +37,7 @@ DEFINE_OWNER_BY_PROCESS(overhead)
 	X(instant, instants) \
 	X(call, calls)       \
 	X(memory, memories)  \
+	X(sample, samples)   \
 	X(flow, flows)       \
 	X(gpu, gpus)         \
 	X(sync, syncs)       \

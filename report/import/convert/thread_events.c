@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes a thread's ranges, calls, memory events and instants in the order in which pperf would
- * have recorded them.
+ * Writes a thread's ranges, calls, memory events, instants and CPU samples in the order in which
+ * pperf would have recorded them.
  *
  * A range is inside what was open when it began, even if that ends earlier. Ranges that only touch
  * are not nested. A call belongs to the innermost range open at its begin, including one that
@@ -322,45 +322,87 @@ static void emit_instant(struct thread_walk *walk, uint32_t number)
 		(enum trace_kind)instant->kind, &record, bytes);
 }
 
+/* Writes a CPU sample with the node of the innermost open range. A sample outside of the trace's
+ * time is counted, and left out. */
+static void emit_sample(struct thread_walk *walk, uint32_t number)
+{
+	struct conversion *conversion = walk->conversion;
+	const struct imported_sample *sample = &conversion->imported->samples[number];
+	struct trace_cpu_sample record = { .function = 0 };
+
+	if (sample->time < conversion->first || sample->time > conversion->last) {
+		conversion->counts.outside_samples++;
+		return;
+	}
+	end_ranges_until(walk, sample->time, false);
+	record.head.node = walk->depth ? walk->open[walk->depth - 1].node : 0;
+	record.function = convert_name(conversion, sample->function);
+	record.module = convert_name(conversion, sample->module);
+	record.head.flags = walk->pending.active ? TRACE_SAMPLE_IN_CALL : 0;
+	writer_timed(conversion->writer, ns_since_start(walk, sample->time), TRACE_CPU_SAMPLE,
+		&record, sizeof record);
+}
+
+/* A thread's rows of one type: those that come next. */
+struct next_rows {
+	size_t next, end;
+	int64_t at; /* time of the first of them; INT64_MAX: there are none */
+	void (*emit)(struct thread_walk *, uint32_t);
+	const uint32_t *order;
+};
+
+enum { NEXT_RANGE, NEXT_CALL, NEXT_MEMORY, NEXT_INSTANT, NEXT_SAMPLE, NEXT_TYPES };
+
+static void find_next_time(const struct event_rows *imported, struct next_rows *rows, unsigned type)
+{
+	const uint32_t row = rows->next < rows->end ? rows->order[rows->next] : 0;
+
+	rows->at = rows->next == rows->end ? INT64_MAX
+		   : type == NEXT_RANGE    ? imported->ranges[row].start
+		   : type == NEXT_CALL     ? imported->calls[row].start
+		   : type == NEXT_MEMORY   ? imported->memories[row].time
+		   : type == NEXT_INSTANT  ? imported->instants[row].time
+					   : imported->samples[row].time;
+}
+
+static struct next_rows rows_of_thread(const uint32_t *order, const size_t *begins, uint32_t thread,
+	void (*emit)(struct thread_walk *, uint32_t))
+{
+	return (struct next_rows){
+		.next = begins[thread], .end = begins[thread + 1], .emit = emit, .order = order
+	};
+}
+
 /* Merges the rows of a thread by time. At equal times the order is: ranges, calls, memory
- * events, instants. */
+ * events, instants, samples. */
 static void merge_thread_rows(struct thread_walk *walk, uint32_t thread)
 {
-	const struct conversion *conversion = walk->conversion;
-	const struct event_rows *imported = conversion->imported;
-	size_t range = conversion->thread_begin[thread], call = conversion->call_begin[thread],
-	       memory = conversion->memory_begin[thread],
-	       instant = conversion->instant_begin[thread];
-	const size_t ranges = conversion->thread_begin[thread + 1],
-		     calls = conversion->call_begin[thread + 1],
-		     memories = conversion->memory_begin[thread + 1],
-		     instants = conversion->instant_begin[thread + 1];
+	const struct conversion *all = walk->conversion;
+	struct next_rows rows[NEXT_TYPES] = {
+		[NEXT_RANGE] = rows_of_thread(
+			all->order, all->thread_begin, thread, open_converted_range),
+		[NEXT_CALL] = rows_of_thread(
+			all->calls, all->call_begin, thread, begin_imported_call),
+		[NEXT_MEMORY] = rows_of_thread(
+			all->memories, all->memory_begin, thread, emit_memory_event),
+		[NEXT_INSTANT] = rows_of_thread(
+			all->instants, all->instant_begin, thread, emit_instant),
+		[NEXT_SAMPLE] = rows_of_thread(
+			all->samples, all->sample_begin, thread, emit_sample),
+	};
 
+	for (unsigned type = 0; type < NEXT_TYPES; type++)
+		find_next_time(all->imported, &rows[type], type);
 	for (;;) {
-		const int64_t
-			at_range = range < ranges ? imported->ranges[conversion->order[range]].start
-						  : INT64_MAX,
-			at_call = call < calls ? imported->calls[conversion->calls[call]].start
-					       : INT64_MAX,
-			at_memory = memory < memories
-					    ? imported->memories[conversion->memories[memory]].time
-					    : INT64_MAX,
-			at_instant =
-				instant < instants
-					? imported->instants[conversion->instants[instant]].time
-					: INT64_MAX;
+		unsigned first = NEXT_RANGE;
 
-		if (range < ranges && at_range <= at_call && at_range <= at_memory &&
-			at_range <= at_instant)
-			open_converted_range(walk, conversion->order[range++]);
-		else if (call < calls && at_call <= at_memory && at_call <= at_instant)
-			begin_imported_call(walk, conversion->calls[call++]);
-		else if (memory < memories && at_memory <= at_instant)
-			emit_memory_event(walk, conversion->memories[memory++]);
-		else if (instant < instants)
-			emit_instant(walk, conversion->instants[instant++]);
-		else
+		for (unsigned type = NEXT_RANGE + 1; type < NEXT_TYPES; type++)
+			if (rows[type].at < rows[first].at)
+				first = type;
+		if (rows[first].next == rows[first].end)
 			break;
+		rows[first].emit(walk, rows[first].order[rows[first].next++]);
+		find_next_time(all->imported, &rows[first], first);
 	}
 }
 

@@ -123,6 +123,10 @@ static void write_skipped(struct conversion *conversion, const char *meta_key, b
 		used += (size_t)snprintf(line + used, sizeof line - used,
 			"%s%" PRIu64 " calls that the file has twice", used ? ", " : "",
 			conversion->counts.duplicates);
+	if (conversion->counts.outside_samples && !markers)
+		used += (size_t)snprintf(line + used, sizeof line - used,
+			"%s%" PRIu64 " CPU samples before the first event or after the last",
+			used ? ", " : "", conversion->counts.outside_samples);
 	if (used)
 		writer_meta(conversion->writer, meta_key, line, used);
 }

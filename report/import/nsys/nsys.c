@@ -34,15 +34,14 @@ uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key)
 	return &map->pairs[slot->number - 1].value;
 }
 
-/* The value; 0 if there is none. */
-static uint32_t map_value(const struct nsys_id_map *map, uint64_t key)
+uint32_t nsys_id_map_value(const struct nsys_id_map *map, uint64_t key)
 {
 	const uint32_t number = map->index.room ? nsys_id_slot(map, key)->number : 0;
 
 	return number ? map->pairs[number - 1].value : 0;
 }
 
-static void map_free(struct nsys_id_map *map)
+void nsys_id_map_free(struct nsys_id_map *map)
 {
 	hash_index_free(&map->index);
 	free(map->pairs);
@@ -72,7 +71,7 @@ uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 
 static bool is_process(const struct nsys_reader *reader, int64_t global)
 {
-	return map_value(&reader->process_of_id, (uint64_t)global >> 24) != 0;
+	return nsys_id_map_value(&reader->process_of_id, (uint64_t)global >> 24) != 0;
 }
 
 static void add_nsys_metadata(struct nsys_reader *reader, const char *key, struct string_view value)
@@ -227,7 +226,7 @@ static void read_threads(struct nsys_reader *reader)
 	struct string_view name;
 
 	while (nsys_rows_next(rows)) {
-		const uint32_t thread = map_value(
+		const uint32_t thread = nsys_id_map_value(
 			&reader->thread_of_id, (uint64_t)nsys_rows_number(rows, 0));
 
 		if (thread && nsys_rows_has_value(rows, 1) &&
@@ -264,9 +263,7 @@ static uint64_t count_table_rows(struct nsys_database *db, const char *table)
 /* Returns what the rows of a table are, if that is worth saying. */
 static const char *words_for_table(const char *table)
 {
-	return !strcmp(table, "COMPOSITE_EVENTS") ? "CPU samples (COMPOSITE_EVENTS)"
-	       : !strcmp(table, "SCHED_EVENTS")   ? "thread switches (SCHED_EVENTS)"
-						  : table;
+	return !strcmp(table, "SCHED_EVENTS") ? "thread switches (SCHED_EVENTS)" : table;
 }
 
 /* Counts the rows of event tables that are not imported. */
@@ -339,6 +336,7 @@ static void read_nsys_tables(struct nsys_reader *reader)
 	read_producer(reader);
 	read_session_start(reader);
 	nsys_events_read(reader);
+	nsys_samples_read(reader);
 	close_open_ranges(reader);
 	read_host(reader);
 	read_processes(reader);
@@ -351,10 +349,10 @@ static void read_nsys_tables(struct nsys_reader *reader)
 static void nsys_reader_free(struct nsys_reader *reader)
 {
 	nsys_database_close(reader->db);
-	map_free(&reader->thread_of_id);
-	map_free(&reader->process_of_id);
-	map_free(&reader->text_of_id);
-	map_free(&reader->domain_of_id);
+	nsys_id_map_free(&reader->thread_of_id);
+	nsys_id_map_free(&reader->process_of_id);
+	nsys_id_map_free(&reader->text_of_id);
+	nsys_id_map_free(&reader->domain_of_id);
 	free(reader->open);
 }
 

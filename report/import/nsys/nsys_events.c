@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads the tables with times: NVTX, calls, GPU work, waits, and the profiler's overhead.
+ * Reads the tables with times: NVTX, MPI, calls, GPU work, waits, and the profiler's overhead.
  */
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/import/nsys/nsys.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
@@ -23,7 +25,8 @@ enum {
 const char *const nsys_event_tables[] = { "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME",
 	"CUPTI_ACTIVITY_KIND_DRIVER", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
 	"CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-	"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "PROFILER_OVERHEAD", NULL };
+	"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "PROFILER_OVERHEAD", "MPI_P2P_EVENTS",
+	"MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS", NSYS_SAMPLES, NULL };
 
 struct nsys_times {
 	int64_t start;
@@ -60,9 +63,7 @@ static uint32_t nsys_rows_number32(const struct nsys_rows *rows, unsigned column
 	return number < 0 ? 0 : number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* Returns the id in imported->texts of the string whose StringIds id is in `column`. Returns 0 if
- * the column is NULL or there is no such string. */
-static uint32_t intern_string_column(
+uint32_t nsys_string_column(
 	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
 {
 	const int64_t id = nsys_rows_number(rows, column);
@@ -117,7 +118,7 @@ static uint32_t process_of_row(
 		       : reader->caller;
 }
 
-static void skip_nsys_row(struct nsys_reader *reader, const char *what)
+void nsys_skip(struct nsys_reader *reader, const char *what, uint64_t events)
 {
 	struct event_rows *imported = reader->imported;
 	const uint32_t category = intern_text(reader, what);
@@ -128,7 +129,7 @@ static void skip_nsys_row(struct nsys_reader *reader, const char *what)
 	if (i == imported->skip_count)
 		*EVENT_ROWS_ADD(
 			imported, skip, skips) = (struct imported_skip){ .category = category };
-	imported->skips[i].events++;
+	imported->skips[i].events += events;
 }
 
 enum { V_START, V_END, V_TYPE, V_TEXT, V_TEXT_ID, V_THREAD, V_END_THREAD, V_DOMAIN };
@@ -141,7 +142,7 @@ static uint32_t nvtx_text(struct nsys_reader *reader, const struct nsys_rows *ro
 
 	return nsys_rows_has_value(rows, V_TEXT)
 		       ? string_table_intern(reader->imported->texts, text.bytes, text.length)
-		       : intern_string_column(reader, rows, V_TEXT_ID);
+		       : nsys_string_column(reader, rows, V_TEXT_ID);
 }
 
 /* Returns the row + 1 of a domain, or 0 for the default domain. Domains beyond 65535 share the
@@ -231,8 +232,10 @@ static void add_nvtx_row(struct nsys_reader *reader, const struct nsys_rows *row
 	case NVTX_DOMAIN_END:
 		break;
 	default:
-		skip_nsys_row(reader, type == NVTX_CATEGORY ? "names of NVTX categories"
-							    : "NVTX events of other kinds");
+		nsys_skip(reader,
+			type == NVTX_CATEGORY ? "names of NVTX categories"
+					      : "NVTX events of other kinds",
+			1);
 	}
 }
 
@@ -256,7 +259,7 @@ static uint32_t without_version(struct nsys_reader *reader, uint32_t name)
 static void add_nsys_call(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
 	struct imported_call call = { .name = without_version(
-					      reader, intern_string_column(reader, rows, C_NAME)) };
+					      reader, nsys_string_column(reader, rows, C_NAME)) };
 	struct nsys_times span;
 
 	if (!read_nsys_times(reader, rows, &span, false))
@@ -328,7 +331,7 @@ static uint32_t nsys_kernel_name(struct nsys_reader *reader, const struct nsys_r
 	uint32_t name = 0;
 
 	for (unsigned column = K_MANGLED; column <= K_SHORT && !name; column++) {
-		name = intern_string_column(reader, rows, column);
+		name = nsys_string_column(reader, rows, column);
 		if (column < K_SHORT &&
 			*string_table_get(reader->imported->texts, name).bytes == '[')
 			name = 0;
@@ -449,6 +452,71 @@ static void add_nsys_overhead(struct nsys_reader *reader, const struct nsys_rows
 		};
 }
 
+enum { MPI_START, MPI_END, MPI_NAME, MPI_THREAD };
+static const char *const mpi_columns[] = { "start", "end", "textId", "globalTid" };
+
+/* Adds a row of nsys's own tables of MPI as a range in the domain MPI, as nsys writes the NVTX
+ * ranges of MPI where it has no such tables. */
+static void add_mpi_call(struct nsys_reader *reader, const struct nsys_rows *rows)
+{
+	struct event_rows *imported = reader->imported;
+	struct nsys_times span;
+
+	if (!read_nsys_times(reader, rows, &span, true))
+		return;
+	if (!reader->mpi_domain) {
+		reader->first_mpi_range = imported->range_count;
+		if (imported->domain_count < UINT16_MAX)
+			*EVENT_ROWS_ADD(imported, domain,
+				domains) = (struct imported_domain){ intern_text(reader, "MPI") };
+		reader->mpi_domain = (uint16_t)imported->domain_count;
+	}
+	*EVENT_ROWS_ADD(imported, range, ranges) = (struct imported_range){ .start = span.start,
+		.duration = span.duration,
+		.sequence = IMPORTED_NO_SEQUENCE,
+		.name = nsys_string_column(reader, rows, MPI_NAME),
+		.thread = thread_of_row(reader, rows, MPI_THREAD),
+		.kind = TRACE_NODE_RANGE,
+		.domain = reader->mpi_domain };
+}
+
+static int compare_mpi_rows(const void *a, const void *b)
+{
+	const struct imported_range *left = a, *right = b;
+
+	if (left->thread != right->thread)
+		return left->thread < right->thread ? -1 : 1;
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	if (left->duration != right->duration)
+		return left->duration < right->duration ? -1 : 1;
+	return COMPARE(left->name, right->name);
+}
+
+/* A wait for several requests has a row for each of them, and a call that sends and receives one
+ * for each direction. Keeps one of them. */
+static void merge_mpi_rows(struct nsys_reader *reader)
+{
+	struct event_rows *imported = reader->imported;
+	const size_t first = reader->first_mpi_range;
+	struct imported_range *ranges = imported->ranges;
+	size_t kept = first;
+
+	if (!reader->mpi_domain)
+		return;
+	qsort(ranges + first, imported->range_count - first, sizeof *ranges, compare_mpi_rows);
+	for (size_t i = first; i < imported->range_count; i++) {
+		if (kept > first && !compare_mpi_rows(&ranges[kept - 1], &ranges[i]))
+			continue;
+		if (ranges[i].duration == IMPORTED_NOT_ENDED)
+			*ARRAY_ADD(reader->open, reader->open_room, reader->open_count) = kept;
+		ranges[kept++] = ranges[i];
+	}
+	if (kept < imported->range_count)
+		nsys_skip(reader, "more rows of one MPI call", imported->range_count - kept);
+	imported->range_count = kept;
+}
+
 void nsys_events_read(struct nsys_reader *reader)
 {
 	static const struct {
@@ -466,6 +534,10 @@ void nsys_events_read(struct nsys_reader *reader)
 		{ graph_columns, COUNT(graph_columns), add_nsys_graph },
 		{ sync_columns, COUNT(sync_columns), add_nsys_sync },
 		{ overhead_columns, COUNT(overhead_columns), add_nsys_overhead },
+		{ mpi_columns, COUNT(mpi_columns), add_mpi_call },
+		{ mpi_columns, COUNT(mpi_columns), add_mpi_call },
+		{ mpi_columns, COUNT(mpi_columns), add_mpi_call },
+		{ mpi_columns, COUNT(mpi_columns), add_mpi_call },
 	};
 
 	for (size_t i = 0; i < COUNT(readers); i++) {
@@ -476,4 +548,5 @@ void nsys_events_read(struct nsys_reader *reader)
 			readers[i].add(reader, rows);
 		nsys_rows_close(rows);
 	}
+	merge_mpi_rows(reader);
 }

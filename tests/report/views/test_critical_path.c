@@ -190,6 +190,23 @@ START_TEST(the_gpu_is_too_slow)
 }
 END_TEST
 
+/* Launches that find their stream busy do not show how long a launch takes. */
+START_TEST(launches_are_queued)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	for (uint64_t i = 0; i < 3; i++)
+		launch(builder, 1, 95 + 10 * i, i + 1, 7);
+	kernel(builder, 9, "launched before", 7, 50, 1050);
+	for (uint64_t i = 0; i < 3; i++)
+		kernel(builder, i + 1, "k", 7, 1050 + 100 * i, 1150 + 100 * i);
+	run = show(builder);
+	expect(&run, "work", "launched before", "gain_ns", 1050 - 95);
+	expect(&run, "work", "k", "gain_ns", 300);
+}
+END_TEST
+
 /* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is
  * waited for anyway. */
 START_TEST(calls_have_slack)
@@ -512,6 +529,41 @@ START_TEST(threads_take_turns)
 }
 END_TEST
 
+/* Autograd's thread sleeps between backward passes, however few calls there are. The path leads
+ * through both threads. A third thread works at the same time. */
+START_TEST(a_backward_pass_waits_for_its_caller_and_that_for_it)
+{
+	struct trace_builder *builder = begin();
+	const uint32_t forward = build_node(builder, 0, "aten::linear", NULL, TRACE_NODE_OP),
+		       backward = build_node(
+			       builder, 0, "AddmmBackward0", NULL, TRACE_NODE_BACKWARD),
+		       other = build_node(builder, 0, "prefetch", NULL, TRACE_NODE_RANGE);
+	struct report_run run;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		const uint64_t at = 100 + 1000 * i, id = 3 * i + 1;
+
+		build_push_node(builder, 1, at, forward);
+		launch(builder, 1, at + 95, id, 7);
+		build_pop(builder, 1, at + 200);
+		kernel(builder, id, "k", 7, at + 101, at + 102);
+		build_push_node(builder, 3, at + 210, other);
+		launch(builder, 3, at + 295, id + 1, 9);
+		build_pop(builder, 3, at + 310);
+		kernel(builder, id + 1, "k", 9, at + 301, at + 302);
+		build_push_node(builder, 2, at + 400, backward);
+		launch(builder, 2, at + 495, id + 2, 7);
+		build_pop(builder, 2, at + 600);
+		kernel(builder, id + 2, "last", 7, at + 505, at + 590);
+	}
+	run = show(builder);
+	expect_parts(
+		&run, (struct parts){ .kernels = 85, .launch = 10, .calls = 5 * 5, .host = 2375 });
+	expect(&run, "place", "aten::linear", "path_ns", 505);
+	expect(&run, "place", "prefetch", "path_ns", 0);
+}
+END_TEST
+
 /* A third thread, which polls now and then, does not hide whose turn it was. */
 START_TEST(a_polling_thread_ends_no_turn)
 {
@@ -713,6 +765,7 @@ int main(void)
 	tcase_add_test(graphs, the_host_is_too_slow);
 	tcase_add_test(graphs, launches_are_too_slow);
 	tcase_add_test(graphs, the_gpu_is_too_slow);
+	tcase_add_test(graphs, launches_are_queued);
 	tcase_add_test(graphs, calls_have_slack);
 	tcase_add_test(graphs, a_stream_waits_for_another);
 	tcase_add_test(graphs, an_event_is_what_it_was);
@@ -726,6 +779,7 @@ int main(void)
 	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
 	tcase_add_test(graphs, two_threads);
 	tcase_add_test(graphs, threads_take_turns);
+	tcase_add_test(graphs, a_backward_pass_waits_for_its_caller_and_that_for_it);
 	tcase_add_test(graphs, a_polling_thread_ends_no_turn);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);

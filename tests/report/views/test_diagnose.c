@@ -140,6 +140,55 @@ static struct trace_builder *overlapped(void)
 	return all_reduces(8 * US);
 }
 
+/* Steps of a kernel and an all-reduce of 8 ranks, of 1, 2 or 4 MB. Each takes `fixed` and
+ * `each_mb`, and `other`, which has nothing to do with the size, up to seven times. */
+static struct trace_builder *sized_reduces(uint64_t fixed, uint64_t each_mb, uint64_t other)
+{
+	struct program program = program_new();
+	uint32_t nodes[3];
+	uint64_t at = 100 * US;
+
+	for (unsigned size = 0; size < 3; size++) {
+		char detail[64];
+
+		snprintf(detail, sizeof detail, "\t\t\t\tallreduce %u %u 8", 1000000u << size,
+			1000000u << size);
+		nodes[size] = build_linked_node(
+			program.builder, 0, "record_param_comms", TRACE_NODE_OP, 0, detail);
+	}
+	for (unsigned i = 0; i < 30; i++) {
+		const uint64_t length = fixed + (each_mb << i % 3) + other * (i * 5 % 7);
+
+		build_push_node(program.builder, 1, 1000 + i * 2000, nodes[i % 3]);
+		kernel(&program, names[i % 5], 1100 + i * 2000, at, 10 * US);
+		kernel(&program, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1200 + i * 2000,
+			at + 10 * US, length);
+		build_pop(program.builder, 1, 2000 + i * 2000);
+		at += 10 * US + length;
+	}
+	return program_end(&program, at + MS);
+}
+
+static struct trace_builder *late_ranks(void)
+{
+	return sized_reduces(2 * MS, 100 * US, 0);
+}
+
+static struct trace_builder *slow_start_of_messages(void)
+{
+	return sized_reduces(40 * US, 2 * US, 0);
+}
+
+static struct trace_builder *slow_links(void)
+{
+	return sized_reduces(10 * US, 100 * US, 0);
+}
+
+static struct trace_builder *uneven_ranks(void)
+{
+	return sized_reduces(10 * US, US, 900 * US);
+}
+
 /* Matrix products by one kernel, beside other kernels. */
 static struct trace_builder *products_on_v100(const char *name)
 {
@@ -843,6 +892,55 @@ static struct trace_builder *waiting(void)
 	return program_end(&program, 4 * MS);
 }
 
+static void wait_at(struct program *program, const char *range, uint64_t from, uint64_t to)
+{
+	const uint32_t api = build_name(program->builder, "cudaStreamSynchronize");
+	struct trace_sync *sync;
+
+	build_push(program->builder, 1, from - 10, range);
+	sync = build_record(program->builder, 1, TRACE_SYNC, sizeof *sync, to);
+	sync->call.duration = to - from;
+	sync->call.api = api;
+	sync->type = TRACE_SYNC_STREAM;
+	build_pop(program->builder, 1, to + 10);
+}
+
+/* Rounds in which the host waits for 24 us until the GPU is idle, a second time for 1 us after
+ * `later`, and launches the next kernel long after that. */
+static struct trace_builder *blocked_twice(const char *second, uint64_t later)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 10 * US + i * 200 * US;
+
+		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
+		wait_at(&program, "read", at + 30 * US, at + 54 * US);
+		wait_at(&program, second, at + 54 * US + later, at + 55 * US + later);
+		kernel(&program, names[i % 5], at + 100 * US, at + 102 * US, 50 * US);
+	}
+	build_pop(program.builder, 1, 3 * MS);
+	return program_end(&program, 4 * MS);
+}
+
+/* The lead that the first wait costs is lost at the second one, after 6 us and in the wait. */
+static struct trace_builder *blocked(void)
+{
+	return blocked_twice("check", 6 * US);
+}
+
+static struct trace_builder *blocked_again_at_once(void)
+{
+	return blocked_twice("check", 100);
+}
+
+/* Both waits are one: the whole 25 us could be bridged. */
+static struct trace_builder *blocked_at_one_path(void)
+{
+	return blocked_twice("read", 100);
+}
+
 /* A hundred of one kernel at one place; which take longer is `slow`'s matter. */
 static struct trace_builder *spread(uint64_t (*length)(unsigned i))
 {
@@ -1048,6 +1146,21 @@ static const struct rule_case {
 	{ only_ranges, "dominant-event", "clear", "" },
 	{ exposed, "exposed-communication", "finding", "120000,,upper bound,20" },
 	{ exposed, "exposed-communication", "finding", "160.00 us of communication" },
+	{ late_ranks, "exposed-communication", "finding",
+		"all-reduce of 8 ranks, 30 calls in 3 sizes from 1.00 MB to 4.00 MB: 2.00 ms of "
+		"each" },
+	{ late_ranks, "exposed-communication", "finding",
+		"does not grow with the size, the rest grows, at 10.00 GB/s: longer than latency "
+		"(assumed: 420.00 us at most), so mostly waiting" },
+	{ slow_start_of_messages, "exposed-communication", "finding",
+		"40.00 us of each (89.6 % of 1.34 ms) does not grow with the size, the rest grows, "
+		"at 500.00 GB/s: mostly latency" },
+	{ slow_start_of_messages, "exposed-communication", "finding", "Send fewer, larger" },
+	{ slow_links, "exposed-communication", "finding", "at 10.00 GB/s: mostly transfer" },
+	{ slow_links, "exposed-communication", "finding", "Send fewer bytes" },
+	{ uneven_ranks, "exposed-communication", "finding",
+		"their times depend on something else than the size" },
+	{ uneven_ranks, "exposed-communication", "finding", "Compare the ranks first" },
 	{ overlapped, "exposed-communication", "clear", "" },
 	{ exposed, "dominant-event", "clear", "" },
 	{ exposed, "collective-waits", "not checked", "traces of other ranks were not given" },
@@ -1086,6 +1199,14 @@ static const struct rule_case {
 	{ slow_host, "synchronisation", "clear", "" },
 	{ waiting, "blocking-calls", "clear", "" },
 	{ slow_host, "blocking-calls", "clear", "" },
+	/* 7 us behind each first wait, 1 us behind each second one */
+	{ blocked, "blocking-calls", "finding", "80000,,upper bound,20" },
+	{ blocked, "blocking-calls", "finding", "train/read," },
+	{ blocked, "blocking-calls", "finding", "same idle time as in the finding launch-bound" },
+	{ blocked, "blocking-calls", "finding", "meanwhile the GPU runs k_a for 44.00 us" },
+	{ blocked_again_at_once, "blocking-calls", "note",
+		"21.00 us in all, and up to 250.00 us only without all of them together" },
+	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
 	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },

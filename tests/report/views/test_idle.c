@@ -75,8 +75,9 @@ START_TEST(every_gap_is_split_at_its_launch)
 	ck_assert_int_eq(run.status, 0);
 	output_has(run.out,
 		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,unknown_ns,gaps,"
-		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance,time_share\r\n"
-		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,,0.725\r\n");
+		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance,time_share,"
+		"samples,sample_share,module\r\n"
+		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,,0.725,,,\r\n");
 	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
 	output_has(
 		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
@@ -143,6 +144,75 @@ START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 	output_has(run.out, ",poll,host,3000000,");
 	output_has(run.out, ",MPI_Recv,host,1000000,");
 	output_has(run.out, ",cudaMalloc,host,1000000,");
+}
+END_TEST
+
+static void build_sample(struct trace_builder *builder, uint64_t at, const char *function,
+	const char *module, bool in_call)
+{
+	const uint32_t name = build_name(builder, function), file = build_name(builder, module);
+	struct trace_cpu_sample *sample = build_record(
+		builder, 1, TRACE_CPU_SAMPLE, sizeof *sample, at);
+
+	sample->function = name;
+	sample->module = file;
+	sample->head.flags = in_call ? TRACE_SAMPLE_IN_CALL : 0;
+}
+
+/* A gap of 10 ms in which the thread computes, receives and allocates. Samples beside the gap do
+ * not count. */
+static struct trace_builder *a_sampled_trace(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_launch(builder, 1, 100, 1);
+	build_sample(builder, 250, "early", "a.out", false);
+	for (uint64_t i = 0; i < 5; i++)
+		build_sample(builder, 1000000 + i, i ? "check" : "main", "a.out", false);
+	build_sample(builder, 1100000, NULL, "libc.so", false);
+	build_sample(builder, 1200000, "rand", "libc.so", false);
+	build_sample(builder, 1300000, "rand", "libc.so", false);
+	build_push(builder, 1, 2000000, "MPI_Recv");
+	build_sample(builder, 2500000, "progress", "libmpi.so", false);
+	build_pop(builder, 1, 4000000);
+	build_sample(builder, 7100000, "inside", "libcuda.so", true);
+	build_sample(builder, 7900000, "inside", "libcuda.so", true);
+	build_long_alloc(builder, 7000000, 8000000);
+	build_launch(builder, 1, 10000200, 2);
+	build_sample(builder, 10000350, "after", "a.out", false);
+	build_kernel(builder, 9, 10000900, 1, "k", 200, 300);
+	build_kernel(builder, 9, 10000900, 2, "k", 10000300, 10000400);
+	return builder;
+}
+
+START_TEST(samples_say_which_functions_the_thread_was_in)
+{
+	const struct report_run run = run_report(a_sampled_trace(),
+		"idle trace.bin -f csv --columns name,kind,samples,sample_share,module --top 2");
+
+	output_has(run.out, ",host-bound: the thread was in,meanwhile,11,,\r\n");
+	output_has(run.out, ",(in no recorded range or call),host,8,,\r\n");
+	output_has(run.out, ",check [a.out],function,4,0.5,a.out\r\n");
+	output_has(run.out, ",rand [libc.so],function,2,0.25,libc.so\r\n");
+	output_has(run.out, ",(2 other functions),functions,2,0.25,\r\n");
+	output_has(run.out, ",MPI_Recv,host,1,,\r\n");
+	output_has(run.out, ",progress [libmpi.so],function,1,1,libmpi.so\r\n");
+	output_lacks(run.out, "inside");
+	output_lacks(run.out, "early");
+	output_lacks(run.out, "after [");
+}
+END_TEST
+
+/* A sample in a CUDA call counts for the call. Without a name, its file is known. */
+START_TEST(samples_in_calls_and_without_a_function_are_counted)
+{
+	const struct report_run run = run_report(a_sampled_trace(),
+		"idle trace.bin -f csv --columns name,kind,samples,sample_share --min-percent 0 "
+		"--top 9");
+
+	output_has(run.out, ",cudaMalloc,host,2,\r\n");
+	output_has(run.out, ",(not resolved) [libc.so],function,1,0.125\r\n");
+	output_lacks(run.out, "other functions");
 }
 END_TEST
 
@@ -344,8 +414,11 @@ int main(void)
 	const TTest *const tests[] = { every_gap_is_split_at_its_launch,
 		the_longest_parts_have_their_cause_and_call, gaps_are_the_idle_time,
 		idle_time_before_a_launch_and_its_latency_have_a_sum,
-		long_gaps_are_divided_by_what_the_thread_did, the_longest_are_as_many_as_requested,
-		after_the_launch_it_waits_for_the_event, what_the_host_did_meanwhile_is_named,
+		long_gaps_are_divided_by_what_the_thread_did,
+		samples_say_which_functions_the_thread_was_in,
+		samples_in_calls_and_without_a_function_are_counted,
+		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
+		what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		text_tells_the_causes };

@@ -71,6 +71,21 @@ static struct trace_builder *traced(bool shapes)
 	return builder;
 }
 
+static void has(const char *out, const char *part)
+{
+	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%s", part, out);
+}
+
+/* The rows: what comes before the legend. */
+static const char *without_legend(struct report_run run)
+{
+	char *legend = strstr(run.out, "legend ");
+
+	if (legend)
+		*legend = '\0';
+	return run.out;
+}
+
 static void expect(const char *by, const char *rows)
 {
 	struct report_run run;
@@ -79,9 +94,25 @@ static void expect(const char *by, const char *rows)
 	snprintf(arguments, sizeof arguments, "table trace.bin --ascii --width 110 --by %s", by);
 	run = run_report(traced(true), arguments);
 	ck_assert_str_eq(run.err, "");
-	ck_assert_str_eq(run.out, rows);
+	ck_assert_str_eq(without_legend(run), rows);
 	ck_assert_int_eq(run.status, 0);
 }
+
+START_TEST(each_column_of_percentages_says_what_it_is_a_fraction_of)
+{
+	struct report_run run = run_report(
+		traced(true), "table trace.bin --ascii --width 150 --by thread");
+
+	has(run.out, "\nlegend    %, gpu self %: of all GPU time, 380 ns; "
+		     "cpu self %: of the time of all threads in ranges, 210 ns\n");
+	run = run_report(NULL, "table trace.bin --ascii --width 150 --by thread -m cpu");
+	has(run.out, "%: of the time of all threads in ranges, 210 ns");
+	run = run_report(NULL, "kernels trace.bin --ascii");
+	has(run.out, "\nlegend    %: of all GPU time, 380 ns\n");
+	run = run_report(NULL, "table trace.bin --ascii -m calls --columns name,share");
+	ck_assert_ptr_null(strstr(run.out, "00 %"));
+}
+END_TEST
 
 START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
 {
@@ -111,14 +142,14 @@ START_TEST(only_the_kinds_that_are_named)
 		traced(true), "table trace.bin --ascii --width 80 --kind kernel");
 
 	ck_assert_str_eq(run.err, "");
-	ck_assert_str_eq(run.out,
+	ck_assert_str_eq(without_legend(run),
 		"   gpu  gpu self  calls       %  gpu avg  name\n"
 		"200 ns  (200 ns)      1  52.6 %   200 ns  ncclKernel_AllReduce_RING\n"
 		"100 ns  (100 ns)      1  26.3 %   100 ns  sm80_xmma_gemm_f32\n"
 		" 50 ns   (50 ns)      1  13.2 %    50 ns  vectorized_elemen...kernel<AddFunctor>\n"
 		" 30 ns   (30 ns)      1   7.9 %    30 ns  mystery  <<<(64,1,1),(128,1,1)>>>\n");
 	run = run_report(NULL, "table trace.bin --ascii --width 80 --kind op,api");
-	ck_assert_str_eq(run.out,
+	ck_assert_str_eq(without_legend(run),
 		"   gpu  gpu self  cpu self  calls       %     cpu  gpu avg  name\n"
 		"200 ns    200 ns    100 ns      1  52.6 %  100 ns   200 ns  aten::add\n"
 		"150 ns    100 ns     40 ns      2  39.5 %   70 ns    75 ns  aten::linear\n"
@@ -130,7 +161,8 @@ START_TEST(only_the_kinds_that_are_named)
 	ck_assert_int_eq(run_report(NULL, "tree trace.bin --kind op").status, 64);
 	ck_assert_int_eq(run_report(NULL, "table trace.bin --by step --kind op").status, 64);
 	run = run_report(NULL, "table trace.bin --kind memset");
-	ck_assert_str_eq(run.out, "no rows of kind memset; without --kind all rows are shown\n");
+	ck_assert_str_eq(
+		without_legend(run), "no rows of kind memset; without --kind all rows are shown\n");
 }
 END_TEST
 
@@ -311,7 +343,8 @@ START_TEST(steps_are_rows)
 	for (int i = 0; i < 3; i++)
 		train_step(&training, "Net");
 	run = run_report(training.builder, "table trace.bin --ascii --by step");
-	ck_assert_str_eq(run.out,
+	has(run.out, "legend    %, cpu self %: of the time of all threads in ranges, 1.85 us\n");
+	ck_assert_str_eq(without_legend(run),
 		"    cpu  cpu self  calls       %  cpu avg  cpu self %  name\n"
 		"1.00 us   1.00 us         54.1 %               54.1 %  (before first step)\n"
 		" 290 ns    290 ns      1  15.7 %   290 ns      15.7 %  step 0\n"
@@ -339,6 +372,7 @@ int main(void)
 
 	tcase_add_checked_fixture(keys, run_report_setup, run_report_teardown);
 	tcase_add_test(keys, an_operator_inside_of_itself_is_in_its_total_once);
+	tcase_add_test(keys, each_column_of_percentages_says_what_it_is_a_fraction_of);
 	tcase_add_test(keys, modules_have_what_runs_in_them);
 	tcase_add_test(keys, only_the_kinds_that_are_named);
 	tcase_add_test(keys,

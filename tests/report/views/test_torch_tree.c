@@ -706,7 +706,8 @@ START_TEST(the_table_keeps_classes_apart)
 		"14.98 µs    120 ns     12   53.7 %   1.25 µs       0.4 %   1.02 µs   2.41 µs  * "
 		"(ReLU)\n"
 		"12.18 µs    120 ns     12   43.7 %   1.02 µs       0.4 %   1.01 µs   1.02 µs  * "
-		"(Linear)\n");
+		"(Linear)\n"
+		"legend    %, cpu self %: of the time of all threads in ranges, 27.90 µs\n");
 	show(run_report(linear_step(), "table trace.bin --width 100"),
 		"    gpu   gpu self  cpu self  calls        %     cpu  gpu avg  name\n"
 		"2.57 µs  (2.57 µs)                5  100.0 %           514 ns  gemm  "
@@ -729,7 +730,8 @@ START_TEST(the_table_keeps_classes_apart)
 		"                       50 ns      1            50 ns           "
 		"Optimizer.step#SGD.step\n"
 		"                                  5            25 ns           cudaLaunchKernel\n"
-		"                                  1             0 ns           (allocation)\n");
+		"                                  1             0 ns           (allocation)\n"
+		"legend    %: of all GPU time, 2.57 µs\n");
 }
 END_TEST
 
