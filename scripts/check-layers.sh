@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.." || exit 1
 LIBRARY='collector collector/process collector/file collector/stream collector/cupti
 preload/python preload/cuda preload/nvtx preload/user preload/torch preload'
 REPORT='report/base report/text report/stats report/trace report/symbols report/gpu report/import/convert report/import/kineto
-report/import/nsys report/import/snapshot report/import report/steps report/profile report/run report/analysis report/analysis/critical_path
+report/import/nsys report/import/snapshot report/import/timeline report/import report/steps report/profile report/run report/analysis report/analysis/critical_path
 report/analysis/ranks report/table report/print report/scene report/views report/diagnose report/summary report/tui report/live report/cli'
 
 # The headers of libc and Linux.

@@ -275,5 +275,8 @@ const char *oom_cause_advice(const struct oom_cause *cause)
 
 	if (cause->kind == OOM_FRAGMENTATION && !cause->of_torch)
 		return "Allocate large buffers once, before small ones, and reuse them.";
+	if (cause->kind == OOM_LIVE && !cause->of_torch)
+		return "See what was live at that time (column `at OOM`): free what is no longer "
+		       "used. If the program has an allocator of its own, see what it keeps.";
 	return advice[cause->kind];
 }

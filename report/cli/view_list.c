@@ -66,7 +66,8 @@ const struct view view_list[] = {
 		.columns = "id parent depth name label kind class path domain calls start_ns "
 			   "duration_ns value before after delta unit share source grid block "
 			   "shared_bytes registers waves_per_sm occupancy_theoretical device "
-			   "tensor_bytes empty_segments empty_bytes provenance",
+			   "segments reserved_bytes tensor_bytes free_inside_bytes "
+			   "empty_segments empty_bytes unknown_bytes provenance",
 		.text = "",
 		.next = "tree -m %m %p",
 		.no_percentiles = true,
@@ -385,11 +386,13 @@ static const struct view instances_view = { .name = "tree",
 static const struct view critical_instances_view = { .name = "critical",
 	.summary = "",
 	.layout = LAYOUT_CRITICAL,
-	.columns = INSTANCE_COLUMNS,
+	.columns = INSTANCE_COLUMNS " segments reserved_bytes tensor_bytes free_inside_bytes "
+				    "empty_segments empty_bytes unknown_bytes",
 	.text = "",
 	.no_percentiles = true,
 	.focus = true,
-	.arrange = arrange_instances };
+	.arrange = arrange_instances,
+	.footer = critical_print_stayed };
 
 /* What is known of a device at a moment. */
 #define MOMENT_COLUMNS                                                                \

@@ -324,10 +324,8 @@ static void set_exhausted(struct finding *finding, uint32_t node, uint64_t at_ns
 
 /* Writes which operator or range allocated most of what was live, with its Python lines. */
 static void name_oom_holder(
-	struct diagnosis *diagnosis, const struct memory_oom *oom, char *text, size_t room)
+	struct diagnosis *diagnosis, const struct memory_level *level, char *text, size_t room)
 {
-	const struct memory_level *level = memory_owners_tensors(
-		diagnosis->profile->memory, oom->device);
 	struct top_holder top = { .node = 0 };
 	char lines[256];
 
@@ -368,7 +366,8 @@ static void set_torch_oom(struct diagnosis *diagnosis, struct finding *finding)
 	finding->count = memory->counts.ooms;
 	SET_TEXT(finding->sentence, "PyTorch ran out of memory on GPU %u: %s were requested.",
 		oom->device, diagnose_bytes(diagnosis, oom->requested_bytes));
-	name_oom_holder(diagnosis, oom, holder, sizeof holder);
+	name_oom_holder(
+		diagnosis, memory_owners_tensors(memory, oom->device), holder, sizeof holder);
 	SET_TEXT(finding->evidence, "%s; tensors held %s of %s that PyTorch had reserved%s",
 		diagnose_plural(diagnosis, memory->counts.ooms, "failed request"),
 		diagnose_bytes(diagnosis, oom->allocated), diagnose_bytes(diagnosis, oom->reserved),
@@ -397,11 +396,23 @@ static void set_capacity(struct diagnosis *diagnosis, struct finding *finding,
 			diagnose_bytes(diagnosis, failed->held), memory_kind_name(failed->kind));
 }
 
+static const struct memory_level *level_of_failed(
+	const struct memory_owners *memory, const struct failed_allocation *failed)
+{
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].kind == failed->kind &&
+			memory->levels[i].device == failed->device)
+			return &memory->levels[i];
+	return NULL;
+}
+
 static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *finding,
 	const struct failed_allocation *failed)
 {
 	const struct trace_text api = reader_name(diagnosis->process->reader, failed->api);
 	const struct oom_cause cause = oom_cause_of_call(diagnosis->process, failed);
+	char holder[400];
+	size_t used;
 
 	set_exhausted(finding, failed->node, failed->time_ns, failed->requested_bytes);
 	finding->count = diagnosis->profile->memory->counts.failed_allocations;
@@ -409,6 +420,10 @@ static void set_failed_allocation(struct diagnosis *diagnosis, struct finding *f
 		diagnose_escaped(diagnosis, api.bytes, api.length),
 		diagnose_bytes(diagnosis, failed->requested_bytes));
 	set_capacity(diagnosis, finding, failed);
+	name_oom_holder(diagnosis, level_of_failed(diagnosis->profile->memory, failed), holder,
+		sizeof holder);
+	used = strlen(finding->evidence);
+	finding_set_text(finding->evidence + used, sizeof finding->evidence - used, "%s", holder);
 	SET_TEXT(finding->reason, "the call returned the error, and as much was not allocated "
 				  "later");
 	SET_TEXT(finding->next, "See what was live at that time (column `at OOM`): free what is "

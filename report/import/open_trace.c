@@ -9,6 +9,7 @@
 #include "report/import/kineto/kineto.h"
 #include "report/import/nsys/nsys.h"
 #include "report/import/snapshot/torch_snapshot.h"
+#include "report/import/timeline/memory_timeline.h"
 #include "report/import/file_kind.h"
 #include "report/import/kept_input.h"
 #include "report/text/suggest.h"
@@ -53,20 +54,38 @@ static struct converted_file *find_converted(const struct stat *status)
 	return converted;
 }
 
+/* Reads the first bytes of what a gzip file contains. Returns their number. Ends the program if no
+ * descriptor is free. */
+static size_t read_gzip_head(int fd, unsigned char head[FILE_HEAD_BYTES])
+{
+	const int own = dup(fd);
+	struct gzip_file *file;
+	size_t got;
+
+	if (own < 0)
+		fatal(STATUS_UNREADABLE, "cannot duplicate a descriptor:");
+	file = gzip_file_open(own);
+	got = gzip_file_read(file, (char *)head, FILE_HEAD_BYTES);
+	gzip_file_close(file);
+	return got;
+}
+
 /* Reads a file of another tool into `rows`. Returns false if it is none. `problem` then says
  * what it is instead. */
 static bool read_foreign_file(
 	struct event_rows *rows, int from, enum file_kind kind, char *problem, size_t problem_bytes)
 {
+	unsigned char head[FILE_HEAD_BYTES];
 	struct gzip_file *file;
-	bool good;
+	bool good, is_timeline;
 
 	if (kind == FILE_PICKLE)
 		return torch_snapshot_read(rows, from, problem, problem_bytes);
 	if (kind == FILE_SQLITE)
 		return nsys_read(rows, from, problem, problem_bytes);
+	is_timeline = memory_timeline_begins(head, read_gzip_head(from, head));
 	file = gzip_file_open(from);
-	good = kineto_read(rows, file);
+	good = is_timeline ? memory_timeline_read(rows, file) : kineto_read(rows, file);
 	if (rows->problem)
 		snprintf(problem, problem_bytes, "%s", rows->problem);
 	gzip_file_close(file);
@@ -126,7 +145,7 @@ static bool convert_file(struct converted_file *converted, const char *path, int
 
 	if (!read_foreign_file(&rows, from, kind, problem, sizeof problem))
 		snprintf(error, READER_ERROR_BYTES,
-			"%.160s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
+			"%.150s: not a trace: it %.130s; " ACCEPTED_FILES, path, problem);
 	else if (match_device_numbers(&rows), !(made = write_all_traces(converted, &rows)))
 		snprintf(error, READER_ERROR_BYTES, "%.300s: no space for the converted trace: %s",
 			path, strerror(errno));
@@ -199,22 +218,6 @@ static const struct converted_trace *find_process_trace(
 	snprintf(error, READER_ERROR_BYTES, "%.300s: there is no process %" PRIu32 " in it", path,
 		pid);
 	return NULL;
-}
-
-/* Reads the first bytes of what a gzip file contains. Returns their number. Ends the program if no
- * descriptor is free. */
-static size_t read_gzip_head(int fd, unsigned char head[FILE_HEAD_BYTES])
-{
-	const int own = dup(fd);
-	struct gzip_file *file;
-	size_t got;
-
-	if (own < 0)
-		fatal(STATUS_UNREADABLE, "cannot duplicate a descriptor:");
-	file = gzip_file_open(own);
-	got = gzip_file_read(file, (char *)head, FILE_HEAD_BYTES);
-	gzip_file_close(file);
-	return got;
 }
 
 /* Reads the first bytes of an open file, of a gzip file those of its content. Returns the kind of
@@ -373,8 +376,8 @@ bool is_foreign_trace(const char *path)
 		close(fd);
 	if (kind != FILE_JSON && kind != FILE_GZIP)
 		return kind == FILE_SQLITE || kind == FILE_PICKLE;
-	return memmem(head, got, "schemaVersion", 13) || memmem(head, got, "traceEvents", 11) ||
-	       memmem(head, got, "deviceProperties", 16);
+	return memory_timeline_begins(head, got) || memmem(head, got, "schemaVersion", 13) ||
+	       memmem(head, got, "traceEvents", 11) || memmem(head, got, "deviceProperties", 16);
 }
 
 struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES])

@@ -365,8 +365,9 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	const uint64_t whole = clamp_to_u64(profile_cpu_of_roots(process->profile));
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_CPU, whole);
 
-	/* Calls outside of ranges have a node, but no time. */
-	if (!node_id || process->profile->tree->nodes[node_id].kind == NODE_UNATTRIBUTED) {
+	/* Calls outside of ranges have a node, but no time; neither has the place of a tensor. */
+	if (!node_id || !whole ||
+		process->profile->tree->nodes[node_id].kind == NODE_UNATTRIBUTED) {
 		paragraph_add(paragraph, "no range was recorded, so time cannot be attributed");
 		return;
 	}

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define PICKLE_BYTES_MAX ((size_t)1 << 31)
+/* So many entries of a dictionary are searched for a key, from the last one on. A file that refers
+ * to one large dictionary again and again takes no longer than its length. */
+#define ENTRIES_SEARCHED_MAX 256u
 
 enum value_kind { VALUE_OTHER, VALUE_INTEGER, VALUE_TEXT, VALUE_LIST, VALUE_DICTIONARY };
 
@@ -392,8 +395,9 @@ uint32_t pickle_member(const struct pickle *pickle, uint32_t value, const char *
 {
 	const struct pickle_value *entries = value_of(pickle, value, VALUE_DICTIONARY);
 	const size_t length = strlen(key);
+	uint32_t left = ENTRIES_SEARCHED_MAX;
 
-	for (uint32_t i = entries ? entries->count : 0; i >= 2; i -= 2) {
+	for (uint32_t i = entries ? entries->count : 0; i >= 2 && left--; i -= 2) {
 		const struct string_view name = pickle_text(pickle, entries->of.list.items[i - 2]);
 
 		if (name.length == length && name.bytes && !memcmp(name.bytes, key, length))

@@ -36,7 +36,7 @@ uint32_t pickle_root(const struct pickle *pickle);
 uint32_t pickle_count(const struct pickle *pickle, uint32_t value);
 /* Returns an item of a list or tuple; 0: there is none. */
 uint32_t pickle_item(const struct pickle *pickle, uint32_t value, uint32_t index);
-/* Returns the value of the last entry with this key; 0: there is none. */
+/* Returns the value of the last entry with this key; 0: there is none, or 256 others follow. */
 uint32_t pickle_member(const struct pickle *pickle, uint32_t value, const char *key);
 /* Returns false if the value is no integer, or no integer of 64 bits. True and False are 1 and 0.
  * An unsigned integer above INT64_MAX, such as an address, wraps around. */

@@ -10,8 +10,8 @@
 /* The end of an error message about a file that is not a trace: what to give instead. */
 #define ACCEPTED_FILES                                                                          \
 	"give a trace of pperf (trace.bin), a JSON trace of torch.profiler (.json, .json.gz), " \
-	"an SQLite export of Nsight Systems (.sqlite) or a snapshot of torch.cuda.memory "      \
-	"(.pickle)"
+	"its memory timeline, an SQLite export of Nsight Systems (.sqlite) or a snapshot of "   \
+	"torch.cuda.memory (.pickle)"
 
 /* Opens a regular file for reading without ever blocking. Sets `bytes` to its size. Returns the
  * descriptor, or -1 with one sentence in `error`. */

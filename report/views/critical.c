@@ -64,7 +64,7 @@ void arrange_critical(const struct options *options, struct processes *processes
 		arrange_instance(
 			options, &processes->all[i], rows, processes->all[i].critical->tree, root);
 		if (options->format != FORMAT_TEXT)
-			critical_add_stayed_row(&processes->all[i], rows, root);
+			critical_add_stayed_row(options, &processes->all[i], rows);
 	}
 }
 

@@ -8,9 +8,10 @@
 
 #include "report/print/print.h"
 
-/* Adds a row of the kind `stayed` if the metric is reserved memory and segments stayed. */
+/* Adds a row of the kind `stayed` if the metric is reserved memory and segments stayed: of the
+ * first tree of the process in `rows`. */
 void critical_add_stayed_row(
-	struct process *process, struct rows *rows, const struct instance *root);
+	const struct options *options, struct process *process, struct rows *rows);
 void critical_print_stayed(const struct report *report, const struct style *style);
 
 #endif

@@ -3,6 +3,7 @@
  * Shows single instances of a node, or of each root: either one with the instances inside it, or a
  * row for each.
  */
+#include "report/views/critical_stayed.h"
 #include "report/views/views.h"
 #include "report/analysis/pick_instances.h"
 #include "report/table/column.h"
@@ -197,5 +198,8 @@ void arrange_instances(
 			add_instances_of_node(options, process, rows, &picked[i]);
 		picked_instances_free(picked, selected.count);
 		free(selected.nodes);
+		if (options->view->footer == critical_print_stayed &&
+			options->format != FORMAT_TEXT)
+			critical_add_stayed_row(options, process, rows);
 	}
 }

@@ -3,12 +3,14 @@
 # Included by the top Makefile; also works alone: make -f tests/cudasim/cudasim.mk cudasim
 BUILD ?= build
 CC ?= cc
+CXX ?= c++
 PYTHON ?= python3
 OPT ?= -O2 -g
 WARN_C ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 CUDA_INCLUDE ?= /usr/local/cuda/include
 SIM = $(BUILD)/cudasim
 SIM_CFLAGS = -std=c11 -D_GNU_SOURCE= $(OPT) $(WARN_C) $(CFLAGS) -Itests/cudasim -isystem $(CUDA_INCLUDE)
+SIM_CXXFLAGS = -std=c++17 -D_GNU_SOURCE $(OPT) -Wall -Wextra -Wshadow -Wconversion $(CFLAGS) -Itests/cudasim -isystem $(CUDA_INCLUDE)
 # Linked so that the calls inside a library stay inside, whatever is preloaded.
 SIM_LDFLAGS = $(OPT) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' -Wl,--build-id=sha1
 
@@ -17,8 +19,9 @@ SIM_CORE = $(filter-out core/stubs,$(call sim_sources,core driver))
 SIM_RUNTIME = $(call sim_sources,runtime)
 SIM_CUPTI = $(call sim_sources,cupti)
 
-# The test programs that need CUDA: C programs of their own, linked with the shared runtime of a major.
-SIM_PROGRAMS = $(patsubst tests/programs/%.c,%,$(shell grep -l '<cuda_runtime_api.h>\|"kernels.h"' $(wildcard tests/programs/*.c) /dev/null))
+# The test programs that need CUDA: programs of their own in C or C++, linked with the shared runtime of a major.
+SIM_PROGRAM_SOURCES = $(notdir $(shell grep -l '<cuda_runtime_api.h>\|"kernels.h"' $(wildcard tests/programs/*.c tests/programs/*.cc) /dev/null))
+SIM_PROGRAMS = $(basename $(SIM_PROGRAM_SOURCES))
 # The Check suites: of the runtime once for each major, of CUPTI once (they load what they test).
 SIM_CUPTI_SUITES = $(patsubst tests/cudasim/tests/%.c,%,$(wildcard tests/cudasim/tests/test_cupti*.c))
 SIM_SUITES = $(filter-out $(SIM_CUPTI_SUITES),$(patsubst tests/cudasim/tests/%.c,%,$(wildcard tests/cudasim/tests/test_*.c)))
@@ -34,6 +37,8 @@ SUITES += $(SIM_SUITE_FILES)
 PROGRAMS += $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m) $(SIM_PROGRAMS)))
 
 define cudasim_major
+SIM_LINK_PROGRAM_$(1) = -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
+	$$(SIM)/$(1)/libcuda.so.1 $$(SIM)/$(1)/libcupti.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
 cudasim: cudasim-$(1)
 cudasim-$(1): $$(addprefix $$(SIM)/$(1)/,libcuda.so.1 libcudart.so.$(1) $$(if $$(SIM_CUPTI),libcupti.so.$(1)) $$(SIM_PROGRAMS))
 
@@ -69,9 +74,10 @@ $$(SIM)/$(1)/libcupti.so.$(1): $$(SIM_CUPTI:%=$$(SIM)/$(1)/obj/%.o) $$(SIM)/$(1)
 	echo 'libcupti.so.$(1) { global: cupti*; local: *; };' > $$(@D)/obj/libcupti.map
 	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcupti.so.$(1) -Wl,--version-script=$$(@D)/obj/libcupti.map -o $$@ $$^ -lpthread -ldl
 
-$$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1)
-	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
-		$$(SIM)/$(1)/libcuda.so.1 $$(SIM)/$(1)/libcupti.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
+$$(patsubst %.c,$$(SIM)/$(1)/%,$$(filter %.c,$$(SIM_PROGRAM_SOURCES))): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1)
+	$$(CC) $$(SIM_CFLAGS) $$(SIM_LINK_PROGRAM_$(1))
+$$(patsubst %.cc,$$(SIM)/$(1)/%,$$(filter %.cc,$$(SIM_PROGRAM_SOURCES))): $$(SIM)/$(1)/%: tests/programs/%.cc $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1)
+	$$(CXX) $$(SIM_CXXFLAGS) $$(SIM_LINK_PROGRAM_$(1))
 $$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/tests/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(addprefix $$(@D)/,$$(SIM_TESTED_$$*)) \
 		$$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)

@@ -64,7 +64,8 @@ static int browse(void *context)
 	style = style_of(&options.style, output_open(NULL));
 	style.width = session->width;
 	columns_select(&options);
-	model = session->compare ? tui_model_of_diff(&options, &style) : tui_model_of_trace(&options, &style);
+	model = session->compare ? tui_model_of_diff(&options, &style)
+				 : tui_model_of_trace(&options, &style);
 	state = tui_state_new(model, session->width, session->height);
 	tui_draw(state, &canvas);
 	for (size_t i = 0; i < session->key_count && !state->quit; i++) {

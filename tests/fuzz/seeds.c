@@ -325,6 +325,12 @@ static void foreign(void)
 		put("nsys", name, &view, 1, export, bytes);
 		snprintf(name, sizeof name, "snapshot-%d", view);
 		put("snapshot", name, &view, 1, snapshot, snapshot_bytes);
+		snprintf(name, sizeof name, "sizes-%d", view);
+		put("timeline", name, &view, 1, sample_timeline_sizes,
+			strlen(sample_timeline_sizes));
+		snprintf(name, sizeof name, "events-%d", view);
+		put("timeline", name, &view, 1, sample_timeline_events,
+			strlen(sample_timeline_events));
 	}
 	deflateEnd(&stream);
 	free(export);

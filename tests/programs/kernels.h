@@ -5,7 +5,7 @@
  *	LAUNCH(forward, blocks, threads, shared, stream, data, count);
  *
  * Under nvcc (-x cu) a kernel is a __global__ function that does a little arithmetic on `count`
- * floats. Under a C compiler it is what nvcc would have left on the host's side, a stub that is
+ * floats. Under a C or C++ compiler it is what nvcc would have left on the host's side, a stub that is
  * registered with the runtime under the same mangled name, and only the simulated device can launch
  * it. Like nvcc 13, and unlike nvcc 12, the stubs for CUDA 13 launch through __cudaLaunchKernel.
  */
@@ -36,6 +36,9 @@
 #define SIM_MAJOR 13
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaRegisterFunction(void **handle, const char *stub, char *device, const char *name,
@@ -43,6 +46,9 @@ void __cudaRegisterFunction(void **handle, const char *stub, char *device, const
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *stub);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
 	size_t shared, cudaStream_t stream);
+#ifdef __cplusplus
+}
+#endif
 
 /* An empty fat binary: a header that says so. */
 static struct {

@@ -7,8 +7,10 @@
 #include "tests/support/import_samples.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static uint64_t dice = 88172645463325252u;
 
@@ -204,6 +206,166 @@ START_TEST(damaged_snapshots_are_refused_or_read)
 }
 END_TEST
 
+/* A pickle that a test writes. */
+struct written {
+	unsigned char *bytes;
+	size_t count, room;
+};
+
+static void put(struct written *to, const char *bytes, size_t count)
+{
+	if (to->count + count > to->room) {
+		to->room = (to->count + count) * 2;
+		to->bytes = realloc(to->bytes, to->room);
+		ck_assert_ptr_nonnull(to->bytes);
+	}
+	memcpy(to->bytes + to->count, bytes, count);
+	to->count += count;
+}
+
+#define PUT(to, text) put(to, text, sizeof text - 1)
+
+static void put_text(struct written *to, const char *text)
+{
+	const char head[] = { '\x8c', (char)strlen(text) };
+
+	put(to, head, 2);
+	put(to, text, strlen(text));
+}
+
+static size_t most_kib(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (size_t)usage.ru_maxrss;
+}
+
+/* A list in a list in a list, a million deep: nothing follows them by recursion. */
+START_TEST(depth_is_no_matter)
+{
+	enum { DEEP = 1000000 };
+	struct written file = { .bytes = NULL };
+	struct event_rows rows;
+	char problem[160];
+	struct pickle *pickle;
+
+	PUT(&file, "\x80\2");
+	for (int i = 0; i < DEEP; i++)
+		PUT(&file, "]");
+	for (int i = 1; i < DEEP; i++)
+		PUT(&file, "a");
+	PUT(&file, ".");
+	pickle = read_bytes((char *)file.bytes, file.count, problem);
+	ck_assert_msg(pickle != NULL, "%s", problem);
+	ck_assert_uint_eq(pickle_count(pickle, pickle_root(pickle)), 1);
+	pickle_free(pickle);
+	ck_assert(!torch_snapshot_parse(&rows, file.bytes, file.count, problem, sizeof problem));
+	event_rows_free(&rows);
+	free(file.bytes);
+}
+END_TEST
+
+/* Begins a snapshot whose first memo entry is a frame of a file with a long name, and whose list of
+ * events is open. */
+static void begin_bomb(struct written *file, size_t name_bytes)
+{
+	const char length[4] = { (char)name_bytes, (char)(name_bytes >> 8),
+		(char)(name_bytes >> 16), 0 };
+
+	PUT(file, "\x80\2}(");
+	put_text(file, "frame");
+	PUT(file, "}(");
+	put_text(file, "filename");
+	PUT(file, "X");
+	put(file, length, 4);
+	for (size_t i = 3; i < name_bytes; i++)
+		PUT(file, "x");
+	PUT(file, ".py");
+	put_text(file, "line");
+	PUT(file, "K\1");
+	put_text(file, "name");
+	put_text(file, "f");
+	PUT(file, "uq\0");
+	put_text(file, "segments");
+	PUT(file, "]");
+	put_text(file, "device_traces");
+	PUT(file, "](](");
+}
+
+static void end_bomb(struct written *file)
+{
+	PUT(file, "eeu.");
+}
+
+/* Each event has 128 times the same frame, of a file whose name has 200 KB: 26 MB of text an event,
+ * and 5 GB in all. */
+START_TEST(shared_frames_take_no_more_than_the_file_allows)
+{
+	struct written file = { .bytes = NULL };
+	struct event_rows rows;
+	char problem[160];
+	const size_t before = most_kib();
+
+	begin_bomb(&file, 200000);
+	for (int event = 0; event < 2000; event++) {
+		const char line[] = { 'K', (char)(event % 100) };
+
+		PUT(&file, "}(");
+		put_text(&file, "action");
+		put_text(&file, "alloc");
+		put_text(&file, "size");
+		put(&file, line, 2);
+		put_text(&file, "addr");
+		put(&file, line, 2);
+		put_text(&file, "frames");
+		PUT(&file, "](");
+		for (int frame = 0; frame < 128 - event % 64; frame++)
+			PUT(&file, "h\0");
+		PUT(&file, "eu");
+	}
+	end_bomb(&file);
+	ck_assert_msg(torch_snapshot_parse(&rows, file.bytes, file.count, problem, sizeof problem),
+		"%s", problem);
+	ck_assert_uint_ge(rows.events, 2000);
+	ck_assert_uint_lt(most_kib() - before, 200u << 10);
+	event_rows_free(&rows);
+	free(file.bytes);
+}
+END_TEST
+
+/* All events are one dictionary with as many entries: each key would be compared 10^10 times. */
+START_TEST(a_large_shared_dictionary_takes_no_long_time)
+{
+	enum { ENTRIES = 100000, EVENTS = 100000 };
+	struct written file = { .bytes = NULL };
+	struct event_rows rows;
+	char problem[160], key[16];
+
+	PUT(&file, "\x80\2}(");
+	put_text(&file, "large");
+	PUT(&file, "}(");
+	for (int entry = 0; entry < ENTRIES; entry++) {
+		snprintf(key, sizeof key, "%d", entry);
+		put_text(&file, key);
+		PUT(&file, "K\1");
+	}
+	PUT(&file, "uq\0");
+	put_text(&file, "segments");
+	PUT(&file, "]");
+	put_text(&file, "device_traces");
+	PUT(&file, "](](");
+	for (int event = 0; event < EVENTS; event++)
+		PUT(&file, "h\0");
+	end_bomb(&file);
+	ck_assert_msg(torch_snapshot_parse(&rows, file.bytes, file.count, problem, sizeof problem),
+		"%s", problem);
+	ck_assert_uint_eq(rows.events, EVENTS);
+	event_rows_free(&rows);
+	free(file.bytes);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("torch_snapshot");
@@ -217,6 +379,9 @@ int main(void)
 	tcase_add_test(tests, a_list_may_contain_itself);
 	tcase_add_test(tests, what_was_allocated_before_the_history_is_known);
 	tcase_add_test(tests, damaged_snapshots_are_refused_or_read);
+	tcase_add_test(tests, depth_is_no_matter);
+	tcase_add_test(tests, shared_frames_take_no_more_than_the_file_allows);
+	tcase_add_test(tests, a_large_shared_dictionary_takes_no_long_time);
 	tcase_set_timeout(tests, 120);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

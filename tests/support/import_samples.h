@@ -15,5 +15,8 @@ size_t sample_kineto_bytes(void);
 unsigned char *sample_nsys_export(size_t *bytes);
 /* A snapshot of torch.cuda.memory with a history of five events. The caller frees it. */
 unsigned char *sample_torch_snapshot(size_t *bytes);
+/* A memory timeline of torch.profiler: the sizes of three categories at four times, and the events
+ * of which they are. */
+extern const char sample_timeline_sizes[], sample_timeline_events[];
 
 #endif

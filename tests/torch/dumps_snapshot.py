@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """FILE [ENTRIES]: dumps a snapshot of PyTorch's allocator with a history of at most so many events,
-and keeps what torch.cuda.memory._snapshot() says of the segments in FILE.json."""
+and keeps what torch.cuda.memory._snapshot() says of the segments, and the allocator's statistics, in
+FILE.json."""
 import json, random, sys
 import torch
 
@@ -18,4 +19,4 @@ live.append(torch.empty(1000, dtype=torch.uint8, device="cuda"))  # the last ope
 torch.cuda.synchronize()
 torch.cuda.memory._dump_snapshot(sys.argv[1])
 with open(sys.argv[1] + ".json", "w") as file:
-    json.dump(torch.cuda.memory._snapshot()["segments"], file)
+    json.dump([torch.cuda.memory._snapshot()["segments"], torch.cuda.memory_stats()], file)

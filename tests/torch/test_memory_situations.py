@@ -87,6 +87,9 @@ def the_story_that_pperf_was_written_for(folder):
     tree = report("critical", trace, "-m", "reserved", "--width", "100").stdout.decode().splitlines()
     path = [next(i for i, line in enumerate(tree) if name in line) for name in ("slam", "track - kf: 13", "loop closure - kf: 13", "Gates", "q-gate", "q (Conv2d)")]
     assert path == sorted(path) and all("27.26 MB → 429.92 MB (402.6532 ∆)" in tree[i] for i in path[1:]), tree
+    stayed = "stayed 24 segments (402.65 MB) that were allocated in `track - kf: 13 / loop closure - kf: 13 / q-gate` stayed reserved until memory ran out. " \
+        "Tensors had occupied up to 402.65 MB of them. When memory ran out, 24 segments (402.65 MB) were held by 50.33 MB of tensors; 352.32 MB stayed reserved and empty."
+    assert stayed in " ".join(" ".join(tree).split()), tree[-8:]
     rows = json.loads(report("diagnose", trace, "-f", "json", "-n", "0").stdout)["rows"]
     found = [row for row in rows if row["kind"] == "finding" and row.get("impact_bytes") and not row.get("impact_ns")]
     assert [row["name"] for row in found][:2] == ["out-of-memory", "memory-fragmentation"], [row["name"] for row in found]

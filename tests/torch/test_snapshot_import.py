@@ -26,12 +26,15 @@ def the_map_of_a_snapshot_is_pytorchs(folder):
         file = folder / ("%d.pickle" % entries)
         launch(run, folder / "run", SCRIPT, file, entries, env={"SIM_MEM": str(4 << 30)}, timeout=300)
         rows = json.loads(report("memory", file, "--map", "--at", "end", "-f", "json", "-n", "0").stdout)["rows"]
-        segments, blocks = of_pytorch(json.loads(pathlib.Path(str(file) + ".json").read_text()))
+        stated, stats = json.loads(pathlib.Path(str(file) + ".json").read_text())
+        segments, blocks = of_pytorch(stated)
         shown = {kind: {row["address"]: row["bytes"] for row in rows if row["kind"] == kind} for kind in ("segment", "block")}
         assert shown["segment"] == segments and shown["block"] == blocks, (entries, set(shown["block"].items()) ^ set(blocks.items()))
         assert len(segments) > 5 and len(blocks) > 50, (len(segments), len(blocks))
         moment = rows[0]
         assert moment["reserved_bytes"] == moment["tensor_bytes"] + moment["free_inside_bytes"] + moment.get("unknown_bytes", 0) == sum(segments.values()), moment
+        assert moment["tensor_bytes"] == sum(segment["allocated_size"] for segment in stated) == stats["allocated_bytes.all.current"], (moment, stats)
+        assert moment["reserved_bytes"] == stats["reserved_bytes.all.current"], (moment, stats)
         print("# %d entries: %d segments and %d tensors are equal" % (entries, len(segments), len(blocks)))
         for options in ("--over-time",), ("--by", "line"), ("--by", "size"), ():
             assert b"warning" not in report("memory", file, *options).stderr, options
@@ -49,6 +52,9 @@ def a_trace_becomes_a_snapshot_that_memory_viz_reads(folder):
     ours, theirs = (pickle.loads(file.read_bytes()) for file in (folder / "ours.pickle", theirs))
     for left, right in zip(of_pytorch(ours["segments"]), of_pytorch(theirs["segments"])):
         assert left == right, set(left.items()) ^ set(right.items())
+    sums = [{segment["address"]: [segment[key] for key in ("total_size", "allocated_size", "active_size", "device")] for segment in snapshot["segments"]}
+            for snapshot in (ours, theirs)]
+    assert sums[0] == sums[1], set(sums[0]) ^ set(sums[1])
     # The shape is PyTorch's: all that memory_viz may read of a segment, a block, an event and a frame.
     for left, right, missing in ((ours, theirs, {"host_segments", "host_traces"}), (ours["segments"][0], theirs["segments"][0], set()),
                                  (ours["device_traces"][0][0], theirs["device_traces"][0][0], {"compile_context", "user_metadata", "pool_id"})):

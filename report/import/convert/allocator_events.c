@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Completes the events of PyTorch's allocator. PyTorch of 2021 gave neither addresses nor the
  * allocator's total. The total is summed up, starting from the smallest possible value. A free is
- * paired with the latest unpaired allocation of the same size.
+ * paired with the latest unpaired allocation of the same size and place.
  */
 #include "report/base/alloc.h"
 #include "report/base/hash_index.h"
@@ -66,7 +66,7 @@ static void add_up_levels(struct event_rows *imported, const uint32_t *order)
 
 /* Open allocations, as one stack per size. */
 struct allocation_sizes {
-	struct hash_index last; /* by size and device: the event that took the last one + 1 */
+	struct hash_index last; /* by size, device, place: the event that took the last one + 1 */
 	uint32_t *before;       /* by event: the one below it in its stack + 1 */
 };
 
@@ -82,7 +82,8 @@ static struct hash_slot *size_slot(const struct allocation_sizes *sizes,
 
 	while (slot->number &&
 		(size_of(&imported->memories[slot->number - 1]) != size_of(memory) ||
-			imported->memories[slot->number - 1].device != memory->device))
+			imported->memories[slot->number - 1].device != memory->device ||
+			imported->memories[slot->number - 1].place != memory->place))
 		slot = hash_index_next(&sizes->last, slot);
 	return slot;
 }
@@ -92,7 +93,8 @@ static struct hash_slot *size_slot(const struct allocation_sizes *sizes,
 static void pair(struct allocation_sizes *sizes, struct event_rows *imported, uint32_t event)
 {
 	struct imported_memory *memory = &imported->memories[event];
-	const uint64_t hash = hash_u64(hash_u64(size_of(memory)) ^ memory->device);
+	const uint64_t hash = hash_u64(
+		hash_u64(size_of(memory)) ^ memory->device ^ (uint64_t)memory->place << 32);
 	struct hash_slot *slot;
 
 	hash_index_reserve(&sizes->last);

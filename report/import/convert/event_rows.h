@@ -140,8 +140,11 @@ struct imported_memory {
 	uint64_t address, allocated, reserved;
 	uint32_t thread, device, type; /* type: 0 is the CPU, 1 CUDA, others other vendors */
 	uint32_t stack;                /* a text, as in imported_range; 0: none */
-	uint8_t kind;                  /* enum imported_memory_kind */
-	bool has_totals;               /* false: the file has neither `allocated` nor `reserved` */
+	/* A text: the name of a node inside the innermost open range, to which the event belongs.
+	 * 0: it belongs to the range itself. */
+	uint32_t place;
+	uint8_t kind;    /* enum imported_memory_kind */
+	bool has_totals; /* false: the file has neither `allocated` nor `reserved` */
 };
 
 /* A CPU sample: the innermost function of a thread's call chain. */

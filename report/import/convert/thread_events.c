@@ -252,6 +252,15 @@ static void emit_segment(struct thread_walk *walk, const struct imported_memory 
 		memory->bytes > 0 ? TRACE_ALLOC : TRACE_FREE, &record, sizeof record);
 }
 
+/* Returns the node of an allocator's event: that of the innermost open range, or one inside it. */
+static uint32_t node_of_memory(const struct thread_walk *walk, const struct imported_memory *memory)
+{
+	const uint32_t open = walk->depth ? walk->open[walk->depth - 1].node : 0;
+	const struct imported_range place = { .name = memory->place, .kind = TRACE_NODE_RANGE };
+
+	return memory->place ? convert_node(walk->conversion, open, &place, 0) : open;
+}
+
 static void emit_memory_event(struct thread_walk *walk, uint32_t number)
 {
 	const struct imported_memory *memory = &walk->conversion->imported->memories[number];
@@ -262,7 +271,7 @@ static void emit_memory_event(struct thread_walk *walk, uint32_t number)
 		.device = memory->device };
 
 	end_ranges_until(walk, memory->time, false);
-	record.head.node = walk->depth ? walk->open[walk->depth - 1].node : 0;
+	record.head.node = node_of_memory(walk, memory);
 	record.stack = memory->stack ? python_stack_of_text(walk->conversion, memory->stack)
 				     : python_stack_at(walk, memory->time);
 	if (memory->kind == IMPORTED_SEGMENT) {

@@ -63,6 +63,17 @@ static bool is_of_rocm(const struct event_rows *imported)
 	return false;
 }
 
+/* Rows with places come from a memory timeline. */
+static const char *torch_memory_state(const struct event_rows *imported, bool levels_computed)
+{
+	if (imported->memories[0].place)
+		return "partial: categories and sizes of one device, which the file does not name "
+		       "(shown as GPU 0), without addresses, segments, ranges, steps and lines";
+	return levels_computed ? "partial: the file does not give the allocator's total at the "
+				 "start; levels are lower bounds"
+			       : "on";
+}
+
 static void write_source_metadata(struct conversion *conversion, bool levels_computed)
 {
 	const struct event_rows *imported = conversion->imported;
@@ -75,10 +86,7 @@ static void write_source_metadata(struct conversion *conversion, bool levels_com
 		write_metadata(conversion, "source.torch_modules", "on");
 	if (imported->memory_count)
 		write_metadata(conversion, "source.torch_memory",
-			levels_computed
-				? "partial: the file does not give the allocator's total at the "
-				  "start; levels are lower bounds"
-				: "on");
+			torch_memory_state(imported, levels_computed));
 	if (imported->gpu_count)
 		write_metadata(conversion,
 			is_of_rocm(imported) ? "source.roctracer" : "source.cupti", "on");

@@ -10,12 +10,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEVICES_MAX 1024u
+#define DEVICES_MAX 128u /* PyTorch is built for 120 at most */
 #define FRAMES_MAX 128u
 #define SNAPSHOT_BYTES_MAX (INT64_C(1) << 31)
 /* An event takes more bytes than this, so a file with more events than its length divided by it
  * refers to the same list again and again. */
 #define EVENT_BYTES_MIN 8u
+/* Names of files and functions are cut at this. */
+#define NAME_BYTES_MAX 1024u
+/* Texts of call stacks that a file may have for each of its bytes, and beyond. Frames are shared
+ * between stacks: real files have up to 10 for each byte. */
+#define STACK_BYTES_PER_BYTE 32u
+#define STACK_BYTES_ALLOWED (UINT64_C(16) << 20)
 
 /* Memory that was allocated before the first event. */
 struct earlier_memory {
@@ -37,6 +43,7 @@ struct snapshot_reading {
 	uint32_t *stack_of_frames; /* by value of the pickle: the text + 1; 0: not made yet */
 	size_t stack_room;
 	uint64_t events_left;
+	uint64_t stack_bytes_left, stacks_left_out;
 	uint32_t device;
 	uint64_t allocated, reserved; /* of the device, after the last row */
 	bool has_too_many;
@@ -72,6 +79,11 @@ static uint64_t member_bytes(
 	return bytes > 0 && bytes < INT64_C(1) << 60 ? (uint64_t)bytes : 0;
 }
 
+static size_t name_bytes(struct string_view name)
+{
+	return name.length < NAME_BYTES_MAX ? name.length : NAME_BYTES_MAX;
+}
+
 static void add_frame(
 	struct text_builder *text, const struct snapshot_reading *reading, uint32_t frame)
 {
@@ -83,10 +95,10 @@ static void add_frame(
 
 	if (!file.bytes || file.length < 3 || memcmp(file.bytes + file.length - 3, ".py", 3))
 		return;
-	text_add_bytes(text, file.bytes, file.length);
+	text_add_bytes(text, file.bytes, name_bytes(file));
 	text_add(text, "(%lld): ", (long long)member_integer(reading, frame, "line"));
 	if (name.bytes)
-		text_add_bytes(text, name.bytes, name.length);
+		text_add_bytes(text, name.bytes, name_bytes(name));
 	for (size_t i = begin; i < text->used; i++)
 		if (text->text[i] == ';') /* separates frames */
 			text->text[i] = ',';
@@ -108,6 +120,11 @@ static uint32_t stack_of(struct snapshot_reading *reading, uint32_t value)
 	for (uint32_t i = 0; i < count && i < FRAMES_MAX; i++)
 		add_frame(&text, reading, pickle_item(reading->pickle, frames, i));
 	reading->stack_of_frames[frames] = 1;
+	if (text.used > reading->stack_bytes_left) {
+		reading->stacks_left_out++;
+		text.used = 0;
+	}
+	reading->stack_bytes_left -= text.used;
 	if (text.used)
 		reading->stack_of_frames[frames] += string_table_intern(
 			reading->imported->texts, text.text, text.used);
@@ -381,6 +398,11 @@ static bool read_snapshot(struct snapshot_reading *reading)
 		reading->device = device;
 		add_device(reading, segments, pickle_item(pickle, traces, device));
 	}
+	if (reading->stacks_left_out)
+		*EVENT_ROWS_ADD(reading->imported, skip, skips) = (struct imported_skip){
+			.category = intern(reading->imported, "call stacks beyond the limit"),
+			.events = reading->stacks_left_out
+		};
 	return true;
 }
 
@@ -388,7 +410,8 @@ bool torch_snapshot_parse(struct event_rows *imported, const unsigned char *byte
 	char *problem, size_t problem_bytes)
 {
 	struct snapshot_reading reading = { .imported = imported,
-		.events_left = length / EVENT_BYTES_MIN };
+		.events_left = length / EVENT_BYTES_MIN,
+		.stack_bytes_left = length * STACK_BYTES_PER_BYTE + STACK_BYTES_ALLOWED };
 	struct pickle *pickle;
 	bool good;
 

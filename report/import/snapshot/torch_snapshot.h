@@ -11,7 +11,9 @@
  * Events have the size that was requested, blocks the one that was allocated. An event of a block
  * of the snapshot gets the block's size. That of others is rounded up to SNAPSHOT_ROUNDING.
  *
- * The pickle is not executed (report/text/pickle_reader.h).
+ * The pickle is not executed (report/text/pickle_reader.h). What a hostile one can make of itself
+ * by referring to its parts again and again is limited by its length: events, blocks, and the texts
+ * of call stacks (of which those beyond are left out, and counted in a skip row).
  */
 #ifndef PPERF_REPORT_IMPORT_SNAPSHOT_TORCH_SNAPSHOT_H
 #define PPERF_REPORT_IMPORT_SNAPSHOT_TORCH_SNAPSHOT_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * test_critical.c: the critical tree as its reader sees it, to the character.
  */
-#include "tests/support/run_report.h"
+#include "tests/support/view_test.h"
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ static struct trace_builder *slam(void)
 	build_pop(builder, 1, 490);
 	build_pop(builder, 1, 500);
 	build_pop(builder, 1, 600);
+	build_free(builder, 1, 700, 0x2000);
+	build_free(builder, 1, 700, 0x3000);
 	return builder;
 }
 
@@ -497,6 +500,140 @@ START_TEST(colour_only_paints)
 }
 END_TEST
 
+#define MB UINT64_C(1000000)
+
+/* What a program of PyTorch holds, so that the allocator's totals in the records are right. */
+static uint64_t allocated, reserved;
+
+static void take_segment(
+	struct trace_builder *builder, uint64_t at, uint64_t address, uint64_t bytes)
+{
+	build_alloc(builder, 1, at, address, bytes);
+	reserved += bytes;
+}
+
+static void take_tensor(struct trace_builder *builder, uint64_t at, uint64_t address, int64_t bytes)
+{
+	allocated += (uint64_t)bytes;
+	build_tensor(builder, 1, at, address, bytes, allocated, reserved);
+}
+
+/* `slam` with a `loop closure` whose gate allocates three segments of 40, 20 and 10 MB. Of 40 and
+ * 20 MB of tensors, those in the second are freed in it. `keeps`: a map point of 4 MB settles in
+ * the first after its tensor was freed; else nothing is left. */
+static struct trace_builder *closure(bool keeps)
+{
+	struct trace_builder *builder = builder_new();
+
+	allocated = reserved = 0;
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 1000, "slam");
+	build_push(builder, 1, 1100, "loop closure - kf: 13");
+	build_push(builder, 1, 1200, "q-gate");
+	take_segment(builder, 1300, 0x100000000, 40 * MB);
+	take_tensor(builder, 1310, 0x100000000, 40 * MB);
+	take_segment(builder, 1320, 0x200000000, 20 * MB);
+	take_tensor(builder, 1330, 0x200000000, 20 * MB);
+	take_tensor(builder, 1400, 0x100000000, -40 * (int64_t)MB);
+	take_tensor(builder, 1410, 0x200000000, -20 * (int64_t)MB);
+	if (keeps)
+		take_tensor(builder, 1420, 0x100000000 + 8 * MB, 4 * MB);
+	build_pop(builder, 1, 1500);
+	build_pop(builder, 1, 1600);
+	return builder;
+}
+
+/* Ends `slam`. */
+static struct trace_builder *ended(struct trace_builder *builder)
+{
+	build_pop(builder, 1, 3000);
+	return builder;
+}
+
+START_TEST(segments_that_stayed_empty_are_named_with_their_range)
+{
+	struct report_run run = run_report(ended(closure(false)), "critical trace.bin -m reserved");
+
+	output_has(run.out,
+		"stayed    2 segments (60.00 MB) that were allocated in `loop closure - kf: 13 /\n"
+		"          q-gate` stayed reserved to the end. Tensors had occupied up to\n"
+		"          60.00 MB of them. At the end, 2 segments (60.00 MB) were empty, since\n"
+		"          that range ended; 60.00 MB stayed reserved and empty.\n");
+	/* An instance that takes nothing, and another metric: nothing stayed. */
+	ck_assert_ptr_null(strstr(run_report(NULL, "critical trace.bin -m cpu").out, "stayed"));
+}
+END_TEST
+
+START_TEST(what_holds_a_segment_is_told_where_memory_ran_out)
+{
+	struct trace_builder *builder = closure(true);
+	struct report_run run;
+
+	build_push(builder, 1, 2000, "adjust");
+	build_tensor_oom(builder, 1, 2100, 50 * MB, allocated, reserved);
+	/* What happens afterwards is another story. */
+	take_tensor(builder, 2200, 0x100000000 + 8 * MB, -4 * (int64_t)MB);
+	build_free(builder, 1, 2300, 0x100000000);
+	build_pop(builder, 1, 2400);
+	run = run_report(ended(builder),
+		"critical trace.bin -m reserved --focus 'slam/loop closure - kf: *'");
+	output_has(run.out,
+		"stayed    2 segments (60.00 MB) that were allocated in `q-gate` stayed reserved\n"
+		"          until memory ran out. Tensors had occupied up to 60.00 MB of them.\n"
+		"          When memory ran out, 1 segment (40.00 MB) was held by 4.00 MB of\n"
+		"          tensors, and 1 segment (20.00 MB) was empty, since that range ended;\n"
+		"          56.00 MB stayed reserved and empty.\n");
+	run = run_report(NULL,
+		"critical trace.bin -m reserved -f csv --focus 'slam/loop closure - kf: *' "
+		"--columns name,kind,start_ns,duration_ns,segments,reserved_bytes,"
+		"tensor_bytes,free_inside_bytes,empty_segments,empty_bytes,unknown_bytes");
+	output_has(run.out, ",q-gate,stayed,1200,60000000,4000000,56000000,2,1,20000000,,300\r\n");
+}
+END_TEST
+
+START_TEST(a_segment_that_was_emptied_later_was_in_use)
+{
+	struct trace_builder *builder = closure(false);
+
+	take_tensor(builder, 2000, 0x200000000, 10 * MB);
+	take_tensor(builder, 2100, 0x200000000, -10 * (int64_t)MB);
+	output_has(run_report(ended(builder), "critical trace.bin -m reserved").out,
+		"At the end, 2 segments (60.00 MB) were empty;\n");
+}
+END_TEST
+
+START_TEST(segments_that_tensors_fill_are_not_told)
+{
+	struct trace_builder *builder = closure(false);
+
+	take_tensor(builder, 2000, 0x100000000, 38 * MB);
+	take_tensor(builder, 2100, 0x200000000, 17 * MB);
+	ck_assert_ptr_null(
+		strstr(run_report(ended(builder), "critical trace.bin -m reserved").out, "stayed"));
+}
+END_TEST
+
+START_TEST(of_memory_without_tensors_only_the_range_is_known)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 1000, "slam");
+	build_push(builder, 1, 1100, "loop closure - kf: 13");
+	build_alloc(builder, 1, 1200, 0x100000000, 40 * MB);
+	build_pop(builder, 1, 1500);
+	build_alloc(builder, 1, 1600, 0x200000000, 30 * MB);
+	output_has(run_report(ended(builder), "critical trace.bin -m reserved").out,
+		"stayed    1 segment (40.00 MB) that was allocated in `loop closure - kf: 13`\n"
+		"          stayed reserved to the end. What is in it is not known: only PyTorch's\n"
+		"          allocator reports what it hands out.\n");
+	/* Of the root itself, this would say no more than the tree. */
+	ck_assert_ptr_null(strstr(run_report(NULL, "critical trace.bin -m reserved --focus "
+						   "'slam/loop closure - kf: *'")
+					  .out,
+		"stayed"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("critical");
@@ -527,6 +664,11 @@ int main(void)
 	tcase_add_test(layout, of_many_of_one_name_the_odd_one_stays);
 	tcase_add_test(layout, what_has_a_number_of_its_own_is_shown_by_itself);
 	tcase_add_test(layout, colour_only_paints);
+	tcase_add_test(layout, segments_that_stayed_empty_are_named_with_their_range);
+	tcase_add_test(layout, what_holds_a_segment_is_told_where_memory_ran_out);
+	tcase_add_test(layout, a_segment_that_was_emptied_later_was_in_use);
+	tcase_add_test(layout, segments_that_tensors_fill_are_not_told);
+	tcase_add_test(layout, of_memory_without_tensors_only_the_range_is_known);
 	suite_add_tcase(suite, layout);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
