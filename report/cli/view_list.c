@@ -2,6 +2,7 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
+#include "report/page/flame.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/critical_stayed.h"
@@ -335,6 +336,13 @@ const struct view view_list[] = {
 		.columns = "",
 		.text = "",
 		.run = ranks_view },
+	{ .name = "flame",
+		.summary = "flame graphs as one page of HTML: GPU, CPU and idle time, memory, "
+			   "counters; of a trace, or of what changed from BEFORE to AFTER",
+		.columns = "",
+		.text = "",
+		.traces = "TRACE | BEFORE AFTER",
+		.run = flame_view },
 	{ .name = "tui",
 		.summary = "interactive tree of a trace, or comparison of BEFORE and AFTER, on a "
 			   "terminal; ? shows the keys",

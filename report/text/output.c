@@ -36,15 +36,21 @@ static bool is_trace_file(const char *path)
 	return same;
 }
 
-struct output *output_open(const char *path)
+void output_refuse_trace(const char *path)
 {
-	struct output *out = xcalloc(sizeof *out);
-
-	if (path && is_trace_file(path))
+	if (is_trace_file(path))
 		fatal(STATUS_USAGE,
 			"%s is a trace and is not overwritten; give -o another name, or remove the "
 			"file first",
 			path);
+}
+
+struct output *output_open(const char *path)
+{
+	struct output *out = xcalloc(sizeof *out);
+
+	if (path)
+		output_refuse_trace(path);
 	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
 	if (out->fd < 0)
 		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path);

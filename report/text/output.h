@@ -22,6 +22,8 @@ struct output {
 /* Opens `path`, or stdout if it is NULL. Never returns NULL: the program ends with an error
  * message if the file cannot be opened or is a trace. */
 struct output *output_open(const char *path);
+/* Ends the program with an error message if `path` is a trace, which no output may overwrite. */
+void output_refuse_trace(const char *path);
 /* Flushes, closes and frees `out`. If a write failed, ends the program with an error message. There
  * is one exception: if the output is a pipe whose reader has closed it (EPIPE), returns false.
  * Returns true if that reader is the pager, which the user may leave early. */
