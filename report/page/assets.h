@@ -27,7 +27,7 @@ enum page_asset {
 };
 
 struct asset {
-	const char *file, *text;
+	const char *file, *text; /* text: terminated */
 	size_t length;
 };
 

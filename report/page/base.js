@@ -19,7 +19,7 @@ const pperf = {};
 			else if (value !== null && value !== undefined)
 				made.setAttribute(name, value);
 		}
-		made.append(...children.flat().filter(child => child !== null && child !== undefined));
+		made.append(...children.flat(2).filter(child => child !== null && child !== undefined));
 		return made;
 	};
 	const element = pperf.element;

@@ -127,18 +127,25 @@ static int strict_status(const struct flame_input *input)
 	return STATUS_OK;
 }
 
-int flame_view(const struct options *options)
+int flame_view(const struct options *given)
 {
-	const bool is_svg = options->format == FORMAT_SVG;
-	struct flame_input input = read_input(options);
-	struct flame *flame = input.count == 2
-				      ? flame_build_diff(options, &input.sides[0], &input.sides[1])
-				      : flame_build(options, &input.sides[0]);
-	const size_t metric = select_metric(options, flame);
-	const enum flame_shape shape = select_shape(options, flame, metric);
+	const bool is_svg = given->format == FORMAT_SVG;
+	struct options wanted = *given;
+	const struct options *const options = &wanted;
+	struct flame_input input;
+	struct flame *flame;
+	enum flame_shape shape;
 	struct page_file file;
-	int status = strict_status(&input);
+	size_t metric;
+	int status;
 
+	wanted.format = is_svg ? FORMAT_SVG : FORMAT_HTML;
+	input = read_input(options);
+	flame = input.count == 2 ? flame_build_diff(options, &input.sides[0], &input.sides[1])
+				 : flame_build(options, &input.sides[0]);
+	metric = select_metric(options, flame);
+	shape = select_shape(options, flame, metric);
+	status = strict_status(&input);
 	for (size_t i = 0; i < FLAME_SHAPES; i++)
 		flame_prune(&flame->shapes[i], flame->texts, FLAME_FRAMES_MAX);
 	file = page_file_open(options, is_svg ? ".flame.svg" : ".flame.html");

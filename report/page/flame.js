@@ -2,11 +2,10 @@
 (() => {
 	'use strict';
 	const {element, number, percent, count, text} = pperf;
-	const ROW = 21, NARROWEST = .6, LEVELS = 4;
+	const ROW = 21, NARROWEST = .6, LEVELS = 4, LISTED = 12;
 	const SHAPES = {folded: 'layers folded', each: 'each layer', stack: 'by call stack'};
 	const TREE_VIEWS = new Set(['tree']);
 
-	const signed = (value, unit) => (value > 0 ? '+' : '') + number(value, unit);
 	const quoted = word => /^[\w@%+=:,./*#-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
 
 	class FlameGraph {
@@ -180,7 +179,8 @@
 			const change = tree.change[frame];
 			if (!change)
 				return 'same';
-			return (change > 0 ? 'up' : 'down') + Math.min(LEVELS, Math.ceil(Math.abs(change) / tree.largestChange * LEVELS));
+			// The root of a change, so that changes of leaves are seen beside those of the whole.
+			return (change > 0 ? 'up' : 'down') + Math.min(LEVELS, Math.ceil(Math.sqrt(Math.abs(change) / tree.largestChange) * LEVELS));
 		}
 
 		label(frame) {
@@ -270,7 +270,7 @@
 			const entry = (name, title) => element('span', null, element('i', {class: name}), title);
 			const entries = this.data.sides === 2
 				? [entry('down4', 'less'), entry('down2', 'a little less'), entry('same', 'the same'), entry('up2', 'a little more'), entry('up4', 'more'),
-					element('span', null, 'darkest: ' + this.value(this.tree.largestChange))]
+					element('span', null, 'strongest colour: ' + this.value(this.tree.largestChange))]
 				: [...this.kinds].sort((a, b) => a - b).map(kind => entry('k' + kind, this.data.kinds[kind]));
 			if (this.tooNarrow)
 				entries.push(element('span', {id: 'narrow'}, count(this.tooNarrow) + ' too narrow to draw'));
@@ -352,8 +352,7 @@
 		drawDetails() {
 			const frame = this.selected >= 0 ? this.selected : this.zoom;
 			if (frame < 0) {
-				this.details.replaceChildren(this.data.sides === 2 ? this.largestChanges()
-					: element('p', {class: 'note'}, 'Click a frame to zoom and to see its details. Arrow keys move, Enter zooms, Escape goes up, / searches.'));
+				this.details.replaceChildren(...this.overview());
 				return;
 			}
 			const parent = this.tree.frames.parent[frame];
@@ -362,20 +361,31 @@
 			pperf.facts(this.frameFacts(frame), 'facts'), element('div', null, element('code', null, this.command(frame))));
 		}
 
-		// The frames whose own values changed most. A change of a frame is in no frame above it.
-		largestChanges() {
-			const {tree} = this;
-			const order = tree.ownChange.map((change, frame) => frame).filter(frame => tree.ownChange[frame])
-				.sort((a, b) => Math.abs(tree.ownChange[b]) - Math.abs(tree.ownChange[a]) || a - b).slice(0, 12);
+		// What is below the picture while no frame is selected: the frames with the largest values of
+		// their own, or changes of their own. Own values are in no other frame, so each counts once.
+		overview() {
+			const {tree} = this, isDiff = this.data.sides === 2, values = isDiff ? tree.ownChange : tree.own;
+			const order = values.map((value, frame) => frame).filter(frame => values[frame])
+				.sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b).slice(0, LISTED);
+			const note = element('p', {class: 'note'}, (isDiff ? 'Largest changes' : 'Largest frames') + ' by what is in no frame below them. ' +
+				'Click a frame to zoom; arrow keys move, Enter zooms, Escape goes up, 0 shows all, / searches.');
 			if (!order.length)
-				return element('p', {class: 'note'}, 'Nothing changed.');
-			return element('div', {class: 'changes', id: 'changes'}, order.map(frame => {
-				const change = tree.ownChange[frame];
-				return element('button', {type: 'button', 'data-frame': frame, click: () => this.select(frame)},
-					element('span', {class: change > 0 ? 'increase' : 'decrease'}, this.change(change)),
-					element('span', null, this.value(tree.totals[frame] - tree.change[frame]) + ' → ' + this.value(tree.totals[frame])),
-					element('span', null, this.pathText(frame)));
-			}));
+				return [note, isDiff ? element('p', null, 'Nothing changed.') : null].filter(Boolean);
+			return [note, element('div', {class: 'largest', id: 'largest'}, order.map(frame =>
+				element('button', {type: 'button', 'data-frame': frame, click: () => this.select(frame)},
+					...(isDiff ? this.changeCells(frame) : this.valueCells(frame)), element('span', null, this.pathText(frame)))))];
+		}
+
+		valueCells(frame) {
+			const own = this.tree.own[frame];
+			return [element('span', {class: 'amount'}, this.value(own)), element('span', {class: 'amount'}, percent(own, this.tree.total))];
+		}
+
+		changeCells(frame) {
+			const {tree} = this, change = tree.ownChange[frame], after = tree.own[frame], before = after - change;
+			return [element('span', {class: 'amount ' + (change > 0 ? 'increase' : 'decrease')}, this.change(change)),
+				element('span', null, !before ? 'new, ' + this.value(after) : !after ? 'gone, was ' + this.value(before)
+					: this.value(before) + ' → ' + this.value(after))];
 		}
 
 		// ---- pointer and keys ----

@@ -21,12 +21,12 @@
 
 	document.getElementById('head').append(
 		element('h1', null, head.map(trace => trace.file).join(' → ')),
-		...badges(),
+		...badges().filter(Boolean),
 		element('span', {class: 'tools'},
 			element('button', {type: 'button', id: 'theme', click: pperf.switchTheme}, 'Light / dark'),
 			element('button', {type: 'button', id: 'print', click: () => print()}, 'Print')));
 
-	const graph = pperf.flameGraph(), main = document.getElementById('main');
+	const graph = pperf.graph = pperf.flameGraph(), main = document.getElementById('main');
 	const notes = element('div', {class: 'note'}, head.map(trace => element('p', null, (head.length > 1 ? trace.file + ': ' : '') + describe(trace))));
 	const warnings = head.flatMap(trace => trace.warnings);
 	main.replaceChildren(notes);

@@ -10,12 +10,15 @@
 #include "report/page/assets.h"
 #include "report/page/flame_values.h"
 #include "report/page/page_text.h"
+#include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WIDTH 1200.0
+#define MARGIN 8
 #define ROW 18
 #define HEAD 44
 #define CHARACTER 6.7 /* of a fixed-width font of 11 pixels; most have 6.6 */
@@ -209,16 +212,19 @@ static void write_label(
 static void write_class(const struct drawing *drawing, uint32_t frame)
 {
 	long double part;
-	int level;
 
 	if (drawing->flame->sides == 1) {
 		write_format(drawing->out, "k%d", drawing->tree->frames[frame].kind);
 		return;
 	}
-	part = drawing->largest_change > 0 ? change(drawing, frame) / drawing->largest_change : 0;
-	level = (int)((part < 0 ? -part : part) * DIFF_LEVELS + 0.999L);
-	level = level > DIFF_LEVELS ? DIFF_LEVELS : level;
-	write_format(drawing->out, part > 0 ? "up%d" : "down%d", part == 0 ? 0 : level);
+	part = change(drawing, frame);
+	if (part == 0) {
+		output_string(drawing->out, "same");
+		return;
+	}
+	/* The root of a change, so that changes of leaves are seen beside those of the whole. */
+	write_format(drawing->out, part > 0 ? "up%d" : "down%d",
+		(int)ceill(sqrtl(fabsl(part) / drawing->largest_change) * DIFF_LEVELS));
 }
 
 static void draw_frame(
@@ -271,29 +277,67 @@ static void draw_frames(struct drawing *drawing, bool measure_only)
 	free(depth);
 }
 
-/* Writes the declarations of the custom properties of a theme, which are a block of tokens.css. */
-static void write_tokens(struct output *out)
+/* Writes a colour of tokens.css, `NAME: light-dark(LIGHT, DARK)`, in one theme. Programs that draw
+ * SVG files know neither custom properties nor light-dark(). */
+static void write_colour(struct output *out, const char *name, bool is_dark)
 {
-	const struct asset tokens = asset_get(PAGE_STYLE_TOKENS);
+	const char *text = asset_get(PAGE_STYLE_TOKENS).text, *at = strstr(text, name);
 
-	output_bytes(out, tokens.text, tokens.length);
+	assert(at);
+	at = strchr(at, '#');
+	if (is_dark)
+		at = strchr(at + 1, '#');
+	output_bytes(out, at, strspn(at, "#0123456789abcdef"));
+}
+
+/* Writes `SELECTOR{PROPERTY:COLOUR}`. */
+static void write_rule(struct output *out, const char *selector, const char *property,
+	const char *colour, bool is_dark)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "--%s:", colour);
+	output_string(out, selector);
+	output_string(out, "{");
+	output_string(out, property);
+	output_string(out, ":");
+	write_colour(out, name, is_dark);
+	output_string(out, "}");
+}
+
+static void write_theme(struct output *out, bool is_dark)
+{
+	char selector[32], colour[32];
+
+	write_rule(out, "svg", "background", "card", is_dark);
+	write_rule(out, "text", "fill", "frame-ink", is_dark);
+	write_rule(out, ".head", "fill", "ink", is_dark);
+	write_rule(out, ".note", "fill", "soft", is_dark);
+	for (int kind = 0; kind < FLAME_KIND_COUNT; kind++) {
+		snprintf(selector, sizeof selector, ".k%d rect", kind);
+		snprintf(colour, sizeof colour, "frame-%d", kind);
+		write_rule(out, selector, "fill", colour, is_dark);
+	}
+	write_rule(out, ".same rect", "fill", "same", is_dark);
+	for (int level = 1; level <= DIFF_LEVELS; level++) {
+		snprintf(selector, sizeof selector, ".up%d rect", level);
+		snprintf(colour, sizeof colour, "up-%d", level);
+		write_rule(out, selector, "fill", colour, is_dark);
+		snprintf(selector, sizeof selector, ".down%d rect", level);
+		snprintf(colour, sizeof colour, "down-%d", level);
+		write_rule(out, selector, "fill", colour, is_dark);
+	}
 }
 
 static void write_style(struct output *out)
 {
-	output_string(out, "<style>\n");
-	write_tokens(out);
-	output_string(out, "svg{background:var(--card)}text{font:11px ui-monospace,Menlo,Consolas,"
-			   "\"DejaVu Sans Mono\",monospace;fill:var(--frame-ink)}"
-			   ".head{font:600 14px system-ui,sans-serif;fill:var(--ink)}"
-			   ".note{font:12px system-ui,sans-serif;fill:var(--soft)}\n");
-	for (int kind = 0; kind < FLAME_KIND_COUNT; kind++)
-		write_format(out, ".k%d rect{fill:var(--frame-%d)}", kind, kind);
-	output_string(out, ".up0 rect,.down0 rect{fill:var(--same)}");
-	for (int level = 1; level <= DIFF_LEVELS; level++)
-		write_format(out, ".up%d rect{fill:var(--up-%d)}.down%d rect{fill:var(--down-%d)}",
-			level, level, level, level);
-	output_string(out, "\n</style>\n");
+	output_string(out, "<style>text{font:11px ui-monospace,Menlo,Consolas,"
+			   "\"DejaVu Sans Mono\",monospace}.head{font:600 14px "
+			   "system-ui,sans-serif}.note{font:12px system-ui,sans-serif}\n");
+	write_theme(out, false);
+	output_string(out, "\n@media (prefers-color-scheme:dark){");
+	write_theme(out, true);
+	output_string(out, "}</style>\n");
 }
 
 static void write_head(const struct drawing *drawing, const char *title)
@@ -349,8 +393,8 @@ void flame_svg_write(struct output *out, const struct flame *flame, enum flame_s
 	height = HEAD + ((int)drawing.deepest + 1) * ROW + 4;
 	write_format(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\" "
-		"viewBox=\"0 0 %.0f %d\">\n",
-		WIDTH, height, WIDTH, height);
+		"viewBox=\"%d 0 %.0f %d\">\n",
+		WIDTH + 2 * MARGIN, height, -MARGIN, WIDTH + 2 * MARGIN, height);
 	write_style(out);
 	write_head(&drawing, title);
 	draw_frames(&drawing, false);

@@ -18,11 +18,12 @@ struct node_totals {
 	uint64_t gpu, idle, alloc;
 };
 
-static struct node_totals totals_of(const struct node *node)
+/* Idle time is not charged where recording windows interrupt the trace. */
+static struct node_totals totals_of(const struct profile *profile, const struct node *node)
 {
 	return (struct node_totals){
 		.gpu = node->gpu && node->gpu->total_calls ? node->gpu->total_ns : 0,
-		.idle = node->gpu ? node->gpu->idle_before_ns : 0,
+		.idle = node->gpu && !profile->options.windows ? node->gpu->idle_before_ns : 0,
 		.alloc = node->memory ? node->memory->alloc_bytes : 0,
 	};
 }
@@ -56,7 +57,7 @@ void flame_add_node_values(struct flame *flame, struct flame_tree *tree,
 
 	for (uint32_t id = nodes->count - 1; id > 0; id--) {
 		const struct node *node = &nodes->nodes[id];
-		const struct node_totals total = totals_of(node);
+		const struct node_totals total = totals_of(profile, node);
 		struct node_totals *parent = &below[node->parent];
 		const uint32_t frame = frame_of_node[id];
 

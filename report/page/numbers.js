@@ -4,8 +4,8 @@
 	'use strict';
 	const SCALES = {
 		time: [[1000000000n, 's'], [1000000n, 'ms'], [1000n, 'µs'], [1n, 'ns']],
-		bytes: [[1000000000000000n, 'PB'], [1000000000000n, 'TB'], [1000000000n, 'GB'], [1000000n, 'MB'], [1000n, 'kB'], [1n, 'B']],
-		iec: [[1n << 50n, 'PiB'], [1n << 40n, 'TiB'], [1n << 30n, 'GiB'], [1n << 20n, 'MiB'], [1n << 10n, 'KiB'], [1n, 'B']],
+		bytes: [[1000000000000n, 'TB'], [1000000000n, 'GB'], [1000000n, 'MB'], [1000n, 'kB'], [1n, 'B']],
+		iec: [[1n << 40n, 'TiB'], [1n << 30n, 'GiB'], [1n << 20n, 'MiB'], [1n << 10n, 'KiB'], [1n, 'B']],
 	};
 	const size = value => value < 0n ? -value : value;
 

@@ -36,8 +36,8 @@ static void cut_middle(struct page_text *page)
 	head = bytes_of_characters(page->text, page->length, PAGE_TEXT_HEAD);
 	tail = bytes_of_characters(
 		page->text, page->length, count - (PAGE_TEXT_CHARACTERS - PAGE_TEXT_HEAD - 1));
-	memcpy(page->text + head, ellipsis, 3);
 	memmove(page->text + head + 3, page->text + tail, page->length - tail + 1);
+	memcpy(page->text + head, ellipsis, 3);
 	page->length = head + 3 + page->length - tail;
 	page->changed = true;
 }
