@@ -198,8 +198,8 @@ static const struct option_entry {
 	void (*parse)(struct options *options, const char *value);
 	const char *help;
 } option_list[] = {
-	{ 'f', "format", "FORMAT", WORD(format, formats),
-		"text, json or csv (text); flame: html or svg (html)" },
+	{ 'f', "format", "text|json|csv|html|svg", WORD(format, formats),
+		"output format (text); flame: html or svg (html)" },
 	{ 'o', "output", "FILE", OWN(parse_output), "write to this file (standard output)" },
 	{ 'm', "metric", "NAME", OWN(parse_metric),
 		"gpu, cpu, wall, idle, calls, reserved, allocated, reserved_peak, allocated_peak, "

@@ -36,13 +36,18 @@
 			this.refresh();
 		}
 
-		get tree() {
-			const key = this.shape + ' ' + this.metric.number;
+		// The frames of the current shape with the values of a metric.
+		treeOf(metric) {
+			const key = this.shape + ' ' + metric.number;
 			if (!this.trees.has(key)) {
 				const frames = this.data.shapes[this.shape];
-				this.trees.set(key, pperf.flameTree(frames, frames.values[this.metric.number], this.data.sides));
+				this.trees.set(key, pperf.flameTree(frames, frames.values[metric.number], this.data.sides));
 			}
 			return this.trees.get(key);
+		}
+
+		get tree() {
+			return this.treeOf(this.metric);
 		}
 
 		show(metric, shape) {
@@ -127,9 +132,9 @@
 		summary() {
 			const {tree, metric} = this;
 			if (this.data.sides === 2)
-				return this.value(tree.totalBefore) + ' → ' + this.value(tree.total) + ', ' + this.change(tree.total - tree.totalBefore) +
+				return metric.title + ' ' + this.value(tree.totalBefore) + ' → ' + this.value(tree.total) + ', ' + this.change(tree.total - tree.totalBefore) +
 					': ' + metric.note + '. The width of a frame is the wider side; its colour is the change.';
-			return this.value(tree.total) + ': ' + metric.note + '.';
+			return metric.title + ' ' + this.value(tree.total) + ': ' + metric.note + '.';
 		}
 
 		// ---- search ----
@@ -256,7 +261,6 @@
 			const height = (this.deepest + 1) * ROW;
 			svg.setAttribute('height', height);
 			svg.setAttribute('viewBox', '0 0 ' + width + ' ' + height);
-			svg.setAttribute('preserveAspectRatio', 'none');
 			this.box.replaceChildren(svg);
 			if (this.selected >= 0 && this.drawn.has(this.selected))
 				this.box.setAttribute('aria-activedescendant', 'f' + this.selected);
@@ -288,11 +292,17 @@
 					pairs.push([title, unit ? number(frames[key][frame], unit) : count(frames[key][frame])]);
 			};
 			cell('calls', 'calls');
-			cell('cpu', 'time of its ranges', 'time');
+			if (this.cpuTotal(frame) !== frames.cpu?.[frame])
+				cell('cpu', 'CPU time with what is drawn elsewhere', 'time');
 			cell('median', 'median call', 'time');
 			cell('longest', 'longest call', 'time');
 			cell('latency', 'launch latency, median', 'time');
 			return pairs;
+		}
+
+		cpuTotal(frame) {
+			const metric = this.data.metrics.find(one => one.key === 'cpu');
+			return metric && this.tree.frames.values[metric.number] ? this.treeOf(metric).totals[frame] : 0;
 		}
 
 		otherMetrics(frame) {
@@ -302,10 +312,7 @@
 			for (const metric of this.data.metrics) {
 				if (metric === this.metric || !frames.values[metric.number])
 					continue;
-				const key = this.shape + ' ' + metric.number;
-				if (!this.trees.has(key))
-					this.trees.set(key, pperf.flameTree(frames, frames.values[metric.number], 1));
-				const value = this.trees.get(key).totals[frame];
+				const value = this.treeOf(metric).totals[frame];
 				if (value)
 					pairs.push([metric.title, number(value, metric.unit) + (metric.unit_name ? ' ' + metric.unit_name : '')]);
 			}
@@ -367,8 +374,8 @@
 			const {tree} = this, isDiff = this.data.sides === 2, values = isDiff ? tree.ownChange : tree.own;
 			const order = values.map((value, frame) => frame).filter(frame => values[frame])
 				.sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b).slice(0, LISTED);
-			const note = element('p', {class: 'note'}, (isDiff ? 'Largest changes' : 'Largest frames') + ' by what is in no frame below them. ' +
-				'Click a frame to zoom; arrow keys move, Enter zooms, Escape goes up, 0 shows all, / searches.');
+			const note = element('p', {class: 'note'}, (isDiff ? 'Largest changes' : 'Largest frames') + ' by what is in no frame below them. ',
+				element('span', {class: 'hint'}, 'Click a frame to zoom; arrow keys move, Enter zooms, Escape goes up, 0 shows all, / searches.'));
 			if (!order.length)
 				return [note, isDiff ? element('p', null, 'Nothing changed.') : null].filter(Boolean);
 			return [note, element('div', {class: 'largest', id: 'largest'}, order.map(frame =>

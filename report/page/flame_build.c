@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A second profile pass, without folded labels, gives each layer for itself. Its nodes are not those
- * of the first pass.
+ * A second profile pass, without folded labels, gives each layer for itself. Its nodes are not
+ * those of the first pass.
  */
 #include "report/page/flame_build.h"
 #include "report/base/alloc.h"
