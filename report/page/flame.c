@@ -50,27 +50,38 @@ static bool shows_in_any_shape(const struct flame *flame, size_t metric)
 	return false;
 }
 
-/* Returns the metric of -m, else the first that the trace has. Ends the program if the trace has
- * nothing of it. metric_count: the trace has no metric at all. */
-static size_t select_metric(const struct options *options, const struct flame *flame)
+/* Ends the program: the trace has nothing of the metric of -m. */
+static _Noreturn void refuse_metric(const struct options *options, const struct flame *flame)
 {
 	struct text_builder known = { .text = NULL };
-	size_t first = flame->metric_count, metric;
 
-	for (metric = flame->metric_count; metric-- > 0;)
-		if (shows_in_any_shape(flame, metric))
-			first = metric;
-	if (!options->metric_name)
-		return first;
-	if (flame_has_metric(flame, options->metric_name, &metric) &&
-		shows_in_any_shape(flame, metric))
-		return metric;
-	for (metric = 0; metric < flame->metric_count; metric++)
+	for (size_t metric = 0; metric < flame->metric_count; metric++)
 		if (shows_in_any_shape(flame, metric))
 			text_add(
 				&known, "%s%s", known.used ? ", " : "", flame->metrics[metric].key);
 	fatal(STATUS_USAGE, "no flame graph of `%s`: the trace has %s", options->metric_name,
 		known.used ? known.text : "no values at all");
+}
+
+/* Returns the metric of -m, else the first that the trace has, with --by stack the first that has
+ * call stacks. metric_count: the trace has no metric at all. */
+static size_t select_metric(const struct options *options, const struct flame *flame)
+{
+	size_t metric;
+
+	if (options->metric_name) {
+		if (!flame_has_metric(flame, options->metric_name, &metric) ||
+			!shows_in_any_shape(flame, metric))
+			refuse_metric(options, flame);
+		return metric;
+	}
+	for (metric = 0; options->by == BY_STACK && metric < flame->metric_count; metric++)
+		if (flame_shows(flame, FLAME_STACKS, metric))
+			return metric;
+	for (metric = 0; metric < flame->metric_count; metric++)
+		if (shows_in_any_shape(flame, metric))
+			break;
+	return metric;
 }
 
 /* Returns the shape of --by and --no-fold, or the first that shows the metric. */

@@ -134,7 +134,8 @@
 			if (this.data.sides === 2)
 				return metric.title + ' ' + this.value(tree.totalBefore) + ' → ' + this.value(tree.total) + ', ' + this.change(tree.total - tree.totalBefore) +
 					': ' + metric.note + '. The width of a frame is the wider side; its colour is the change.';
-			return metric.title + ' ' + this.value(tree.total) + ': ' + metric.note + '.';
+			return metric.title + ' ' + this.value(tree.total) + ': ' + metric.note + '.' +
+				(this.data.more_stacks && metric.is_memory ? ' With --by stack the page has native call stacks, too.' : '');
 		}
 
 		// ---- search ----

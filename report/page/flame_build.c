@@ -150,16 +150,20 @@ static bool has_counters(const struct flame *flame)
 	return flame->metric_count > FLAME_BASE_METRICS;
 }
 
-/* Makes a profile pass like that of the process, with or without folded labels. */
+/* Makes a profile pass like that of the process, with or without folded labels. The flame graph
+ * owns the profile. */
 static struct profile *profile_again(
-	struct process *process, bool no_fold, const struct counter_sums *sums)
+	struct flame *flame, struct process *process, bool no_fold, const struct counter_sums *sums)
 {
 	struct profile_options wanted = process->profile->options;
+	struct profile *profile;
 
 	wanted.no_fold = no_fold;
 	wanted.timeline = process->timeline;
 	wanted.observer = sums ? &sums->observer : NULL;
-	return profile_build(process->reader, process->texts, &wanted);
+	profile = profile_build(process->reader, process->texts, &wanted);
+	*ARRAY_ADD(flame->profiles, flame->profile_room, flame->profile_count) = profile;
+	return profile;
 }
 
 /* Returns the frame below which the nodes of a process are: the root, or with --all one of its
@@ -175,8 +179,7 @@ static uint32_t root_of_process(struct flame *flame, struct flame_tree *tree,
 		       : 0;
 }
 
-/* Adds the tree of one process. `profile`: that of the process, or one made by profile_again, which
- * the graph then frees. */
+/* Adds the tree of one process. `profile`: that of the process, or one made by profile_again. */
 static void add_tree(struct flame *flame, const struct options *options, struct process *process,
 	struct profile *profile, const struct counter_sums *sums, enum flame_shape shape,
 	uint32_t side)
@@ -205,10 +208,18 @@ static void add_shape(struct flame *flame, const struct options *options, struct
 	if (has_counters(flame))
 		counter_sums_begin(&sums, flame);
 	if (again)
-		profile = profile_again(process, no_fold, has_counters(flame) ? &sums : NULL);
+		profile = profile_again(
+			flame, process, no_fold, has_counters(flame) ? &sums : NULL);
 	add_tree(flame, options, process, profile, has_counters(flame) ? &sums : NULL, shape, side);
 	if (has_counters(flame))
 		counter_sums_free(&sums);
+}
+
+/* Whether the allocations have native call stacks. Their names are in the symbol tables of
+ * libraries, and reading those of PyTorch takes seconds, so they are shown on request only. */
+static bool has_native_stacks(const struct process *process)
+{
+	return reader_dictionary_count(process->reader, TRACE_STACK) > 0;
 }
 
 static void add_process(
@@ -219,6 +230,10 @@ static void add_process(
 	if (!options->no_fold)
 		add_shape(flame, options, process, false, side);
 	add_shape(flame, options, process, true, side);
+	if (options->by != BY_STACK && has_native_stacks(process)) {
+		flame->has_more_stacks = true;
+		return;
+	}
 	flame->has_shape[FLAME_STACKS] |= flame_add_stacks(
 		flame, stacks, process, root_of_process(flame, stacks, options, process), side);
 }
@@ -280,7 +295,10 @@ void flame_free(struct flame *flame)
 {
 	for (size_t i = 0; i < FLAME_SHAPES; i++)
 		flame_tree_free(&flame->shapes[i]);
+	for (size_t i = 0; i < flame->profile_count; i++)
+		profile_free(flame->profiles[i]);
 	string_table_free(flame->texts);
+	free(flame->profiles);
 	free(flame->metrics);
 	free(flame->processes);
 	free(flame);

@@ -224,6 +224,7 @@ static void write_metric(
 	json_put_string(json, "unit", unit_word(metric->unit));
 	page_put_text(json, "unit_name", metric->unit_name, strlen(metric->unit_name));
 	json_put_bool(json, "is_counter", metric->is_counter);
+	json_put_bool(json, "is_memory", metric->is_memory);
 	json_put_begin(json, "shapes", '[');
 	for (size_t shape = 0; shape < FLAME_SHAPES; shape++)
 		if (flame_shows(flame, (enum flame_shape)shape, index))
@@ -239,6 +240,7 @@ void flame_data_write(struct json_writer *json, struct flame *flame, struct page
 
 	json_put_begin(json, "flame", '{');
 	json_put_unsigned(json, "sides", flame->sides);
+	json_put_bool(json, "more_stacks", flame->has_more_stacks);
 	json_put_string(json, "shape", flame_shape_name(shape));
 	json_write_key(json, "metric");
 	json_write_string(json, selected);

@@ -76,9 +76,12 @@ struct flame {
 	uint32_t sides; /* 1, or 2: before and after */
 	struct flame_tree shapes[FLAME_SHAPES];
 	bool has_shape[FLAME_SHAPES];
+	bool has_more_stacks; /* there are call stacks that only --by stack shows */
 	/* Copies of processes with the profile that the frames' nodes are of. */
 	struct process *processes;
 	size_t process_count, process_room;
+	struct profile **profiles; /* of passes that the flame graph made; owned */
+	size_t profile_count, profile_room;
 };
 
 /* Adds a frame, and returns its number. The first frame must be the root. */

@@ -166,6 +166,15 @@ def the_sum_of_all_frames_is_the_total_of_the_text_views(folder):
 
 
 @case
+def memory_by_native_call_stack_is_the_total_too(folder):
+    trace = simulated(folder)
+    data, totals = data_of(page(folder, "--by", "stack", "-m", "reserved", trace)), json_of("tree", trace)["totals"]
+    assert data["flame"]["shape"] == "stack" and data["flame"]["metric"] == "reserved"
+    assert sum(own_values(data, "stack", "reserved")) == totals["reserved_peak_bytes"] and sum(own_values(data, "stack", "alloc")) == totals["alloc_bytes"]
+    assert "stack" not in data_of(page(folder, trace))["flame"]["shapes"] and data_of(folder / "page.html")["flame"]["more_stacks"]
+
+
+@case
 def cpu_time_of_frames_is_that_of_all_ranges_and_calls(folder):
     for trace in samples(folder):
         data = data_of(page(folder, trace))
