@@ -254,6 +254,7 @@
 			const {tree} = this, width = this.box.clientWidth || 1340, svg = element('svg', null);
 			const above = this.zoom >= 0 ? pperf.flamePath(tree, tree.frames.parent[this.zoom]) : [];
 			const whole = this.zoom >= 0 ? tree.widths[this.zoom] : tree.width;
+			pperf.hideTip();
 			this.drawn.clear();
 			this.kinds = new Set();
 			this.deepest = this.tooNarrow = 0;
@@ -284,8 +285,8 @@
 
 		// ---- facts about a frame ----
 
-		// What the tree has beside the metrics. `cpu` is the text views' time of a range, which includes
-		// what the flame graph draws elsewhere.
+		// What the tree has beside the metrics. `cpu` is the text views' time of a range: without a
+		// backward pass that is drawn below it, and with ranges that are drawn elsewhere.
 		cells(frame) {
 			const {frames} = this.tree, pairs = [];
 			const cell = (key, title, unit) => {
@@ -294,7 +295,7 @@
 			};
 			cell('calls', 'calls');
 			if (this.cpuTotal(frame) !== frames.cpu?.[frame])
-				cell('cpu', 'CPU time with what is drawn elsewhere', 'time');
+				cell('cpu', 'time of its calls, as in tree', 'time');
 			cell('median', 'median call', 'time');
 			cell('longest', 'longest call', 'time');
 			cell('latency', 'launch latency, median', 'time');
