@@ -46,6 +46,7 @@ $(BUILD)/lib/%.o: %.c
 # What the assembler reads (.incbin) is in no .d file.
 $(BUILD)/report/gpu/work_categories.o: report/gpu/work_categories.rules
 $(BUILD)/report/analysis/gpu_peaks.o: report/analysis/gpu_peaks.table
+$(BUILD)/report/page/assets.o: $(wildcard report/page/*.css report/page/*.js)
 $(BUILD)/lib/preload/torch/compile.o: preload/torch/compile.py
 $(BUILD)/lib/preload/torch/modules.o: preload/torch/modules.py
 $(BUILD)/lib/preload/user/python_module.o: preload/user/pperf.py

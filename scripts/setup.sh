@@ -78,6 +78,7 @@ packages_of() {
 		has_command pkg-config || need pkg-config
 		has_command python3 || need python3
 		has_command tmux || need tmux
+		has_command chromium || need chromium # opens pages of pperf-report
 		has_library libunwind.so.8 || need libunwind8
 		;;
 	hosts) # what `make test-hosts` runs under the library, and skips where it is not there

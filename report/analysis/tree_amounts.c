@@ -112,24 +112,30 @@ static void set_reserved(const struct profile *profile, uint64_t *amounts)
 		const struct memory_site *site = &memory->sites[i];
 		const struct memory_level *level = &memory->levels[site->level];
 
-		if (level->kind == TRACE_MEMORY_DEVICE &&
-			level->device == profile->totals.level_device)
+		if (memory_is_device(level->kind) && level->device == profile->totals.level_device)
 			amounts[site->node] += site->flow.at_peak;
 	}
 }
 
-/* What tensors held that were allocated before the trace began. */
-static uint64_t held_before(const struct profile *profile)
+/* Returns what was held at a peak and is in no node, whose sum is `known`. Of device memory nothing
+ * is known to be missing if no allocation was recorded. */
+static uint64_t unrecorded(const struct profile *profile, enum tree_amount amount, uint64_t known)
 {
-	const struct memory_level *level = memory_owners_tensors(
-		profile->memory, profile->totals.level_device);
-
-	return level ? level->pool.before_at_peak : 0;
+	if (amount == AMOUNT_HELD && profile->totals.allocated_peak > 0)
+		return minus((uint64_t)profile->totals.allocated_peak, known);
+	if (amount == AMOUNT_RESERVED && profile->totals.reserved_peak > 0 && known)
+		return minus((uint64_t)profile->totals.reserved_peak, known);
+	return 0;
 }
 
-uint64_t *tree_amounts_of(const struct process *process, enum tree_amount amount, uint64_t *sum)
+const char *tree_amount_unrecorded(const struct profile *profile)
 {
-	const struct profile *profile = process->profile;
+	return profile->options.windows ? "(allocated while nothing was recorded)"
+					: "(allocated before the trace began)";
+}
+
+uint64_t *tree_amounts_of(const struct profile *profile, enum tree_amount amount, uint64_t *sum)
+{
 	const struct tree *tree = profile->tree;
 	uint64_t *amounts = xcalloc(tree->count * sizeof *amounts);
 
@@ -137,8 +143,9 @@ uint64_t *tree_amounts_of(const struct process *process, enum tree_amount amount
 	case AMOUNT_GPU:
 		set_own(tree, gpu_total, amounts);
 		break;
-	case AMOUNT_IDLE:
-		set_own(tree, idle_total, amounts);
+	case AMOUNT_IDLE: /* not charged where recording windows interrupt the trace */
+		if (!profile->options.windows)
+			set_own(tree, idle_total, amounts);
 		break;
 	case AMOUNT_CPU:
 		set_cpu(tree, amounts);
@@ -159,10 +166,10 @@ uint64_t *tree_amounts_of(const struct process *process, enum tree_amount amount
 	case AMOUNT_COUNT:
 		break;
 	}
-	if (amount == AMOUNT_HELD)
-		amounts[0] = held_before(profile);
 	*sum = 0;
-	for (uint32_t id = 0; id < tree->count; id++)
+	for (uint32_t id = 1; id < tree->count; id++)
 		*sum += amounts[id];
+	amounts[0] = unrecorded(profile, amount, *sum);
+	*sum += amounts[0];
 	return amounts;
 }

@@ -7,7 +7,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_TREE_AMOUNTS_H
 #define PPERF_REPORT_ANALYSIS_TREE_AMOUNTS_H
 
-#include "report/run/process.h"
+#include "report/profile/profile.h"
 
 /* amount, key, unit, title, what it is. RESERVED and HELD are of the first device with memory. */
 #define TREE_AMOUNTS(X)                                                                          \
@@ -40,8 +40,11 @@ extern const struct tree_amount_facts tree_amounts[AMOUNT_COUNT];
 /* AMOUNT_COUNT if there is no amount `key`. */
 enum tree_amount tree_amount_find(const char *key);
 
-/* Returns the amount of each node of the process's call tree, by node; the caller frees the array.
- * Node 0 has what was held before the trace began. `*sum`: of all. */
-uint64_t *tree_amounts_of(const struct process *process, enum tree_amount amount, uint64_t *sum);
+/* Returns the amount of each node of the call tree, by node; the caller frees the array. Node 0 has
+ * what was held at a peak and allocated in no record. `*sum`: of all. Idle time is known only if the
+ * profile charges it (options.charges_idle). */
+uint64_t *tree_amounts_of(const struct profile *profile, enum tree_amount amount, uint64_t *sum);
+/* What node 0 is called. */
+const char *tree_amount_unrecorded(const struct profile *profile);
 
 #endif

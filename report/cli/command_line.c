@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const formats[] = { "text", "json", "csv", NULL };
+static const char *const formats[] = { "text", "json", "csv", "html", "svg", NULL };
 static const char *const color_whens[] = { "auto", "always", "never", NULL };
 static const char *const instance_words[] = { "worst", "first", "last", "all", NULL };
 static const char *const demangle_forms[] = {
@@ -198,7 +198,8 @@ static const struct option_entry {
 	void (*parse)(struct options *options, const char *value);
 	const char *help;
 } option_list[] = {
-	{ 'f', "format", "text|json|csv", WORD(format, formats), "output format (text)" },
+	{ 'f', "format", "text|json|csv|html|svg", WORD(format, formats),
+		"output format (text); flame: html or svg (html)" },
 	{ 'o', "output", "FILE", OWN(parse_output), "write to this file (standard output)" },
 	{ 'm', "metric", "NAME", OWN(parse_metric),
 		"gpu, cpu, wall, idle, calls, reserved, allocated, reserved_peak, allocated_peak, "
@@ -210,7 +211,7 @@ static const struct option_entry {
 	{ 0, "by", "KEY", WORD(by, row_keys),
 		"table: one row per name, shape, module, stack, category, stream, thread, rank or "
 		"step (name); memory: per path, module, step, line, size or library (path), or "
-		"class, how long memory lived" },
+		"class, how long memory lived; flame: path or stack (path)" },
 	{ 0, "at", "WHEN", STRING(at),
 		"memory: what was live at peak, oom, end, the end of a step (its number) or a time "
 		"such as 12.5ms; several, comma-separated" },
@@ -442,10 +443,27 @@ static void check_by(const struct options *options)
 	if (!strcmp(options->view->name, "table") && !of_table)
 		fatal(STATUS_USAGE, "the view table has --by name, shape, module, stack, category, "
 				    "stream, thread, rank and step");
-	if (strcmp(options->view->name, "table") != 0 && strcmp(options->view->name, "memory") != 0)
+	if (!strcmp(options->view->name, "flame") && options->by != BY_PATH &&
+		options->by != BY_STACK)
+		fatal(STATUS_USAGE, "the view flame has --by path and stack");
+	if (strcmp(options->view->name, "table") != 0 &&
+		strcmp(options->view->name, "memory") != 0 &&
+		strcmp(options->view->name, "flame") != 0)
 		fatal(STATUS_USAGE,
-			"--by works with the views table and memory only: pperf-report table --by "
-			"KEY FILE");
+			"--by works with the views table, memory and flame only: pperf-report "
+			"table --by KEY FILE");
+}
+
+static void check_format(const struct options *options)
+{
+	const bool is_page = !strcmp(options->view->name, "flame");
+
+	if (is_page && (options->format == FORMAT_JSON || options->format == FORMAT_CSV))
+		fatal(STATUS_USAGE, "the view flame writes -f html or svg; tree and memory have "
+				    "its values as JSON and CSV");
+	if (!is_page && options->format > FORMAT_CSV)
+		fatal(STATUS_USAGE, "only the view flame writes %s: pperf-report flame -f %s FILE",
+			formats[options->format], formats[options->format]);
 }
 
 static void check_memory_options(const struct options *options)
@@ -518,7 +536,9 @@ struct options command_line_parse(int argc, char **argv)
 		refuse_view(options.files[0], "see pperf-report --help");
 	check_view(&options, view);
 	options.view = view_for_memory(&options, view_for_instances(&options));
-	options.no_percentiles = options.view->no_percentiles || options.by != BY_NAME;
+	options.no_percentiles = options.view->no_percentiles ||
+				 (options.by != BY_NAME &&
+					 strcmp(options.view->name, "flame") != 0);
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;
 		options.file_count--;
@@ -532,6 +552,7 @@ struct options command_line_parse(int argc, char **argv)
 	check_output(&options, options.output);
 	check_output(&options, options.baseline);
 	check_by(&options);
+	check_format(&options);
 	check_memory_options(&options);
 	if (options.kinds && (options.by != BY_NAME || strcmp(options.view->name, "table") != 0))
 		fatal(STATUS_USAGE, "--kind works with the view table only, and not with --by: "

@@ -3,6 +3,7 @@
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
 #include "report/export/export.h"
+#include "report/page/flame.h"
 #include "report/summary/scene_view.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
@@ -348,6 +349,13 @@ const struct view view_list[] = {
 		.columns = "",
 		.text = "",
 		.run = export_view },
+	{ .name = "flame",
+		.summary = "flame graphs as one page of HTML: GPU, CPU and idle time, memory, "
+			   "counters; of a trace, or of what changed from BEFORE to AFTER",
+		.columns = "",
+		.text = "",
+		.traces = "TRACE | BEFORE AFTER",
+		.run = flame_view },
 	{ .name = "tui",
 		.summary = "interactive tree of a trace, or comparison of BEFORE and AFTER, on a "
 			   "terminal; ? shows the keys",

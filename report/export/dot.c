@@ -35,7 +35,7 @@ static void sum_totals(struct dot *dot)
 {
 	const struct tree *tree = dot->process->profile->tree;
 
-	dot->totals = tree_amounts_of(dot->process, dot->amount, &dot->whole);
+	dot->totals = tree_amounts_of(dot->process->profile, dot->amount, &dot->whole);
 	for (uint32_t id = tree->count; id-- > 1;)
 		dot->totals[tree->nodes[id].parent] += dot->totals[id];
 }

@@ -14,7 +14,6 @@ struct export_format {
 	const char *name;    /* as the user types it; NULL: end of the list */
 	const char *summary; /* what reads it */
 	const char *ending;  /* of the file's name */
-	bool is_binary;      /* not for terminals */
 	bool is_compressed;  /* the file is a gzip file */
 	/* Writes the processes that are shown. */
 	void (*write)(

@@ -19,7 +19,7 @@ static void put_frame(struct output *out, struct string_view name)
 static void put_stack(struct output *out, const struct frame_path *path)
 {
 	if (!path->count)
-		output_string(out, FRAME_BEFORE_TRACE);
+		put_frame(out, frame_name(path->process, 0));
 	for (size_t i = 0; i < path->count; i++) {
 		if (i)
 			output_char(out, ';');
@@ -32,7 +32,7 @@ static void put_process(struct output *out, const struct process *process, enum 
 {
 	const uint32_t count = process->profile->tree->count;
 	struct frame_path path;
-	uint64_t sum, *amounts = tree_amounts_of(process, amount, &sum);
+	uint64_t sum, *amounts = tree_amounts_of(process->profile, amount, &sum);
 
 	for (uint32_t node = 0; node < count && !out->error; node++) {
 		if (!amounts[node])

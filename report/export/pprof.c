@@ -68,7 +68,8 @@ static void put_value_types(struct pprof *pprof, const struct frame_amounts *req
 		uint64_t sum = 0;
 
 		for (size_t i = 0; requested->chosen[amount] && i < processes->shown && !sum; i++)
-			free(tree_amounts_of(&processes->all[i], (enum tree_amount)amount, &sum));
+			free(tree_amounts_of(
+				processes->all[i].profile, (enum tree_amount)amount, &sum));
 		pprof->chosen[amount] = sum > 0;
 		if (!sum)
 			continue;

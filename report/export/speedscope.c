@@ -69,7 +69,7 @@ static void put_profile(struct speedscope *scope, const struct process *process,
 	enum tree_amount amount, bool names_process)
 {
 	const struct tree_amount_facts *facts = &tree_amounts[amount];
-	uint64_t sum, *amounts = tree_amounts_of(process, amount, &sum);
+	uint64_t sum, *amounts = tree_amounts_of(process->profile, amount, &sum);
 	char name[160];
 
 	if (sum) {

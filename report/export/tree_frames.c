@@ -60,7 +60,8 @@ struct string_view frame_name(const struct process *process, uint32_t node)
 	static char text[6 * FRAME_NAME_BYTES + 1];
 	const struct row row = tree_row(
 		(struct process *)(uintptr_t)process, process->profile->tree, node);
-	struct string_view name = { FRAME_BEFORE_TRACE, sizeof FRAME_BEFORE_TRACE - 1 };
+	const char *unrecorded = tree_amount_unrecorded(process->profile);
+	struct string_view name = { unrecorded, (uint32_t)strlen(unrecorded) };
 	char cut[FRAME_NAME_BYTES];
 	const size_t head = FRAME_NAME_BYTES * 2 / 3, tail = FRAME_NAME_BYTES - head - 3;
 

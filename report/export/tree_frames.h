@@ -6,6 +6,7 @@
 #define PPERF_REPORT_EXPORT_TREE_FRAMES_H
 
 #include "report/analysis/tree_amounts.h"
+#include "report/run/process.h"
 
 /* Which amounts a format writes, by enum tree_amount. */
 struct frame_amounts {
@@ -33,8 +34,5 @@ void frame_path_set(struct frame_path *path, const struct process *process, uint
  * ones. Control characters and bytes that are not UTF-8 are escaped. Valid until the next call. */
 #define FRAME_NAME_BYTES 400u
 struct string_view frame_name(const struct process *process, uint32_t node);
-
-/* What node 0 is called: memory that was held before the first record. */
-#define FRAME_BEFORE_TRACE "held before the trace began"
 
 #endif

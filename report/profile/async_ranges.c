@@ -208,11 +208,15 @@ static void set_counter(struct profile_state *state, long double value)
 
 void profile_counter_value(struct profile *profile, const struct trace_event *event)
 {
+	const struct profile_observer *observer = profile->options.observer;
 	const struct trace_metric *record = event->record;
 	int64_t whole;
 	double real;
 
 	profile->counts.metrics++;
+	if (observer && observer->counter)
+		observer->counter(observer->context, event, profile_event_node(profile, event),
+			profile->state->counting);
 	for (size_t i = 0; i < profile->state->counter_count && record->type != TRACE_METRIC_NONE;
 		i++) {
 		if (profile->state->counters[i] != record->counter)

@@ -143,6 +143,9 @@ struct profile_observer {
 	void (*sample)(void *context, const struct observed_sample *sample);
 	/* An API, GPU_SYNC or OBJECT record. */
 	void (*record)(void *context, const struct trace_event *event);
+	/* A value of a counter of the program (METRIC), reported in the tree node `node`. `counts`:
+	 * the part of the trace is counted. */
+	void (*counter)(void *context, const struct trace_event *event, uint32_t node, bool counts);
 	/* Counting starts or stops at `at_ns`. Called only if a part of the trace is
 	 * profiled. */
 	void (*counting)(void *context, bool counts, uint64_t at_ns);

@@ -7,7 +7,6 @@
 #include "report/base/gzip_file.h"
 #include "report/text/pager.h"
 #include "report/base/progress.h"
-#include "report/base/text_builder.h"
 #include "report/base/escape.h"
 
 #include <errno.h>
@@ -38,8 +37,7 @@ static bool is_trace_file(const char *path)
 	return same;
 }
 
-/* Ends the program if `path` is a trace. */
-static void refuse_trace(const char *path)
+void output_refuse_trace(const char *path)
 {
 	if (path && is_trace_file(path))
 		fatal(STATUS_USAGE,
@@ -52,33 +50,16 @@ struct output *output_open(const char *path)
 {
 	struct output *out = xcalloc(sizeof *out);
 
-	refuse_trace(path);
+	output_refuse_trace(path);
 	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
 	if (out->fd < 0)
 		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path);
 	return out;
 }
 
-static bool is_other_than_a_file(const char *path)
+void output_compress(struct output *out)
 {
-	struct stat status;
-
-	return !stat(path, &status) && !S_ISREG(status.st_mode);
-}
-
-struct output *output_open_whole(const char *path, bool compressed)
-{
-	struct text_builder name = { .text = NULL };
-	struct output *out;
-
-	refuse_trace(path);
-	if (path && !is_other_than_a_file(path))
-		text_add(&name, "%s.%d.tmp", path, (int)getpid());
-	out = output_open(name.text ? name.text : path);
-	out->temporary = name.text;
-	if (compressed)
-		out->gzip = gzip_writer_open(out->fd);
-	return out;
+	out->gzip = gzip_writer_open(out->fd);
 }
 
 /* Decides at the first write whether a terminal's output goes through a pager. */
@@ -126,18 +107,6 @@ static void finish_pager(void)
 			"the pager `%s` cannot be run; --no-pager prints without one", pager);
 }
 
-/* Closes the file, and gives it its name if all of it was written. */
-static void close_file(struct output *out, const char *path)
-{
-	if (close(out->fd) && !out->error)
-		out->error = errno;
-	if (out->temporary && !out->error && rename(out->temporary, path))
-		out->error = errno;
-	if (out->temporary && out->error)
-		unlink(out->temporary);
-	free(out->temporary);
-}
-
 bool output_close(struct output *out, const char *path)
 {
 	int error;
@@ -147,8 +116,8 @@ bool output_close(struct output *out, const char *path)
 		error = gzip_writer_close(out->gzip);
 		out->error = out->error ? out->error : error;
 	}
-	if (path)
-		close_file(out, path);
+	if (path && close(out->fd) && !out->error)
+		out->error = errno;
 	error = out->error;
 	if (!path && pager_is_running()) {
 		finish_pager();

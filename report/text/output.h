@@ -26,10 +26,11 @@ struct output {
 /* Opens `path`, or stdout if it is NULL. Never returns NULL: the program ends with an error
  * message if the file cannot be opened or is a trace. */
 struct output *output_open(const char *path);
-/* As output_open, but the file appears whole or not at all: it is written under another name in the
- * same folder, and output_close renames it. What is no regular file is written directly.
- * `compressed`: as a gzip file. */
-struct output *output_open_whole(const char *path, bool compressed);
+/* Ends the program with an error message if `path` is a trace, which no output may overwrite. NULL
+ * is none. */
+void output_refuse_trace(const char *path);
+/* What is written from now on becomes a gzip file. To be called before the first write. */
+void output_compress(struct output *out);
 /* Flushes, closes and frees `out`. If a write failed, ends the program with an error message. There
  * is one exception: if the output is a pipe whose reader has closed it (EPIPE), returns false.
  * Returns true if that reader is the pager, which the user may leave early. */

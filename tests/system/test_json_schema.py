@@ -8,6 +8,7 @@ from json_schema import Schema
 
 SCHEMA = Schema(ROOT / "doc" / "pperf-report.schema.json")
 NEED_A_TERMINAL, TAKE_TWO, TAKE_A_NAME = ("tui",), ("diff", "gate"), ("distribution",)
+PAGES = ("flame",) # HTML (test_flame.py)
 LINES = 3000 # of a dump
 MORE = (["tree", "--instances", "worst"], ["diagnose", "--brief"], ["critical", "-m", "calls"], ["critical", "-m", "allocated_peak"], ["tree", "--steps", "1-2"],
         ["critical", "-m", "reserved"], ["memory", "--map"], ["memory", "--over-time"], ["memory", "--by", "size"],
@@ -16,7 +17,7 @@ MORE = (["tree", "--instances", "worst"], ["diagnose", "--brief"], ["critical", 
 
 def views():
     text = report("--help").stdout.decode().split("\nviews\n")[1].split("\noptions\n")[0]
-    return [name for name in re.findall(r"^  ([\w-]+) ", text, re.M) if name not in NEED_A_TERMINAL]
+    return [name for name in re.findall(r"^  ([\w-]+) ", text, re.M) if name not in NEED_A_TERMINAL + PAGES]
 
 
 def commands(trace):

@@ -43,7 +43,7 @@ def a_redacted_report_shows_none_in_any_view_and_form(folder):
     for view in every_view():
         if view == "tui":
             continue
-        for form in ("text", "json", "csv"):
+        for form in ("text", "json", "csv", "html", "svg"):
             files = [trace, folder / "two.bin"] if view in ("diff", "gate") else [trace]
             result = report(view, *files, "--redact", "-f", form, check=None)
             assert result.returncode in (0, 1, 2, 64), (view, result)

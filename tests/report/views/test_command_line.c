@@ -110,7 +110,7 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 					     "abbreviation --nonsense; see pperf-report --help\n");
 	expect_usage("trace.bin -f", "pperf-report: -f needs a value; see pperf-report --help\n");
 	expect_usage("trace.bin -f xml",
-		"pperf-report: --format needs one of text, json, csv, not `xml`\n");
+		"pperf-report: --format needs one of text, json, csv, html, svg, not `xml`\n");
 	expect_usage("trace.bin -d -1",
 		"pperf-report: --depth needs a whole number up to 4294967295, not `-1`\n");
 	expect_usage("trace.bin --min-percent 101",

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Prepares foreign text, such as names of a trace, for pages: valid UTF-8, control and direction
+ * characters shown as in text views, and at most PAGE_TEXT_CHARACTERS characters. A name of 100 kB
+ * made a browser measure it for 40 s.
+ */
+#ifndef PPERF_REPORT_PAGE_PAGE_TEXT_H
+#define PPERF_REPORT_PAGE_PAGE_TEXT_H
+
+#include "report/text/output.h"
+#include <stdbool.h>
+
+#define PAGE_TEXT_CHARACTERS 400u
+#define PAGE_TEXT_HEAD 260u /* characters kept at the begin of a longer text */
+
+struct page_text {
+	/* Terminated, with at least 7 bytes to spare after it. The caller frees it. */
+	char *text;
+	size_t length;
+	bool changed; /* the text differs from the foreign one */
+};
+
+struct page_text page_text_of(const char *bytes, size_t length);
+
+/* Writes prepared text as a JSON string that may be in a script element: `<`, `>` and `&` are
+ * escaped. */
+void page_write_json_text(struct output *out, const char *text, size_t length);
+/* Writes prepared text as the content of an element or attribute of HTML, SVG or XML. */
+void page_write_markup_text(struct output *out, const char *text, size_t length);
+
+#endif
