@@ -41,8 +41,8 @@ extern const struct tree_amount_facts tree_amounts[AMOUNT_COUNT];
 enum tree_amount tree_amount_find(const char *key);
 
 /* Returns the amount of each node of the call tree, by node; the caller frees the array. Node 0 has
- * what was held at a peak and allocated in no record. `*sum`: of all. Idle time is known only if the
- * profile charges it (options.charges_idle). */
+ * what was held at a peak and allocated in no record. `*sum`: of all. Idle time is known only if
+ * the profile charges it (options.charges_idle). */
 uint64_t *tree_amounts_of(const struct profile *profile, enum tree_amount amount, uint64_t *sum);
 /* What node 0 is called. */
 const char *tree_amount_unrecorded(const struct profile *profile);

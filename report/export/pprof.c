@@ -160,7 +160,7 @@ static void put_process(struct pprof *pprof, const struct process *process, bool
 	for (int amount = 0; amount < AMOUNT_COUNT; amount++)
 		if (pprof->chosen[amount])
 			pprof->amounts[amount] = tree_amounts_of(
-				process, (enum tree_amount)amount, &sum);
+				process->profile, (enum tree_amount)amount, &sum);
 	for (uint32_t node = 0; node < process->profile->tree->count; node++) {
 		if (!has_amount(pprof, node) || pprof->out->error)
 			continue;

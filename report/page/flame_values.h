@@ -18,8 +18,8 @@ enum flame_base_metric {
 	FLAME_BASE_METRICS
 };
 
-/* Adds the own values of the nodes of `profile`, except counters, to the frames `frame_of_node`, and
- * below `root` what was allocated in no record. `side`: 0, or 1 for the second trace of two. */
+/* Adds the own values of the nodes of `profile`, except counters, to the frames `frame_of_node`,
+ * and below `root` what was allocated in no record. `side`: 0, or 1 for the second trace of two. */
 void flame_add_nodes(struct flame *flame, struct flame_tree *tree, const struct profile *profile,
 	const uint32_t *frame_of_node, uint32_t root, uint32_t side);
 /* Adds the memory metrics by call stack below `root`. Returns false if there are no stacks. */
