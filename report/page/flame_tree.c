@@ -112,7 +112,7 @@ static size_t mark_kept(const struct flame_tree *tree, const struct sized_frame 
 		uint8_t *parent = &kept[tree->frames[sorted[i].frame].parent];
 
 		parents += *parent == 1;
-		*parent |= *parent << 1; /* 3: kept, and has lost a child */
+		*parent = (uint8_t)(*parent | *parent << 1); /* 3: kept, and has lost a child */
 	}
 	return parents;
 }
