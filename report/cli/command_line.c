@@ -568,17 +568,26 @@ struct options command_line_parse(int argc, char **argv)
 	return options;
 }
 
+#define HELP_INDENT 29 /* column of the descriptions; a longer option has a line of its own */
+
 void command_line_help(const struct style *style)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		struct paragraph paragraph = { .style = style, .indent = 29 };
+		struct paragraph paragraph = { .style = style, .indent = HELP_INDENT };
 		char form[64];
+		int length;
 
-		snprintf(form, sizeof form, "  %s%c%c --%s%s%s", option_list[i].letter ? "-" : " ",
+		length = snprintf(form, sizeof form, "  %s%c%c --%s%s%s",
+			option_list[i].letter ? "-" : " ",
 			option_list[i].letter ? option_list[i].letter : ' ',
 			option_list[i].letter ? ',' : ' ', option_list[i].name,
 			option_list[i].argument ? " " : "",
 			option_list[i].argument ? option_list[i].argument : "");
+		if (length >= HELP_INDENT) {
+			output_string(style->out, form);
+			output_char(style->out, '\n');
+			form[0] = '\0';
+		}
 		paragraph_add(&paragraph, "%s", option_list[i].help);
 		paragraph_print(&paragraph, form);
 	}

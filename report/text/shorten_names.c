@@ -284,6 +284,61 @@ static void find_shared_names(struct shortened_name *names, size_t count)
 	}
 }
 
+/* Returns the number of bytes at the end that two texts share. */
+static size_t common_end_length(const char *a, const char *b)
+{
+	const size_t a_bytes = strlen(a), b_bytes = strlen(b);
+	size_t length = 0;
+
+	while (length < a_bytes && length < b_bytes &&
+		a[a_bytes - 1 - length] == b[b_bytes - 1 - length])
+		length++;
+	return length;
+}
+
+/* Returns the path whose end is most like that of `name` and has its last name, or NULL. */
+static const struct shortened_name *find_alike(
+	const struct shortened_name *names, size_t count, const struct shortened_name *name)
+{
+	const char *last = strrchr(name->whole, '/');
+	const struct shortened_name *alike = NULL;
+	size_t most = last ? strlen(last) : SIZE_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t length;
+
+		if (&names[i] == name || names[i].group != name->group || !names[i].is_path ||
+			!strcmp(names[i].whole, name->whole))
+			continue;
+		length = common_end_length(names[i].whole, name->whole);
+		if (length >= most) {
+			most = length + 1;
+			alike = &names[i];
+		}
+	}
+	return alike;
+}
+
+#define ALIKE_PATHS_MAX 1000u
+
+/* A path from whose middle names are left out shows the name by which it differs from the path that
+ * ends most like it. */
+static void show_what_differs(struct shortened_name *names, size_t count, bool ascii)
+{
+	for (size_t i = 0; i < count && count <= ALIKE_PATHS_MAX; i++) {
+		const struct shortened_name *alike;
+		struct shortened_name *pair[2] = { &names[i] };
+
+		if (!is_cut_at_names(&names[i]) || !strcmp(names[i].whole, names[i].text))
+			continue;
+		alike = find_alike(names, count, &names[i]);
+		if (!alike)
+			continue;
+		pair[1] = (struct shortened_name *)(uintptr_t)alike;
+		show_differing_name(&names[i], common_prefix_length(pair, 2), ascii);
+	}
+}
+
 void shorten_names(struct shortened_name *names, size_t count, bool ascii)
 {
 	struct shortened_name **sorted = xcalloc((count + 1) * sizeof *sorted);
@@ -295,6 +350,7 @@ void shorten_names(struct shortened_name *names, size_t count, bool ascii)
 		sorted[i] = &names[i];
 		set_short_text(&names[i], ascii);
 	}
+	show_what_differs(names, count, ascii);
 	for (unsigned round = 0; round < ROUNDS_MAX && again; round++) {
 		again = false;
 		qsort(sorted, count, sizeof *sorted, compare_short_names);

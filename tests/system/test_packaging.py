@@ -149,7 +149,7 @@ def bash_completes_what_the_help_lists(folder):
     (folder / "tree of mine.bin").touch()
     assert complete("pperf-report tree --focus x tree") == {"tree of mine.bin"} and "diff" not in complete("pperf-report tree dif")
     assert complete("pperf-report tree -f j") == complete("pperf-report tree --format = j") == {"json"}
-    assert complete("pperf-report tree --format =") == {"csv", "json", "text"}
+    assert complete("pperf-report tree --format =") == {"csv", "html", "json", "svg", "text"}
     assert complete("pperf run --stacks ") == {"alloc", "launch", "off"} and complete("pperf run --children = a") == {"all"}
     assert complete("pperf run -o tree") == {"tree of mine.bin"} and complete("pperf run -o") == {"-o"}
     for before in ("run", "run --stacks off", "run -o x --", "doctor --", "doctor"):

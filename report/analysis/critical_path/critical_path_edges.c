@@ -291,7 +291,7 @@ static uint32_t backward_partner(
 										   : ROLE_OTHER;
 	uint32_t found = PATH_NONE, latest = since;
 
-	for (uint32_t other = 0; partner && other < builder->thread_room; other++)
+	for (uint32_t other = 0; partner && other < builder->path->threads.count; other++)
 		if (builder->roles[other] == partner && builder->threads[other].last > latest) {
 			latest = builder->threads[other].last;
 			found = other;
