@@ -76,3 +76,41 @@ const char *gzip_file_problem(const struct gzip_file *file)
 {
 	return file->problem;
 }
+
+/* ---- writing ---- */
+
+struct gzip_writer {
+	gzFile file;
+	int error;
+};
+
+struct gzip_writer *gzip_writer_open(int fd)
+{
+	struct gzip_writer *writer = xcalloc(sizeof *writer);
+	const int copy = dup(fd);
+
+	writer->file = copy < 0 ? NULL : gzdopen(copy, "wb6");
+	if (!writer->file)
+		fatal(STATUS_UNREADABLE, "cannot begin to compress:");
+	gzbuffer(writer->file, ZLIB_BUFFER_BYTES);
+	return writer;
+}
+
+int gzip_writer_write(struct gzip_writer *writer, const char *bytes, size_t count)
+{
+	errno = 0;
+	if (!writer->error && gzwrite(writer->file, bytes, (unsigned)count) != (int)count)
+		writer->error = errno ? errno : EIO;
+	return writer->error;
+}
+
+int gzip_writer_close(struct gzip_writer *writer)
+{
+	int error = writer->error;
+
+	errno = 0;
+	if (gzclose_w(writer->file) != Z_OK && !error)
+		error = errno ? errno : EIO;
+	free(writer);
+	return error;
+}

@@ -2,6 +2,7 @@
 #include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
+#include "report/export/export.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/critical_stayed.h"
@@ -336,6 +337,13 @@ const struct view view_list[] = {
 		.columns = "",
 		.text = "",
 		.run = ranks_view },
+	{ .name = "export",
+		.summary = "the trace in the FORMAT of another tool: folded, speedscope, pprof, "
+			   "dot, graph",
+		.subject = "FORMAT",
+		.columns = "",
+		.text = "",
+		.run = export_view },
 	{ .name = "tui",
 		.summary = "interactive tree of a trace, or comparison of BEFORE and AFTER, on a "
 			   "terminal; ? shows the keys",

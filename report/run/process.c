@@ -176,7 +176,7 @@ static bool needs_owners(const struct options *options)
 		if ((options->columns && strstr(options->columns, keys[i])) ||
 			(options->sort && strstr(options->sort, keys[i])))
 			return true;
-	return options->format != FORMAT_TEXT;
+	return options->charges_idle || options->format != FORMAT_TEXT;
 }
 
 static struct profile_options profile_options_of(const struct options *options)

@@ -4,8 +4,10 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/gzip_file.h"
 #include "report/text/pager.h"
 #include "report/base/progress.h"
+#include "report/base/text_builder.h"
 #include "report/base/escape.h"
 
 #include <errno.h>
@@ -36,18 +38,46 @@ static bool is_trace_file(const char *path)
 	return same;
 }
 
-struct output *output_open(const char *path)
+/* Ends the program if `path` is a trace. */
+static void refuse_trace(const char *path)
 {
-	struct output *out = xcalloc(sizeof *out);
-
 	if (path && is_trace_file(path))
 		fatal(STATUS_USAGE,
 			"%s is a trace and is not overwritten; give -o another name, or remove the "
 			"file first",
 			path);
+}
+
+struct output *output_open(const char *path)
+{
+	struct output *out = xcalloc(sizeof *out);
+
+	refuse_trace(path);
 	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
 	if (out->fd < 0)
 		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path);
+	return out;
+}
+
+static bool is_other_than_a_file(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && !S_ISREG(status.st_mode);
+}
+
+struct output *output_open_whole(const char *path, bool compressed)
+{
+	struct text_builder name = { .text = NULL };
+	struct output *out;
+
+	refuse_trace(path);
+	if (path && !is_other_than_a_file(path))
+		text_add(&name, "%s.%d.tmp", path, (int)getpid());
+	out = output_open(name.text ? name.text : path);
+	out->temporary = name.text;
+	if (compressed)
+		out->gzip = gzip_writer_open(out->fd);
 	return out;
 }
 
@@ -71,6 +101,11 @@ static void output_flush(struct output *out)
 
 	if (!out->has_written)
 		output_begin(out);
+	if (out->gzip) {
+		out->error = gzip_writer_write(out->gzip, out->buffer, out->used);
+		out->used = 0;
+		return;
+	}
 	while (done < out->used && !out->error) {
 		ssize_t wrote = write(out->fd, out->buffer + done, out->used - done);
 
@@ -91,13 +126,29 @@ static void finish_pager(void)
 			"the pager `%s` cannot be run; --no-pager prints without one", pager);
 }
 
+/* Closes the file, and gives it its name if all of it was written. */
+static void close_file(struct output *out, const char *path)
+{
+	if (close(out->fd) && !out->error)
+		out->error = errno;
+	if (out->temporary && !out->error && rename(out->temporary, path))
+		out->error = errno;
+	if (out->temporary && out->error)
+		unlink(out->temporary);
+	free(out->temporary);
+}
+
 bool output_close(struct output *out, const char *path)
 {
 	int error;
 
 	output_flush(out);
-	if (path && close(out->fd) && !out->error)
-		out->error = errno;
+	if (out->gzip) {
+		error = gzip_writer_close(out->gzip);
+		out->error = out->error ? out->error : error;
+	}
+	if (path)
+		close_file(out, path);
 	error = out->error;
 	if (!path && pager_is_running()) {
 		finish_pager();

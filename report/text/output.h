@@ -11,8 +11,12 @@
 
 #define OUTPUT_BUFFER_BYTES 65536u
 
+struct gzip_writer;
+
 struct output {
 	int fd;
+	struct gzip_writer *gzip; /* NULL: what is written is not compressed */
+	char *temporary;  /* the file that is renamed to the output at the end; NULL: none */
 	int error;        /* errno of the first failed write; later output is dropped */
 	bool has_written; /* something was written */
 	size_t used;
@@ -22,6 +26,10 @@ struct output {
 /* Opens `path`, or stdout if it is NULL. Never returns NULL: the program ends with an error
  * message if the file cannot be opened or is a trace. */
 struct output *output_open(const char *path);
+/* As output_open, but the file appears whole or not at all: it is written under another name in the
+ * same folder, and output_close renames it. What is no regular file is written directly.
+ * `compressed`: as a gzip file. */
+struct output *output_open_whole(const char *path, bool compressed);
 /* Flushes, closes and frees `out`. If a write failed, ends the program with an error message. There
  * is one exception: if the output is a pipe whose reader has closed it (EPIPE), returns false.
  * Returns true if that reader is the pager, which the user may leave early. */

@@ -11,7 +11,7 @@ from harness import BUILD, REPORT, case, environment, main, report, traced
 SOAK = bool(os.environ.get("PPERF_TEST_SOAK"))
 LIMIT_S = 120
 LINES_OF_JSON = ("dump",)
-TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("tui",)
+TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("tui", "export")
 SEVERAL_TABLES = ("summary", "info", "dump", "gate")
 LISTS_OF_FACTS = ("info", "dump") # one line each, never cut
 COPIED_WHOLE = ("warning: ", "also ", "not shown: ", "  next", "no range has ") # texts to be read once or copied into a shell are not cut either
@@ -31,7 +31,7 @@ HOSTILE = ["evil \x1b[31mred\x07", "tab\tand\nline", "wide 張量運算 名前",
 
 
 def views():
-    """The names of the views, from --help."""
+    """The names of the views, from --help. `export` has formats of its own (test_export.py)."""
     text = report("--help").stdout.decode().split("\nviews\n")[1].split("\noptions\n")[0]
     return [name for name in re.findall(r"^  ([\w-]+) ", text, re.M) if name not in NEED_A_TERMINAL]
 

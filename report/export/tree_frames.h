@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Walks the nodes of call trees that have an amount of their own, with the path of each.
+ */
+#ifndef PPERF_REPORT_EXPORT_TREE_FRAMES_H
+#define PPERF_REPORT_EXPORT_TREE_FRAMES_H
+
+#include "report/analysis/tree_amounts.h"
+
+/* Which amounts a format writes, by enum tree_amount. */
+struct frame_amounts {
+	bool chosen[AMOUNT_COUNT];
+};
+
+/* Returns the amount of -m, or all of them without -m. Ends the program if -m is a metric that does
+ * not add up, such as a level. */
+struct frame_amounts frame_amounts_of(const struct options *options);
+/* Returns the one amount of -m, or without -m GPU time, and CPU time where there is none. */
+enum tree_amount frame_amount_of(const struct options *options, const struct process *process);
+
+/* The path of one node. frames[0] is the outermost node; a process is around it if several are
+ * written. */
+struct frame_path {
+	const struct process *process;
+	uint32_t nodes[TREE_DEPTH_MAX + 2];
+	size_t count;
+};
+
+/* Sets the path of a node. Node 0 has an empty path. */
+void frame_path_set(struct frame_path *path, const struct process *process, uint32_t node);
+
+/* Returns the name of a node, at most FRAME_NAME_BYTES bytes of it: the begin and the end of longer
+ * ones. Control characters and bytes that are not UTF-8 are escaped. Valid until the next call. */
+#define FRAME_NAME_BYTES 400u
+struct string_view frame_name(const struct process *process, uint32_t node);
+
+/* What node 0 is called: memory that was held before the first record. */
+#define FRAME_BEFORE_TRACE "held before the trace began"
+
+#endif
