@@ -20,6 +20,8 @@ const struct export_format export_formats[] = {
 	{ "dot", "the heaviest nodes of the tree for graphviz", ".dot", false, false, export_dot },
 	{ "graph", "steps, modules, operators and kernels as text without times, to compare runs",
 		".graph.txt", false, false, export_graph },
+	{ "chrome", "the JSON of torch.profiler, for HTA, TensorBoard, Perfetto and chrome://tracing",
+		".trace.json", false, false, export_chrome },
 	{ .name = NULL },
 };
 
@@ -66,6 +68,14 @@ static int export_status(const struct options *options, const struct processes *
 	return STATUS_OK;
 }
 
+/* A file whose name ends in `.gz` is compressed, whatever the format is. */
+static bool ends_with_gz(const char *path)
+{
+	const size_t length = path ? strlen(path) : 0;
+
+	return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
 int export_view(const struct options *given)
 {
 	const struct export_format *format = find_format(given->subject);
@@ -79,7 +89,7 @@ int export_view(const struct options *given)
 	wanted.charges_idle = true;
 	wanted.no_percentiles = true;
 	processes = processes_read(options);
-	out = output_open_whole(path, format->is_compressed);
+	out = output_open_whole(path, format->is_compressed || ends_with_gz(path));
 	warnings_collect(options, &processes);
 	print_warnings(&processes);
 	format->write(options, &processes, out);

@@ -32,5 +32,6 @@ void export_speedscope(
 void export_pprof(const struct options *options, struct processes *processes, struct output *out);
 void export_dot(const struct options *options, struct processes *processes, struct output *out);
 void export_graph(const struct options *options, struct processes *processes, struct output *out);
+void export_chrome(const struct options *options, struct processes *processes, struct output *out);
 
 #endif
