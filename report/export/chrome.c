@@ -19,8 +19,8 @@ static void put_known(struct json_writer *json, const char *key, uint64_t value)
 		json_put_unsigned(json, key, value);
 }
 
-static void put_device(struct json_writer *json, struct trace_reader *reader,
-	const struct trace_device *device)
+static void put_device(
+	struct json_writer *json, struct trace_reader *reader, const struct trace_device *device)
 {
 	const struct trace_text name = reader_name(reader, device->name);
 
@@ -68,8 +68,8 @@ static void put_devices(struct json_writer *json, const struct processes *proces
 }
 
 /* Writes a fact about the process: a number if it is one. */
-static void put_meta(struct json_writer *json, const struct process *process, const char *key,
-	const char *meta)
+static void put_meta(
+	struct json_writer *json, const struct process *process, const char *key, const char *meta)
 {
 	const struct trace_text value = reader_meta(process->reader, meta);
 	uint64_t number = 0;
@@ -80,8 +80,7 @@ static void put_meta(struct json_writer *json, const struct process *process, co
 		const char c = value.bytes[i];
 
 		if (c < '0' || c > '9' || number > UINT32_MAX) {
-			json_put_text(
-				json, key, (struct string_view){ value.bytes, value.length });
+			json_put_text(json, key, (struct string_view){ value.bytes, value.length });
 			return;
 		}
 		number = number * 10 + (uint64_t)(c - '0');
@@ -101,8 +100,7 @@ static void put_distributed(struct json_writer *json, const struct process *proc
 	json_write_end(json, '}');
 }
 
-static void put_head(
-	struct output *out, const struct processes *processes, uint64_t base_unix_ns)
+static void put_head(struct output *out, const struct processes *processes, uint64_t base_unix_ns)
 {
 	struct json_writer json = { .out = out };
 	const struct process *first = &processes->all[0];
@@ -136,8 +134,8 @@ static void put_name(struct chrome *chrome, const char *what, uint64_t pid, uint
 	chrome_end(chrome);
 }
 
-static void put_sort_index(struct chrome *chrome, const char *what, uint64_t pid, uint64_t tid,
-	uint64_t index)
+static void put_sort_index(
+	struct chrome *chrome, const char *what, uint64_t pid, uint64_t tid, uint64_t index)
 {
 	chrome_begin(chrome, 'M', NULL, chrome_view(what), pid, tid, 0);
 	chrome_arg(chrome, "sort_index", index);
@@ -149,12 +147,12 @@ static void put_lane_name(struct chrome *chrome, const struct record_lane *lane)
 	const uint64_t pid = chrome->first_gpu_pid + lane->device,
 		       tid = chrome_stream_tid(lane->stream, lane->lane, lane->is_sync);
 	char name[64];
-	int length = snprintf(name, sizeof name, "stream %u%s", lane->stream,
-		lane->is_sync ? " waits" : "");
+	int length = snprintf(
+		name, sizeof name, "stream %u%s", lane->stream, lane->is_sync ? " waits" : "");
 
 	if (lane->lane)
-		length += snprintf(name + length, sizeof name - (size_t)length, " (%u)",
-			lane->lane + 1);
+		length += snprintf(
+			name + length, sizeof name - (size_t)length, " (%u)", lane->lane + 1);
 	put_name(chrome, "thread_name", pid, tid, "name",
 		(struct string_view){ name, (uint32_t)length });
 	put_sort_index(chrome, "thread_sort_index", pid, tid, tid);

@@ -33,9 +33,8 @@ static void args_occupancy(struct chrome *chrome, const struct trace_kernel *ker
 	if (!device || !occupancy_of(device, kernel, &occupancy) || !device->multiprocessors)
 		return;
 	blocks = (double)occupancy.blocks / device->multiprocessors;
-	warps = occupancy.blocks_per_sm
-			? blocks * occupancy.active_warps / occupancy.blocks_per_sm
-			: 0;
+	warps = occupancy.blocks_per_sm ? blocks * occupancy.active_warps / occupancy.blocks_per_sm
+					: 0;
 	percent = occupancy.waves_per_sm < 1 ? occupancy.theoretical * occupancy.waves_per_sm
 					     : occupancy.theoretical;
 	chrome_arg_begin(chrome, "blocks per SM");
@@ -71,8 +70,7 @@ static void args_group(struct chrome *chrome, const struct gpu_event *gpu, struc
 	if (!sequence.known || chrome->groups_written[stream % 64])
 		return;
 	chrome->groups_written[stream % 64] = true;
-	chrome_arg_text(
-		chrome, "Seq", (struct string_view){ sequence.bytes, sequence.length });
+	chrome_arg_text(chrome, "Seq", (struct string_view){ sequence.bytes, sequence.length });
 }
 
 static void args_kernel(struct chrome *chrome, const struct trace_kernel *kernel)
@@ -124,8 +122,7 @@ static void put_arrow(struct chrome *chrome, const struct gpu_event *gpu, uint64
 	chrome_begin(chrome, 's', "ac2g", name, chrome->pid, gpu->launch_tid, gpu->launch_begin_ns);
 	chrome_id(chrome, id);
 	chrome_end(chrome);
-	chrome_begin(
-		chrome, 'f', "ac2g", name, pid, tid_of(gpu), gpu->begin_ns);
+	chrome_begin(chrome, 'f', "ac2g", name, pid, tid_of(gpu), gpu->begin_ns);
 	chrome_id(chrome, id);
 	chrome_member(chrome, "\"bp\":\"e\"");
 	chrome_end(chrome);

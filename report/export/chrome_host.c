@@ -134,8 +134,7 @@ static struct string_view module_name(struct chrome *chrome, const struct trace_
 			      name.bytes[class.length] == '.' &&
 			      strspn(name.bytes + class.length + 1, "0123456789") ==
 				      name.length - class.length - 1u;
-	const int length = snprintf(
-		text, room, "nn.Module: %.*s", (int)name.length, name.bytes);
+	const int length = snprintf(text, room, "nn.Module: %.*s", (int)name.length, name.bytes);
 
 	if (numbered && (size_t)length < room)
 		text[11 + class.length] = '_';
@@ -165,16 +164,16 @@ static void put_range(
 
 	if (node->kind == TRACE_NODE_MODULE)
 		name = module_name(chrome, node, name, text, sizeof text);
-	chrome_begin(chrome, 'X', range_category(node), name, chrome->pid, event->tid,
-		event->begin_ns);
+	chrome_begin(
+		chrome, 'X', range_category(node), name, chrome->pid, event->tid, event->begin_ns);
 	chrome_duration(chrome, event->end_ns - event->begin_ns);
 	if (event->operator_number)
 		args_operator(chrome, event, node);
 	if (node->kind == TRACE_NODE_MODULE)
 		chrome_arg(chrome, "Python id", event->number);
 	if (domain.known && domain.length)
-		chrome_arg_text(chrome, "domain",
-			(struct string_view){ domain.bytes, domain.length });
+		chrome_arg_text(
+			chrome, "domain", (struct string_view){ domain.bytes, domain.length });
 	chrome_end(chrome);
 	if (node->kind == TRACE_NODE_BACKWARD && event->of.forward.tid)
 		put_backward_arrow(chrome, event);
@@ -183,20 +182,18 @@ static void put_range(
 static void put_async(
 	struct chrome *chrome, const struct host_event *event, struct string_view name)
 {
-	chrome_begin(chrome, 'b', "start_end_range", name, chrome->pid, event->tid,
-		event->begin_ns);
+	chrome_begin(
+		chrome, 'b', "start_end_range", name, chrome->pid, event->tid, event->begin_ns);
 	chrome_id(chrome, event->number);
 	chrome_end(chrome);
-	chrome_begin(
-		chrome, 'e', "start_end_range", name, chrome->pid, event->tid, event->end_ns);
+	chrome_begin(chrome, 'e', "start_end_range", name, chrome->pid, event->tid, event->end_ns);
 	chrome_id(chrome, event->number);
 	chrome_end(chrome);
 }
 
 /* ---- calls and memory ---- */
 
-static void put_call(
-	struct chrome *chrome, const struct host_event *event, struct string_view name)
+static void put_call(struct chrome *chrome, const struct host_event *event, struct string_view name)
 {
 	if (!name.length)
 		name = chrome_view("(call)");
@@ -255,8 +252,7 @@ static void put_counter(
 	chrome_end(chrome);
 }
 
-static void put_mark(
-	struct chrome *chrome, const struct host_event *event, struct string_view name)
+static void put_mark(struct chrome *chrome, const struct host_event *event, struct string_view name)
 {
 	chrome_begin(chrome, 'i', "mark", name, chrome->pid, event->tid, event->begin_ns);
 	chrome_member(chrome, "\"s\":\"t\"");

@@ -20,8 +20,11 @@ const struct export_format export_formats[] = {
 	{ "dot", "the heaviest nodes of the tree for graphviz", ".dot", false, false, export_dot },
 	{ "graph", "steps, modules, operators and kernels as text without times, to compare runs",
 		".graph.txt", false, false, export_graph },
-	{ "chrome", "the JSON of torch.profiler, for HTA, TensorBoard, Perfetto and chrome://tracing",
+	{ "chrome",
+		"the JSON of torch.profiler, for HTA, TensorBoard, Perfetto and chrome://tracing",
 		".trace.json", false, false, export_chrome },
+	{ "sqlite", "an SQLite database with a table for each kind of event", ".sqlite", true,
+		false, export_sqlite },
 	{ .name = NULL },
 };
 

@@ -33,5 +33,6 @@ void export_pprof(const struct options *options, struct processes *processes, st
 void export_dot(const struct options *options, struct processes *processes, struct output *out);
 void export_graph(const struct options *options, struct processes *processes, struct output *out);
 void export_chrome(const struct options *options, struct processes *processes, struct output *out);
+void export_sqlite(const struct options *options, struct processes *processes, struct output *out);
 
 #endif

@@ -398,8 +398,8 @@ static void add_overhead(struct record_pass *pass, const struct trace_event *eve
 	struct host_event overhead = { .tid = record->tid };
 	uint64_t end;
 
-	if (!reader_gpu_times(pass->reader, record->start_ns, record->end_ns, &overhead.begin_ns,
-		    &end))
+	if (!reader_gpu_times(
+		    pass->reader, record->start_ns, record->end_ns, &overhead.begin_ns, &end))
 		return;
 	overhead.end_ns = overhead.begin_ns + (record->end_ns - record->start_ns);
 	overhead.device = record->type;
@@ -433,8 +433,7 @@ static void add_gpu(struct record_pass *pass, const struct trace_event *event)
 	struct gpu_event gpu = { .kind = event->kind, .arrival = ++pass->arrivals };
 	uint64_t end, start_ns, end_ns;
 
-	memcpy(&gpu.record, head,
-		head->size < sizeof gpu.record ? head->size : sizeof gpu.record);
+	memcpy(&gpu.record, head, head->size < sizeof gpu.record ? head->size : sizeof gpu.record);
 	start_ns = is_sync ? gpu.record.sync.start_ns : gpu.record.gpu.start_ns;
 	end_ns = is_sync ? gpu.record.sync.end_ns : gpu.record.gpu.end_ns;
 	gpu.device = is_sync ? 0 : gpu.record.gpu.device;

@@ -190,8 +190,7 @@ struct string_view record_event_name(
 static uint32_t intern_kernel(struct record_events *events, struct trace_text name)
 {
 	char full[DEMANGLE_OUTPUT];
-	const size_t length = demangle(
-		DEMANGLE_FULL, name.bytes, name.length, full, sizeof full);
+	const size_t length = demangle(DEMANGLE_FULL, name.bytes, name.length, full, sizeof full);
 
 	return length ? string_table_intern(events->texts, full, length)
 		      : string_table_intern(events->texts, name.bytes, name.length);
