@@ -25,6 +25,11 @@ const struct export_format export_formats[] = {
 		".trace.json", false, false, export_chrome },
 	{ "sqlite", "an SQLite database with a table for each kind of event", ".sqlite", true,
 		false, export_sqlite },
+	{ "opprof", "JSON of operators with their kernels, for yottalabsai/Profiler",
+		".opprof.json", false, false, export_opprof },
+	{ "perfetto",
+		"protobuf for https://ui.perfetto.dev, which opens larger traces than chrome's",
+		".pftrace", true, false, export_perfetto },
 	{ .name = NULL },
 };
 

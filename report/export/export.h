@@ -34,5 +34,8 @@ void export_dot(const struct options *options, struct processes *processes, stru
 void export_graph(const struct options *options, struct processes *processes, struct output *out);
 void export_chrome(const struct options *options, struct processes *processes, struct output *out);
 void export_sqlite(const struct options *options, struct processes *processes, struct output *out);
+void export_opprof(const struct options *options, struct processes *processes, struct output *out);
+void export_perfetto(
+	const struct options *options, struct processes *processes, struct output *out);
 
 #endif

@@ -198,6 +198,7 @@ static void close_range(struct record_pass *pass, const struct trace_event *even
 			.tid = event->stream->tid,
 			.node = event->node,
 			.name = open.name,
+			.depth = event->depth,
 			.own_name = open.own_name,
 			.left_open = event->kind != EVENT_POP },
 		HOST_RANGE);

@@ -63,7 +63,8 @@ struct host_event {
 	uint32_t name;  /* for record_event_name */
 	uint32_t stack; /* CALL, TENSOR: as in struct trace_call */
 	uint32_t device;
-	uint8_t kind; /* enum host_kind */
+	uint32_t depth; /* RANGE: number of open ranges around it */
+	uint8_t kind;   /* enum host_kind */
 	bool own_name;
 	bool left_open; /* it had no end */
 };
