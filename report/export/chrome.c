@@ -255,11 +255,12 @@ static void put_process(struct chrome *chrome, const struct options *options)
 void export_chrome(const struct options *options, struct processes *processes, struct output *out)
 {
 	struct chrome chrome = { .out = out };
-	uint64_t base_unix_ns = UINT64_MAX;
+	uint64_t base_unix_ns = UINT64_MAX; /* a whole second: HTA rounds to microseconds */
 
 	for (size_t i = 0; i < processes->shown; i++)
 		if (processes->all[i].start_unix_ns < base_unix_ns)
 			base_unix_ns = processes->all[i].start_unix_ns;
+	base_unix_ns -= base_unix_ns % 1000000000;
 	put_head(out, processes, base_unix_ns);
 	for (size_t i = 0; i < processes->shown; i++) {
 		chrome.process = &processes->all[i];

@@ -100,8 +100,8 @@ static void args_work(struct chrome *chrome, const struct gpu_event *gpu)
 {
 	const struct trace_gpu *work = &gpu->record.gpu;
 
-	if (gpu->operator_number)
-		chrome_arg(chrome, "External id", gpu->operator_number);
+	if (gpu->range_number)
+		chrome_arg(chrome, "External id", gpu->range_number);
 	chrome_arg(chrome, "device", work->device);
 	chrome_arg(chrome, "context", work->context);
 	chrome_arg(chrome, "stream", work->stream);

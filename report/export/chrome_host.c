@@ -99,7 +99,6 @@ static void args_inputs(struct chrome *chrome, const struct trace_node_info *nod
 static void args_operator(
 	struct chrome *chrome, const struct host_event *event, const struct trace_node_info *node)
 {
-	chrome_arg(chrome, "External id", event->operator_number);
 	chrome_arg(chrome, "Sequence number", event->of.forward.number);
 	if (node->kind == TRACE_NODE_BACKWARD)
 		chrome_arg(chrome, "Fwd thread id", event->of.forward.thread);
@@ -167,6 +166,8 @@ static void put_range(
 	chrome_begin(
 		chrome, 'X', range_category(node), name, chrome->pid, event->tid, event->begin_ns);
 	chrome_duration(chrome, event->end_ns - event->begin_ns);
+	if (event->range_number)
+		chrome_arg(chrome, "External id", event->range_number);
 	if (event->operator_number)
 		args_operator(chrome, event, node);
 	if (node->kind == TRACE_NODE_MODULE)
@@ -200,8 +201,8 @@ static void put_call(struct chrome *chrome, const struct host_event *event, stru
 	chrome_begin(chrome, 'X', kineto_call_category(name.bytes, name.length), name, chrome->pid,
 		event->tid, event->begin_ns);
 	chrome_duration(chrome, event->end_ns - event->begin_ns);
-	if (event->operator_number)
-		chrome_arg(chrome, "External id", event->operator_number);
+	if (event->range_number)
+		chrome_arg(chrome, "External id", event->range_number);
 	if (event->of.call.correlation)
 		chrome_arg(chrome, "correlation", event->of.call.correlation);
 	if (event->of.call.bytes)

@@ -91,7 +91,7 @@ struct perfetto {
 	size_t end_count, end_room;
 	struct string_table *names, *categories;
 	uint32_t name_count, category_count; /* written so far; ids from 1 */
-	struct protobuf packet, event, inner, text;
+	struct protobuf packet, event, interned, inner;
 };
 
 /* Of slices that end together, the one that began last is inside the others. */
@@ -110,6 +110,7 @@ static void begin_event(struct perfetto *perfetto, unsigned type, uint64_t track
 	protobuf_clear(&perfetto->packet);
 	protobuf_number(&perfetto->packet, PACKET_TIMESTAMP, at_ns + perfetto->shift_ns);
 	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	protobuf_clear(&perfetto->interned);
 	protobuf_clear(&perfetto->event);
 	protobuf_number(&perfetto->event, EVENT_TYPE, type);
 	protobuf_number(&perfetto->event, EVENT_TRACK_UUID, track);
@@ -117,11 +118,13 @@ static void begin_event(struct perfetto *perfetto, unsigned type, uint64_t track
 
 static void put_event(struct perfetto *perfetto)
 {
+	if (perfetto->interned.bytes.used)
+		protobuf_message(&perfetto->packet, PACKET_INTERNED_DATA, &perfetto->interned);
 	protobuf_message(&perfetto->packet, PACKET_TRACK_EVENT, &perfetto->event);
 	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
 }
 
-/* Adds a text to the interned data of the packet if it is new, escaped so that it is valid UTF-8.
+/* Adds a text to the interned data of the event if it is new, escaped so that it is valid UTF-8.
  * Returns its id. */
 static uint32_t intern(struct perfetto *perfetto, struct string_table *table, uint32_t *count,
 	unsigned field, struct string_view text)
@@ -138,9 +141,7 @@ static uint32_t intern(struct perfetto *perfetto, struct string_table *table, ui
 	protobuf_clear(&perfetto->inner);
 	protobuf_number(&perfetto->inner, 1, id);
 	protobuf_text(&perfetto->inner, 2, text);
-	protobuf_clear(&perfetto->text);
-	protobuf_message(&perfetto->text, field, &perfetto->inner);
-	protobuf_message(&perfetto->packet, PACKET_INTERNED_DATA, &perfetto->text);
+	protobuf_message(&perfetto->interned, field, &perfetto->inner);
 	return id;
 }
 
@@ -550,7 +551,7 @@ static void free_perfetto(struct perfetto *perfetto)
 	protobuf_free(&perfetto->packet);
 	protobuf_free(&perfetto->event);
 	protobuf_free(&perfetto->inner);
-	protobuf_free(&perfetto->text);
+	protobuf_free(&perfetto->interned);
 	free(perfetto->tracks);
 	free(perfetto->ends);
 }

@@ -20,7 +20,7 @@ struct record_open {
 	uint64_t number, forward_number, forward_begin_ns;
 	uint32_t forward_tid, forward_thread;
 	uint32_t name, node;
-	bool own_name, is_operator;
+	bool own_name, is_operator, is_module;
 };
 
 /* A thread, as event.stream->user. */
@@ -98,21 +98,28 @@ static uint32_t name_of(struct record_pass *pass, const struct trace_event *even
 	return string_table_intern(events->texts, text.bytes, text.length);
 }
 
-/* Returns the number of the range in which `event` happened if that is an operator. It is the
- * innermost open one, except for imported calls at the edge of an operator. */
-static uint64_t operator_number(const struct trace_event *event)
+/* Returns the range in which `event` happened: the innermost open one, except for imported calls at
+ * the edge of an operator. NULL: none. */
+static const struct record_open *range_around(const struct trace_event *event)
 {
 	const struct record_thread *thread = event->stream->user;
 
 	if (!thread)
-		return 0;
+		return NULL;
 	for (uint32_t i = event->depth < thread->room ? event->depth : (uint32_t)thread->room;
 		i-- > 0;)
 		if (thread->open[i].node == event->node)
-			return thread->open[i].is_operator ? thread->open[i].number : 0;
-	return thread->closed.node == event->node && thread->closed.is_operator
-		       ? thread->closed.number
-		       : 0;
+			return &thread->open[i];
+	return event->node && thread->closed.node == event->node ? &thread->closed : NULL;
+}
+
+/* Sets the numbers of the range in which `event` happened. */
+static void set_range_numbers(struct host_event *host, const struct trace_event *event)
+{
+	const struct record_open *range = range_around(event);
+
+	host->range_number = range && !range->is_module ? range->number : 0;
+	host->operator_number = range && range->is_operator ? range->number : 0;
 }
 
 static struct host_event *add_host(
@@ -174,6 +181,7 @@ static void open_range(struct record_pass *pass, const struct trace_event *event
 	ARRAY_GROW(thread->open, thread->room, (size_t)event->depth + 1);
 	open.name = event->kind == TRACE_PUSH ? name_of(pass, event, &open.own_name) : node->name;
 	open.is_operator = node->kind == TRACE_NODE_OP || node->kind == TRACE_NODE_BACKWARD;
+	open.is_module = node->kind == TRACE_NODE_MODULE;
 	if (node->kind == TRACE_NODE_BACKWARD)
 		take_creator(pass, &open, event->node);
 	else if (open.is_operator)
@@ -192,6 +200,7 @@ static void close_range(struct record_pass *pass, const struct trace_event *even
 		(struct host_event){ .begin_ns = event->begin_ns,
 			.end_ns = end_ns > event->begin_ns ? end_ns : event->begin_ns,
 			.number = open.number,
+			.range_number = open.is_module ? 0 : open.number,
 			.operator_number = open.is_operator ? open.number : 0,
 			.of.forward = { open.forward_number, open.forward_begin_ns,
 				open.forward_tid, open.forward_thread },
@@ -301,6 +310,7 @@ static void add_launch(struct record_pass *pass, const struct host_event *call)
 		.number = call->number,
 		.begin_ns = call->begin_ns,
 		.end_ns = call->end_ns,
+		.range_number = call->range_number,
 		.operator_number = call->operator_number,
 		.tid = call->tid,
 		.node = call->node,
@@ -313,7 +323,6 @@ static void add_call(struct record_pass *pass, const struct trace_event *event)
 	const bool launches = event->kind == TRACE_LAUNCH || event->kind == TRACE_GRAPH_LAUNCH ||
 			      event->kind == TRACE_COPY || event->kind == TRACE_SET;
 	struct host_event call = { .number = ++pass->numbers,
-		.operator_number = operator_number(event),
 		.of.call = { .correlation = record->correlation,
 			.record_kind = event->kind,
 			.result = record->result },
@@ -323,6 +332,7 @@ static void add_call(struct record_pass *pass, const struct trace_event *event)
 		.stack = record->stack,
 		.device = record->device };
 
+	set_range_numbers(&call, event);
 	set_call_times(pass, event, &call);
 	set_call_bytes(event, &call);
 	add_host(pass, call, HOST_CALL);
@@ -336,13 +346,13 @@ static void add_call(struct record_pass *pass, const struct trace_event *event)
 static struct host_event *add_point(
 	struct record_pass *pass, const struct trace_event *event, enum host_kind kind)
 {
-	return add_host(pass,
-		(struct host_event){ .begin_ns = event->time_ns,
-			.end_ns = event->time_ns,
-			.operator_number = operator_number(event),
-			.tid = event->stream->tid,
-			.node = event->node },
-		kind);
+	struct host_event point = { .begin_ns = event->time_ns,
+		.end_ns = event->time_ns,
+		.tid = event->stream->tid,
+		.node = event->node };
+
+	set_range_numbers(&point, event);
+	return add_host(pass, point, kind);
 }
 
 static void add_tensor(struct record_pass *pass, const struct trace_event *event)
@@ -484,6 +494,7 @@ static void join_launches(struct record_pass *pass)
 			gpu.launch_end_ns = last.end_ns;
 			gpu.launch_tid = last.tid;
 			gpu.launch_node = last.node;
+			gpu.range_number = last.range_number;
 			gpu.operator_number = last.operator_number;
 		}
 		finish_gpu(pass, &gpu);

@@ -32,9 +32,10 @@ enum host_kind {
 struct host_event {
 	uint64_t begin_ns, end_ns;
 	uint64_t number; /* of events in the order of their begins: outer ranges first; not 0 */
-	/* RANGE: its `number` if it is an operator. CALL, TENSOR: that of the innermost open range
-	 * if it is an operator. Else 0. */
-	uint64_t operator_number;
+	/* RANGE: its `number`. CALL, TENSOR: that of the innermost open range. 0: it is a module, or
+	 * there is none. */
+	uint64_t range_number;
+	uint64_t operator_number; /* the same if that is an operator; else 0 */
 	union {
 		/* RANGE, of an operator or a backward function. `number`: of the operator that
 		 * created the backward function, for an operator its own. */
@@ -73,7 +74,7 @@ struct host_event {
 struct gpu_event {
 	uint64_t begin_ns, end_ns, arrival;
 	/* Of its launch. `launch_tid` 0: the launch is not known. */
-	uint64_t launch_begin_ns, launch_end_ns, operator_number;
+	uint64_t launch_begin_ns, launch_end_ns, range_number, operator_number;
 	uint32_t launch_tid, launch_node;
 	uint32_t kind;   /* enum trace_kind */
 	uint32_t device; /* also of a GPU_SYNC */

@@ -9,7 +9,7 @@
 
 /* A call that issued GPU work. */
 struct record_launch {
-	uint64_t correlation, number, begin_ns, end_ns, operator_number;
+	uint64_t correlation, number, begin_ns, end_ns, range_number, operator_number;
 	uint32_t tid, node;
 };
 
