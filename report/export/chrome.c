@@ -11,6 +11,8 @@
 #include "report/text/json_writer.h"
 #include <stdio.h>
 
+#define EVENTS_FOR_BROWSERS 2500000u /* of about 200 bytes each */
+
 /* ---- what is known of the run ---- */
 
 static void put_known(struct json_writer *json, const char *key, uint64_t value)
@@ -272,4 +274,8 @@ void export_chrome(const struct options *options, struct processes *processes, s
 		put_process(&chrome, options);
 	}
 	output_string(out, "\n]}\n");
+	if (chrome.event_count > EVENTS_FOR_BROWSERS)
+		warn_user("%llu events are more than browsers open (about 500 MB): use --steps or "
+			  "export perfetto",
+			(unsigned long long)chrome.event_count);
 }

@@ -24,7 +24,7 @@ void chrome_begin(struct chrome *chrome, char phase, const char *category, struc
 {
 	struct output *out = chrome->out;
 
-	output_string(out, chrome->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
+	output_string(out, chrome->event_count ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
 	output_char(out, phase);
 	if (category) {
 		output_string(out, "\",\"cat\":\"");
@@ -38,7 +38,7 @@ void chrome_begin(struct chrome *chrome, char phase, const char *category, struc
 	output_unsigned(out, tid);
 	output_string(out, ",\"ts\":");
 	put_microseconds(out, at_ns + chrome->shift_ns);
-	chrome->has_events = true;
+	chrome->event_count++;
 	chrome->has_args = false;
 }
 

@@ -17,7 +17,7 @@ struct chrome {
 	uint64_t first_id;      /* added to ids of arrows, unique in the file */
 	uint64_t first_gpu_pid; /* GPU n has the pid first_gpu_pid + n */
 	bool has_args;          /* the event being written has an argument */
-	bool has_events;
+	uint64_t event_count;
 	bool groups_written[64]; /* by number of the CUDA stream, see chrome_gpu.c */
 };
 

@@ -217,18 +217,26 @@ static void put_track_descriptor(
 static size_t track_of(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
 	uint32_t lane, const char *name);
 
+static uint64_t track_uuid(
+	struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of, const char *name)
+{
+	const size_t index = track_of(perfetto, kind, id, of, 0, name);
+
+	return perfetto->tracks[index].uuid;
+}
+
 static uint64_t parent_of(
 	struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of, uint32_t lane)
 {
 	char name[32];
 
 	if (lane && kind == TRACK_THREAD)
-		return perfetto->tracks[track_of(perfetto, kind, id, of, 0, "")].uuid;
+		return track_uuid(perfetto, kind, id, of, "");
 	if (kind != TRACK_STREAM && kind != TRACK_WAITS && kind != TRACK_IDLE &&
 		kind != TRACK_MEMORY)
 		return perfetto->process_uuid;
 	snprintf(name, sizeof name, "GPU %u", of);
-	return perfetto->tracks[track_of(perfetto, TRACK_DEVICE, of, 0, 0, name)].uuid;
+	return track_uuid(perfetto, TRACK_DEVICE, of, 0, name);
 }
 
 static size_t add_track(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
@@ -321,9 +329,7 @@ static void begin_slice(struct perfetto *perfetto, enum track_kind kind, uint32_
 static void put_value(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
 	const char *name, uint64_t at_ns, uint64_t value)
 {
-	const size_t track = track_of(perfetto, kind, id, of, 0, name);
-
-	begin_event(perfetto, COUNTER, perfetto->tracks[track].uuid, at_ns);
+	begin_event(perfetto, COUNTER, track_uuid(perfetto, kind, id, of, name), at_ns);
 	protobuf_number(&perfetto->event, EVENT_COUNTER_VALUE, value);
 	put_event(perfetto);
 }
@@ -373,11 +379,10 @@ static void put_mark(
 	struct perfetto *perfetto, const struct host_event *event, struct string_view name)
 {
 	char track[32];
-	size_t index;
 
 	snprintf(track, sizeof track, "thread %u", event->tid);
-	index = track_of(perfetto, TRACK_THREAD, event->tid, 0, 0, track);
-	begin_event(perfetto, INSTANT, perfetto->tracks[index].uuid, event->begin_ns);
+	begin_event(perfetto, INSTANT, track_uuid(perfetto, TRACK_THREAD, event->tid, 0, track),
+		event->begin_ns);
 	add_names(perfetto, name, event->kind == HOST_OOM ? "memory" : "mark");
 	put_event(perfetto);
 }
@@ -404,8 +409,7 @@ static void put_counter(
 		return;
 	}
 	memcpy(&real, &event->of.counter.bits, sizeof real);
-	begin_event(perfetto, COUNTER,
-		perfetto->tracks[track_of(perfetto, TRACK_COUNTER, event->name, 0, 0, track)].uuid,
+	begin_event(perfetto, COUNTER, track_uuid(perfetto, TRACK_COUNTER, event->name, 0, track),
 		event->begin_ns);
 	protobuf_double(&perfetto->event, EVENT_DOUBLE_COUNTER_VALUE, real);
 	put_event(perfetto);

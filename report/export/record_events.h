@@ -32,7 +32,7 @@ enum host_kind {
 struct host_event {
 	uint64_t begin_ns, end_ns;
 	uint64_t number; /* of events in the order of their begins: outer ranges first; not 0 */
-	/* RANGE: its `number`. CALL, TENSOR: that of the innermost open range. 0: it is a module, or
+	/* RANGE: its `number`. Others: that of the innermost open range. 0: it is a module, or
 	 * there is none. */
 	uint64_t range_number;
 	uint64_t operator_number; /* the same if that is an operator; else 0 */
