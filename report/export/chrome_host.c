@@ -122,7 +122,7 @@ static void put_backward_arrow(struct chrome *chrome, const struct host_event *e
 
 /* ---- ranges ---- */
 
-/* Returns the name of a module as PyTorch's profiler writes it: `nn.Module: ` with class, underscore
+/* Returns the name of a module as PyTorch writes it: `nn.Module: ` with class, underscore
  * and number. If the trace has the module's path, that takes the place of class and number. */
 static struct string_view module_name(struct chrome *chrome, const struct trace_node_info *node,
 	struct string_view name, char *text, size_t room)

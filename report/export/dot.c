@@ -72,7 +72,7 @@ static void choose_nodes(struct dot *dot)
 	free(nodes);
 }
 
-/* Writes what stands between quotes. */
+/* Writes a text between quotes, escaped. */
 static void put_quoted(struct output *out, struct string_view text)
 {
 	for (uint32_t i = 0; i < text.length; i++) {

@@ -5,10 +5,10 @@ and every figure is that of the first trace; the others have the sums of the tex
 demo of the simulated device, and with PPERF_TEST_DATA for traces of other tools."""
 import collections, glob, gzip, json, os, pathlib, sqlite3, subprocess, sys
 import chrome_rules, perfetto_rules
-from harness import BUILD, REPORT, SANITIZED, Skip, case, environment, main, traced
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, traced
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
-PEERS = BUILD / "export-peers"
+PEERS = ROOT / "build" / "export-peers"
 # What a file cannot say: its own path and ids, and the counts of an import.
 ASIDE = {"files", "file", "path_of_file", "capture", "integrity", "warnings", "command", "next", "id"}
 VIEWS = ("tree", "idle", "overlap", "streams", "categories", "kernels", "queue", "table", "steps", "memory", "critical-path", "ranks", "roofline")
