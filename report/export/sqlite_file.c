@@ -27,7 +27,6 @@ static void check(struct sqlite_file *file, int result)
 {
 	if (result == SQLITE_OK || result == SQLITE_DONE)
 		return;
-	unlink(file->path);
 	fatal(STATUS_UNREADABLE, "cannot write the database %s: %s", file->path,
 		sqlite3_errmsg(file->sqlite));
 }
@@ -53,6 +52,7 @@ struct sqlite_file *sqlite_file_new(const char *schema)
 		  "PRAGMA page_size=16384");
 	run(file, "BEGIN");
 	run(file, schema);
+	unlink(file->path); /* it is open, and goes when the program ends */
 	return file;
 }
 
@@ -81,7 +81,6 @@ void sqlite_file_end(struct sqlite_file *file, const char *last, struct output *
 	check(file, sqlite3_close(file->sqlite));
 	copy_file(file->fd, out);
 	close(file->fd);
-	unlink(file->path);
 	free(file->path);
 	free(file);
 }

@@ -11,7 +11,7 @@ GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 PEERS = ROOT / "build" / "export-peers"
 # What a file cannot say: its own path and ids, and the counts of an import.
 ASIDE = {"files", "file", "path_of_file", "capture", "integrity", "warnings", "command", "next", "id"}
-VIEWS = ("tree", "idle", "overlap", "streams", "categories", "kernels", "queue", "table", "steps", "memory", "critical-path", "ranks", "roofline")
+VIEWS = ("tree", "idle", "overlap", "streams", "categories", "kernels", "queue", "table", "steps", "memory", "critical-path", "ranks", "roofline", "table --by stack")
 
 
 def export(form, trace, *options):
@@ -21,7 +21,7 @@ def export(form, trace, *options):
 
 
 def view(name, trace):
-    result = subprocess.run([str(REPORT), name, "-f", "json", str(trace)], capture_output=True, env=environment(), timeout=300)
+    result = subprocess.run([str(REPORT), *name.split(), "-f", "json", str(trace)], capture_output=True, env=environment(), timeout=300)
     return json.loads(result.stdout) if result.stdout else {"rows": [], "totals": {}}
 
 
