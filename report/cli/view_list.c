@@ -344,7 +344,7 @@ const struct view view_list[] = {
 		.run = ranks_view },
 	{ .name = "export",
 		.summary = "the trace in the FORMAT of another tool: folded, speedscope, pprof, "
-			   "dot, graph",
+			   "dot, graph, chrome, perfetto, sqlite, opprof",
 		.subject = "FORMAT",
 		.columns = "",
 		.text = "",

@@ -16,6 +16,16 @@ const struct export_format export_formats[] = {
 	{ "dot", "the heaviest nodes of the tree for graphviz", ".dot", false, export_dot },
 	{ "graph", "steps, modules, operators and kernels as text without times, to compare runs",
 		".graph.txt", false, export_graph },
+	{ "chrome",
+		"the JSON of torch.profiler, for HTA, TensorBoard, Perfetto and chrome://tracing",
+		".trace.json", false, export_chrome },
+	{ "sqlite", "an SQLite database with a table for each kind of event", ".sqlite", false,
+		export_sqlite },
+	{ "opprof", "JSON of operators with their kernels, for yottalabsai/Profiler",
+		".opprof.json", false, export_opprof },
+	{ "perfetto",
+		"protobuf for https://ui.perfetto.dev, which opens larger traces than chrome's",
+		".pftrace", false, export_perfetto },
 	{ .name = NULL },
 };
 
@@ -47,6 +57,14 @@ static int export_status(const struct options *options, const struct processes *
 	return STATUS_OK;
 }
 
+/* A file whose name ends in `.gz` is compressed, whatever the format is. */
+static bool ends_with_gz(const char *path)
+{
+	const size_t length = path ? strlen(path) : 0;
+
+	return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
 int export_view(const struct options *given)
 {
 	const struct export_format *format = find_format(given->subject);
@@ -62,7 +80,7 @@ int export_view(const struct options *given)
 	warnings_collect(options, &processes);
 	print_warnings(&processes);
 	file = output_file_open(options, format->ending);
-	if (format->is_compressed)
+	if (format->is_compressed || ends_with_gz(file.name))
 		output_compress(file.out);
 	format->write(options, &processes, file.out);
 	status = output_file_close(&file) ? export_status(options, &processes) : STATUS_UNREADABLE;

@@ -31,5 +31,10 @@ void export_speedscope(
 void export_pprof(const struct options *options, struct processes *processes, struct output *out);
 void export_dot(const struct options *options, struct processes *processes, struct output *out);
 void export_graph(const struct options *options, struct processes *processes, struct output *out);
+void export_chrome(const struct options *options, struct processes *processes, struct output *out);
+void export_sqlite(const struct options *options, struct processes *processes, struct output *out);
+void export_opprof(const struct options *options, struct processes *processes, struct output *out);
+void export_perfetto(
+	const struct options *options, struct processes *processes, struct output *out);
 
 #endif

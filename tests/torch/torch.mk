@@ -14,6 +14,11 @@ test-torch:
 torch:
 	@scripts/setup.sh build test torch
 	@PYTHON='$(PYTHON)' tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
+#: make export-peers downloads HTA, whose tables of our Chrome traces `make test` then compares (0.3 GB); without it that test is skipped
+export-peers: build/export-peers/.installed
+build/export-peers/.installed:
+	$(PYTHON) -m pip install --quiet --no-cache-dir --target build/export-peers HolisticTraceAnalysis==0.5.0
+	@touch $@
 #: make bench-torch  overhead in PyTorch programs, against PyTorch's own tools; exits with 1 if a limit is exceeded
 bench-torch:
 	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
@@ -27,4 +32,4 @@ anew:
 build/torch-%/.installed:
 	PYTHON='$(PYTHON)' tests/torch/environment.sh $*
 
-.PHONY: anew bench-torch test-torch torch
+.PHONY: anew bench-torch export-peers test-torch torch

@@ -154,15 +154,17 @@ void convert_call(struct conversion *conversion, uint32_t number, struct call_lo
 	if (second)
 		owner = NULL;
 	kind = call_record_kind(conversion, call->name, owner, &sync);
-	if (second && kind != TRACE_SYNC)
+	if (second && kind != TRACE_SYNC) {
 		kind = TRACE_SYNC;
+		sync = 0;
+	}
 	record.call.head.node = location.node;
 	record.call.head.flags = kind == TRACE_SYNC ? 0 : (uint8_t)call->flags;
 	record.call.result = call->result;
 	record.call.stack = location.stack;
 	record.call.duration = inner ? 0 : call->duration;
 	record.call.api = convert_name(conversion, call->name);
-	if (owner || kind != TRACE_SYNC)
+	if (owner || kind != TRACE_SYNC || sync)
 		record.call.correlation = owner || !convert_owner(conversion, call->correlation)
 						  ? call->correlation
 						  : 0;

@@ -94,6 +94,7 @@ struct imported_call {
 	uint32_t result; /* 0: success, or not in the file */
 	uint32_t flags;  /* enum trace_call_flag, set by the conversion */
 	uint32_t kernel; /* name of the launched kernel, a text; 0: not in the file */
+	uint32_t stack;  /* a text, as in imported_range; 0: none */
 };
 
 enum imported_gpu_kind { IMPORTED_KERNEL, IMPORTED_COPY, IMPORTED_MEMSET };

@@ -221,7 +221,8 @@ static void begin_imported_call(struct thread_walk *walk, uint32_t number)
 		return;
 	}
 	location = (struct call_location){ call_node(walk, call),
-		python_stack_at(walk, call->start) };
+		call->stack ? python_stack_of_text(walk->conversion, call->stack)
+			    : python_stack_at(walk, call->start) };
 	if (walk->pending.active) {
 		convert_call(walk->conversion, number, location, ns_since_start(walk, call->start),
 			true);

@@ -94,6 +94,8 @@ void kineto_finish_events(struct kineto_reader *reader);
 uint32_t kineto_thread_of(struct kineto_reader *reader);
 /* Returns the External id of an event. 0: none. */
 uint64_t kineto_external_id(const struct kineto_args *args);
+/* Returns the text of the current event's `Call stack`. 0: it has none. */
+uint32_t kineto_call_stack(struct kineto_reader *reader);
 /* Adds the current event as a range or as a Python call. */
 void kineto_add_range(struct kineto_reader *reader, const struct kineto_times *span);
 /* Opens an event of phase B, to be closed by its E. `range`: its row, or KINETO_NO_RANGE. */

@@ -29,6 +29,7 @@ static void add_cuda_call(struct kineto_reader *reader, const struct kineto_time
 		.kernel = args->values[KINETO_KERNEL].form == JSON_STRING
 				  ? kineto_intern(reader, &args->values[KINETO_KERNEL])
 				  : 0,
+		.stack = kineto_call_stack(reader),
 		.thread = kineto_thread_of(reader) };
 }
 
@@ -169,6 +170,7 @@ static void add_memory_event(struct kineto_reader *reader, int64_t time)
 		.type = kineto_arg32(args, KINETO_DEVICE_TYPE),
 		.has_totals = args->values[KINETO_ALLOCATED].form != JSON_NONE };
 
+	memory.stack = kineto_call_stack(reader);
 	memory.thread = kineto_thread_of(reader);
 	*EVENT_ROWS_ADD(reader->imported, memory, memories) = memory;
 }

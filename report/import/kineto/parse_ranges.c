@@ -169,7 +169,7 @@ static uint32_t collective_text(struct kineto_reader *reader)
 			(unsigned long long)kineto_arg(args, KINETO_GROUP_SIZE)));
 }
 
-static uint32_t call_stack_text(struct kineto_reader *reader)
+uint32_t kineto_call_stack(struct kineto_reader *reader)
 {
 	const struct json_text *given = &reader->event.args.values[KINETO_STACK];
 
@@ -238,7 +238,7 @@ static void add_plain_range(struct kineto_reader *reader, const struct kineto_ti
 		range->shapes = range->kind == TRACE_NODE_OP ? collective_text(reader) : 0;
 		if (range->kind == TRACE_NODE_OP && !range->shapes)
 			range->shapes = op_inputs_text(reader, range->name);
-		range->stack = call_stack_text(reader);
+		range->stack = kineto_call_stack(reader);
 	}
 	if (span->duration == IMPORTED_NOT_ENDED)
 		kineto_begin_event(reader, (uint32_t)imported->range_count - 1);

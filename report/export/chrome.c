@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chrome's trace format as PyTorch's profiler (Kineto) writes it: its categories, names, arguments
+ * and metadata, so that the tools that read its traces read ours. Times are microseconds with three
+ * decimals since baseTimeNanoseconds. Processes and threads are numbers, and what is on one thread
+ * nests.
+ */
+#include "report/base/error.h"
+#include "report/export/chrome_event.h"
+#include "report/export/export.h"
+#include "report/text/json_writer.h"
+#include <stdio.h>
+
+#define EVENTS_FOR_BROWSERS 2500000u /* of about 200 bytes each */
+
+/* ---- what is known of the run ---- */
+
+static void put_known(struct json_writer *json, const char *key, uint64_t value)
+{
+	if (value)
+		json_put_unsigned(json, key, value);
+}
+
+static void put_device(
+	struct json_writer *json, struct trace_reader *reader, const struct trace_device *device)
+{
+	const struct trace_text name = reader_name(reader, device->name);
+
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "id", device->device);
+	if (name.known)
+		json_put_text(json, "name", (struct string_view){ name.bytes, name.length });
+	put_known(json, "totalGlobalMem", device->memory_bytes);
+	put_known(json, "computeMajor", device->compute_major);
+	if (device->compute_major)
+		json_put_unsigned(json, "computeMinor", device->compute_minor);
+	put_known(json, "maxThreadsPerBlock", device->max_threads_per_block);
+	put_known(json, "maxThreadsPerMultiprocessor", device->max_threads_per_sm);
+	put_known(json, "regsPerBlock", device->registers_per_block);
+	put_known(json, "regsPerMultiprocessor", device->registers_per_sm);
+	put_known(json, "warpSize", device->warp_threads);
+	put_known(json, "sharedMemPerBlock", device->shared_bytes_per_block);
+	put_known(json, "sharedMemPerMultiprocessor", device->shared_bytes_per_sm);
+	put_known(json, "numSms", device->multiprocessors);
+	json_write_end(json, '}');
+}
+
+/* Processes of one machine usually use the same GPUs: each number is written once. */
+static bool was_put(const struct processes *processes, size_t before, uint32_t device)
+{
+	for (size_t i = 0; i < before; i++)
+		if (process_device(&processes->all[i], device))
+			return true;
+	return false;
+}
+
+static void put_devices(struct json_writer *json, const struct processes *processes)
+{
+	const struct trace_device *device;
+
+	json_put_begin(json, "deviceProperties", '[');
+	for (size_t i = 0; i < processes->shown; i++) {
+		struct trace_reader *reader = processes->all[i].reader;
+
+		for (uint32_t k = 0; (device = reader_dictionary(reader, TRACE_DEVICE, k)); k++)
+			if (!was_put(processes, i, device->device))
+				put_device(json, reader, device);
+	}
+	json_write_end(json, ']');
+}
+
+/* Writes a fact about the process: a number if it is one. */
+static void put_meta(
+	struct json_writer *json, const struct process *process, const char *key, const char *meta)
+{
+	const struct trace_text value = reader_meta(process->reader, meta);
+	uint64_t number = 0;
+
+	if (!value.known)
+		return;
+	for (uint32_t i = 0; i < value.length; i++) {
+		const char c = value.bytes[i];
+
+		if (c < '0' || c > '9' || number > UINT32_MAX) {
+			json_put_text(json, key, (struct string_view){ value.bytes, value.length });
+			return;
+		}
+		number = number * 10 + (uint64_t)(c - '0');
+	}
+	json_put_unsigned(json, key, number);
+}
+
+static void put_distributed(struct json_writer *json, const struct process *process)
+{
+	if (process->rank < 0)
+		return;
+	json_put_begin(json, "distributedInfo", '{');
+	json_put_unsigned(json, "rank", (uint64_t)process->rank);
+	put_meta(json, process, "world_size", "distributed.world_size");
+	put_meta(json, process, "backend", "distributed.backend");
+	put_meta(json, process, "nccl_version", "version.nccl");
+	json_write_end(json, '}');
+}
+
+static void put_head(struct output *out, const struct processes *processes, uint64_t base_unix_ns)
+{
+	struct json_writer json = { .out = out };
+	const struct process *first = &processes->all[0];
+
+	json_write_begin(&json, '{');
+	json_put_unsigned(&json, "schemaVersion", 1);
+	json_put_string(&json, "displayTimeUnit", "ms");
+	put_devices(&json, processes);
+	if (processes->shown == 1)
+		put_distributed(&json, first);
+	put_meta(&json, first, "cuda_runtime_version", "version.cuda_runtime");
+	put_meta(&json, first, "cuda_driver_version", "version.cuda_driver");
+	put_meta(&json, first, "cupti_version", "version.cupti");
+	put_meta(&json, first, "hip_runtime_version", "version.hip_runtime");
+	put_meta(&json, first, "hip_driver_version", "version.hip_driver");
+	put_meta(&json, first, "roctracer_version", "version.roctracer");
+	put_meta(&json, first, "trace_id", "kineto.trace_id");
+	json_put_unsigned(&json, "baseTimeNanoseconds", base_unix_ns);
+	json_write_key(&json, "traceEvents");
+	output_char(out, '[');
+}
+
+/* ---- names of processes and threads ---- */
+
+/* Names a process, or with a tid a thread. */
+static void put_name(struct chrome *chrome, const char *what, uint64_t pid, uint64_t tid,
+	const char *key, struct string_view name)
+{
+	chrome_begin(chrome, 'M', NULL, chrome_view(what), pid, tid, 0);
+	chrome_arg_text(chrome, key, name);
+	chrome_end(chrome);
+}
+
+static void put_sort_index(
+	struct chrome *chrome, const char *what, uint64_t pid, uint64_t tid, uint64_t index)
+{
+	chrome_begin(chrome, 'M', NULL, chrome_view(what), pid, tid, 0);
+	chrome_arg(chrome, "sort_index", index);
+	chrome_end(chrome);
+}
+
+static void put_lane_name(struct chrome *chrome, const struct record_lane *lane)
+{
+	const uint64_t pid = chrome->first_gpu_pid + lane->device,
+		       tid = chrome_stream_tid(lane->stream, lane->lane, lane->is_sync);
+	char name[64];
+	int length = snprintf(
+		name, sizeof name, "stream %u%s", lane->stream, lane->is_sync ? " waits" : "");
+
+	if (lane->lane)
+		length += snprintf(
+			name + length, sizeof name - (size_t)length, " (%u)", lane->lane + 1);
+	put_name(chrome, "thread_name", pid, tid, "name",
+		(struct string_view){ name, (uint32_t)length });
+	put_sort_index(chrome, "thread_sort_index", pid, tid, tid);
+}
+
+static void put_device_names(struct chrome *chrome)
+{
+	size_t count;
+	const struct record_lane *lanes = record_events_lanes(chrome->events, &count);
+	const struct string_view name = chrome_view(process_name(chrome->process));
+	char label[32];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t before = 0;
+
+		while (before < i && lanes[before].device != lanes[i].device)
+			before++;
+		put_lane_name(chrome, &lanes[i]);
+		if (before < i)
+			continue;
+		snprintf(label, sizeof label, "GPU %u", lanes[i].device);
+		put_name(chrome, "process_name", chrome->first_gpu_pid + lanes[i].device, 0, "name",
+			name);
+		put_name(chrome, "process_labels", chrome->first_gpu_pid + lanes[i].device, 0,
+			"labels", chrome_view(label));
+		put_sort_index(chrome, "process_sort_index",
+			chrome->first_gpu_pid + lanes[i].device, 0, 5000000 + i);
+	}
+}
+
+static void put_thread_names(struct chrome *chrome)
+{
+	struct trace_reader *reader = chrome->process->reader;
+	char name[32];
+
+	for (uint32_t i = 0; i < reader_stream_count(reader); i++) {
+		const uint32_t tid = reader_stream(reader, i)->tid;
+
+		snprintf(name, sizeof name, "thread %u", tid);
+		put_name(chrome, "thread_name", chrome->pid, tid, "name", chrome_view(name));
+		put_sort_index(chrome, "thread_sort_index", chrome->pid, tid, tid);
+	}
+}
+
+static void put_process_names(struct chrome *chrome)
+{
+	const char *command = chrome->process->command;
+
+	put_name(chrome, "process_name", chrome->pid, 0, "name",
+		chrome_view(*command ? command : process_name(chrome->process)));
+	put_name(chrome, "process_labels", chrome->pid, 0, "labels", chrome_view("CPU"));
+	put_sort_index(chrome, "process_sort_index", chrome->pid, 0, chrome->pid);
+}
+
+/* ---- processes ---- */
+
+/* Returns the pid of a process, or another number if a process before it has the same. */
+static uint32_t unique_pid(const struct processes *processes, size_t index)
+{
+	uint32_t pid = processes->all[index].pid;
+
+	for (size_t i = 0; i < index; i++)
+		if (processes->all[i].pid == pid)
+			return 100000000u + (uint32_t)index;
+	return pid;
+}
+
+/* Returns what is added to the numbers of GPUs, so that no process has that pid: 0 for the first
+ * process, as in files of PyTorch's profiler. */
+static uint64_t first_gpu_pid(const struct processes *processes, size_t index)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		if (processes->all[i].pid < 1024)
+			return 200000000u + index * 1024;
+	return index * 1024;
+}
+
+static void put_process(struct chrome *chrome, const struct options *options)
+{
+	struct record_event event;
+	uint64_t untimed;
+
+	chrome->events = record_events_read(chrome->process, options);
+	put_process_names(chrome);
+	while (!chrome->out->error && record_events_next(chrome->events, &event)) {
+		if (event.host)
+			chrome_put_host(chrome, event.host);
+		else
+			chrome_put_gpu(chrome, event.gpu);
+	}
+	put_thread_names(chrome);
+	put_device_names(chrome);
+	untimed = record_events_untimed(chrome->events);
+	if (untimed)
+		warn_user("%s: %llu GPU operations without times are left out",
+			chrome->process->path, (unsigned long long)untimed);
+	record_events_free(chrome->events);
+}
+
+void export_chrome(const struct options *options, struct processes *processes, struct output *out)
+{
+	struct chrome chrome = { .out = out };
+	uint64_t base_unix_ns = UINT64_MAX; /* a whole second: HTA rounds to microseconds */
+
+	for (size_t i = 0; i < processes->shown; i++)
+		if (processes->all[i].start_unix_ns < base_unix_ns)
+			base_unix_ns = processes->all[i].start_unix_ns;
+	base_unix_ns -= base_unix_ns % 1000000000;
+	put_head(out, processes, base_unix_ns);
+	for (size_t i = 0; i < processes->shown; i++) {
+		chrome.process = &processes->all[i];
+		chrome.pid = unique_pid(processes, i);
+		chrome.first_id = (uint64_t)i << 40;
+		chrome.first_gpu_pid = first_gpu_pid(processes, i);
+		chrome.shift_ns = processes->all[i].start_unix_ns - base_unix_ns;
+		memset(chrome.groups_written, 0, sizeof chrome.groups_written);
+		put_process(&chrome, options);
+	}
+	output_string(out, "\n]}\n");
+	if (chrome.event_count > EVENTS_FOR_BROWSERS)
+		warn_user("%llu events are more than browsers open (about 500 MB): use --steps or "
+			  "export perfetto",
+			(unsigned long long)chrome.event_count);
+}

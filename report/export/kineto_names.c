@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/export/kineto_names.h"
+#include <stdio.h>
+
+static const char *memory_word(uint32_t kind)
+{
+	static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device", "Array",
+		"Managed", "Device Static", "Managed Static" };
+
+	return words[kind < sizeof words / sizeof *words ? kind : 0];
+}
+
+void kineto_copy_name(char name[KINETO_NAME_BYTES], const struct trace_gpu_copy *copy)
+{
+	static const char *const directions[] = { "Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+		"AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
+	const uint32_t kind = copy->copy_kind < sizeof directions / sizeof *directions
+				      ? copy->copy_kind
+				      : 0;
+
+	if (copy->gpu.head.kind == TRACE_GPU_SET)
+		snprintf(name, KINETO_NAME_BYTES, "Memset (%s)", memory_word(copy->target_kind));
+	else
+		snprintf(name, KINETO_NAME_BYTES, "Memcpy %s (%s -> %s)", directions[kind],
+			memory_word(copy->source_kind), memory_word(copy->target_kind));
+}
+
+const char *kineto_sync_name(uint32_t type)
+{
+	switch (type) {
+	case TRACE_SYNC_EVENT:
+		return "Event Sync";
+	case TRACE_SYNC_STREAM_WAIT:
+		return "Stream Wait Event";
+	case TRACE_SYNC_STREAM:
+		return "Stream Sync";
+	default:
+		return "Context Sync";
+	}
+}
+
+const char *kineto_overhead_name(uint32_t type)
+{
+	switch (type) {
+	case 1:
+		return "Driver Compiler";
+	case 1u << 16:
+		return "Buffer Flush";
+	case 2u << 16:
+		return "Instrumentation";
+	case 3u << 16:
+		return "Resource";
+	default:
+		return "Overhead";
+	}
+}
+
+const char *kineto_call_category(const char *name, size_t length)
+{
+	return length > 2 && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z'
+		       ? "cuda_driver"
+		       : "cuda_runtime";
+}

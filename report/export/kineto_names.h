@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Names copies, memsets and waits as PyTorch's profiler (Kineto) does. Its readers know copies by
+ * these names.
+ */
+#ifndef PPERF_REPORT_EXPORT_KINETO_NAMES_H
+#define PPERF_REPORT_EXPORT_KINETO_NAMES_H
+
+#include "collector/trace_format.h"
+#include <stddef.h>
+
+#define KINETO_NAME_BYTES 80u
+
+/* Writes `Memcpy HtoD (Pageable -> Device)` or `Memset (Device)`. */
+void kineto_copy_name(char name[KINETO_NAME_BYTES], const struct trace_gpu_copy *copy);
+/* `Stream Wait Event`, of an enum trace_sync_type. */
+const char *kineto_sync_name(uint32_t type);
+/* `Buffer Flush`, of a CUpti_ActivityOverheadKind. */
+const char *kineto_overhead_name(uint32_t type);
+/* `cuda_driver` for the functions of CUDA's driver, else `cuda_runtime`. */
+const char *kineto_call_category(const char *name, size_t length);
+
+#endif

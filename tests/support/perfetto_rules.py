@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Decodes a Perfetto trace and checks the rules of its trace processor:
+
+  - the file is a sequence of packets without a byte between them
+  - every track is described before it is used, and so is its parent
+  - begins and ends of slices are in pairs, in time order on each track
+  - names are ids of interned names, in packets that say that they need them
+  - a counter value is on a track of a counter
+  - a flow that ends has begun
+"""
+import gzip
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7f) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(data):
+    """The fields of a message: {number: [value, ...]}."""
+    at, found = 0, {}
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 1:
+            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
+        else:
+            assert key & 7 == 2, key
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            assert len(value) == size
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+class Checker:
+    def __init__(self):
+        self.tracks, self.names, self.categories = {}, {}, {}
+        self.open, self.last, self.flows, self.ended = {}, {}, set(), set()
+        self.slices = []    # (track, name, category, begin, end)
+        self.counters = {}  # {track: [value, ...]}
+
+    def descriptor(self, message):
+        track = fields(message)
+        uuid, = track[1]
+        assert uuid and uuid not in self.tracks and track.get(5, [next(iter(self.tracks), None)])[0] in {*self.tracks, None}, track
+        thread = fields(track[4][0]) if 4 in track else {}
+        assert not thread or (1 in thread and 2 in thread), thread
+        name = (thread.get(5) or track.get(2) or [b""])[0].decode()
+        self.tracks[uuid] = {"name": name, "parent": track.get(5, [0])[0], "is_counter": 8 in track, "process": fields(track[3][0]) if 3 in track else None}
+
+    def intern(self, message):
+        data = fields(message)
+        for number, table in ((1, self.categories), (2, self.names)):
+            for entry in data.get(number, []):
+                entry = fields(entry)
+                assert entry[1][0] not in table
+                table[entry[1][0]] = entry[2][0].decode("utf-8")
+
+    def event(self, packet, message):
+        event = fields(message)
+        kind, track, at = event[9][0], event[11][0], packet[8][0]
+        assert track in self.tracks and at >= self.last.get(track, 0), (event, at, self.last.get(track))
+        self.last[track] = at
+        if kind in (1, 3):
+            assert packet[13][0] & 2, packet
+            name, category = self.names[event[10][0]], self.categories[event[3][0]]
+        if kind == 1:
+            self.open.setdefault(track, []).append((name, category, at))
+        elif kind == 2:
+            self.slices.append((track, *self.open[track].pop(), at))
+        elif kind == 4:
+            assert self.tracks[track]["is_counter"], event
+            self.counters.setdefault(track, []).append(event[30][0] if 30 in event else event[44][0])
+        self.flows |= set(event.get(47, []))
+        for flow in event.get(48, []):
+            assert flow in self.flows, flow
+            self.ended.add(flow)
+
+
+def check(data):
+    """Returns a Checker with what the file has."""
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    checker, whole = Checker(), fields(data)
+    assert set(whole) == {1}, set(whole)
+    assert fields(whole[1][0])[13][0] & 1, "the first packet clears the state"
+    for packet in whole[1]:
+        packet = fields(packet)
+        assert packet[10][0], packet
+        assert len(packet.get(12, [])) <= 1
+        if 12 in packet:
+            checker.intern(packet[12][0])
+        if 60 in packet:
+            checker.descriptor(packet[60][0])
+        if 11 in packet:
+            checker.event(packet, packet[11][0])
+    assert not any(checker.open.values()), "slices without an end"
+    return checker
