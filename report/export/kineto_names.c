@@ -42,14 +42,24 @@ const char *kineto_sync_name(uint32_t type)
 const char *kineto_overhead_name(uint32_t type)
 {
 	switch (type) {
-	case 1:
+	case TRACE_OVERHEAD_DRIVER_COMPILER:
 		return "Driver Compiler";
-	case 1u << 16:
+	case TRACE_OVERHEAD_BUFFER_FLUSH:
 		return "Buffer Flush";
-	case 2u << 16:
+	case TRACE_OVERHEAD_INSTRUMENTATION:
 		return "Instrumentation";
-	case 3u << 16:
+	case TRACE_OVERHEAD_RESOURCE:
 		return "Resource";
+	case TRACE_OVERHEAD_MODULE_LOADING:
+		return "Runtime Triggered Module Loading";
+	case TRACE_OVERHEAD_LAZY_LOADING:
+		return "Lazy Function Loading";
+	case TRACE_OVERHEAD_COMMAND_BUFFER_FULL:
+		return "Command Buffer Full";
+	case TRACE_OVERHEAD_BUFFER_REQUEST:
+		return "Activity Buffer Request";
+	case TRACE_OVERHEAD_UVM_INIT:
+		return "UVM Activity Init";
 	default:
 		return "Overhead";
 	}

@@ -251,8 +251,8 @@ static void put_places(struct database *database)
 	const struct process *process = database->process;
 	const struct tree *tree = process->profile->tree;
 	struct sqlite_rows *rows = database->places;
-	uint64_t sum, *held = tree_amounts_of(process, AMOUNT_HELD, &sum),
-		      *reserved = tree_amounts_of(process, AMOUNT_RESERVED, &sum);
+	uint64_t sum, *held = tree_amounts_of(process->profile, AMOUNT_HELD, &sum),
+		      *reserved = tree_amounts_of(process->profile, AMOUNT_RESERVED, &sum);
 
 	for (uint32_t node = 0; node < tree->count; node++) {
 		if (!node && !held[0] && !reserved[0])
