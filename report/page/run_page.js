@@ -28,7 +28,7 @@
 			found.push(['Duration', number(data.head[0].duration, 'time'), 'of the recording']);
 		const causes = idleCauses();
 		if (causes.length)
-			found.push(['GPU idle', number(run.idle_ns, 'time'), percent(causes[0].total, run.idle_ns) + ' ' + causes[0].name]);
+			found.push(['GPU idle, in all', number(run.idle_ns, 'time'), percent(causes[0].total, run.idle_ns) + ' ' + causes[0].name]);
 		const [memory] = [...scene.whole.memory].sort((a, b) => b.peak_bytes - a.peak_bytes);
 		if (memory && memory.peak_bytes)
 			found.push(['Memory peak', number(memory.peak_bytes, 'bytes'), 'of ' + memory.of]);

@@ -491,11 +491,12 @@
 			if (!pperf.nodePath(owner.node))
 				return 'the rest';
 			const path = pperf.nodePath(owner.node).split(' / ');
-			return (path.length > 2 ? '… / ' : '') + path.slice(-2).join(' / ') + (owner.remainder ? ' (the rest of it)' : '');
+			// The first one is often the step of the peak, and the owner is the same in all steps.
+			return (path.length > 1 ? '… / ' : '') + path.slice(path.length > 1 ? Math.max(1, path.length - 2) : 0).join(' / ') + (owner.remainder ? ' (the rest of it)' : '');
 		}
 
 		ownerEntries(memory, entry) {
-						const entries = memory.owners.map((owner, i) => entry('owner-' + i % OWNER_COLOURS, this.ownerTitle(owner), number(owner.at_peak_bytes, 'bytes')));
+			const entries = memory.owners.map((owner, i) => entry('owner-' + i % OWNER_COLOURS, this.ownerTitle(owner), number(owner.at_peak_bytes, 'bytes')));
 			if (memory.others_at_peak_bytes)
 				entries.push(entry('owner-others', 'others', number(memory.others_at_peak_bytes, 'bytes')));
 			if (memory.before_at_peak_bytes)
