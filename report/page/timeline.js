@@ -454,7 +454,7 @@
 
 		drawLegends() {
 			const entry = (name, title, value) => element('span', null, element('i', {class: name}), title, ' ', element('b', null, value));
-			const line = (title, entries) => entries.length ? element('div', {class: 'legend'}, element('span', {class: 'lane-name'}, title), element('div', {class: 'entries'}, entries)) : null;
+			const line = (title, entries) => entries.length ? element('div', {class: 'legend'}, element('span', {class: 'lane-name'}, title), element('div', {class: 'entries'}, entries.flat().filter(Boolean))) : null;
 			const gpus = new Map();
 			for (const lane of scene.facts)
 				if (lane.kind === 'gpu')
@@ -465,7 +465,8 @@
 			const rest = ranked.slice(CATEGORY_COLOURS).reduce((all, [, total]) => all + total, 0);
 			const kinds = [...new Set(this.shownKinds())].sort((a, b) => a - b);
 			const parts = [
-				line('GPU', causes.map(([name, total]) => entry(causeClass(name), name === 'busy' ? 'busy' : 'idle: ' + name, number(total, 'time')))),
+				line('GPU', causes.map(([name, total], i) => [i && causes[i - 1][0] === 'busy' ? element('span', null, 'idle:') : null,
+					entry(causeClass(name), name, number(total, 'time'))])),
 				line('Streams', [...ranked.slice(0, CATEGORY_COLOURS).map(([name, total]) => entry(categoryClass(name), name, percent(total, sum))),
 					...(rest ? [entry('category-other', ranked.length - CATEGORY_COLOURS + ' others', percent(rest, sum))] : [])]),
 				line('Threads', kinds.map(kind => entry('k' + kind, pperf.data.flame.kinds[kind], ''))),
