@@ -458,6 +458,13 @@ static void check_format(const struct options *options)
 {
 	const bool is_page = !strcmp(options->view->name, "flame");
 
+	if (!strcmp(options->view->name, "html")) {
+		if (options->format != FORMAT_TEXT && options->format != FORMAT_HTML)
+			fatal(STATUS_USAGE,
+				"the view html writes HTML only; summary, idle, memory, "
+				"steps and kernels have its values as JSON and CSV");
+		return;
+	}
 	if (is_page && (options->format == FORMAT_JSON || options->format == FORMAT_CSV))
 		fatal(STATUS_USAGE, "the view flame writes -f html or svg; tree and memory have "
 				    "its values as JSON and CSV");

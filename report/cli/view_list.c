@@ -4,6 +4,7 @@
 #include "report/diagnose/diagnose.h"
 #include "report/export/export.h"
 #include "report/page/flame.h"
+#include "report/page/html.h"
 #include "report/summary/scene_view.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
@@ -356,6 +357,12 @@ const struct view view_list[] = {
 		.text = "",
 		.traces = "TRACE | BEFORE AFTER",
 		.run = flame_view },
+	{ .name = "html",
+		.summary = "one page of HTML: verdict, findings, timeline, flame graph, memory, "
+			   "idle time, steps and kernels; opens without a network",
+		.columns = "",
+		.text = "",
+		.run = html_view },
 	{ .name = "tui",
 		.summary = "interactive tree of a trace, or comparison of BEFORE and AFTER, on a "
 			   "terminal; ? shows the keys",

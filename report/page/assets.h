@@ -11,13 +11,19 @@
 #define PAGE_STYLES(X)                \
 	X(STYLE_TOKENS, "tokens.css") \
 	X(STYLE_PAGE, "page.css")     \
-	X(STYLE_FLAME, "flame.css")
+	X(STYLE_FLAME, "flame.css")   \
+	X(STYLE_RUN, "run.css")
 #define PAGE_SCRIPTS(X)                       \
 	X(SCRIPT_BASE, "base.js")             \
 	X(SCRIPT_NUMBERS, "numbers.js")       \
 	X(SCRIPT_FLAME_TREE, "flame_tree.js") \
 	X(SCRIPT_FLAME, "flame.js")           \
-	X(SCRIPT_FLAME_PAGE, "flame_page.js")
+	X(SCRIPT_HEAD, "head.js")             \
+	X(SCRIPT_FLAME_PAGE, "flame_page.js") \
+	X(SCRIPT_LANES, "lanes.js")           \
+	X(SCRIPT_TIMELINE, "timeline.js")     \
+	X(SCRIPT_TABLES, "tables.js")         \
+	X(SCRIPT_RUN_PAGE, "run_page.js")
 
 enum page_asset {
 #define X(name, file) PAGE_##name,

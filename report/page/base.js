@@ -46,7 +46,9 @@ const pperf = {};
 	pperf.switchTheme = () => {
 		page.dataset.theme = pperf.theme() === 'dark' ? 'light' : 'dark';
 		pperf.remember('theme', page.dataset.theme);
+		dispatchEvent(new Event('themechange'));
 	};
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => dispatchEvent(new Event('themechange')));
 
 	// ---- the tip at the pointer; the live region for screen readers ----
 

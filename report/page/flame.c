@@ -14,7 +14,7 @@
 
 static const enum page_asset assets[] = { PAGE_STYLE_TOKENS, PAGE_STYLE_PAGE, PAGE_STYLE_FLAME,
 	PAGE_SCRIPT_BASE, PAGE_SCRIPT_NUMBERS, PAGE_SCRIPT_FLAME_TREE, PAGE_SCRIPT_FLAME,
-	PAGE_SCRIPT_FLAME_PAGE };
+	PAGE_SCRIPT_HEAD, PAGE_SCRIPT_FLAME_PAGE };
 #define ASSETS (sizeof assets / sizeof *assets)
 
 /* The traces: one set of processes, or before and after. */

@@ -54,7 +54,7 @@ static const struct flame_metric base_metrics[FLAME_BASE_METRICS] = {
 		.is_memory = true },
 };
 
-static enum flame_kind kind_of(const struct node *node)
+enum flame_kind flame_kind_of(const struct node *node)
 {
 	if (node->ran_elsewhere)
 		return FLAME_BACKWARD;
@@ -121,7 +121,7 @@ static uint32_t *add_nodes(
 			.label = intern(flame, row_label(&row, false)),
 			.node = id,
 			.process = process,
-			.kind = (uint8_t)kind_of(&nodes->nodes[id]) };
+			.kind = (uint8_t)flame_kind_of(&nodes->nodes[id]) };
 
 		if (flame->sides == 1)
 			frame_of_node[id] = flame_add(tree, &frame);

@@ -28,6 +28,8 @@ struct flame *flame_build_diff(
 	const struct options *options, struct processes *before, struct processes *after);
 void flame_free(struct flame *flame);
 
+/* Returns the kind of the frames of a node. */
+enum flame_kind flame_kind_of(const struct node *node);
 /* Keeps the metric with this key or title only. Returns false if there is none. */
 bool flame_has_metric(const struct flame *flame, const char *name, size_t *metric);
 

@@ -72,6 +72,14 @@ void page_write_json_text(struct output *out, const char *text, size_t length)
 	output_char(out, '"');
 }
 
+void page_write_foreign_text(struct output *out, const char *bytes, size_t length)
+{
+	struct page_text text = page_text_of(bytes, length);
+
+	page_write_json_text(out, text.text, text.length);
+	free(text.text);
+}
+
 void page_write_markup_text(struct output *out, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)

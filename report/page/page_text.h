@@ -24,6 +24,9 @@ struct page_text page_text_of(const char *bytes, size_t length);
 /* Writes prepared text as a JSON string that may be in a script element: `<`, `>` and `&` are
  * escaped. */
 void page_write_json_text(struct output *out, const char *text, size_t length);
+/* Prepares foreign text and writes it as a JSON string that may be in a script element. For
+ * json_writer.write_string. */
+void page_write_foreign_text(struct output *out, const char *bytes, size_t length);
 /* Writes prepared text as the content of an element or attribute of HTML, SVG or XML. */
 void page_write_markup_text(struct output *out, const char *text, size_t length);
 

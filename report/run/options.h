@@ -39,7 +39,7 @@ enum rows_by {
 		BY_COUNT
 };
 
-/* HTML and SVG: of the view flame. */
+/* HTML: of the views flame and html. SVG: of the view flame. */
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_HTML, FORMAT_SVG };
 /* Which instances of a node are shown. SUM: all of them together. */
 enum instances_of {

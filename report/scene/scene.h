@@ -131,7 +131,7 @@ struct scene_memory_column {
 /* A part of the call tree that held memory at the peak. */
 struct scene_owner {
 	uint32_t node; /* what was allocated in it and below counts, except what is of another owner
-			* below it */
+			* below it. The same place in other steps and sections counts, too. */
 	bool is_remainder; /* another owner of the lane is below it */
 	uint64_t at_peak;
 };

@@ -213,6 +213,30 @@ void memory_builder_forget_tensors(struct memory_builder *memory)
 	}
 }
 
+/* Returns whether a node is a part of the run, such as a warm-up step. */
+static bool is_part_of_run(const struct node *node)
+{
+	return node->kind == NODE_STEP || node->kind == NODE_SECTION;
+}
+
+/* Returns whether two nodes are the same place in different parts of the run. */
+static bool is_same_place(const struct tree *tree, uint32_t one, uint32_t other)
+{
+	while (one && other && one != other) {
+		const struct node *a = &tree->nodes[one], *b = &tree->nodes[other];
+
+		if (is_part_of_run(a) && is_part_of_run(b))
+			return a->parent == b->parent;
+		if (a->name != b->name || a->kind != b->kind)
+			return false;
+		one = a->parent;
+		other = b->parent;
+	}
+	return one == other;
+}
+
+/* Memory of the same places in other steps has the same owner: the peak may be in a warm-up step,
+ * whose nodes are apart from those of steady-state steps. */
 static void find_owner_of_nodes(
 	struct device_memory_state *state, const struct tree *tree, const struct scene_memory *lane)
 {
@@ -222,7 +246,10 @@ static void find_owner_of_nodes(
 		state->owner_of[id] = id ? state->owner_of[tree->nodes[id].parent]
 					 : SCENE_OWNERS_MAX;
 		for (size_t i = 0; i < lane->owner_count; i++)
-			if (lane->owners[i].node == id)
+			if (lane->owners[i].node == id ||
+				(!is_part_of_run(&tree->nodes[lane->owners[i].node]) &&
+					lane->owners[i].node &&
+					is_same_place(tree, id, lane->owners[i].node)))
 				state->owner_of[id] = (uint8_t)i;
 	}
 }

@@ -91,14 +91,18 @@ void json_write_id(struct json_writer *json, uint64_t value)
 	output_char(json->out, '"');
 }
 
+static void write_string(struct json_writer *json, const char *bytes, size_t length)
+{
+	write_separator(json);
+	(json->write_string ? json->write_string : output_json_text)(json->out, bytes, length);
+}
+
 void json_write_string(struct json_writer *json, const char *string)
 {
-	if (!string) {
+	if (!string)
 		json_write_null(json);
-		return;
-	}
-	write_separator(json);
-	output_json_text(json->out, string, strlen(string));
+	else
+		write_string(json, string, strlen(string));
 }
 
 void json_write_text(struct json_writer *json, struct string_view text)
@@ -107,8 +111,7 @@ void json_write_text(struct json_writer *json, struct string_view text)
 		json_write_null(json);
 		return;
 	}
-	write_separator(json);
-	output_json_text(json->out, text.bytes, text.length);
+	write_string(json, text.bytes, text.length);
 }
 
 void json_put_begin(struct json_writer *json, const char *key, char bracket)

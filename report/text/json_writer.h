@@ -13,6 +13,9 @@ struct json_writer {
 	struct output *out;
 	bool needs_comma; /* this object or array already has a value */
 	bool spaced;      /* a blank after commas and colons */
+	/* Writes a string with its quotation marks. NULL: output_json_text. Pages set it, because
+	 * their JSON is in an element of HTML. */
+	void (*write_string)(struct output *out, const char *bytes, size_t length);
 };
 
 void json_write_begin(struct json_writer *json, char bracket); /* `bracket`: { or [ */

@@ -4,79 +4,12 @@
 browser, and names of a trace stay text.
 
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
-import atexit, base64, fractions, hashlib, json, os, pathlib, pty, random, re, struct, subprocess, time, xml.etree.ElementTree, zlib
-from browser import Browser, chromium
-from harness import BUILD, REPORT, ROOT, Skip, case, environment, main, report, run, traced
-
-DATA = os.environ.get("PPERF_TEST_DATA")
-PICTURES = os.environ.get("PPERF_TEST_PICTURES")
-PAGE = ROOT / "report" / "page"
-LEAST_CONTRAST = 4.5
-HOSTILE = ["</script><script>window.owned = 1</script>", "<img src=x onerror='window.owned = 1'>", "right \u202e to left", "nul \x00 escape \x1b[31m", "__proto__",
-           "lone \ud800 surrogate", "\"quotes\" 'and' \\ slashes / in it", "x" * 100000, "javascript:window.owned = 1", "<!--", "]]>", "&lt;b&gt;"]
-
-
-# ---- traces ----
-
-def event(category, name, start, duration, tid=1, pid=7, **args):
-    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": duration, "args": args}
-
-
-def operators(names, steps=3, slower=None):
-    """Events of torch.profiler: in each step each operator launches a kernel. `slower`: the name of
-    an operator whose kernel takes longer."""
-    events, at, correlation = [], 1000, 0
-    for step in range(steps):
-        events.append(event("user_annotation", "ProfilerStep#%d" % step, at, 100 * len(names) + 50))
-        for number, name in enumerate(names):
-            correlation += 1
-            begin, duration = at + 10 + 100 * number, 10 + number % 7 + (50 if name == slower else 0)
-            events += [event("cpu_op", name, begin, 60), event("cuda_runtime", "cudaLaunchKernel", begin + 10, 20, correlation=correlation),
-                       event("kernel", "kernel_" + name.replace("aten::", "of_"), begin + 40, duration, pid=0, correlation=correlation, device=0, stream=7, grid=[4, 1, 1], block=[128, 1, 1]),
-                       {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 1, "ts": begin + 5, "s": "t",
-                        "args": {"Total Allocated": 4096 * correlation, "Total Reserved": 1 << 26, "Bytes": 4096, "Addr": 4096 * correlation, "Device Id": 0, "Device Type": 1}}]
-        at += 100 * len(names) + 100
-    return events
-
-
-def imported(path, events):
-    path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU <b>"}], "traceEvents": events}))
-    return path
-
-
-def simulated(folder):
-    program = BUILD / "cudasim" / "13" / "demo_train"
-    if not program.exists():
-        raise Skip("the simulated device is not built")
-    (folder / "simulated").mkdir(exist_ok=True)
-    traced(folder / "simulated", str(program))
-    return folder / "simulated" / "trace.bin"
-
-
-def samples(folder):
-    """Traces of each origin that are at hand."""
-    found = [imported(folder / "imported.json", operators(["aten::a", "aten::b", "aten::c"]))]
-    if (BUILD / "cudasim" / "13" / "demo_train").exists():
-        found.append(simulated(folder))
-    if DATA:
-        found += [pathlib.Path(DATA, name) for name in ("kineto/tl__h100~gaunernst_bert-small-uncased__1016001.json.gz", "nsys/pipit_saxpy-mpi-cuda_nsys_perlmutter0.sqlite")]
-    return [path for path in found if path.exists()]
+import base64, hashlib, json, os, pathlib, pty, random, re, subprocess, time, xml.etree.ElementTree
+from harness import REPORT, ROOT, Skip, case, environment, main, report, run, traced
+from pages import browser, contrast, DATA, data_of, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, mixed, operators, PAGE, pixels, samples, scaled, simulated
 
 
 # ---- pages ----
-
-browsers = []
-
-
-def browser():
-    if not chromium():
-        raise Skip("Chromium is not installed: scripts/setup.sh test")
-    if not browsers:
-        browsers.append(Browser())
-        atexit.register(browsers[0].close)
-    browsers[0].resize(1440, 900)
-    return browsers[0]
-
 
 def page(folder, *arguments):
     path = folder / "page.html"
@@ -84,67 +17,9 @@ def page(folder, *arguments):
     return path
 
 
-def data_of(path):
-    text = path.read_text()
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
-
-
 def own_values(data, shape, metric):
     number = next(m["number"] for m in data["flame"]["metrics"] if m["key"] == metric)
     return data["flame"]["shapes"][shape]["values"][str(number)]["own"]
-
-
-def pixels(image):
-    """The colours of a PNG of 8-bit RGB or RGBA, as a set."""
-    at, packed, width, kind = 8, b"", 0, 0
-    while at < len(image):
-        length, name = struct.unpack(">I4s", image[at:at + 8])
-        if name == b"IHDR":
-            width, _, _, kind = struct.unpack(">IIBB", image[at + 8:at + 18])
-        elif name == b"IDAT":
-            packed += image[at + 8:at + 8 + length]
-        at += length + 12
-    size = 4 if kind == 6 else 3
-    stride, rows, above = width * size, zlib.decompress(packed), bytearray(width * size)
-    found = set()
-    for start in range(0, len(rows), stride + 1):
-        line, method = bytearray(rows[start + 1:start + 1 + stride]), rows[start]
-        for i in range(stride):
-            left, up, corner = line[i - size] if i >= size else 0, above[i], above[i - size] if i >= size else 0
-            if method == 1:
-                line[i] = (line[i] + left) & 255
-            elif method == 2:
-                line[i] = (line[i] + up) & 255
-            elif method == 3:
-                line[i] = (line[i] + (left + up) // 2) & 255
-            elif method == 4:
-                guess = left + up - corner
-                near = min((abs(guess - left), 0, left), (abs(guess - up), 1, up), (abs(guess - corner), 2, corner))
-                line[i] = (line[i] + near[2]) & 255
-        if start // (stride + 1) % 20 == 10:
-            found.update(bytes(line[i:i + 3]) for i in range(0, stride, size))
-        above = line
-    return found
-
-
-def keep(name, content):
-    if PICTURES:
-        pathlib.Path(PICTURES, name).write_bytes(content)
-
-
-def scaled(value, unit):
-    """A number as text views print it, from exact fractions."""
-    scales = {"time": ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns")),
-              "bytes": ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))}[unit]
-    divisor, name = next(scale for scale in scales if scale[0] == 1 or scale[0] <= value)
-    if divisor == 1:
-        return "%d %s" % (value, name)
-    hundredths = round(fractions.Fraction(value * 100, divisor))
-    return "%d.%02d %s" % (hundredths // 100, hundredths % 100, name)
-
-
-def json_of(view, trace, *options):
-    return json.loads(report(view, trace, *options, "-f", "json").stdout)
 
 
 # ---- values ----
@@ -413,21 +288,6 @@ def a_screen_reader_gets_a_tree_with_names(folder):
     assert window.run("[...document.querySelectorAll('button, input')].every(control => control.textContent || control.getAttribute('aria-label'))")
     assert window.run("document.querySelector('#metric [aria-pressed=true]').textContent") == "GPU time"
     assert window.run("document.documentElement.lang") == "en"
-
-
-def luminance(colour):
-    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = [part / 12.92 if part <= .04045 else ((part + .055) / 1.055) ** 2.4 for part in parts]
-    return .2126 * red + .7152 * green + .0722 * blue
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + .05) / (low + .05)
-
-
-def mixed(over, under, opacity):
-    return "#" + "".join("%02x" % round(int(over[i:i + 2], 16) * opacity + int(under[i:i + 2], 16) * (1 - opacity)) for i in (1, 3, 5))
 
 
 @case

@@ -8,7 +8,7 @@ from json_schema import Schema
 
 SCHEMA = Schema(ROOT / "doc" / "pperf-report.schema.json")
 NEED_A_TERMINAL, TAKE_TWO, TAKE_A_NAME = ("tui",), ("diff", "gate"), ("distribution",)
-PAGES = ("flame",) # HTML (test_flame.py)
+PAGES = ("flame", "html") # HTML (test_flame.py, test_html.py)
 LINES = 3000 # of a dump
 MORE = (["tree", "--instances", "worst"], ["diagnose", "--brief"], ["critical", "-m", "calls"], ["critical", "-m", "allocated_peak"], ["tree", "--steps", "1-2"],
         ["critical", "-m", "reserved"], ["memory", "--map"], ["memory", "--over-time"], ["memory", "--by", "size"],

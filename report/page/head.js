@@ -1,0 +1,33 @@
+// The head of all pages: the traces, badges, theme and print. pperf.writeHead(view) fills it.
+(() => {
+	'use strict';
+	const {element, number, count} = pperf, {head} = pperf.data;
+
+	const badge = (name, title) => element('span', {class: 'badge ' + name}, title);
+
+	pperf.describeTrace = trace => {
+		const devices = [...new Set(trace.devices.map(device => device.name))];
+		const gpus = !devices.length ? 'no GPU' : (trace.devices.length > 1 ? trace.devices.length + ' × ' : '') + devices.join(', ');
+		return [trace.command, trace.rank === null ? '' : 'rank ' + trace.rank, trace.processes > 1 ? count(trace.processes) + ' processes' : '',
+			gpus, number(trace.duration, 'time')].filter(Boolean).join(' · ');
+	};
+
+	const badges = () => [head.some(trace => trace.simulated) ? badge('warn', 'simulated GPU: its times are no measurements') : null,
+		head.some(trace => trace.imported) ? badge('', 'imported') : null,
+		head.every(trace => trace.complete) ? badge('good', 'complete') : badge('warn', 'data are missing')];
+
+	// Returns the elements below the head: descriptions and warnings.
+	pperf.writeHead = view => {
+		const warnings = head.flatMap(trace => trace.warnings);
+		document.getElementById('head').append(
+			element('h1', null, head.map(trace => trace.file).join(' → ')),
+			...badges().filter(Boolean),
+			element('span', {class: 'tools'},
+				element('button', {type: 'button', id: 'theme', click: pperf.switchTheme}, 'Light / dark'),
+				element('button', {type: 'button', id: 'print', click: () => print()}, 'Print')));
+		document.body.insertBefore(element('footer', null, 'Written by pperf-report ' + view + '. Its values are those of the text views ' +
+			'(pperf-report --legend explains them). The page loads nothing from a network.'), document.getElementById('tip'));
+		return [element('div', {class: 'note'}, head.map(trace => element('p', null, (head.length > 1 ? trace.file + ': ' : '') + pperf.describeTrace(trace)))),
+			warnings.length ? element('ul', {class: 'warnings'}, warnings.map(warning => element('li', null, warning))) : null].filter(Boolean);
+	};
+})();
