@@ -260,6 +260,9 @@ static void explain_confidence(
 	if (bound->bound == BOUND_BANDWIDTH)
 		SET_TEXT(text->reason,
 			"modelled: of %s in operators whose operations and bytes are known, %s are "
+	/* the path begins with the first operation on it, which may be within a step */
+	if (!run_bound_is_percent(bound->path_ns, bound->whole_ns, 99))
+		add_evidence(text, " of %s", diagnose_time(diagnosis, bound->path_ns));
 			"limited by memory bandwidth",
 			diagnose_time(diagnosis, bound->modelled_ns),
 			diagnose_time(diagnosis, bound->memory_limited_ns));
