@@ -4,13 +4,13 @@
  * copies that end before their call returns, such as those to pageable memory and Tensor.item().
  *
  * A host that launches faster than the GPU runs is ahead of it. While the host is blocked, the GPU
- * runs what was launched, and later it is idle, where the host is too slow. So without a call, the run gets shorter by
- * the length of the call at most, and by no more than the GPU is idle, for want of the host, from
- * the return of the call to the end of the next such call: there the host waits for the GPU again. The idle
- * time before the first of them returns has other reasons. Successive calls at one call path count
- * as one, because one change removes them: a copy and the wait for it, or one call in each step.
- * The calls are those of all threads that launch kernels on the same GPU, so that each idle
- * nanosecond is counted once.
+ * runs what was launched, and later it is idle, where the host is too slow. So without a call, the
+ * run gets shorter by the length of the call at most, and by no more than the GPU is idle, for want
+ * of the host, from the return of the call to the end of the next such call: there the host waits
+ * for the GPU again. The idle time before the first of them returns has other reasons. Successive
+ * calls at one call path count as one, because one change removes them: a copy and the wait for it,
+ * or one call in each step. The calls are those of all threads that launch kernels on the same GPU,
+ * so that each idle nanosecond is counted once.
  *
  * Without all of the calls together, more may be gained: then the host does not wait at the next
  * one. That is a finding too, which says that it takes all of them.

@@ -252,8 +252,8 @@ static bool costs_bytes_only(const struct row *row)
 	       !(name.length == sizeof ran_out - 1 && !memcmp(name.bytes, ran_out, name.length));
 }
 
-/* Returns true for a finding whose place is the launch of the operation after the idle time. What the
- * host did meanwhile is elsewhere. */
+/* Returns true for a finding whose place is the launch of the operation after the idle time. What
+ * the host did meanwhile is elsewhere. */
 static bool is_at_next_launch(const struct row *row)
 {
 	const struct string_view name = row_name(row);
