@@ -186,6 +186,7 @@ static struct step_table *new_table(const struct process *process)
 struct gap_reading {
 	struct step_table *table;
 	const struct timeline *timeline;
+	bool is_outside; /* before the first work of a device, or after its last */
 };
 
 DEFINE_COUNT_WHILE(steps_ended, struct step_stats, item->latest_end_ns <= limit)
@@ -207,6 +208,24 @@ static void add_step_gap(void *context, uint32_t device, uint64_t from_ns, uint6
 				reading->timeline, device, HANDOVER_TRACE_TIME, from, to);
 		step->gaps += idle > 0;
 		step->gap_max_ns = max_u64(step->gap_max_ns, idle);
+		step->outside_ns += reading->is_outside ? idle : 0;
+	}
+}
+
+/* Adds the time of steps in which a device has no work yet, or no more. The timeline, which begins
+ * with the first work of a device, has no gap there. */
+static void add_time_outside(struct gap_reading *gaps)
+{
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(gaps->timeline, &devices);
+
+	gaps->is_outside = true;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t first_ns, last_ns;
+
+		timeline_device_span(gaps->timeline, i, &first_ns, &last_ns);
+		add_step_gap(gaps, devices[i].device, 0, first_ns);
+		add_step_gap(gaps, devices[i].device, last_ns, UINT64_MAX);
 	}
 }
 
@@ -251,6 +270,9 @@ static void read_busy(struct step_table *table, const struct process *process)
 	read_busy_edges(table, timeline);
 	/* Emits the gap after the last step too, because it may begin in that step. */
 	timeline_busy(timeline, UINT64_MAX);
+	add_time_outside(&gaps);
+	for (size_t i = 0; i < table->count; i++)
+		table->steps[i].idle_ns += table->steps[i].outside_ns;
 	table->has_gpu = true;
 }
 

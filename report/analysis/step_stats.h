@@ -22,7 +22,8 @@ struct step_stats {
 	/* window_ns: length of the step's window. ahead_ns: from the step's begin to that of its
 	 * window. */
 	uint64_t window_ns, ahead_ns;
-	uint64_t busy_ns, idle_ns;
+	uint64_t busy_ns, idle_ns; /* idle_ns includes outside_ns */
+	uint64_t outside_ns;       /* before a GPU's first operation, and after its last */
 	uint64_t gaps,
 		/* gaps: idle intervals of each GPU; one that crosses a step's edge counts with its
 		 * part inside */

@@ -3,17 +3,17 @@
  * The rule about a host that is blocked in calls which wait for the GPU: synchronising calls, and
  * copies that end before their call returns, such as those to pageable memory and Tensor.item().
  *
- * A host that launches faster than the GPU runs has a lead. It loses the lead while it is blocked,
- * and the GPU is idle later, where the host is too slow. So without a call, the run gets shorter by
- * the length of the call at most, and by no more than the GPU is idle, for want of the host, from
- * the return of the call to the end of the next such call: there the lead is lost again. The idle
- * time before the first of them returns has other reasons. Successive calls at one call path count
- * as one, because one change removes them: a copy and the wait for it, or one call in each step.
- * The calls are those of all threads that launch kernels on the same GPU, so that each idle
- * nanosecond is counted once.
+ * A host that launches faster than the GPU runs is ahead of it. While the host is blocked, the GPU
+ * runs what was launched, and later it is idle, where the host is too slow. So without a call, the
+ * run gets shorter by the length of the call at most, and by no more than the GPU is idle, for want
+ * of the host, from the return of the call to the end of the next such call: there the host waits
+ * for the GPU again. The idle time before the first of them returns has other reasons. Successive
+ * calls at one call path count as one, because one change removes them: a copy and the wait for it,
+ * or one call in each step. The calls are those of all threads that launch kernels on the same GPU,
+ * so that each idle nanosecond is counted once.
  *
- * Without all of the calls together, more may be gained: then no lead is lost at the next one. That
- * is no finding, because it is gained by no single change.
+ * Without all of the calls together, more may be gained: then the host does not wait at the next
+ * one. That is a finding too, which says that it takes all of them.
  */
 #include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
@@ -105,9 +105,10 @@ struct blocked_sums {
 	struct occurrences calls, copies;
 	uint64_t blocked_ns;                         /* in any of the calls */
 	uint64_t credit_ns, class_ns[BOUND_CLASSES]; /* idle time: all, by class of the verdict */
-	uint64_t long_ns;     /* of that, in parts of LIMIT_LONG_GAP_NS or more */
-	uint64_t together_ns; /* idle time that is counted for all calls together */
-	uint64_t *work_ns;    /* by name: GPU work during the calls */
+	uint64_t long_ns; /* of that, in parts of LIMIT_LONG_GAP_NS or more */
+	/* Idle time that is counted for all calls together, by class too. */
+	uint64_t together_ns, together_class_ns[BOUND_CLASSES];
+	uint64_t *work_ns; /* by name: GPU work during the calls */
 	size_t work_room;
 };
 
@@ -184,7 +185,7 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 		occurrences_add(&sums->copies, call->owner, call->name, call->begin_ns, length_ns);
 }
 
-/* Idle time that the host's lead would have bridged. */
+/* Idle time that a host further ahead of the GPU would have prevented. */
 static bool is_late_host(enum gap_cause cause)
 {
 	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_QUEUED &&
@@ -212,6 +213,7 @@ static void credit(struct blocked_sums *sums, struct blocked_device *device, siz
 	sums->long_ns += idle->length_ns >= LIMIT_LONG_GAP_NS ? ns : 0;
 	device->all_credit_ns += together_ns;
 	sums->together_ns += together_ns;
+	sums->together_class_ns[run_bound_class_of(idle->part.cause)] += together_ns;
 }
 
 /* Counts idle time for the calls that return before it. */
@@ -407,12 +409,12 @@ static bool may_need_results(const struct blocked_sums *sums)
 	return 2 * sums->long_ns > sums->credit_ns;
 }
 
-static void set_class(struct finding *finding, const struct blocked_sums *sums)
+static void set_class(struct finding *finding, const uint64_t *class_ns)
 {
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
-		if (sums->class_ns[class] > finding->idle_of_ns) {
+		if (class_ns[class] > finding->idle_of_ns) {
 			finding->idle_of = class;
-			finding->idle_of_ns = sums->class_ns[class];
+			finding->idle_of_ns = class_ns[class];
 		}
 }
 
@@ -455,32 +457,37 @@ static void report_blocked(
 			: "the idle time is measured; the gain is an upper bound, because the host "
 			  "may need the results of these calls before it can launch more");
 	SET_TEXT(finding->sentence,
-		"The host is blocked in %s that wait for the GPU, and the host's lead is lost: "
+		"The host is blocked in %s that wait for the GPU, and launches too late "
+		"afterwards: "
 		"after a call, until one at another call path ends, the GPU is idle for up to the "
 		"length of the call, %s in all.",
 		diagnose_plural(diagnosis, sums->calls.count, "call"),
 		diagnose_time(diagnosis, sums->credit_ns));
 	set_place_of_credit(diagnosis, finding, sums);
-	set_class(finding, sums);
+	set_class(finding, sums->class_ns);
 	list_blocked(diagnosis, finding, sums);
 }
 
 /* Reports calls of which no one costs much alone. */
-static void note_blocked(
+static void report_together(
 	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
 {
-	finding->state = FINDING_NOTE;
-	finding->confidence = CONFIDENCE_MEDIUM;
-	finding->count = sums->calls.count;
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
+	finding_set_impact(finding, 0, sums->calls.count, sums->together_ns);
+	finding->whole_ns = bound->whole_ns;
+	finding->whole_name = run_bound_time_name(bound);
+	finding->together = true;
 	SET_TEXT(finding->reason, "upper bounds from measured times");
 	SET_TEXT(finding->sentence,
-		"The host is blocked in %s that wait for the GPU. Without one of them hardly "
-		"anything is gained, because the host's lead is lost at the next one: %s in all, "
-		"and up to %s only without all of them together.",
+		"The host is blocked in %s that wait for the GPU, and the GPU is idle afterwards. "
+		"Without those at one call path little is saved, because the host waits at the "
+		"next one: %s, summed over the call paths.",
 		diagnose_plural(diagnosis, sums->calls.count, "call"),
-		diagnose_time(diagnosis, sums->credit_ns),
-		diagnose_time(diagnosis, sums->together_ns));
+		diagnose_time(diagnosis, sums->credit_ns));
 	occurrences_set_node(&sums->calls, finding);
+	set_class(finding, sums->together_class_ns);
 	list_blocked(diagnosis, finding, sums);
 }
 
@@ -502,6 +509,6 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 	else if (diagnose_is_share(sums->credit_ns, bound->whole_ns, LIMIT_WORTH))
 		report_blocked(diagnosis, finding, sums);
 	else if (diagnose_is_share(sums->together_ns, bound->whole_ns, LIMIT_TOGETHER))
-		note_blocked(diagnosis, finding, sums);
+		report_together(diagnosis, finding, sums);
 	free_blocked(sums);
 }

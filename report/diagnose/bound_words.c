@@ -84,6 +84,14 @@ static enum bound shown_partner(const struct run_bound *bound, enum bound class)
 		       : BOUND_COUNT;
 }
 
+/* Returns the name of a class in a sentence: the view `idle` calls the causes so. */
+static const char *shown_name(enum bound class)
+{
+	return class == BOUND_LAUNCH ? "launch-bound"
+	       : class == BOUND_HOST ? "host-bound"
+				     : bound_name(class);
+}
+
 /* Writes the share of a class. Of two that are judged together: that of both, which the verdict
  * has, and then of each. */
 static void list_share(struct diagnosis *diagnosis, const struct run_bound *bound, enum bound class,
@@ -92,13 +100,13 @@ static void list_share(struct diagnosis *diagnosis, const struct run_bound *boun
 	const uint64_t whole = bound->whole_ns;
 
 	if (partner == BOUND_COUNT) {
-		add_evidence(text, "%s %s", bound_name(class),
+		add_evidence(text, "%s %s", shown_name(class),
 			diagnose_share(diagnosis, bound->ns[class], whole));
 		return;
 	}
-	add_evidence(text, "%s or %s %s (%s %s, %s %s)", bound_name(class), bound_name(partner),
-		diagnose_share(diagnosis, run_bound_ns(bound, class), whole), bound_name(class),
-		diagnose_share(diagnosis, bound->ns[class], whole), bound_name(partner),
+	add_evidence(text, "%s or %s %s (%s %s, %s %s)", shown_name(class), shown_name(partner),
+		diagnose_share(diagnosis, run_bound_ns(bound, class), whole), shown_name(class),
+		diagnose_share(diagnosis, bound->ns[class], whole), shown_name(partner),
 		diagnose_share(diagnosis, bound->ns[partner], whole));
 }
 
@@ -213,7 +221,8 @@ static void list_host_part(
 		diagnosis, bound, "compilation", bound->path_compilation_ns, text);
 	rest_ns -= list_path_part(
 		diagnosis, bound, "CUDA calls", bound->path_of_kind[PATH_CALL], text);
-	add_evidence(text, "other code %s", diagnose_share(diagnosis, rest_ns, bound->path_ns));
+	add_evidence(
+		text, "other host time %s", diagnose_share(diagnosis, rest_ns, bound->path_ns));
 }
 
 /* Adds waits behind events, and where most of them are. */
@@ -251,6 +260,9 @@ static void list_path(
 				diagnose_share(
 					diagnosis, bound->path_of_kind[kind], bound->path_ns));
 	}
+	/* the path begins with the first operation on it, which may be within a step */
+	if (!run_bound_is_percent(bound->path_ns, bound->whole_ns, 99))
+		add_evidence(text, " of %s", diagnose_time(diagnosis, bound->path_ns));
 	list_host_part(diagnosis, bound, text);
 }
 
@@ -388,8 +400,7 @@ static const char *most_of(const struct finding *finding)
 	return finding->has_gain || finding->upper_bound ? "up to " : "";
 }
 
-/* Says with which finding to begin: the first one of the list. What a finding concerns is no gain.
- */
+/* Says with which finding to begin: the first one of the list, if it says what it gains. */
 static void advise_on_host_part(
 	struct diagnosis *diagnosis, const struct finding *first, struct finding *text)
 {

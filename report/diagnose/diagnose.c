@@ -353,6 +353,7 @@ static void add_finding_row(
 	if (finding->state != FINDING_CLEAR && (finding->impact_ns || finding->impact_bytes))
 		computed_row_set_string(computed, "bound",
 			finding->concerned     ? "concerned"
+			: finding->together    ? "upper bound together"
 			: finding->upper_bound ? "upper bound"
 					       : "measured");
 	if (finding->places_ns) {

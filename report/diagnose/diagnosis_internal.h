@@ -69,6 +69,7 @@ struct launching_thread {
 struct long_launch_gap {
 	uint64_t at_ns, length_ns;
 	uint32_t node, tid; /* of the launch after it */
+	bool in_first_call; /* first_call_gaps_read has found that */
 };
 
 /* Of fewer steps it is not known which are slow. */

@@ -44,6 +44,7 @@ struct finding {
 	uint64_t whole_ns;
 	const char *whole_name;
 	bool upper_bound; /* true: impact is the most that can be gained; false: it was measured */
+	bool together; /* upper_bound is that of all occurrences; those at one place gain little */
 	/* Instead: impact is the time of what would become faster, by how much is not known. */
 	bool concerned;
 	/* by how much the run gets shorter at most, as the critical path has it (finding_set_gain)

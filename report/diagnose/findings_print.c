@@ -98,8 +98,8 @@ void finding_add_cost(struct paragraph *paragraph, const struct row *row)
 		   has_gain = has_time && lower_gain(row, &gain);
 
 	paragraph_add(paragraph, "%s",
-		has_gain || computed_row_is(row, "bound", "upper bound") ? "up to "
-		: computed_row_is(row, "bound", "concerned")             ? "concerns "
+		computed_row_is(row, "bound", "concerned")               ? "a part of "
+		: has_gain || !computed_row_is(row, "bound", "measured") ? "up to "
 									 : "");
 	if (has_gain) {
 		paragraph_value(paragraph, UNIT_TIME, gain);
@@ -115,6 +115,8 @@ void finding_add_cost(struct paragraph *paragraph, const struct row *row)
 		paragraph_value(paragraph, UNIT_TIME, impact);
 		paragraph_add(paragraph, " less GPU work");
 	}
+	if (computed_row_is(row, "bound", "upper bound together"))
+		paragraph_add(paragraph, " if all of them are removed");
 	add_bytes(paragraph, row, has_time);
 }
 

@@ -3,8 +3,10 @@
  * The part of the rule `cold-start` for processes without steps to compare: long gaps in first
  * calls, and kernels that the driver compiled or loaded at their first use.
  */
+#include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Keeps the longest first calls, the longest first, each once. */
@@ -35,7 +37,7 @@ void first_call_gaps_read(struct diagnosis *diagnosis)
 		return;
 	calls = first_calls_read(diagnosis->process);
 	for (size_t i = 0; i < facts->long_gap_count; i++) {
-		const struct long_launch_gap *gap = &facts->long_gaps[i];
+		struct long_launch_gap *gap = &facts->long_gaps[i];
 		const uint64_t end_ns = gap->at_ns + gap->length_ns;
 		const struct first_call *call = first_calls_find(
 			&calls, gap->tid, gap->at_ns, end_ns);
@@ -45,6 +47,7 @@ void first_call_gaps_read(struct diagnosis *diagnosis)
 		occurrences_add(&facts->first.gaps, gap->node, call->name, gap->at_ns,
 			first_call_excess(call, gap->at_ns, end_ns));
 		keep_first_call(&facts->first, call);
+		gap->in_first_call = true;
 	}
 	first_calls_free(&calls);
 }
@@ -53,9 +56,34 @@ void first_call_gaps_read(struct diagnosis *diagnosis)
  */
 struct first_use {
 	uint64_t ns, records;
+	/* long gaps that are in no first call that later ones can be compared with, but in which
+	 * the driver compiled or loaded kernels on the launching thread */
+	uint64_t further_gaps;
+	bool *in_gap; /* by index in facts->long_gaps */
 };
 
-/* Reads the trace once more. */
+/* Notes the long gaps that a record of the driver is in. */
+static void add_first_use_in_gaps(const struct diagnosis *diagnosis, struct first_use *use,
+	const struct trace_overhead *overhead)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	uint64_t begin_ns, end_ns;
+
+	reader_gpu_times(diagnosis->process->reader, overhead->start_ns, overhead->end_ns,
+		&begin_ns, &end_ns);
+	for (size_t i = 0; i < facts->long_gap_count; i++) {
+		const struct long_launch_gap *gap = &facts->long_gaps[i];
+
+		if (gap->in_first_call || use->in_gap[i] || end_ns <= gap->at_ns ||
+			begin_ns >= gap->at_ns + gap->length_ns ||
+			(overhead->tid && overhead->tid != gap->tid))
+			continue;
+		use->in_gap[i] = true;
+		use->further_gaps++;
+	}
+}
+
+/* Reads the trace once more. The caller frees in_gap. */
 static struct first_use read_first_use(const struct diagnosis *diagnosis)
 {
 	struct trace_reader *reader = diagnosis->process->reader;
@@ -64,6 +92,7 @@ static struct first_use read_first_use(const struct diagnosis *diagnosis)
 
 	if (!diagnosis->profile->counts.driver_overhead_records)
 		return use;
+	use.in_gap = xcalloc(diagnosis->facts.long_gap_count + 1);
 	reader_rewind(reader);
 	while (reader_next(reader, &event) > 0) {
 		const struct trace_overhead *overhead = event.record;
@@ -74,6 +103,7 @@ static struct first_use read_first_use(const struct diagnosis *diagnosis)
 		use.ns += overhead->end_ns > overhead->start_ns
 				  ? overhead->end_ns - overhead->start_ns
 				  : 0;
+		add_first_use_in_gaps(diagnosis, &use, overhead);
 	}
 	return use;
 }
@@ -114,6 +144,15 @@ static void report_first_calls(
 		SET_TEXT(finding->sentence,
 			"The driver compiles or loads kernels at their first use, for %s.",
 			diagnose_time(diagnosis, use->ns));
+	if (gaps->count && use->further_gaps) {
+		const size_t used = strlen(finding->sentence);
+
+		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
+			" %s more %s probably in a first call too: the driver loads or compiles "
+			"kernels in it, and there is no later call to compare with.",
+			diagnose_count(diagnosis, use->further_gaps),
+			use->further_gaps == 1 ? "is" : "are");
+	}
 	list_first_calls(diagnosis, finding);
 	if (use->records) {
 		const size_t used = strlen(finding->evidence);
@@ -129,8 +168,10 @@ bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *gaps = &facts->first.gaps;
-	const struct first_use use = read_first_use(diagnosis);
+	struct first_use use = read_first_use(diagnosis);
 
+	free(use.in_gap);
+	use.in_gap = NULL;
 	if (!diagnose_is_share(gaps->total_ns, facts->span_ns, LIMIT_LITTLE) &&
 		!diagnose_is_share(use.ns, facts->run_ns, LIMIT_WORTH))
 		return false;

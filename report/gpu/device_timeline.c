@@ -475,6 +475,13 @@ uint64_t timeline_unknown_within(const struct timeline *timeline, uint32_t devic
 	return 0;
 }
 
+void timeline_device_span(
+	const struct timeline *timeline, size_t index, uint64_t *first_ns, uint64_t *last_ns)
+{
+	*first_ns = timeline->spans[index].start;
+	*last_ns = timeline->spans[index].end;
+}
+
 uint64_t timeline_late_records(const struct timeline *timeline)
 {
 	return timeline ? timeline->late : 0;

@@ -111,6 +111,11 @@ uint64_t timeline_late_records(const struct timeline *timeline);
 uint64_t timeline_unknown_within(const struct timeline *timeline, uint32_t device,
 	enum handover_axis axis, uint64_t from_ns, uint64_t to_ns);
 
+/* Sets the times, in ns since the start of the trace, at which the first work of a device begins
+ * and its last ends. `index`: row in timeline_devices. After timeline_end. */
+void timeline_device_span(
+	const struct timeline *timeline, size_t index, uint64_t *first_ns, uint64_t *last_ns);
+
 /* Returns how long each device had been idle, summed over the devices. Counts from a device's
  * first time to `now_ns` or its last time, in ns since the start of the trace. `now_ns` must
  * never decrease from call to call, until timeline_rewind. */

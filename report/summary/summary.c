@@ -252,6 +252,33 @@ static bool costs_bytes_only(const struct row *row)
 	       !(name.length == sizeof ran_out - 1 && !memcmp(name.bytes, ran_out, name.length));
 }
 
+/* Returns true for a finding whose place is the launch of the operation after the idle time. What
+ * the host did meanwhile is elsewhere. */
+static bool is_at_next_launch(const struct row *row)
+{
+	const struct string_view name = row_name(row);
+
+	return (name.length == 10 && !memcmp(name.bytes, "host-bound", 10)) ||
+	       (name.length == 12 && !memcmp(name.bytes, "launch-bound", 12));
+}
+
+/* Adds where most of a finding is. */
+static void add_finding_place(struct paragraph *paragraph, const struct row *row)
+{
+	const struct node *node = &row->process->profile->tree->nodes[row->node];
+	const bool outside = node->kind == NODE_UNATTRIBUTED && is_at_next_launch(row);
+
+	paragraph_add(paragraph, outside ? " After most of it" : " The largest part");
+	if (computed_row_real(row, "share") > 0) {
+		paragraph_add(paragraph, " (");
+		finding_add_place_share(paragraph, row, "");
+		paragraph_add(paragraph, ")");
+	}
+	paragraph_add(paragraph, outside ? " the next operation is launched " : " is ");
+	paragraph_add_path(paragraph, row->process, row->node);
+	paragraph_add(paragraph, ".");
+}
+
 static void put_summary_finding(const struct style *style, const struct row *row, bool first)
 {
 	struct paragraph paragraph = { .style = style };
@@ -262,17 +289,8 @@ static void put_summary_finding(const struct style *style, const struct row *row
 	finding_add_cost(&paragraph, row);
 	paragraph_add(&paragraph, ": ");
 	add_row_text(&paragraph, row, "finding");
-	if (row->node && row->tree == row->process->profile->tree) {
-		paragraph_add(&paragraph, " The largest part");
-		if (computed_row_real(row, "share") > 0) {
-			paragraph_add(&paragraph, " (");
-			finding_add_place_share(&paragraph, row, "");
-			paragraph_add(&paragraph, ")");
-		}
-		paragraph_add(&paragraph, " is ");
-		paragraph_add_path(&paragraph, row->process, row->node);
-		paragraph_add(&paragraph, ".");
-	}
+	if (row->node && row->tree == row->process->profile->tree)
+		add_finding_place(&paragraph, row);
 	paragraph_print(&paragraph, first ? "findings" : "");
 }
 

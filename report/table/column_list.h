@@ -351,8 +351,8 @@
 	X("impact_bytes", "impact", BYTES, computed, "diagnose: the bytes that it is about")       \
 	X("bound", "bound", TEXT, computed,                                                        \
 		"of the impact: measured (all of it), upper bound (at most this much can be "      \
-		"saved), or concerned (the time of what would become faster, by how much is not "  \
-		"known)")                                                                          \
+		"saved), upper bound together (the same, if all occurrences are removed), or "     \
+		"concerned (the time of what would become faster, by how much is not known)")      \
 	X("count", "count", COUNT, computed, "diagnose: number of occurrences")                    \
 	X("why", "why", TEXT, computed,                                                            \
 		"diagnose: the reason for the confidence; what a rule that was not checked lacks") \

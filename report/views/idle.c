@@ -316,7 +316,8 @@ static void add_step_class(const struct idle_report *idle, const struct options 
 	add_step_part(idle, rows, IDLE_HOST_NAME, host_ns, host_gaps, own);
 	add_step_part(
 		idle, rows, gap_cause_name(GAP_LATENCY), latency_ns, steps->gaps[GAP_LATENCY], own);
-	add_step_part(idle, rows, "outside the GPU span", steps->ends_ns[cause], 0, own);
+	add_step_part(idle, rows, "before the first operation or after the last",
+		steps->ends_ns[cause], 0, own);
 }
 
 /* Adds the sums that the verdict and the findings of `diagnose` name. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/missing_data.h"
+#include "report/analysis/activities.h"
+#include "report/base/compare.h"
 #include "report/text/paragraph.h"
 #include "report/views/source_reasons.h"
 #include <stdio.h>
@@ -115,8 +117,59 @@ static bool add_recorded_reasons(struct paragraph *line, const struct process *p
 	return any;
 }
 
+/* Returns 1 for a function that allocates device memory, -1 for one that frees it, else 0. */
+static int allocates(struct string_view name)
+{
+	static const struct {
+		const char *prefix;
+		int sign;
+	} functions[] = { { "cudaMalloc", 1 }, { "cuMemAlloc", 1 }, { "hipMalloc", 1 },
+		{ "cudaFree", -1 }, { "cuMemFree", -1 }, { "hipFree", -1 } };
+	static const char host[] = "Host";
+
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		const size_t length = strlen(functions[i].prefix);
+
+		if (name.length >= length && !memcmp(name.bytes, functions[i].prefix, length))
+			return name.length >= length + 4 && !memcmp(name.bytes + length, host, 4)
+				       ? 0
+				       : functions[i].sign;
+	}
+	return 0;
+}
+
+/* Adds how often the program allocated and freed device memory, which is known without the sizes. A
+ * call may have a record of its own and one of CUPTI: the more numerous ones are taken. */
+static void add_allocation_calls(struct paragraph *line, struct process *process)
+{
+	struct activities *activities = activities_read(process);
+	uint64_t counts[2][2] = { { 0 } }; /* by reported by CUPTI, freed */
+	const struct activity *one;
+	uint64_t allocated, freed;
+
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities)) {
+		const bool reported = one->kind == ACTIVITY_API;
+		const int sign = one->kind <= ACTIVITY_API
+					 ? allocates(string_table_get(process->texts, one->name))
+					 : 0;
+
+		if (sign && !one->result)
+			counts[reported][sign < 0]++;
+	}
+	activities_free(activities);
+	allocated = max_u64(counts[0][0], counts[1][0]);
+	freed = max_u64(counts[0][1], counts[1][1]);
+	if (allocated || freed)
+		paragraph_add(line,
+			"; device memory was allocated in %llu call%s and freed in %llu, of "
+			"unknown sizes (pperf-report api)",
+			(unsigned long long)allocated, allocated == 1 ? "" : "s",
+			(unsigned long long)freed);
+}
+
 static void explain(
-	const struct process *process, const struct needed_data *needs, const struct style *style)
+	struct process *process, const struct needed_data *needs, const struct style *style)
 {
 	static const char kineto[] = "torch.profiler";
 	const struct trace_text format = process_meta(process, "import.format");
@@ -131,12 +184,14 @@ static void explain(
 		paragraph_add(&line, ", although %s was recorded", needs->sources[0]);
 	else if (!add_recorded_reasons(&line, process, needs, style))
 		paragraph_add(&line, ": %s", needs->own);
+	if (needs == &memory_events && format.known)
+		add_allocation_calls(&line, process);
 	paragraph_print(&line, "no rows");
 }
 
 void missing_data_explain(const struct report *report, const struct style *style)
 {
-	const struct process *process = &report->processes->all[0];
+	struct process *process = &report->processes->all[0];
 	const struct needed_data *needs = needs_of(report->options->view->name);
 
 	if (needs && !has_needed(process, needs))

@@ -164,6 +164,16 @@ def idle_shows_the_figures_of_findings(views):
         views.same(("figure of", name), views.sum("idle", "gap_ns", "class", name=name), sum(views.sum("diagnose", "impact_ns", "class", name=one) for one in classes))
 
 
+def steps_have_the_idle_time_of_the_view_idle(views):
+    """The idle time of steady-state steps includes that before a GPU's first operation and after its last."""
+    sums, steps = views.rows("idle", "steps"), views.rows("steps", "step", state="usual")
+    if not sums or not steps or any(row.get("thread") for row in steps) or len(views.capture["processes"]) > 1:
+        return
+    if " step" in sums[0]["name"]:
+        off = abs(sums[0]["gap_ns"] - sum(row["idle_ns"] for row in steps))
+        assert off <= len(steps) + views.totals["gpu_unknown_ns"], (views.trace, off, sums, steps)
+
+
 def no_share_exceeds_the_whole(views):
     for view, output in views.all.items():
         for row in output["rows"]:
@@ -199,7 +209,7 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
     a_latency_is_divided_by_what_the_work_waited_for,
     gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
-    idle_shows_the_figures_of_findings,
+    idle_shows_the_figures_of_findings, steps_have_the_idle_time_of_the_view_idle,
     no_share_exceeds_the_whole)
 
 
