@@ -185,6 +185,16 @@ static void add_stream_order_edges(struct edge_builder *builder, const struct pa
 		add_edge_from(builder, 2 * before + 1);
 }
 
+/* A copy begins while its call runs. Of several copies of a call, the first counts. */
+static void note_copy_of_call(struct edge_builder *builder, uint32_t number)
+{
+	const struct path_node *work = path_node(builder->path, number);
+	struct path_node *call = path_node(builder->path, work->call);
+
+	if (work->kind == ACTIVITY_COPY && call->after == PATH_NONE)
+		call->after = number;
+}
+
 static void begin_work(struct edge_builder *builder, uint32_t number)
 {
 	const struct path_node *work = path_node(builder->path, number);
@@ -201,6 +211,8 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	add_inferred_edge(builder, work);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
+	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over)
+		note_copy_of_call(builder, number);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
 	builder->running[work->stream_index] = number + 1;
 }
@@ -418,6 +430,15 @@ static uint32_t last_ended_inside(const struct edge_builder *builder, const stru
 		       : PATH_NONE;
 }
 
+/* The copy of `call`, if it has ended in the call. */
+static uint32_t copy_that_ended(const struct edge_builder *builder, const struct path_node *call)
+{
+	return call->kind != ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE &&
+			       path_node(builder->path, call->after)->over
+		       ? call->after
+		       : PATH_NONE;
+}
+
 /* The work that the call waited for. May end work, so call it before making edges to the end of
  * `call`. */
 static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thread *thread,
@@ -428,7 +449,7 @@ static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thr
 	if (call->blocks)
 		return last_ended_inside(builder, call);
 	if (call->kind != ACTIVITY_WAIT || !call->took_effect)
-		return call->kind == ACTIVITY_GRAPH_LAUNCH ? PATH_NONE : call->after;
+		return copy_that_ended(builder, call);
 	if (call->sync == TRACE_SYNC_CONTEXT) {
 		for (uint32_t stream_index = 0; stream_index < builder->path->streams.count;
 			stream_index++)

@@ -154,6 +154,33 @@ static void append_start(
 	append_segment(path, from_ns, wait_ns, to / 2, kind);
 }
 
+/* Returns the part of an interval of a call in which the copy of that call ran. Empty: none. */
+static struct counted_interval copy_within(const struct critical_path_graph *path,
+	const struct path_node *call, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct path_node *copy = call->kind == ACTIVITY_COPY_CALL && call->after != PATH_NONE
+					       ? path_node(path, call->after)
+					       : NULL;
+
+	if (!copy || copy->begin_ns >= to_ns || copy->end_ns <= from_ns)
+		return (struct counted_interval){ to_ns, to_ns };
+	return (struct counted_interval){ max_u64(from_ns, copy->begin_ns),
+		min_u64(to_ns, copy->end_ns) };
+}
+
+/* Adds time in a call. While its copy runs, the time is that of the copy. */
+static void append_call(
+	struct critical_path_graph *path, uint32_t from, uint32_t to, uint32_t number)
+{
+	const struct path_node *call = path_node(path, number);
+	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
+	const struct counted_interval copy = copy_within(path, call, from_ns, to_ns);
+
+	append_segment(path, copy.end_ns, to_ns, number, PATH_CALL);
+	append_segment(path, copy.begin_ns, copy.end_ns, call->after, PATH_COPY);
+	append_segment(path, from_ns, copy.begin_ns, number, PATH_CALL);
+}
+
 static void append_between(struct critical_path_graph *path, uint32_t from, uint32_t to)
 {
 	uint32_t whose;
@@ -162,6 +189,10 @@ static void append_between(struct critical_path_graph *path, uint32_t from, uint
 
 	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER) {
 		append_start(path, from, to, kind);
+		return;
+	}
+	if (kind == PATH_CALL) {
+		append_call(path, from, to, whose);
 		return;
 	}
 	segment = append_segment(path, path_point(path, from), path_point(path, to), whose, kind);
@@ -267,6 +298,26 @@ static uint64_t latest_ready_time(const struct critical_path_graph *path,
 	return latest_ns;
 }
 
+/* Returns how long point `to` would take after its latest predecessor if what `selected` accepts
+ * took `left` of its time. */
+static uint64_t own_time_without(const struct critical_path_graph *path, double left,
+	bool (*selected)(const struct path_node *node, void *context), void *context, uint32_t to,
+	uint64_t latest_ns)
+{
+	const struct path_node *node = path_node(path, to / 2);
+	const uint64_t to_ns = path_point(path, to), own_ns = to_ns - latest_ns;
+	struct counted_interval copy;
+
+	if (!(to & 1))
+		return own_ns;
+	if (selected(node, context))
+		return (uint64_t)((double)own_ns * left);
+	copy = copy_within(path, node, latest_ns, to_ns);
+	if (copy.end_ns == copy.begin_ns || !selected(path_node(path, node->after), context))
+		return own_ns;
+	return own_ns - (uint64_t)((double)(copy.end_ns - copy.begin_ns) * (1 - left));
+}
+
 /* Computes when each point would come if what `selected` accepts took `left` of its time. */
 static uint64_t end_time_without(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context,
@@ -277,13 +328,10 @@ static uint64_t end_time_without(const struct critical_path_graph *path, double 
 	for (size_t begin = 0; begin < path->edges.count;) {
 		const struct edge_group group = group_from(path, begin);
 		const uint32_t to = group.edges[0].to;
-		const uint64_t own_ns = path_point(path, to) - group.latest_ns;
-		uint64_t at_ns = latest_ready_time(path, &group, times);
+		const uint64_t at_ns = latest_ready_time(path, &group, times) +
+				       own_time_without(
+					       path, left, selected, context, to, group.latest_ns);
 
-		if (!(to & 1) || !selected(path_node(path, to / 2), context))
-			at_ns += own_ns;
-		else
-			at_ns += (uint64_t)((double)own_ns * left);
 		times[to] = at_ns;
 		last_ns = max_u64(last_ns, at_ns);
 		begin += group.count;

@@ -68,6 +68,8 @@
  *	HOST      between calls
  *	CALL      in a call that waits for nothing
  *	COPY_CALL the same, of a call that copies. No segment has this kind: the view splits CALL.
+ *	          While the copy of the call runs, the time is that of the copy, even if the copy
+ *	          ends after the call: with pageable memory the call feeds the copy.
  *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
  *	          call if the work began more than START_MAX_NS after it
  *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
@@ -111,7 +113,7 @@ struct path_node {
 	uint32_t call;
 	/* Index in `streams`. Calls: found by CUPTI's stream id; PATH_NONE: not known. */
 	uint32_t stream_index;
-	/* Calls: the copy that ended in it; of a graph: the last of its work that ended.
+	/* Calls: the copy that began or ended in it; of a graph: the last of its work that ended.
 	 * PATH_NONE: none. */
 	uint32_t after;
 	uint32_t owner, name, thread, device;

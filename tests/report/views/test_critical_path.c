@@ -634,6 +634,26 @@ START_TEST(a_copy_call_that_takes_long)
 }
 END_TEST
 
+/* Pageable memory: the call feeds the copy, which ends just after it. */
+START_TEST(a_copy_that_runs_in_its_call)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
+	launch(builder, 1, 250, 2, 0);
+	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 120, 205);
+	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
+	run = show(builder);
+	expect(&run, "part", "copies", "path_ns", 80);
+	expect(&run, "part", "copy calls", "path_ns", 20);
+	expect(&run, "work", "memcpy HtoD", "gain_ns", 80);
+	expect(&run, "path", "critical path", "path_gpu_ns", 120);
+	expect(&run, "path", "critical path", "path_host_ns", 70);
+	expect(&run, "work", "memcpy HtoD", "path_gpu_ns", 80);
+}
+END_TEST
+
 START_TEST(a_tie)
 {
 	struct trace_builder *builder = begin();
@@ -784,6 +804,7 @@ int main(void)
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
 	tcase_add_test(graphs, a_copy_call_that_takes_long);
+	tcase_add_test(graphs, a_copy_that_runs_in_its_call);
 	tcase_add_test(graphs, a_tie);
 	tcase_add_test(graphs, work_without_times);
 	tcase_add_test(graphs, a_graph);
