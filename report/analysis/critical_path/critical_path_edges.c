@@ -185,6 +185,47 @@ static void add_stream_order_edges(struct edge_builder *builder, const struct pa
 		add_edge_from(builder, 2 * before + 1);
 }
 
+/* Returns the kernel that left no room on the GPU for `work`, which waited from `from_ns` on.
+ * PATH_NONE: there is none, or work of another stream ended just before `work` began, for which it
+ * may have waited. */
+static uint32_t kernel_without_room(
+	const struct edge_builder *builder, const struct path_node *work, uint64_t from_ns)
+{
+	const struct critical_path_graph *path = builder->path;
+	uint32_t found = PATH_NONE;
+
+	for (uint32_t stream = 0; stream < path->streams.count; stream++) {
+		const uint32_t last = cuda_events_last_run(builder->events, stream),
+			       running = stream < builder->running_room ? builder->running[stream]
+									: 0;
+		const struct path_node *other = running ? path_node(path, running - 1) : NULL;
+
+		if (stream == work->stream_index ||
+			path->streams.entries[stream].device != work->device)
+			continue;
+		if (last != PATH_NONE &&
+			work->begin_ns - path_node(path, last)->end_ns <= START_MAX_NS)
+			return PATH_NONE;
+		if (other && !other->over && other->fills &&
+			other->begin_ns <= from_ns + START_MAX_NS && other->end_ns > work->begin_ns)
+			found = running - 1;
+	}
+	return found;
+}
+
+/* Finds why work waits that all its edges let begin earlier. */
+static void note_room(struct edge_builder *builder, uint32_t number)
+{
+	struct path_node *work = path_node(builder->path, number);
+	const uint64_t call_end_ns = work->call != PATH_NONE
+					     ? path_node(builder->path, work->call)->end_ns
+					     : work->begin_ns,
+		       from_ns = gap_wait_begin(builder->latest_ns, call_end_ns, work->begin_ns);
+
+	if (from_ns < work->begin_ns)
+		work->after = kernel_without_room(builder, work, from_ns);
+}
+
 /* A copy begins while its call runs. Of several copies of a call, the first counts. */
 static void note_copy_of_call(struct edge_builder *builder, uint32_t number)
 {
@@ -211,6 +252,7 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	add_inferred_edge(builder, work);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
+	note_room(builder, number);
 	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over)
 		note_copy_of_call(builder, number);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
