@@ -434,6 +434,8 @@ START_TEST(inside_a_graph_of_unknown_nodes_nothing_is_known)
 	output_has(
 		run.out, "\"gpu_busy_ns\": 7500, \"gpu_idle_ns\": 500, \"gpu_unknown_ns\": 25000,");
 	output_has(run.out, "\"gap_ns\": 500, \"unknown_ns\": 25000, \"gaps\": 1,");
+	output_has(run.out, "\"kind\": \"unknown\", \"device\": 0, \"unknown_ns\": 25000, ");
+	output_has(run_report(NULL, "idle trace.bin").out, "unknown (busy or idle)");
 	run = run_report(NULL, "tree trace.bin -f json --columns name,idle_before_ns");
 	output_has(run.out, "\"idle_before_ns\": 500");
 	run = run_report(NULL, "trace.bin");
@@ -462,8 +464,7 @@ int main(void)
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
-		what_it_waits_for_is_not_invented,
-		what_the_host_did_meanwhile_is_named,
+		what_it_waits_for_is_not_invented, what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		text_tells_the_causes };
