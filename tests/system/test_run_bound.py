@@ -155,6 +155,7 @@ def what_a_wait_is_for_is_not_invented(folder):
     assert "waits for earlier work of its stream that the trace lacks or, less likely, the event" in verdict(trace)["finding"], verdict(trace)
     finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "queued-not-started"][0]
     assert "earlier work of its stream or, less likely" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
+    assert "Find what the stream still had to do: work from before the trace began, most likely; else " in finding["next"], finding # the wait begins 128 us after the trace
     gap = [row for row in rows("idle", trace)["rows"] if row["kind"] == "gap"][0]
     assert (gap["waits_for"], gap["stream"]) == ("earlier work or event", 3), gap
 
