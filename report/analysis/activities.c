@@ -5,6 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
+#include "report/gpu/occupancy.h"
 #include <stdlib.h>
 
 #define STREAMS_MAX 65536u   /* streams with a name */
@@ -483,4 +484,13 @@ size_t activities_counted_intervals(
 {
 	*windows = activities->counted;
 	return activities->counted_count;
+}
+
+bool activity_fills_device(const struct activity *work, const struct process *process)
+{
+	const struct launch_configs *configs = process->profile->kernels;
+	const struct trace_device *device = process_device(process, work->device);
+
+	return device && work->kind == ACTIVITY_KERNEL && work->kernel != ACTIVITY_NO_KERNEL &&
+	       occupancy_fills_device(device, &configs->kernels[work->kernel].record);
 }

@@ -169,4 +169,7 @@ static inline bool activity_is_call(const struct activity *activity)
 	return activity->kind < ACTIVITY_API;
 }
 
+/* Returns true if `work` is a kernel that counts and whose blocks fill its device (occupancy.h). */
+bool activity_fills_device(const struct activity *work, const struct process *process);
+
 #endif

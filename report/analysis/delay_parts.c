@@ -20,19 +20,27 @@ struct device_work {
 	uint64_t count;
 };
 
+/* The last work of a CUDA stream, and when the work before it had ended. */
+struct stream_work {
+	uint64_t begin_ns, end_ns, before_ns;
+	bool fills; /* the device, with its blocks */
+};
+
 struct delay_splitter {
+	const struct process *process;
 	struct stream_waits *waits;
 	struct stream_table streams;
-	uint64_t *stream_ends; /* by number of the stream: end of its work so far */
+	struct stream_work *stream_works; /* by number of the stream */
 	size_t stream_room;
 	struct device_work devices[TIMELINE_DEVICES];
 	size_t device_count;
 };
 
-struct delay_splitter *delay_splitter_new(void)
+struct delay_splitter *delay_splitter_new(const struct process *process)
 {
 	struct delay_splitter *splitter = xcalloc(sizeof *splitter);
 
+	splitter->process = process;
 	splitter->waits = stream_waits_new();
 	return splitter;
 }
@@ -43,7 +51,7 @@ void delay_splitter_free(struct delay_splitter *splitter)
 		free(splitter->devices[i].intervals);
 	stream_waits_free(splitter->waits);
 	stream_table_free(&splitter->streams);
-	free(splitter->stream_ends);
+	free(splitter->stream_works);
 	free(splitter);
 }
 
@@ -105,6 +113,33 @@ static uint64_t busy_until(const struct device_work *device, uint64_t at_ns)
 	return interval->sum_ns - (interval->end_ns - at_ns);
 }
 
+static bool ended_just_before(uint64_t end_ns, uint64_t at_ns)
+{
+	return end_ns && end_ns <= at_ns && at_ns - end_ns <= START_MAX_NS;
+}
+
+/* Whether a kernel of another stream left no room on the device for `work`, which waited from
+ * `from_ns` on. */
+static bool had_no_room(
+	const struct delay_splitter *splitter, const struct activity *work, uint64_t from_ns)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < splitter->streams.count && i < splitter->stream_room; i++) {
+		const struct stream_work *other = &splitter->stream_works[i];
+
+		if (splitter->streams.entries[i].device != work->device ||
+			splitter->streams.entries[i].stream == work->stream)
+			continue;
+		if (ended_just_before(other->end_ns, work->begin_ns) ||
+			ended_just_before(other->before_ns, work->begin_ns))
+			return false;
+		found |= other->fills && other->begin_ns <= from_ns + START_MAX_NS &&
+			 other->end_ns > work->begin_ns;
+	}
+	return found;
+}
+
 /* Divides what is neither the stream's nor the call's time. */
 static void split_rest(const struct delay_splitter *splitter, const struct device_work *device,
 	const struct activity *work, uint64_t from_ns, struct delay_parts *parts)
@@ -112,7 +147,8 @@ static void split_rest(const struct delay_splitter *splitter, const struct devic
 	const uint64_t rest_ns = work->begin_ns - from_ns;
 	struct stream_wait wait;
 
-	if (rest_ns > START_MAX_NS && stream_waits_before(splitter->waits, work, &wait)) {
+	if (rest_ns > START_MAX_NS && stream_waits_before(splitter->waits, work, &wait) &&
+		!had_no_room(splitter, work, from_ns)) {
 		parts->event_ns = rest_ns;
 		return;
 	}
@@ -130,17 +166,22 @@ struct delay_parts delay_splitter_add_work(
 	const uint32_t stream = stream_table_number(&splitter->streams, work->device, work->stream);
 	struct delay_parts parts = { .stream_ns = 0 };
 	uint64_t from_ns = work->call_begin_ns, next_ns;
+	struct stream_work *last;
 
-	array_grow_zeroed(&splitter->stream_ends, &splitter->stream_room, (size_t)stream + 1,
-		sizeof *splitter->stream_ends);
+	array_grow_zeroed(&splitter->stream_works, &splitter->stream_room, (size_t)stream + 1,
+		sizeof *splitter->stream_works);
+	last = &splitter->stream_works[stream];
 	if (work->has_call && from_ns < work->begin_ns) {
-		next_ns = min_u64(max_u64(from_ns, splitter->stream_ends[stream]), work->begin_ns);
+		next_ns = min_u64(max_u64(from_ns, last->end_ns), work->begin_ns);
 		parts.stream_ns = next_ns - from_ns;
 		from_ns = min_u64(max_u64(next_ns, work->call_end_ns), work->begin_ns);
 		parts.start_ns = from_ns - next_ns;
 		split_rest(splitter, device, work, from_ns, &parts);
 	}
-	splitter->stream_ends[stream] = max_u64(splitter->stream_ends[stream], work->end_ns);
+	*last = (struct stream_work){ .begin_ns = work->begin_ns,
+		.end_ns = max_u64(last->end_ns, work->end_ns),
+		.before_ns = last->end_ns,
+		.fills = activity_fills_device(work, splitter->process) };
 	add_interval(device, work->begin_ns, max_u64(work->begin_ns, work->end_ns));
 	return parts;
 }

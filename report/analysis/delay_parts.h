@@ -7,15 +7,19 @@
  * |---------|-----------------------------------------------------------------------------|
  * | stream  | for earlier work of its CUDA stream, which had not ended                    |
  * | start   | for its launch: until the call returned                                     |
- * | event   | behind a cudaStreamWaitEvent (stream_waits.h)                               |
+ * | event   | behind a cudaStreamWaitEvent (stream_waits.h), if it had room               |
  * | others  | while the device ran work of other streams of the process                   |
  * | unknown | the rest: the trace does not show for what                                  |
  *
  * A rest of at most START_MAX_NS (gap_cause.h), without the time of other streams, is part of the
  * start.
  *
- * Memory: 1 MB and that of stream_waits.h, 1.5 MB for each device, 8 bytes for each CUDA stream. Of
- * a device, the last 65,536 intervals of work are known. Time before them is unknown.
+ * Work behind a cudaStreamWaitEvent had no room if no work of another stream ended at most
+ * START_MAX_NS before its start, and a kernel of another stream that fills the device ran all
+ * through the rest and still runs. Such a rest belongs to the part `others_ns`.
+ *
+ * Memory: 1 MB and that of stream_waits.h, 1.5 MB for each device, 32 bytes for each CUDA stream.
+ * Of a device, the last 65,536 intervals of work are known. Time before them is unknown.
  */
 #ifndef PPERF_REPORT_ANALYSIS_DELAY_PARTS_H
 #define PPERF_REPORT_ANALYSIS_DELAY_PARTS_H
@@ -28,7 +32,7 @@ struct delay_parts {
 
 struct delay_splitter;
 
-struct delay_splitter *delay_splitter_new(void);
+struct delay_splitter *delay_splitter_new(const struct process *process);
 void delay_splitter_free(struct delay_splitter *splitter);
 
 /* Adds an activity that is no GPU operation. All activities must come in the order of

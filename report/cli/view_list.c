@@ -238,8 +238,8 @@ const struct view view_list[] = {
 			"id parent depth name label kind cause path device share gap_ns "
 			"unknown_ns gaps gap_max_ns start_ns ended_by blocked_by host_call thread "
 			"provenance time_share waits_for stream samples sample_share module",
-		.text = "gap_ns time_share cause share samples sample_share start_ns gaps "
-			"gap_max_ns unknown_ns ended_by blocked_by waits_for host_call stream "
+		.text = "gap_ns unknown_ns time_share cause share samples sample_share start_ns "
+			"gaps gap_max_ns ended_by blocked_by waits_for host_call stream "
 			"thread",
 		.sort = "gap_ns",
 		.share_title = "of idle",

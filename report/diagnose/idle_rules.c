@@ -462,6 +462,15 @@ const char *diagnose_event_call(struct diagnosis *diagnosis)
 	return diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent";
 }
 
+/* Returns true if the longest wait begins in the first hundredth of the time that it lasts: what it
+ * is for was then probably launched before the trace began. */
+static bool begins_early(const struct diagnosis *diagnosis)
+{
+	const struct occurrences *waits = &diagnosis->facts.event_gaps;
+
+	return waits->longest_at_ns < waits->longest_ns / 100;
+}
+
 /* Says what the work waits for, as far as it is known, and what to do. */
 static void explain_event(struct diagnosis *diagnosis, struct finding *finding)
 {
@@ -492,16 +501,24 @@ static void explain_event(struct diagnosis *diagnosis, struct finding *finding)
 			: "the GPU was idle when the wait was called: all GPU work in the trace "
 			  "that the event could be for was over; the record of the event is not "
 			  "in the trace");
+	if (event == GAP_EVENT_UNLIKELY) {
+		SET_TEXT(finding->next,
+			"Find what the stream still had to do: %skernels of a CUDA graph without "
+			"records, work of another GPU, of another process or rank (CUDA IPC), a "
+			"host function%s. Then what was recorded before the event.",
+			begins_early(diagnosis)
+				? "work from before the trace began, most likely; else "
+				: "",
+			begins_early(diagnosis) ? "" : ", or work from before the trace began");
+		return;
+	}
 	SET_TEXT(finding->next,
-		"Find %s: %swork of another %sGPU, of another process or rank "
-		"(CUDA IPC), a host function, or work from before the trace began.",
-		event == GAP_EVENT_KNOWN      ? "what was recorded before the event"
-		: event == GAP_EVENT_POSSIBLE ? "what was recorded before the event, and what the "
-						"stream still had to do"
-					      : "what the stream still had to do, then what was "
-						"recorded before the event",
-		event == GAP_EVENT_KNOWN ? "" : "kernels of a CUDA graph without records, ",
-		event == GAP_EVENT_UNLIKELY ? "" : "stream or ");
+		"Find %s: %swork of another stream or GPU, of another process or rank (CUDA IPC), "
+		"a host function, or work from before the trace began.",
+		event == GAP_EVENT_KNOWN ? "what was recorded before the event"
+					 : "what was recorded before the event, and what the "
+					   "stream still had to do",
+		event == GAP_EVENT_KNOWN ? "" : "kernels of a CUDA graph without records, ");
 }
 
 /* Reports that launched work waited behind waits for events while the GPU was idle. */

@@ -132,3 +132,15 @@ const char *occupancy_limit_text(uint32_t limits)
 {
 	return limit_texts[limits & 15];
 }
+
+bool occupancy_fills_device(const struct trace_device *device, const struct trace_kernel *kernel)
+{
+	const uint64_t threads = product_of(kernel->block);
+	struct occupancy occupancy;
+
+	if (occupancy_of(device, kernel, &occupancy))
+		return occupancy.waves_per_sm >= 1;
+	return threads && device->multiprocessors && threads <= device->max_threads_per_sm &&
+	       product_of(kernel->grid) >=
+		       (uint64_t)device->multiprocessors * (device->max_threads_per_sm / threads);
+}

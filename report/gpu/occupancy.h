@@ -48,6 +48,11 @@ struct occupancy {
 bool occupancy_of(const struct trace_device *device, const struct trace_kernel *kernel,
 	struct occupancy *out);
 
+/* Returns true if the kernel has at least as many blocks as fit on the device at once. If the
+ * limits that occupancy_of needs are not known, only the threads of the device count: then it is
+ * true only of kernels that fill the device whatever else limits them. */
+bool occupancy_fills_device(const struct trace_device *device, const struct trace_kernel *kernel);
+
 /* Returns a static text such as "registers" or "shared memory, blocks" for a combination of
  * limits. Returns "" for 0. */
 const char *occupancy_limit_text(uint32_t limits);

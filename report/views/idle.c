@@ -229,6 +229,21 @@ static uint64_t unknown_time_of(const struct idle_report *idle, uint32_t device)
 	return 0;
 }
 
+/* Adds a row of the time in which it is unknown whether the device was busy. It is no idle time, so
+ * it has no part in the gaps. */
+static void add_unknown_row(struct idle_report *idle, struct rows *rows, uint32_t device,
+	uint64_t unknown_ns, uint32_t parent)
+{
+	struct computed_row *computed = computed_row_new(idle->process, 0, "unknown");
+
+	computed_row_format_name(computed, "unknown (busy or idle)");
+	computed_row_set_unsigned(computed, "device", device);
+	computed_row_set_unsigned(computed, "unknown_ns", unknown_ns);
+	if (!idle->is_text || !idle->steps.steps)
+		computed_row_set_share(computed, "time_share", unknown_ns, span_of_devices(idle));
+	computed_row_add(rows, computed, parent);
+}
+
 static void add_idle_device(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device)
 {
@@ -248,6 +263,8 @@ static void add_idle_device(const struct options *options, struct idle_report *i
 		if (device->causes[most].all.count)
 			add_cause_rows(options, idle, rows, device, most, parent);
 	}
+	if (unknown_ns && options->depth > 1)
+		add_unknown_row(idle, rows, device->device, unknown_ns, parent);
 }
 
 /* Adds a row of the sums in steps. `gaps` 0: their number is not counted. */

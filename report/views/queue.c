@@ -399,7 +399,7 @@ void arrange_queue(const struct options *options, struct process *process, struc
 	struct queue_report *queue = xcalloc(sizeof *queue);
 
 	queue->activities = activities_read(process);
-	queue->splitter = delay_splitter_new();
+	queue->splitter = delay_splitter_new(process);
 	queue->events = external_sort_new(
 		sizeof(struct queue_event), EVENTS_IN_MEMORY, by_event_time, "GPU launches");
 	read_queue(queue);

@@ -117,8 +117,11 @@ def what_the_host_has_of_the_critical_path_is_divided(folder):
             assert abs(sum(map(float, re.findall(r"([0-9.]+) %", parts[1]))) - float(host[1])) <= 0.21, (trace, evidence)
     assert divided >= 3, divided
     evidence = {trace.name: verdict(trace).get("evidence") for trace, _ in traces()}
+    # the copies of pageable memory run in their calls, and nothing overlaps: the path has them as GPU work
+    assert "copies 25.9 %, compute 8.1 %; critical path: host 66.0 %, GPU work 34.0 %" in [text for name, text in evidence.items() if "saxpy" in name][0], evidence
     assert "data loading 35.4 %, CUDA calls 8.3 %" in [text for name, text in evidence.items() if "resnet50_num_workers_0" in name][0], evidence
-    assert "event wait 7.8 % (GPU work behind cudaStreamWaitEvent, most of it in fbgemm::permute_sparse_features)" in [text for name, text in evidence.items() if "~control~" in name][0], evidence
+    # kernels of an embedding, which fill the GPU, leave no room for the work behind cudaStreamWaitEvent: that time is theirs
+    assert "critical path: host 69.9 %, GPU work 26.6 %; the host's part" in [text for name, text in evidence.items() if "~control~" in name][0], evidence
 
 
 @case
@@ -152,6 +155,7 @@ def what_a_wait_is_for_is_not_invented(folder):
     assert "waits for earlier work of its stream that the trace lacks or, less likely, the event" in verdict(trace)["finding"], verdict(trace)
     finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "queued-not-started"][0]
     assert "earlier work of its stream or, less likely" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
+    assert "Find what the stream still had to do: work from before the trace began, most likely; else " in finding["next"], finding # the wait begins 128 us after the trace
     gap = [row for row in rows("idle", trace)["rows"] if row["kind"] == "gap"][0]
     assert (gap["waits_for"], gap["stream"]) == ("earlier work or event", 3), gap
 

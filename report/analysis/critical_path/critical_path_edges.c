@@ -185,6 +185,57 @@ static void add_stream_order_edges(struct edge_builder *builder, const struct pa
 		add_edge_from(builder, 2 * before + 1);
 }
 
+/* Returns the kernel that left no room on the GPU for `work`, which waited from `from_ns` on.
+ * PATH_NONE: there is none, or work of another stream ended just before `work` began, for which it
+ * may have waited. */
+static uint32_t kernel_without_room(
+	const struct edge_builder *builder, const struct path_node *work, uint64_t from_ns)
+{
+	const struct critical_path_graph *path = builder->path;
+	uint32_t found = PATH_NONE;
+
+	for (uint32_t stream = 0; stream < path->streams.count; stream++) {
+		const uint32_t last = cuda_events_last_run(builder->events, stream),
+			       running = stream < builder->running_room ? builder->running[stream]
+									: 0;
+		const struct path_node *other = running ? path_node(path, running - 1) : NULL;
+
+		if (stream == work->stream_index ||
+			path->streams.entries[stream].device != work->device)
+			continue;
+		if (last != PATH_NONE &&
+			work->begin_ns - path_node(path, last)->end_ns <= START_MAX_NS)
+			return PATH_NONE;
+		if (other && !other->over && other->fills &&
+			other->begin_ns <= from_ns + START_MAX_NS && other->end_ns > work->begin_ns)
+			found = running - 1;
+	}
+	return found;
+}
+
+/* Finds why work waits that all its edges let begin earlier. */
+static void note_room(struct edge_builder *builder, uint32_t number)
+{
+	struct path_node *work = path_node(builder->path, number);
+	const uint64_t call_end_ns = work->call != PATH_NONE
+					     ? path_node(builder->path, work->call)->end_ns
+					     : work->begin_ns,
+		       from_ns = gap_wait_begin(builder->latest_ns, call_end_ns, work->begin_ns);
+
+	if (from_ns < work->begin_ns)
+		work->after = kernel_without_room(builder, work, from_ns);
+}
+
+/* A copy begins while its call runs. Of several copies of a call, the first counts. */
+static void note_copy_of_call(struct edge_builder *builder, uint32_t number)
+{
+	const struct path_node *work = path_node(builder->path, number);
+	struct path_node *call = path_node(builder->path, work->call);
+
+	if (work->kind == ACTIVITY_COPY && call->after == PATH_NONE)
+		call->after = number;
+}
+
 static void begin_work(struct edge_builder *builder, uint32_t number)
 {
 	const struct path_node *work = path_node(builder->path, number);
@@ -201,6 +252,9 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	add_inferred_edge(builder, work);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
+	note_room(builder, number);
+	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over)
+		note_copy_of_call(builder, number);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
 	builder->running[work->stream_index] = number + 1;
 }
@@ -418,6 +472,15 @@ static uint32_t last_ended_inside(const struct edge_builder *builder, const stru
 		       : PATH_NONE;
 }
 
+/* The copy of `call`, if it has ended in the call. */
+static uint32_t copy_that_ended(const struct edge_builder *builder, const struct path_node *call)
+{
+	return call->kind != ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE &&
+			       path_node(builder->path, call->after)->over
+		       ? call->after
+		       : PATH_NONE;
+}
+
 /* The work that the call waited for. May end work, so call it before making edges to the end of
  * `call`. */
 static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thread *thread,
@@ -428,7 +491,7 @@ static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thr
 	if (call->blocks)
 		return last_ended_inside(builder, call);
 	if (call->kind != ACTIVITY_WAIT || !call->took_effect)
-		return call->kind == ACTIVITY_GRAPH_LAUNCH ? PATH_NONE : call->after;
+		return copy_that_ended(builder, call);
 	if (call->sync == TRACE_SYNC_CONTEXT) {
 		for (uint32_t stream_index = 0; stream_index < builder->path->streams.count;
 			stream_index++)

@@ -133,6 +133,7 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	node->call = call;
 	node->after_event = stream_waits_before(waits, one, &wait);
 	node->nodes_unknown = one->nodes_unknown;
+	node->fills = activity_fills_device(one, path->process);
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
 	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH)
 		note_handle_stream(path, path_node(path, call), stream_index);

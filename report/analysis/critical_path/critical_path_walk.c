@@ -138,20 +138,66 @@ static enum path_kind kind_of_wait(
 	return PATH_QUEUED;
 }
 
+/* Returns the part of an interval that is the time of the work node->after: of an interval in a
+ * call the time of its copy, of a wait that of the kernel that left no room for the work. Empty:
+ * none. */
+static struct counted_interval part_of_other(const struct critical_path_graph *path,
+	const struct path_node *node, uint64_t from_ns, uint64_t to_ns)
+{
+	const bool has_other = node->after != PATH_NONE && node->kind != ACTIVITY_GRAPH_LAUNCH;
+	const struct path_node *other = has_other ? path_node(path, node->after) : NULL;
+
+	if (!other || other->begin_ns >= to_ns || other->end_ns <= from_ns)
+		return (struct counted_interval){ to_ns, to_ns };
+	return (struct counted_interval){ max_u64(from_ns, other->begin_ns),
+		min_u64(to_ns, other->end_ns) };
+}
+
+/* Returns when work that came after the point `from` began to wait: from then on the GPU could have
+ * started it. */
+static uint64_t wait_begin(
+	const struct critical_path_graph *path, uint32_t from, const struct path_node *work)
+{
+	const uint64_t from_ns = path_point(path, from);
+	const bool has_launch = work->call != PATH_NONE &&
+				!is_of_same_launch(path_node(path, from / 2), work);
+
+	return gap_wait_begin(from_ns, has_launch ? path_node(path, work->call)->end_ns : from_ns,
+		work->begin_ns);
+}
+
 /* Adds the time before work began in two segments: until the GPU could have started it, and the
- * wait after that. Segments are added from the last to the first. */
+ * wait after that. The wait is the time of the kernel that left no room for the work, if there is
+ * one. Segments are added from the last to the first. */
 static void append_start(
 	struct critical_path_graph *path, uint32_t from, uint32_t to, enum path_kind kind)
 {
 	const struct path_node *work = path_node(path, to / 2);
 	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
-	const bool has_launch = work->call != PATH_NONE &&
-				!is_of_same_launch(path_node(path, from / 2), work);
-	const uint64_t call_end_ns = has_launch ? path_node(path, work->call)->end_ns : from_ns;
-	const uint64_t wait_ns = gap_wait_begin(from_ns, call_end_ns, to_ns);
+	const uint64_t wait_ns = wait_begin(path, from, work);
+	const struct counted_interval other = part_of_other(path, work, wait_ns, to_ns);
 
+	if (other.end_ns > other.begin_ns) {
+		append_segment(path, other.begin_ns, to_ns, work->after,
+			kind_of_work(path_node(path, work->after)));
+		append_segment(path, from_ns, other.begin_ns, to / 2, kind);
+		return;
+	}
 	append_segment(path, wait_ns, to_ns, to / 2, kind_of_wait(path, from, work));
 	append_segment(path, from_ns, wait_ns, to / 2, kind);
+}
+
+/* Adds time in a call. While its copy runs, the time is that of the copy. */
+static void append_call(
+	struct critical_path_graph *path, uint32_t from, uint32_t to, uint32_t number)
+{
+	const struct path_node *call = path_node(path, number);
+	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
+	const struct counted_interval copy = part_of_other(path, call, from_ns, to_ns);
+
+	append_segment(path, copy.end_ns, to_ns, number, PATH_CALL);
+	append_segment(path, copy.begin_ns, copy.end_ns, call->after, PATH_COPY);
+	append_segment(path, from_ns, copy.begin_ns, number, PATH_CALL);
 }
 
 static void append_between(struct critical_path_graph *path, uint32_t from, uint32_t to)
@@ -162,6 +208,10 @@ static void append_between(struct critical_path_graph *path, uint32_t from, uint
 
 	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER) {
 		append_start(path, from, to, kind);
+		return;
+	}
+	if (kind == PATH_CALL) {
+		append_call(path, from, to, whose);
 		return;
 	}
 	segment = append_segment(path, path_point(path, from), path_point(path, to), whose, kind);
@@ -184,6 +234,18 @@ static void propagate_slack(struct critical_path_graph *path, const struct edge_
 		if (more < slacks[from])
 			slacks[from] = more;
 	}
+}
+
+/* Work that had no room would have begun later had the kernel beside it taken longer. */
+static void limit_slack_of_other(struct critical_path_graph *path, uint32_t to)
+{
+	const struct path_node *work = path_node(path, to / 2);
+	uint64_t *slacks = path->slacks.entries;
+
+	if ((to & 1) || !path_is_work(work) || work->after == PATH_NONE)
+		return;
+	for (size_t point = 2 * (size_t)work->after; point <= 2 * (size_t)work->after + 1; point++)
+		slacks[point] = min_u64(slacks[point], slacks[to]);
 }
 
 /* The first point waited for nothing in the trace. Before it a thread was running, but no GPU
@@ -217,6 +279,7 @@ static void walk_back(struct critical_path_graph *path)
 
 		end -= group.count;
 		propagate_slack(path, &group);
+		limit_slack_of_other(path, group.edges[0].to);
 		if (group.edges[0].to != current)
 			continue;
 		append_between(path, group.held_up_by, current);
@@ -267,6 +330,30 @@ static uint64_t latest_ready_time(const struct critical_path_graph *path,
 	return latest_ns;
 }
 
+/* Returns how long point `to` would take after its latest predecessor if what `selected` accepts
+ * took `left` of its time. */
+static uint64_t own_time_without(const struct critical_path_graph *path, double left,
+	bool (*selected)(const struct path_node *node, void *context), void *context,
+	const struct edge_group *group)
+{
+	const uint32_t to = group->edges[0].to;
+	const struct path_node *node = path_node(path, to / 2);
+	const uint64_t to_ns = path_point(path, to), own_ns = to_ns - group->latest_ns;
+	struct counted_interval other;
+
+	if ((to & 1) && selected(node, context))
+		return (uint64_t)((double)own_ns * left);
+	if (path_is_work(node) == (to & 1))
+		return own_ns;
+	other = part_of_other(path, node,
+		to & 1 ? group->latest_ns
+		       : max_u64(group->latest_ns, wait_begin(path, group->held_up_by, node)),
+		to_ns);
+	if (other.end_ns == other.begin_ns || !selected(path_node(path, node->after), context))
+		return own_ns;
+	return own_ns - (uint64_t)((double)(other.end_ns - other.begin_ns) * (1 - left));
+}
+
 /* Computes when each point would come if what `selected` accepts took `left` of its time. */
 static uint64_t end_time_without(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context,
@@ -277,13 +364,9 @@ static uint64_t end_time_without(const struct critical_path_graph *path, double 
 	for (size_t begin = 0; begin < path->edges.count;) {
 		const struct edge_group group = group_from(path, begin);
 		const uint32_t to = group.edges[0].to;
-		const uint64_t own_ns = path_point(path, to) - group.latest_ns;
-		uint64_t at_ns = latest_ready_time(path, &group, times);
+		const uint64_t at_ns = latest_ready_time(path, &group, times) +
+				       own_time_without(path, left, selected, context, &group);
 
-		if (!(to & 1) || !selected(path_node(path, to / 2), context))
-			at_ns += own_ns;
-		else
-			at_ns += (uint64_t)((double)own_ns * left);
 		times[to] = at_ns;
 		last_ns = max_u64(last_ns, at_ns);
 		begin += group.count;

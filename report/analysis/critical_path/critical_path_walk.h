@@ -45,6 +45,11 @@
  *
  * Work that could have held it up as well, but did not, gets no edge, so its slack is too large.
  *
+ * Work that waits may have no room on the GPU: if no work of another stream ended at most
+ * START_MAX_NS before it begins, and a kernel of another stream with enough blocks to fill the
+ * device ran all through the wait and still runs. It then starts as the last blocks of that kernel
+ * leave room. The wait is the time of that kernel, without an edge, as the kernel ends later.
+ *
  * Not known is whether one thread waits for another, except for turns. A wait for an unknown
  * stream or event counts as a wait for the last work that ended during it. Work without times is
  * not in the graph.
@@ -68,10 +73,13 @@
  *	HOST      between calls
  *	CALL      in a call that waits for nothing
  *	COPY_CALL the same, of a call that copies. No segment has this kind: the view splits CALL.
+ *	          While the copy of the call runs, the time is that of the copy, even if the copy
+ *	          ends after the call: with pageable memory the call feeds the copy.
  *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
  *	          call if the work began more than START_MAX_NS after it
  *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
- *	EVENT     the rest of either, of work behind cudaStreamWaitEvent
+ *	EVENT     the rest of either, of work behind cudaStreamWaitEvent, unless a kernel left no
+ *	          room for it: then the rest is the time of that kernel
  *	QUEUED    the rest of either: the work waited for something that is not in the graph
  *	SYNC      in a waiting call, after the end of the work; all of it if no work is known
  *	UNKNOWN   the launch, or nodes of a CUDA graph, are not in the trace
@@ -111,8 +119,8 @@ struct path_node {
 	uint32_t call;
 	/* Index in `streams`. Calls: found by CUPTI's stream id; PATH_NONE: not known. */
 	uint32_t stream_index;
-	/* Calls: the copy that ended in it; of a graph: the last of its work that ended.
-	 * PATH_NONE: none. */
+	/* Calls: the copy that began or ended in it; of a graph: the last of its work that ended.
+	 * Work: the kernel that left no room for it while it waited. PATH_NONE: none. */
 	uint32_t after;
 	uint32_t owner, name, thread, device;
 	uint8_t kind, sync;                     /* as in struct activity */
@@ -122,6 +130,7 @@ struct path_node {
 	/* works: launched behind a wait of its stream for an event; of a graph whose nodes may be
 	 * missing in the trace */
 	bool after_event, nodes_unknown;
+	bool fills; /* kernels: has as many blocks as fit on the device at once, or more */
 };
 
 /* A point of node p / 2: its end if p is odd, else its begin. */

@@ -494,6 +494,37 @@ START_TEST(a_wait_for_an_unnamed_event_is_for_what_ended_just_before)
 }
 END_TEST
 
+/* Work behind a wait for an event starts 60 us before a kernel of another stream ends, whose
+ * blocks took all of the GPU: it had no room. Without so many blocks, or if other work ended just
+ * before, it may have waited for the event. */
+START_TEST(work_has_no_room_beside_a_kernel_that_fills_the_gpu)
+{
+	static const struct {
+		uint32_t blocks;
+		uint64_t third_end;
+		long long event, filling;
+	} cases[] = { { 15000, 30000, -2, 89880 }, { 64, 30000, 89880, 0 },
+		{ 15000, 89990, -2, 0 } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct trace_builder *builder = begin();
+		struct report_run run;
+
+		launch(builder, 1, 80, 9, 9);
+		launch(builder, 1, 95, 1, 8);
+		sync(builder, 1, TRACE_SYNC_STREAM_WAIT, 7, 0, 105, 110);
+		launch(builder, 1, 115, 2, 7);
+		kernel(builder, 9, "small", 9, 85, cases[i].third_end);
+		build_kernel(builder, 9, 90000, 1, "filling", 100, 150000)->grid[0] =
+			cases[i].blocks;
+		kernel(builder, 2, "held up", 7, 90000, 290000);
+		run = show(builder);
+		expect(&run, "part", "event wait", "path_ns", cases[i].event);
+		expect(&run, "work", "filling", "path_ns", cases[i].filling);
+	}
+}
+END_TEST
+
 START_TEST(two_threads)
 {
 	struct trace_builder *builder = begin();
@@ -631,6 +662,26 @@ START_TEST(a_copy_call_that_takes_long)
 	expect(&run, "part", "copy calls", "path_ns", 100);
 	expect(&run, "part", "calls", "path_ns", -2);
 	expect(&run, "path", "critical path", "path_host_ns", 150);
+}
+END_TEST
+
+/* Pageable memory: the call feeds the copy, which ends just after it. */
+START_TEST(a_copy_that_runs_in_its_call)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
+	launch(builder, 1, 250, 2, 0);
+	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 120, 205);
+	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
+	run = show(builder);
+	expect(&run, "part", "copies", "path_ns", 80);
+	expect(&run, "part", "copy calls", "path_ns", 20);
+	expect(&run, "work", "memcpy HtoD", "gain_ns", 80);
+	expect(&run, "path", "critical path", "path_gpu_ns", 120);
+	expect(&run, "path", "critical path", "path_host_ns", 70);
+	expect(&run, "work", "memcpy HtoD", "path_gpu_ns", 80);
 }
 END_TEST
 
@@ -777,6 +828,7 @@ int main(void)
 	tcase_add_test(graphs, a_wait_for_an_unnamed_event_is_for_what_ended_just_before);
 	tcase_add_test(graphs, the_default_stream_waits_for_others_and_they_for_it);
 	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
+	tcase_add_test(graphs, work_has_no_room_beside_a_kernel_that_fills_the_gpu);
 	tcase_add_test(graphs, two_threads);
 	tcase_add_test(graphs, threads_take_turns);
 	tcase_add_test(graphs, a_backward_pass_waits_for_its_caller_and_that_for_it);
@@ -784,6 +836,7 @@ int main(void)
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
 	tcase_add_test(graphs, a_copy_call_that_takes_long);
+	tcase_add_test(graphs, a_copy_that_runs_in_its_call);
 	tcase_add_test(graphs, a_tie);
 	tcase_add_test(graphs, work_without_times);
 	tcase_add_test(graphs, a_graph);

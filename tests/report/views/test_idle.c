@@ -434,6 +434,8 @@ START_TEST(inside_a_graph_of_unknown_nodes_nothing_is_known)
 	output_has(
 		run.out, "\"gpu_busy_ns\": 7500, \"gpu_idle_ns\": 500, \"gpu_unknown_ns\": 25000,");
 	output_has(run.out, "\"gap_ns\": 500, \"unknown_ns\": 25000, \"gaps\": 1,");
+	output_has(run.out, "\"kind\": \"unknown\", \"device\": 0, \"unknown_ns\": 25000, ");
+	output_has(run_report(NULL, "idle trace.bin").out, "unknown (busy or idle)");
 	run = run_report(NULL, "tree trace.bin -f json --columns name,idle_before_ns");
 	output_has(run.out, "\"idle_before_ns\": 500");
 	run = run_report(NULL, "trace.bin");

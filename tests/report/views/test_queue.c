@@ -153,6 +153,42 @@ START_TEST(a_delay_is_divided_by_what_it_waited_for)
 }
 END_TEST
 
+/* What starts before the end of a kernel that fills the device had no room beside it. */
+START_TEST(a_wait_without_room_is_not_for_the_event)
+{
+	static const struct {
+		uint32_t blocks;
+		const char *row;
+	} cases[] = { { 15000, "event,98495,0,5,0,98490,0" }, { 64, "event,98495,0,5,98490,0,0" } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct trace_builder *builder = builder_new();
+		const uint32_t api = build_name(builder, "cudaStreamWaitEvent");
+		struct trace_sync *sync;
+
+		build_device(builder, 0, "a GPU");
+		build_push(builder, 1, 10, "a");
+		build_launch(builder, 1, 1000, 1);
+		sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, 1410);
+		sync->call.api = api;
+		sync->type = TRACE_SYNC_STREAM_WAIT;
+		sync->call.duration = 10;
+		build_launch(builder, 1, 1510, 2);
+		build_pop(builder, 1, 2000);
+		build_kernel(builder, 9, 900000, 1, "filling", 1100, 160000)->grid[0] =
+			cases[i].blocks;
+		build_kernel(builder, 9, 900000, 2, "event", 100000, 210000)->gpu.stream = 8;
+		output_has(
+			run_report(builder,
+				"queue trace.bin -f csv --columns "
+				"name,delay_total_ns,delay_stream_ns,delay_start_ns,delay_event_ns,"
+				"delay_others_ns,delay_unknown_ns")
+				.out,
+			cases[i].row);
+	}
+}
+END_TEST
+
 START_TEST(nothing_ran)
 {
 	struct trace_builder *builder = builder_new();
@@ -182,7 +218,7 @@ int main(void)
 	const TTest *const tests[] = { delays_and_what_was_outstanding,
 		before_and_after_the_launch_are_idle, of_a_graph_only_the_first_waited,
 		idle_time_without_a_launch_is_unknown, a_delay_is_divided_by_what_it_waited_for,
-		nothing_ran, text_fits };
+		a_wait_without_room_is_not_for_the_event, nothing_ran, text_fits };
 
 	return run_view_suite("queue", tests, sizeof tests / sizeof *tests);
 }
