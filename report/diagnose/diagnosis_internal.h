@@ -88,6 +88,8 @@ struct first_call_gaps {
 struct variable_kernel {
 	uint32_t node; /* 0: none */
 	uint64_t excess_ns;
+	/* of the kernel that would be reported, were its grid or its launch known */
+	uint64_t unknown_excess_ns;
 	uint64_t *medians; /* by node: median duration; 0: kernels that cannot be compared */
 	/* sums of duration / median, by part of the trace */
 	double own[CLOCK_PARTS_MAX], others[CLOCK_PARTS_MAX];

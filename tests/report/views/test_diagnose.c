@@ -941,18 +941,28 @@ static struct trace_builder *blocked_at_one_path(void)
 	return blocked_twice("read", 100);
 }
 
-/* A hundred of one kernel at one place; which take longer is `slow`'s matter. */
-static struct trace_builder *spread(uint64_t (*length)(unsigned i))
+/* Two hundred of one kernel at one place; which take longer is `length`'s matter. Of those with a
+ * grid of 0 the trace does not know it, and without launches it has the work alone. */
+static struct trace_builder *spread_of(
+	uint64_t (*length)(unsigned i), uint32_t grid, bool has_launches)
 {
 	struct program program = program_new();
 
 	build_push(program.builder, 1, 100, "train");
 	for (unsigned i = 0; i < 200; i++) {
 		kernel(&program, "k", 1000 + 2 * i * 1000, 100 * US + i * 100 * US, length(i));
+		program.work[program.count - 1].grid = grid;
+		if (!has_launches)
+			program.work[program.count - 1].correlation += 100000;
 		kernel(&program, "other", 2000 + 2 * i * 1000, 150 * US + i * 100 * US, 20 * US);
 	}
 	build_pop(program.builder, 1, MS);
 	return program_end(&program, 40 * MS);
+}
+
+static struct trace_builder *spread(uint64_t (*length)(unsigned i))
+{
+	return spread_of(length, 1024, true);
 }
 
 static uint64_t two_values(unsigned i)
@@ -973,6 +983,16 @@ static uint64_t alike(unsigned i)
 static struct trace_builder *bimodal(void)
 {
 	return spread(two_values);
+}
+
+static struct trace_builder *of_unknown_grid(void)
+{
+	return spread_of(two_values, 0, true);
+}
+
+static struct trace_builder *of_unknown_launch(void)
+{
+	return spread_of(two_values, 1024, false);
 }
 
 static struct trace_builder *rare(void)
@@ -1319,6 +1339,8 @@ static const struct rule_case {
 		"most of it was allocated by model: 400.00 MB" },
 	{ growing, "out-of-memory", "clear", "" },
 	{ bimodal, "kernel-variability", "finding", "bimodal: 2 typical values" },
+	{ of_unknown_grid, "kernel-variability", "not checked", "the grids or the launches" },
+	{ of_unknown_launch, "kernel-variability", "not checked", "the grids or the launches" },
 	{ rare, "kernel-variability", "finding", "rare slow instances: 4 of 200" },
 	{ throttled, "kernel-variability", "finding", "correlated with clock rate" },
 	{ as_ever, "kernel-variability", "clear", "" },
