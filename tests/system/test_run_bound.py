@@ -122,6 +122,16 @@ def what_the_host_has_of_the_critical_path_is_divided(folder):
 
 
 @case
+def time_before_an_operation_of_unknown_launch_is_unknown(folder):
+    """The first 64 operations of this trace were launched before it began."""
+    trace, = [trace for trace, _ in traces() if "dlrm_worker1" in trace.name]
+    evidence, classes = verdict(trace)["evidence"], {row["name"]: row["impact_ns"] for row in rows("diagnose", trace)["rows"] if row["kind"] == "class"}
+    assert "launch 30.8 %" in evidence and "unknown 5.7 %" in evidence, evidence
+    idle = {row["name"]: row["gap_ns"] for row in rows("idle", trace)["rows"] if row["kind"] == "class"}
+    assert idle["unknown"] == classes["unknown"] == 1127000 and idle["launch-bound or host-bound"] == classes["launch"], (idle, classes)
+
+
+@case
 def a_long_time_before_the_first_operation_is_said(folder):
     said = {trace.name: (re.findall(r"; before the first GPU operation ([^;]*(?:; CUDA calls in that time: .*)?)", verdict(trace).get("evidence") or "") or [""])[0] for trace, _ in traces()}
     assert said["pipit_saxpy-mpi-cuda_nsys_perlmutter0.sqlite"] == "837.81 ms: MPI_Init 645.68 ms, elsewhere 192.14 ms; CUDA calls in that time: cudaHostRegister 316.43 ms", said
