@@ -125,6 +125,7 @@ struct diagnose_facts {
 	bool has_steps;
 	uint64_t steady_steps; /* set by the rules that compare steps */
 	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
+	uint64_t own_launches; /* kernels of no CUDA graph whose launch is in the trace */
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */

@@ -227,6 +227,20 @@ static struct trace_builder *crumbs(void)
 	return regular(200, 8 * US, 2 * US, 5);
 }
 
+/* As many kernels again have no launch in the trace. */
+static struct trace_builder *crumbs_of_unknown_launch(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 200; i++) {
+		kernel(&program, names[i % 5], (i + 1) * 8 * US, (i + 1) * 8 * US + US, 2 * US);
+		program.work[program.count - 1].correlation += i % 2 * 100000;
+	}
+	build_pop(program.builder, 1, 2 * MS);
+	return program_end(&program, 3 * MS);
+}
+
 static struct trace_builder *long_pauses(void)
 {
 	return regular(6, 5 * MS, 100 * US, 5);
@@ -1233,6 +1247,10 @@ static const struct rule_case {
 	{ half_precision, "tensor-cores-unused", "clear", "" },
 	{ healthy, "tensor-cores-unused", "not checked", "peak rates of the GPU are not known" },
 	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
+	{ crumbs, "tiny-calls", "finding", "100 % of all kernels run for" },
+	{ crumbs_of_unknown_launch, "tiny-calls", "finding", "100 of 100 kernels" },
+	{ crumbs_of_unknown_launch, "tiny-calls", "finding",
+		"100 % of the kernels that have a launch of their own in the trace run for" },
 	{ healthy, "tiny-calls", "clear", "" },
 	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
