@@ -588,6 +588,19 @@ static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *fin
 	}
 }
 
+/* Says of a rule that found nothing that another has reported its class, because two classes that
+ * are judged together have one finding: host-bound time is in launch-bound, or the reverse. */
+static void note_reported_elsewhere(struct finding *findings)
+{
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
+		struct finding *own = finding_of_class(findings, class);
+		const struct finding *other = finding_of_class(findings, run_bound_partner(class));
+
+		if (own && other && own->state == FINDING_CLEAR && other->state == FINDING_FOUND)
+			SET_TEXT(own->same_idle_as, "%s", other->rule->name);
+	}
+}
+
 /* Returns the first finding of the list if it gains 1 % of the run or more. */
 static const struct finding *finding_to_begin_with(const struct finding *findings)
 {
@@ -642,6 +655,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 		report_larger_classes(whole, findings);
 	}
 	note_same_idle_time(whole, findings);
+	note_reported_elsewhere(findings);
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	if (whole->facts.operations)
 		add_bound_rows(whole, findings, rows);

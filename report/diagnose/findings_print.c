@@ -208,6 +208,30 @@ static void put_minor_finding(const struct style *style, const struct row *row)
 	paragraph_print(&paragraph, "-");
 }
 
+/* Returns the name of the finding that has what a rule without a finding looked for. Empty: none. */
+static struct string_view reported_in(const struct row *row)
+{
+	return computed_row_text(row, "same_idle_as");
+}
+
+/* Prints which rules have no finding of their own, because another finding has their time. */
+static void put_rules_in_others(const struct style *style, const struct row *rows, size_t count)
+{
+	struct paragraph paragraph = { .style = style, .indent = 16 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct string_view name = row_name(&rows[i]), other = reported_in(&rows[i]);
+
+		if (!computed_row_is(&rows[i], "kind", "clear") || !other.length)
+			continue;
+		paragraph_add(&paragraph, "%s%.*s, in %.*s", paragraph.built.used ? "; " : "",
+			(int)name.length, name.bytes, (int)other.length, other.bytes);
+	}
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "counted above");
+	free(paragraph.built.text);
+}
+
 /* Prints the names of the rules that found nothing in one line: those whose class of the verdict
  * has some time, with that, or the others. */
 static void put_clear_rules(const struct style *style, const struct row *rows, size_t count,
@@ -219,7 +243,7 @@ static void put_clear_rules(const struct style *style, const struct row *rows, s
 		const struct string_view name = row_name(&rows[i]);
 		uint64_t cost_ns;
 
-		if (!computed_row_is(&rows[i], "kind", "clear") ||
+		if (!computed_row_is(&rows[i], "kind", "clear") || reported_in(&rows[i]).length ||
 			finding_number(&rows[i], "impact_ns", &cost_ns) != with_cost)
 			continue;
 		paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
@@ -342,6 +366,7 @@ static void put_process_findings(
 	for (size_t i = 0; i < count && minor; i++)
 		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]))
 			put_minor_finding(style, &rows[i]);
+	put_rules_in_others(style, rows, count);
 	put_clear_rules(style, rows, count, true, "below threshold");
 	put_clear_rules(style, rows, count, false, "nothing found");
 	put_unchecked(style, rows, count);
@@ -514,7 +539,8 @@ static void brief_tail(
 		for (size_t i = 0; i < rows->count; i++) {
 			const struct string_view name = row_name(&rows->rows[i]);
 
-			if (!computed_row_is(&rows->rows[i], "kind", kinds[kind]))
+			if (!computed_row_is(&rows->rows[i], "kind", kinds[kind]) ||
+				(!kind && reported_in(&rows->rows[i]).length))
 				continue;
 			output_string(out, before);
 			output_string(out, json ? "\"" : "");

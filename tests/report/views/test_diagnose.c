@@ -1447,6 +1447,19 @@ START_TEST(the_command_of_each_finding_works)
 }
 END_TEST
 
+/* Two rules are about the time of one class: that without a finding has not found nothing. */
+START_TEST(a_class_in_another_finding_is_not_nothing)
+{
+	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
+
+	ck_assert_ptr_nonnull(strstr(run.out, "\n1. launch-bound: "));
+	ck_assert_ptr_nonnull(strstr(run.out, "\ncounted above   host-bound, in launch-bound\n"));
+	ck_assert_ptr_null(strstr(run.out, "nothing found   host-bound"));
+	ck_assert_ptr_null(
+		strstr(run_report(NULL, "diagnose trace.bin --brief").out, "by: host-bound"));
+}
+END_TEST
+
 START_TEST(of_a_healthy_program_nothing_stands_out)
 {
 	const struct report_run run = run_report(healthy(), "diagnose trace.bin --ascii");
@@ -1651,6 +1664,7 @@ int main(void)
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
+	tcase_add_test(tests, a_class_in_another_finding_is_not_nothing);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, what_costs_little_is_said_briefly);
 	tcase_add_test(tests, waiting_for_data_has_one_name);
