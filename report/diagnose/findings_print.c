@@ -195,6 +195,35 @@ static bool costs_little(const struct row *row)
 	return 1000 * computed_row_real(row, "impact_share") * part < LIMIT_MINOR;
 }
 
+/* Returns true if a finding gains so little of the run that its share is printed as 0.0 %. */
+static bool gains_nothing(const struct row *row)
+{
+	uint64_t gain_ns;
+
+	return lower_gain(row, &gain_ns) && 100 * computed_row_real(row, "gain_share") < 0.05;
+}
+
+/* Prints which findings gain nothing, because next to none of the GPU work that they shorten is on the
+ * critical path. */
+static void put_findings_without_gain(
+	const struct style *style, const struct row *rows, size_t count)
+{
+	struct paragraph paragraph = { .style = style, .indent = 16 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct string_view name = row_name(&rows[i]);
+
+		if (computed_row_is(&rows[i], "kind", "finding") && gains_nothing(&rows[i]))
+			paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
+				(int)name.length, name.bytes);
+	}
+	if (paragraph.built.used) {
+		paragraph_add(&paragraph, " (less of this GPU work hardly shortens the run)");
+		paragraph_print(&paragraph, "no gain");
+	}
+	free(paragraph.built.text);
+}
+
 /* Prints a finding in one sentence: it is not worth more. */
 static void put_minor_finding(const struct style *style, const struct row *row)
 {
@@ -364,8 +393,10 @@ static void put_process_findings(
 		if (computed_row_is(&rows[i], "kind", "note"))
 			put_finding(style, &rows[i], 0);
 	for (size_t i = 0; i < count && minor; i++)
-		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]))
+		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]) &&
+			!gains_nothing(&rows[i]))
 			put_minor_finding(style, &rows[i]);
+	put_findings_without_gain(style, rows, count);
 	put_rules_in_others(style, rows, count);
 	put_clear_rules(style, rows, count, true, "below threshold");
 	put_clear_rules(style, rows, count, false, "nothing found");

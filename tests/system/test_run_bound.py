@@ -132,6 +132,16 @@ def no_finding_is_above_a_larger_loss_that_is_hidden(folder):
 
 
 @case
+def a_finding_that_gains_nothing_is_named_only(folder):
+    named = 0
+    for trace, _ in traces():
+        text = subprocess.run([REPORT, "diagnose", trace, "--width", "110"], capture_output=True, text=True, env=environment(), timeout=120).stdout
+        assert not re.search(r"up to 0.ns|\(0\.0 %", text), (trace, text)
+        named += bool(re.search(r"^no gain  +[a-z-]+", text, re.M))
+    assert named >= 3, named
+
+
+@case
 def time_before_an_operation_of_unknown_launch_is_unknown(folder):
     """The first 64 operations of this trace were launched before it began."""
     trace, = [trace for trace, _ in traces() if "dlrm_worker1" in trace.name]
