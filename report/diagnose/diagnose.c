@@ -533,8 +533,8 @@ static uint64_t least_gain(const struct finding *findings)
 	return least_ns;
 }
 
-/* Reports classes that are below the thresholds of their rules, but cost more than a finding that is
- * reported: the list would hide the larger loss. After note_small_classes(). */
+/* Reports classes that are below the thresholds of their rules, but cost more than a finding
+ * that is reported: the list would hide the larger loss. After note_small_classes(). */
 static void report_larger_classes(struct diagnosis *diagnosis, struct finding *findings)
 {
 	const uint64_t least_ns = least_gain(findings);

@@ -203,7 +203,7 @@ static bool gains_nothing(const struct row *row)
 	return lower_gain(row, &gain_ns) && 100 * computed_row_real(row, "gain_share") < 0.05;
 }
 
-/* Prints which findings gain nothing, because next to none of the GPU work that they shorten is on the
+/* Prints which findings gain nothing: next to none of the GPU work that they shorten is on the
  * critical path. */
 static void put_findings_without_gain(
 	const struct style *style, const struct row *rows, size_t count)
@@ -237,7 +237,7 @@ static void put_minor_finding(const struct style *style, const struct row *row)
 	paragraph_print(&paragraph, "-");
 }
 
-/* Returns the name of the finding that has what a rule without a finding looked for. Empty: none. */
+/* Returns the name of the finding that has what a rule without a finding looked for. Or empty. */
 static struct string_view reported_in(const struct row *row)
 {
 	return computed_row_text(row, "same_idle_as");

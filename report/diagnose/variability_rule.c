@@ -3,10 +3,10 @@
  * The rule about a kernel that takes different times for the same work, that is, for the same
  * kernel, grid and node.
  *
- * The candidate is the kernel node with the most time above its median. Not one whose launches are
- * not in the trace, or not their grids: other sizes may be all that differs. The view `distribution`
- * gives the shape of its durations. The clock rate is the cause if other kernels were slower or
- * faster in the same parts of the trace.
+ * The candidate is the kernel node with the most time above its median. Not one whose launches
+ * are not in the trace, or not their grids: other sizes may be all that differs. The view
+ * `distribution` gives the shape of its durations. The clock rate is the cause if other kernels
+ * were slower or faster in the same parts of the trace.
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/analysis/duration_distribution.h"
@@ -27,8 +27,8 @@ static bool is_comparable(const struct diagnosis *diagnosis, const struct node *
 	       !diagnose_is_communication(diagnosis, node->name);
 }
 
-/* Returns true if the trace shows that all launches of a kernel node were alike: each is known, with
- * its grid, and was made at one place. */
+/* Returns true if the trace shows that all launches of a kernel node were alike: each is known,
+ * with its grid, and was made at one place. */
 static bool has_known_launch(const struct tree *tree, const struct node *node)
 {
 	return tree->nodes[node->parent].kind != NODE_UNATTRIBUTED && node->gpu->shape &&

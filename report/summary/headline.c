@@ -257,7 +257,7 @@ static void add_gpu_times(struct paragraph *paragraph, const struct process *pro
 		add_dataloader_wait(paragraph, process);
 }
 
-/* Returns true if a node's GPU time includes a backward pass that need not have been launched in it:
+/* Returns true if a node's GPU time includes a backward pass that need not be launched in it:
  * the tree has that of an operator beside the operator (node_placement.h). A step contains both
  * passes, and so does an optimizer that calls the model. */
 static bool includes_later_backward(const struct node *node)
