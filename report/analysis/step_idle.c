@@ -10,7 +10,7 @@ struct device_span {
 	uint32_t device;
 	uint32_t first_tid; /* thread that launched the first; 0: unknown */
 	uint64_t first_ns, last_ns;
-	bool begun;
+	bool begun, first_has_call; /* first_has_call: the launch of the first is in the trace */
 };
 
 unsigned idle_cause(enum gap_cause cause, uint64_t length_ns)
@@ -99,6 +99,7 @@ static void add_span(struct device_span *span, const struct activity *work)
 	if (!span->begun) {
 		span->first_ns = work->begin_ns;
 		span->first_tid = work->has_call ? work->tid : 0;
+		span->first_has_call = work->has_call;
 		span->begun = true;
 	}
 	span->last_ns = max_u64(span->last_ns, work->end_ns);
@@ -140,7 +141,10 @@ void step_idle_add_ends(
 			add_span(device_slot(spans, &sums->devices, sizeof *spans, one->device),
 				one);
 	for (size_t i = 0; i < sums->devices; i++) {
-		add_end(sums, process, spans[i].first_tid, 0, spans[i].first_ns);
+		if (spans[i].first_has_call)
+			add_end(sums, process, spans[i].first_tid, 0, spans[i].first_ns);
+		else
+			sums->ends_ns[GAP_UNKNOWN] += step_idle_counted(sums, 0, spans[i].first_ns);
 		add_end(sums, process, spans[i].first_tid, spans[i].last_ns,
 			process->profile->totals.wall_ns);
 	}

@@ -118,7 +118,9 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	if (facts->operations && facts->cause_gaps[GAP_ALLOCATION] >= LIMIT_CALLS_FEW &&
+	if (facts->operations &&
+		(facts->cause_gaps[GAP_ALLOCATION] >= LIMIT_CALLS_FEW ||
+			diagnosis->reports_small) &&
 		/* Allocations before the first step are part of getting ready. */
 		finding_set_class(diagnosis, finding, BOUND_ALLOCATION,
 			diagnose_bound(diagnosis)->steps ? 0 : facts->cause_ns[GAP_ALLOCATION],

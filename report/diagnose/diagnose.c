@@ -523,6 +523,36 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 	}
 }
 
+/* Returns the smallest gain of a finding that is 1 % of the run or more. */
+static uint64_t least_gain(const struct finding *findings)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
+		if (findings[i].state == FINDING_FOUND && finding_position(&findings[i]) == 1)
+			least_ns = min_u64(least_ns, finding_gain(&findings[i]));
+	return least_ns;
+}
+
+/* Reports classes that are below the thresholds of their rules, but cost more than a finding
+ * that is reported: the list would hide the larger loss. After note_small_classes(). */
+static void report_larger_classes(struct diagnosis *diagnosis, struct finding *findings)
+{
+	const uint64_t least_ns = least_gain(findings);
+
+	diagnosis->reports_small = true;
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
+		struct finding again = { .rule = findings[i].rule, .diagnosis = diagnosis };
+
+		if (findings[i].state != FINDING_CLEAR || findings[i].impact_ns <= least_ns)
+			continue;
+		run_rule(diagnosis, &again);
+		if (again.state == FINDING_FOUND)
+			findings[i] = again;
+	}
+	diagnosis->reports_small = false;
+}
+
 /* Returns the finding about a class, or about the one that is judged together with it. NULL:
  * nothing was found. */
 static const struct finding *found_of_class(struct finding *findings, enum bound class)
@@ -556,6 +586,19 @@ static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *fin
 			finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
 				" %s of it is the same idle time as in the finding %s.",
 				diagnose_time(diagnosis, finding->idle_of_ns), other->rule->name);
+	}
+}
+
+/* Says of a rule that found nothing that another has reported its class, because two classes that
+ * are judged together have one finding: host-bound time is in launch-bound, or the reverse. */
+static void note_reported_elsewhere(struct finding *findings)
+{
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
+		struct finding *own = finding_of_class(findings, class);
+		const struct finding *other = finding_of_class(findings, run_bound_partner(class));
+
+		if (own && other && own->state == FINDING_CLEAR && other->state == FINDING_FOUND)
+			SET_TEXT(own->same_idle_as, "%s", other->rule->name);
 	}
 }
 
@@ -608,9 +651,12 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	}
 	if (has_small_steps(whole, &narrowed))
 		of_steps = check_steps(whole, &narrowed, &part, findings);
-	note_same_idle_time(whole, findings);
-	if (whole->facts.operations)
+	if (whole->facts.operations) {
 		note_small_classes(whole, findings);
+		report_larger_classes(whole, findings);
+	}
+	note_same_idle_time(whole, findings);
+	note_reported_elsewhere(findings);
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	if (whole->facts.operations)
 		add_bound_rows(whole, findings, rows);

@@ -89,6 +89,8 @@ struct first_call_gaps {
 struct variable_kernel {
 	uint32_t node; /* 0: none */
 	uint64_t excess_ns;
+	/* of the kernel that would be reported, were its grid or its launch known */
+	uint64_t unknown_excess_ns;
 	uint64_t *medians; /* by node: median duration; 0: kernels that cannot be compared */
 	/* sums of duration / median, by part of the trace */
 	double own[CLOCK_PARTS_MAX], others[CLOCK_PARTS_MAX];
@@ -124,6 +126,7 @@ struct diagnose_facts {
 	bool has_steps;
 	uint64_t steady_steps; /* set by the rules that compare steps */
 	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
+	uint64_t own_launches; /* kernels of no CUDA graph whose launch is in the trace */
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
@@ -189,6 +192,8 @@ struct diagnosis {
 	bool has_bound;
 	struct program_traits traits; /* see diagnose_traits() */
 	bool has_traits;
+	/* Rules of classes report whatever is LIMIT_MINOR or more: a smaller finding is shown. */
+	bool reports_small;
 	struct step_table *step_table; /* NULL: not read yet (diagnose_step_table) */
 	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
 	 * more are made. */

@@ -268,6 +268,7 @@ static void facts_add_kernel(
 	const struct tree *tree = pass->diagnosis->profile->tree;
 
 	facts->kernels++;
+	facts->own_launches += kernel->has_call && !kernel->of_graph;
 	facts->communications += kernel->communicates;
 	variability_add(pass->diagnosis, kernel);
 	if (!kernel->of_graph && kernel->has_call && kernel->duration_ns < LIMIT_TINY_NS) {

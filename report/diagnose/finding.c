@@ -121,12 +121,14 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 	uint64_t span_ns, uint64_t per_mille)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
-	const uint64_t ns = run_bound_ns(bound, class);
-	const bool in_steps = bound->steps && diagnose_is_share(ns, bound->whole_ns, per_mille);
+	const uint64_t ns = run_bound_ns(bound, class),
+		       least = diagnosis->reports_small ? min_u64(LIMIT_MINOR, per_mille)
+							: per_mille;
+	const bool in_steps = bound->steps && diagnose_is_share(ns, bound->whole_ns, least);
 	const uint64_t part = in_steps ? ns : span_ns,
 		       whole = in_steps ? bound->whole_ns : diagnosis->facts.span_ns;
 
-	if (!diagnose_is_share(part, whole, per_mille))
+	if (!diagnose_is_share(part, whole, least))
 		return false;
 	finding->impact_ns = part;
 	finding->whole_ns = whole;

@@ -197,6 +197,35 @@ static bool costs_little(const struct row *row)
 	return 1000 * computed_row_real(row, "impact_share") * part < LIMIT_MINOR;
 }
 
+/* Returns true if a finding gains so little of the run that its share is printed as 0.0 %. */
+static bool gains_nothing(const struct row *row)
+{
+	uint64_t gain_ns;
+
+	return lower_gain(row, &gain_ns) && 100 * computed_row_real(row, "gain_share") < 0.05;
+}
+
+/* Prints which findings gain nothing: next to none of the GPU work that they shorten is on the
+ * critical path. */
+static void put_findings_without_gain(
+	const struct style *style, const struct row *rows, size_t count)
+{
+	struct paragraph paragraph = { .style = style, .indent = 16 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct string_view name = row_name(&rows[i]);
+
+		if (computed_row_is(&rows[i], "kind", "finding") && gains_nothing(&rows[i]))
+			paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
+				(int)name.length, name.bytes);
+	}
+	if (paragraph.built.used) {
+		paragraph_add(&paragraph, " (less of this GPU work hardly shortens the run)");
+		paragraph_print(&paragraph, "no gain");
+	}
+	free(paragraph.built.text);
+}
+
 /* Prints a finding in one sentence: it is not worth more. */
 static void put_minor_finding(const struct style *style, const struct row *row)
 {
@@ -210,6 +239,30 @@ static void put_minor_finding(const struct style *style, const struct row *row)
 	paragraph_print(&paragraph, "-");
 }
 
+/* Returns the name of the finding that has what a rule without a finding looked for. Or empty. */
+static struct string_view reported_in(const struct row *row)
+{
+	return computed_row_text(row, "same_idle_as");
+}
+
+/* Prints which rules have no finding of their own, because another finding has their time. */
+static void put_rules_in_others(const struct style *style, const struct row *rows, size_t count)
+{
+	struct paragraph paragraph = { .style = style, .indent = 16 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct string_view name = row_name(&rows[i]), other = reported_in(&rows[i]);
+
+		if (!computed_row_is(&rows[i], "kind", "clear") || !other.length)
+			continue;
+		paragraph_add(&paragraph, "%s%.*s, in %.*s", paragraph.built.used ? "; " : "",
+			(int)name.length, name.bytes, (int)other.length, other.bytes);
+	}
+	if (paragraph.built.used)
+		paragraph_print(&paragraph, "counted above");
+	free(paragraph.built.text);
+}
+
 /* Prints the names of the rules that found nothing in one line: those whose class of the verdict
  * has some time, with that, or the others. */
 static void put_clear_rules(const struct style *style, const struct row *rows, size_t count,
@@ -221,7 +274,7 @@ static void put_clear_rules(const struct style *style, const struct row *rows, s
 		const struct string_view name = row_name(&rows[i]);
 		uint64_t cost_ns;
 
-		if (!computed_row_is(&rows[i], "kind", "clear") ||
+		if (!computed_row_is(&rows[i], "kind", "clear") || reported_in(&rows[i]).length ||
 			finding_number(&rows[i], "impact_ns", &cost_ns) != with_cost)
 			continue;
 		paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
@@ -342,8 +395,11 @@ static void put_process_findings(
 		if (computed_row_is(&rows[i], "kind", "note"))
 			put_finding(style, &rows[i], 0);
 	for (size_t i = 0; i < count && minor; i++)
-		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]))
+		if (computed_row_is(&rows[i], "kind", "finding") && costs_little(&rows[i]) &&
+			!gains_nothing(&rows[i]))
 			put_minor_finding(style, &rows[i]);
+	put_findings_without_gain(style, rows, count);
+	put_rules_in_others(style, rows, count);
 	put_clear_rules(style, rows, count, true, "below threshold");
 	put_clear_rules(style, rows, count, false, "nothing found");
 	put_unchecked(style, rows, count);
@@ -516,7 +572,8 @@ static void brief_tail(
 		for (size_t i = 0; i < rows->count; i++) {
 			const struct string_view name = row_name(&rows->rows[i]);
 
-			if (!computed_row_is(&rows->rows[i], "kind", kinds[kind]))
+			if (!computed_row_is(&rows->rows[i], "kind", kinds[kind]) ||
+				(!kind && reported_in(&rows->rows[i]).length))
 				continue;
 			output_string(out, before);
 			output_string(out, json ? "\"" : "");

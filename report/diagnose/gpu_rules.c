@@ -210,6 +210,17 @@ static uint64_t time_to_save(const struct diagnose_facts *facts, uint32_t *node)
 	return sum;
 }
 
+/* Returns of which kernels the tiny ones are a share: the rule knows those that have a launch of
+ * their own in the trace. */
+static const char *counted_kernels(const struct diagnosis *diagnosis)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+
+	return facts->own_launches == facts->kernels
+		       ? "all kernels"
+		       : "the kernels that have a launch of their own in the trace";
+}
+
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -219,18 +230,19 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		       impact = saved > tiny->total_ns ? saved : tiny->total_ns;
 
 	if (tiny->count < LIMIT_TINY_COUNT ||
-		!diagnose_is_share(tiny->count, facts->kernels, LIMIT_TINY_SHARE) ||
+		!diagnose_is_share(tiny->count, facts->own_launches, LIMIT_TINY_SHARE) ||
 		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH))
 		return;
 	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->sentence,
-		"%s of all kernels run for less than %s each, about the cost of a launch.",
-		diagnose_share(diagnosis, tiny->count, facts->kernels),
-		diagnose_time(diagnosis, LIMIT_TINY_NS));
+		"%s of %s run for less than %s each, about the cost of a launch.",
+		diagnose_share(diagnosis, tiny->count, facts->own_launches),
+		counted_kernels(diagnosis), diagnose_time(diagnosis, LIMIT_TINY_NS));
 	SET_TEXT(finding->evidence,
 		"%s of %s kernels, %s on the GPU in total; the host spent %s in the calls that "
 		"launched them",
-		diagnose_count(diagnosis, tiny->count), diagnose_count(diagnosis, facts->kernels),
+		diagnose_count(diagnosis, tiny->count),
+		diagnose_count(diagnosis, facts->own_launches),
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
 	SET_TEXT(finding->reason,

@@ -205,7 +205,8 @@ static bool is_host_late(struct diagnosis *diagnosis, const struct launch_idle *
 						      diagnosis->facts.whole_ns, LIMIT_STEPS_SMALL);
 	const uint64_t steps_ns = by_steps ? run_bound_ns(bound, BOUND_LAUNCH) : 0;
 
-	return diagnose_is_share(idle->longer->total_ns, span_ns, LIMIT_WORTH) ||
+	return diagnosis->reports_small ||
+	       diagnose_is_share(idle->longer->total_ns, span_ns, LIMIT_WORTH) ||
 	       ((diagnose_is_share(idle->ns, span_ns, LIMIT_LAUNCH_IDLE) ||
 			diagnose_is_share(steps_ns, bound->whole_ns, LIMIT_LAUNCH_IDLE)) &&
 		       idle->short_gaps + idle->longer->count >= LIMIT_CALLS_FEW);
@@ -370,7 +371,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	const struct occurrences *waits = call_occurrences_shown(&facts->waits);
 	const uint64_t idle = facts->cause_ns[GAP_SYNC];
 
-	if (facts->cause_gaps[GAP_SYNC] < LIMIT_CALLS_FEW ||
+	if ((facts->cause_gaps[GAP_SYNC] < LIMIT_CALLS_FEW && !diagnosis->reports_small) ||
 		!finding_set_class(diagnosis, finding, BOUND_SYNC, idle, LIMIT_WORTH)) {
 		check_unknown_causes(diagnosis, finding);
 		return;

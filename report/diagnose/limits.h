@@ -25,7 +25,7 @@
 	X(TINY_NS, 5000,                                                                           \
 		"a launch costs the host about that much: a shorter kernel is never worth its "    \
 		"launch")                                                                          \
-	X(TINY_SHARE, 500, "of all kernels")                                                       \
+	X(TINY_SHARE, 500, "of the kernels that have a launch of their own in the trace")          \
 	X(TINY_COUNT, 50, "fewer kernels are not worth a finding")                                 \
 	X(STARVED, 100,                                                                            \
 		"of all GPU time in which multiprocessors were unused by kernels with too few "    \

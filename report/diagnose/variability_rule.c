@@ -3,13 +3,15 @@
  * The rule about a kernel that takes different times for the same work, that is, for the same
  * kernel, grid and node.
  *
- * The candidate is the kernel node with the most time above its median. The view `distribution`
- * gives the shape of its durations. The clock rate is the cause if other kernels were slower or
- * faster in the same parts of the trace.
+ * The candidate is the kernel node with the most time above its median. Not one whose launches
+ * are not in the trace, or not their grids: other sizes may be all that differs. The view
+ * `distribution` gives the shape of its durations. The clock rate is the cause if other kernels
+ * were slower or faster in the same parts of the trace.
  */
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/analysis/duration_distribution.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdio.h>
@@ -23,6 +25,14 @@ static bool is_comparable(const struct diagnosis *diagnosis, const struct node *
 	       !node->gpu->untimed && !node->captured &&
 	       node->gpu->self_calls >= LIMIT_VARIABLE_CALLS &&
 	       !diagnose_is_communication(diagnosis, node->name);
+}
+
+/* Returns true if the trace shows that all launches of a kernel node were alike: each is known,
+ * with its grid, and was made at one place. */
+static bool has_known_launch(const struct tree *tree, const struct node *node)
+{
+	return tree->nodes[node->parent].kind != NODE_UNATTRIBUTED && node->gpu->shape &&
+	       node->gpu->shape->grid[0];
 }
 
 /* Returns a percentile of the durations. It sorts the samples in place, which has no effect on
@@ -40,6 +50,14 @@ static bool is_variable(const struct node *node, uint64_t median)
 	       node->max_ns >= 3 * median;
 }
 
+/* Returns the time of a kernel's launches above that of as many of the median. */
+static uint64_t excess_over(const struct node *node, uint64_t median)
+{
+	const uint64_t usual = median * node->gpu->self_calls;
+
+	return node->gpu->self_ns > usual ? node->gpu->self_ns - usual : 0;
+}
+
 void variability_pick_kernel(struct diagnosis *diagnosis)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -48,15 +66,19 @@ void variability_pick_kernel(struct diagnosis *diagnosis)
 	variable->medians = xcalloc(tree->count * sizeof *variable->medians);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
-		uint64_t median, usual;
+		uint64_t median, excess;
 
 		if (!is_comparable(diagnosis, node))
 			continue;
-		median = variable->medians[id] = duration_percentile(node, 500);
-		usual = median * node->gpu->self_calls;
-		if (is_variable(node, median) && node->gpu->self_ns > usual &&
-			node->gpu->self_ns - usual > variable->excess_ns) {
-			variable->excess_ns = node->gpu->self_ns - usual;
+		median = duration_percentile(node, 500);
+		excess = is_variable(node, median) ? excess_over(node, median) : 0;
+		if (!has_known_launch(tree, node)) {
+			variable->unknown_excess_ns = max_u64(variable->unknown_excess_ns, excess);
+			continue;
+		}
+		variable->medians[id] = median;
+		if (excess > variable->excess_ns) {
+			variable->excess_ns = excess;
 			variable->node = id;
 		}
 	}
@@ -185,8 +207,14 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 	struct distributions *distributions;
 	struct node_list selected = { .count = 1 };
 
-	if (!variable->node)
+	if (!variable->node) {
+		if (diagnose_is_share(
+			    variable->unknown_excess_ns, diagnosis->facts.span_ns, LIMIT_LITTLE))
+			finding_set_unchecked(finding,
+				"the grids or the launches of the kernels whose times differ most "
+				"are not in the trace");
 		return;
+	}
 	selected.nodes = xcalloc(sizeof *selected.nodes);
 	selected.nodes[0] = variable->node;
 	distributions = distributions_read(diagnosis->process, selected);

@@ -91,7 +91,8 @@ static uint32_t next_largest_child(
 /* Returns true if a node's GPU time is that of forward and backward passes. */
 static bool has_both_passes(const struct node *node)
 {
-	return node->gpu && node->gpu->part_ns[PART_FORWARD] && node->gpu->part_ns[PART_BACKWARD];
+	return node->gpu && node->gpu->part_ns[PART_FORWARD] &&
+	       (node->gpu->part_ns[PART_BACKWARD] || node->gpu->part_ns[PART_RECOMPUTE]);
 }
 
 /* Appends the heaviest children of a node, as far as they have 5 % or more of its amount, with
@@ -256,6 +257,14 @@ static void add_gpu_times(struct paragraph *paragraph, const struct process *pro
 		add_dataloader_wait(paragraph, process);
 }
 
+/* Returns true if a node's GPU time includes a backward pass that need not be launched in it:
+ * the tree has that of an operator beside the operator (node_placement.h). A step contains both
+ * passes, and so does an optimizer that calls the model. */
+static bool includes_later_backward(const struct node *node)
+{
+	return node->kind != NODE_STEP && node->kind != NODE_OPTIMIZER && has_both_passes(node);
+}
+
 /* Appends where most GPU work was launched. With a verdict, the findings say where, so a root and
  * the largest parts are left to the tree. */
 static void add_gpu_owner(
@@ -263,6 +272,7 @@ static void add_gpu_owner(
 {
 	const struct profile_totals *totals = &process->profile->totals;
 	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
+	const bool with_backward = includes_later_backward(&process->profile->tree->nodes[node_id]);
 
 	if (!node_id || (has_verdict && !process->profile->tree->nodes[node_id].parent))
 		return;
@@ -270,8 +280,9 @@ static void add_gpu_owner(
 	paragraph_percent(paragraph,
 		metric_amount(&process->profile->tree->nodes[node_id], METRIC_GPU),
 		totals->gpu_sum_ns);
-	paragraph_add(paragraph, " was launched ");
+	paragraph_add(paragraph, with_backward ? " is " : " was launched ");
 	add_path_with_closure(paragraph, process, node_id, true);
+	paragraph_add(paragraph, with_backward ? ", with its backward pass" : "");
 	if (!has_verdict)
 		add_largest_children(paragraph, process, node_id, METRIC_GPU, totals->gpu_sum_ns);
 }

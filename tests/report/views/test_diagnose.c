@@ -227,6 +227,20 @@ static struct trace_builder *crumbs(void)
 	return regular(200, 8 * US, 2 * US, 5);
 }
 
+/* As many kernels again have no launch in the trace. */
+static struct trace_builder *crumbs_of_unknown_launch(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 200; i++) {
+		kernel(&program, names[i % 5], (i + 1) * 8 * US, (i + 1) * 8 * US + US, 2 * US);
+		program.work[program.count - 1].correlation += i % 2 * 100000;
+	}
+	build_pop(program.builder, 1, 2 * MS);
+	return program_end(&program, 3 * MS);
+}
+
 static struct trace_builder *long_pauses(void)
 {
 	return regular(6, 5 * MS, 100 * US, 5);
@@ -941,18 +955,28 @@ static struct trace_builder *blocked_at_one_path(void)
 	return blocked_twice("read", 100);
 }
 
-/* A hundred of one kernel at one place; which take longer is `slow`'s matter. */
-static struct trace_builder *spread(uint64_t (*length)(unsigned i))
+/* Two hundred of one kernel at one place; which take longer is `length`'s matter. Of those with a
+ * grid of 0 the trace does not know it, and without launches it has the work alone. */
+static struct trace_builder *spread_of(
+	uint64_t (*length)(unsigned i), uint32_t grid, bool has_launches)
 {
 	struct program program = program_new();
 
 	build_push(program.builder, 1, 100, "train");
 	for (unsigned i = 0; i < 200; i++) {
 		kernel(&program, "k", 1000 + 2 * i * 1000, 100 * US + i * 100 * US, length(i));
+		program.work[program.count - 1].grid = grid;
+		if (!has_launches)
+			program.work[program.count - 1].correlation += 100000;
 		kernel(&program, "other", 2000 + 2 * i * 1000, 150 * US + i * 100 * US, 20 * US);
 	}
 	build_pop(program.builder, 1, MS);
 	return program_end(&program, 40 * MS);
+}
+
+static struct trace_builder *spread(uint64_t (*length)(unsigned i))
+{
+	return spread_of(length, 1024, true);
 }
 
 static uint64_t two_values(unsigned i)
@@ -973,6 +997,16 @@ static uint64_t alike(unsigned i)
 static struct trace_builder *bimodal(void)
 {
 	return spread(two_values);
+}
+
+static struct trace_builder *of_unknown_grid(void)
+{
+	return spread_of(two_values, 0, true);
+}
+
+static struct trace_builder *of_unknown_launch(void)
+{
+	return spread_of(two_values, 1024, false);
 }
 
 static struct trace_builder *rare(void)
@@ -1213,6 +1247,10 @@ static const struct rule_case {
 	{ half_precision, "tensor-cores-unused", "clear", "" },
 	{ healthy, "tensor-cores-unused", "not checked", "peak rates of the GPU are not known" },
 	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
+	{ crumbs, "tiny-calls", "finding", "100 % of all kernels run for" },
+	{ crumbs_of_unknown_launch, "tiny-calls", "finding", "100 of 100 kernels" },
+	{ crumbs_of_unknown_launch, "tiny-calls", "finding",
+		"100 % of the kernels that have a launch of their own in the trace run for" },
 	{ healthy, "tiny-calls", "clear", "" },
 	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
@@ -1320,6 +1358,8 @@ static const struct rule_case {
 		"most of it was allocated by model: 400.00 MB" },
 	{ growing, "out-of-memory", "clear", "" },
 	{ bimodal, "kernel-variability", "finding", "bimodal: 2 typical values" },
+	{ of_unknown_grid, "kernel-variability", "not checked", "the grids or the launches" },
+	{ of_unknown_launch, "kernel-variability", "not checked", "the grids or the launches" },
 	{ rare, "kernel-variability", "finding", "rare slow instances: 4 of 200" },
 	{ throttled, "kernel-variability", "finding", "correlated with clock rate" },
 	{ as_ever, "kernel-variability", "clear", "" },
@@ -1405,6 +1445,19 @@ START_TEST(the_command_of_each_finding_works)
 			shown.status, shown.err);
 		at = end + 1;
 	}
+}
+END_TEST
+
+/* Two rules are about the time of one class: that without a finding has not found nothing. */
+START_TEST(a_class_in_another_finding_is_not_nothing)
+{
+	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
+
+	ck_assert_ptr_nonnull(strstr(run.out, "\n1. launch-bound: "));
+	ck_assert_ptr_nonnull(strstr(run.out, "\ncounted above   host-bound, in launch-bound\n"));
+	ck_assert_ptr_null(strstr(run.out, "nothing found   host-bound"));
+	ck_assert_ptr_null(
+		strstr(run_report(NULL, "diagnose trace.bin --brief").out, "by: host-bound"));
 }
 END_TEST
 
@@ -1612,6 +1665,7 @@ int main(void)
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
+	tcase_add_test(tests, a_class_in_another_finding_is_not_nothing);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, what_costs_little_is_said_briefly);
 	tcase_add_test(tests, waiting_for_data_has_one_name);

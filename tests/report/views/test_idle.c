@@ -304,6 +304,39 @@ START_TEST(steps_have_their_part_of_a_gap)
 }
 END_TEST
 
+/* Three steps of 100, each with a kernel from 40 to 60 after its begin. The launch of the first is
+ * in the trace, or not. */
+static struct report_run first_operation(bool has_launch)
+{
+	static const char *const names[] = { "ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3" };
+	struct trace_builder *builder = builder_new();
+
+	for (uint64_t i = 0; i < 3; i++) {
+		build_push(builder, 1, 10 + 100 * i, names[i]);
+		if (i || has_launch)
+			build_launch(builder, 1, 20 + 100 * i, i + 1);
+		build_pop(builder, 1, 110 + 100 * i);
+		build_kernel(builder, 9, 900, i + 1, "k", 50 + 100 * i, 70 + 100 * i);
+	}
+	return run_report(builder, "idle trace.bin -f csv --columns kind,gap_ns");
+}
+
+/* Work whose launch is not in the trace may have been launched before the trace began. So it is not
+ * known whether the host was late. */
+START_TEST(time_before_a_first_operation_without_a_launch_is_unknown)
+{
+	struct report_run run = first_operation(true);
+
+	output_has(run.out, ",launch-bound or host-bound,class,240\r\n");
+	output_has(run.out, ",outside the GPU span,part,80\r\n");
+	output_lacks(run.out, "unknown");
+	run = first_operation(false);
+	output_has(run.out, ",launch-bound or host-bound,class,200\r\n");
+	output_has(run.out, ",unknown,class,40\r\n");
+	output_has(run.out, ",outside the GPU span,part,40\r\n");
+}
+END_TEST
+
 /* A call about an event. */
 static void build_event_call(struct trace_builder *builder, const char *name, uint32_t type,
 	uint64_t begin, uint64_t end)
@@ -467,7 +500,8 @@ int main(void)
 		what_it_waits_for_is_not_invented, what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
-		text_tells_the_causes };
+		a_wait_before_the_launch_is_at_the_call_that_waited,
+		time_before_a_first_operation_without_a_launch_is_unknown, text_tells_the_causes };
 
 	return run_view_suite("idle", tests, sizeof tests / sizeof *tests);
 }

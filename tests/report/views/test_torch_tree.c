@@ -871,6 +871,47 @@ START_TEST(work_in_an_optimizers_closure_is_not_said_to_be_the_optimizers)
 }
 END_TEST
 
+/* Three calls of a model, each with four kernels of 100, and behind it the backward pass with
+ * another, or none. */
+static struct trace_builder *model_and_backward(bool trains)
+{
+	static const char *const names[] = { "aten::mm", "aten::add", "aten::mul", "aten::sub" };
+	struct trace_builder *builder = builder_new();
+	const uint32_t net = module(builder, 0, "Net", "Net");
+	uint32_t ops[4];
+
+	build_device(builder, 0, "GPU");
+	for (int i = 0; i < 4; i++)
+		ops[i] = op(builder, net, names[i]);
+	for (uint64_t i = 0, at = 1000; i < 3; i++, at += 2000) {
+		const uint32_t engine = op(builder, 0, ENGINE "MmBackward0");
+
+		build_push_node(builder, MAIN, at + 10, net);
+		for (uint64_t k = 0; k < 4; k++)
+			work(builder, MAIN, at + 20 + 20 * k, at + 30 + 20 * k, ops[k], 100);
+		build_pop(builder, MAIN, at + 110);
+		if (!trains)
+			continue;
+		build_push_node(builder, MAIN, at + 650, engine);
+		work(builder, MAIN, at + 660, at + 670,
+			backward(builder, engine, "MmBackward0", ops[0]), 100);
+		build_pop(builder, MAIN, at + 680);
+	}
+	return builder;
+}
+
+START_TEST(the_backward_pass_beside_a_range_is_not_said_to_be_launched_in_it)
+{
+	struct report_run run = run_report(
+		model_and_backward(true), "summary trace.bin --width 400");
+
+	ck_assert_msg(strstr(run.out, "100 % is in `step / Net`, with its backward pass") != NULL,
+		"%s", run.out);
+	run = run_report(model_and_backward(false), "summary trace.bin --width 400");
+	ck_assert_msg(strstr(run.out, "100 % was launched in `") != NULL, "%s", run.out);
+}
+END_TEST
+
 /* The row of that name, from its brace to the end of the line. */
 static const char *json_row(const char *out, const char *name)
 {
@@ -988,6 +1029,7 @@ int main(void)
 	tcase_add_test(screens, what_did_nothing_is_one_row);
 	tcase_add_test(screens, json_says_where_time_was_spent);
 	tcase_add_test(screens, work_in_an_optimizers_closure_is_not_said_to_be_the_optimizers);
+	tcase_add_test(screens, the_backward_pass_beside_a_range_is_not_said_to_be_launched_in_it);
 	suite_add_tcase(suite, screens);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
