@@ -141,8 +141,9 @@ static bool add_items(struct pickle_reading *reading, size_t from, enum value_ki
 	if (list->kind != kind)
 		return fails(reading, "adds items to what is no list or dictionary");
 	ARRAY_GROW(list->of.list.items, list->of.list.room, (size_t)list->count + count);
-	memcpy(list->of.list.items + list->count, reading->stack + from,
-		count * sizeof *reading->stack);
+	if (count)
+		memcpy(list->of.list.items + list->count, reading->stack + from,
+			count * sizeof *reading->stack);
 	list->count += (uint32_t)count;
 	reading->depth = from;
 	return true;

@@ -328,12 +328,12 @@ START_TEST(time_before_a_first_operation_without_a_launch_is_unknown)
 	struct report_run run = first_operation(true);
 
 	output_has(run.out, ",launch-bound or host-bound,class,240\r\n");
-	output_has(run.out, ",outside the GPU span,part,80\r\n");
+	output_has(run.out, ",before the first operation or after the last,part,80\r\n");
 	output_lacks(run.out, "unknown");
 	run = first_operation(false);
 	output_has(run.out, ",launch-bound or host-bound,class,200\r\n");
 	output_has(run.out, ",unknown,class,40\r\n");
-	output_has(run.out, ",outside the GPU span,part,40\r\n");
+	output_has(run.out, ",before the first operation or after the last,part,40\r\n");
 }
 END_TEST
 
