@@ -471,6 +471,18 @@ static bool is_value_of(const struct arguments *arguments, const char *option, c
 	return false;
 }
 
+/* Whether the output is a file for another program. A terminal gets none of these. */
+static bool is_for_a_program(const struct arguments *arguments)
+{
+	static const char *const views[] = { "html", "flame", "export" };
+
+	for (int i = 1; i < arguments->count; i++)
+		for (size_t k = 0; k < sizeof views / sizeof *views; k++)
+			if (!strcmp(arguments->all[i], views[k]))
+				return true;
+	return false;
+}
+
 int host_report(const char *const *from, size_t count)
 {
 	struct arguments arguments = { .count = 1, .all = { (char *)(uintptr_t) "pperf-report" } };
@@ -480,7 +492,8 @@ int host_report(const char *const *from, size_t count)
 	for (size_t i = 0; i < count && i < ARGUMENTS_MOST; i++)
 		arguments.all[arguments.count++] = (char *)(uintptr_t)from[i];
 	status = host_call(call_report, &arguments);
-	if ((at = printed_unsafe(printed, printed_bytes)) < printed_bytes)
+	if (!is_for_a_program(&arguments) &&
+		(at = printed_unsafe(printed, printed_bytes)) < printed_bytes)
 		complain("a terminal would be told something", &arguments, at);
 	if (status >= HOST_ENDED_EARLY)
 		return status; /* what a sentence cuts off need not be whole */
