@@ -515,7 +515,8 @@ static void free_tracks(struct perfetto *perfetto)
 {
 	for (size_t i = 0; i < perfetto->track_count; i++)
 		free(perfetto->tracks[i].ends);
-	memset(perfetto->tracks, 0, perfetto->track_count * sizeof *perfetto->tracks);
+	if (perfetto->track_count)
+		memset(perfetto->tracks, 0, perfetto->track_count * sizeof *perfetto->tracks);
 	perfetto->track_count = 0;
 	hash_index_free(&perfetto->index);
 	perfetto->index = (struct hash_index){ 0 };
