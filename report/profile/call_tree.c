@@ -357,6 +357,10 @@ static void start_totals(struct node *node)
 
 	if (node->is_group)
 		node->total_ns = 0;
+	/* Ranges of `(deeper)` are inside each other, and nothing else is inside them. */
+	if (node->depth > TREE_DEPTH_MAX && node_kind_class(node->kind) == NODE_RANGES &&
+		!node->is_counted)
+		node->total_ns = node->self_ns;
 	if (gpu) {
 		gpu->total_ns = gpu->self_ns;
 		gpu->total_calls = gpu->self_calls;
