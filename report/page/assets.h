@@ -12,7 +12,8 @@
 	X(STYLE_TOKENS, "tokens.css") \
 	X(STYLE_PAGE, "page.css")     \
 	X(STYLE_FLAME, "flame.css")   \
-	X(STYLE_RUN, "run.css")
+	X(STYLE_RUN, "run.css")       \
+	X(STYLE_SEVERAL, "several.css")
 #define PAGE_SCRIPTS(X)                       \
 	X(SCRIPT_BASE, "base.js")             \
 	X(SCRIPT_NUMBERS, "numbers.js")       \
@@ -23,7 +24,10 @@
 	X(SCRIPT_LANES, "lanes.js")           \
 	X(SCRIPT_TIMELINE, "timeline.js")     \
 	X(SCRIPT_TABLES, "tables.js")         \
-	X(SCRIPT_RUN_PAGE, "run_page.js")
+	X(SCRIPT_RUN, "run.js")               \
+	X(SCRIPT_RUN_PAGE, "run_page.js")     \
+	X(SCRIPT_RANKS_PAGE, "ranks_page.js") \
+	X(SCRIPT_SIDES_PAGE, "sides_page.js")
 
 enum page_asset {
 #define X(name, file) PAGE_##name,

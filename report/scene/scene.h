@@ -180,6 +180,8 @@ struct scene {
  * with the same interval become one. */
 struct scene *scene_read(struct process *process, const struct scene_window_list *wanted);
 void scene_free(struct scene *scene); /* NULL is allowed */
+/* Frees the events of the whole run, so that only columns are left. The scene must have no windows. */
+void scene_drop_events(struct scene *scene);
 
 /* Returns the name of a series of a lane: busy, unrecorded, a cause of idle time, or a category.
  * NULL: of a thread, where the kind is a level. */

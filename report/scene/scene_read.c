@@ -532,6 +532,15 @@ struct scene *scene_read(struct process *process, const struct scene_window_list
 	return scene;
 }
 
+void scene_drop_events(struct scene *scene)
+{
+	for (size_t i = 0; i < scene->whole.lane_count; i++) {
+		free(scene->whole.lanes[i].events);
+		scene->whole.lanes[i].events = NULL;
+		scene->whole.lanes[i].event_count = 0;
+	}
+}
+
 void scene_free(struct scene *scene)
 {
 	if (!scene)
