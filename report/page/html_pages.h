@@ -15,6 +15,9 @@
 /* Writes the page of the ranks of one run, and frees `ranks`. Returns the exit status. */
 int html_ranks_page(const struct options *options, struct ranks *ranks);
 
+#define HTML_CHANGES_MAX 400u    /* rows of the view `diff` in a page */
+#define HTML_SIDE_BYTES 1800000u /* of each trace; beyond it, lanes have no single events */
+
 /* Writes the page that compares two processes, the first ones of `sides`: before and after. Frees
  * both. Returns the exit status. */
 int html_sides_page(const struct options *options, struct processes sides[2]);

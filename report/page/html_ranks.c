@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/base/alloc.h"
 #include "report/base/error.h"
-#include "report/import/kept_input.h"
 #include "report/page/html_pages.h"
+#include "report/page/page_columns.h"
 #include "report/page/page_head.h"
 #include "report/page/page_table.h"
 #include "report/page/page_text.h"
@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const enum page_asset assets[] = { PAGE_STYLE_TOKENS, PAGE_STYLE_PAGE, PAGE_STYLE_FLAME,
 	PAGE_STYLE_RUN, PAGE_STYLE_SEVERAL, PAGE_SCRIPT_BASE, PAGE_SCRIPT_NUMBERS,
@@ -30,8 +28,7 @@ static const enum page_asset assets[] = { PAGE_STYLE_TOKENS, PAGE_STYLE_PAGE, PA
 
 /* The page parts of a rank, while they are not in the page yet. */
 struct rank_part {
-	int file; /* descriptor of a temporary file; -1: there are none */
-	uint64_t bytes;
+	struct run_spool spool;
 	const char *left_out; /* NULL: nothing */
 };
 
@@ -71,30 +68,19 @@ static struct options options_of(const struct ranks_page *page, const char **fil
 	return options;
 }
 
-/* Writes the object of a rank to a new temporary file. */
-static struct rank_part spool_part(
+/* Writes the object of a rank to a temporary file. */
+static struct run_spool spool_part(
 	const struct ranks_page *page, struct process *process, const struct run_detail *detail)
 {
-	struct rank_part part = { .file = temporary_file_create() };
-	struct output *out = xcalloc(sizeof *out);
-	struct json_writer json = { .out = out, .write_string = page_write_foreign_text };
 	const char *path = process->path;
 	const struct options options = options_of(page, &path, process->rank);
 	struct processes processes = only(page->ranks, process);
-	struct stat status;
+	struct run_spool spool;
 
-	out->fd = part.file < 0 ? -1 : dup(part.file);
-	if (out->fd < 0)
-		fatal(STATUS_UNREADABLE, "no temporary file for the parts of a rank:");
 	warnings_collect(&options, &processes);
-	json_write_begin(&json, '{');
-	page_head_write(&json, &options, &processes, 1);
-	run_data_write(&json, &options, &processes, detail);
-	json_write_end(&json, '}');
-	output_close(out, "the temporary file of a rank");
+	spool = run_spool_write(&options, &processes, detail);
 	free_warnings(&processes);
-	part.bytes = fstat(part.file, &status) ? 0 : (uint64_t)status.st_size;
-	return part;
+	return spool;
 }
 
 /* Makes the parts of a rank with as much detail as fits. */
@@ -114,15 +100,16 @@ static struct rank_part make_part(
 	struct rank_part part;
 
 	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-		part = spool_part(page, process, &levels[i].detail);
+		part.spool = spool_part(page, process, &levels[i].detail);
 		part.left_out = levels[i].left_out;
-		if (part.bytes <= bytes)
+		if (part.spool.bytes <= bytes)
 			return part;
-		close(part.file);
+		run_spool_free(&part.spool);
 	}
-	return (struct rank_part){ .file = -1,
+	return (struct rank_part){
 		.left_out = "Its timeline, flame graphs and tables are left out: they "
-			    "do not fit into this page." };
+			    "do not fit into this page."
+	};
 }
 
 /* Lists the ranks in the order in which they get parts: stragglers, then the others. */
@@ -155,44 +142,18 @@ static void make_parts(struct ranks_page *page)
 	for (size_t i = 0; i < ranks->count; i++) {
 		struct rank_part *part = &page->parts[order[i]];
 
-		*part = (struct rank_part){ .file = -1,
+		*part = (struct rank_part){
 			.left_out = "Its timeline, flame graphs and tables are left out: this "
-				    "page has those of 8 ranks." };
+				    "page has those of 8 ranks."
+		};
 		if (i < most)
 			*part = make_part(page, ranks->all[order[i]].process, left / (most - i));
-		left -= part->bytes;
+		left -= part->spool.bytes;
 	}
 	free(order);
 }
 
-/* Copies the object of a rank into the page. */
-static void copy_part(struct json_writer *json, const struct rank_part *part)
-{
-	char buffer[65536];
-	uint64_t at = 0;
-
-	if (json->needs_comma)
-		output_char(json->out, ',');
-	while (at < part->bytes) {
-		const ssize_t got = pread(part->file, buffer, sizeof buffer, (off_t)at);
-
-		if (got <= 0)
-			fatal(STATUS_UNREADABLE, "the parts of a rank cannot be read back:");
-		output_bytes(json->out, buffer, (size_t)got);
-		at += (uint64_t)got;
-	}
-	json->needs_comma = true;
-}
-
 /* ---- sentences of the view `ranks` ---- */
-
-static void put_sentence(struct json_writer *json, const char *key, struct paragraph *paragraph)
-{
-	json_write_key(json, key);
-	page_write_sentence(json, paragraph->built.text, paragraph->built.used);
-	free(paragraph->built.text);
-	paragraph->built = (struct text_builder){ .text = NULL };
-}
 
 static void write_sentences(struct json_writer *json, const struct ranks_page *page)
 {
@@ -200,21 +161,21 @@ static void write_sentences(struct json_writer *json, const struct ranks_page *p
 	struct paragraph paragraph = { .style = &page->style };
 
 	ranks_add_alignment(&paragraph, ranks);
-	put_sentence(json, "alignment", &paragraph);
+	page_put_sentence(json, "alignment", &paragraph);
 	ranks_add_matched(&paragraph, ranks);
-	put_sentence(json, "matched", &paragraph);
+	page_put_sentence(json, "matched", &paragraph);
 	json_put_begin(json, "stragglers", '[');
 	for (size_t i = 0; i < ranks->straggler_count; i++) {
 		json_write_begin(json, '{');
 		json_put_unsigned(json, "rank", ranks->stragglers[i].rank);
 		ranks_add_straggler(&paragraph, ranks, &ranks->stragglers[i]);
-		put_sentence(json, "text", &paragraph);
+		page_put_sentence(json, "text", &paragraph);
 		json_write_end(json, '}');
 	}
 	json_write_end(json, ']');
 	if (!ranks->straggler_count) {
 		ranks_add_no_straggler(&paragraph, ranks);
-		put_sentence(json, "no_straggler", &paragraph);
+		page_put_sentence(json, "no_straggler", &paragraph);
 	}
 }
 
@@ -228,31 +189,6 @@ static void put_cell(const struct ranks_page *page, char text[FORMAT_NUMBER_BYTE
 		format_with_unit(text, unit, value, page->style.iec, false);
 }
 
-static void begin_column(struct json_writer *json, const char *key, const char *title,
-	const char *help, bool is_left)
-{
-	json_write_begin(json, '{');
-	json_put_string(json, "key", key);
-	json_put_string(json, "title", title);
-	json_put_string(json, "help", help);
-	json_put_bool(json, "left", is_left);
-}
-
-/* Writes the members `rows`, `left_out`, `kind` and `depth` of a table without levels. */
-static void put_flat_rows(struct json_writer *json, size_t count, size_t left_out, const char *kind)
-{
-	json_put_unsigned(json, "rows", count);
-	json_put_unsigned(json, "left_out", left_out);
-	json_put_begin(json, "kind", '[');
-	for (size_t i = 0; i < count; i++)
-		json_write_string(json, kind);
-	json_write_end(json, ']');
-	json_put_begin(json, "depth", '[');
-	for (size_t i = 0; i < count; i++)
-		json_write_unsigned(json, 0);
-	json_write_end(json, ']');
-}
-
 static void write_rank_column(
 	struct json_writer *json, const struct ranks_page *page, size_t column)
 {
@@ -260,7 +196,7 @@ static void write_rank_column(
 	char text[FORMAT_NUMBER_BYTES];
 	int64_t value = 0;
 
-	begin_column(json, of->key, of->title, of->help, false);
+	page_column_begin(json, of->key, of->title, of->help, false);
 	json_put_begin(json, "text", '[');
 	for (size_t i = 0; i < page->ranks->count; i++) {
 		const bool known = rank_column_value(&page->ranks->all[i], column, &value);
@@ -282,7 +218,7 @@ static void write_rank_column(
 static void write_rank_table(struct json_writer *json, const struct ranks_page *page)
 {
 	json_put_begin(json, "table", '{');
-	put_flat_rows(json, page->ranks->count, 0, "rank");
+	page_put_flat_rows(json, page->ranks->count, 0, "rank");
 	json_put_begin(json, "label", '[');
 	for (size_t i = 0; i < page->ranks->count; i++) {
 		char text[32];
@@ -326,7 +262,7 @@ static void write_collective_column(
 	const struct ranks *ranks = page->ranks;
 	char text[FORMAT_NUMBER_BYTES > 48 ? FORMAT_NUMBER_BYTES : 48];
 
-	begin_column(json, collective_columns[column].key, collective_columns[column].title,
+	page_column_begin(json, collective_columns[column].key, collective_columns[column].title,
 		collective_columns[column].help, false);
 	json_put_begin(json, "text", '[');
 	for (size_t i = 0; i < count; i++) {
@@ -352,7 +288,7 @@ static void write_collectives(struct json_writer *json, const struct ranks_page 
 								    : COLLECTIVE_ROWS_MAX;
 
 	json_put_begin(json, "collectives", '{');
-	put_flat_rows(json, count, ranks->row_count - count, "collective");
+	page_put_flat_rows(json, count, ranks->row_count - count, "collective");
 	json_put_begin(json, "label", '[');
 	for (size_t i = 0; i < count; i++)
 		json_write_string(json, collective_name(ranks->rows[i].kind));
@@ -402,9 +338,9 @@ static void write_rank(struct json_writer *json, const struct ranks_page *page, 
 	json_put_bool(json, "aligned", rank->aligned);
 	if (index) {
 		ranks_add_clock(&paragraph, page->ranks, rank);
-		put_sentence(json, "clock", &paragraph);
+		page_put_sentence(json, "clock", &paragraph);
 	}
-	json_put_bool(json, "has_parts", page->parts[index].file >= 0);
+	json_put_bool(json, "has_parts", page->parts[index].spool.bytes > 0);
 	json_put_string(json, "left_out", page->parts[index].left_out);
 	put_command(json, page, rank->process);
 	json_write_end(json, '}');
@@ -439,8 +375,8 @@ static void write_page(struct output *out, struct ranks_page *page)
 	write_ranks(&json, page);
 	json_put_begin(&json, "runs", '[');
 	for (size_t i = 0; i < page->ranks->count; i++)
-		if (page->parts[i].file >= 0)
-			copy_part(&json, &page->parts[i]);
+		if (page->parts[i].spool.bytes)
+			run_spool_copy(&json, &page->parts[i].spool);
 		else
 			json_write_null(&json);
 	json_write_end(&json, ']');
@@ -471,8 +407,7 @@ int html_ranks_page(const struct options *options, struct ranks *ranks)
 	if (!output_file_close(&file))
 		status = STATUS_UNREADABLE;
 	for (size_t i = 0; i < ranks->count; i++)
-		if (page.parts[i].file >= 0)
-			close(page.parts[i].file);
+		run_spool_free(&page.parts[i].spool);
 	free(page.parts);
 	ranks_free(ranks);
 	return status;

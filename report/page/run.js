@@ -15,7 +15,8 @@
 	pperf.card = card;
 	pperf.sentence = sentence;
 
-	pperf.runParts = run => {
+	// The parts of a run, as functions that make elements.
+	const cardsOf = run => {
 		const {data, scene, steps} = run, {tables, verdict} = data;
 
 		// ---- verdict ----
@@ -54,9 +55,9 @@
 			return [...causes.values()].sort((a, b) => b.total - a.total);
 		}
 
-		function verdictCard() {
+		function verdictCard(id = 'verdict', title = 'Verdict') {
 			const bound = topic('verdict'), rest = [topic('gpu time')].filter(Boolean);
-			return card('verdict', 'Verdict', verdict.confidence ? 'confidence: ' + verdict.confidence : '',
+			return card(id, title, verdict.confidence ? 'confidence: ' + verdict.confidence : '',
 				bound ? element('p', {class: 'lead'}, sentence(bound)) : null,
 				topic('evidence') ? element('p', {class: 'note'}, sentence(topic('evidence'))) : null,
 				topic('next') ? element('p', {class: 'next'}, sentence(topic('next'))) : null,
@@ -194,8 +195,12 @@
 			return made;
 		}
 
-		// ---- all parts ----
+		return {verdictCard, findingsCard, memoryCard, idleCard, stepsCard, kernelsCard};
+	};
+	pperf.cardsOf = cardsOf;
 
+	pperf.runParts = run => {
+		const {data} = run, {verdictCard, findingsCard, memoryCard, idleCard, stepsCard, kernelsCard} = cardsOf(run);
 		pperf.strings = data.strings;
 		pperf.kinds = data.flame.kinds;
 		const timeline = pperf.timeline(run), graph = pperf.flameGraph(data);

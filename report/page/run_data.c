@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page/run_data.h"
+#include "report/base/alloc.h"
+#include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
+#include "report/import/kept_input.h"
 #include "report/page/flame_build.h"
+#include "report/page/page_head.h"
 #include "report/page/page_table.h"
+#include "report/page/page_text.h"
 #include "report/print/print_json.h"
 #include "report/scene/scene_json.h"
 #include "report/summary/verdict.h"
 #include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FINDINGS_SHOWN 5u
 
+/* That of steps is the first. */
 static const struct page_table tables[] = {
 	{ .view = "steps",
 		.columns = "step state outlier start_ns duration_ns busy_ns idle_ns gaps kernels "
@@ -135,7 +143,7 @@ static void write_tables(struct json_writer *json, const struct options *options
 	struct processes *processes, const struct run_detail *detail)
 {
 	json_put_begin(json, "tables", '{');
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+	for (size_t i = 0; i < (detail->is_side ? 1 : sizeof tables / sizeof *tables); i++) {
 		struct page_table table = tables[i];
 
 		table.most = table.most < detail->rows_max ? table.most : detail->rows_max;
@@ -166,4 +174,52 @@ void run_data_write(struct json_writer *json, const struct options *options,
 	write_tables(json, options, processes, detail);
 	if (detail->frames_max)
 		write_flame(json, options, processes, detail);
+}
+
+/* ---- a run in a temporary file ---- */
+
+struct run_spool run_spool_write(
+	const struct options *options, struct processes *processes, const struct run_detail *detail)
+{
+	const int file = temporary_file_create();
+	struct run_spool spool = { .file = file + 1 };
+	struct output *out = xcalloc(sizeof *out);
+	struct json_writer json = { .out = out, .write_string = page_write_foreign_text };
+	struct stat status;
+
+	out->fd = file < 0 ? -1 : dup(file);
+	if (out->fd < 0)
+		fatal(STATUS_UNREADABLE, "no temporary file for a part of the page:");
+	json_write_begin(&json, '{');
+	page_head_write(&json, options, processes, 1);
+	run_data_write(&json, options, processes, detail);
+	json_write_end(&json, '}');
+	output_close(out, "a temporary file for a part of the page");
+	spool.bytes = fstat(file, &status) ? 0 : (uint64_t)status.st_size;
+	return spool;
+}
+
+void run_spool_copy(struct json_writer *json, const struct run_spool *spool)
+{
+	char buffer[65536];
+	uint64_t at = 0;
+
+	if (json->needs_comma)
+		output_char(json->out, ',');
+	while (at < spool->bytes) {
+		const ssize_t got = pread(spool->file - 1, buffer, sizeof buffer, (off_t)at);
+
+		if (got <= 0)
+			fatal(STATUS_UNREADABLE, "a part of the page cannot be read back:");
+		output_bytes(json->out, buffer, (size_t)got);
+		at += (uint64_t)got;
+	}
+	json->needs_comma = true;
+}
+
+void run_spool_free(struct run_spool *spool)
+{
+	if (spool->file)
+		close(spool->file - 1);
+	*spool = (struct run_spool){ .file = 0 };
 }

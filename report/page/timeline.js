@@ -29,7 +29,7 @@
 
 	pperf.causeClass = causeClass;
 	// In stacks of a rank: busy, exposed communication, then the causes of idle time in their order.
-	const rankOrder = name => name === 'busy' ? 0 : name === 'exposed communication' ? 1 : 2 + CAUSES.indexOf(name);
+	const rankOrder = name => name === 'busy' ? 0 : name === 'exposed communication' ? 1 : CAUSES.includes(name) ? 2 + CAUSES.indexOf(name) : 2 + CAUSES.length;
 	pperf.rankOrder = rankOrder;
 
 	// Categories have colours by their time over all streams of the scenes, which are shown together;
@@ -76,12 +76,15 @@
 	};
 
 	class Timeline {
-		// `options`: `key` of the interval in the address, `prefix` of ids, `title`, a function `shown`
-		// that is called when the interval changes, and `selected`, the index of a rank.
+		// `options`: `key` of the interval in the address, `prefix` of ids, `title`, `selected` (the
+		// index of a rank), `lanes` (how many are shown of a kind), and for one of two: `extent`, `first` (interval),
+		// and a function `shown` that is called when the interval changes.
 		constructor(run, options) {
 			Object.assign(this, run, {options: options || {}, spans: new Map(), more: false});
 			this.printing = false;
 			this.stateKey = this.options.key || 't';
+			// Two timelines that are compared have the same extent, so that one may end before it.
+			this.extent = this.options.extent || this.scene.end;
 			this.build();
 			this.restore();
 		}
@@ -91,7 +94,7 @@
 		restore() {
 			const [from, to] = (pperf.recall(this.stateKey) || '').split('-').map(Number);
 			this.interval = this.first();
-			if (to > from && from >= 0 && from < this.scene.end)
+			if (to > from && from >= 0 && from < this.extent)
 				this.interval = this.clamped(from, to);
 		}
 
@@ -100,7 +103,7 @@
 			if (this.scene.facts.some(lane => lane.kind === 'rank' && lane.series.length))
 				return this.activeTime();
 			const around = this.usualSteps();
-			return around && around[1] - around[0] < this.scene.end / 8 ? around : [0, this.scene.end];
+			return this.options.first || (around && around[1] - around[0] < this.scene.end / 8 ? around : [0, this.extent]);
 		}
 
 		usualSteps() {
@@ -111,14 +114,24 @@
 		}
 
 		clamped(from, to) {
-			const width = Math.min(this.scene.end, Math.max(to - from, NARROWEST_NS)), begin = Math.max(0, Math.min(from, this.scene.end - width));
+			const width = Math.min(this.extent, Math.max(to - from, NARROWEST_NS)), begin = Math.max(0, Math.min(from, this.extent - width));
 			return [begin, begin + width];
 		}
 
 		show(from, to) {
-			const first = this.first();
 			this.interval = this.clamped(from, to);
 			this.options.shown?.(this);
+			this.keep();
+		}
+
+		// Shows an interval of another timeline that is beside this one.
+		follow(from, to) {
+			this.interval = [from, to];
+			this.keep();
+		}
+
+		keep() {
+			const first = this.first();
 			pperf.remember(this.stateKey, this.interval.every((time, i) => time === first[i]) ? null : this.interval.map(Math.round).join('-'));
 			this.draw();
 		}
@@ -142,7 +155,7 @@
 		// ---- elements ----
 
 		build() {
-			const prefix = this.options.prefix || '';
+			const prefix = this.options.prefix || '', title = this.options.title || 'Timeline';
 			const button = (id, title, name, action) => element('button', {type: 'button', id: prefix + id, 'aria-label': name, click: action}, title);
 			const window = kind => this.scene.windows.find(one => one.kinds.includes(kind));
 			const shortcut = (id, title, one) => one ? button(id, title, 'Show: ' + title, () => this.showWindow(one)) : null;
@@ -152,18 +165,17 @@
 			this.cross = element('div', {class: 'cross', hidden: ''});
 			this.brush = element('div', {class: 'brush', hidden: ''});
 			this.box = element('div', {id: prefix + 'timeline', class: 'timeline', tabindex: 0, role: 'application',
-				'aria-label': 'Timeline. Plus and minus zoom, left and right arrows move, 0 shows the whole run. The tables below have its figures.',
+				'aria-label': title + '. Plus and minus zoom, left and right arrows move, 0 shows the whole run. The tables below have its figures.',
 				mousemove: event => this.hover(event), mouseleave: () => this.leave(), mousedown: event => this.press(event),
 				keydown: event => this.key(event)}, this.canvas, this.cross, this.brush);
 			this.box.addEventListener('wheel', event => this.wheel(event), {passive: false});
 			this.legend = element('div', {class: 'legends'});
-			const title = this.options.title || 'Timeline';
 			this.element = element('section', {class: 'card', 'aria-label': title},
 				element('div', {class: 'bar'}, element('h2', null, title), this.label, element('span', {class: 'grow'}),
 					[shortcut('worst', 'Worst step', window('worst step')), around ? button('usual', 'Steady-state steps', 'Show: steady-state steps', () => this.show(...around)) : null,
 						shortcut('peak', 'Memory peak', window('memory peak')), this.moreButton(),
 						button('out', '−', 'Zoom out', () => this.zoom(2)), button('in', '+', 'Zoom in', () => this.zoom(.5)),
-						button('whole', 'Whole run', 'Show the whole run', () => this.show(0, this.scene.end))]),
+						button('whole', 'Whole run', 'Show the whole run', () => this.show(0, this.extent))]),
 				this.box, this.legend);
 			addEventListener('mouseup', event => this.release(event));
 		}
@@ -184,7 +196,7 @@
 
 		shownLanes() {
 			const seen = {stream: 0, thread: 0, rank: 0, collectives: 0};
-			const most = {stream: STREAMS_SHOWN, thread: THREADS_SHOWN, rank: RANKS_SHOWN, collectives: RANKS_SHOWN};
+			const most = {stream: STREAMS_SHOWN, thread: THREADS_SHOWN, rank: RANKS_SHOWN, collectives: RANKS_SHOWN, ...this.options.lanes};
 			return this.scene.facts.map((lane, i) => i).filter(i => {
 				const {kind, series} = this.scene.facts[i];
 				if ((kind === 'stream' || kind === 'thread') && !series.length)
@@ -231,7 +243,7 @@
 			this.scale = this.width / (this.to - this.from);
 			for (const row of this.rows)
 				this.drawRow(row);
-			const whole = this.to - this.from >= this.scene.end;
+			const whole = this.to - this.from >= this.extent;
 			this.label.textContent = whole ? 'the whole run, ' + number(this.scene.end, 'time') + '; drag to zoom'
 				: number(Math.round(this.to - this.from), 'time') + ' of ' + number(this.scene.end, 'time') + ', from ' + number(Math.round(this.from), 'time');
 			this.drawLegends();
@@ -610,7 +622,7 @@
 
 		key(event) {
 			const actions = {'+': () => this.zoom(.5), '=': () => this.zoom(.5), '-': () => this.zoom(2), ArrowLeft: () => this.pan(-.25), ArrowRight: () => this.pan(.25),
-				0: () => this.show(0, this.scene.end), Escape: () => this.show(...this.first())};
+				0: () => this.show(0, this.extent), Escape: () => this.show(...this.first())};
 			if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(actions, event.key))
 				return;
 			event.preventDefault();

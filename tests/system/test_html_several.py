@@ -209,6 +209,102 @@ def hostile_names_of_ranks_are_shown_as_text(folder):
     assert not window.messages() and len(window.requests()) == 1
 
 
+# ---- two traces ----
+
+def two(folder):
+    before = imported(folder / "before.json", operators(["aten::a", "aten::b", "aten::c"], steps=8))
+    return [before, imported(folder / "after.json", operators(["aten::a", "aten::b", "aten::d"], steps=8, slower="aten::b"))]
+
+
+def pairs(folder):
+    found = [two(folder)]
+    if DATA:
+        found.append([pathlib.Path(DATA, "kineto", "hta__trace_compare~%s~%s.json.gz" % (name, name)) for name in ("base", "test")])
+    return found
+
+
+@case
+def sentences_and_cells_of_two_traces_are_those_of_diff(folder):
+    for traces in pairs(folder):
+        data = data_of(page(folder, traces))["diff"]
+        text = " ".join(report("diff", *traces, "--width", "5000", check=None).stdout.decode().split())
+        for key in ("compared", "method", "whole", "runs", "result"):
+            assert key not in data or data[key] in text, (key, data[key])
+        rows = {(tuple(row["path"]), row["name"]): row for row in json.loads(report("diff", *traces, "-f", "json", check=None).stdout)["rows"]}
+        table, compared = data["table"], 0
+        assert table["rows"]
+        for number, path in enumerate(table["path"]):
+            row = next((row for (names, _), row in rows.items() if len(names) == len(path) and all(name.startswith(end) for name, end in zip(path[:-1], names[:-1])) and names[-1] in path[-1]), None)
+            assert row, path
+            assert [column(table, key)["value"][number] for key in ("before", "after")] == [row["before"], row["after"]] and table["significant"][number] == row["significant"], row
+            cells = " ".join(column(table, key)["text"][number] for key in ("before", "after", "delta", "relative", "p"))
+            assert cells in text, (cells, text)
+            compared += 1
+        assert compared == table["rows"]
+        flame = data_of(folder / "page.html")["flame"]
+        assert flame["sides"] == 2
+
+
+@case
+def both_verdicts_and_what_changed_are_on_the_page(folder):
+    traces = two(folder)
+    window = opened(folder, traces)
+    for side, trace in zip(("before", "after"), traces):
+        shown = window.run("document.getElementById('verdict-%s').textContent" % side)
+        for one in json_of("summary", trace)["verdict"]["sentences"][:2]:
+            assert one["text"].replace("`", "") in shown, (side, one)
+        assert trace.name in shown
+    changes = window.run("document.getElementById('change-table').textContent")
+    assert "kernel_of_b" in changes and "significant" in changes and "new" in changes and "gone" in changes, changes
+    assert window.run("document.querySelector('#flame, .flame, [role=tree]') !== null") and not window.messages() and len(window.requests()) == 1
+
+
+@case
+def both_timelines_show_the_same_length_of_time(folder):
+    window = opened(folder, two(folder))
+    intervals = "pperf.charts.map(chart => chart.interval[1] - chart.interval[0])"
+
+    def same():
+        before, after = window.run(intervals)
+        assert abs(before - after) < 1, (before, after)
+        return before
+    whole = same()
+    for button in ("#before-in", "#after-in", "#after-worst", "#before-out"):
+        window.click(button)
+        assert same() <= whole, button
+        left = window.run("pperf.charts.map(chart => chart.interval[0] - chart.usual[0].begin)")
+        assert abs(left[0] - left[1]) < 1, "they begin at the same distance from the first steady-state step"
+    window.click("#before-whole")
+    assert same() == whole
+    window.run("pperf.charts[1].box.focus()")
+    window.key("+")
+    assert abs(same() - whole / 2) < 1 and "t2=" in window.run("location.hash") and "t=" in window.run("location.hash")
+    address = window.run("location.hash")
+    kept = window.run("pperf.charts.map(chart => chart.interval)")
+    window.open(folder / "page.html", address)
+    assert all(abs(a - b) <= 1 for one, other in zip(kept, window.run("pperf.charts.map(chart => chart.interval)")) for a, b in zip(one, other))
+    assert not window.messages()
+
+
+@case
+def hostile_names_of_two_traces_are_shown_as_text(folder):
+    traces = [imported(folder / ("%d<img src=x onerror=alert(1)>.json" % number), operators(HOSTILE[number:], steps=5)) for number in range(2)]
+    window = opened(folder, traces)
+    assert window.run("String(window.owned) + document.querySelectorAll('img, iframe, object, main script').length") == "undefined0"
+    assert not window.messages() and len(window.requests()) == 1
+
+
+@case
+def two_traces_that_have_nothing_in_common_make_a_page(folder):
+    empty = imported(folder / "empty.json", [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}},
+                                             {"ph": "X", "cat": "user_annotation", "name": "nothing", "pid": 1, "tid": 1, "ts": 1, "dur": 0, "args": {}}])
+    window = browser()
+    window.open(page(folder, [empty, two(folder)[0]]))
+    assert not window.messages()
+    window.open(page(folder, [empty, empty]))
+    assert not window.messages()
+
+
 # ---- look ----
 
 def pictures(folder, name, traces, fragment=""):
@@ -233,6 +329,12 @@ def pictures(folder, name, traces, fragment=""):
 def ranks_light_dark_narrow_and_printed(folder):
     for number, traces in enumerate(jobs(folder)):
         pictures(folder, "ranks-%d" % number, traces)
+
+
+@case
+def two_traces_light_dark_narrow_and_printed(folder):
+    for number, traces in enumerate(pairs(folder)):
+        pictures(folder, "two-%d" % number, traces)
 
 
 @case
