@@ -13,7 +13,8 @@ char *page_title(const struct options *options, size_t count);
 /* Writes the members `head` and `commands`. `sides`: one, or before and after. */
 void page_head_write(struct json_writer *json, const struct options *options,
 	const struct processes *sides, size_t count);
-/* The same of several ranks: an element of `head` for each. The first one has the warnings of all. */
+/* The same of several ranks: an element of `head` for each. The first one has the warnings of
+ * all. */
 void page_head_write_ranks(
 	struct json_writer *json, const struct options *options, const struct ranks *ranks);
 

@@ -204,15 +204,16 @@
 		pperf.strings = data.strings;
 		pperf.kinds = data.flame.kinds;
 		const timeline = pperf.timeline(run), graph = pperf.flameGraph(data);
-		const stepCard = stepsCard(timeline), pair = [memoryCard(), idleCard()].filter(Boolean);
+		const stepCard = stepsCard(timeline), map = pperf.memoryMap(data), pair = [memoryCard(), idleCard()].filter(Boolean);
 		const elements = [element('div', {class: 'two'}, verdictCard(), findingsCard(timeline, graph)), timeline.element, graph.element,
-			...(pair.length ? [element('div', {class: pair.length > 1 ? 'two' : ''}, pair)] : []), ...[stepCard, kernelsCard()].filter(Boolean)];
+			...(pair.length ? [element('div', {class: pair.length > 1 ? 'two' : ''}, pair)] : []), ...[map?.element, stepCard, kernelsCard()].filter(Boolean)];
 		const draw = () => {
 			timeline.draw();
 			graph.draw();
 			stepCard?.bars.draw();
+			map?.draw();
 		};
-		return {timeline, graph, elements, draw};
+		return {timeline, graph, map, elements, draw};
 	};
 
 	// Draws a page when its size or theme changes, and for print. `parts`: returns {timelines, graph, draw}.

@@ -6,6 +6,7 @@
 #include "report/import/kept_input.h"
 #include "report/page/flame_build.h"
 #include "report/page/page_head.h"
+#include "report/page/page_memory_map.h"
 #include "report/page/page_table.h"
 #include "report/page/page_text.h"
 #include "report/print/print_json.h"
@@ -172,6 +173,8 @@ void run_data_write(struct json_writer *json, const struct options *options,
 {
 	write_story(json, options, processes, detail);
 	write_tables(json, options, processes, detail);
+	if (detail->has_events && !detail->is_side)
+		page_memory_map_write(json, options, processes);
 	if (detail->frames_max)
 		write_flame(json, options, processes, detail);
 }

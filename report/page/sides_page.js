@@ -10,7 +10,7 @@
 	// ---- what changed ----
 
 	function changeCard() {
-		return card('change', diff.by_steps ? 'A step, before and after' : 'The run, before and after', diff.metric,
+		return card('change', diff.by_steps ? 'A step, before and after' : 'The run, before and after', 'metric: ' + diff.metric,
 			element('p', {class: 'lead'}, diff.whole + '.'), element('p', null, diff.result + '.'), diff.runs ? element('p', {class: 'note'}, diff.runs + '.') : null,
 			element('details', null, element('summary', null, 'How it was compared, and the text view'), element('p', {class: 'note'}, diff.compared + '.'), element('p', {class: 'note'}, diff.method + '.'),
 				element('p', null, element('code', null, data.commands.diff))));
@@ -41,7 +41,7 @@
 	const firstOf = side => width < extent ? [anchors[side] - width * .01, anchors[side] + width * .99] : [0, extent];
 
 	const other = one => timelines.find(each => each !== one);
-	const timelines = runs.map((run, side) => pperf.timeline(run, {key: side ? 't2' : 't', prefix: NAMES[side].toLowerCase() + '-', title: NAMES[side], extent, first: firstOf(side), lanes: {stream: 3, thread: 1},
+	const timelines = runs.map((run, side) => pperf.timeline(run, {key: side ? 't2' : 't', prefix: NAMES[side].toLowerCase() + '-', title: NAMES[side], extent, first: firstOf(side), beside: runs[1 - side].scene, lanes: {stream: 3, thread: 1},
 		shown: one => other(one).follow(...one.interval.map(time => time + anchors[1 - side] - anchors[side]))}));
 
 	// ---- the page ----
@@ -56,6 +56,6 @@
 		made.classList.add('verdict');
 		return made;
 	});
-	document.getElementById('main').replaceChildren(...pperf.writeHead('html'), changeCard(), element('div', {class: 'two'}, verdicts), ...timelines.map(timeline => timeline.element), graph.element, tableCard());
+	document.getElementById('main').replaceChildren(...pperf.writeHead('html'), changeCard(), element('div', {class: 'two'}, verdicts), graph.element, tableCard(), ...timelines.map(timeline => timeline.element));
 	pperf.keepDrawn(() => ({timelines, graph, draw}));
 })();

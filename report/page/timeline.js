@@ -77,7 +77,7 @@
 
 	class Timeline {
 		// `options`: `key` of the interval in the address, `prefix` of ids, `title`, `selected` (the
-		// index of a rank), `lanes` (how many are shown of a kind), and for one of two: `extent`, `first` (interval),
+		// index of a rank), `lanes` (how many are shown of a kind), and for one of two: `beside` (the other's scene), `extent`, `first` (interval),
 		// and a function `shown` that is called when the interval changes.
 		constructor(run, options) {
 			Object.assign(this, run, {options: options || {}, spans: new Map(), more: false});
@@ -472,7 +472,8 @@
 
 		draw_memory(row) {
 			const source = this.scene.memory(row.index, this.from, this.to), {memory} = source, found = this.memoryColumns(source);
-			const most = Math.max(row.memory.peak_bytes, ...(row.memory.reserved_max || row.memory.reserved || [0]), 1);
+			const same = [row.memory, this.options.beside?.whole.memories.find(one => one.device === row.memory.device)].filter(Boolean);
+			const most = Math.max(...same.flatMap(one => [one.peak_bytes, ...(one.reserved_max || one.reserved || [0])]), 1);
 			const height = bytes => bytes / (most * 1.06) * row.height, base = row.y + row.height;
 			const layers = [[memory.before, 'owner-before'], ...memory.owner.map((bytes, i) => [bytes, 'owner-' + i % OWNER_COLOURS]), [memory.others, 'owner-others']];
 			for (let x = 0; x < found.length; x++) {

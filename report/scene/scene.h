@@ -62,8 +62,8 @@ enum scene_lane_kind { SCENE_GPU, SCENE_STREAM, SCENE_THREAD, SCENE_RANK, SCENE_
 #define SCENE_BUSY 0u
 #define SCENE_UNKNOWN 1u /* it is not known whether the GPU was busy */
 #define SCENE_IDLE 2u
-/* scene_series.kind of a SCENE_RANK lane (scene_ranks.h): those of a GPU, where busy time is without
- * this. */
+/* scene_series.kind of a SCENE_RANK lane (scene_ranks.h): those of a GPU, where busy time is
+ * without this. */
 #define SCENE_EXPOSED 1000u /* communicates and computes nothing */
 
 /* scene_series.kind of a SCENE_COLLECTIVES lane. */
@@ -180,7 +180,8 @@ struct scene {
  * with the same interval become one. */
 struct scene *scene_read(struct process *process, const struct scene_window_list *wanted);
 void scene_free(struct scene *scene); /* NULL is allowed */
-/* Frees the events of the whole run, so that only columns are left. The scene must have no windows. */
+/* Frees the events of the whole run, so that only columns are left. The scene must have no
+ * windows. */
 void scene_drop_events(struct scene *scene);
 
 /* Returns the name of a series of a lane: busy, unrecorded, a cause of idle time, or a category.

@@ -261,6 +261,15 @@ static void add_lanes(struct ranks_builder *builder, struct scene_span *span)
 	}
 }
 
+/* Makes fewer columns of many ranks. */
+static void widen_columns(struct scene_span *span, size_t rank_count)
+{
+	while (span->columns > 64 && span->columns * rank_count > SCENE_RANKS_COLUMNS) {
+		span->shift++;
+		span->columns = (size_t)((span->end_ns - span->origin_ns - 1) >> span->shift) + 1;
+	}
+}
+
 struct scene *scene_ranks_read(const struct ranks *ranks)
 {
 	struct ranks_builder *builder = xcalloc(sizeof *builder);
@@ -270,6 +279,7 @@ struct scene *scene_ranks_read(const struct ranks *ranks)
 	builder->ranks = ranks;
 	builder->origin_ns = first_begin_ns(ranks);
 	scene_span_begin(&scene->whole, 0, last_end_ns(ranks, builder->origin_ns));
+	widen_columns(&scene->whole, ranks->count);
 	add_lanes(builder, &scene->whole);
 	for (uint32_t i = 0; i < ranks->count; i++) {
 		builder->rank = i;

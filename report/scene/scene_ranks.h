@@ -25,6 +25,7 @@
 #include "report/analysis/ranks/rank_set.h"
 #include "report/scene/scene.h"
 
+#define SCENE_RANKS_COLUMNS 16384u         /* of all ranks; each has at least 33 */
 #define SCENE_COLLECTIVE_EVENTS_MAX 20000u /* of all ranks; with more, the longest lists go */
 
 /* Returns a scene whose process is that of the reference, to be freed by scene_free. Lane 2 * i is
