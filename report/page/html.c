@@ -116,7 +116,7 @@ int html_view(const struct options *given)
 	options.format = FORMAT_HTML;
 	if (options.file_count == 2 && !options.all)
 		return show_two(&options);
-	if (options.rank < 0 && (options.file_count > 1 || options.all))
+	if (options.rank < 0 && options.file_count > 1)
 		return show_ranks(&options);
 	return show_run(&options);
 }

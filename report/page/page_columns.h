@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes what pages of several traces share: tables whose rows are not those of a tree, in the shape
- * of page_table_write, and sentences of text views.
+ * Writes what pages of several traces share: tables whose rows are not those of a tree, in the
+ * shape of page_table_write, and sentences of text views.
  */
 #ifndef PPERF_REPORT_PAGE_PAGE_COLUMNS_H
 #define PPERF_REPORT_PAGE_PAGE_COLUMNS_H
