@@ -91,8 +91,8 @@ static void put_diff_values(
 	put_relative(style, before, after);
 }
 
-/* Prints the name, and what diff_add_remarks adds, within the width that the values leave. `level`: the
- * number of rows around it. */
+/* Prints the name, and what diff_add_remarks adds, within the width that the values leave. `level`:
+ * the number of rows around it. */
 static void put_diff_name(const struct diff *diff, const struct style *style,
 	const struct diff_node *node, uint32_t level)
 {
