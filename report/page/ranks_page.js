@@ -3,12 +3,16 @@
 (() => {
 	'use strict';
 	const {element, number, count, data, card, sentence} = pperf, {ranks, runs} = data;
-	const SHOWN = 16;
+	const BARS = 10, LANES = 16;
 
 	const [overview] = pperf.readRuns([{scene: ranks.scene}]);
 	const labels = ranks.table.label, lanes = overview.scene.facts;
 	const late = new Set(ranks.stragglers.map(one => one.rank));
-	const cell = (key, row) => pperf.column(ranks.table, key).text[row];
+	// Ranks by number; of many, the stragglers first.
+	const inOrder = most => {
+		const all = ranks.all.map((one, rank) => rank);
+		return all.length > most ? [...all.filter(rank => late.has(rank)), ...all.filter(rank => !late.has(rank))] : all;
+	};
 
 	// ---- what the ranks waited for ----
 
@@ -49,12 +53,12 @@
 		const help = ['', 'busy, exposed communication, idle by cause', 'time without GPU work', ...columns.map(column => column.help)];
 		const body = element('tbody'), more = element('button', {type: 'button', click: () => { fill(ranks.all.length); }}, 'All ' + count(ranks.all.length) + ' ranks');
 		const fill = shown => {
-			body.replaceChildren(...ranks.all.slice(0, shown).map((one, rank) => element('tr', {'data-rank': rank, class: late.has(rank) ? 'late' : null},
+			body.replaceChildren(...inOrder(BARS).slice(0, shown).map(rank => element('tr', {'data-rank': rank, class: late.has(rank) ? 'late' : null},
 				element('td', {class: 'left'}, element('button', {type: 'button', class: 'to-rank', click: () => select(rank, true)}, labels[rank]), late.has(rank) ? element('span', {class: 'note'}, ' straggler') : null),
 				element('td', {class: 'left'}, bar(rank)), element('td', null, lanes[2 * rank].series.length ? number(idleOf(rank), 'time') : '-'), columns.map(column => element('td', null, column.text[rank])))));
 			more.hidden = shown >= ranks.all.length;
 		};
-		fill(SHOWN);
+		fill(BARS);
 		return card('rank-bars', 'Ranks', 'busy, exposed communication and idle time of each; a click shows the rank below', element('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Ranks'},
 			element('table', {id: 'rank-table'}, element('thead', null, element('tr', null, head.map((title, i) => element('th', {scope: 'col', class: i < 2 ? 'left' : null, title: help[i]}, title)))), body)), more);
 	}
@@ -101,6 +105,7 @@
 		if (!isMove)
 			return;
 		timeline.options.selected = rank;
+		timeline.options.ranks.add(rank);
 		draw();
 		pperf.announce(labels[rank] + ' is shown');
 		choices.querySelector('[aria-pressed="true"]').focus({preventScroll: true});
@@ -109,7 +114,7 @@
 
 	// ---- the page ----
 
-	const timeline = pperf.ranksChart = pperf.timeline(overview, {key: 'r', prefix: 'ranks-', title: 'GPUs and collectives on one clock'});
+	const timeline = pperf.ranksChart = pperf.timeline(overview, {key: 'r', prefix: 'ranks-', title: 'GPUs and collectives on one clock', ranks: new Set(inOrder(LANES).slice(0, LANES))});
 	const withParts = runs.map((run, rank) => run ? rank : -1).filter(rank => rank >= 0);
 	const first = [...late].find(rank => runs[rank]) ?? withParts[0] ?? 0;
 	const recalled = Number(pperf.recall('rank') ?? first);
@@ -119,6 +124,7 @@
 	};
 	select(Number.isInteger(recalled) && recalled >= 0 && recalled < ranks.all.length ? recalled : first, false);
 	timeline.options.selected = selected;
+	timeline.options.ranks.add(selected);
 	document.getElementById('main').replaceChildren(...pperf.writeHead('html'), element('div', {class: 'two of-ranks'}, waitCard(), barsCard()), timeline.element, ...[collectivesCard()].filter(Boolean), chooserCard(), chosen);
 	pperf.keepDrawn(() => ({timelines: [timeline, parts?.timeline].filter(Boolean), graph: parts?.graph, draw}));
 })();

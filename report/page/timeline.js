@@ -3,7 +3,7 @@
 	'use strict';
 	const {element, number, percent} = pperf;
 	const AXIS = 22, STEPS = 18, GPU = 36, STREAM = 22, LEVEL = 14, MEMORY = 84, GAP = 6;
-	const RANK = 30, COLLECTIVES = 10, RANKS_SHOWN = 16, STREAMS_SHOWN = 8, THREADS_SHOWN = 2, NARROWEST_NS = 50, DETAIL = 2;
+	const RANK = 30, COLLECTIVES = 10, STREAMS_SHOWN = 8, THREADS_SHOWN = 2, NARROWEST_NS = 50, DETAIL = 2;
 	const CAUSES = ['launch-bound', 'host-bound', 'launch latency', 'synchronisation', 'copy calls', 'gap between kernels', 'data loading', 'compilation',
 		'allocation', 'event wait', 'queued'];
 	const PART_TITLES = {wait: 'waits for another rank', transfer: 'transfers', unmatched: 'without a match'};
@@ -77,7 +77,7 @@
 
 	class Timeline {
 		// `options`: `key` of the interval in the address, `prefix` of ids, `title`, `selected` (the
-		// index of a rank), `lanes` (how many are shown of a kind), and for one of two: `beside` (the other's scene), `extent`, `first` (interval),
+		// index of a rank), `lanes` (how many are shown of a kind), `ranks` (which are shown), and for one of two: `beside` (the other's scene), `extent`, `first` (interval),
 		// and a function `shown` that is called when the interval changes.
 		constructor(run, options) {
 			Object.assign(this, run, {options: options || {}, spans: new Map(), more: false});
@@ -180,25 +180,30 @@
 			addEventListener('mouseup', event => this.release(event));
 		}
 
+		// A button that shows the other lanes; draw() writes how many they are.
 		moreButton() {
-			const hidden = this.scene.facts.length - this.shownLanes().length;
-			if (!hidden)
+			if (this.scene.facts.length === this.shownLanes().length)
 				return null;
-			const title = () => this.more ? 'Fewer lanes' : '+' + hidden + ' lanes';
-			const button = element('button', {type: 'button', id: (this.options.prefix || '') + 'lanes', 'aria-expanded': 'false', click: () => {
+			this.others = element('button', {type: 'button', id: (this.options.prefix || '') + 'lanes', 'aria-expanded': 'false', click: () => {
 				this.more = !this.more;
-				button.textContent = title();
-				button.setAttribute('aria-expanded', String(this.more));
+				this.others.setAttribute('aria-expanded', String(this.more));
 				this.draw();
-			}}, title());
-			return button;
+			}});
+			return this.others;
+		}
+
+		nameMoreButton() {
+			const [what, lanes] = this.options.ranks ? ['ranks', 2] : ['lanes', 1], hidden = (this.scene.facts.length - this.shownLanes().length) / lanes;
+			if (this.others)
+				this.others.textContent = this.more ? 'Fewer ' + what : '+' + hidden + ' ' + what;
 		}
 
 		shownLanes() {
-			const seen = {stream: 0, thread: 0, rank: 0, collectives: 0};
-			const most = {stream: STREAMS_SHOWN, thread: THREADS_SHOWN, rank: RANKS_SHOWN, collectives: RANKS_SHOWN, ...this.options.lanes};
+			const seen = {stream: 0, thread: 0}, most = {stream: STREAMS_SHOWN, thread: THREADS_SHOWN, ...this.options.lanes};
 			return this.scene.facts.map((lane, i) => i).filter(i => {
 				const {kind, series} = this.scene.facts[i];
+				if (kind === 'rank' || kind === 'collectives')
+					return this.more || this.options.ranks.has(i >> 1);
 				if ((kind === 'stream' || kind === 'thread') && !series.length)
 					return false;
 				return kind === 'gpu' || this.more || seen[kind]++ < most[kind];
@@ -247,6 +252,7 @@
 			this.label.textContent = whole ? 'the whole run, ' + number(this.scene.end, 'time') + '; drag to zoom'
 				: number(Math.round(this.to - this.from), 'time') + ' of ' + number(this.scene.end, 'time') + ', from ' + number(Math.round(this.from), 'time');
 			this.drawLegends();
+			this.nameMoreButton();
 		}
 
 		x(time) {
