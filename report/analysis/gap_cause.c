@@ -284,15 +284,16 @@ static uint32_t longest_call_during(const struct thread_calls *caller, const str
 static struct gap_part waiting_part(const struct gap_calls *calls, const struct activity *work,
 	const struct gap *gap, uint64_t from_ns)
 {
-	struct gap_part part = {
-		.begin_ns = from_ns, .end_ns = gap->end_ns, .cause = GAP_QUEUED, .launched = true
-	};
+	struct gap_part part = { .begin_ns = from_ns,
+		.end_ns = gap->end_ns,
+		.cause = GAP_UNEXPLAINED,
+		.launched = true };
 
 	struct stream_wait wait;
 
 	if (!is_within_graph(work, gap) && stream_waits_before(calls->waits, work, &wait)) {
-		part.cause = GAP_EVENT;
-		part.blocked_by = wait.name;
+		part.cause = wait.recorded ? GAP_EVENT : GAP_UNEXPLAINED;
+		part.blocked_by = wait.recorded ? wait.name : 0;
 		part.event = wait.recorded                 ? GAP_EVENT_KNOWN
 			     : wait.at_ns >= gap->begin_ns ? GAP_EVENT_UNLIKELY
 							   : GAP_EVENT_POSSIBLE;

@@ -188,7 +188,7 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 /* Idle time that a host further ahead of the GPU would have prevented. */
 static bool is_late_host(enum gap_cause cause)
 {
-	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_QUEUED &&
+	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_UNEXPLAINED &&
 	       cause != GAP_UNKNOWN;
 }
 

@@ -96,10 +96,11 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
 		diagnose_forward_backward },
-	{ "queued-not-started",
-		"launched work did not start although the GPU was idle: it waited for an event, or "
-		"another process used the GPU",
-		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_queued_not_started },
+	{ "event-wait", "the GPU is idle while launched work waits for an event of the trace",
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_event_wait },
+	{ "unexplained-wait",
+		"the GPU is idle while launched work waits, and the trace does not show for what",
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_unexplained_wait },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
@@ -491,7 +492,7 @@ static const struct class_rule {
 	{ BOUND_COMMUNICATION, diagnose_exposed_communication },
 	{ BOUND_DATA, diagnose_data_loading }, { BOUND_COMPILATION, diagnose_compilation },
 	{ BOUND_ALLOCATION, diagnose_steady_allocation }, { BOUND_SYNC, diagnose_synchronisation },
-	{ BOUND_WAITING, diagnose_queued_not_started } };
+	{ BOUND_EVENT, diagnose_event_wait }, { BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
 
 static struct finding *finding_of_class(struct finding *findings, enum bound class)
 {
@@ -590,14 +591,18 @@ static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *fin
 }
 
 /* Says of a rule that found nothing that another has reported its class, because two classes that
- * are judged together have one finding: host-bound time is in launch-bound, or the reverse. */
-static void note_reported_elsewhere(struct finding *findings)
+ * are judged together have one finding: host-bound time is in launch-bound, or the reverse. Of
+ * waits: if there are any of that class. */
+static void note_reported_elsewhere(struct diagnosis *diagnosis, struct finding *findings)
 {
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
 		struct finding *own = finding_of_class(findings, class);
 		const struct finding *other = finding_of_class(findings, run_bound_partner(class));
 
-		if (own && other && own->state == FINDING_CLEAR && other->state == FINDING_FOUND)
+		if (own && other && own->state == FINDING_CLEAR && other->state == FINDING_FOUND &&
+			(bound->ns[class] || class == BOUND_LAUNCH || class == BOUND_HOST))
 			SET_TEXT(own->same_idle_as, "%s", other->rule->name);
 	}
 }
@@ -656,7 +661,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 		report_larger_classes(whole, findings);
 	}
 	note_same_idle_time(whole, findings);
-	note_reported_elsewhere(findings);
+	note_reported_elsewhere(whole, findings);
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	if (whole->facts.operations)
 		add_bound_rows(whole, findings, rows);

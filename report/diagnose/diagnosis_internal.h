@@ -162,10 +162,10 @@ struct diagnose_facts {
 	 *   launch_long      the same, LIMIT_LONG_GAP_NS or more, after start-up
 	 *   launch_long_before_steps  the same, before the first step (start-up)
 	 *   sync_gaps        synchronisation
-	 *   queued_gaps      event wait or queued, LIMIT_HELD_NS or more
-	 *   event_gaps       those of queued_gaps with the cause event wait */
+	 *   waiting_gaps     event wait or unexplained wait, LIMIT_HELD_NS or more
+	 *   event_gaps       those of waiting_gaps behind a cudaStreamWaitEvent */
 	struct occurrences launch_short, launch_long, launch_long_before_steps, sync_gaps,
-		queued_gaps, event_gaps;
+		waiting_gaps, event_gaps;
 	struct long_launch_gap *long_gaps;
 	size_t long_gap_count, long_gap_room;
 	struct first_call_gaps first;
@@ -294,13 +294,17 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Returns what most of the time in event_gaps waits for. */
 enum gap_event diagnose_event(const struct diagnosis *diagnosis);
+/* Returns true if the longest wait of launched work begins within 1 ms of the trace: it is then most
+ * likely for work from before the trace began. */
+bool diagnose_waits_from_the_start(const struct diagnosis *diagnosis);
 /* Returns the name of the call that makes a stream wait for an event. */
 const char *diagnose_event_call(struct diagnosis *diagnosis);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_event_wait(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_unexplained_wait(struct diagnosis *diagnosis, struct finding *finding);
 /* Adds a row of `idle` about what the host did in long gaps; other rows are passed over. */
 void host_activity_add_row(struct diagnosis *diagnosis, const struct row *row);
 /* Returns the share of the long gaps in which the host is in MPI, if it is large, or NULL. */

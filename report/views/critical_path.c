@@ -335,7 +335,7 @@ static void set_time_cells(
 	computed_row_set_unsigned(
 		computed, "path_launch_ns", sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER]);
 	computed_row_set_unsigned(
-		computed, "path_wait_ns", sum->ns[PATH_EVENT] + sum->ns[PATH_QUEUED]);
+		computed, "path_wait_ns", sum->ns[PATH_EVENT] + sum->ns[PATH_UNEXPLAINED]);
 	computed_row_set_unsigned(computed, "path_sync_ns", sum->ns[PATH_SYNC]);
 	computed_row_set_unsigned(computed, "path_unknown_ns", sum->ns[PATH_UNKNOWN]);
 	computed_row_set_unsigned(computed, "path_segments", sum->segments);
@@ -345,7 +345,7 @@ static void set_time_cells(
 static uint64_t path_before_ns(const struct path_sum *sum)
 {
 	return sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER] + sum->ns[PATH_EVENT] +
-	       sum->ns[PATH_QUEUED] + sum->ns[PATH_UNKNOWN];
+	       sum->ns[PATH_UNEXPLAINED] + sum->ns[PATH_UNKNOWN];
 }
 
 static void set_entry_cells(struct computed_row *computed, struct path_entry *of)

@@ -50,7 +50,7 @@ def what_is_the_matter_is_found(folder):
     # CUDA graphs whose kernels are not in the file: why the GPU was idle is unknown, and nobody is blamed
     rows = {row["name"]: row for row in rows_of(named("negative_queue_length"))}
     assert rows["launch-bound"]["kind"] == "not checked" and "CUDA graphs" in rows["launch-bound"]["why"], rows["launch-bound"]
-    assert rows["queued-not-started"]["kind"] == "clear", rows["queued-not-started"]
+    assert rows["unexplained-wait"]["kind"] == "clear", rows["unexplained-wait"]
     # all of the decoding runs in CUDA graphs
     assert said(named("graph_execution"), "finding") == [] and said(named("graph_execution"), "verdict") == ["compute"]
     # a synchronising copy of an index that is on the CPU, and results copied to pageable memory: the advice is about these
@@ -66,7 +66,7 @@ def what_is_the_matter_is_found(folder):
 def every_finding_has_what_it_takes(folder):
     for trace in traces():
         rows = [row for row in rows_of(trace) if row["kind"] not in ("verdict", "class")]
-        assert len({row["name"] for row in rows}) == len(rows) == 37, trace
+        assert len({row["name"] for row in rows}) == len(rows) == 38, trace
         for row in rows:
             if row["kind"] == "not checked":
                 assert row["why"], (trace, row)

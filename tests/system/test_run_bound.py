@@ -175,17 +175,17 @@ def a_run_without_a_gpu_says_where_self_time_is(folder):
 @case
 def one_long_wait_is_said_to_be_one(folder):
     row = [verdict(trace) for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
-    assert "does not start for 97.8 % of the time." in row["finding"] and ": one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
+    assert "is idle for 97.8 % of the time while launched work waits" in row["finding"] and "It is one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
 
 
 @case
 def what_a_wait_is_for_is_not_invented(folder):
     """The GPU was idle when hipStreamWaitEvent was called, and no record of its event is in the file: the event is not the likely cause."""
     trace = [trace for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
-    assert "waits for earlier work of its stream that the trace lacks or, less likely, the event" in verdict(trace)["finding"], verdict(trace)
-    finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "queued-not-started"][0]
-    assert "earlier work of its stream or, less likely" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
-    assert "Find what the stream still had to do: work from before the trace began, most likely; else " in finding["next"], finding # the wait begins 128 us after the trace
+    assert "does not show for what (unexplained wait); most likely for work from before the trace began." in verdict(trace)["finding"], verdict(trace)
+    finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "unexplained-wait"][0]
+    assert "earlier work of its stream or, less likely, for the event" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
+    assert "Find what the work waited for: most likely work from before the trace began, because the longest wait begins with the trace; else " in finding["next"], finding # the wait begins 128 us after the trace
     gap = [row for row in rows("idle", trace)["rows"] if row["kind"] == "gap"][0]
     assert (gap["waits_for"], gap["stream"]) == ("earlier work or event", 3), gap
 

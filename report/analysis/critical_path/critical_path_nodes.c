@@ -132,6 +132,7 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	node->took_effect = true;
 	node->call = call;
 	node->after_event = stream_waits_before(waits, one, &wait);
+	node->event_known = node->after_event && wait.recorded;
 	node->nodes_unknown = one->nodes_unknown;
 	node->fills = activity_fills_device(one, path->process);
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;

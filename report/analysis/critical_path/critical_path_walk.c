@@ -131,11 +131,11 @@ static enum path_kind kind_of_wait(
 	const struct path_node *before = path_node(path, from / 2);
 
 	if (work->after_event && !is_of_same_launch(before, work))
-		return PATH_EVENT;
+		return work->event_known ? PATH_EVENT : PATH_UNEXPLAINED;
 	if (work->call == PATH_NONE || work->nodes_unknown ||
 		(path_is_work(before) && before->nodes_unknown))
 		return PATH_UNKNOWN;
-	return PATH_QUEUED;
+	return PATH_UNEXPLAINED;
 }
 
 /* Returns the part of an interval that is the time of the work node->after: of an interval in a

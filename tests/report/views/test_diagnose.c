@@ -1367,8 +1367,8 @@ static const struct rule_case {
 	{ usual_backward, "forward-backward", "clear", "" },
 	{ unlinked_backward, "forward-backward", "not checked", "does not link most of" },
 	{ healthy, "forward-backward", "not checked", "the trace has no backward pass" },
-	{ held_up, "queued-not-started", "finding", "5600000,,upper bound,7" },
-	{ slow_host, "queued-not-started", "clear", "" },
+	{ held_up, "unexplained-wait", "finding", "5600000,,upper bound,7" },
+	{ slow_host, "unexplained-wait", "clear", "" },
 	{ dear, "profiler-cost", "finding", "499.00" },
 	{ dear, "profiler-cost", "finding", "where host figures and idle times are larger" },
 	{ dear_end, "profiler-cost", "finding", "idle times of the GPU are not" },
@@ -1480,7 +1480,7 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"                collective-waits, tiny-calls, small-grids, copy-before-gemm,\n"
 		"                attribute-queries, synchronisation, blocking-calls,\n"
 		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
-		"                recompilation, kernel-variability, queued-not-started,\n"
+		"                recompilation, kernel-variability, event-wait, unexplained-wait,\n"
 		"                profiler-cost\n"
 		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
 		"                known\n"
@@ -1535,17 +1535,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 37 rules checked\n"));
+		"no findings in 5 of 38 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 37 rules checked\n"));
+		"no findings in 5 of 38 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 37 rules checked\n"));
+		"no findings in 5 of 38 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 37 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 38 rules checked\n"));
 	}
 }
 END_TEST
@@ -1629,7 +1629,7 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_free(other);
 	run = run_report(own, "diagnose trace.bin other.bin -f csv --columns all");
 	ck_assert_ptr_nonnull(
-		strstr(run.out, ",queued-not-started,finding,\"Process 200 of the same run"));
+		strstr(run.out, ",unexplained-wait,finding,\"Process 200 of the same run"));
 	ck_assert_ptr_nonnull(strstr(run.out, "5600000,,upper bound,1,,medium,"));
 	other = slow_host();
 	builder_header(other)->pid = 200;
@@ -1639,7 +1639,7 @@ START_TEST(another_process_of_the_run_is_named)
 	own = healthy();
 	build_meta(own, "rank", "0");
 	run = run_report(own, "diagnose trace.bin other.bin -f csv --columns all");
-	ck_assert_ptr_nonnull(strstr(run.out, ",queued-not-started,clear,"));
+	ck_assert_ptr_nonnull(strstr(run.out, ",unexplained-wait,clear,"));
 }
 END_TEST
 

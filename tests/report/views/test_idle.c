@@ -372,7 +372,7 @@ static struct trace_builder *a_stream_wait_at(uint64_t at, bool recorded)
 
 static struct trace_builder *a_stream_wait(void)
 {
-	return a_stream_wait_at(20000, false);
+	return a_stream_wait_at(20000, true);
 }
 
 /* What launched work waits for is known only if the event's record is in the trace. */
@@ -381,16 +381,18 @@ START_TEST(what_it_waits_for_is_not_invented)
 	static const struct {
 		uint64_t at;
 		bool recorded;
-		const char *waits_for, *verdict;
+		const char *cause, *waits_for, *verdict;
 	} cases[] = {
-		{ 20000, true, "\"waits_for\": \"event\"",
-			"Launched work waits for an event (cudaStreamWaitEvent) for " },
-		{ 20000, false, "\"waits_for\": \"earlier work or event\"",
-			"It waits for earlier work of its stream that the trace lacks or, less "
-			"likely" },
-		{ 3000, false, "\"waits_for\": \"event or earlier work\"",
-			"It waits for an event (cudaStreamWaitEvent) whose record the trace lacks, "
-			"or" },
+		{ 20000, true, "\"cause\": \"event wait\"", "\"waits_for\": \"event\"",
+			"while launched work waits for an event (cudaStreamWaitEvent)" },
+		{ 20000, false, "\"cause\": \"unexplained wait\"",
+			"\"waits_for\": \"earlier work or event\"",
+			"the trace does not show for what (unexplained wait); most likely for work "
+			"from before the trace began." },
+		{ 3000, false, "\"cause\": \"unexplained wait\"",
+			"\"waits_for\": \"event or earlier work\"",
+			"for what: for an event (cudaStreamWaitEvent), or for earlier work of its "
+			"stream." },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -403,6 +405,7 @@ START_TEST(what_it_waits_for_is_not_invented)
 				463601000 + k * 1000);
 		}
 		output_has(run_report(builder, "idle trace.bin -f json").out, cases[i].waits_for);
+		output_has(run_report(NULL, "idle trace.bin -f json").out, cases[i].cause);
 		output_has(run_report(NULL, "diagnose trace.bin -f json").out, cases[i].verdict);
 	}
 }
@@ -417,7 +420,7 @@ START_TEST(after_the_launch_it_waits_for_the_event)
 	output_has(run.out, ",cause,launch-bound,,0,8.2005");
 	output_has(run.out, ",37995,,1,37995,");
 	/* The kernel after it was launched long before, and behind no wait. */
-	output_has(run.out, ",gap,queued,a,0,");
+	output_has(run.out, ",gap,unexplained wait,a,0,");
 	output_has(run.out, ",25001,,,,463320000,k,,,1001,");
 	run = run_report(NULL, "queue trace.bin -f csv --columns all");
 	output_has(run.out, ",37995,463287006,0,");
