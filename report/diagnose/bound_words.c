@@ -429,33 +429,31 @@ static void advise_on_larger_gain(struct diagnosis *diagnosis, const struct find
 			own->rule->name, gain_of(diagnosis, own));
 }
 
-static bool computes(const struct path_node *work, void *context)
-{
-	(void)context;
-	return work->kind == ACTIVITY_KERNEL && !work->communicates;
-}
-
-/* Says by how much the run gets shorter if the kernels that compute take no time. Waits on the path
- * whose reason is not known may get shorter with them. Where much of the path is unknown, so is
- * that. */
-static void say_gain_of_kernels(
+/* Says by how much the run gets shorter at most, without idle time of the GPU, and if the kernels
+ * that compute take no time. Waits on the path whose reason is not known may get shorter with them.
+ * Where much of the path is unknown, so is that. */
+static void say_what_can_be_gained(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
 	struct finding kernels = { .whole_ns = bound->whole_ns };
 	uint64_t most_ns;
 
-	finding_set_gain(diagnosis, &kernels, 0, computes, NULL);
-	if (!kernels.has_gain || diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN],
-					 bound->path_ns, PATH_UNKNOWN_MAX))
-		return;
-	most_ns = min_u64(bound->path_ns - bound->path_host_ns,
-		kernels.gain_ns + bound->path_of_kind[PATH_EVENT] +
-			bound->path_of_kind[PATH_UNEXPLAINED] + bound->path_of_kind[PATH_UNKNOWN]);
-	if (run_bound_is_percent(most_ns, bound->path_ns, 1))
-		add_words(text, " Faster kernels alone shorten the run by %s at most.",
-			diagnose_share(diagnosis, most_ns, bound->path_ns));
-	else
-		add_words(text, " Faster kernels alone hardly shorten the run.");
+	add_words(text, " Without idle time of the GPU the run would be at most %s shorter",
+		diagnose_share(diagnosis, bound->idle_ns, bound->whole_ns));
+	finding_set_gain(diagnosis, &kernels, 0, path_node_computes, NULL);
+	if (kernels.has_gain && !diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN],
+					bound->path_ns, PATH_UNKNOWN_MAX)) {
+		most_ns = min_u64(bound->path_ns - bound->path_host_ns,
+			kernels.gain_ns + bound->path_of_kind[PATH_EVENT] +
+				bound->path_of_kind[PATH_UNEXPLAINED] +
+				bound->path_of_kind[PATH_UNKNOWN]);
+		if (diagnose_is_share(most_ns, bound->time_ns, 1))
+			add_words(text, ", with faster kernels at most %s",
+				diagnose_share(diagnosis, most_ns, bound->time_ns));
+		else
+			add_words(text, ", with faster kernels by less than 0.1 %%");
+	}
+	add_words(text, ".");
 }
 
 /* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
@@ -467,7 +465,7 @@ static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound
 		"GPU's kernels compute for %s of the time.",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
 		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
-	say_gain_of_kernels(diagnosis, bound, text);
+	say_what_can_be_gained(diagnosis, bound, text);
 	SET_TEXT(text->view, "critical-path");
 	advise_on_host_part(diagnosis, first, text);
 }

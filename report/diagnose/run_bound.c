@@ -133,6 +133,7 @@ static void account_idle(
 
 		result->ns[class] += pass->idle.ns[cause] + pass->idle.ends_ns[cause];
 		result->ends_ns[class] += pass->idle.ends_ns[cause];
+		result->idle_ns += pass->idle.ns[cause] + pass->idle.ends_ns[cause];
 	}
 	result->ns[BOUND_HOST] = pass->idle.long_ns;
 	result->ns[BOUND_LAUNCH] -= pass->idle.long_ns;
@@ -284,6 +285,14 @@ static void span_of_work(const struct bound_pass *pass, uint64_t *from_ns, uint6
 	}
 }
 
+static uint64_t examined_time(const struct bound_pass *pass)
+{
+	uint64_t from_ns, to_ns;
+
+	span_of_work(pass, &from_ns, &to_ns);
+	return pass->idle.steps ? pass->idle.steps_ns : to_ns - from_ns;
+}
+
 /* The critical path that is being summed. */
 struct path_pass {
 	const struct bound_pass *of;
@@ -399,6 +408,7 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 	event_sweep_run(activities, &visitor, false);
 	account_idle(pass, process, activities);
 	add_unknown(pass);
+	bound.time_ns = examined_time(pass);
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
 		bound.whole_ns += bound.ns[class];
 	judge(&bound);

@@ -76,6 +76,9 @@ struct run_bound {
 	 * of BOUND_LAUNCH has the part that is of the class host, too. */
 	uint64_t ends_ns[BOUND_CLASSES];
 	uint64_t whole_ns;
+	/* Of whole_ns: idle time, as the view `idle` has it. The examined time itself, which with
+	 * several GPUs is less than whole_ns. */
+	uint64_t idle_ns, time_ns;
 	/* intervals of the class host: their number, and the longest */
 	uint64_t long_gaps, longest_gap_ns;
 	enum bound bound;

@@ -290,6 +290,24 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 	}
 }
 
+static bool computes_in_steps(const struct path_node *node, void *context)
+{
+	const struct step_idle *steps = context;
+
+	return path_node_computes(node, NULL) &&
+	       step_idle_counted(steps, node->begin_ns, node->end_ns);
+}
+
+/* Sets by how much the run gets shorter if all kernels that compute, or those in the steady-state
+ * steps, take no time: the verdict has that figure. */
+static void set_gain_of_kernels(
+	struct critical_path *critical, struct computed_row *computed, bool in_steps)
+{
+	computed_row_set_unsigned(computed, "gain_ns",
+		critical_path_graph_gain(critical->path, 0,
+			in_steps ? computes_in_steps : path_node_computes, &critical->counted));
+}
+
 static void find_work(struct critical_path *critical)
 {
 	critical->work_begin_ns = UINT64_MAX;
@@ -382,6 +400,8 @@ static void add_total_row(
 		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
+		if (kind == PATH_KERNEL)
+			set_gain_of_kernels(critical, computed, false);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -413,6 +433,8 @@ static void add_steady_rows(
 		computed = computed_row_new(critical->process, 0, "steady part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->steady_kinds[kind], critical->steady.total_ns);
+		if (kind == PATH_KERNEL)
+			set_gain_of_kernels(critical, computed, steps);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);

@@ -95,6 +95,25 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
 
 
 @case
+def a_verdict_about_the_host_has_both_bounds(folder):
+    """Without idle time: that of the view `idle`; with faster kernels: what the view `critical-path` has as the gain of kernels and as waits without a known reason."""
+    said = {trace: re.search(r"Without idle time of the GPU the run would be at most ([0-9.]+) % shorter(?:, with faster kernels (?:at most|by less than) ([0-9.]+) %)?\.", verdict(trace).get("finding") or "") for trace, _ in traces()}
+    assert sum(map(bool, said.values())) >= 2, said
+    for trace, match in said.items():
+        assert bool(match) == ("The host is what takes longest" in (verdict(trace).get("finding") or "")), (trace, verdict(trace))
+        if not match:
+            continue
+        idle, = [row for row in rows("idle", trace)["rows"] if row["kind"] == "steps"]
+        assert abs(100 * idle["time_share"] - float(match[1])) <= 0.051, (trace, match[0], idle)
+        path = [row for row in rows("critical-path", trace)["rows"] if row["kind"] in ("steady", "steady part")]
+        path = {row["name"]: row for row in path or [row for row in rows("critical-path", trace)["rows"] if row["kind"] in ("path", "part")]}
+        waits = sum(path.get(name, {"path_ns": 0})["path_ns"] for name in ("event wait", "unexplained wait", "unknown"))
+        whole = idle["gap_ns"] / idle["time_share"]
+        most = min(path["kernels"]["gain_ns"] + waits, whole - path["host"]["path_ns"] - path.get("calls", {"path_ns": 0})["path_ns"])
+        assert abs(100 * most / whole - float(match[2])) <= 0.11 or "less than" in match[0] and 100 * most / whole < 0.1, (trace, match[0], most, whole)
+
+
+@case
 def the_critical_path_of_the_verdict_is_in_the_view(folder):
     for trace, _ in traces():
         said = re.search(r"critical path: host ([0-9.]+) %, GPU work ([0-9.]+) %", verdict(trace).get("evidence") or "")

@@ -374,6 +374,12 @@ static uint64_t end_time_without(const struct critical_path_graph *path, double 
 	return last_ns;
 }
 
+bool path_node_computes(const struct path_node *node, void *context)
+{
+	(void)context;
+	return node->kind == ACTIVITY_KERNEL && !node->communicates && node->counts;
+}
+
 uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context)
 {

@@ -194,6 +194,9 @@ const char *path_kind_name(enum path_kind kind);
 uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context);
 
+/* For critical_path_graph_gain: accepts kernels that compute. */
+bool path_node_computes(const struct path_node *node, void *context);
+
 static inline struct path_node *path_node(const struct critical_path_graph *path, uint32_t node)
 {
 	return (struct path_node *)path->nodes.entries + node;
