@@ -101,6 +101,7 @@ struct activity {
 	uint32_t step;
 	/* KERNEL with message_bytes: the number of ranks; 0: not known */
 	uint32_t message_ranks;
+	uint32_t stack;      /* of the call, or of the launch of a GPU operation; 0: none */
 	uint32_t result;     /* calls, API: 0 for success */
 	uint32_t trace_name; /* KERNEL: name id of the trace; else 0 */
 	uint8_t kind;        /* enum activity_kind */

@@ -57,7 +57,9 @@ const struct occurrences *call_occurrences_shown(const struct call_occurrences *
 struct blocking_call {
 	uint64_t begin_ns, end_ns;
 	uint32_t tid, owner, name;
-	bool copies; /* it copies, and returns after the copy ended */
+	uint32_t stack; /* 0: none */
+	bool copies;    /* it copies, and returns after the copy ended */
+	bool reads;     /* it reads a value of a tensor (blocking_find_reads) */
 };
 /* A thread that launches on a GPU, and the kernels that it launched there. */
 struct launching_thread {
@@ -294,8 +296,8 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Returns what most of the time in event_gaps waits for. */
 enum gap_event diagnose_event(const struct diagnosis *diagnosis);
-/* Returns true if the longest wait of launched work begins within 1 ms of the trace: it is then most
- * likely for work from before the trace began. */
+/* Returns true if the longest wait of launched work begins within 1 ms of the trace. It is then
+ * most likely for work from before the trace began. */
 bool diagnose_waits_from_the_start(const struct diagnosis *diagnosis);
 /* Returns the name of the call that makes a stream wait for an event. */
 const char *diagnose_event_call(struct diagnosis *diagnosis);
@@ -314,16 +316,25 @@ const struct host_place *host_activity_sampled(const struct diagnosis *diagnosis
 /* Appends to sentence and evidence what the host did in long gaps, if the trace shows more than
  * the place of a finding does: MPI, CPU samples, or the ranges of a program without PyTorch. */
 void host_activity_explain(struct diagnosis *diagnosis, struct finding *finding);
-/* Sets the advice for calls that wait for the GPU, by the operators around finding->node. */
+/* Sets the advice for calls that wait for the GPU, by the operators around finding->node
+ * (wait_advice.c). */
 void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding);
+/* The same, of calls that read values of tensors, and of other calls. */
+void diagnose_advise_on_blocked(struct diagnosis *diagnosis, const struct occurrences *reads,
+	const struct occurrences *others, struct finding *finding);
+/* Returns true if an operator at the node, or around it, reads a value of a tensor, as
+ * Tensor.item() does. */
+bool diagnose_reads_value(const struct diagnosis *diagnosis, uint32_t node);
 /* The rule about calls in which the host is blocked (blocking_rule.c). */
 void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding);
 /* Adds GPU work, or a call, to the calls that block their threads. */
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
+/* Finds which of the calls read values of tensors, by their operators and Python frames. */
+void blocking_find_reads(struct diagnosis *diagnosis);
 void blocking_free(struct diagnose_facts *facts);
-/* Returns for how long the thread that is blocked longest is so at nodes with copies from or to
- * pageable memory, and stores the node with the most of it in `*node`. */
+/* Returns for how long the threads that launch kernels are blocked at nodes with copies from or to
+ * pageable memory, without calls that read values. Stores the node with the most of it in `*node`. */
 uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);

@@ -496,6 +496,7 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 	find_steady(diagnosis);
 	variability_pick_kernel(diagnosis);
 	facts_read_activities(diagnosis);
+	blocking_find_reads(diagnosis);
 	if (diagnosis->profile->timeline)
 		facts_read_idle(diagnosis);
 	first_call_gaps_read(diagnosis);

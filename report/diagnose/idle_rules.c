@@ -275,96 +275,6 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding)
 		report_late_host(diagnosis, finding, &idle, true);
 }
 
-static bool is_read_of_value(struct string_view name)
-{
-	return memmem(name.bytes, name.length, "_local_scalar_dense", 19) ||
-	       memmem(name.bytes, name.length, "::item", 6) ||
-	       memmem(name.bytes, name.length, "nonzero", 7);
-}
-
-static uint64_t occurrences_at(const struct occurrences *occurrences, uint32_t node)
-{
-	return node < occurrences->room ? occurrences->of_node[node].total_ns : 0;
-}
-
-/* Returns true if the innermost operators around `node` index a tensor. */
-static bool is_indexing(const struct diagnosis *diagnosis, uint32_t node)
-{
-	const struct tree *tree = diagnosis->profile->tree;
-
-	for (; node && tree->nodes[node].kind == NODE_OP; node = tree->nodes[node].parent) {
-		const struct string_view name = string_table_get(
-			diagnosis->process->texts, tree->nodes[node].name);
-
-		if (memmem(name.bytes, name.length, "::index", 7) ||
-			memmem(name.bytes, name.length, "::_index", 8))
-			return true;
-	}
-	return false;
-}
-
-/* Sets the advice for waits that copies from or to pageable memory cause. Returns false if there is
- * no such copy at finding->node. */
-static bool advise_on_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const uint64_t all_ns = occurrences_at(&diagnosis->facts.pageable, finding->node),
-		       to_host_ns = occurrences_at(
-			       &diagnosis->facts.pageable_to_host, finding->node);
-	const bool pytorch = diagnose_traits(diagnosis).uses_pytorch;
-
-	if (!all_ns)
-		return false;
-	if (to_host_ns > all_ns / 10 && to_host_ns < all_ns - all_ns / 10)
-		SET_TEXT(finding->next,
-			"The host waits for copies between pageable memory and the GPU, in both "
-			"directions: pin the memory, and copy asynchronously%s.",
-			pytorch ? " (pin_memory(), non_blocking=True)" : "");
-	else if (to_host_ns > all_ns / 2)
-		SET_TEXT(finding->next,
-			"The host waits for copies from the GPU to pageable memory: copy to "
-			"pinned memory%s, and wait where the values are needed; or copy less "
-			"often.",
-			pytorch ? " (pin_memory=True, non_blocking=True)"
-				: " with an asynchronous copy");
-	else if (is_indexing(diagnosis, finding->node))
-		SET_TEXT(finding->next, "The index is in pageable memory of the CPU, and is copied "
-					"to the GPU each time, while the host waits: keep the "
-					"index on the GPU, or pin it and copy it with "
-					"non_blocking=True.");
-	else
-		SET_TEXT(finding->next,
-			"The host waits for copies from pageable memory to the GPU: keep the data "
-			"on the GPU, or pin it%s.",
-			pytorch ? " (pin_memory()) and copy it with non_blocking=True"
-				: " and copy asynchronously");
-	return true;
-}
-
-void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct tree *tree = diagnosis->profile->tree;
-
-	for (uint32_t node = finding->node; node; node = tree->nodes[node].parent) {
-		if (!is_read_of_value(
-			    string_table_get(diagnosis->process->texts, tree->nodes[node].name)))
-			continue;
-		SET_TEXT(finding->next,
-			"The host reads a value of a tensor (.item(), if tensor, nonzero, boolean "
-			"indexing): keep it on the GPU, read it every N steps, or copy it with "
-			"non_blocking=True and read it later.");
-		return;
-	}
-	if (advise_on_pageable_copies(diagnosis, finding))
-		return;
-	SET_TEXT(finding->next, "Remove the wait, or move it to where the GPU has work queued: %s.",
-		diagnose_traits(diagnosis).uses_pytorch
-			? "no .item(), .cpu(), print of a tensor or torch.cuda.synchronize inside "
-			  "a step; events instead of device-wide waits; non_blocking copies from "
-			  "pinned memory"
-			: "events instead of device-wide waits; asynchronous copies from pinned "
-			  "memory");
-}
-
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -593,7 +503,7 @@ static bool waited_much(const struct diagnosis *diagnosis)
 	       diagnose_is_share(facts->event_gaps.total_ns, facts->span_ns, LIMIT_WORTH);
 }
 
-/* Returns true if most of the waits of launched work are for events whose record is in the trace. */
+/* Returns true if most of the waits are for events whose record is in the trace. */
 static bool are_for_events(const struct diagnosis *diagnosis)
 {
 	return diagnosis->facts.event_ns[GAP_EVENT_KNOWN] >

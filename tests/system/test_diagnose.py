@@ -57,6 +57,12 @@ def what_is_the_matter_is_found(folder):
     rows = {row["name"]: row for row in rows_of(named("dlrm_worker1"))}
     assert "The index is in pageable memory of the CPU" in rows["blocking-calls"]["next"] and ".item()" not in rows["blocking-calls"]["next"], rows["blocking-calls"]
     assert rows["pageable-copies"]["kind"] == "note" and "10 of 15" in rows["pageable-copies"]["evidence"], rows["pageable-copies"]
+    # 60 copies to pageable memory block the host, 24 of them in aten::item, where pinned memory does not help
+    rows = {row["name"]: row for row in rows_of(named("trace_diff~control~"))}
+    blocking = rows["blocking-calls"]
+    assert "in copies that end before their call returns: 60 calls, 75.66" in blocking["evidence"] and "as .item() does: 48 calls, 36.80" in blocking["evidence"], blocking
+    assert blocking["next"].startswith("The host reads values of tensors (.item()") and "In the other 72 calls, the host waits for copies from the GPU to pageable memory" in blocking["next"], blocking
+    assert "blocked for 39.06" in rows["pageable-copies"]["finding"] and ".item()" not in rows["pageable-copies"]["next"], rows["pageable-copies"]
     # copies of 262 MB from pageable memory, and a grid of two blocks on 108 multiprocessors
     found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
     assert "pageable-copies" in found and "small-grids" in found, found

@@ -919,9 +919,10 @@ static void wait_at(struct program *program, const char *range, uint64_t from, u
 	build_pop(program->builder, 1, to + 10);
 }
 
-/* Rounds in which the host waits for 24 us until the GPU is idle, a second time for 1 us after
- * `later`, and launches the next kernel long after that. */
-static struct trace_builder *blocked_twice(const char *second, uint64_t later)
+/* Rounds in which the host waits until `first_ends`, when the GPU is idle or nearly so, a second
+ * time after `later`, and launches the next kernel long after that. */
+static struct trace_builder *blocked_twice(
+	const char *first, uint64_t first_ends, const char *second, uint64_t later)
 {
 	struct program program = program_new();
 
@@ -930,8 +931,8 @@ static struct trace_builder *blocked_twice(const char *second, uint64_t later)
 		const uint64_t at = 10 * US + i * 200 * US;
 
 		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
-		wait_at(&program, "read", at + 30 * US, at + 54 * US);
-		wait_at(&program, second, at + 54 * US + later, at + 55 * US + later);
+		wait_at(&program, first, at + 30 * US, at + first_ends);
+		wait_at(&program, second, at + first_ends + later, at + 55 * US + later);
 		kernel(&program, names[i % 5], at + 100 * US, at + 102 * US, 50 * US);
 	}
 	build_pop(program.builder, 1, 3 * MS);
@@ -941,18 +942,30 @@ static struct trace_builder *blocked_twice(const char *second, uint64_t later)
 /* The lead that the first wait costs is lost at the second one, after 6 us and in the wait. */
 static struct trace_builder *blocked(void)
 {
-	return blocked_twice("check", 6 * US);
+	return blocked_twice("read", 54 * US, "check", 6 * US);
 }
 
 static struct trace_builder *blocked_again_at_once(void)
 {
-	return blocked_twice("check", 100);
+	return blocked_twice("read", 54 * US, "check", 100);
 }
 
 /* Both waits are one: the whole 25 us could be bridged. */
 static struct trace_builder *blocked_at_one_path(void)
 {
-	return blocked_twice("read", 100);
+	return blocked_twice("read", 54 * US, "read", 100);
+}
+
+/* The first wait reads a value of a tensor. */
+static struct trace_builder *blocked_by_item(void)
+{
+	return blocked_twice("aten::item", 54 * US, "check", 6 * US);
+}
+
+/* So it does, and the second one waits for nearly as long. */
+static struct trace_builder *blocked_by_item_and_more(void)
+{
+	return blocked_twice("aten::item", 45 * US, "check", 6 * US);
 }
 
 /* Two hundred of one kernel at one place; which take longer is `length`'s matter. Of those with a
@@ -1284,6 +1297,14 @@ static const struct rule_case {
 	{ blocked, "blocking-calls", "finding", "train/read," },
 	{ blocked, "blocking-calls", "finding", "same idle time as in the finding launch-bound" },
 	{ blocked, "blocking-calls", "finding", "meanwhile the GPU runs k_a for 44.00 us" },
+	{ blocked, "blocking-calls", "finding", "Remove the wait" },
+	{ blocked_by_item, "blocking-calls", "finding",
+		"that read values of tensors, as .item() does: 10 calls, 240.00 us" },
+	{ blocked_by_item, "blocking-calls", "finding",
+		"keep the values on the GPU, gather several and read them in one copy, or read "
+		"them every N steps.\"" },
+	{ blocked_by_item_and_more, "blocking-calls", "finding",
+		"In the other 10 calls, remove the wait" },
 	{ blocked_again_at_once, "blocking-calls", "finding", "250000,,upper bound together" },
 	{ blocked_again_at_once, "blocking-calls", "finding",
 		"waits at the next one: 21.00 us, summed over the call paths" },
