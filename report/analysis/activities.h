@@ -170,6 +170,16 @@ static inline bool activity_is_call(const struct activity *activity)
 	return activity->kind < ACTIVITY_API;
 }
 
+/* Returns true for a copy, or a call of one, from memory of a GPU to memory of a GPU. Its call does
+ * not wait for it: it is like a launch. */
+static inline bool activity_copies_on_device(const struct activity *activity)
+{
+	return (activity->kind == ACTIVITY_COPY || activity->kind == ACTIVITY_COPY_CALL) &&
+	       ((activity->copy_kind >= TRACE_COPY_ATOA &&
+			activity->copy_kind <= TRACE_COPY_DTOD) ||
+		       activity->copy_kind == TRACE_COPY_PTOP);
+}
+
 /* Returns true if `work` is a kernel that counts and whose blocks fill its device (occupancy.h). */
 bool activity_fills_device(const struct activity *work, const struct process *process);
 

@@ -110,7 +110,7 @@ static enum gap_cause blocking_cause(const struct gap_calls *calls, const struct
 	case ACTIVITY_FREE:
 		return GAP_ALLOCATION;
 	case ACTIVITY_COPY_CALL:
-		return GAP_COPY;
+		return activity_copies_on_device(call) ? GAP_UNKNOWN : GAP_COPY;
 	case ACTIVITY_OTHER_CALL:
 		return cause_by_name(string_table_get(calls->texts, call->name));
 	default:
@@ -257,7 +257,8 @@ static enum gap_cause starting_cause(
 {
 	if (is_within_graph(work, gap))
 		return GAP_KERNELS;
-	if (work->kind == ACTIVITY_COPY && work->call_end_ns > from_ns)
+	if (work->kind == ACTIVITY_COPY && !activity_copies_on_device(work) &&
+		work->call_end_ns > from_ns)
 		return GAP_COPY;
 	return max_u64(work->call_begin_ns, work->call_end_ns) > gap->begin_ns ? GAP_LATENCY
 									       : GAP_KERNELS;

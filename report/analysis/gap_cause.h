@@ -11,7 +11,7 @@
  * | unknown         | the launching call is not in the trace (this is for the whole gap)     |
  * | synchronisation | half of this part or more was spent in calls that wait                 |
  * | allocation      | the same, in calls that allocate or free memory                        |
- * | copy calls      | the same, in copy calls                                                |
+ * | copy calls      | the same, in copy calls, but not those within GPU memory               |
  * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below      |
  * | data loading    | meanwhile the thread fetched a batch (only idle_parts.h can tell)      |
  * | compilation     | meanwhile the thread compiled (only idle_parts.h can tell)             |
@@ -25,7 +25,7 @@
  *
  * | cause               | rule                                                               |
  * |---------------------|--------------------------------------------------------------------|
- * | copy calls          | until a copy call returns: it prepares memory                      |
+ * | copy calls          | until a copy call returns: it prepares memory of the host          |
  * | launch latency      | until any other launching call returns                             |
  * | gap between kernels | launched before the gap, and began at most START_MAX_NS into it    |
  * | event wait          | the rest, of work behind cudaStreamWaitEvent (stream_waits.h), if  |

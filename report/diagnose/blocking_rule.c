@@ -52,7 +52,8 @@ void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work)
 		return;
 	if (work->kind == ACTIVITY_KERNEL)
 		launching_thread_of(&diagnosis->facts, work->tid, work->device)->kernels++;
-	if (work->kind == ACTIVITY_COPY && !work->of_graph && work->end_ns <= work->call_end_ns &&
+	if (work->kind == ACTIVITY_COPY && !work->of_graph && !activity_copies_on_device(work) &&
+		work->end_ns <= work->call_end_ns &&
 		is_examined(diagnosis, work->step, work->call_begin_ns))
 		add_blocking_call(
 			&diagnosis->facts, &(struct blocking_call){ .begin_ns = work->call_begin_ns,

@@ -164,6 +164,7 @@ static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 	const uint64_t most_ns = run_bound_gain_max(bound, finding->whole_ns);
 	const size_t used = strlen(finding->evidence);
 	const char *gain = "hardly at all";
+	char host[64] = "";
 
 	if (!bound->path_ns || !diagnosis->facts.operations)
 		return;
@@ -174,9 +175,11 @@ static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	if (diagnose_is_share(finding->gain_ns, impact_base(finding), LIMIT_MINOR))
 		gain = diagnose_time(diagnosis, finding->gain_ns);
+	if (diagnose_is_share(bound->path_host_ns, bound->path_ns, LIMIT_MINOR))
+		SET_TEXT(host, ", of which the host has %s,",
+			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
 	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; by the critical path, of which the host has %s, the run gets shorter %s%s%s",
-		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+		"; by the critical path%s the run gets shorter %s%s%s", host,
 		*gain == 'h' ? "" : "by ", gain, *gain == 'h' ? "" : " at most");
 }
 

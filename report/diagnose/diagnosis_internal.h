@@ -334,7 +334,7 @@ void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 void blocking_find_reads(struct diagnosis *diagnosis);
 void blocking_free(struct diagnose_facts *facts);
 /* Returns for how long the threads that launch kernels are blocked at nodes with copies from or to
- * pageable memory, without calls that read values. Stores the node with the most of it in `*node`. */
+ * pageable memory, without calls that read values. Stores the node with most of it in `*node`. */
 uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);

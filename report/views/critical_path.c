@@ -142,7 +142,8 @@ static void add_host_time(void *context, uint32_t node, uint64_t from_ns, uint64
 static enum path_kind kind_of_segment(
 	const struct path_segment *segment, const struct path_node *node)
 {
-	return segment->kind == PATH_CALL && node->kind == ACTIVITY_COPY_CALL
+	return segment->kind == PATH_CALL && node->kind == ACTIVITY_COPY_CALL &&
+			       !node->copies_on_device
 		       ? PATH_COPY_CALL
 		       : (enum path_kind)segment->kind;
 }

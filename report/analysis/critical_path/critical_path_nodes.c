@@ -25,7 +25,8 @@ static struct path_node *add_path_node(struct critical_path_graph *path, const s
 		.device = one->device,
 		.kind = one->kind,
 		.sync = one->sync,
-		.counts = one->counts };
+		.counts = one->counts,
+		.copies_on_device = activity_copies_on_device(one) };
 	return node;
 }
 

@@ -127,7 +127,8 @@ struct path_node {
 	uint32_t owner, name, thread, device;
 	uint8_t kind, sync;                     /* as in struct activity */
 	bool counts, communicates, took_effect; /* works: it succeeded and was not captured */
-	bool blocks; /* a call that frees memory, after all work of the device */
+	bool copies_on_device; /* copies and their calls: see activity_copies_on_device */
+	bool blocks;           /* a call that frees memory, after all work of the device */
 	bool over;
 	/* works: launched behind a wait of its stream for an event; of a graph whose nodes may be
 	 * missing in the trace */

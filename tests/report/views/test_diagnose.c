@@ -1236,19 +1236,20 @@ static const struct rule_case {
 	{ exposed, "exposed-communication", "finding", "120000,,upper bound,20" },
 	{ exposed, "exposed-communication", "finding", "160.00 us of communication" },
 	{ late_ranks, "exposed-communication", "finding",
-		"all-reduce of 8 ranks, 30 calls in 3 sizes from 1.00 MB to 4.00 MB: 2.00 ms of "
-		"each" },
+		" in 30 calls of 3 sizes (1.00 MB to 4.00 MB), of which " },
+	{ late_ranks, "exposed-communication", "finding", " (2.00 ms a call) does not grow" },
 	{ late_ranks, "exposed-communication", "finding",
-		"does not grow with the size, the rest grows, at 10.00 GB/s: longer than latency "
-		"(assumed: 420.00 us at most), so mostly waiting" },
+		"does not grow with the size, and the rest grows at 10.00 GB/s. The fixed part is "
+		"longer than latency (assumed: 420.00 us at most), so it is mostly waiting" },
 	{ slow_start_of_messages, "exposed-communication", "finding",
-		"40.00 us of each (89.6 % of 1.34 ms) does not grow with the size, the rest grows, "
-		"at 500.00 GB/s: mostly latency" },
+		"of which 89.6 % (40.00 us a call) does not grow with the size, and the rest grows "
+		"at 500.00 GB/s. The fixed part is mostly latency" },
 	{ slow_start_of_messages, "exposed-communication", "finding", "Send fewer, larger" },
-	{ slow_links, "exposed-communication", "finding", "at 10.00 GB/s: mostly transfer" },
+	{ slow_links, "exposed-communication", "finding",
+		"at 10.00 GB/s. The time is mostly transfer" },
 	{ slow_links, "exposed-communication", "finding", "Send fewer bytes" },
 	{ uneven_ranks, "exposed-communication", "finding",
-		"their times depend on something else than the size" },
+		"whose times depend on something else than the size" },
 	{ uneven_ranks, "exposed-communication", "finding", "Compare the ranks first" },
 	{ overlapped, "exposed-communication", "clear", "" },
 	{ exposed, "dominant-event", "clear", "" },

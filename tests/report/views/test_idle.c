@@ -411,6 +411,42 @@ START_TEST(what_it_waits_for_is_not_invented)
 }
 END_TEST
 
+/* A copy ends a gap, in most of which the thread was in its call, and in that of a copy before. */
+static struct trace_builder *gap_in_copies(uint32_t copy_kind)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_copy *call;
+
+	build_push(builder, 1, 10, "a");
+	build_launch(builder, 1, 1000, 1);
+	for (uint64_t i = 2; i < 4; i++) {
+		call = build_copy(builder, 1, 40000 * i, TRACE_COPY, i, 64);
+		call->call.duration = 30000;
+		call->copy_kind = copy_kind;
+	}
+	build_pop(builder, 1, 200000);
+	build_kernel(builder, 9, 300000, 1, "k", 5000, 10000);
+	build_gpu_copy(builder, 9, 300000, TRACE_GPU_COPY, 2, 64, 6000, 7000)->copy_kind =
+		copy_kind;
+	build_gpu_copy(builder, 9, 300000, TRACE_GPU_COPY, 3, 64, 119000, 120000)->copy_kind =
+		copy_kind;
+	return builder;
+}
+
+/* A copy within the GPU's memory waits for nothing: its call is like a launch. */
+START_TEST(copies_within_the_gpu_are_launches)
+{
+	struct report_run run = run_report(gap_in_copies(TRACE_COPY_HTOD), "idle trace.bin -f csv");
+
+	output_has(run.out, ",cause,copy calls,");
+	ck_assert_ptr_null(strstr(run.out, ",cause,launch latency"));
+	run = run_report(gap_in_copies(TRACE_COPY_DTOD), "idle trace.bin -f csv");
+	ck_assert_ptr_null(strstr(run.out, ",cause,copy calls"));
+	output_has(run.out, ",cause,launch-bound,");
+	output_has(run.out, ",cause,launch latency,");
+}
+END_TEST
+
 START_TEST(after_the_launch_it_waits_for_the_event)
 {
 	struct report_run run = run_report(a_stream_wait(), "idle trace.bin -f csv --columns all");
@@ -500,7 +536,8 @@ int main(void)
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
-		what_it_waits_for_is_not_invented, what_the_host_did_meanwhile_is_named,
+		copies_within_the_gpu_are_launches, what_it_waits_for_is_not_invented,
+		what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		a_wait_before_the_launch_is_at_the_call_that_waited,
