@@ -421,7 +421,13 @@ struct activities *activities_read(struct process *process)
 struct activities *activities_read_with(
 	struct process *process, const struct profile_observer *also)
 {
-	return read_anew(process, also);
+	struct activities *kept = process_attached(process, &kept_key);
+	const struct profile_options options = profile_options_for_observer(process->profile, also);
+
+	if (!kept)
+		return read_anew(process, also);
+	profile_free(profile_build(process->reader, process->texts, &options));
+	return kept;
 }
 
 static void release_kept(void *data)

@@ -196,7 +196,6 @@ struct diagnosis {
 	bool has_traits;
 	/* Rules of classes report whatever is LIMIT_MINOR or more: a smaller finding is shown. */
 	bool reports_small;
-	struct step_table *step_table; /* NULL: not read yet (diagnose_step_table) */
 	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
 	 * more are made. */
 	char text_buffers[DIAGNOSE_TEXT_BUFFERS][512];
