@@ -330,7 +330,7 @@ static void put_collective_row(const struct ranks *ranks, const struct collectiv
 	const char *path_text, size_t shown, const struct style *style)
 {
 	const uint64_t values[] = { row->wait_ns, row->transfer_ns, row->count };
-	char last[48] = "-";
+	char last[48] = "tie";
 
 	for (size_t i = 0; i < shown && i < sizeof values / sizeof *values; i++)
 		put_rank_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, true, (int64_t)values[i]);
