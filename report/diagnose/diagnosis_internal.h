@@ -157,6 +157,7 @@ struct diagnose_facts {
 	 * stream */
 	char host_call[128];
 	uint64_t waiting_stream;
+	uint32_t waiting_stack; /* call stack of the launch of the work that waited; 0: none */
 	/* of event_gaps: by what the work waits for */
 	uint64_t event_ns[GAP_EVENT_COUNT];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:

@@ -369,6 +369,7 @@ static void note_host_call(struct diagnosis *diagnosis, const struct row *row, u
 	SET_TEXT(diagnosis->facts.host_call, "%s",
 		call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length) : "");
 	diagnosis->facts.waiting_stream = computed_row_number(row, "stream");
+	diagnosis->facts.waiting_stack = row->of.computed->launch_stack;
 }
 
 static void add_event_gap(
