@@ -22,9 +22,15 @@
  *	              "since_ns": [...], "holder": [...], "count": [...]} or {"cells": [...]}]}]}
  *
  * TABLE: rows of the two views, as page_table_write writes them. `moments` are in the order of the
- * rows of the kind `moment`. `address`: of each segment with a row that has blocks. `begin`: the distance to
- * the end of the block before, or to the begin of the segment. `holder`: index in `holders`; 0:
- * several. `cells`: occupied bytes of equal parts of the segment. */
+ * rows of the kind `moment`.
+ *
+ * | key     | what                                                                          |
+ * |---------|-------------------------------------------------------------------------------|
+ * | address | of each segment that has a row and blocks                                     |
+ * | begin   | distance to the end of the block before, or to the begin of the segment       |
+ * | holder  | index in `holders`; 0: several                                                |
+ * | cells   | occupied bytes of equal parts of the segment                                  |
+ */
 void page_memory_map_write(
 	struct json_writer *json, const struct options *options, struct processes *processes);
 
