@@ -80,7 +80,7 @@
 		};
 
 		function finding(one, index, timeline, graph) {
-			const [, bound, amount, share] = one.cost.match(/^(up to |concerns )?(.*?)(?: \((.*)\).*)?$/);
+			const [, bound, amount, share] = one.cost.match(/^(up to |a part of |saves at most )?(.*?)(?: \((.*)\).*)?$/);
 			const window = scene.windows.find(each => each.findings.includes(index)), frame = frameOf(one.path);
 			const show = element('span', {class: 'shows'},
 				window ? element('button', {type: 'button', class: 'to-time', click: () => timeline.showWindow(window)}, 'Show in the timeline') : null,
