@@ -5,9 +5,10 @@
 
 	const badge = (name, title) => element('span', {class: 'badge ' + name}, title);
 
+	// The names of GPUs are not in every trace that has GPU work.
 	pperf.describeTrace = trace => {
 		const devices = [...new Set(trace.devices.map(device => device.name))];
-		const gpus = !devices.length ? 'no GPU' : (trace.devices.length > 1 ? trace.devices.length + ' × ' : '') + devices.join(', ');
+		const gpus = (trace.devices.length > 1 ? trace.devices.length + ' × ' : '') + devices.join(', ');
 		return [trace.command, trace.rank === null ? '' : 'rank ' + trace.rank, trace.processes > 1 ? count(trace.processes) + ' processes' : '',
 			gpus, number(trace.duration, 'time')].filter(Boolean).join(' · ');
 	};
@@ -19,7 +20,7 @@
 	// Of ranks, what they have in common.
 	const describeRanks = () => {
 		const devices = [...new Set(head.flatMap(trace => trace.devices.map(device => device.name)))], last = head[head.length - 1];
-		return element('p', null, [head[0].command, head[0].file + ' to ' + last.file, devices.length ? devices.join(', ') : 'no GPU',
+		return element('p', null, [head[0].command, head[0].file + ' to ' + last.file, devices.join(', '),
 			number(Math.max(...head.map(trace => trace.duration)), 'time')].filter(Boolean).join(' · '));
 	};
 
