@@ -88,7 +88,9 @@ static void idle_while_allocating(struct diagnosis *diagnosis, struct finding *f
 		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such gap"),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_ALLOCATION]));
 	SET_TEXT(finding->view, "idle");
-	finding->node = facts->cause_node[GAP_ALLOCATION];
+	finding_set_class_place(diagnosis, finding, BOUND_ALLOCATION, NULL, 0);
+	if (!finding->node)
+		finding->node = facts->cause_node[GAP_ALLOCATION];
 	finding->count = facts->cause_gaps[GAP_ALLOCATION];
 }
 

@@ -74,6 +74,11 @@ struct run_bound {
 	 * of BOUND_LAUNCH has the part that is of the class host, too. */
 	uint64_t ends_ns[BOUND_CLASSES];
 	uint64_t whole_ns;
+	/* By class and node of the call tree: exposed communication by the node that launched it,
+	 * idle time by the node that caused it (step_idle.h). The host's part of launch-bound time
+	 * is in BOUND_LAUNCH, too. NULL: the class has none. */
+	uint64_t *node_ns[BOUND_CLASSES];
+	uint32_t nodes;
 	/* intervals of the class host: their number, and the longest */
 	uint64_t long_gaps, longest_gap_ns;
 	enum bound bound;
@@ -98,8 +103,9 @@ struct run_bound {
 };
 
 /* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs.
- * The caller frees `path`. */
+ * The caller frees the result with run_bound_free. */
 struct run_bound run_bound_read(const struct options *options, struct process *process);
+void run_bound_free(struct run_bound *bound); /* all zero is allowed */
 /* Returns the class of idle time with a cause. */
 enum bound run_bound_class_of(enum gap_cause cause);
 

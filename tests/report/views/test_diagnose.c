@@ -1426,6 +1426,43 @@ START_TEST(the_suggested_time_is_one_at_the_node)
 }
 END_TEST
 
+/* All-reduces of 4 ms in ten steps, and of 30 ms before the first one. */
+static struct trace_builder *communication_before_steps(void)
+{
+	static const char *const reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 1000, "setup");
+	kernel(&program, reduce, 2000, 3000, 30 * MS);
+	build_pop(program.builder, 1, 4000);
+	for (unsigned step = 0; step < 10; step++) {
+		const uint64_t begin = 31 * MS + step * 2 * MS;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		kernel(&program, names[step % 5], begin + 1000, begin + 2000, 1500 * US);
+		build_push(program.builder, 1, begin + 1000, "reduce");
+		kernel(&program, reduce, begin + 1100, begin + 2000 + 1500 * US, 400 * US);
+		build_pop(program.builder, 1, begin + 2000);
+		build_pop(program.builder, 1, begin + 2 * MS - 100);
+	}
+	return program_end(&program, 60 * MS);
+}
+
+/* The cost is that of the steps, so the place is the one with most of it there. */
+START_TEST(the_place_of_a_cost_in_steps_is_in_steps)
+{
+	const struct report_run run = run_report(
+		communication_before_steps(), "diagnose trace.bin --ascii");
+
+	ck_assert_msg(
+		strstr(run.out, "2.0 % of the steady-state steps), with 4.00 ms less GPU work") &&
+			strstr(run.out, "  where       ProfilerStep#* / reduce; 100 % of it\n"),
+		"%.2000s", run.out);
+}
+END_TEST
+
 /* A program that is shown by the command of each of its findings. */
 START_TEST(the_command_of_each_finding_works)
 {
@@ -1662,6 +1699,7 @@ int main(void)
 	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, the_suggested_time_is_one_at_the_node);
+	tcase_add_test(tests, the_place_of_a_cost_in_steps_is_in_steps);
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
