@@ -1463,6 +1463,36 @@ START_TEST(the_place_of_a_cost_in_steps_is_in_steps)
 }
 END_TEST
 
+/* Of the 500 ms before the first kernel, 300 are in a range with a call of 100 ms, of which half is
+ * before the range, 20 in another one, and 110 in calls outside of them, of which one is inside
+ * another one. */
+START_TEST(the_time_before_the_first_operation_is_divided)
+{
+	struct program program = program_new();
+	struct report_run run;
+
+	build_push(program.builder, 1, 100 * MS, "init");
+	build_api(program.builder, "cudaHostRegister", 50 * MS, 150 * MS);
+	build_pop(program.builder, 1, 400 * MS);
+	build_api(program.builder, "cuMemAlloc", 410 * MS, 450 * MS);
+	build_api(program.builder, "cudaMalloc", 405 * MS, 465 * MS);
+	build_push(program.builder, 1, 470 * MS, "send");
+	build_pop(program.builder, 1, 490 * MS);
+	for (unsigned i = 0; i < 50; i++)
+		kernel(&program, names[i % 5], 500 * MS + i * 10 * MS - 1000,
+			500 * MS + i * 10 * MS, 10 * MS);
+	run = run_report(
+		program_end(&program, 1100 * MS), "diagnose trace.bin --ascii --width 400");
+	ck_assert_msg(
+		strstr(run.out,
+			"before the first GPU operation 500.00 ms: init 300.00 ms (of it "
+			"cudaHostRegister 50.00 ms), send 20.00 ms, CUDA calls outside of ranges "
+			"110.00 ms (of it cudaMalloc 60.00 ms, cudaHostRegister 50.00 ms), "
+			"elsewhere 70.00 ms"),
+		"%.2000s", run.out);
+}
+END_TEST
+
 /* A program that is shown by the command of each of its findings. */
 START_TEST(the_command_of_each_finding_works)
 {
@@ -1700,6 +1730,7 @@ int main(void)
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, the_suggested_time_is_one_at_the_node);
 	tcase_add_test(tests, the_place_of_a_cost_in_steps_is_in_steps);
+	tcase_add_test(tests, the_time_before_the_first_operation_is_divided);
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
