@@ -359,7 +359,8 @@ const struct view view_list[] = {
 		.run = flame_view },
 	{ .name = "html",
 		.summary = "one page of HTML: verdict, findings, timeline, flame graph, memory, "
-			   "idle time, steps and kernels; opens without a network",
+			   "idle time, steps and kernels; of several ranks, or of what changed "
+			   "from BEFORE to AFTER, too",
 		.columns = "",
 		.text = "",
 		.run = html_view },
