@@ -129,6 +129,8 @@ struct diagnose_facts {
 	uint64_t own_launches; /* kernels of no CUDA graph whose launch is in the trace */
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
+	uint64_t *gemm_copies; /* begins of those of before_gemm */
+	size_t gemm_copy_count, gemm_copy_room;
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;

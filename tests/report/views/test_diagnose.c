@@ -844,6 +844,16 @@ static struct trace_builder *products(bool together)
 	return program_end(&program, 3 * MS);
 }
 
+static struct trace_builder *products_with_copies(void);
+static struct trace_builder *beside(
+	struct trace_builder *builder, uint64_t start, uint64_t end, uint64_t written);
+
+/* Another CUDA stream is busy all the time. */
+static struct trace_builder *products_with_copies_beside(void)
+{
+	return beside(products_with_copies(), 2 * US, 1100 * US, 3 * MS);
+}
+
 static struct trace_builder *products_with_copies(void)
 {
 	return products(true);
@@ -1061,6 +1071,21 @@ static struct trace_builder *long_backward(void)
 	return passes(900 * US, true);
 }
 
+/* Adds a kernel of another CUDA stream, launched by another thread. */
+static struct trace_builder *beside(
+	struct trace_builder *builder, uint64_t start, uint64_t end, uint64_t written)
+{
+	build_launch(builder, 2, start - 1000, 999);
+	build_kernel(builder, 8, written, 999, "k_beside", start, end)->gpu.stream = 77;
+	return builder;
+}
+
+/* Another CUDA stream is busy for longer. */
+static struct trace_builder *long_backward_beside(void)
+{
+	return beside(long_backward(), 10 * US, 3100 * US, 5 * MS);
+}
+
 static struct trace_builder *usual_backward(void)
 {
 	return passes(200 * US, true);
@@ -1269,7 +1294,9 @@ static const struct rule_case {
 	{ slow_first_step, "cold-start", "finding", "9000000,,measured,1" },
 	{ even_steps, "cold-start", "clear", "" },
 	{ healthy, "cold-start", "not checked", "no steps were found" },
-	{ products_with_copies, "copy-before-gemm", "finding", "50000,40960,measured,10" },
+	{ products_with_copies, "copy-before-gemm", "finding", "50000,40960,upper bound,10" },
+	{ products_with_copies_beside, "copy-before-gemm", "finding",
+		"the run gets shorter hardly at all" },
 	{ products_beside_copies, "copy-before-gemm", "clear", "" },
 	{ asking, "attribute-queries", "finding", "180000,,upper bound,200" },
 	{ asking_at_first, "attribute-queries", "clear", "" },
@@ -1364,6 +1391,8 @@ static const struct rule_case {
 	{ throttled, "kernel-variability", "finding", "correlated with clock rate" },
 	{ as_ever, "kernel-variability", "clear", "" },
 	{ long_backward, "forward-backward", "finding", "9.0 times" },
+	{ long_backward_beside, "forward-backward", "finding",
+		"the run gets shorter hardly at all" },
 	{ usual_backward, "forward-backward", "clear", "" },
 	{ unlinked_backward, "forward-backward", "not checked", "does not link most of" },
 	{ healthy, "forward-backward", "not checked", "the trace has no backward pass" },
