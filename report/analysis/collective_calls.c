@@ -14,7 +14,8 @@ struct call_sum {
 	/* of sends and receives: in all, and between different ranks */
 	uint64_t sent, received, sent_away, received_away, peers;
 	enum sized_operation operation;
-	bool to_itself, is_known;
+	uint32_t peer; /* UINT32_MAX: none yet */
+	bool to_itself, several_peers, is_known;
 };
 
 #define LAUNCHES_KEPT 64u /* more are too many for any call or group */
@@ -115,6 +116,8 @@ static void add_to_peer(struct call_sum *sum, const struct trace_collective *cal
 	*all = add_bytes(*all, call->bytes);
 	*away = add_bytes(*away, is_own ? 0 : call->bytes);
 	sum->to_itself |= is_own;
+	sum->several_peers |= is_own || (sum->peer != UINT32_MAX && sum->peer != call->peer);
+	sum->peer = call->peer;
 	sum->peers += is_send && !is_own;
 }
 
@@ -129,7 +132,7 @@ static struct call_sum *call_sum_of(
 			return &thread->sums[i];
 	sum = ARRAY_ADD(thread->sums, thread->room, thread->count);
 	*sum = (struct call_sum){
-		.communicator = communicator, .stream = stream, .is_known = true
+		.communicator = communicator, .stream = stream, .peer = UINT32_MAX, .is_known = true
 	};
 	return sum;
 }
@@ -216,7 +219,8 @@ static void end_calls(struct calls_pass *pass, struct thread_calls *thread,
 			.device = communicator ? communicator->device : UINT32_MAX,
 			.key = communicator ? communicator->key : 0,
 			.ranks = communicator ? communicator->ranks : 0,
-			.rank = communicator ? communicator->rank : 0 };
+			.rank = communicator ? communicator->rank : 0,
+			.peer = thread->sums[i].several_peers ? UINT32_MAX : thread->sums[i].peer };
 		if (!too_many)
 			call->size = size_of_sum(&thread->sums[i]);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the calls of NCCL that communicate (COLLECTIVE records), by the thread and the time in which
- * their kernels were launched. A kernel that a thread launched in that time has the size of the
- * call. The calls of a group that are for one communicator and CUDA stream have one kernel
+ * Lists the calls of NCCL that communicate (COLLECTIVE records), by the thread and the time in
+ * which their kernels were launched. A kernel that a thread launched in that time has the size of
+ * the call. The calls of a group that are for one communicator and CUDA stream have one kernel
  * together, and the sum of their sizes. The size is unknown where several communicators or CUDA
  * streams of one GPU are in a group, or more kernels than these were launched.
  *
- * Memory: 64 bytes for each call or group. Nothing is read of a trace without communicators.
+ * Memory: 72 bytes for each call or group. Nothing is read of a trace without communicators.
  */
 #ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_CALLS_H
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_CALLS_H
@@ -21,6 +21,7 @@ struct collective_call {
 	uint32_t tid;
 	uint32_t device; /* UINT32_MAX: unknown */
 	uint32_t ranks, rank;
+	uint32_t peer; /* of sends and receives with one other rank; else UINT32_MAX */
 };
 
 struct collective_calls {

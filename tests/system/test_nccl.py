@@ -83,6 +83,16 @@ def kernels_have_the_sizes_of_their_calls(folder):
 
 
 @case
+def ranks_match_communicators_by_their_keys(folder):
+    _, traces = recorded(folder / "job", "12")
+    got = json.loads(report("ranks", *traces, "-f", "json").stdout)
+    # that of all ranks, and the one that was split off: on the same CUDA stream, and kept apart
+    assert (got["communicators"], got["matched"]) == (2, 9), got
+    assert {(row["name"], row["calls"]) for row in got["collectives"]} == {("all-reduce", 5), ("all-gather", 1), ("reduce-scatter", 1), ("broadcast", 1), ("all-to-all", 1)}, got["collectives"]
+    assert b"process groups are not named" not in report("ranks", *traces).stdout.replace(b"\n", b" ")
+
+
+@case
 def without_cuda_recording_there_are_no_calls(folder):
     (out, _), traces = recorded(folder / "off", "12", PPERF_CUDA="0")
     assert not traces[0].exists() or not dump(traces[0], {"collective"})
