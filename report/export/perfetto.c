@@ -457,7 +457,10 @@ static void put_gpu(struct perfetto *perfetto, const struct gpu_event *gpu)
 	char track[48], copy[KINETO_NAME_BYTES];
 	struct string_view name = { copy, 0 };
 
-	snprintf(track, sizeof track, is_sync ? "stream %u waits" : "stream %u", stream);
+	if (stream == UINT32_MAX)
+		snprintf(track, sizeof track, "host waits");
+	else
+		snprintf(track, sizeof track, is_sync ? "stream %u waits" : "stream %u", stream);
 	if (is_sync)
 		name.bytes = kineto_sync_name(gpu->record.sync.type);
 	else if (gpu->kind != TRACE_KERNEL)

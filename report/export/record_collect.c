@@ -19,6 +19,7 @@
 struct record_open {
 	uint64_t number, forward_number, forward_begin_ns;
 	uint32_t forward_tid, forward_thread;
+	struct record_annotation annotation;
 	uint32_t name, node;
 	bool own_name, is_operator, is_module;
 };
@@ -172,6 +173,16 @@ static void take_creator(struct record_pass *pass, struct record_open *open, uin
 	open->forward_thread = creator->thread;
 }
 
+/* Returns the innermost range that is neither an operator nor a module: the one that opens at
+ * `depth` or one around it. */
+static struct record_annotation annotation_of(
+	const struct record_thread *thread, const struct record_open *open, uint32_t depth)
+{
+	if (!open->is_operator && !open->is_module)
+		return (struct record_annotation){ open->number, open->name, open->own_name };
+	return depth ? thread->open[depth - 1].annotation : (struct record_annotation){ 0 };
+}
+
 static void open_range(struct record_pass *pass, const struct trace_event *event)
 {
 	struct record_thread *thread = thread_of(event->stream);
@@ -186,6 +197,7 @@ static void open_range(struct record_pass *pass, const struct trace_event *event
 		take_creator(pass, &open, event->node);
 	else if (open.is_operator)
 		open.forward_number = open.number;
+	open.annotation = annotation_of(thread, &open, event->depth);
 	thread->open[event->depth] = open;
 	if (pass->has_backward[event->node])
 		push_creator(pass, event, &open);
@@ -303,8 +315,11 @@ static void set_call_bytes(const struct trace_event *event, struct host_event *c
 	}
 }
 
-static void add_launch(struct record_pass *pass, const struct host_event *call)
+static void add_launch(
+	struct record_pass *pass, const struct trace_event *event, const struct host_event *call)
 {
+	const struct record_open *range = range_around(event);
+
 	*(struct record_launch *)external_sort_add(pass->launches) = (struct record_launch){
 		.correlation = call->of.call.correlation,
 		.number = call->number,
@@ -312,6 +327,7 @@ static void add_launch(struct record_pass *pass, const struct host_event *call)
 		.end_ns = call->end_ns,
 		.range_number = call->range_number,
 		.operator_number = call->operator_number,
+		.annotation = range ? range->annotation : (struct record_annotation){ 0 },
 		.tid = call->tid,
 		.node = call->node,
 	};
@@ -338,7 +354,7 @@ static void add_call(struct record_pass *pass, const struct trace_event *event)
 	add_host(pass, call, HOST_CALL);
 	if (launches && record->correlation && !record->result &&
 		!(record->head.flags & TRACE_CALL_NO_RECORD))
-		add_launch(pass, &call);
+		add_launch(pass, event, &call);
 }
 
 /* ---- points in time ---- */
@@ -459,16 +475,17 @@ static void add_gpu(struct record_pass *pass, const struct trace_event *event)
 }
 
 /* Adds GPU work to the events if it is exported: by its launch, or if that is not known by
- * itself. */
-static void finish_gpu(struct record_pass *pass, const struct gpu_event *gpu)
+ * itself. Returns whether it is. */
+static bool finish_gpu(struct record_pass *pass, const struct gpu_event *gpu)
 {
 	const struct record_events *events = pass->events;
 	const uint64_t at = gpu->launch_tid ? gpu->launch_begin_ns : gpu->begin_ns;
 
 	if (at < events->begin_ns || at >= events->finish_ns ||
 		(events->device >= 0 && gpu->device != (uint64_t)events->device))
-		return;
+		return false;
 	*(struct gpu_event *)external_sort_add(events->gpus) = *gpu;
+	return true;
 }
 
 /* Finds the launch of each operation. Both are sorted by correlation id; of several calls with one
@@ -484,12 +501,14 @@ static void join_launches(struct record_pass *pass)
 	for (; (next = external_sort_peek(pass->gpus)); external_sort_next(pass->gpus)) {
 		struct gpu_event gpu = *next;
 		const uint64_t id = gpu.record.gpu.correlation;
+		bool is_launched;
 
 		while ((launch = external_sort_peek(pass->launches)) && launch->correlation <= id) {
 			last = *launch;
 			external_sort_next(pass->launches);
 		}
-		if (id && last.correlation == id) {
+		is_launched = id && last.correlation == id;
+		if (is_launched) {
 			gpu.launch_begin_ns = last.begin_ns;
 			gpu.launch_end_ns = last.end_ns;
 			gpu.launch_tid = last.tid;
@@ -497,7 +516,8 @@ static void join_launches(struct record_pass *pass)
 			gpu.range_number = last.range_number;
 			gpu.operator_number = last.operator_number;
 		}
-		finish_gpu(pass, &gpu);
+		if (finish_gpu(pass, &gpu) && is_launched)
+			annotations_add(pass->events, &gpu, &last.annotation);
 	}
 }
 
@@ -649,7 +669,9 @@ void record_collect(struct record_events *events)
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(events->reader));
 	pair_asyncs(&pass);
+	annotations_begin(events);
 	join_launches(&pass);
+	annotations_join(events);
 	join_syncs(&pass);
 	free_pass(&pass);
 }
