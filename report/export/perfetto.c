@@ -3,13 +3,16 @@
  * Perfetto's protobuf trace (https://perfetto.dev/docs/reference/synthetic-track-event). Slices are
  * pairs of a begin and an end that nest on their track: what would overlap is on a further track of
  * the same thread or CUDA stream. Names and categories are written once. Launches and their GPU
- * work are joined by flows. Memory and the program's counters are counter tracks, and the idle time
- * of each GPU is a track of slices that are named by their cause.
+ * work are joined by flows. Memory, the program's counters and the lengths of the queues of CUDA
+ * streams are counter tracks, and the idle time of each GPU is a track of slices that are named by
+ * their cause.
  */
 #include "report/analysis/idle_parts.h"
 #include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/escape.h"
+#include "report/base/external_sort.h"
 #include "report/base/hash_index.h"
 #include "report/base/heap.h"
 #include "report/export/export.h"
@@ -49,6 +52,7 @@ enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };
 
 #define SEQUENCE 1u
+#define CHANGES_IN_MEMORY 32768u
 #define NAME_BYTES 1000u /* longer names are cut */
 
 enum track_kind {
@@ -59,7 +63,8 @@ enum track_kind {
 	TRACK_WAITS,
 	TRACK_IDLE,
 	TRACK_COUNTER,
-	TRACK_MEMORY
+	TRACK_MEMORY,
+	TRACK_QUEUE
 };
 
 /* A track: of a thread (id), a CUDA stream (id and device `of`), a counter. */
@@ -70,6 +75,13 @@ struct track {
 	uint32_t id, of;
 	uint32_t lane; /* 0; else what does not nest on the lanes before */
 	uint8_t kind;  /* enum track_kind */
+};
+
+/* A launch or an end of GPU work. */
+struct queue_change {
+	uint64_t at_ns;
+	uint32_t device, stream;
+	bool is_launch; /* after ends of the same time, as in the view queue */
 };
 
 /* An end of a slice that is to be written. */
@@ -89,6 +101,7 @@ struct perfetto {
 	struct hash_index index; /* of tracks */
 	struct pending_end *ends;
 	size_t end_count, end_room;
+	struct external_sort *changes; /* queue_change */
 	struct string_table *names, *categories;
 	uint32_t name_count, category_count; /* written so far; ids from 1 */
 	struct protobuf packet, event, interned, inner;
@@ -205,7 +218,8 @@ static void put_track_descriptor(
 	} else {
 		add_text(&perfetto->event, DESCRIPTOR_NAME, name);
 	}
-	if (track->kind == TRACK_COUNTER || track->kind == TRACK_MEMORY) {
+	if (track->kind == TRACK_COUNTER || track->kind == TRACK_MEMORY ||
+		track->kind == TRACK_QUEUE) {
 		protobuf_clear(&perfetto->inner);
 		if (track->kind == TRACK_MEMORY)
 			protobuf_number(&perfetto->inner, 3, 3); /* unit: bytes */
@@ -233,7 +247,7 @@ static uint64_t parent_of(
 	if (lane && kind == TRACK_THREAD)
 		return track_uuid(perfetto, kind, id, of, "");
 	if (kind != TRACK_STREAM && kind != TRACK_WAITS && kind != TRACK_IDLE &&
-		kind != TRACK_MEMORY)
+		kind != TRACK_MEMORY && kind != TRACK_QUEUE)
 		return perfetto->process_uuid;
 	snprintf(name, sizeof name, "GPU %u", of);
 	return track_uuid(perfetto, TRACK_DEVICE, of, 0, name);
@@ -450,6 +464,57 @@ static void put_host(struct perfetto *perfetto, const struct host_event *event)
 
 /* ---- what the GPUs did ---- */
 
+static int compare_changes(const void *a, const void *b)
+{
+	const struct queue_change *left = a, *right = b;
+
+	if (left->device != right->device)
+		return COMPARE(left->device, right->device);
+	if (left->stream != right->stream)
+		return COMPARE(left->stream, right->stream);
+	if (left->at_ns != right->at_ns)
+		return COMPARE(left->at_ns, right->at_ns);
+	return COMPARE(left->is_launch, right->is_launch);
+}
+
+static void add_to_queue(struct perfetto *perfetto, const struct gpu_event *gpu)
+{
+	struct queue_change change = { gpu->launch_begin_ns, gpu->device, gpu->record.gpu.stream,
+		true };
+
+	/* Clocks of host and GPU may differ by more than a launch takes. */
+	if (change.at_ns > gpu->begin_ns)
+		change.at_ns = gpu->begin_ns;
+	*(struct queue_change *)external_sort_add(perfetto->changes) = change;
+	change.at_ns = gpu->end_ns;
+	change.is_launch = false;
+	*(struct queue_change *)external_sort_add(perfetto->changes) = change;
+}
+
+/* Writes how much work of each CUDA stream was launched and had not ended. A length is written
+ * when time passes after a change. */
+static void put_queues(struct perfetto *perfetto)
+{
+	const struct queue_change *next;
+	struct queue_change last;
+	uint64_t length = 0;
+	char name[32];
+
+	external_sort_rewind(perfetto->changes);
+	while ((next = external_sort_peek(perfetto->changes))) {
+		last = *next;
+		length += last.is_launch ? 1 : -(uint64_t)1;
+		external_sort_next(perfetto->changes);
+		next = external_sort_peek(perfetto->changes);
+		if (next && next->device == last.device && next->stream == last.stream &&
+			next->at_ns == last.at_ns)
+			continue;
+		snprintf(name, sizeof name, "queue of stream %u", last.stream);
+		put_value(
+			perfetto, TRACK_QUEUE, last.stream, last.device, name, last.at_ns, length);
+	}
+}
+
 static void put_gpu(struct perfetto *perfetto, const struct gpu_event *gpu)
 {
 	const bool is_sync = gpu->kind == TRACE_GPU_SYNC;
@@ -483,6 +548,8 @@ static void put_gpu(struct perfetto *perfetto, const struct gpu_event *gpu)
 				: EVENT_TERMINATING_FLOW_IDS,
 			perfetto->first_flow + gpu->record.gpu.correlation);
 	put_event(perfetto);
+	if (gpu->launch_tid && !is_sync)
+		add_to_queue(perfetto, gpu);
 }
 
 static void put_idle(void *context, const struct idle_part *idle)
@@ -530,6 +597,8 @@ static void put_process(struct perfetto *perfetto, const struct options *options
 	struct record_event event;
 
 	put_process_descriptor(perfetto);
+	perfetto->changes = external_sort_new(sizeof(struct queue_change), CHANGES_IN_MEMORY,
+		compare_changes, "the queues of CUDA streams");
 	perfetto->events = record_events_read(perfetto->process, options);
 	while (!perfetto->out->error && record_events_next(perfetto->events, &event)) {
 		if (event.host)
@@ -539,6 +608,8 @@ static void put_process(struct perfetto *perfetto, const struct options *options
 	}
 	put_ends_until(perfetto, UINT64_MAX);
 	record_events_free(perfetto->events);
+	put_queues(perfetto);
+	external_sort_free(perfetto->changes);
 	put_idle_parts(perfetto);
 	free_tracks(perfetto);
 }
