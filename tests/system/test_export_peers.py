@@ -282,8 +282,8 @@ def duckdb_reads_csv_and_json(folder):
     for form in ("csv", "json"):
         subprocess.run([str(REPORT), "kernels", "-f", form, "-o", str(folder / ("kernels." + form)), str(trace)], env=environment(), check=True)
     program = ("import duckdb, sys\n"
-               "print(duckdb.sql(\"SELECT sum(gpu_total_ns) FROM read_csv('%s')\" % sys.argv[1]).fetchone()[0])\n"
-               "print(duckdb.sql(\"SELECT sum(row.gpu_total_ns) FROM (SELECT unnest(rows) AS row FROM read_json('%s'))\" % sys.argv[2]).fetchone()[0])")
+               "print(duckdb.sql(\"SELECT sum(gpu_total_ns) FROM read_csv('%s')\" % sys.argv[1]).fetchall()[0][0])\n"
+               "print(duckdb.sql(\"SELECT sum(row.gpu_total_ns) FROM (SELECT unnest(rows) AS row FROM read_json('%s'))\" % sys.argv[2]).fetchall()[0][0])")
     result = subprocess.run([sys.executable, "-c", program, str(folder / "kernels.csv"), str(folder / "kernels.json")], capture_output=True, text=True,
                             env={**os.environ, "PYTHONPATH": str(PEERS), "HOME": str(folder)}, timeout=120)
     total = sum(row["gpu_total_ns"] for row in view("kernels", trace)["rows"])
