@@ -194,6 +194,7 @@ static void set_record_fields(struct activity *activity, const struct trace_call
 	activity->correlation = record->correlation;
 	activity->device = record->device;
 	activity->result = record->result;
+	activity->stack = record->stack;
 	activity->captured = (record->head.flags & TRACE_CALL_CAPTURED) != 0;
 }
 
@@ -275,6 +276,7 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 		activity->call_begin_ns = seen->launch->begin_ns;
 		activity->call_end_ns = seen->launch->end_ns;
 		activity->tid = seen->launch->tid;
+		activity->stack = seen->launch->stack;
 		activity->in_range = seen->launch->in_range;
 		activity->of_graph = seen->launch->graph_node != 0;
 	}
@@ -419,7 +421,13 @@ struct activities *activities_read(struct process *process)
 struct activities *activities_read_with(
 	struct process *process, const struct profile_observer *also)
 {
-	return read_anew(process, also);
+	struct activities *kept = process_attached(process, &kept_key);
+	const struct profile_options options = profile_options_for_observer(process->profile, also);
+
+	if (!kept)
+		return read_anew(process, also);
+	profile_free(profile_build(process->reader, process->texts, &options));
+	return kept;
 }
 
 static void release_kept(void *data)

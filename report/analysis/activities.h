@@ -101,6 +101,7 @@ struct activity {
 	uint32_t step;
 	/* KERNEL with message_bytes: the number of ranks; 0: not known */
 	uint32_t message_ranks;
+	uint32_t stack;      /* of the call, or of the launch of a GPU operation; 0: none */
 	uint32_t result;     /* calls, API: 0 for success */
 	uint32_t trace_name; /* KERNEL: name id of the trace; else 0 */
 	uint8_t kind;        /* enum activity_kind */
@@ -129,8 +130,9 @@ struct activities;
 /* Reads the activities of a process whose profile is built. `node`, `owner` and `kernel` are
  * indices in process->profile; `name` is a text of process->texts. */
 struct activities *activities_read(struct process *process);
-/* As activities_read. In the same pass over the trace, the callbacks restart, segment,
- * memory_record and memory_mark of `also` are called; it must not have others. */
+/* As activities_read. The callbacks restart, segment, memory_record and memory_mark of `also` are
+ * called in the same pass over the trace, or in one of their own if the activities are kept. `also`
+ * must not have others. */
 struct activities *activities_read_with(
 	struct process *process, const struct profile_observer *also);
 /* Reads them once for all later calls of activities_read, which then return the same list. For a
@@ -167,6 +169,16 @@ static inline bool activity_is_work(const struct activity *activity)
 static inline bool activity_is_call(const struct activity *activity)
 {
 	return activity->kind < ACTIVITY_API;
+}
+
+/* Returns true for a copy, or a call of one, from memory of a GPU to memory of a GPU. Its call does
+ * not wait for it: it is like a launch. */
+static inline bool activity_copies_on_device(const struct activity *activity)
+{
+	return (activity->kind == ACTIVITY_COPY || activity->kind == ACTIVITY_COPY_CALL) &&
+	       ((activity->copy_kind >= TRACE_COPY_ATOA &&
+			activity->copy_kind <= TRACE_COPY_DTOD) ||
+		       activity->copy_kind == TRACE_COPY_PTOP);
 }
 
 /* Returns true if `work` is a kernel that counts and whose blocks fill its device (occupancy.h). */

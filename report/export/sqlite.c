@@ -400,14 +400,13 @@ static void put_step(
 
 static void put_steps(struct database *database, struct process *process)
 {
-	struct step_table *table;
+	const struct step_table *table;
 
 	if (!process->steps || !process->steps->count)
 		return;
-	table = step_table_read(process);
+	table = step_table_of(process);
 	for (size_t i = 0; i < table->count; i++)
 		put_step(database, table, &table->steps[i]);
-	step_table_free(table);
 }
 
 /* ---- the file ---- */

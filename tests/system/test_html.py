@@ -6,7 +6,7 @@ and keys in a browser, and names of a trace stay text.
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import base64, hashlib, json, pathlib, random, re, time
 from harness import case, main, report
-from pages import browser, contrast, DATA, data_of, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, operators, PAGE, pixels, samples, scaled, simulated
+from pages import browser, contrast, DATA, data_of, empty_and_cut, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, operators, PAGE, pixels, samples, scaled, simulated
 
 TABLES = ("steps", "kernels", "idle", "memory", "categories")
 
@@ -312,23 +312,15 @@ def pages_are_small(folder):
 @case
 def traces_without_values_and_cut_traces_make_a_page(folder):
     window = browser()
-    empty = imported(folder / "empty.json", [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}, event("user_annotation", "nothing", 1, 0)])
-    window.open(page(folder, empty))
-    assert not window.messages(), window.messages()
-    trace = simulated(folder)
-    whole = trace.read_bytes()
-    cut = folder / "cut" / "cut.bin"
-    cut.parent.mkdir()
-    for part in (.3, .6, .9):
-        cut.write_bytes(whole[:int(len(whole) * part)])
-        window.open(page(folder, cut))
+    for trace in empty_and_cut(folder):
+        window.open(page(folder, trace))
         assert not window.messages(), window.messages()
 
 
 @case
 def wrong_usage_says_what_is_wrong(folder):
     trace = imported(folder / "a.json", operators(["aten::a"]))
-    for arguments, word in (([trace, trace], "one trace"), (["-f", "json", trace], "HTML"), (["-f", "svg", trace], "HTML")):
+    for arguments, word in ((["--all", trace, trace], "no collective"), (["-f", "json", trace], "HTML"), (["-f", "svg", trace], "HTML")):
         result = report("html", *arguments, check=64)
         assert result.stdout == b"" and word.encode() in result.stderr, result.stderr
     assert report("html", trace, "-o", folder / "no" / "page.html", check=2).stderr

@@ -253,7 +253,7 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	if (call)
 		add_edge_from(builder, 2 * work->call);
 	note_room(builder, number);
-	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over)
+	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over && !work->copies_on_device)
 		note_copy_of_call(builder, number);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
 	builder->running[work->stream_index] = number + 1;
@@ -619,6 +619,7 @@ static uint8_t *find_thread_roles(const struct critical_path_graph *path)
 		const struct path_node *node = path_node(path, i);
 		const int in_backward = path_is_work(node) ? -1 : is_in_backward(tree, node->owner);
 
+		critical_path_graph_visit(path, i);
 		if (in_backward >= 0)
 			calls[in_backward][node->thread]++;
 	}
@@ -655,6 +656,7 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		const struct path_node *node = path_node(path, i);
 
+		critical_path_graph_visit(path, i);
 		end_points_until(&builder, node->begin_ns);
 		builder.now = 2 * i;
 		if (path_is_work(node))

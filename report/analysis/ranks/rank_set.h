@@ -77,6 +77,7 @@ struct outcome {
 	uint32_t last;    /* index of the rank that began last; UINT32_MAX: undecided */
 	uint64_t late_ns; /* last start minus the start before it */
 	uint64_t wait_ns, transfer_ns; /* sums over all ranks */
+	int64_t last_start_ns;         /* on the reference's clock */
 	uint8_t kind;
 };
 
@@ -119,12 +120,16 @@ struct ranks {
 	struct text_builder problem; /* why the ranks cannot be compared; empty: they can */
 };
 
+/* Converts a time of `rank` to the reference's clock. */
+int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
+/* Returns how long `rank` waited in one of its collectives. 0 if that has no match. */
+uint64_t ranks_wait_ns(
+	const struct ranks *ranks, uint32_t rank, const struct collective *collective);
+
 /* ---- internal: shared by the files of this folder ---- */
 
 /* Fills groups, then the clock fit of each rank. */
 void ranks_group(struct ranks *ranks);
-/* Converts a time of `rank` to the reference's clock. */
-int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
 /* Returns the collective of a member, or NULL if it has none for `instance`. */
 struct collective *group_collective(
 	const struct ranks *ranks, const struct rank_communicator *member, size_t instance);
