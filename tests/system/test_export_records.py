@@ -328,7 +328,7 @@ def nothing_of_the_environment_is_written(folder):
     secrets = {"environment": {"HF_TOKEN": token}, "ENV": [token], "PROC": {"environ": token}, "env.HF_TOKEN": token}
     events = [span("cpu_op", "aten::mm", 0, 10, **{"External id": 1, "env": token}), span("cuda_runtime", "cudaLaunchKernel", 1, 1, correlation=1, environ=token), kernel("k", 3, 5, 1),
               *({"ph": "M", "name": name, "pid": 4100, "tid": 0, "ts": 0, "args": {"HF_TOKEN": token, "env": token}} for name in ("process_env", "PROC", "ENV"))]
-    traced(folder, BUILD / "tests" / "programs" / "ranges", "100", env={"HF_TOKEN": token})
+    traced(folder, BUILD / "tests" / "programs" / "ranges", "1", "100", env={"HF_TOKEN": token})
     for trace in (written(folder, events, **secrets), *folder.glob("*.bin")):
         for form in ("chrome", "perfetto", "sqlite", "opprof", "folded", "speedscope", "pprof", "dot", "graph"):
             data = export(form, trace)
