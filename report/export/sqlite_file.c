@@ -43,8 +43,8 @@ struct sqlite_file *sqlite_file_new(const char *schema)
 	struct text_builder path = { .text = NULL };
 
 	text_add(&path, "%s/pperf-export-XXXXXX", folder && *folder ? folder : "/tmp");
-	/* No locks and no statistics: only this thread uses SQLite. Refused if it was used before, as to
-	 * read a trace: then it is slower. */
+	/* No locks and no statistics: only this thread uses SQLite. Refused if it was used
+	 * before, as to read a trace: then it is slower. */
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	file->path = path.text;
