@@ -87,7 +87,7 @@ static void add_directory(struct options *options, size_t *room, const char *fol
 	char error[READER_ERROR_BYTES];
 	struct run_files found;
 
-	if (!run_files_in_directory(folder, !strcmp(options->view->name, "ranks"), &found, error))
+	if (!run_files_in_directory(folder, &found, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
 	if (options->view->traces && options->rank < 0 && found.count > 1)
 		fatal(STATUS_USAGE,
@@ -142,7 +142,8 @@ int main(int argc, char **argv)
 	columns_select(&options);
 	if (options.graphs && !open_trace_use_captures(options.graphs, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
-	expand_directories(&options);
+	if (!options.view->takes_folders)
+		expand_directories(&options);
 	if (options.view->run)
 		return options.view->run(&options);
 	return (int)show_view(&options);

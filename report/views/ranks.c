@@ -4,6 +4,7 @@
  */
 #include "report/text/shorten_names.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/print/next_command.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
@@ -16,11 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_rank_path(
-	struct paragraph *paragraph, const struct rank_process *rank, uint32_t node)
+static void add_rank_path(struct paragraph *paragraph, const struct ranks *ranks, uint32_t place)
 {
 	size_t count;
-	struct trace_text *path = ranks_path(rank, node, &count);
+	struct trace_text *path = ranks_path(ranks, place, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -50,7 +50,7 @@ static void add_clock_fit(
 	paragraph_add(paragraph, " median, ");
 	paragraph_value(paragraph, UNIT_TIME, rank->fit.residual_max_ns);
 	paragraph_add(paragraph, " maximum, over %zu ends", rank->fit.pairs);
-	if (rank->aligned_with)
+	if (rank->aligned_with != ranks->reference)
 		paragraph_add(paragraph, " shared with rank %lld",
 			(long long)ranks->all[rank->aligned_with].number);
 }
@@ -75,16 +75,21 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	uint64_t worst = 0;
-	size_t left_out = 0;
+	size_t shown = 0, left_out = 0, unaligned = 0;
 
-	for (size_t i = 1; i < ranks->count; i++) {
-		if (i <= CLOCKS || !ranks->all[i].aligned) {
-			put_rank_clock(ranks, &ranks->all[i], style);
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		const struct rank_process *rank = &ranks->all[i];
+
+		if (i == ranks->reference)
+			continue;
+		if (shown < CLOCKS || (!rank->aligned && unaligned < CLOCKS)) {
+			put_rank_clock(ranks, rank, style);
+			unaligned += !rank->aligned;
+			shown++;
 			continue;
 		}
 		left_out++;
-		worst = ranks->all[i].fit.residual_ns > worst ? ranks->all[i].fit.residual_ns
-							      : worst;
+		worst = max_u64(worst, rank->fit.residual_ns);
 	}
 	if (!left_out)
 		return;
@@ -102,7 +107,7 @@ static bool process_groups_are_known(const struct ranks *ranks)
 	bool known = false;
 
 	for (size_t i = 0; i < ranks->count; i++) {
-		const struct collectives *collectives = &ranks->all[i].collectives;
+		const struct collectives *collectives = ranks->all[i].collectives;
 
 		known |= collectives->ranges;
 		for (size_t k = 0; k < collectives->communicator_count; k++)
@@ -121,12 +126,12 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 	for (size_t i = 0; i < ranks->count; i++) {
 		aligned += ranks->all[i].aligned;
 		unmatched += ranks->all[i].sums.unmatched;
-		pairs += ranks->all[i].collectives.pairs;
-		untimed += ranks->all[i].collectives.untimed;
+		pairs += ranks->all[i].collectives->pairs;
+		untimed += ranks->all[i].collectives->untimed;
 	}
 	paragraph_add(&paragraph,
 		"%zu of %zu aligned to the clock of rank %lld, by the ends of collectives", aligned,
-		ranks->count, (long long)ranks->all[0].number);
+		ranks->count, (long long)ranks->all[ranks->reference].number);
 	if (ranks->numbered_by_file)
 		paragraph_add(&paragraph,
 			"; numbered in file order, as not all files contain their rank");
@@ -155,7 +160,7 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 		paragraph_add(&paragraph,
 			"; process groups are not named in these traces: each stream is assumed to "
 			"be one, and matched with others by kind, order and end");
-	if (ranks->all[0].collectives.waits_in_call)
+	if (ranks->all[0].collectives->waits_in_call)
 		paragraph_add(&paragraph, "; each starts with the range it was launched in, since "
 					  "the simulated NCCL waits there");
 	paragraph_print(&paragraph, "matched");
@@ -180,7 +185,7 @@ static void put_straggler(
 		paragraph_value(&paragraph, UNIT_TIME, straggler->more_ns);
 		paragraph_add(&paragraph, " more %s than the others in `",
 			straggler->gpu ? "of GPU work" : "on the CPU");
-		add_rank_path(&paragraph, rank, straggler->node);
+		add_rank_path(&paragraph, ranks, straggler->place);
 		paragraph_add(&paragraph, "` (");
 		paragraph_value(&paragraph, UNIT_TIME, straggler->own_ns);
 		paragraph_add(&paragraph, ", the others ");
@@ -284,13 +289,13 @@ static bool is_collective_wrapper(const struct trace_text *name)
 	return false;
 }
 
-/* Returns the path of `node` as it is shown, without collective wrappers at its end. The text is to
+/* Returns the path of `place` as it is shown, without collective wrappers at its end. The text is to
  * be freed. */
-static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii)
+static char *place_text(const struct ranks *ranks, uint32_t place, bool ascii)
 {
 	char *text = NULL, *shown;
 	size_t count, used = 0, room = 0;
-	struct trace_text *path = ranks_path(&ranks->all[0], node, &count);
+	struct trace_text *path = ranks_path(ranks, place, &count);
 
 	while (count > 1 && is_collective_wrapper(&path[count - 1]))
 		count--;
@@ -308,8 +313,8 @@ static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii
 	return shown;
 }
 
-/* Shortens the paths of the launching nodes so that collectives of one kind remain distinct. */
-static struct shortened_name *shorten_node_paths(
+/* Shortens the paths of the places so that collectives of one kind remain distinct. */
+static struct shortened_name *shorten_places(
 	const struct ranks *ranks, size_t count, size_t room, const struct style *style)
 {
 	struct shortened_name *names = xcalloc((count + 1) * sizeof *names);
@@ -317,7 +322,7 @@ static struct shortened_name *shorten_node_paths(
 	for (size_t i = 0; i < count; i++) {
 		const size_t kind = strlen(collective_name(ranks->rows[i].kind)) + strlen(" in ");
 
-		names[i].whole = node_path_text(ranks, ranks->rows[i].node, style->ascii);
+		names[i].whole = place_text(ranks, ranks->rows[i].place, style->ascii);
 		names[i].columns = style->whole_names ? SIZE_MAX : room > kind ? room - kind : 1;
 		names[i].group = ranks->rows[i].kind;
 		names[i].is_path = true;
@@ -355,7 +360,7 @@ static void put_collective_rows(
 		     count = ranks->row_count < top ? ranks->row_count : top;
 	size_t room;
 	const size_t shown = fitting_columns(style, &room);
-	struct shortened_name *names = shorten_node_paths(ranks, count, room, style);
+	struct shortened_name *names = shorten_places(ranks, count, room, style);
 
 	output_char(style->out, '\n');
 	for (size_t i = 0; i < shown; i++)
@@ -374,7 +379,7 @@ static void add_straggler_focus(struct shell_command *command, const struct rank
 {
 	const struct rank_process *rank = &ranks->all[straggler->rank];
 	size_t count;
-	struct trace_text *path = ranks_path(rank, straggler->node, &count);
+	struct trace_text *path = ranks_path(ranks, straggler->place, &count);
 
 	shell_command_add_file(command, rank->process->path);
 	if (rank->process->rank >= 0)
@@ -448,11 +453,12 @@ static bool ranks_print(const struct ranks *ranks, const struct options *options
 int ranks_view(const struct options *options)
 {
 	struct ranks ranks;
-	bool printed;
+	bool printed, is_whole;
 
 	if (!ranks_read(&ranks, options))
 		fatal(STATUS_USAGE, "%s", ranks.problem.text);
 	printed = ranks_print(&ranks, options);
+	is_whole = ranks_are_whole(&ranks);
 	ranks_free(&ranks);
-	return printed ? STATUS_OK : STATUS_UNREADABLE;
+	return printed && (is_whole || !options->strict) ? STATUS_OK : STATUS_UNREADABLE;
 }

@@ -7,11 +7,10 @@
 #include "report/views/ranks.h"
 #include <stdlib.h>
 
-static void ranks_json_path(
-	struct json_writer *json, const struct rank_process *rank, uint32_t node)
+static void ranks_json_path(struct json_writer *json, const struct ranks *ranks, uint32_t place)
 {
 	size_t count;
-	struct trace_text *path = ranks_path(rank, node, &count);
+	struct trace_text *path = ranks_path(ranks, place, &count);
 
 	json_put_begin(json, "path", '[');
 	for (size_t i = 0; i < count; i++)
@@ -67,7 +66,7 @@ static void ranks_json_straggler(
 	json_put_unsigned(json, "late_median_ns", rank->sums.late_median_ns);
 	json_put_unsigned(json, "late_ns", rank->sums.late_ns);
 	json_put_string(json, "meanwhile", straggler_cause(straggler));
-	ranks_json_path(json, rank, straggler->node);
+	ranks_json_path(json, ranks, straggler->place);
 	json_put_unsigned(json, "more_ns", straggler->more_ns);
 	json_put_unsigned(json, "own_ns", straggler->own_ns);
 	json_put_unsigned(json, "others_ns", straggler->others_ns);
@@ -79,7 +78,7 @@ static void ranks_json_collective(
 {
 	json_write_begin(json, '{');
 	json_put_string(json, "name", collective_name(row->kind));
-	ranks_json_path(json, &ranks->all[0], row->node);
+	ranks_json_path(json, ranks, row->place);
 	json_put_unsigned(json, "calls", row->count);
 	json_put_unsigned(json, "wait_ns", row->wait_ns);
 	json_put_unsigned(json, "transfer_ns", row->transfer_ns);
@@ -98,7 +97,7 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	json_write_begin(&json, '{');
 	json_put_string(&json, "schema", "pperf.report/1");
 	json_put_string(&json, "view", "ranks");
-	json_put_unsigned(&json, "reference", (uint64_t)ranks->all[0].number);
+	json_put_unsigned(&json, "reference", (uint64_t)ranks->all[ranks->reference].number);
 	json_put_unsigned(&json, "matched", ranks->outcome_count);
 	json_put_unsigned(&json, "decided", ranks->decided);
 	json_put_unsigned(&json, "undecided", ranks->undecided);

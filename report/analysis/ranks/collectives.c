@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/collectives.h"
+#include "report/analysis/ranks/exposed_time.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/search.h"
+#include "report/base/text_builder.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,15 +168,19 @@ static void range_closed(struct collectives *collectives, struct trace_reader *r
 
 COMPARE_BY_THREE(by_communicator, struct collective, communicator, start_ns, end_ns)
 
+/* `exposed`: receives the GPU work; NULL: reads ranges. */
 static void read_collectives(
-	struct collectives *collectives, struct trace_reader *reader, bool ranges)
+	struct collectives *collectives, struct trace_reader *reader, struct exposed_time *exposed)
 {
+	const bool ranges = !exposed;
 	struct trace_event event;
 	int status;
 
 	collectives->ranges = ranges;
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
+		if (exposed)
+			exposed_time_add(exposed, &event);
 		if (!ranges && event.kind == TRACE_KERNEL)
 			add_kernel_collective(collectives, reader, event.record);
 		else if (ranges && event.kind == TRACE_START)
@@ -373,14 +379,22 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
+static void keep_group_name(struct communicator *communicator, struct trace_text name)
+{
+	free(communicator->name);
+	communicator->name = xcalloc((size_t)name.length + 1);
+	memcpy(communicator->name, name.bytes, name.length);
+	communicator->group = (struct trace_text){ communicator->name, name.length,
+		name.known && name.length > 0 };
+}
+
 static void name_group(struct communicator *communicator, const struct trace_reader *reader)
 {
 	char key[64];
 	struct trace_text sequence;
 
 	snprintf(key, sizeof key, "stream.%u.%u.group", communicator->device, communicator->stream);
-	communicator->group = reader_meta(reader, key);
-	communicator->group.known &= communicator->group.length > 0;
+	keep_group_name(communicator, reader_meta(reader, key));
 	snprintf(key, sizeof key, "stream.%u.%u.sequence", communicator->device,
 		communicator->stream);
 	sequence = reader_meta(reader, key);
@@ -396,13 +410,12 @@ static void name_group(struct communicator *communicator, const struct trace_rea
 static void format_pair_name(struct communicator *communicator)
 {
 	const struct trace_text group = communicator->group;
-	const size_t room = (group.known ? group.length : 0) + 32u;
+	struct text_builder name = { .text = NULL };
 
-	communicator->pair = xcalloc(room);
-	snprintf(communicator->pair, room, "%.*s %u %u", group.known ? (int)group.length : 0,
-		group.bytes, communicator->low, communicator->high);
-	communicator->group = (struct trace_text){ communicator->pair,
-		(uint32_t)strlen(communicator->pair), true };
+	text_add_bytes(&name, group.bytes, group.known ? group.length : 0);
+	text_add(&name, " %u %u", communicator->low, communicator->high);
+	keep_group_name(communicator, (struct trace_text){ name.text, (uint32_t)name.used, true });
+	free(name.text);
 	communicator->sequence = -1;
 }
 
@@ -417,14 +430,18 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 	}
 }
 
-void collectives_read(
-	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call)
+void collectives_read(struct collectives *collectives, struct trace_reader *reader,
+	bool waits_in_call, const struct categories *categories)
 {
+	struct exposed_time *exposed = exposed_time_new(reader, categories);
+
 	*collectives = (struct collectives){ .count = 0 };
-	read_collectives(collectives, reader, false);
+	read_collectives(collectives, reader, exposed);
+	exposed_time_set(exposed, collectives);
+	exposed_time_free(exposed);
 	collectives->waits_in_call = waits_in_call && collectives->count;
 	if (!collectives->count)
-		read_collectives(collectives, reader, true);
+		read_collectives(collectives, reader, NULL);
 	if (!collectives->ranges)
 		find_launches(collectives, reader);
 	drop_unusable(collectives);
@@ -435,7 +452,7 @@ void collectives_read(
 void collectives_free(struct collectives *collectives)
 {
 	for (size_t i = 0; i < collectives->communicator_count; i++)
-		free(collectives->communicators[i].pair);
+		free(collectives->communicators[i].name);
 	free(collectives->all);
 	free(collectives->communicators);
 	*collectives = (struct collectives){ .count = 0 };

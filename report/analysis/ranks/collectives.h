@@ -22,11 +22,12 @@
  * On the simulated device a collective waits for the others in the call and not in the kernel.
  * There it begins with the range in which it was launched.
  *
- * Memory: 64 bytes a collective.
+ * Memory: 72 bytes a collective. Nothing refers to the reader afterwards.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 #define PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 
+#include "report/gpu/work_categories.h"
 #include "report/trace/trace_reader.h"
 
 #define COLLECTIVE_KINDS(X)                                                           \
@@ -60,10 +61,13 @@ struct collective {
 	 * | launched_ns  | begin of the launching call                                       |
 	 * | requested_ns | the same; if the call waits, begin of the range around the launch | */
 	uint64_t launched_ns, requested_ns;
+	/* The part in which the device computes nothing. Time in which several collectives of a
+	 * device run belongs to the one that began first. 0 for ranges. */
+	uint64_t exposed_ns;
 	uint64_t correlation;  /* of a range: its id */
 	uint32_t communicator; /* index in `communicators` */
-	uint32_t node;         /* node that launched it, set by ranks_find_stragglers; 0: unknown */
-	uint32_t outcome;      /* for the caller; UINT32_MAX at first */
+	uint32_t place;   /* call path that launched it, set by ranks_find_stragglers; 0: unknown */
+	uint32_t outcome; /* for the caller; UINT32_MAX at first */
 	uint8_t kind;
 };
 
@@ -72,12 +76,11 @@ struct collective {
 struct communicator {
 	uint32_t device, stream;
 	uint32_t low, high; /* of a pair: its ranks in the process group, low < high; else both 0 */
-	char *pair;         /* of a pair: the memory of `group`; owned */
+	char *name;         /* the memory of `group`; owned */
 	size_t first, count;
 	/* PyTorch's number of the first collective in the process group; -1: unknown. */
 	int64_t sequence;
-	/* Name and ranks of the process group, if the trace has them. Valid as long as the
-	 * reader. */
+	/* Name and ranks of the process group, if the trace has them. */
 	struct trace_text group;
 };
 
@@ -99,9 +102,9 @@ struct collectives {
 };
 
 /* Reads the trace from its beginning, twice. `waits_in_call`: collectives wait in the call, as on
- * the simulated device. */
-void collectives_read(
-	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call);
+ * the simulated device. `categories`: rules that say which kernels are communication. */
+void collectives_read(struct collectives *collectives, struct trace_reader *reader,
+	bool waits_in_call, const struct categories *categories);
 void collectives_free(struct collectives *collectives);
 
 /* Returns the kind of the kernel `name`, or -1 if it is not of NCCL or RCCL. Communication of other
