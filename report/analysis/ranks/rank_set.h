@@ -123,6 +123,10 @@ struct straggler {
 	uint32_t rank;
 	double expected; /* how often it would be last by chance */
 	uint64_t late_ns;
+	/* The group in which it made the others wait longest. What it did is compared with other
+	 * members, before the collectives of this group for which it was last. */
+	uint32_t group;
+	uint64_t typical_ns; /* its median lateness there, times how often it was last there */
 	bool gpu; /* its GPU work explains half of the delay, or more of it than its CPU time */
 	uint64_t more_ns; /* excess at `place`, descendants included; 0: no explanation found */
 	uint32_t place;   /* call path (ranks_path) */

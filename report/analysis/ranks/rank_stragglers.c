@@ -51,7 +51,7 @@ struct straggler_pass {
 	struct straggler_node *nodes; /* of the rank's tree */
 	uint32_t node_count;
 	uint32_t *leaves;         /* by collective: leaf of the GPU work, then the launching node */
-	bool is_peer;             /* stragglers are compared with it */
+	uint32_t peer_of;         /* bits: the stragglers that it is compared with, or is */
 	struct arrival *launched; /* sorted by launch time */
 	struct straggler_intervals intervals[RANKS_STRAGGLERS_MAX];
 };
@@ -83,6 +83,12 @@ static void add_straggler_interval(
 		intervals->count) = (struct straggler_interval){ begin_ns, end_ns, before };
 }
 
+/* Whether the straggler was last in a collective of the group in which it is examined. */
+static bool is_late_outcome(const struct outcome *outcome, const struct straggler *straggler)
+{
+	return outcome->last == straggler->rank && outcome->group == straggler->group;
+}
+
 static void find_straggler_intervals(struct straggler_pass *pass)
 {
 	const struct collectives *collectives = pass->rank->collectives;
@@ -92,7 +98,8 @@ static void find_straggler_intervals(struct straggler_pass *pass)
 		const uint32_t outcome = collectives->all[arrivals[i].collective].outcome;
 
 		for (size_t s = 0; outcome != UINT32_MAX && s < pass->ranks->straggler_count; s++)
-			if (pass->ranks->outcomes[outcome].last == pass->ranks->stragglers[s].rank)
+			if (is_late_outcome(
+				    &pass->ranks->outcomes[outcome], &pass->ranks->stragglers[s]))
 				add_straggler_interval(&pass->intervals[s], arrivals[i - 1].at_ns,
 					arrivals[i].at_ns);
 	}
@@ -311,13 +318,18 @@ static void run_straggler_pass(struct straggler_pass *pass, const struct options
 /* Time of each rank at each node: by path, then rank. */
 struct node_times {
 	uint64_t *ns;
-	size_t room, rank_count;
+	size_t room, rank_count, straggler;
 };
 
 static void add_rank_time(struct node_times *times, uint32_t path, size_t rank, uint64_t ns)
 {
 	ARRAY_GROW(times->ns, times->room, ((size_t)path + 1) * times->rank_count);
 	times->ns[path * times->rank_count + rank] += ns;
+}
+
+static bool is_peer(const struct straggler_pass *pass, size_t straggler)
+{
+	return pass->peer_of >> straggler & 1 && pass->nodes;
 }
 
 static uint64_t others_median(const struct node_times *times, uint32_t place, size_t own,
@@ -327,7 +339,7 @@ static uint64_t others_median(const struct node_times *times, uint32_t place, si
 	size_t count = 0;
 
 	for (size_t i = 0; i < times->rank_count; i++)
-		if (i != own && passes[i].is_peer)
+		if (i != own && is_peer(&passes[i], times->straggler))
 			values[count++] = times->ns[place * times->rank_count + i];
 	qsort(values, count, sizeof *values, compare_u64);
 	median = !count ? 0
@@ -384,7 +396,8 @@ static void sum_rank_times(const struct straggler_pass *passes, size_t index,
 	struct node_times *cpu, struct node_times *gpu)
 {
 	for (size_t i = 0; i < cpu->rank_count; i++)
-		for (uint32_t id = 1; passes[i].is_peer && id < passes[i].node_count; id++) {
+		for (uint32_t id = 1; is_peer(&passes[i], index) && id < passes[i].node_count;
+			id++) {
 			const uint32_t place = passes[i].nodes[id].place;
 
 			add_rank_time(cpu, place, i, passes[i].intervals[index].cpu[id]);
@@ -396,10 +409,7 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	const struct straggler_pass *passes, size_t pass_count)
 {
 	const size_t index = (size_t)(straggler - ranks->stragglers);
-	struct node_times cpu = { .rank_count = pass_count }, gpu = { .rank_count = pass_count };
-	const struct rank_sums *sums = &ranks->all[straggler->rank].sums;
-	/* The median, because one very late collective, as at the start, says nothing about all. */
-	const uint64_t typical_ns = sums->late_median_ns * sums->last;
+	struct node_times cpu = { .rank_count = pass_count, .straggler = index }, gpu = cpu;
 	struct node_excess on_cpu, on_gpu, found;
 	size_t own = 0;
 
@@ -409,9 +419,10 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 	on_cpu = follow_largest_excess(passes, own, &cpu);
 	on_gpu = follow_largest_excess(passes, own, &gpu);
 	/* Check the GPU first: a program that waits for its GPU takes longer on the CPU too. */
-	straggler->gpu = on_gpu.more_ns >= typical_ns / 2 || on_gpu.more_ns > on_cpu.more_ns;
+	straggler->gpu = on_gpu.more_ns >= straggler->typical_ns / 2 ||
+			 on_gpu.more_ns > on_cpu.more_ns;
 	found = straggler->gpu ? on_gpu : on_cpu;
-	if (found.more_ns && found.more_ns >= typical_ns / 10) {
+	if (found.more_ns && found.more_ns >= straggler->typical_ns / 10) {
 		straggler->place = passes[own].nodes[found.node].place;
 		straggler->more_ns = found.more_ns;
 		straggler->own_ns = found.own_ns;
@@ -470,6 +481,38 @@ static void free_straggler_pass(struct straggler_pass *pass)
 	free(pass->nodes);
 }
 
+/* Sets the group in which the sum of its lateness is the largest. */
+static void set_worst_group(const struct ranks *ranks, struct straggler *straggler)
+{
+	uint64_t *late_ns = xcalloc((ranks->group_count + 1) * sizeof *late_ns);
+
+	for (size_t i = 0; i < ranks->outcome_count; i++)
+		if (ranks->outcomes[i].last == straggler->rank)
+			late_ns[ranks->outcomes[i].group] += ranks->outcomes[i].late_ns;
+	for (uint32_t i = 0; i < ranks->group_count; i++)
+		if (late_ns[i] > late_ns[straggler->group])
+			straggler->group = i;
+	free(late_ns);
+}
+
+/* Uses the median, because one very late collective, as at the start, says nothing about all. */
+static void set_typical_lateness(const struct ranks *ranks, struct straggler *straggler)
+{
+	uint64_t *late_ns = xcalloc((ranks->outcome_count + 1) * sizeof *late_ns);
+	size_t count = 0;
+
+	for (size_t i = 0; i < ranks->outcome_count; i++)
+		if (is_late_outcome(&ranks->outcomes[i], straggler))
+			late_ns[count++] = ranks->outcomes[i].late_ns;
+	qsort(late_ns, count, sizeof *late_ns, compare_u64);
+	if (count)
+		straggler->typical_ns = count *
+					(late_ns[(count - 1) / 2] +
+						(late_ns[count / 2] - late_ns[(count - 1) / 2]) /
+							2);
+	free(late_ns);
+}
+
 static void store_worst_stragglers(struct ranks *ranks)
 {
 	struct straggler *found = find_stragglers(ranks, &ranks->straggler_count);
@@ -477,6 +520,10 @@ static void store_worst_stragglers(struct ranks *ranks)
 	ranks->straggler_count = min_u64(ranks->straggler_count, RANKS_STRAGGLERS_MAX);
 	memcpy(ranks->stragglers, found, ranks->straggler_count * sizeof *found);
 	free(found);
+	for (size_t s = 0; s < ranks->straggler_count; s++) {
+		set_worst_group(ranks, &ranks->stragglers[s]);
+		set_typical_lateness(ranks, &ranks->stragglers[s]);
+	}
 }
 
 /* ---- which ranks are read again ---- */
@@ -489,86 +536,97 @@ static bool is_straggler(const struct ranks *ranks, uint32_t rank)
 	return false;
 }
 
-/* What the second pass reads a rank for, by rank. PLACES: of its collectives. */
-enum read_reason { READ_NOT, READ_PLACES, READ_PEER };
+/* Why a rank is read again. */
+struct read_reason {
+	bool is_read;
+	uint32_t peer_of; /* bits: stragglers */
+};
 
-/* Chooses the stragglers, and RANKS_PEERS_MAX of the others, evenly by rank. */
-static void choose_peers(const struct ranks *ranks, uint8_t *reasons)
+/* Chooses RANKS_PEERS_MAX members of the straggler's group, evenly by rank, and the stragglers in
+ * it. */
+static void choose_peers(const struct ranks *ranks, size_t straggler, struct read_reason *reasons)
 {
-	uint32_t *others = xcalloc((ranks->count + 1) * sizeof *others);
+	const struct collective_group *group = &ranks->groups[ranks->stragglers[straggler].group];
+	uint32_t *others = xcalloc((group->count + 1) * sizeof *others);
 	size_t count = 0, most;
 
-	for (uint32_t rank = 0; rank < ranks->count && ranks->straggler_count; rank++)
+	for (size_t m = 0; m < group->count; m++) {
+		const uint32_t rank = group->members[m].rank;
+
 		if (is_straggler(ranks, rank))
-			reasons[rank] = READ_PEER;
+			reasons[rank] = (struct read_reason){ true,
+				reasons[rank].peer_of | 1u << straggler };
 		else if (ranks->all[rank].sums.matched)
 			others[count++] = rank;
+	}
 	most = min_u64(count, RANKS_PEERS_MAX);
-	for (size_t i = 0; i < most; i++)
-		reasons[others[most > 1 ? i * (count - 1) / (most - 1) : 0]] = READ_PEER;
+	for (size_t i = 0; i < most; i++) {
+		struct read_reason *reason =
+			&reasons[others[most > 1 ? i * (count - 1) / (most - 1) : 0]];
+
+		*reason = (struct read_reason){ true, reason->peer_of | 1u << straggler };
+	}
 	free(others);
 }
 
 /* Chooses the reference, and a member of each group that has none yet. */
-static void choose_for_places(const struct ranks *ranks, uint8_t *reasons)
+static void choose_for_places(const struct ranks *ranks, struct read_reason *reasons)
 {
 	size_t added = 0;
 
-	if (!reasons[ranks->reference])
-		reasons[ranks->reference] = READ_PLACES;
+	reasons[ranks->reference].is_read = true;
 	for (size_t i = 0; i < ranks->group_count && added < RANKS_PLACES_MAX; i++) {
 		const struct collective_group *group = &ranks->groups[i];
 		uint32_t first = UINT32_MAX;
-		bool known = group->island == RANKS_NO_ISLAND;
+		bool known = group->count < 2;
 
 		for (size_t m = 0; m < group->count && !known; m++) {
 			const uint32_t rank = group->members[m].rank;
 
-			known = reasons[rank] != READ_NOT;
+			known = reasons[rank].is_read;
 			if (first == UINT32_MAX && ranks->all[rank].island == group->island)
 				first = rank;
 		}
-		if (known || first == UINT32_MAX || group->count < 2)
+		if (known || first == UINT32_MAX || group->island == RANKS_NO_ISLAND)
 			continue;
-		reasons[first] = READ_PLACES;
+		reasons[first].is_read = true;
 		added++;
 	}
 }
 
 /* Reads the chosen ranks, the reference first, so that its places come first. Returns their
  * number. */
-static size_t run_passes(struct ranks *ranks, const uint8_t *reasons, struct straggler_pass *passes,
-	const struct options *options)
+static size_t run_passes(struct ranks *ranks, const struct read_reason *reasons,
+	struct straggler_pass *passes, const struct options *options)
 {
 	size_t count = 0;
 
 	for (uint32_t i = 0; i <= ranks->count; i++) {
 		const uint32_t rank = i ? i - 1 : ranks->reference;
 
-		if ((i && rank == ranks->reference) || reasons[rank] == READ_NOT)
+		if ((i && rank == ranks->reference) || !reasons[rank].is_read)
 			continue;
-		passes[count] = (struct straggler_pass){ .ranks = ranks,
-			.rank = &ranks->all[rank],
-			.is_peer = reasons[rank] == READ_PEER };
-		run_straggler_pass(&passes[count], options);
-		passes[count].is_peer &= passes[count].nodes != NULL;
-		count++;
+		passes[count] = (struct straggler_pass){
+			.ranks = ranks, .rank = &ranks->all[rank], .peer_of = reasons[rank].peer_of
+		};
+		run_straggler_pass(&passes[count++], options);
 	}
 	return count;
 }
 
 void ranks_find_stragglers(struct ranks *ranks, const struct options *options)
 {
-	uint8_t *reasons = xcalloc(ranks->count + 1);
+	struct read_reason *reasons = xcalloc((ranks->count + 1) * sizeof *reasons);
 	struct straggler_pass *passes;
 	size_t count;
 
 	store_worst_stragglers(ranks);
 	ranks->places = string_table_new();
-	choose_peers(ranks, reasons);
+	for (size_t s = 0; s < ranks->straggler_count; s++)
+		choose_peers(ranks, s, reasons);
 	choose_for_places(ranks, reasons);
-	passes = xcalloc(
-		(RANKS_STRAGGLERS_MAX + RANKS_PEERS_MAX + RANKS_PLACES_MAX + 2) * sizeof *passes);
+	passes = xcalloc((1 + RANKS_STRAGGLERS_MAX * (1 + RANKS_PEERS_MAX) + RANKS_PLACES_MAX) *
+			 sizeof *passes);
 	count = run_passes(ranks, reasons, passes, options);
 	for (size_t s = 0; s < ranks->straggler_count; s++)
 		explain_straggler(ranks, &ranks->stragglers[s], passes, count);
