@@ -8,6 +8,7 @@
 #include "report/print/next_command.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
+#include "report/analysis/ranks/rank_hang.h"
 #include "report/views/ranks_columns.h"
 #include "report/views/ranks.h"
 #include "report/views/views.h"
@@ -142,6 +143,10 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 	put_clocks(ranks, style);
 	paragraph_add(&paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count,
 		ranks->group_count, ranks->group_count == 1 ? "" : "s");
+	if (ranks->incomplete)
+		paragraph_add(&paragraph,
+			"; %llu lack a rank (of each, %u %% of the ranks suffice)",
+			(unsigned long long)ranks->incomplete, ranks->quorum);
 	if (ranks->undecided)
 		paragraph_add(&paragraph,
 			"; in %llu the last two arrived within the clocks' residual",
@@ -164,6 +169,141 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 		paragraph_add(&paragraph, "; each starts with the range it was launched in, since "
 					  "the simulated NCCL waits there");
 	paragraph_print(&paragraph, "matched");
+}
+
+/* Says which ranks have clocks that are not aligned with the reference, but with each other. */
+static void put_islands(const struct ranks *ranks, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	if (ranks->island_count < 2)
+		return;
+	paragraph_add(&paragraph,
+		"the ranks are %zu islands that share no communicator; waits are measured in each "
+		"by a clock of its own:",
+		ranks->island_count);
+	for (size_t i = 0; i < ranks->island_count && i < CLOCKS; i++)
+		paragraph_add(&paragraph, "%s %zu ranks by that of rank %lld", i ? "," : "",
+			ranks->islands[i].count,
+			(long long)ranks->all[ranks->islands[i].reference].number);
+	if (ranks->island_count > CLOCKS)
+		paragraph_add(&paragraph, " and %zu more", ranks->island_count - CLOCKS);
+	paragraph_print(&paragraph, "islands");
+}
+
+#define HANGS 3   /* collectives that are printed */
+#define ABSENT 4  /* ranks of each that are printed */
+#define THREADS 3 /* threads of each that are printed */
+
+static void add_thread(struct paragraph *paragraph, const struct end_thread *thread)
+{
+	paragraph_add(paragraph, "thread %u is in `", thread->tid);
+	for (size_t i = 0; i < thread->path_count; i++) {
+		paragraph_add(paragraph, "%s", i ? " / " : "");
+		paragraph_text(paragraph, thread->path[i], strlen(thread->path[i]));
+	}
+	paragraph_add(paragraph, "`, open for ");
+	paragraph_value(paragraph, UNIT_TIME, thread->open_ns);
+	if (thread->source) {
+		paragraph_add(paragraph, ", entered from ");
+		paragraph_text(paragraph, thread->source, strlen(thread->source));
+	}
+	for (size_t i = 0; i < thread->frame_count; i++) {
+		paragraph_add(paragraph, i ? " < " : ", last call from ");
+		paragraph_text(paragraph, thread->frames[i], strlen(thread->frames[i]));
+	}
+}
+
+static void put_absent_rank(const struct ranks *ranks, const struct rank_hangs *hangs,
+	uint32_t index, const struct style *style)
+{
+	const struct rank_input *input = ranks->all[index].input;
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_add(&paragraph, "rank %lld ", (long long)ranks->all[index].number);
+	if (hangs->waits[index])
+		paragraph_add(&paragraph, "waits in another collective");
+	else if (!input->end)
+		paragraph_add(&paragraph, "has ended");
+	else if (!input->end->thread_count)
+		paragraph_add(&paragraph, "was in no recorded range");
+	for (size_t i = 0;
+		!hangs->waits[index] && input->end && i < input->end->thread_count && i < THREADS;
+		i++) {
+		paragraph_add(&paragraph, i ? "; " : "has not requested it: ");
+		add_thread(&paragraph, &input->end->threads[i]);
+	}
+	paragraph_print(&paragraph, "");
+}
+
+static void put_hang(const struct ranks *ranks, const struct rank_hangs *hangs,
+	const struct rank_hang *hang, const struct style *style)
+{
+	const struct trace_text name = ranks_group_name(ranks, hang->group);
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_add(&paragraph,
+		"at the end of the traces %zu ranks wait for %zu in collective %llu",
+		hang->waiting_count, hang->absent_count, (unsigned long long)hang->number);
+	if (name.known) {
+		paragraph_add(&paragraph, " of communicator ");
+		paragraph_text(&paragraph, name.bytes, name.length);
+	}
+	paragraph_print(&paragraph, "hang");
+	for (size_t i = 0; i < hang->absent_count && i < ABSENT; i++)
+		put_absent_rank(ranks, hangs, hang->absent[i], style);
+	if (hang->absent_count > ABSENT) {
+		paragraph_add(
+			&paragraph, "%zu more (-f json lists all)", hang->absent_count - ABSENT);
+		paragraph_print(&paragraph, "");
+	}
+}
+
+static void put_hangs(const struct ranks *ranks, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	struct rank_hangs hangs;
+
+	rank_hangs_find(&hangs, ranks);
+	for (size_t i = 0; i < hangs.count && i < HANGS; i++)
+		put_hang(ranks, &hangs, &hangs.all[i], style);
+	if (hangs.count > HANGS) {
+		paragraph_add(&paragraph, "%zu more communicators (-f json lists all)",
+			hangs.count - HANGS);
+		paragraph_print(&paragraph, "hang");
+	}
+	rank_hangs_free(&hangs);
+}
+
+#define EXPOSED_PLACES 3
+
+static void put_exposed(const struct ranks *ranks, const struct style *style)
+{
+	size_t count;
+	const struct collective_row **rows = ranks_exposed_rows(ranks, &count);
+	struct paragraph paragraph = { .style = style };
+
+	if (!count) {
+		free(rows);
+		return;
+	}
+	paragraph_value(&paragraph, UNIT_TIME, ranks_exposed_ns(ranks));
+	paragraph_add(&paragraph, " of communication in all ranks while their GPUs compute "
+				  "nothing");
+	for (size_t i = 0; i < count && i < EXPOSED_PLACES; i++) {
+		paragraph_add(&paragraph, "%s ", i ? "," : ":");
+		paragraph_value(&paragraph, UNIT_TIME, rows[i]->exposed_ns);
+		paragraph_add(&paragraph, " in %s", collective_name(rows[i]->kind));
+		if (!rows[i]->place)
+			continue;
+		paragraph_add(&paragraph, " of `");
+		add_rank_path(&paragraph, ranks, rows[i]->place);
+		paragraph_add(&paragraph, "`");
+	}
+	if (count > EXPOSED_PLACES)
+		paragraph_add(&paragraph, " (-f json lists %zu more)", count - EXPOSED_PLACES);
+	paragraph_print(&paragraph, "exposed");
+	free(rows);
 }
 
 static void put_straggler(
@@ -406,6 +546,8 @@ static void put_ranks_next(
 	next_command_put(&command, style);
 }
 
+#define WARNINGS 20 /* that are printed */
+
 static void put_rank_warnings(const struct ranks *ranks, const struct style *style)
 {
 	bool simulated = false;
@@ -414,13 +556,16 @@ static void put_rank_warnings(const struct ranks *ranks, const struct style *sty
 		simulated |= ranks->all[i].process->simulated;
 	if (simulated)
 		output_string(style->out, "simulated device: GPU figures are not measurements\n");
-	for (size_t i = 0; i < ranks->processes.warning_count; i++) {
+	for (size_t i = 0; i < ranks->processes.warning_count && i < WARNINGS; i++) {
 		const char *warning = ranks->processes.warnings[i];
 
 		output_string(style->out, "warning: ");
 		print_escaped(style, warning, strlen(warning), 0);
 		output_char(style->out, '\n');
 	}
+	if (ranks->processes.warning_count > WARNINGS)
+		print_line(style, "%zu more warnings (-f json lists all)\n",
+			ranks->processes.warning_count - WARNINGS);
 }
 
 static void print_ranks(
@@ -429,7 +574,10 @@ static void print_ranks(
 	const struct style style = style_of(&options->style, out);
 
 	put_ranks_title(ranks, &style);
+	put_islands(ranks, &style);
+	put_hangs(ranks, &style);
 	put_stragglers(ranks, &style);
+	put_exposed(ranks, &style);
 	put_ranks(ranks, options, &style);
 	if (ranks->row_count)
 		put_collective_rows(ranks, options, &style);

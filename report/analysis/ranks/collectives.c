@@ -72,6 +72,11 @@ static int collective_range_kind(struct trace_text name)
 	return -1;
 }
 
+bool collective_is_range(struct trace_text name)
+{
+	return collective_range_kind(name) >= 0;
+}
+
 static bool is_same_communicator(const struct communicator *left, const struct communicator *right)
 {
 	return left->device == right->device && left->stream == right->stream &&
@@ -447,6 +452,30 @@ void collectives_read(struct collectives *collectives, struct trace_reader *read
 	drop_unusable(collectives);
 	sort_collectives(collectives);
 	find_groups(collectives, reader);
+}
+
+void collectives_insert_lost(struct collectives *collectives, uint32_t communicator, size_t index,
+	const struct collective *alike, size_t count)
+{
+	const size_t at = collectives->communicators[communicator].first + index;
+
+	ARRAY_GROW(collectives->all, collectives->room, collectives->count + count);
+	memmove(collectives->all + at + count, collectives->all + at,
+		(collectives->count - at) * sizeof *collectives->all);
+	for (size_t i = 0; i < count; i++)
+		collectives->all[at + i] = (struct collective){ .start_ns = INT64_MIN,
+			.end_ns = INT64_MIN,
+			.launched_ns = UINT64_MAX,
+			.requested_ns = UINT64_MAX,
+			.communicator = communicator,
+			.outcome = UINT32_MAX,
+			.kind = alike[i].kind };
+	collectives->count += count;
+	collectives->communicators[communicator].count += count;
+	for (size_t i = 0; i < collectives->communicator_count; i++)
+		if (collectives->communicators[i].first > at ||
+			(collectives->communicators[i].first == at && i > communicator))
+			collectives->communicators[i].first += count;
 }
 
 void collectives_free(struct collectives *collectives)

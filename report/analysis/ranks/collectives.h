@@ -84,6 +84,13 @@ struct communicator {
 	struct trace_text group;
 };
 
+/* Whether it stands for a collective whose record is lost. Its other members but `kind` and
+ * `communicator` say nothing. */
+static inline bool collective_is_lost(const struct collective *collective)
+{
+	return collective->end_ns == INT64_MIN;
+}
+
 /* Whether the communicator holds the sends and receives of two ranks. */
 static inline bool communicator_is_pair(const struct communicator *communicator)
 {
@@ -105,11 +112,17 @@ struct collectives {
  * the simulated device. `categories`: rules that say which kernels are communication. */
 void collectives_read(struct collectives *collectives, struct trace_reader *reader,
 	bool waits_in_call, const struct categories *categories);
+/* Inserts `count` lost collectives before collective `index` of a communicator, of the kinds
+ * `alike`. */
+void collectives_insert_lost(struct collectives *collectives, uint32_t communicator, size_t index,
+	const struct collective *alike, size_t count);
 void collectives_free(struct collectives *collectives);
 
 /* Returns the kind of the kernel `name`, or -1 if it is not of NCCL or RCCL. Communication of other
  * libraries is not matched between ranks, because its kernels share CUDA streams. */
 int collective_kernel(struct trace_text name);
+/* Whether a range with this name is a collective of a library (nccl:all_reduce, gloo:broadcast). */
+bool collective_is_range(struct trace_text name);
 const char *collective_name(enum collective_kind kind);
 /* Whether all members end at the same time. */
 bool collective_together(enum collective_kind kind);

@@ -29,7 +29,9 @@ struct collective *group_collective(
 
 	if (index < 0 || (size_t)index >= communicator->count)
 		return NULL;
-	return &rank->collectives->all[communicator->first + (size_t)index];
+	return collective_is_lost(&rank->collectives->all[communicator->first + (size_t)index])
+		       ? NULL
+		       : &rank->collectives->all[communicator->first + (size_t)index];
 }
 
 struct collective *group_comparable(const struct ranks *ranks, const struct collective_group *group,
@@ -108,7 +110,8 @@ static struct shift_trial try_alignment(
 		return trial;
 	trial.same = count > 0;
 	for (size_t i = 0; i < count; i += stride) {
-		if (!collective_together(left[i].kind))
+		if (!collective_together(left[i].kind) || collective_is_lost(&left[i]) ||
+			collective_is_lost(&right[i]))
 			continue;
 		durations[used] = max_u64(
 			collective_duration(&left[i]), collective_duration(&right[i]));
@@ -230,15 +233,16 @@ static uint64_t hash_name(struct trace_text name)
 	return hash;
 }
 
-static struct trace_text group_name(const struct ranks *ranks, const struct collective_group *group)
+struct trace_text ranks_group_name(const struct ranks *ranks, uint32_t group)
 {
-	return communicator_of(ranks, &group->members[0])->group;
+	return communicator_of(ranks, &ranks->groups[group].members[0])->group;
 }
 
 static void new_group(
 	struct ranks *ranks, struct group_finder *finder, struct rank_communicator member)
 {
 	struct collective_group *group;
+	struct trace_text name;
 	struct hash_slot *slot;
 	uint64_t hash;
 
@@ -246,12 +250,13 @@ static void new_group(
 	*group = (struct collective_group){ .island = RANKS_NO_ISLAND };
 	member.shift = 0;
 	add_member(ranks, group, member);
-	if (!group_name(ranks, group).known) {
+	name = communicator_of(ranks, &member)->group;
+	if (!name.known) {
 		*ARRAY_ADD(finder->unnamed, finder->unnamed_room,
 			finder->unnamed_count) = (uint32_t)ranks->group_count - 1;
 		return;
 	}
-	hash = hash_name(group_name(ranks, group));
+	hash = hash_name(name);
 	hash_index_reserve(&finder->by_name);
 	for (slot = hash_index_first(&finder->by_name, hash); slot->number;)
 		slot = hash_index_next(&finder->by_name, slot);
@@ -291,6 +296,61 @@ static bool may_be_joined(const struct ranks *ranks, const struct rank_communica
 	       (is_good_fit(trial) && (same || trial->fit.residual_ns < least_ns));
 }
 
+/* ---- collectives whose records are lost ---- */
+
+/* Whether records may be lost in the middle of a trace. */
+static bool may_have_lost(const struct ranks *ranks, uint32_t rank)
+{
+	const struct rank_input *input = ranks->all[rank].input;
+
+	return input->status == RANK_INPUT_DAMAGED || input->process.integrity.dropped;
+}
+
+/* Returns how many of the next collectives of `longest` are lost, if `own` is the first one after
+ * them. `distance_ns`: of the ends before them. SIZE_MAX: not known. */
+static size_t count_lost(const struct collective *longest, size_t count,
+	const struct collective *own, int64_t distance_ns, int64_t before_ns)
+{
+	const double drifted = (double)(own->end_ns - before_ns) * THEIL_SEN_DRIFT_PPM_MAX * 1e-6;
+
+	for (size_t lost = 0; lost < count; lost++) {
+		const double change = (double)(longest[lost].end_ns - own->end_ns) -
+				      (double)distance_ns;
+
+		if (longest[lost].kind == own->kind && !collective_is_lost(&longest[lost]) &&
+			(change < 0 ? -change : change) <= RANK_RESIDUAL_MAX_NS + drifted)
+			return lost;
+	}
+	return SIZE_MAX;
+}
+
+/* Compares the ends of a communicator with those of the longest member of its group, from the first
+ * on. Where their distance changes, inserts collectives that are lost. */
+static void insert_lost(struct ranks *ranks, const struct rank_communicator *longest,
+	const struct rank_communicator *member)
+{
+	const struct communicator *other = communicator_of(ranks, longest),
+				  *own = communicator_of(ranks, member);
+	struct collectives *collectives = ranks->all[member->rank].collectives;
+	const struct collective *others = &ranks->all[longest->rank].collectives->all[other->first];
+
+	for (size_t i = 1; i < own->count && i < other->count; i++) {
+		const struct collective *all = &collectives->all[own->first];
+		size_t lost;
+
+		if (!collective_together(all[i].kind) || collective_is_lost(&others[i - 1]))
+			continue;
+		lost = count_lost(others + i, other->count - i, &all[i],
+			others[i - 1].end_ns - all[i - 1].end_ns, all[i - 1].end_ns);
+		if (lost == SIZE_MAX)
+			return;
+		if (lost)
+			collectives_insert_lost(
+				collectives, member->communicator, i, others + i, lost);
+		i += lost;
+	}
+}
+
 /* The group that a communicator fits best so far. */
 struct group_choice {
 	struct collective_group *group; /* NULL: none */
@@ -298,7 +358,7 @@ struct group_choice {
 	uint64_t least_ns;
 };
 
-static void try_group(const struct ranks *ranks, struct collective_group *group,
+static void try_group(struct ranks *ranks, struct collective_group *group,
 	const struct rank_communicator *member, struct group_choice *best)
 {
 	const struct rank_communicator *longest = &group->members[group->longest];
@@ -308,6 +368,9 @@ static void try_group(const struct ranks *ranks, struct collective_group *group,
 
 	if (has_rank(group, member->rank) || same < 0)
 		return;
+	if (same > 0 && may_have_lost(ranks, member->rank) &&
+		communicator_of(ranks, member)->count < communicator_of(ranks, longest)->count)
+		insert_lost(ranks, longest, member);
 	trial = best_shift(ranks, longest, &tried);
 	if (!may_be_joined(ranks, longest, member, &trial, same != 0, best->least_ns))
 		return;
@@ -315,7 +378,7 @@ static void try_group(const struct ranks *ranks, struct collective_group *group,
 	*best = (struct group_choice){ group, tried, same ? 0 : trial.fit.residual_ns };
 }
 
-static void try_groups_of_name(const struct ranks *ranks, const struct group_finder *finder,
+static void try_groups_of_name(struct ranks *ranks, const struct group_finder *finder,
 	const struct rank_communicator *member, struct group_choice *best)
 {
 	const uint64_t hash = hash_name(communicator_of(ranks, member)->group);
@@ -386,7 +449,8 @@ static uint64_t deviation_of_first(const struct ranks *ranks, uint32_t rank)
 	if (!count || !kinds_match(left, right, count))
 		return UINT64_MAX;
 	for (size_t i = 0; i < count; i += stride)
-		if (collective_together(left[i].kind))
+		if (collective_together(left[i].kind) && !collective_is_lost(&left[i]) &&
+			!collective_is_lost(&right[i]))
 			pairs[used++] = (struct clock_readings){ left[i].end_ns, right[i].end_ns };
 	return theil_sen_fit(pairs, used).residual_ns;
 }

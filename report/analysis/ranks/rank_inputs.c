@@ -62,6 +62,11 @@ bool rank_input_is_used(const struct rank_input *input)
 	return input->status <= RANK_INPUT_DAMAGED;
 }
 
+bool rank_input_is_fault(const struct rank_input *input)
+{
+	return input->status != RANK_INPUT_OK && input->status != RANK_INPUT_NO_COLLECTIVES;
+}
+
 struct rank_input *rank_inputs_add(struct rank_inputs *inputs, const char *path)
 {
 	struct rank_input *input = xcalloc(sizeof *input);
@@ -86,6 +91,7 @@ void rank_inputs_free(struct rank_inputs *inputs)
 		struct rank_input *input = inputs->all[i];
 
 		collectives_free(&input->collectives);
+		rank_end_free(input->end);
 		free(input->process.command);
 		free(input->process.path);
 		free(input->why);

@@ -25,6 +25,7 @@
 #define PPERF_REPORT_ANALYSIS_RANKS_RANK_INPUTS_H
 
 #include "report/analysis/ranks/collectives.h"
+#include "report/analysis/ranks/rank_end.h"
 #include "report/run/process.h"
 
 /* name, name in JSON, what it says of the trace in a sentence: `2 traces are ...` */
@@ -52,8 +53,9 @@ struct rank_input {
 	enum rank_input_status status;
 	char *why; /* NULL: ok */
 	uint64_t run_id, bytes;
-	uint32_t attempt; /* number of earlier attempts of this rank in the same run */
-	bool ended;       /* the process ended by exit(), or the trace is of another tool */
+	uint32_t attempt;     /* number of earlier attempts of this rank in the same run */
+	bool ended;           /* the process ended by exit(), or the trace is of another tool */
+	struct rank_end *end; /* NULL: the process ended, or has no collectives */
 	struct collectives collectives;
 	struct profile_totals totals;
 	bool has_gpu; /* GPU work was timed */
@@ -80,6 +82,9 @@ void rank_input_refuse(struct rank_input *input, enum rank_input_status status, 
 	...) __attribute__((format(printf, 3, 4)));
 /* Whether its collectives are compared, as far as its status says. */
 bool rank_input_is_used(const struct rank_input *input);
+
+/* Whether it is a trace of a rank that is damaged or not used. */
+bool rank_input_is_fault(const struct rank_input *input);
 
 /* Chooses one run, and one trace of each rank. Requires that all inputs were read. Ends the program
  * if --run names a run that is not there. */

@@ -31,9 +31,9 @@ static void set_read_status(struct rank_input *input)
 
 	if (cut)
 		rank_input_refuse(input, RANK_INPUT_CUT,
-			"%s: the end of the file is missing%s; its ranks' collectives after that "
-			"are compared without it",
-			path, file->cut_bytes ? "" : " (a block is cut off)");
+			"%s: the end of the file is missing; collectives after it are compared "
+			"without this rank",
+			path);
 	else if (input->process.integrity.damaged)
 		rank_input_refuse(input, RANK_INPUT_DAMAGED, "%s",
 			warning ? warning : "parts of the file are damaged");
@@ -72,6 +72,8 @@ static void read_input(struct ranks *ranks, struct rank_input *input, const stru
 		&input->collectives, process->reader, process->simulated, process->categories);
 	read_facts(input);
 	set_read_status(input);
+	if (!input->ended && input->collectives.count)
+		input->end = rank_end_read(process, &input->collectives);
 	ranks->has_incomplete |= !process->complete;
 	process_close(process);
 }
@@ -216,19 +218,18 @@ static void warn_of_inputs(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->inputs.count; i++) {
 		const struct rank_input *input = ranks->inputs.all[i];
 
-		if (input->status != RANK_INPUT_OK && input->status != RANK_INPUT_NO_COLLECTIVES)
+		if (rank_input_is_fault(input))
 			processes_warn(&ranks->processes, "%s", input->why);
 	}
 }
 
 bool ranks_are_whole(const struct ranks *ranks)
 {
-	size_t refused = ranks->missing_count + ranks->has_incomplete;
+	size_t faults = ranks->missing_count + ranks->has_incomplete;
 
-	for (size_t status = 0; status < RANK_INPUT_STATUS_COUNT; status++)
-		if (status != RANK_INPUT_OK && status != RANK_INPUT_NO_COLLECTIVES)
-			refused += ranks->input_counts[status];
-	return !refused;
+	for (size_t i = 0; i < ranks->inputs.count; i++)
+		faults += rank_input_is_fault(ranks->inputs.all[i]);
+	return !faults;
 }
 
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank)

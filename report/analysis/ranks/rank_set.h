@@ -173,6 +173,8 @@ void ranks_align_clocks(struct ranks *ranks);
 char *ranks_explain_unaligned(const struct ranks *ranks, uint32_t rank);
 /* Converts a time of `rank` to the reference's clock. */
 int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
+/* Returns the name of a group's communicator, if the traces have it. */
+struct trace_text ranks_group_name(const struct ranks *ranks, uint32_t group);
 /* Returns the collective of a member, or NULL if it has none for `instance`. */
 struct collective *group_collective(
 	const struct ranks *ranks, const struct rank_communicator *member, int64_t instance);
@@ -191,6 +193,11 @@ void ranks_find_stragglers(struct ranks *ranks, const struct options *options);
 /* Returns false if a trace cannot be used, a rank has none, or data are missing in one
  * (--strict). */
 bool ranks_are_whole(const struct ranks *ranks);
+/* Returns the rows with exposed time, the longest first, and sets `count`. The caller frees the
+ * array. */
+const struct collective_row **ranks_exposed_rows(const struct ranks *ranks, size_t *count);
+/* Returns the exposed communication of all ranks, matched or not. */
+uint64_t ranks_exposed_ns(const struct ranks *ranks);
 /* Returns whether --rank selects the rank. */
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
 /* Returns the names from the outermost range to `place`, and sets `count` to their number (0 for

@@ -141,7 +141,8 @@ static void set_median_lateness(struct ranks *ranks)
 static void count_unmatched(struct rank_process *rank)
 {
 	for (size_t i = 0; i < rank->collectives->count; i++)
-		if (rank->collectives->all[i].outcome == UINT32_MAX) {
+		if (rank->collectives->all[i].outcome == UINT32_MAX &&
+			!collective_is_lost(&rank->collectives->all[i])) {
 			rank->sums.unmatched++;
 			rank->sums.unmatched_ns += collective_time(&rank->collectives->all[i]);
 		}
@@ -244,4 +245,27 @@ void ranks_compute_waits(struct ranks *ranks)
 	set_median_lateness(ranks);
 	for (uint32_t i = 0; i < ranks->count; i++)
 		count_unmatched(&ranks->all[i]);
+}
+
+COMPARE_POINTERS_BY_LARGEST(by_exposed, struct collective_row, exposed_ns)
+
+const struct collective_row **ranks_exposed_rows(const struct ranks *ranks, size_t *count)
+{
+	const struct collective_row **rows = xcalloc((ranks->row_count + 1) * sizeof *rows);
+
+	*count = 0;
+	for (size_t i = 0; i < ranks->row_count; i++)
+		if (ranks->rows[i].exposed_ns)
+			rows[(*count)++] = &ranks->rows[i];
+	qsort(rows, *count, sizeof *rows, by_exposed);
+	return rows;
+}
+
+uint64_t ranks_exposed_ns(const struct ranks *ranks)
+{
+	uint64_t exposed_ns = 0;
+
+	for (size_t i = 0; i < ranks->count; i++)
+		exposed_ns += ranks->all[i].input->totals.gpu_exposed_communication_ns;
+	return exposed_ns;
 }
