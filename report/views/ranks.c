@@ -8,7 +8,6 @@
 #include "report/print/next_command.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
-#include "report/analysis/ranks/rank_hang.h"
 #include "report/views/ranks_columns.h"
 #include "report/views/ranks.h"
 #include "report/views/views.h"
@@ -189,90 +188,6 @@ static void put_islands(const struct ranks *ranks, const struct style *style)
 	if (ranks->island_count > CLOCKS)
 		paragraph_add(&paragraph, " and %zu more", ranks->island_count - CLOCKS);
 	paragraph_print(&paragraph, "islands");
-}
-
-#define HANGS 3   /* collectives that are printed */
-#define ABSENT 4  /* ranks of each that are printed */
-#define THREADS 3 /* threads of each that are printed */
-
-static void add_thread(struct paragraph *paragraph, const struct end_thread *thread)
-{
-	paragraph_add(paragraph, "thread %u is in `", thread->tid);
-	for (size_t i = 0; i < thread->path_count; i++) {
-		paragraph_add(paragraph, "%s", i ? " / " : "");
-		paragraph_text(paragraph, thread->path[i], strlen(thread->path[i]));
-	}
-	paragraph_add(paragraph, "`, open for ");
-	paragraph_value(paragraph, UNIT_TIME, thread->open_ns);
-	if (thread->source) {
-		paragraph_add(paragraph, ", entered from ");
-		paragraph_text(paragraph, thread->source, strlen(thread->source));
-	}
-	for (size_t i = 0; i < thread->frame_count; i++) {
-		paragraph_add(paragraph, i ? " < " : ", last call from ");
-		paragraph_text(paragraph, thread->frames[i], strlen(thread->frames[i]));
-	}
-}
-
-static void put_absent_rank(const struct ranks *ranks, const struct rank_hangs *hangs,
-	uint32_t index, const struct style *style)
-{
-	const struct rank_input *input = ranks->all[index].input;
-	struct paragraph paragraph = { .style = style };
-
-	paragraph_add(&paragraph, "rank %lld ", (long long)ranks->all[index].number);
-	if (hangs->waits[index])
-		paragraph_add(&paragraph, "waits in another collective");
-	else if (!input->end)
-		paragraph_add(&paragraph, "has ended");
-	else if (!input->end->thread_count)
-		paragraph_add(&paragraph, "was in no recorded range");
-	for (size_t i = 0;
-		!hangs->waits[index] && input->end && i < input->end->thread_count && i < THREADS;
-		i++) {
-		paragraph_add(&paragraph, i ? "; " : "has not requested it: ");
-		add_thread(&paragraph, &input->end->threads[i]);
-	}
-	paragraph_print(&paragraph, "");
-}
-
-static void put_hang(const struct ranks *ranks, const struct rank_hangs *hangs,
-	const struct rank_hang *hang, const struct style *style)
-{
-	const struct trace_text name = ranks_group_name(ranks, hang->group);
-	struct paragraph paragraph = { .style = style };
-
-	paragraph_add(&paragraph,
-		"at the end of the traces %zu ranks wait for %zu in collective %llu",
-		hang->waiting_count, hang->absent_count, (unsigned long long)hang->number);
-	if (name.known) {
-		paragraph_add(&paragraph, " of communicator ");
-		paragraph_text(&paragraph, name.bytes, name.length);
-	}
-	paragraph_print(&paragraph, "hang");
-	for (size_t i = 0; i < hang->absent_count && i < ABSENT; i++)
-		put_absent_rank(ranks, hangs, hang->absent[i], style);
-	if (hang->absent_count > ABSENT) {
-		paragraph_add(
-			&paragraph, "%zu more (-f json lists all)", hang->absent_count - ABSENT);
-		paragraph_print(&paragraph, "");
-	}
-}
-
-static void put_hangs(const struct ranks *ranks, const struct style *style)
-{
-	struct paragraph paragraph = { .style = style };
-	struct rank_hangs hangs;
-
-	rank_hangs_find(&hangs, ranks);
-	for (size_t i = 0; i < hangs.count && i < HANGS; i++)
-		put_hang(ranks, &hangs, &hangs.all[i], style);
-	if (hangs.count > HANGS) {
-		paragraph_add(&paragraph, "%zu more communicators (-f json lists all)",
-			hangs.count - HANGS);
-		paragraph_print(&paragraph, "hang");
-	}
-	rank_hangs_free(&hangs);
 }
 
 #define EXPOSED_PLACES 3
@@ -575,7 +490,7 @@ static void print_ranks(
 
 	put_ranks_title(ranks, &style);
 	put_islands(ranks, &style);
-	put_hangs(ranks, &style);
+	ranks_print_hangs(ranks, &style);
 	put_stragglers(ranks, &style);
 	put_exposed(ranks, &style);
 	put_ranks(ranks, options, &style);
