@@ -7,6 +7,7 @@
  *	groups=TxPxD    T neighbours, P blocks of these and D of those each have a communicator
  *	                (one of all ranks)
  *	named=0         the traces do not name the communicators (1)
+ *	label=WORD      the end of their names (none)
  *	first=R count=N writes only ranks R to R + N - 1 (all)
  *	run=ID pid=N    of the header: the run, and the process of rank 0 (1, 1000)
  *	start=NS        CLOCK_REALTIME at the start of rank 0 (1700000000000000000)
@@ -25,7 +26,7 @@ struct job {
 	uint32_t ranks, steps, first, count, straggler, sizes[LOAD_GROUPS], pid, hang_step, absent;
 	bool grouped, named;
 	uint64_t run_id, start_ns;
-	const char *folder, *prefix;
+	const char *folder, *prefix, *label;
 	uint64_t *begins, *ends; /* by rank, step and collective */
 };
 
@@ -113,9 +114,9 @@ static void write_rank(const struct job *job, uint32_t number, const uint8_t *gr
 	uint32_t stride, count;
 
 	for (uint32_t group = 0; group < (job->grouped ? LOAD_GROUPS : 1); group++) {
-		snprintf(names[group], sizeof names[group], "%s of %u",
+		snprintf(names[group], sizeof names[group], "%s of %u%s",
 			job->grouped ? words[group] : "all",
-			members_of(job, number, group, &stride, &count));
+			members_of(job, number, group, &stride, &count), job->label);
 		rank.group_names[group] = job->named ? names[group] : NULL;
 	}
 	snprintf(path, sizeof path, "%s/%s%05u.bin", job->folder, job->prefix, number);
@@ -144,6 +145,8 @@ static void set(struct job *job, const char *argument)
 		job->start_ns = strtoull(value, NULL, 10);
 	if (!strncmp(argument, "prefix=", 7))
 		job->prefix = value;
+	if (!strncmp(argument, "label=", 6))
+		job->label = value;
 	if (!strncmp(argument, "named=", 6))
 		job->named = *value != '0';
 	if (!strncmp(argument, "groups=", 7))
@@ -161,7 +164,8 @@ int main(int count, char **arguments)
 		.absent = UINT32_MAX,
 		.count = UINT32_MAX,
 		.named = true,
-		.prefix = "rank" };
+		.prefix = "rank",
+		.label = "" };
 	uint8_t groups[LOAD_LAYERS];
 	uint64_t *free_at;
 	size_t all;
