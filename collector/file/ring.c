@@ -69,10 +69,12 @@ bool ring_is_used(void)
 /* Writes the head of a block that holds no chunk. */
 static bool write_unused(uint64_t offset, uint64_t bytes)
 {
-	struct trace_block block = {
-		.magic = TRACE_BLOCK_MAGIC, .type = TRACE_UNUSED, .extent = bytes
-	};
+	struct trace_block block;
 
+	memset(&block, 0, sizeof block);
+	block.magic = TRACE_BLOCK_MAGIC;
+	block.type = TRACE_UNUSED;
+	block.extent = bytes;
 	block.head_crc = trace_crc32c(0, &block, offsetof(struct trace_block, head_crc));
 	return file.write(&block, sizeof block, offset);
 }
@@ -159,7 +161,7 @@ static bool next_segment(enum trace_loss *reason)
 		return false;
 	}
 	*reason = TRACE_LOST_FULL_DISK;
-	if (ring->count < 2)
+	if (!ring->segments || ring->count < 2)
 		return false;
 	for (uint32_t i = 1; i <= ring->count; i++) {
 		const uint32_t next = (ring->current + i) % ring->count;

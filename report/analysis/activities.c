@@ -194,6 +194,7 @@ static void set_record_fields(struct activity *activity, const struct trace_call
 	activity->correlation = record->correlation;
 	activity->device = record->device;
 	activity->result = record->result;
+	activity->stack = record->stack;
 	activity->captured = (record->head.flags & TRACE_CALL_CAPTURED) != 0;
 }
 
@@ -275,6 +276,7 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 		activity->call_begin_ns = seen->launch->begin_ns;
 		activity->call_end_ns = seen->launch->end_ns;
 		activity->tid = seen->launch->tid;
+		activity->stack = seen->launch->stack;
 		activity->in_range = seen->launch->in_range;
 		activity->of_graph = seen->launch->graph_node != 0;
 	}

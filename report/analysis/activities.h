@@ -101,6 +101,7 @@ struct activity {
 	uint32_t step;
 	/* KERNEL with message_bytes: the number of ranks; 0: not known */
 	uint32_t message_ranks;
+	uint32_t stack;      /* of the call, or of the launch of a GPU operation; 0: none */
 	uint32_t result;     /* calls, API: 0 for success */
 	uint32_t trace_name; /* KERNEL: name id of the trace; else 0 */
 	uint8_t kind;        /* enum activity_kind */
@@ -167,6 +168,16 @@ static inline bool activity_is_work(const struct activity *activity)
 static inline bool activity_is_call(const struct activity *activity)
 {
 	return activity->kind < ACTIVITY_API;
+}
+
+/* Returns true for a copy, or a call of one, from memory of a GPU to memory of a GPU. Its call does
+ * not wait for it: it is like a launch. */
+static inline bool activity_copies_on_device(const struct activity *activity)
+{
+	return (activity->kind == ACTIVITY_COPY || activity->kind == ACTIVITY_COPY_CALL) &&
+	       ((activity->copy_kind >= TRACE_COPY_ATOA &&
+			activity->copy_kind <= TRACE_COPY_DTOD) ||
+		       activity->copy_kind == TRACE_COPY_PTOP);
 }
 
 /* Returns true if `work` is a kernel that counts and whose blocks fill its device (occupancy.h). */

@@ -149,7 +149,7 @@ static void split_rest(const struct delay_splitter *splitter, const struct devic
 
 	if (rest_ns > START_MAX_NS && stream_waits_before(splitter->waits, work, &wait) &&
 		!had_no_room(splitter, work, from_ns)) {
-		parts->event_ns = rest_ns;
+		*(wait.recorded ? &parts->event_ns : &parts->unknown_ns) = rest_ns;
 		return;
 	}
 	parts->others_ns = busy_until(device, work->begin_ns) - busy_until(device, from_ns);

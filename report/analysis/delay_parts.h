@@ -7,7 +7,8 @@
  * |---------|-----------------------------------------------------------------------------|
  * | stream  | for earlier work of its CUDA stream, which had not ended                    |
  * | start   | for its launch: until the call returned                                     |
- * | event   | behind a cudaStreamWaitEvent (stream_waits.h), if it had room               |
+ * | event   | behind a cudaStreamWaitEvent whose event is known, if it had room           |
+ * | unknown | the same, of another cudaStreamWaitEvent (stream_waits.h)                   |
  * | others  | while the device ran work of other streams of the process                   |
  * | unknown | the rest: the trace does not show for what                                  |
  *

@@ -110,7 +110,7 @@ static enum gap_cause blocking_cause(const struct gap_calls *calls, const struct
 	case ACTIVITY_FREE:
 		return GAP_ALLOCATION;
 	case ACTIVITY_COPY_CALL:
-		return GAP_COPY;
+		return activity_copies_on_device(call) ? GAP_UNKNOWN : GAP_COPY;
 	case ACTIVITY_OTHER_CALL:
 		return cause_by_name(string_table_get(calls->texts, call->name));
 	default:
@@ -257,7 +257,8 @@ static enum gap_cause starting_cause(
 {
 	if (is_within_graph(work, gap))
 		return GAP_KERNELS;
-	if (work->kind == ACTIVITY_COPY && work->call_end_ns > from_ns)
+	if (work->kind == ACTIVITY_COPY && !activity_copies_on_device(work) &&
+		work->call_end_ns > from_ns)
 		return GAP_COPY;
 	return max_u64(work->call_begin_ns, work->call_end_ns) > gap->begin_ns ? GAP_LATENCY
 									       : GAP_KERNELS;
@@ -284,15 +285,16 @@ static uint32_t longest_call_during(const struct thread_calls *caller, const str
 static struct gap_part waiting_part(const struct gap_calls *calls, const struct activity *work,
 	const struct gap *gap, uint64_t from_ns)
 {
-	struct gap_part part = {
-		.begin_ns = from_ns, .end_ns = gap->end_ns, .cause = GAP_QUEUED, .launched = true
-	};
+	struct gap_part part = { .begin_ns = from_ns,
+		.end_ns = gap->end_ns,
+		.cause = GAP_UNEXPLAINED,
+		.launched = true };
 
 	struct stream_wait wait;
 
 	if (!is_within_graph(work, gap) && stream_waits_before(calls->waits, work, &wait)) {
-		part.cause = GAP_EVENT;
-		part.blocked_by = wait.name;
+		part.cause = wait.recorded ? GAP_EVENT : GAP_UNEXPLAINED;
+		part.blocked_by = wait.recorded ? wait.name : 0;
 		part.event = wait.recorded                 ? GAP_EVENT_KNOWN
 			     : wait.at_ns >= gap->begin_ns ? GAP_EVENT_UNLIKELY
 							   : GAP_EVENT_POSSIBLE;

@@ -11,7 +11,7 @@
  * | unknown         | the launching call is not in the trace (this is for the whole gap)     |
  * | synchronisation | half of this part or more was spent in calls that wait                 |
  * | allocation      | the same, in calls that allocate or free memory                        |
- * | copy calls      | the same, in copy calls                                                |
+ * | copy calls      | the same, in copy calls, but not those within GPU memory               |
  * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below      |
  * | data loading    | meanwhile the thread fetched a batch (only idle_parts.h can tell)      |
  * | compilation     | meanwhile the thread compiled (only idle_parts.h can tell)             |
@@ -25,13 +25,15 @@
  *
  * | cause               | rule                                                               |
  * |---------------------|--------------------------------------------------------------------|
- * | copy calls          | until a copy call returns: it prepares memory                      |
+ * | copy calls          | until a copy call returns: it prepares memory of the host          |
  * | launch latency      | until any other launching call returns                             |
  * | gap between kernels | launched before the gap, and began at most START_MAX_NS into it    |
- * | event wait          | the rest, of work behind cudaStreamWaitEvent (stream_waits.h);     |
- * |                     | what it waits for may be something else (enum gap_event)           |
+ * | event wait          | the rest, of work behind cudaStreamWaitEvent (stream_waits.h), if  |
+ * |                     | the record of the event is in the trace                            |
+ * | unexplained wait    | the same without that record: it may be another wait, see          |
+ * |                     | enum gap_event                                                     |
  * | unknown             | the rest, next to a CUDA graph that may have nodes without records |
- * | queued              | the rest: the trace does not show what the operation waited for    |
+ * | unexplained wait    | the rest: the trace does not show what the operation waited for    |
  *
  * A rest of at most START_MAX_NS belongs to the launch (or the copy): a GPU needs some
  * microseconds to start work.
@@ -46,17 +48,17 @@
 #define START_MAX_NS 20000u
 #define GAP_PARTS_MAX 3u
 
-#define GAP_CAUSES(X)                     \
-	X(LAUNCH, "launch-bound")         \
-	X(DATA, "data loading")           \
-	X(COMPILATION, "compilation")     \
-	X(SYNC, "synchronisation")        \
-	X(ALLOCATION, "allocation")       \
-	X(COPY, "copy calls")             \
-	X(LATENCY, "launch latency")      \
-	X(KERNELS, "gap between kernels") \
-	X(EVENT, "event wait")            \
-	X(QUEUED, "queued")               \
+#define GAP_CAUSES(X)                      \
+	X(LAUNCH, "launch-bound")          \
+	X(DATA, "data loading")            \
+	X(COMPILATION, "compilation")      \
+	X(SYNC, "synchronisation")         \
+	X(ALLOCATION, "allocation")        \
+	X(COPY, "copy calls")              \
+	X(LATENCY, "launch latency")       \
+	X(KERNELS, "gap between kernels")  \
+	X(EVENT, "event wait")             \
+	X(UNEXPLAINED, "unexplained wait") \
 	X(UNKNOWN, "unknown")
 
 enum gap_cause {
@@ -100,7 +102,7 @@ struct gap_part {
 	/* text: the call that the launching thread was in for half or more of a wait; 0: none */
 	uint32_t host_call;
 	bool launched; /* the operation that ended the gap had been launched */
-	uint8_t event; /* of GAP_EVENT: enum gap_event */
+	uint8_t event; /* enum gap_event: what work behind cudaStreamWaitEvent waits for */
 };
 
 /* The last calls of each thread that can block it, and waits of streams: a bounded number. */

@@ -268,7 +268,7 @@ void memory_moments_add_history(struct memory_moments *moments, const struct opt
 	const uint64_t all = most_changes(options, memory);
 	/* Three moments are those with a name. */
 	const uint64_t changes = most == UINT32_MAX ? changes_at_most(all)
-				 : most > 5         ? (most - 3) / 2
+				 : most > 5         ? max_u64((most - 3) / 2, 1)
 						    : 1,
 		       times = most == UINT32_MAX ? 0 : changes;
 

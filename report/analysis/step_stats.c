@@ -348,6 +348,7 @@ bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *
 	struct step_table *table = process->steps && !steps_overlap(process->steps)
 					   ? new_table(process)
 					   : NULL;
+	uint64_t steps_ns = 0;
 
 	*busy_ns = *idle_ns = 0;
 	if (table && table->usual)
@@ -356,8 +357,11 @@ bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *
 		if (table->steps[i].step->kind == STEP_USUAL) {
 			*busy_ns += table->steps[i].busy_ns;
 			*idle_ns += table->steps[i].idle_ns;
+			steps_ns += table->steps[i].step->end_ns - table->steps[i].step->begin_ns;
 		}
 	step_table_free(table);
+	if (*busy_ns + *idle_ns < steps_ns / 2)
+		*busy_ns = *idle_ns = 0;
 	return *busy_ns + *idle_ns > 0;
 }
 

@@ -44,8 +44,9 @@ static const struct {
 		    "After it: launch latency: until the launch "
 		    "call returned, or up to 20 us more (of a copy: copy); gap between kernels: "
 		    "it was launched before the gap and started within 20 us; event wait: the "
-		    "rest, if its launch was behind a cudaStreamWaitEvent; queued: the rest, if "
-		    "the trace does not show what it waited for. unknown: its launch is not in "
+		    "rest, if its launch was behind a cudaStreamWaitEvent whose event is recorded "
+		    "in the trace; unexplained wait: the rest, as the trace does not show what it "
+		    "waited for. unknown: its launch is not in "
 		    "the trace, or the gap is next to a CUDA graph whose nodes may be missing." },
 	{ "away", "intervals in which CUPTI was released to another profiler (PPERF_CUPTI=yield). "
 		  "GPU activity in them is not recorded; this time counts neither as busy nor as "
@@ -184,8 +185,9 @@ static const struct {
 		"waits for an event which the file does not name is assumed to wait for an "
 		"operation of another stream that ended at most 20 us before. What is more than 20 "
 		"us between the launch call or "
-		"the previous operation and the start of an operation counts as event wait, queued "
-		"or unknown, by the rules of causes. With --steps: the part of the run's path "
+		"the previous operation and the start of an operation counts as event wait, "
+		"unexplained wait or unknown, by the rules of causes. With --steps: the part of "
+		"the run's path "
 		"inside the steps." },
 	{ "slack, gain", "slack: how much longer one call or operation could take without delaying "
 			 "the end of the run. gain: an upper bound on how much sooner the run "

@@ -86,8 +86,9 @@ static void add_directory(struct options *options, size_t *room, const char *fol
 {
 	char error[READER_ERROR_BYTES];
 	struct run_files found;
+	const bool shows_ranks = !strcmp(options->view->name, "html");
 
-	if (!run_files_in_directory(folder, &found, error))
+	if (!run_files_in_directory(folder, shows_ranks, &found, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
 	if (options->view->traces && options->rank < 0 && found.count > 1)
 		fatal(STATUS_USAGE,

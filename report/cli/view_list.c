@@ -213,9 +213,10 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
-		.reads = "not launched: the device, or the stream alone, was idle, and its next "
-			 "operation had not been launched; not started: it had been launched; call "
-			 "paths in the order of their summed latencies",
+		.reads =
+			"not launched: the device, or the stream alone, was idle, and its next "
+			"operation had not been launched; after launch: it had been launched; call "
+			"paths in the order of their summed latencies",
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "distribution of the durations of one node, kernel or operator NAME: "
@@ -360,7 +361,8 @@ const struct view view_list[] = {
 		.run = flame_view },
 	{ .name = "html",
 		.summary = "one page of HTML: verdict, findings, timeline, flame graph, memory, "
-			   "idle time, steps and kernels; opens without a network",
+			   "idle time, steps and kernels; of several ranks, or of what changed "
+			   "from BEFORE to AFTER, too",
 		.columns = "",
 		.text = "",
 		.run = html_view },

@@ -20,6 +20,7 @@
 #include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/gpu/device_timeline.h"
+#include "report/run/call_stack.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work)
 		return;
 	if (work->kind == ACTIVITY_KERNEL)
 		launching_thread_of(&diagnosis->facts, work->tid, work->device)->kernels++;
-	if (work->kind == ACTIVITY_COPY && !work->of_graph && work->end_ns <= work->call_end_ns &&
+	if (work->kind == ACTIVITY_COPY && !work->of_graph && !activity_copies_on_device(work) &&
+		work->end_ns <= work->call_end_ns &&
 		is_examined(diagnosis, work->step, work->call_begin_ns))
 		add_blocking_call(
 			&diagnosis->facts, &(struct blocking_call){ .begin_ns = work->call_begin_ns,
@@ -59,6 +61,7 @@ void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work)
 						   .tid = work->tid,
 						   .owner = work->owner,
 						   .name = work->name,
+						   .stack = work->stack,
 						   .copies = true });
 }
 
@@ -70,7 +73,43 @@ void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 						   .end_ns = call->end_ns,
 						   .tid = call->tid,
 						   .owner = call->owner,
-						   .name = call->name });
+						   .name = call->name,
+						   .stack = call->stack });
+}
+
+/* Returns true if the innermost Python frame is Tensor.item(). */
+static bool is_in_item(struct process *process, uint32_t stack)
+{
+	char *frame = xcalloc(CALL_STACK_TEXT);
+	bool found;
+
+	if (call_stack_frames(process, stack))
+		call_stack_frame(process, stack, 0, true, frame, CALL_STACK_TEXT);
+	found = strstr(frame, "method item of Tensor");
+	free(frame);
+	return found;
+}
+
+void blocking_find_reads(struct diagnosis *diagnosis)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	enum { NOT_KNOWN, NO, YES };
+	uint8_t *answers = xcalloc(diagnosis->profile->tree->count);
+	uint32_t stack = 0;
+	bool in_item = false;
+
+	for (size_t i = 0; i < facts->blocking_count; i++) {
+		struct blocking_call *call = &facts->blocking[i];
+		uint8_t *answer = &answers[call->owner];
+
+		if (*answer == NOT_KNOWN)
+			*answer = diagnose_reads_value(diagnosis, call->owner) ? YES : NO;
+		if (call->stack && call->stack != stack)
+			in_item = is_in_item(diagnosis->process, call->stack);
+		stack = call->stack ? call->stack : stack;
+		call->reads = *answer == YES || (call->stack && in_item);
+	}
+	free(answers);
 }
 
 void blocking_free(struct diagnose_facts *facts)
@@ -103,7 +142,8 @@ struct blocked_sums {
 	struct blocked_device devices[TIMELINE_DEVICES];
 	size_t device_count;
 	struct occurrences calls, copies;
-	uint64_t blocked_ns;                         /* in any of the calls */
+	struct occurrences reads, others; /* of calls: those that read values, and the rest */
+	uint64_t blocked_ns;              /* in any of the calls */
 	uint64_t credit_ns, class_ns[BOUND_CLASSES]; /* idle time: all, by class of the verdict */
 	uint64_t long_ns; /* of that, in parts of LIMIT_LONG_GAP_NS or more */
 	/* Idle time that is counted for all calls together, by class too. */
@@ -142,8 +182,8 @@ uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node
 	for (size_t i = 0; i < facts->blocking_count; i++) {
 		const struct blocking_call *call = &facts->blocking[i];
 
-		if (call->owner >= copies->room || !copies->of_node[call->owner].total_ns ||
-			!launches(facts, call->tid))
+		if (call->reads || call->owner >= copies->room ||
+			!copies->of_node[call->owner].total_ns || !launches(facts, call->tid))
 			continue;
 		ns += call->end_ns - call->begin_ns;
 		ns_of_node[call->owner] += call->end_ns - call->begin_ns;
@@ -181,6 +221,8 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 	if (!launches)
 		return;
 	occurrences_add(&sums->calls, call->owner, call->name, call->begin_ns, length_ns);
+	occurrences_add(call->reads ? &sums->reads : &sums->others, call->owner, call->name,
+		call->begin_ns, length_ns);
 	if (call->copies)
 		occurrences_add(&sums->copies, call->owner, call->name, call->begin_ns, length_ns);
 }
@@ -188,7 +230,7 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 /* Idle time that a host further ahead of the GPU would have prevented. */
 static bool is_late_host(enum gap_cause cause)
 {
-	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_QUEUED &&
+	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_UNEXPLAINED &&
 	       cause != GAP_UNKNOWN;
 }
 
@@ -347,6 +389,8 @@ static void free_blocked(struct blocked_sums *sums)
 		free(sums->devices[i].times);
 	free(sums->calls.of_node);
 	free(sums->copies.of_node);
+	free(sums->reads.of_node);
+	free(sums->others.of_node);
 	free(sums->work_ns);
 	free(sums);
 }
@@ -418,6 +462,19 @@ static void set_class(struct finding *finding, const uint64_t *class_ns)
 		}
 }
 
+/* Adds the calls that read values of tensors. */
+static void list_reads(
+	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *reads)
+{
+	const size_t used = strlen(finding->evidence);
+
+	if (reads->count)
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"; that read values of tensors, as .item() does: %s, %s",
+			diagnose_plural(diagnosis, reads->count, "call"),
+			diagnose_time(diagnosis, reads->total_ns));
+}
+
 static void list_blocked(
 	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
 {
@@ -434,8 +491,9 @@ static void list_blocked(
 		diagnose_time(diagnosis, calls->longest_at_ns),
 		diagnose_plural(diagnosis, sums->copies.count, "call"),
 		diagnose_time(diagnosis, sums->copies.total_ns));
+	list_reads(diagnosis, finding, &sums->reads);
 	add_works(diagnosis, finding, sums);
-	diagnose_advise_on_waits(diagnosis, finding);
+	diagnose_advise_on_blocked(diagnosis, &sums->reads, &sums->others, finding);
 	SET_TEXT(finding->view, "idle");
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The verdict in words: what bounds the run, and what the GPU does. %s: share of the time. That of
- * BOUND_WAITING is made by say_waiting(). */
+ * BOUND_EVENT and BOUND_UNEXPLAINED is made by say_waiting(). */
 static const char *const sentences[BOUND_COUNT] = {
 	[BOUND_COMPUTE] = "The run is bound by the GPU's kernels, which compute for %s of the time",
 	[BOUND_BANDWIDTH] = "The run is bound by the GPU's memory bandwidth: kernels run for %s of "
@@ -56,7 +56,8 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_COMPILATION] = "idle",
 	[BOUND_ALLOCATION] = "api",
 	[BOUND_SYNC] = "idle",
-	[BOUND_WAITING] = "queue",
+	[BOUND_EVENT] = "queue",
+	[BOUND_UNEXPLAINED] = "queue",
 	[BOUND_UNKNOWN] = "idle",
 	[BOUND_NOTHING] = "categories",
 	[BOUND_UNJUDGED] = "info" };
@@ -225,20 +226,21 @@ static void list_host_part(
 		text, "other host time %s", diagnose_share(diagnosis, rest_ns, bound->path_ns));
 }
 
-/* Adds waits behind events, and where most of them are. */
-static void list_event_waits(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+/* Adds waits of launched work, and where most of them are. */
+static void list_path_waits(struct diagnosis *diagnosis, const struct run_bound *bound,
+	enum path_kind kind, struct finding *text)
 {
-	const uint64_t event_ns = bound->path_of_kind[PATH_EVENT];
+	const uint64_t kind_ns = bound->path_of_kind[kind];
 
-	add_evidence(text, ", event wait %s (GPU work behind %s",
-		diagnose_share(diagnosis, event_ns, bound->path_ns),
-		diagnose_event_call(diagnosis));
-	if (diagnose_is_share(bound->path_event_node_ns, event_ns, 500))
-		add_evidence(text, ", most of it in %s",
+	add_evidence(text, ", %s %s", path_kind_name(kind),
+		diagnose_share(diagnosis, kind_ns, bound->path_ns));
+	if (diagnose_is_share(bound->path_wait_node_ns,
+		    bound->path_of_kind[PATH_EVENT] + bound->path_of_kind[PATH_UNEXPLAINED], 500) &&
+		2 * kind_ns >
+			bound->path_of_kind[PATH_EVENT] + bound->path_of_kind[PATH_UNEXPLAINED])
+		add_evidence(text, " (most of it before GPU work of %s)",
 			diagnose_name(diagnosis,
-				diagnosis->profile->tree->nodes[bound->path_event_node].name));
-	add_evidence(text, ")");
+				diagnosis->profile->tree->nodes[bound->path_wait_node].name));
 }
 
 /* Adds how the critical path is divided between the host, the GPU, and what has 5 % of it. */
@@ -253,8 +255,8 @@ static void list_path(
 	for (enum path_kind kind = PATH_LAUNCH; kind < PATH_KIND_COUNT; kind++) {
 		if (!diagnose_is_share(bound->path_of_kind[kind], bound->path_ns, PATH_LISTED))
 			continue;
-		if (kind == PATH_EVENT)
-			list_event_waits(diagnosis, bound, text);
+		if (kind == PATH_EVENT || kind == PATH_UNEXPLAINED)
+			list_path_waits(diagnosis, bound, kind, text);
 		else
 			add_evidence(text, ", %s %s", path_kind_name(kind),
 				diagnose_share(
@@ -264,6 +266,11 @@ static void list_path(
 	if (!run_bound_is_percent(bound->path_ns, bound->whole_ns, 99))
 		add_evidence(text, " of %s", diagnose_time(diagnosis, bound->path_ns));
 	list_host_part(diagnosis, bound, text);
+}
+
+static bool is_wait(enum bound bound)
+{
+	return bound == BOUND_EVENT || bound == BOUND_UNEXPLAINED;
 }
 
 static void explain_confidence(
@@ -281,7 +288,7 @@ static void explain_confidence(
 		SET_TEXT(text->reason, "measured; the other classes take more than 30 %% together");
 	else if (bound->bound == BOUND_UNKNOWN)
 		SET_TEXT(text->reason, "the trace lacks most of what would show it");
-	else if (bound->bound == BOUND_WAITING)
+	else if (is_wait(bound->bound))
 		SET_TEXT(text->reason, "measured, but the trace may not show what was waited for");
 	else if (bound->confidence == CONFIDENCE_MEDIUM)
 		SET_TEXT(text->reason, "measured: the largest class besides compute, but less than "
@@ -310,53 +317,47 @@ __attribute__((format(printf, 2, 3))) static void add_words(
 	va_end(list);
 }
 
-/* Returns true if most of the time of launched work that waits is behind waits for events. */
-static bool waits_for_events(const struct diagnosis *diagnosis)
-{
-	const uint64_t *cause_ns = diagnosis->facts.cause_ns;
-
-	return cause_ns[GAP_EVENT] > cause_ns[GAP_QUEUED];
-}
-
 /* Returns the length of the one wait that is nearly all of the waiting, or 0. In steps it is not
  * known: the wait may be outside of them. */
 static uint64_t one_wait_ns(const struct diagnosis *diagnosis, const struct run_bound *bound)
 {
-	const uint64_t longest_ns = diagnosis->facts.queued_gaps.longest_ns;
+	const uint64_t longest_ns = diagnosis->facts.waiting_gaps.longest_ns;
 
-	return bound->bound == BOUND_WAITING && !bound->steps && longest_ns < bound->whole_ns &&
-			       run_bound_is_percent(longest_ns, bound->ns[BOUND_WAITING], 90)
+	return is_wait(bound->bound) && !bound->steps && longest_ns < bound->whole_ns &&
+			       run_bound_is_percent(
+				       longest_ns, run_bound_ns(bound, bound->bound), 90)
 		       ? longest_ns
 		       : 0;
 }
 
 /* Says what launched work waits for, and no more than the trace shows of it. */
-static void say_what_is_waited_for(
-	struct diagnosis *diagnosis, const char *share, struct finding *text)
+static void say_what_is_waited_for(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const char *share, struct finding *text)
 {
-	static const char *const after_event[GAP_EVENT_COUNT] = {
-		[GAP_EVENT_POSSIBLE] = "an event (%s) whose record the trace lacks, or earlier "
-				       "work of its stream that it lacks",
-		[GAP_EVENT_UNLIKELY] = "earlier work of its stream that the trace lacks or, less "
-				       "likely, the event of the %s before it",
-	};
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const bool after_event = facts->event_gaps.total_ns > facts->waiting_gaps.total_ns / 2;
 	const enum gap_event event = diagnose_event(diagnosis);
+	const char *call = diagnose_event_call(diagnosis);
 
-	if (!waits_for_events(diagnosis)) {
+	if (bound->bound == BOUND_EVENT) {
 		SET_TEXT(text->sentence,
-			"Launched work does not start for %s of the time, and the trace does not "
-			"show what it waits for; it may be another process",
-			share);
-	} else if (event == GAP_EVENT_KNOWN) {
-		SET_TEXT(text->sentence, "Launched work waits for an event (%s) for %s of the time",
-			diagnose_event_call(diagnosis), share);
-	} else {
-		SET_TEXT(text->sentence,
-			"Launched work does not start for %s of the time. It "
-			"waits for ",
-			share);
-		add_words(text, after_event[event], diagnose_event_call(diagnosis));
+			"The GPU is idle for %s of the time while launched work waits for an event "
+			"(%s)",
+			share, call);
+		return;
 	}
+	SET_TEXT(text->sentence,
+		"The GPU is idle for %s of the time while launched work waits, and the trace does "
+		"not show for what (unexplained wait)",
+		share);
+	if (diagnose_waits_from_the_start(diagnosis))
+		add_words(text, "; most likely for work from before the trace began");
+	else if (after_event && event == GAP_EVENT_POSSIBLE)
+		add_words(text, "; it may be an event (%s), or earlier work of its stream", call);
+	else if (after_event)
+		add_words(text, "; most likely for earlier work of its stream");
+	else
+		add_words(text, "; it may be another process");
 }
 
 /* Says what is waited for, and of one long wait that it is one, and what is beside it. */
@@ -365,13 +366,15 @@ static void say_waiting(
 {
 	const uint64_t one_ns = one_wait_ns(diagnosis, bound),
 		       rest_ns = bound->whole_ns - min_u64(bound->whole_ns, one_ns);
-	const char *share = diagnose_share(diagnosis, bound->ns[BOUND_WAITING], bound->whole_ns);
+	const char *share = diagnose_share(
+		diagnosis, run_bound_ns(bound, bound->bound), bound->whole_ns);
 
-	say_what_is_waited_for(diagnosis, share, text);
+	say_what_is_waited_for(diagnosis, bound, share, text);
 	if (one_ns && rest_ns)
-		add_words(text, ": one wait of %s, at %s. Kernels compute for %s of the other %s.",
+		add_words(text,
+			". It is one wait of %s, at %s. Kernels compute for %s of the other %s.",
 			diagnose_time(diagnosis, one_ns),
-			diagnose_time(diagnosis, diagnosis->facts.queued_gaps.longest_at_ns),
+			diagnose_time(diagnosis, diagnosis->facts.waiting_gaps.longest_at_ns),
 			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], rest_ns),
 			diagnose_time(diagnosis, rest_ns));
 	else
@@ -426,33 +429,31 @@ static void advise_on_larger_gain(struct diagnosis *diagnosis, const struct find
 			own->rule->name, gain_of(diagnosis, own));
 }
 
-static bool computes(const struct path_node *work, void *context)
-{
-	(void)context;
-	return work->kind == ACTIVITY_KERNEL && !work->communicates;
-}
-
-/* Says by how much the run gets shorter if the kernels that compute take no time. Waits on the path
- * whose reason is not known may get shorter with them. Where much of the path is unknown, so is
- * that. */
-static void say_gain_of_kernels(
+/* Says by how much the run gets shorter at most, without idle time of the GPU, and if the kernels
+ * that compute take no time. Waits on the path whose reason is not known may get shorter with them.
+ * Where much of the path is unknown, so is that. */
+static void say_what_can_be_gained(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
 	struct finding kernels = { .whole_ns = bound->whole_ns };
 	uint64_t most_ns;
 
-	finding_set_gain(diagnosis, &kernels, 0, computes, NULL);
-	if (!kernels.has_gain || diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN],
-					 bound->path_ns, PATH_UNKNOWN_MAX))
-		return;
-	most_ns = min_u64(bound->path_ns - bound->path_host_ns,
-		kernels.gain_ns + bound->path_of_kind[PATH_EVENT] +
-			bound->path_of_kind[PATH_QUEUED] + bound->path_of_kind[PATH_UNKNOWN]);
-	if (run_bound_is_percent(most_ns, bound->path_ns, 1))
-		add_words(text, " Faster kernels alone shorten the run by %s at most.",
-			diagnose_share(diagnosis, most_ns, bound->path_ns));
-	else
-		add_words(text, " Faster kernels alone hardly shorten the run.");
+	add_words(text, " Without idle time of the GPU the run would be at most %s shorter",
+		diagnose_share(diagnosis, bound->idle_ns, bound->whole_ns));
+	finding_set_gain(diagnosis, &kernels, 0, path_node_computes, NULL);
+	if (kernels.has_gain && !diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN],
+					bound->path_ns, PATH_UNKNOWN_MAX)) {
+		most_ns = min_u64(bound->path_ns - bound->path_host_ns,
+			kernels.gain_ns + bound->path_of_kind[PATH_EVENT] +
+				bound->path_of_kind[PATH_UNEXPLAINED] +
+				bound->path_of_kind[PATH_UNKNOWN]);
+		if (diagnose_is_share(most_ns, bound->time_ns, 1))
+			add_words(text, ", with faster kernels at most %s",
+				diagnose_share(diagnosis, most_ns, bound->time_ns));
+		else
+			add_words(text, ", with faster kernels by less than 0.1 %%");
+	}
+	add_words(text, ".");
 }
 
 /* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
@@ -464,7 +465,7 @@ static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound
 		"GPU's kernels compute for %s of the time.",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
 		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
-	say_gain_of_kernels(diagnosis, bound, text);
+	say_what_can_be_gained(diagnosis, bound, text);
 	SET_TEXT(text->view, "critical-path");
 	advise_on_host_part(diagnosis, first, text);
 }
@@ -497,7 +498,7 @@ static void say_bound(
 static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, struct finding *text)
 {
-	if (bound->bound == BOUND_WAITING)
+	if (is_wait(bound->bound))
 		say_waiting(diagnosis, bound, text);
 	else if ((bound->bound == BOUND_COMPUTE || bound->bound == BOUND_BANDWIDTH) &&
 		 run_bound_host_on_path(bound))
@@ -541,7 +542,7 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 	diagnose_list_startup(diagnosis, text);
 	if ((shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH) && !*text->next)
 		bound_kernels_advise(diagnosis, text);
-	else if (shown == BOUND_WAITING)
+	else if (is_wait(shown))
 		advise_on_one_wait(diagnosis, bound, text);
 	advise_on_larger_gain(diagnosis, first, own, text);
 	explain_confidence(diagnosis, bound, text);

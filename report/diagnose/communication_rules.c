@@ -105,15 +105,18 @@ static const char *line_words(
 	*words = '\0';
 	if (line->limit == LINE_WAIT)
 		finding_set_text(words, room,
-			": longer than latency (assumed: %s at most), so mostly waiting, for other "
-			"ranks or beside other kernels",
+			". The fixed part is longer than latency (assumed: %s at most), so it is "
+			"mostly waiting for other ranks or beside other kernels",
 			latency);
 	else if (line->limit == LINE_LATENCY)
 		finding_set_text(words, room,
-			": mostly latency, or a wait that is no longer (assumed: %s at most)",
+			". The fixed part is mostly latency, or a wait that is no longer (assumed: "
+			"%s "
+			"at "
+			"most)",
 			latency);
 	else if (line->limit == LINE_TRANSFER)
-		finding_set_text(words, room, ": mostly transfer");
+		finding_set_text(words, room, ". The time is mostly transfer");
 	return words;
 }
 
@@ -121,30 +124,29 @@ static const char *line_words(
 static void add_line(
 	struct diagnosis *diagnosis, struct finding *finding, const struct collective_line *line)
 {
-	char words[192], ranks[64] = "", rest[64] = "the rest varies";
+	char words[192], ranks[64] = "", rest[64] = "";
 
 	if (line->limit == LINE_NONE)
 		return;
 	if (line->ranks)
 		SET_TEXT(ranks, " of %s", diagnose_plural(diagnosis, line->ranks, "rank"));
-	ADD_EVIDENCE(finding, "; %s%s, %s in %s from %s to %s: ",
+	ADD_EVIDENCE(finding, "; %s%s: %s in %s of %s (%s to %s), ",
 		line->operation ? sized_operation_name(line->operation) : "one kernel", ranks,
-		diagnose_plural(diagnosis, line->count, "call"),
+		diagnose_time(diagnosis, line->ns), diagnose_plural(diagnosis, line->count, "call"),
 		diagnose_plural(diagnosis, line->sizes, "size"),
 		diagnose_bytes(diagnosis, line->min_bytes),
 		diagnose_bytes(diagnosis, line->max_bytes));
 	if (line->limit == LINE_VARIES) {
-		ADD_EVIDENCE(finding, "their times depend on something else than the size: waiting "
+		ADD_EVIDENCE(finding, "whose times depend on something else than the size: waiting "
 				      "for other ranks, or a network that others used");
 		return;
 	}
 	if (line->bytes_per_s > 0)
-		SET_TEXT(rest, "the rest grows, at %s",
+		SET_TEXT(rest, ", and the rest grows at %s",
 			diagnose_rate(diagnosis, (uint64_t)line->bytes_per_s, 1000000000));
-	ADD_EVIDENCE(finding, "%s of each (%s of %s) does not grow with the size, %s%s",
-		diagnose_time(diagnosis, line->fixed_each_ns),
+	ADD_EVIDENCE(finding, "of which %s (%s a call) does not grow with the size%s%s",
 		diagnose_share(diagnosis, line->fixed_ns, line->ns),
-		diagnose_time(diagnosis, line->ns), rest,
+		diagnose_time(diagnosis, line->fixed_each_ns), rest,
 		line_words(diagnosis, line, words, sizeof words));
 }
 

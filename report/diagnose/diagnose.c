@@ -96,10 +96,11 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "forward-backward", "an unusual ratio of backward to forward time",
 		NEED_TIMES | NEED_RANGES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
 		diagnose_forward_backward },
-	{ "queued-not-started",
-		"launched work did not start although the GPU was idle: it waited for an event, or "
-		"another process used the GPU",
-		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_queued_not_started },
+	{ "event-wait", "the GPU is idle while launched work waits for an event of the trace",
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_event_wait },
+	{ "unexplained-wait",
+		"the GPU is idle while launched work waits, and the trace does not show for what",
+		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_unexplained_wait },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
@@ -163,6 +164,7 @@ static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 	const uint64_t most_ns = run_bound_gain_max(bound, finding->whole_ns);
 	const size_t used = strlen(finding->evidence);
 	const char *gain = "hardly at all";
+	char host[64] = "";
 
 	if (!bound->path_ns || !diagnosis->facts.operations)
 		return;
@@ -173,9 +175,11 @@ static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	if (diagnose_is_share(finding->gain_ns, impact_base(finding), LIMIT_MINOR))
 		gain = diagnose_time(diagnosis, finding->gain_ns);
+	if (diagnose_is_share(bound->path_host_ns, bound->path_ns, LIMIT_MINOR))
+		SET_TEXT(host, ", of which the host has %s,",
+			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
 	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; by the critical path, of which the host has %s, the run gets shorter %s%s%s",
-		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+		"; by the critical path%s the run gets shorter %s%s%s", host,
 		*gain == 'h' ? "" : "by ", gain, *gain == 'h' ? "" : " at most");
 }
 
@@ -491,7 +495,7 @@ static const struct class_rule {
 	{ BOUND_COMMUNICATION, diagnose_exposed_communication },
 	{ BOUND_DATA, diagnose_data_loading }, { BOUND_COMPILATION, diagnose_compilation },
 	{ BOUND_ALLOCATION, diagnose_steady_allocation }, { BOUND_SYNC, diagnose_synchronisation },
-	{ BOUND_WAITING, diagnose_queued_not_started } };
+	{ BOUND_EVENT, diagnose_event_wait }, { BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
 
 static struct finding *finding_of_class(struct finding *findings, enum bound class)
 {
@@ -590,14 +594,18 @@ static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *fin
 }
 
 /* Says of a rule that found nothing that another has reported its class, because two classes that
- * are judged together have one finding: host-bound time is in launch-bound, or the reverse. */
-static void note_reported_elsewhere(struct finding *findings)
+ * are judged together have one finding: host-bound time is in launch-bound, or the reverse. Of
+ * waits: if there are any of that class. */
+static void note_reported_elsewhere(struct diagnosis *diagnosis, struct finding *findings)
 {
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++) {
 		struct finding *own = finding_of_class(findings, class);
 		const struct finding *other = finding_of_class(findings, run_bound_partner(class));
 
-		if (own && other && own->state == FINDING_CLEAR && other->state == FINDING_FOUND)
+		if (own && other && own->state == FINDING_CLEAR && other->state == FINDING_FOUND &&
+			(bound->ns[class] || class == BOUND_LAUNCH || class == BOUND_HOST))
 			SET_TEXT(own->same_idle_as, "%s", other->rule->name);
 	}
 }
@@ -656,7 +664,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 		report_larger_classes(whole, findings);
 	}
 	note_same_idle_time(whole, findings);
-	note_reported_elsewhere(findings);
+	note_reported_elsewhere(whole, findings);
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	if (whole->facts.operations)
 		add_bound_rows(whole, findings, rows);

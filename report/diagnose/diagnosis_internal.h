@@ -57,7 +57,9 @@ const struct occurrences *call_occurrences_shown(const struct call_occurrences *
 struct blocking_call {
 	uint64_t begin_ns, end_ns;
 	uint32_t tid, owner, name;
-	bool copies; /* it copies, and returns after the copy ended */
+	uint32_t stack; /* 0: none */
+	bool copies;    /* it copies, and returns after the copy ended */
+	bool reads;     /* it reads a value of a tensor (blocking_find_reads) */
 };
 /* A thread that launches on a GPU, and the kernels that it launched there. */
 struct launching_thread {
@@ -162,10 +164,10 @@ struct diagnose_facts {
 	 *   launch_long      the same, LIMIT_LONG_GAP_NS or more, after start-up
 	 *   launch_long_before_steps  the same, before the first step (start-up)
 	 *   sync_gaps        synchronisation
-	 *   queued_gaps      event wait or queued, LIMIT_HELD_NS or more
-	 *   event_gaps       those of queued_gaps with the cause event wait */
+	 *   waiting_gaps     event wait or unexplained wait, LIMIT_HELD_NS or more
+	 *   event_gaps       those of waiting_gaps behind a cudaStreamWaitEvent */
 	struct occurrences launch_short, launch_long, launch_long_before_steps, sync_gaps,
-		queued_gaps, event_gaps;
+		waiting_gaps, event_gaps;
 	struct long_launch_gap *long_gaps;
 	size_t long_gap_count, long_gap_room;
 	struct first_call_gaps first;
@@ -294,13 +296,17 @@ void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding 
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Returns what most of the time in event_gaps waits for. */
 enum gap_event diagnose_event(const struct diagnosis *diagnosis);
+/* Returns true if the longest wait of launched work begins within 1 ms of the trace. It is then
+ * most likely for work from before the trace began. */
+bool diagnose_waits_from_the_start(const struct diagnosis *diagnosis);
 /* Returns the name of the call that makes a stream wait for an event. */
 const char *diagnose_event_call(struct diagnosis *diagnosis);
 /* Rules about idle time of the GPU (idle_rules.c). */
 void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_launch_bound(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding);
-void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_event_wait(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_unexplained_wait(struct diagnosis *diagnosis, struct finding *finding);
 /* Adds a row of `idle` about what the host did in long gaps; other rows are passed over. */
 void host_activity_add_row(struct diagnosis *diagnosis, const struct row *row);
 /* Returns the share of the long gaps in which the host is in MPI, if it is large, or NULL. */
@@ -310,16 +316,25 @@ const struct host_place *host_activity_sampled(const struct diagnosis *diagnosis
 /* Appends to sentence and evidence what the host did in long gaps, if the trace shows more than
  * the place of a finding does: MPI, CPU samples, or the ranges of a program without PyTorch. */
 void host_activity_explain(struct diagnosis *diagnosis, struct finding *finding);
-/* Sets the advice for calls that wait for the GPU, by the operators around finding->node. */
+/* Sets the advice for calls that wait for the GPU, by the operators around finding->node
+ * (wait_advice.c). */
 void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding);
+/* The same, of calls that read values of tensors, and of other calls. */
+void diagnose_advise_on_blocked(struct diagnosis *diagnosis, const struct occurrences *reads,
+	const struct occurrences *others, struct finding *finding);
+/* Returns true if an operator at the node, or around it, reads a value of a tensor, as
+ * Tensor.item() does. */
+bool diagnose_reads_value(const struct diagnosis *diagnosis, uint32_t node);
 /* The rule about calls in which the host is blocked (blocking_rule.c). */
 void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding);
 /* Adds GPU work, or a call, to the calls that block their threads. */
 void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
+/* Finds which of the calls read values of tensors, by their operators and Python frames. */
+void blocking_find_reads(struct diagnosis *diagnosis);
 void blocking_free(struct diagnose_facts *facts);
-/* Returns for how long the thread that is blocked longest is so at nodes with copies from or to
- * pageable memory, and stores the node with the most of it in `*node`. */
+/* Returns for how long the threads that launch kernels are blocked at nodes with copies from or to
+ * pageable memory, without calls that read values. Stores the node with most of it in `*node`. */
 uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);
 /* Rules about CUDA calls and copies (call_rules.c). */
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding);

@@ -364,7 +364,7 @@ static void note_host_call(struct diagnosis *diagnosis, const struct row *row, u
 {
 	const struct cell *call = idle_cell(row, "host_call");
 
-	if (length_ns <= diagnosis->facts.queued_gaps.longest_ns)
+	if (length_ns <= diagnosis->facts.waiting_gaps.longest_ns)
 		return;
 	SET_TEXT(diagnosis->facts.host_call, "%s",
 		call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length) : "");
@@ -376,12 +376,13 @@ static void add_event_gap(
 {
 	unsigned event = GAP_EVENT_KNOWN;
 
-	occurrences_add(&facts->event_gaps, row->node, 0, at_ns, length_ns);
 	while (event < GAP_EVENT_COUNT &&
 		!computed_row_is(row, "waits_for", gap_event_name((enum gap_event)event)))
 		event++;
-	if (event < GAP_EVENT_COUNT)
-		facts->event_ns[event] += length_ns;
+	if (event == GAP_EVENT_COUNT)
+		return;
+	occurrences_add(&facts->event_gaps, row->node, 0, at_ns, length_ns);
+	facts->event_ns[event] += length_ns;
 }
 
 static void note_longest_gap(struct diagnosis *diagnosis, const struct row *row,
@@ -425,12 +426,11 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 		keep_long_gap(facts, row, at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
-	if ((cause == GAP_EVENT || cause == GAP_QUEUED) && length >= LIMIT_HELD_NS) {
+	if ((cause == GAP_EVENT || cause == GAP_UNEXPLAINED) && length >= LIMIT_HELD_NS) {
 		note_host_call(diagnosis, row, length);
-		occurrences_add(&facts->queued_gaps, row->node, 0, at, length);
-	}
-	if (cause == GAP_EVENT && length >= LIMIT_HELD_NS)
+		occurrences_add(&facts->waiting_gaps, row->node, 0, at, length);
 		add_event_gap(facts, row, at, length);
+	}
 }
 
 /* Adds a row of a cause at one node. */
@@ -496,6 +496,7 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 	find_steady(diagnosis);
 	variability_pick_kernel(diagnosis);
 	facts_read_activities(diagnosis);
+	blocking_find_reads(diagnosis);
 	if (diagnosis->profile->timeline)
 		facts_read_idle(diagnosis);
 	first_call_gaps_read(diagnosis);
@@ -523,7 +524,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->before_gemm, &facts->allocations.recorded, &facts->allocations.reported,
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->launch_short, &facts->launch_long,
-		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->queued_gaps,
+		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->waiting_gaps,
 		&facts->event_gaps, &facts->first.gaps, &facts->pageable_to_host };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -98,22 +98,20 @@ void finding_add_cost(struct paragraph *paragraph, const struct row *row)
 		   has_gain = has_time && lower_gain(row, &gain);
 
 	paragraph_add(paragraph, "%s",
-		computed_row_is(row, "bound", "concerned")               ? "a part of "
-		: has_gain || !computed_row_is(row, "bound", "measured") ? "up to "
-									 : "");
-	if (has_gain) {
-		paragraph_value(paragraph, UNIT_TIME, gain);
-	} else if (has_time) {
-		paragraph_value(paragraph, UNIT_TIME, impact);
-	}
+		computed_row_is(row, "bound", "concerned")   ? "a part of "
+		: has_gain                                   ? "saves at most "
+		: !computed_row_is(row, "bound", "measured") ? "up to "
+							     : "");
+	if (has_time)
+		paragraph_value(paragraph, UNIT_TIME, has_gain ? gain : impact);
 	if (has_time)
 		paragraph_add(paragraph, " (%.1f %% of %s)",
 			100 * computed_row_real(row, has_gain ? "gain_share" : "impact_share"),
 			computed_row_text(row, "impact_of").bytes);
 	if (has_gain) {
-		paragraph_add(paragraph, ", with ");
+		paragraph_add(paragraph, " of run time, and ");
 		paragraph_value(paragraph, UNIT_TIME, impact);
-		paragraph_add(paragraph, " less GPU work");
+		paragraph_add(paragraph, " of GPU time");
 	}
 	if (computed_row_is(row, "bound", "upper bound together"))
 		paragraph_add(paragraph, " if all of them are removed");
@@ -494,6 +492,7 @@ static void brief_json_finding(
 	if (several_processes)
 		json_put_unsigned(&writer, "pid", row->process->pid);
 	brief_json_number(&writer, row, "impact_ns");
+	brief_json_number(&writer, row, "gain_ns");
 	brief_json_number(&writer, row, "impact_bytes");
 	brief_json_string(&writer, row, "bound");
 	brief_json_string(&writer, row, "confidence");
@@ -553,36 +552,47 @@ static void brief_text_finding(
 	brief_text_line(out, row, "command", "  shown by: ");
 }
 
-/* Prints which rules found nothing and which were not checked. Left out for several processes, to
- * save space. */
+/* Lists of names at the end of --brief. */
+enum brief_list { BRIEF_WITHOUT_GAIN, BRIEF_CLEAR, BRIEF_UNCHECKED, BRIEF_LISTS };
+
+static bool is_in_brief_list(const struct row *row, enum brief_list list)
+{
+	return list == BRIEF_WITHOUT_GAIN
+		       ? computed_row_is(row, "kind", "finding") && gains_nothing(row)
+	       : list == BRIEF_CLEAR
+		       ? computed_row_is(row, "kind", "clear") && !reported_in(row).length
+		       : computed_row_is(row, "kind", "not checked");
+}
+
+static void brief_names(
+	struct output *out, const struct rows *rows, bool json, enum brief_list list)
+{
+	static const char *const titles[] = { "no gain", "nothing found by", "not checked" },
+				 *const keys[] = { "no_gain", "clear", "not_checked" };
+	struct text_builder names = { .text = NULL };
+
+	for (size_t i = 0; i < rows->count; i++)
+		if (is_in_brief_list(&rows->rows[i], list))
+			text_add(&names, json ? "%s\"%.*s\"" : "%s%.*s", names.used ? ", " : "",
+				(int)row_name(&rows->rows[i]).length,
+				row_name(&rows->rows[i]).bytes);
+	if (json || names.used || list != BRIEF_WITHOUT_GAIN) {
+		output_string(out, json ? ", \"" : "");
+		output_string(out, json ? keys[list] : titles[list]);
+		output_string(out, json ? "\": [" : ": ");
+		output_bytes(out, names.used ? names.text : "", names.used);
+		output_string(out, json ? "]" : names.used ? "\n" : "none\n");
+	}
+	free(names.text);
+}
+
+/* Prints which findings gain nothing, which rules found nothing and which were not checked. Left
+ * out for several processes, to save space. */
 static void brief_tail(
 	struct output *out, const struct rows *rows, bool json, bool several_processes)
 {
-	static const char *const kinds[] = { "clear", "not checked" }, *const keys[] = { "clear",
-		"not_checked" };
-
-	for (int kind = 0; kind < 2 && !several_processes; kind++) {
-		const char *before = "";
-
-		output_string(out, json ? ", \"" : "");
-		output_string(out, json   ? keys[kind]
-				   : kind ? "not checked: "
-					  : "nothing found by: ");
-		output_string(out, json ? "\": [" : "");
-		for (size_t i = 0; i < rows->count; i++) {
-			const struct string_view name = row_name(&rows->rows[i]);
-
-			if (!computed_row_is(&rows->rows[i], "kind", kinds[kind]) ||
-				(!kind && reported_in(&rows->rows[i]).length))
-				continue;
-			output_string(out, before);
-			output_string(out, json ? "\"" : "");
-			output_bytes(out, name.bytes, name.length);
-			output_string(out, json ? "\"" : "");
-			before = ", ";
-		}
-		output_string(out, json ? "]" : *before ? "\n" : "none\n");
-	}
+	for (unsigned list = 0; list < BRIEF_LISTS && !several_processes; list++)
+		brief_names(out, rows, json, (enum brief_list)list);
 }
 
 static void brief_end(
@@ -632,8 +642,9 @@ void brief_diagnose(const struct report *report, struct output *out)
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct row *row = &rows->rows[i];
 
-		if (!computed_row_is(row, "kind", "finding") &&
-			!computed_row_is(row, "kind", "note"))
+		if ((!computed_row_is(row, "kind", "finding") &&
+			    !computed_row_is(row, "kind", "note")) ||
+			gains_nothing(row))
 			continue;
 		found += computed_row_is(row, "kind", "finding");
 		piece->used = 0;

@@ -275,96 +275,6 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding)
 		report_late_host(diagnosis, finding, &idle, true);
 }
 
-static bool is_read_of_value(struct string_view name)
-{
-	return memmem(name.bytes, name.length, "_local_scalar_dense", 19) ||
-	       memmem(name.bytes, name.length, "::item", 6) ||
-	       memmem(name.bytes, name.length, "nonzero", 7);
-}
-
-static uint64_t occurrences_at(const struct occurrences *occurrences, uint32_t node)
-{
-	return node < occurrences->room ? occurrences->of_node[node].total_ns : 0;
-}
-
-/* Returns true if the innermost operators around `node` index a tensor. */
-static bool is_indexing(const struct diagnosis *diagnosis, uint32_t node)
-{
-	const struct tree *tree = diagnosis->profile->tree;
-
-	for (; node && tree->nodes[node].kind == NODE_OP; node = tree->nodes[node].parent) {
-		const struct string_view name = string_table_get(
-			diagnosis->process->texts, tree->nodes[node].name);
-
-		if (memmem(name.bytes, name.length, "::index", 7) ||
-			memmem(name.bytes, name.length, "::_index", 8))
-			return true;
-	}
-	return false;
-}
-
-/* Sets the advice for waits that copies from or to pageable memory cause. Returns false if there is
- * no such copy at finding->node. */
-static bool advise_on_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const uint64_t all_ns = occurrences_at(&diagnosis->facts.pageable, finding->node),
-		       to_host_ns = occurrences_at(
-			       &diagnosis->facts.pageable_to_host, finding->node);
-	const bool pytorch = diagnose_traits(diagnosis).uses_pytorch;
-
-	if (!all_ns)
-		return false;
-	if (to_host_ns > all_ns / 10 && to_host_ns < all_ns - all_ns / 10)
-		SET_TEXT(finding->next,
-			"The host waits for copies between pageable memory and the GPU, in both "
-			"directions: pin the memory, and copy asynchronously%s.",
-			pytorch ? " (pin_memory(), non_blocking=True)" : "");
-	else if (to_host_ns > all_ns / 2)
-		SET_TEXT(finding->next,
-			"The host waits for copies from the GPU to pageable memory: copy to "
-			"pinned memory%s, and wait where the values are needed; or copy less "
-			"often.",
-			pytorch ? " (pin_memory=True, non_blocking=True)"
-				: " with an asynchronous copy");
-	else if (is_indexing(diagnosis, finding->node))
-		SET_TEXT(finding->next, "The index is in pageable memory of the CPU, and is copied "
-					"to the GPU each time, while the host waits: keep the "
-					"index on the GPU, or pin it and copy it with "
-					"non_blocking=True.");
-	else
-		SET_TEXT(finding->next,
-			"The host waits for copies from pageable memory to the GPU: keep the data "
-			"on the GPU, or pin it%s.",
-			pytorch ? " (pin_memory()) and copy it with non_blocking=True"
-				: " and copy asynchronously");
-	return true;
-}
-
-void diagnose_advise_on_waits(struct diagnosis *diagnosis, struct finding *finding)
-{
-	const struct tree *tree = diagnosis->profile->tree;
-
-	for (uint32_t node = finding->node; node; node = tree->nodes[node].parent) {
-		if (!is_read_of_value(
-			    string_table_get(diagnosis->process->texts, tree->nodes[node].name)))
-			continue;
-		SET_TEXT(finding->next,
-			"The host reads a value of a tensor (.item(), if tensor, nonzero, boolean "
-			"indexing): keep it on the GPU, read it every N steps, or copy it with "
-			"non_blocking=True and read it later.");
-		return;
-	}
-	if (advise_on_pageable_copies(diagnosis, finding))
-		return;
-	SET_TEXT(finding->next, "Remove the wait, or move it to where the GPU has work queued: %s.",
-		diagnose_traits(diagnosis).uses_pytorch
-			? "no .item(), .cpu(), print of a tensor or torch.cuda.synchronize inside "
-			  "a step; events instead of device-wide waits; non_blocking copies from "
-			  "pinned memory"
-			: "events instead of device-wide waits; asynchronous copies from pinned "
-			  "memory");
-}
-
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -417,7 +327,7 @@ static const struct process *concurrent_process(const struct diagnosis *diagnosi
 static void explain_concurrent_process(
 	struct diagnosis *diagnosis, struct finding *finding, const struct process *other)
 {
-	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
+	const struct occurrences *waiting_gaps = &diagnosis->facts.waiting_gaps;
 
 	SET_TEXT(finding->sentence,
 		"Process %u of the same run uses a GPU at the same time; if it is the same GPU, "
@@ -428,8 +338,8 @@ static void explain_concurrent_process(
 		"GPU in %s, %s in total",
 		diagnose_time(diagnosis, other->gpu_ns),
 		diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
-		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
-		diagnose_time(diagnosis, queued_gaps->total_ns));
+		diagnose_plural(diagnosis, waiting_gaps->count, "interval"),
+		diagnose_time(diagnosis, waiting_gaps->total_ns));
 	SET_TEXT(finding->reason, "both traces have GPU work at that time; they do not show "
 				  "whether it is the same GPU");
 }
@@ -439,12 +349,12 @@ static void explain_concurrent_process(
 static void report_concurrent_process(struct diagnosis *diagnosis, struct finding *finding,
 	const struct process *other, bool has_long_gaps)
 {
-	const struct occurrences *queued_gaps = &diagnosis->facts.queued_gaps;
+	const struct occurrences *waiting_gaps = &diagnosis->facts.waiting_gaps;
 
 	finding->state = has_long_gaps ? FINDING_FOUND : FINDING_NOTE;
 	finding->confidence = has_long_gaps ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	explain_concurrent_process(diagnosis, finding, other);
-	finding_set_impact(finding, occurrences_top_node(queued_gaps), 1, queued_gaps->total_ns);
+	finding_set_impact(finding, occurrences_top_node(waiting_gaps), 1, waiting_gaps->total_ns);
 }
 
 enum gap_event diagnose_event(const struct diagnosis *diagnosis)
@@ -463,13 +373,30 @@ const char *diagnose_event_call(struct diagnosis *diagnosis)
 	return diagnose_traits(diagnosis).is_hip ? "hipStreamWaitEvent" : "cudaStreamWaitEvent";
 }
 
-/* Returns true if the longest wait begins in the first hundredth of the time that it lasts: what it
- * is for was then probably launched before the trace began. */
-static bool begins_early(const struct diagnosis *diagnosis)
-{
-	const struct occurrences *waits = &diagnosis->facts.event_gaps;
+#define BEGINS_EARLY_NS 1000000u
 
-	return waits->longest_at_ns < waits->longest_ns / 100;
+bool diagnose_waits_from_the_start(const struct diagnosis *diagnosis)
+{
+	const struct occurrences *waits = &diagnosis->facts.waiting_gaps;
+
+	return waits->longest_ns && waits->longest_at_ns < BEGINS_EARLY_NS;
+}
+
+/* Sets the advice for waits whose reason the trace does not show: what they may be for, the most
+ * likely first. */
+static void advise_on_unexplained(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const bool early = diagnose_waits_from_the_start(diagnosis);
+
+	SET_TEXT(finding->next,
+		"Find what the work waited for: %searlier work of its stream (kernels of a CUDA "
+		"graph without records, a host function, the loading of a kernel), work of another "
+		"GPU, process or rank (CUDA IPC)%s, or another process on the GPU, which "
+		"nvidia-smi shows while it runs.",
+		early ? "most likely work from before the trace began, because the longest wait "
+			"begins with the trace; else "
+		      : "",
+		early ? "" : ", work from before the trace began");
 }
 
 /* Says what the work waits for, as far as it is known, and what to do. */
@@ -478,48 +405,37 @@ static void explain_event(struct diagnosis *diagnosis, struct finding *finding)
 	const enum gap_event event = diagnose_event(diagnosis);
 	const char *call = diagnose_event_call(diagnosis);
 
-	if (event == GAP_EVENT_KNOWN)
+	if (event == GAP_EVENT_KNOWN) {
 		SET_TEXT(finding->sentence,
 			"The GPU is idle while launched work waits for an event (%s).", call);
-	else if (event == GAP_EVENT_POSSIBLE)
+		SET_TEXT(finding->reason, "the work was the first that its stream got after the "
+					  "wait; the record of the event is in the trace, but the "
+					  "GPU work before it was over");
+		SET_TEXT(finding->next,
+			"Find what was recorded before the event: work of another stream or GPU, "
+			"of another process or rank (CUDA IPC), a host function, or work from "
+			"before the trace began.");
+		return;
+	}
+	if (event == GAP_EVENT_POSSIBLE)
 		SET_TEXT(finding->sentence,
-			"The GPU is idle while launched work waits for an event (%s), or for "
-			"earlier work of its stream that the trace does not show.",
+			"The GPU is idle while launched work waits, and the trace does not show "
+			"for what: for an event (%s), or for earlier work of its stream.",
 			call);
 	else
 		SET_TEXT(finding->sentence,
-			"The GPU is idle while launched work waits for what the trace does not "
-			"show: earlier work of its stream or, less likely, the event of the %s "
-			"before it.",
+			"The GPU is idle while launched work waits, and the trace does not show "
+			"for what: for earlier work of its stream or, less likely, for the event "
+			"of the %s before it.",
 			call);
 	SET_TEXT(finding->reason,
-		event == GAP_EVENT_KNOWN
-			? "the work was the first that its stream got after the wait; the record "
-			  "of the event is in the trace, but the GPU work before it was over"
-		: event == GAP_EVENT_POSSIBLE
-			? "the work was the first that its stream got after the wait; the record "
-			  "of the event is not in the trace"
-			: "the GPU was idle when the wait was called: all GPU work in the trace "
-			  "that the event could be for was over; the record of the event is not "
-			  "in the trace");
-	if (event == GAP_EVENT_UNLIKELY) {
-		SET_TEXT(finding->next,
-			"Find what the stream still had to do: %skernels of a CUDA graph without "
-			"records, work of another GPU, of another process or rank (CUDA IPC), a "
-			"host function%s. Then what was recorded before the event.",
-			begins_early(diagnosis)
-				? "work from before the trace began, most likely; else "
-				: "",
-			begins_early(diagnosis) ? "" : ", or work from before the trace began");
-		return;
-	}
-	SET_TEXT(finding->next,
-		"Find %s: %swork of another stream or GPU, of another process or rank (CUDA IPC), "
-		"a host function, or work from before the trace began.",
-		event == GAP_EVENT_KNOWN ? "what was recorded before the event"
-					 : "what was recorded before the event, and what the "
-					   "stream still had to do",
-		event == GAP_EVENT_KNOWN ? "" : "kernels of a CUDA graph without records, ");
+		event == GAP_EVENT_POSSIBLE
+			? "the work was the first that its stream got after the wait for an "
+			  "event; the record of the event is not in the trace"
+			: "the GPU was idle when the wait for an event was called: all GPU work in "
+			  "the trace that the event could be for was over; the record of the event "
+			  "is not in the trace");
+	advise_on_unexplained(diagnosis, finding);
 }
 
 /* Reports that launched work waited behind waits for events while the GPU was idle. */
@@ -551,26 +467,28 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 static void report_held_work(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *queued_gaps = &facts->queued_gaps;
+	const struct occurrences *waiting_gaps = &facts->waiting_gaps;
 
 	finding_set_found(finding, CONFIDENCE_LOW);
 	SET_TEXT(finding->sentence,
-		"Work was launched and nothing of this process ran, yet it did not start: another "
-		"process may have used the GPU.");
+		"The GPU is idle while launched work waits, and the trace does not show for what: "
+		"another process may have used the GPU.");
 	SET_TEXT(finding->evidence,
 		"%s of %s or more, %s in total, of a span of %s; %s of it behind a wait for an "
 		"event%s%s",
-		diagnose_plural(diagnosis, queued_gaps->count, "interval"),
+		diagnose_plural(diagnosis, waiting_gaps->count, "interval"),
 		diagnose_time(diagnosis, LIMIT_HELD_NS),
-		diagnose_time(diagnosis, queued_gaps->total_ns),
+		diagnose_time(diagnosis, waiting_gaps->total_ns),
 		diagnose_time(diagnosis, facts->span_ns),
 		diagnose_time(diagnosis, facts->event_gaps.total_ns),
 		*facts->host_call ? "; in the longest the host was in " : "", facts->host_call);
 	SET_TEXT(finding->reason, "a trace shows its own process only; a host function in the "
 				  "stream, or the driver loading a kernel, looks the same");
-	finding_set_impact(finding, occurrences_top_node(queued_gaps), queued_gaps->count,
-		queued_gaps->total_ns);
-	occurrences_set_example(queued_gaps, finding);
+	finding_set_impact(finding, occurrences_top_node(waiting_gaps), waiting_gaps->count,
+		waiting_gaps->total_ns);
+	occurrences_set_example(waiting_gaps, finding);
+	if (diagnose_waits_from_the_start(diagnosis))
+		advise_on_unexplained(diagnosis, finding);
 }
 
 /* Returns true if work waited on an idle GPU for much of the span. A wait for an event needs no
@@ -579,24 +497,38 @@ static bool waited_much(const struct diagnosis *diagnosis)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	return (facts->queued_gaps.count >= LIMIT_CALLS_FEW &&
+	return (facts->waiting_gaps.count >= LIMIT_CALLS_FEW &&
 		       diagnose_is_share(
-			       facts->queued_gaps.total_ns, facts->span_ns, LIMIT_WORTH)) ||
+			       facts->waiting_gaps.total_ns, facts->span_ns, LIMIT_WORTH)) ||
 	       diagnose_is_share(facts->event_gaps.total_ns, facts->span_ns, LIMIT_WORTH);
 }
 
-void diagnose_queued_not_started(struct diagnosis *diagnosis, struct finding *finding)
+/* Returns true if most of the waits are for events whose record is in the trace. */
+static bool are_for_events(const struct diagnosis *diagnosis)
+{
+	return diagnosis->facts.event_ns[GAP_EVENT_KNOWN] >
+	       diagnosis->facts.waiting_gaps.total_ns / 2;
+}
+
+void diagnose_event_wait(struct diagnosis *diagnosis, struct finding *finding)
+{
+	SET_TEXT(finding->view, "idle");
+	if (waited_much(diagnosis) && are_for_events(diagnosis))
+		report_event_waits(diagnosis, finding);
+}
+
+void diagnose_unexplained_wait(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct process *other = concurrent_process(diagnosis);
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const bool much = waited_much(diagnosis);
+	const bool much = waited_much(diagnosis) && !are_for_events(diagnosis);
 
 	SET_TEXT(finding->view, other ? "queue --all" : "idle");
 	SET_TEXT(finding->next,
 		"Check with nvidia-smi while it runs whether another process uses the GPU; if so, "
 		"give each its own GPU (CUDA_VISIBLE_DEVICES) or use MPS; if not, look at what the "
-		"longest of these gaps waited for (pperf-report idle).");
-	if (much && facts->event_gaps.total_ns > facts->queued_gaps.total_ns / 2)
+		"longest of these waits was for (pperf-report idle).");
+	if (much && facts->event_gaps.total_ns > facts->waiting_gaps.total_ns / 2)
 		report_event_waits(diagnosis, finding);
 	else if (other)
 		report_concurrent_process(diagnosis, finding, other, much);

@@ -105,8 +105,8 @@ enum bound run_bound_class_of(enum gap_cause cause)
 		[GAP_COPY] = BOUND_COPY_CALLS,
 		[GAP_LATENCY] = BOUND_LAUNCH,
 		[GAP_KERNELS] = BOUND_GAPS,
-		[GAP_EVENT] = BOUND_WAITING,
-		[GAP_QUEUED] = BOUND_WAITING,
+		[GAP_EVENT] = BOUND_EVENT,
+		[GAP_UNEXPLAINED] = BOUND_UNEXPLAINED,
 		[GAP_UNKNOWN] = BOUND_UNKNOWN };
 
 	return classes[cause];
@@ -133,6 +133,7 @@ static void account_idle(
 
 		result->ns[class] += pass->idle.ns[cause] + pass->idle.ends_ns[cause];
 		result->ends_ns[class] += pass->idle.ends_ns[cause];
+		result->idle_ns += pass->idle.ns[cause] + pass->idle.ends_ns[cause];
 	}
 	result->ns[BOUND_HOST] = pass->idle.long_ns;
 	result->ns[BOUND_LAUNCH] -= pass->idle.long_ns;
@@ -199,7 +200,9 @@ enum bound run_bound_partner(enum bound class)
 	static const enum bound partners[BOUND_CLASSES] = { [BOUND_LAUNCH] = BOUND_HOST,
 		[BOUND_HOST] = BOUND_LAUNCH,
 		[BOUND_COPIES] = BOUND_COPY_CALLS,
-		[BOUND_COPY_CALLS] = BOUND_COPIES };
+		[BOUND_COPY_CALLS] = BOUND_COPIES,
+		[BOUND_EVENT] = BOUND_UNEXPLAINED,
+		[BOUND_UNEXPLAINED] = BOUND_EVENT };
 
 	return partners[class];
 }
@@ -239,7 +242,7 @@ static void judge(struct run_bound *bound)
 		bound->bound = most;
 		if (most == BOUND_UNKNOWN)
 			bound->confidence = CONFIDENCE_LOW;
-		else if (most == BOUND_WAITING ||
+		else if (most == BOUND_EVENT || most == BOUND_UNEXPLAINED ||
 			 !run_bound_is_percent(most_ns, bound->whole_ns, 50))
 			bound->confidence = CONFIDENCE_MEDIUM;
 	} else if (run_bound_is_percent(bound->ns[BOUND_COMPUTE], bound->whole_ns, 50)) {
@@ -282,13 +285,21 @@ static void span_of_work(const struct bound_pass *pass, uint64_t *from_ns, uint6
 	}
 }
 
+static uint64_t examined_time(const struct bound_pass *pass)
+{
+	uint64_t from_ns, to_ns;
+
+	span_of_work(pass, &from_ns, &to_ns);
+	return pass->idle.steps ? pass->idle.steps_ns : to_ns - from_ns;
+}
+
 /* The critical path that is being summed. */
 struct path_pass {
 	const struct bound_pass *of;
 	const struct critical_path_graph *path;
 	const struct host_ranges *host;
 	uint64_t from_ns, to_ns; /* of the GPUs' work */
-	uint64_t *event_ns;      /* by node */
+	uint64_t *wait_ns;       /* by node: PATH_EVENT and PATH_UNEXPLAINED */
 };
 
 /* Returns how much of an interval is in the examined steps or, without steps, while GPUs have
@@ -334,18 +345,18 @@ static void add_path_segment(struct path_pass *pass, const struct path_segment *
 		bound->path_gpu_ns += length_ns;
 	if (segment->kind == PATH_HOST && pass->host->count)
 		add_host_ranges(pass, segment);
-	if (segment->kind == PATH_EVENT)
-		pass->event_ns[path_node(pass->path, segment->node)->owner] += length_ns;
+	if (segment->kind == PATH_EVENT || segment->kind == PATH_UNEXPLAINED)
+		pass->wait_ns[path_node(pass->path, segment->node)->owner] += length_ns;
 }
 
-static void find_event_node(struct path_pass *pass, uint32_t nodes)
+static void find_wait_node(struct path_pass *pass, uint32_t nodes)
 {
 	struct run_bound *bound = pass->of->result;
 
 	for (uint32_t node = 1; node < nodes; node++)
-		if (pass->event_ns[node] > bound->path_event_node_ns) {
-			bound->path_event_node = node;
-			bound->path_event_node_ns = pass->event_ns[node];
+		if (pass->wait_ns[node] > bound->path_wait_node_ns) {
+			bound->path_wait_node = node;
+			bound->path_wait_node_ns = pass->wait_ns[node];
 		}
 }
 
@@ -360,12 +371,12 @@ static void read_path(struct process *process, const struct bound_pass *of)
 		process->profile->options.windows)
 		return;
 	pass.path = path = critical_path_graph_read(process);
-	pass.event_ns = xcalloc(nodes * sizeof *pass.event_ns);
+	pass.wait_ns = xcalloc(nodes * sizeof *pass.wait_ns);
 	span_of_work(of, &pass.from_ns, &pass.to_ns);
 	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++)
 		add_path_segment(&pass, path_segment(path, i));
-	find_event_node(&pass, nodes);
-	free(pass.event_ns);
+	find_wait_node(&pass, nodes);
+	free(pass.wait_ns);
 	of->result->path = path;
 }
 
@@ -397,6 +408,7 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 	event_sweep_run(activities, &visitor, false);
 	account_idle(pass, process, activities);
 	add_unknown(pass);
+	bound.time_ns = examined_time(pass);
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
 		bound.whole_ns += bound.ns[class];
 	judge(&bound);

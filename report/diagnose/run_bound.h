@@ -20,13 +20,14 @@
  * | kernel gaps      | was idle for microseconds between operations launched in time       |
  * | allocation       | was idle, as the launching thread allocated or freed memory         |
  * | synchronisation  | was idle, as the launching thread waited for the GPU before         |
- * | waiting          | was idle, and launched work had not started: it waited              |
+ * | event wait       | was idle, and launched work waited for an event of the trace        |
+ * | unexplained wait | was idle, and launched work waited: the trace does not say for what |
  * | unknown          | may have been busy, or was idle for a reason not in the trace       |
  *
  * A run is bound by the largest class other than compute that takes BOUND_SHARE_MIN of the time,
  * otherwise by compute if that takes half of it, otherwise by nothing in particular. Launch and
- * host are judged together, and so are copies and copy calls: the larger one of the two names the
- * verdict.
+ * host are judged together, and so are copies and copy calls, event wait and unexplained wait: the
+ * larger one of the two names the verdict.
  */
 #ifndef PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
 #define PPERF_REPORT_DIAGNOSE_RUN_BOUND_H
@@ -55,7 +56,8 @@
 	X(COMPILATION, "compilation")       \
 	X(ALLOCATION, "allocation")         \
 	X(SYNC, "synchronisation")          \
-	X(WAITING, "waiting")               \
+	X(EVENT, "event wait")              \
+	X(UNEXPLAINED, "unexplained wait")  \
 	X(UNKNOWN, "unknown")               \
 	X(NOTHING, "nothing in particular") \
 	X(UNJUDGED, "unjudged")
@@ -74,6 +76,9 @@ struct run_bound {
 	 * of BOUND_LAUNCH has the part that is of the class host, too. */
 	uint64_t ends_ns[BOUND_CLASSES];
 	uint64_t whole_ns;
+	/* Of whole_ns: idle time, as the view `idle` has it. The examined time itself, which with
+	 * several GPUs is less than whole_ns. */
+	uint64_t idle_ns, time_ns;
 	/* intervals of the class host: their number, and the longest */
 	uint64_t long_gaps, longest_gap_ns;
 	enum bound bound;
@@ -89,9 +94,10 @@ struct run_bound {
 	uint64_t path_ns, path_of_kind[PATH_KIND_COUNT], path_host_ns, path_gpu_ns;
 	/* Of path_of_kind[PATH_HOST]: while the thread fetched a batch, and while it compiled. */
 	uint64_t path_data_ns, path_compilation_ns;
-	/* The call path with the most time of PATH_EVENT, and that time. 0: there is none. */
-	uint32_t path_event_node;
-	uint64_t path_event_node_ns;
+	/* The call path whose GPU work has the most time of PATH_EVENT and PATH_UNEXPLAINED, and
+	 * that time. 0: there is none. */
+	uint32_t path_wait_node;
+	uint64_t path_wait_node_ns;
 	/* The same of the whole trace: all but the host's part. */
 	uint64_t whole_path_others_ns;
 	struct critical_path_graph *path; /* NULL: not read */

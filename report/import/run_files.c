@@ -243,8 +243,8 @@ static void refuse_directory(const struct directory_list *list, const char *fold
 			folder);
 }
 
-bool run_files_in_directory(
-	const char *folder, struct run_files *files, char error[READER_ERROR_BYTES])
+bool run_files_in_directory(const char *folder, bool several_foreign, struct run_files *files,
+	char error[READER_ERROR_BYTES])
 {
 	struct directory_list list = { .own_room = 0 };
 	uint32_t runs, newest;
@@ -260,7 +260,7 @@ bool run_files_in_directory(
 	if (list.foreign.count)
 		qsort(list.foreign.traces, list.foreign.count, sizeof *list.foreign.traces,
 			compare_paths);
-	good = runs + list.foreign.count == 1;
+	good = runs + list.foreign.count == 1 || (several_foreign && !runs && list.foreign.count);
 	if (good) {
 		*files = runs ? list.own : list.foreign;
 		if (runs)

@@ -19,14 +19,16 @@ struct run_files {
 	uint32_t count;
 };
 /* Lists the traces of the run that `path` belongs to, including `path`: those in the same folder
- * with the same header.run_id, and all processes of a file of another tool. Returns false if `path`
+ * with the same header.run_id, and all processes of a file of another tool. With `several_foreign`, several traces of other tools are listed as one job, sorted
+ * by path. Returns false if `path`
  * itself cannot be read as a trace, with a sentence in `error`. */
 bool run_files_find(const char *path, struct run_files *files, char error[READER_ERROR_BYTES]);
 /* Lists the traces in a directory: those of the one run that has traces in it, or the one trace of
- * another tool. Returns false if there is no run or trace, or more than one, with a sentence in `error`
+ * another tool. With `several_foreign`, several traces of other tools are listed as one job, sorted
+ * by path. Returns false if there is no run or trace, or more than one, with a sentence in `error`
  * that says what to name. */
-bool run_files_in_directory(
-	const char *folder, struct run_files *files, char error[READER_ERROR_BYTES]);
+bool run_files_in_directory(const char *folder, bool several_foreign, struct run_files *files,
+	char error[READER_ERROR_BYTES]);
 /* Lists all traces in a directory, of any number of runs and tools, sorted by path. Includes files
  * that are empty or not readable, if their name has the extension of a trace in the directory;
  * their members but `path` and `bytes` are 0. Returns false if the directory cannot be read, with

@@ -8,11 +8,13 @@
 #include <stddef.h>
 
 /* name, file. The order of scripts is the order in which a page runs them. */
-#define PAGE_STYLES(X)                \
-	X(STYLE_TOKENS, "tokens.css") \
-	X(STYLE_PAGE, "page.css")     \
-	X(STYLE_FLAME, "flame.css")   \
-	X(STYLE_RUN, "run.css")
+#define PAGE_STYLES(X)                        \
+	X(STYLE_TOKENS, "tokens.css")         \
+	X(STYLE_PAGE, "page.css")             \
+	X(STYLE_FLAME, "flame.css")           \
+	X(STYLE_RUN, "run.css")               \
+	X(STYLE_MEMORY_MAP, "memory_map.css") \
+	X(STYLE_SEVERAL, "several.css")
 #define PAGE_SCRIPTS(X)                       \
 	X(SCRIPT_BASE, "base.js")             \
 	X(SCRIPT_NUMBERS, "numbers.js")       \
@@ -23,7 +25,11 @@
 	X(SCRIPT_LANES, "lanes.js")           \
 	X(SCRIPT_TIMELINE, "timeline.js")     \
 	X(SCRIPT_TABLES, "tables.js")         \
-	X(SCRIPT_RUN_PAGE, "run_page.js")
+	X(SCRIPT_MEMORY_MAP, "memory_map.js") \
+	X(SCRIPT_RUN, "run.js")               \
+	X(SCRIPT_RUN_PAGE, "run_page.js")     \
+	X(SCRIPT_RANKS_PAGE, "ranks_page.js") \
+	X(SCRIPT_SIDES_PAGE, "sides_page.js")
 
 enum page_asset {
 #define X(name, file) PAGE_##name,

@@ -8,7 +8,9 @@ const pperf = {};
 	const SVG_TAGS = new Set(['svg', 'g', 'rect', 'text', 'line', 'path', 'title']);
 
 	pperf.data = JSON.parse(document.getElementById('data').textContent);
-	pperf.text = number => pperf.data.strings[number];
+	// The texts that numbers refer to: those of the page, or of the run that it shows.
+	pperf.strings = pperf.data.strings;
+	pperf.text = number => pperf.strings[number];
 
 	// Makes an element. `attributes`: null leaves one out; a function listens to that event.
 	pperf.element = (tag, attributes, ...children) => {

@@ -488,5 +488,5 @@
 		}
 	}
 
-	pperf.flameGraph = () => new FlameGraph(pperf.data.flame, pperf.data.commands, pperf.data.changed);
+	pperf.flameGraph = (data = pperf.data) => new FlameGraph(data.flame, data.commands, data.changed);
 })();

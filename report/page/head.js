@@ -5,9 +5,10 @@
 
 	const badge = (name, title) => element('span', {class: 'badge ' + name}, title);
 
+	// The names of GPUs are not in every trace that has GPU work.
 	pperf.describeTrace = trace => {
 		const devices = [...new Set(trace.devices.map(device => device.name))];
-		const gpus = !devices.length ? 'no GPU' : (trace.devices.length > 1 ? trace.devices.length + ' × ' : '') + devices.join(', ');
+		const gpus = (trace.devices.length > 1 ? trace.devices.length + ' × ' : '') + devices.join(', ');
 		return [trace.command, trace.rank === null ? '' : 'rank ' + trace.rank, trace.processes > 1 ? count(trace.processes) + ' processes' : '',
 			gpus, number(trace.duration, 'time')].filter(Boolean).join(' · ');
 	};
@@ -16,18 +17,25 @@
 		head.some(trace => trace.imported) ? badge('', 'imported') : null,
 		head.every(trace => trace.complete) ? badge('good', 'complete') : badge('warn', 'data are missing')];
 
+	// Of ranks, what they have in common.
+	const describeRanks = () => {
+		const devices = [...new Set(head.flatMap(trace => trace.devices.map(device => device.name)))], last = head[head.length - 1];
+		return element('p', null, [head[0].command, head[0].file + ' to ' + last.file, devices.join(', '),
+			number(Math.max(...head.map(trace => trace.duration)), 'time')].filter(Boolean).join(' · '));
+	};
+
 	// Returns the elements below the head: descriptions and warnings.
 	pperf.writeHead = view => {
 		const warnings = head.flatMap(trace => trace.warnings);
 		document.getElementById('head').append(
-			element('h1', null, head.map(trace => trace.file).join(' → ')),
+			element('h1', null, pperf.data.ranks ? count(head.length) + ' ranks of one run' : head.map(trace => trace.file).join(' → ')),
 			...badges().filter(Boolean),
 			element('span', {class: 'tools'},
 				element('button', {type: 'button', id: 'theme', click: pperf.switchTheme}, 'Light / dark'),
 				element('button', {type: 'button', id: 'print', click: () => print()}, 'Print')));
 		document.body.insertBefore(element('footer', null, 'Written by pperf-report ' + view + '. Its values are those of the text views ' +
 			'(pperf-report --legend explains them). The page loads nothing from a network.'), document.getElementById('tip'));
-		return [element('div', {class: 'note'}, head.map(trace => element('p', null, (head.length > 1 ? trace.file + ': ' : '') + pperf.describeTrace(trace)))),
+		return [element('div', {class: 'note'}, pperf.data.ranks ? describeRanks() : head.map(trace => element('p', null, (head.length > 1 ? trace.file + ': ' : '') + pperf.describeTrace(trace)))),
 			warnings.length ? element('ul', {class: 'warnings'}, warnings.map(warning => element('li', null, warning))) : null].filter(Boolean);
 	};
 })();

@@ -1,155 +1,24 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Selects the page. Two traces are before and after, unless they are different ranks.
+ */
 #include "report/page/html.h"
 #include "report/base/error.h"
-#include "report/diagnose/diagnose.h"
-#include "report/page/flame_build.h"
-#include "report/page/flame_data.h"
+#include "report/page/html_pages.h"
 #include "report/page/page_head.h"
-#include "report/page/page_table.h"
 #include "report/page/page_text.h"
 #include "report/page/page_writer.h"
-#include "report/print/print_json.h"
+#include "report/page/run_data.h"
 #include "report/run/output_file.h"
 #include "report/run/warnings.h"
-#include "report/scene/scene_json.h"
-#include "report/summary/verdict.h"
-#include "report/table/computed_row.h"
-#include "report/text/paragraph.h"
 #include <stdlib.h>
-#include <string.h>
-
-#define FINDINGS_SHOWN 5u
 
 static const enum page_asset assets[] = { PAGE_STYLE_TOKENS, PAGE_STYLE_PAGE, PAGE_STYLE_FLAME,
-	PAGE_STYLE_RUN, PAGE_SCRIPT_BASE, PAGE_SCRIPT_NUMBERS, PAGE_SCRIPT_FLAME_TREE,
-	PAGE_SCRIPT_FLAME, PAGE_SCRIPT_HEAD, PAGE_SCRIPT_LANES, PAGE_SCRIPT_TIMELINE,
-	PAGE_SCRIPT_TABLES, PAGE_SCRIPT_RUN_PAGE };
+	PAGE_STYLE_RUN, PAGE_STYLE_MEMORY_MAP, PAGE_SCRIPT_BASE, PAGE_SCRIPT_NUMBERS,
+	PAGE_SCRIPT_FLAME_TREE, PAGE_SCRIPT_FLAME, PAGE_SCRIPT_HEAD, PAGE_SCRIPT_LANES,
+	PAGE_SCRIPT_TIMELINE, PAGE_SCRIPT_TABLES, PAGE_SCRIPT_MEMORY_MAP, PAGE_SCRIPT_RUN,
+	PAGE_SCRIPT_RUN_PAGE };
 #define ASSETS (sizeof assets / sizeof *assets)
-
-static const struct page_table tables[] = {
-	{ .view = "steps",
-		.columns = "step state outlier start_ns duration_ns busy_ns idle_ns gaps kernels "
-			   "allocated_peak_bytes reserved_peak_bytes",
-		.most = 2000 },
-	{ .view = "kernels",
-		.columns = "gpu_total_ns share calls p50_ns p95_ns max_ns grid block registers "
-			   "shared_bytes occupancy_theoretical occupancy_limit waves_per_sm "
-			   "device",
-		.most = 1000,
-		.has_paths = true },
-	{ .view = "categories", .columns = "gpu_total_ns gpu_self_share calls", .most = 2000 },
-	{ .view = "idle",
-		.columns = "cause gap_ns share time_share gaps gap_max_ns",
-		.most = 1000,
-		.has_paths = true },
-	{ .view = "memory",
-		.columns = "at_peak_bytes held_bytes most_bytes allocs frees peak_ns",
-		.most = 400,
-		.has_paths = true },
-};
-
-/* Writes what a finding costs, as the first screen says it. */
-static void put_cost(struct json_writer *json, const struct row *row)
-{
-	const struct style style = { .ascii = false, .whole_names = true };
-	struct paragraph cost = { .style = &style };
-
-	if (computed_row_number(row, "impact_ns") || computed_row_number(row, "impact_bytes"))
-		finding_add_cost(&cost, row);
-	json_put_string(json, "cost", cost.built.text ? cost.built.text : "");
-	free(cost.built.text);
-}
-
-static void write_finding(struct json_writer *json, const struct row *row)
-{
-	static const char *const texts[] = { "finding", "evidence", "next", "command",
-		"confidence" };
-
-	json_write_begin(json, '{');
-	json_put_text(json, "name", row_name(row));
-	put_cost(json, row);
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		json_put_text(json, texts[i], computed_row_text(row, texts[i]));
-	if (row->node && row->tree) {
-		json_write_key(json, "path");
-		print_json_path(json, row);
-	}
-	json_write_end(json, '}');
-}
-
-static void write_findings(struct json_writer *json, const struct rows *rows)
-{
-	size_t shown = 0, found = 0;
-
-	json_put_begin(json, "findings", '[');
-	for (size_t i = 0; i < rows->count; i++) {
-		if (!computed_row_is(&rows->rows[i], "kind", "finding"))
-			continue;
-		found++;
-		if (shown == FINDINGS_SHOWN)
-			continue;
-		write_finding(json, &rows->rows[i]);
-		shown++;
-	}
-	json_write_end(json, ']');
-	json_put_unsigned(json, "found", found);
-}
-
-/* Writes the kind of each node of the tree, by its number: a letter from `a` on. */
-static void write_node_kinds(struct json_writer *json, const struct process *process)
-{
-	const struct tree *tree = process->profile->tree;
-
-	json_write_key(json, "node_kinds");
-	output_char(json->out, '"');
-	for (uint32_t id = 0; id < tree->count; id++)
-		output_char(
-			json->out, id ? (char)('a' + (int)flame_kind_of(&tree->nodes[id])) : 'a');
-	output_char(json->out, '"');
-	json->needs_comma = true;
-}
-
-static void write_run(
-	struct json_writer *json, const struct options *options, struct processes *processes)
-{
-	struct process *process = &processes->all[0];
-	struct scene_window_list windows = { .count = 0 };
-	struct rows rows = { .count = 0 };
-	struct run_verdict *verdict = run_verdict_read(options, processes, process, &rows);
-	struct scene *scene;
-
-	scene_windows_add_usual(&windows, process);
-	scene_windows_add_findings(&windows, process, &rows);
-	scene = scene_read(process, &windows);
-	json_write_key(json, "verdict");
-	run_verdict_write_json(json, verdict);
-	write_findings(json, &rows);
-	json_write_key(json, "scene");
-	scene_json_write(json, scene, NULL);
-	write_node_kinds(json, process);
-	scene_free(scene);
-	run_verdict_free(verdict);
-	free(rows.rows);
-	json_put_begin(json, "tables", '{');
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-		page_table_write(json, &tables[i], options, processes);
-	json_write_end(json, '}');
-}
-
-static void write_flame(
-	struct json_writer *json, const struct options *options, struct processes *processes)
-{
-	struct flame *flame = flame_build(options, processes);
-	struct page_strings strings = { .from = flame->texts };
-
-	for (size_t i = 0; i < FLAME_SHAPES; i++)
-		flame_prune(&flame->shapes[i], flame->texts, FLAME_FRAMES_MAX);
-	flame_data_write(json, flame, &strings, NULL,
-		flame->has_shape[FLAME_FOLDED] ? FLAME_FOLDED : FLAME_EACH);
-	page_strings_write(json, &strings);
-	page_strings_free(&strings);
-	flame_free(flame);
-}
 
 static void write_page(
 	struct output *out, const struct options *options, struct processes *processes)
@@ -160,34 +29,94 @@ static void write_page(
 	page_begin(out, title, assets, ASSETS);
 	json_write_begin(&json, '{');
 	page_head_write(&json, options, processes, 1);
-	write_run(&json, options, processes);
-	write_flame(&json, options, processes);
+	run_data_write(&json, options, processes, &RUN_DETAIL_FULL);
 	json_write_end(&json, '}');
 	page_end(out, assets, ASSETS);
 	free(title);
 }
 
-int html_view(const struct options *given)
+/* Writes the page of one process, and frees `processes`. Returns the exit status. */
+static int write_one(const struct options *options, struct processes *processes)
 {
-	struct options options = *given;
-	struct processes processes;
 	struct output_file file;
 	int status;
 
-	if (options.file_count > 1)
-		fatal(STATUS_USAGE, "html shows one trace: pperf-report html TRACE; of several "
-				    "ranks: --rank N");
-	options.format = FORMAT_HTML;
-	processes = processes_read(&options);
-	warnings_check_selection(&options, &processes);
-	warnings_collect(&options, &processes);
-	status = options.strict && !processes.all[0].integrity.complete ? STATUS_UNREADABLE
-									: STATUS_OK;
-	processes.shown = 1;
-	file = output_file_open(&options, ".html");
-	write_page(file.out, &options, &processes);
+	warnings_check_selection(options, processes);
+	warnings_collect(options, processes);
+	status = options->strict && !processes->all[0].integrity.complete ? STATUS_UNREADABLE
+									  : STATUS_OK;
+	processes->shown = 1;
+	file = output_file_open(options, ".html");
+	write_page(file.out, options, processes);
 	if (!output_file_close(&file))
 		status = STATUS_UNREADABLE;
-	processes_free(&processes);
+	processes_free(processes);
 	return status;
+}
+
+static bool has_several_ranks(const struct processes *processes)
+{
+	int64_t first = -1;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const int64_t rank = processes->all[i].rank;
+
+		if (rank >= 0 && first >= 0 && rank != first)
+			return true;
+		first = rank >= 0 ? rank : first;
+	}
+	return false;
+}
+
+/* Of a run whose ranks cannot be compared, the page shows one process. */
+static int show_run(const struct options *options)
+{
+	struct processes processes = processes_read(options);
+	struct ranks ranks;
+
+	if (options->rank >= 0 || !has_several_ranks(&processes))
+		return write_one(options, &processes);
+	if (ranks_read(&ranks, options)) {
+		processes_free(&processes);
+		return html_ranks_page(options, &ranks);
+	}
+	ranks_free(&ranks);
+	return write_one(options, &processes);
+}
+
+static int show_ranks(const struct options *options)
+{
+	struct ranks ranks;
+
+	if (!ranks_read(&ranks, options))
+		fatal(STATUS_USAGE, "%s; of one process: pperf-report html TRACE",
+			ranks.problem.text);
+	return html_ranks_page(options, &ranks);
+}
+
+/* Two traces: ranks of one run, or before and after. */
+static int show_two(const struct options *options)
+{
+	struct processes sides[2];
+
+	for (size_t i = 0; i < 2; i++)
+		sides[i] = processes_read_side(options, options->files[i]);
+	if (options->rank >= 0 || sides[0].all[0].rank < 0 || sides[1].all[0].rank < 0 ||
+		sides[0].all[0].rank == sides[1].all[0].rank)
+		return html_sides_page(options, sides);
+	processes_free(&sides[0]);
+	processes_free(&sides[1]);
+	return show_ranks(options);
+}
+
+int html_view(const struct options *given)
+{
+	struct options options = *given;
+
+	options.format = FORMAT_HTML;
+	if (options.file_count == 2 && !options.all)
+		return show_two(&options);
+	if (options.rank < 0 && options.file_count > 1)
+		return show_ranks(&options);
+	return show_run(&options);
 }

@@ -43,33 +43,29 @@ static void put_devices(struct json_writer *json, const struct process *process)
 	json_write_end(json, ']');
 }
 
-static void put_process(struct json_writer *json, const struct options *options,
-	const struct processes *of, size_t i)
+static void put_warnings(struct json_writer *json, const struct processes *of)
 {
-	const struct process *process = &of->all[0];
+	json_put_begin(json, "warnings", '[');
+	for (size_t i = 0; of && i < of->warning_count; i++)
+		json_write_string(json, of->warnings[i]);
+	json_write_end(json, ']');
+}
 
+/* Writes a process whose trace is `path`. `of`: the run whose warnings are written, or NULL. */
+static void put_process(struct json_writer *json, const char *path, const struct process *process,
+	size_t process_count, const struct processes *of)
+{
 	json_write_begin(json, '{');
-	page_put_text(
-		json, "file", file_name(options->files[i]), strlen(file_name(options->files[i])));
+	page_put_text(json, "file", file_name(path), strlen(file_name(path)));
 	page_put_text(json, "command", process->command, strlen(process->command));
 	json_put_unsigned(json, "duration", process->wall_ns);
-	json_put_unsigned(json, "processes", of->count);
+	json_put_unsigned(json, "processes", process_count);
 	json_put_known_unsigned(json, "rank", (uint64_t)process->rank, process->rank >= 0);
 	json_put_bool(json, "simulated", process->simulated);
 	json_put_bool(json, "complete", process->complete && process->integrity.conserved);
 	json_put_bool(json, "imported", process_meta(process, "import.format").known);
 	put_devices(json, process);
-	json_put_begin(json, "warnings", '[');
-	for (size_t k = 0; k < of->warning_count; k++) {
-		struct page_text text = page_text_of(of->warnings[k], strlen(of->warnings[k]));
-
-		if (json->needs_comma)
-			output_char(json->out, ',');
-		page_write_json_text(json->out, text.text, text.length);
-		json->needs_comma = true;
-		free(text.text);
-	}
-	json_write_end(json, ']');
+	put_warnings(json, of);
 	json_write_end(json, '}');
 }
 
@@ -90,7 +86,7 @@ void page_head_write(struct json_writer *json, const struct options *options,
 	json_put_bool(json, "iec", options->style.iec);
 	json_put_begin(json, "head", '[');
 	for (size_t i = 0; i < count; i++)
-		put_process(json, options, &sides[i], i);
+		put_process(json, options->files[i], &sides[i].all[0], sides[i].count, &sides[i]);
 	json_write_end(json, ']');
 	json_put_begin(json, "commands", '{');
 	if (count == 2) {
@@ -100,5 +96,21 @@ void page_head_write(struct json_writer *json, const struct options *options,
 		put_command(json, options, "memory");
 		put_command(json, options, "steps");
 	}
+	json_write_end(json, '}');
+}
+
+void page_head_write_ranks(
+	struct json_writer *json, const struct options *options, const struct ranks *ranks)
+{
+	json_put_bool(json, "iec", options->style.iec);
+	json_put_begin(json, "head", '[');
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		put_process(json, ranks->all[i].process->path, ranks_open(ranks, i, NULL), 1,
+			i ? NULL : &ranks->processes);
+		ranks_close(ranks, i);
+	}
+	json_write_end(json, ']');
+	json_put_begin(json, "commands", '{');
+	put_command(json, options, "ranks");
 	json_write_end(json, '}');
 }

@@ -30,7 +30,9 @@ static struct shown_rows arrange(
 	options.view = view_find(table->view);
 	options.output_columns = options.view->columns;
 	options.no_percentiles = options.view->no_percentiles;
-	if (options.view->arrange)
+	if (table->arrange)
+		table->arrange(&options, &processes->all[0], &shown.all);
+	else if (options.view->arrange)
 		options.view->arrange(&options, processes, &shown.all);
 	else
 		options.view->arrange_process(&options, &processes->all[0], &shown.all);
@@ -144,7 +146,7 @@ void page_table_write(struct json_writer *json, const struct page_table *table,
 	const char *keys = table->columns;
 	const struct column *column;
 
-	json_put_begin(json, table->view, '{');
+	json_put_begin(json, table->key ? table->key : table->view, '{');
 	json_put_unsigned(json, "rows", shown.count);
 	json_put_unsigned(json, "left_out", shown.left_out);
 	write_rows(json, &shown);

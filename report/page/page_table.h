@@ -8,13 +8,16 @@
 #include "report/text/json_writer.h"
 
 struct page_table {
-	const char *view;    /* its name, and the key of the table */
+	const char *view; /* its name */
+	const char *key;  /* of the table; NULL: the view's name */
+	/* NULL: the view's own function */
+	void (*arrange)(const struct options *options, struct process *process, struct rows *rows);
 	const char *columns; /* keys, separated by blanks */
 	size_t most;         /* rows; those of the kind `summary` are written anyway */
 	bool has_paths;      /* writes where each row belongs in the call tree */
 };
 
-/* Writes the member `view`:
+/* Writes a member:
  *
  *	{"rows": N, "left_out": N, "label": [...], "kind": [...], "depth": [...], "path": [[...]],
  *	 "columns": [{"key", "title", "help", "left", "text": [...], "value": [...]}]}

@@ -80,6 +80,17 @@ void page_write_foreign_text(struct output *out, const char *bytes, size_t lengt
 	free(text.text);
 }
 
+void page_write_sentence(struct json_writer *json, const char *text, size_t length)
+{
+	if (json->needs_comma)
+		output_char(json->out, ',');
+	if (count_characters(text, length) > PAGE_SENTENCE_CHARACTERS)
+		page_write_foreign_text(json->out, text, length);
+	else
+		page_write_json_text(json->out, text, length);
+	json->needs_comma = true;
+}
+
 void page_write_markup_text(struct output *out, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)

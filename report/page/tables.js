@@ -97,8 +97,8 @@
 		return groups;
 	};
 
-	pperf.stepBars = (steps, show) => {
-		const table = pperf.data.tables.steps, busy = column(table, 'busy_ns'), height = 130;
+	pperf.stepBars = (table, steps, show) => {
+		const busy = column(table, 'busy_ns'), height = 130;
 		const box = element('div', {class: 'bars', id: 'bars'});
 		const usual = steps.filter(step => step.state === 'usual'), groups = grouped(steps);
 		const most = Math.max(...(usual.length ? usual : steps).map(step => step.duration), 1) * 1.3;

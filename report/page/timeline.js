@@ -1,16 +1,18 @@
 // The timeline, a component: steps, GPUs, streams, host threads and memory on one time axis.
 (() => {
 	'use strict';
-	const {element, number, percent, count, scene} = pperf;
+	const {element, number, percent} = pperf;
 	const AXIS = 22, STEPS = 18, GPU = 36, STREAM = 22, LEVEL = 14, MEMORY = 84, GAP = 6;
-	const STREAMS_SHOWN = 8, THREADS_SHOWN = 2, NARROWEST_NS = 50, DETAIL = 2;
+	const RANK = 30, COLLECTIVES = 10, STREAMS_SHOWN = 8, THREADS_SHOWN = 2, NARROWEST_NS = 50, DETAIL = 2;
 	const CAUSES = ['launch-bound', 'host-bound', 'launch latency', 'synchronisation', 'copy calls', 'gap between kernels', 'data loading', 'compilation',
-		'allocation', 'event wait', 'queued'];
+		'allocation', 'event wait', 'unexplained wait'];
+	const PART_TITLES = {wait: 'waits for another rank', transfer: 'transfers', unmatched: 'without a match'};
 	const CATEGORY_COLOURS = 10, OWNER_COLOURS = 8;
 
 	// ---- colours: a canvas cannot read custom properties with light-dark() ----
 
 	const probe = element('span', {hidden: ''});
+	document.body.append(probe);
 	let colours = new Map();
 	const colour = name => {
 		if (!colours.has(name)) {
@@ -22,31 +24,45 @@
 
 	const causeClass = name => {
 		const at = CAUSES.indexOf(name);
-		return name === 'busy' ? 'busy' : name === 'unrecorded' || at < 0 ? 'idle-other' : 'idle-' + at;
+		return name === 'busy' ? 'busy' : name === 'exposed communication' ? 'exposed' : name === 'unrecorded' || at < 0 ? 'idle-other' : 'idle-' + at;
 	};
 
-	// Categories have colours by their time over all streams; those beyond the palette are grey.
-	const categories = new Map();
-	for (const lane of scene.facts)
-		if (lane.kind === 'stream')
-			for (const one of lane.series)
-				categories.set(one.name, (categories.get(one.name) || 0) + one.total);
-	const ranked = [...categories].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-	const categoryNumber = new Map(ranked.map(([name], i) => [name, i]));
-	const categoryClass = name => categoryNumber.get(name) < CATEGORY_COLOURS ? 'category-' + categoryNumber.get(name) : 'category-other';
-	pperf.categoryClass = name => categoryNumber.has(name) ? categoryClass(name) : 'category-other';
 	pperf.causeClass = causeClass;
+	// In stacks of a rank: busy, exposed communication, then the causes of idle time in their order.
+	const rankOrder = name => name === 'busy' ? 0 : name === 'exposed communication' ? 1 : CAUSES.includes(name) ? 2 + CAUSES.indexOf(name) : 2 + CAUSES.length;
+	pperf.rankOrder = rankOrder;
 
-	const steps = (() => {
-		const table = pperf.data.tables.steps, column = key => table.columns.find(one => one.key === key);
+	// Categories have colours by their time over all streams of the scenes, which are shown together;
+	// those beyond the palette are grey. Returns [name, time] by time.
+	const rankCategories = scenes => {
+		const categories = new Map();
+		for (const lane of scenes.flatMap(scene => scene.facts))
+			if (lane.kind === 'stream')
+				for (const one of lane.series)
+					categories.set(one.name, (categories.get(one.name) || 0) + one.total);
+		return [...categories].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+	};
+
+	const readSteps = table => {
+		const column = key => table.columns.find(one => one.key === key);
 		const start = column('start_ns'), duration = column('duration_ns'), outlier = column('outlier');
 		if (!start || !duration)
 			return [];
 		return table.label.map((label, i) => ({label, state: column('state')?.text[i], outlier: outlier ? outlier.text[i] : '', row: i,
 			begin: start.value[i], duration: duration.value[i], text: duration.text[i]})).filter((step, i) => table.kind[i] === 'step' && step.begin !== null);
-	})();
-	const usual = steps.filter(step => step.state === 'usual');
-	pperf.steps = steps;
+	};
+
+	// Reads runs that are shown together: each is {data, scene, steps, usual, ranked, categoryClass}.
+	pperf.readRuns = all => {
+		const runs = all.map(data => ({data, scene: pperf.readScene(data), steps: data.tables ? readSteps(data.tables.steps) : []}));
+		const order = new Map(rankCategories(runs.map(run => run.scene)).map(([name], i) => [name, i]));
+		for (const run of runs) {
+			run.usual = run.steps.filter(step => step.state === 'usual');
+			run.ranked = rankCategories([run.scene]).sort((a, b) => order.get(a[0]) - order.get(b[0]));
+			run.categoryClass = name => order.get(name) < CATEGORY_COLOURS ? 'category-' + order.get(name) : 'category-other';
+		}
+		return runs;
+	};
 
 	// Returns a step of the axis: 1, 2 or 5 times a power of ten, at least `least`.
 	const roundUp = least => {
@@ -60,9 +76,15 @@
 	};
 
 	class Timeline {
-		constructor() {
-			this.more = false;
+		// `options`: `key` of the interval in the address, `prefix` of ids, `title`, `selected` (the
+		// index of a rank), `lanes` (how many are shown of a kind), `ranks` (which are shown), and for one of two: `beside` (the other's scene), `extent`, `first` (interval),
+		// and a function `shown` that is called when the interval changes.
+		constructor(run, options) {
+			Object.assign(this, run, {options: options || {}, spans: new Map(), more: false});
 			this.printing = false;
+			this.stateKey = this.options.key || 't';
+			// Two timelines that are compared have the same extent, so that one may end before it.
+			this.extent = this.options.extent || this.scene.end;
 			this.build();
 			this.restore();
 		}
@@ -70,34 +92,47 @@
 		// ---- the interval ----
 
 		restore() {
-			const [from, to] = (pperf.recall('t') || '').split('-').map(Number);
+			const [from, to] = (pperf.recall(this.stateKey) || '').split('-').map(Number);
 			this.interval = this.first();
-			if (to > from && from >= 0 && from < scene.end)
+			if (to > from && from >= 0 && from < this.extent)
 				this.interval = this.clamped(from, to);
 		}
 
 		// The usual steps if they are a small part of the run, else the run.
 		first() {
+			if (this.scene.facts.some(lane => lane.kind === 'rank' && lane.series.length))
+				return this.activeTime();
 			const around = this.usualSteps();
-			return around && around[1] - around[0] < scene.end / 8 ? around : [0, scene.end];
+			return this.options.first || (around && around[1] - around[0] < this.scene.end / 8 ? around : [0, this.extent]);
 		}
 
 		usualSteps() {
-			if (!usual.length)
+			if (!this.usual.length)
 				return null;
-			const end = Math.max(...usual.map(step => step.begin + step.duration)), begin = usual[0].begin;
+			const end = Math.max(...this.usual.map(step => step.begin + step.duration)), begin = this.usual[0].begin;
 			return this.clamped(begin - (end - begin) * .01, end + (end - begin) * .01);
 		}
 
 		clamped(from, to) {
-			const width = Math.min(scene.end, Math.max(to - from, NARROWEST_NS)), begin = Math.max(0, Math.min(from, scene.end - width));
+			const width = Math.min(this.extent, Math.max(to - from, NARROWEST_NS)), begin = Math.max(0, Math.min(from, this.extent - width));
 			return [begin, begin + width];
 		}
 
 		show(from, to) {
-			const first = this.first();
 			this.interval = this.clamped(from, to);
-			pperf.remember('t', this.interval.every((time, i) => time === first[i]) ? null : this.interval.map(Math.round).join('-'));
+			this.options.shown?.(this);
+			this.keep();
+		}
+
+		// Shows an interval of another timeline that is beside this one.
+		follow(from, to) {
+			this.interval = [from, to];
+			this.keep();
+		}
+
+		keep() {
+			const first = this.first();
+			pperf.remember(this.stateKey, this.interval.every((time, i) => time === first[i]) ? null : this.interval.map(Math.round).join('-'));
 			this.draw();
 		}
 
@@ -120,49 +155,56 @@
 		// ---- elements ----
 
 		build() {
-			const button = (id, title, name, action) => element('button', {type: 'button', id, 'aria-label': name, click: action}, title);
-			const window = kind => scene.windows.find(one => one.kinds.includes(kind));
+			const prefix = this.options.prefix || '', title = this.options.title || 'Timeline';
+			const button = (id, title, name, action) => element('button', {type: 'button', id: prefix + id, 'aria-label': name, click: action}, title);
+			const window = kind => this.scene.windows.find(one => one.kinds.includes(kind));
 			const shortcut = (id, title, one) => one ? button(id, title, 'Show: ' + title, () => this.showWindow(one)) : null;
 			const around = this.usualSteps();
-			this.label = element('span', {class: 'note', id: 'interval', role: 'status'});
+			this.label = element('span', {class: 'note', id: prefix + 'interval', role: 'status'});
 			this.canvas = element('canvas', {'aria-hidden': 'true'});
 			this.cross = element('div', {class: 'cross', hidden: ''});
 			this.brush = element('div', {class: 'brush', hidden: ''});
-			this.box = element('div', {id: 'timeline', class: 'timeline', tabindex: 0, role: 'application',
-				'aria-label': 'Timeline. Plus and minus zoom, left and right arrows move, 0 shows the whole run. The tables below have its figures.',
+			this.box = element('div', {id: prefix + 'timeline', class: 'timeline', tabindex: 0, role: 'application',
+				'aria-label': title + '. Plus and minus zoom, left and right arrows move, 0 shows the whole run. The tables below have its figures.',
 				mousemove: event => this.hover(event), mouseleave: () => this.leave(), mousedown: event => this.press(event),
 				keydown: event => this.key(event)}, this.canvas, this.cross, this.brush);
 			this.box.addEventListener('wheel', event => this.wheel(event), {passive: false});
 			this.legend = element('div', {class: 'legends'});
-			this.element = element('section', {class: 'card', 'aria-label': 'Timeline'},
-				element('div', {class: 'bar'}, element('h2', null, 'Timeline'), this.label, element('span', {class: 'grow'}),
+			this.element = element('section', {class: 'card', 'aria-label': title},
+				element('div', {class: 'bar'}, element('h2', null, title), this.label, element('span', {class: 'grow'}),
 					[shortcut('worst', 'Worst step', window('worst step')), around ? button('usual', 'Steady-state steps', 'Show: steady-state steps', () => this.show(...around)) : null,
 						shortcut('peak', 'Memory peak', window('memory peak')), this.moreButton(),
 						button('out', '−', 'Zoom out', () => this.zoom(2)), button('in', '+', 'Zoom in', () => this.zoom(.5)),
-						button('whole', 'Whole run', 'Show the whole run', () => this.show(0, scene.end))]),
-				this.box, this.legend, probe);
+						button('whole', 'Whole run', 'Show the whole run', () => this.show(0, this.extent))]),
+				this.box, this.legend);
 			addEventListener('mouseup', event => this.release(event));
 		}
 
+		// A button that shows the other lanes; draw() writes how many they are.
 		moreButton() {
-			const hidden = scene.facts.length - this.shownLanes().length;
-			if (!hidden)
+			if (this.scene.facts.length === this.shownLanes().length)
 				return null;
-			const title = () => this.more ? 'Fewer lanes' : '+' + hidden + ' lanes';
-			const button = element('button', {type: 'button', id: 'lanes', 'aria-expanded': 'false', click: () => {
+			this.others = element('button', {type: 'button', id: (this.options.prefix || '') + 'lanes', 'aria-expanded': 'false', click: () => {
 				this.more = !this.more;
-				button.textContent = title();
-				button.setAttribute('aria-expanded', String(this.more));
+				this.others.setAttribute('aria-expanded', String(this.more));
 				this.draw();
-			}}, title());
-			return button;
+			}});
+			return this.others;
+		}
+
+		nameMoreButton() {
+			const [what, lanes] = this.options.ranks ? ['ranks', 2] : ['lanes', 1], hidden = (this.scene.facts.length - this.shownLanes().length) / lanes;
+			if (this.others)
+				this.others.textContent = this.more ? 'Fewer ' + what : '+' + hidden + ' ' + what;
 		}
 
 		shownLanes() {
-			const seen = {stream: 0, thread: 0}, most = {stream: STREAMS_SHOWN, thread: THREADS_SHOWN};
-			return scene.facts.map((lane, i) => i).filter(i => {
-				const {kind, series} = scene.facts[i];
-				if (kind !== 'gpu' && !series.length)
+			const seen = {stream: 0, thread: 0}, most = {stream: STREAMS_SHOWN, thread: THREADS_SHOWN, ...this.options.lanes};
+			return this.scene.facts.map((lane, i) => i).filter(i => {
+				const {kind, series} = this.scene.facts[i];
+				if (kind === 'rank' || kind === 'collectives')
+					return this.more || this.options.ranks.has(i >> 1);
+				if ((kind === 'stream' || kind === 'thread') && !series.length)
 					return false;
 				return kind === 'gpu' || this.more || seen[kind]++ < most[kind];
 			});
@@ -172,19 +214,19 @@
 
 		layout() {
 			const rows = [{kind: 'axis', height: AXIS}];
-			if (steps.length)
+			if (this.steps.length)
 				rows.push({kind: 'steps', height: STEPS, label: 'steps'});
 			for (const index of this.shownLanes()) {
-				const lane = scene.facts[index];
-				const height = lane.kind === 'gpu' ? GPU : lane.kind === 'stream' ? STREAM : LEVEL * Math.max(1, ...lane.series.map(one => one.name + 1));
-				rows.push({kind: lane.kind, height, label: lane.label, index, lane});
+				const lane = this.scene.facts[index];
+				const fixed = {gpu: GPU, stream: STREAM, rank: RANK, collectives: COLLECTIVES};
+				rows.push({kind: lane.kind, height: fixed[lane.kind] || LEVEL * Math.max(1, ...lane.series.map(one => one.name + 1)), label: lane.label, index, lane});
 			}
-			scene.whole.memories.forEach((memory, index) => rows.push({kind: 'memory', height: MEMORY, index, memory,
+			this.scene.whole.memories.forEach((memory, index) => rows.push({kind: 'memory', height: MEMORY, index, memory,
 				label: memory.device === null ? 'memory' : 'memory, GPU ' + memory.device}));
 			let y = 0;
 			for (const row of rows) {
 				row.y = y;
-				y += row.height + (row.kind === 'axis' ? 0 : GAP);
+				y += row.height + (row.kind === 'axis' ? 0 : row.kind === 'rank' ? 1 : row.kind === 'collectives' ? 2 * GAP : GAP);
 			}
 			this.rows = rows;
 			return y;
@@ -206,10 +248,11 @@
 			this.scale = this.width / (this.to - this.from);
 			for (const row of this.rows)
 				this.drawRow(row);
-			const whole = this.to - this.from >= scene.end;
-			this.label.textContent = whole ? 'the whole run, ' + number(scene.end, 'time') + '; drag to zoom'
-				: number(Math.round(this.to - this.from), 'time') + ' of ' + number(scene.end, 'time') + ', from ' + number(Math.round(this.from), 'time');
+			const whole = this.to - this.from >= this.extent;
+			this.label.textContent = whole ? 'the whole run, ' + number(this.scene.end, 'time') + '; drag to zoom'
+				: number(Math.round(this.to - this.from), 'time') + ' of ' + number(this.scene.end, 'time') + ', from ' + number(Math.round(this.from), 'time');
 			this.drawLegends();
+			this.nameMoreButton();
 		}
 
 		x(time) {
@@ -221,9 +264,9 @@
 			this.pen.fillRect(x, y, width, height);
 		}
 
-		write(text, x, y, name, size = 11, align = 'left') {
+		write(text, x, y, name, size = 11, align = 'left', isBold = false) {
 			const {pen} = this;
-			pen.font = size + 'px ' + this.family;
+			pen.font = (isBold ? '600 ' : '') + size + 'px ' + this.family;
 			pen.textAlign = align;
 			pen.fillStyle = colour(name);
 			pen.fillText(text, x, y);
@@ -240,10 +283,14 @@
 
 		drawRow(row) {
 			if (row.label)
-				this.write(pperf.fitText(row.label, this.left - 10, 11), this.left - 8, row.y + Math.min(row.height, 26) / 2, 'soft', 11, 'right');
+				this.write(pperf.fitText(row.label, this.left - 10, 11), this.left - 8, row.y + Math.min(row.height, 26) / 2, this.isSelected(row) ? 'ink' : 'soft', 11, 'right', this.isSelected(row));
 			if (row.kind !== 'axis')
 				this.fill('lane', this.left, row.y, this.width, row.height);
 			this['draw_' + row.kind](row);
+		}
+
+		isSelected(row) {
+			return row.kind === 'rank' && row.index === 2 * this.options.selected;
 		}
 
 		draw_axis() {
@@ -257,7 +304,7 @@
 		}
 
 		draw_steps(row) {
-			for (const step of steps) {
+			for (const step of this.steps) {
 				const end = step.begin + step.duration;
 				if (end < this.from || step.begin > this.to)
 					continue;
@@ -269,21 +316,21 @@
 		// Adds up the time of each kind by pixel. Events that are wide enough are left to `wide`.
 		pixels(row, source, wide) {
 			const size = Math.ceil(this.width), kinds = new Map();
-			scene.visit(source, this.from, this.to, (begin, end, ns, kind, i) => {
+			this.scene.visit(source, this.from, this.to, (begin, end, ns, kind, i) => {
 				if (i >= 0 && wide && (end - begin) * this.scale >= DETAIL) {
 					wide(begin, end, kind, i);
 					return;
 				}
 				if (!kinds.has(kind))
 					kinds.set(kind, new Float64Array(size));
-				scene.spread(kinds.get(kind), this.from, this.scale, begin, end, ns);
+				this.scene.spread(kinds.get(kind), this.from, this.scale, begin, end, ns);
 			});
 			return kinds;
 		}
 
 		// Draws stacks: the share of each kind in the time of each pixel.
-		stack(row, kinds, order, nameOf) {
-			const size = Math.ceil(this.width), perNs = row.height * this.scale;
+		stack(row, kinds, order, nameOf, lanes = 1) {
+			const size = Math.ceil(this.width), perNs = row.height * this.scale / lanes;
 			for (let i = 0; i < size; i++) {
 				let bottom = row.y + row.height;
 				for (const kind of order) {
@@ -299,9 +346,15 @@
 
 		// The time in which the GPU had work, from its first operation to its last.
 		gpuSpan(row) {
+			if (!this.spans.has(row.index))
+				this.spans.set(row.index, this.readGpuSpan(row));
+			return this.spans.get(row.index);
+		}
+
+		readGpuSpan(row) {
 			let begin = Infinity, end = 0;
-			for (let i = 0; i < scene.facts.length; i++) {
-				const {kind, device} = scene.facts[i], lane = scene.whole.lanes[i];
+			for (let i = 0; i < this.scene.facts.length; i++) {
+				const {kind, device} = this.scene.facts[i], lane = this.scene.whole.lanes[i];
 				if (device !== row.lane.device || kind !== 'stream')
 					continue;
 				if (lane.events) {
@@ -309,22 +362,22 @@
 					end = lane.events.begin.reduce((most, at, k) => Math.max(most, at + lane.events.duration[k]), end);
 				} else {
 					for (const series of lane.series || []) {
-						begin = Math.min(begin, scene.whole.origin + series.at[0] * scene.whole.width);
-						end = Math.max(end, scene.whole.origin + (series.at[series.at.length - 1] + 1) * scene.whole.width);
+						begin = Math.min(begin, this.scene.whole.origin + series.at[0] * this.scene.whole.width);
+						end = Math.max(end, this.scene.whole.origin + (series.at[series.at.length - 1] + 1) * this.scene.whole.width);
 					}
 				}
 			}
-			return [begin, Math.min(end, scene.end)];
+			return [begin, Math.min(end, this.scene.end)];
 		}
 
 		draw_gpu(row) {
-			const source = scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
 			const kinds = this.pixels(row, source, null), busy = names.indexOf('busy');
 			if (source.events) {
 				// The lane has its gaps as events: what is between them is busy time.
-				const [begin, end] = gpuSpanOf(this, row), pixels = new Float64Array(Math.ceil(this.width));
+				const [begin, end] = this.gpuSpan(row), pixels = new Float64Array(Math.ceil(this.width));
 				if (end > begin)
-					scene.spread(pixels, this.from, this.scale, begin, end, end - begin);
+					this.scene.spread(pixels, this.from, this.scale, begin, end, end - begin);
 				for (const gaps of kinds.values())
 					gaps.forEach((ns, i) => { pixels[i] = Math.max(0, pixels[i] - ns); });
 				// Rounding leaves parts of nanoseconds.
@@ -333,17 +386,47 @@
 			this.stack(row, kinds, [busy, ...names.map((name, i) => i).filter(i => i !== busy)], kind => causeClass(names[kind]));
 		}
 
+		// ---- ranks: all GPUs of one, and its collectives ----
+
+		draw_rank(row) {
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
+			const order = names.map((name, i) => i).sort((a, b) => rankOrder(names[a]) - rankOrder(names[b]));
+			this.stack(row, this.pixels(row, source, null), order, kind => causeClass(names[kind]), row.lane.gpus || 1);
+			if (this.isSelected(row))
+				this.fill('accent', this.left - 4, row.y, 3, row.height + 1 + COLLECTIVES);
+		}
+
+		draw_collectives(row) {
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name), wide = [];
+			const nameOf = kind => 'collective-' + names[kind];
+			const kinds = this.pixels(row, source, (begin, end, kind) => wide.push([begin, end, kind]));
+			this.stack(row, kinds, names.map((name, i) => i), nameOf);
+			for (const [begin, end, kind] of wide)
+				this.block(row, begin, end, nameOf(kind));
+		}
+
+		// The time in which the ranks' GPUs or collectives did something.
+		activeTime() {
+			let begin = Infinity, end = 0;
+			const {origin, width, lanes} = this.scene.whole;
+			for (const {at} of lanes.flatMap(lane => lane.series || [])) {
+				begin = Math.min(begin, origin + at[0] * width);
+				end = Math.max(end, origin + (at[at.length - 1] + 1) * width);
+			}
+			return this.clamped(begin - (end - begin) * .02, end + (end - begin) * .02);
+		}
+
 		draw_stream(row) {
-			const source = scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name), wide = [];
-			const nameOf = kind => categoryClass(names[kind]);
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name), wide = [];
+			const nameOf = kind => this.categoryClass(names[kind]);
 			const kinds = this.pixels(row, source, (begin, end, kind, i) => wide.push([begin, end, kind, i]));
 			this.stack(row, kinds, names.map((name, i) => i), nameOf);
 			for (const [begin, end, kind, i] of wide)
-				this.block(row, begin, end, nameOf(kind), scene.strings[source.events.name[i]] || pperf.nodeName(source.events.node[i]), 'dark-ink');
+				this.block(row, begin, end, nameOf(kind), this.scene.strings[source.events.name[i]] || this.scene.nodeName(source.events.node[i]), 'dark-ink');
 		}
 
 		draw_thread(row) {
-			const source = scene.source(row.index, this.from, this.to);
+			const source = this.scene.source(row.index, this.from, this.to);
 			if (source.events)
 				this.drawRanges(row, source.events);
 			else
@@ -353,12 +436,12 @@
 		// A range that is narrower than a pixel is drawn if the pixel is free: the first one is as good as another.
 		drawRanges(row, events) {
 			const drawn = [];
-			scene.visit({events}, this.from, this.to, (begin, end, ns, level, i) => {
+			this.scene.visit({events}, this.from, this.to, (begin, end, ns, level, i) => {
 				const x = Math.floor(this.x(begin)), width = ns * this.scale;
 				if (width < 1 && drawn[level] === x)
 					return;
 				drawn[level] = x;
-				this.block(row, begin, end, 'frame-' + pperf.nodeKind(events.node[i]), scene.strings[events.name[i]] || pperf.nodeName(events.node[i]),
+				this.block(row, begin, end, 'frame-' + this.scene.nodeKind(events.node[i]), this.scene.strings[events.name[i]] || this.scene.nodeName(events.node[i]),
 					'frame-ink', row.y + level * LEVEL, LEVEL - 1);
 			});
 		}
@@ -371,7 +454,7 @@
 					if (begin > this.to || begin + span.width < this.from)
 						continue;
 					pen.globalAlpha = Math.max(.25, Math.min(1, ns[i] / span.width));
-					this.fill('frame-' + pperf.nodeKind(node[i]), Math.max(this.left, this.x(begin)), row.y + level * LEVEL,
+					this.fill('frame-' + this.scene.nodeKind(node[i]), Math.max(this.left, this.x(begin)), row.y + level * LEVEL,
 						Math.max(1, Math.min(this.left + this.width, this.x(begin + span.width)) - Math.max(this.left, this.x(begin))), LEVEL - 1);
 				}
 			pen.globalAlpha = 1;
@@ -394,8 +477,9 @@
 		}
 
 		draw_memory(row) {
-			const source = scene.memory(row.index, this.from, this.to), {memory} = source, found = this.memoryColumns(source);
-			const most = Math.max(row.memory.peak_bytes, ...(row.memory.reserved_max || row.memory.reserved || [0]), 1);
+			const source = this.scene.memory(row.index, this.from, this.to), {memory} = source, found = this.memoryColumns(source);
+			const same = [row.memory, this.options.beside?.whole.memories.find(one => one.device === row.memory.device)].filter(Boolean);
+			const most = Math.max(...same.flatMap(one => [one.peak_bytes, ...(one.reserved_max || one.reserved || [0])]), 1);
 			const height = bytes => bytes / (most * 1.06) * row.height, base = row.y + row.height;
 			const layers = [[memory.before, 'owner-before'], ...memory.owner.map((bytes, i) => [bytes, 'owner-' + i % OWNER_COLOURS]), [memory.others, 'owner-others']];
 			for (let x = 0; x < found.length; x++) {
@@ -456,42 +540,46 @@
 			const entry = (name, title, value) => element('span', null, element('i', {class: name}), title, ' ', element('b', null, value));
 			const line = (title, entries) => entries.length ? element('div', {class: 'legend'}, element('span', {class: 'lane-name'}, title), element('div', {class: 'entries'}, entries.flat().filter(Boolean))) : null;
 			const gpus = new Map();
-			for (const lane of scene.facts)
-				if (lane.kind === 'gpu')
+			for (const lane of this.scene.facts)
+				if (lane.kind === 'gpu' || lane.kind === 'rank')
 					for (const one of lane.series)
 						gpus.set(one.name, (gpus.get(one.name) || 0) + one.total);
-			const sum = ranked.reduce((all, [, total]) => all + total, 0);
-			const causes = [...gpus].sort((a, b) => (b[0] === 'busy') - (a[0] === 'busy') || b[1] - a[1]);
-			const rest = ranked.slice(CATEGORY_COLOURS).reduce((all, [, total]) => all + total, 0);
+			const sum = this.ranked.reduce((all, [, total]) => all + total, 0);
+			const causes = [...gpus].sort((a, b) => Math.min(rankOrder(a[0]), 2) - Math.min(rankOrder(b[0]), 2) || b[1] - a[1]);
+			const parts = new Map();
+			for (const one of this.scene.facts.flatMap(lane => lane.kind === 'collectives' ? lane.series : []))
+				parts.set(one.name, (parts.get(one.name) || 0) + one.total);
+			const rest = this.ranked.slice(CATEGORY_COLOURS).reduce((all, [, total]) => all + total, 0);
 			const kinds = [...new Set(this.shownKinds())].sort((a, b) => a - b);
-			const parts = [
-				line('GPU', causes.map(([name, total], i) => [i && causes[i - 1][0] === 'busy' ? element('span', null, 'idle:') : null,
+			const lines = [
+				line(parts.size ? 'GPUs' : 'GPU', causes.map(([name, total], i) => [rankOrder(name) > 1 && (!i || rankOrder(causes[i - 1][0]) < 2) ? element('span', null, 'idle:') : null,
 					entry(causeClass(name), name, number(total, 'time'))])),
-				line('Streams', [...ranked.slice(0, CATEGORY_COLOURS).map(([name, total]) => entry(categoryClass(name), name, percent(total, sum))),
-					...(rest ? [entry('category-other', ranked.length - CATEGORY_COLOURS + ' others', percent(rest, sum))] : [])]),
-				line('Threads', kinds.map(kind => entry('k' + kind, pperf.data.flame.kinds[kind], ''))),
-				...scene.whole.memories.map(memory => line(memory.of === 'tensors' ? 'Tensors' : 'Memory', this.ownerEntries(memory, entry)))];
-			this.legend.replaceChildren(...parts.filter(Boolean), element('p', {class: 'note'}, 'Figures are of the whole run; of memory, at its peak.'));
+				line('Collectives', ['wait', 'transfer', 'unmatched'].filter(name => parts.has(name)).map(name => entry('collective-' + name, PART_TITLES[name], number(parts.get(name), 'time')))),
+				line('Streams', [...this.ranked.slice(0, CATEGORY_COLOURS).map(([name, total]) => entry(this.categoryClass(name), name, percent(total, sum))),
+					...(rest ? [entry('category-other', this.ranked.length - CATEGORY_COLOURS + ' others', percent(rest, sum))] : [])]),
+				line('Threads', kinds.map(kind => entry('k' + kind, pperf.kinds[kind], ''))),
+				...this.scene.whole.memories.map(memory => line(memory.of === 'tensors' ? 'Tensors' : 'Memory', this.ownerEntries(memory, entry)))];
+			this.legend.replaceChildren(...lines.filter(Boolean), element('p', {class: 'note'}, parts.size ? 'Figures are of all ranks and the whole run.' : 'Figures are of the whole run; of memory, at its peak.'));
 		}
 
 		shownKinds() {
 			const kinds = [];
-			scene.facts.forEach((lane, i) => {
+			this.scene.facts.forEach((lane, i) => {
 				if (lane.kind !== 'thread')
 					return;
-				const {events, dominants} = scene.whole.lanes[i];
+				const {events, dominants} = this.scene.whole.lanes[i];
 				for (const nodes of events ? [events.node] : (dominants || []).map(one => one.node))
 					for (const node of nodes)
-						kinds[pperf.nodeKind(node)] = pperf.nodeKind(node);
+						kinds[this.scene.nodeKind(node)] = this.scene.nodeKind(node);
 			});
 			return kinds.filter(kind => kind !== undefined);
 		}
 
 		// The end of an owner's path.
 		ownerTitle(owner) {
-			if (!pperf.nodePath(owner.node))
+			if (!this.scene.nodePath(owner.node))
 				return 'the rest';
-			const path = pperf.nodePath(owner.node).split(' / ');
+			const path = this.scene.nodePath(owner.node).split(' / ');
 			// The first one is often the step of the peak, and the owner is the same in all steps.
 			return (path.length > 1 ? '… / ' : '') + path.slice(path.length > 1 ? Math.max(1, path.length - 2) : 0).join(' / ') + (owner.remainder ? ' (the rest of it)' : '');
 		}
@@ -541,7 +629,7 @@
 
 		key(event) {
 			const actions = {'+': () => this.zoom(.5), '=': () => this.zoom(.5), '-': () => this.zoom(2), ArrowLeft: () => this.pan(-.25), ArrowRight: () => this.pan(.25),
-				0: () => this.show(0, scene.end), Escape: () => this.show(...this.first())};
+				0: () => this.show(0, this.extent), Escape: () => this.show(...this.first())};
 			if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(actions, event.key))
 				return;
 			event.preventDefault();
@@ -580,7 +668,7 @@
 		// ---- what is at a point: [title, pairs, more] ----
 
 		tip_steps(row, time) {
-			const step = steps.find(one => time >= one.begin && time < one.begin + one.duration);
+			const step = this.steps.find(one => time >= one.begin && time < one.begin + one.duration);
 			return step && [step.label, [['duration', step.text], ['begin', number(step.begin, 'time')]], ''];
 		}
 
@@ -598,39 +686,52 @@
 		}
 
 		tip_gpu(row, time) {
-			const source = scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
 			if (!source.events)
 				return this.columnTip(row, source, time, names, 'idle: ');
 			const {events} = source, at = this.eventAt(events, time);
-			const [begin, end] = gpuSpanOf(this, row);
+			const [begin, end] = this.gpuSpan(row);
 			if (at < 0 || time < events.begin[at] || time > events.begin[at] + events.duration[at])
 				return time >= begin && time <= end ? [row.label + ' is busy', [], ''] : null;
 			const pairs = [['idle for', number(events.duration[at], 'time')], ['begin', number(events.begin[at], 'time')]];
 			if (events.name[at])
-				pairs.push(['ended by', scene.strings[events.name[at]]]);
-			return ['idle: ' + names[events.kind[at]], pairs, pperf.nodePath(events.node[at])];
+				pairs.push(['ended by', this.scene.strings[events.name[at]]]);
+			return ['idle: ' + names[events.kind[at]], pairs, this.scene.nodePath(events.node[at])];
+		}
+
+		tip_rank(row, time) {
+			return this.columnTip(row, this.scene.source(row.index, this.from, this.to), time, row.lane.series.map(one => one.name), 'idle: ');
+		}
+
+		tip_collectives(row, time) {
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
+			if (!source.events)
+				return this.columnTip(row, source, time, names.map(name => PART_TITLES[name]), '');
+			const {events} = source, at = this.eventAt(events, time);
+			return at < 0 ? null : [this.scene.strings[events.name[at]], [[PART_TITLES[names[events.kind[at]]], number(events.duration[at], 'time')],
+				['begin', number(events.begin[at], 'time')]], ''];
 		}
 
 		tip_stream(row, time) {
-			const source = scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
+			const source = this.scene.source(row.index, this.from, this.to), names = row.lane.series.map(one => one.name);
 			if (!source.events)
 				return this.columnTip(row, source, time, names, '');
 			const {events} = source, at = this.eventAt(events, time);
-			return at < 0 ? null : [scene.strings[events.name[at]] || pperf.nodeName(events.node[at]), [['duration', number(events.duration[at], 'time')],
-				['category', names[events.kind[at]]], ['begin', number(events.begin[at], 'time')]], pperf.nodePath(events.node[at])];
+			return at < 0 ? null : [this.scene.strings[events.name[at]] || this.scene.nodeName(events.node[at]), [['duration', number(events.duration[at], 'time')],
+				['category', names[events.kind[at]]], ['begin', number(events.begin[at], 'time')]], this.scene.nodePath(events.node[at])];
 		}
 
 		tip_thread(row, time, y) {
-			const level = Math.floor(y / LEVEL), source = scene.source(row.index, this.from, this.to);
+			const level = Math.floor(y / LEVEL), source = this.scene.source(row.index, this.from, this.to);
 			if (source.events) {
 				const at = this.eventAt(source.events, time, level);
-				return at < 0 ? null : [scene.strings[source.events.name[at]] || pperf.nodeName(source.events.node[at]),
-					[['duration', number(source.events.duration[at], 'time')], ['begin', number(source.events.begin[at], 'time')]], pperf.nodePath(source.events.node[at])];
+				return at < 0 ? null : [this.scene.strings[source.events.name[at]] || this.scene.nodeName(source.events.node[at]),
+					[['duration', number(source.events.duration[at], 'time')], ['begin', number(source.events.begin[at], 'time')]], this.scene.nodePath(source.events.node[at])];
 			}
 			const one = (source.dominants || []).find(dominant => dominant.level === level), column = Math.floor((time - source.span.origin) / source.span.width);
 			const at = one ? one.at.indexOf(column) : -1;
-			return at < 0 ? null : [pperf.nodeName(one.node[at]) || 'several ranges', [['at least', number(one.ns[at], 'time')], ['of', number(source.span.width, 'time')]],
-				pperf.nodePath(one.node[at])];
+			return at < 0 ? null : [this.scene.nodeName(one.node[at]) || 'several ranges', [['at least', number(one.ns[at], 'time')], ['of', number(source.span.width, 'time')]],
+				this.scene.nodePath(one.node[at])];
 		}
 
 		columnTip(row, {span, series}, time, names, prefix) {
@@ -638,13 +739,13 @@
 			for (const one of series) {
 				const at = one.at.indexOf(column);
 				if (at >= 0 && one.ns[at])
-					pairs.push([(names[one.kind] === 'busy' ? '' : prefix) + names[one.kind], number(one.ns[at], 'time')]);
+					pairs.push([(names[one.kind] === 'busy' || names[one.kind] === 'exposed communication' ? '' : prefix) + names[one.kind], number(one.ns[at], 'time')]);
 			}
 			return pairs.length ? [row.label + ', ' + number(span.width, 'time') + ' from ' + number(span.origin + column * span.width, 'time'), pairs, ''] : null;
 		}
 
 		tip_memory(row, time) {
-			const source = scene.memory(row.index, this.from, this.to), {memory} = source;
+			const source = this.scene.memory(row.index, this.from, this.to), {memory} = source;
 			const x = Math.min(Math.ceil(this.width) - 1, Math.floor((time - this.from) * this.scale)), at = this.memoryColumns(source)[x];
 			if (at < 0)
 				return null;
@@ -660,13 +761,5 @@
 		}
 	}
 
-	// Memory of gpuSpan: it reads all events.
-	const spans = new Map();
-	const gpuSpanOf = (timeline, row) => {
-		if (!spans.has(row.index))
-			spans.set(row.index, timeline.gpuSpan(row));
-		return spans.get(row.index);
-	};
-
-	pperf.timeline = () => new Timeline();
+	pperf.timeline = (run, options) => new Timeline(run, options);
 })();

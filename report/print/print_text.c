@@ -584,8 +584,11 @@ static void put_empty_report(const struct report *report, const struct style *st
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS ||
 			process->metric == METRIC_ALLOCATED_PEAK))
 		output_string(style->out,
-			"no GPU tensor in this trace (CPU tensors are not recorded); try "
-			"-m reserved\n");
+			process->profile->totals.reserved_peak
+				? "no GPU tensor in this trace (CPU tensors are not recorded); "
+				  "try -m reserved\n"
+				: "no GPU tensor and no other memory of a GPU in this trace (CPU "
+				  "tensors are not recorded)\n");
 	else if (report->options->kinds)
 		print_line(style, "no rows of kind %s; without --kind all rows are shown\n",
 			report->options->kinds);

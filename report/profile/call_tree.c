@@ -93,6 +93,34 @@ uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint
 	return child_slot(tree, &key, hash_child_key(&key))->number;
 }
 
+static uint32_t find_like(const struct tree *tree, uint32_t parent, const struct node *wanted)
+{
+	uint32_t id = tree->nodes[parent].first_child;
+
+	while (id) {
+		const struct node *node = &tree->nodes[id];
+
+		if (node->name == wanted->name && node->domain == wanted->domain &&
+			node->kind == wanted->kind && node->class == wanted->class)
+			break;
+		id = node->next;
+	}
+	return id;
+}
+
+uint32_t tree_find_path(const struct tree *tree, const struct tree *of, uint32_t node)
+{
+	const struct node *wanted = &of->nodes[node];
+	uint32_t *path = xcalloc((wanted->depth + 1) * sizeof *path), at = 0;
+
+	for (uint32_t id = node, left = wanted->depth + 1u; left > 0; id = of->nodes[id].parent)
+		path[--left] = id;
+	for (uint32_t i = 0; i <= wanted->depth && (i == 0 || at); i++)
+		at = find_like(tree, at, &of->nodes[path[i]]);
+	free(path);
+	return at;
+}
+
 static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 {
 	struct node *node;
@@ -329,6 +357,10 @@ static void start_totals(struct node *node)
 
 	if (node->is_group)
 		node->total_ns = 0;
+	/* Ranges of `(deeper)` are inside each other, and nothing else is inside them. */
+	if (node->depth > TREE_DEPTH_MAX && node_kind_class(node->kind) == NODE_RANGES &&
+		!node->is_counted)
+		node->total_ns = node->self_ns;
 	if (gpu) {
 		gpu->total_ns = gpu->self_ns;
 		gpu->total_calls = gpu->self_calls;

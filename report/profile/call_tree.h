@@ -196,6 +196,8 @@ uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind);
 /* As tree_child, but returns 0 if there is none. */
 uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain,
 	enum node_kind kind);
+/* The node with the same path as `node` of another tree with the same texts. 0: none. */
+uint32_t tree_find_path(const struct tree *tree, const struct tree *of, uint32_t node);
 
 /* Each allocates the node's part at the first call. */
 static inline struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);

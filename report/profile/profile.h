@@ -219,7 +219,8 @@ struct profile_counts {
 	/* Times that another client had CUPTI. Launches, copies and memsets called
 	 * meanwhile. */
 	uint64_t yielded, yielded_calls;
-	uint64_t steps; /* seen */
+	/* Steps seen, those of --steps, and the lowest and highest number, if any was seen. */
+	uint64_t steps, chosen_steps, lowest_step, highest_step;
 	/* Calls of operators that were only counted (PPERF_OPS=totals), if they are in the tree. */
 	uint64_t counted;
 	uint64_t overhead_records, driver_overhead_records, metrics, cpu_samples;

@@ -142,7 +142,11 @@ void profile_step_begin(struct profile *profile, uint64_t number)
 {
 	struct profile_state *state = profile->state;
 
-	profile->counts.steps++;
+	if (!profile->counts.steps++ || number < profile->counts.lowest_step)
+		profile->counts.lowest_step = number;
+	if (number > profile->counts.highest_step)
+		profile->counts.highest_step = number;
+	profile->counts.chosen_steps += is_chosen(profile, number);
 	state->step = number;
 	if (!profile->options.steps)
 		return;

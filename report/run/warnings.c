@@ -93,11 +93,36 @@ static void check_step_marker(const struct options *options, const struct proces
 		suggest_text(&near, "pperf-report table lists the ranges"));
 }
 
+/* Ends the program if --steps selects no step of any process. */
+static void check_steps(const struct processes *processes)
+{
+	uint64_t steps = 0, lowest = UINT64_MAX, highest = 0;
+
+	for (size_t i = 0; i < processes->shown; i++) {
+		const struct profile_counts *counts = &processes->all[i].profile->counts;
+
+		if (counts->chosen_steps)
+			return;
+		if (counts->steps && counts->lowest_step < lowest)
+			lowest = counts->lowest_step;
+		if (counts->highest_step > highest)
+			highest = counts->highest_step;
+		steps += counts->steps;
+	}
+	if (!steps)
+		fatal(STATUS_USAGE,
+			"--steps selects nothing, because no step was detected; see --step-marker");
+	fatal(STATUS_USAGE, "--steps selects nothing: the steps are %llu to %llu",
+		(unsigned long long)lowest, (unsigned long long)highest);
+}
+
 void warnings_check_selection(const struct options *options, const struct processes *processes)
 {
 	warnings_check_device(options, processes);
 	if (processes->shown && options->step_marker && !options->no_steps)
 		check_step_marker(options, processes);
+	if (processes->shown && options->steps)
+		check_steps(processes);
 }
 
 void warnings_collect(const struct options *options, struct processes *processes)
@@ -129,10 +154,6 @@ void warnings_collect(const struct options *options, struct processes *processes
 		if (options->device >= 0 && !has_gpu(process, options->device))
 			processes_warn(processes, "%s: this trace has no records of GPU %lld",
 				process->path, (long long)options->device);
-		if (options->steps && !process->profile->counts.steps)
-			processes_warn(processes,
-				"%s: no range is a step, so --steps selects nothing",
-				process->path);
 	}
 }
 

@@ -11,7 +11,8 @@ void warnings_collect(const struct options *options, struct processes *processes
 
 /* Ends the program if no process has the GPU of --device. Names the GPUs that exist. */
 void warnings_check_device(const struct options *options, const struct processes *processes);
-/* Ends the program with a message if --device or --step-marker matches nothing in the traces. */
+/* Ends the program with a message if --device, --step-marker or --steps matches nothing in the
+ * traces. */
 void warnings_check_selection(const struct options *options, const struct processes *processes);
 
 /* Ends the program with a message if the metric is a counter that the traces do not have. */

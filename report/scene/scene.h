@@ -56,17 +56,23 @@
 #define SCENE_WINDOW_EVENTS_TOTAL 10000u
 #define SCENE_OWNERS_MAX 8u
 
-enum scene_lane_kind { SCENE_GPU, SCENE_STREAM, SCENE_THREAD };
+enum scene_lane_kind { SCENE_GPU, SCENE_STREAM, SCENE_THREAD, SCENE_RANK, SCENE_COLLECTIVES };
 
 /* scene_series.kind of a SCENE_GPU lane. A cause is SCENE_IDLE + idle_cause (step_idle.h). */
 #define SCENE_BUSY 0u
 #define SCENE_UNKNOWN 1u /* it is not known whether the GPU was busy */
 #define SCENE_IDLE 2u
+/* scene_series.kind of a SCENE_RANK lane (scene_ranks.h): those of a GPU, where busy time is
+ * without this. */
+#define SCENE_EXPOSED 1000u /* communicates and computes nothing */
+
+/* scene_series.kind of a SCENE_COLLECTIVES lane. */
+enum scene_collective_part { SCENE_WAIT, SCENE_TRANSFER, SCENE_UNMATCHED };
 
 /* Time of one kind in each column. */
 struct scene_series {
 	/* SCENE_GPU: see above; SCENE_STREAM: category (categories_name of process->categories);
-	 * SCENE_THREAD: level, 0 is outermost */
+	 * SCENE_THREAD: level, 0 is outermost; SCENE_COLLECTIVES: enum scene_collective_part */
 	uint32_t kind;
 	/* Sums over the columns. count: operations, gaps, or ranges; of busy time intervals. */
 	uint64_t total_ns, count;
@@ -94,7 +100,7 @@ struct scene_event {
 
 struct scene_lane {
 	enum scene_lane_kind kind;
-	uint32_t device; /* SCENE_GPU, SCENE_STREAM */
+	uint32_t device; /* SCENE_GPU, SCENE_STREAM; SCENE_RANK: how many GPUs it has */
 	uint32_t tid;    /* SCENE_THREAD */
 	uint64_t stream; /* SCENE_STREAM: CUPTI's id */
 	bool is_rest;    /* of all other streams of the device, or of all other threads */
@@ -174,6 +180,9 @@ struct scene {
  * with the same interval become one. */
 struct scene *scene_read(struct process *process, const struct scene_window_list *wanted);
 void scene_free(struct scene *scene); /* NULL is allowed */
+/* Frees the events of the whole run, so that only columns are left. The scene must have no
+ * windows. */
+void scene_drop_events(struct scene *scene);
 
 /* Returns the name of a series of a lane: busy, unrecorded, a cause of idle time, or a category.
  * NULL: of a thread, where the kind is a level. */

@@ -184,16 +184,20 @@ static void write_events(struct json_scene *out, const struct scene_lane *lane)
 
 static void write_lane(struct json_scene *out, const struct scene_lane *lane)
 {
-	static const char *const kinds[] = {
-		[SCENE_GPU] = "gpu", [SCENE_STREAM] = "stream", [SCENE_THREAD] = "thread"
-	};
+	static const char *const kinds[] = { [SCENE_GPU] = "gpu",
+		[SCENE_STREAM] = "stream",
+		[SCENE_THREAD] = "thread",
+		[SCENE_RANK] = "rank",
+		[SCENE_COLLECTIVES] = "collectives" };
 	struct json_writer *json = out->json;
 
 	json_write_begin(json, '{');
 	json_put_string(json, "kind", kinds[lane->kind]);
 	json_put_string(json, "label", lane->label);
-	if (lane->kind != SCENE_THREAD)
+	if (lane->kind == SCENE_GPU || lane->kind == SCENE_STREAM)
 		json_put_unsigned(json, "device", lane->device);
+	if (lane->kind == SCENE_RANK)
+		json_put_unsigned(json, "gpus", lane->device);
 	if (lane->kind == SCENE_STREAM && !lane->is_rest)
 		json_put_unsigned(json, "stream", lane->stream);
 	if (lane->kind == SCENE_THREAD && !lane->is_rest)

@@ -532,6 +532,15 @@ struct scene *scene_read(struct process *process, const struct scene_window_list
 	return scene;
 }
 
+void scene_drop_events(struct scene *scene)
+{
+	for (size_t i = 0; i < scene->whole.lane_count; i++) {
+		free(scene->whole.lanes[i].events);
+		scene->whole.lanes[i].events = NULL;
+		scene->whole.lanes[i].event_count = 0;
+	}
+}
+
 void scene_free(struct scene *scene)
 {
 	if (!scene)
@@ -547,10 +556,18 @@ void scene_free(struct scene *scene)
 const char *scene_series_name(
 	const struct scene *scene, const struct scene_lane *lane, uint32_t kind)
 {
+	static const char *const collective_parts[] = { [SCENE_WAIT] = "wait",
+		[SCENE_TRANSFER] = "transfer",
+		[SCENE_UNMATCHED] = "unmatched" };
+
 	if (lane->kind == SCENE_THREAD)
 		return NULL;
 	if (lane->kind == SCENE_STREAM)
 		return categories_name(scene->process->categories, kind);
+	if (lane->kind == SCENE_COLLECTIVES)
+		return collective_parts[kind];
+	if (kind == SCENE_EXPOSED)
+		return "exposed communication";
 	if (kind == SCENE_BUSY)
 		return "busy";
 	return kind == SCENE_UNKNOWN ? "unrecorded" : idle_cause_name(kind - SCENE_IDLE);

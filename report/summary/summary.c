@@ -342,7 +342,8 @@ struct verdict {
 static bool waits_for_host(struct string_view name)
 {
 	static const enum bound classes[] = { BOUND_COPY_CALLS, BOUND_LAUNCH, BOUND_HOST,
-		BOUND_DATA, BOUND_COMPILATION, BOUND_ALLOCATION, BOUND_SYNC, BOUND_WAITING };
+		BOUND_DATA, BOUND_COMPILATION, BOUND_ALLOCATION, BOUND_SYNC, BOUND_EVENT,
+		BOUND_UNEXPLAINED };
 
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
 		if (name.length == strlen(bound_name(classes[i])) &&
@@ -401,9 +402,18 @@ static long double mean_value(const struct process *process, const struct node *
 	return node->calls ? (long double)total / (long double)node->calls : 0;
 }
 
+/* Returns the node of an instance with the figures of all instances: those of the critical tree end
+ * with its target. */
+static const struct node *node_of(const struct process *process, const struct instance *instance)
+{
+	const struct tree *tree = process->profile->tree;
+
+	return &tree->nodes[tree_find_path(tree, process->critical->tree, instance->node)];
+}
+
 static bool is_outlier(const struct process *process, const struct instance *instance)
 {
-	const struct node *node = &process->critical->tree->nodes[instance->node];
+	const struct node *node = node_of(process, instance);
 
 	return instance->form == INSTANCE_ONE && node->calls > 1 &&
 	       node_kind_class(node->kind) == NODE_RANGES &&
@@ -446,7 +456,7 @@ static void put_outlier(
 
 	if (!outlier)
 		return;
-	node = &process->critical->tree->nodes[outlier->node];
+	node = node_of(process, outlier);
 	name = string_table_get(process->texts, node->name);
 	format_real(times, outlier->value / mean_value(process, node), 1);
 	paragraph_add(&paragraph, "one of ");

@@ -228,7 +228,7 @@
 	X("cause", "cause", TEXT, computed,                                                        \
 		"cause of the idle time: launch-bound, host-bound, data loading, compilation, "    \
 		"synchronisation, allocation, copy, launch "                                       \
-		"latency, gap between kernels, event wait, queued or unknown")                     \
+		"latency, gap between kernels, event wait, unexplained wait or unknown")           \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed,                                                    \
 		"CUDA call, or range of the host, that the gap is attributed to")                  \
@@ -306,11 +306,13 @@
 	X("delay_start_ns", "sum start", TIME, computed,                                           \
 		"part of delay_total_ns: the launching call ran, or the GPU was about to start")   \
 	X("delay_event_ns", "sum event", TIME, computed,                                           \
-		"part of delay_total_ns: it was launched behind a cudaStreamWaitEvent")            \
+		"part of delay_total_ns: event wait, behind a cudaStreamWaitEvent whose event is " \
+		"recorded in the trace")                                                           \
 	X("delay_others_ns", "sum others", TIME, computed,                                         \
 		"part of delay_total_ns: the device ran work of other streams")                    \
-	X("delay_unknown_ns", "sum unknown", TIME, computed,                                       \
-		"part of delay_total_ns: the trace does not show what it waited for")              \
+	X("delay_unknown_ns", "sum unexplained", TIME, computed,                                   \
+		"part of delay_total_ns: unexplained wait, as the trace does not show what it "    \
+		"waited for")                                                                      \
 	X("early", "early", COUNT, computed,                                                       \
 		"work that started over 20 us before its call, which is a clock error; it has no " \
 		"latency")                                                                         \
@@ -320,7 +322,7 @@
 		"mean number of operations launched and not finished")                             \
 	X("queue_empty_ns", "not launched", TIME, computed,                                        \
 		"idle time before the launch of the operation that ended it: the host was late")   \
-	X("queue_asked_ns", "not started", TIME, computed,                                         \
+	X("queue_asked_ns", "after launch", TIME, computed,                                        \
 		"idle time after the launch of the operation that ended it: launch latency, gaps " \
 		"between kernels, waits")                                                          \
 	X("queue_unknown_ns", "idle unknown", TIME, computed,                                      \
@@ -383,8 +385,8 @@
 		"smallest slack of its calls and GPU work; synchronising calls have none")         \
 	X("slack_p50_ns", "slack p50", TIME, computed, "median slack")                             \
 	X("gain_ns", "gain", TIME, computed,                                                       \
-		"time saved at most if its GPU work took no time; of the 16 rows with most of it " \
-		"on the path")                                                                     \
+		"time saved at most if its GPU work took no time; of all kernels that compute, "   \
+		"and of the 16 rows with most of it on the path")                                  \
 	X("waits", "waits", COUNT, computed, "calls in which the host waits")                      \
 	X("waits_unknown", "waits unknown", COUNT, computed,                                       \
 		"calls in which the host waits for work that is not known")                        \

@@ -99,6 +99,24 @@ static bool is_wrapper_module(const char *part, size_t length, bool is_first_par
 	       (is_first_part && equals_word(part, length, "module"));
 }
 
+/* Returns the length of `part` without the number at its end if the words before it say that it is
+ * one of many: encoder_layer_3. Else `length`: linear_1 and linear_2 may do different things. */
+static size_t numbered_stem(const char *part, size_t length)
+{
+	static const char *const repeated[] = { "layer_", "block_" };
+	size_t stem = length;
+
+	while (stem && is_label_digit(part[stem - 1]))
+		stem--;
+	for (size_t i = 0; stem < length && i < sizeof repeated / sizeof *repeated; i++) {
+		const size_t word = strlen(repeated[i]);
+
+		if (stem >= word && !memcmp(part + stem - word, repeated[i], word))
+			return stem;
+	}
+	return length;
+}
+
 size_t label_fold_module(const char *path, size_t length, char *out)
 {
 	size_t used = 0;
@@ -114,8 +132,12 @@ size_t label_fold_module(const char *path, size_t length, char *out)
 		if (end > at && skip_label_digits(path, end, at) == end) {
 			out[used++] = '*';
 		} else {
-			memcpy(out + used, path + at, end - at);
-			used += end - at;
+			const size_t stem = numbered_stem(path + at, end - at);
+
+			memcpy(out + used, path + at, stem);
+			used += stem;
+			if (stem < end - at)
+				out[used++] = '*';
 		}
 	}
 	return used;

@@ -318,43 +318,12 @@ static bool trace_change_metric(struct tui_model *model, const char *metric)
 	return true;
 }
 
-/* Returns the child of `parent` that is like a node of another tree. 0: none. */
-static uint32_t find_same_child(const struct tree *tree, uint32_t parent, const struct node *wanted)
-{
-	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
-		const struct node *node = &tree->nodes[id];
-
-		if (node->name == wanted->name && node->domain == wanted->domain &&
-			node->kind == wanted->kind && node->class == wanted->class)
-			return id;
-	}
-	return 0;
-}
-
-/* Returns the node of the rows' tree with the same path as `node` of another profile of the trace.
- * Returns 0 if there is none. */
-static uint32_t find_same_node(
-	const struct process *process, const struct tree *tree, uint32_t node)
-{
-	const struct row row = { .node = node, .tree = tree };
-	const size_t length = row_path(&row, NULL, 0);
-	uint32_t *path = xcalloc((length + 1) * sizeof *path), at = 0;
-
-	row_path(&row, path, length);
-	for (size_t i = 0; i < length; i++) {
-		at = find_same_child(process->profile->tree, at, &tree->nodes[path[i]]);
-		if (!at)
-			break;
-	}
-	free(path);
-	return at;
-}
-
 static uint32_t item_of_instance(const struct tui_model *model, const struct process *process,
 	const struct instance *instance)
 {
 	const struct trace_model *trace = model->context;
-	const uint32_t node = find_same_node(process, process->critical->tree, instance->node);
+	const uint32_t node = tree_find_path(
+		process->profile->tree, process->critical->tree, instance->node);
 
 	return node ? tui_model_find(model, trace->bases[process - trace->processes.all] + node)
 		    : TUI_NONE;

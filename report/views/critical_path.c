@@ -142,7 +142,8 @@ static void add_host_time(void *context, uint32_t node, uint64_t from_ns, uint64
 static enum path_kind kind_of_segment(
 	const struct path_segment *segment, const struct path_node *node)
 {
-	return segment->kind == PATH_CALL && node->kind == ACTIVITY_COPY_CALL
+	return segment->kind == PATH_CALL && node->kind == ACTIVITY_COPY_CALL &&
+			       !node->copies_on_device
 		       ? PATH_COPY_CALL
 		       : (enum path_kind)segment->kind;
 }
@@ -290,6 +291,24 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 	}
 }
 
+static bool computes_in_steps(const struct path_node *node, void *context)
+{
+	const struct step_idle *steps = context;
+
+	return path_node_computes(node, NULL) &&
+	       step_idle_counted(steps, node->begin_ns, node->end_ns);
+}
+
+/* Sets by how much the run gets shorter if all kernels that compute, or those in the steady-state
+ * steps, take no time: the verdict has that figure. */
+static void set_gain_of_kernels(
+	struct critical_path *critical, struct computed_row *computed, bool in_steps)
+{
+	computed_row_set_unsigned(computed, "gain_ns",
+		critical_path_graph_gain(critical->path, 0,
+			in_steps ? computes_in_steps : path_node_computes, &critical->counted));
+}
+
 static void find_work(struct critical_path *critical)
 {
 	critical->work_begin_ns = UINT64_MAX;
@@ -335,7 +354,7 @@ static void set_time_cells(
 	computed_row_set_unsigned(
 		computed, "path_launch_ns", sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER]);
 	computed_row_set_unsigned(
-		computed, "path_wait_ns", sum->ns[PATH_EVENT] + sum->ns[PATH_QUEUED]);
+		computed, "path_wait_ns", sum->ns[PATH_EVENT] + sum->ns[PATH_UNEXPLAINED]);
 	computed_row_set_unsigned(computed, "path_sync_ns", sum->ns[PATH_SYNC]);
 	computed_row_set_unsigned(computed, "path_unknown_ns", sum->ns[PATH_UNKNOWN]);
 	computed_row_set_unsigned(computed, "path_segments", sum->segments);
@@ -345,7 +364,7 @@ static void set_time_cells(
 static uint64_t path_before_ns(const struct path_sum *sum)
 {
 	return sum->ns[PATH_LAUNCH] + sum->ns[PATH_HANDOVER] + sum->ns[PATH_EVENT] +
-	       sum->ns[PATH_QUEUED] + sum->ns[PATH_UNKNOWN];
+	       sum->ns[PATH_UNEXPLAINED] + sum->ns[PATH_UNKNOWN];
 }
 
 static void set_entry_cells(struct computed_row *computed, struct path_entry *of)
@@ -382,6 +401,8 @@ static void add_total_row(
 		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
+		if (kind == PATH_KERNEL)
+			set_gain_of_kernels(critical, computed, false);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -413,6 +434,8 @@ static void add_steady_rows(
 		computed = computed_row_new(critical->process, 0, "steady part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->steady_kinds[kind], critical->steady.total_ns);
+		if (kind == PATH_KERNEL)
+			set_gain_of_kernels(critical, computed, steps);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);

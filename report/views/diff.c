@@ -4,6 +4,7 @@
  */
 #include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
+#include "report/views/diff_words.h"
 #include "report/views/views.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
@@ -25,23 +26,6 @@
 static bool is_narrow(const struct style *style)
 {
 	return style->width < NARROW;
-}
-
-static const char *status_name(const struct diff_node *node)
-{
-	static const char *const names[] = {
-#define X(status, name) [status] = name,
-		DIFF_STATUSES(X)
-#undef X
-	};
-
-	return names[node->status];
-}
-
-/* Whether the node has a value in one run only. */
-static bool is_one_sided(const struct diff_node *node)
-{
-	return node->status == DIFF_NEW || node->status == DIFF_REMOVED;
 }
 
 static const char *basis_name(const struct diff *diff)
@@ -82,22 +66,18 @@ static void put_diff_value(
 
 static void put_relative(const struct style *style, double before, double after)
 {
-	if (before == 0)
-		print_line(style, "%10s", "-");
-	else
-		print_line(style, "%+8.1f %%", 100 * (after - before) / fabs(before));
+	char text[DIFF_CELL_BYTES];
+
+	diff_relative_text(text, before, after);
+	print_line(style, "%10s", text);
 }
 
 static void put_significance(const struct style *style, const struct diff_node *node)
 {
-	if (is_one_sided(node))
-		print_line(style, "  %-8s", status_name(node));
-	else if (!node->test.tested)
-		print_line(style, "  %-8s", "-");
-	else if (node->test.p < 0.0001)
-		print_line(style, "  %-8s", "<0.0001");
-	else
-		print_line(style, "  %-8.4f", node->test.p);
+	char text[DIFF_CELL_BYTES];
+
+	diff_significance_text(text, node);
+	print_line(style, "  %-8s", text);
 }
 
 static void put_diff_values(
@@ -111,53 +91,8 @@ static void put_diff_values(
 	put_relative(style, before, after);
 }
 
-/* Adds what follows the name: how the calls changed, and why a node is not tested or how many
- * values were compared, where this differs between rows. */
-static void add_remarks(const struct diff *diff, const struct diff_node *node, bool ascii,
-	struct text_builder *behind)
-{
-	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
-		text_add(behind, "  %s", status_name(node));
-	if (!is_one_sided(node) && node->calls[0] > 0 && node->calls[1] > 0 &&
-		node->calls[0] != node->calls[1])
-		text_add(behind, "  %.4g %s %.4g calls", node->calls[0], ascii ? "->" : "→",
-			node->calls[1]);
-	if (node->is_small)
-		text_add(behind, "  below %g %%", 100 * DIFF_MIN_SHARE);
-	else if (!node->test.tested && !is_one_sided(node))
-		text_add(behind, "  not tested (n=%u)",
-			node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
-	else if (!diff->by_steps && node->test.tested)
-		text_add(behind, "  n=%u, %u", node->n[0], node->n[1]);
-}
-
-static void add_key_name(
-	const struct diff *diff, struct paragraph *whole, const struct diff_key *key)
-{
-	const struct string_view name = string_table_get(diff->texts, key->name),
-				 class = string_table_get(diff->texts, key->class);
-
-	paragraph_text(whole, name.bytes, name.length);
-	if (!class.length)
-		return;
-	paragraph_add(whole, " (");
-	paragraph_text(whole, class.bytes, class.length);
-	paragraph_add(whole, ")");
-}
-
-/* Adds the name, and the class of a module. Of what was replaced or renamed: both names. */
-static void add_node_name(
-	const struct diff *diff, struct paragraph *whole, const struct diff_node *node)
-{
-	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED) {
-		add_key_name(diff, whole, &node->before_key);
-		paragraph_add(whole, whole->style->ascii ? " -> " : " → ");
-	}
-	add_key_name(diff, whole, &node->key);
-}
-
-/* Prints the name, and what add_remarks adds, within the width that the values leave. `level`: the
- * number of rows around it. */
+/* Prints the name, and what diff_add_remarks adds, within the width that the values leave. `level`:
+ * the number of rows around it. */
 static void put_diff_name(const struct diff *diff, const struct style *style,
 	const struct diff_node *node, uint32_t level)
 {
@@ -167,11 +102,11 @@ static void put_diff_name(const struct diff *diff, const struct style *style,
 	struct text_builder behind = { .text = NULL };
 	size_t taken, left;
 
-	add_remarks(diff, node, style->ascii, &behind);
+	diff_add_remarks(diff, node, style->ascii, &behind);
 	taken = values_width + 2 * depth +
 		(behind.text ? escaped_width(behind.text, behind.used) : 0);
 	left = style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN;
-	add_node_name(diff, &whole, node);
+	diff_add_node_name(diff, &whole, node);
 	print_line(style, "%*s", (int)(2 * depth + (is_narrow(style) ? 2 : 0)), "");
 	paragraph_shorten(&whole, 0, left);
 	output_string(style->out, whole.built.used ? whole.built.text : "");
@@ -194,67 +129,6 @@ static void put_diff_node(const struct diff *diff, const struct style *style,
 	output_char(style->out, '\n');
 }
 
-struct weighed_change {
-	double change;
-	uint32_t id;
-};
-
-COMPARE_BY_LARGEST(by_largest_change, struct weighed_change, change, id)
-
-/* Whether the node gets a row for its own sake, not as the ancestor of another row. */
-static bool has_own_row(const struct diff *diff, const struct diff_node *node)
-{
-	return node->significant || (!diff->by_steps && node->shown);
-}
-
-/* Whether the node is between two others with the same samples. It has no row, unless its name
- * changed. */
-static bool is_between(const struct diff *diff, uint32_t id)
-{
-	const struct diff_node *node = &diff->nodes.all[id];
-
-	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
-		return false;
-	for (uint32_t child = node->first_child; child && node->same_as;
-		child = diff->nodes.all[child].next)
-		if (diff->nodes.all[child].same_as == node->same_as)
-			return true;
-	return false;
-}
-
-/* Selects the rows to print: those with the largest changes, and their ancestors, at most `limit`.
- * Sets *left_out to the number of others. Returns an array by node, to be freed. */
-static bool *select_rows(const struct diff *diff, uint32_t limit, uint32_t *left_out)
-{
-	bool *selected = xcalloc(diff->nodes.count * sizeof *selected);
-	struct weighed_change *all = xcalloc(diff->nodes.count * sizeof *all);
-	uint32_t count = 0, rows = 0;
-
-	for (uint32_t id = 1; id < diff->nodes.count; id++)
-		if (has_own_row(diff, &diff->nodes.all[id]) && !is_between(diff, id))
-			all[count++] = (struct weighed_change){
-				fabs(diff_node_change(&diff->nodes.all[id])), id
-			};
-	if (count)
-		qsort(all, count, sizeof *all, by_largest_change);
-	*left_out = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t needed = 0;
-
-		for (uint32_t id = all[i].id; id && !selected[id]; id = diff->nodes.all[id].parent)
-			needed += !is_between(diff, id);
-		if (needed > limit - rows) {
-			++*left_out;
-			continue;
-		}
-		rows += needed;
-		for (uint32_t id = all[i].id; id && !selected[id]; id = diff->nodes.all[id].parent)
-			selected[id] = true;
-	}
-	free(all);
-	return selected;
-}
-
 /* Prints the selected nodes below `node`. `level`: the number of rows around them. */
 static void put_subtree(const struct diff *diff, const struct style *style,
 	const struct diff_node *node, const bool *selected, uint32_t level)
@@ -264,7 +138,7 @@ static void put_subtree(const struct diff *diff, const struct style *style,
 
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t id = (uint32_t)(all[i] - diff->nodes.all);
-		const bool has_row = !is_between(diff, id);
+		const bool has_row = !diff_is_between(diff, id);
 
 		if (!selected[id])
 			continue;
@@ -275,149 +149,23 @@ static void put_subtree(const struct diff *diff, const struct style *style,
 	free(all);
 }
 
-static bool has_overlapping_steps(const struct compared_run *run)
-{
-	return run->process && steps_overlap(run->process->steps);
-}
-
-/* Prints what was compared, and how it was tested. */
-static void put_test_method(const struct diff *diff, const struct style *style)
+static void put_sentences(const struct diff *diff, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_add(&paragraph, "%s of ", diff_metric_name(diff));
-	if (diff->by_steps)
-		paragraph_add(&paragraph,
-			"a steady-state step (mean; %zu before, %zu after; warm-up excluded)",
-			diff->sides[0].steps, diff->sides[1].steps);
-	else if (!diff->sides[0].steps && !diff->sides[1].steps)
-		paragraph_add(&paragraph, "the whole run (%s); instances were tested",
-			has_overlapping_steps(&diff->sides[0]) ||
-					has_overlapping_steps(&diff->sides[1])
-				? "steps of several threads overlap"
-				: "no steady-state steps were found");
-	else
-		paragraph_add(&paragraph,
-			"the whole run (%u steady-state steps of each are needed, %zu and %zu were "
-			"found); instances were tested",
-			CHANGE_TEST_SAMPLES_MIN, diff->sides[0].steps, diff->sides[1].steps);
+	diff_add_basis(&paragraph, diff);
 	paragraph_print(&paragraph, "compared");
-	paragraph_add(&paragraph,
-		CHANGE_TEST_METHOD "; significant: for the step p < %.2f; for a call path a false "
-				   "discovery rate below %.2f and a change of at least %.0f %%; a "
-				   "change of a time must also be at least %g %% of the whole",
-		CHANGE_TEST_ALPHA, CHANGE_TEST_FDR, 100 * DIFF_MIN_SHIFT, 100 * DIFF_MIN_SHARE);
+	diff_add_method(&paragraph);
 	paragraph_print(&paragraph, "method");
-}
-
-static void add_diff_value(const struct diff *diff, struct paragraph *paragraph, double value)
-{
-	char text[FORMAT_NUMBER_BYTES + 1];
-
-	diff_format_value(diff, text, value, false, paragraph->style->iec, paragraph->style->ascii);
-	paragraph_add(paragraph, "%s", text);
-}
-
-static void add_whole_test(struct paragraph *paragraph, const struct diff_whole *whole)
-{
-	paragraph_add(paragraph, "; %ssignificant (p ", whole->significant ? "" : "not ");
-	if (whole->test.p < 0.0001)
-		paragraph_add(paragraph, "<0.0001");
-	else
-		paragraph_add(paragraph, "%.4f", whole->test.p);
-	paragraph_add(paragraph, ", n = %u v %u)", whole->n[0], whole->n[1]);
-}
-
-/* Prints the comparison of the step or run, as `gate` makes it. */
-static void put_whole(const struct diff *diff, const struct style *style)
-{
-	const struct diff_whole *whole = &diff->whole;
-	struct paragraph paragraph = { .style = style };
-
-	paragraph_add(&paragraph, "%s",
-		!diff->by_steps                ? ""
-		: diff_unit(diff) == UNIT_TIME ? "median "
-					       : "mean ");
-	add_diff_value(diff, &paragraph, whole->typical[0]);
-	paragraph_add(&paragraph, style->ascii ? " -> " : " → ");
-	add_diff_value(diff, &paragraph, whole->typical[1]);
-	if (whole->typical[0] > 0)
-		paragraph_add(&paragraph, ", %+.1f %%",
-			100 * (whole->typical[1] - whole->typical[0]) / whole->typical[0]);
-	if (whole->test.tested)
-		add_whole_test(&paragraph, whole);
-	else
-		paragraph_add(&paragraph, "; not tested (one value of each run)");
+	diff_add_whole(&paragraph, diff);
 	paragraph_print(&paragraph, diff->by_steps ? "step" : "run");
-}
-
-/* Prints how much the runs differ as a whole. */
-static void put_spread(const struct diff *diff, const struct style *style)
-{
-	struct paragraph paragraph = { .style = style };
-
-	if (diff->spread <= 0 && diff->common_change == 0)
-		return;
-	paragraph_add(&paragraph,
-		"median change of all call paths %+.1f %%, MAD %.1f %%; outliers: beyond %d MAD",
-		100 * diff->common_change, 100 * diff->spread, DIFF_MIN_DEVIATIONS);
-	paragraph_print(&paragraph, "runs");
-}
-
-/* Adds "n = 6 v 6", where all call paths have as many samples. */
-static void add_sample_counts(const struct diff *diff, struct paragraph *paragraph)
-{
-	if (diff->by_steps)
-		paragraph_add(paragraph, ", n = %u v %u", diff->whole.n[0], diff->whole.n[1]);
-}
-
-static uint32_t count_status(const struct diff *diff, enum diff_status status)
-{
-	uint32_t count = 0;
-
-	for (uint32_t id = 1; id < diff->nodes.count; id++)
-		count += diff->nodes.all[id].status == status;
-	return count;
-}
-
-static void put_result(const struct diff *diff, const struct style *style)
-{
-	static const struct {
-		enum diff_status status;
-		const char *words;
-	} parts[] = { { DIFF_NEW, "new" }, { DIFF_REMOVED, "gone" }, { DIFF_REPLACED, "replaced" },
-		{ DIFF_RENAMED, "renamed" } };
-	struct paragraph paragraph = { .style = style };
-	uint32_t outliers = 0;
-
-	for (uint32_t id = 1; id < diff->nodes.count; id++)
-		outliers += diff->nodes.all[id].outlier && !diff->nodes.all[id].same_as;
-	if (diff->significant)
-		paragraph_add(&paragraph, "%u call path%s changed significantly", diff->significant,
-			diff->significant == 1 ? "" : "s");
-	else
-		paragraph_add(&paragraph,
-			diff_is_different(diff) && !diff->untested
-				? "the step changed significantly, no call path by itself"
-				: "no statistically significant change");
-	paragraph_add(&paragraph, " (%u call paths tested", diff->tested);
-	add_sample_counts(diff, &paragraph);
-	paragraph_add(&paragraph, ")");
-	if (diff->untested)
-		paragraph_add(&paragraph, "; %u of %g %% or more are new or gone, not tested",
-			diff->untested, 100 * DIFF_MIN_SHIFT);
-	if (outliers)
-		paragraph_add(&paragraph, ", %u of them outliers", outliers);
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		const uint32_t count = count_status(diff, parts[i].status);
-
-		if (count)
-			paragraph_add(&paragraph, "; %u %s", count, parts[i].words);
-	}
+	if (diff_add_spread(&paragraph, diff))
+		paragraph_print(&paragraph, "runs");
+	diff_add_result(&paragraph, diff);
 	paragraph_print(&paragraph, "result");
 }
 
-/* Prints the path of a node, and what add_remarks adds, on the rest of the line. */
+/* Prints the path of a node, and what diff_add_remarks adds, on the rest of the line. */
 static void put_mover_path(
 	const struct diff *diff, const struct style *style, const struct diff_node *node)
 {
@@ -431,11 +179,11 @@ static void put_mover_path(
 		id = diff->nodes.all[id].parent)
 		above[count++] = id;
 	while (count) {
-		add_key_name(diff, &path, &diff->nodes.all[above[--count]].key);
+		diff_add_key_name(diff, &path, &diff->nodes.all[above[--count]].key);
 		paragraph_add(&path, "/");
 	}
-	add_node_name(diff, &path, node);
-	add_remarks(diff, node, style->ascii, &behind);
+	diff_add_node_name(diff, &path, node);
+	diff_add_remarks(diff, node, style->ascii, &behind);
 	taken = values_width + (behind.text ? escaped_width(behind.text, behind.used) : 0);
 	paragraph_shorten(
 		&path, 0, style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN);
@@ -462,7 +210,7 @@ static void put_movers(const struct diff *diff, const struct style *style)
 	for (uint32_t i = 0; i < diff->mover_count; i++) {
 		const struct diff_node *node = &diff->nodes.all[diff->movers[i]];
 
-		if (has_own_row(diff, node))
+		if (diff_has_own_row(diff, node))
 			continue;
 		if (first)
 			put_movers_title(diff, style);
@@ -494,7 +242,7 @@ static void put_diff_side(const struct diff *diff, const struct style *style, un
 static void put_diff_table(const struct diff *diff, const struct style *style, uint32_t limit)
 {
 	uint32_t more;
-	bool *selected = select_rows(diff, limit, &more);
+	bool *selected = diff_select_rows(diff, limit, &more);
 
 	if (is_narrow(style))
 		print_line(style, "\n%12s%10s  %s\n", "change", "", "name");
@@ -520,10 +268,7 @@ static void print_diff_text(
 
 	put_diff_side(diff, &style, 0, "before", options->rank >= 0);
 	put_diff_side(diff, &style, 1, "after", options->rank >= 0);
-	put_test_method(diff, &style);
-	put_whole(diff, &style);
-	put_spread(diff, &style);
-	put_result(diff, &style);
+	put_sentences(diff, &style);
 	put_diff_table(diff, &style, options->top ? options->top : 40);
 	put_movers(diff, &style);
 	output_char(out, '\n');
@@ -582,7 +327,7 @@ static void diff_json_row(struct json_writer *json, const struct diff *diff, uin
 	if (node->key.domain)
 		json_put_text(json, "domain", string_table_get(diff->texts, node->key.domain));
 	diff_json_path(json, diff, id);
-	json_put_string(json, "status", status_name(node));
+	json_put_string(json, "status", diff_status_name(node));
 	if (node->status == DIFF_REPLACED || node->status == DIFF_RENAMED)
 		json_put_text(
 			json, "name_before", string_table_get(diff->texts, node->before_key.name));
@@ -704,7 +449,7 @@ static void print_diff_csv(const struct diff *diff, struct output *out)
 		output_char(out, ',');
 		output_string(out, node_kind_name(node->key.kind));
 		output_char(out, ',');
-		output_string(out, status_name(node));
+		output_string(out, diff_status_name(node));
 		diff_csv_number(out, node->value[0], true);
 		diff_csv_number(out, node->value[1], true);
 		diff_csv_number(out, diff_node_change(node), true);

@@ -410,7 +410,7 @@ static size_t list_losses(const struct info *info, struct info_loss *losses)
 		{ all->cut_blocks, "blocks truncated by the end of the file, read up to there" },
 		{ all->cut_bytes, "bytes missing at the end of the file" },
 		{ all->skipped_bytes, "bytes outside any block" },
-		{ all->unmatched_ends, "range ends without an open range" },
+		{ all->unmatched_ends - all->pops_without_push, "pops without an open range" },
 		{ all->unended, "ranges with a lost end" },
 		{ all->resumed, "ranges with a lost start" },
 		{ all->unknown_kinds, "records of a newer pperf, skipped" },
@@ -437,6 +437,9 @@ static void info_put_losses(const struct info_page *page)
 	for (size_t i = 0; i < count; i++)
 		put_field(page, i ? "" : "losses", "%12" PRIu64 " %s", losses[i].count,
 			losses[i].what);
+	if (page->info->integrity.pops_without_push)
+		put_field(page, "notes", "%12" PRIu64 " pops of the program without a push",
+			page->info->integrity.pops_without_push);
 	if (page->info->integrity.tail_at_risk)
 		put_field(page, "",
 			"the file system does not support mapping: what was recorded after the "

@@ -129,27 +129,35 @@ static void add_growth(struct paragraph *paragraph, const struct process *proces
 	paragraph_value(paragraph, UNIT_BYTES, size);
 }
 
-/* Prints the ranges that were open, and by how much memory of that kind grew since each of them
- * began. */
+/* Prints the open ranges in which memory of that kind grew or shrank since they began, and by how
+ * much. */
 static void put_growth(const struct process *process, uint32_t first, uint32_t open,
 	const char *kind, const struct style *style)
 {
 	const struct oom_open_range *ranges = process->profile->oom_ranges + first;
 	struct paragraph paragraph = { .style = style };
+	uint32_t changed = 0, shown = 0;
 
+	for (uint32_t i = 0; i < open; i++)
+		changed += ranges[i].grown != 0;
+	if (!changed)
+		return;
+	paragraph_add(&paragraph, "growth of %s memory since the start of: ", kind);
 	for (uint32_t i = 0; i < open; i++) {
-		if (open > RANGES_SHOWN && i == RANGES_SHOWN - 2) {
-			i = open - 2;
+		const bool is_left_out = changed > RANGES_SHOWN && shown >= RANGES_SHOWN - 2 &&
+					 shown + 2 < changed;
+
+		if (!ranges[i].grown)
+			continue;
+		if (!is_left_out) {
+			paragraph_add(&paragraph, shown ? ", " : "");
+			add_growth(&paragraph, process, &ranges[i]);
+		} else if (shown == RANGES_SHOWN - 2) {
 			paragraph_add(&paragraph, ", ...");
 		}
-		if (i)
-			paragraph_add(&paragraph, ", ");
-		else
-			paragraph_add(&paragraph, "growth of %s memory since the start of: ", kind);
-		add_growth(&paragraph, process, &ranges[i]);
+		shown++;
 	}
-	if (open)
-		paragraph_print(&paragraph, "");
+	paragraph_print(&paragraph, "");
 }
 
 static void add_oom_holders(

@@ -180,6 +180,10 @@ static void explain(
 	paragraph_add(&line, "the trace has no %s", needs->what);
 	if (format.known)
 		paragraph_add(&line, ": %s", is_kineto ? needs->kineto : needs->nsys);
+	else if (needs == &memory_events && is_recorded(process, needs->sources[0]))
+		paragraph_add(&line,
+			": the program allocated no memory of a GPU (CPU tensors are not "
+			"recorded)");
 	else if (is_recorded(process, needs->sources[0]))
 		paragraph_add(&line, ", although %s was recorded", needs->sources[0]);
 	else if (!add_recorded_reasons(&line, process, needs, style))

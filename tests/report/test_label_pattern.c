@@ -61,6 +61,13 @@ static const struct {
 	const char *path, *folded;
 } modules[] = {
 	{ "layers.7.attn", "layers.*.attn" },
+	{ "encoder.layers.encoder_layer_11.mlp", "encoder.layers.encoder_layer_*.mlp" },
+	{ "layer_0", "layer_*" },
+	{ "res_block_3", "res_block_*" },
+	{ "linear_1", "linear_1" },
+	{ "layer1", "layer1" },
+	{ "layer_norm_2d", "layer_norm_2d" },
+	{ "layer_", "layer_" },
 	{ "7", "*" },
 	{ "0.block.3", "*.block.*" },
 	{ "_orig_mod.layers.0", "layers.*" },

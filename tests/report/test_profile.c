@@ -424,6 +424,10 @@ START_TEST(a_nesting_without_end_is_cut_where_no_one_can_read_it)
 	for (uint32_t id = 1; id < fixture.profile->tree->count; id++)
 		selfs += fixture.profile->tree->nodes[id].self_ns;
 	ck_assert_uint_eq(selfs, 9999);
+	/* The ranges of (deeper) are inside each other: only the outermost one counts. */
+	for (uint32_t id = 1; id < fixture.profile->tree->count; id++)
+		ck_assert_uint_eq(fixture.profile->tree->nodes[id].total_ns,
+			9999 - 2u * fixture.profile->tree->nodes[id].depth);
 	fixture_free(&fixture);
 }
 END_TEST

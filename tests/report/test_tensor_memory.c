@@ -508,7 +508,7 @@ START_TEST(who_held_what_as_memory_ran_out_is_the_first_thing_said)
 		"          GPU's 85.90 GB, 100.00 MB (11.1 %) of it unallocated; 50.00 MB more\n"
 		"          were allocated outside PyTorch's allocator\n"
 		"          growth of tensor memory since the start of: train +800.00 MB, step 4\n"
-		"          +100.00 MB, history +0 B\n"
+		"          +100.00 MB\n"
 		"          live at that time: 500.00 MB (62.5 %) allocated in `train / step * /\n"
 		"          history`; 200.00 MB (25.0 %) allocated in `train / weights`; 100.00 MB\n"
 		"          (12.5 %) allocated in `train / step * / forward`\n"));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Traces for tests of pages, a browser that all cases of a test share, and what they measure."""
-import atexit, fractions, json, os, pathlib, re, struct, zlib
+import atexit, fractions, json, os, pathlib, pickle, random, re, struct, zlib
 from browser import Browser, chromium
 from harness import BUILD, ROOT, Skip, report, traced
 
@@ -47,6 +47,35 @@ def simulated(folder):
     (folder / "simulated").mkdir(exist_ok=True)
     traced(folder / "simulated", str(program))
     return folder / "simulated" / "trace.bin"
+
+
+def snapshot(path, names=("forward", "backward", "attention", "optimizer_step"), device=0):
+    """A memory snapshot of PyTorch: segments that are filled, and freed in part, until memory runs
+    out."""
+    picks, trace, now, live, mib = random.Random(1), [], 1700000000000000, [], 1 << 20
+
+    def add(action, address, size, name, **more):
+        nonlocal now
+        now += picks.randrange(20, 400)
+        trace.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": now,
+                      "frames": [{"name": name, "filename": "/home/me/train.py", "line": 10 + len(name)}, {"name": "main", "filename": "/home/me/train.py", "line": 5}], **more})
+    for number in range(14):
+        size, at = picks.choice([2, 20, 20, 20, 42, 64]) * mib, 0
+        base = 0x7f0000000000 + number * 128 * mib
+        add("segment_alloc", base, size, names[0])
+        while at < size:
+            part = min(size - at, picks.choice([64 << 10, 512 << 10, mib, 3 * mib, 5 * mib]))
+            add("alloc", base + at, part, picks.choice(names))
+            live.append((base + at, part))
+            at += part
+        picks.shuffle(live)
+        for _ in range(len(live) // 3):
+            address, part = live.pop()
+            add("free_requested", address, part, "free")
+            add("free_completed", address, part, "free")
+    add("oom", 3 * mib, 700 * mib, names[0], device_free=3 * mib)
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [[]] * device + [trace], "allocator_settings": {}}, protocol=4))
+    return path
 
 
 def samples(folder):

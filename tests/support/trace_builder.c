@@ -360,6 +360,13 @@ void build_pop_at(struct trace_builder *builder, uint32_t id, uint64_t at, uint3
 		(--stream->depth - index) * sizeof stream->open[0]);
 }
 
+void build_pop_without_push(struct trace_builder *builder, uint32_t id, uint64_t at)
+{
+	struct trace_pop_at *pop = build_record(builder, id, TRACE_POP_AT, sizeof *pop, at);
+
+	pop->index = UINT32_MAX;
+}
+
 void build_pop(struct trace_builder *builder, uint32_t id, uint64_t at)
 {
 	struct built_stream *stream = ready(builder, id, at, 0);

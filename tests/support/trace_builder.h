@@ -65,6 +65,8 @@ uint32_t build_push_node(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node);
 void build_pop(struct trace_builder *builder, uint32_t stream, uint64_t at);
 void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t index);
+/* A pop of the program for which no range is open. */
+void build_pop_without_push(struct trace_builder *builder, uint32_t stream, uint64_t at);
 /* Builds a PUSH with attributes, to be filled like build_record(). The range is open afterwards. */
 struct trace_range *build_push_record(
 	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);

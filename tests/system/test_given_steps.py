@@ -40,4 +40,13 @@ def no_row_of_a_table_is_all_that_the_others_are(folder):
         assert rows[none]["cpu_total_ns"] == rows[none]["cpu_self_ns"], rows[none]
 
 
+@case
+def a_share_of_a_small_part_of_the_steps_is_not_that_of_the_steps(folder):
+    # The GPU works for 4 us of 222 ms of steps, without a pause.
+    path = trace("hta__trace_compare~test*")
+    screen = report(path, "--width", "300").stdout.decode()
+    assert "the GPU was busy 0.6 % of the 274.35 ms from its first operation to its last" in screen, screen
+    assert "in steady-state steps the GPU" not in screen, screen
+
+
 main()

@@ -328,7 +328,7 @@ def traces_without_values_and_cut_traces_make_a_page(folder):
 @case
 def wrong_usage_says_what_is_wrong(folder):
     trace = imported(folder / "a.json", operators(["aten::a"]))
-    for arguments, word in (([trace, trace], "one trace"), (["-f", "json", trace], "HTML"), (["-f", "svg", trace], "HTML")):
+    for arguments, word in ((["--all", trace, trace], "no collective"), (["-f", "json", trace], "HTML"), (["-f", "svg", trace], "HTML")):
         result = report("html", *arguments, check=64)
         assert result.stdout == b"" and word.encode() in result.stderr, result.stderr
     assert report("html", trace, "-o", folder / "no" / "page.html", check=2).stderr

@@ -95,6 +95,25 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
 
 
 @case
+def a_verdict_about_the_host_has_both_bounds(folder):
+    """Without idle time: that of the view `idle`; with faster kernels: what the view `critical-path` has as the gain of kernels and as waits without a known reason."""
+    said = {trace: re.search(r"Without idle time of the GPU the run would be at most ([0-9.]+) % shorter(?:, with faster kernels (?:at most|by less than) ([0-9.]+) %)?\.", verdict(trace).get("finding") or "") for trace, _ in traces()}
+    assert sum(map(bool, said.values())) >= 2, said
+    for trace, match in said.items():
+        assert bool(match) == ("The host is what takes longest" in (verdict(trace).get("finding") or "")), (trace, verdict(trace))
+        if not match:
+            continue
+        idle, = [row for row in rows("idle", trace)["rows"] if row["kind"] == "steps"]
+        assert abs(100 * idle["time_share"] - float(match[1])) <= 0.051, (trace, match[0], idle)
+        path = [row for row in rows("critical-path", trace)["rows"] if row["kind"] in ("steady", "steady part")]
+        path = {row["name"]: row for row in path or [row for row in rows("critical-path", trace)["rows"] if row["kind"] in ("path", "part")]}
+        waits = sum(path.get(name, {"path_ns": 0})["path_ns"] for name in ("event wait", "unexplained wait", "unknown"))
+        whole = idle["gap_ns"] / idle["time_share"]
+        most = min(path["kernels"]["gain_ns"] + waits, whole - path["host"]["path_ns"] - path.get("calls", {"path_ns": 0})["path_ns"])
+        assert abs(100 * most / whole - float(match[2])) <= 0.11 or "less than" in match[0] and 100 * most / whole < 0.1, (trace, match[0], most, whole)
+
+
+@case
 def the_critical_path_of_the_verdict_is_in_the_view(folder):
     for trace, _ in traces():
         said = re.search(r"critical path: host ([0-9.]+) %, GPU work ([0-9.]+) %", verdict(trace).get("evidence") or "")
@@ -175,17 +194,17 @@ def a_run_without_a_gpu_says_where_self_time_is(folder):
 @case
 def one_long_wait_is_said_to_be_one(folder):
     row = [verdict(trace) for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
-    assert "does not start for 97.8 % of the time." in row["finding"] and ": one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
+    assert "is idle for 97.8 % of the time while launched work waits" in row["finding"] and "It is one wait of 463.25" in row["finding"] and "of the other 10.50" in row["finding"] and row["next"], row
 
 
 @case
 def what_a_wait_is_for_is_not_invented(folder):
     """The GPU was idle when hipStreamWaitEvent was called, and no record of its event is in the file: the event is not the likely cause."""
     trace = [trace for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
-    assert "waits for earlier work of its stream that the trace lacks or, less likely, the event" in verdict(trace)["finding"], verdict(trace)
-    finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "queued-not-started"][0]
-    assert "earlier work of its stream or, less likely" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
-    assert "Find what the stream still had to do: work from before the trace began, most likely; else " in finding["next"], finding # the wait begins 128 us after the trace
+    assert "does not show for what (unexplained wait); most likely for work from before the trace began." in verdict(trace)["finding"], verdict(trace)
+    finding = [row for row in rows("diagnose", trace)["rows"] if row["name"] == "unexplained-wait"][0]
+    assert "earlier work of its stream or, less likely, for the event" in finding["finding"] and "on stream 3" in finding["evidence"] and finding["confidence"] == "medium", finding
+    assert "Find what the work waited for: most likely work from before the trace began, because the longest wait begins with the trace; else " in finding["next"], finding # the wait begins 128 us after the trace
     gap = [row for row in rows("idle", trace)["rows"] if row["kind"] == "gap"][0]
     assert (gap["waits_for"], gap["stream"]) == ("earlier work or event", 3), gap
 

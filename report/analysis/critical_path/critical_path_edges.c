@@ -253,7 +253,7 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	if (call)
 		add_edge_from(builder, 2 * work->call);
 	note_room(builder, number);
-	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over)
+	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over && !work->copies_on_device)
 		note_copy_of_call(builder, number);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
 	builder->running[work->stream_index] = number + 1;

@@ -25,7 +25,8 @@ static struct path_node *add_path_node(struct critical_path_graph *path, const s
 		.device = one->device,
 		.kind = one->kind,
 		.sync = one->sync,
-		.counts = one->counts };
+		.counts = one->counts,
+		.copies_on_device = activity_copies_on_device(one) };
 	return node;
 }
 
@@ -132,6 +133,7 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	node->took_effect = true;
 	node->call = call;
 	node->after_event = stream_waits_before(waits, one, &wait);
+	node->event_known = node->after_event && wait.recorded;
 	node->nodes_unknown = one->nodes_unknown;
 	node->fills = activity_fills_device(one, path->process);
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;

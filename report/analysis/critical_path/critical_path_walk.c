@@ -131,11 +131,11 @@ static enum path_kind kind_of_wait(
 	const struct path_node *before = path_node(path, from / 2);
 
 	if (work->after_event && !is_of_same_launch(before, work))
-		return PATH_EVENT;
+		return work->event_known ? PATH_EVENT : PATH_UNEXPLAINED;
 	if (work->call == PATH_NONE || work->nodes_unknown ||
 		(path_is_work(before) && before->nodes_unknown))
 		return PATH_UNKNOWN;
-	return PATH_QUEUED;
+	return PATH_UNEXPLAINED;
 }
 
 /* Returns the part of an interval that is the time of the work node->after: of an interval in a
@@ -372,6 +372,12 @@ static uint64_t end_time_without(const struct critical_path_graph *path, double 
 		begin += group.count;
 	}
 	return last_ns;
+}
+
+bool path_node_computes(const struct path_node *node, void *context)
+{
+	(void)context;
+	return node->kind == ACTIVITY_KERNEL && !node->communicates && node->counts;
 }
 
 uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,

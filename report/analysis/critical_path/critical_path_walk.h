@@ -78,9 +78,11 @@
  *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
  *	          call if the work began more than START_MAX_NS after it
  *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
- *	EVENT     the rest of either, of work behind cudaStreamWaitEvent, unless a kernel left no
- *	          room for it: then the rest is the time of that kernel
- *	QUEUED    the rest of either: the work waited for something that is not in the graph
+ *	EVENT     the rest of either, of work behind cudaStreamWaitEvent if the record of the event
+ *	          is in the trace
+ *	UNEXPLAINED  the rest of either: the work waited for something that is not in the graph
+ *	          Of EVENT and UNEXPLAINED, what is behind cudaStreamWaitEvent is the time of a
+ *	          kernel that left no room for the work, if there is one.
  *	SYNC      in a waiting call, after the end of the work; all of it if no work is known
  *	UNKNOWN   the launch, or nodes of a CUDA graph, are not in the trace
  *
@@ -97,7 +99,7 @@
 	X(LAUNCH, "launch latency")        \
 	X(HANDOVER, "gap between kernels") \
 	X(EVENT, "event wait")             \
-	X(QUEUED, "queued")                \
+	X(UNEXPLAINED, "unexplained wait") \
 	X(SYNC, "synchronisation")         \
 	X(UNKNOWN, "unknown")
 
@@ -125,12 +127,14 @@ struct path_node {
 	uint32_t owner, name, thread, device;
 	uint8_t kind, sync;                     /* as in struct activity */
 	bool counts, communicates, took_effect; /* works: it succeeded and was not captured */
-	bool blocks; /* a call that frees memory, after all work of the device */
+	bool copies_on_device; /* copies and their calls: see activity_copies_on_device */
+	bool blocks;           /* a call that frees memory, after all work of the device */
 	bool over;
 	/* works: launched behind a wait of its stream for an event; of a graph whose nodes may be
 	 * missing in the trace */
 	bool after_event, nodes_unknown;
-	bool fills; /* kernels: has as many blocks as fit on the device at once, or more */
+	bool event_known; /* after_event: the call that recorded the event is in the trace */
+	bool fills;       /* kernels: has as many blocks as fit on the device at once, or more */
 };
 
 /* A point of node p / 2: its end if p is odd, else its begin. */
@@ -190,6 +194,9 @@ const char *path_kind_name(enum path_kind kind);
  * as soon as what they wait for is over. */
 uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context);
+
+/* For critical_path_graph_gain: accepts kernels that compute. */
+bool path_node_computes(const struct path_node *node, void *context);
 
 static inline struct path_node *path_node(const struct critical_path_graph *path, uint32_t node)
 {

@@ -59,6 +59,8 @@ struct rank_input {
 	struct collectives collectives;
 	struct profile_totals totals;
 	bool has_gpu; /* GPU work was timed */
+	uint32_t gpu_count;
+	uint64_t gpu_last_unix_ns; /* when the last work of its GPUs ended; 0: none */
 };
 
 struct rank_inputs {

@@ -2,6 +2,7 @@
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/base/error.h"
 #include "report/import/open_trace.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,15 @@ static void read_facts(struct rank_input *input)
 {
 	const struct process *process = &input->process;
 	const struct trace_header *header = reader_header(process->reader);
+	const struct timeline_device *devices;
 
 	input->run_id = header->run_id;
 	input->ended = header->flags & TRACE_ENDED || process_meta(process, "import.format").known;
 	input->totals = process->profile->totals;
 	input->has_gpu = process->profile->timeline != NULL;
+	input->gpu_count = (uint32_t)timeline_devices(process->profile->timeline, &devices);
+	for (uint32_t i = 0; i < input->gpu_count; i++)
+		input->gpu_last_unix_ns = max_u64(input->gpu_last_unix_ns, devices[i].all.last_ns);
 }
 
 /* Sets the status of a trace that could be read. */
@@ -263,10 +268,43 @@ struct trace_text *ranks_path(const struct ranks *ranks, uint32_t place, size_t 
 	return path;
 }
 
+struct process *ranks_open(const struct ranks *ranks, uint32_t rank, const struct options *options)
+{
+	struct process *process = ranks->all[rank].process;
+	char error[READER_ERROR_BYTES];
+	struct options all;
+
+	ranks_close(ranks, rank);
+	if (!options) {
+		if (!process_open(process, error))
+			fatal(STATUS_UNREADABLE, "%s", error);
+		return process;
+	}
+	all = *options;
+	all.all = true;
+	all.rank = -1;
+	if (!process_read(process, &all, error))
+		fatal(STATUS_UNREADABLE, "%s", error);
+	process->shown = true;
+	return process;
+}
+
+void ranks_close(const struct ranks *ranks, uint32_t rank)
+{
+	struct process *process = ranks->all[rank].process;
+
+	if (!process->reader)
+		return;
+	process_close(process);
+	rank_inputs_forget(&ranks->inputs, process->path);
+}
+
 void ranks_free(struct ranks *ranks)
 {
-	for (size_t i = 0; i < ranks->count; i++)
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		ranks_close(ranks, i);
 		free(ranks->all[i].unaligned_reason);
+	}
 	for (size_t i = 0; i < ranks->group_count; i++)
 		free(ranks->groups[i].members);
 	if (ranks->places)

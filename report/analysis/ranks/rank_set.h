@@ -58,7 +58,7 @@ struct rank_sums {
 
 struct rank_process {
 	struct rank_input *input;
-	const struct process *process; /* input->process, closed */
+	struct process *process; /* input->process, closed */
 	int64_t number; /* the trace's rank; if not all traces have one, the index of the file */
 	struct collectives *collectives; /* of `input` */
 	/* To the clock of the reference of its island; unset for that reference. */
@@ -105,6 +105,7 @@ struct outcome {
 	uint32_t last;    /* index of the rank that began last; UINT32_MAX: undecided */
 	uint64_t late_ns; /* last start minus the start before it */
 	uint64_t wait_ns, transfer_ns, exposed_ns; /* sums over all ranks */
+	int64_t last_start_ns;                     /* on the clock of the island */
 	uint8_t kind;
 };
 
@@ -163,6 +164,18 @@ struct ranks {
 	struct text_builder problem; /* why the ranks cannot be compared; empty: they can */
 };
 
+/* Converts a time of `rank` to the clock of its island's reference. */
+int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
+/* Returns how long `rank` waited in one of its collectives. 0 if that has no match. */
+uint64_t ranks_wait_ns(
+	const struct ranks *ranks, uint32_t rank, const struct collective *collective);
+
+/* Opens the process of a rank again, which ranks_close or ranks_free closes. `options`: those of
+ * ranks_read, to make its profile too; NULL: no profile. Ends the program if the trace cannot be
+ * read any more. */
+struct process *ranks_open(const struct ranks *ranks, uint32_t rank, const struct options *options);
+void ranks_close(const struct ranks *ranks, uint32_t rank);
+
 /* ---- internal: shared by the files of this folder ---- */
 
 /* Fills groups. */
@@ -171,8 +184,6 @@ void ranks_group(struct ranks *ranks);
 void ranks_align_clocks(struct ranks *ranks);
 /* Returns why a rank that shares no island with the reference does not. The caller frees it. */
 char *ranks_explain_unaligned(const struct ranks *ranks, uint32_t rank);
-/* Converts a time of `rank` to the reference's clock. */
-int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
 /* Returns the name of a group's communicator, if the traces have it. */
 struct trace_text ranks_group_name(const struct ranks *ranks, uint32_t group);
 /* Returns the collective of a member, or NULL if it has none for `instance`. */

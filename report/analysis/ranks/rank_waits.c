@@ -51,7 +51,7 @@ static uint64_t collective_time(const struct collective *collective)
 	return (uint64_t)(collective->end_ns - collective->start_ns);
 }
 
-static uint64_t rank_wait_ns(const struct ranks *ranks, uint32_t rank,
+static uint64_t wait_until(const struct ranks *ranks, uint32_t rank,
 	const struct collective *collective, int64_t last_start)
 {
 	const int64_t start = ranks_time(ranks, rank, collective->start_ns),
@@ -63,6 +63,15 @@ static uint64_t rank_wait_ns(const struct ranks *ranks, uint32_t rank,
 							    : collective_time(collective);
 }
 
+uint64_t ranks_wait_ns(
+	const struct ranks *ranks, uint32_t rank, const struct collective *collective)
+{
+	if (collective->outcome == UINT32_MAX)
+		return 0;
+	return wait_until(
+		ranks, rank, collective, ranks->outcomes[collective->outcome].last_start_ns);
+}
+
 static void add_outcome(struct ranks *ranks, uint32_t group_index, int64_t instance,
 	const struct instance_times *times)
 {
@@ -72,7 +81,8 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, int64_t insta
 		.instance = instance,
 		.present = times->present,
 		.last = UINT32_MAX,
-		.late_ns = late };
+		.late_ns = late,
+		.last_start_ns = times->last_start };
 
 	if (late > times->tolerance_ns)
 		outcome.last = times->last->rank;
@@ -85,7 +95,7 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, int64_t insta
 
 		if (!collective)
 			continue;
-		wait = rank_wait_ns(ranks, index, collective, times->last_start);
+		wait = wait_until(ranks, index, collective, times->last_start);
 		collective->outcome = (uint32_t)ranks->outcome_count;
 		outcome.kind = collective->kind;
 		outcome.wait_ns += wait;

@@ -47,8 +47,9 @@ struct converted_node_key {
 /* The call that issued the GPU work of a correlation id. */
 struct correlation_owner {
 	uint64_t correlation;
-	uint32_t call; /* its row + 1; 0: not in the file */
-	uint32_t work; /* bits 1 << enum imported_gpu_kind */
+	uint32_t call;      /* its row + 1; 0: not in the file */
+	uint16_t work;      /* bits 1 << enum imported_gpu_kind */
+	uint16_t copy_kind; /* of its last copy: enum trace_copy_kind */
 };
 
 struct conversion {
@@ -136,6 +137,9 @@ void match_calls_without_ids(struct event_rows *imported);
 void convert_find_owners(struct conversion *conversion);
 /* Returns the owner of `correlation`, or NULL if no GPU work has this id. */
 struct correlation_owner *convert_owner(const struct conversion *conversion, uint64_t correlation);
+/* Returns the enum trace_copy_kind in the name of a GPU copy, such as `Memcpy HtoD (Pageable ->
+ * Device)`, or AMD's `CopyHostToDevice`. */
+uint32_t convert_copy_kind(struct string_view name);
 /* The node and the call stack of a call, by their ids in the trace. */
 struct call_location {
 	uint32_t node, stack;

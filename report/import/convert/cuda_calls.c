@@ -29,7 +29,10 @@ static void add_owned_work(struct conversion *conversion, const struct imported_
 	struct correlation_owner *owner = owner_slot(conversion, gpu->correlation);
 
 	owner->correlation = gpu->correlation;
-	owner->work |= 1u << gpu->kind;
+	owner->work = (uint16_t)(owner->work | 1u << gpu->kind);
+	if (gpu->kind == IMPORTED_COPY)
+		owner->copy_kind = (uint16_t)convert_copy_kind(
+			string_table_get(conversion->imported->texts, gpu->name));
 }
 
 void convert_find_owners(struct conversion *conversion)
@@ -170,5 +173,7 @@ void convert_call(struct conversion *conversion, uint32_t number, struct call_lo
 						  : 0;
 	if (kind == TRACE_SYNC)
 		record.sync.type = sync;
+	if (kind == TRACE_COPY && owner)
+		record.copy.copy_kind = owner->copy_kind;
 	writer_timed(conversion->writer, end, kind, &record, sizes[kind]);
 }

@@ -22,8 +22,7 @@ static const struct {
 	{ "HostToDevice", TRACE_COPY_HTOD }, { "DeviceToHost", TRACE_COPY_DTOH },
 	{ "DeviceToDevice", TRACE_COPY_DTOD }, { "HostToHost", TRACE_COPY_HTOH } };
 
-/* Parses "Memcpy HtoD (Pageable -> Device)" and AMD's "CopyHostToDevice". */
-static uint32_t copy_kind_of_name(struct string_view name)
+uint32_t convert_copy_kind(struct string_view name)
 {
 	for (size_t i = 0; i < sizeof copy_words / sizeof *copy_words; i++) {
 		const char *word = copy_words[i].word;
@@ -99,7 +98,7 @@ static void write_gpu_copy(struct conversion *conversion, const struct imported_
 	const bool is_copy = gpu->kind == IMPORTED_COPY;
 	struct trace_gpu_copy copy = { .gpu = gpu_head(conversion, gpu),
 		.bytes = gpu->bytes,
-		.copy_kind = is_copy ? copy_kind_of_name(name) : 0,
+		.copy_kind = is_copy ? convert_copy_kind(name) : 0,
 		.source_kind = is_copy ? memory_kind_of_name(name, false) : 0,
 		.target_kind = memory_kind_of_name(name, true),
 		.other_device = UINT32_MAX };

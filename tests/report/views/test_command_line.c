@@ -559,6 +559,20 @@ static struct trace_builder *eight_turns(uint64_t last)
 	return builder;
 }
 
+/* Eight ranges of 400 us each, but one of 900 us, without GPU work. */
+static struct trace_builder *eight_host_turns(unsigned which)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+
+	for (unsigned i = 0; i < 8; i++) {
+		build_push(builder, 1, at, "turn");
+		at += i == which ? 900000 : 400000;
+		build_pop(builder, 1, at);
+	}
+	return builder;
+}
+
 /* Of equal instances the worst says nothing. */
 START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
 {
@@ -568,6 +582,12 @@ START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
 		"over\n"
 		"          streams), 1.9 times their mean: pperf-report critical\n");
 	ck_assert_ptr_null(strstr(run_report(eight_turns(500000), "trace.bin").out, "worst     "));
+	/* Wherever it stands: instances after it count as well. */
+	for (unsigned which = 0; which < 8; which++)
+		has(run_report(eight_host_turns(which), "trace.bin").out,
+			"worst     one of 8 instances of `turn` has 900.00 \xc2\xb5s of cpu, 1.9 "
+			"times their\n"
+			"          mean: pperf-report critical\n");
 }
 END_TEST
 

@@ -361,10 +361,27 @@ START_TEST(steps_are_all_that_counts)
 }
 END_TEST
 
+/* PyTorch was recorded, and its tensors were not on a GPU. */
+static struct trace_builder *run_on_the_cpu(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_meta(builder, "source.torch_memory", "on");
+	build_push(builder, 1, 10, "step");
+	build_pop(builder, 1, 20);
+	return builder;
+}
+
 START_TEST(tensors_memory_is_not_made_up)
 {
 	expect(run_report(slam(), "critical trace.bin -m allocated"),
 		"no GPU tensor in this trace (CPU tensors are not recorded); try -m reserved\n");
+	expect(run_report(run_on_the_cpu(), "critical trace.bin -m allocated"),
+		"no GPU tensor and no other memory of a GPU in this trace (CPU tensors are not "
+		"recorded)\n");
+	expect(run_report(NULL, "memory trace.bin --width 120"),
+		"no rows   the trace has no memory events: the program allocated no memory of a "
+		"GPU (CPU tensors are not recorded)\n");
 }
 END_TEST
 

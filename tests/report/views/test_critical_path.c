@@ -460,7 +460,7 @@ START_TEST(other_streams_do_not_wait_for_each_other)
 	expect(&run, "path", "critical path", "default_waits", 0);
 	expect(&run, "work", "b", "slack_min_ns", 900);
 	expect(&run, "work", "b", "gain_ns", 0);
-	expect(&run, "part", "queued", "path_ns", 42500);
+	expect(&run, "part", "unexplained wait", "path_ns", 42500);
 }
 END_TEST
 
@@ -481,7 +481,7 @@ START_TEST(a_wait_for_an_unnamed_event_is_for_what_ended_just_before)
 	run = show(builder);
 	expect(&run, "path", "critical path", "default_waits", 0);
 	expect(&run, "work", "b", "slack_min_ns", 142200 - 92100);
-	expect(&run, "part", "queued", "path_ns", 142100 - 50100);
+	expect(&run, "part", "unexplained wait", "path_ns", 142100 - 50100);
 	builder = begin();
 	launch(builder, 1, 95, 1, 8);
 	sync(builder, 1, TRACE_SYNC_STREAM_WAIT, 7, 0, 105, 110);
@@ -496,13 +496,13 @@ END_TEST
 
 /* Work behind a wait for an event starts 60 us before a kernel of another stream ends, whose
  * blocks took all of the GPU: it had no room. Without so many blocks, or if other work ended just
- * before, it may have waited for the event. */
+ * before, it may have waited for the event, whose record is not in the trace. */
 START_TEST(work_has_no_room_beside_a_kernel_that_fills_the_gpu)
 {
 	static const struct {
 		uint32_t blocks;
 		uint64_t third_end;
-		long long event, filling;
+		long long waiting, filling;
 	} cases[] = { { 15000, 30000, -2, 89880 }, { 64, 30000, 89880, 0 },
 		{ 15000, 89990, -2, 0 } };
 
@@ -519,7 +519,7 @@ START_TEST(work_has_no_room_beside_a_kernel_that_fills_the_gpu)
 			cases[i].blocks;
 		kernel(builder, 2, "held up", 7, 90000, 290000);
 		run = show(builder);
-		expect(&run, "part", "event wait", "path_ns", cases[i].event);
+		expect(&run, "part", "unexplained wait", "path_ns", cases[i].waiting);
 		expect(&run, "work", "filling", "path_ns", cases[i].filling);
 	}
 }

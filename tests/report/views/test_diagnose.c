@@ -919,9 +919,10 @@ static void wait_at(struct program *program, const char *range, uint64_t from, u
 	build_pop(program->builder, 1, to + 10);
 }
 
-/* Rounds in which the host waits for 24 us until the GPU is idle, a second time for 1 us after
- * `later`, and launches the next kernel long after that. */
-static struct trace_builder *blocked_twice(const char *second, uint64_t later)
+/* Rounds in which the host waits until `first_ends`, when the GPU is idle or nearly so, a second
+ * time after `later`, and launches the next kernel long after that. */
+static struct trace_builder *blocked_twice(
+	const char *first, uint64_t first_ends, const char *second, uint64_t later)
 {
 	struct program program = program_new();
 
@@ -930,8 +931,8 @@ static struct trace_builder *blocked_twice(const char *second, uint64_t later)
 		const uint64_t at = 10 * US + i * 200 * US;
 
 		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
-		wait_at(&program, "read", at + 30 * US, at + 54 * US);
-		wait_at(&program, second, at + 54 * US + later, at + 55 * US + later);
+		wait_at(&program, first, at + 30 * US, at + first_ends);
+		wait_at(&program, second, at + first_ends + later, at + 55 * US + later);
 		kernel(&program, names[i % 5], at + 100 * US, at + 102 * US, 50 * US);
 	}
 	build_pop(program.builder, 1, 3 * MS);
@@ -941,18 +942,30 @@ static struct trace_builder *blocked_twice(const char *second, uint64_t later)
 /* The lead that the first wait costs is lost at the second one, after 6 us and in the wait. */
 static struct trace_builder *blocked(void)
 {
-	return blocked_twice("check", 6 * US);
+	return blocked_twice("read", 54 * US, "check", 6 * US);
 }
 
 static struct trace_builder *blocked_again_at_once(void)
 {
-	return blocked_twice("check", 100);
+	return blocked_twice("read", 54 * US, "check", 100);
 }
 
 /* Both waits are one: the whole 25 us could be bridged. */
 static struct trace_builder *blocked_at_one_path(void)
 {
-	return blocked_twice("read", 100);
+	return blocked_twice("read", 54 * US, "read", 100);
+}
+
+/* The first wait reads a value of a tensor. */
+static struct trace_builder *blocked_by_item(void)
+{
+	return blocked_twice("aten::item", 54 * US, "check", 6 * US);
+}
+
+/* So it does, and the second one waits for nearly as long. */
+static struct trace_builder *blocked_by_item_and_more(void)
+{
+	return blocked_twice("aten::item", 45 * US, "check", 6 * US);
 }
 
 /* Two hundred of one kernel at one place; which take longer is `length`'s matter. Of those with a
@@ -1223,19 +1236,20 @@ static const struct rule_case {
 	{ exposed, "exposed-communication", "finding", "120000,,upper bound,20" },
 	{ exposed, "exposed-communication", "finding", "160.00 us of communication" },
 	{ late_ranks, "exposed-communication", "finding",
-		"all-reduce of 8 ranks, 30 calls in 3 sizes from 1.00 MB to 4.00 MB: 2.00 ms of "
-		"each" },
+		" in 30 calls of 3 sizes (1.00 MB to 4.00 MB), of which " },
+	{ late_ranks, "exposed-communication", "finding", " (2.00 ms a call) does not grow" },
 	{ late_ranks, "exposed-communication", "finding",
-		"does not grow with the size, the rest grows, at 10.00 GB/s: longer than latency "
-		"(assumed: 420.00 us at most), so mostly waiting" },
+		"does not grow with the size, and the rest grows at 10.00 GB/s. The fixed part is "
+		"longer than latency (assumed: 420.00 us at most), so it is mostly waiting" },
 	{ slow_start_of_messages, "exposed-communication", "finding",
-		"40.00 us of each (89.6 % of 1.34 ms) does not grow with the size, the rest grows, "
-		"at 500.00 GB/s: mostly latency" },
+		"of which 89.6 % (40.00 us a call) does not grow with the size, and the rest grows "
+		"at 500.00 GB/s. The fixed part is mostly latency" },
 	{ slow_start_of_messages, "exposed-communication", "finding", "Send fewer, larger" },
-	{ slow_links, "exposed-communication", "finding", "at 10.00 GB/s: mostly transfer" },
+	{ slow_links, "exposed-communication", "finding",
+		"at 10.00 GB/s. The time is mostly transfer" },
 	{ slow_links, "exposed-communication", "finding", "Send fewer bytes" },
 	{ uneven_ranks, "exposed-communication", "finding",
-		"their times depend on something else than the size" },
+		"whose times depend on something else than the size" },
 	{ uneven_ranks, "exposed-communication", "finding", "Compare the ranks first" },
 	{ overlapped, "exposed-communication", "clear", "" },
 	{ exposed, "dominant-event", "clear", "" },
@@ -1284,6 +1298,14 @@ static const struct rule_case {
 	{ blocked, "blocking-calls", "finding", "train/read," },
 	{ blocked, "blocking-calls", "finding", "same idle time as in the finding launch-bound" },
 	{ blocked, "blocking-calls", "finding", "meanwhile the GPU runs k_a for 44.00 us" },
+	{ blocked, "blocking-calls", "finding", "Remove the wait" },
+	{ blocked_by_item, "blocking-calls", "finding",
+		"that read values of tensors, as .item() does: 10 calls, 240.00 us" },
+	{ blocked_by_item, "blocking-calls", "finding",
+		"keep the values on the GPU, gather several and read them in one copy, or read "
+		"them every N steps.\"" },
+	{ blocked_by_item_and_more, "blocking-calls", "finding",
+		"In the other 10 calls, remove the wait" },
 	{ blocked_again_at_once, "blocking-calls", "finding", "250000,,upper bound together" },
 	{ blocked_again_at_once, "blocking-calls", "finding",
 		"waits at the next one: 21.00 us, summed over the call paths" },
@@ -1367,8 +1389,8 @@ static const struct rule_case {
 	{ usual_backward, "forward-backward", "clear", "" },
 	{ unlinked_backward, "forward-backward", "not checked", "does not link most of" },
 	{ healthy, "forward-backward", "not checked", "the trace has no backward pass" },
-	{ held_up, "queued-not-started", "finding", "5600000,,upper bound,7" },
-	{ slow_host, "queued-not-started", "clear", "" },
+	{ held_up, "unexplained-wait", "finding", "5600000,,upper bound,7" },
+	{ slow_host, "unexplained-wait", "clear", "" },
 	{ dear, "profiler-cost", "finding", "499.00" },
 	{ dear, "profiler-cost", "finding", "where host figures and idle times are larger" },
 	{ dear_end, "profiler-cost", "finding", "idle times of the GPU are not" },
@@ -1480,7 +1502,7 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"                collective-waits, tiny-calls, small-grids, copy-before-gemm,\n"
 		"                attribute-queries, synchronisation, blocking-calls,\n"
 		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
-		"                recompilation, kernel-variability, queued-not-started,\n"
+		"                recompilation, kernel-variability, event-wait, unexplained-wait,\n"
 		"                profiler-cost\n"
 		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
 		"                known\n"
@@ -1535,17 +1557,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 37 rules checked\n"));
+		"no findings in 5 of 38 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 37 rules checked\n"));
+		"no findings in 5 of 38 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 37 rules checked\n"));
+		"no findings in 5 of 38 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 37 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 38 rules checked\n"));
 	}
 }
 END_TEST
@@ -1629,7 +1651,7 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_free(other);
 	run = run_report(own, "diagnose trace.bin other.bin -f csv --columns all");
 	ck_assert_ptr_nonnull(
-		strstr(run.out, ",queued-not-started,finding,\"Process 200 of the same run"));
+		strstr(run.out, ",unexplained-wait,finding,\"Process 200 of the same run"));
 	ck_assert_ptr_nonnull(strstr(run.out, "5600000,,upper bound,1,,medium,"));
 	other = slow_host();
 	builder_header(other)->pid = 200;
@@ -1639,7 +1661,7 @@ START_TEST(another_process_of_the_run_is_named)
 	own = healthy();
 	build_meta(own, "rank", "0");
 	run = run_report(own, "diagnose trace.bin other.bin -f csv --columns all");
-	ck_assert_ptr_nonnull(strstr(run.out, ",queued-not-started,clear,"));
+	ck_assert_ptr_nonnull(strstr(run.out, ",unexplained-wait,clear,"));
 }
 END_TEST
 

@@ -426,6 +426,27 @@ START_TEST(info_says_what_ran_and_how_the_file_is_made_up)
 }
 END_TEST
 
+/* A program that pops too often has lost nothing. */
+START_TEST(info_calls_pops_without_a_push_no_loss)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_push(builder, 1, 10, "a");
+	build_pop(builder, 1, 20);
+	build_pop_without_push(builder, 1, 30);
+	build_pop_without_push(builder, 1, 40);
+	build_seal(builder, 1, SEAL_WHOLE);
+	run = run_report(builder, "info trace.bin");
+	ck_assert_ptr_nonnull(strstr(run.out, "complete    yes\n"));
+	ck_assert_ptr_null(strstr(run.out, "losses"));
+	ck_assert_ptr_nonnull(
+		strstr(run.out, "notes                  2 pops of the program without a push\n"));
+	ck_assert_ptr_nonnull(strstr(run_report(NULL, "trace.bin").out,
+		"notes     range ends without an open range: 2\nlosses    none\n"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("dump and info");
@@ -445,6 +466,7 @@ int main(void)
 	tcase_add_test(cases, csv_has_a_cell_for_every_key);
 	tcase_add_test(cases, a_gap_is_a_line_and_only_strict_minds);
 	tcase_add_test(cases, info_says_what_ran_and_how_the_file_is_made_up);
+	tcase_add_test(cases, info_calls_pops_without_a_push_no_loss);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -372,7 +372,7 @@ static struct trace_builder *a_stream_wait_at(uint64_t at, bool recorded)
 
 static struct trace_builder *a_stream_wait(void)
 {
-	return a_stream_wait_at(20000, false);
+	return a_stream_wait_at(20000, true);
 }
 
 /* What launched work waits for is known only if the event's record is in the trace. */
@@ -381,16 +381,18 @@ START_TEST(what_it_waits_for_is_not_invented)
 	static const struct {
 		uint64_t at;
 		bool recorded;
-		const char *waits_for, *verdict;
+		const char *cause, *waits_for, *verdict;
 	} cases[] = {
-		{ 20000, true, "\"waits_for\": \"event\"",
-			"Launched work waits for an event (cudaStreamWaitEvent) for " },
-		{ 20000, false, "\"waits_for\": \"earlier work or event\"",
-			"It waits for earlier work of its stream that the trace lacks or, less "
-			"likely" },
-		{ 3000, false, "\"waits_for\": \"event or earlier work\"",
-			"It waits for an event (cudaStreamWaitEvent) whose record the trace lacks, "
-			"or" },
+		{ 20000, true, "\"cause\": \"event wait\"", "\"waits_for\": \"event\"",
+			"while launched work waits for an event (cudaStreamWaitEvent)" },
+		{ 20000, false, "\"cause\": \"unexplained wait\"",
+			"\"waits_for\": \"earlier work or event\"",
+			"the trace does not show for what (unexplained wait); most likely for work "
+			"from before the trace began." },
+		{ 3000, false, "\"cause\": \"unexplained wait\"",
+			"\"waits_for\": \"event or earlier work\"",
+			"for what: for an event (cudaStreamWaitEvent), or for earlier work of its "
+			"stream." },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -403,8 +405,45 @@ START_TEST(what_it_waits_for_is_not_invented)
 				463601000 + k * 1000);
 		}
 		output_has(run_report(builder, "idle trace.bin -f json").out, cases[i].waits_for);
+		output_has(run_report(NULL, "idle trace.bin -f json").out, cases[i].cause);
 		output_has(run_report(NULL, "diagnose trace.bin -f json").out, cases[i].verdict);
 	}
+}
+END_TEST
+
+/* A copy ends a gap, in most of which the thread was in its call, and in that of a copy before. */
+static struct trace_builder *gap_in_copies(uint32_t copy_kind)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_copy *call;
+
+	build_push(builder, 1, 10, "a");
+	build_launch(builder, 1, 1000, 1);
+	for (uint64_t i = 2; i < 4; i++) {
+		call = build_copy(builder, 1, 40000 * i, TRACE_COPY, i, 64);
+		call->call.duration = 30000;
+		call->copy_kind = copy_kind;
+	}
+	build_pop(builder, 1, 200000);
+	build_kernel(builder, 9, 300000, 1, "k", 5000, 10000);
+	build_gpu_copy(builder, 9, 300000, TRACE_GPU_COPY, 2, 64, 6000, 7000)->copy_kind =
+		copy_kind;
+	build_gpu_copy(builder, 9, 300000, TRACE_GPU_COPY, 3, 64, 119000, 120000)->copy_kind =
+		copy_kind;
+	return builder;
+}
+
+/* A copy within the GPU's memory waits for nothing: its call is like a launch. */
+START_TEST(copies_within_the_gpu_are_launches)
+{
+	struct report_run run = run_report(gap_in_copies(TRACE_COPY_HTOD), "idle trace.bin -f csv");
+
+	output_has(run.out, ",cause,copy calls,");
+	ck_assert_ptr_null(strstr(run.out, ",cause,launch latency"));
+	run = run_report(gap_in_copies(TRACE_COPY_DTOD), "idle trace.bin -f csv");
+	ck_assert_ptr_null(strstr(run.out, ",cause,copy calls"));
+	output_has(run.out, ",cause,launch-bound,");
+	output_has(run.out, ",cause,launch latency,");
 }
 END_TEST
 
@@ -417,7 +456,7 @@ START_TEST(after_the_launch_it_waits_for_the_event)
 	output_has(run.out, ",cause,launch-bound,,0,8.2005");
 	output_has(run.out, ",37995,,1,37995,");
 	/* The kernel after it was launched long before, and behind no wait. */
-	output_has(run.out, ",gap,queued,a,0,");
+	output_has(run.out, ",gap,unexplained wait,a,0,");
 	output_has(run.out, ",25001,,,,463320000,k,,,1001,");
 	run = run_report(NULL, "queue trace.bin -f csv --columns all");
 	output_has(run.out, ",37995,463287006,0,");
@@ -497,7 +536,8 @@ int main(void)
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
-		what_it_waits_for_is_not_invented, what_the_host_did_meanwhile_is_named,
+		copies_within_the_gpu_are_launches, what_it_waits_for_is_not_invented,
+		what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		a_wait_before_the_launch_is_at_the_call_that_waited,

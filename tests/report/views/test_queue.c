@@ -106,15 +106,26 @@ START_TEST(idle_time_without_a_launch_is_unknown)
 }
 END_TEST
 
+/* A call about an event, which ends at `end`. */
+static void build_event_call(
+	struct trace_builder *builder, const char *name, uint32_t type, uint64_t end)
+{
+	const uint32_t api = build_name(builder, name);
+	struct trace_sync *sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, end);
+
+	sync->call.api = api;
+	sync->call.duration = 10;
+	sync->type = type;
+	sync->event = 77;
+}
+
 /* On stream 7: one that runs from 10000 to 100000, then one that was launched meanwhile and starts
  * 30000 later, for no reason that is known. On stream 8, launched at 1000: 1 starts at 40000, 2
  * behind a wait for an event at 200000, after 1 has ended at 50000. On stream 9, launched at 1000
  * too: it starts at 160000, when the device has worked on other streams for 90000 + 20000. */
-static struct trace_builder *all_reasons(void)
+static struct trace_builder *all_reasons(bool event_recorded)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t api = build_name(builder, "cudaStreamWaitEvent");
-	struct trace_sync *sync;
 
 	build_device(builder, 0, "a GPU");
 	build_push(builder, 1, 10, "a");
@@ -122,10 +133,9 @@ static struct trace_builder *all_reasons(void)
 	build_launch(builder, 1, 1100, 2);
 	build_launch(builder, 1, 1200, 3);
 	build_launch(builder, 1, 1300, 4);
-	sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, 1410);
-	sync->call.api = api;
-	sync->type = TRACE_SYNC_STREAM_WAIT;
-	sync->call.duration = 10;
+	if (event_recorded)
+		build_event_call(builder, "cudaEventRecord", TRACE_EVENT_RECORD, 1390);
+	build_event_call(builder, "cudaStreamWaitEvent", TRACE_SYNC_STREAM_WAIT, 1410);
 	build_launch(builder, 1, 1500, 5);
 	build_pop(builder, 1, 2000);
 	build_kernel(builder, 9, 900000, 1, "long", 10000, 100000)->gpu.stream = 7;
@@ -139,10 +149,11 @@ static struct trace_builder *all_reasons(void)
 /* What each operation waited for sums to its latency. */
 START_TEST(a_delay_is_divided_by_what_it_waited_for)
 {
-	const struct report_run run = run_report(all_reasons(),
+	static const char command[] =
 		"queue trace.bin -f csv --columns "
 		"name,delay_total_ns,delay_stream_ns,delay_start_ns,delay_event_ns,"
-		"delay_others_ns,delay_unknown_ns");
+		"delay_others_ns,delay_unknown_ns";
+	struct report_run run = run_report(all_reasons(true), command);
 
 	output_has(run.out, "long,9005,0,9005,0,0,0");
 	output_has(run.out, "later,128905,98905,0,0,0,30000");
@@ -150,6 +161,10 @@ START_TEST(a_delay_is_divided_by_what_it_waited_for)
 	output_has(run.out, "other,158705,0,5,0,110000,48700");
 	output_has(run.out, "event,198505,48505,0,150000,0,0");
 	output_has(run.out, "device 0,533925,147410,17815,150000,140000,78700");
+	/* what the event is for is not known without its record */
+	run = run_report(all_reasons(false), command);
+	output_has(run.out, "event,198505,48505,0,0,0,150000");
+	output_has(run.out, "device 0,533925,147410,17815,0,140000,228700");
 }
 END_TEST
 
@@ -159,7 +174,7 @@ START_TEST(a_wait_without_room_is_not_for_the_event)
 	static const struct {
 		uint32_t blocks;
 		const char *row;
-	} cases[] = { { 15000, "event,98495,0,5,0,98490,0" }, { 64, "event,98495,0,5,98490,0,0" } };
+	} cases[] = { { 15000, "event,98495,0,5,0,98490,0" }, { 64, "event,98495,0,5,0,0,98490" } };
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct trace_builder *builder = builder_new();
@@ -208,7 +223,7 @@ START_TEST(text_fits)
 	const struct report_run run = run_report(a_trace(), "queue trace.bin --ascii");
 
 	output_has(run.out,
-		"                    lat p50  lat p95  delays  not launched  not started   ahead");
+		"                    lat p50  lat p95  delays  not launched  after launch   ahead");
 	output_has(run.out, "call paths\n  +-- step");
 }
 END_TEST

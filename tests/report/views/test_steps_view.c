@@ -200,6 +200,24 @@ START_TEST(only_the_selected_steps)
 }
 END_TEST
 
+START_TEST(steps_that_are_not_there_are_an_error)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run = run_report(eight_steps(), "tree trace.bin --steps 99");
+
+	ck_assert_int_eq(run.status, 64);
+	ck_assert_str_eq(run.out, "");
+	ck_assert_str_eq(run.err, "pperf-report: --steps selects nothing: the steps are 0 to 7\n");
+	build_push(builder, 1, 10, "a");
+	build_pop(builder, 1, 20);
+	run = run_report(builder, "idle trace.bin --steps 2");
+	ck_assert_int_eq(run.status, 64);
+	ck_assert_str_eq(run.err,
+		"pperf-report: --steps selects nothing, because no step was detected; see "
+		"--step-marker\n");
+}
+END_TEST
+
 /* Where not all have room, those that are not like the others stay, in time's order. */
 START_TEST(the_odd_ones_are_not_left_out)
 {
@@ -393,6 +411,7 @@ int main(void)
 	tcase_add_test(screens, json_has_all_of_it);
 	tcase_add_test(screens, each_thread_has_its_steps);
 	tcase_add_test(screens, only_the_selected_steps);
+	tcase_add_test(screens, steps_that_are_not_there_are_an_error);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
 	tcase_add_test(screens, the_headline_is_of_usual_steps);
 	tcase_add_test(screens, the_headline_names_parts_of_equal_size);

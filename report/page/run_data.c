@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/page/run_data.h"
+#include "report/base/alloc.h"
+#include "report/base/error.h"
+#include "report/diagnose/diagnose.h"
+#include "report/import/kept_input.h"
+#include "report/page/flame_build.h"
+#include "report/page/page_head.h"
+#include "report/page/page_memory_map.h"
+#include "report/page/page_table.h"
+#include "report/page/page_text.h"
+#include "report/print/print_json.h"
+#include "report/scene/scene_json.h"
+#include "report/summary/verdict.h"
+#include "report/table/computed_row.h"
+#include "report/text/paragraph.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FINDINGS_SHOWN 5u
+
+/* That of steps is the first. */
+static const struct page_table tables[] = {
+	{ .view = "steps",
+		.columns = "step state outlier start_ns duration_ns busy_ns idle_ns gaps kernels "
+			   "allocated_peak_bytes reserved_peak_bytes",
+		.most = 2000 },
+	{ .view = "kernels",
+		.columns = "gpu_total_ns share calls p50_ns p95_ns max_ns grid block registers "
+			   "shared_bytes occupancy_theoretical occupancy_limit waves_per_sm "
+			   "device",
+		.most = 1000,
+		.has_paths = true },
+	{ .view = "categories", .columns = "gpu_total_ns gpu_self_share calls", .most = 2000 },
+	{ .view = "idle",
+		.columns = "cause gap_ns share time_share gaps gap_max_ns",
+		.most = 1000,
+		.has_paths = true },
+	{ .view = "memory",
+		.columns = "at_peak_bytes held_bytes most_bytes allocs frees peak_ns",
+		.most = 400,
+		.has_paths = true },
+};
+
+/* Writes what a finding costs, as the first screen says it. */
+static void put_cost(struct json_writer *json, const struct row *row)
+{
+	const struct style style = { .ascii = false, .whole_names = true };
+	struct paragraph cost = { .style = &style };
+
+	if (computed_row_number(row, "impact_ns") || computed_row_number(row, "impact_bytes"))
+		finding_add_cost(&cost, row);
+	json_put_string(json, "cost", cost.built.text ? cost.built.text : "");
+	free(cost.built.text);
+}
+
+static void write_finding(struct json_writer *json, const struct row *row)
+{
+	static const char *const texts[] = { "finding", "evidence", "next", "command",
+		"confidence" };
+
+	json_write_begin(json, '{');
+	json_put_text(json, "name", row_name(row));
+	put_cost(json, row);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		json_put_text(json, texts[i], computed_row_text(row, texts[i]));
+	if (row->node && row->tree) {
+		json_write_key(json, "path");
+		print_json_path(json, row);
+	}
+	json_write_end(json, '}');
+}
+
+static void write_findings(struct json_writer *json, const struct rows *rows)
+{
+	size_t shown = 0, found = 0;
+
+	json_put_begin(json, "findings", '[');
+	for (size_t i = 0; i < rows->count; i++) {
+		if (!computed_row_is(&rows->rows[i], "kind", "finding"))
+			continue;
+		found++;
+		if (shown == FINDINGS_SHOWN)
+			continue;
+		write_finding(json, &rows->rows[i]);
+		shown++;
+	}
+	json_write_end(json, ']');
+	json_put_unsigned(json, "found", found);
+}
+
+/* Writes the kind of each node of the tree, by its number: a letter from `a` on. */
+static void write_node_kinds(struct json_writer *json, const struct process *process)
+{
+	const struct tree *tree = process->profile->tree;
+
+	json_write_key(json, "node_kinds");
+	output_char(json->out, '"');
+	for (uint32_t id = 0; id < tree->count; id++)
+		output_char(
+			json->out, id ? (char)('a' + (int)flame_kind_of(&tree->nodes[id])) : 'a');
+	output_char(json->out, '"');
+	json->needs_comma = true;
+}
+
+static struct scene *read_scene(
+	struct process *process, const struct rows *findings, const struct run_detail *detail)
+{
+	struct scene_window_list windows = { .count = 0 };
+	struct scene *scene;
+
+	if (detail->has_events) {
+		scene_windows_add_usual(&windows, process);
+		scene_windows_add_findings(&windows, process, findings);
+	}
+	scene = scene_read(process, &windows);
+	if (!detail->has_events)
+		scene_drop_events(scene);
+	return scene;
+}
+
+/* Writes the verdict, the findings and the scene. */
+static void write_story(struct json_writer *json, const struct options *options,
+	struct processes *processes, const struct run_detail *detail)
+{
+	struct process *process = &processes->all[0];
+	struct rows rows = { .count = 0 };
+	struct run_verdict *verdict = run_verdict_read(options, processes, process, &rows);
+	struct scene *scene = read_scene(process, &rows, detail);
+
+	json_write_key(json, "verdict");
+	run_verdict_write_json(json, verdict);
+	write_findings(json, &rows);
+	json_write_key(json, "scene");
+	scene_json_write(json, scene, NULL);
+	write_node_kinds(json, process);
+	scene_free(scene);
+	run_verdict_free(verdict);
+	free(rows.rows);
+}
+
+static void write_tables(struct json_writer *json, const struct options *options,
+	struct processes *processes, const struct run_detail *detail)
+{
+	json_put_begin(json, "tables", '{');
+	for (size_t i = 0; i < (detail->is_side ? 1 : sizeof tables / sizeof *tables); i++) {
+		struct page_table table = tables[i];
+
+		table.most = table.most < detail->rows_max ? table.most : detail->rows_max;
+		page_table_write(json, &table, options, processes);
+	}
+	json_write_end(json, '}');
+}
+
+static void write_flame(struct json_writer *json, const struct options *options,
+	struct processes *processes, const struct run_detail *detail)
+{
+	struct flame *flame = flame_build(options, processes);
+	struct page_strings strings = { .from = flame->texts };
+
+	for (size_t i = 0; i < FLAME_SHAPES; i++)
+		flame_prune(&flame->shapes[i], flame->texts, detail->frames_max);
+	flame_data_write(json, flame, &strings, NULL,
+		flame->has_shape[FLAME_FOLDED] ? FLAME_FOLDED : FLAME_EACH);
+	page_strings_write(json, &strings);
+	page_strings_free(&strings);
+	flame_free(flame);
+}
+
+void run_data_write(struct json_writer *json, const struct options *options,
+	struct processes *processes, const struct run_detail *detail)
+{
+	write_story(json, options, processes, detail);
+	write_tables(json, options, processes, detail);
+	if (detail->has_events && !detail->is_side)
+		page_memory_map_write(json, options, processes);
+	if (detail->frames_max)
+		write_flame(json, options, processes, detail);
+}
+
+/* ---- a run in a temporary file ---- */
+
+struct run_spool run_spool_write(
+	const struct options *options, struct processes *processes, const struct run_detail *detail)
+{
+	const int file = temporary_file_create();
+	struct run_spool spool = { .file = file + 1 };
+	struct output *out = xcalloc(sizeof *out);
+	struct json_writer json = { .out = out, .write_string = page_write_foreign_text };
+	struct stat status;
+
+	out->fd = file < 0 ? -1 : dup(file);
+	if (out->fd < 0)
+		fatal(STATUS_UNREADABLE, "no temporary file for a part of the page:");
+	json_write_begin(&json, '{');
+	page_head_write(&json, options, processes, 1);
+	run_data_write(&json, options, processes, detail);
+	json_write_end(&json, '}');
+	output_close(out, "a temporary file for a part of the page");
+	spool.bytes = fstat(file, &status) ? 0 : (uint64_t)status.st_size;
+	return spool;
+}
+
+void run_spool_copy(struct json_writer *json, const struct run_spool *spool)
+{
+	char buffer[65536];
+	uint64_t at = 0;
+
+	if (json->needs_comma)
+		output_char(json->out, ',');
+	while (at < spool->bytes) {
+		const ssize_t got = pread(spool->file - 1, buffer, sizeof buffer, (off_t)at);
+
+		if (got <= 0)
+			fatal(STATUS_UNREADABLE, "a part of the page cannot be read back:");
+		output_bytes(json->out, buffer, (size_t)got);
+		at += (uint64_t)got;
+	}
+	json->needs_comma = true;
+}
+
+void run_spool_free(struct run_spool *spool)
+{
+	if (spool->file)
+		close(spool->file - 1);
+	*spool = (struct run_spool){ .file = 0 };
+}

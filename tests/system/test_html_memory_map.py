@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The memory map of the view `html`: its rows are those of memory --map and --over-time, and its
+blocks and gaps add up to each segment.
+
+PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
+import json, re
+from harness import case, main, report
+from pages import browser, data_of, HOSTILE, imported, json_of, keep, operators, PAGE, pixels, scaled, snapshot
+
+
+def page(folder, trace, *options):
+    path = folder / "page.html"
+    report("html", trace, *options, "-o", path)
+    return path
+
+
+def map_of(folder, trace, *options):
+    return data_of(page(folder, trace, *options))["memory_map"]
+
+
+def opened(folder, trace, fragment="", theme="light"):
+    window = browser()
+    window.open(page(folder, trace), fragment, theme)
+    return window
+
+
+def cells(table, key, part="text"):
+    return next((column[part] for column in table["columns"] if column["key"] == key), [None] * table["rows"])
+
+
+def moments_of(table):
+    """The rows of each moment and of its segments."""
+    found = []
+    for row, kind in enumerate(table["kind"]):
+        if kind == "moment":
+            found.append((row, []))
+        else:
+            found[-1][1].append(row)
+    return found
+
+
+def words_of(command):
+    """What --at has in the command of the page."""
+    return re.search(r"--at (\S+)", command)[1]
+
+
+@case
+def rows_are_those_of_the_map_and_of_the_history(folder):
+    trace = snapshot(folder / "a.pickle")
+    data = map_of(folder, trace)
+    assert data["command"].endswith("a.pickle") and words_of(data["command"]).startswith("peak,oom,end,")
+    rows = [row for row in json_of("memory", trace, "--map", "--at", words_of(data["command"]), "--top", "64")["rows"] if row["kind"] in ("moment", "segment")]
+    table, compared = data["memory_map"], 0
+    assert table["rows"] == len(rows)
+    for number, row in enumerate(rows):
+        assert (table["kind"][number], table["label"][number]) == (row["kind"], row["label"])
+        for column in table["columns"]:
+            wanted, unit = row.get(column["key"]), {"_ns": "time", "es": "bytes"}.get(column["key"][-3:] if column["key"].endswith("_ns") else "es" if column["key"].endswith("bytes") else "")
+            if unit and wanted is not None and wanted > 0:
+                assert column["value"][number] == wanted and column["text"][number] == scaled(wanted, unit), (column["key"], row)
+                compared += 1
+    assert compared > 200, compared
+    history, rows = data["memory_history"], json_of("memory", trace, "--over-time", "--top", "200")["rows"]
+    assert history["rows"] == len(rows) > 50
+    for key in ("at_ns", "reserved_bytes", "tensor_bytes", "free_inside_bytes", "largest_gap_bytes", "empty_bytes"):
+        assert [value or 0 for value in cells(history, key, "value")] == [row.get(key) or 0 for row in rows], key
+
+
+@case
+def blocks_and_gaps_add_up_to_each_segment(folder):
+    trace = snapshot(folder / "a.pickle")
+    data = map_of(folder, trace)
+    table, seen = data["memory_map"], 0
+    bytes_, used, gaps, largest, address = (cells(table, key, "value") for key in ("bytes", "tensors", "gaps", "largest_gap_bytes", "address"))
+    free = cells(table, "free_inside_bytes", "value")
+    assert len(data["moments"]) == len(moments_of(table)) == 7
+    for (row, segments), parts in zip(moments_of(table), data["moments"]):
+        assert sum(free[at] for at in segments) == free[row]
+        for at in segments:
+            if address[at] not in parts["address"]:
+                assert free[at] == bytes_[at], "an empty segment"
+                continue
+            blocks = parts["blocks"][parts["address"].index(address[at])]
+            after = bytes_[at] - sum(blocks["begin"]) - sum(blocks["bytes"])
+            between = [gap for gap in [*blocks["begin"], after] if gap]
+            assert after >= 0 and sum(between) == free[at] and len(between) == gaps[at] and max(between, default=0) == (largest[at] or 0), (row, at)
+            assert sum(blocks["count"]) == used[at] and all(0 <= holder < len(data["holders"]) for holder in blocks["holder"])
+            seen += 1
+    assert seen > 20, seen
+
+
+@case
+def a_moment_is_chosen_by_button_and_click(folder):
+    window = opened(folder, snapshot(folder / "a.pickle"))
+    chosen = "document.querySelector('#memory-map [aria-pressed=\"true\"]').textContent"
+    facts = "document.querySelector('#memory-map .note[role=status]').textContent"
+    assert window.run(chosen) == "out of memory" and "requested: 734.00 MB" in window.run(facts)
+    rows = window.run("document.querySelectorAll('#segment-table tbody tr').length")
+    window.click("#memory-map .moments [data-moment='0']")
+    assert window.run(chosen) != "out of memory" and window.run("location.hash") == "#map=0"
+    assert window.run("document.querySelectorAll('#segment-table tbody tr').length") < rows
+    x, y = window.run("(() => { const box = document.querySelector('.map-chart').getBoundingClientRect(); return [box.x + box.width - 6, box.y + 30]; })()")
+    for kind in ("mousePressed", "mouseReleased"):
+        window.mouse(kind, x, y, button="left", clickCount=1)
+    assert window.run(chosen) in ("end", "out of memory")
+    window.open(folder / "page.html", "#map=1")
+    assert window.run("document.querySelector('#memory-map [aria-pressed=\"true\"]').dataset.moment") == "1"
+    for wrong in ("#map=99", "#map=x"):
+        window.open(folder / "page.html", wrong)
+        assert window.run(chosen) == "out of memory" and not window.messages(), wrong
+    assert len(window.requests()) == 1
+
+
+@case
+def tips_name_tensors_gaps_and_levels(folder):
+    window = opened(folder, snapshot(folder / "a.pickle"))
+    seen = ""
+    for row in range(1, 5):
+        window.run("document.querySelector('#segment-table tbody tr:nth-child(%d)').scrollIntoView({block: 'center'})" % row)
+        left, width, y = window.run("(() => { const box = document.querySelector('#segment-table tbody tr:nth-child(%d) .segment').getBoundingClientRect(); return [box.x, box.width, box.y + 7]; })()" % row)
+        for share in range(1, 100, 7):
+            window.mouse("mouseMoved", left + width * share / 100, y)
+            seen += window.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
+    assert "tensor of" in seen and "gap of" in seen and "an empty segment" in seen and "empty since" in seen, seen
+    window.hover(".map-chart")
+    window.mouse("mouseMoved", *window.run("(() => { const box = document.querySelector('.map-chart').getBoundingClientRect(); return [box.x + 800, box.y + 40]; })()"))
+    tip = window.run("document.getElementById('tip').textContent")
+    assert "reserved at" in tip and "in tensors" in tip and "fragmentation" in tip, tip
+    assert not window.messages()
+
+
+@case
+def traces_without_blocks_have_no_map(folder):
+    data = data_of(page(folder, imported(folder / "a.json", operators(["aten::a"]))))
+    assert "memory_map" not in data
+    window = browser()
+    window.open(folder / "page.html")
+    assert window.run("document.getElementById('memory-map')") is None and not window.messages()
+
+
+@case
+def many_small_blocks_are_merged_and_the_page_stays_small(folder):
+    trace = folder / "many.pickle"
+    import pickle
+    events, base, now = [{"action": "segment_alloc", "addr": 1 << 40, "size": 1 << 30, "stream": 0, "time_us": 1, "frames": []}], 1 << 40, 1
+    for number in range(6000):
+        now += 1
+        if number % 8 != 7: # a gap after each seven blocks
+            events.append({"action": "alloc", "addr": base + number * 4096, "size": 4096, "stream": 0, "time_us": now, "frames": []})
+    trace.write_bytes(pickle.dumps({"segments": [], "device_traces": [events], "allocator_settings": {}}, protocol=4))
+    data = map_of(folder, trace)
+    [blocks] = data["moments"][-1]["blocks"]
+    assert sum(blocks["count"]) == 5250 and len(blocks["count"]) == 750 and sum(blocks["bytes"]) == 5250 * 4096
+    assert (folder / "page.html").stat().st_size <= 1 << 20
+
+
+@case
+def hostile_names_are_shown_as_text(folder):
+    window = opened(folder, snapshot(folder / "a.pickle", names=HOSTILE[:2]))
+    assert window.run("String(window.owned) + document.querySelectorAll('img, iframe, object, main script').length") == "undefined0"
+    assert not window.messages() and len(window.requests()) == 1
+
+
+@case
+def light_dark_narrow_and_printed(folder):
+    window, path = browser(), page(folder, snapshot(folder / "a.pickle"))
+    for theme in ("light", "dark"):
+        window.open(path, theme=theme)
+        window.run("document.getElementById('memory-map').scrollIntoView({block: 'start'})")
+        image = window.picture()
+        keep("map-%s.png" % theme, image)
+        assert len(pixels(image)) > 20, theme
+    window.resize(600, 900)
+    window.open(path)
+    assert window.run("document.documentElement.scrollWidth") <= 600
+    window.run("document.getElementById('memory-map').scrollIntoView({block: 'start'})")
+    keep("map-narrow.png", window.picture())
+    window.resize(1440, 900)
+    window.open(path, theme="dark")
+    keep("map.pdf", window.pdf())
+    assert not window.messages()
+
+
+@case
+def colours_of_the_map_differ(folder):
+    tokens = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", (PAGE / "tokens.css").read_text())
+    for theme in (0, 1):
+        of = [(name, pair[theme]) for name, *pair in tokens if name.startswith("map-")]
+        for i, (name, one) in enumerate(of):
+            for other_name, other in of[:i]:
+                assert sum(abs(int(one[at:at + 2], 16) - int(other[at:at + 2], 16)) for at in (1, 3, 5)) >= 36, (theme, name, other_name)
+
+
+main()
