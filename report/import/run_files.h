@@ -19,8 +19,7 @@ struct run_files {
 	uint32_t count;
 };
 /* Lists the traces of the run that `path` belongs to, including `path`: those in the same folder
- * with the same header.run_id, and all processes of a file of another tool. With `several_foreign`, several traces of other tools are listed as one job, sorted
- * by path. Returns false if `path`
+ * with the same header.run_id, and all processes of a file of another tool. Returns false if `path`
  * itself cannot be read as a trace, with a sentence in `error`. */
 bool run_files_find(const char *path, struct run_files *files, char error[READER_ERROR_BYTES]);
 /* Lists the traces in a directory: those of the one run that has traces in it, or the one trace of

@@ -190,6 +190,24 @@ def few_descriptors_are_enough_for_many_traces(folder):
     assert (len(got["rows"]), got["matched"], got["warnings"]) == (512, 24, []), got["warnings"]
 
 
+@case
+def few_descriptors_are_enough_for_many_traces_of_other_tools(folder):
+    """A converted trace is an open file without a name."""
+    for rank in range(80):
+        event = lambda category, name, start, duration, **args: {
+            "ph": "X", "cat": category, "name": name, "pid": rank, "tid": 1, "ts": start, "dur": duration, "args": args}
+        events = [event("cpu_op", "train", 0, 90)]
+        for number in range(4):
+            events.append(event("cuda_runtime", "cudaLaunchKernel", number * 10, 1, correlation=number + 1))
+            events.append(event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", number * 10 + 2, 5, correlation=number + 1, device=0, stream=20))
+        (folder / ("rank%d.json" % rank)).write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank}, "traceEvents": events}))
+    limited = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    done = subprocess.run([str(REPORT), "ranks", str(folder), "-f", "json"], capture_output=True, env=environment(), preexec_fn=limited)
+    assert done.returncode == 0, done.stderr
+    got = json.loads(done.stdout)
+    assert (len(got["rows"]), got["matched"], got["faults"]) == (80, 4, []), got["faults"]
+
+
 # ---- communicators ----
 
 @case

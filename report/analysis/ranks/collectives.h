@@ -84,7 +84,7 @@ struct communicator {
 	struct trace_text group;
 };
 
-/* Whether it stands for a collective whose record is lost. Its other members but `kind` and
+/* Whether it replaces a collective whose record is lost. Its other members but `kind` and
  * `communicator` say nothing. */
 static inline bool collective_is_lost(const struct collective *collective)
 {

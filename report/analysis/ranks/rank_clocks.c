@@ -235,7 +235,7 @@ static void grow_by_group(struct clock_tree *tree, uint32_t group_index, uint32_
 	}
 }
 
-/* Grows an island from a reference. A rank that nobody can be aligned to is none. */
+/* Grows an island from a reference. A rank that no other can be aligned to is none. */
 static void grow_island(struct clock_tree *tree, uint32_t reference)
 {
 	struct ranks *ranks = tree->ranks;

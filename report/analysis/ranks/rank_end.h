@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads where a process stood when its trace ended: which ranges its threads were in, and how many
+ * Reads where a process was when its trace ended: which ranges its threads were in, and how many
  * collectives of each communicator it had requested. For traces of processes that were killed, or
  * that are still running. GPU records of the last collectives are then missing, but their requests
  * are not:

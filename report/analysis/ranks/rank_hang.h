@@ -4,8 +4,8 @@
  * which one was cut by a kill or is still being written. A rank whose file is cut or damaged is not
  * judged, because what it requested last is not known.
  *
- * If the ranks were killed while the program made progress, they stood at different collectives for
- * that reason. So the result says where each rank stood, and for how long.
+ * Ranks that were killed while the program made progress were at different collectives for that
+ * reason. So the result says where each rank was, and for how long.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_RANK_HANG_H
 #define PPERF_REPORT_ANALYSIS_RANKS_RANK_HANG_H
@@ -33,8 +33,8 @@ struct rank_hangs {
 
 /* Finds the hangs. None if all processes ended. */
 void rank_hangs_find(struct rank_hangs *hangs, const struct ranks *ranks);
-/* Returns how long a range of a rank was open when the last event of any rank was recorded. A process
- * that hangs may record nothing, so it was open for at least that long. */
+/* Returns how long a range of a rank was open when the last event of any rank was recorded. A
+ * process that hangs may record nothing, so it was open for at least that long. */
 uint64_t rank_hang_open_ns(const struct rank_hangs *hangs, const struct ranks *ranks, uint32_t rank,
 	const struct end_thread *thread);
 void rank_hangs_free(struct rank_hangs *hangs);

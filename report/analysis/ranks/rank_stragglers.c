@@ -350,7 +350,7 @@ static uint64_t others_median(const struct node_times *times, uint32_t place, si
 	return median;
 }
 
-/* A node of a straggler's tree, and how much more time than the others the straggler spent there. */
+/* A node of a straggler's tree, and how much more time than the others it spent there. */
 struct node_excess {
 	uint32_t node;
 	uint64_t own_ns, others_ns, more_ns;
