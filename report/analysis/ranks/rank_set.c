@@ -83,7 +83,15 @@ static void read_input(struct ranks *ranks, struct rank_input *input, const stru
 	process_close(process);
 }
 
-/* Reads the other processes in a file of another tool. */
+static bool is_input(const struct rank_inputs *inputs, const char *path)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		if (!strcmp(inputs->all[i]->process.path, path))
+			return true;
+	return false;
+}
+
+/* Reads the other processes in a file of another tool, as far as they were not named. */
 static void read_other_processes(
 	struct ranks *ranks, const char *path, const struct options *options)
 {
@@ -92,7 +100,8 @@ static void read_other_processes(
 	for (size_t i = 1; i < count; i++) {
 		char *other = open_trace_process_path(path, i);
 
-		read_input(ranks, rank_inputs_add(&ranks->inputs, other), options);
+		if (!is_input(&ranks->inputs, other))
+			read_input(ranks, rank_inputs_add(&ranks->inputs, other), options);
 		free(other);
 	}
 }
