@@ -113,6 +113,13 @@ static void pass_segment(void *context, const struct observed_segment *part)
 	also->segment(also->context, part);
 }
 
+static void pass_memory(void *context, const struct observed_memory *memory)
+{
+	const struct profile_observer *also = ((const struct activities *)context)->also;
+
+	also->memory(also->context, memory);
+}
+
 static void pass_memory_record(void *context, const struct observed_memory *memory)
 {
 	const struct profile_observer *also = ((const struct activities *)context)->also;
@@ -382,6 +389,22 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 	}
 }
 
+static void pass_call(void *context, const struct observed_call *call)
+{
+	const struct profile_observer *also = ((const struct activities *)context)->also;
+
+	also->call(also->context, call);
+	add_call_activity(context, call);
+}
+
+static void pass_work(void *context, const struct observed_gpu_work *seen)
+{
+	const struct profile_observer *also = ((const struct activities *)context)->also;
+
+	also->work(also->context, seen);
+	add_gpu_activity(context, seen);
+}
+
 /* The key under which activities_keep attaches the activities of a process. */
 static const char kept_key;
 
@@ -390,11 +413,12 @@ static struct activities *read_anew(struct process *process, const struct profil
 	struct activities *activities = xcalloc(sizeof *activities);
 	const struct profile_observer observer = { .context = activities,
 		.restart = restart_activities,
-		.call = add_call_activity,
-		.work = add_gpu_activity,
+		.call = also && also->call ? pass_call : add_call_activity,
+		.work = also && also->work ? pass_work : add_gpu_activity,
 		.record = add_cupti_activity,
 		.counting = on_counting,
 		.segment = also && also->segment ? pass_segment : NULL,
+		.memory = also && also->memory ? pass_memory : NULL,
 		.memory_record = also && also->memory_record ? pass_memory_record : NULL,
 		.memory_mark = also && also->memory_mark ? pass_memory_mark : NULL };
 	const struct profile_options options = profile_options_for_observer(
@@ -421,7 +445,13 @@ struct activities *activities_read(struct process *process)
 struct activities *activities_read_with(
 	struct process *process, const struct profile_observer *also)
 {
-	return read_anew(process, also);
+	struct activities *kept = process_attached(process, &kept_key);
+	const struct profile_options options = profile_options_for_observer(process->profile, also);
+
+	if (!kept)
+		return read_anew(process, also);
+	profile_free(profile_build(process->reader, process->texts, &options));
+	return kept;
 }
 
 static void release_kept(void *data)

@@ -117,7 +117,7 @@ static uint32_t name_of_kernel(struct roofline_state *state, const struct observ
 
 /* ---- observer of the pass ---- */
 
-void roofline_free(struct roofline *roofline)
+static void free_roofline(struct roofline *roofline)
 {
 	for (size_t i = 0; i < roofline->device_count; i++) {
 		struct roofline_subjects *all[] = { &roofline->devices[i].operators,
@@ -136,7 +136,7 @@ static void restart_roofline(void *context)
 {
 	struct roofline_state *state = context;
 
-	roofline_free(&state->made);
+	free_roofline(&state->made);
 	state->device_room = state->open_count = 0;
 }
 
@@ -294,7 +294,7 @@ static void merge_all_unknown(struct roofline_state *state)
 
 COMPARE_BY(by_device_number, struct roofline_device, device)
 
-struct roofline roofline_read(const struct options *options, struct process *process)
+static struct roofline read_roofline(const struct options *options, struct process *process)
 {
 	struct roofline_state state = { .process = process, .options = options };
 	const struct profile_observer observer = { .context = &state,
@@ -313,4 +313,23 @@ struct roofline roofline_read(const struct options *options, struct process *pro
 	free(state.node_costs);
 	free(state.open);
 	return state.made;
+}
+
+static void release_roofline(void *data)
+{
+	free_roofline(data);
+	free(data);
+}
+
+const struct roofline *roofline_of(const struct options *options, struct process *process)
+{
+	static const char key; /* of process_attach */
+	struct roofline *roofline = process_attached(process, &key);
+
+	if (!roofline) {
+		roofline = xcalloc(sizeof *roofline);
+		*roofline = read_roofline(options, process);
+		process_attach(process, &key, roofline, release_roofline);
+	}
+	return roofline;
 }

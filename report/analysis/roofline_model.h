@@ -47,9 +47,9 @@ struct roofline {
 	size_t device_count;
 };
 
-/* Reads the roofline of a process whose profile is built. Texts are those of process->texts.
- * options->assumed is the element type of inputs without a type. */
-struct roofline roofline_read(const struct options *options, struct process *process);
-void roofline_free(struct roofline *roofline);
+/* Returns the roofline of a process whose profile is built. Texts are those of process->texts.
+ * options->assumed is the element type of inputs without a type, the same in each call. The
+ * roofline is read at the first call and is freed with the process, or by process_detach_all. */
+const struct roofline *roofline_of(const struct options *options, struct process *process);
 
 #endif

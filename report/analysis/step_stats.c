@@ -309,7 +309,7 @@ static void set_windows(struct step_table *table, const struct steps *steps)
 	}
 }
 
-struct step_table *step_table_read(struct process *process)
+static struct step_table *read_table(struct process *process)
 {
 	struct step_stats_reader reading = { .process = process,
 		.table = new_table(process),
@@ -336,11 +336,22 @@ struct step_table *step_table_read(struct process *process)
 	return reading.table;
 }
 
-void step_table_free(struct step_table *table)
+static void free_table(void *data)
 {
+	struct step_table *table = data;
+
 	if (table)
 		free(table->steps);
 	free(table);
+}
+
+const struct step_table *step_table_of(struct process *process)
+{
+	static const char key; /* of process_attach */
+
+	if (!process_attached(process, &key))
+		process_attach(process, &key, read_table(process), free_table);
+	return process_attached(process, &key);
 }
 
 bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns)
@@ -359,7 +370,7 @@ bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *
 			*idle_ns += table->steps[i].idle_ns;
 			steps_ns += table->steps[i].step->end_ns - table->steps[i].step->begin_ns;
 		}
-	step_table_free(table);
+	free_table(table);
 	if (*busy_ns + *idle_ns < steps_ns / 2)
 		*busy_ns = *idle_ns = 0;
 	return *busy_ns + *idle_ns > 0;

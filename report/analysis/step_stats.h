@@ -41,13 +41,13 @@ struct step_table {
 	bool has_gpu, has_allocated, has_reserved, host_is_ahead;
 };
 
-/* Reads the table of a process that has steps. */
-struct step_table *step_table_read(struct process *process);
-void step_table_free(struct step_table *table);
+/* Returns the table of a process that has steps. It is read at the first call and is freed with the
+ * process, or by process_detach_all. */
+const struct step_table *step_table_of(struct process *process);
 
 /* Sums busy and idle time of the steady-state steps, as the table has them, without a pass over the
- * trace. Returns false, and 0 for both, if there are none, if steps overlap, or if the GPU's part of
- * the steps is shorter than half of them: its share says nothing of the steps then. */
+ * trace. Returns false, and 0 for both, if there are none, if steps overlap, or if the GPU's part
+ * of the steps is shorter than half of them: its share says nothing of the steps then. */
 bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns);
 
 /* Stores one value for each steady-state step, by time. `offset` is that of a 64-bit member of

@@ -6,17 +6,23 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define RUN_AHEAD 64u /* entries of a run that are in memory during the merge */
+/* During the merge, some entries of each run are in memory: MERGE_BYTES in all, so that memory does
+ * not grow with the number of runs. */
+#define MERGE_BYTES ((size_t)2 << 20)
+#define RUN_AHEAD_MIN 4u
+#define RUN_AHEAD_MAX 512u
 
 struct sort_run {
 	/* file offsets: of the run; of its first entry not yet in memory. begin -1: all is in
 	 * memory */
-	long begin, offset;
+	off_t begin, offset;
 	size_t entries_total, left; /* entries of the run; those not yet in memory */
 	size_t at, count;           /* in `entries`: index of the next entry; number of entries */
 	unsigned char *entries;
@@ -29,7 +35,8 @@ struct external_sort {
 	unsigned char *held; /* the run being collected; NULL after the first rewind */
 	size_t held_count, held_room;
 	uint64_t total;
-	FILE *file; /* NULL: everything fits in memory */
+	FILE *file;       /* NULL: everything fits in memory */
+	size_t run_ahead; /* entries of a run that are in memory during the merge */
 	/* A heap of run_count runs, with the run of the smallest first entry on top. Exhausted
 	 * runs follow, up to run_total. */
 	struct sort_run *runs;
@@ -52,6 +59,19 @@ static void add_sort_run(struct external_sort *sorter, struct sort_run run)
 	*ARRAY_ADD(sorter->runs, sorter->run_room, sorter->run_total) = run;
 }
 
+/* Events come nearly in order, and many runs are in order already. */
+static void sort_held_entries(struct external_sort *sorter)
+{
+	const unsigned char *last = sorter->held;
+	size_t in_order = 1;
+
+	for (; in_order < sorter->held_count; in_order++, last += sorter->bytes)
+		if (sorter->order(last, last + sorter->bytes) > 0)
+			break;
+	if (in_order < sorter->held_count)
+		qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
+}
+
 static void spill_held_entries(struct external_sort *sorter)
 {
 	struct sort_run run = { .entries_total = sorter->held_count };
@@ -61,10 +81,12 @@ static void spill_held_entries(struct external_sort *sorter)
 			"no temporary file to sort %s in; set TMPDIR to a directory with free "
 			"space:",
 			sorter->what);
-	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
-	run.begin = ftell(sorter->file);
-	if (run.begin < 0 || fwrite(sorter->held, sorter->bytes, sorter->held_count,
-				     sorter->file) != sorter->held_count)
+	sort_held_entries(sorter);
+	run.begin = ftello(sorter->file);
+	if (run.begin < 0 ||
+		fwrite(sorter->held, sorter->bytes, sorter->held_count, sorter->file) !=
+			sorter->held_count ||
+		fflush(sorter->file))
 		fatal(STATUS_UNREADABLE,
 			"the temporary file for %s cannot be written:", sorter->what);
 	add_sort_run(sorter, run);
@@ -116,20 +138,33 @@ static void sift_run_down(struct external_sort *sorter, size_t at)
 	}
 }
 
+static void read_run(struct external_sort *sorter, struct sort_run *run, size_t bytes)
+{
+	const int fd = fileno(sorter->file);
+
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t got = pread(fd, run->entries + done, bytes - done, run->offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			fatal(STATUS_UNREADABLE,
+				"the temporary file for %s cannot be read:", sorter->what);
+		done += (size_t)got;
+		run->offset += got;
+	}
+}
+
 /* Reads the next entries of a run, once those in memory are used up. */
 static void refill_run(struct external_sort *sorter, struct sort_run *run)
 {
-	const size_t count = run->left < RUN_AHEAD ? run->left : RUN_AHEAD;
+	const size_t count = run->left < sorter->run_ahead ? run->left : sorter->run_ahead;
 
 	run->at = 0;
 	run->count = count;
 	run->left -= count;
-	if (count == 0)
-		return;
-	if (fseek(sorter->file, run->offset, SEEK_SET) ||
-		fread(run->entries, sorter->bytes, count, sorter->file) != count)
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", sorter->what);
-	run->offset += (long)(count * sorter->bytes);
+	if (count)
+		read_run(sorter, run, count * sorter->bytes);
 }
 
 /* Ends the collection. The entries in memory become the last run and stay in memory. */
@@ -137,7 +172,7 @@ static void finish_adding(struct external_sort *sorter)
 {
 	if (!sorter->held_count)
 		return;
-	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
+	sort_held_entries(sorter);
 	add_sort_run(sorter, (struct sort_run){ .begin = -1,
 				     .entries_total = sorter->held_count,
 				     .entries = sorter->held });
@@ -145,9 +180,17 @@ static void finish_adding(struct external_sort *sorter)
 	sorter->held_count = sorter->held_room = 0;
 }
 
+static size_t entries_ahead(const struct external_sort *sorter)
+{
+	const size_t each = sorter->run_total ? MERGE_BYTES / sorter->run_total / sorter->bytes : 0;
+
+	return each < RUN_AHEAD_MIN ? RUN_AHEAD_MIN : each < RUN_AHEAD_MAX ? each : RUN_AHEAD_MAX;
+}
+
 void external_sort_rewind(struct external_sort *sorter)
 {
 	finish_adding(sorter);
+	sorter->run_ahead = entries_ahead(sorter);
 	for (size_t i = 0; i < sorter->run_total; i++) {
 		struct sort_run *run = &sorter->runs[i];
 
@@ -157,7 +200,7 @@ void external_sort_rewind(struct external_sort *sorter)
 			continue;
 		}
 		if (!run->entries)
-			run->entries = xcalloc(RUN_AHEAD * sorter->bytes);
+			run->entries = xcalloc(sorter->run_ahead * sorter->bytes);
 		run->offset = run->begin;
 		run->left = run->entries_total;
 		refill_run(sorter, run);

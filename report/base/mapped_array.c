@@ -72,6 +72,7 @@ void mapped_array_resize(struct mapped_array *array, size_t count)
 		memset((char *)array->entries + count * array->size, 0,
 			(array->count - count) * array->size);
 	array->count = count;
+	array->paged_out = count * array->size;
 }
 
 void *mapped_array_push(struct mapped_array *array)
@@ -79,7 +80,18 @@ void *mapped_array_push(struct mapped_array *array)
 	check_array_limit(array, array->count + 1);
 	if (array->count == array->room)
 		set_array_room(array, array->room ? array->room + array->room / 2 : ARRAY_ROOM_MIN);
+	if (array->count * array->size - array->paged_out >= MAPPED_ARRAY_RESIDENT) {
+		mapped_array_page_out(array);
+		array->paged_out = array->count * array->size;
+	}
 	return (char *)array->entries + array->count++ * array->size;
+}
+
+/* Dirty pages of a shared mapping stay in the page cache, so no entry is lost. */
+void mapped_array_page_out(const struct mapped_array *array)
+{
+	if (array->entries)
+		madvise(array->entries, array->room * array->size, MADV_DONTNEED);
 }
 
 void mapped_array_free(struct mapped_array *array)

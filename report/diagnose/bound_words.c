@@ -492,7 +492,12 @@ static void say_bound(
 	if (kernels_take_more(bound))
 		add_words(text, ". This is the largest loss; the kernels compute for %s",
 			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
-	add_words(text, ".");
+	add_words(text, ".%s",
+		(bound->bound == BOUND_LAUNCH || bound->bound == BOUND_HOST) &&
+				diagnose_traits(diagnosis).has_python_stacks
+			? " Python stacks were recorded, which slows the host: measure once "
+			  "without them."
+			: "");
 }
 
 static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bound,

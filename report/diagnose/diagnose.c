@@ -50,7 +50,7 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "synchronisation", "the GPU is idle because the host waits for it",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_synchronisation },
-	{ "blocking-calls", "the host is blocked in calls that wait for the GPU, and it starves",
+	{ "blocking-calls", "the GPU is idle after calls in which the host waits for it",
 		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_blocking_calls },
 	{ "pageable-copies", "copies from and to pageable host memory",
 		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_pageable_copies },
@@ -331,6 +331,7 @@ static void add_finding_row(
 		process, finding->node, finding_state_name(finding->state));
 
 	computed->row.tree = finding->diagnosis->profile->tree;
+	computed->launch_stack = finding->stack;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
 	if (*finding->reason && finding->state != FINDING_CLEAR)
 		computed_row_set_string(computed, "why", finding->reason);

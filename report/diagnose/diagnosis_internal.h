@@ -157,6 +157,7 @@ struct diagnose_facts {
 	 * stream */
 	char host_call[128];
 	uint64_t waiting_stream;
+	uint32_t waiting_stack; /* call stack of the launch of the work that waited; 0: none */
 	/* of event_gaps: by what the work waits for */
 	uint64_t event_ns[GAP_EVENT_COUNT];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
@@ -196,7 +197,6 @@ struct diagnosis {
 	bool has_traits;
 	/* Rules of classes report whatever is LIMIT_MINOR or more: a smaller finding is shown. */
 	bool reports_small;
-	struct step_table *step_table; /* NULL: not read yet (diagnose_step_table) */
 	/* Buffers of the texts that diagnose_* return. A text is valid until DIAGNOSE_TEXT_BUFFERS
 	 * more are made. */
 	char text_buffers[DIAGNOSE_TEXT_BUFFERS][512];

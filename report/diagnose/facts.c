@@ -369,6 +369,7 @@ static void note_host_call(struct diagnosis *diagnosis, const struct row *row, u
 	SET_TEXT(diagnosis->facts.host_call, "%s",
 		call ? diagnose_escaped(diagnosis, call->text.bytes, call->text.length) : "");
 	diagnosis->facts.waiting_stream = computed_row_number(row, "stream");
+	diagnosis->facts.waiting_stack = row->of.computed->launch_stack;
 }
 
 static void add_event_gap(
@@ -512,9 +513,7 @@ const struct run_bound *diagnose_bound(struct diagnosis *diagnosis)
 
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis)
 {
-	if (!diagnosis->step_table)
-		diagnosis->step_table = step_table_read(diagnosis->process);
-	return diagnosis->step_table;
+	return step_table_of(diagnosis->process);
 }
 
 void diagnose_facts_free(struct diagnosis *diagnosis)
@@ -533,6 +532,5 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	free(facts->long_gaps);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
-	step_table_free(diagnosis->step_table);
 	*facts = (struct diagnose_facts){ .operations = 0 };
 }

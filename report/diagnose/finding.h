@@ -33,7 +33,8 @@ struct finding {
 	char next[768];     /* what to do */
 	/* Words of the command that shows it, between `pperf-report` and the traces. */
 	char view[64];
-	uint32_t node; /* where, in the tree; 0: at no particular node */
+	uint32_t node;  /* where, in the tree; 0: at no particular node */
+	uint32_t stack; /* the call stack of a launch there; 0: none */
 	/* What is at `node`, of what is anywhere, or of the impact if that is more; 0: not known
 	 * (finding_set_place). */
 	uint64_t place_ns, places_ns;

@@ -8,6 +8,7 @@
 #include "report/base/alloc.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
+#include "report/run/call_stack.h"
 #include "report/table/computed_row.h"
 #include "report/base/escape.h"
 #include <stdio.h>
@@ -51,6 +52,23 @@ static void add_finding_path(
 	}
 }
 
+/* Adds where the user's own code launched the work that a finding is about, if that is recorded. */
+static void add_launch_line(struct paragraph *paragraph, const struct row *row)
+{
+	const uint32_t stack = row->of.computed->launch_stack,
+		       own = stack ? call_stack_own_frame(row->process, stack, 0) : 0;
+	char *frame;
+	size_t length;
+
+	if (!stack || own >= call_stack_frames(row->process, stack))
+		return;
+	frame = xcalloc(CALL_STACK_TEXT);
+	length = call_stack_frame(row->process, stack, own, true, frame, CALL_STACK_TEXT);
+	paragraph_add(paragraph, "%slaunched at ", paragraph->built.used ? "; " : "");
+	paragraph_text(paragraph, frame, length);
+	free(frame);
+}
+
 static void put_finding_path(const struct style *style, const struct row *row)
 {
 	struct paragraph paragraph = { .style = style, .indent = 14 };
@@ -65,8 +83,9 @@ static void put_finding_path(const struct style *style, const struct row *row)
 		paragraph_add(&paragraph, "; ");
 		finding_add_place_share(&paragraph, row, " of it");
 	}
+	add_launch_line(&paragraph, row);
 	if (finding_number(row, "start_ns", &at)) {
-		paragraph_add(&paragraph, length ? "; example at " : "example at ");
+		paragraph_add(&paragraph, paragraph.built.used ? "; example at " : "example at ");
 		paragraph_value(&paragraph, UNIT_TIME, at);
 	}
 	if (paragraph.built.used)

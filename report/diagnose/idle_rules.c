@@ -458,6 +458,7 @@ static void report_event_waits(struct diagnosis *diagnosis, struct finding *find
 		(unsigned long long)facts->waiting_stream,
 		*facts->host_call ? "; meanwhile the host was in " : "", facts->host_call);
 	occurrences_set_node(waits, finding);
+	finding->stack = facts->waiting_stack;
 	finding->count = waits->count;
 	finding->impact_ns = waits->total_ns;
 	finding->upper_bound = true;
@@ -486,6 +487,7 @@ static void report_held_work(struct diagnosis *diagnosis, struct finding *findin
 				  "stream, or the driver loading a kernel, looks the same");
 	finding_set_impact(finding, occurrences_top_node(waiting_gaps), waiting_gaps->count,
 		waiting_gaps->total_ns);
+	finding->stack = facts->waiting_stack;
 	occurrences_set_example(waiting_gaps, finding);
 	if (diagnose_waits_from_the_start(diagnosis))
 		advise_on_unexplained(diagnosis, finding);

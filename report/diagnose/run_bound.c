@@ -373,8 +373,10 @@ static void read_path(struct process *process, const struct bound_pass *of)
 	pass.path = path = critical_path_graph_read(process);
 	pass.wait_ns = xcalloc(nodes * sizeof *pass.wait_ns);
 	span_of_work(of, &pass.from_ns, &pass.to_ns);
-	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++)
+	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++) {
+		critical_path_graph_visit(path, i);
 		add_path_segment(&pass, path_segment(path, i));
+	}
 	find_wait_node(&pass, nodes);
 	free(pass.wait_ns);
 	of->result->path = path;

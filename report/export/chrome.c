@@ -11,7 +11,7 @@
 #include "report/text/json_writer.h"
 #include <stdio.h>
 
-#define EVENTS_FOR_BROWSERS 2500000u /* of about 200 bytes each */
+#define BROWSER_BYTES_MAX 500000000u /* of JSON: strings of V8 have 2^29 characters at most */
 
 /* ---- what is known of the run ---- */
 
@@ -254,6 +254,14 @@ static void put_process(struct chrome *chrome, const struct options *options)
 	record_events_free(chrome->events);
 }
 
+static void warn_of_size(uint64_t bytes)
+{
+	if (bytes > BROWSER_BYTES_MAX)
+		warn_user("the file has %llu MB of JSON, and browsers stop at about 500 MB: use "
+			  "--steps or export perfetto",
+			(unsigned long long)(bytes / 1000000));
+}
+
 void export_chrome(const struct options *options, struct processes *processes, struct output *out)
 {
 	struct chrome chrome = { .out = out };
@@ -274,8 +282,5 @@ void export_chrome(const struct options *options, struct processes *processes, s
 		put_process(&chrome, options);
 	}
 	output_string(out, "\n]}\n");
-	if (chrome.event_count > EVENTS_FOR_BROWSERS)
-		warn_user("%llu events are more than browsers open (about 500 MB): use --steps or "
-			  "export perfetto",
-			(unsigned long long)chrome.event_count);
+	warn_of_size(out->flushed + out->used);
 }

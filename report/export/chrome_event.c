@@ -36,16 +36,15 @@ void chrome_begin(struct chrome *chrome, char phase, const char *category, struc
 	output_unsigned(out, pid);
 	output_string(out, ",\"tid\":");
 	output_unsigned(out, tid);
-	output_string(out, ",\"ts\":");
-	put_microseconds(out, at_ns + chrome->shift_ns);
+	chrome->at_ns = at_ns + chrome->shift_ns;
 	chrome->event_count++;
-	chrome->has_args = false;
+	chrome->has_args = chrome->has_duration = false;
 }
 
 void chrome_duration(struct chrome *chrome, uint64_t duration_ns)
 {
-	output_string(chrome->out, ",\"dur\":");
-	put_microseconds(chrome->out, duration_ns);
+	chrome->duration_ns = duration_ns;
+	chrome->has_duration = true;
 }
 
 void chrome_member(struct chrome *chrome, const char *json)
@@ -133,5 +132,21 @@ void chrome_arg_stack(struct chrome *chrome, uint32_t stack)
 
 void chrome_end(struct chrome *chrome)
 {
-	output_string(chrome->out, chrome->has_args ? "}}" : "}");
+	output_string(chrome->out, chrome->has_args ? "},\"ts\":" : ",\"ts\":");
+	put_microseconds(chrome->out, chrome->at_ns);
+	if (chrome->has_duration) {
+		output_string(chrome->out, ",\"dur\":");
+		put_microseconds(chrome->out, chrome->duration_ns);
+	}
+	output_char(chrome->out, '}');
+}
+
+void chrome_put_arrow(struct chrome *chrome, char phase, uint64_t pid, uint64_t tid,
+	uint64_t correlation, uint64_t at_ns)
+{
+	chrome_begin(chrome, phase, "ac2g", chrome_view("ac2g"), pid, tid, at_ns);
+	if (phase == 'f')
+		chrome_member(chrome, "\"bp\":\"e\"");
+	chrome_id(chrome, correlation);
+	chrome_end(chrome);
 }

@@ -96,36 +96,25 @@ static void args_copy(struct chrome *chrome, const struct gpu_event *gpu)
 	output_double(chrome->out, (double)gpu->record.copy.bytes / (double)ns);
 }
 
-static void args_work(struct chrome *chrome, const struct gpu_event *gpu)
+static void args_stream(struct chrome *chrome, const struct trace_gpu *work)
 {
-	const struct trace_gpu *work = &gpu->record.gpu;
-
-	if (gpu->range_number)
-		chrome_arg(chrome, "External id", gpu->range_number);
 	chrome_arg(chrome, "device", work->device);
 	chrome_arg(chrome, "context", work->context);
 	chrome_arg(chrome, "stream", work->stream);
-	if (work->correlation)
-		chrome_arg(chrome, "correlation", work->correlation);
-	if (work->graph_node) {
-		chrome_arg(chrome, "graph node id", work->graph_node);
-		chrome_arg(chrome, "graph id", work->graph);
-	}
 }
 
-/* Writes the arrow from a launch to its work. */
-static void put_arrow(struct chrome *chrome, const struct gpu_event *gpu, uint64_t pid)
+static void args_ids(struct chrome *chrome, const struct gpu_event *gpu)
 {
-	const struct string_view name = chrome_view("ac2g");
-	const uint64_t id = gpu->arrival;
+	const struct trace_gpu *work = &gpu->record.gpu;
 
-	chrome_begin(chrome, 's', "ac2g", name, chrome->pid, gpu->launch_tid, gpu->launch_begin_ns);
-	chrome_id(chrome, id);
-	chrome_end(chrome);
-	chrome_begin(chrome, 'f', "ac2g", name, pid, tid_of(gpu), gpu->begin_ns);
-	chrome_id(chrome, id);
-	chrome_member(chrome, "\"bp\":\"e\"");
-	chrome_end(chrome);
+	if (work->graph_node) {
+		chrome_arg(chrome, "graph id", work->graph);
+		chrome_arg(chrome, "graph node id", work->graph_node);
+	}
+	if (work->correlation)
+		chrome_arg(chrome, "correlation", work->correlation);
+	if (gpu->range_number)
+		chrome_arg(chrome, "External id", gpu->range_number);
 }
 
 static void put_work(struct chrome *chrome, const struct gpu_event *gpu)
@@ -147,16 +136,18 @@ static void put_work(struct chrome *chrome, const struct gpu_event *gpu)
 					     : "gpu_memcpy",
 		name, pid, tid_of(gpu), gpu->begin_ns);
 	chrome_duration(chrome, gpu->end_ns - gpu->begin_ns);
-	args_work(chrome, gpu);
+	args_stream(chrome, &gpu->record.gpu);
 	if (is_kernel)
 		args_kernel(chrome, &gpu->record.kernel);
 	else
 		args_copy(chrome, gpu);
 	if (is_kernel)
 		args_group(chrome, gpu, name);
+	args_ids(chrome, gpu);
 	chrome_end(chrome);
 	if (gpu->launch_tid)
-		put_arrow(chrome, gpu, pid);
+		chrome_put_arrow(
+			chrome, 'f', pid, tid_of(gpu), gpu->record.gpu.correlation, gpu->begin_ns);
 }
 
 static void put_sync(struct chrome *chrome, const struct gpu_event *gpu)

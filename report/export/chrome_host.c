@@ -99,10 +99,11 @@ static void args_inputs(struct chrome *chrome, const struct trace_node_info *nod
 static void args_operator(
 	struct chrome *chrome, const struct host_event *event, const struct trace_node_info *node)
 {
-	chrome_arg(chrome, "Sequence number", event->of.forward.number);
 	if (node->kind == TRACE_NODE_BACKWARD)
 		chrome_arg(chrome, "Fwd thread id", event->of.forward.thread);
 	args_inputs(chrome, node);
+	if (event->of.forward.number)
+		chrome_arg(chrome, "Sequence number", event->of.forward.number);
 }
 
 /* Writes the arrow from an operator to its backward function. */
@@ -115,8 +116,8 @@ static void put_backward_arrow(struct chrome *chrome, const struct host_event *e
 	chrome_id(chrome, event->number);
 	chrome_end(chrome);
 	chrome_begin(chrome, 'f', "fwdbwd", name, chrome->pid, event->tid, event->begin_ns);
-	chrome_id(chrome, event->number);
 	chrome_member(chrome, "\"bp\":\"e\"");
+	chrome_id(chrome, event->number);
 	chrome_end(chrome);
 }
 
@@ -166,15 +167,15 @@ static void put_range(
 	chrome_begin(
 		chrome, 'X', range_category(node), name, chrome->pid, event->tid, event->begin_ns);
 	chrome_duration(chrome, event->end_ns - event->begin_ns);
-	if (event->range_number)
-		chrome_arg(chrome, "External id", event->range_number);
-	if (event->operator_number)
-		args_operator(chrome, event, node);
-	if (node->kind == TRACE_NODE_MODULE)
-		chrome_arg(chrome, "Python id", event->number);
 	if (domain.known && domain.length)
 		chrome_arg_text(
 			chrome, "domain", (struct string_view){ domain.bytes, domain.length });
+	if (event->in_operator)
+		args_operator(chrome, event, node);
+	if (node->kind == TRACE_NODE_MODULE)
+		chrome_arg(chrome, "Python id", event->number);
+	if (event->range_number)
+		chrome_arg(chrome, "External id", event->range_number);
 	chrome_end(chrome);
 	if (node->kind == TRACE_NODE_BACKWARD && event->of.forward.tid)
 		put_backward_arrow(chrome, event);
@@ -201,10 +202,6 @@ static void put_call(struct chrome *chrome, const struct host_event *event, stru
 	chrome_begin(chrome, 'X', kineto_call_category(name.bytes, name.length), name, chrome->pid,
 		event->tid, event->begin_ns);
 	chrome_duration(chrome, event->end_ns - event->begin_ns);
-	if (event->range_number)
-		chrome_arg(chrome, "External id", event->range_number);
-	if (event->of.call.correlation)
-		chrome_arg(chrome, "correlation", event->of.call.correlation);
 	if (event->of.call.bytes)
 		chrome_arg(chrome, "bytes", event->of.call.bytes);
 	if (event->of.call.address)
@@ -212,7 +209,14 @@ static void put_call(struct chrome *chrome, const struct host_event *event, stru
 	if (event->of.call.result)
 		chrome_arg(chrome, "result", event->of.call.result);
 	chrome_arg_stack(chrome, event->stack);
+	if (event->of.call.correlation)
+		chrome_arg(chrome, "correlation", event->of.call.correlation);
+	if (event->range_number)
+		chrome_arg(chrome, "External id", event->range_number);
 	chrome_end(chrome);
+	if (event->has_work)
+		chrome_put_arrow(chrome, 's', chrome->pid, event->tid, event->of.call.correlation,
+			event->begin_ns);
 }
 
 static void put_tensor(struct chrome *chrome, const struct host_event *event)
@@ -223,14 +227,13 @@ static void put_tensor(struct chrome *chrome, const struct host_event *event)
 		chrome_view(is_oom ? "[OutOfMemory]" : "[memory]"), chrome->pid, event->tid,
 		event->begin_ns);
 	chrome_member(chrome, "\"s\":\"t\"");
-	chrome_arg_signed(chrome, "Bytes", event->of.tensor.bytes);
-	chrome_arg(chrome, "Addr", event->of.tensor.address);
-	chrome_arg(chrome, "Total Allocated", event->of.tensor.allocated);
-	chrome_arg(chrome, "Total Reserved", event->of.tensor.reserved);
 	chrome_arg(chrome, "Device Type", 1);
 	chrome_arg(chrome, "Device Id", event->device);
-	chrome_arg(chrome, "Ev Idx", event->number);
 	chrome_arg_stack(chrome, event->stack);
+	chrome_arg(chrome, "Total Reserved", event->of.tensor.reserved);
+	chrome_arg(chrome, "Total Allocated", event->of.tensor.allocated);
+	chrome_arg_signed(chrome, "Bytes", event->of.tensor.bytes);
+	chrome_arg(chrome, "Addr", event->of.tensor.address);
 	chrome_end(chrome);
 }
 

@@ -65,9 +65,12 @@ const char *kineto_overhead_name(uint32_t type)
 	}
 }
 
+bool kineto_is_driver_call(const char *name, size_t length)
+{
+	return length > 2 && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
 const char *kineto_call_category(const char *name, size_t length)
 {
-	return length > 2 && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z'
-		       ? "cuda_driver"
-		       : "cuda_runtime";
+	return kineto_is_driver_call(name, length) ? "cuda_driver" : "cuda_runtime";
 }

@@ -6,6 +6,7 @@
 #define PPERF_REPORT_EXPORT_KINETO_NAMES_H
 
 #include "collector/trace_format.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 #define KINETO_NAME_BYTES 80u
@@ -16,6 +17,8 @@ void kineto_copy_name(char name[KINETO_NAME_BYTES], const struct trace_gpu_copy 
 const char *kineto_sync_name(uint32_t type);
 /* `Buffer Flush`, of a CUpti_ActivityOverheadKind. */
 const char *kineto_overhead_name(uint32_t type);
+/* Whether a call is a function of CUDA's driver, such as cuLaunchKernel. */
+bool kineto_is_driver_call(const char *name, size_t length);
 /* `cuda_driver` for the functions of CUDA's driver, else `cuda_runtime`. */
 const char *kineto_call_category(const char *name, size_t length);
 

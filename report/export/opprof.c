@@ -65,7 +65,7 @@ static void read_events(struct opprof *opprof)
 	struct record_event event;
 
 	while (record_events_next(opprof->events, &event)) {
-		if (event.host && event.host->kind == HOST_RANGE && event.host->operator_number)
+		if (event.host && event.host->kind == HOST_RANGE && event.host->in_operator)
 			add_operator(opprof, event.host);
 		else if (event.gpu && event.gpu->kind == TRACE_KERNEL)
 			*(struct gpu_event *)external_sort_add(opprof->kernels) = *event.gpu;

@@ -2,16 +2,19 @@
  *
  * Perfetto's protobuf trace (https://perfetto.dev/docs/reference/synthetic-track-event). Slices are
  * pairs of a begin and an end that nest on their track: what would overlap is on a further track of
- * the same thread or CUDA stream. Names and categories are written once. Launches and their GPU
- * work are joined by flows. Memory and the program's counters are counter tracks, and the idle time
- * of each GPU is a track of slices that are named by their cause.
+ * the same thread or CUDA stream. Launches and their GPU work are joined by flows. Memory and the
+ * program's counters are counter tracks, and the idle time of each GPU is a track of slices that
+ * are named by their cause.
+ *
+ * Each track is a sequence of packets, whose first packet says what the others leave out: the
+ * track, and a clock of which each time is the difference to the time before. Names and categories
+ * are written once in a sequence. A packet of an end has 13 bytes instead of 18.
  */
 #include "report/analysis/idle_parts.h"
 #include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
 #include "report/base/escape.h"
 #include "report/base/hash_index.h"
-#include "report/base/heap.h"
 #include "report/export/export.h"
 #include "report/export/kineto_names.h"
 #include "report/export/protobuf.h"
@@ -22,12 +25,20 @@
 /* Fields of perfetto.protos. */
 enum {
 	TRACE_PACKET = 1,
+	PACKET_CLOCK_SNAPSHOT = 6,
 	PACKET_TIMESTAMP = 8,
 	PACKET_SEQUENCE_ID = 10,
 	PACKET_TRACK_EVENT = 11,
 	PACKET_INTERNED_DATA = 12,
 	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
+	SNAPSHOT_CLOCKS = 1,
+	CLOCK_ID = 1,
+	CLOCK_TIMESTAMP = 2,
+	CLOCK_IS_INCREMENTAL = 3,
+	DEFAULTS_TRACK_EVENT = 11,
+	DEFAULTS_CLOCK_ID = 58,
 	INTERNED_CATEGORIES = 1,
 	INTERNED_NAMES = 2,
 	EVENT_CATEGORY_IIDS = 3,
@@ -48,7 +59,8 @@ enum {
 enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };
 
-#define SEQUENCE 1u
+enum { CLOCK_BOOTTIME = 6, CLOCK_OF_SEQUENCE = 64 };
+
 #define NAME_BYTES 1000u /* longer names are cut */
 
 enum track_kind {
@@ -62,58 +74,72 @@ enum track_kind {
 	TRACK_MEMORY
 };
 
-/* A track: of a thread (id), a CUDA stream (id and device `of`), a counter. */
-struct track {
-	uint64_t uuid;
-	uint64_t *ends; /* of the slices that are open on it, the outermost first */
-	size_t count, room;
-	uint32_t id, of;
-	uint32_t lane; /* 0; else what does not nest on the lanes before */
-	uint8_t kind;  /* enum track_kind */
+enum category {
+	CATEGORY_NONE,
+	CATEGORY_OPERATOR,
+	CATEGORY_MODULE,
+	CATEGORY_ANNOTATION,
+	CATEGORY_RUNTIME,
+	CATEGORY_DRIVER,
+	CATEGORY_ASYNC,
+	CATEGORY_MARK,
+	CATEGORY_MEMORY,
+	CATEGORY_SYNC,
+	CATEGORY_KERNEL,
+	CATEGORY_MEMSET,
+	CATEGORY_MEMCPY,
+	CATEGORY_IDLE
 };
 
-/* An end of a slice that is to be written. */
-struct pending_end {
-	uint64_t at_ns, number, track;
+static const char *const categories[] = { "", "cpu_op", "module", "user_annotation", "cuda_runtime",
+	"cuda_driver", "start_end_range", "mark", "memory", "cuda_sync", "kernel", "gpu_memset",
+	"gpu_memcpy", "idle" };
+
+/* A track: of a thread (id), a CUDA stream (id and device `of`), a counter. */
+struct track {
+	uint64_t uuid;  /* also the number of its sequence */
+	uint64_t at_ns; /* of the last packet of its sequence */
+	uint64_t *ends; /* of the slices that are open on it, the outermost first */
+	size_t count, room;
+	uint8_t *names; /* a bit for each name that its sequence has */
+	size_t name_room;
+	uint64_t value; /* MEMORY: the last one */
+	uint32_t id, of;
+	uint32_t lane;       /* 0; else what does not nest on the lanes before */
+	uint32_t categories; /* a bit for each that its sequence has */
+	uint8_t kind;        /* enum track_kind */
 };
 
 struct perfetto {
 	struct output *out;
 	struct process *process;
 	struct record_events *events;
-	uint64_t process_uuid, uuids, numbers, shift_ns;
+	uint64_t process_uuid, uuids, shift_ns;
 	uint64_t first_flow; /* added to correlation ids: unique in the file */
 	uint32_t pid;
 	struct track *tracks; /* of the process */
 	size_t track_count, track_room;
 	struct hash_index index; /* of tracks */
-	struct pending_end *ends;
-	size_t end_count, end_room;
-	struct string_table *names, *categories;
-	uint32_t name_count, category_count; /* written so far; ids from 1 */
+	struct string_table *names;
 	struct protobuf packet, event, interned, inner;
 };
 
-/* Of slices that end together, the one that began last is inside the others. */
-static bool ends_before(const struct pending_end *a, const struct pending_end *b)
-{
-	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->number > b->number;
-}
-
-DEFINE_HEAP(ends, struct pending_end, ends_before)
-
 /* ---- packets ---- */
 
-/* Begins a packet with a track event. The caller adds to perfetto->event, then calls put_event. */
-static void begin_event(struct perfetto *perfetto, unsigned type, uint64_t track, uint64_t at_ns)
+/* Begins a packet with a track event, not before the last one of the track. The caller adds to
+ * perfetto->event, then calls put_event. */
+static void begin_event(
+	struct perfetto *perfetto, struct track *track, unsigned type, uint64_t at_ns)
 {
+	at_ns += perfetto->shift_ns;
 	protobuf_clear(&perfetto->packet);
-	protobuf_number(&perfetto->packet, PACKET_TIMESTAMP, at_ns + perfetto->shift_ns);
-	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	protobuf_number(&perfetto->packet, PACKET_TIMESTAMP, at_ns - track->at_ns);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, track->uuid);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
 	protobuf_clear(&perfetto->interned);
 	protobuf_clear(&perfetto->event);
 	protobuf_number(&perfetto->event, EVENT_TYPE, type);
-	protobuf_number(&perfetto->event, EVENT_TRACK_UUID, track);
+	track->at_ns = at_ns;
 }
 
 static void put_event(struct perfetto *perfetto)
@@ -124,17 +150,12 @@ static void put_event(struct perfetto *perfetto)
 	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
 }
 
-/* Adds a text to the interned data of the event if it is new, escaped so that it is valid UTF-8.
- * Returns its id. */
-static uint32_t intern(struct perfetto *perfetto, struct string_table *table, uint32_t *count,
-	unsigned field, struct string_view text)
+/* Adds a text to the interned data of the event, escaped so that it is valid UTF-8. */
+static void add_interned(
+	struct perfetto *perfetto, unsigned field, uint32_t id, struct string_view text)
 {
-	const uint32_t id = string_table_intern(table, text.bytes, text.length) + 1;
 	char shown[6 * NAME_BYTES + 1];
 
-	if (id <= *count)
-		return id;
-	*count = id;
 	text.length = (uint32_t)escape_text(shown, sizeof shown, text.bytes,
 		text.length < NAME_BYTES ? text.length : NAME_BYTES, false);
 	text.bytes = shown;
@@ -142,30 +163,46 @@ static uint32_t intern(struct perfetto *perfetto, struct string_table *table, ui
 	protobuf_number(&perfetto->inner, 1, id);
 	protobuf_text(&perfetto->inner, 2, text);
 	protobuf_message(&perfetto->interned, field, &perfetto->inner);
-	return id;
+}
+
+/* Returns whether a sequence has a name already, and notes that it has it from now on. */
+static bool has_name(struct track *track, uint32_t id)
+{
+	const uint8_t bit = (uint8_t)(1u << id % 8);
+	bool has;
+
+	ARRAY_GROW(track->names, track->name_room, id / 8 + 1);
+	has = track->names[id / 8] & bit;
+	track->names[id / 8] |= bit;
+	return has;
 }
 
 /* Adds name and category to the event. */
-static void add_names(struct perfetto *perfetto, struct string_view name, const char *category)
+static void add_names(struct perfetto *perfetto, struct track *track, struct string_view name,
+	enum category category)
 {
-	const struct string_view word = { category, (uint32_t)strlen(category) };
-	const uint32_t category_id = intern(perfetto, perfetto->categories,
-			       &perfetto->category_count, INTERNED_CATEGORIES, word),
-		       name_id = intern(perfetto, perfetto->names, &perfetto->name_count,
-			       INTERNED_NAMES,
-			       name.length ? name : (struct string_view){ "(no name)", 9 });
+	static const struct string_view unnamed = { "(no name)", 9 };
+	const struct string_view shown = name.length ? name : unnamed;
+	const uint32_t id = string_table_intern(perfetto->names, shown.bytes, shown.length);
 
-	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
-	protobuf_number(&perfetto->event, EVENT_NAME_IID, name_id);
-	protobuf_number(&perfetto->event, EVENT_CATEGORY_IIDS, category_id);
+	if (!has_name(track, id))
+		add_interned(perfetto, INTERNED_NAMES, id + 1, shown);
+	if (!(track->categories & 1u << category))
+		add_interned(perfetto, INTERNED_CATEGORIES, category,
+			(struct string_view){
+				categories[category], (uint32_t)strlen(categories[category]) });
+	track->categories |= 1u << category;
+	protobuf_number(&perfetto->event, EVENT_NAME_IID, id + 1);
+	protobuf_number(&perfetto->event, EVENT_CATEGORY_IIDS, category);
 }
 
 /* ---- tracks ---- */
 
-static void put_descriptor(struct perfetto *perfetto, const struct protobuf *descriptor)
+static void put_descriptor(
+	struct perfetto *perfetto, uint64_t uuid, const struct protobuf *descriptor)
 {
 	protobuf_clear(&perfetto->packet);
-	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, uuid);
 	protobuf_message(&perfetto->packet, PACKET_TRACK_DESCRIPTOR, descriptor);
 	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
 }
@@ -186,7 +223,37 @@ static void put_process_descriptor(struct perfetto *perfetto)
 	protobuf_clear(&perfetto->event);
 	protobuf_number(&perfetto->event, DESCRIPTOR_UUID, perfetto->process_uuid);
 	protobuf_message(&perfetto->event, DESCRIPTOR_PROCESS, &perfetto->inner);
-	put_descriptor(perfetto, &perfetto->event);
+	put_descriptor(perfetto, perfetto->process_uuid, &perfetto->event);
+}
+
+/* Adds a clock at 0 to the clock snapshot in perfetto->event. */
+static void add_clock(struct perfetto *perfetto, unsigned clock)
+{
+	protobuf_clear(&perfetto->inner);
+	protobuf_number(&perfetto->inner, CLOCK_ID, clock);
+	protobuf_number(&perfetto->inner, CLOCK_TIMESTAMP, 0);
+	if (clock == CLOCK_OF_SEQUENCE)
+		protobuf_number(&perfetto->inner, CLOCK_IS_INCREMENTAL, 1);
+	protobuf_message(&perfetto->event, SNAPSHOT_CLOCKS, &perfetto->inner);
+}
+
+/* Begins the sequence of a track. */
+static void put_sequence(struct perfetto *perfetto, const struct track *track)
+{
+	protobuf_clear(&perfetto->packet);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, track->uuid);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	protobuf_clear(&perfetto->inner);
+	protobuf_number(&perfetto->inner, EVENT_TRACK_UUID, track->uuid);
+	protobuf_clear(&perfetto->event);
+	protobuf_number(&perfetto->event, DEFAULTS_CLOCK_ID, CLOCK_OF_SEQUENCE);
+	protobuf_message(&perfetto->event, DEFAULTS_TRACK_EVENT, &perfetto->inner);
+	protobuf_message(&perfetto->packet, PACKET_DEFAULTS, &perfetto->event);
+	protobuf_clear(&perfetto->event);
+	add_clock(perfetto, CLOCK_OF_SEQUENCE);
+	add_clock(perfetto, CLOCK_BOOTTIME);
+	protobuf_message(&perfetto->packet, PACKET_CLOCK_SNAPSHOT, &perfetto->event);
+	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
 }
 
 /* Describes a track below `parent`. */
@@ -211,207 +278,213 @@ static void put_track_descriptor(
 			protobuf_number(&perfetto->inner, 3, 3); /* unit: bytes */
 		protobuf_message(&perfetto->event, DESCRIPTOR_COUNTER, &perfetto->inner);
 	}
-	put_descriptor(perfetto, &perfetto->event);
+	put_descriptor(perfetto, track->uuid, &perfetto->event);
 }
 
-static size_t track_of(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
-	uint32_t lane, const char *name);
+static uint64_t parent_of(struct perfetto *perfetto, const struct track *track);
 
-static uint64_t track_uuid(
-	struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of, const char *name)
+/* Adds a track, described with its name: of a counter `counter`. */
+static struct track *add_track(
+	struct perfetto *perfetto, const struct track *key, struct string_view counter)
 {
-	const size_t index = track_of(perfetto, kind, id, of, 0, name);
+	static const char *const formats[] = { [TRACK_THREAD] = "thread %u",
+		[TRACK_ASYNC] = "start/end ranges",
+		[TRACK_DEVICE] = "GPU %u",
+		[TRACK_STREAM] = "stream %u",
+		[TRACK_WAITS] = "stream %u waits",
+		[TRACK_IDLE] = "idle" };
+	const uint64_t parent = parent_of(perfetto, key);
+	struct track *track = ARRAY_ADD(
+		perfetto->tracks, perfetto->track_room, perfetto->track_count);
+	char name[512];
+	int length;
 
-	return perfetto->tracks[index].uuid;
+	if (key->kind == TRACK_COUNTER || key->kind == TRACK_MEMORY)
+		length = snprintf(name, sizeof name, "%.*s",
+			counter.length < 400 ? (int)counter.length : 400, counter.bytes);
+	else
+		length = snprintf(name, sizeof name, formats[key->kind], key->id);
+	if (key->lane)
+		snprintf(name + length, sizeof name - (size_t)length, " (%u)", key->lane + 1);
+	*track = *key;
+	track->uuid = ++perfetto->uuids;
+	if (track->kind != TRACK_DEVICE)
+		put_sequence(perfetto, track);
+	put_track_descriptor(perfetto, track, name, parent);
+	return track;
 }
 
-static uint64_t parent_of(
-	struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of, uint32_t lane)
+/* Returns the track of these members of `key`: kind, id, of, lane. It is described at its first
+ * use. */
+static struct track *track_of(
+	struct perfetto *perfetto, const struct track *key, struct string_view counter)
 {
-	char name[32];
-
-	if (lane && kind == TRACK_THREAD)
-		return track_uuid(perfetto, kind, id, of, "");
-	if (kind != TRACK_STREAM && kind != TRACK_WAITS && kind != TRACK_IDLE &&
-		kind != TRACK_MEMORY)
-		return perfetto->process_uuid;
-	snprintf(name, sizeof name, "GPU %u", of);
-	return track_uuid(perfetto, TRACK_DEVICE, of, 0, name);
-}
-
-static size_t add_track(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
-	uint32_t lane, const char *name)
-{
-	const uint64_t parent = parent_of(perfetto, kind, id, of, lane);
-	struct track *track;
-	char numbered[512];
-
-	track = ARRAY_ADD(perfetto->tracks, perfetto->track_room, perfetto->track_count);
-	*track = (struct track){
-		.uuid = ++perfetto->uuids, .id = id, .of = of, .lane = lane, .kind = (uint8_t)kind
-	};
-	snprintf(numbered, sizeof numbered, "%s (%u)", name, lane + 1);
-	put_track_descriptor(perfetto, track, lane ? numbered : name, parent);
-	return perfetto->track_count - 1;
-}
-
-/* Returns the index of a track, described at its first use with `name`. */
-static size_t track_of(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
-	uint32_t lane, const char *name)
-{
-	const uint64_t hash = hash_u64(
-		hash_u64((uint64_t)id << 32 | of) ^ ((uint64_t)lane << 8 | kind));
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)key->id << 32 | key->of) ^
+				       ((uint64_t)key->lane << 8 | key->kind));
 	struct hash_slot *slot;
-	size_t added;
+	struct track *track;
 
 	hash_index_reserve(&perfetto->index);
 	for (slot = hash_index_first(&perfetto->index, hash); slot->number;
 		slot = hash_index_next(&perfetto->index, slot)) {
-		const struct track *track = &perfetto->tracks[slot->number - 1];
-
-		if (track->kind == kind && track->id == id && track->of == of &&
-			track->lane == lane)
-			return slot->number - 1;
+		track = &perfetto->tracks[slot->number - 1];
+		if (track->kind == key->kind && track->id == key->id && track->of == key->of &&
+			track->lane == key->lane)
+			return track;
 	}
-	added = add_track(perfetto, kind, id, of, lane, name);
+	track = add_track(perfetto, key, counter);
 	hash_index_reserve(&perfetto->index);
 	for (slot = hash_index_first(&perfetto->index, hash); slot->number;)
 		slot = hash_index_next(&perfetto->index, slot);
-	hash_index_add(&perfetto->index, slot, hash, (uint32_t)added + 1);
-	return added;
+	hash_index_add(&perfetto->index, slot, hash, (uint32_t)perfetto->track_count);
+	return track;
+}
+
+static struct track *plain_track(
+	struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of)
+{
+	const struct track key = { .kind = (uint8_t)kind, .id = id, .of = of };
+
+	return track_of(perfetto, &key, (struct string_view){ "", 0 });
+}
+
+static uint64_t parent_of(struct perfetto *perfetto, const struct track *track)
+{
+	if (track->lane && track->kind == TRACK_THREAD)
+		return plain_track(perfetto, TRACK_THREAD, track->id, track->of)->uuid;
+	if (track->kind != TRACK_STREAM && track->kind != TRACK_WAITS &&
+		track->kind != TRACK_IDLE && track->kind != TRACK_MEMORY)
+		return perfetto->process_uuid;
+	return plain_track(perfetto, TRACK_DEVICE, track->of, 0)->uuid;
 }
 
 /* ---- slices ---- */
 
-static void put_ends_until(struct perfetto *perfetto, uint64_t at_ns)
+static void put_ends_until(struct perfetto *perfetto, struct track *track, uint64_t at_ns)
 {
-	while (perfetto->end_count && perfetto->ends[0].at_ns <= at_ns) {
-		const struct pending_end end = perfetto->ends[0];
-
-		begin_event(perfetto, SLICE_END, end.track, end.at_ns);
+	while (track->count && track->ends[track->count - 1] <= at_ns) {
+		begin_event(perfetto, track, SLICE_END, track->ends[--track->count]);
 		put_event(perfetto);
-		perfetto->end_count--;
-		if (perfetto->end_count)
-			ends_down(perfetto->ends, perfetto->end_count,
-				perfetto->ends[perfetto->end_count]);
 	}
 }
 
-/* Returns whether a slice nests in those that are open on the track. */
-static bool nests(struct track *track, uint64_t begin_ns, uint64_t end_ns)
+static void put_all_ends(struct perfetto *perfetto)
 {
-	while (track->count && track->ends[track->count - 1] <= begin_ns)
-		track->count--;
-	return !track->count || track->ends[track->count - 1] >= end_ns;
+	for (size_t i = 0; i < perfetto->track_count; i++)
+		put_ends_until(perfetto, &perfetto->tracks[i], UINT64_MAX);
 }
 
-/* Begins a slice on the first lane of a track on which it nests. The caller may add to the event,
- * then calls put_event. */
-static void begin_slice(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
-	const char *track_name, uint64_t begin_ns, uint64_t end_ns)
+/* Begins a slice on the first lane of a track on which it nests in the slices that are open. The
+ * caller may add to the event, then calls put_event. Returns the lane. */
+static struct track *begin_slice(struct perfetto *perfetto, enum track_kind kind, uint32_t id,
+	uint32_t of, uint64_t begin_ns, uint64_t end_ns)
 {
+	struct track key = { .kind = (uint8_t)kind, .id = id, .of = of };
 	struct track *track;
-	uint32_t lane = 0;
 
-	put_ends_until(perfetto, begin_ns);
-	do {
-		const size_t index = track_of(perfetto, kind, id, of, lane++, track_name);
-
-		track = &perfetto->tracks[index];
-	} while (!nests(track, begin_ns, end_ns));
+	for (;; key.lane++) {
+		track = track_of(perfetto, &key, (struct string_view){ "", 0 });
+		put_ends_until(perfetto, track, begin_ns);
+		if (!track->count || track->ends[track->count - 1] >= end_ns)
+			break;
+	}
 	*ARRAY_ADD(track->ends, track->room, track->count) = end_ns;
-	ARRAY_GROW(perfetto->ends, perfetto->end_room, perfetto->end_count + 1);
-	ends_up(perfetto->ends, perfetto->end_count++,
-		(struct pending_end){ end_ns, ++perfetto->numbers, track->uuid });
-	begin_event(perfetto, SLICE_BEGIN, track->uuid, begin_ns);
+	begin_event(perfetto, track, SLICE_BEGIN, begin_ns);
+	return track;
 }
 
-static void put_value(struct perfetto *perfetto, enum track_kind kind, uint32_t id, uint32_t of,
-	const char *name, uint64_t at_ns, uint64_t value)
+/* Writes how much memory is in use, if that has changed. */
+static void put_level(struct perfetto *perfetto, uint32_t id, uint32_t device,
+	struct string_view name, uint64_t at_ns, uint64_t value)
 {
-	begin_event(perfetto, COUNTER, track_uuid(perfetto, kind, id, of, name), at_ns);
+	const struct track key = { .kind = TRACK_MEMORY, .id = id, .of = device };
+	struct track *track = track_of(perfetto, &key, name);
+
+	if (track->at_ns && track->value == value)
+		return;
+	track->value = value;
+	begin_event(perfetto, track, COUNTER, at_ns);
 	protobuf_number(&perfetto->event, EVENT_COUNTER_VALUE, value);
 	put_event(perfetto);
 }
 
 /* ---- what happened on threads ---- */
 
-static const char *range_category(struct perfetto *perfetto, const struct host_event *event)
+static enum category range_category(struct perfetto *perfetto, const struct host_event *event)
 {
 	switch (reader_node(perfetto->process->reader, event->node)->kind) {
 	case TRACE_NODE_OP:
 	case TRACE_NODE_BACKWARD:
-		return "cpu_op";
+		return CATEGORY_OPERATOR;
 	case TRACE_NODE_MODULE:
-		return "module";
+		return CATEGORY_MODULE;
 	default:
-		return "user_annotation";
+		return CATEGORY_ANNOTATION;
 	}
-}
-
-/* Whether a call can have GPU work, to which a flow leads. */
-static bool call_launches(const struct host_event *event)
-{
-	const uint32_t kind = event->of.call.record_kind;
-
-	return event->of.call.correlation && !event->of.call.result &&
-	       (kind == TRACE_LAUNCH || kind == TRACE_GRAPH_LAUNCH || kind == TRACE_COPY ||
-		       kind == TRACE_SET);
 }
 
 static void put_thread_slice(
 	struct perfetto *perfetto, const struct host_event *event, struct string_view name)
 {
-	char track[32];
+	struct track *track = begin_slice(
+		perfetto, TRACK_THREAD, event->tid, 0, event->begin_ns, event->end_ns);
 
-	snprintf(track, sizeof track, "thread %u", event->tid);
-	begin_slice(perfetto, TRACK_THREAD, event->tid, 0, track, event->begin_ns, event->end_ns);
-	add_names(perfetto, name,
-		event->kind == HOST_CALL ? kineto_call_category(name.bytes, name.length)
-					 : range_category(perfetto, event));
-	if (event->kind == HOST_CALL && call_launches(event))
+	if (event->kind == HOST_RANGE)
+		add_names(perfetto, track, name, range_category(perfetto, event));
+	else
+		add_names(perfetto, track, name,
+			kineto_is_driver_call(name.bytes, name.length) ? CATEGORY_DRIVER
+								       : CATEGORY_RUNTIME);
+	if (event->has_work)
 		protobuf_fixed64(&perfetto->event, EVENT_FLOW_IDS,
 			perfetto->first_flow + event->of.call.correlation);
 	put_event(perfetto);
 }
 
-static void put_mark(
+static void put_async(
 	struct perfetto *perfetto, const struct host_event *event, struct string_view name)
 {
-	char track[32];
+	struct track *track = begin_slice(
+		perfetto, TRACK_ASYNC, 0, 0, event->begin_ns, event->end_ns);
 
-	snprintf(track, sizeof track, "thread %u", event->tid);
-	begin_event(perfetto, INSTANT, track_uuid(perfetto, TRACK_THREAD, event->tid, 0, track),
-		event->begin_ns);
-	add_names(perfetto, name, event->kind == HOST_OOM ? "memory" : "mark");
+	add_names(perfetto, track, name, CATEGORY_ASYNC);
+	put_event(perfetto);
+}
+
+static void put_mark(struct perfetto *perfetto, const struct host_event *event,
+	struct string_view name, enum category category)
+{
+	struct track *track = plain_track(perfetto, TRACK_THREAD, event->tid, 0);
+
+	put_ends_until(perfetto, track, event->begin_ns);
+	begin_event(perfetto, track, INSTANT, event->begin_ns);
+	add_names(perfetto, track, name, category);
 	put_event(perfetto);
 }
 
 static void put_levels(struct perfetto *perfetto, const struct host_event *event)
 {
-	put_value(perfetto, TRACK_MEMORY, 0, event->device, "allocated", event->begin_ns,
-		event->of.tensor.allocated);
+	static const struct string_view allocated = { "allocated", 9 },
+					reserved = { "reserved", 8 };
+
+	put_level(
+		perfetto, 0, event->device, allocated, event->begin_ns, event->of.tensor.allocated);
 	if (event->of.tensor.reserved)
-		put_value(perfetto, TRACK_MEMORY, 1, event->device, "reserved", event->begin_ns,
+		put_level(perfetto, 1, event->device, reserved, event->begin_ns,
 			event->of.tensor.reserved);
 }
 
 static void put_counter(
 	struct perfetto *perfetto, const struct host_event *event, struct string_view name)
 {
-	char track[400];
-	double real;
+	const struct track key = { .kind = TRACK_COUNTER, .id = event->name };
 
-	snprintf(track, sizeof track, "%.*s", (int)name.length, name.bytes);
-	if (event->of.counter.type == TRACE_METRIC_I64) {
-		put_value(perfetto, TRACK_COUNTER, event->name, 0, track, event->begin_ns,
-			event->of.counter.bits);
-		return;
-	}
-	memcpy(&real, &event->of.counter.bits, sizeof real);
-	begin_event(perfetto, COUNTER, track_uuid(perfetto, TRACK_COUNTER, event->name, 0, track),
-		event->begin_ns);
-	protobuf_double(&perfetto->event, EVENT_DOUBLE_COUNTER_VALUE, real);
+	begin_event(perfetto, track_of(perfetto, &key, name), COUNTER, event->begin_ns);
+	if (event->of.counter.type == TRACE_METRIC_I64)
+		protobuf_number(&perfetto->event, EVENT_COUNTER_VALUE, event->of.counter.bits);
+	else
+		protobuf_fixed64(
+			&perfetto->event, EVENT_DOUBLE_COUNTER_VALUE, event->of.counter.bits);
 	put_event(perfetto);
 }
 
@@ -419,23 +492,20 @@ static void put_host(struct perfetto *perfetto, const struct host_event *event)
 {
 	const struct string_view name = record_event_name(perfetto->events, event);
 
-	put_ends_until(perfetto, event->begin_ns);
 	switch ((enum host_kind)event->kind) {
 	case HOST_RANGE:
 	case HOST_CALL:
 		put_thread_slice(perfetto, event, name);
 		break;
 	case HOST_ASYNC:
-		begin_slice(perfetto, TRACK_ASYNC, 0, 0, "start/end ranges", event->begin_ns,
-			event->end_ns);
-		add_names(perfetto, name, "start_end_range");
-		put_event(perfetto);
+		put_async(perfetto, event, name);
 		break;
 	case HOST_MARK:
-		put_mark(perfetto, event, name);
+		put_mark(perfetto, event, name, CATEGORY_MARK);
 		break;
 	case HOST_OOM:
-		put_mark(perfetto, event, (struct string_view){ "out of memory", 13 });
+		put_mark(perfetto, event, (struct string_view){ "out of memory", 13 },
+			CATEGORY_MEMORY);
 		break;
 	case HOST_TENSOR:
 		put_levels(perfetto, event);
@@ -450,35 +520,44 @@ static void put_host(struct perfetto *perfetto, const struct host_event *event)
 
 /* ---- what the GPUs did ---- */
 
-static void put_gpu(struct perfetto *perfetto, const struct gpu_event *gpu)
+static struct string_view work_name(
+	struct perfetto *perfetto, const struct gpu_event *gpu, char copy[KINETO_NAME_BYTES])
 {
-	const bool is_sync = gpu->kind == TRACE_GPU_SYNC;
-	const uint32_t stream = is_sync ? gpu->record.sync.stream : gpu->record.gpu.stream;
-	char track[48], copy[KINETO_NAME_BYTES];
-	struct string_view name = { copy, 0 };
+	const char *name = copy;
 
-	snprintf(track, sizeof track, is_sync ? "stream %u waits" : "stream %u", stream);
-	if (is_sync)
-		name.bytes = kineto_sync_name(gpu->record.sync.type);
-	else if (gpu->kind != TRACE_KERNEL)
-		kineto_copy_name(copy, &gpu->record.copy);
 	if (gpu->kind == TRACE_KERNEL)
-		name = record_kernel_name(perfetto->events, &gpu->record.kernel);
+		return record_kernel_name(perfetto->events, &gpu->record.kernel);
+	if (gpu->kind == TRACE_GPU_SYNC)
+		name = kineto_sync_name(gpu->record.sync.type);
 	else
-		name.length = (uint32_t)strlen(name.bytes);
-	begin_slice(perfetto, is_sync ? TRACK_WAITS : TRACK_STREAM, stream, gpu->device, track,
-		gpu->begin_ns, gpu->end_ns);
-	add_names(perfetto, name,
-		is_sync                      ? "cuda_sync"
-		: gpu->kind == TRACE_KERNEL  ? "kernel"
-		: gpu->kind == TRACE_GPU_SET ? "gpu_memset"
-					     : "gpu_memcpy");
-	if (gpu->launch_tid && !is_sync)
-		protobuf_fixed64(&perfetto->event,
-			gpu->record.gpu.graph || gpu->record.gpu.graph_node
-				? EVENT_FLOW_IDS
-				: EVENT_TERMINATING_FLOW_IDS,
-			perfetto->first_flow + gpu->record.gpu.correlation);
+		kineto_copy_name(copy, &gpu->record.copy);
+	return (struct string_view){ name, (uint32_t)strlen(name) };
+}
+
+static void put_sync(struct perfetto *perfetto, const struct gpu_event *gpu)
+{
+	struct track *track = begin_slice(perfetto, TRACK_WAITS, gpu->record.sync.stream,
+		gpu->device, gpu->begin_ns, gpu->end_ns);
+
+	add_names(perfetto, track, work_name(perfetto, gpu, NULL), CATEGORY_SYNC);
+	put_event(perfetto);
+}
+
+static void put_work(struct perfetto *perfetto, const struct gpu_event *gpu)
+{
+	const struct trace_gpu *work = &gpu->record.gpu;
+	const unsigned flow = work->graph || work->graph_node ? EVENT_FLOW_IDS
+							      : EVENT_TERMINATING_FLOW_IDS;
+	struct track *track = begin_slice(
+		perfetto, TRACK_STREAM, work->stream, gpu->device, gpu->begin_ns, gpu->end_ns);
+	char copy[KINETO_NAME_BYTES];
+
+	add_names(perfetto, track, work_name(perfetto, gpu, copy),
+		gpu->kind == TRACE_KERNEL    ? CATEGORY_KERNEL
+		: gpu->kind == TRACE_GPU_SET ? CATEGORY_MEMSET
+					     : CATEGORY_MEMCPY);
+	if (gpu->launch_tid)
+		protobuf_fixed64(&perfetto->event, flow, perfetto->first_flow + work->correlation);
 	put_event(perfetto);
 }
 
@@ -488,12 +567,14 @@ static void put_idle(void *context, const struct idle_part *idle)
 	const struct gap_part *part = &idle->part;
 	const bool is_long = part->cause == GAP_LAUNCH && idle->length_ns >= STEP_IDLE_LONG_NS;
 	const char *cause = is_long ? IDLE_HOST_NAME : gap_cause_name(part->cause);
+	struct track *track;
 
 	if (!idle->length_ns)
 		return;
-	begin_slice(perfetto, TRACK_IDLE, 0, idle->ended_by->device, "idle", part->begin_ns,
-		part->end_ns);
-	add_names(perfetto, (struct string_view){ cause, (uint32_t)strlen(cause) }, "idle");
+	track = begin_slice(
+		perfetto, TRACK_IDLE, 0, idle->ended_by->device, part->begin_ns, part->end_ns);
+	add_names(perfetto, track, (struct string_view){ cause, (uint32_t)strlen(cause) },
+		CATEGORY_IDLE);
 	put_event(perfetto);
 }
 
@@ -506,15 +587,16 @@ static void put_idle_parts(struct perfetto *perfetto)
 	activities = activities_read(perfetto->process);
 	idle_parts_visit(perfetto->process, activities, put_idle, perfetto);
 	activities_free(activities);
-	put_ends_until(perfetto, UINT64_MAX);
 }
 
 /* ---- processes ---- */
 
 static void free_tracks(struct perfetto *perfetto)
 {
-	for (size_t i = 0; i < perfetto->track_count; i++)
+	for (size_t i = 0; i < perfetto->track_count; i++) {
 		free(perfetto->tracks[i].ends);
+		free(perfetto->tracks[i].names);
+	}
 	if (perfetto->track_count)
 		memset(perfetto->tracks, 0, perfetto->track_count * sizeof *perfetto->tracks);
 	perfetto->track_count = 0;
@@ -531,34 +613,25 @@ static void put_process(struct perfetto *perfetto, const struct options *options
 	while (!perfetto->out->error && record_events_next(perfetto->events, &event)) {
 		if (event.host)
 			put_host(perfetto, event.host);
+		else if (event.gpu->kind == TRACE_GPU_SYNC)
+			put_sync(perfetto, event.gpu);
 		else
-			put_gpu(perfetto, event.gpu);
+			put_work(perfetto, event.gpu);
 	}
-	put_ends_until(perfetto, UINT64_MAX);
 	record_events_free(perfetto->events);
 	put_idle_parts(perfetto);
+	put_all_ends(perfetto);
 	free_tracks(perfetto);
-}
-
-/* The first packet: names are counted from here on. */
-static void put_first_packet(struct perfetto *perfetto)
-{
-	protobuf_clear(&perfetto->packet);
-	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
-	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
 }
 
 static void free_perfetto(struct perfetto *perfetto)
 {
 	string_table_free(perfetto->names);
-	string_table_free(perfetto->categories);
 	protobuf_free(&perfetto->packet);
 	protobuf_free(&perfetto->event);
 	protobuf_free(&perfetto->inner);
 	protobuf_free(&perfetto->interned);
 	free(perfetto->tracks);
-	free(perfetto->ends);
 }
 
 void export_perfetto(const struct options *options, struct processes *processes, struct output *out)
@@ -567,11 +640,9 @@ void export_perfetto(const struct options *options, struct processes *processes,
 	uint64_t base_unix_ns = UINT64_MAX;
 
 	perfetto.names = string_table_new();
-	perfetto.categories = string_table_new();
 	for (size_t i = 0; i < processes->shown; i++)
 		if (processes->all[i].start_unix_ns < base_unix_ns)
 			base_unix_ns = processes->all[i].start_unix_ns;
-	put_first_packet(&perfetto);
 	for (size_t i = 0; i < processes->shown; i++) {
 		perfetto.process = &processes->all[i];
 		perfetto.pid = processes->all[i].pid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/export/protobuf.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,45 +19,54 @@ void protobuf_free(struct protobuf *message)
 	*message = (struct protobuf){ { NULL, 0, 0 } };
 }
 
-/* Returns the number of bytes: seven bits in each, the lowest first. */
-static size_t encode_varint(uint64_t value, char out[VARINT_BYTES_MAX])
+/* Writes seven bits in each byte, the lowest first. Returns where the number ends. */
+static char *put_varint(char *at, uint64_t value)
 {
-	size_t count = 0;
-
 	while (value > 0x7f) {
-		out[count++] = (char)(value | 0x80);
+		*at++ = (char)(value | 0x80);
 		value >>= 7;
 	}
-	out[count++] = (char)value;
-	return count;
+	*at++ = (char)value;
+	return at;
+}
+
+/* Returns the end of the message, behind which there is room for `bytes` bytes. */
+static char *reserve(struct protobuf *message, size_t bytes)
+{
+	if (message->bytes.room - message->bytes.used < bytes)
+		ARRAY_GROW(message->bytes.text, message->bytes.room, message->bytes.used + bytes);
+	return message->bytes.text + message->bytes.used;
+}
+
+static void end_at(struct protobuf *message, const char *end)
+{
+	message->bytes.used = (size_t)(end - message->bytes.text);
+}
+
+static uint64_t key_of(unsigned field, enum wire_type type)
+{
+	return (uint64_t)field << 3 | type;
 }
 
 void protobuf_packed(struct protobuf *message, uint64_t value)
 {
-	char bytes[VARINT_BYTES_MAX];
-
-	text_add_bytes(&message->bytes, bytes, encode_varint(value, bytes));
-}
-
-static void add_key(struct protobuf *message, unsigned field, enum wire_type type)
-{
-	protobuf_packed(message, (uint64_t)field << 3 | type);
+	end_at(message, put_varint(reserve(message, VARINT_BYTES_MAX), value));
 }
 
 void protobuf_number(struct protobuf *message, unsigned field, uint64_t value)
 {
-	add_key(message, field, WIRE_VARINT);
-	protobuf_packed(message, value);
+	char *at = put_varint(reserve(message, 2 * VARINT_BYTES_MAX), key_of(field, WIRE_VARINT));
+
+	end_at(message, put_varint(at, value));
 }
 
 void protobuf_fixed64(struct protobuf *message, unsigned field, uint64_t value)
 {
-	char bytes[8];
+	char *at = put_varint(reserve(message, VARINT_BYTES_MAX + 8), key_of(field, WIRE_FIXED64));
 
 	for (unsigned i = 0; i < 8; i++)
-		bytes[i] = (char)(value >> 8 * i);
-	add_key(message, field, WIRE_FIXED64);
-	text_add_bytes(&message->bytes, bytes, sizeof bytes);
+		*at++ = (char)(value >> 8 * i);
+	end_at(message, at);
 }
 
 void protobuf_double(struct protobuf *message, unsigned field, double value)
@@ -67,25 +77,33 @@ void protobuf_double(struct protobuf *message, unsigned field, double value)
 	protobuf_fixed64(message, field, bits);
 }
 
+static void add_bytes(struct protobuf *message, unsigned field, const char *bytes, size_t count)
+{
+	char *at = put_varint(
+		reserve(message, 2 * VARINT_BYTES_MAX + count), key_of(field, WIRE_BYTES));
+
+	at = put_varint(at, count);
+	if (count)
+		memcpy(at, bytes, count);
+	end_at(message, at + count);
+}
+
 void protobuf_text(struct protobuf *message, unsigned field, struct string_view text)
 {
-	add_key(message, field, WIRE_BYTES);
-	protobuf_packed(message, text.length);
-	text_add_bytes(&message->bytes, text.bytes, text.length);
+	add_bytes(message, field, text.bytes, text.length);
 }
 
 void protobuf_message(struct protobuf *message, unsigned field, const struct protobuf *inner)
 {
-	add_key(message, field, WIRE_BYTES);
-	protobuf_packed(message, inner->bytes.used);
-	text_add_bytes(&message->bytes, inner->bytes.text, inner->bytes.used);
+	add_bytes(message, field, inner->bytes.text, inner->bytes.used);
 }
 
 void protobuf_write(struct output *out, unsigned field, const struct protobuf *message)
 {
-	char bytes[VARINT_BYTES_MAX];
+	char head[2 * VARINT_BYTES_MAX];
+	const char *end = put_varint(
+		put_varint(head, key_of(field, WIRE_BYTES)), message->bytes.used);
 
-	output_bytes(out, bytes, encode_varint((uint64_t)field << 3 | WIRE_BYTES, bytes));
-	output_bytes(out, bytes, encode_varint(message->bytes.used, bytes));
+	output_bytes(out, head, (size_t)(end - head));
 	output_bytes(out, message->bytes.text, message->bytes.used);
 }

@@ -43,6 +43,7 @@ struct record_creators {
 struct record_pass {
 	struct record_events *events;
 	struct trace_reader *reader;
+	/* `launches`: calls that may have issued GPU work */
 	struct external_sort *launches, *gpus, *syncs, *asyncs;
 	struct record_creators *creators; /* by node of the trace */
 	uint8_t *has_backward;            /* by node of the trace */
@@ -52,7 +53,7 @@ struct record_pass {
 	size_t context_count, context_room;
 };
 
-COMPARE_BY_TWO(compare_launches, struct record_launch, correlation, number)
+COMPARE_BY_TWO(compare_launches, struct host_event, of.call.correlation, number)
 COMPARE_BY_THREE(compare_asyncs, struct record_async, id, at_ns, number)
 COMPARE_BY_TWO(compare_works, struct gpu_event, record.gpu.correlation, arrival)
 COMPARE_BY_THREE(
@@ -119,7 +120,7 @@ static void set_range_numbers(struct host_event *host, const struct trace_event 
 	const struct record_open *range = range_around(event);
 
 	host->range_number = range && !range->is_module ? range->number : 0;
-	host->operator_number = range && range->is_operator ? range->number : 0;
+	host->in_operator = range && range->is_operator;
 }
 
 static struct host_event *add_host(
@@ -184,7 +185,7 @@ static void open_range(struct record_pass *pass, const struct trace_event *event
 	open.is_module = node->kind == TRACE_NODE_MODULE;
 	if (node->kind == TRACE_NODE_BACKWARD)
 		take_creator(pass, &open, event->node);
-	else if (open.is_operator)
+	else if (open.is_operator && pass->has_backward[event->node])
 		open.forward_number = open.number;
 	thread->open[event->depth] = open;
 	if (pass->has_backward[event->node])
@@ -201,7 +202,7 @@ static void close_range(struct record_pass *pass, const struct trace_event *even
 			.end_ns = end_ns > event->begin_ns ? end_ns : event->begin_ns,
 			.number = open.number,
 			.range_number = open.is_module ? 0 : open.number,
-			.operator_number = open.is_operator ? open.number : 0,
+			.in_operator = open.is_operator,
 			.of.forward = { open.forward_number, open.forward_begin_ns,
 				open.forward_tid, open.forward_thread },
 			.tid = event->stream->tid,
@@ -303,20 +304,6 @@ static void set_call_bytes(const struct trace_event *event, struct host_event *c
 	}
 }
 
-static void add_launch(struct record_pass *pass, const struct host_event *call)
-{
-	*(struct record_launch *)external_sort_add(pass->launches) = (struct record_launch){
-		.correlation = call->of.call.correlation,
-		.number = call->number,
-		.begin_ns = call->begin_ns,
-		.end_ns = call->end_ns,
-		.range_number = call->range_number,
-		.operator_number = call->operator_number,
-		.tid = call->tid,
-		.node = call->node,
-	};
-}
-
 static void add_call(struct record_pass *pass, const struct trace_event *event)
 {
 	const struct trace_call *record = event->record;
@@ -335,10 +322,11 @@ static void add_call(struct record_pass *pass, const struct trace_event *event)
 	set_range_numbers(&call, event);
 	set_call_times(pass, event, &call);
 	set_call_bytes(event, &call);
-	add_host(pass, call, HOST_CALL);
 	if (launches && record->correlation && !record->result &&
 		!(record->head.flags & TRACE_CALL_NO_RECORD))
-		add_launch(pass, &call);
+		*(struct host_event *)external_sort_add(pass->launches) = call;
+	else
+		add_host(pass, call, HOST_CALL);
 }
 
 /* ---- points in time ---- */
@@ -459,16 +447,32 @@ static void add_gpu(struct record_pass *pass, const struct trace_event *event)
 }
 
 /* Adds GPU work to the events if it is exported: by its launch, or if that is not known by
- * itself. */
-static void finish_gpu(struct record_pass *pass, const struct gpu_event *gpu)
+ * itself. Returns whether it is. */
+static bool finish_gpu(struct record_pass *pass, const struct gpu_event *gpu)
 {
 	const struct record_events *events = pass->events;
 	const uint64_t at = gpu->launch_tid ? gpu->launch_begin_ns : gpu->begin_ns;
 
 	if (at < events->begin_ns || at >= events->finish_ns ||
 		(events->device >= 0 && gpu->device != (uint64_t)events->device))
-		return;
+		return false;
 	*(struct gpu_event *)external_sort_add(events->gpus) = *gpu;
+	return true;
+}
+
+/* Adds the launches up to a correlation id to the events. `*last` is added when the next one has
+ * come, for until then more work of it may come; it becomes that next one. */
+static void add_launches(struct record_pass *pass, uint64_t correlation, struct host_event *last)
+{
+	const struct host_event *launch;
+
+	while ((launch = external_sort_peek(pass->launches)) &&
+		launch->of.call.correlation <= correlation) {
+		if (last->number)
+			add_host(pass, *last, HOST_CALL);
+		*last = *launch;
+		external_sort_next(pass->launches);
+	}
 }
 
 /* Finds the launch of each operation. Both are sorted by correlation id; of several calls with one
@@ -476,8 +480,7 @@ static void finish_gpu(struct record_pass *pass, const struct gpu_event *gpu)
 static void join_launches(struct record_pass *pass)
 {
 	const struct gpu_event *next;
-	const struct record_launch *launch;
-	struct record_launch last = { 0 };
+	struct host_event last = { .number = 0 };
 
 	external_sort_rewind(pass->launches);
 	external_sort_rewind(pass->gpus);
@@ -485,20 +488,20 @@ static void join_launches(struct record_pass *pass)
 		struct gpu_event gpu = *next;
 		const uint64_t id = gpu.record.gpu.correlation;
 
-		while ((launch = external_sort_peek(pass->launches)) && launch->correlation <= id) {
-			last = *launch;
-			external_sort_next(pass->launches);
+		add_launches(pass, id, &last);
+		if (!id || last.of.call.correlation != id) {
+			finish_gpu(pass, &gpu);
+			continue;
 		}
-		if (id && last.correlation == id) {
-			gpu.launch_begin_ns = last.begin_ns;
-			gpu.launch_end_ns = last.end_ns;
-			gpu.launch_tid = last.tid;
-			gpu.launch_node = last.node;
-			gpu.range_number = last.range_number;
-			gpu.operator_number = last.operator_number;
-		}
-		finish_gpu(pass, &gpu);
+		gpu.launch_begin_ns = last.begin_ns;
+		gpu.launch_tid = last.tid;
+		gpu.range_number = last.range_number;
+		gpu.operator_number = last.in_operator ? last.range_number : 0;
+		last.has_work |= finish_gpu(pass, &gpu);
 	}
+	add_launches(pass, UINT64_MAX, &last);
+	if (last.number)
+		add_host(pass, last, HOST_CALL);
 }
 
 /* Finds where the event that a stream waits for was recorded: the last record of the event whose
@@ -637,7 +640,7 @@ void record_collect(struct record_events *events)
 	int status;
 
 	pass.launches = external_sort_new(
-		sizeof(struct record_launch), IN_MEMORY, compare_launches, "the launches");
+		sizeof(struct host_event), IN_MEMORY, compare_launches, "the launches");
 	pass.gpus = external_sort_new(sizeof(struct gpu_event), IN_MEMORY, compare_works, what);
 	pass.syncs = external_sort_new(sizeof(struct gpu_event), IN_MEMORY, compare_syncs, what);
 	pass.asyncs = external_sort_new(

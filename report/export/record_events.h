@@ -35,10 +35,10 @@ struct host_event {
 	/* RANGE: its `number`. Others: that of the innermost open range. 0: it is a module, or
 	 * there is none. */
 	uint64_t range_number;
-	uint64_t operator_number; /* the same if that is an operator; else 0 */
 	union {
 		/* RANGE, of an operator or a backward function. `number`: of the operator that
-		 * created the backward function, for an operator its own. */
+		 * created the backward function, for an operator with such a function its own, else
+		 * 0. */
 		struct {
 			uint64_t number, begin_ns;
 			uint32_t tid;    /* of that operator; 0: it is not known */
@@ -67,15 +67,17 @@ struct host_event {
 	uint32_t depth; /* RANGE: number of open ranges around it */
 	uint8_t kind;   /* enum host_kind */
 	bool own_name;
-	bool left_open; /* it had no end */
+	bool left_open;   /* it had no end */
+	bool in_operator; /* range_number is that of an operator */
+	bool has_work;    /* CALL: GPU work that is exported too has its correlation id */
 };
 
 /* What a GPU did: a KERNEL, GPU_COPY, GPU_SET or GPU_SYNC. */
 struct gpu_event {
 	uint64_t begin_ns, end_ns, arrival;
 	/* Of its launch. `launch_tid` 0: the launch is not known. */
-	uint64_t launch_begin_ns, launch_end_ns, range_number, operator_number;
-	uint32_t launch_tid, launch_node;
+	uint64_t launch_begin_ns, range_number, operator_number;
+	uint32_t launch_tid;
 	uint32_t kind;   /* enum trace_kind */
 	uint32_t device; /* also of a GPU_SYNC */
 	/* GPU_SYNC that makes a stream wait: where the awaited event was recorded.

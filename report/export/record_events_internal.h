@@ -7,12 +7,6 @@
 #include "report/base/external_sort.h"
 #include "report/export/record_events.h"
 
-/* A call that issued GPU work. */
-struct record_launch {
-	uint64_t correlation, number, begin_ns, end_ns, range_number, operator_number;
-	uint32_t tid, node;
-};
-
 /* The begin or the end of a start/end range. */
 struct record_async {
 	uint64_t id, at_ns, number;

@@ -44,11 +44,6 @@ static const char schema[] =
 
 static const char views[] =
 	"CREATE INDEX place_parent ON place(parent);"
-	"CREATE INDEX range_place ON range(place);"
-	"CREATE INDEX call_place ON call(place);"
-	"CREATE INDEX gpu_place ON gpu(place);"
-	"CREATE INDEX gpu_begin ON gpu(begin_ns);"
-	"CREATE INDEX memory_at ON memory(at_ns);"
 	"CREATE VIEW path AS WITH RECURSIVE up(place, path) AS ("
 	" SELECT p.id, s.text FROM place p JOIN string s ON s.id = p.name WHERE p.parent IS NULL"
 	" UNION ALL SELECT p.id, up.path || ' / ' || s.text FROM up JOIN place p ON"
@@ -229,21 +224,6 @@ static void put_memory(void *context, const struct observed_memory *memory)
 	sqlite_row_end(rows);
 }
 
-/* Adds the events of the process, and then the launch configurations, which the pass numbers. */
-static void put_events(struct database *database)
-{
-	const struct process *process = database->process;
-	const struct profile_observer observer = { .context = database,
-		.segment = put_range,
-		.call = put_call,
-		.work = put_work,
-		.memory = put_memory };
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
-
-	profile_free(profile_build(process->reader, process->texts, &options));
-}
-
 /* ---- what there is once ---- */
 
 static void put_places(struct database *database)
@@ -355,14 +335,18 @@ static void put_gap(void *context, const struct idle_part *idle)
 	sqlite_row_end(rows);
 }
 
-static void put_gaps(struct database *database, struct process *process)
+/* Adds the events of the process, and the gaps between those of its GPUs. */
+static void put_events(struct database *database, struct process *process)
 {
-	struct activities *activities;
+	const struct profile_observer observer = { .context = database,
+		.segment = put_range,
+		.call = put_call,
+		.work = put_work,
+		.memory = put_memory };
+	struct activities *activities = activities_read_with(process, &observer);
 
-	if (!process->profile->timeline)
-		return;
-	activities = activities_read(process);
-	idle_parts_visit(process, activities, put_gap, database);
+	if (process->profile->timeline)
+		idle_parts_visit(process, activities, put_gap, database);
 	activities_free(activities);
 }
 
@@ -400,14 +384,13 @@ static void put_step(
 
 static void put_steps(struct database *database, struct process *process)
 {
-	struct step_table *table;
+	const struct step_table *table;
 
 	if (!process->steps || !process->steps->count)
 		return;
-	table = step_table_read(process);
+	table = step_table_of(process);
 	for (size_t i = 0; i < table->count; i++)
 		put_step(database, table, &table->steps[i]);
-	step_table_free(table);
 }
 
 /* ---- the file ---- */
@@ -438,8 +421,7 @@ static void put_process(struct database *database, struct process *process)
 	put_places(database);
 	for (uint32_t i = 0; i < process->profile->kernels->count; i++)
 		put_config(database, i);
-	put_events(database);
-	put_gaps(database, process);
+	put_events(database, process);
 	put_steps(database, process);
 }
 

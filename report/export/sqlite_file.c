@@ -43,11 +43,16 @@ struct sqlite_file *sqlite_file_new(const char *schema)
 	struct text_builder path = { .text = NULL };
 
 	text_add(&path, "%s/pperf-export-XXXXXX", folder && *folder ? folder : "/tmp");
+	/* No locks and no statistics: only this thread uses SQLite. If it was used before, as to
+	 * read a trace, this is refused, and writing is slower. */
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	file->path = path.text;
 	file->fd = mkstemp(file->path);
 	if (file->fd < 0)
 		fatal(STATUS_UNREADABLE, "cannot create %s: %s", file->path, strerror(errno));
-	check(file, sqlite3_open_v2(file->path, &file->sqlite, SQLITE_OPEN_READWRITE, NULL));
+	check(file, sqlite3_open_v2(file->path, &file->sqlite,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL));
 	run(file, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
 		  "PRAGMA page_size=16384");
 	run(file, "BEGIN");

@@ -24,19 +24,23 @@ struct flame_input {
 	size_t count;
 };
 
+/* Profiles without folded labels have all that the flame graph shows with and without. */
 static struct flame_input read_input(const struct options *options)
 {
 	struct flame_input input = { .options = options, .count = options->file_count };
+	struct options wanted = *options;
+
+	wanted.no_fold = true;
 
 	if (options->file_count > 2)
 		fatal(STATUS_USAGE, "flame shows one trace or compares two: pperf-report flame "
 				    "TRACE, or pperf-report flame BEFORE AFTER");
 	if (options->file_count == 2) {
 		for (size_t i = 0; i < 2; i++)
-			input.sides[i] = processes_read_side(options, options->files[i]);
+			input.sides[i] = processes_read_side(&wanted, options->files[i]);
 		return input;
 	}
-	input.sides[0] = processes_read(options);
+	input.sides[0] = processes_read(&wanted);
 	warnings_check_selection(options, &input.sides[0]);
 	warnings_collect(options, &input.sides[0]);
 	return input;
@@ -94,8 +98,9 @@ static enum flame_shape select_shape(
 		return FLAME_STACKS;
 	if (options->by == BY_STACK)
 		fatal(STATUS_USAGE,
-			"--by stack needs a metric of memory (-m allocated, reserved, tensors or "
-			"alloc), and allocations that were recorded with call stacks");
+			"--by stack needs GPU time (-m gpu) or a metric of memory (-m allocated, "
+			"reserved, tensors or alloc), and launches or allocations that were "
+			"recorded with call stacks");
 	return flame_shows(flame, FLAME_FOLDED, metric) ? FLAME_FOLDED : FLAME_EACH;
 }
 

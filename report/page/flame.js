@@ -135,7 +135,7 @@
 				return metric.title + ' ' + this.value(tree.totalBefore) + ' → ' + this.value(tree.total) + ', ' + this.change(tree.total - tree.totalBefore) +
 					': ' + metric.note + '. The width of a frame is the wider side; its colour is the change.';
 			return metric.title + ' ' + this.value(tree.total) + ': ' + metric.note + '.' +
-				(this.data.more_stacks && metric.is_memory ? ' With --by stack the page has native call stacks, too.' : '');
+				(this.data.more_stacks && (metric.is_memory || metric.key === 'gpu') ? ' With --by stack the page has native call stacks, too.' : '');
 		}
 
 		// ---- search ----

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A second profile pass, without folded labels, gives each layer for itself. Its nodes are not
- * those of the first pass.
+ * A profile without folded labels gives each layer for itself and, merged by folded_tree.h, all of
+ * them as one. Of a process that was profiled with folded labels, one more pass makes it.
  */
 #include "report/page/flame_build.h"
 #include "report/base/alloc.h"
 #include "report/page/flame_counters.h"
 #include "report/page/flame_values.h"
+#include "report/profile/folded_tree.h"
 #include "report/table/column.h"
 #include <stdlib.h>
 #include <string.h>
@@ -150,15 +151,15 @@ static bool has_counters(const struct flame *flame)
 	return flame->metric_count > FLAME_BASE_METRICS;
 }
 
-/* Makes a profile pass like that of the process, with or without folded labels. The flame graph
- * owns the profile. */
+/* Makes a profile pass like that of the process, without folded labels. The flame graph owns the
+ * profile. */
 static struct profile *profile_again(
-	struct flame *flame, struct process *process, bool no_fold, const struct counter_sums *sums)
+	struct flame *flame, struct process *process, const struct counter_sums *sums)
 {
 	struct profile_options wanted = process->profile->options;
 	struct profile *profile;
 
-	wanted.no_fold = no_fold;
+	wanted.no_fold = true;
 	wanted.timeline = process->timeline;
 	wanted.observer = sums ? &sums->observer : NULL;
 	profile = profile_build(process->reader, process->texts, &wanted);
@@ -179,38 +180,59 @@ static uint32_t root_of_process(struct flame *flame, struct flame_tree *tree,
 		       : 0;
 }
 
-/* Adds the tree of one process. `profile`: that of the process, or one made by profile_again. */
-static void add_tree(struct flame *flame, const struct options *options, struct process *process,
-	struct profile *profile, const struct counter_sums *sums, enum flame_shape shape,
-	uint32_t side)
+/* What the trees of one process are made of. */
+struct process_trees {
+	const struct options *options;
+	struct process *process;
+	struct profile *profile;         /* without folded labels */
+	const struct counter_sums *sums; /* NULL: the trace has no counters */
+	uint32_t side;
+};
+
+/* Adds a tree of one process. `shown`: the profile with the nodes of the frames. `node_of`: by node
+ * of of->profile, its node in `shown`; NULL: the same. */
+static void add_tree(struct flame *flame, const struct process_trees *of, struct profile *shown,
+	const uint32_t *node_of, enum flame_shape shape)
 {
 	struct flame_tree *tree = &flame->shapes[shape];
-	const uint32_t root = root_of_process(flame, tree, options, process);
-	uint32_t *frame_of_node = add_nodes(
-		flame, tree, keep_process(flame, process, profile), root);
+	const uint32_t root = root_of_process(flame, tree, of->options, of->process),
+		       count = of->profile->tree->count;
+	uint32_t *frame_of_node = xcalloc((count + 1) * sizeof *frame_of_node),
+		 *frames = add_nodes(flame, tree, keep_process(flame, of->process, shown), root);
 
-	flame_add_nodes(flame, tree, profile, frame_of_node, root, side);
-	if (sums)
-		add_counter_values(flame, tree, sums, frame_of_node, profile->tree->count, side);
+	for (uint32_t id = 0; id < count; id++)
+		frame_of_node[id] = frames[node_of ? node_of[id] : id];
+	flame_add_nodes(flame, tree, of->profile, frame_of_node, root, of->side);
+	if (of->sums)
+		add_counter_values(flame, tree, of->sums, frame_of_node, count, of->side);
 	flame->has_shape[shape] = true;
+	free(frames);
 	free(frame_of_node);
 }
 
-static void add_shape(struct flame *flame, const struct options *options, struct process *process,
-	bool no_fold, uint32_t side)
+static void add_trees(
+	struct flame *flame, const struct options *options, struct process *process, uint32_t side)
 {
-	const enum flame_shape shape = no_fold ? FLAME_EACH : FLAME_FOLDED;
-	struct profile *profile = process->profile;
-	struct counter_sums sums;
-	const bool again = no_fold != profile->options.no_fold || has_counters(flame);
+	struct counter_sums sums = { .flame = NULL };
+	struct process_trees of = { options, process, process->profile, NULL, side };
+	const bool is_folded = !of.profile->options.no_fold && !has_counters(flame);
+	struct folded_tree *folded;
 
-	if (has_counters(flame))
+	if (has_counters(flame)) {
 		counter_sums_begin(&sums, flame);
-	if (again)
-		profile = profile_again(
-			flame, process, no_fold, has_counters(flame) ? &sums : NULL);
-	add_tree(flame, options, process, profile, has_counters(flame) ? &sums : NULL, shape, side);
-	if (has_counters(flame))
+		of.sums = &sums;
+	}
+	if (is_folded)
+		add_tree(flame, &of, of.profile, NULL, FLAME_FOLDED);
+	if (has_counters(flame) || is_folded)
+		of.profile = profile_again(flame, process, of.sums);
+	if (!options->no_fold && !is_folded) {
+		folded = folded_tree_new(of.profile);
+		*ARRAY_ADD(flame->folded, flame->folded_room, flame->folded_count) = folded;
+		add_tree(flame, &of, &folded->profile, folded->node_of, FLAME_FOLDED);
+	}
+	add_tree(flame, &of, of.profile, NULL, FLAME_EACH);
+	if (of.sums)
 		counter_sums_free(&sums);
 }
 
@@ -225,16 +247,17 @@ static void add_process(
 	struct flame *flame, const struct options *options, struct process *process, uint32_t side)
 {
 	struct flame_tree *stacks = &flame->shapes[FLAME_STACKS];
+	uint32_t root;
 
-	if (!options->no_fold)
-		add_shape(flame, options, process, false, side);
-	add_shape(flame, options, process, true, side);
+	add_trees(flame, options, process, side);
 	if (options->by != BY_STACK && has_native_stacks(process)) {
 		flame->has_more_stacks = true;
 		return;
 	}
-	flame->has_shape[FLAME_STACKS] |= flame_add_stacks(
-		flame, stacks, process, root_of_process(flame, stacks, options, process), side);
+	root = root_of_process(flame, stacks, options, process);
+	flame->has_shape[FLAME_STACKS] |= flame_add_launch_stacks(
+		flame, stacks, process, root, side);
+	flame->has_shape[FLAME_STACKS] |= flame_add_stacks(flame, stacks, process, root, side);
 }
 
 /* ---- the whole ---- */
@@ -294,8 +317,11 @@ void flame_free(struct flame *flame)
 {
 	for (size_t i = 0; i < FLAME_SHAPES; i++)
 		flame_tree_free(&flame->shapes[i]);
+	for (size_t i = 0; i < flame->folded_count; i++)
+		folded_tree_free(flame->folded[i]);
 	for (size_t i = 0; i < flame->profile_count; i++)
 		profile_free(flame->profiles[i]);
+	free(flame->folded);
 	string_table_free(flame->texts);
 	free(flame->profiles);
 	free(flame->metrics);

@@ -119,18 +119,11 @@ static void write_frames(
 	for (size_t i = 1; i < tree->count; i++)
 		json_write_signed(json, (int64_t)tree->frames[i].parent - 1);
 	json_write_end(json, ']');
-	json_put_begin(json, "name", '[');
-	for (size_t i = 1; i < tree->count; i++)
-		json_write_unsigned(json, page_string(strings, tree->frames[i].name));
-	json_write_end(json, ']');
-	json_put_begin(json, "label", '[');
-	for (size_t i = 1; i < tree->count; i++)
-		json_write_unsigned(json, page_string(strings, tree->frames[i].label));
-	json_write_end(json, ']');
-	json_put_begin(json, "kind", '[');
-	for (size_t i = 1; i < tree->count; i++)
-		json_write_unsigned(json, tree->frames[i].kind);
-	json_write_end(json, ']');
+	JSON_PUT_COLUMN(
+		json, "name", i, tree->count, i > 0, page_string(strings, tree->frames[i].name));
+	JSON_PUT_COLUMN(
+		json, "label", i, tree->count, i > 0, page_string(strings, tree->frames[i].label));
+	JSON_PUT_COLUMN(json, "kind", i, tree->count, i > 0, tree->frames[i].kind);
 }
 
 /* Writes the own values of a metric: of the only trace, or of the second one; and of the first. */
@@ -166,9 +159,7 @@ static bool has_value(const struct flame *flame, enum flame_shape shape, size_t 
 
 bool flame_shows(const struct flame *flame, enum flame_shape shape, size_t metric)
 {
-	return flame->has_shape[shape] &&
-	       (shape != FLAME_STACKS || flame->metrics[metric].is_memory) &&
-	       has_value(flame, shape, metric);
+	return flame->has_shape[shape] && has_value(flame, shape, metric);
 }
 
 static void write_shape(struct json_writer *json, struct flame *flame, struct page_strings *strings,

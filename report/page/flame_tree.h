@@ -57,7 +57,7 @@ struct flame_metric {
 	const char *view;  /* the text view that has the same figures */
 	enum unit unit;
 	char unit_name[32]; /* of a counter */
-	bool is_memory;     /* it may be shown by call stack */
+	bool is_memory;     /* bytes that were allocated, or live at a peak */
 	uint32_t counter;   /* METRIC_USER: id in the trace */
 	bool is_counter;
 };
@@ -82,6 +82,9 @@ struct flame {
 	size_t process_count, process_room;
 	struct profile **profiles; /* of passes that the flame graph made; owned */
 	size_t profile_count, profile_room;
+	/* Trees with folded labels of profiles without; owned. */
+	struct folded_tree **folded;
+	size_t folded_count, folded_room;
 };
 
 /* Adds a frame, and returns its number. The first frame must be the root. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page/flame_values.h"
 #include "report/analysis/tree_amounts.h"
+#include "report/base/alloc.h"
 #include "report/run/call_stack.h"
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,73 @@ static uint32_t frame_of_stack(struct flame *flame, struct flame_tree *tree,
 	return frame;
 }
 
+/* As frame_of_stack. What has no call stack has a frame of its own. */
+static uint32_t frame_of_known_stack(struct flame *flame, struct flame_tree *tree,
+	struct process *process, uint32_t stack, uint32_t root)
+{
+	const uint32_t frame = frame_of_stack(flame, tree, process, stack, root);
+
+	if (frame != root)
+		return frame;
+	return flame_child(tree, root, string_table_intern(flame->texts, "(no call stack)", 15),
+		FLAME_UNKNOWN);
+}
+
+static bool has_call_stacks(const struct process *process)
+{
+	return reader_dictionary_count(process->reader, TRACE_STACK) ||
+	       reader_dictionary_count(process->reader, TRACE_PYTHON_STACK);
+}
+
+/* GPU time by call stack. */
+struct launch_stacks {
+	uint64_t *ns; /* by stack; 0: work without a call stack */
+	size_t room;
+};
+
+static void restart_launch_stacks(void *context)
+{
+	struct launch_stacks *stacks = context;
+
+	memset(stacks->ns, 0, stacks->room * sizeof *stacks->ns);
+}
+
+static void add_launched_work(void *context, const struct observed_gpu_work *work)
+{
+	struct launch_stacks *stacks = context;
+	const struct trace_gpu *gpu = work->gpu;
+	const size_t stack = work->launch ? work->launch->stack : 0;
+
+	if (!work->counts || !work->timed || gpu->end_ns <= gpu->start_ns)
+		return;
+	ARRAY_GROW(stacks->ns, stacks->room, stack + 1);
+	stacks->ns[stack] += gpu->end_ns - gpu->start_ns;
+}
+
+bool flame_add_launch_stacks(struct flame *flame, struct flame_tree *tree, struct process *process,
+	uint32_t root, uint32_t side)
+{
+	struct launch_stacks stacks = { .ns = xcalloc(sizeof *stacks.ns), .room = 1 };
+	const struct profile_observer observer = {
+		.context = &stacks, .restart = restart_launch_stacks, .work = add_launched_work
+	};
+	const struct profile_options options = profile_options_for_observer(
+		process->profile, &observer);
+	bool has_stacks = false;
+
+	if (process_has_records(process) && has_call_stacks(process))
+		profile_free(profile_build(process->reader, process->texts, &options));
+	for (uint32_t stack = 1; stack < stacks.room; stack++)
+		has_stacks |= stacks.ns[stack] && call_stack_frames(process, stack);
+	for (uint32_t stack = 0; has_stacks && stack < stacks.room; stack++)
+		if (stacks.ns[stack])
+			add_value(flame, tree,
+				frame_of_known_stack(flame, tree, process, stack, root), FLAME_GPU,
+				side, stacks.ns[stack]);
+	free(stacks.ns);
+	return has_stacks;
+}
+
 /* Adds what a site has of the metrics, to a frame. */
 static void add_site(struct flame *flame, struct flame_tree *tree, const struct profile *profile,
 	const struct memory_site *site, uint32_t frame, uint32_t side, uint64_t *sums)
@@ -119,7 +187,6 @@ bool flame_add_stacks(struct flame *flame, struct flame_tree *tree, struct proce
 	static const char *const later = "(after the last step)";
 	const struct profile *profile = process->profile;
 	const struct memory_owners *memory = profile->memory;
-	const uint32_t none = string_table_intern(flame->texts, "(no call stack)", 15);
 	uint64_t sums[FLAME_BASE_METRICS + 1] = { 0 };
 	bool has_stacks = false;
 
@@ -127,11 +194,9 @@ bool flame_add_stacks(struct flame *flame, struct flame_tree *tree, struct proce
 		has_stacks |= call_stack_frames(process, memory->sites[i].stack) > 0;
 	for (uint32_t i = 0; has_stacks && i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
-		const uint32_t frame = frame_of_stack(flame, tree, process, site->stack, root);
 
 		add_site(flame, tree, profile, site,
-			frame == root ? flame_child(tree, root, none, FLAME_UNKNOWN) : frame, side,
-			sums);
+			frame_of_known_stack(flame, tree, process, site->stack, root), side, sums);
 	}
 	if (!has_stacks)
 		return false;

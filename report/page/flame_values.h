@@ -22,6 +22,10 @@ enum flame_base_metric {
  * and below `root` what was allocated in no record. `side`: 0, or 1 for the second trace of two. */
 void flame_add_nodes(struct flame *flame, struct flame_tree *tree, const struct profile *profile,
 	const uint32_t *frame_of_node, uint32_t root, uint32_t side);
+/* Adds GPU time by the call stacks of launches below `root`, in a pass of its own. Returns false if
+ * no launch has a call stack. */
+bool flame_add_launch_stacks(struct flame *flame, struct flame_tree *tree, struct process *process,
+	uint32_t root, uint32_t side);
 /* Adds the memory metrics by call stack below `root`. Returns false if there are no stacks. */
 bool flame_add_stacks(struct flame *flame, struct flame_tree *tree, struct process *process,
 	uint32_t root, uint32_t side);

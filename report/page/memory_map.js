@@ -136,7 +136,8 @@
 				return;
 			const {table} = this, fact = (key, text) => cell(table, key, one.row) ? cell(table, key, one.row) + ' ' + text : '';
 			this.facts.replaceChildren([fact('reserved_bytes', 'reserved'), 'in ' + cell(table, 'segments', one.row) + ' segments', fact('tensor_bytes', 'in tensors'), fact('free_inside_bytes', 'free inside the segments'),
-				cell(table, 'fragmentation', one.row) ? 'fragmentation ' + cell(table, 'fragmentation', one.row) : '', cell(table, 'requested_bytes', one.row) ? 'requested: ' + cell(table, 'requested_bytes', one.row) : ''].filter(Boolean).join(' · '));
+				cell(table, 'fragmentation', one.row) ? 'fragmentation ' + cell(table, 'fragmentation', one.row) : '', cell(table, 'requested_bytes', one.row) ? 'requested: ' + cell(table, 'requested_bytes', one.row) : '',
+				value(table, 'segments', one.row) > one.segments.length ? 'below: the ' + count(one.segments.length) + ' with most free memory' : ''].filter(Boolean).join(' · '));
 			const shown = this.all ? one.segments : one.segments.slice(0, ROWS), most = Math.max(1, ...one.segments.map(row => value(table, 'bytes', row)));
 			this.body.replaceChildren(...shown.map(row => this.segment(one, row, most)));
 			this.more.hidden = shown.length === one.segments.length;
@@ -145,10 +146,10 @@
 
 		segment(one, row, most) {
 			const {table} = this, fill = cell(table, 'fill', row), bytes = value(table, 'bytes', row), at = one.parts.address.indexOf(value(table, 'address', row));
-			const blocks = at < 0 ? null : one.parts.blocks[at], used = blocks ? blocks.bytes.reduce((sum, part) => sum + part, 0) : 0;
+			const blocks = at < 0 ? null : one.parts.blocks[at], used = blocks ? (blocks.cells || blocks.bytes).reduce((sum, part) => sum + part, 0) : 0;
 			const held = cell(table, 'holder', row), line = cell(table, 'line', row);
-			return element('tr', {'data-row': row}, element('td', null, cell(table, 'bytes', row)), element('td', {class: 'left'}, this.picture(row, bytes, most, blocks, FILLS[fill] || (blocks && !blocks.begin.length ? 'unknown' : 'gap'))),
-				element('td', null, FILLS[fill] ? fill : blocks && blocks.begin.length ? pperf.percent(used, bytes) : fill), element('td', null, cell(table, 'tensors', row)), element('td', null, cell(table, 'largest_gap_bytes', row)),
+			return element('tr', {'data-row': row}, element('td', null, cell(table, 'bytes', row)), element('td', {class: 'left'}, this.picture(row, bytes, most, blocks, FILLS[fill] || 'gap')),
+				element('td', null, FILLS[fill] ? fill : blocks ? pperf.percent(used, bytes) : fill), element('td', null, cell(table, 'tensors', row)), element('td', null, cell(table, 'largest_gap_bytes', row)),
 				element('td', {class: 'left name'}, held ? [cell(table, 'holder_bytes', row) + ' ', held] : '', element('div', {class: 'note'}, 'allocated at ' + cell(table, 'since_ns', row), line ? ' in ' + line : '')));
 		}
 
@@ -159,7 +160,13 @@
 				mousemove: event => this.tipSegment(event, svg, row, bytes, most, blocks), mouseleave: pperf.hideTip});
 			svg.append(element('rect', {class: 'map-' + back, x: 0, y: 0, width: (bytes * scale).toFixed(2), height: BAR}));
 			let begin = 0;
-			(blocks ? blocks.begin : []).forEach((distance, i) => {
+			// Of many blocks, each cell is filled as far as it is occupied.
+			(blocks?.cells || []).forEach((occupied, i, {length}) => {
+				const height = Math.min(1, occupied / bytes * length) * BAR;
+				if (occupied)
+					svg.append(element('rect', {class: 'map-used', x: (i / length * bytes * scale).toFixed(2), y: (BAR - height).toFixed(2), width: (bytes * scale / length).toFixed(2), height: height.toFixed(2)}));
+			});
+			(blocks?.begin || []).forEach((distance, i) => {
 				begin += distance;
 				const width = blocks.bytes[i] * scale;
 				svg.append(element('rect', {class: 'map-used', x: (begin * scale).toFixed(2), y: 0, width: Math.max(NARROWEST, width - (width > 4 ? .8 : 0)).toFixed(2), height: BAR}));
@@ -172,6 +179,12 @@
 			const {table} = this, box = svg.getBoundingClientRect(), at = (event.clientX - box.x) / box.width * most;
 			if (at > bytes) {
 				pperf.hideTip();
+				return;
+			}
+			if (blocks?.cells) {
+				const {length} = blocks.cells, cellAt = Math.min(length - 1, Math.floor(at / bytes * length));
+				pperf.showTip(event, number(blocks.cells[cellAt], 'bytes') + ' of ' + number(Math.round(bytes / length), 'bytes') + ' here are in use', [['at', number(Math.round(cellAt / length * bytes), 'bytes')], ['of', cell(table, 'bytes', row)]],
+					'There are too many tensors to draw each one.');
 				return;
 			}
 			let begin = 0;
@@ -189,7 +202,7 @@
 				begin += blocks.bytes[i];
 			}
 			const fill = cell(table, 'fill', row);
-			pperf.showTip(event, fill === 'unknown' ? 'what is in it is not known' : fill === 'empty' ? 'an empty segment' : blocks && !blocks.begin.length ? 'its blocks are not in the page' : 'gap of ' + number(bytes - begin, 'bytes'),
+			pperf.showTip(event, fill === 'unknown' ? 'what is in it is not known' : fill === 'empty' ? 'an empty segment' : 'gap of ' + number(bytes - begin, 'bytes'),
 				[['of', cell(table, 'bytes', row)], ...(cell(table, 'emptied_ns', row) ? [['empty since', cell(table, 'emptied_ns', row)]] : [])], '');
 		}
 	}

@@ -103,6 +103,22 @@ static void write_runs(struct map_writer *writer, const struct block_run *runs, 
 	json_write_end(json, '}');
 }
 
+static void write_cells(struct json_writer *json, const struct memory_moment *moment,
+	const struct moment_segment *segment)
+{
+	uint64_t occupied[MAP_CELLS] = { 0 };
+
+	for (size_t i = 0; i < segment->block_count; i++)
+		memory_map_add_to_cells(
+			occupied, MAP_CELLS, segment, &moment->blocks[segment->first_block + i]);
+	json_write_begin(json, '{');
+	json_put_begin(json, "cells", '[');
+	for (size_t i = 0; i < MAP_CELLS; i++)
+		json_write_unsigned(json, occupied[i]);
+	json_write_end(json, ']');
+	json_write_end(json, '}');
+}
+
 static void write_segment(struct map_writer *writer, const struct memory_moment *moment,
 	const struct moment_segment *segment)
 {
@@ -110,10 +126,12 @@ static void write_segment(struct map_writer *writer, const struct memory_moment 
 	struct block_run *runs = list_runs(
 		moment, segment, moment->block_count > MAP_BLOCKS, &count);
 
-	if (count > writer->left)
-		count = 0;
-	write_runs(writer, runs, count);
-	writer->left -= count;
+	if (count > writer->left) {
+		write_cells(writer->json, moment, segment);
+	} else {
+		write_runs(writer, runs, count);
+		writer->left -= count;
+	}
 	free(runs);
 }
 
@@ -126,20 +144,24 @@ static bool has_blocks(const struct moment_segment *segment)
 static void write_moment(struct map_writer *writer, const struct memory_moment *moment)
 {
 	struct json_writer *json = writer->json;
+	size_t *order = memory_map_order(moment);
+	const size_t count = moment->segment_count < MAP_SEGMENTS ? moment->segment_count
+								  : MAP_SEGMENTS;
 
 	writer->left = MAP_BLOCKS;
 	json_write_begin(json, '{');
 	json_put_begin(json, "address", '[');
-	for (size_t i = 0; i < moment->segment_count; i++)
-		if (has_blocks(&moment->segments[i]))
-			json_write_unsigned(json, moment->segments[i].segment.address);
+	for (size_t i = 0; i < count; i++)
+		if (has_blocks(&moment->segments[order[i]]))
+			json_write_unsigned(json, moment->segments[order[i]].segment.address);
 	json_write_end(json, ']');
 	json_put_begin(json, "blocks", '[');
-	for (size_t i = 0; i < moment->segment_count; i++)
-		if (has_blocks(&moment->segments[i]))
-			write_segment(writer, moment, &moment->segments[i]);
+	for (size_t i = 0; i < count; i++)
+		if (has_blocks(&moment->segments[order[i]]))
+			write_segment(writer, moment, &moment->segments[order[i]]);
 	json_write_end(json, ']');
 	json_write_end(json, '}');
+	free(order);
 }
 
 static void write_holders(struct map_writer *writer)

@@ -55,8 +55,12 @@
 			return [...causes.values()].sort((a, b) => b.total - a.total);
 		}
 
+		// What the figures rest on.
+		const evidence = () => [['Steps: ', 'steps'], ['Coverage: ', 'coverage']].filter(([, name]) => topic(name))
+			.map(([title, name]) => title + topic(name) + '.').join(' ');
+
 		function verdictCard(id = 'verdict', title = 'Verdict') {
-			const bound = topic('verdict'), rest = [topic('gpu time')].filter(Boolean);
+			const bound = topic('verdict'), rest = [topic('gpu time'), evidence()].filter(Boolean);
 			return card(id, title, verdict.confidence ? 'confidence: ' + verdict.confidence : '',
 				bound ? element('p', {class: 'lead'}, sentence(bound)) : null,
 				topic('evidence') ? element('p', {class: 'note'}, sentence(topic('evidence'))) : null,
@@ -80,7 +84,7 @@
 		};
 
 		function finding(one, index, timeline, graph) {
-			const [, bound, amount, share] = one.cost.match(/^(up to |a part of |saves at most )?(.*?)(?: \((.*)\).*)?$/);
+			const [, bound, amount, share] = one.cost.match(/^(\D*)(.*?)(?: \((.*)\).*)?$/);
 			const window = scene.windows.find(each => each.findings.includes(index)), frame = frameOf(one.path);
 			const show = element('span', {class: 'shows'},
 				window ? element('button', {type: 'button', class: 'to-time', click: () => timeline.showWindow(window)}, 'Show in the timeline') : null,

@@ -20,6 +20,12 @@
 
 #define FINDINGS_SHOWN 5u
 
+/* A page has at most 6 MB, whatever the trace has. These are its large parts. The rest is the
+ * tables, with at most some thousand rows, and the code. */
+#define SCENE_BYTES_MAX 3100000u
+#define FLAME_BYTES_MAX 1800000u
+#define FLAME_FRAMES_LEAST 500u
+
 /* That of steps is the first. */
 static const struct page_table tables[] = {
 	{ .view = "steps",
@@ -42,6 +48,54 @@ static const struct page_table tables[] = {
 		.most = 400,
 		.has_paths = true },
 };
+
+/* ---- parts in temporary files ---- */
+
+/* Writes a part of a page into a temporary file. */
+static struct run_spool spool_part(
+	void (*write_part)(struct json_writer *json, void *context), void *context)
+{
+	const int file = temporary_file_create();
+	struct run_spool spool = { .file = file + 1 };
+	struct output *out = xcalloc(sizeof *out);
+	struct json_writer json = { .out = out, .write_string = page_write_foreign_text };
+	struct stat status;
+
+	out->fd = file < 0 ? -1 : dup(file);
+	if (out->fd < 0)
+		fatal(STATUS_UNREADABLE, "no temporary file for a part of the page:");
+	write_part(&json, context);
+	output_close(out, "a temporary file for a part of the page");
+	spool.bytes = fstat(file, &status) ? 0 : (uint64_t)status.st_size;
+	return spool;
+}
+
+void run_spool_copy(struct json_writer *json, const struct run_spool *spool)
+{
+	char buffer[65536];
+	uint64_t at = 0;
+
+	if (json->needs_comma)
+		output_char(json->out, ',');
+	while (at < spool->bytes) {
+		const ssize_t got = pread(spool->file - 1, buffer, sizeof buffer, (off_t)at);
+
+		if (got <= 0)
+			fatal(STATUS_UNREADABLE, "a part of the page cannot be read back:");
+		output_bytes(json->out, buffer, (size_t)got);
+		at += (uint64_t)got;
+	}
+	json->needs_comma = true;
+}
+
+void run_spool_free(struct run_spool *spool)
+{
+	if (spool->file)
+		close(spool->file - 1);
+	*spool = (struct run_spool){ .file = 0 };
+}
+
+/* ---- verdict and timeline ---- */
 
 /* Writes what a finding costs, as the first screen says it. */
 static void put_cost(struct json_writer *json, const struct row *row)
@@ -104,6 +158,14 @@ static void write_node_kinds(struct json_writer *json, const struct process *pro
 	json->needs_comma = true;
 }
 
+static bool scene_has_events(const struct scene *scene)
+{
+	for (size_t i = 0; i < scene->whole.lane_count; i++)
+		if (scene->whole.lanes[i].events)
+			return true;
+	return false;
+}
+
 static struct scene *read_scene(
 	struct process *process, const struct rows *findings, const struct run_detail *detail)
 {
@@ -120,6 +182,31 @@ static struct scene *read_scene(
 	return scene;
 }
 
+static void write_scene_part(struct json_writer *json, void *context)
+{
+	scene_json_write(json, context, NULL);
+}
+
+/* Writes the scene. Of one that is too large, windows are left out, the last ones first, and then
+ * all events. */
+static void write_scene(struct json_writer *json, struct scene *scene)
+{
+	const size_t windows = scene->window_count;
+	struct run_spool spool = spool_part(write_scene_part, scene);
+
+	while (spool.bytes > SCENE_BYTES_MAX && (scene->window_count || scene_has_events(scene))) {
+		if (scene->window_count)
+			scene->window_count--;
+		else
+			scene_drop_events(scene);
+		run_spool_free(&spool);
+		spool = spool_part(write_scene_part, scene);
+	}
+	scene->window_count = windows;
+	run_spool_copy(json, &spool);
+	run_spool_free(&spool);
+}
+
 /* Writes the verdict, the findings and the scene. */
 static void write_story(struct json_writer *json, const struct options *options,
 	struct processes *processes, const struct run_detail *detail)
@@ -133,7 +220,7 @@ static void write_story(struct json_writer *json, const struct options *options,
 	run_verdict_write_json(json, verdict);
 	write_findings(json, &rows);
 	json_write_key(json, "scene");
-	scene_json_write(json, scene, NULL);
+	write_scene(json, scene);
 	write_node_kinds(json, process);
 	scene_free(scene);
 	run_verdict_free(verdict);
@@ -153,18 +240,35 @@ static void write_tables(struct json_writer *json, const struct options *options
 	json_write_end(json, '}');
 }
 
-static void write_flame(struct json_writer *json, const struct options *options,
-	struct processes *processes, const struct run_detail *detail)
+static void write_flame_part(struct json_writer *json, void *context)
 {
-	struct flame *flame = flame_build(options, processes);
+	struct flame *flame = context;
 	struct page_strings strings = { .from = flame->texts };
 
-	for (size_t i = 0; i < FLAME_SHAPES; i++)
-		flame_prune(&flame->shapes[i], flame->texts, detail->frames_max);
 	flame_data_write(json, flame, &strings, NULL,
 		flame->has_shape[FLAME_FOLDED] ? FLAME_FOLDED : FLAME_EACH);
 	page_strings_write(json, &strings);
 	page_strings_free(&strings);
+}
+
+/* Writes the flame graph and its strings. If it is too large, it has fewer small frames. */
+static void write_flame(struct json_writer *json, const struct options *options,
+	struct processes *processes, const struct run_detail *detail)
+{
+	struct flame *flame = flame_build(options, processes);
+	size_t most = detail->frames_max;
+	struct run_spool spool;
+
+	for (;; most = most * 3 / 4) {
+		for (size_t i = 0; i < FLAME_SHAPES; i++)
+			flame_prune(&flame->shapes[i], flame->texts, most);
+		spool = spool_part(write_flame_part, flame);
+		if (spool.bytes <= FLAME_BYTES_MAX || most < FLAME_FRAMES_LEAST)
+			break;
+		run_spool_free(&spool);
+	}
+	run_spool_copy(json, &spool);
+	run_spool_free(&spool);
 	flame_free(flame);
 }
 
@@ -181,48 +285,26 @@ void run_data_write(struct json_writer *json, const struct options *options,
 
 /* ---- a run in a temporary file ---- */
 
+struct run_part {
+	const struct options *options;
+	struct processes *processes;
+	const struct run_detail *detail;
+};
+
+static void write_run_part(struct json_writer *json, void *context)
+{
+	const struct run_part *part = context;
+
+	json_write_begin(json, '{');
+	page_head_write(json, part->options, part->processes, 1);
+	run_data_write(json, part->options, part->processes, part->detail);
+	json_write_end(json, '}');
+}
+
 struct run_spool run_spool_write(
 	const struct options *options, struct processes *processes, const struct run_detail *detail)
 {
-	const int file = temporary_file_create();
-	struct run_spool spool = { .file = file + 1 };
-	struct output *out = xcalloc(sizeof *out);
-	struct json_writer json = { .out = out, .write_string = page_write_foreign_text };
-	struct stat status;
+	struct run_part part = { options, processes, detail };
 
-	out->fd = file < 0 ? -1 : dup(file);
-	if (out->fd < 0)
-		fatal(STATUS_UNREADABLE, "no temporary file for a part of the page:");
-	json_write_begin(&json, '{');
-	page_head_write(&json, options, processes, 1);
-	run_data_write(&json, options, processes, detail);
-	json_write_end(&json, '}');
-	output_close(out, "a temporary file for a part of the page");
-	spool.bytes = fstat(file, &status) ? 0 : (uint64_t)status.st_size;
-	return spool;
-}
-
-void run_spool_copy(struct json_writer *json, const struct run_spool *spool)
-{
-	char buffer[65536];
-	uint64_t at = 0;
-
-	if (json->needs_comma)
-		output_char(json->out, ',');
-	while (at < spool->bytes) {
-		const ssize_t got = pread(spool->file - 1, buffer, sizeof buffer, (off_t)at);
-
-		if (got <= 0)
-			fatal(STATUS_UNREADABLE, "a part of the page cannot be read back:");
-		output_bytes(json->out, buffer, (size_t)got);
-		at += (uint64_t)got;
-	}
-	json->needs_comma = true;
-}
-
-void run_spool_free(struct run_spool *spool)
-{
-	if (spool->file)
-		close(spool->file - 1);
-	*spool = (struct run_spool){ .file = 0 };
+	return spool_part(write_run_part, &part);
 }

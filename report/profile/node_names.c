@@ -26,21 +26,40 @@ uint32_t node_names_text(struct node_names *names, uint32_t name)
 /* Writes the label pattern of `text`, which is not longer, and returns its length. Names of
  * kernels, calls and what runs backward keep their numbers. Operators lose only some, because
  * conv2d is not conv3d. */
-static size_t normalize_label(struct trace_text text, enum node_kind kind, char *out)
+static size_t normalize_label(const char *text, size_t length, enum node_kind kind, char *out)
 {
 	switch (kind) {
 	case NODE_RANGE:
 	case NODE_STEP:
 	case NODE_MARK:
-		return label_fold(text.bytes, text.length, out);
+		return label_fold(text, length, out);
 	case NODE_MODULE:
-		return label_fold_module(text.bytes, text.length, out);
+		return label_fold_module(text, length, out);
 	case NODE_OP:
-		return label_fold_operator(text.bytes, text.length, out);
+		return label_fold_operator(text, length, out);
 	default:
-		memcpy(out, text.bytes, text.length);
-		return text.length;
+		memcpy(out, text, length);
+		return length;
 	}
+}
+
+uint32_t node_label_pattern(struct string_table *texts, uint32_t label, enum node_kind kind)
+{
+	const struct string_view text = string_table_get(texts, label);
+	char *pattern = xcalloc((size_t)text.length + 1);
+	const size_t length = normalize_label(text.bytes, text.length, kind, pattern);
+
+	label = string_table_intern(texts, pattern, length);
+	free(pattern);
+	return label;
+}
+
+bool node_label_is_engine(struct string_view label, enum node_kind kind)
+{
+	static const char begin[] = "autograd::engine::evaluate_function";
+
+	return (kind == NODE_OP || kind == NODE_BACKWARD) && label.length >= sizeof begin - 1 &&
+	       memcmp(label.bytes, begin, sizeof begin - 1) == 0;
 }
 
 uint32_t node_names_label(
@@ -48,8 +67,9 @@ uint32_t node_names_label(
 {
 	char small[256], *folded = text.length > sizeof small ? xcalloc(text.length) : small;
 	const char *bytes = names->fold_labels ? folded : text.bytes;
-	const size_t length = names->fold_labels ? normalize_label(text, kind, folded)
-						 : text.length;
+	const size_t length = names->fold_labels
+				      ? normalize_label(text.bytes, text.length, kind, folded)
+				      : text.length;
 	const uint32_t id = known_only ? string_table_find(names->texts, bytes, length)
 				       : string_table_intern(names->texts, bytes, length);
 

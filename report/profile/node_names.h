@@ -19,6 +19,11 @@
 /* Nodes made of texts without an id. Further ones are `(other labels)`. */
 #define NODE_NAMES_INLINE_MAX 65536u
 
+#define NODE_ENGINE_PATTERN "(backward)"
+/* What the names of nodes end with that are beside the nodes of the names (node_placement.h). */
+#define NODE_BACKWARD_END " (bwd)"
+#define NODE_RECOMPUTE_END " (recompute)"
+
 struct node_names;
 struct module_group;
 
@@ -57,6 +62,12 @@ uint32_t node_names_resolve(struct node_names *names, uint32_t parent, uint32_t 
 /* The node of a start/end range or mark below `parent`. `domain`: name id of the trace. */
 uint32_t node_names_child(struct node_names *names, uint32_t parent, struct trace_text text,
 	uint32_t domain, enum node_kind kind);
+
+/* Returns the label pattern of a label, a text, by the rules for nodes of `kind`. */
+uint32_t node_label_pattern(struct string_table *texts, uint32_t label, enum node_kind kind);
+/* Returns true for the label of autograd's engine, which works on one function. With folded labels
+ * such a node is NODE_ENGINE_PATTERN instead. */
+bool node_label_is_engine(struct string_view label, enum node_kind kind);
 
 /* The text of a name as it is. */
 uint32_t node_names_text(struct node_names *names, uint32_t name);

@@ -91,8 +91,8 @@ static bool text_begins_with(struct trace_text text, const char *with)
  * inside. */
 static bool is_engine_text(enum node_kind kind, struct trace_text text)
 {
-	return (kind == NODE_OP || kind == NODE_BACKWARD) &&
-	       text_begins_with(text, "autograd::engine::evaluate_function");
+	return node_label_is_engine(
+		(struct string_view){ text.bytes, (uint32_t)text.length }, kind);
 }
 
 static void note_surroundings(
@@ -152,8 +152,8 @@ static uint32_t backward_row(struct placement_pass *placing, uint32_t link)
 	row = node_names_deeper(names, parent, NODE_BACKWARD);
 	if (row)
 		return row;
-	row = tree_group(
-		names->tree, parent, suffixed_text(names, name, " (bwd)"), domain, NODE_BACKWARD);
+	row = tree_group(names->tree, parent, suffixed_text(names, name, NODE_BACKWARD_END), domain,
+		NODE_BACKWARD);
 	names->tree->nodes[row].ran_elsewhere = true;
 	names->tree->nodes[row].forward_node = forward;
 	return row;
@@ -291,11 +291,13 @@ static uint32_t make_node(struct placement_pass *placing, uint32_t id,
 
 	if (placing->within[id] == IN_ENGINE && names->fold_labels)
 		return tree_child(names->tree, position->parent,
-			string_table_intern(names->texts, "(backward)", 10), 0, NODE_BACKWARD);
+			string_table_intern(
+				names->texts, NODE_ENGINE_PATTERN, strlen(NODE_ENGINE_PATTERN)),
+			0, NODE_BACKWARD);
 	if (kind != NODE_MODULE)
 		return tree_child(names->tree, position->parent, label, domain, kind);
 	if (position->recomputed)
-		label = suffixed_text(names, label, " (recompute)");
+		label = suffixed_text(names, label, NODE_RECOMPUTE_END);
 	return tree_module(names->tree, position->parent, label, domain,
 		trace_node->detail ? node_names_text(names, trace_node->detail) : 0);
 }

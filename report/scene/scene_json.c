@@ -38,19 +38,9 @@ static uint32_t use_node(struct json_scene *out, uint32_t node)
 
 /* ---- columns ---- */
 
-/* Writes the indices of the columns that are not 0, as differences. */
-static void write_columns_used(
-	struct json_writer *json, const uint64_t *ns, const uint32_t *counts, size_t columns)
+static bool has_column(const struct scene_series *series, size_t column)
 {
-	size_t before = 0;
-
-	json_put_begin(json, "at", '[');
-	for (size_t i = 0; i < columns; i++)
-		if (ns[i] || counts[i]) {
-			json_write_unsigned(json, i - before);
-			before = i;
-		}
-	json_write_end(json, ']');
+	return series->ns[column] || series->counts[column];
 }
 
 static void write_series(
@@ -58,6 +48,7 @@ static void write_series(
 {
 	struct json_writer *json = out->json;
 	const char *name = scene_series_name(out->scene, lane, series->kind);
+	uint64_t before = 0;
 
 	json_write_begin(json, '{');
 	if (name)
@@ -66,17 +57,10 @@ static void write_series(
 		json_put_unsigned(json, "level", series->kind);
 	json_put_unsigned(json, "total_ns", series->total_ns);
 	json_put_unsigned(json, "count", series->count);
-	write_columns_used(json, series->ns, series->counts, SCENE_COLUMNS);
-	json_put_begin(json, "ns", '[');
-	for (size_t i = 0; i < SCENE_COLUMNS; i++)
-		if (series->ns[i] || series->counts[i])
-			json_write_unsigned(json, series->ns[i]);
-	json_write_end(json, ']');
-	json_put_begin(json, "counts", '[');
-	for (size_t i = 0; i < SCENE_COLUMNS; i++)
-		if (series->ns[i] || series->counts[i])
-			json_write_unsigned(json, series->counts[i]);
-	json_write_end(json, ']');
+	JSON_PUT_COLUMN(
+		json, "at", i, SCENE_COLUMNS, has_column(series, i), json_difference(&before, i));
+	JSON_PUT_COLUMN(json, "ns", i, SCENE_COLUMNS, has_column(series, i), series->ns[i]);
+	JSON_PUT_COLUMN(json, "counts", i, SCENE_COLUMNS, has_column(series, i), series->counts[i]);
 	json_write_end(json, '}');
 }
 
@@ -84,27 +68,13 @@ static void write_dominants_of_level(
 	struct json_scene *out, const struct scene_dominant *of, uint64_t level)
 {
 	struct json_writer *json = out->json;
-	size_t before = 0;
+	uint64_t before = 0;
 
 	json_write_begin(json, '{');
 	json_put_unsigned(json, "level", level);
-	json_put_begin(json, "at", '[');
-	for (size_t i = 0; i < SCENE_COLUMNS; i++)
-		if (of[i].ns) {
-			json_write_unsigned(json, i - before);
-			before = i;
-		}
-	json_write_end(json, ']');
-	json_put_begin(json, "node", '[');
-	for (size_t i = 0; i < SCENE_COLUMNS; i++)
-		if (of[i].ns)
-			json_write_unsigned(json, use_node(out, of[i].node));
-	json_write_end(json, ']');
-	json_put_begin(json, "ns", '[');
-	for (size_t i = 0; i < SCENE_COLUMNS; i++)
-		if (of[i].ns)
-			json_write_unsigned(json, of[i].ns);
-	json_write_end(json, ']');
+	JSON_PUT_COLUMN(json, "at", i, SCENE_COLUMNS, of[i].ns, json_difference(&before, i));
+	JSON_PUT_COLUMN(json, "node", i, SCENE_COLUMNS, of[i].ns, use_node(out, of[i].node));
+	JSON_PUT_COLUMN(json, "ns", i, SCENE_COLUMNS, of[i].ns, of[i].ns);
 	json_write_end(json, '}');
 }
 
@@ -152,33 +122,20 @@ static void write_event_kinds(
 static void write_events(struct json_scene *out, const struct scene_lane *lane)
 {
 	struct json_writer *json = out->json;
+	const struct scene_event *events = lane->events;
 	uint32_t index_of[CATEGORIES_MAX] = { 0 };
 	uint64_t before = 0;
 
 	json_put_begin(json, "events", '{');
 	write_event_kinds(out, lane, index_of);
-	json_put_begin(json, "begin_ns", '[');
-	for (size_t i = 0; i < lane->event_count; i++) {
-		json_write_unsigned(json, lane->events[i].begin_ns - before);
-		before = lane->events[i].begin_ns;
-	}
-	json_write_end(json, ']');
-	json_put_begin(json, "duration_ns", '[');
-	for (size_t i = 0; i < lane->event_count; i++)
-		json_write_unsigned(json, lane->events[i].duration_ns);
-	json_write_end(json, ']');
-	json_put_begin(json, "kind", '[');
-	for (size_t i = 0; i < lane->event_count; i++)
-		json_write_unsigned(json, index_of[lane->events[i].kind % CATEGORIES_MAX]);
-	json_write_end(json, ']');
-	json_put_begin(json, "node", '[');
-	for (size_t i = 0; i < lane->event_count; i++)
-		json_write_unsigned(json, use_node(out, lane->events[i].node));
-	json_write_end(json, ']');
-	json_put_begin(json, "name", '[');
-	for (size_t i = 0; i < lane->event_count; i++)
-		json_write_unsigned(json, string_index(out, lane->events[i].name));
-	json_write_end(json, ']');
+	JSON_PUT_COLUMN(json, "begin_ns", i, lane->event_count, true,
+		json_difference(&before, events[i].begin_ns));
+	JSON_PUT_COLUMN(json, "duration_ns", i, lane->event_count, true, events[i].duration_ns);
+	JSON_PUT_COLUMN(json, "kind", i, lane->event_count, true,
+		index_of[events[i].kind % CATEGORIES_MAX]);
+	JSON_PUT_COLUMN(json, "node", i, lane->event_count, true, use_node(out, events[i].node));
+	JSON_PUT_COLUMN(
+		json, "name", i, lane->event_count, true, string_index(out, events[i].name));
 	json_write_end(json, '}');
 }
 
@@ -222,24 +179,6 @@ static void write_lane(struct json_scene *out, const struct scene_lane *lane)
 
 /* ---- memory ---- */
 
-enum memory_field { FIELD_LEVEL, FIELD_RESERVED, FIELD_RESERVED_MAX, FIELD_OTHERS, FIELD_BEFORE };
-
-static uint64_t memory_value(const struct scene_memory_column *column, enum memory_field field)
-{
-	switch (field) {
-	case FIELD_LEVEL:
-		return column->level;
-	case FIELD_RESERVED:
-		return column->reserved;
-	case FIELD_RESERVED_MAX:
-		return column->reserved_max;
-	case FIELD_OTHERS:
-		return column->others;
-	default:
-		return column->before;
-	}
-}
-
 /* Returns true if a column is written: it is the first one, or its bytes are not those of the
  * column before. */
 static bool is_column_written(const struct scene_memory *memory, size_t column)
@@ -247,67 +186,39 @@ static bool is_column_written(const struct scene_memory *memory, size_t column)
 	const struct scene_memory_column *now = &memory->columns[column],
 					 *before = &memory->columns[column ? column - 1 : 0];
 
-	if (!column || memcmp(now->owners, before->owners, sizeof now->owners) != 0)
-		return true;
-	for (enum memory_field field = FIELD_LEVEL; field <= FIELD_BEFORE; field++)
-		if (memory_value(now, field) != memory_value(before, field))
-			return true;
-	return false;
+	return !column || memcmp(now->owners, before->owners, sizeof now->owners) != 0 ||
+	       now->level != before->level || now->reserved != before->reserved ||
+	       now->reserved_max != before->reserved_max || now->others != before->others ||
+	       now->before != before->before;
 }
 
-static void write_memory_field(struct json_writer *json, const char *key,
-	const struct scene_memory *memory, enum memory_field field, size_t columns)
-{
-	json_put_begin(json, key, '[');
-	for (size_t i = 0; i < columns; i++)
-		if (is_column_written(memory, i))
-			json_write_unsigned(json, memory_value(&memory->columns[i], field));
-	json_write_end(json, ']');
-}
-
-/* Writes which columns are written, and the times of their moments, as differences. */
-static void write_memory_times(
-	struct json_writer *json, const struct scene_memory *memory, size_t columns)
-{
-	uint64_t before_ns = 0;
-	size_t before = 0;
-
-	json_put_begin(json, "at", '[');
-	for (size_t i = 0; i < columns; i++)
-		if (is_column_written(memory, i)) {
-			json_write_unsigned(json, i - before);
-			before = i;
-		}
-	json_write_end(json, ']');
-	json_put_begin(json, "at_ns", '[');
-	for (size_t i = 0; i < columns; i++)
-		if (is_column_written(memory, i)) {
-			json_write_unsigned(json, memory->columns[i].at_ns - before_ns);
-			before_ns = memory->columns[i].at_ns;
-		}
-	json_write_end(json, ']');
-}
+#define PUT_MEMORY_COLUMN(key, value) \
+	JSON_PUT_COLUMN(json, key, i, columns, is_column_written(memory, i), value)
 
 static void write_memory_columns(
 	struct json_writer *json, const struct scene_memory *memory, size_t columns)
 {
-	write_memory_times(json, memory, columns);
-	write_memory_field(json, "level", memory, FIELD_LEVEL, columns);
+	const struct scene_memory_column *of = memory->columns;
+	uint64_t before = 0, before_ns = 0;
+
+	PUT_MEMORY_COLUMN("at", json_difference(&before, i));
+	PUT_MEMORY_COLUMN("at_ns", json_difference(&before_ns, of[i].at_ns));
+	PUT_MEMORY_COLUMN("level", of[i].level);
 	if (memory->has_reserved) {
-		write_memory_field(json, "reserved", memory, FIELD_RESERVED, columns);
-		write_memory_field(json, "reserved_max", memory, FIELD_RESERVED_MAX, columns);
+		PUT_MEMORY_COLUMN("reserved", of[i].reserved);
+		PUT_MEMORY_COLUMN("reserved_max", of[i].reserved_max);
 	}
 	json_put_begin(json, "owner", '[');
 	for (size_t owner = 0; owner < memory->owner_count; owner++) {
 		json_write_begin(json, '[');
 		for (size_t i = 0; i < columns; i++)
 			if (is_column_written(memory, i))
-				json_write_unsigned(json, memory->columns[i].owners[owner]);
+				json_write_unsigned(json, of[i].owners[owner]);
 		json_write_end(json, ']');
 	}
 	json_write_end(json, ']');
-	write_memory_field(json, "others", memory, FIELD_OTHERS, columns);
-	write_memory_field(json, "before", memory, FIELD_BEFORE, columns);
+	PUT_MEMORY_COLUMN("others", of[i].others);
+	PUT_MEMORY_COLUMN("before", of[i].before);
 }
 
 static void write_memory(struct json_scene *out, const struct scene_memory *memory, size_t columns)
@@ -390,21 +301,11 @@ static void write_nodes(struct json_scene *out)
 	struct json_writer *json = out->json;
 
 	json_put_begin(json, "nodes", '{');
-	json_put_begin(json, "id", '[');
-	for (uint32_t id = 1; id < tree->count; id++)
-		if (out->is_node_used[id])
-			json_write_unsigned(json, id);
-	json_write_end(json, ']');
-	json_put_begin(json, "parent", '[');
-	for (uint32_t id = 1; id < tree->count; id++)
-		if (out->is_node_used[id])
-			json_write_unsigned(json, tree->nodes[id].parent);
-	json_write_end(json, ']');
-	json_put_begin(json, "name", '[');
-	for (uint32_t id = 1; id < tree->count; id++)
-		if (out->is_node_used[id])
-			json_write_unsigned(json, string_index(out, tree->nodes[id].name));
-	json_write_end(json, ']');
+	JSON_PUT_COLUMN(json, "id", id, tree->count, out->is_node_used[id], id);
+	JSON_PUT_COLUMN(
+		json, "parent", id, tree->count, out->is_node_used[id], tree->nodes[id].parent);
+	JSON_PUT_COLUMN(json, "name", id, tree->count, out->is_node_used[id],
+		string_index(out, tree->nodes[id].name));
 	json_write_end(json, '}');
 }
 

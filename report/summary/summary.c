@@ -8,6 +8,7 @@
 #include "report/print/node_words.h"
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
+#include "report/summary/steps_sentence.h"
 #include "report/summary/summary_tree.h"
 #include "report/summary/verdict.h"
 #include "report/table/computed_row.h"
@@ -152,72 +153,14 @@ static void put_summary_devices(const struct process *process, const struct styl
 	}
 }
 
-static void add_excluded_steps(struct paragraph *paragraph, size_t count, const char *what)
-{
-	if (!count)
-		return;
-	paragraph_add(paragraph, ", ");
-	paragraph_value(paragraph, UNIT_COUNT, count);
-	paragraph_add(paragraph, " %s excluded", what);
-}
-
-#define THREADS_NAMED 4u
-
-/* Appends `38 + 40 steps` for few threads, `1,234 steps` for one or many. */
-static void add_step_counts(struct paragraph *paragraph, const struct steps *steps, size_t usual)
-{
-	const bool each = steps->thread_count > 1 && steps->thread_count <= THREADS_NAMED;
-
-	for (size_t i = 0; each && i < steps->thread_count; i++) {
-		paragraph_add(paragraph, i ? " + " : "");
-		paragraph_value(paragraph, UNIT_COUNT, steps->threads[i].usual);
-	}
-	if (!each)
-		paragraph_value(paragraph, UNIT_COUNT, usual);
-	paragraph_add(paragraph, usual == 1 ? " step of " : " steps of ");
-	paragraph_value(paragraph, UNIT_TIME, steps->p50_ns);
-	if (usual > 1)
-		paragraph_add(paragraph, " (p50)");
-	if (steps->thread_count > 1) {
-		paragraph_add(paragraph, " on ");
-		paragraph_value(paragraph, UNIT_COUNT, steps->thread_count);
-		paragraph_add(paragraph, " threads");
-	}
-}
-
 /* Prints the steps that were found. Prints nothing if steps were not looked for. */
 static void put_summary_steps(const struct process *process, const struct style *style)
 {
-	const struct steps *steps = process->steps;
 	struct paragraph paragraph = { .style = style };
-	size_t usual;
 
-	if (!steps)
+	if (!process->steps)
 		return;
-	if (!steps->count) {
-		paragraph_add(&paragraph, "%s", steps->reason);
-		paragraph_print(&paragraph, "steps");
-		return;
-	}
-	usual = steps_usual(steps);
-	if (usual)
-		add_step_counts(&paragraph, steps, usual);
-	else
-		paragraph_add(&paragraph, "0 steady-state steps");
-	add_excluded_steps(&paragraph, steps->warm_up, "warm-up");
-	add_excluded_steps(&paragraph, steps->captures,
-		steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
-	add_excluded_steps(&paragraph, steps->unfinished, "unfinished");
-	if (steps->on_gpu) {
-		paragraph_add(&paragraph, ", on the GPU ");
-		paragraph_value(&paragraph, UNIT_TIME, steps->window_p50_ns);
-		paragraph_add(&paragraph, ": the host is ");
-		paragraph_value(&paragraph, UNIT_TIME, steps->ahead_ns);
-		paragraph_add(&paragraph, " ahead of it");
-	}
-	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence,
-		steps_confidence_name(steps->confidence), *steps->reason ? ": " : "",
-		steps->reason);
+	steps_sentence_add(&paragraph, process->steps);
 	paragraph_print(&paragraph, "steps");
 }
 

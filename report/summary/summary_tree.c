@@ -37,6 +37,26 @@ static long double shown_value(const struct summary_tree *tree, const struct row
 	return cell_number(&cell, &number) && number < 0 ? -number : number;
 }
 
+/* Returns what decides whether a row is kept: its value; of a range that is shown for its CPU time,
+ * although it has little GPU work, as much of the whole as it has of the CPU time, and at most what
+ * the row around it has. */
+static long double row_weight(const struct summary_tree *tree, const struct row *row)
+{
+	const struct profile *profile = tree->process->profile;
+	const long double value = shown_value(tree, row), cpu = profile_cpu_of_roots(profile),
+			  whole = (long double)profile->totals.gpu_sum_ns;
+	long double weight;
+
+	if (row->kind != ROW_NODE || row->tree != profile->tree ||
+		profile->tree->nodes[row->node].kind != NODE_RANGE ||
+		strncmp(tree->sort->key, "gpu", 3) != 0 || value * 100 >= whole || cpu <= 0)
+		return value;
+	weight = (long double)profile->tree->nodes[row->node].total_ns / cpu * whole;
+	return row->parent != NO_ROW && weight > tree->values[row->parent]
+		       ? tree->values[row->parent]
+		       : weight;
+}
+
 /* Takes over the rows of which `kept` has a number, in their order. A row below one that is left
  * out moves up. */
 static void take_rows(struct summary_tree *tree, const bool *kept)
@@ -353,7 +373,7 @@ void summary_tree_put(const struct report *report, size_t most, const struct sty
 	tree.values = xcalloc((all->count + 1) * sizeof *tree.values);
 	for (size_t i = 0; i < all->count; i++) {
 		rows_add(&tree.rows, &all->rows[i]);
-		tree.values[i] = shown_value(&tree, &all->rows[i]);
+		tree.values[i] = row_weight(&tree, &all->rows[i]);
 	}
 	if (!selects_rows(report->options)) {
 		merge_equal_rows(&tree);

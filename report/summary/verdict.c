@@ -5,7 +5,9 @@
 #include "report/diagnose/diagnose.h"
 #include "report/print/print_json.h"
 #include "report/summary/headline.h"
+#include "report/summary/steps_sentence.h"
 #include "report/table/computed_row.h"
+#include "report/views/summary_coverage.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +33,19 @@ static void add_headline(
 	verdict->sentences[topic] = paragraph.built.text;
 	if (paragraph.built.used)
 		place->node = headline_place(verdict->process, of, &place->amount, &place->whole);
+}
+
+/* Adds what the figures rest on: the lines `coverage` and `steps` of the first screen. */
+static void add_evidence_lines(struct run_verdict *verdict)
+{
+	const struct style style = { .ascii = false, .whole_names = true };
+	struct paragraph coverage = { .style = &style }, steps = { .style = &style };
+
+	coverage_add(&coverage, verdict->process);
+	verdict->sentences[VERDICT_COVERAGE] = coverage.built.text;
+	if (verdict->process->steps)
+		steps_sentence_add(&steps, verdict->process->steps);
+	verdict->sentences[VERDICT_STEPS] = steps.built.text;
 }
 
 static void add_bound(struct run_verdict *verdict, const struct row *row)
@@ -65,6 +80,7 @@ struct run_verdict *run_verdict_read(const struct options *options,
 		add_headline(verdict, VERDICT_BOUND, HEADLINE_CPU);
 	add_headline(verdict, VERDICT_GPU_TIME, HEADLINE_GPU);
 	add_headline(verdict, VERDICT_MEMORY, HEADLINE_MEMORY);
+	add_evidence_lines(verdict);
 	step_busy_read(process, &verdict->steps_busy_ns, &verdict->steps_idle_ns);
 	verdict->busy_ns = totals->gpu_busy_ns;
 	verdict->idle_ns = totals->gpu_idle_ns;

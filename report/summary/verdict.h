@@ -17,7 +17,9 @@
 	X(NEXT, "next")         /* what to do */                                                  \
 	X(GPU_TIME, "gpu time") /* where GPU work was launched; without a verdict also how busy \
 				 * the GPU was */ \
-	X(MEMORY, "memory")     /* the peak of device memory */
+	X(MEMORY, "memory")     /* the peak of device memory */                                   \
+	X(COVERAGE, "coverage") /* how many GPU records were attributed to ranges */              \
+	X(STEPS, "steps")       /* which steps were found, and how */
 
 enum verdict_topic {
 #define X(topic, name) VERDICT_##topic,

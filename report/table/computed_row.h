@@ -35,6 +35,7 @@ struct computed_row {
 	/* texts of the process that the label has after the path, 0: none: a call at its end, and
 	 * the GPU operation that came next */
 	uint32_t last_call, next_operation;
+	uint32_t launch_stack; /* call stack of a launch that the row is about; 0: none */
 };
 
 /* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the

@@ -50,4 +50,24 @@ void json_put_known_double(struct json_writer *json, const char *key, double val
 void json_put_string(struct json_writer *json, const char *key, const char *string);
 void json_put_text(struct json_writer *json, const char *key, struct string_view text);
 
+/* Writes a key and an array with a value of each row below `count` for which `is_written` is true.
+ * Both `is_written` and `value`, an unsigned number, are expressions with the index `row`. */
+#define JSON_PUT_COLUMN(json, key, row, count, is_written, value)  \
+	do {                                                       \
+		json_put_begin(json, key, '[');                    \
+		for (size_t row = 0; row < (size_t)(count); row++) \
+			if (is_written)                            \
+				json_write_unsigned(json, value);  \
+		json_write_end(json, ']');                         \
+	} while (0)
+
+/* Returns the difference from the value of the call before, for columns of increasing numbers. */
+static inline uint64_t json_difference(uint64_t *before, uint64_t value)
+{
+	const uint64_t difference = value - *before;
+
+	*before = value;
+	return difference;
+}
+
 #endif

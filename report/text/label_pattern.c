@@ -99,8 +99,8 @@ static bool is_wrapper_module(const char *part, size_t length, bool is_first_par
 	       (is_first_part && equals_word(part, length, "module"));
 }
 
-/* Returns the length of `part` without the number at its end if the words before it say that it is
- * one of many: encoder_layer_3. Else `length`: linear_1 and linear_2 may do different things. */
+/* Returns the length of `part` without the number at its end if the word before the number says
+ * that it is one of many. Else `length`: two linear layers with numbers may do different things. */
 static size_t numbered_stem(const char *part, size_t length)
 {
 	static const char *const repeated[] = { "layer_", "block_" };

@@ -16,11 +16,10 @@
  * begins with a number keeps it. These patterns are for user ranges and steps, never for
  * operators, kernels and calls.
  *
- * In paths of PyTorch's modules whole parts are replaced, and numbers after `layer_` and `block_`.
- * Parts that only wrap another module are left out:
+ * In paths of PyTorch's modules whole parts are replaced, and numbers after the words layer and
+ * block with an underscore. Parts that only wrap another module are left out:
  *
  *	layers.0.attn                   ->  layers.*.attn
- *	encoder_layer_0                 ->  encoder_layer_*
  *	_orig_mod.layers.0, module.0    ->  layers.*, *
  */
 #ifndef PPERF_REPORT_TEXT_LABEL_PATTERN_H

@@ -82,6 +82,7 @@ static void output_flush(struct output *out)
 
 	if (!out->has_written)
 		output_begin(out);
+	out->flushed += out->used;
 	if (out->gzip) {
 		out->error = gzip_writer_write(out->gzip, out->buffer, out->used);
 		out->used = 0;

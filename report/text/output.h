@@ -19,6 +19,7 @@ struct output {
 	char *temporary;  /* the file that is renamed to the output at the end; NULL: none */
 	int error;        /* errno of the first failed write; later output is dropped */
 	bool has_written; /* something was written */
+	uint64_t flushed; /* bytes that left the buffer, as they were before compression */
 	size_t used;
 	char buffer[OUTPUT_BUFFER_BYTES];
 };

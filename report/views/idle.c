@@ -462,6 +462,7 @@ static struct computed_row *long_gap_row(const struct idle_report *idle, const s
 		idle->process, idle_part_node(&one->gap, &one->ended_by), "gap");
 
 	computed->next_operation = one->ended_by.name;
+	computed->launch_stack = one->ended_by.stack;
 	if (one->gap.blocked_owner &&
 		one->gap.blocked_by != name_of_node(idle, one->gap.blocked_owner))
 		computed->last_call = one->gap.blocked_by;

@@ -65,6 +65,17 @@ static struct map_order *segments_by_waste(const struct memory_moment *moment)
 	return order;
 }
 
+size_t *memory_map_order(const struct memory_moment *moment)
+{
+	struct map_order *order = segments_by_waste(moment);
+	size_t *indices = xcalloc((moment->segment_count + 1) * sizeof *indices);
+
+	for (size_t i = 0; i < moment->segment_count; i++)
+		indices[i] = order[i].index;
+	free(order);
+	return indices;
+}
+
 /* Returns whose tensors hold most of a segment. `groups`: of the moment, by call path. `sums`: an
  * entry for each group, zeroed before and after. */
 static struct segment_holder find_holder(const struct memory_moment *moment,
@@ -291,8 +302,7 @@ static uint64_t cell_begin(uint64_t bytes, unsigned cell, unsigned width)
 	return bytes / width * cell + bytes % width * cell / width;
 }
 
-/* Adds to each cell the bytes of it that a block occupies. */
-static void add_block_to_cells(uint64_t *occupied, unsigned width,
+void memory_map_add_to_cells(uint64_t *occupied, unsigned width,
 	const struct moment_segment *segment, const struct memory_block *block)
 {
 	const uint64_t bytes = segment->segment.bytes,
@@ -316,7 +326,7 @@ static void put_picture(const struct memory_moment *moment, const struct moment_
 	uint64_t occupied[PICTURE_MAX] = { 0 };
 
 	for (size_t i = 0; i < segment->block_count; i++)
-		add_block_to_cells(
+		memory_map_add_to_cells(
 			occupied, width, segment, &moment->blocks[segment->first_block + i]);
 	for (unsigned cell = 0; cell < width; cell++) {
 		const uint64_t bytes = cell_begin(segment->segment.bytes, cell + 1, width) -

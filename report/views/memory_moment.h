@@ -24,4 +24,11 @@ void memory_moment_print(const struct process *process, bool names_process,
 /* Sets the column `line`, if a line of the program is known. */
 void computed_row_set_line(struct computed_row *computed, struct process *process, uint32_t stack);
 
+/* Returns the indices of a moment's segments in the order of the memory map: most free bytes first,
+ * those whose blocks are not known last. The caller frees the array. */
+size_t *memory_map_order(const struct memory_moment *moment);
+/* Adds to each of `width` equal parts of a segment the bytes of it that a block occupies. */
+void memory_map_add_to_cells(uint64_t *occupied, unsigned width,
+	const struct moment_segment *segment, const struct memory_block *block);
+
 #endif

@@ -300,18 +300,17 @@ static void warn_missing_inputs(
 static void arrange_process_roofline(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows, const struct peaks_table *table)
 {
-	struct roofline roofline = roofline_read(options, process);
+	const struct roofline *roofline = roofline_of(options, process);
 
-	for (size_t i = 0; i < roofline.device_count; i++)
-		if (roofline.devices[i].operations)
-			add_roofline_rows(options, process, rows, &roofline.devices[i], table);
+	for (size_t i = 0; i < roofline->device_count; i++)
+		if (roofline->devices[i].operations)
+			add_roofline_rows(options, process, rows, &roofline->devices[i], table);
 	if (rows->count)
 		warn_missing_inputs(options, processes, process);
 	else
 		processes_warn(processes,
 			"%s: no GPU work is in this trace; pperf-report info lists its sources",
 			process->path);
-	roofline_free(&roofline);
 }
 
 void arrange_roofline(const struct options *options, struct processes *processes, struct rows *rows)

@@ -272,7 +272,7 @@ static void add_thread_rows(const struct options *options, struct process *proce
 static void add_steps_rows(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
-	struct step_table *table = step_table_read(process);
+	const struct step_table *table = step_table_of(process);
 	struct step_level *levels = step_levels_read(process, table);
 	bool *chosen = select_steps(table, view_top(options));
 	size_t first;
@@ -290,7 +290,6 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 	warn_growth(processes, process);
 	free(chosen);
 	free(levels);
-	step_table_free(table);
 }
 
 void arrange_steps(const struct options *options, struct processes *processes, struct rows *rows)

@@ -176,50 +176,54 @@ static void add_unmatched_records(struct paragraph *paragraph, const struct inte
 	}
 }
 
-static void put_coverage(const struct process *process, const struct style *style)
+void coverage_add(struct paragraph *paragraph, const struct process *process)
 {
 	const struct integrity *integrity = &process->integrity;
 	const uint64_t records = integrity->attributed + integrity->unattributed;
 	const char *before;
-	struct paragraph paragraph = { .style = style };
 
 	if (!records && !integrity->launches && !integrity->copies_called &&
 		!integrity->sets_called && !integrity->graph_launches) {
-		paragraph_add(&paragraph,
+		paragraph_add(paragraph,
 			"no GPU work in this trace; the following figures are CPU times of ranges");
-		paragraph_print(&paragraph, "coverage");
 		return;
 	}
 	if (records) {
-		paragraph_percent(&paragraph, integrity->attributed, records);
-		paragraph_add(&paragraph, " of ");
-		paragraph_value(&paragraph, UNIT_COUNT, records);
-		paragraph_add(
-			&paragraph, " GPU records attributed to the range that launched them");
+		paragraph_percent(paragraph, integrity->attributed, records);
+		paragraph_add(paragraph, " of ");
+		paragraph_value(paragraph, UNIT_COUNT, records);
+		paragraph_add(paragraph, " GPU records attributed to the range that launched them");
 		if (integrity->untimed)
-			paragraph_add(&paragraph, " (%llu without timestamps)",
+			paragraph_add(paragraph, " (%llu without timestamps)",
 				(unsigned long long)integrity->untimed);
 	} else {
-		paragraph_add(&paragraph, "no GPU records");
+		paragraph_add(paragraph, "no GPU records");
 	}
 	before = "; GPU records / calls: ";
-	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels,
+	add_pair(paragraph, "launches", integrity->kernels - integrity->graph_kernels,
 		integrity->launches, &before);
-	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies,
+	add_pair(paragraph, "copies", integrity->copies - integrity->graph_copies,
 		integrity->copies_called, &before);
-	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets,
+	add_pair(paragraph, "memsets", integrity->sets - integrity->graph_sets,
 		integrity->sets_called, &before);
 	if (integrity->graph_launches) {
-		paragraph_add(&paragraph, "%s", before);
-		paragraph_value(&paragraph, UNIT_COUNT,
+		paragraph_add(paragraph, "%s", before);
+		paragraph_value(paragraph, UNIT_COUNT,
 			integrity->graph_kernels + integrity->graph_copies + integrity->graph_sets);
-		paragraph_add(&paragraph, " by ");
-		paragraph_value(&paragraph, UNIT_COUNT, integrity->graph_launches);
-		paragraph_add(&paragraph, " graph launches");
+		paragraph_add(paragraph, " by ");
+		paragraph_value(paragraph, UNIT_COUNT, integrity->graph_launches);
+		paragraph_add(paragraph, " graph launches");
 	}
-	add_unmatched_records(&paragraph, integrity);
+	add_unmatched_records(paragraph, integrity);
 	if (records)
-		add_methods(&paragraph, process);
+		add_methods(paragraph, process);
+}
+
+static void put_coverage(const struct process *process, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	coverage_add(&paragraph, process);
 	paragraph_print(&paragraph, "coverage");
 }
 

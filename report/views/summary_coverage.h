@@ -8,11 +8,14 @@
 
 #include "report/print/print.h"
 #include "report/run/process.h"
+#include "report/text/paragraph.h"
 
 /* Returns the separator between two facts of a line: a dot, or a comma if only ASCII may be
  * written. */
 const char *coverage_separator(const struct style *style);
 
+/* Appends how many GPU records were attributed to ranges, and how. */
+void coverage_add(struct paragraph *paragraph, const struct process *process);
 /* Prints the sources, their coverage, the times of CUPTI handover and the recording windows. */
 void coverage_put_sources(const struct process *process, const struct style *style);
 /* Prints how many operators were only counted and have no records. */

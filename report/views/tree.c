@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LARGE_CPU_PART 10u /* of the CPU time of the roots */
+
 struct tree_walk {
 	const struct options *options;
 	struct process *process;
@@ -27,6 +29,9 @@ struct tree_walk {
 	long double min_value; /* rows with less are too small; 0: no limit */
 	/* limit for rows without GPU work: those with less CPU time are summed up */
 	uint64_t min_cpu_ns;
+	/* A range that takes so long is shown although it has little GPU work, such as a wait for
+	 * data. 0: rows are not ordered by GPU time. */
+	uint64_t large_cpu_ns;
 	uint32_t base;        /* depth of the roots; 1 below the row of a process */
 	uint32_t root_parent; /* row of the roots' parent, or NO_ROW */
 	struct row *stack;    /* rows to visit; the last is next */
@@ -79,6 +84,8 @@ static bool is_too_small(const struct tree_walk *walk, const struct row *row)
 		return false;
 	if (walk->without_gpu_work && walk->without_gpu_work[row->node] &&
 		node->total_ns >= walk->min_cpu_ns)
+		return false;
+	if (walk->large_cpu_ns && node->kind == NODE_RANGE && node->total_ns >= walk->large_cpu_ns)
 		return false;
 	return sort_value(walk, row) < walk->min_value;
 }
@@ -320,6 +327,9 @@ static void arrange_process_tree(struct tree_walk *walk)
 	walk->min_value = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
 	walk->min_cpu_ns = clamp_to_u64(profile_cpu_of_roots(walk->process->profile) *
 					(long double)view_min_percent(walk->options) / 100);
+	if (walk->without_gpu_work && strncmp(walk->sort->key, "gpu", 3) == 0)
+		walk->large_cpu_ns = clamp_to_u64(
+			profile_cpu_of_roots(walk->process->profile) / LARGE_CPU_PART);
 	walk->root_parent = NO_ROW;
 	if (walk->options->all) {
 		rows_add(walk->rows, &process_row);

@@ -78,6 +78,18 @@ def snapshot(path, names=("forward", "backward", "attention", "optimizer_step"),
     return path
 
 
+def empty_and_cut(folder):
+    """A trace without values, and one that is cut at several places. Each is a file until the next
+    one is asked for."""
+    yield imported(folder / "empty.json", [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}, event("user_annotation", "nothing", 1, 0)])
+    whole = simulated(folder).read_bytes()
+    cut = folder / "cut" / "cut.bin"
+    cut.parent.mkdir()
+    for part in (.3, .6, .9):
+        cut.write_bytes(whole[:int(len(whole) * part)])
+        yield cut
+
+
 def samples(folder):
     """Traces of each origin that are at hand."""
     found = [imported(folder / "imported.json", operators(["aten::a", "aten::b", "aten::c"]))]

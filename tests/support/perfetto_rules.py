@@ -3,6 +3,7 @@
 
   - the file is a sequence of packets without a byte between them
   - every track is described before it is used, and so is its parent
+  - a sequence of packets begins with its clock, and each time adds to the time before
   - begins and ends of slices are in pairs, in time order on each track
   - names are ids of interned names, in packets that say that they need them
   - a counter value is on a track of a counter
@@ -40,7 +41,7 @@ def fields(data):
 
 class Checker:
     def __init__(self):
-        self.tracks, self.names, self.categories = {}, {}, {}
+        self.tracks, self.sequences = {}, {}
         self.open, self.last, self.flows, self.ended = {}, {}, set(), set()
         self.slices = []    # (track, name, category, begin, end)
         self.counters = {}  # {track: [value, ...]}
@@ -54,22 +55,31 @@ class Checker:
         name = (thread.get(5) or track.get(2) or [b""])[0].decode()
         self.tracks[uuid] = {"name": name, "parent": track.get(5, [0])[0], "is_counter": 8 in track, "process": fields(track[3][0]) if 3 in track else None}
 
-    def intern(self, message):
+    def begin(self, packet, number):
+        """A sequence: its track, time so far, names and categories."""
+        defaults = fields(packet[59][0])
+        clocks = {clock[1][0]: clock for clock in map(fields, fields(packet[6][0])[1])}
+        assert packet[13][0] & 1 and number not in self.sequences, packet
+        assert clocks[64][3] == [1] and clocks[64][2] == clocks[6][2] == [0] and defaults[58] == [64], (clocks, defaults)
+        self.sequences[number] = [fields(defaults[11][0])[11][0], 0, {}, {}]
+
+    def intern(self, sequence, message):
         data = fields(message)
-        for number, table in ((1, self.categories), (2, self.names)):
+        for number, table in ((1, sequence[3]), (2, sequence[2])):
             for entry in data.get(number, []):
                 entry = fields(entry)
                 assert entry[1][0] not in table
                 table[entry[1][0]] = entry[2][0].decode("utf-8")
 
-    def event(self, packet, message):
+    def event(self, packet, sequence, message):
         event = fields(message)
-        kind, track, at = event[9][0], event[11][0], packet[8][0]
+        sequence[1] += packet[8][0]
+        kind, (track, at, names, categories) = event[9][0], sequence
+        assert packet[13][0] & 2 and 11 not in event, packet
         assert track in self.tracks and at >= self.last.get(track, 0), (event, at, self.last.get(track))
         self.last[track] = at
         if kind in (1, 3):
-            assert packet[13][0] & 2, packet
-            name, category = self.names[event[10][0]], self.categories[event[3][0]]
+            name, category = names[event[10][0]], categories[event[3][0]]
         if kind == 1:
             self.open.setdefault(track, []).append((name, category, at))
         elif kind == 2:
@@ -89,16 +99,17 @@ def check(data):
         data = gzip.decompress(data)
     checker, whole = Checker(), fields(data)
     assert set(whole) == {1}, set(whole)
-    assert fields(whole[1][0])[13][0] & 1, "the first packet clears the state"
     for packet in whole[1]:
         packet = fields(packet)
-        assert packet[10][0], packet
-        assert len(packet.get(12, [])) <= 1
+        number = packet[10][0]
+        assert number and len(packet.get(12, [])) <= 1, packet
+        if 59 in packet:
+            checker.begin(packet, number)
         if 12 in packet:
-            checker.intern(packet[12][0])
+            checker.intern(checker.sequences[number], packet[12][0])
         if 60 in packet:
             checker.descriptor(packet[60][0])
         if 11 in packet:
-            checker.event(packet, packet[11][0])
+            checker.event(packet, checker.sequences[number], packet[11][0])
     assert not any(checker.open.values()), "slices without an end"
     return checker

@@ -323,6 +323,21 @@ def hostile_names_stay_in_their_place(folder):
 
 
 @case
+def nothing_of_the_environment_is_written(folder):
+    token = "hf_SeCrEtToKeN"
+    secrets = {"environment": {"HF_TOKEN": token}, "ENV": [token], "PROC": {"environ": token}, "env.HF_TOKEN": token}
+    events = [span("cpu_op", "aten::mm", 0, 10, **{"External id": 1, "env": token}), span("cuda_runtime", "cudaLaunchKernel", 1, 1, correlation=1, environ=token), kernel("k", 3, 5, 1),
+              *({"ph": "M", "name": name, "pid": 4100, "tid": 0, "ts": 0, "args": {"HF_TOKEN": token, "env": token}} for name in ("process_env", "PROC", "ENV"))]
+    program = BUILD / "cudasim" / "13" / "demo_train"
+    if program.exists():
+        traced(folder, program, "2", env={"HF_TOKEN": token})
+    for trace in (written(folder, events, **secrets), *folder.glob("*.bin")):
+        for form in ("chrome", "perfetto", "sqlite", "opprof", "folded", "speedscope", "pprof", "dot", "graph"):
+            data = export(form, trace)
+            assert token.encode() not in (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data), (form, trace)
+
+
+@case
 def empty_and_cut_traces_are_written_too(folder):
     trace = demo(folder)
     data = trace.read_bytes()

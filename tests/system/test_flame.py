@@ -6,7 +6,7 @@ browser, and names of a trace stay text.
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import base64, hashlib, json, os, pathlib, pty, random, re, subprocess, time, xml.etree.ElementTree
 from harness import REPORT, ROOT, Skip, case, environment, main, report, run, traced
-from pages import browser, contrast, DATA, data_of, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, mixed, operators, PAGE, pixels, samples, scaled, simulated
+from pages import browser, contrast, DATA, data_of, empty_and_cut, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, mixed, operators, PAGE, pixels, samples, scaled, simulated
 
 
 # ---- pages ----
@@ -47,6 +47,23 @@ def memory_by_native_call_stack_is_the_total_too(folder):
     assert data["flame"]["shape"] == "stack" and data["flame"]["metric"] == "reserved"
     assert sum(own_values(data, "stack", "reserved")) == totals["reserved_peak_bytes"] and sum(own_values(data, "stack", "alloc")) == totals["alloc_bytes"]
     assert "stack" not in data_of(page(folder, trace))["flame"]["shapes"] and data_of(folder / "page.html")["flame"]["more_stacks"]
+
+
+@case
+def gpu_time_by_call_stack_is_that_of_the_table(folder):
+    compared = 0
+    for trace in samples(folder):
+        stacks = data_of(page(folder, trace))["flame"]["shapes"].get("stack", {"values": {}})
+        if "0" not in stacks["values"]:
+            continue
+        rows, totals = (json_of("table", trace, "--by", "stack", "--top", "0")[key] for key in ("rows", "totals"))
+        data, compared = data_of(folder / "page.html"), compared + 1
+        outermost = [data["strings"][name] if parent < 0 else None for name, parent in zip(stacks["name"], stacks["parent"])]
+        without = sum(own for own, name in zip(own_values(data, "stack", "gpu"), outermost) if name == "(no call stack)")
+        assert sum(own_values(data, "stack", "gpu")) == totals["gpu_sum_ns"], trace
+        assert without == sum(row["gpu_total_ns"] for row in rows if row["name"] == "(no call stack)"), trace
+    if not compared:
+        raise Skip("no trace with call stacks of launches is at hand (PPERF_TEST_DATA)")
 
 
 @case
@@ -412,20 +429,12 @@ def a_static_picture_has_titles_and_no_script(folder):
 @case
 def traces_without_values_and_cut_traces_make_a_page(folder):
     window = browser()
-    empty = imported(folder / "empty.json", [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}, event("user_annotation", "nothing", 1, 0)])
-    window.open(page(folder, empty))
-    assert not window.messages(), window.messages()
-    trace = simulated(folder)
-    whole = trace.read_bytes()
-    cut = folder / "cut" / "cut.bin"
-    cut.parent.mkdir()
-    for part in (.3, .6, .9):
-        cut.write_bytes(whole[:int(len(whole) * part)])
-        path = page(folder, cut)
-        data, totals = data_of(path), json_of("tree", cut)["totals"]
+    for trace in empty_and_cut(folder):
+        path = page(folder, trace)
+        data, totals = data_of(path), json_of("tree", trace)["totals"]
         for metric in data["flame"]["metrics"]:
             if metric["key"] in ("gpu", "alloc"):
-                assert sum(own_values(data, "folded", metric["key"])) == totals[{"gpu": "gpu_sum_ns", "alloc": "alloc_bytes"}[metric["key"]]], part
+                assert sum(own_values(data, "folded", metric["key"])) == totals[{"gpu": "gpu_sum_ns", "alloc": "alloc_bytes"}[metric["key"]]], trace.stat().st_size
         window.open(path)
         assert not window.messages(), window.messages()
 

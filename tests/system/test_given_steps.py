@@ -49,4 +49,11 @@ def a_share_of_a_small_part_of_the_steps_is_not_that_of_the_steps(folder):
     assert "in steady-state steps the GPU" not in screen, screen
 
 
+@case
+def what_steps_wait_for_is_in_the_tree_although_it_has_no_gpu_work(folder):
+    for view in ("summary", "tree"):
+        screen = report(view, trace("kineto__resnet50_num_workers_0*")).stdout.decode()
+        assert "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__" in screen.split("ProfilerStep#*", 1)[1] and "415.79 ms" in screen, (view, screen)
+
+
 main()

@@ -6,7 +6,7 @@ and keys in a browser, and names of a trace stay text.
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import base64, hashlib, json, pathlib, random, re, time
 from harness import case, main, report
-from pages import browser, contrast, DATA, data_of, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, operators, PAGE, pixels, samples, scaled, simulated
+from pages import browser, contrast, DATA, data_of, empty_and_cut, event, HOSTILE, imported, json_of, keep, LEAST_CONTRAST, operators, PAGE, pixels, samples, scaled, simulated
 
 TABLES = ("steps", "kernels", "idle", "memory", "categories")
 
@@ -312,16 +312,8 @@ def pages_are_small(folder):
 @case
 def traces_without_values_and_cut_traces_make_a_page(folder):
     window = browser()
-    empty = imported(folder / "empty.json", [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}, event("user_annotation", "nothing", 1, 0)])
-    window.open(page(folder, empty))
-    assert not window.messages(), window.messages()
-    trace = simulated(folder)
-    whole = trace.read_bytes()
-    cut = folder / "cut" / "cut.bin"
-    cut.parent.mkdir()
-    for part in (.3, .6, .9):
-        cut.write_bytes(whole[:int(len(whole) * part)])
-        window.open(page(folder, cut))
+    for trace in empty_and_cut(folder):
+        window.open(page(folder, trace))
         assert not window.messages(), window.messages()
 
 

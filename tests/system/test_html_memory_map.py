@@ -150,9 +150,27 @@ def many_small_blocks_are_merged_and_the_page_stays_small(folder):
             events.append({"action": "alloc", "addr": base + number * 4096, "size": 4096, "stream": 0, "time_us": now, "frames": []})
     trace.write_bytes(pickle.dumps({"segments": [], "device_traces": [events], "allocator_settings": {}}, protocol=4))
     data = map_of(folder, trace)
-    [blocks] = data["moments"][-1]["blocks"]
+    blocks = data["moments"][-1]["blocks"][0]
     assert sum(blocks["count"]) == 5250 and len(blocks["count"]) == 750 and sum(blocks["bytes"]) == 5250 * 4096
     assert (folder / "page.html").stat().st_size <= 1 << 20
+
+
+@case
+def a_segment_of_too_many_blocks_is_drawn_in_cells(folder):
+    import pickle
+    trace, base = folder / "cells.pickle", 1 << 40
+    events = [{"action": "segment_alloc", "addr": base, "size": 1 << 30, "stream": 0, "time_us": 1, "frames": []}]
+    events += [{"action": "alloc", "addr": base + number * 8192, "size": 4096, "stream": 0, "time_us": 2 + number, "frames": []} for number in range(5000)]
+    trace.write_bytes(pickle.dumps({"segments": [], "device_traces": [events], "allocator_settings": {}}, protocol=4))
+    window = opened(folder, trace, "#map=0")
+    moments = data_of(folder / "page.html")["memory_map"]["moments"]
+    cells_ = moments[-1]["blocks"][0]["cells"]
+    assert len(cells_) == 200 and sum(cells_) == 5000 * 4096 and not any(cells_[8:])
+    window.run("document.querySelector('#memory-map [data-moment=\"%d\"]').click()" % (len(moments) - 1))
+    window.run("document.querySelector('#segment-table .segment').scrollIntoView({block: 'center'})")
+    window.mouse("mouseMoved", *window.run("(() => { const box = document.querySelector('#segment-table .segment').getBoundingClientRect(); return [box.x + 4, box.y + 7]; })()"))
+    assert "here are in use" in window.run("document.getElementById('tip').textContent") and "1.9 %" in window.run("document.getElementById('segment-table').textContent")
+    assert not window.messages()
 
 
 @case

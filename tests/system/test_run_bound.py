@@ -210,6 +210,32 @@ def what_a_wait_is_for_is_not_invented(folder):
 
 
 @case
+def a_recorded_python_stack_is_used_and_is_a_cost(folder):
+    """Where the work that waited was launched; and that stacks slow the host, in the verdict that blames the host."""
+    seen = 0
+    for trace, _ in traces():
+        stacks = rows("diagnose", trace)["capture"]["sources"]["python_stacks"] == "on"
+        said = "Python stacks were recorded, which slows the host" in (verdict(trace).get("finding") or "")
+        assert said == (stacks and verdict(trace)["name"] in ("launch", "host")), (trace, verdict(trace))
+        seen += said
+    assert seen >= 2, seen
+    trace = [trace for trace, _ in traces() if "sglang_Qwen3-8B" in trace.name][0]
+    text = subprocess.run([REPORT, "diagnose", trace, "--width", "300"], capture_output=True, text=True, env=environment(), timeout=120).stdout
+    assert re.search(r"^  where  .*; launched at resolve_future_token_ids.py:30 resolve_future_token_ids_cuda; example at", text, re.M), text
+
+
+@case
+def screens_have_no_private_words(folder):
+    words = re.compile(r"lead is lost|hardly anything is gained|other code|launch or host|\bconcern|outside the GPU span|less GPU work|starve|of which the host has 0\.0|waiting [0-9.]+ %|not[ -]started|\bqueued [0-9]")
+    for trace, _ in traces():
+        for view in "", "diagnose", "idle", "critical-path":
+            screen = subprocess.run([REPORT, *view.split(), trace, "--width", "400"], capture_output=True, text=True, env=environment(), timeout=120).stdout
+            assert not words.search(screen), (trace, view, words.search(screen))
+    ranks = subprocess.run([REPORT, "ranks", *sorted((traces()[0][0].parent.parent / "kineto").glob("param__dlrm*")), "--width", "200"], capture_output=True, text=True, env=environment(), timeout=120).stdout
+    assert re.search(r" tie  all-to-all in ", ranks) and not re.search(r" -  all-to-all in ", ranks), ranks
+
+
+@case
 def the_first_screen_begins_with_the_verdict(folder):
     for trace, _ in traces():
         screen = subprocess.run([REPORT, trace, "--width", "300"], capture_output=True, text=True, env=environment(), timeout=120).stdout

@@ -51,7 +51,7 @@ PATH = ["slam", "track - kf: 13", "loop closure - kf: 13", "droid - step: 0", "G
 def levels(trace, metric, scale):
     """{label: (level before, level after) in bytes} of the critical tree."""
     rows = json.loads(report("critical", trace, "-m", metric, "-f", "json", "--no-steps").stdout)["rows"]
-    return {row["label"]: (round(row["before"] * scale), round(row["after"] * scale)) for row in rows}
+    return {row["label"]: (round(row["before"] * scale), round(row["after"] * scale)) for row in rows if "before" in row}
 
 
 @case

@@ -619,6 +619,7 @@ static uint8_t *find_thread_roles(const struct critical_path_graph *path)
 		const struct path_node *node = path_node(path, i);
 		const int in_backward = path_is_work(node) ? -1 : is_in_backward(tree, node->owner);
 
+		critical_path_graph_visit(path, i);
 		if (in_backward >= 0)
 			calls[in_backward][node->thread]++;
 	}
@@ -655,6 +656,7 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		const struct path_node *node = path_node(path, i);
 
+		critical_path_graph_visit(path, i);
 		end_points_until(&builder, node->begin_ns);
 		builder.now = 2 * i;
 		if (path_is_work(node))

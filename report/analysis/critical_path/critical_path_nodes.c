@@ -177,6 +177,7 @@ static void find_handle_streams(struct critical_path_graph *path)
 		struct path_node *node = path_node(path, i);
 		const uint32_t stream = node->stream_index;
 
+		critical_path_graph_visit(path, i);
 		if (path_is_work(node) || stream == PATH_NONE)
 			continue;
 		node->stream_index = PATH_NONE;

@@ -265,18 +265,22 @@ static void start_slacks(struct critical_path_graph *path)
 
 	mapped_array_resize(&path->slacks, path->nodes.count * 2);
 	slacks = path->slacks.entries;
-	for (size_t point = 0; point < path->slacks.count; point++)
+	for (size_t point = 0; point < path->slacks.count; point++) {
+		critical_path_graph_visit(path, point);
 		slacks[point] = path->end_ns - path_point(path, (uint32_t)point);
+	}
 }
 
 static void walk_back(struct critical_path_graph *path)
 {
 	uint32_t current = path->last;
+	size_t visited = 0;
 
 	start_slacks(path);
 	for (size_t end = path->edges.count; end;) {
 		const struct edge_group group = group_before(path, end);
 
+		critical_path_graph_visit(path, visited++);
 		end -= group.count;
 		propagate_slack(path, &group);
 		limit_slack_of_other(path, group.edges[0].to);
@@ -360,6 +364,7 @@ static uint64_t end_time_without(const struct critical_path_graph *path, double 
 	uint64_t *times)
 {
 	uint64_t last_ns = 0;
+	size_t visited = 0;
 
 	for (size_t begin = 0; begin < path->edges.count;) {
 		const struct edge_group group = group_from(path, begin);
@@ -367,6 +372,7 @@ static uint64_t end_time_without(const struct critical_path_graph *path, double 
 		const uint64_t at_ns = latest_ready_time(path, &group, times) +
 				       own_time_without(path, left, selected, context, &group);
 
+		critical_path_graph_visit(path, visited++);
 		times[to] = at_ns;
 		last_ns = max_u64(last_ns, at_ns);
 		begin += group.count;

@@ -67,6 +67,8 @@
 #include "report/base/mapped_array.h"
 
 #define PATH_NONE UINT32_MAX
+/* Nodes, edges or segments, after which the memory of the graph is released: some megabytes. */
+#define PATH_VISITS_RESIDENT 16384u
 
 /* What the time of a segment is: kind, text.
  *
@@ -197,6 +199,16 @@ uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double
 
 /* For critical_path_graph_gain: accepts kernels that compute. */
 bool path_node_computes(const struct path_node *node, void *context);
+/* To be called by loops over nodes, edges or segments, with the number of those visited so far. Now
+ * and then it releases the memory of the graph (mapped_array_page_out). */
+static inline void critical_path_graph_visit(const struct critical_path_graph *path, size_t visited)
+{
+	const struct mapped_array *const all[] = { &path->nodes, &path->edges, &path->slacks,
+		&path->segments };
+
+	for (size_t i = 0; visited % PATH_VISITS_RESIDENT == 0 && i < 4; i++)
+		mapped_array_page_out(all[i]);
+}
 
 static inline struct path_node *path_node(const struct critical_path_graph *path, uint32_t node)
 {

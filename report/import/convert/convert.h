@@ -137,8 +137,8 @@ void match_calls_without_ids(struct event_rows *imported);
 void convert_find_owners(struct conversion *conversion);
 /* Returns the owner of `correlation`, or NULL if no GPU work has this id. */
 struct correlation_owner *convert_owner(const struct conversion *conversion, uint64_t correlation);
-/* Returns the enum trace_copy_kind in the name of a GPU copy, such as `Memcpy HtoD (Pageable ->
- * Device)`, or AMD's `CopyHostToDevice`. */
+/* Returns the enum trace_copy_kind in the name of a GPU copy, of NVIDIA and of AMD, such as
+ * `Memcpy HtoD (Pageable -> Device)`. */
 uint32_t convert_copy_kind(struct string_view name);
 /* The node and the call stack of a call, by their ids in the trace. */
 struct call_location {

@@ -83,6 +83,30 @@ START_TEST(no_text_ends_a_script_element)
 }
 END_TEST
 
+static void write_two_sentences(struct output *out, const char *text, size_t length)
+{
+	struct json_writer json = { .out = out };
+
+	json_write_begin(&json, '[');
+	page_write_sentence(&json, text, length);
+	page_write_sentence(&json, "<b>", 3);
+	json_write_end(&json, ']');
+}
+
+START_TEST(sentences_are_longer_than_names)
+{
+	static char sentence[PAGE_SENTENCE_CHARACTERS + 2], wanted[sizeof sentence + 32];
+
+	memset(sentence, 'x', PAGE_SENTENCE_CHARACTERS);
+	snprintf(wanted, sizeof wanted, "[\"%s\",\"\\u003cb\\u003e\"]", sentence);
+	ck_assert_str_eq(written(write_two_sentences, sentence), wanted);
+	sentence[PAGE_SENTENCE_CHARACTERS] = 'x';
+	ck_assert_uint_eq(strlen(written(write_two_sentences, sentence)),
+		PAGE_TEXT_CHARACTERS + strlen("\xe2\x80\xa6") - 1 +
+			strlen("[\"\",\"\\u003cb\\u003e\"]"));
+}
+END_TEST
+
 static void hash_is(const char *text, size_t length, size_t piece, const char *wanted)
 {
 	char base64[SHA256_BASE64_BYTES];
@@ -119,6 +143,7 @@ int main(void)
 	tcase_add_test(test, control_and_direction_characters_are_shown);
 	tcase_add_test(test, long_texts_keep_begin_and_end);
 	tcase_add_test(test, no_text_ends_a_script_element);
+	tcase_add_test(test, sentences_are_longer_than_names);
 	tcase_add_test(test, the_hash_is_sha_256);
 	suite_add_tcase(suite, test);
 	runner = srunner_create(suite);
