@@ -23,7 +23,7 @@ void ranks_last_text(
 	char *text, size_t room, const struct ranks *ranks, const struct collective_row *row);
 /* Adds the path of `place`. */
 void ranks_add_path(struct paragraph *paragraph, const struct ranks *ranks, uint32_t place);
-/* Returns the path of `place` as it is shown, without collective wrappers at its end. The caller
+/* Returns the path of `place` as shown, without collective wrappers at its end. The caller
  * frees the text. */
 char *ranks_place_text(const struct ranks *ranks, uint32_t place, bool ascii);
 
