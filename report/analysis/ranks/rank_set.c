@@ -73,8 +73,8 @@ static void read_input(struct ranks *ranks, struct rank_input *input, const stru
 		process_close(process);
 		return;
 	}
-	collectives_read(
-		&input->collectives, process->reader, process->simulated, process->categories);
+	collectives_read(&input->collectives, process->reader, collective_calls_of(process),
+		process->simulated, process->categories);
 	read_facts(input);
 	set_read_status(input);
 	if (!input->ended && input->collectives.count)
