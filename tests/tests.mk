@@ -81,8 +81,9 @@ $(BUILD)/tests/programs/lib_%.so: tests/programs/lib_%.c
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
 
-# It makes traces as the suites do.
-$(BUILD)/tests/programs/random_traces: $(BUILD)/tests/programs/random_traces.o $(addprefix $(BUILD)/tests/lib,fixtures.a report.a)
+# They make traces as the suites do.
+FIXTURE_PROGRAMS = $(addprefix $(BUILD)/tests/programs/,random_traces job_load)
+$(FIXTURE_PROGRAMS): %: %.o $(addprefix $(BUILD)/tests/lib,fixtures.a report.a)
 	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/libreport.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread
 
 # A model of two of PyTorch's libraries, which find each other as those do.

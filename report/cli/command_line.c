@@ -70,6 +70,13 @@ static void parse_percentage(struct options *options, const char *text)
 	options->min_percent = value;
 }
 
+static void parse_quorum(struct options *options, const char *text)
+{
+	options->quorum = (uint32_t)parse_number("quorum", text, 100);
+	if (!options->quorum)
+		fatal(STATUS_USAGE, "--quorum needs a percentage from 1 to 100, not 0");
+}
+
 /* 5 or 5%. */
 static void parse_regression(struct options *options, const char *text)
 {
@@ -257,6 +264,10 @@ static const struct option_entry {
 	{ 0, "device", "N", INDEX(device), "only this GPU" },
 	{ 0, "rank", "N", INDEX(rank), "only the process with this rank" },
 	{ 0, "all", NULL, FLAG(all), "all processes of the run" },
+	{ 0, "quorum", "P", OWN(parse_quorum),
+		"ranks: compare the collectives that P % of the ranks of a communicator have "
+		"(95); at least two" },
+	{ 0, "run", "ID", STRING(run), "ranks: the run to show, if the traces are of several" },
 	{ 0, "brief", NULL, FLAG(brief),
 		"diagnose: at most 8 KB, for other programs to read; text or JSON" },
 	{ 0, "growth", NULL, FLAG(growth), "memory: what grows from step to step, and where" },

@@ -86,8 +86,7 @@ static void add_directory(struct options *options, size_t *room, const char *fol
 {
 	char error[READER_ERROR_BYTES];
 	struct run_files found;
-	const bool shows_ranks = !strcmp(options->view->name, "ranks") ||
-				 !strcmp(options->view->name, "html");
+	const bool shows_ranks = !strcmp(options->view->name, "html");
 
 	if (!run_files_in_directory(folder, shows_ranks, &found, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
@@ -144,7 +143,8 @@ int main(int argc, char **argv)
 	columns_select(&options);
 	if (options.graphs && !open_trace_use_captures(options.graphs, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
-	expand_directories(&options);
+	if (!options.view->takes_folders)
+		expand_directories(&options);
 	if (options.view->run)
 		return options.view->run(&options);
 	return (int)show_view(&options);

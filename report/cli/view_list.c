@@ -343,6 +343,7 @@ const struct view view_list[] = {
 			   "collective, which rank came last how often, and what it did meanwhile",
 		.columns = "",
 		.text = "",
+		.takes_folders = true,
 		.run = ranks_view },
 	{ .name = "export",
 		.summary = "the trace in the FORMAT of another tool: folded, speedscope, pprof, "

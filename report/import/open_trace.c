@@ -390,6 +390,24 @@ struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR
 	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
 }
 
+void open_trace_forget(const char *path)
+{
+	struct converted_file **at = &converted_files, *converted = NULL;
+	uint32_t pid;
+	char *base = split_pid_suffix(path, &pid);
+	struct stat status;
+
+	if (!kept_input_needed(path) && !stat(base ? base : path, &status))
+		converted = find_converted(&status);
+	free(base);
+	if (!converted)
+		return;
+	while (*at != converted)
+		at = &(*at)->next;
+	*at = converted->next;
+	free_converted(converted);
+}
+
 size_t open_trace_process_count(const char *path)
 {
 	struct stat status;

@@ -32,6 +32,11 @@ bool is_foreign_trace(const char *path);
  * with one sentence in `error`. */
 struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES]);
 
+/* Frees the traces of all processes that a file of another tool was converted to, and their
+ * descriptors. The file is converted again when it is next opened. Does nothing for other files,
+ * and for standard input. */
+void open_trace_forget(const char *path);
+
 /* Returns the number of processes in a file that was opened before. Returns 0 if it is not a
  * file of another tool. */
 size_t open_trace_process_count(const char *path);

@@ -56,7 +56,7 @@ static void add_run_file(struct run_files *files, size_t *room, char *path,
 {
 	array_grow_zeroed(&files->traces, room, (size_t)files->count + 1, sizeof *files->traces);
 	files->traces[files->count++] = (struct run_file){ path, header->pid, header->parent_pid,
-		header->start.realtime_ns, bytes };
+		header->start.realtime_ns, bytes, header->run_id };
 }
 
 /* Reads the header of a trace. `convert`: a file of another tool is converted first; otherwise only
@@ -155,8 +155,8 @@ bool run_files_find(const char *path, struct run_files *files, char error[READER
 /* The traces in a directory. */
 struct directory_list {
 	struct run_files own, foreign; /* traces of pperf; traces of other tools */
-	size_t own_room, foreign_room, run_room;
-	uint64_t *runs; /* id of the run, by trace in `own`; 0: a run of its own */
+	struct run_files other;        /* files that are no traces */
+	size_t own_room, foreign_room, other_room;
 };
 
 static void list_file(struct directory_list *list, char *path)
@@ -166,14 +166,12 @@ static void list_file(struct directory_list *list, char *path)
 	uint64_t bytes = 0;
 
 	if (read_run_header(path, false, &header, &bytes, error)) {
-		array_grow_zeroed(&list->runs, &list->run_room, (size_t)list->own.count + 1,
-			sizeof *list->runs);
-		list->runs[list->own.count] = header.run_id;
 		add_run_file(&list->own, &list->own_room, path, &header, bytes);
 	} else if (is_foreign_trace(path)) {
 		add_run_file(&list->foreign, &list->foreign_room, path, &header, bytes);
 	} else {
-		free(path);
+		header = (struct trace_header){ .pid = 0 };
+		add_run_file(&list->other, &list->other_room, path, &header, bytes);
 	}
 }
 
@@ -199,16 +197,17 @@ static bool list_directory(const char *folder, struct directory_list *list)
 /* Returns the number of runs. `*newest`: index in `own` of the trace that started last. */
 static uint32_t count_runs(const struct directory_list *list, uint32_t *newest)
 {
+	const struct run_file *own = list->own.traces;
 	uint32_t runs = 0;
 
 	*newest = 0;
 	for (uint32_t i = 0; i < list->own.count; i++) {
 		bool known = false;
 
-		for (uint32_t before = 0; before < i && list->runs[i] && !known; before++)
-			known = list->runs[before] == list->runs[i];
+		for (uint32_t before = 0; before < i && own[i].run_id && !known; before++)
+			known = own[before].run_id == own[i].run_id;
 		runs += !known;
-		if (compare_start_times(&list->own.traces[i], &list->own.traces[*newest]) > 0)
+		if (compare_start_times(&own[i], &own[*newest]) > 0)
 			*newest = i;
 	}
 	return runs;
@@ -272,8 +271,64 @@ bool run_files_in_directory(const char *folder, bool several_foreign, struct run
 		run_files_free(&list.own);
 		run_files_free(&list.foreign);
 	}
-	free(list.runs);
+	run_files_free(&list.other);
 	return good;
+}
+
+/* Returns the extension of a path with its dot; "": it has none. */
+static const char *extension_of(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+		   *dot = strrchr(name, '.');
+
+	return dot && dot != name ? dot : "";
+}
+
+/* Adds those of `other` that have the extension of one of the first `traces` files, and frees the
+ * rest. */
+static void add_alike(struct run_files *files, size_t *room, struct run_files *other)
+{
+	const uint32_t traces = files->count;
+	const struct trace_header none = { .pid = 0 };
+
+	for (uint32_t i = 0; i < other->count; i++) {
+		struct run_file *file = &other->traces[i];
+		bool alike = false;
+
+		for (uint32_t k = 0; k < traces && !alike; k++)
+			alike = *extension_of(file->path) &&
+				!strcmp(extension_of(file->path),
+					extension_of(files->traces[k].path));
+		if (alike)
+			add_run_file(files, room, file->path, &none, file->bytes);
+		else
+			free(file->path);
+	}
+	free(other->traces);
+}
+
+bool run_files_all_in_directory(
+	const char *folder, struct run_files *files, char error[READER_ERROR_BYTES])
+{
+	struct directory_list list = { .own_room = 0 };
+
+	*files = (struct run_files){ 0 };
+	if (!list_directory(folder, &list)) {
+		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be opened: %s", folder,
+			strerror(errno));
+		return false;
+	}
+	*files = list.own;
+	for (uint32_t i = 0; i < list.foreign.count; i++) {
+		array_grow_zeroed(&files->traces, &list.own_room, (size_t)files->count + 1,
+			sizeof *files->traces);
+		files->traces[files->count++] = list.foreign.traces[i];
+	}
+	free(list.foreign.traces);
+	add_alike(files, &list.own_room, &list.other);
+	if (files->count)
+		qsort(files->traces, files->count, sizeof *files->traces, compare_paths);
+	return true;
 }
 
 void run_files_free(struct run_files *files)

@@ -11,6 +11,7 @@ struct run_file {
 	char *path;
 	uint32_t pid, parent_pid;
 	uint64_t start_unix_ns, bytes;
+	uint64_t run_id; /* 0: none, as in traces of other tools */
 };
 /* Traces, sorted by start, pid and path. Freed by run_files_free. */
 struct run_files {
@@ -27,6 +28,12 @@ bool run_files_find(const char *path, struct run_files *files, char error[READER
  * that says what to name. */
 bool run_files_in_directory(const char *folder, bool several_foreign, struct run_files *files,
 	char error[READER_ERROR_BYTES]);
+/* Lists all traces in a directory, of any number of runs and tools, sorted by path. Includes files
+ * that are empty or not readable, if their name has the extension of a trace in the directory;
+ * their members but `path` and `bytes` are 0. Returns false if the directory cannot be read, with
+ * a sentence in `error`. */
+bool run_files_all_in_directory(
+	const char *folder, struct run_files *files, char error[READER_ERROR_BYTES]);
 void run_files_free(struct run_files *files);
 
 #endif

@@ -147,8 +147,11 @@ static void make_parts(struct ranks_page *page)
 			.left_out = "Its timeline, flame graphs and tables are left out: this "
 				    "page has those of 8 ranks."
 		};
-		if (i < most)
-			*part = make_part(page, ranks->all[order[i]].process, left / (most - i));
+		if (i < most) {
+			*part = make_part(page, ranks_open(ranks, order[i], page->options),
+				left / (most - i));
+			ranks_close(ranks, order[i]);
+		}
 		left -= part->spool.bytes;
 	}
 	free(order);
@@ -298,7 +301,7 @@ static void write_collectives(struct json_writer *json, const struct ranks_page 
 	json_write_end(json, ']');
 	json_put_begin(json, "path", '[');
 	for (size_t i = 0; i < count; i++) {
-		char *path = ranks_node_text(ranks, ranks->rows[i].node, false);
+		char *path = ranks_place_text(ranks, ranks->rows[i].place, false);
 
 		json_write_begin(json, '[');
 		if (*path)
@@ -351,7 +354,7 @@ static void write_rank(struct json_writer *json, const struct ranks_page *page, 
 
 static void write_ranks(struct json_writer *json, const struct ranks_page *page)
 {
-	struct scene *scene = scene_ranks_read(page->ranks);
+	struct scene *scene = scene_ranks_read(page->ranks, page->options);
 
 	json_put_begin(json, "ranks", '{');
 	write_sentences(json, page);

@@ -104,9 +104,11 @@ void page_head_write_ranks(
 {
 	json_put_bool(json, "iec", options->style.iec);
 	json_put_begin(json, "head", '[');
-	for (size_t i = 0; i < ranks->count; i++)
-		put_process(json, ranks->all[i].process->path, ranks->all[i].process, 1,
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		put_process(json, ranks->all[i].process->path, ranks_open(ranks, i, NULL), 1,
 			i ? NULL : &ranks->processes);
+		ranks_close(ranks, i);
+	}
 	json_write_end(json, ']');
 	json_put_begin(json, "commands", '{');
 	put_command(json, options, "ranks");

@@ -84,6 +84,8 @@ struct options {
 	const char *graphs;      /* file with the captures of CUDA graphs; NULL: none */
 	const char *step_marker; /* NULL: the setting of the program's environment */
 	int64_t device, rank;    /* -1: not given */
+	uint32_t quorum;         /* ranks: percent; 0: not given */
+	const char *run;         /* ranks: id of a run; NULL: not given */
 	/* memory: moments, words separated by commas (memory_moments_add_list). NULL: not given. */
 	const char *at;
 	const char *snapshot; /* memory: file to write for memory_viz. NULL: not given */

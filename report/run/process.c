@@ -249,13 +249,11 @@ static void use_profile_metric(struct process *process)
 	process->whole = metric_total(process->profile);
 }
 
-/* Reads all that must be known before the profile, in as few passes as possible. */
-static void read_before_profile(struct process *process, const struct options *options)
+/* Finds the steps. The same pass over the trace makes the timeline. */
+static void find_process_steps(struct process *process, const struct options *options)
 {
 	struct timeline *timeline = NULL;
 
-	process->windows = recording_windows_read(process->reader);
-	process->handovers = handover_list_read(process->reader);
 	if (!options->no_steps) {
 		timeline = timeline_new(process->reader, options->device, process->categories);
 		process->steps = recording_windows_steps(process->windows,
@@ -268,16 +266,15 @@ static void read_before_profile(struct process *process, const struct options *o
 		timeline_free(timeline);
 }
 
-/* Reads a trace and makes its profile. On failure returns false and fills `error`. */
-static bool read_process(struct process *process, const struct options *options, char *error)
+bool process_open(struct process *process, char *error)
 {
-	struct profile_options wanted = profile_options_of(options);
 	struct trace_text command;
 
 	process->reader = import_open_trace(process->path, error);
 	if (!process->reader)
 		return false;
 	command = process_meta(process, "command");
+	free(process->command);
 	process->command = xcalloc(command.length + 1);
 	memcpy(process->command, command.bytes, command.length);
 	process->pid = reader_header(process->reader)->pid;
@@ -288,11 +285,31 @@ static bool read_process(struct process *process, const struct options *options,
 	process->start_unix_ns = reader_start_unix_ns(process->reader);
 	process->simulated = any_simulated(process);
 	process->texts = string_table_new();
-	read_before_profile(process, options);
+	process->windows = recording_windows_read(process->reader);
+	process->handovers = handover_list_read(process->reader);
+	return true;
+}
+
+struct profile_options process_profile_options(
+	const struct process *process, const struct options *options)
+{
+	struct profile_options wanted = profile_options_of(options);
+
 	wanted.categories = process->categories;
 	wanted.windows = process->windows;
 	wanted.found_steps = process->steps;
 	wanted.timeline = process->timeline;
+	return wanted;
+}
+
+bool process_read(struct process *process, const struct options *options, char *error)
+{
+	struct profile_options wanted;
+
+	if (!process_open(process, error))
+		return false;
+	find_process_steps(process, options);
+	wanted = process_profile_options(process, options);
 	process->profile = profile_build(process->reader, process->texts, &wanted);
 	steps_finish_gpu(process->steps);
 	use_profile_metric(process);
@@ -365,7 +382,7 @@ void process_measure(struct process *process, enum metric metric, const char *co
 	use_profile_metric(process);
 }
 
-static void process_release(struct process *process)
+void process_close(struct process *process)
 {
 	for (size_t i = 0; i < process->instance_count; i++) {
 		profile_free(process->instances[i].profile);
@@ -401,7 +418,7 @@ static void process_release(struct process *process)
 	process->reader = NULL;
 }
 
-static int by_process_start(const void *a, const void *b)
+int process_compare_start(const void *a, const void *b)
 {
 	const struct process *left = a, *right = b;
 
@@ -419,7 +436,7 @@ static bool has_more_work(const struct process *a, const struct process *b)
 {
 	if (a->gpu_ns != b->gpu_ns)
 		return a->gpu_ns > b->gpu_ns;
-	return a->events != b->events ? a->events > b->events : by_process_start(a, b) < 0;
+	return a->events != b->events ? a->events > b->events : process_compare_start(a, b) < 0;
 }
 
 /* Compares the process `candidate` with `*best`, and releases the one that is not to be shown. With
@@ -431,16 +448,16 @@ static void keep_best(
 	struct process *process = &processes->all[candidate];
 
 	if (options->rank >= 0 && process->rank != options->rank) {
-		process_release(process);
+		process_close(process);
 	} else if (options->all) {
 		process->shown = true;
 		*best = candidate;
 	} else if (*best == SIZE_MAX || has_more_work(process, &processes->all[*best])) {
 		if (*best != SIZE_MAX)
-			process_release(&processes->all[*best]);
+			process_close(&processes->all[*best]);
 		*best = candidate;
 	} else {
-		process_release(process);
+		process_close(process);
 	}
 }
 
@@ -457,7 +474,7 @@ static size_t read_all_processes(struct processes *processes, const struct optio
 
 		*process = processes->all[i];
 		process->categories = processes->categories;
-		if (read_process(process, options, error)) {
+		if (process_read(process, options, error)) {
 			keep_best(processes, options, kept++, &best);
 			continue;
 		}
@@ -481,7 +498,7 @@ struct processes processes_read(const struct options *options)
 		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0],
 			(long long)options->rank);
 	processes.all[best].shown = true;
-	qsort(processes.all, processes.count, sizeof *processes.all, by_process_start);
+	qsort(processes.all, processes.count, sizeof *processes.all, process_compare_start);
 	while (processes.shown < processes.count && processes.all[processes.shown].shown)
 		processes.shown++;
 	return processes;
@@ -497,7 +514,7 @@ struct processes processes_read_named(const struct options *options)
 		struct process *process = &processes.all[processes.shown];
 
 		process->categories = processes.categories;
-		if (!read_process(process, options, error))
+		if (!process_read(process, options, error))
 			fatal(STATUS_UNREADABLE, "%s", error);
 		process->shown = true;
 	}
@@ -524,7 +541,7 @@ struct processes processes_read_side(const struct options *options, const char *
 void processes_free(struct processes *processes)
 {
 	for (size_t i = 0; i < processes->count; i++) {
-		process_release(&processes->all[i]);
+		process_close(&processes->all[i]);
 		free(processes->all[i].command);
 		free(processes->all[i].path);
 	}

@@ -75,6 +75,23 @@ struct processes processes_read_named(const struct options *options);
  * --rank the process of that rank in its run. With --all the program ends, because one process
  * is compared. */
 struct processes processes_read_side(const struct options *options, const char *path);
+/* These four are for a view that reads one process at a time. Before the first of them, `path` and
+ * `categories` are set and all other members are zero. */
+
+/* Opens the trace, and fills what is known without a profile. On failure returns false and fills
+ * `error`. */
+bool process_open(struct process *process, char *error);
+/* Opens the trace and makes its profile. On failure returns false and fills `error`. */
+bool process_read(struct process *process, const struct options *options, char *error);
+/* Returns the options of a profile of an open process. */
+struct profile_options process_profile_options(
+	const struct process *process, const struct options *options);
+/* Frees reader, profile and texts. They become NULL. The other members are kept. */
+void process_close(struct process *process);
+
+/* Compares two struct process for qsort: by rank if both have one, else by start, pid and path. */
+int process_compare_start(const void *a, const void *b);
+
 /* Makes the profile again by another metric (`counter`: the name, for METRIC_USER). Nodes keep
  * their numbers. The critical tree, the trees `flat` and `extra_rows`, the profile with full names
  * and attached data are freed, and made again when needed. */

@@ -3,6 +3,7 @@
 #include "report/analysis/event_sweep.h"
 #include "report/analysis/idle_parts.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/gpu/device_timeline.h"
 #include "report/scene/scene_internal.h"
 #include "report/text/format_number.h"
@@ -72,15 +73,10 @@ static uint64_t last_end_ns(const struct ranks *ranks, int64_t origin_ns)
 
 	for (uint32_t i = 0; i < ranks->count; i++) {
 		const struct process *process = ranks->all[i].process;
-		const struct timeline_device *devices;
-		const size_t count = timeline_devices(process->profile->timeline, &devices);
-		uint64_t end_unix_ns = process->start_unix_ns + process->wall_ns;
-		int64_t end_ns;
+		const uint64_t end_unix_ns = max_u64(process->start_unix_ns + process->wall_ns,
+			ranks->all[i].input->gpu_last_unix_ns);
+		const int64_t end_ns = on_common_clock(ranks, i, origin_ns, end_unix_ns);
 
-		for (size_t at = 0; at < count; at++)
-			if (devices[at].all.last_ns > end_unix_ns)
-				end_unix_ns = devices[at].all.last_ns;
-		end_ns = on_common_clock(ranks, i, origin_ns, end_unix_ns);
 		last_ns = end_ns > last_ns ? end_ns : last_ns;
 	}
 	return (uint64_t)last_ns;
@@ -213,15 +209,19 @@ static void add_part(struct ranks_builder *builder, uint32_t kind, uint32_t name
 static void read_collectives(struct ranks_builder *builder)
 {
 	const struct ranks *ranks = builder->ranks;
-	const struct collectives *all = &ranks->all[builder->rank].collectives;
+	const struct collectives *all = ranks->all[builder->rank].collectives;
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct collective *one = &all->all[i];
-		const uint32_t name = name_collective(ranks, one);
-		const uint64_t begin_ns = axis_time(builder, (uint64_t)one->start_ns),
-			       length_ns = (uint64_t)(one->end_ns - one->start_ns),
-			       wait_ns = ranks_wait_ns(ranks, builder->rank, one);
+		uint64_t begin_ns, length_ns, wait_ns;
+		uint32_t name;
 
+		if (collective_is_lost(one))
+			continue;
+		name = name_collective(ranks, one);
+		begin_ns = axis_time(builder, (uint64_t)one->start_ns);
+		length_ns = (uint64_t)(one->end_ns - one->start_ns);
+		wait_ns = ranks_wait_ns(ranks, builder->rank, one);
 		add_part(builder, SCENE_WAIT, name, begin_ns, wait_ns);
 		add_part(builder, one->outcome == UINT32_MAX ? SCENE_UNMATCHED : SCENE_TRANSFER,
 			name, begin_ns + wait_ns, length_ns - wait_ns);
@@ -229,13 +229,6 @@ static void read_collectives(struct ranks_builder *builder)
 }
 
 /* ---- the scene ---- */
-
-static uint32_t count_gpus(const struct process *process)
-{
-	const struct timeline_device *devices;
-
-	return (uint32_t)timeline_devices(process->profile->timeline, &devices);
-}
 
 static void add_lanes(struct ranks_builder *builder, struct scene_span *span)
 {
@@ -255,7 +248,7 @@ static void add_lanes(struct ranks_builder *builder, struct scene_span *span)
 			snprintf(label, LABEL_BYTES, "rank %lld", (long long)rank->number);
 		span->lanes[i] = (struct scene_lane){ .kind = i % 2 ? SCENE_COLLECTIVES
 								    : SCENE_RANK,
-			.device = count_gpus(rank->process),
+			.device = rank->input->gpu_count,
 			.label = label };
 		builder->span.lanes[i].lane = &span->lanes[i];
 	}
@@ -270,12 +263,12 @@ static void widen_columns(struct scene_span *span, size_t rank_count)
 	}
 }
 
-struct scene *scene_ranks_read(const struct ranks *ranks)
+struct scene *scene_ranks_read(const struct ranks *ranks, const struct options *options)
 {
 	struct ranks_builder *builder = xcalloc(sizeof *builder);
 	struct scene *scene = xcalloc(sizeof *scene);
 
-	scene->process = ranks->all[0].process;
+	scene->process = ranks_open(ranks, 0, options);
 	builder->ranks = ranks;
 	builder->origin_ns = first_begin_ns(ranks);
 	scene_span_begin(&scene->whole, 0, last_end_ns(ranks, builder->origin_ns));
@@ -283,8 +276,10 @@ struct scene *scene_ranks_read(const struct ranks *ranks)
 	add_lanes(builder, &scene->whole);
 	for (uint32_t i = 0; i < ranks->count; i++) {
 		builder->rank = i;
-		read_gpus(builder, ranks->all[i].process);
+		read_gpus(builder, i ? ranks_open(ranks, i, options) : scene->process);
 		read_collectives(builder);
+		if (i)
+			ranks_close(ranks, i);
 	}
 	span_builder_finish(&builder->span);
 	free(builder);

@@ -29,7 +29,8 @@
 #define SCENE_COLLECTIVE_EVENTS_MAX 20000u /* of all ranks; with more, the longest lists go */
 
 /* Returns a scene whose process is that of the reference, to be freed by scene_free. Lane 2 * i is
- * that of ranks->all[i], lane 2 * i + 1 that of its collectives. */
-struct scene *scene_ranks_read(const struct ranks *ranks);
+ * that of ranks->all[i], lane 2 * i + 1 that of its collectives. The ranks are opened one after the
+ * other; the reference stays open. `options`: those of ranks_read. */
+struct scene *scene_ranks_read(const struct ranks *ranks, const struct options *options);
 
 #endif

@@ -104,6 +104,7 @@ struct view {
 	const char *subject;
 	const char *traces; /* the traces in its usage line; NULL: TRACE... */
 	bool focus;         /* accepts --focus */
+	bool takes_folders; /* finds the traces in directories itself */
 	const char *next;   /* suggested next command (next_command.h); NULL: none */
 	/* Writes more members of the JSON document, each with a comma before it. NULL: none. */
 	void (*put_json)(const struct report *report, struct output *out);

@@ -4,6 +4,7 @@
  */
 #include "report/text/shorten_names.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/print/next_command.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
@@ -33,16 +34,21 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	uint64_t worst = 0;
-	size_t left_out = 0;
+	size_t shown = 0, left_out = 0, unaligned = 0;
 
-	for (size_t i = 1; i < ranks->count; i++) {
-		if (i <= CLOCKS || !ranks->all[i].aligned) {
-			put_rank_clock(ranks, &ranks->all[i], style);
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		const struct rank_process *rank = &ranks->all[i];
+
+		if (i == ranks->reference)
+			continue;
+		if (shown < CLOCKS || (!rank->aligned && unaligned < CLOCKS)) {
+			put_rank_clock(ranks, rank, style);
+			unaligned += !rank->aligned;
+			shown++;
 			continue;
 		}
 		left_out++;
-		worst = ranks->all[i].fit.residual_ns > worst ? ranks->all[i].fit.residual_ns
-							      : worst;
+		worst = max_u64(worst, rank->fit.residual_ns);
 	}
 	if (!left_out)
 		return;
@@ -61,6 +67,57 @@ static void put_ranks_title(const struct ranks *ranks, const struct style *style
 	put_clocks(ranks, style);
 	ranks_add_matched(&paragraph, ranks);
 	paragraph_print(&paragraph, "matched");
+}
+
+/* Says which ranks have clocks that are not aligned with the reference, but with each other. */
+static void put_islands(const struct ranks *ranks, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	if (ranks->island_count < 2)
+		return;
+	paragraph_add(&paragraph,
+		"the ranks are %zu islands that share no communicator; waits are measured in each "
+		"by a clock of its own:",
+		ranks->island_count);
+	for (size_t i = 0; i < ranks->island_count && i < CLOCKS; i++)
+		paragraph_add(&paragraph, "%s %zu ranks by that of rank %lld", i ? "," : "",
+			ranks->islands[i].count,
+			(long long)ranks->all[ranks->islands[i].reference].number);
+	if (ranks->island_count > CLOCKS)
+		paragraph_add(&paragraph, " and %zu more", ranks->island_count - CLOCKS);
+	paragraph_print(&paragraph, "islands");
+}
+
+#define EXPOSED_PLACES 3
+
+static void put_exposed(const struct ranks *ranks, const struct style *style)
+{
+	size_t count;
+	const struct collective_row **rows = ranks_exposed_rows(ranks, &count);
+	struct paragraph paragraph = { .style = style };
+
+	if (!count) {
+		free(rows);
+		return;
+	}
+	paragraph_value(&paragraph, UNIT_TIME, ranks_exposed_ns(ranks));
+	paragraph_add(&paragraph, " of communication in all ranks while their GPUs compute "
+				  "nothing");
+	for (size_t i = 0; i < count && i < EXPOSED_PLACES; i++) {
+		paragraph_add(&paragraph, "%s ", i ? "," : ":");
+		paragraph_value(&paragraph, UNIT_TIME, rows[i]->exposed_ns);
+		paragraph_add(&paragraph, " in %s", collective_name(rows[i]->kind));
+		if (!rows[i]->place)
+			continue;
+		paragraph_add(&paragraph, " of `");
+		ranks_add_path(&paragraph, ranks, rows[i]->place);
+		paragraph_add(&paragraph, "`");
+	}
+	if (count > EXPOSED_PLACES)
+		paragraph_add(&paragraph, " (-f json lists %zu more)", count - EXPOSED_PLACES);
+	paragraph_print(&paragraph, "exposed");
+	free(rows);
 }
 
 static void put_stragglers(const struct ranks *ranks, const struct style *style)
@@ -147,8 +204,8 @@ static size_t fitting_columns(const struct style *style, size_t *room)
 	return shown;
 }
 
-/* Shortens the paths of the launching nodes so that collectives of one kind remain distinct. */
-static struct shortened_name *shorten_node_paths(
+/* Shortens the paths of the places so that collectives of one kind remain distinct. */
+static struct shortened_name *shorten_places(
 	const struct ranks *ranks, size_t count, size_t room, const struct style *style)
 {
 	struct shortened_name *names = xcalloc((count + 1) * sizeof *names);
@@ -156,7 +213,7 @@ static struct shortened_name *shorten_node_paths(
 	for (size_t i = 0; i < count; i++) {
 		const size_t kind = strlen(collective_name(ranks->rows[i].kind)) + strlen(" in ");
 
-		names[i].whole = ranks_node_text(ranks, ranks->rows[i].node, style->ascii);
+		names[i].whole = ranks_place_text(ranks, ranks->rows[i].place, style->ascii);
 		names[i].columns = style->whole_names ? SIZE_MAX : room > kind ? room - kind : 1;
 		names[i].group = ranks->rows[i].kind;
 		names[i].is_path = true;
@@ -191,7 +248,7 @@ static void put_collective_rows(
 		     count = ranks->row_count < top ? ranks->row_count : top;
 	size_t room;
 	const size_t shown = fitting_columns(style, &room);
-	struct shortened_name *names = shorten_node_paths(ranks, count, room, style);
+	struct shortened_name *names = shorten_places(ranks, count, room, style);
 
 	output_char(style->out, '\n');
 	for (size_t i = 0; i < shown; i++)
@@ -210,7 +267,7 @@ static void add_straggler_focus(struct shell_command *command, const struct rank
 {
 	const struct rank_process *rank = &ranks->all[straggler->rank];
 	size_t count;
-	struct trace_text *path = ranks_path(rank, straggler->node, &count);
+	struct trace_text *path = ranks_path(ranks, straggler->place, &count);
 
 	shell_command_add_file(command, rank->process->path);
 	if (rank->process->rank >= 0)
@@ -237,6 +294,8 @@ static void put_ranks_next(
 	next_command_put(&command, style);
 }
 
+#define WARNINGS 20 /* that are printed */
+
 static void put_rank_warnings(const struct ranks *ranks, const struct style *style)
 {
 	bool simulated = false;
@@ -245,13 +304,16 @@ static void put_rank_warnings(const struct ranks *ranks, const struct style *sty
 		simulated |= ranks->all[i].process->simulated;
 	if (simulated)
 		output_string(style->out, "simulated device: GPU figures are not measurements\n");
-	for (size_t i = 0; i < ranks->processes.warning_count; i++) {
+	for (size_t i = 0; i < ranks->processes.warning_count && i < WARNINGS; i++) {
 		const char *warning = ranks->processes.warnings[i];
 
 		output_string(style->out, "warning: ");
 		print_escaped(style, warning, strlen(warning), 0);
 		output_char(style->out, '\n');
 	}
+	if (ranks->processes.warning_count > WARNINGS)
+		print_line(style, "%zu more warnings (-f json lists all)\n",
+			ranks->processes.warning_count - WARNINGS);
 }
 
 static void print_ranks(
@@ -260,7 +322,10 @@ static void print_ranks(
 	const struct style style = style_of(&options->style, out);
 
 	put_ranks_title(ranks, &style);
+	put_islands(ranks, &style);
+	ranks_print_hangs(ranks, &style);
 	put_stragglers(ranks, &style);
+	put_exposed(ranks, &style);
 	put_ranks(ranks, options, &style);
 	if (ranks->row_count)
 		put_collective_rows(ranks, options, &style);
@@ -284,11 +349,12 @@ static bool ranks_print(const struct ranks *ranks, const struct options *options
 int ranks_view(const struct options *options)
 {
 	struct ranks ranks;
-	bool printed;
+	bool printed, is_whole;
 
 	if (!ranks_read(&ranks, options))
 		fatal(STATUS_USAGE, "%s", ranks.problem.text);
 	printed = ranks_print(&ranks, options);
+	is_whole = ranks_are_whole(&ranks);
 	ranks_free(&ranks);
-	return printed ? STATUS_OK : STATUS_UNREADABLE;
+	return printed && (is_whole || !options->strict) ? STATUS_OK : STATUS_UNREADABLE;
 }

@@ -32,9 +32,9 @@
 		"sum of its lateness where it was last")                                          \
 	X(decided, "decided", UNIT_COUNT, true, sums->decided,                                    \
 		"matched collectives in which one rank was last by more than the residual")       \
-	X(pairs, "send/recv", UNIT_COUNT, true, rank->collectives.pairs,                          \
+	X(pairs, "send/recv", UNIT_COUNT, true, rank->collectives->pairs,                         \
 		"its sends and receives with unknown peers, which are not compared")              \
-	X(untimed, "untimed", UNIT_COUNT, true, rank->collectives.untimed,                        \
+	X(untimed, "untimed", UNIT_COUNT, true, rank->collectives->untimed,                       \
 		"its collectives without timestamps")                                             \
 	X(residual_ns, "residual", UNIT_TIME, fit->pairs, fit->residual_ns,                       \
 		"distance between the ends of collectives on the aligned clocks: median")         \
@@ -63,9 +63,9 @@ const char *rank_column_unknown(const struct rank_process *rank, size_t column)
 bool rank_column_value(const struct rank_process *rank, size_t column, int64_t *value)
 {
 	const struct rank_sums *sums = &rank->sums;
-	const struct profile_totals *totals = &rank->process->profile->totals;
+	const struct profile_totals *totals = &rank->input->totals;
 	const struct theil_sen_fit *fit = &rank->fit;
-	const bool gpu = rank->process->profile->timeline != NULL;
+	const bool gpu = rank->input->has_gpu;
 	size_t at = 0;
 
 #define X(key, title, unit, known, what, help) \

@@ -3,15 +3,15 @@
  * Prints the view `ranks` as JSON and CSV.
  */
 #include "report/text/json_writer.h"
+#include "report/analysis/ranks/rank_hang.h"
 #include "report/views/ranks_columns.h"
 #include "report/views/ranks.h"
 #include <stdlib.h>
 
-static void ranks_json_path(
-	struct json_writer *json, const struct rank_process *rank, uint32_t node)
+static void ranks_json_path(struct json_writer *json, const struct ranks *ranks, uint32_t place)
 {
 	size_t count;
-	struct trace_text *path = ranks_path(rank, node, &count);
+	struct trace_text *path = ranks_path(ranks, place, &count);
 
 	json_put_begin(json, "path", '[');
 	for (size_t i = 0; i < count; i++)
@@ -67,7 +67,7 @@ static void ranks_json_straggler(
 	json_put_unsigned(json, "late_median_ns", rank->sums.late_median_ns);
 	json_put_unsigned(json, "late_ns", rank->sums.late_ns);
 	json_put_string(json, "meanwhile", straggler_cause(straggler));
-	ranks_json_path(json, rank, straggler->node);
+	ranks_json_path(json, ranks, straggler->place);
 	json_put_unsigned(json, "more_ns", straggler->more_ns);
 	json_put_unsigned(json, "own_ns", straggler->own_ns);
 	json_put_unsigned(json, "others_ns", straggler->others_ns);
@@ -79,7 +79,7 @@ static void ranks_json_collective(
 {
 	json_write_begin(json, '{');
 	json_put_string(json, "name", collective_name(row->kind));
-	ranks_json_path(json, &ranks->all[0], row->node);
+	ranks_json_path(json, ranks, row->place);
 	json_put_unsigned(json, "calls", row->count);
 	json_put_unsigned(json, "wait_ns", row->wait_ns);
 	json_put_unsigned(json, "transfer_ns", row->transfer_ns);
@@ -91,6 +91,140 @@ static void ranks_json_collective(
 	json_write_end(json, '}');
 }
 
+/* ---- traces, ranks and clocks ---- */
+
+static void ranks_json_fault(struct json_writer *json, const struct rank_input *input)
+{
+	json_write_begin(json, '{');
+	json_put_string(json, "file", input->process.path);
+	json_put_known_signed(json, "rank", input->process.rank, input->process.rank >= 0);
+	json_put_string(json, "status", rank_input_status_name(input->status));
+	json_put_string(json, "why", input->why);
+	json_write_end(json, '}');
+}
+
+static void ranks_json_inputs(struct json_writer *json, const struct ranks *ranks)
+{
+	json_put_begin(json, "traces", '{');
+	for (size_t i = 0; i < RANK_INPUT_STATUS_COUNT; i++)
+		json_put_unsigned(json, rank_input_status_name((enum rank_input_status)i),
+			ranks->input_counts[i]);
+	json_write_end(json, '}');
+	json_put_begin(json, "faults", '[');
+	for (size_t i = 0; i < ranks->inputs.count; i++)
+		if (rank_input_is_fault(ranks->inputs.all[i]))
+			ranks_json_fault(json, ranks->inputs.all[i]);
+	json_write_end(json, ']');
+	json_put_begin(json, "missing_ranks", '[');
+	for (size_t i = 0; i < ranks->missing_count; i++)
+		json_write_unsigned(json, (uint64_t)ranks->missing[i]);
+	json_write_end(json, ']');
+	json_put_unsigned(json, "quorum_percent", ranks->quorum);
+	json_put_unsigned(json, "incomplete", ranks->incomplete);
+	json_put_begin(json, "islands", '[');
+	for (size_t i = 0; i < ranks->island_count; i++) {
+		json_write_begin(json, '{');
+		json_put_unsigned(json, "reference",
+			(uint64_t)ranks->all[ranks->islands[i].reference].number);
+		json_put_unsigned(json, "ranks", ranks->islands[i].count);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+}
+
+/* ---- exposed communication ---- */
+
+static void ranks_json_exposed(struct json_writer *json, const struct ranks *ranks)
+{
+	size_t count;
+	const struct collective_row **rows = ranks_exposed_rows(ranks, &count);
+
+	json_put_begin(json, "exposed", '[');
+	for (size_t i = 0; i < count; i++) {
+		json_write_begin(json, '{');
+		json_put_string(json, "name", collective_name(rows[i]->kind));
+		ranks_json_path(json, ranks, rows[i]->place);
+		json_put_unsigned(json, "calls", rows[i]->count);
+		json_put_unsigned(json, "exposed_ns", rows[i]->exposed_ns);
+		json_put_unsigned(json, "total_ns", rows[i]->wait_ns + rows[i]->transfer_ns);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+	json_put_unsigned(json, "exposed_ns", ranks_exposed_ns(ranks));
+	free(rows);
+}
+
+/* ---- hangs ---- */
+
+static void ranks_json_texts(
+	struct json_writer *json, const char *key, char *const *texts, size_t count)
+{
+	json_put_begin(json, key, '[');
+	for (size_t i = 0; i < count; i++)
+		json_write_string(json, texts[i]);
+	json_write_end(json, ']');
+}
+
+static void ranks_json_thread(
+	struct json_writer *json, const struct end_thread *thread, uint64_t open_ns)
+{
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "tid", thread->tid);
+	ranks_json_texts(json, "path", thread->path, thread->path_count);
+	json_put_unsigned(json, "open_ns", open_ns);
+	json_put_string(json, "source", thread->source);
+	ranks_json_texts(json, "stack", thread->frames, thread->frame_count);
+	json_write_end(json, '}');
+}
+
+static void ranks_json_absent(struct json_writer *json, const struct ranks *ranks,
+	const struct rank_hangs *hangs, uint32_t index)
+{
+	const struct rank_input *input = ranks->all[index].input;
+
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "rank", (uint64_t)ranks->all[index].number);
+	json_put_bool(json, "ended", input->ended);
+	json_put_bool(json, "waits_elsewhere", hangs->waits[index]);
+	json_put_begin(json, "threads", '[');
+	for (size_t i = 0; input->end && i < input->end->thread_count; i++)
+		ranks_json_thread(json, &input->end->threads[i],
+			rank_hang_open_ns(hangs, ranks, index, &input->end->threads[i]));
+	json_write_end(json, ']');
+	json_write_end(json, '}');
+}
+
+static void ranks_json_hang(struct json_writer *json, const struct ranks *ranks,
+	const struct rank_hangs *hangs, const struct rank_hang *hang)
+{
+	const struct trace_text group = ranks_group_name(ranks, hang->group);
+
+	json_write_begin(json, '{');
+	json_put_text(json, "communicator", trace_text_or_null(group));
+	json_put_unsigned(json, "number", hang->number);
+	json_put_begin(json, "waiting", '[');
+	for (size_t i = 0; i < hang->waiting_count; i++)
+		json_write_unsigned(json, (uint64_t)ranks->all[hang->waiting[i]].number);
+	json_write_end(json, ']');
+	json_put_begin(json, "absent", '[');
+	for (size_t i = 0; i < hang->absent_count; i++)
+		ranks_json_absent(json, ranks, hangs, hang->absent[i]);
+	json_write_end(json, ']');
+	json_write_end(json, '}');
+}
+
+static void ranks_json_hangs(struct json_writer *json, const struct ranks *ranks)
+{
+	struct rank_hangs hangs;
+
+	rank_hangs_find(&hangs, ranks);
+	json_put_begin(json, "hangs", '[');
+	for (size_t i = 0; i < hangs.count; i++)
+		ranks_json_hang(json, ranks, &hangs, &hangs.all[i]);
+	json_write_end(json, ']');
+	rank_hangs_free(&hangs);
+}
+
 void ranks_print_json(const struct ranks *ranks, const struct options *options, struct output *out)
 {
 	struct json_writer json = { .out = out };
@@ -98,7 +232,7 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	json_write_begin(&json, '{');
 	json_put_string(&json, "schema", "pperf.report/1");
 	json_put_string(&json, "view", "ranks");
-	json_put_unsigned(&json, "reference", (uint64_t)ranks->all[0].number);
+	json_put_unsigned(&json, "reference", (uint64_t)ranks->all[ranks->reference].number);
 	json_put_unsigned(&json, "matched", ranks->outcome_count);
 	json_put_unsigned(&json, "decided", ranks->decided);
 	json_put_unsigned(&json, "undecided", ranks->undecided);
@@ -121,6 +255,10 @@ void ranks_print_json(const struct ranks *ranks, const struct options *options, 
 	for (size_t i = 0; i < ranks->processes.warning_count; i++)
 		json_write_string(&json, ranks->processes.warnings[i]);
 	json_write_end(&json, ']');
+	/* What was added since is at the end. */
+	ranks_json_inputs(&json, ranks);
+	ranks_json_exposed(&json, ranks);
+	ranks_json_hangs(&json, ranks);
 	json_write_end(&json, '}');
 	output_char(out, '\n');
 }

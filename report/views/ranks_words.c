@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_rank_path(
-	struct paragraph *paragraph, const struct rank_process *rank, uint32_t node)
+void ranks_add_path(struct paragraph *paragraph, const struct ranks *ranks, uint32_t place)
 {
 	size_t count;
-	struct trace_text *path = ranks_path(rank, node, &count);
+	struct trace_text *path = ranks_path(ranks, place, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -40,7 +39,7 @@ static void add_clock_fit(
 	paragraph_add(paragraph, " median, ");
 	paragraph_value(paragraph, UNIT_TIME, rank->fit.residual_max_ns);
 	paragraph_add(paragraph, " maximum, over %zu ends", rank->fit.pairs);
-	if (rank->aligned_with)
+	if (rank->aligned_with != ranks->reference)
 		paragraph_add(paragraph, " shared with rank %lld",
 			(long long)ranks->all[rank->aligned_with].number);
 }
@@ -63,7 +62,7 @@ void ranks_add_alignment(struct paragraph *paragraph, const struct ranks *ranks)
 		aligned += ranks->all[i].aligned;
 	paragraph_add(paragraph,
 		"%zu of %zu aligned to the clock of rank %lld, by the ends of collectives", aligned,
-		ranks->count, (long long)ranks->all[0].number);
+		ranks->count, (long long)ranks->all[ranks->reference].number);
 	if (ranks->numbered_by_file)
 		paragraph_add(
 			paragraph, "; numbered in file order, as not all files contain their rank");
@@ -80,7 +79,7 @@ static bool process_groups_are_known(const struct ranks *ranks)
 	bool known = false;
 
 	for (size_t i = 0; i < ranks->count; i++) {
-		const struct collectives *collectives = &ranks->all[i].collectives;
+		const struct collectives *collectives = ranks->all[i].collectives;
 
 		known |= collectives->ranges;
 		for (size_t k = 0; k < collectives->communicator_count; k++)
@@ -96,11 +95,14 @@ void ranks_add_matched(struct paragraph *paragraph, const struct ranks *ranks)
 
 	for (size_t i = 0; i < ranks->count; i++) {
 		unmatched += ranks->all[i].sums.unmatched;
-		pairs += ranks->all[i].collectives.pairs;
-		untimed += ranks->all[i].collectives.untimed;
+		pairs += ranks->all[i].collectives->pairs;
+		untimed += ranks->all[i].collectives->untimed;
 	}
 	paragraph_add(paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count,
 		ranks->group_count, ranks->group_count == 1 ? "" : "s");
+	if (ranks->incomplete)
+		paragraph_add(paragraph, "; %llu lack a rank (of each, %u %% of the ranks suffice)",
+			(unsigned long long)ranks->incomplete, ranks->quorum);
 	if (ranks->undecided)
 		paragraph_add(paragraph,
 			"; in %llu the last two arrived within the clocks' residual",
@@ -119,7 +121,7 @@ void ranks_add_matched(struct paragraph *paragraph, const struct ranks *ranks)
 		paragraph_add(paragraph,
 			"; process groups are not named in these traces: each stream is assumed to "
 			"be one, and matched with others by kind, order and end");
-	if (ranks->all[0].collectives.waits_in_call)
+	if (ranks->all[0].collectives->waits_in_call)
 		paragraph_add(paragraph, "; each starts with the range it was launched in, since "
 					 "the simulated NCCL waits there");
 }
@@ -142,7 +144,7 @@ void ranks_add_straggler(
 		paragraph_value(paragraph, UNIT_TIME, straggler->more_ns);
 		paragraph_add(paragraph, " more %s than the others in `",
 			straggler->gpu ? "of GPU work" : "on the CPU");
-		add_rank_path(paragraph, rank, straggler->node);
+		ranks_add_path(paragraph, ranks, straggler->place);
 		paragraph_add(paragraph, "` (");
 		paragraph_value(paragraph, UNIT_TIME, straggler->own_ns);
 		paragraph_add(paragraph, ", the others ");
@@ -182,11 +184,11 @@ static bool is_collective_wrapper(const struct trace_text *name)
 	return false;
 }
 
-char *ranks_node_text(const struct ranks *ranks, uint32_t node, bool ascii)
+char *ranks_place_text(const struct ranks *ranks, uint32_t place, bool ascii)
 {
 	char *text = NULL, *shown;
 	size_t count, used = 0, room = 0;
-	struct trace_text *path = ranks_path(&ranks->all[0], node, &count);
+	struct trace_text *path = ranks_path(ranks, place, &count);
 
 	while (count > 1 && is_collective_wrapper(&path[count - 1]))
 		count--;

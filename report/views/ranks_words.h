@@ -17,12 +17,14 @@ void ranks_add_straggler(
 	struct paragraph *paragraph, const struct ranks *ranks, const struct straggler *straggler);
 void ranks_add_no_straggler(struct paragraph *paragraph, const struct ranks *ranks);
 
-/* Writes which rank was last most often in the collectives of a row, and in how many. `undecided`:
+/* Writes which rank was last most often in the collectives of a row, and how often. `undecided`:
  * no rank was last by more than the clocks' residual. */
 void ranks_last_text(
 	char *text, size_t room, const struct ranks *ranks, const struct collective_row *row);
-/* Returns the path of `node` as it is shown, without collective wrappers at its end. The caller
+/* Adds the path of `place`. */
+void ranks_add_path(struct paragraph *paragraph, const struct ranks *ranks, uint32_t place);
+/* Returns the path of `place` as shown, without collective wrappers at its end. The caller
  * frees the text. */
-char *ranks_node_text(const struct ranks *ranks, uint32_t node, bool ascii);
+char *ranks_place_text(const struct ranks *ranks, uint32_t place, bool ascii);
 
 #endif

@@ -18,6 +18,8 @@ struct block_writer *block_writer_open(const char *path)
 	if (!writer)
 		abort();
 	writer->path = path;
+	writer->unix_ns = UNIX_NS;
+	writer->run_id = writer->pid = 1;
 	writer->file = fopen(path, "w");
 	writer->offset = 4096;
 	if (!writer->file || fseek(writer->file, 4096, SEEK_SET))
@@ -69,7 +71,7 @@ void block_writer_begin(struct block_writer *writer, uint64_t stamp)
 	writer->base = stamp;
 	clock = block_writer_record(writer, TRACE_CLOCK, sizeof *clock);
 	clock->stamp = clock->monotonic_ns = stamp;
-	clock->realtime_ns = UNIX_NS + stamp;
+	clock->realtime_ns = writer->unix_ns + stamp;
 }
 
 uint64_t block_writer_close(struct block_writer *writer, uint32_t streams)
@@ -80,16 +82,19 @@ uint64_t block_writer_close(struct block_writer *writer, uint32_t streams)
 		.endian = TRACE_ENDIAN,
 		.header_bytes = 4096,
 		.clock_kind = TRACE_CLOCK_MONOTONIC,
-		.run_id = 1,
-		.pid = 1,
-		.flags = TRACE_ENDED,
+		.run_id = writer->run_id,
+		.pid = writer->pid,
+		.flags = writer->killed ? 0 : TRACE_ENDED,
 		.page_bytes = 4096,
 		.streams = streams,
 		.end = bytes,
-		.start = { .raw = 1, .monotonic_ns = 1, .realtime_ns = UNIX_NS + 1 },
+		.start = { .raw = 1, .monotonic_ns = 1, .realtime_ns = writer->unix_ns + 1 },
 		.last = { .raw = writer->base,
 			.monotonic_ns = writer->base,
-			.realtime_ns = UNIX_NS + writer->base } };
+			.realtime_ns = writer->unix_ns + writer->base } };
+
+	if (writer->killed)
+		memset(&header.last, 0, sizeof header.last);
 
 	rewind(writer->file);
 	if (!fwrite(&header, sizeof header, 1, writer->file) || fclose(writer->file))

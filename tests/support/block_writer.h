@@ -15,6 +15,7 @@
 #define PPERF_TESTS_SUPPORT_BLOCK_WRITER_H
 
 #include "collector/trace_format.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -22,8 +23,13 @@
 #define BLOCK_WRITER_PAYLOAD 65536u
 #define BLOCK_WRITER_STREAMS 80u
 
-/* The state of a writer. Ticks are nanoseconds. */
+/* The state of a writer. Ticks are nanoseconds. The members of the header may be changed before
+ * block_writer_close. */
 struct block_writer {
+	uint64_t unix_ns; /* CLOCK_REALTIME at stamp 0 */
+	uint64_t run_id;
+	uint32_t pid;
+	bool killed; /* the process did not end by exit() */
 	FILE *file;
 	uint64_t offset, base; /* base: the stamp at which the payload began */
 	unsigned char payload[BLOCK_WRITER_PAYLOAD + 64];

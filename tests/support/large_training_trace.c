@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-	LAYERS = 24,
+	LAYERS = LOAD_LAYERS,
 	OPS = 12,
 	ATTENTION = 6,
 	PENDING = 8192,
@@ -21,7 +21,17 @@ enum {
 	NCCL = 20,
 	ADDRESSES = 2 * LAYERS * OPS
 };
-#define UNIX_NS UINT64_C(1700000000000000000)
+
+/* What the communicators of a job do. Group 0 is the only one of load_write. */
+static const struct {
+	const char *kernel, *range;
+} collectives[LOAD_GROUPS] = {
+	{ "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		"nccl:all_reduce" },
+	{ "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "nccl:all_gather" },
+	{ "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		"nccl:reduce_scatter" },
+};
 
 static const struct {
 	const char *outer, *inner, *kernel, *backward;
@@ -69,6 +79,8 @@ static const struct {
 
 struct load {
 	struct block_writer *writer;
+	const struct load_rank *rank; /* NULL: not of a job */
+	uint32_t step;
 	struct load_event *events;
 	size_t count;
 	uint64_t stamp, last; /* last: stamp of the record before */
@@ -96,12 +108,12 @@ struct load {
 struct step_nodes {
 	uint32_t data, to, model, layer[LAYERS], half[LAYERS][2], outer[LAYERS][OPS],
 		inner[LAYERS][OPS], engine[LAYERS][OPS], backward[LAYERS][OPS],
-		gradient[LAYERS][OPS], reduce[LAYERS], step, fused, item;
+		gradient[LAYERS][OPS], reduce[LAYERS][LOAD_GROUPS], step, fused, item;
 };
 
 static struct step_nodes step_nodes;
-static uint32_t api_launch, api_copy, api_set, api_wait, kernel_adam, kernel_nccl, kernel_of[OPS],
-	kernel_back[OPS][2];
+static uint32_t api_launch, api_copy, api_set, api_wait, kernel_adam, kernel_nccl[LOAD_GROUPS],
+	kernel_of[OPS], kernel_back[OPS][2];
 
 /* ---- the dictionary ---- */
 
@@ -156,7 +168,34 @@ static void put_layer(struct load *load, uint32_t layer)
 		step_nodes.gradient[layer][op] = put_node(
 			load, step_nodes.backward[layer][op], 0, TRACE_NODE_OP, "aten::mm");
 	}
-	step_nodes.reduce[layer] = put_node(load, 0, 0, TRACE_NODE_OP, "nccl:all_reduce");
+	for (uint32_t group = 0; group < (load->rank ? LOAD_GROUPS : 1); group++)
+		step_nodes.reduce[layer][group] = put_node(
+			load, 0, 0, TRACE_NODE_OP, collectives[group].range);
+}
+
+static void put_meta(struct load *load, const char *key, const char *value)
+{
+	struct trace_meta *meta = block_writer_record(
+		load->writer, TRACE_META, sizeof *meta + strlen(key) + strlen(value));
+
+	meta->key_bytes = (uint32_t)strlen(key);
+	meta->value_bytes = (uint32_t)strlen(value);
+	memcpy(meta + 1, key, strlen(key));
+	memcpy((char *)(meta + 1) + strlen(key), value, strlen(value));
+}
+
+static void put_rank(struct load *load)
+{
+	char text[32], key[32];
+
+	snprintf(text, sizeof text, "%u", load->rank->number);
+	put_meta(load, "rank", text);
+	put_meta(load, "command", "python train.py");
+	for (uint32_t group = 0; group < LOAD_GROUPS; group++) {
+		snprintf(key, sizeof key, "stream.0.%u.group", NCCL + group);
+		if (load->rank->group_names[group])
+			put_meta(load, key, load->rank->group_names[group]);
+	}
 }
 
 static void put_dictionary(struct load *load)
@@ -180,8 +219,8 @@ static void put_dictionary(struct load *load)
 	kernel_adam = put_name(load,
 		"void at::native::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4> "
 		">(long)");
-	kernel_nccl = put_name(
-		load, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+	for (uint32_t group = 0; group < (load->rank ? LOAD_GROUPS : 1); group++)
+		kernel_nccl[group] = put_name(load, collectives[group].kernel);
 	for (uint32_t op = 0; op < OPS; op++) {
 		kernel_of[op] = put_name(load, ops[op].kernel);
 		for (uint32_t half = 0; half < 2; half++) {
@@ -190,6 +229,8 @@ static void put_dictionary(struct load *load)
 			kernel_back[op][half] = put_name(load, text);
 		}
 	}
+	if (load->rank)
+		put_rank(load);
 	device = block_writer_record(load->writer, TRACE_DEVICE, sizeof *device);
 	device->name = put_name(load, "a device for measurements");
 	device->multiprocessors = 132;
@@ -256,6 +297,28 @@ static void end(struct load *load)
 	block_writer_seal(load->writer, TRACE_CHUNK, load->thread);
 }
 
+/* Returns a time of the job's clock on that of the trace. */
+static uint64_t own_time(const struct load *load, uint64_t time_ns)
+{
+	return time_ns + (uint64_t)(int64_t)((double)time_ns * load->rank->ppm * 1e-6);
+}
+
+/* Enqueues collective `layer` of this step, whose times are known. One in which the job hangs never
+ * ends. */
+static void enqueue_collective(struct load *load, uint32_t layer, uint32_t group)
+{
+	const size_t index = (size_t)load->step * LAYERS + layer;
+
+	if (load->step == load->rank->hang_step)
+		return;
+	if (load->pending_count == PENDING)
+		abort();
+	load->pending[load->pending_count++] = (struct pending){
+		own_time(load, load->rank->begins[index]), own_time(load, load->rank->ends[index]),
+		load->correlation, kernel_nccl[group], NCCL + group, 0, TRACE_KERNEL
+	};
+}
+
 /* Enqueues the GPU work of a call at the present time. */
 static void enqueue(struct load *load, enum trace_kind kind, uint32_t name, uint32_t stream,
 	uint32_t gpu_ns, uint32_t bytes)
@@ -279,8 +342,7 @@ static void fill_call(struct load *load, struct trace_call *call, uint32_t node,
 	call->api = api;
 }
 
-static void launch(
-	struct load *load, uint32_t node, uint32_t kernel, uint32_t stream, uint32_t gpu_ns)
+static void call_launch(struct load *load, uint32_t node)
 {
 	struct trace_launch *whole;
 	struct trace_again *again;
@@ -302,6 +364,12 @@ static void launch(
 		again->correlation = (uint16_t)(load->correlation - load->whole_correlation);
 	}
 	add_event(load, LOAD_CALL, load->stamp, 100, load->correlation, api_launch);
+}
+
+static void launch(
+	struct load *load, uint32_t node, uint32_t kernel, uint32_t stream, uint32_t gpu_ns)
+{
+	call_launch(load, node);
 	enqueue(load, TRACE_KERNEL, kernel, stream, gpu_ns, 0);
 }
 
@@ -407,6 +475,22 @@ static void forward(struct load *load)
 	pop(load);
 }
 
+/* The collectives of a step are numbered in the order in which they are launched. */
+static void reduce(struct load *load, uint32_t layer)
+{
+	const uint32_t number = LAYERS - 1 - layer,
+		       group = load->rank ? load->rank->groups[number] : 0;
+
+	push(load, step_nodes.reduce[layer][group]);
+	if (load->rank) {
+		call_launch(load, step_nodes.reduce[layer][group]);
+		enqueue_collective(load, number, group);
+	} else {
+		launch(load, step_nodes.reduce[layer][0], kernel_nccl[0], NCCL, 40000);
+	}
+	pop(load);
+}
+
 static void backward(struct load *load)
 {
 	for (uint32_t layer = LAYERS; layer-- > 0;) {
@@ -426,15 +510,15 @@ static void backward(struct load *load)
 			free_last_tensor(load, step_nodes.engine[layer][op]);
 			pop(load);
 		}
-		push(load, step_nodes.reduce[layer]);
-		launch(load, step_nodes.reduce[layer], kernel_nccl, NCCL, 40000);
-		pop(load);
+		reduce(load, layer);
 	}
 }
 
 static void fetch(struct load *load)
 {
 	push(load, step_nodes.data);
+	if (load->rank && load->step % 4)
+		load->stamp += load->rank->delay_ns;
 	push(load, step_nodes.to);
 	copy(load, TRACE_COPY, step_nodes.to, 1 << 20);
 	copy(load, TRACE_SET, step_nodes.to, 4096);
@@ -470,8 +554,8 @@ static void put_gpu(struct load *load, const struct pending *work)
 	struct trace_gpu *gpu = block_writer_record(load->writer, (enum trace_kind)work->kind,
 		kernel ? sizeof(struct trace_kernel) : sizeof(struct trace_gpu_copy));
 
-	gpu->start_ns = UNIX_NS + work->start;
-	gpu->end_ns = UNIX_NS + work->end;
+	gpu->start_ns = load->writer->unix_ns + work->start;
+	gpu->end_ns = load->writer->unix_ns + work->end;
 	gpu->correlation = work->correlation;
 	gpu->context = 1;
 	gpu->stream = work->stream;
@@ -499,7 +583,8 @@ static void deliver(struct load *load)
 {
 	struct trace_gpu_batch *batch;
 
-	qsort(load->pending, load->pending_count, sizeof *load->pending, by_start);
+	if (load->pending_count)
+		qsort(load->pending, load->pending_count, sizeof *load->pending, by_start);
 	for (unsigned first = 0; first < load->pending_count; first += BATCH) {
 		const unsigned count = load->pending_count - first < BATCH
 					       ? load->pending_count - first
@@ -530,6 +615,56 @@ static void step(struct load *load)
 	end(load);
 	if (load->pending_count > PENDING - 1024)
 		deliver(load);
+}
+
+/* The last step of a job that hangs, of which CUPTI delivers nothing. */
+static void step_that_hangs(struct load *load)
+{
+	begin(load, MAIN);
+	push(load, step_nodes.data);
+	if (load->rank->absent) {
+		push(load, step_nodes.to);
+		end(load);
+		return;
+	}
+	pop(load);
+	forward(load);
+	end(load);
+	begin(load, AUTOGRAD);
+	backward(load);
+	end(load);
+	begin(load, MAIN);
+	push(load, step_nodes.item);
+	end(load);
+}
+
+uint64_t load_write_rank(const char *path, uint32_t steps, const struct load_rank *rank)
+{
+	struct load *load = calloc(1, sizeof *load);
+	uint64_t bytes;
+
+	if (!load)
+		abort();
+	load->stamp = 1000;
+	load->rank = rank;
+	load->writer = block_writer_open(path);
+	load->writer->unix_ns = rank->unix_ns;
+	load->writer->run_id = rank->run_id;
+	load->writer->pid = rank->pid;
+	load->writer->killed = rank->hang_step != UINT32_MAX;
+	put_dictionary(load);
+	for (; load->step < steps && load->step != rank->hang_step; load->step++) {
+		const uint64_t begins = own_time(load, 1000000 + load->step * LOAD_STEP_NS);
+
+		load->stamp = load->stamp < begins ? begins : load->stamp;
+		step(load);
+	}
+	deliver(load);
+	if (load->step == rank->hang_step)
+		step_that_hangs(load);
+	bytes = block_writer_close(load->writer, CUPTI);
+	free(load);
+	return bytes;
 }
 
 uint64_t load_write(const char *path, uint32_t steps, struct load_event *events, size_t *count)

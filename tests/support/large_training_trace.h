@@ -11,6 +11,7 @@
 #ifndef PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
 #define PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +34,30 @@ struct load_event {
 /* Writes the trace and returns its size in bytes. `events`: NULL, or an array of
  * steps * LOAD_STEP_MOST elements. `*count` becomes the number of events. */
 uint64_t load_write(const char *path, uint32_t steps, struct load_event *events, size_t *count);
+
+#define LOAD_LAYERS 24u /* collectives a step */
+#define LOAD_GROUPS 3u  /* communicators that a rank may have */
+#define LOAD_STEP_NS UINT64_C(8000000)
+
+/* One rank of a job. Times are nanoseconds of a clock that all ranks share; the rank's own clock is
+ * `unix_ns` ahead of it and gains `ppm` microseconds a second. */
+struct load_rank {
+	uint32_t number, pid;
+	uint64_t run_id, unix_ns;
+	double ppm;
+	/* Additional time in the data loader, in three of four steps. */
+	uint64_t delay_ns;
+	/* Of each collective, by step and layer: its group, begin and end. */
+	const uint8_t *groups;
+	const uint64_t *begins, *ends;
+	const char *group_names[LOAD_GROUPS]; /* NULL: the trace does not name it */
+	/* The job hangs in this step, and is killed: `absent` is in its data loader, the others
+	 * have launched all collectives of the step and wait. UINT32_MAX: it ends. */
+	uint32_t hang_step;
+	bool absent;
+};
+
+/* Writes the trace of a rank, and returns its size in bytes. */
+uint64_t load_write_rank(const char *path, uint32_t steps, const struct load_rank *rank);
 
 #endif

@@ -93,6 +93,13 @@ def ranks_match_communicators_by_their_keys(folder):
 
 
 @case
+def ranks_of_different_communicators_are_not_compared(folder):
+    (_, (first, _)), (_, (_, second)) = recorded(folder / "one", "12"), recorded(folder / "other", "12")
+    text = " ".join(report("ranks", first, second, check=None).stdout.decode().split())
+    assert "1 of 2 aligned" in text and "shares no process group with rank 0" in text, text
+
+
+@case
 def without_cuda_recording_there_are_no_calls(folder):
     (out, _), traces = recorded(folder / "off", "12", PPERF_CUDA="0")
     assert not traces[0].exists() or not dump(traces[0], {"collective"})

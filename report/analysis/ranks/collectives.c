@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/collectives.h"
+#include "report/analysis/ranks/exposed_time.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/search.h"
+#include "report/base/text_builder.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +70,11 @@ static int collective_range_kind(struct trace_text name)
 			       : COLLECTIVE_OTHER;
 	}
 	return -1;
+}
+
+bool collective_is_range(struct trace_text name)
+{
+	return collective_range_kind(name) >= 0;
 }
 
 static bool is_same_communicator(const struct communicator *left, const struct communicator *right)
@@ -166,15 +173,19 @@ static void range_closed(struct collectives *collectives, struct trace_reader *r
 
 COMPARE_BY_THREE(by_communicator, struct collective, communicator, start_ns, end_ns)
 
+/* `exposed`: receives the GPU work; NULL: reads ranges. */
 static void read_collectives(
-	struct collectives *collectives, struct trace_reader *reader, bool ranges)
+	struct collectives *collectives, struct trace_reader *reader, struct exposed_time *exposed)
 {
+	const bool ranges = !exposed;
 	struct trace_event event;
 	int status;
 
 	collectives->ranges = ranges;
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
+		if (exposed)
+			exposed_time_add(exposed, &event);
 		if (!ranges && event.kind == TRACE_KERNEL)
 			add_kernel_collective(collectives, reader, event.record);
 		else if (ranges && event.kind == TRACE_START)
@@ -218,6 +229,24 @@ static void sort_collectives(struct collectives *collectives)
 		if (!communicator->count++)
 			communicator->first = i;
 	}
+}
+
+/* Drops communicators without collectives: of streams whose collectives all have a key or a pair of
+ * ranks. */
+static void drop_unused_communicators(struct collectives *collectives)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < collectives->communicator_count; i++) {
+		const struct communicator communicator = collectives->communicators[i];
+
+		if (!communicator.count)
+			continue;
+		for (size_t k = 0; k < communicator.count; k++)
+			collectives->all[communicator.first + k].communicator = (uint32_t)kept;
+		collectives->communicators[kept++] = communicator;
+	}
+	collectives->communicator_count = kept;
 }
 
 /* Index of a collective by its correlation id. */
@@ -398,14 +427,22 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
+static void keep_group_name(struct communicator *communicator, struct trace_text name)
+{
+	free(communicator->name);
+	communicator->name = xcalloc((size_t)name.length + 1);
+	memcpy(communicator->name, name.bytes, name.length);
+	communicator->group = (struct trace_text){ communicator->name, name.length,
+		name.known && name.length > 0 };
+}
+
 static void name_group(struct communicator *communicator, const struct trace_reader *reader)
 {
 	char key[64];
 	struct trace_text sequence;
 
 	snprintf(key, sizeof key, "stream.%u.%u.group", communicator->device, communicator->stream);
-	communicator->group = reader_meta(reader, key);
-	communicator->group.known &= communicator->group.length > 0;
+	keep_group_name(communicator, reader_meta(reader, key));
 	snprintf(key, sizeof key, "stream.%u.%u.sequence", communicator->device,
 		communicator->stream);
 	sequence = reader_meta(reader, key);
@@ -434,14 +471,12 @@ static void format_key(struct communicator *communicator)
 static void format_pair_name(struct communicator *communicator)
 {
 	const struct trace_text group = communicator->group;
-	const size_t room = (group.known ? group.length : 0) + 32u;
-	char *name = xcalloc(room);
+	struct text_builder name = { .text = NULL };
 
-	snprintf(name, room, "%.*s %u %u", group.known ? (int)group.length : 0, group.bytes,
-		communicator->low, communicator->high);
-	free(communicator->name);
-	communicator->name = name;
-	communicator->group = (struct trace_text){ name, (uint32_t)strlen(name), true };
+	text_add_bytes(&name, group.bytes, group.known ? group.length : 0);
+	text_add(&name, " %u %u", communicator->low, communicator->high);
+	keep_group_name(communicator, (struct trace_text){ name.text, (uint32_t)name.used, true });
+	free(name.text);
 	communicator->sequence = -1;
 }
 
@@ -460,18 +495,48 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 }
 
 void collectives_read(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_calls *calls, bool waits_in_call)
+	const struct collective_calls *calls, bool waits_in_call,
+	const struct categories *categories)
 {
+	struct exposed_time *exposed = exposed_time_new(reader, categories);
+
 	*collectives = (struct collectives){ .count = 0 };
-	read_collectives(collectives, reader, false);
+	read_collectives(collectives, reader, exposed);
+	exposed_time_set(exposed, collectives);
+	exposed_time_free(exposed);
 	collectives->waits_in_call = waits_in_call && collectives->count;
 	if (!collectives->count)
-		read_collectives(collectives, reader, true);
+		read_collectives(collectives, reader, NULL);
 	if (!collectives->ranges)
 		find_launches(collectives, reader, calls);
 	drop_unusable(collectives);
 	sort_collectives(collectives);
+	drop_unused_communicators(collectives);
 	find_groups(collectives, reader);
+}
+
+void collectives_insert_lost(struct collectives *collectives, uint32_t communicator, size_t index,
+	const struct collective *alike, size_t count)
+{
+	const size_t at = collectives->communicators[communicator].first + index;
+
+	ARRAY_GROW(collectives->all, collectives->room, collectives->count + count);
+	memmove(collectives->all + at + count, collectives->all + at,
+		(collectives->count - at) * sizeof *collectives->all);
+	for (size_t i = 0; i < count; i++)
+		collectives->all[at + i] = (struct collective){ .start_ns = INT64_MIN,
+			.end_ns = INT64_MIN,
+			.launched_ns = UINT64_MAX,
+			.requested_ns = UINT64_MAX,
+			.communicator = communicator,
+			.outcome = UINT32_MAX,
+			.kind = alike[i].kind };
+	collectives->count += count;
+	collectives->communicators[communicator].count += count;
+	for (size_t i = 0; i < collectives->communicator_count; i++)
+		if (collectives->communicators[i].first > at ||
+			(collectives->communicators[i].first == at && i > communicator))
+			collectives->communicators[i].first += count;
 }
 
 void collectives_free(struct collectives *collectives)

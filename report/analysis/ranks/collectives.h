@@ -22,12 +22,13 @@
  * On the simulated device a collective waits for the others in the call and not in the kernel.
  * There it begins with the range in which it was launched.
  *
- * Memory: 64 bytes a collective.
+ * Memory: 72 bytes a collective. Nothing refers to the reader afterwards.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 #define PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 
 #include "report/analysis/collective_calls.h"
+#include "report/gpu/work_categories.h"
 #include "report/trace/trace_reader.h"
 
 #define COLLECTIVE_KINDS(X)                                                           \
@@ -61,10 +62,13 @@ struct collective {
 	 * | launched_ns  | begin of the launching call                                       |
 	 * | requested_ns | the same; if the call waits, begin of the range around the launch | */
 	uint64_t launched_ns, requested_ns;
+	/* The part in which the device computes nothing. Time in which several collectives of a
+	 * device run belongs to the one that began first. 0 for ranges. */
+	uint64_t exposed_ns;
 	uint64_t correlation;  /* of a range: its id */
 	uint32_t communicator; /* index in `communicators` */
-	uint32_t node;         /* node that launched it, set by ranks_find_stragglers; 0: unknown */
-	uint32_t outcome;      /* for the caller; UINT32_MAX at first */
+	uint32_t place;   /* call path that launched it, set by ranks_find_stragglers; 0: unknown */
+	uint32_t outcome; /* for the caller; UINT32_MAX at first */
 	uint8_t kind;
 };
 
@@ -74,14 +78,20 @@ struct communicator {
 	uint32_t device, stream;
 	uint32_t low, high; /* of a pair: its ranks in the process group, low < high; else both 0 */
 	uint64_t key;       /* of NCCL's communicator, equal on all its ranks; 0: unknown */
-	char *name;         /* memory of `group`, if it is of a pair or has a key; owned */
+	char *name;         /* the memory of `group`; owned */
 	size_t first, count;
 	/* PyTorch's number of the first collective in the process group; -1: unknown. */
 	int64_t sequence;
-	/* Name and ranks of the process group, or the key, if the trace has them. Valid as long as
-	 * the reader. */
+	/* Name and ranks of the process group, or the key, if the trace has them. */
 	struct trace_text group;
 };
+
+/* Whether it replaces a collective whose record is lost. Its other members but `kind` and
+ * `communicator` say nothing. */
+static inline bool collective_is_lost(const struct collective *collective)
+{
+	return collective->end_ns == INT64_MIN;
+}
 
 /* Whether the communicator holds the sends and receives of two ranks. */
 static inline bool communicator_is_pair(const struct communicator *communicator)
@@ -102,14 +112,21 @@ struct collectives {
 
 /* Reads the trace from its beginning, twice. `calls`: those of NCCL, which name communicators and
  * the other rank of sends and receives. `waits_in_call`: collectives wait in the call, as on the
- * simulated device. */
+ * simulated device. `categories`: rules that say which kernels are communication. */
 void collectives_read(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_calls *calls, bool waits_in_call);
+	const struct collective_calls *calls, bool waits_in_call,
+	const struct categories *categories);
+/* Inserts `count` lost collectives before collective `index` of a communicator, of the kinds
+ * `alike`. */
+void collectives_insert_lost(struct collectives *collectives, uint32_t communicator, size_t index,
+	const struct collective *alike, size_t count);
 void collectives_free(struct collectives *collectives);
 
 /* Returns the kind of the kernel `name`, or -1 if it is not of NCCL or RCCL. Communication of other
  * libraries is not matched between ranks, because its kernels share CUDA streams. */
 int collective_kernel(struct trace_text name);
+/* Whether a range with this name is a collective of a library (nccl:all_reduce, gloo:broadcast). */
+bool collective_is_range(struct trace_text name);
 const char *collective_name(enum collective_kind kind);
 /* Whether all members end at the same time. */
 bool collective_together(enum collective_kind kind);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches the communicators of different ranks and aligns the clocks of the ranks. rank_set.h has
- * the rules.
+ * Matches the communicators of different ranks. rank_set.h has the rules.
+ *
+ * Communicators with a name are found by it. One without a name is compared with all groups, but
+ * most of these are ruled out by the spread of the distances of their ends, without a fit.
  */
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include "report/analysis/ranks/rank_set.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +17,31 @@
 static const struct communicator *communicator_of(
 	const struct ranks *ranks, const struct rank_communicator *member)
 {
-	return &ranks->all[member->rank].collectives.communicators[member->communicator];
+	return &ranks->all[member->rank].collectives->communicators[member->communicator];
 }
 
 struct collective *group_collective(
-	const struct ranks *ranks, const struct rank_communicator *member, size_t instance)
+	const struct ranks *ranks, const struct rank_communicator *member, int64_t instance)
 {
 	const struct communicator *communicator = communicator_of(ranks, member);
-	const int64_t index = (int64_t)instance + member->shift;
+	const int64_t index = instance + member->shift;
 	const struct rank_process *rank = &ranks->all[member->rank];
 
 	if (index < 0 || (size_t)index >= communicator->count)
 		return NULL;
-	return &rank->collectives.all[communicator->first + (size_t)index];
+	return collective_is_lost(&rank->collectives->all[communicator->first + (size_t)index])
+		       ? NULL
+		       : &rank->collectives->all[communicator->first + (size_t)index];
+}
+
+struct collective *group_comparable(const struct ranks *ranks, const struct collective_group *group,
+	const struct rank_communicator *member, int64_t instance)
+{
+	const uint32_t island = ranks->all[member->rank].island;
+
+	return island != RANKS_NO_ISLAND && island == group->island
+		       ? group_collective(ranks, member, instance)
+		       : NULL;
 }
 
 /* How well two communicators match if one is shifted. */
@@ -51,7 +65,38 @@ static bool kinds_match(const struct collective *left, const struct collective *
 	return true;
 }
 
-/* Compares collectives that end together, evenly sampled. No fit if the kinds differ. */
+static uint64_t residual_limit(uint64_t median_ns)
+{
+	return max_u64(median_ns / 2, RANK_RESIDUAL_MAX_NS);
+}
+
+/* Returns false if no fit can be good: half of the ends would be no further than the limit from a
+ * line with a possible drift. So half of the differences are in a window of twice the limit, plus
+ * the drift over the whole time. */
+static bool fit_is_possible(const struct clock_readings *pairs, size_t count, uint64_t limit_ns)
+{
+	double differences[SAMPLED] = { 0 }, first_ns = 0, last_ns = 0, window_ns;
+	const size_t half = count / 2;
+
+	for (size_t i = 0; i < count; i++) {
+		const double own_ns = (double)pairs[i].own_ns;
+
+		differences[i] = (double)pairs[i].other_ns - own_ns;
+		first_ns = !i || own_ns < first_ns ? own_ns : first_ns;
+		last_ns = !i || own_ns > last_ns ? own_ns : last_ns;
+	}
+	/* A double is exact to 256 ns at the present time. */
+	window_ns = 2 * (double)limit_ns + 4 * 512 +
+		    (last_ns - first_ns) * THEIL_SEN_DRIFT_PPM_MAX * 1e-6;
+	qsort(differences, count, sizeof *differences, compare_double);
+	for (size_t i = 0; i + half <= count; i++)
+		if (half < 2 || differences[i + half - 1] - differences[i] <= window_ns)
+			return true;
+	return false;
+}
+
+/* Compares collectives that end together, evenly sampled. No fit if the kinds differ, or if it
+ * cannot be good. */
 static struct shift_trial try_alignment(
 	const struct collective *left, const struct collective *right, size_t count)
 {
@@ -65,15 +110,17 @@ static struct shift_trial try_alignment(
 		return trial;
 	trial.same = count > 0;
 	for (size_t i = 0; i < count; i += stride) {
-		if (!collective_together(left[i].kind))
+		if (!collective_together(left[i].kind) || collective_is_lost(&left[i]) ||
+			collective_is_lost(&right[i]))
 			continue;
 		durations[used] = max_u64(
 			collective_duration(&left[i]), collective_duration(&right[i]));
 		pairs[used++] = (struct clock_readings){ left[i].end_ns, right[i].end_ns };
 	}
-	trial.fit = theil_sen_fit(pairs, used);
 	qsort(durations, used, sizeof *durations, compare_u64);
 	trial.median_ns = used ? durations[used / 2] : 0;
+	if (fit_is_possible(pairs, used, residual_limit(trial.median_ns)))
+		trial.fit = theil_sen_fit(pairs, used);
 	return trial;
 }
 
@@ -89,16 +136,14 @@ static struct shift_trial try_shift(const struct ranks *ranks,
 	if (from_a >= a->count || from_b >= b->count)
 		return (struct shift_trial){ .common = 0 };
 	count = a->count - from_a < b->count - from_b ? a->count - from_a : b->count - from_b;
-	return try_alignment(&ranks->all[first->rank].collectives.all[a->first + from_a],
-		&ranks->all[other->rank].collectives.all[b->first + from_b], count);
+	return try_alignment(&ranks->all[first->rank].collectives->all[a->first + from_a],
+		&ranks->all[other->rank].collectives->all[b->first + from_b], count);
 }
 
 static bool is_good_fit(const struct shift_trial *trial)
 {
 	return trial->same && trial->fit.pairs &&
-	       trial->fit.residual_ns <= (trial->median_ns / 2 > RANK_RESIDUAL_MAX_NS
-							 ? trial->median_ns / 2
-							 : RANK_RESIDUAL_MAX_NS);
+	       trial->fit.residual_ns <= residual_limit(trial->median_ns);
 }
 
 /* Tries the shift by which the sequence numbers of the first collectives differ, if the traces have
@@ -151,27 +196,71 @@ static struct shift_trial best_shift(const struct ranks *ranks,
 	return best;
 }
 
+/* Ranks are added in ascending order. */
 static bool has_rank(const struct collective_group *group, uint32_t rank)
 {
-	for (size_t i = 0; i < group->count; i++)
-		if (group->members[i].rank == rank)
-			return true;
-	return false;
+	return group->members[group->count - 1].rank == rank;
 }
 
-static void add_member(struct collective_group *group, struct rank_communicator member)
+static void add_member(
+	const struct ranks *ranks, struct collective_group *group, struct rank_communicator member)
 {
+	const int64_t count = (int64_t)communicator_of(ranks, &member)->count,
+		      first = -member.shift;
+
+	if (!group->count || first < group->begin)
+		group->begin = first;
+	if (!group->count || first + count > group->end)
+		group->end = first + count;
 	*ARRAY_ADD(group->members, group->room, group->count) = member;
+	if ((size_t)count > communicator_of(ranks, &group->members[group->longest])->count)
+		group->longest = group->count - 1;
 }
 
-static void new_group(struct ranks *ranks, struct rank_communicator member)
+/* Groups with a name, by it; and those without one. */
+struct group_finder {
+	struct hash_index by_name;
+	uint32_t *unnamed;
+	size_t unnamed_count, unnamed_room;
+};
+
+static uint64_t hash_name(struct trace_text name)
+{
+	uint64_t hash = name.length;
+
+	for (uint32_t i = 0; i < name.length; i++)
+		hash = hash_u64(hash ^ (unsigned char)name.bytes[i]);
+	return hash;
+}
+
+struct trace_text ranks_group_name(const struct ranks *ranks, uint32_t group)
+{
+	return communicator_of(ranks, &ranks->groups[group].members[0])->group;
+}
+
+static void new_group(
+	struct ranks *ranks, struct group_finder *finder, struct rank_communicator member)
 {
 	struct collective_group *group;
+	struct trace_text name;
+	struct hash_slot *slot;
+	uint64_t hash;
 
 	group = ARRAY_ADD(ranks->groups, ranks->group_room, ranks->group_count);
-	*group = (struct collective_group){ .instances = communicator_of(ranks, &member)->count };
+	*group = (struct collective_group){ .island = RANKS_NO_ISLAND };
 	member.shift = 0;
-	add_member(group, member);
+	add_member(ranks, group, member);
+	name = communicator_of(ranks, &member)->group;
+	if (!name.known) {
+		*ARRAY_ADD(finder->unnamed, finder->unnamed_room,
+			finder->unnamed_count) = (uint32_t)ranks->group_count - 1;
+		return;
+	}
+	hash = hash_name(name);
+	hash_index_reserve(&finder->by_name);
+	for (slot = hash_index_first(&finder->by_name, hash); slot->number;)
+		slot = hash_index_next(&finder->by_name, slot);
+	hash_index_add(&finder->by_name, slot, hash, (uint32_t)ranks->group_count);
 }
 
 /* Returns -1 if the process groups differ, 1 if they are equal, 0 if one is unknown. */
@@ -209,182 +298,212 @@ static bool may_be_joined(const struct ranks *ranks, const struct rank_communica
 	       (is_good_fit(trial) && (same || trial->fit.residual_ns < least_ns));
 }
 
-/* Adds a communicator to the group that it fits best, or to a new group. */
-static void join_communicator(struct ranks *ranks, struct rank_communicator member)
+/* ---- collectives whose records are lost ---- */
+
+/* Whether records may be lost in the middle of a trace. */
+static bool may_have_lost(const struct ranks *ranks, uint32_t rank)
 {
-	struct collective_group *best = NULL;
-	struct rank_communicator as = member;
-	uint64_t least = UINT64_MAX;
+	const struct rank_input *input = ranks->all[rank].input;
 
-	for (size_t i = 0; i < ranks->group_count; i++) {
-		struct collective_group *group = &ranks->groups[i];
-		const struct rank_communicator *first = &group->members[0];
-		const int same = compare_process_groups(ranks, first, &member);
-		struct rank_communicator tried = member;
-		struct shift_trial trial;
+	return input->status == RANK_INPUT_DAMAGED || input->process.integrity.dropped;
+}
 
-		if (has_rank(group, member.rank) || same < 0)
-			continue;
-		trial = best_shift(ranks, first, &tried);
-		if (!may_be_joined(ranks, first, &member, &trial, same != 0, least))
-			continue;
-		least = same ? 0 : trial.fit.residual_ns;
-		best = group;
-		as = tried;
+/* Returns how many of the next collectives of `longest` are lost, if `own` is the first one after
+ * them. `distance_ns`: of the ends before them. SIZE_MAX: not known. */
+static size_t count_lost(const struct collective *longest, size_t count,
+	const struct collective *own, int64_t distance_ns, int64_t before_ns)
+{
+	const double drifted = (double)(own->end_ns - before_ns) * THEIL_SEN_DRIFT_PPM_MAX * 1e-6;
+
+	for (size_t lost = 0; lost < count; lost++) {
+		const double change = (double)(longest[lost].end_ns - own->end_ns) -
+				      (double)distance_ns;
+
+		if (longest[lost].kind == own->kind && !collective_is_lost(&longest[lost]) &&
+			(change < 0 ? -change : change) <= RANK_RESIDUAL_MAX_NS + drifted)
+			return lost;
 	}
-	if (best)
-		add_member(best, as);
-	else
-		new_group(ranks, member);
+	return SIZE_MAX;
 }
 
-/* ---- clocks ---- */
-
-static const struct rank_communicator *member_of_rank(
-	const struct collective_group *group, uint32_t rank)
+/* Compares the ends of a communicator with those of the longest member of its group, from the first
+ * on. Where their distance changes, inserts collectives that are lost. */
+static void insert_lost(struct ranks *ranks, const struct rank_communicator *longest,
+	const struct rank_communicator *member)
 {
-	const struct rank_communicator *member = NULL;
+	const struct communicator *other = communicator_of(ranks, longest),
+				  *own = communicator_of(ranks, member);
+	struct collectives *collectives = ranks->all[member->rank].collectives;
+	const struct collective *others = &ranks->all[longest->rank].collectives->all[other->first];
 
-	for (size_t i = 0; i < group->count; i++)
-		if (group->members[i].rank == rank)
-			member = &group->members[i];
-	return member;
+	for (size_t i = 1; i < own->count && i < other->count; i++) {
+		const struct collective *all = &collectives->all[own->first];
+		size_t lost;
+
+		if (!collective_together(all[i].kind) || collective_is_lost(&others[i - 1]))
+			continue;
+		lost = count_lost(others + i, other->count - i, &all[i],
+			others[i - 1].end_ns - all[i - 1].end_ns, all[i - 1].end_ns);
+		if (lost == SIZE_MAX)
+			return;
+		if (lost)
+			collectives_insert_lost(
+				collectives, member->communicator, i, others + i, lost);
+		i += lost;
+	}
 }
 
-struct moment_list {
-	struct clock_readings *pairs;
-	size_t count, room;
+/* The group that a communicator fits best so far. */
+struct group_choice {
+	struct collective_group *group; /* NULL: none */
+	struct rank_communicator as;
+	uint64_t least_ns;
 };
 
-static void add_moment(struct moment_list *list, int64_t left_ns, int64_t right_ns)
+static void try_group(struct ranks *ranks, struct collective_group *group,
+	const struct rank_communicator *member, struct group_choice *best)
 {
-	*ARRAY_ADD(list->pairs, list->room, list->count) = (struct clock_readings){ left_ns,
-		right_ns };
-}
+	const struct rank_communicator *longest = &group->members[group->longest];
+	const int same = compare_process_groups(ranks, longest, member);
+	struct rank_communicator tried = *member;
+	struct shift_trial trial;
 
-/* Returns the times at which common collectives ended, those of `from` on the reference's clock.
- * The caller frees the array. */
-static struct clock_readings *common_clock_readings(
-	const struct ranks *ranks, uint32_t from, uint32_t to, size_t *count)
-{
-	struct moment_list list = { .count = 0 };
-
-	for (size_t i = 0; i < ranks->group_count; i++) {
-		const struct collective_group *group = &ranks->groups[i];
-		const struct rank_communicator *one = member_of_rank(group, from),
-					       *other = member_of_rank(group, to);
-
-		for (size_t k = 0; one && other && k < group->instances; k++) {
-			const struct collective *left = group_collective(ranks, one, k),
-						*right = group_collective(ranks, other, k);
-
-			if (left && right && collective_together(left->kind))
-				add_moment(&list, ranks_time(ranks, from, left->end_ns),
-					right->end_ns);
-		}
-	}
-	*count = list.count;
-	return list.pairs;
-}
-
-COMPARE_BY(by_own_ns, struct clock_readings, own_ns)
-
-static void align_clock_to(struct ranks *ranks, uint32_t from, uint32_t to)
-{
-	struct rank_process *rank = &ranks->all[to];
-	size_t count;
-	struct clock_readings *pairs = common_clock_readings(ranks, from, to, &count);
-	struct theil_sen_fit fit;
-
-	if (pairs)
-		qsort(pairs, count, sizeof *pairs, by_own_ns);
-	fit = theil_sen_fit(pairs, count);
-	free(pairs);
-	if (!fit.pairs || (rank->aligned && rank->fit.pairs >= fit.pairs))
+	if (has_rank(group, member->rank) || same < 0)
 		return;
-	rank->fit = fit;
-	rank->aligned_with = from;
-	rank->aligned = true;
+	if (same > 0 && may_have_lost(ranks, member->rank) &&
+		communicator_of(ranks, member)->count < communicator_of(ranks, longest)->count)
+		insert_lost(ranks, longest, member);
+	trial = best_shift(ranks, longest, &tried);
+	if (!may_be_joined(ranks, longest, member, &trial, same != 0, best->least_ns))
+		return;
+	tried.shift += longest->shift;
+	*best = (struct group_choice){ group, tried, same ? 0 : trial.fit.residual_ns };
 }
 
-int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns)
+static void try_groups_of_name(struct ranks *ranks, const struct group_finder *finder,
+	const struct rank_communicator *member, struct group_choice *best)
 {
-	return rank ? theil_sen_map(&ranks->all[rank].fit, time_ns) : time_ns;
+	const uint64_t hash = hash_name(communicator_of(ranks, member)->group);
+	struct hash_slot *slot;
+
+	if (!finder->by_name.count)
+		return;
+	for (slot = hash_index_first(&finder->by_name, hash); slot->number;
+		slot = hash_index_next(&finder->by_name, slot))
+		try_group(ranks, &ranks->groups[slot->number - 1], member, best);
 }
 
-static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
+/* Adds a communicator to the group that it fits best, or to a new group. */
+static void join_communicator(
+	struct ranks *ranks, struct group_finder *finder, struct rank_communicator member)
 {
-	const struct collectives *mine = &rank->collectives;
-	/* First the number of communicator pairs with different process groups, then whether all
-	 * are. */
-	size_t together = 0, strangers = 0;
-	struct rank_communicator first = { .rank = 0 },
-				 own = { .rank = (uint32_t)(rank - ranks->all) };
-	struct shift_trial trial = { .same = false };
+	const bool named = communicator_of(ranks, &member)->group.known;
+	struct group_choice best = { .least_ns = UINT64_MAX };
 
-	for (size_t i = 0; i < mine->count; i++)
-		together += collective_together(mine->all[i].kind);
-	for (uint32_t i = 0; i < mine->communicator_count; i++) {
-		own.communicator = i;
-		for (first.communicator = 0;
-			first.communicator < ranks->all[0].collectives.communicator_count;
-			first.communicator++)
+	if (named)
+		try_groups_of_name(ranks, finder, &member, &best);
+	for (size_t i = 0; i < finder->unnamed_count && named && !best.group; i++)
+		try_group(ranks, &ranks->groups[finder->unnamed[i]], &member, &best);
+	for (size_t i = 0; i < ranks->group_count && !named; i++)
+		try_group(ranks, &ranks->groups[i], &member, &best);
+	if (best.group)
+		add_member(ranks, best.group, best.as);
+	else
+		new_group(ranks, finder, member);
+}
+
+static size_t common_ends(const struct collectives *collectives)
+{
+	size_t together = 0;
+
+	for (size_t i = 0; i < collectives->count; i++)
+		together += collective_together(collectives->all[i].kind);
+	return together;
+}
+
+/* Whether every communicator of the rank is known to be another one than all of the reference. */
+static bool are_strangers(const struct ranks *ranks, uint32_t rank)
+{
+	struct rank_communicator first = { .rank = ranks->reference }, own = { .rank = rank };
+	const size_t mine = ranks->all[rank].collectives->communicator_count,
+		     others = ranks->all[ranks->reference].collectives->communicator_count;
+	size_t strangers = 0;
+
+	for (own.communicator = 0; own.communicator < mine; own.communicator++)
+		for (first.communicator = 0; first.communicator < others; first.communicator++)
 			strangers += compare_process_groups(ranks, &first, &own) < 0;
-	}
-	strangers = strangers ==
-		    mine->communicator_count * ranks->all[0].collectives.communicator_count;
-	own.communicator = first.communicator = 0;
-	if (mine->communicator_count && ranks->all[0].collectives.communicator_count)
-		trial = try_shift(ranks, &first, &own, 0);
+	return strangers == mine * others;
+}
+
+/* Returns the median distance from a fit of the first communicators of both; SIZE_MAX: their
+ * collectives differ. */
+static uint64_t deviation_of_first(const struct ranks *ranks, uint32_t rank)
+{
+	const struct rank_communicator first = { .rank = ranks->reference }, own = { .rank = rank };
+	const struct communicator *a = communicator_of(ranks, &first),
+				  *b = communicator_of(ranks, &own);
+	const struct collective *left = &ranks->all[first.rank].collectives->all[a->first],
+				*right = &ranks->all[rank].collectives->all[b->first];
+	const size_t count = min_u64(a->count, b->count), stride = (count + SAMPLED - 1) / SAMPLED;
+	struct clock_readings pairs[SAMPLED] = { { 0, 0 } };
+	size_t used = 0;
+
+	if (!count || !kinds_match(left, right, count))
+		return UINT64_MAX;
+	for (size_t i = 0; i < count; i += stride)
+		if (collective_together(left[i].kind) && !collective_is_lost(&left[i]) &&
+			!collective_is_lost(&right[i]))
+			pairs[used++] = (struct clock_readings){ left[i].end_ns, right[i].end_ns };
+	return theil_sen_fit(pairs, used).residual_ns;
+}
+
+char *ranks_explain_unaligned(const struct ranks *ranks, uint32_t rank)
+{
+	const size_t together = common_ends(ranks->all[rank].collectives);
+	const uint64_t deviation_ns = deviation_of_first(ranks, rank);
+	struct text_builder reason = { .text = NULL };
+
 	if (together < THEIL_SEN_PAIRS_MIN)
-		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
+		text_add(&reason,
 			"it has %zu collectives that end at the same time on all ranks; %u are "
 			"needed",
 			together, THEIL_SEN_PAIRS_MIN);
-	else if (strangers)
-		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
+	else if (are_strangers(ranks, rank))
+		text_add(&reason,
 			"it shares no process group with rank %lld, directly or through other "
 			"ranks",
-			(long long)ranks->all[0].number);
-	else if (!trial.same)
-		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
-			"its collectives differ from those of the others, or are in another order");
+			(long long)ranks->all[ranks->reference].number);
+	else if (deviation_ns == UINT64_MAX)
+		text_add(&reason, "its collectives differ from those of the others, or are in "
+				  "another order");
 	else
-		snprintf(rank->unaligned_reason, sizeof rank->unaligned_reason,
+		text_add(&reason,
 			"the ends of its collectives do not keep a constant distance to the "
 			"others' (median deviation %llu ns)",
-			(unsigned long long)trial.fit.residual_ns);
+			(unsigned long long)deviation_ns);
+	return reason.text;
 }
 
-/* Aligns each rank with the reference or with a rank already aligned: the one with the most common
- * collectives. */
-static void align_clocks(struct ranks *ranks)
+/* Returns the number of members that a collective of the group needs. */
+static size_t quorum_of(const struct collective_group *group, unsigned percent)
 {
-	bool more = true;
+	const size_t needed = (group->count * percent + 99) / 100;
 
-	ranks->all[0].aligned = true;
-	while (more) {
-		more = false;
-		for (uint32_t to = 1; to < ranks->count; to++) {
-			if (ranks->all[to].aligned)
-				continue;
-			for (uint32_t from = 0; from < ranks->count; from++)
-				if (from != to && ranks->all[from].aligned)
-					align_clock_to(ranks, from, to);
-			more |= ranks->all[to].aligned;
-		}
-	}
-	for (size_t i = 1; i < ranks->count; i++)
-		if (!ranks->all[i].aligned)
-			explain_unaligned(ranks, &ranks->all[i]);
+	return needed > 2 ? needed : 2;
 }
 
 void ranks_group(struct ranks *ranks)
 {
+	struct group_finder finder = { .unnamed = NULL };
+
 	for (uint32_t rank = 0; rank < ranks->count; rank++)
-		for (uint32_t i = 0; i < ranks->all[rank].collectives.communicator_count; i++)
-			if (ranks->all[rank].collectives.communicators[i].count)
-				join_communicator(ranks, (struct rank_communicator){
-								 .rank = rank, .communicator = i });
-	align_clocks(ranks);
+		for (uint32_t i = 0; i < ranks->all[rank].collectives->communicator_count; i++)
+			if (ranks->all[rank].collectives->communicators[i].count)
+				join_communicator(ranks, &finder,
+					(struct rank_communicator){
+						.rank = rank, .communicator = i });
+	for (size_t i = 0; i < ranks->group_count; i++)
+		ranks->groups[i].quorum = quorum_of(&ranks->groups[i], ranks->quorum);
+	hash_index_free(&finder.by_name);
+	free(finder.unnamed);
 }

@@ -2,35 +2,159 @@
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
-#include "report/text/output.h"
+#include "report/base/error.h"
+#include "report/import/open_trace.h"
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
-COMPARE_BY_TWO(by_number, struct rank_process, number, process)
+#define MISSING_NAMED 8 /* missing ranks that a warning lists */
 
-/* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. Returns
- * false if two have the same number. */
-static bool number_ranks(struct ranks *ranks)
+/* ---- reading one trace after the other ---- */
+
+static void read_facts(struct rank_input *input)
+{
+	const struct process *process = &input->process;
+	const struct trace_header *header = reader_header(process->reader);
+	const struct timeline_device *devices;
+
+	input->run_id = header->run_id;
+	input->ended = header->flags & TRACE_ENDED || process_meta(process, "import.format").known;
+	input->totals = process->profile->totals;
+	input->has_gpu = process->profile->timeline != NULL;
+	input->gpu_count = (uint32_t)timeline_devices(process->profile->timeline, &devices);
+	for (uint32_t i = 0; i < input->gpu_count; i++)
+		input->gpu_last_unix_ns = max_u64(input->gpu_last_unix_ns, devices[i].all.last_ns);
+}
+
+/* Sets the status of a trace that could be read. */
+static void set_read_status(struct rank_input *input)
+{
+	const struct trace_integrity *file = reader_integrity(input->process.reader);
+	const char *path = input->process.path, *warning = reader_warning(input->process.reader, 0);
+	const bool cut = file->cut_bytes || file->cut_blocks;
+
+	if (cut)
+		rank_input_refuse(input, RANK_INPUT_CUT,
+			"%s: the end of the file is missing; collectives after it are compared "
+			"without this rank",
+			path);
+	else if (input->process.integrity.damaged)
+		rank_input_refuse(input, RANK_INPUT_DAMAGED, "%s",
+			warning ? warning : "parts of the file are damaged");
+	if (input->collectives.count)
+		return;
+	if (input->status == RANK_INPUT_OK)
+		rank_input_refuse(input, RANK_INPUT_NO_COLLECTIVES, "%s: has no collective", path);
+	else
+		rank_input_refuse(input, input->status,
+			"%s: is %s, and what is left of it has no collective", path,
+			rank_input_status_text(input->status));
+}
+
+static void refuse_unreadable(struct rank_input *input, const char *error)
+{
+	struct stat status;
+
+	if (!stat(input->process.path, &status) && S_ISREG(status.st_mode) && !status.st_size)
+		rank_input_refuse(input, RANK_INPUT_EMPTY, "%s: is empty", input->process.path);
+	else
+		rank_input_refuse(input, RANK_INPUT_UNREADABLE, "%s", error);
+}
+
+static void read_input(struct ranks *ranks, struct rank_input *input, const struct options *options)
+{
+	char error[READER_ERROR_BYTES];
+	struct process *process = &input->process;
+
+	process->categories = ranks->processes.categories;
+	if (!process_read(process, options, error)) {
+		refuse_unreadable(input, error);
+		process_close(process);
+		return;
+	}
+	collectives_read(&input->collectives, process->reader, collective_calls_of(process),
+		process->simulated, process->categories);
+	read_facts(input);
+	set_read_status(input);
+	if (!input->ended && input->collectives.count)
+		input->end = rank_end_read(process, &input->collectives);
+	ranks->has_incomplete |= !process->complete;
+	process_close(process);
+}
+
+static bool is_input(const struct rank_inputs *inputs, const char *path)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		if (!strcmp(inputs->all[i]->process.path, path))
+			return true;
+	return false;
+}
+
+/* Reads the other processes in a file of another tool, as far as they were not named. */
+static void read_other_processes(
+	struct ranks *ranks, const char *path, const struct options *options)
+{
+	const size_t count = open_trace_process_count(path);
+
+	for (size_t i = 1; i < count; i++) {
+		char *other = open_trace_process_path(path, i);
+
+		if (!is_input(&ranks->inputs, other))
+			read_input(ranks, rank_inputs_add(&ranks->inputs, other), options);
+		free(other);
+	}
+}
+
+static void read_inputs(struct ranks *ranks, const struct options *given)
+{
+	const size_t count = ranks->inputs.count;
+	struct options options = *given;
+
+	options.all = true;
+	options.rank = -1;
+	/* The figures of a rank need neither the owners of idle gaps nor percentiles. */
+	options.format = FORMAT_TEXT;
+	options.columns = options.sort = NULL;
+	options.charges_idle = false;
+	options.no_percentiles = true;
+	for (size_t i = 0; i < count; i++) {
+		struct rank_input *input = ranks->inputs.all[i];
+
+		if (input->status != RANK_INPUT_OK)
+			continue;
+		read_input(ranks, input, &options);
+		read_other_processes(ranks, input->process.path, &options);
+		rank_inputs_forget(&ranks->inputs, input->process.path);
+	}
+}
+
+/* ---- the ranks ---- */
+
+COMPARE_BY_TWO(by_number, struct rank_process, number, input)
+
+/* Numbers the ranks. If a file does not say its rank, all are numbered in the order given. */
+static void number_ranks(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
 		ranks->numbered_by_file |= ranks->all[i].process->rank < 0;
 	for (size_t i = 0; i < ranks->count; i++)
 		ranks->all[i].number = ranks->numbered_by_file ? (int64_t)i
 							       : ranks->all[i].process->rank;
-	qsort(ranks->all, ranks->count, sizeof *ranks->all, by_number);
-	for (size_t i = 1; i < ranks->count; i++)
-		if (ranks->all[i].number == ranks->all[i - 1].number) {
-			text_add(&ranks->problem,
-				"%s and %s both have rank %lld; give one trace per rank",
-				ranks->all[i - 1].process->path, ranks->all[i].process->path,
-				(long long)ranks->all[i].number);
-			return false;
-		}
-	return true;
+	if (ranks->count)
+		qsort(ranks->all, ranks->count, sizeof *ranks->all, by_number);
 }
 
 static bool has_two_ranks(struct ranks *ranks)
 {
-	if (!ranks->count)
+	const char *refused = NULL;
+
+	for (size_t i = 0; i < ranks->inputs.count && !refused; i++)
+		if (ranks->inputs.all[i]->status != RANK_INPUT_NO_COLLECTIVES)
+			refused = ranks->inputs.all[i]->why;
+	if (ranks->count < 2 && refused)
+		text_add(&ranks->problem, "%s", refused);
+	else if (!ranks->count)
 		text_add(&ranks->problem, "these traces contain no collective: neither NCCL or "
 					  "RCCL kernels nor ranges such as gloo:all_reduce");
 	else if (ranks->count < 2)
@@ -41,23 +165,85 @@ static bool has_two_ranks(struct ranks *ranks)
 	return ranks->count >= 2;
 }
 
+static int by_start(const void *a, const void *b)
+{
+	return process_compare_start(&(*(struct rank_input *const *)a)->process,
+		&(*(struct rank_input *const *)b)->process);
+}
+
 /* Selects the processes with collectives. Data loaders and compilers of a rank have its number too,
  * but no collectives. Returns false if the ranks cannot be compared. */
 static bool select_ranks(struct ranks *ranks)
 {
-	ranks->all = xcalloc((ranks->processes.count + 1) * sizeof *ranks->all);
-	for (size_t i = 0; i < ranks->processes.shown; i++) {
-		struct rank_process rank = { .process = &ranks->processes.all[i] };
+	struct rank_inputs *inputs = &ranks->inputs;
 
-		collectives_read(&rank.collectives, rank.process->reader,
-			collective_calls_of(rank.process), rank.process->simulated);
-		if (rank.collectives.count)
-			ranks->all[ranks->count++] = rank;
-		else
-			collectives_free(&rank.collectives);
+	if (inputs->count)
+		qsort(inputs->all, inputs->count, sizeof *inputs->all, by_start);
+	ranks->all = xcalloc((inputs->count + 1) * sizeof *ranks->all);
+	for (size_t i = 0; i < inputs->count; i++) {
+		struct rank_input *input = inputs->all[i];
+
+		ranks->input_counts[input->status]++;
+		if (rank_input_is_used(input) && input->collectives.count)
+			ranks->all[ranks->count++] = (struct rank_process){ .input = input,
+				.process = &input->process,
+				.collectives = &input->collectives };
 	}
-	ranks->processes_without_collectives = (uint32_t)(ranks->processes.shown - ranks->count);
-	return has_two_ranks(ranks) && number_ranks(ranks);
+	ranks->processes_without_collectives =
+		(uint32_t)ranks->input_counts[RANK_INPUT_NO_COLLECTIVES];
+	number_ranks(ranks);
+	return has_two_ranks(ranks);
+}
+
+/* ---- what is missing ---- */
+
+/* Lists the numbers up to the highest one that no trace has, if at least half of them have one.
+ * Otherwise some ranks were selected on purpose. */
+static void find_missing_ranks(struct ranks *ranks)
+{
+	const int64_t highest = ranks->all[ranks->count - 1].number;
+	int64_t number = 0;
+
+	if (ranks->numbered_by_file || highest + 1 > 2 * (int64_t)ranks->count)
+		return;
+	for (size_t i = 0; i < ranks->count; number = ranks->all[i++].number + 1)
+		for (; number < ranks->all[i].number; number++)
+			*ARRAY_ADD(
+				ranks->missing, ranks->missing_room, ranks->missing_count) = number;
+}
+
+static void warn_of_missing_ranks(struct ranks *ranks)
+{
+	struct text_builder list = { .text = NULL };
+
+	for (size_t i = 0; i < ranks->missing_count && i < MISSING_NAMED; i++)
+		text_add(&list, "%s%lld", i ? ", " : "", (long long)ranks->missing[i]);
+	if (ranks->missing_count > MISSING_NAMED)
+		text_add(&list, " and %zu more", ranks->missing_count - MISSING_NAMED);
+	if (ranks->missing_count)
+		processes_warn(&ranks->processes, "rank%s %s %s no usable trace",
+			ranks->missing_count == 1 ? "" : "s", list.text,
+			ranks->missing_count == 1 ? "has" : "have");
+	free(list.text);
+}
+
+static void warn_of_inputs(struct ranks *ranks)
+{
+	for (size_t i = 0; i < ranks->inputs.count; i++) {
+		const struct rank_input *input = ranks->inputs.all[i];
+
+		if (rank_input_is_fault(input))
+			processes_warn(&ranks->processes, "%s", input->why);
+	}
+}
+
+bool ranks_are_whole(const struct ranks *ranks)
+{
+	size_t faults = ranks->missing_count + ranks->has_incomplete;
+
+	for (size_t i = 0; i < ranks->inputs.count; i++)
+		faults += rank_input_is_fault(ranks->inputs.all[i]);
+	return !faults;
 }
 
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank)
@@ -65,54 +251,100 @@ bool rank_is_wanted(const struct options *options, const struct rank_process *ra
 	return options->rank < 0 || options->rank == rank->number;
 }
 
-struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count)
+/* Sets `name` to the name of a place, and returns the place around it. */
+static uint32_t outer_place(const struct ranks *ranks, uint32_t place, struct trace_text *name)
 {
-	const struct tree *tree = rank->profile->tree;
-	struct trace_text *path = xcalloc((tree->nodes[node].depth + 2u) * sizeof *path);
+	const struct string_view text = string_table_get(ranks->places, place);
+	char *end;
+	const uint32_t outer = (uint32_t)strtoul(text.bytes, &end, 10);
+
+	strtoul(end, &end, 10); /* its kind */
+	end++;
+	*name = (struct trace_text){ end, text.length - (uint32_t)(end - text.bytes), true };
+	return outer;
+}
+
+struct trace_text *ranks_path(const struct ranks *ranks, uint32_t place, size_t *count)
+{
+	struct trace_text name, *path;
 
 	*count = 0;
-	for (uint32_t at = node; at; at = tree->nodes[at].parent)
+	for (uint32_t at = place; at; at = outer_place(ranks, at, &name))
 		++*count;
-	for (size_t i = *count; node; node = tree->nodes[node].parent) {
-		const struct string_view name = string_table_get(
-			rank->process->texts, tree->nodes[node].name);
-
-		path[--i] = (struct trace_text){
-			.bytes = name.bytes, .length = name.length, .known = true
-		};
-	}
+	path = xcalloc((*count + 1) * sizeof *path);
+	for (size_t i = *count; i-- > 0;)
+		place = outer_place(ranks, place, &path[i]);
 	return path;
+}
+
+struct process *ranks_open(const struct ranks *ranks, uint32_t rank, const struct options *options)
+{
+	struct process *process = ranks->all[rank].process;
+	char error[READER_ERROR_BYTES];
+	struct options all;
+
+	ranks_close(ranks, rank);
+	if (!options) {
+		if (!process_open(process, error))
+			fatal(STATUS_UNREADABLE, "%s", error);
+		return process;
+	}
+	all = *options;
+	all.all = true;
+	all.rank = -1;
+	if (!process_read(process, &all, error))
+		fatal(STATUS_UNREADABLE, "%s", error);
+	process->shown = true;
+	return process;
+}
+
+void ranks_close(const struct ranks *ranks, uint32_t rank)
+{
+	struct process *process = ranks->all[rank].process;
+
+	if (!process->reader)
+		return;
+	process_close(process);
+	rank_inputs_forget(&ranks->inputs, process->path);
 }
 
 void ranks_free(struct ranks *ranks)
 {
-	for (size_t i = 0; i < ranks->count; i++) {
-		collectives_free(&ranks->all[i].collectives);
-		profile_free(ranks->all[i].profile);
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		ranks_close(ranks, i);
+		free(ranks->all[i].unaligned_reason);
 	}
 	for (size_t i = 0; i < ranks->group_count; i++)
 		free(ranks->groups[i].members);
+	if (ranks->places)
+		string_table_free(ranks->places);
 	free(ranks->groups);
+	free(ranks->islands);
 	free(ranks->outcomes);
 	free(ranks->rows);
+	free(ranks->missing);
 	free(ranks->all);
 	free(ranks->problem.text);
+	rank_inputs_free(&ranks->inputs);
 	processes_free(&ranks->processes);
 }
 
 bool ranks_read(struct ranks *ranks, const struct options *options)
 {
-	struct options all = *options;
-
-	*ranks = (struct ranks){ .count = 0 };
-	all.all = true;
-	all.rank = -1;
-	ranks->processes = processes_read(&all);
+	*ranks = (struct ranks){ .quorum = options->quorum ? options->quorum : RANKS_QUORUM };
+	ranks->processes.categories = categories_read(options->categories);
+	rank_inputs_find(&ranks->inputs, options);
+	read_inputs(ranks, options);
+	rank_inputs_choose(&ranks->inputs, options);
 	if (!select_ranks(ranks))
 		return false;
+	warn_of_inputs(ranks);
+	find_missing_ranks(ranks);
+	warn_of_missing_ranks(ranks);
 	ranks_group(ranks);
+	ranks_align_clocks(ranks);
 	ranks_compute_waits(ranks);
-	ranks_find_stragglers(ranks);
+	ranks_find_stragglers(ranks, options);
 	ranks_make_rows(ranks);
 	return true;
 }

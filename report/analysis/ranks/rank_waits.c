@@ -8,35 +8,33 @@
 #include "report/analysis/ranks/rank_set.h"
 #include <stdlib.h>
 
-/* The starts of one collective over all members. */
+/* The starts of one collective over the members that have it. */
 struct instance_times {
 	const struct rank_communicator *last;
-	int64_t last_start, second_start; /* on the reference's clock */
+	int64_t last_start, second_start; /* on the clock of the island */
 	uint64_t tolerance_ns;            /* largest residual of the clock fits */
-	bool whole; /* every member has this collective, and its rank is aligned */
+	uint32_t present;
 };
 
 static struct instance_times instance_times_of(
-	const struct ranks *ranks, const struct collective_group *group, size_t instance)
+	const struct ranks *ranks, const struct collective_group *group, int64_t instance)
 {
-	struct instance_times times = { .last = NULL,
-		.last_start = INT64_MIN,
-		.second_start = INT64_MIN,
-		.whole = group->count > 1 };
+	struct instance_times times = {
+		.last = NULL, .last_start = INT64_MIN, .second_start = INT64_MIN
+	};
 
-	for (size_t m = 0; m < group->count && times.whole; m++) {
+	for (size_t m = 0; m < group->count; m++) {
 		const struct rank_communicator *member = &group->members[m];
-		const struct collective *collective = group_collective(ranks, member, instance);
-		const struct rank_process *rank = &ranks->all[member->rank];
+		const struct collective *collective = group_comparable(
+			ranks, group, member, instance);
 		int64_t start;
 
-		if (!collective || !rank->aligned) {
-			times.whole = false;
-			break;
-		}
+		if (!collective)
+			continue;
+		times.present++;
 		start = ranks_time(ranks, member->rank, collective->start_ns);
-		if (rank->fit.residual_ns > times.tolerance_ns)
-			times.tolerance_ns = rank->fit.residual_ns;
+		times.tolerance_ns = max_u64(
+			times.tolerance_ns, ranks->all[member->rank].fit.residual_ns);
 		if (!times.last || start > times.last_start) {
 			times.second_start = times.last_start;
 			times.last_start = start;
@@ -74,13 +72,14 @@ uint64_t ranks_wait_ns(
 		ranks, rank, collective, ranks->outcomes[collective->outcome].last_start_ns);
 }
 
-static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instance,
+static void add_outcome(struct ranks *ranks, uint32_t group_index, int64_t instance,
 	const struct instance_times *times)
 {
 	const struct collective_group *group = &ranks->groups[group_index];
 	const uint64_t late = (uint64_t)(times->last_start - times->second_start);
 	struct outcome outcome = { .group = group_index,
-		.instance = (uint32_t)instance,
+		.instance = instance,
+		.present = times->present,
 		.last = UINT32_MAX,
 		.late_ns = late,
 		.last_start_ns = times->last_start };
@@ -88,16 +87,20 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instan
 	if (late > times->tolerance_ns)
 		outcome.last = times->last->rank;
 	for (size_t m = 0; m < group->count; m++) {
-		struct collective *collective = group_collective(
-			ranks, &group->members[m], instance);
+		struct collective *collective = group_comparable(
+			ranks, group, &group->members[m], instance);
 		const uint32_t index = group->members[m].rank;
 		struct rank_sums *sums = &ranks->all[index].sums;
-		const uint64_t wait = wait_until(ranks, index, collective, times->last_start);
+		uint64_t wait;
 
+		if (!collective)
+			continue;
+		wait = wait_until(ranks, index, collective, times->last_start);
 		collective->outcome = (uint32_t)ranks->outcome_count;
 		outcome.kind = collective->kind;
 		outcome.wait_ns += wait;
 		outcome.transfer_ns += collective_time(collective) - wait;
+		outcome.exposed_ns += collective->exposed_ns;
 		sums->matched++;
 		sums->decided += outcome.last != UINT32_MAX;
 		sums->wait_ns += wait;
@@ -108,60 +111,88 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instan
 		}
 	}
 	*(outcome.last == UINT32_MAX ? &ranks->undecided : &ranks->decided) += 1;
+	ranks->incomplete += outcome.present < group->count;
 	*ARRAY_ADD(ranks->outcomes, ranks->outcome_room, ranks->outcome_count) = outcome;
 }
 
-static void set_median_lateness(struct ranks *ranks, uint32_t rank)
+struct lateness {
+	uint32_t rank;
+	uint64_t late_ns;
+};
+
+COMPARE_BY_TWO(by_rank_and_lateness, struct lateness, rank, late_ns)
+
+static uint64_t median_lateness(const struct lateness *values, size_t count)
 {
-	uint64_t *values = xcalloc((ranks->outcome_count + 1) * sizeof *values);
+	const uint64_t low = values[(count - 1) / 2].late_ns, high = values[count / 2].late_ns;
+
+	return low + (high - low) / 2;
+}
+
+static void set_median_lateness(struct ranks *ranks)
+{
+	struct lateness *values = xcalloc((ranks->outcome_count + 1) * sizeof *values);
 	size_t count = 0;
 
 	for (size_t i = 0; i < ranks->outcome_count; i++)
-		if (ranks->outcomes[i].last == rank)
-			values[count++] = ranks->outcomes[i].late_ns;
-	qsort(values, count, sizeof *values, compare_u64);
-	if (count)
-		ranks->all[rank].sums.late_median_ns =
-			count % 2 ? values[count / 2]
-				  : values[count / 2 - 1] +
-					    (values[count / 2] - values[count / 2 - 1]) / 2;
+		if (ranks->outcomes[i].last != UINT32_MAX)
+			values[count++] = (struct lateness){ ranks->outcomes[i].last,
+				ranks->outcomes[i].late_ns };
+	qsort(values, count, sizeof *values, by_rank_and_lateness);
+	for (size_t first = 0, next; first < count; first = next) {
+		for (next = first; next < count && values[next].rank == values[first].rank;)
+			next++;
+		ranks->all[values[first].rank].sums.late_median_ns = median_lateness(
+			values + first, next - first);
+	}
 	free(values);
 }
 
 static void count_unmatched(struct rank_process *rank)
 {
-	for (size_t i = 0; i < rank->collectives.count; i++)
-		if (rank->collectives.all[i].outcome == UINT32_MAX) {
+	for (size_t i = 0; i < rank->collectives->count; i++)
+		if (rank->collectives->all[i].outcome == UINT32_MAX &&
+			!collective_is_lost(&rank->collectives->all[i])) {
 			rank->sums.unmatched++;
-			rank->sums.unmatched_ns += collective_time(&rank->collectives.all[i]);
+			rank->sums.unmatched_ns += collective_time(&rank->collectives->all[i]);
 		}
 }
 
-/* ---- rows by kind and node ---- */
+/* ---- rows by kind and place ---- */
 
-static struct collective_row *collective_row_of(struct ranks *ranks, uint8_t kind, uint32_t node)
+static struct collective_row *collective_row_of(struct ranks *ranks, uint8_t kind, uint32_t place)
 {
 	for (size_t i = 0; i < ranks->row_count; i++)
-		if (ranks->rows[i].kind == kind && ranks->rows[i].node == node)
+		if (ranks->rows[i].kind == kind && ranks->rows[i].place == place)
 			return &ranks->rows[i];
 	ARRAY_GROW(ranks->rows, ranks->row_room, ranks->row_count + 1);
 	ranks->rows[ranks->row_count] = (struct collective_row){
-		.kind = kind, .node = node, .last_rank = UINT32_MAX
+		.kind = kind, .place = place, .last_rank = UINT32_MAX
 	};
 	return &ranks->rows[ranks->row_count++];
 }
 
-/* Returns the node in the reference's tree, or 0 if the reference is not a member: nodes of other
- * ranks are in other trees. */
-static uint32_t collective_node_of(const struct ranks *ranks, const struct outcome *outcome)
+/* Returns the place of the reference's collective, else that of the first member whose places are
+ * known; 0: no member's are. */
+static uint32_t place_of(const struct ranks *ranks, const struct outcome *outcome)
 {
 	const struct collective_group *group = &ranks->groups[outcome->group];
-	const struct collective *collective = group->members[0].rank == 0
-						      ? group_collective(ranks, &group->members[0],
-								outcome->instance)
-						      : NULL;
+	bool found = false;
+	uint32_t place = 0;
 
-	return collective ? collective->node : 0;
+	for (size_t m = 0; m < group->count; m++) {
+		const struct rank_communicator *member = &group->members[m];
+		const struct collective *collective;
+
+		if (!ranks->all[member->rank].read_again ||
+			(found && member->rank != ranks->reference))
+			continue;
+		collective = group_comparable(ranks, group, member, outcome->instance);
+		if (collective)
+			place = collective->place;
+		found |= collective != NULL;
+	}
+	return place;
 }
 
 static int by_longest_wait(const void *a, const void *b)
@@ -173,7 +204,7 @@ static int by_longest_wait(const void *a, const void *b)
 	if (left->transfer_ns != right->transfer_ns)
 		return left->transfer_ns > right->transfer_ns ? -1 : 1;
 	return left->kind != right->kind ? (left->kind < right->kind ? -1 : 1)
-					 : COMPARE(left->node, right->node);
+					 : COMPARE(left->place, right->place);
 }
 
 static void add_outcome_to_row(
@@ -182,6 +213,7 @@ static void add_outcome_to_row(
 	row->count++;
 	row->wait_ns += outcome->wait_ns;
 	row->transfer_ns += outcome->transfer_ns;
+	row->exposed_ns += outcome->exposed_ns;
 	if (outcome->last == UINT32_MAX)
 		return;
 	row->decided++;
@@ -199,7 +231,7 @@ void ranks_make_rows(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->outcome_count; i++) {
 		const struct outcome *outcome = &ranks->outcomes[i];
 		struct collective_row *row = collective_row_of(
-			ranks, outcome->kind, collective_node_of(ranks, outcome));
+			ranks, outcome->kind, place_of(ranks, outcome));
 		const size_t at = (size_t)(row - ranks->rows) * ranks->count;
 
 		ARRAY_GROW(last, room, at + ranks->count);
@@ -213,15 +245,37 @@ void ranks_make_rows(struct ranks *ranks)
 void ranks_compute_waits(struct ranks *ranks)
 {
 	for (uint32_t i = 0; i < ranks->group_count; i++)
-		for (size_t k = 0; k < ranks->groups[i].instances; k++) {
+		for (int64_t k = ranks->groups[i].begin; k < ranks->groups[i].end; k++) {
 			const struct instance_times times = instance_times_of(
 				ranks, &ranks->groups[i], k);
 
-			if (times.whole)
+			if (times.present >= ranks->groups[i].quorum)
 				add_outcome(ranks, i, k, &times);
 		}
-	for (uint32_t i = 0; i < ranks->count; i++) {
-		set_median_lateness(ranks, i);
+	set_median_lateness(ranks);
+	for (uint32_t i = 0; i < ranks->count; i++)
 		count_unmatched(&ranks->all[i]);
-	}
+}
+
+COMPARE_POINTERS_BY_LARGEST(by_exposed, struct collective_row, exposed_ns)
+
+const struct collective_row **ranks_exposed_rows(const struct ranks *ranks, size_t *count)
+{
+	const struct collective_row **rows = xcalloc((ranks->row_count + 1) * sizeof *rows);
+
+	*count = 0;
+	for (size_t i = 0; i < ranks->row_count; i++)
+		if (ranks->rows[i].exposed_ns)
+			rows[(*count)++] = &ranks->rows[i];
+	qsort(rows, *count, sizeof *rows, by_exposed);
+	return rows;
+}
+
+uint64_t ranks_exposed_ns(const struct ranks *ranks)
+{
+	uint64_t exposed_ns = 0;
+
+	for (size_t i = 0; i < ranks->count; i++)
+		exposed_ns += ranks->all[i].input->totals.gpu_exposed_communication_ns;
+	return exposed_ns;
 }
