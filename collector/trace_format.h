@@ -97,6 +97,7 @@
  *   version.cuda_runtime, version.cuda_driver, version.cupti
  *                           numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`
  *   version.pperf, version.torch, version.python
+ *   version.nccl            of the NCCL that the program called first: `2.27.5`
  *   cupti.library           its path
  *   source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops, source.torch_modules,
  *   source.torch_compile, source.torch_memory, source.python_stacks
@@ -397,7 +398,10 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(DEVICE_MEMORY, trace_device_memory, 1, "how much memory of a GPU is free")               \
 	X(MAPPING, trace_mapping, 1, "addresses are reserved, freed, mapped or unmapped")          \
 	/* in a trace made of another tool's file */                                               \
-	X(CPU_SAMPLE, trace_cpu_sample, 1, "the function that a thread was sampled in")
+	X(CPU_SAMPLE, trace_cpu_sample, 1, "the function that a thread was sampled in")            \
+	/* of NCCL */                                                                              \
+	X(COMMUNICATOR, trace_communicator, 0, "gives an id to a communicator of NCCL")            \
+	X(COLLECTIVE, trace_collective, 1, "a function of NCCL that communicates returned")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -911,6 +915,46 @@ static inline bool trace_overhead_is_driver(uint32_t type)
 	return trace_overhead_is_first_use(type) || type == TRACE_OVERHEAD_COMMAND_BUFFER_FULL;
 }
 
+/* A function of NCCL that communicates. It launches its kernel on the calling thread before it
+ * returns: in the time from stamp - duration to stamp. Inside a group (ncclGroupStart) nothing is
+ * launched before the outermost group ends. The record with TRACE_NCCL_GROUP is that end: the
+ * `calls` records before it in this stream with TRACE_COLLECTIVE_GROUPED are its calls, and their
+ * kernels were launched in its time. NCCL makes one kernel of several calls for one communicator
+ * and CUDA stream. */
+enum trace_nccl_operation {
+	TRACE_NCCL_GROUP = 1, /* ncclGroupEnd: only stamp, duration, result and calls are set */
+	TRACE_NCCL_ALL_REDUCE,
+	TRACE_NCCL_ALL_GATHER,
+	TRACE_NCCL_REDUCE_SCATTER,
+	TRACE_NCCL_BROADCAST,
+	TRACE_NCCL_REDUCE,
+	TRACE_NCCL_ALL_TO_ALL,
+	TRACE_NCCL_GATHER,
+	TRACE_NCCL_SCATTER,
+	TRACE_NCCL_SEND,
+	TRACE_NCCL_RECV
+};
+/* head.flags of a COLLECTIVE */
+#define TRACE_COLLECTIVE_GROUPED 1u
+struct trace_collective {
+	struct trace_head head;
+	uint64_t stamp;    /* when the call returned */
+	uint64_t duration; /* ticks inside the call */
+	/* The count that the call was given times the size of an element. So of ALL_GATHER,
+	 * REDUCE_SCATTER, ALL_TO_ALL, GATHER and SCATTER the part of one rank. */
+	uint64_t bytes;
+	uint64_t sequence;     /* of this process's calls on the communicator, from 0 */
+	uint64_t stream;       /* handle */
+	uint32_t communicator; /* id of a COMMUNICATOR; 0: unknown */
+	uint32_t operation;    /* enum trace_nccl_operation */
+	uint32_t data_type;    /* number of the type in NCCL: 7 is float32 */
+	/* SEND, RECV: the other rank. BROADCAST, REDUCE, GATHER, SCATTER: the root. Else
+	 * UINT32_MAX. */
+	uint32_t peer;
+	uint32_t result; /* what the call returned; 0: success */
+	uint32_t calls;  /* GROUP: how many COLLECTIVE records are in it */
+};
+
 /* Dictionary records. Texts and arrays follow the struct (META, NAME, MODULE, STACK,
  * PYTHON_STACK). Texts have no terminator, and zeros pad them to the record's size. */
 
@@ -1029,6 +1073,17 @@ struct trace_graph_exec {
 	uint32_t exec_id, graph;
 };
 
+/* A communicator of NCCL as this process has it. `key` is the same on all its ranks, and differs
+ * between communicators. It is a hash of the unique id or, of one that was split off, of the
+ * parent's key, the number of the split and the color. 0: unknown. */
+struct trace_communicator {
+	struct trace_head head;
+	uint64_t key;
+	uint32_t communicator; /* from 1 */
+	uint32_t ranks, rank;
+	uint32_t device; /* CUDA's ordinal; UINT32_MAX: unknown */
+};
+
 #define X(kind, type, timed, text)                                                              \
 	static_assert(                                                                          \
 		sizeof(struct type) % 8 == 0, "structs of the file format are 8-byte aligned"); \
@@ -1054,6 +1109,8 @@ static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device)
 	"part of the file format");
 static_assert(
 	sizeof(struct trace_mapping) == sizeof(struct trace_memory), "part of the file format");
+static_assert(sizeof(struct trace_collective) == 72 && sizeof(struct trace_communicator) == 32,
+	"part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");
 

@@ -85,6 +85,7 @@ int recording_skip_kind(enum trace_kind kind)
 	case TRACE_COPY:
 	case TRACE_SET:
 	case TRACE_SYNC:
+	case TRACE_COLLECTIVE:
 		return TRACE_SKIPPED_CALLS;
 	case TRACE_TENSOR:
 	case TRACE_TENSOR_NEXT:

@@ -539,10 +539,40 @@ class View(dict):
         return polars.DataFrame(self._flat(), infer_schema_length=None)
 
 
+class Page:
+    """A page of HTML that needs no other file. Jupyter shows it in a frame of its own, in which
+    scripts run but cannot reach the notebook or the network."""
+
+    def __init__(self, text, height):
+        self.text, self.height = text, height
+
+    def __repr__(self):
+        return "<pperf.Page of %d bytes>" % len(self.text)
+
+    def _repr_html_(self):
+        import html
+        return ('<iframe srcdoc="%s" sandbox="allow-scripts allow-modals" title="pperf" style="width:100%%;height:%dpx;border:0"></iframe>'
+                % (html.escape(self.text, True), self.height))
+
+    def save(self, path):
+        """Writes the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.text)
+
+
+def _notebook_display():
+    """Returns the function with which a notebook shows an object, or None outside of notebooks."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+    return display
+
+
 class Report:
     """The views of a trace. report.tree(), report.view("critical", metric="reserved", top=3),
     report.view("distribution", "gemm"): keywords are options of pperf-report, with _ for -; True is
-    an option without a value."""
+    an option without a value. report.show() is the page of `pperf-report html` in a notebook."""
 
     def __init__(self, path, program):
         self.path, self._program = path, program
@@ -555,23 +585,45 @@ class Report:
             raise AttributeError(name)
         return lambda *names, **options: self.view(name.replace("_", "-"), *names, **options)
 
+    @property
+    def verdict(self):
+        """What bounds the run, and the sentences of the first screen, as a dict."""
+        return self.view("summary")["verdict"]
+
+    def page(self, view="html", height=900, **options):
+        """Returns the Page of the view html or flame."""
+        return Page(self._run([view], (), options, "-o", "-"), height)
+
+    def show(self, view="html", height=900, **options):
+        """Shows the page in the cell of a notebook. Outside of notebooks: returns it."""
+        page = self.page(view, height, **options)
+        display = _notebook_display()
+        return display(page) if display else page
+
+    def _repr_html_(self):
+        return self.page()._repr_html_()
+
     def view(self, view, *names, **options):
         """Returns a View. `names`: what stands between the view and the trace (`distribution
         NAME`); for `diff` and `gate` the other trace, which comes second."""
         import json
+        return View(json.loads(self._run([view, "--format", "json"], names, options)))
+
+    def _run(self, command, names, options, *last):
+        """Returns what pperf-report prints."""
         import os
         import subprocess
-        command = [self._program, view, "--format", "json"]
+        view, command = command[0], [self._program, *command]
         for key, value in options.items():
             if value is not None and value is not False:
                 option = "--" + key.replace("_", "-")
                 command += [option] if value is True else [option, _option(value)]
         files = [os.fspath(self.path), *map(str, names)] if view in ("diff", "gate") else [*map(str, names), os.fspath(self.path)]
-        result = subprocess.run(command + ["--"] + files, env=dict(os.environ, PPERF_DISABLE="1"), stdin=subprocess.DEVNULL,
+        result = subprocess.run([*command, *last, "--", *files], env=dict(os.environ, PPERF_DISABLE="1"), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if not result.stdout:
             raise RuntimeError(result.stderr.decode("utf-8", "replace").strip() or "pperf-report ended with status %d" % result.returncode)
-        return View(json.loads(result.stdout.decode("utf-8", "replace")))
+        return result.stdout.decode("utf-8", "replace")
 
 
 def _option(value):

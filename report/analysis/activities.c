@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/activities.h"
+#include "report/analysis/collective_calls.h"
 #include "report/analysis/collective_sizes.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -30,7 +31,8 @@ struct activities {
 	uint8_t *nature;
 	size_t nature_room;
 	struct collective_sizes *sizes;
-	const struct profile_observer *also; /* of activities_read_with; NULL: none */
+	const struct collective_calls *calls; /* of NCCL */
+	const struct profile_observer *also;  /* of activities_read_with; NULL: none */
 };
 
 static int compare_activities(const void *left, const void *right)
@@ -258,10 +260,16 @@ static void set_gpu_times(struct activity *activity, const struct observed_gpu_w
 	activity->duration_ns = gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
 }
 
+/* Sets the size of a collective: as the call of NCCL has it, else as PyTorch describes it. */
 static void set_collective_size(
-	struct activities *activities, struct activity *activity, uint32_t trace_node)
+	struct activities *activities, struct activity *activity, const struct gpu_launch *launch)
 {
-	const struct collective_size size = collective_sizes_of(activities->sizes, trace_node);
+	const struct collective_call *call = collective_calls_find(
+		activities->calls, launch->tid, launch->begin_ns, activity->device);
+	const struct collective_size size = call && call->size.bytes
+						    ? call->size
+						    : collective_sizes_of(activities->sizes,
+							      launch->trace_node);
 
 	activity->message_bytes = size.bytes;
 	activity->bus_bytes = size.bus_bytes;
@@ -302,7 +310,7 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 	activity->counts = seen->counts;
 	set_gpu_work_fields(activities, activity, gpu);
 	if (activity->communicates && seen->launch)
-		set_collective_size(activities, activity, seen->launch->trace_node);
+		set_collective_size(activities, activity, seen->launch);
 }
 
 static void add_stream_name(struct activities *activities, const struct trace_object *object)
@@ -427,6 +435,7 @@ static struct activities *read_anew(struct process *process, const struct profil
 	activities->process = process;
 	activities->also = also;
 	activities->sizes = collective_sizes_new(process->reader);
+	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
 	if (also || process_has_records(process))

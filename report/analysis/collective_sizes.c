@@ -69,6 +69,15 @@ static uint64_t ring_bytes(enum sized_operation operation, uint64_t bytes, uint6
 			 : bytes;
 }
 
+struct collective_size collective_size_of(
+	enum sized_operation operation, uint64_t bytes, uint64_t ranks)
+{
+	return (struct collective_size){ .bytes = bytes,
+		.bus_bytes = ring_bytes(operation, bytes, ranks),
+		.ranks = (uint32_t)min_u64(ranks, UINT32_MAX),
+		.operation = operation };
+}
+
 /* Returns where field `field` of a text with tabs between fields begins, or NULL. */
 static const char *find_field(struct trace_text text, unsigned field)
 {
@@ -95,10 +104,7 @@ static bool read_description(struct trace_text detail, struct collective_size *s
 	text[length] = '\0';
 	if (sscanf(text, "%63s %llu %llu %llu", name, &in, &out, &ranks) != 4)
 		return false;
-	size->bytes = max_u64(in, out);
-	size->operation = operation_of_name(name);
-	size->ranks = (uint32_t)min_u64(ranks, UINT32_MAX);
-	size->bus_bytes = ring_bytes(size->operation, size->bytes, ranks);
+	*size = collective_size_of(operation_of_name(name), max_u64(in, out), ranks);
 	return true;
 }
 

@@ -2,7 +2,8 @@
  *
  * Finds the size of a collective from the operator record_param_comms around its launch. PyTorch
  * describes the collective there: the elements in and out, their type, and the number of ranks.
- * Older versions only have the sizes of the inputs.
+ * Older versions only have the sizes of the inputs. In pperf's own traces it is the call of NCCL
+ * that says the size (collective_calls.h).
  */
 #ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_SIZES_H
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_SIZES_H
@@ -40,6 +41,10 @@ struct collective_size {
 	uint32_t ranks; /* 0: not known */
 	enum sized_operation operation;
 };
+
+/* Returns a size with its bus_bytes. `ranks`: 0 if not known. */
+struct collective_size collective_size_of(
+	enum sized_operation operation, uint64_t bytes, uint64_t ranks);
 
 struct collective_sizes;
 

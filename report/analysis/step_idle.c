@@ -66,6 +66,13 @@ uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint6
 	return sum;
 }
 
+static void notify_counted(
+	const struct step_idle *sums, enum gap_cause cause, uint32_t node, uint64_t ns)
+{
+	if (sums->counted && ns)
+		sums->counted(sums->context, cause, node, ns);
+}
+
 /* Counts `counted_ns` of an interval in which the host was late. */
 static void add_late_host(struct step_idle *sums, uint64_t length_ns, uint64_t counted_ns)
 {
@@ -86,6 +93,7 @@ void step_idle_add(struct step_idle *sums, const struct idle_part *idle)
 
 	sums->ns[part->cause] += counted;
 	sums->gaps[part->cause] += counted != 0;
+	notify_counted(sums, part->cause, idle_part_node(part, idle->ended_by), counted);
 	if (part->cause == GAP_LAUNCH || part->cause == GAP_LATENCY)
 		add_late_host(sums, idle->length_ns, counted);
 	if (part->cause == GAP_LAUNCH && idle->length_ns >= STEP_IDLE_LONG_NS && counted) {
@@ -117,9 +125,11 @@ static void add_end(struct step_idle *sums, struct process *process, uint32_t ti
 		const uint64_t until = min_u64(range->end_ns, to_ns),
 			       length = step_idle_counted(
 				       sums, max_u64(range->begin_ns, from_ns), until);
+		const enum gap_cause cause = range->kind == HOST_RANGE_DATA ? GAP_DATA
+									    : GAP_COMPILATION;
 
-		sums->ends_ns[range->kind == HOST_RANGE_DATA ? GAP_DATA : GAP_COMPILATION] +=
-			length;
+		sums->ends_ns[cause] += length;
+		notify_counted(sums, cause, range->node, length);
 		late_ns -= length;
 		from_ns = until;
 	}

@@ -46,6 +46,11 @@ struct step_idle {
 	uint64_t long_ns, long_gaps, longest_ns;
 	uint64_t long_launch_ns, long_launch_gaps; /* of ns[GAP_LAUNCH] alone */
 	size_t devices;                            /* set by step_idle_add_ends */
+	/* Called with each interval that counts and is at a node: that of idle_part_node or, before
+	 * a GPU's first operation and after its last, of the range that the host was in. NULL: not
+	 * needed. */
+	void (*counted)(void *context, enum gap_cause cause, uint32_t node, uint64_t ns);
+	void *context;
 };
 
 struct step_idle step_idle_begin(const struct process *process);

@@ -86,6 +86,46 @@ static struct linked_passes linked_passes_of(const struct diagnosis *diagnosis)
 	return passes;
 }
 
+/* GPU work of the pass that takes too long, of operators that ran forward and backward. */
+struct slow_pass {
+	const struct tree *tree;
+	bool *selected; /* by node: its work is of that pass */
+};
+
+static struct slow_pass slow_pass_of(const struct tree *tree, bool backward)
+{
+	struct slow_pass pass = { tree, xcalloc(tree->count * sizeof *pass.selected) };
+
+	for (uint32_t id = 1; id < tree->count; id++)
+		if (tree->nodes[id].forward_node)
+			pass.selected[backward ? id : tree->nodes[id].forward_node] = true;
+	for (uint32_t id = 1; id < tree->count; id++)
+		if (backward || !tree->nodes[id].forward_node)
+			pass.selected[id] |= pass.selected[tree->nodes[id].parent];
+	return pass;
+}
+
+static bool is_of_slow_pass(const struct path_node *work, void *context)
+{
+	const struct slow_pass *pass = context;
+
+	return work->owner < pass->tree->count && pass->selected[work->owner] &&
+	       !work->communicates;
+}
+
+/* Sets what is gained if the slow pass takes as long as is usual. */
+static void set_gain_of_ratio(
+	struct diagnosis *diagnosis, struct finding *finding, const struct linked_passes *passes)
+{
+	const bool backward = passes->backward_ns > passes->forward_ns;
+	const double slow = (double)(backward ? passes->backward_ns : passes->forward_ns);
+	struct slow_pass pass = slow_pass_of(diagnosis->profile->tree, backward);
+
+	finding_set_gain(
+		diagnosis, finding, 1 - (double)finding->impact_ns / slow, is_of_slow_pass, &pass);
+	free(pass.selected);
+}
+
 static void report_ratio(
 	struct diagnosis *diagnosis, struct finding *finding, const struct linked_passes *passes)
 {
@@ -114,6 +154,7 @@ static void report_ratio(
 	SET_TEXT(finding->view, "tree --columns gpu_total_ns,gpu_forward_ns,gpu_backward_ns");
 	finding_set_impact(finding, passes->node, passes->operators,
 		backward > forward ? backward - 2 * forward : forward - backward / 2);
+	set_gain_of_ratio(diagnosis, finding, passes);
 }
 
 void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding)

@@ -6,6 +6,7 @@
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/text/format_number.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding)
@@ -88,7 +89,9 @@ static void idle_while_allocating(struct diagnosis *diagnosis, struct finding *f
 		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such gap"),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_ALLOCATION]));
 	SET_TEXT(finding->view, "idle");
-	finding->node = facts->cause_node[GAP_ALLOCATION];
+	finding_set_class_place(diagnosis, finding, BOUND_ALLOCATION, NULL, 0);
+	if (!finding->node)
+		finding->node = facts->cause_node[GAP_ALLOCATION];
 	finding->count = facts->cause_gaps[GAP_ALLOCATION];
 }
 
@@ -211,6 +214,22 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 	finding->concerned = true;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return COMPARE(*left, *right);
+}
+
+static bool is_before_gemm(const struct path_node *work, void *context)
+{
+	const struct diagnose_facts *facts = context;
+
+	return work->kind == ACTIVITY_COPY &&
+	       bsearch(&work->begin_ns, facts->gemm_copies, facts->gemm_copy_count,
+		       sizeof *facts->gemm_copies, by_begin);
+}
+
 void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -239,4 +258,8 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 	finding->count = copies->count;
 	finding->impact_ns = copies->total_ns;
 	finding->impact_bytes = copies->bytes;
+	finding->upper_bound = true;
+	qsort(diagnosis->facts.gemm_copies, facts->gemm_copy_count, sizeof *facts->gemm_copies,
+		by_begin);
+	finding_set_gain(diagnosis, finding, 0, is_before_gemm, &diagnosis->facts);
 }

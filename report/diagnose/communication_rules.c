@@ -224,8 +224,7 @@ static void report_exposed(
 			: "unions of measured times; how much of it is waiting for other ranks "
 			  "only their traces show");
 	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
-	finding_set_place(diagnosis, finding, sums->node_ns, sums->room);
-	finding->places_name = "in the whole trace";
+	finding_set_class_place(diagnosis, finding, BOUND_COMMUNICATION, sums->node_ns, sums->room);
 	finding_set_gain(diagnosis, finding, 0, communicates, NULL);
 	SET_TEXT(finding->evidence,
 		"in the whole trace %s of communication in %s, %s of it exposed (%s)",

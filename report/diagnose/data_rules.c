@@ -55,7 +55,9 @@ static void gpu_waits_for_data(struct diagnosis *diagnosis, struct finding *find
 		ends ? diagnose_time(diagnosis, ends) : "",
 		ends ? " of it before the first GPU operation or after the last" : "",
 		*fetching ? "; " : "", fetching);
-	finding->node = batches.node ? batches.node : facts->cause_node[GAP_DATA];
+	finding_set_class_place(diagnosis, finding, BOUND_DATA, NULL, 0);
+	if (!finding->node)
+		finding->node = batches.node ? batches.node : facts->cause_node[GAP_DATA];
 	finding->count = batches.node ? batches.count : facts->cause_gaps[GAP_DATA];
 }
 

@@ -395,8 +395,7 @@ static struct diagnosis *diagnosis_new(
 
 static void diagnosis_free(struct diagnosis *diagnosis)
 {
-	if (diagnosis->bound.path)
-		critical_path_graph_free(diagnosis->bound.path);
+	run_bound_free(&diagnosis->bound);
 	diagnose_facts_free(diagnosis);
 	free(diagnosis);
 }

@@ -131,6 +131,8 @@ struct diagnose_facts {
 	uint64_t own_launches; /* kernels of no CUDA graph whose launch is in the trace */
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
+	uint64_t *gemm_copies; /* begins of those of before_gemm */
+	size_t gemm_copy_count, gemm_copy_room;
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
@@ -257,9 +259,6 @@ void finding_set_impact(struct finding *finding, uint32_t node, uint64_t count, 
  * by node. Called when the sentence is complete. */
 void finding_set_place(
 	struct diagnosis *diagnosis, struct finding *finding, const uint64_t *ns, size_t room);
-/* The same, of the time of occurrences. */
-void finding_set_place_of(struct diagnosis *diagnosis, struct finding *finding,
-	const struct occurrences *occurrences);
 /* For finding_set_unchecked. */
 #define NO_STEPS_FOUND "no steps were found in the trace (see --step-marker)"
 /* Sets what a class of the verdict (run_bound_ns) costs: its time in the steady-state steps, as the
@@ -268,6 +267,14 @@ void finding_set_place_of(struct diagnosis *diagnosis, struct finding *finding,
  * and impact_ns, if that is at least `per_mille` thousandths of the steps or of the span. */
 bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
 	uint64_t span_ns, uint64_t per_mille);
+/* After finding_set_class: sets the place of the finding by the time of the class in what the
+ * headline is of, the steps or the GPUs' span. `ns`: time by node in the whole trace, for where
+ * the verdict does not have the headline. Called when the sentence is complete. */
+void finding_set_class_place(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
+	const uint64_t *ns, size_t room);
+/* The same. In the whole trace, the time is that of `occurrences`. */
+void finding_set_class_place_of(struct diagnosis *diagnosis, struct finding *finding,
+	enum bound class, const struct occurrences *occurrences);
 /* Sets by how much the run gets shorter at most, by the critical path, if GPU work that `selects`
  * accepts took only `left` (0 to 1) of its time. If the impact is a part of steady-state steps,
  * only their work is shortened. Called when the impact and whole_ns are set; sets nothing if the

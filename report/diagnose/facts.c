@@ -283,6 +283,8 @@ static void facts_add_kernel(
 	occurrences_add(&facts->before_gemm, kernel->owner, kernel->name, before->begin_ns,
 		before->duration_ns);
 	facts->before_gemm.bytes += before->bytes;
+	*ARRAY_ADD(facts->gemm_copies, facts->gemm_copy_room,
+		facts->gemm_copy_count) = before->begin_ns;
 }
 
 static void facts_add_work(struct facts_pass *pass, const struct activity *work)
@@ -530,6 +532,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		free(all[i]->of_node);
 	blocking_free(facts);
 	free(facts->long_gaps);
+	free(facts->gemm_copies);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
 	*facts = (struct diagnose_facts){ .operations = 0 };

@@ -58,13 +58,29 @@ void finding_set_place(
 			diagnose_name(diagnosis, tree->nodes[common].name));
 }
 
-void finding_set_place_of(
-	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *occurrences)
+void finding_set_class_place(struct diagnosis *diagnosis, struct finding *finding, enum bound class,
+	const uint64_t *ns, size_t room)
+{
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const bool is_of_verdict = finding->whole_ns == bound->whole_ns &&
+				   finding->impact_ns == run_bound_ns(bound, class);
+
+	if (is_of_verdict && bound->node_ns[class]) {
+		finding_set_place(diagnosis, finding, bound->node_ns[class], bound->nodes);
+		return;
+	}
+	finding_set_place(diagnosis, finding, ns, room);
+	if (!is_of_verdict)
+		finding->places_name = "in the whole trace";
+}
+
+void finding_set_class_place_of(struct diagnosis *diagnosis, struct finding *finding,
+	enum bound class, const struct occurrences *occurrences)
 {
 	uint64_t *ns = xcalloc((occurrences->room + 1) * sizeof *ns);
 
 	for (size_t id = 0; id < occurrences->room; id++)
 		ns[id] = occurrences->of_node[id].total_ns;
-	finding_set_place(diagnosis, finding, ns, occurrences->room);
+	finding_set_class_place(diagnosis, finding, class, ns, occurrences->room);
 	free(ns);
 }

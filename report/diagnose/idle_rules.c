@@ -223,7 +223,7 @@ static void set_place_of_gaps(
 	for (size_t id = 0; id < room; id++)
 		ns[id] = (id < shorter->room ? shorter->of_node[id].total_ns : 0) +
 			 (id < longer->room ? longer->of_node[id].total_ns : 0);
-	finding_set_place(diagnosis, finding, ns, room);
+	finding_set_class_place(diagnosis, finding, BOUND_LAUNCH, ns, room);
 	free(ns);
 }
 
@@ -287,10 +287,10 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		return;
 	}
 	finding->state = FINDING_FOUND;
-	finding->node = facts->cause_node[GAP_SYNC];
-	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->sentence,
 		"The GPU is idle because the host waited for it before it launched more.");
+	finding_set_class_place_of(diagnosis, finding, BOUND_SYNC, &facts->sync_gaps);
+	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->evidence,
 		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
 		"them",

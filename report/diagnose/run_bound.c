@@ -23,6 +23,9 @@ struct bound_device {
 	uint64_t running[BOUND_COUNT]; /* operations of each class that run now */
 	uint64_t since_ns;             /* trace time up to which the device is accounted */
 	uint64_t first_ns, last_ns;    /* begin of the first operation, end of the last */
+	/* the nodes that launched the communication that runs now, in the order of its begin */
+	uint32_t *communicating;
+	size_t communicating_count, communicating_room;
 	bool begun;
 };
 
@@ -53,6 +56,15 @@ static enum bound class_of_work(const struct activity *work)
 					   : BOUND_COMPUTE;
 }
 
+static void add_to_node(struct run_bound *bound, enum bound class, uint32_t node, uint64_t ns)
+{
+	if (!ns || node >= bound->nodes)
+		return;
+	if (!bound->node_ns[class])
+		bound->node_ns[class] = xcalloc(bound->nodes * sizeof *bound->node_ns[class]);
+	bound->node_ns[class][node] += ns;
+}
+
 /* Accounts the time since the last event to what has run since. */
 static void account(struct bound_pass *pass, struct bound_device *device, uint64_t at_ns)
 {
@@ -60,8 +72,14 @@ static void account(struct bound_pass *pass, struct bound_device *device, uint64
 				 : device->running[BOUND_COMMUNICATION] ? BOUND_COMMUNICATION
 									: BOUND_COPIES;
 
-	if (device->running[class])
-		pass->result->ns[class] += step_idle_counted(&pass->idle, device->since_ns, at_ns);
+	if (device->running[class]) {
+		const uint64_t ns = step_idle_counted(&pass->idle, device->since_ns, at_ns);
+
+		pass->result->ns[class] += ns;
+		if (class == BOUND_COMMUNICATION)
+			add_to_node(pass->result, class,
+				device->communicating[device->communicating_count - 1], ns);
+	}
 	device->since_ns = max_u64(device->since_ns, at_ns);
 }
 
@@ -81,8 +99,24 @@ static void begin_work(
 	}
 	account(pass, device, at_ns);
 	device->running[class]++;
+	if (class == BOUND_COMMUNICATION)
+		*ARRAY_ADD(device->communicating, device->communicating_room,
+			device->communicating_count) = work->owner;
 	pass->result->operations += step_idle_counted(&pass->idle, at_ns, at_ns + 1);
-	*mark = (struct sweep_mark){ (uint32_t)(device - pass->devices), (uint32_t) class, 0 };
+	*mark = (struct sweep_mark){ (uint32_t)(device - pass->devices), (uint32_t) class,
+		work->owner };
+}
+
+/* Removes one operation of the node from the communication that runs. */
+static void end_communication(struct bound_device *device, uint32_t owner)
+{
+	size_t at = 0;
+
+	while (device->communicating[at] != owner)
+		at++;
+	device->communicating_count--;
+	memmove(&device->communicating[at], &device->communicating[at + 1],
+		(device->communicating_count - at) * sizeof *device->communicating);
 }
 
 static void end_work(void *context, const struct sweep_mark *mark, uint64_t at_ns)
@@ -93,6 +127,8 @@ static void end_work(void *context, const struct sweep_mark *mark, uint64_t at_n
 	account(pass, device, at_ns + (uint64_t)pass->clock_offset);
 	device->last_ns = device->since_ns;
 	device->running[mark->first]--;
+	if (mark->first == BOUND_COMMUNICATION)
+		end_communication(device, mark->second);
 }
 
 enum bound run_bound_class_of(enum gap_cause cause)
@@ -110,6 +146,11 @@ enum bound run_bound_class_of(enum gap_cause cause)
 		[GAP_UNKNOWN] = BOUND_UNKNOWN };
 
 	return classes[cause];
+}
+
+static void add_idle_to_node(void *context, enum gap_cause cause, uint32_t node, uint64_t ns)
+{
+	add_to_node(context, run_bound_class_of(cause), node, ns);
 }
 
 static void add_idle(void *context, const struct idle_part *idle)
@@ -394,9 +435,26 @@ uint64_t run_bound_gain_max(const struct run_bound *bound, uint64_t whole_ns)
 					     : bound->whole_path_others_ns;
 }
 
+static void bound_pass_free(struct bound_pass *pass)
+{
+	for (size_t i = 0; i < pass->device_count; i++)
+		free(pass->devices[i].communicating);
+	free(pass);
+}
+
+void run_bound_free(struct run_bound *bound)
+{
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		free(bound->node_ns[class]);
+	if (bound->path)
+		critical_path_graph_free(bound->path);
+	*bound = (struct run_bound){ .bound = BOUND_UNJUDGED };
+}
+
 struct run_bound run_bound_read(const struct options *options, struct process *process)
 {
-	struct run_bound bound = { .bound = BOUND_UNJUDGED };
+	struct run_bound bound = { .bound = BOUND_UNJUDGED,
+		.nodes = process->profile->tree->count };
 	struct bound_pass *pass = xcalloc(sizeof *pass);
 	const struct event_sweep_visitor visitor = {
 		.context = pass, .begins = begin_work, .ends = end_work
@@ -406,6 +464,8 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 	pass->process = process;
 	pass->result = &bound;
 	pass->idle = step_idle_begin(process);
+	pass->idle.counted = add_idle_to_node;
+	pass->idle.context = &bound;
 	bound.steps = pass->idle.steps;
 	event_sweep_run(activities, &visitor, false);
 	account_idle(pass, process, activities);
@@ -416,7 +476,7 @@ struct run_bound run_bound_read(const struct options *options, struct process *p
 	judge(&bound);
 	activities_free(activities);
 	read_path(process, pass);
-	free(pass);
+	bound_pass_free(pass);
 	judge_bandwidth(options, process, &bound);
 	return bound;
 }

@@ -79,6 +79,11 @@ struct run_bound {
 	/* Of whole_ns: idle time, as the view `idle` has it. The examined time itself, which with
 	 * several GPUs is less than whole_ns. */
 	uint64_t idle_ns, time_ns;
+	/* By class and node of the call tree: exposed communication by the node that launched it,
+	 * idle time by the node that caused it (step_idle.h). The host's part of launch-bound time
+	 * is in BOUND_LAUNCH, too. NULL: the class has none. */
+	uint64_t *node_ns[BOUND_CLASSES];
+	uint32_t nodes;
 	/* intervals of the class host: their number, and the longest */
 	uint64_t long_gaps, longest_gap_ns;
 	enum bound bound;
@@ -104,8 +109,9 @@ struct run_bound {
 };
 
 /* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs.
- * The caller frees `path`. */
+ * The caller frees the result with run_bound_free. */
 struct run_bound run_bound_read(const struct options *options, struct process *process);
+void run_bound_free(struct run_bound *bound); /* all zero is allowed */
 /* Returns the class of idle time with a cause. */
 enum bound run_bound_class_of(enum gap_cause cause);
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define BROWSER_BYTES_MAX 500000000u /* of JSON: strings of V8 have 2^29 characters at most */
+#define GPUS_MAX 64u                 /* of one process */
 
 /* ---- what is known of the run ---- */
 
@@ -147,12 +148,15 @@ static void put_sort_index(
 static void put_lane_name(struct chrome *chrome, const struct record_lane *lane)
 {
 	const uint64_t pid = chrome->first_gpu_pid + lane->device,
-		       tid = chrome_stream_tid(lane->stream, lane->lane, lane->is_sync);
+		       tid = chrome_stream_tid(lane->stream, lane->lane, lane->kind);
+	static const char *const kinds[] = { "", " waits", " annotations" };
 	char name[64];
-	int length = snprintf(
-		name, sizeof name, "stream %u%s", lane->stream, lane->is_sync ? " waits" : "");
+	int length = lane->stream == UINT32_MAX
+			     ? snprintf(name, sizeof name, "host%s", kinds[lane->kind])
+			     : snprintf(name, sizeof name, "stream %u%s", lane->stream,
+				       kinds[lane->kind]);
 
-	if (lane->lane)
+	if (lane->lane > (lane->kind == LANE_ANNOTATION))
 		length += snprintf(
 			name + length, sizeof name - (size_t)length, " (%u)", lane->lane + 1);
 	put_name(chrome, "thread_name", pid, tid, "name",
@@ -226,10 +230,26 @@ static uint32_t unique_pid(const struct processes *processes, size_t index)
  * process, as in files of PyTorch's profiler. */
 static uint64_t first_gpu_pid(const struct processes *processes, size_t index)
 {
+	const uint64_t first = index * GPUS_MAX;
+
 	for (size_t i = 0; i < processes->shown; i++)
-		if (processes->all[i].pid < 1024)
-			return 200000000u + index * 1024;
-	return index * 1024;
+		if (processes->all[i].pid - first < GPUS_MAX)
+			return 200000000u + first;
+	return first;
+}
+
+/* A trace that was imported without annotations of GPU work gets none, as older versions of Kineto
+ * write none: some readers take them for steps of their own. */
+static void put_annotations(struct chrome *chrome)
+{
+	struct trace_reader *reader = chrome->process->reader;
+	const struct gpu_annotation *annotation;
+
+	if (reader_meta(reader, "import.format").known &&
+		!reader_meta(reader, "kineto.gpu_annotations").known)
+		return;
+	while (!chrome->out->error && (annotation = record_events_next_annotation(chrome->events)))
+		chrome_put_annotation(chrome, annotation);
 }
 
 static void put_process(struct chrome *chrome, const struct options *options)
@@ -245,6 +265,7 @@ static void put_process(struct chrome *chrome, const struct options *options)
 		else
 			chrome_put_gpu(chrome, event.gpu);
 	}
+	put_annotations(chrome);
 	put_thread_names(chrome);
 	put_device_names(chrome);
 	untimed = record_events_untimed(chrome->events);

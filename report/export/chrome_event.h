@@ -58,7 +58,8 @@ void chrome_put_arrow(struct chrome *chrome, char phase, uint64_t pid, uint64_t 
 void chrome_put_host(struct chrome *chrome, const struct host_event *event);
 /* Writes GPU work with the end of the arrow from its launch, or a wait of a CUDA stream. */
 void chrome_put_gpu(struct chrome *chrome, const struct gpu_event *gpu);
-/* The tid of a CUDA stream's lane. `is_sync`: of its waits. */
-uint64_t chrome_stream_tid(uint32_t stream, uint32_t lane, bool is_sync);
+void chrome_put_annotation(struct chrome *chrome, const struct gpu_annotation *annotation);
+/* The tid of a CUDA stream's lane. */
+uint64_t chrome_stream_tid(uint32_t stream, uint32_t lane, enum record_lane_kind kind);
 
 #endif

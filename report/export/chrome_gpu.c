@@ -7,40 +7,47 @@
 #include "report/gpu/occupancy.h"
 #include <stdio.h>
 
-/* Lane n of a CUDA stream has the tid n * LANE_TIDS + stream, its waits are SYNC_TIDS above. */
+/* Lane n of a CUDA stream has the tid n * LANE_TIDS + stream. Waits and annotations are KIND_TIDS
+ * and twice as much above. */
 #define LANE_TIDS 1000000000u
-#define SYNC_TIDS 500000000u
+#define KIND_TIDS 250000000u
 
-uint64_t chrome_stream_tid(uint32_t stream, uint32_t lane, bool is_sync)
+uint64_t chrome_stream_tid(uint32_t stream, uint32_t lane, enum record_lane_kind kind)
 {
-	return (uint64_t)lane * LANE_TIDS + (is_sync ? SYNC_TIDS : 0) + stream % SYNC_TIDS;
+	return (uint64_t)lane * LANE_TIDS + kind * (uint64_t)KIND_TIDS + stream % KIND_TIDS;
 }
 
 static uint64_t tid_of(const struct gpu_event *gpu)
 {
 	return gpu->kind == TRACE_GPU_SYNC
-		       ? chrome_stream_tid(gpu->record.sync.stream, gpu->lane, true)
-		       : chrome_stream_tid(gpu->record.gpu.stream, gpu->lane, false);
+		       ? chrome_stream_tid(gpu->record.sync.stream, gpu->lane, LANE_SYNC)
+		       : chrome_stream_tid(gpu->record.gpu.stream, gpu->lane, LANE_WORK);
+}
+
+static double volume_of(const uint32_t sides[3])
+{
+	return (double)sides[0] * sides[1] * sides[2];
 }
 
 /* Adds what a launch configuration gives on its device. */
 static void args_occupancy(struct chrome *chrome, const struct trace_kernel *kernel)
 {
 	const struct trace_device *device = process_device(chrome->process, kernel->gpu.device);
+	const double blocks = volume_of(kernel->grid), threads = volume_of(kernel->block);
 	struct occupancy occupancy;
-	double blocks, warps, percent;
+	double percent;
 
-	if (!device || !occupancy_of(device, kernel, &occupancy) || !device->multiprocessors)
+	if (!device || !device->multiprocessors || !device->warp_threads)
 		return;
-	blocks = (double)occupancy.blocks / device->multiprocessors;
-	warps = occupancy.blocks_per_sm ? blocks * occupancy.active_warps / occupancy.blocks_per_sm
-					: 0;
+	chrome_arg_begin(chrome, "blocks per SM");
+	output_double(chrome->out, blocks / device->multiprocessors);
+	chrome_arg_begin(chrome, "warps per SM");
+	output_double(
+		chrome->out, blocks * threads / device->warp_threads / device->multiprocessors);
+	if (!occupancy_of(device, kernel, &occupancy))
+		return;
 	percent = occupancy.waves_per_sm < 1 ? occupancy.theoretical * occupancy.waves_per_sm
 					     : occupancy.theoretical;
-	chrome_arg_begin(chrome, "blocks per SM");
-	output_double(chrome->out, blocks);
-	chrome_arg_begin(chrome, "warps per SM");
-	output_double(chrome->out, warps);
 	chrome_arg(chrome, "est. achieved occupancy %", (uint64_t)(percent * 100 + 0.5));
 }
 
@@ -150,6 +157,12 @@ static void put_work(struct chrome *chrome, const struct gpu_event *gpu)
 			chrome, 'f', pid, tid_of(gpu), gpu->record.gpu.correlation, gpu->begin_ns);
 }
 
+/* Adds a CUDA stream: -1 where none is meant, as in a wait of the host for a context. */
+static void arg_stream(struct chrome *chrome, const char *key, uint32_t stream)
+{
+	chrome_arg_signed(chrome, key, stream == UINT32_MAX ? -1 : (int64_t)stream);
+}
+
 static void put_sync(struct chrome *chrome, const struct gpu_event *gpu)
 {
 	const struct trace_gpu_sync *sync = &gpu->record.sync;
@@ -160,15 +173,29 @@ static void put_sync(struct chrome *chrome, const struct gpu_event *gpu)
 	chrome_arg_string(chrome, "cuda_sync_kind", kineto_sync_name(sync->type));
 	chrome_arg(chrome, "device", gpu->device);
 	chrome_arg(chrome, "context", sync->context);
-	chrome_arg(chrome, "stream", sync->stream);
+	arg_stream(chrome, "stream", sync->stream);
 	if (sync->correlation)
 		chrome_arg(chrome, "correlation", sync->correlation);
 	if (sync->event)
 		chrome_arg(chrome, "wait_on_cuda_event_id", sync->event);
 	if (gpu->waited_correlation) {
-		chrome_arg(chrome, "wait_on_stream", gpu->waited_stream);
+		arg_stream(chrome, "wait_on_stream", gpu->waited_stream);
 		chrome_arg(chrome, "wait_on_cuda_event_record_corr_id", gpu->waited_correlation);
 	}
+	chrome_end(chrome);
+}
+
+void chrome_put_annotation(struct chrome *chrome, const struct gpu_annotation *annotation)
+{
+	const enum record_lane_kind kind = annotation->lane ? LANE_ANNOTATION : LANE_WORK;
+
+	chrome_begin(chrome, 'X', "gpu_user_annotation",
+		record_annotation_name(chrome->events, annotation),
+		chrome->first_gpu_pid + annotation->device,
+		chrome_stream_tid(annotation->stream, annotation->lane, kind),
+		annotation->begin_ns);
+	chrome_duration(chrome, annotation->end_ns - annotation->begin_ns);
+	chrome_arg(chrome, "External id", annotation->range_number);
 	chrome_end(chrome);
 }
 

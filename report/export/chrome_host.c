@@ -83,11 +83,11 @@ static void args_inputs(struct chrome *chrome, const struct trace_node_info *nod
 	if (!detail.known)
 		return;
 	split_detail(detail, fields);
-	if (fields[4].length) {
+	if (fields[4].length)
 		args_collective(chrome, fields);
-		return;
-	}
 	arg_array(chrome, "Input Dims", fields[0]);
+	if (fields[4].length)
+		return;
 	arg_array(chrome, "Input type", fields[1]);
 	arg_array(chrome, "Concrete Inputs", fields[2]);
 	if (fields[3].length && strspn(fields[3].bytes, "0123456789") >= fields[3].length) {
@@ -172,6 +172,8 @@ static void put_range(
 			chrome, "domain", (struct string_view){ domain.bytes, domain.length });
 	if (event->in_operator)
 		args_operator(chrome, event, node);
+	else if (node->kind != TRACE_NODE_MODULE)
+		args_inputs(chrome, node);
 	if (node->kind == TRACE_NODE_MODULE)
 		chrome_arg(chrome, "Python id", event->number);
 	if (event->range_number)

@@ -2,9 +2,9 @@
  *
  * Perfetto's protobuf trace (https://perfetto.dev/docs/reference/synthetic-track-event). Slices are
  * pairs of a begin and an end that nest on their track: what would overlap is on a further track of
- * the same thread or CUDA stream. Launches and their GPU work are joined by flows. Memory and the
- * program's counters are counter tracks, and the idle time of each GPU is a track of slices that
- * are named by their cause.
+ * the same thread or CUDA stream. Launches and their GPU work are joined by flows. Memory, the
+ * program's counters and the lengths of the queues of CUDA streams are counter tracks, and the idle
+ * time of each GPU is a track of slices that are named by their cause.
  *
  * Each track is a sequence of packets, whose first packet says what the others leave out: the
  * track, and a clock of which each time is the difference to the time before. Names and categories
@@ -13,7 +13,9 @@
 #include "report/analysis/idle_parts.h"
 #include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/escape.h"
+#include "report/base/external_sort.h"
 #include "report/base/hash_index.h"
 #include "report/export/export.h"
 #include "report/export/kineto_names.h"
@@ -61,6 +63,7 @@ enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };
 
 enum { CLOCK_BOOTTIME = 6, CLOCK_OF_SEQUENCE = 64 };
 
+#define CHANGES_IN_MEMORY 32768u
 #define NAME_BYTES 1000u /* longer names are cut */
 
 enum track_kind {
@@ -71,7 +74,8 @@ enum track_kind {
 	TRACK_WAITS,
 	TRACK_IDLE,
 	TRACK_COUNTER,
-	TRACK_MEMORY
+	TRACK_MEMORY,
+	TRACK_QUEUE
 };
 
 enum category {
@@ -103,11 +107,18 @@ struct track {
 	size_t count, room;
 	uint8_t *names; /* a bit for each name that its sequence has */
 	size_t name_room;
-	uint64_t value; /* MEMORY: the last one */
+	uint64_t value; /* MEMORY, QUEUE: the last one */
 	uint32_t id, of;
 	uint32_t lane;       /* 0; else what does not nest on the lanes before */
 	uint32_t categories; /* a bit for each that its sequence has */
 	uint8_t kind;        /* enum track_kind */
+};
+
+/* A launch or an end of GPU work. */
+struct queue_change {
+	uint64_t at_ns;
+	uint32_t device, stream;
+	bool is_launch; /* after ends of the same time, as in the view queue */
 };
 
 struct perfetto {
@@ -119,7 +130,8 @@ struct perfetto {
 	uint32_t pid;
 	struct track *tracks; /* of the process */
 	size_t track_count, track_room;
-	struct hash_index index; /* of tracks */
+	struct hash_index index;       /* of tracks */
+	struct external_sort *changes; /* queue_change */
 	struct string_table *names;
 	struct protobuf packet, event, interned, inner;
 };
@@ -272,7 +284,8 @@ static void put_track_descriptor(
 	} else {
 		add_text(&perfetto->event, DESCRIPTOR_NAME, name);
 	}
-	if (track->kind == TRACK_COUNTER || track->kind == TRACK_MEMORY) {
+	if (track->kind == TRACK_COUNTER || track->kind == TRACK_MEMORY ||
+		track->kind == TRACK_QUEUE) {
 		protobuf_clear(&perfetto->inner);
 		if (track->kind == TRACK_MEMORY)
 			protobuf_number(&perfetto->inner, 3, 3); /* unit: bytes */
@@ -292,7 +305,8 @@ static struct track *add_track(
 		[TRACK_DEVICE] = "GPU %u",
 		[TRACK_STREAM] = "stream %u",
 		[TRACK_WAITS] = "stream %u waits",
-		[TRACK_IDLE] = "idle" };
+		[TRACK_IDLE] = "idle",
+		[TRACK_QUEUE] = "queue of stream %u" };
 	const uint64_t parent = parent_of(perfetto, key);
 	struct track *track = ARRAY_ADD(
 		perfetto->tracks, perfetto->track_room, perfetto->track_count);
@@ -302,6 +316,8 @@ static struct track *add_track(
 	if (key->kind == TRACK_COUNTER || key->kind == TRACK_MEMORY)
 		length = snprintf(name, sizeof name, "%.*s",
 			counter.length < 400 ? (int)counter.length : 400, counter.bytes);
+	else if (key->kind == TRACK_WAITS && key->id == UINT32_MAX)
+		length = snprintf(name, sizeof name, "host waits");
 	else
 		length = snprintf(name, sizeof name, formats[key->kind], key->id);
 	if (key->lane)
@@ -353,7 +369,8 @@ static uint64_t parent_of(struct perfetto *perfetto, const struct track *track)
 	if (track->lane && track->kind == TRACK_THREAD)
 		return plain_track(perfetto, TRACK_THREAD, track->id, track->of)->uuid;
 	if (track->kind != TRACK_STREAM && track->kind != TRACK_WAITS &&
-		track->kind != TRACK_IDLE && track->kind != TRACK_MEMORY)
+		track->kind != TRACK_IDLE && track->kind != TRACK_MEMORY &&
+		track->kind != TRACK_QUEUE)
 		return perfetto->process_uuid;
 	return plain_track(perfetto, TRACK_DEVICE, track->of, 0)->uuid;
 }
@@ -393,12 +410,11 @@ static struct track *begin_slice(struct perfetto *perfetto, enum track_kind kind
 	return track;
 }
 
-/* Writes how much memory is in use, if that has changed. */
-static void put_level(struct perfetto *perfetto, uint32_t id, uint32_t device,
-	struct string_view name, uint64_t at_ns, uint64_t value)
+/* Writes how much memory is in use, or how long a queue is, if that has changed. */
+static void put_level(struct perfetto *perfetto, const struct track *key, struct string_view name,
+	uint64_t at_ns, uint64_t value)
 {
-	const struct track key = { .kind = TRACK_MEMORY, .id = id, .of = device };
-	struct track *track = track_of(perfetto, &key, name);
+	struct track *track = track_of(perfetto, key, name);
 
 	if (track->at_ns && track->value == value)
 		return;
@@ -466,12 +482,12 @@ static void put_levels(struct perfetto *perfetto, const struct host_event *event
 {
 	static const struct string_view allocated = { "allocated", 9 },
 					reserved = { "reserved", 8 };
+	struct track key = { .kind = TRACK_MEMORY, .of = event->device };
 
-	put_level(
-		perfetto, 0, event->device, allocated, event->begin_ns, event->of.tensor.allocated);
+	put_level(perfetto, &key, allocated, event->begin_ns, event->of.tensor.allocated);
+	key.id = 1;
 	if (event->of.tensor.reserved)
-		put_level(perfetto, 1, event->device, reserved, event->begin_ns,
-			event->of.tensor.reserved);
+		put_level(perfetto, &key, reserved, event->begin_ns, event->of.tensor.reserved);
 }
 
 static void put_counter(
@@ -518,6 +534,59 @@ static void put_host(struct perfetto *perfetto, const struct host_event *event)
 	}
 }
 
+/* ---- queues ---- */
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct queue_change *left = a, *right = b;
+
+	if (left->device != right->device)
+		return COMPARE(left->device, right->device);
+	if (left->stream != right->stream)
+		return COMPARE(left->stream, right->stream);
+	if (left->at_ns != right->at_ns)
+		return COMPARE(left->at_ns, right->at_ns);
+	return COMPARE(left->is_launch, right->is_launch);
+}
+
+static void add_to_queue(struct perfetto *perfetto, const struct gpu_event *gpu)
+{
+	struct queue_change change = { gpu->launch_begin_ns, gpu->device, gpu->record.gpu.stream,
+		true };
+
+	/* Clocks of host and GPU may differ by more than a launch takes. */
+	if (change.at_ns > gpu->begin_ns)
+		change.at_ns = gpu->begin_ns;
+	*(struct queue_change *)external_sort_add(perfetto->changes) = change;
+	change.at_ns = gpu->end_ns;
+	change.is_launch = false;
+	*(struct queue_change *)external_sort_add(perfetto->changes) = change;
+}
+
+/* Writes how much work of each CUDA stream was launched and had not ended. A length is written
+ * when time passes after a change. */
+static void put_queues(struct perfetto *perfetto)
+{
+	const struct queue_change *next;
+	struct queue_change last;
+	uint64_t length = 0;
+
+	external_sort_rewind(perfetto->changes);
+	while ((next = external_sort_peek(perfetto->changes))) {
+		last = *next;
+		length += last.is_launch ? 1 : -(uint64_t)1;
+		external_sort_next(perfetto->changes);
+		next = external_sort_peek(perfetto->changes);
+		if (next && next->device == last.device && next->stream == last.stream &&
+			next->at_ns == last.at_ns)
+			continue;
+		put_level(perfetto,
+			&(struct track){
+				.kind = TRACK_QUEUE, .id = last.stream, .of = last.device },
+			(struct string_view){ "", 0 }, last.at_ns, length);
+	}
+}
+
 /* ---- what the GPUs did ---- */
 
 static struct string_view work_name(
@@ -556,8 +625,10 @@ static void put_work(struct perfetto *perfetto, const struct gpu_event *gpu)
 		gpu->kind == TRACE_KERNEL    ? CATEGORY_KERNEL
 		: gpu->kind == TRACE_GPU_SET ? CATEGORY_MEMSET
 					     : CATEGORY_MEMCPY);
-	if (gpu->launch_tid)
+	if (gpu->launch_tid) {
 		protobuf_fixed64(&perfetto->event, flow, perfetto->first_flow + work->correlation);
+		add_to_queue(perfetto, gpu);
+	}
 	put_event(perfetto);
 }
 
@@ -609,6 +680,8 @@ static void put_process(struct perfetto *perfetto, const struct options *options
 	struct record_event event;
 
 	put_process_descriptor(perfetto);
+	perfetto->changes = external_sort_new(sizeof(struct queue_change), CHANGES_IN_MEMORY,
+		compare_changes, "the queues of CUDA streams");
 	perfetto->events = record_events_read(perfetto->process, options);
 	while (!perfetto->out->error && record_events_next(perfetto->events, &event)) {
 		if (event.host)
@@ -619,6 +692,8 @@ static void put_process(struct perfetto *perfetto, const struct options *options
 			put_work(perfetto, event.gpu);
 	}
 	record_events_free(perfetto->events);
+	put_queues(perfetto);
+	external_sort_free(perfetto->changes);
 	put_idle_parts(perfetto);
 	put_all_ends(perfetto);
 	free_tracks(perfetto);

@@ -19,6 +19,7 @@
 struct record_open {
 	uint64_t number, forward_number, forward_begin_ns;
 	uint32_t forward_tid, forward_thread;
+	struct record_annotation annotation;
 	uint32_t name, node;
 	bool own_name, is_operator, is_module;
 };
@@ -43,7 +44,6 @@ struct record_creators {
 struct record_pass {
 	struct record_events *events;
 	struct trace_reader *reader;
-	/* `launches`: calls that may have issued GPU work */
 	struct external_sort *launches, *gpus, *syncs, *asyncs;
 	struct record_creators *creators; /* by node of the trace */
 	uint8_t *has_backward;            /* by node of the trace */
@@ -53,7 +53,7 @@ struct record_pass {
 	size_t context_count, context_room;
 };
 
-COMPARE_BY_TWO(compare_launches, struct host_event, of.call.correlation, number)
+COMPARE_BY_TWO(compare_launches, struct record_launch, call.of.call.correlation, call.number)
 COMPARE_BY_THREE(compare_asyncs, struct record_async, id, at_ns, number)
 COMPARE_BY_TWO(compare_works, struct gpu_event, record.gpu.correlation, arrival)
 COMPARE_BY_THREE(
@@ -173,6 +173,16 @@ static void take_creator(struct record_pass *pass, struct record_open *open, uin
 	open->forward_thread = creator->thread;
 }
 
+/* Returns the innermost range that is neither an operator nor a module: the one that opens at
+ * `depth` or one around it. */
+static struct record_annotation annotation_of(
+	const struct record_thread *thread, const struct record_open *open, uint32_t depth)
+{
+	if (!open->is_operator && !open->is_module)
+		return (struct record_annotation){ open->number, open->name, open->own_name };
+	return depth ? thread->open[depth - 1].annotation : (struct record_annotation){ 0 };
+}
+
 static void open_range(struct record_pass *pass, const struct trace_event *event)
 {
 	struct record_thread *thread = thread_of(event->stream);
@@ -187,6 +197,7 @@ static void open_range(struct record_pass *pass, const struct trace_event *event
 		take_creator(pass, &open, event->node);
 	else if (open.is_operator && pass->has_backward[event->node])
 		open.forward_number = open.number;
+	open.annotation = annotation_of(thread, &open, event->depth);
 	thread->open[event->depth] = open;
 	if (pass->has_backward[event->node])
 		push_creator(pass, event, &open);
@@ -304,6 +315,17 @@ static void set_call_bytes(const struct trace_event *event, struct host_event *c
 	}
 }
 
+static void add_launch(
+	struct record_pass *pass, const struct trace_event *event, const struct host_event *call)
+{
+	const struct record_open *range = range_around(event);
+
+	*(struct record_launch *)external_sort_add(pass->launches) = (struct record_launch){
+		.call = *call,
+		.annotation = range ? range->annotation : (struct record_annotation){ 0 },
+	};
+}
+
 static void add_call(struct record_pass *pass, const struct trace_event *event)
 {
 	const struct trace_call *record = event->record;
@@ -324,7 +346,7 @@ static void add_call(struct record_pass *pass, const struct trace_event *event)
 	set_call_bytes(event, &call);
 	if (launches && record->correlation && !record->result &&
 		!(record->head.flags & TRACE_CALL_NO_RECORD))
-		*(struct host_event *)external_sort_add(pass->launches) = call;
+		add_launch(pass, event, &call);
 	else
 		add_host(pass, call, HOST_CALL);
 }
@@ -462,14 +484,14 @@ static bool finish_gpu(struct record_pass *pass, const struct gpu_event *gpu)
 
 /* Adds the launches up to a correlation id to the events. `*last` is added when the next one has
  * come, for until then more work of it may come; it becomes that next one. */
-static void add_launches(struct record_pass *pass, uint64_t correlation, struct host_event *last)
+static void add_launches(struct record_pass *pass, uint64_t correlation, struct record_launch *last)
 {
-	const struct host_event *launch;
+	const struct record_launch *launch;
 
 	while ((launch = external_sort_peek(pass->launches)) &&
-		launch->of.call.correlation <= correlation) {
-		if (last->number)
-			add_host(pass, *last, HOST_CALL);
+		launch->call.of.call.correlation <= correlation) {
+		if (last->call.number)
+			add_host(pass, last->call, HOST_CALL);
 		*last = *launch;
 		external_sort_next(pass->launches);
 	}
@@ -480,7 +502,7 @@ static void add_launches(struct record_pass *pass, uint64_t correlation, struct 
 static void join_launches(struct record_pass *pass)
 {
 	const struct gpu_event *next;
-	struct host_event last = { .number = 0 };
+	struct record_launch last = { .call.number = 0 };
 
 	external_sort_rewind(pass->launches);
 	external_sort_rewind(pass->gpus);
@@ -489,19 +511,22 @@ static void join_launches(struct record_pass *pass)
 		const uint64_t id = gpu.record.gpu.correlation;
 
 		add_launches(pass, id, &last);
-		if (!id || last.of.call.correlation != id) {
+		if (!id || last.call.of.call.correlation != id) {
 			finish_gpu(pass, &gpu);
 			continue;
 		}
-		gpu.launch_begin_ns = last.begin_ns;
-		gpu.launch_tid = last.tid;
-		gpu.range_number = last.range_number;
-		gpu.operator_number = last.in_operator ? last.range_number : 0;
-		last.has_work |= finish_gpu(pass, &gpu);
+		gpu.launch_begin_ns = last.call.begin_ns;
+		gpu.launch_tid = last.call.tid;
+		gpu.range_number = last.call.range_number;
+		gpu.operator_number = last.call.in_operator ? last.call.range_number : 0;
+		if (!finish_gpu(pass, &gpu))
+			continue;
+		last.call.has_work = true;
+		annotations_add(pass->events, &gpu, &last.annotation);
 	}
 	add_launches(pass, UINT64_MAX, &last);
-	if (last.number)
-		add_host(pass, last, HOST_CALL);
+	if (last.call.number)
+		add_host(pass, last.call, HOST_CALL);
 }
 
 /* Finds where the event that a stream waits for was recorded: the last record of the event whose
@@ -640,7 +665,7 @@ void record_collect(struct record_events *events)
 	int status;
 
 	pass.launches = external_sort_new(
-		sizeof(struct host_event), IN_MEMORY, compare_launches, "the launches");
+		sizeof(struct record_launch), IN_MEMORY, compare_launches, "the launches");
 	pass.gpus = external_sort_new(sizeof(struct gpu_event), IN_MEMORY, compare_works, what);
 	pass.syncs = external_sort_new(sizeof(struct gpu_event), IN_MEMORY, compare_syncs, what);
 	pass.asyncs = external_sort_new(
@@ -652,7 +677,9 @@ void record_collect(struct record_events *events)
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(events->reader));
 	pair_asyncs(&pass);
+	annotations_begin(events);
 	join_launches(&pass);
+	annotations_join(events);
 	join_syncs(&pass);
 	free_pass(&pass);
 }

@@ -98,39 +98,42 @@ void record_events_free(struct record_events *events)
 {
 	external_sort_free(events->hosts);
 	external_sort_free(events->gpus);
+	external_sort_free(events->annotations);
 	string_table_free(events->texts);
 	free(events->kernels);
 	free(events->lanes);
+	free(events->open_annotations);
 	free(events);
 }
 
 void record_events_rewind(struct record_events *events)
 {
-	events->lane_count = 0;
+	events->lane_count = events->open_count = 0;
 	external_sort_rewind(events->hosts);
 	external_sort_rewind(events->gpus);
+	external_sort_rewind(events->annotations);
 }
 
 /* Returns a lane of the event's CUDA stream on which nothing runs when it begins. Waits have lanes
  * of their own. */
 static struct record_lane *free_lane(struct record_events *events, const struct gpu_event *gpu)
 {
-	const bool is_sync = gpu->kind == TRACE_GPU_SYNC;
-	const uint32_t stream = is_sync ? gpu->record.sync.stream : gpu->record.gpu.stream;
+	const enum record_lane_kind kind = gpu->kind == TRACE_GPU_SYNC ? LANE_SYNC : LANE_WORK;
+	const uint32_t stream = kind == LANE_SYNC ? gpu->record.sync.stream
+						  : gpu->record.gpu.stream;
 	uint32_t count = 0;
 
 	for (size_t i = 0; i < events->lane_count; i++) {
 		struct record_lane *lane = &events->lanes[i];
 
-		if (lane->device != gpu->device || lane->stream != stream ||
-			lane->is_sync != is_sync)
+		if (lane->device != gpu->device || lane->stream != stream || lane->kind != kind)
 			continue;
 		if (lane->end_ns <= gpu->begin_ns)
 			return lane;
 		count++;
 	}
 	*ARRAY_ADD(events->lanes, events->lane_room, events->lane_count) = (struct record_lane){
-		.device = gpu->device, .stream = stream, .lane = count, .is_sync = is_sync
+		.device = gpu->device, .stream = stream, .lane = count, .kind = kind
 	};
 	return &events->lanes[events->lane_count - 1];
 }
@@ -176,21 +179,35 @@ uint64_t record_events_untimed(const struct record_events *events)
 
 /* ---- names ---- */
 
-struct string_view record_event_name(
-	const struct record_events *events, const struct host_event *event)
+static struct string_view name_of(const struct record_events *events, uint32_t name, bool own)
 {
 	struct trace_text text;
 
-	if (event->own_name)
-		return string_table_get(events->texts, event->name);
-	text = reader_name(events->reader, event->name);
+	if (own)
+		return string_table_get(events->texts, name);
+	text = reader_name(events->reader, name);
 	return (struct string_view){ text.bytes, text.length };
+}
+
+struct string_view record_event_name(
+	const struct record_events *events, const struct host_event *event)
+{
+	return name_of(events, event->name, event->own_name);
+}
+
+struct string_view record_annotation_name(
+	const struct record_events *events, const struct gpu_annotation *annotation)
+{
+	return name_of(events, annotation->name, annotation->own_name);
 }
 
 static uint32_t intern_kernel(struct record_events *events, struct trace_text name)
 {
 	char full[DEMANGLE_OUTPUT];
-	const size_t length = demangle(DEMANGLE_FULL, name.bytes, name.length, full, sizeof full);
+	const bool as_it_is = reader_meta(events->reader, "import.format").known;
+	const size_t length = as_it_is ? 0
+				       : demangle(DEMANGLE_FULL, name.bytes, name.length, full,
+						 sizeof full);
 
 	return length ? string_table_intern(events->texts, full, length)
 		      : string_table_intern(events->texts, name.bytes, name.length);

@@ -101,12 +101,28 @@ struct record_event {
 	const struct gpu_event *gpu;
 };
 
-/* A lane of a CUDA stream: operations of which none overlaps another. Waits have lanes of their
- * own. */
+/* What the lanes of a CUDA stream hold: operations, waits, or annotations. */
+enum record_lane_kind { LANE_WORK, LANE_SYNC, LANE_ANNOTATION };
+
+/* A lane of a CUDA stream: operations of which none overlaps another, or annotations that nest. */
 struct record_lane {
 	uint64_t end_ns; /* of its last operation so far */
 	uint32_t device, stream, lane;
-	bool is_sync;
+	uint8_t kind; /* enum record_lane_kind */
+};
+
+/* The time from the begin of the first to the end of the last operation of a CUDA stream among
+ * those that were launched in one range and not in a range inside it (Kineto's
+ * gpu_user_annotation). Operators and modules are not ranges here. */
+struct gpu_annotation {
+	uint64_t begin_ns, end_ns;
+	uint64_t range_number; /* of the range, as in its HOST_RANGE */
+	uint32_t name;         /* for record_annotation_name */
+	uint32_t device, stream;
+	/* 0: it nests in the operations of the stream's lane 0 and the annotations before it. Else
+	 * the number of a lane of annotations, from 1. */
+	uint32_t lane;
+	bool own_name;
 };
 
 struct record_events;
@@ -117,17 +133,23 @@ void record_events_free(struct record_events *events);
 
 /* Sets `event` to the next event, valid until the next call. Returns false at the end. */
 bool record_events_next(struct record_events *events, struct record_event *event);
+/* Returns the next annotation, in the order of their begins, valid until the next call. NULL at
+ * the end. To be called after the last event. */
+const struct gpu_annotation *record_events_next_annotation(struct record_events *events);
 /* Starts again at the first event. */
 void record_events_rewind(struct record_events *events);
 
 /* Returns the name of a host event. Valid as long as `events`. */
 struct string_view record_event_name(
 	const struct record_events *events, const struct host_event *event);
-/* Returns the name of a kernel, with template arguments and parameters. */
+struct string_view record_annotation_name(
+	const struct record_events *events, const struct gpu_annotation *annotation);
+/* Returns the name of a kernel, with template arguments and parameters. That of an imported trace
+ * is as its file has it. */
 struct string_view record_kernel_name(
 	struct record_events *events, const struct trace_kernel *kernel);
 
-/* Returns the lanes of the events so far. */
+/* Returns the lanes of the events and annotations so far. */
 const struct record_lane *record_events_lanes(const struct record_events *events, size_t *count);
 
 /* Returns how many operations have no times and are left out. */

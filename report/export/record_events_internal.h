@@ -7,6 +7,19 @@
 #include "report/base/external_sort.h"
 #include "report/export/record_events.h"
 
+/* The innermost range around a launch that is neither an operator nor a module. */
+struct record_annotation {
+	uint64_t number; /* 0: none */
+	uint32_t name;
+	bool own_name;
+};
+
+/* A call that may have issued GPU work. */
+struct record_launch {
+	struct host_event call;
+	struct record_annotation annotation;
+};
+
 /* The begin or the end of a start/end range. */
 struct record_async {
 	uint64_t id, at_ns, number;
@@ -29,6 +42,11 @@ struct record_events {
 	int64_t device;               /* -1: all */
 	uint64_t begin_ns, finish_ns; /* what is outside is left out */
 	struct external_sort *hosts, *gpus;
+	struct external_sort *annotations; /* gpu_annotation, in the order of their begins */
+	struct external_sort *pieces;      /* of annotations, while they are collected */
+	struct gpu_annotation piece;       /* that grows now; range_number 0: none */
+	struct gpu_annotation current_annotation, *open_annotations;
+	size_t open_count, open_room;
 	struct record_lane *lanes;
 	size_t lane_count, lane_room;
 	struct host_event current_host;
@@ -38,6 +56,13 @@ struct record_events {
 
 /* Makes one pass over the trace, which fills `hosts` and `gpus`. */
 void record_collect(struct record_events *events);
+
+/* Begins to collect annotations, adds an operation to that of its launch, and joins the pieces of
+ * each when there are no more. */
+void annotations_begin(struct record_events *events);
+void annotations_add(struct record_events *events, const struct gpu_event *gpu,
+	const struct record_annotation *annotation);
+void annotations_join(struct record_events *events);
 
 /* Whether an interval is to be exported. It is then cut at the edges of what is. */
 bool record_events_cut(const struct record_events *events, uint64_t *begin_ns, uint64_t *end_ns);

@@ -35,6 +35,8 @@ const pperf = {};
 			state.delete(key);
 		else
 			state.set(key, value);
+		if (location.protocol === 'about:')
+			return; // in a frame of a notebook: it has no address
 		history.replaceState(null, '', state.size ? '#' + state : location.pathname + location.search);
 	};
 

@@ -183,10 +183,11 @@ static void write_sentences(struct json_writer *json, const struct ranks_page *p
 /* ---- tables, in the shape of page_table_write ---- */
 
 static void put_cell(const struct ranks_page *page, char text[FORMAT_NUMBER_BYTES], enum unit unit,
-	bool known, int64_t value)
+	const char *instead, int64_t value)
 {
-	memcpy(text, "-", 2);
-	if (known)
+	if (instead)
+		snprintf(text, FORMAT_NUMBER_BYTES, "%s", instead);
+	else
 		format_with_unit(text, unit, value, page->style.iec, false);
 }
 
@@ -202,7 +203,8 @@ static void write_rank_column(
 	for (size_t i = 0; i < page->ranks->count; i++) {
 		const bool known = rank_column_value(&page->ranks->all[i], column, &value);
 
-		put_cell(page, text, of->unit, known, value);
+		put_cell(page, text, of->unit,
+			known ? NULL : rank_column_unknown(&page->ranks->all[i], column), value);
 		json_write_string(json, text);
 	}
 	json_write_end(json, ']');
@@ -270,7 +272,7 @@ static void write_collective_column(
 		if (column == COLLECTIVE_COLUMNS - 1)
 			ranks_last_text(text, sizeof text, ranks, &ranks->rows[i]);
 		else
-			put_cell(page, text, collective_columns[column].unit, true,
+			put_cell(page, text, collective_columns[column].unit, NULL,
 				(int64_t)collective_value(&ranks->rows[i], column));
 		json_write_string(json, text);
 	}

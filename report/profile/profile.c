@@ -108,6 +108,7 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		profile_cpu_sample(profile, event);
 		break;
 	case TRACE_CLOCK:
+	case TRACE_COLLECTIVE: /* collective_calls.h */
 	case EVENT_GAP:
 	case EVENT_UNMATCHED:
 		break;

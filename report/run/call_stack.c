@@ -32,10 +32,11 @@ static struct stack_frames find_frames(const struct process *process, uint32_t s
 
 static uint64_t native_address(const struct stack_frames *frames, uint32_t index)
 {
-	uint64_t address;
+	uint64_t address = 0;
 
-	memcpy(&address, frames->native + (index - frames->python_count) * sizeof address,
-		sizeof address);
+	if (frames->native)
+		memcpy(&address, frames->native + (index - frames->python_count) * sizeof address,
+			sizeof address);
 	return address;
 }
 

@@ -529,6 +529,8 @@ static void put_other_views(
 		&paragraph, "then, with the same trace: %s", has_diagnosis ? "diagnose" : path);
 	if (has_path && has_diagnosis)
 		paragraph_add(&paragraph, ", %s", path);
+	if (style->terminal)
+		paragraph_add(&paragraph, ", html");
 	paragraph_print(&paragraph, "");
 }
 

@@ -255,10 +255,12 @@ static void add_rest_rows(struct summary_tree *tree, const struct rest *rests, c
 
 	for (uint32_t i = 0; i <= tree->rows.count; i++) {
 		const bool at_end = i == tree->rows.count;
-		struct row row = at_end ? (struct row){ .parent = NO_ROW } : tree->rows.rows[i];
+		struct row row = { .parent = NO_ROW };
 
 		if (!at_end && !kept[i])
 			continue;
+		if (!at_end)
+			row = tree->rows.rows[i];
 		for (; open != row.parent; open = tree->rows.rows[open].parent)
 			add_rest_row(tree, &out, &rests[open + 1], positions[open],
 				tree->rows.rows[open].depth + 1);

@@ -18,7 +18,8 @@ bool kind_is_timed(unsigned kind)
 bool kind_is_dictionary(unsigned kind)
 {
 	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK ||
-	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES || kind == TRACE_MIXED_STACK;
+	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES || kind == TRACE_MIXED_STACK ||
+	       kind == TRACE_COMMUNICATOR;
 }
 
 bool kind_is_gpu(unsigned kind)
@@ -107,6 +108,7 @@ const char *event_kind_name(uint32_t kind)
 		[TRACE_MAPPING] = "mapping",
 		[TRACE_DEVICE_MEMORY] = "device_memory",
 		[TRACE_CPU_SAMPLE] = "cpu_sample",
+		[TRACE_COLLECTIVE] = "collective",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

@@ -81,7 +81,15 @@
 	X(free_bytes)          \
 	X(total_bytes)         \
 	X(process_bytes)       \
-	X(module)
+	X(module)              \
+	X(communicator)        \
+	X(ranks)               \
+	X(rank)                \
+	X(key)                 \
+	X(sequence)            \
+	X(data_type)           \
+	X(peer)                \
+	X(calls)
 
 enum dump_key {
 #define X(name) DUMP_##name,

@@ -342,6 +342,50 @@ static void sample_line(
 	line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
 }
 
+static const char *const nccl_operations[] = { NULL, "ncclGroupEnd", "ncclAllReduce",
+	"ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclReduce", "ncclAlltoAll",
+	"ncclGather", "ncclScatter", "ncclSend", "ncclRecv" };
+static const char *const nccl_types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64",
+	"float16", "float32", "float64", "bfloat16", "float8_e4m3", "float8_e5m2" };
+
+static void communicator_line(struct trace_reader *reader, struct dump_line *line, uint32_t id)
+{
+	const uint32_t count = reader_dictionary_count(reader, TRACE_COMMUNICATOR);
+	const struct trace_communicator *one = NULL;
+	uint32_t i = 0;
+
+	while (i < count && (one = reader_dictionary(reader, TRACE_COMMUNICATOR, i)) &&
+		one->communicator != id)
+		i++;
+	line_unsigned(line, DUMP_communicator, id);
+	if (i == count || !one)
+		return;
+	line_unsigned(line, DUMP_ranks, one->ranks);
+	line_unsigned(line, DUMP_rank, one->rank);
+	line_id(line, DUMP_key, one->key);
+}
+
+static void collective_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_collective *call)
+{
+	PUT_WORD(line, DUMP_name, nccl_operations, call->operation);
+	line_unsigned(line, DUMP_duration_ns, reader_duration(reader, call->stamp, call->duration));
+	line_unsigned(line, DUMP_result, call->result);
+	if (call->operation == TRACE_NCCL_GROUP) {
+		line_unsigned(line, DUMP_calls, call->calls);
+		return;
+	}
+	line_unsigned(line, DUMP_bytes, call->bytes);
+	line_id(line, DUMP_stream, call->stream);
+	PUT_WORD(line, DUMP_data_type, nccl_types, call->data_type);
+	if (call->peer != UINT32_MAX)
+		line_unsigned(line, DUMP_peer, call->peer);
+	line_unsigned(line, DUMP_sequence, call->sequence);
+	if (call->communicator)
+		communicator_line(reader, line, call->communicator);
+	line_flag(line, "grouped", call->head.flags & TRACE_COLLECTIVE_GROUPED);
+}
+
 bool dump_record_line(
 	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line)
 {
@@ -383,6 +427,9 @@ bool dump_record_line(
 		break;
 	case TRACE_CPU_SAMPLE:
 		sample_line(reader, line, event->record);
+		break;
+	case TRACE_COLLECTIVE:
+		collective_line(reader, line, event->record);
 		break;
 	default:
 		profiler_line(reader, line, event->record, event->kind);

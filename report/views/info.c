@@ -255,8 +255,7 @@ static void info_put_handover(const struct info_page *page)
 	}
 }
 
-/* Prints one value for each part of the run: "1.2 ms, 1.3 ms, 4.0 ms". A part without a flush has
- * a dash. */
+/* Prints one value for each part of the run: "1.2 ms, 1.3 ms, 4.0 ms", or what it lacks. */
 static void add_parts(struct text_builder *line, const struct info_page *page, bool memory)
 {
 	const struct info_flushes *flushes = page->info->flushes;
@@ -266,9 +265,11 @@ static void add_parts(struct text_builder *line, const struct info_page *page, b
 		const uint64_t value = memory  ? flushes[i].peak_memory_bytes
 				       : count ? flushes[i].total_ns / count
 					       : 0;
-		char text[FORMAT_NUMBER_BYTES] = "-";
+		char text[FORMAT_NUMBER_BYTES];
 
-		if (value)
+		if (!value)
+			snprintf(text, sizeof text, "%s", memory ? "not measured" : "no flush");
+		else
 			format_with_unit(text, memory ? UNIT_BYTES : UNIT_TIME, clamp_to_i64(value),
 				false, page->ascii);
 		text_add(line, "%s%s", i ? ", " : "", text);

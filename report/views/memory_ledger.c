@@ -141,7 +141,8 @@ static struct ledger_parts parts_of_sample(
 	}
 	free(same);
 	free(paths);
-	qsort(list.parts, list.count, sizeof *list.parts, by_ledger_order);
+	if (list.count)
+		qsort(list.parts, list.count, sizeof *list.parts, by_ledger_order);
 	unite_parts(&list);
 	return list;
 }

@@ -37,10 +37,9 @@ static void add_call(struct retry *retry, const struct failed_allocation *failed
 static void put_retry(const struct retry *retry, bool succeeded, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
+	const unsigned long long calls = retry->calls + (unsigned long long)succeeded;
 
-	paragraph_add(&paragraph, "%llu call%s of CUDA in ",
-		(unsigned long long)(retry->calls + succeeded),
-		retry->calls + succeeded == 1 ? "" : "s");
+	paragraph_add(&paragraph, "%llu call%s of CUDA in ", calls, calls == 1 ? "" : "s");
 	paragraph_value(&paragraph, UNIT_TIME, retry->end_ns - retry->begin_ns);
 	if (retry->releases) {
 		paragraph_add(&paragraph, "; meanwhile ");

@@ -79,12 +79,16 @@ static void put_stragglers(const struct ranks *ranks, const struct style *style)
 
 #define CELL 11
 
-static void put_rank_cell(const struct style *style, enum unit unit, bool known, int64_t value)
+/* Prints a value or, if that is not NULL, the word `instead` of it. */
+static void put_rank_cell(
+	const struct style *style, enum unit unit, const char *instead, int64_t value)
 {
-	char text[FORMAT_NUMBER_BYTES] = "-";
+	char text[FORMAT_NUMBER_BYTES];
 	size_t points = 0;
 
-	if (known)
+	if (instead)
+		snprintf(text, sizeof text, "%s", instead);
+	else
 		format_with_unit(text, unit, value, style->iec, style->ascii);
 	for (const char *at = text; *at; at++)
 		points += ((unsigned char)*at & 0xc0) != 0x80;
@@ -100,7 +104,8 @@ static void put_rank_line(
 	for (size_t column = 0; column < column_count; column++) {
 		const bool known = rank_column_value(rank, column, &value);
 
-		put_rank_cell(style, rank_columns[column].unit, known, value);
+		put_rank_cell(style, rank_columns[column].unit,
+			known ? NULL : rank_column_unknown(rank, column), value);
 	}
 	output_char(style->out, '\n');
 }
@@ -167,7 +172,7 @@ static void put_collective_row(const struct ranks *ranks, const struct collectiv
 	char last[48];
 
 	for (size_t i = 0; i < shown && i < sizeof values / sizeof *values; i++)
-		put_rank_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, true, (int64_t)values[i]);
+		put_rank_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, NULL, (int64_t)values[i]);
 	ranks_last_text(last, sizeof last, ranks, row);
 	if (shown == BEFORE_NAMES)
 		print_line(style, "%*s", (int)before_names[shown - 1].columns, last);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/ranks_columns.h"
+#include <string.h>
 
 #define RANK_COLUMNS(X)                                                                           \
 	X(wait_ns, "wait", UNIT_TIME, sums->matched, sums->wait_ns,                               \
@@ -51,6 +52,13 @@ const struct rank_column rank_columns[] = {
 #define X(key, title, unit, known, value, help) +1
 static_assert(RANK_COLUMN_COUNT == 0 RANK_COLUMNS(X), "the header's count");
 #undef X
+
+const char *rank_column_unknown(const struct rank_process *rank, size_t column)
+{
+	return !strcmp(rank_columns[column].key, "late_median_ns") && rank->sums.matched
+		       ? "never"
+		       : "unknown";
+}
 
 bool rank_column_value(const struct rank_process *rank, size_t column, int64_t *value)
 {

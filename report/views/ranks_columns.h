@@ -23,5 +23,7 @@ extern const struct rank_column rank_columns[RANK_COLUMN_COUNT];
 
 /* Stores the rank's value of column `column` in `value`. Returns false if it is not known. */
 bool rank_column_value(const struct rank_process *rank, size_t column, int64_t *value);
+/* Returns the word that text has instead of a value that is not known. */
+const char *rank_column_unknown(const struct rank_process *rank, size_t column);
 
 #endif

@@ -163,7 +163,7 @@ void ranks_last_text(
 	char *text, size_t room, const struct ranks *ranks, const struct collective_row *row)
 {
 	if (row->last_rank == UINT32_MAX)
-		snprintf(text, room, "tie");
+		snprintf(text, room, "undecided");
 	else
 		snprintf(text, room, "%lld in %llu", (long long)ranks->all[row->last_rank].number,
 			(unsigned long long)row->last_count);

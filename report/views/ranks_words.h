@@ -17,8 +17,8 @@ void ranks_add_straggler(
 	struct paragraph *paragraph, const struct ranks *ranks, const struct straggler *straggler);
 void ranks_add_no_straggler(struct paragraph *paragraph, const struct ranks *ranks);
 
-/* Writes which rank was last most often in the collectives of a row, and in how many. `tie`: no rank
- * was last by more than the residual of the clocks. */
+/* Writes which rank was last most often in the collectives of a row, and in how many. `undecided`:
+ * no rank was last by more than the clocks' residual. */
 void ranks_last_text(
 	char *text, size_t room, const struct ranks *ranks, const struct collective_row *row);
 /* Returns the path of `node` as it is shown, without collective wrappers at its end. The caller

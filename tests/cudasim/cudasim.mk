@@ -38,7 +38,7 @@ PROGRAMS += $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so
 
 define cudasim_major
 SIM_LINK_PROGRAM_$(1) = -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
-	$$(SIM)/$(1)/libcuda.so.1 $$(SIM)/$(1)/libcupti.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
+	$$(SIM)/$(1)/libcuda.so.1 $$(SIM)/$(1)/libcupti.so.$(1) $$(SIM)/$(1)/libnccl.so.2 -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
 cudasim: cudasim-$(1)
 cudasim-$(1): $$(addprefix $$(SIM)/$(1)/,libcuda.so.1 libcudart.so.$(1) $$(if $$(SIM_CUPTI),libcupti.so.$(1)) $$(SIM_PROGRAMS))
 
@@ -74,9 +74,9 @@ $$(SIM)/$(1)/libcupti.so.$(1): $$(SIM_CUPTI:%=$$(SIM)/$(1)/obj/%.o) $$(SIM)/$(1)
 	echo 'libcupti.so.$(1) { global: cupti*; local: *; };' > $$(@D)/obj/libcupti.map
 	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcupti.so.$(1) -Wl,--version-script=$$(@D)/obj/libcupti.map -o $$@ $$^ -lpthread -ldl
 
-$$(patsubst %.c,$$(SIM)/$(1)/%,$$(filter %.c,$$(SIM_PROGRAM_SOURCES))): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1)
+$$(patsubst %.c,$$(SIM)/$(1)/%,$$(filter %.c,$$(SIM_PROGRAM_SOURCES))): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1) $$(SIM)/$(1)/libnccl.so.2
 	$$(CC) $$(SIM_CFLAGS) $$(SIM_LINK_PROGRAM_$(1))
-$$(patsubst %.cc,$$(SIM)/$(1)/%,$$(filter %.cc,$$(SIM_PROGRAM_SOURCES))): $$(SIM)/$(1)/%: tests/programs/%.cc $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1)
+$$(patsubst %.cc,$$(SIM)/$(1)/%,$$(filter %.cc,$$(SIM_PROGRAM_SOURCES))): $$(SIM)/$(1)/%: tests/programs/%.cc $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcupti.so.$(1) $$(SIM)/$(1)/libnccl.so.2
 	$$(CXX) $$(SIM_CXXFLAGS) $$(SIM_LINK_PROGRAM_$(1))
 $$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/tests/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(addprefix $$(@D)/,$$(SIM_TESTED_$$*)) \

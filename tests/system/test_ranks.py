@@ -104,6 +104,15 @@ def the_straggler_is_named_with_what_it_did_meanwhile(folder):
 
 
 @case
+def what_is_not_known_is_said_in_words(folder):
+    # ranks 0 and 2 are never last, and no rank is last where all begin together
+    for late, words in (lambda r, step: 1500 if r == 1 else 0, ["never", "1 in 40"]), (lambda r, step: 0, ["never", "undecided"]):
+        text = report("ranks", *[r.write(folder) for r in job(3, late)], "--width", "400").stdout.decode()
+        assert not [line for line in text.splitlines() if " - " in line or line.endswith(" -")] and words[0] in text, text
+        assert words[1] in text, text
+
+
+@case
 def a_rank_whose_gpu_has_more_to_do_is_distinguished_from_one_whose_cpu_has(folder):
     ranks = [Rank(r) for r in range(2)]
     for step in range(30):

@@ -73,7 +73,7 @@ static int collective_range_kind(struct trace_text name)
 static bool is_same_communicator(const struct communicator *left, const struct communicator *right)
 {
 	return left->device == right->device && left->stream == right->stream &&
-	       left->low == right->low && left->high == right->high;
+	       left->low == right->low && left->high == right->high && left->key == right->key;
 }
 
 static uint32_t find_communicator(
@@ -324,8 +324,31 @@ static void name_pair(struct collectives *collectives, struct trace_reader *read
 	}
 }
 
+/* Finds the communicator of a collective and, of sends and receives, the kind or the ranks, from
+ * the call of NCCL in which thread `tid` launched it. Returns false if there is none. */
+static bool name_by_call(struct collectives *collectives, const struct collective_calls *calls,
+	struct collective *collective, uint32_t tid)
+{
+	struct communicator wanted = collectives->communicators[collective->communicator];
+	const struct collective_call *call = collective_calls_find(
+		calls, tid, collective->launched_ns, wanted.device);
+
+	if (!call || !call->key)
+		return false;
+	wanted.key = call->key;
+	if (collective->kind == COLLECTIVE_PAIR && call->size.operation == SIZED_ALLTOALL) {
+		collective->kind = COLLECTIVE_ALL_TO_ALL;
+	} else if (collective->kind == COLLECTIVE_PAIR && call->peer != UINT32_MAX) {
+		wanted.low = (uint32_t)min_u64(call->rank, call->peer);
+		wanted.high = (uint32_t)max_u64(call->rank, call->peer);
+	}
+	collective->communicator = find_communicator(collectives, &wanted);
+	return true;
+}
+
 static void match_launch(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_index *awaited, const struct trace_event *event)
+	const struct collective_calls *calls, const struct collective_index *awaited,
+	const struct trace_event *event)
 {
 	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
 
@@ -335,7 +358,8 @@ static void match_launch(struct collectives *collectives, struct trace_reader *r
 		struct collective *collective = &collectives->all[awaited[i].collective];
 
 		set_request_time(collective, reader, event, collectives->waits_in_call);
-		if (collective->kind == COLLECTIVE_PAIR)
+		if (!name_by_call(collectives, calls, collective, event->stream->tid) &&
+			collective->kind == COLLECTIVE_PAIR)
 			name_pair(collectives, reader, collective, event->node);
 	}
 }
@@ -352,7 +376,8 @@ static struct collective_index *list_awaited(const struct collectives *collectiv
 }
 
 /* Reads the trace a second time, to find when each collective was launched. */
-static void find_launches(struct collectives *collectives, struct trace_reader *reader)
+static void find_launches(struct collectives *collectives, struct trace_reader *reader,
+	const struct collective_calls *calls)
 {
 	struct collective_index *awaited = list_awaited(collectives);
 	struct trace_event event;
@@ -361,7 +386,7 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
-			match_launch(collectives, reader, awaited, &event);
+			match_launch(collectives, reader, calls, awaited, &event);
 		else if (collectives->waits_in_call &&
 			 (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
 			remember_range_begin(&event);
@@ -392,17 +417,31 @@ static void name_group(struct communicator *communicator, const struct trace_rea
 						 : -1;
 }
 
+#define KEY_BYTES 32u
+
+/* Names the communicator by its key, which is the same on all ranks. */
+static void format_key(struct communicator *communicator)
+{
+	communicator->name = xcalloc(KEY_BYTES);
+	snprintf(communicator->name, KEY_BYTES, "NCCL %016llx",
+		(unsigned long long)communicator->key);
+	communicator->group = (struct trace_text){ communicator->name,
+		(uint32_t)strlen(communicator->name), true };
+	communicator->sequence = -1;
+}
+
 /* Names the communicator of a pair by its group and its two ranks. */
 static void format_pair_name(struct communicator *communicator)
 {
 	const struct trace_text group = communicator->group;
 	const size_t room = (group.known ? group.length : 0) + 32u;
+	char *name = xcalloc(room);
 
-	communicator->pair = xcalloc(room);
-	snprintf(communicator->pair, room, "%.*s %u %u", group.known ? (int)group.length : 0,
-		group.bytes, communicator->low, communicator->high);
-	communicator->group = (struct trace_text){ communicator->pair,
-		(uint32_t)strlen(communicator->pair), true };
+	snprintf(name, room, "%.*s %u %u", group.known ? (int)group.length : 0, group.bytes,
+		communicator->low, communicator->high);
+	free(communicator->name);
+	communicator->name = name;
+	communicator->group = (struct trace_text){ name, (uint32_t)strlen(name), true };
 	communicator->sequence = -1;
 }
 
@@ -411,14 +450,17 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 	for (size_t i = 0; i < collectives->communicator_count; i++) {
 		struct communicator *communicator = &collectives->communicators[i];
 
-		name_group(communicator, reader);
+		if (communicator->key)
+			format_key(communicator);
+		else
+			name_group(communicator, reader);
 		if (communicator_is_pair(communicator))
 			format_pair_name(communicator);
 	}
 }
 
-void collectives_read(
-	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call)
+void collectives_read(struct collectives *collectives, struct trace_reader *reader,
+	const struct collective_calls *calls, bool waits_in_call)
 {
 	*collectives = (struct collectives){ .count = 0 };
 	read_collectives(collectives, reader, false);
@@ -426,7 +468,7 @@ void collectives_read(
 	if (!collectives->count)
 		read_collectives(collectives, reader, true);
 	if (!collectives->ranges)
-		find_launches(collectives, reader);
+		find_launches(collectives, reader, calls);
 	drop_unusable(collectives);
 	sort_collectives(collectives);
 	find_groups(collectives, reader);
@@ -435,7 +477,7 @@ void collectives_read(
 void collectives_free(struct collectives *collectives)
 {
 	for (size_t i = 0; i < collectives->communicator_count; i++)
-		free(collectives->communicators[i].pair);
+		free(collectives->communicators[i].name);
 	free(collectives->all);
 	free(collectives->communicators);
 	*collectives = (struct collectives){ .count = 0 };

@@ -5,12 +5,12 @@
  *
  * - GPU: the kernels of NCCL or RCCL. PyTorch gives each communicator a CUDA stream of its own, so
  *   the stream identifies it. The name of its process group is known only if the trace has it
- *   (torch.profiler).
+ *   (torch.profiler). In pperf's own traces, the call of NCCL has the key of the communicator.
  * - CPU, if there are no such kernels: the ranges that PyTorch makes for collectives
  *   (gloo:all_reduce). All of them are one communicator.
  *
- * All kernels made of sends and receives have one name. The range of the launch decides what they
- * are:
+ * All kernels made of sends and receives have one name. The call of NCCL, or else the range of the
+ * launch, decides what they are:
  *
  * | range around the launch               | read as                                            |
  * |---------------------------------------|----------------------------------------------------|
@@ -27,6 +27,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 #define PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 
+#include "report/analysis/collective_calls.h"
 #include "report/trace/trace_reader.h"
 
 #define COLLECTIVE_KINDS(X)                                                           \
@@ -72,12 +73,13 @@ struct collective {
 struct communicator {
 	uint32_t device, stream;
 	uint32_t low, high; /* of a pair: its ranks in the process group, low < high; else both 0 */
-	char *pair;         /* of a pair: the memory of `group`; owned */
+	uint64_t key;       /* of NCCL's communicator, equal on all its ranks; 0: unknown */
+	char *name;         /* memory of `group`, if it is of a pair or has a key; owned */
 	size_t first, count;
 	/* PyTorch's number of the first collective in the process group; -1: unknown. */
 	int64_t sequence;
-	/* Name and ranks of the process group, if the trace has them. Valid as long as the
-	 * reader. */
+	/* Name and ranks of the process group, or the key, if the trace has them. Valid as long as
+	 * the reader. */
 	struct trace_text group;
 };
 
@@ -98,10 +100,11 @@ struct collectives {
 	bool waits_in_call; /* kernels that begin with the range in which they were launched */
 };
 
-/* Reads the trace from its beginning, twice. `waits_in_call`: collectives wait in the call, as on
- * the simulated device. */
-void collectives_read(
-	struct collectives *collectives, struct trace_reader *reader, bool waits_in_call);
+/* Reads the trace from its beginning, twice. `calls`: those of NCCL, which name communicators and
+ * the other rank of sends and receives. `waits_in_call`: collectives wait in the call, as on the
+ * simulated device. */
+void collectives_read(struct collectives *collectives, struct trace_reader *reader,
+	const struct collective_calls *calls, bool waits_in_call);
 void collectives_free(struct collectives *collectives);
 
 /* Returns the kind of the kernel `name`, or -1 if it is not of NCCL or RCCL. Communication of other

@@ -186,16 +186,18 @@ static int compare_process_groups(const struct ranks *ranks, const struct rank_c
 	return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0 ? 1 : -1;
 }
 
-/* Whether both are the same pair of ranks. Sends and receives do not end together, so equal counts
- * in equal order are taken as equal. */
-static bool is_of_two(const struct ranks *ranks, const struct rank_communicator *first,
+/* Whether both have the key of one communicator of NCCL, or are the same pair of ranks. Then equal
+ * counts in equal order are taken as equal: sends and receives do not end together, and a key needs
+ * no ends. */
+static bool is_named_same(const struct ranks *ranks, const struct rank_communicator *first,
 	const struct rank_communicator *other, const struct shift_trial *trial)
 {
 	const struct communicator *a = communicator_of(ranks, first),
 				  *b = communicator_of(ranks, other);
 
-	return communicator_is_pair(a) && communicator_is_pair(b) && trial->same &&
-	       a->count == b->count;
+	return ((communicator_is_pair(a) && communicator_is_pair(b)) ||
+		       (a->key && a->key == b->key)) &&
+	       trial->same && a->count == b->count;
 }
 
 /* Whether two communicators may be one. `same`: their process groups are the same. */
@@ -203,7 +205,7 @@ static bool may_be_joined(const struct ranks *ranks, const struct rank_communica
 	const struct rank_communicator *member, const struct shift_trial *trial, bool same,
 	uint64_t least_ns)
 {
-	return is_of_two(ranks, first, member, trial) ||
+	return is_named_same(ranks, first, member, trial) ||
 	       (is_good_fit(trial) && (same || trial->fit.residual_ns < least_ns));
 }
 

@@ -49,7 +49,8 @@ static bool select_ranks(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->processes.shown; i++) {
 		struct rank_process rank = { .process = &ranks->processes.all[i] };
 
-		collectives_read(&rank.collectives, rank.process->reader, rank.process->simulated);
+		collectives_read(&rank.collectives, rank.process->reader,
+			collective_calls_of(rank.process), rank.process->simulated);
 		if (rank.collectives.count)
 			ranks->all[ranks->count++] = rank;
 		else

@@ -186,7 +186,7 @@ static uint32_t call_node(struct thread_walk *walk, const struct imported_call *
 		return top->node;
 	if (touches && has_external_id(walk, &walk->last_closed, call->external))
 		return walk->last_closed.node;
-	for (uint32_t i = walk->depth; i-- > 0;)
+	for (uint32_t i = walk->open ? walk->depth : 0; i-- > 0;)
 		if (has_external_id(walk, &walk->open[i], call->external))
 			return walk->open[i].node;
 	return top ? top->node : 0;

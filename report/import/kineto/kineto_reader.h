@@ -50,7 +50,7 @@ struct kineto_reader {
 	struct kineto_event event;
 	/* key orders of events, and of the arguments of each class */
 	struct json_keys keys, args[KINETO_CLASSES];
-	bool has_events;
+	bool has_events, has_gpu_annotations;
 	char *plain; /* buffer for a text without its escapes, and for an operator's inputs */
 	size_t plain_room;
 	struct hash_index threads;       /* of imported->threads, by pid and tid */

@@ -321,11 +321,25 @@ static bool is_correlation_flow(const struct kineto_event *event)
 	return event->phase.length == 1 && memchr("stf", event->phase.bytes[0], 3);
 }
 
+/* Notes that the file has annotations of GPU work. They are not imported: the ranges and the GPU
+ * work that they summarize are. */
+static void note_gpu_annotations(struct kineto_reader *reader)
+{
+	static const struct json_text yes = { .bytes = "1", .length = 1, .form = JSON_NUMBER };
+
+	if (reader->has_gpu_annotations || !json_is(&reader->event.category, "gpu_user_annotation"))
+		return;
+	reader->has_gpu_annotations = true;
+	kineto_add_metadata(reader, "kineto.gpu_annotations", &yes);
+}
+
 void kineto_add_event(struct kineto_reader *reader)
 {
 	const struct kineto_event *event = &reader->event;
 
 	reader->imported->events++;
+	if (event->class == KINETO_OTHER)
+		note_gpu_annotations(reader);
 	if (event->class == KINETO_IS_META)
 		add_process_name(reader);
 	else if (event->class == KINETO_OTHER && !is_correlation_flow(event))

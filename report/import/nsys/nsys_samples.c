@@ -71,7 +71,7 @@ static void add_nsys_frame(struct sample_reader *reader, const struct nsys_rows 
 	const int64_t depth = nsys_rows_number(rows, F_DEPTH);
 	struct imported_sample *sample;
 
-	if (!row || depth < 0 || depth >= reader->depths[row - 1] ||
+	if (!row || !reader->depths || depth < 0 || depth >= reader->depths[row - 1] ||
 		nsys_rows_number(rows, F_SPECIAL))
 		return;
 	reader->depths[row - 1] = (uint32_t)depth;

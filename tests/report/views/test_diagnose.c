@@ -844,6 +844,16 @@ static struct trace_builder *products(bool together)
 	return program_end(&program, 3 * MS);
 }
 
+static struct trace_builder *products_with_copies(void);
+static struct trace_builder *beside(
+	struct trace_builder *builder, uint64_t start, uint64_t end, uint64_t written);
+
+/* Another CUDA stream is busy all the time. */
+static struct trace_builder *products_with_copies_beside(void)
+{
+	return beside(products_with_copies(), 2 * US, 1100 * US, 3 * MS);
+}
+
 static struct trace_builder *products_with_copies(void)
 {
 	return products(true);
@@ -1074,6 +1084,21 @@ static struct trace_builder *long_backward(void)
 	return passes(900 * US, true);
 }
 
+/* Adds a kernel of another CUDA stream, launched by another thread. */
+static struct trace_builder *beside(
+	struct trace_builder *builder, uint64_t start, uint64_t end, uint64_t written)
+{
+	build_launch(builder, 2, start - 1000, 999);
+	build_kernel(builder, 8, written, 999, "k_beside", start, end)->gpu.stream = 77;
+	return builder;
+}
+
+/* Another CUDA stream is busy for longer. */
+static struct trace_builder *long_backward_beside(void)
+{
+	return beside(long_backward(), 10 * US, 3100 * US, 5 * MS);
+}
+
 static struct trace_builder *usual_backward(void)
 {
 	return passes(200 * US, true);
@@ -1283,7 +1308,9 @@ static const struct rule_case {
 	{ slow_first_step, "cold-start", "finding", "9000000,,measured,1" },
 	{ even_steps, "cold-start", "clear", "" },
 	{ healthy, "cold-start", "not checked", "no steps were found" },
-	{ products_with_copies, "copy-before-gemm", "finding", "50000,40960,measured,10" },
+	{ products_with_copies, "copy-before-gemm", "finding", "50000,40960,upper bound,10" },
+	{ products_with_copies_beside, "copy-before-gemm", "finding",
+		"the run gets shorter hardly at all" },
 	{ products_beside_copies, "copy-before-gemm", "clear", "" },
 	{ asking, "attribute-queries", "finding", "180000,,upper bound,200" },
 	{ asking_at_first, "attribute-queries", "clear", "" },
@@ -1386,6 +1413,8 @@ static const struct rule_case {
 	{ throttled, "kernel-variability", "finding", "correlated with clock rate" },
 	{ as_ever, "kernel-variability", "clear", "" },
 	{ long_backward, "forward-backward", "finding", "9.0 times" },
+	{ long_backward_beside, "forward-backward", "finding",
+		"the run gets shorter hardly at all" },
 	{ usual_backward, "forward-backward", "clear", "" },
 	{ unlinked_backward, "forward-backward", "not checked", "does not link most of" },
 	{ healthy, "forward-backward", "not checked", "the trace has no backward pass" },
@@ -1445,6 +1474,73 @@ START_TEST(the_suggested_time_is_one_at_the_node)
 			      strstr(run.out, "the longest 8.00 ms, at 6.20 ms") &&
 			      strstr(run.out, "  where       a; 56 % of it; example at 1.10 ms\n"),
 		"%s", run.out);
+}
+END_TEST
+
+/* All-reduces of 4 ms in ten steps, and of 30 ms before the first one. */
+static struct trace_builder *communication_before_steps(void)
+{
+	static const char *const reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 1000, "setup");
+	kernel(&program, reduce, 2000, 3000, 30 * MS);
+	build_pop(program.builder, 1, 4000);
+	for (unsigned step = 0; step < 10; step++) {
+		const uint64_t begin = 31 * MS + step * 2 * MS;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		kernel(&program, names[step % 5], begin + 1000, begin + 2000, 1500 * US);
+		build_push(program.builder, 1, begin + 1000, "reduce");
+		kernel(&program, reduce, begin + 1100, begin + 2000 + 1500 * US, 400 * US);
+		build_pop(program.builder, 1, begin + 2000);
+		build_pop(program.builder, 1, begin + 2 * MS - 100);
+	}
+	return program_end(&program, 60 * MS);
+}
+
+/* The cost is that of the steps, so the place is the one with most of it there. */
+START_TEST(the_place_of_a_cost_in_steps_is_in_steps)
+{
+	const struct report_run run = run_report(
+		communication_before_steps(), "diagnose trace.bin --ascii");
+
+	ck_assert_msg(
+		strstr(run.out, "2.0 % of the steady-state steps), with 4.00 ms less GPU work") &&
+			strstr(run.out, "  where       ProfilerStep#* / reduce; 100 % of it\n"),
+		"%.2000s", run.out);
+}
+END_TEST
+
+/* Of the 500 ms before the first kernel, 300 are in a range with a call of 100 ms, of which half is
+ * before the range, 20 in another one, and 110 in calls outside of them, of which one is inside
+ * another one. */
+START_TEST(the_time_before_the_first_operation_is_divided)
+{
+	struct program program = program_new();
+	struct report_run run;
+
+	build_push(program.builder, 1, 100 * MS, "init");
+	build_api(program.builder, "cudaHostRegister", 50 * MS, 150 * MS);
+	build_pop(program.builder, 1, 400 * MS);
+	build_api(program.builder, "cuMemAlloc", 410 * MS, 450 * MS);
+	build_api(program.builder, "cudaMalloc", 405 * MS, 465 * MS);
+	build_push(program.builder, 1, 470 * MS, "send");
+	build_pop(program.builder, 1, 490 * MS);
+	for (unsigned i = 0; i < 50; i++)
+		kernel(&program, names[i % 5], 500 * MS + i * 10 * MS - 1000,
+			500 * MS + i * 10 * MS, 10 * MS);
+	run = run_report(
+		program_end(&program, 1100 * MS), "diagnose trace.bin --ascii --width 400");
+	ck_assert_msg(
+		strstr(run.out,
+			"before the first GPU operation 500.00 ms: init 300.00 ms (of it "
+			"cudaHostRegister 50.00 ms), send 20.00 ms, CUDA calls outside of ranges "
+			"110.00 ms (of it cudaMalloc 60.00 ms, cudaHostRegister 50.00 ms), "
+			"elsewhere 70.00 ms"),
+		"%.2000s", run.out);
 }
 END_TEST
 
@@ -1684,6 +1780,8 @@ int main(void)
 	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, the_suggested_time_is_one_at_the_node);
+	tcase_add_test(tests, the_place_of_a_cost_in_steps_is_in_steps);
+	tcase_add_test(tests, the_time_before_the_first_operation_is_divided);
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0,
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);

@@ -94,10 +94,103 @@ START_TEST(fewer_rows_can_be_requested)
 }
 END_TEST
 
+static void build_communicator(
+	struct trace_builder *builder, uint32_t id, uint32_t ranks, uint32_t device)
+{
+	struct trace_communicator *record = build_dictionary(
+		builder, TRACE_COMMUNICATOR, sizeof *record);
+
+	record->key = id;
+	record->communicator = id;
+	record->ranks = ranks;
+	record->device = device;
+}
+
+/* A call that took 8 ns. */
+static struct trace_collective *build_collective(struct trace_builder *builder, uint64_t at,
+	enum trace_nccl_operation operation, uint64_t bytes, uint32_t communicator)
+{
+	struct trace_collective *record = build_record(
+		builder, 1, TRACE_COLLECTIVE, sizeof *record, at);
+
+	record->duration = 8;
+	record->operation = operation;
+	record->bytes = bytes;
+	record->communicator = communicator;
+	record->peer = UINT32_MAX;
+	return record;
+}
+
+/* Collectives of 4 ranks, each of which has one kernel of 100 ns: alone, three in a group, a send
+ * and a receive in a group; and calls without a size: two kernels, two communicators, a failed one,
+ * one of more bytes than there are. */
+static struct trace_builder *calls_of_nccl(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_device(builder, 0, "a GPU");
+	build_communicator(builder, 1, 4, 0);
+	build_communicator(builder, 2, 2, 0);
+	build_push(builder, 1, 10, "alone");
+	build_launch(builder, 1, 15, 1);
+	build_collective(builder, 18, TRACE_NCCL_ALL_GATHER, 1000, 1);
+	build_pop(builder, 1, 19);
+	build_push(builder, 1, 20, "group");
+	for (unsigned i = 0; i < 3; i++)
+		build_collective(builder, 21 + i, TRACE_NCCL_ALL_REDUCE, 100, 1)->head.flags =
+			TRACE_COLLECTIVE_GROUPED;
+	build_launch(builder, 1, 30, 2);
+	build_collective(builder, 33, TRACE_NCCL_GROUP, 0, 0)->calls = 3;
+	build_pop(builder, 1, 39);
+	build_push(builder, 1, 40, "peers");
+	for (unsigned i = 0; i < 2; i++) {
+		struct trace_collective *record = build_collective(
+			builder, 41 + i, i ? TRACE_NCCL_RECV : TRACE_NCCL_SEND, i ? 300 : 200, 1);
+
+		record->head.flags = TRACE_COLLECTIVE_GROUPED;
+		record->peer = 3;
+	}
+	build_launch(builder, 1, 50, 3);
+	build_collective(builder, 53, TRACE_NCCL_GROUP, 0, 0)->calls = 2;
+	build_pop(builder, 1, 59);
+	build_push(builder, 1, 60, "unknown");
+	build_launch(builder, 1, 66, 4);
+	build_launch(builder, 1, 67, 5);
+	build_collective(builder, 68, TRACE_NCCL_ALL_REDUCE, 1000, 1);
+	for (unsigned i = 0; i < 2; i++)
+		build_collective(builder, 71 + i, TRACE_NCCL_ALL_REDUCE, 100, 1 + i)->head.flags =
+			TRACE_COLLECTIVE_GROUPED;
+	build_launch(builder, 1, 78, 6);
+	build_launch(builder, 1, 79, 7);
+	build_collective(builder, 80, TRACE_NCCL_GROUP, 0, 0)->calls = 2;
+	build_launch(builder, 1, 85, 8);
+	build_collective(builder, 88, TRACE_NCCL_ALL_REDUCE, 1000, 1)->result = 5;
+	build_launch(builder, 1, 95, 9);
+	build_collective(builder, 98, TRACE_NCCL_ALL_GATHER, UINT64_MAX / 2, 77);
+	build_pop(builder, 1, 99);
+	for (uint64_t i = 1; i < 10; i++)
+		build_kernel(builder, 9, 900, i, "ncclDevKernel_AllReduce", 100 * i, 100 * i + 100);
+	return builder;
+}
+
+START_TEST(kernels_have_the_size_of_their_calls)
+{
+	const struct report_run run = run_report(calls_of_nccl(),
+		"overlap trace.bin -f csv --columns name,kind,calls,bytes,message_bytes_per_s,"
+		"bus_bytes_per_s");
+
+	ck_assert_int_eq(run.status, 0);
+	output_has(run.out, "alone,place,1,4000,40000000000,30000000000\r\n");
+	output_has(run.out, "group,place,1,300,3000000000,4500000000\r\n");
+	output_has(run.out, "peers,place,1,300,3000000000,3000000000\r\n");
+	output_has(run.out, "unknown,place,6,,,\r\n");
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = { what_is_hidden_and_what_is_not, they_are_the_totals,
-		fewer_rows_can_be_requested };
+		fewer_rows_can_be_requested, kernels_have_the_size_of_their_calls };
 
 	return run_view_suite("overlap", tests, sizeof tests / sizeof *tests);
 }
