@@ -16,7 +16,7 @@
 			this.trees = new Map();
 			this.zoom = this.selected = -1;
 			this.found = null;
-			this.drawn = new Set();
+			this.drawn = new Map();
 			this.build();
 			this.restore();
 		}
@@ -75,7 +75,8 @@
 		reset() {
 			this.input.value = '';
 			this.zoomTo(-1, true);
-			this.search();
+			this.find();
+			this.draw();
 		}
 
 		// ---- what is around the picture ----
@@ -117,7 +118,8 @@
 			this.fillChoice(this.shapeChoice, this.metric.shapes.map(shape => [shape, SHAPES[shape], shape]), this.shape,
 				shape => this.show(this.metric, shape));
 			this.note.textContent = this.summary();
-			this.search();
+			this.find();
+			this.draw();
 		}
 
 		value(amount) {
@@ -140,7 +142,14 @@
 
 		// ---- search ----
 
+		// A search changes no frame but how it is marked, so nothing is drawn again.
 		search() {
+			this.find();
+			for (const [frame, group] of this.drawn)
+				this.mark(group, frame);
+		}
+
+		find() {
 			const query = this.input.value;
 			pperf.remember('q', query);
 			this.found = null;
@@ -153,7 +162,12 @@
 				this.result.textContent = count(this.found.list.length) + ' found, ' + this.value(this.found.sum) + ' (' +
 					percent(this.found.sum, this.tree.total) + ')';
 			}
-			this.draw();
+		}
+
+		mark(group, frame) {
+			const isHit = this.found !== null && this.found.hits[frame] === 1;
+			group.classList.toggle('hit', isHit);
+			group.classList.toggle('dim', this.found !== null && !isHit);
 		}
 
 		searchKey(event) {
@@ -204,20 +218,21 @@
 		}
 
 		classes(frame, above) {
-			return [above ? 'above' : '', this.found ? (this.found.hits[frame] ? 'hit' : 'dim') : '',
-				frame === this.selected ? 'selected' : ''].filter(Boolean).join(' ') || null;
+			return [above ? 'above' : '', frame === this.selected ? 'selected' : ''].filter(Boolean).join(' ') || null;
 		}
 
 		drawFrame(svg, frame, x, width, depth, above) {
 			const share = this.share(frame), shareWidth = pperf.textWidth(share, 11) + 10, y = depth * ROW;
 			const withShare = width > shareWidth + 70 && !above;
 			const label = pperf.fitText(this.label(frame), width - 8 - (withShare ? shareWidth : 0), 12);
-			svg.append(element('g', {id: 'f' + frame, 'data-frame': frame, role: 'treeitem', 'aria-level': depth + 1,
+			const group = element('g', {id: 'f' + frame, 'data-frame': frame, role: 'treeitem', 'aria-level': depth + 1,
 				'aria-label': this.spoken(frame), 'aria-selected': String(frame === this.selected), class: this.classes(frame, above)},
 			element('rect', {x: x.toFixed(2), y, width: Math.max(NARROWEST, width).toFixed(2), height: ROW, rx: 2, class: this.colour(frame)}),
 			label ? element('text', {x: (x + 4).toFixed(1), y: y + 15}, label) : null,
-			withShare ? element('text', {class: 'share', x: (x + width - 5).toFixed(1), y: y + 15}, share) : null));
-			this.drawn.add(frame);
+			withShare ? element('text', {class: 'share', x: (x + width - 5).toFixed(1), y: y + 15}, share) : null);
+			this.mark(group, frame);
+			svg.append(group);
+			this.drawn.set(frame, group);
 			this.kinds.add(this.tree.frames.kind[frame]);
 			this.deepest = Math.max(this.deepest, depth);
 		}

@@ -30,6 +30,7 @@ static struct shown_rows arrange(
 	options.view = view_find(table->view);
 	options.output_columns = options.view->columns;
 	options.no_percentiles = options.view->no_percentiles;
+	options.rows_max = (uint32_t)table->most;
 	if (table->arrange)
 		table->arrange(&options, &processes->all[0], &shown.all);
 	else if (options.view->arrange)
@@ -40,7 +41,7 @@ static struct shown_rows arrange(
 	for (size_t i = 0; i < shown.all.count; i++)
 		if (shown.count < table->most || is_summary(&shown.all.rows[i]))
 			shown.rows[shown.count++] = (uint32_t)i;
-	shown.left_out = shown.all.count - shown.count;
+	shown.left_out = shown.all.count - shown.count + shown.all.beyond_max;
 	return shown;
 }
 

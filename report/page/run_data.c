@@ -251,9 +251,10 @@ static void write_flame_part(struct json_writer *json, void *context)
 	page_strings_free(&strings);
 }
 
-/* Writes the flame graph and its strings. If it is too large, it has fewer small frames. */
-static void write_flame(struct json_writer *json, const struct options *options,
-	struct processes *processes, const struct run_detail *detail)
+/* Writes the flame graph and its strings into a temporary file. If it is too large, it has fewer
+ * small frames. */
+static struct run_spool spool_flame(
+	const struct options *options, struct processes *processes, const struct run_detail *detail)
 {
 	struct flame *flame = flame_build(options, processes);
 	size_t most = detail->frames_max;
@@ -267,20 +268,26 @@ static void write_flame(struct json_writer *json, const struct options *options,
 			break;
 		run_spool_free(&spool);
 	}
-	run_spool_copy(json, &spool);
-	run_spool_free(&spool);
 	flame_free(flame);
+	return spool;
 }
 
+/* The flame graph comes last and is made first: before the verdict keeps the activities and
+ * profiles of its own, so that the memory of one is reused for the other. */
 void run_data_write(struct json_writer *json, const struct options *options,
 	struct processes *processes, const struct run_detail *detail)
 {
+	struct run_spool flame = { .file = 0 };
+
+	if (detail->frames_max)
+		flame = spool_flame(options, processes, detail);
 	write_story(json, options, processes, detail);
 	write_tables(json, options, processes, detail);
 	if (detail->has_events && !detail->is_side)
 		page_memory_map_write(json, options, processes);
-	if (detail->frames_max)
-		write_flame(json, options, processes, detail);
+	if (flame.file)
+		run_spool_copy(json, &flame);
+	run_spool_free(&flame);
 }
 
 /* ---- a run in a temporary file ---- */

@@ -68,6 +68,7 @@ struct options {
 	enum instances_of instances; /* of a node: their sum, or single ones */
 	uint32_t depth;              /* levels shown; UINT32_MAX: all */
 	uint32_t top;                /* rows shown per level; UINT32_MAX: all; 0: not given */
+	uint32_t rows_max;           /* steps: no later rows are needed; 0: all are */
 	double min_percent;          /* negative: not given */
 	double max_regression;       /* percent; negative: not given */
 	const char *baseline;        /* file that a gate writes; NULL: the gate compares */

@@ -60,6 +60,7 @@ struct rows {
 	size_t count, room;
 	uint64_t hidden_by_percent, hidden_by_depth,
 		hidden_by_top; /* left out: below --min-percent, below --depth, beyond --top */
+	uint64_t beyond_max;   /* left out: beyond options.rows_max */
 	bool empty_explained;  /* a warning already says why there are no rows */
 };
 

@@ -214,6 +214,12 @@ static bool *select_steps(const struct step_table *table, uint32_t top)
 	return chosen;
 }
 
+/* Returns false once all rows that are needed are there. Where rows are sorted later, all are. */
+static bool has_room_for_row(const struct options *options, const struct rows *rows)
+{
+	return !options->rows_max || options->sort || rows->count < options->rows_max;
+}
+
 /* Adds the row of a thread: the durations of its usual steps, and the sums of all its steps. */
 static void add_thread_row(struct process *process, const struct step_table *table,
 	const struct steps_thread *thread, struct rows *rows)
@@ -280,10 +286,12 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 	add_thread_rows(options, process, table, rows);
 	first = rows->count;
 	for (size_t i = 0; i < table->count; i++)
-		if (chosen[i])
+		if (!chosen[i])
+			rows->hidden_by_top++;
+		else if (has_room_for_row(options, rows))
 			add_step_row(options, process, table, i, levels ? &levels[i] : NULL, rows);
 		else
-			rows->hidden_by_top++;
+			rows->beyond_max++;
 	if (options->sort)
 		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	add_summary(process, table, levels, rows);

@@ -20,6 +20,8 @@
 
 enum { ROUNDS = 5, ROUNDS_MOST = 9, NODES = 5000 };
 #define MEGABYTES 80u
+/* Durations of all nodes, steps and activities exceed what is kept of them only in a larger trace. */
+#define LARGE_MEGABYTES 300u
 #define RANGE_EVENT_BYTES 4u
 #define TREE_MOST 1.2
 /* The page has each layer for itself, too, so its profile has more nodes than that of `tree`. */
@@ -120,6 +122,23 @@ static int bench(const char *report, const char *trace, const char *what, uint64
 	return missed;
 }
 
+/* Holds the memory of the largest page for a large trace, in one run. */
+static int bench_memory(const char *report, const char *trace, uint64_t megabytes)
+{
+	static const char *const words[VIEW_WORDS] = { "html", "-o", WRITTEN };
+	struct view_cost cost = { .kib = 0 };
+	size_t events;
+	bool good;
+
+	load_write(trace, (uint32_t)(megabytes * 1000000 / LOAD_STEP_BYTES), NULL, &events);
+	good = view_run(report, words, trace, &cost) && cost.kib <= MEMORY_MOST_KIB;
+	printf("%-6s html of %llu MB: %ld MiB (at most %d)\n", good ? "ok" : "MISSED",
+		(unsigned long long)megabytes, cost.kib >> 10, MEMORY_MOST_KIB >> 10);
+	unlink(trace);
+	unlink(WRITTEN);
+	return !good;
+}
+
 int main(int argc, char **argv)
 {
 	const uint64_t megabytes = argc > 1 ? strtoul(argv[1], NULL, 10) : MEGABYTES;
@@ -137,5 +156,7 @@ int main(int argc, char **argv)
 	missed = bench(report, trace, "ranges only", ranges, bytes, rounds);
 	bytes = load_write(trace, (uint32_t)(megabytes * 1000000 / LOAD_STEP_BYTES), NULL, &events);
 	missed += bench(report, trace, "a training program", events, bytes, rounds);
+	if (megabytes < LARGE_MEGABYTES)
+		missed += bench_memory(report, trace, LARGE_MEGABYTES);
 	return missed != 0;
 }

@@ -175,6 +175,11 @@ def opened(folder, *options, fragment="", **how):
     return window
 
 
+def marked(window):
+    """The number of frames that a search found, and that of the others."""
+    return window.run("['.hit', '.dim'].map(name => document.querySelectorAll('#flame ' + name).length)")
+
+
 @case
 def mouse_and_keys_hover_zoom_search_and_reset(folder):
     window = opened(folder)
@@ -204,11 +209,15 @@ def mouse_and_keys_hover_zoom_search_and_reset(folder):
     assert window.run("document.activeElement.id") == "search"
     found, total = window.run("document.getElementById('found').textContent"), window.run("pperf.graph.tree.totals[%d]" % frame_named(window, "my_copy"))
     assert found.startswith("2 found, " + scaled(int(total), "time")), "the kernel in the operator counts once: " + found
-    assert window.run("document.querySelectorAll('#flame .hit').length") == 2 and window.run("document.querySelectorAll('#flame .dim').length") > 2
+    assert marked(window) == [2, window.run("pperf.graph.drawn.size") - 2] and marked(window)[1] > 2
     window.key("Enter")
     assert window.run("pperf.graph.found.hits[pperf.graph.selected]") == 1
+    window.run("pperf.graph.draw()")
+    assert marked(window) == [2, window.run("pperf.graph.drawn.size") - 2], "what is drawn again stays marked"
+    window.key("z")
+    assert marked(window) == [0, window.run("pperf.graph.drawn.size")], "nothing has this name"
     window.key("Escape")
-    assert window.run("document.querySelectorAll('#flame .hit').length") == 0
+    assert marked(window) == [0, 0]
     assert not window.messages() and len(window.requests()) == 1, (window.messages(), window.requests())
 
 
@@ -363,7 +372,7 @@ def the_command_below_a_frame_shows_its_value(folder):
     window = browser()
     for trace in samples(folder)[:2]:
         window.open(page(folder, trace))
-        for frame in window.run("[...pperf.graph.drawn].slice(0, 30)"):
+        for frame in window.run("[...pperf.graph.drawn.keys()].slice(0, 30)"):
             window.run("pperf.graph.select(%d)" % frame)
             command, shown = window.run("[document.querySelector('#details code').textContent, document.querySelector('#details dd').textContent]")
             result = run(folder, "sh", "-c", command.replace("pperf-report", str(REPORT), 1) + " --width 200 --min-percent 0", env={"LC_ALL": "C.UTF-8"}, check=0)
