@@ -69,7 +69,8 @@ static size_t key_step_at(struct event_grouping *events, uint64_t at_ns)
 static const char *const step_kind_suffixes[] = { [STEP_USUAL] = "",
 	[STEP_WARM_UP] = " (warm-up)",
 	[STEP_UNFINISHED] = " (unfinished)",
-	[STEP_CAPTURE] = " (capture)" };
+	[STEP_CAPTURE] = " (capture)",
+	[STEP_AT_EDGE] = " (recording edge)" };
 
 /* The name of the section in which `at_ns` is, outside steps. `thread`: one of those that have
  * steps. */

@@ -355,7 +355,8 @@ static const char *step_state(const struct step *step)
 	static const char *const states[] = { [STEP_USUAL] = "usual",
 		[STEP_WARM_UP] = "warm-up",
 		[STEP_UNFINISHED] = "unfinished",
-		[STEP_CAPTURE] = "capture" };
+		[STEP_CAPTURE] = "capture",
+		[STEP_AT_EDGE] = "recording edge" };
 
 	return states[step->kind];
 }

@@ -119,6 +119,7 @@ static void capture_steps(struct json_writer *json, const struct steps *steps)
 	json_put_unsigned(json, "max_ns", steps->max_ns);
 	json_put_unsigned(json, "sum_ns", steps->sum_ns);
 	json_put_unsigned(json, "captures", steps->captures);
+	json_put_unsigned(json, "edges", steps->edges);
 	if (steps_overlap(steps))
 		capture_step_threads(json, steps);
 	json_write_end(json, '}');

@@ -16,6 +16,7 @@ enum step_section {
 	SECTION_WARM_UP,
 	SECTION_UNFINISHED,
 	SECTION_CAPTURE,
+	SECTION_AT_EDGE,
 	SECTION_BETWEEN,
 	SECTION_AFTER,
 	SECTION_NO_STEPS,
@@ -32,6 +33,7 @@ static const struct {
 	[SECTION_WARM_UP] = { "step (warm-up)", NODE_STEP, true },
 	[SECTION_UNFINISHED] = { "step (unfinished)", NODE_STEP, true },
 	[SECTION_CAPTURE] = { "step (capture)", NODE_STEP, true },
+	[SECTION_AT_EDGE] = { "step (recording edge)", NODE_STEP, true },
 	[SECTION_BETWEEN] = { "(between steps)", NODE_SECTION, false },
 	[SECTION_AFTER] = { "(after last step)", NODE_SECTION, false },
 	[SECTION_NO_STEPS] = { STEP_SECTION_NO_STEPS, NODE_SECTION, false },
@@ -242,7 +244,8 @@ static enum step_section next_section(const struct step_sections *sections, bool
 	static const enum step_section of_steps[] = { [STEP_USUAL] = SECTION_STEP,
 		[STEP_WARM_UP] = SECTION_WARM_UP,
 		[STEP_UNFINISHED] = SECTION_UNFINISHED,
-		[STEP_CAPTURE] = SECTION_CAPTURE };
+		[STEP_CAPTURE] = SECTION_CAPTURE,
+		[STEP_AT_EDGE] = SECTION_AT_EDGE };
 	const struct section_track *track = sections->at;
 
 	if (!track->count)

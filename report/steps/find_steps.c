@@ -239,7 +239,7 @@ const struct step *steps_step_at(const struct steps *steps, uint64_t at_ns)
 
 size_t steps_usual(const struct steps *steps)
 {
-	return steps->count - steps->warm_up - steps->unfinished - steps->captures;
+	return steps->count - steps->warm_up - steps->unfinished - steps->captures - steps->edges;
 }
 
 static bool captures_in(const struct evidence_list *evidence, const struct step *step, size_t *at)
@@ -336,6 +336,7 @@ static void find_any_steps(struct trace_reader *reader, const struct evidence_li
 	if (!steps_overlap(steps)) {
 		steps_mark_warm_up(steps, false);
 		mark_captures(evidence, steps);
+		steps_mark_edges(evidence, steps);
 	}
 	steps_sum(steps);
 }

@@ -55,6 +55,9 @@ enum step_kind {
 	/* A CUDA graph was captured instead of doing the work. If most steps capture, they are
 	 * STEP_USUAL. */
 	STEP_CAPTURE,
+	/* The first or the last one, if it is longer than others because the recording begins or
+	 * ends in it: the GPU has no work yet, or neither the host nor the GPU has any more. */
+	STEP_AT_EDGE,
 };
 
 enum steps_confidence { STEPS_NONE, STEPS_LOW, STEPS_MEDIUM, STEPS_HIGH };
@@ -72,7 +75,7 @@ struct steps {
 	struct step *steps; /* by begin; without overlaps if one thread has all */
 	size_t count, room;
 	/* numbers of steps of these kinds, included in count */
-	size_t warm_up, unfinished, captures;
+	size_t warm_up, unfinished, captures, edges;
 	uint32_t stream; /* stream of the thread they are on; of several the one with most time */
 	/* The threads by id, if several have steps, and the steps by thread and time. Else both
 	 * are NULL and thread_count is 0. */

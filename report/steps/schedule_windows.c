@@ -208,7 +208,7 @@ static void number_steps(const struct recording_windows *windows, struct steps *
 {
 	size_t first = 0;
 
-	steps->warm_up = steps->unfinished = steps->captures = 0;
+	steps->warm_up = steps->unfinished = steps->captures = steps->edges = 0;
 	for (size_t i = 0; i < windows->count; i++) {
 		const struct recording_window *window = &windows->windows[i];
 		const size_t count = steps_in(steps, window, &first);
@@ -276,11 +276,12 @@ static void remove_early_steps(struct steps *steps, uint64_t begin_ns)
 			steps->steps[kept++] = step;
 	}
 	steps->count = kept;
-	steps->warm_up = steps->captures = steps->unfinished = 0;
+	steps->warm_up = steps->captures = steps->unfinished = steps->edges = 0;
 	for (size_t i = 0; i < kept; i++) {
 		steps->warm_up += steps->steps[i].kind == STEP_WARM_UP;
 		steps->captures += steps->steps[i].kind == STEP_CAPTURE;
 		steps->unfinished += steps->steps[i].kind == STEP_UNFINISHED;
+		steps->edges += steps->steps[i].kind == STEP_AT_EDGE;
 	}
 	steps_sum(steps);
 }

@@ -28,6 +28,7 @@ struct search_thread {
 	uint32_t open_count;
 	uint32_t thread;   /* index in evidence_list.threads, + 1; 0: no evidence yet */
 	uint32_t launches; /* calls that launch, copy or set, so far */
+	bool is_leaf;      /* the innermost open range has had no range in it yet */
 };
 
 struct evidence_search {
@@ -274,6 +275,7 @@ static void begin_range(struct evidence_search *search, const struct trace_event
 	if (event->depth >= thread_state->room)
 		ARRAY_GROW(thread_state->open, thread_state->room, (size_t)event->depth + 1);
 	thread_state->open_count = event->depth + 1;
+	thread_state->is_leaf = true;
 	thread_state->open[event->depth] = (struct evidence_range){
 		.begin_ns = event->begin_ns, .trace_node = event->node, .item = EVIDENCE_NO_INDEX
 	};
@@ -308,6 +310,67 @@ static void end_evidence(struct evidence_list *evidence, const struct evidence_r
 	thread->count[item->kind]++;
 	thread->ns[item->kind] += end_ns - range->begin_ns;
 	thread->last_ns = end_ns;
+}
+
+/* Returns true for ranges that may be steps. */
+static bool may_be_step(enum evidence_kind kind)
+{
+	return kind == EVIDENCE_NAMED || kind == EVIDENCE_PROFILER || kind == EVIDENCE_RANGE;
+}
+
+/* Returns true if the end of a range shows that the program was at work until then: the range had
+ * no other in it, and cannot be a step. If it can be one, stores when the host was at work last. */
+static bool ends_activity(struct evidence_search *search, const struct trace_event *event)
+{
+	struct search_thread *thread_state = search_thread_of(search, event->stream);
+	struct evidence_list *evidence = search->evidence;
+	const bool is_leaf = thread_state->is_leaf && event->depth + 1 == thread_state->open_count;
+	struct evidence_item *item = NULL;
+
+	thread_state->is_leaf = false;
+	if (event->depth < thread_state->open_count &&
+		thread_state->open[event->depth].item != EVIDENCE_NO_INDEX)
+		item = &evidence->items[thread_state->open[event->depth].item];
+	if (!item || !may_be_step((enum evidence_kind)item->kind))
+		return is_leaf;
+	item->activity_ns = evidence->activity_ns;
+	return false;
+}
+
+static void note_gpu_work(struct evidence_search *search, const struct trace_gpu *gpu)
+{
+	struct evidence_list *evidence = search->evidence;
+	uint64_t begin_ns, end_ns;
+
+	if (!reader_gpu_times(search->reader, gpu->start_ns, gpu->end_ns, &begin_ns, &end_ns))
+		return;
+	if (!evidence->last_gpu_ns || begin_ns < evidence->first_gpu_ns)
+		evidence->first_gpu_ns = begin_ns;
+	if (end_ns > evidence->last_gpu_ns)
+		evidence->last_gpu_ns = end_ns;
+}
+
+/* Notes when the GPU had work, and when the host was at work last. */
+static void note_activity(struct evidence_search *search, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_KERNEL:
+	case TRACE_GPU_COPY:
+	case TRACE_GPU_SET:
+		note_gpu_work(search, event->record);
+		return;
+	case EVENT_POP:
+		if (!ends_activity(search, event))
+			return;
+		break;
+	case TRACE_GPU_BATCH:
+	case EVENT_UNENDED:
+	case EVENT_LEFT_OPEN:
+	case EVENT_STREAM_END:
+		return;
+	}
+	if (event->time_ns > search->evidence->activity_ns)
+		search->evidence->activity_ns = event->time_ns;
 }
 
 /* Ends a range. `is_open`: its end is missing from the trace. */
@@ -431,6 +494,7 @@ static void search_trace(struct evidence_search *search, struct timeline *timeli
 
 	reader_rewind(search->reader);
 	while ((status = reader_next(search->reader, &event)) > 0) {
+		note_activity(search, &event);
 		search_event(search, &event);
 		if (timeline)
 			timeline_add(timeline, &event);

@@ -65,6 +65,8 @@ struct evidence_item {
 	/* EVIDENCE_RANGE: launches of all threads before its begin and before its end */
 	uint32_t launches_begin, launches_end;
 	uint32_t own_launches; /* EVIDENCE_RANGE: launches of its own thread in it */
+	/* EVIDENCE_RANGE, _NAMED and _PROFILER: evidence_list.activity_ns at its end */
+	uint64_t activity_ns;
 };
 
 #define EVIDENCE_NO_NUMBER UINT32_MAX
@@ -91,7 +93,12 @@ struct evidence_list {
 	struct evidence_thread *threads;
 	size_t thread_count, thread_room;
 	uint64_t count_of[EVIDENCE_KINDS];
-	uint64_t last_ns;  /* of the trace */
+	uint64_t last_ns; /* of the trace */
+	/* Begin of the first GPU operation and end of the last one. last_gpu_ns 0: none. */
+	uint64_t first_gpu_ns, last_gpu_ns;
+	/* The last event of the host so far, without ends of ranges that have others in them or
+	 * may be steps. */
+	uint64_t activity_ns;
 	uint32_t launches; /* calls that launch, copy or set, of all threads */
 	/* The trace has ranges of PyTorch: operators, modules, backward functions, optimizers,
 	 * batches of a DataLoader, or steps of its profiler. */

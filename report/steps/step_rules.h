@@ -68,6 +68,10 @@ bool steps_from_thread_ranges(struct trace_reader *reader, const struct evidence
  * too, so only steps that are longer than all of the later half are warm-up. */
 void steps_mark_warm_up(struct steps *steps, bool is_shared);
 
+/* Marks the first and the last step if they are longer than others because the recording begins or
+ * ends in them. */
+void steps_mark_edges(const struct evidence_list *evidence, struct steps *steps);
+
 /* Returns the value at rank ceil(count / 2), or 0 if there are no values. */
 uint64_t steps_median(const uint64_t *values, size_t count);
 

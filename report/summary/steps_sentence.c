@@ -51,6 +51,7 @@ void steps_sentence_add(struct paragraph *paragraph, const struct steps *steps)
 	add_excluded_steps(paragraph, steps->captures,
 		steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
 	add_excluded_steps(paragraph, steps->unfinished, "unfinished");
+	add_excluded_steps(paragraph, steps->edges, "at the edge of the recording");
 	if (steps->on_gpu) {
 		paragraph_add(paragraph, ", on the GPU ");
 		paragraph_value(paragraph, UNIT_TIME, steps->window_p50_ns);

@@ -186,7 +186,8 @@
 		"phase: training (gradients were computed or an optimizer ran) or evaluation")     \
 	X("state", "state", TEXT, computed,                                                        \
 		"usual (steady state), cold start (slow first step), warm-up, capture (a CUDA "    \
-		"graph was captured), unfinished")                                                 \
+		"graph was captured), unfinished, recording edge (the recording begins or ends "   \
+		"in it)")                                                                          \
 	X("outlier", "outlier", TEXT, computed,                                                    \
 		"slow or fast: a steady-state step off the median by 5 % and by 5 robust "         \
 		"deviations (from 5 steps on)")                                                    \

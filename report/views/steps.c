@@ -71,6 +71,8 @@ static const char *step_state(const struct process *process, const struct step_s
 		return "unfinished";
 	if (step->step->kind == STEP_CAPTURE)
 		return "capture";
+	if (step->step->kind == STEP_AT_EDGE)
+		return "recording edge";
 	if (step->step->kind != STEP_WARM_UP)
 		return "usual";
 	return step->step == process->steps->steps && !process->windows &&

@@ -652,6 +652,78 @@ START_TEST(one_marked_step_counts)
 }
 END_TEST
 
+/* Builds a step of 100 with a kernel at its end. It begins with `before` and ends with `after`
+ * without work. */
+static void profiler_step(
+	struct training *training, unsigned number, uint64_t before, uint64_t after)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "ProfilerStep#%u", number);
+	train_open(training, name, TRACE_NODE_RANGE);
+	training->now += before;
+	train_range(training, "aten::add", TRACE_NODE_OP, 90);
+	build_kernel(
+		training->builder, 9, 90000, number + 1, "k", training->now - 20, training->now);
+	training->now += after;
+	train_close(training);
+}
+
+static struct steps *profiled_steps(uint64_t before, uint64_t after)
+{
+	struct training training = training_new();
+
+	for (unsigned i = 0; i < 6; i++)
+		profiler_step(&training, i, i == 0 ? before : 0, i == 5 ? after : 0);
+	/* the profiler waits for the GPU when it stops */
+	train_range(&training, "cudaDeviceSynchronize", TRACE_NODE_RANGE, 10);
+	return found(&training);
+}
+
+START_TEST(steps_at_the_edges_of_the_recording_are_no_usual_ones)
+{
+	struct steps *steps = profiled_steps(40, 80);
+
+	ck_assert_uint_eq(steps->count, 6);
+	ck_assert_uint_eq(steps->edges, 2);
+	ck_assert_uint_eq(steps_usual(steps), 4);
+	ck_assert_int_eq(steps->steps[0].kind, STEP_AT_EDGE);
+	ck_assert_int_eq(steps->steps[1].kind, STEP_USUAL);
+	ck_assert_int_eq(steps->steps[5].kind, STEP_AT_EDGE);
+	steps_free(steps);
+	/* not longer than 1.2 times the others */
+	steps = profiled_steps(5, 5);
+	ck_assert_uint_eq(steps->edges, 0);
+	steps_free(steps);
+}
+END_TEST
+
+/* The host works until the last step ends: the step is slow, whatever the recording does. */
+START_TEST(a_slow_last_step_that_works_is_usual)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 6; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", i);
+		train_open(&training, name, TRACE_NODE_RANGE);
+		train_range(&training, "aten::add", TRACE_NODE_OP, 90);
+		build_kernel(
+			training.builder, 9, 90000, i + 1, "k", training.now - 20, training.now);
+		if (i == 5)
+			train_range(&training, "save", TRACE_NODE_OP, 80);
+		train_close(&training);
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 6);
+	ck_assert_uint_eq(steps->edges, 0);
+	ck_assert_int_eq(steps->steps[5].kind, STEP_USUAL);
+	steps_free(steps);
+}
+END_TEST
+
 /* An evaluation has no gradients, a long episode has as many as calls. */
 START_TEST(a_step_with_more_calls_than_usual_keeps_them)
 {
@@ -1184,6 +1256,8 @@ static Suite *suite(void)
 	tcase_add_test(found_case, ordinary_ranges_with_such_words_are_no_steps);
 	tcase_add_test(found_case, an_epoch_of_several_optimizer_steps_is_no_step);
 	tcase_add_test(found_case, one_marked_step_counts);
+	tcase_add_test(found_case, steps_at_the_edges_of_the_recording_are_no_usual_ones);
+	tcase_add_test(found_case, a_slow_last_step_that_works_is_usual);
 	tcase_add_test(found_case, a_step_with_more_calls_than_usual_keeps_them);
 	tcase_add_test(found_case, a_closure_behind_another_optimizer_is_a_step_of_its_own);
 	tcase_add_test(found_case, a_model_that_two_threads_call_has_steps_on_both);

@@ -166,6 +166,18 @@ static uint64_t wait_begin(
 		work->begin_ns);
 }
 
+/* Returns until when work that came after the point `from` was launched by a call that copies: this
+ * is the call's time. Returns from_ns for other work. */
+static uint64_t copy_call_end(
+	const struct critical_path_graph *path, uint32_t from, uint64_t from_ns, uint64_t wait_ns)
+{
+	const struct path_node *call = path_node(path, from / 2);
+
+	return call->kind == ACTIVITY_COPY_CALL && !call->copies_on_device
+		       ? max_u64(from_ns, min_u64(call->end_ns, wait_ns))
+		       : from_ns;
+}
+
 /* Adds the time before work began in two segments: until the GPU could have started it, and the
  * wait after that. The wait is the time of the kernel that left no room for the work, if there is
  * one. Segments are added from the last to the first. */
@@ -176,6 +188,7 @@ static void append_start(
 	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
 	const uint64_t wait_ns = wait_begin(path, from, work);
 	const struct counted_interval other = part_of_other(path, work, wait_ns, to_ns);
+	const uint64_t call_ns = copy_call_end(path, from, from_ns, wait_ns);
 
 	if (other.end_ns > other.begin_ns) {
 		append_segment(path, other.begin_ns, to_ns, work->after,
@@ -184,7 +197,8 @@ static void append_start(
 		return;
 	}
 	append_segment(path, wait_ns, to_ns, to / 2, kind_of_wait(path, from, work));
-	append_segment(path, from_ns, wait_ns, to / 2, kind);
+	append_segment(path, call_ns, wait_ns, to / 2, kind);
+	append_segment(path, from_ns, call_ns, from / 2, PATH_CALL);
 }
 
 /* Adds time in a call. While its copy runs, the time is that of the copy. */

@@ -78,7 +78,8 @@
  *	          While the copy of the call runs, the time is that of the copy, even if the copy
  *	          ends after the call: with pageable memory the call feeds the copy.
  *	LAUNCH    from the begin of the call to the begin of the GPU work, or to the return of the
- *	          call if the work began more than START_MAX_NS after it
+ *	          call if the work began more than START_MAX_NS after it. Time in a call that copies
+ *	          is CALL: with pageable memory the call copies before the GPU does.
  *	HANDOVER  after the end of the work or event before it, at most START_MAX_NS
  *	EVENT     the rest of either, of work behind cudaStreamWaitEvent if the record of the event
  *	          is in the trace

@@ -66,7 +66,7 @@ static void expect(const struct report_run *run, const char *kind, const char *n
 
 /* The parts of the path, by kind; 0: there is no such row. They are the whole. */
 struct parts {
-	long long kernels, copies, host, calls, launch, hand_over, sync, unknown;
+	long long kernels, copies, host, calls, copy_calls, launch, hand_over, sync, unknown;
 };
 
 static void expect_parts(const struct report_run *run, struct parts parts)
@@ -76,8 +76,9 @@ static void expect_parts(const struct report_run *run, struct parts parts)
 		long long ns;
 	} all[] = { { "kernels", parts.kernels }, { "copies", parts.copies },
 		{ "host", parts.host }, { "calls", parts.calls },
-		{ "launch latency", parts.launch }, { "gap between kernels", parts.hand_over },
-		{ "synchronisation", parts.sync }, { "unknown", parts.unknown } };
+		{ "copy calls", parts.copy_calls }, { "launch latency", parts.launch },
+		{ "gap between kernels", parts.hand_over }, { "synchronisation", parts.sync },
+		{ "unknown", parts.unknown } };
 	long long sum = 0;
 
 	ck_assert_int_eq(run->status, 0);
@@ -643,9 +644,27 @@ START_TEST(a_copy_that_is_waited_for)
 	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 120, 190);
 	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
 	run = show(builder);
-	expect_parts(
-		&run, (struct parts){
-			      .kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
+	expect_parts(&run, (struct parts){ .kernels = 40,
+				   .copies = 70,
+				   .copy_calls = 20,
+				   .launch = 10,
+				   .sync = 10,
+				   .host = 50 });
+}
+END_TEST
+
+/* Pageable memory: the call copies for long before its copy starts on the GPU. */
+START_TEST(a_copy_call_that_starts_its_copy_late)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
+	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 210, 250);
+	run = show(builder);
+	expect_parts(&run, (struct parts){ .copies = 40, .copy_calls = 100, .launch = 10 });
+	expect(&run, "path", "critical path", "path_host_ns", 100);
+	expect(&run, "path", "critical path", "path_launch_ns", 10);
 }
 END_TEST
 
@@ -835,6 +854,7 @@ int main(void)
 	tcase_add_test(graphs, a_polling_thread_ends_no_turn);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
 	tcase_add_test(graphs, a_copy_that_is_waited_for);
+	tcase_add_test(graphs, a_copy_call_that_starts_its_copy_late);
 	tcase_add_test(graphs, a_copy_call_that_takes_long);
 	tcase_add_test(graphs, a_copy_that_runs_in_its_call);
 	tcase_add_test(graphs, a_tie);
